@@ -1,0 +1,274 @@
+# sessile: build, test, install.
+#
+#   make demo     install what is missing, build, run the demonstration
+#   make test     install what is missing, build, run every test
+#   make help     all targets
+#
+# Only `demo`, `test`, `check` and `deps` may call apt-get, and only for packages that are
+# absent; `make` alone compiles. Dependencies are plain -l flags, so that this file can be
+# read on a machine which has no compiler yet.
+
+VERSION := $(shell sed -n 's/^.define SESSILE_VERSION "\(.*\)"/\1/p' engine/include/sessile.h 2>/dev/null)
+PREFIX  ?= /usr/local
+DESTDIR ?=
+BUILD   ?= build
+
+BUILD_PACKAGES := gcc libc6-dev binutils lua5.4 liblua5.4-dev libcjson-dev uuid-dev \
+                  libsodium-dev libmodpbase64-dev lua-argparse
+TEST_PACKAGES  := pkg-config libcmocka-dev lua-busted
+CHECK_PACKAGES := lua-check cppcheck
+
+# ---- flags ---------------------------------------------------------------------------
+# OPT and HARDEN are what the other builds (asan, coverage) replace. CFLAGS, CPPFLAGS and
+# LDFLAGS are left to the person who types them.
+
+OBJCOPY  ?= objcopy
+OPT       := -O2
+HARDEN    := -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+WARN      := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+WARN      += $(if $(WERROR),-Werror)
+BASE      := -std=c11 -D_GNU_SOURCE -g -fPIC -fno-plt -pthread
+COMPILE    = $(CC) $(BASE) $(OPT) $(HARDEN) $(WARN) -MMD -MP
+LINK       = $(CC) -pthread $(OPT) $(LDFLAGS) -Wl,-z,relro,-z,now
+
+LUA_INCLUDE ?= /usr/include/lua5.4
+LUA_LIB     ?= -llua5.4
+ENGINE_LIBS := -lsodium -lcjson -luuid -lmodpbase64 -lm
+LIBS        := $(ENGINE_LIBS) $(LUA_LIB)
+
+# ---- files ---------------------------------------------------------------------------
+
+OBJ     := $(BUILD)/obj
+FLOORS  := base codec vault store log tokens session guard memory policy run api
+objects  = $(patsubst %.c,$(OBJ)/%.o,$(1))
+sources  = $(sort $(wildcard $(1)))
+
+ENGINE  := $(call objects,$(call sources,$(FLOORS:%=engine/%/*.c)))
+COMMAND := $(call objects,$(call sources,engine/command/*.c))
+BINDING := $(call objects,$(call sources,lua/binding/*.c))
+SUPPORT := $(call objects,$(call sources,tests/support/*.c))
+TESTS   := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(call sources,tests/unit/test_*.c))
+BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(call sources,tests/bench/*.c))
+SAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(call sources,examples/*.c))
+HEADERS := $(call sources,engine/include/*.h)
+
+# engine/policy/lua_*.c show a state to Lua: they live in the library and in the module alike,
+# use sessile.h and Lua only, and are compiled once for each.
+SHARED   := $(call sources,engine/policy/lua_*.c engine/policy/state_lua.c)
+SHARED   := $(SHARED:engine/policy/%.c=$(OBJ)/binding/%.o)
+SHARED_H := $(call sources,engine/policy/lua_*.h engine/policy/state_lua.h)
+SHARED_H := $(SHARED_H:engine/%=$(BUILD)/include/%)
+
+A    := $(BUILD)/libsessile.a
+SO   := $(BUILD)/libsessile.so.$(VERSION)
+CORE := $(if $(BINDING),$(BUILD)/lua/sessile/core.so)
+BIN  := $(if $(COMMAND),$(BUILD)/bin/sessile)
+
+.PHONY: all build demo test check asan tsan valgrind bench coverage install clean help deps
+.PHONY: deps-build deps-test deps-check everything objects warnings headers lint
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: build
+build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(BIN) $(BUILD)/sessile.pc
+everything: build $(BUILD)/internal.a $(TESTS) $(BENCHES) $(SAMPLES)
+
+# ---- objects -------------------------------------------------------------------------
+# Each kind of source sees only the headers it may use.
+
+$(OBJ)/engine/policy/%.o $(OBJ)/engine/command/%.o: DOOR = -I$(LUA_INCLUDE)
+$(OBJ)/engine/codec/%.o: DOOR = -I/usr/include/cjson -I/usr/include/uuid
+
+$(OBJ)/engine/%.o: engine/%.c Makefile
+	@mkdir -p $(@D)
+	$(COMPILE) -fvisibility=hidden -Iengine -Iengine/include $(DOOR) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+# The binding is a client like any other: the public header, Lua, and the shared headers,
+# copied to where nothing else of the engine can be seen. Default visibility, because Lua's
+# macros declare luaopen_*; core.map then exports nothing else.
+BINDING_CPPFLAGS = -Iengine/include -Ilua/binding -I$(BUILD)/include -I$(LUA_INCLUDE)
+
+$(BUILD)/include/policy/%.h: engine/policy/%.h
+	@mkdir -p $(@D)
+	@cp $< $@
+
+$(OBJ)/lua/binding/%.o: lua/binding/%.c Makefile | $(SHARED_H)
+	@mkdir -p $(@D)
+	$(COMPILE) $(BINDING_CPPFLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+$(OBJ)/binding/%.o: engine/policy/%.c Makefile | $(SHARED_H)
+	@mkdir -p $(@D)
+	$(COMPILE) -fvisibility=hidden $(BINDING_CPPFLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+$(OBJ)/tests/%.o: tests/%.c Makefile
+	@mkdir -p $(@D)
+	$(COMPILE) -Iengine -Iengine/include -Itests -I$(LUA_INCLUDE) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+$(OBJ)/examples/%.o: examples/%.c Makefile
+	@mkdir -p $(@D)
+	$(COMPILE) -Iengine/include $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+
+# ---- the library ---------------------------------------------------------------------
+# One object in which every hidden name is local: no internal name can meet a host's.
+
+$(A): $(ENGINE)
+	@mkdir -p $(@D)
+	@rm -f $@
+ifneq ($(ENGINE),)
+	$(LD) -r -o $(OBJ)/sessile.o $^
+	$(OBJCOPY) --localize-hidden $(OBJ)/sessile.o
+	$(AR) rcs $@ $(OBJ)/sessile.o
+else
+	$(AR) rcs $@
+endif
+
+# The same objects, names intact, for tests that look inside.
+$(BUILD)/internal.a: $(ENGINE)
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(SO): $(ENGINE)
+	@mkdir -p $(@D)
+	$(LINK) -shared $(if $(SANITIZED),,-Wl,-z,defs) -Wl,-soname,libsessile.so.0 -o $@ $^ $(LIBS)
+	@ln -sf $(@F) $(BUILD)/libsessile.so.0
+	@ln -sf $(@F) $(BUILD)/libsessile.so
+
+fill_pc = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' \
+              -e 's|@LIBS@|$(LIBS) -pthread|' engine/sessile.pc.in
+$(BUILD)/sessile.pc: engine/sessile.pc.in Makefile
+	@mkdir -p $(@D)
+	@$(fill_pc) > $@
+
+# ---- programs and the Lua module -----------------------------------------------------
+
+$(BIN): $(COMMAND) $(BINDING) $(SHARED) $(A)
+	@mkdir -p $(@D)
+	$(LINK) -Wl,-E -o $@ $^ $(LIBS)
+
+# Not linked with liblua: the host brings it, and two copies in one process crash.
+$(CORE): $(BINDING) $(SHARED) $(A)
+	@mkdir -p $(@D)
+	@echo '{ global: luaopen_*; local: *; };' > $(OBJ)/core.map
+	$(LINK) -shared -Wl,--version-script=$(OBJ)/core.map -o $@ $^ $(ENGINE_LIBS)
+
+$(BUILD)/tests/%: $(OBJ)/tests/unit/%.o $(SUPPORT) $(BUILD)/internal.a
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $^ -lcmocka $(LIBS)
+
+$(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(SUPPORT) $(BUILD)/internal.a
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $^ $(LIBS)
+
+$(BUILD)/examples/%: $(OBJ)/examples/%.o $(A)
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $^ $(LIBS)
+
+-include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
+
+# ---- dependencies --------------------------------------------------------------------
+# Says nothing and touches nothing when all is there.
+
+deps: deps-check
+deps-build:
+	@.ci/deps $(BUILD_PACKAGES)
+deps-test:
+	@.ci/deps $(BUILD_PACKAGES) $(TEST_PACKAGES)
+deps-check:
+	@.ci/deps $(BUILD_PACKAGES) $(TEST_PACKAGES) $(CHECK_PACKAGES)
+
+# ---- what a person types -------------------------------------------------------------
+# A second make, because the first has read this file before the packages were there.
+
+again = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$$(nproc))
+
+demo: deps-build
+	@+$(again) --quiet build
+	@$(BUILD)/bin/sessile demo
+
+test: deps-test
+	@+$(again) --quiet everything
+	@BUILD=$(BUILD) tests/run
+
+check: deps-check
+	@+$(again) warnings
+	@+$(again) lint headers
+	@+$(again) --quiet everything
+	@BUILD=$(BUILD) tests/run
+
+# Every source once with -Werror, in a folder of its own.
+warnings:
+	@+$(again) --quiet BUILD=build-werror WERROR=1 objects
+objects: $(ENGINE) $(COMMAND) $(BINDING) $(SHARED) $(SUPPORT)
+objects: $(TESTS:$(BUILD)/tests/%=$(OBJ)/tests/unit/%.o)
+objects: $(BENCHES:$(BUILD)/bench/%=$(OBJ)/tests/bench/%.o)
+objects: $(SAMPLES:$(BUILD)/examples/%=$(OBJ)/examples/%.o)
+
+lint:
+	@tests/layers
+	@luacheck --quiet --no-color $(wildcard lua policies spec examples tests)
+	@cppcheck --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 \
+	    --quiet --library=posix --suppress=missingIncludeSystem -Iengine -Iengine/include \
+	    engine lua/binding
+
+# Each public header alone, as C99 and as C++98.
+headers:
+	@CC="$(CC)" tests/headers $(HEADERS)
+
+# The other builds are this build with other flags in another folder.
+asan: deps-test
+	@+$(again) --quiet BUILD=build-asan HARDEN= SANITIZED=1 everything OPT="-O1 \
+	    -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
+	@BUILD=build-asan TEST_ASAN=1 tests/run unit/ spec/
+
+tsan: deps-test
+	@+$(again) --quiet BUILD=build-tsan OPT="-O1 -fsanitize=thread" HARDEN= SANITIZED=1 \
+	    everything
+	@BUILD=build-tsan tests/run unit/
+
+valgrind: deps-test
+	@command -v valgrind >/dev/null || { echo "valgrind is not installed" >&2; exit 1; }
+	@+$(again) --quiet everything
+	@BUILD=$(BUILD) TEST_WRAP="valgrind -q --error-exitcode=1 --leak-check=full" \
+	    tests/run unit/
+
+coverage: deps-test
+	@mkdir -p build-coverage && find build-coverage -name "*.gcda" -delete
+	@+$(again) --quiet BUILD=build-coverage OPT="-O0 --coverage" HARDEN= everything
+	@BUILD=build-coverage tests/run unit/ spec/ || true
+	@tests/coverage build-coverage
+
+bench: deps-test
+	@+$(again) --quiet $(BENCHES)
+	@for b in $(BENCHES); do echo "== $${b##*/}"; $$b || exit 1; done
+
+D = $(DESTDIR)$(PREFIX)
+install: build
+	install -d $(D)/include $(D)/lib/pkgconfig $(D)/lib/lua/5.4/sessile $(D)/bin \
+	    $(D)/share/lua/5.4/sessile $(D)/share/sessile/policies
+	$(if $(HEADERS),install -m 644 $(HEADERS) $(D)/include)
+	install -m 644 $(A) $(D)/lib
+	$(if $(ENGINE),install -m 755 $(SO) $(D)/lib)
+	$(if $(ENGINE),cp -Pf $(BUILD)/libsessile.so.0 $(BUILD)/libsessile.so $(D)/lib)
+	$(fill_pc) > $(D)/lib/pkgconfig/sessile.pc
+	$(if $(CORE),install -m 755 $(CORE) $(D)/lib/lua/5.4/sessile)
+	$(if $(BIN),install -m 755 $(BIN) $(D)/bin)
+	cd lua/sessile && find . -name '*.lua' \
+	    -exec install -D -m 644 {} $(abspath $(D))/share/lua/5.4/sessile/{} \;
+	find policies -name '*.lua' -exec install -m 644 {} $(D)/share/sessile/policies \;
+	$(if $(wildcard examples/demo-session.jsonl),install -m 644 \
+	    examples/demo-session.jsonl $(D)/share/sessile)
+
+clean:
+	rm -rf build build-asan build-tsan build-coverage build-werror
+
+help:
+	@echo 'make           the library, the Lua module, the command'
+	@echo 'make demo      install what is missing, build, show the main job'
+	@echo 'make test      install what is missing, build, run every test'
+	@echo 'make check     warnings as errors, layers, lint, headers, then every test'
+	@echo 'make asan      C tests and specs under AddressSanitizer and UBSan'
+	@echo 'make tsan | valgrind   C tests under ThreadSanitizer, valgrind'
+	@echo 'make bench     the figures;   make coverage   lines of engine/ that tests reach'
+	@echo 'make install PREFIX=$(PREFIX) DESTDIR=;   make deps;   make clean'
+	@echo 'One test:      tests/run NAME...   after make everything'

@@ -1,0 +1,149 @@
+/*
+ * alloc.c: the injected allocator, and blocks that are handed out to the host.
+ *
+ * Owns every call to malloc's family in the engine. Must never end the process when there
+ * is no memory: NULL goes up, and the caller says NOMEM.
+ */
+#include "base/alloc.h"
+
+#include <stdalign.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The smallest capacity an array is grown to. */
+#define FIRST_CAPACITY 8
+
+static void *default_fn(void *ud, void *ptr, size_t osize, size_t nsize)
+{
+    (void)ud;
+    (void)osize;
+    if (nsize == 0) {
+        free(ptr);
+        return NULL;
+    }
+    return realloc(ptr, nsize);
+}
+
+const allocator allocator_default = { default_fn, NULL };
+
+/* Size 0 would free in the allocator's contract, so that an empty block has one byte. */
+static size_t asked(size_t size)
+{
+    return size ? size : 1;
+}
+
+void *mem_alloc(const allocator *a, size_t size)
+{
+    if (size > PTRDIFF_MAX)
+        return NULL;
+    return a->fn(a->ud, NULL, 0, asked(size));
+}
+
+void *mem_zalloc(const allocator *a, size_t size)
+{
+    void *ptr = mem_alloc(a, size);
+    if (ptr)
+        memset(ptr, 0, size);
+    return ptr;
+}
+
+void *mem_realloc(const allocator *a, void *ptr, size_t osize, size_t nsize)
+{
+    if (nsize > PTRDIFF_MAX)
+        return NULL;
+    if (!ptr)
+        return mem_alloc(a, nsize);
+    return a->fn(a->ud, ptr, asked(osize), asked(nsize));
+}
+
+void mem_free(const allocator *a, void *ptr, size_t size)
+{
+    if (ptr)
+        a->fn(a->ud, ptr, asked(size), 0);
+}
+
+char *mem_dup(const allocator *a, const void *data, size_t size)
+{
+    char *copy;
+    if (size >= PTRDIFF_MAX)
+        return NULL;
+    copy = mem_alloc(a, size + 1);
+    if (!copy)
+        return NULL;
+    if (size)
+        memcpy(copy, data, size);
+    copy[size] = 0;
+    return copy;
+}
+
+int mem_grow(const allocator *a, void **array, size_t *capacity, size_t need, size_t size)
+{
+    size_t wanted = *capacity ? *capacity : FIRST_CAPACITY;
+    void *old, *grown;
+
+    if (need <= *capacity)
+        return 0;
+    if (size == 0 || need > PTRDIFF_MAX / size)
+        return -1;
+    while (wanted < need && wanted <= PTRDIFF_MAX / 2)
+        wanted *= 2;
+    if (wanted < need)
+        wanted = need;
+    if (wanted > PTRDIFF_MAX / size)
+        wanted = need;
+    /* The caller's variable is a `T *` whose address was cast: read and written as bytes,
+     * for a `void *` lvalue would break the aliasing rules. */
+    memcpy(&old, array, sizeof old);
+    grown = mem_realloc(a, old, *capacity * size, wanted * size);
+    if (!grown)
+        return -1;
+    memcpy(array, &grown, sizeof grown);
+    *capacity = wanted;
+    return 0;
+}
+
+/*
+ * What stands before a block that was handed out: sessile_free() has no store to ask, for
+ * a block may outlive the store it came from. Aligned so that what follows it is too.
+ */
+typedef struct given {
+    alignas(max_align_t) allocator from;
+    size_t size; /* of the whole, as it was asked for */
+} given;
+
+void *give_alloc(const allocator *a, size_t size)
+{
+    given *block;
+    if (size > PTRDIFF_MAX - sizeof *block)
+        return NULL;
+    block = mem_alloc(a, sizeof *block + size);
+    if (!block)
+        return NULL;
+    block->from = *a;
+    block->size = sizeof *block + size;
+    return block + 1;
+}
+
+char *give_dup(const allocator *a, const void *data, size_t size)
+{
+    char *copy;
+    if (size >= PTRDIFF_MAX)
+        return NULL;
+    copy = give_alloc(a, size + 1);
+    if (!copy)
+        return NULL;
+    if (size)
+        memcpy(copy, data, size);
+    copy[size] = 0;
+    return copy;
+}
+
+void sessile_free(void *ptr)
+{
+    if (ptr) {
+        given *block = (given *)ptr - 1;
+        allocator from = block->from;
+        mem_free(&from, block, block->size);
+    }
+}

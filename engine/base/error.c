@@ -1,0 +1,209 @@
+/*
+ * error.c: the one way in which a failure is described, and the names of statuses and hooks.
+ *
+ * Owns the text of a sessile_error. Must never allocate (it is called when memory has run
+ * out), never fail itself, and never let a control character through: messages end up in
+ * terminals, and they may quote a file name that an attacker chose.
+ */
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* The C1 controls, U+0080 to U+009F: some terminals obey them as they do ESC. */
+static int is_c1(const unsigned char *at, size_t length)
+{
+    return length == 2 && at[0] == 0xc2 && at[1] < 0xa0;
+}
+
+/*
+ * Makes message[from..] harmless: control characters and bytes that are not UTF-8 become
+ * '?'; a sequence that the end of the field cut in two is taken off.
+ */
+static void tidy(char *message, size_t from, int was_cut)
+{
+    unsigned char *at = (unsigned char *)message + from;
+    unsigned char *end = at + strlen(message + from);
+
+    while (at < end) {
+        size_t left = (size_t)(end - at);
+        size_t length = utf8_length(at, left);
+        if (length == 0 && was_cut && left < 4 && *at >= 0xc2) {
+            *at = 0;
+            return;
+        }
+        if (length == 0 || *at < 0x20 || *at == 0x7f) {
+            *at++ = '?';
+            continue;
+        }
+        if (is_c1(at, length)) {
+            at[0] = '?';
+            at[1] = '?';
+        }
+        at += length;
+    }
+}
+
+/* Writes at err->message + from. */
+static void write_message(sessile_error *err, size_t from, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
+
+static void write_message(sessile_error *err, size_t from, const char *format, va_list args)
+{
+    size_t room = sizeof err->message - from;
+    int wanted = vsnprintf(err->message + from, room, format, args);
+    if (wanted < 0)
+        err->message[from] = 0;
+    tidy(err->message, from, wanted >= 0 && (size_t)wanted >= room);
+}
+
+sessile_status fail(sessile_error *err, sessile_status code, const char *format, ...)
+{
+    if (err) {
+        va_list args;
+        err->code = code;
+        va_start(args, format);
+        write_message(err, 0, format, args);
+        va_end(args);
+    }
+    return code;
+}
+
+sessile_status fail_nomem(sessile_error *err)
+{
+    return fail(err, SESSILE_NOMEM, "out of memory: nothing was changed");
+}
+
+sessile_status fail_prefix(sessile_error *err, const char *format, ...)
+{
+    char old[sizeof err->message];
+    va_list args;
+    size_t size, old_size, room;
+
+    if (!err)
+        return SESSILE_OK;
+    old_size = strlen(err->message);
+    memcpy(old, err->message, old_size + 1);
+    va_start(args, format);
+    write_message(err, 0, format, args);
+    va_end(args);
+
+    size = strlen(err->message);
+    room = sizeof err->message - 1 - size;
+    if (room < 2)
+        return err->code;
+    memcpy(err->message + size, ": ", 2);
+    size += 2;
+    room -= 2;
+    if (old_size > room)
+        old_size = utf8_floor(old, old_size, room);
+    memcpy(err->message + size, old, old_size);
+    err->message[size + old_size] = 0;
+    return err->code;
+}
+
+sessile_status status_of_errno(int error)
+{
+    switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+        return SESSILE_FULL;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ELOOP:
+        return SESSILE_DENIED;
+    case ENOENT:
+        return SESSILE_NOTFOUND;
+    case EEXIST:
+        return SESSILE_EXISTS;
+    case ENOMEM:
+        return SESSILE_NOMEM;
+    default:
+        return SESSILE_IO;
+    }
+}
+
+sessile_status fail_errno(sessile_error *err, int error, const char *format, ...)
+{
+    sessile_status code = status_of_errno(error);
+    if (err) {
+        char reason[128];
+        char what[sizeof err->message];
+        va_list args;
+        va_start(args, format);
+        if (vsnprintf(what, sizeof what, format, args) < 0)
+            what[0] = 0;
+        va_end(args);
+        /* The GNU form: answers its own text or reason, and is safe under threads. */
+        fail(err, code, "%s: %s", what, strerror_r(error, reason, sizeof reason));
+    }
+    return code;
+}
+
+void error_clear(sessile_error *err)
+{
+    if (err) {
+        err->code = SESSILE_OK;
+        err->message[0] = 0;
+    }
+}
+
+const char *sessile_status_name(sessile_status status)
+{
+    static const char *const names[] = {
+        [SESSILE_OK] = "OK",
+        [SESSILE_NEEDS] = "NEEDS",
+        [SESSILE_INVALID] = "INVALID",
+        [SESSILE_NOTFOUND] = "NOTFOUND",
+        [SESSILE_EXISTS] = "EXISTS",
+        [SESSILE_CONFLICT] = "CONFLICT",
+        [SESSILE_BUSY] = "BUSY",
+        [SESSILE_DAMAGED] = "DAMAGED",
+        [SESSILE_TRUNCATED] = "TRUNCATED",
+        [SESSILE_SEALED] = "SEALED",
+        [SESSILE_DENIED] = "DENIED",
+        [SESSILE_LIMIT] = "LIMIT",
+        [SESSILE_POLICY] = "POLICY",
+        [SESSILE_IO] = "IO",
+        [SESSILE_FULL] = "FULL",
+        [SESSILE_NOMEM] = "NOMEM",
+        [SESSILE_UNSUPPORTED] = "UNSUPPORTED",
+        [SESSILE_FORKED] = "FORKED",
+        [SESSILE_SUSPENDED] = "SUSPENDED",
+        [SESSILE_CANCELLED] = "CANCELLED",
+        [SESSILE_CLOSED] = "CLOSED",
+    };
+    size_t at = (size_t)status;
+    if (at >= sizeof names / sizeof *names || !names[at])
+        return "UNKNOWN";
+    return names[at];
+}
+
+const char *sessile_version(void)
+{
+    return SESSILE_VERSION;
+}
+
+const char *sessile_hook_name(sessile_hook hook)
+{
+    switch (hook) {
+    case SESSILE_HOOK_MERGE:
+        return "merge";
+    case SESSILE_HOOK_SUMMARIZE:
+        return "summarize";
+    case SESSILE_HOOK_TRUNCATE:
+        return "truncate";
+    case SESSILE_HOOK_SHOULD_COMPACT:
+        return "should_compact";
+    case SESSILE_HOOK_FLUSH:
+        return "flush";
+    case SESSILE_HOOK_COMPACT:
+        return "compact";
+    }
+    return "unknown";
+}

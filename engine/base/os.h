@@ -1,0 +1,69 @@
+/*
+ * os.h: every call into the system, behind a table that tests replace.
+ *
+ * The table has one function a system call, with the system's own contract (-1 and errno),
+ * so that a test can make the Nth call fail, or record what was not yet synced. Nothing
+ * outside os_posix.c calls the system itself. Cleanup is not retried: close is called once.
+ */
+#ifndef BASE_OS_H
+#define BASE_OS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <pthread.h>
+
+typedef struct os_stat_info {
+    uint64_t device, inode, size;
+    int64_t mtime_ms;
+    uint32_t uid, mode;    /* permission bits only */
+    int is_dir, is_regular, is_symlink;
+} os_stat_info;
+
+enum { OS_LOCK_NONE = 0, OS_LOCK_SHARED = 1, OS_LOCK_EXCLUSIVE = 2 };
+/* open flags of this table */
+enum { OS_READ = 1, OS_WRITE = 2, OS_CREATE_NEW = 4, OS_DIRECTORY = 8 };
+
+typedef struct os_table {
+    void *ud;
+    /* openat with O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK; created 0600. dir -1: current
+     * folder (then path may have many parts, else one). Returns a descriptor. */
+    int (*open_at)(void *ud, int dir, const char *path, int flags);
+    int (*close)(void *ud, int fd);
+    int64_t (*pread)(void *ud, int fd, void *out, size_t size, uint64_t offset);
+    int64_t (*pwrite)(void *ud, int fd, const void *data, size_t size, uint64_t offset);
+    int (*truncate)(void *ud, int fd, uint64_t size);
+    int (*sync_data)(void *ud, int fd);          /* fdatasync */
+    int (*sync_all)(void *ud, int fd);           /* fsync: also for folders */
+    int (*stat_fd)(void *ud, int fd, os_stat_info *out);
+    int (*stat_at)(void *ud, int dir, const char *name, os_stat_info *out); /* no follow */
+    int (*lock)(void *ud, int fd, int mode);     /* OFD, whole file, does not wait: EAGAIN */
+    int (*mkdir_at)(void *ud, int dir, const char *path);      /* 0700 */
+    int (*rename_new)(void *ud, int dir, const char *from, const char *to); /* EEXIST */
+    int (*rename_over)(void *ud, int dir, const char *from, const char *to);
+    int (*unlink_at)(void *ud, int dir, const char *name);
+    /* Names in a folder, in any order, "." and ".." left out; visit returns 0 to go on. */
+    int (*list)(void *ud, int dir, int (*visit)(void *arg, const char *name), void *arg);
+    int64_t (*now_ms)(void *ud);                 /* wall clock */
+    uint64_t (*clock_us)(void *ud);              /* monotonic */
+    uint64_t (*thread_cpu_us)(void *ud);         /* CPU time of this thread */
+    void (*sleep_ms)(void *ud, int ms);
+    uint32_t (*uid)(void *ud);                   /* effective */
+    uint32_t (*pid)(void *ud);
+    const char *(*env)(void *ud, const char *name); /* NULL when unset */
+} os_table;
+
+/* The real system. */
+extern const os_table os_posix;
+
+/* The table in use for stores opened from now on; tests set it, before any thread starts.
+ * It is a constant of the process, not state of the engine. */
+extern const os_table *os_current;
+
+/* Whole reads and writes over the table: EINTR and short counts are continued.
+ * os_read_full: bytes read (less than size only at the end of the file), or -1 and errno.
+ * os_write_full: 0, or -1 and errno, *written says how many bytes went. */
+int64_t os_read_full(const os_table *os, int fd, void *out, size_t size, uint64_t offset);
+int os_write_full(const os_table *os, int fd, const void *data, size_t size,
+                  uint64_t offset, size_t *written);
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * utf8.c: what is UTF-8 and what is not, by RFC 3629.
+ *
+ * Owns that one question. Must never accept an overlong form, a surrogate or a code point
+ * past U+10FFFF: each is a second spelling of something, and a way around a check.
+ */
+#include "base/text.h"
+
+#include <string.h>
+
+static int is_tail(unsigned char c)
+{
+    return (c & 0xc0) == 0x80;
+}
+
+size_t utf8_length(const void *data, size_t size)
+{
+    const unsigned char *at = data;
+    unsigned char lead;
+
+    if (size == 0)
+        return 0;
+    lead = at[0];
+    if (lead < 0x80)
+        return 1;
+    if (lead < 0xc2 || lead > 0xf4)
+        return 0; /* a tail, an overlong two-byte form, or past U+10FFFF */
+    if (lead < 0xe0)
+        return size >= 2 && is_tail(at[1]) ? 2 : 0;
+    if (lead < 0xf0) {
+        if (size < 3 || !is_tail(at[1]) || !is_tail(at[2]))
+            return 0;
+        if ((lead == 0xe0 && at[1] < 0xa0) || (lead == 0xed && at[1] > 0x9f))
+            return 0; /* overlong; a surrogate */
+        return 3;
+    }
+    if (size < 4 || !is_tail(at[1]) || !is_tail(at[2]) || !is_tail(at[3]))
+        return 0;
+    if ((lead == 0xf0 && at[1] < 0x90) || (lead == 0xf4 && at[1] > 0x8f))
+        return 0; /* overlong; past U+10FFFF */
+    return 4;
+}
+
+int utf8_valid(const void *data, size_t size)
+{
+    const unsigned char *at = data;
+    const unsigned char *end = at + size;
+
+    while (at < end) {
+        uint64_t eight;
+        size_t length;
+        if (end - at >= 8) {
+            memcpy(&eight, at, 8);
+            if ((eight & UINT64_C(0x8080808080808080)) == 0) {
+                at += 8;
+                continue;
+            }
+        }
+        length = utf8_length(at, (size_t)(end - at));
+        if (length == 0)
+            return 0;
+        at += length;
+    }
+    return 1;
+}
+
+size_t utf8_floor(const char *data, size_t size, size_t limit)
+{
+    size_t n = limit < size ? limit : size;
+    size_t back;
+
+    if (n == size)
+        return n;
+    /* A sequence has at most three tails: look for the lead that owns the byte at n. */
+    for (back = 0; back < 4 && back <= n; back++) {
+        unsigned char c = (unsigned char)data[n - back];
+        if (!is_tail(c))
+            return back == 0 || utf8_length(data + n - back, size - n + back) > back
+                       ? n - back
+                       : n;
+    }
+    return n; /* not UTF-8: there is nothing to keep whole */
+}

@@ -1,0 +1,75 @@
+/*
+ * json.h: the strict reader that keeps the caller's bytes, and a writer.
+ *
+ * json_check() is the only door for text from outside. It validates by RFC 8259 (strict
+ * UTF-8, no lone surrogate in the raw text; escapes such as \ud800 are kept as they are,
+ * being legal JSON text), checks the depth, and copies the text token for token with white
+ * space outside strings dropped: keys, numbers and escapes as written. Everything below
+ * works on text that has passed it: spans into the text, no tree, no copy, no numbers
+ * rounded, names compared after decoding their escapes.
+ */
+#ifndef CODEC_JSON_H
+#define CODEC_JSON_H
+
+#include "base/buf.h"
+#include "base/error.h"
+
+typedef enum json_type {
+    JSON_NONE = 0, /* nothing there */
+    JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT
+} json_type;
+
+/* A value: a span of checked text. Strings include their quotes. */
+typedef struct json {
+    const char *at;
+    size_t size;
+    json_type type;
+} json;
+
+/* Validates size bytes as one JSON value and appends the compact text to out.
+ * INVALID names the byte offset and what was wrong; LIMIT [depth]; NOMEM. On failure out
+ * is as long as it was. */
+sessile_status json_check(buf *out, const char *text, size_t size, unsigned depth,
+                          sessile_error *err);
+
+/* The value that checked text begins with (type JSON_NONE when size is 0). */
+json json_of(const char *text, size_t size);
+
+/* A member of an object by name (the first of that name; JSON_NONE when there is none or
+ * object is no object). */
+json json_get(json object, const char *name);
+/* How often name occurs in an object. */
+unsigned json_count(json object, const char *name);
+
+/* Iteration: json_iter it = json_begin(v); while (json_next(&it)) … it.key, it.value. */
+typedef struct json_iter {
+    json key;     /* of objects; JSON_NONE in arrays */
+    json value;
+    const char *at, *end;
+    int is_object;
+} json_iter;
+json_iter json_begin(json container);
+int json_next(json_iter *it);
+
+/* 1 when value is a string equal to text after decoding. */
+int json_is(json value, const char *text);
+/* Appends a string's decoded bytes (lone surrogate escapes become U+FFFD). 0 or -1. */
+int json_string(buf *out, json value);
+/*
+ * Decodes the escape at *at (a backslash inside a string that ends at end), moves *at past
+ * it and returns the 1 to 4 bytes of it in out, in UTF-8: for readers that go through a
+ * string without a copy.
+ */
+size_t json_unescape(const char **at, const char *end, char out[4]);
+/* Without decoding: when the string has no escape, sets the span inside the quotes, 1. */
+int json_plain(json value, const char **data, size_t *size);
+/* A number that is an integer in range: 0, else -1 (also for 1e2 and 1.0). */
+int json_int(json value, int64_t *out);
+int json_uint(json value, uint64_t *out);
+
+/* Writing. Strings are escaped minimally ("\"", "\\", control characters as \u00xx or
+ * their short forms); data must be UTF-8. */
+void json_put_string(buf *out, const void *data, size_t size);
+void json_put_cstring(buf *out, const char *text);
+
+#endif

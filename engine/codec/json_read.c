@@ -1,0 +1,381 @@
+/*
+ * json_read.c: fields of checked text, found on demand.
+ *
+ * Owns spans and names. Must never copy, round or re-print: a value is where it stands in
+ * the text. Never reads outside the span it is given, even when that was never checked,
+ * and never recurses: a container is stepped over by counting brackets outside strings.
+ */
+#include "codec/json.h"
+
+#include <string.h>
+
+#include "codec/scan.h"
+
+static const json nothing = { NULL, 0, JSON_NONE };
+
+/* White space is not in checked text; a plain log may have been edited by hand. */
+static const char *skip_space(const char *at, const char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r'))
+        at++;
+    return at;
+}
+
+/* The end of a number or literal. */
+static const char *skip_word(const char *at, const char *end)
+{
+    while (at < end && *at != ',' && *at != ']' && *at != '}' && *at != ':' &&
+           (unsigned char)*at > ' ')
+        at++;
+    return at;
+}
+
+/* The end of the container that begins at `at`. Kinds of brackets are not compared. */
+static const char *skip_container(const char *at, const char *end)
+{
+    size_t level = 0;
+    for (;;) {
+        at = scan_to_structure(at, end);
+        if (at == end)
+            return end;
+        if (*at == '"') {
+            at = scan_string(at, end);
+        } else if ((*at++ | 0x20) == '{') {
+            level++;
+        } else if (--level == 0) {
+            return at;
+        }
+    }
+}
+
+/* The value at `at`, which may be end. */
+static json value_at(const char *at, const char *end)
+{
+    json value = { at, 0, JSON_NONE };
+    const char *stop;
+
+    if (at == end)
+        return nothing;
+    switch (*at) {
+    case '"':
+        value.type = JSON_STRING;
+        stop = scan_string(at, end);
+        break;
+    case '{':
+        value.type = JSON_OBJECT;
+        stop = skip_container(at, end);
+        break;
+    case '[':
+        value.type = JSON_ARRAY;
+        stop = skip_container(at, end);
+        break;
+    case 't':
+        value.type = JSON_TRUE;
+        stop = skip_word(at, end);
+        break;
+    case 'f':
+        value.type = JSON_FALSE;
+        stop = skip_word(at, end);
+        break;
+    case 'n':
+        value.type = JSON_NULL;
+        stop = skip_word(at, end);
+        break;
+    case '-':
+    case '0':
+    case '1':
+    case '2':
+    case '3':
+    case '4':
+    case '5':
+    case '6':
+    case '7':
+    case '8':
+    case '9':
+        value.type = JSON_NUMBER;
+        stop = skip_word(at, end);
+        break;
+    default:
+        return nothing;
+    }
+    value.size = (size_t)(stop - at);
+    return value;
+}
+
+json json_of(const char *text, size_t size)
+{
+    if (size == 0)
+        return nothing;
+    return value_at(skip_space(text, text + size), text + size);
+}
+
+json_iter json_begin(json container)
+{
+    json_iter it = { nothing, nothing, NULL, NULL, 0 };
+    if ((container.type != JSON_OBJECT && container.type != JSON_ARRAY) ||
+        container.size < 2)
+        return it;
+    it.is_object = container.type == JSON_OBJECT;
+    it.at = container.at + 1;
+    it.end = container.at + container.size - 1;
+    return it;
+}
+
+int json_next(json_iter *it)
+{
+    const char *at = it->at;
+    if (at == it->end)
+        return 0;
+    at = skip_space(at, it->end);
+    if (it->is_object) {
+        it->key = value_at(at, it->end);
+        if (it->key.type != JSON_STRING)
+            goto done;
+        at = skip_space(at + it->key.size, it->end);
+        if (at == it->end || *at != ':')
+            goto done;
+        at = skip_space(at + 1, it->end);
+    }
+    it->value = value_at(at, it->end);
+    if (it->value.type == JSON_NONE)
+        goto done;
+    at = skip_space(at + it->value.size, it->end);
+    if (at < it->end && *at == ',')
+        at++;
+    else
+        at = it->end;
+    it->at = at;
+    return 1;
+
+done:
+    it->at = it->end;
+    it->key = it->value = nothing;
+    return 0;
+}
+
+static unsigned hex4(const char *at)
+{
+    unsigned n = 0;
+    int i;
+    for (i = 0; i < 4; i++) {
+        unsigned char c = (unsigned char)at[i];
+        n = n << 4 | (c <= '9' ? c - (unsigned)'0' : ((c | 0x20u) - 'a' + 10)) % 16;
+    }
+    return n & 0xffff;
+}
+
+static size_t put_code_point(uint32_t code, char out[4])
+{
+    if (code < 0x80) {
+        out[0] = (char)code;
+        return 1;
+    }
+    if (code < 0x800) {
+        out[0] = (char)(0xc0 | code >> 6);
+        out[1] = (char)(0x80 | (code & 0x3f));
+        return 2;
+    }
+    if (code < 0x10000) {
+        out[0] = (char)(0xe0 | code >> 12);
+        out[1] = (char)(0x80 | (code >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (code & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | code >> 18);
+    out[1] = (char)(0x80 | (code >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (code >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (code & 0x3f));
+    return 4;
+}
+
+size_t json_unescape(const char **at, const char *end, char out[4])
+{
+    const char *from = *at;
+    uint32_t code;
+
+    if (end - from < 2) {
+        *at = end;
+        return put_code_point(0xfffd, out);
+    }
+    *at = from + 2;
+    switch (from[1]) {
+    case 'b':
+        out[0] = '\b';
+        return 1;
+    case 'f':
+        out[0] = '\f';
+        return 1;
+    case 'n':
+        out[0] = '\n';
+        return 1;
+    case 'r':
+        out[0] = '\r';
+        return 1;
+    case 't':
+        out[0] = '\t';
+        return 1;
+    case 'u':
+        break;
+    default: /* '"', '\\' and '/' stand for themselves */
+        out[0] = from[1];
+        return 1;
+    }
+    if (end - from < 6) {
+        *at = end;
+        return put_code_point(0xfffd, out);
+    }
+    *at = from + 6;
+    code = hex4(from + 2);
+    if (code < 0xd800 || code > 0xdfff)
+        return put_code_point(code, out);
+    /* Half of a pair: with its other half a character, alone nothing that UTF-8 has. */
+    if (code < 0xdc00 && end - from >= 12 && from[6] == '\\' && from[7] == 'u') {
+        uint32_t low = hex4(from + 8);
+        if (low >= 0xdc00 && low <= 0xdfff) {
+            *at = from + 12;
+            return put_code_point(0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00), out);
+        }
+    }
+    return put_code_point(0xfffd, out);
+}
+
+/* The inside of a string: 0 when value is none. */
+static int inside(json value, const char **at, const char **end)
+{
+    if (value.type != JSON_STRING || value.size < 2)
+        return 0;
+    *at = value.at + 1;
+    *end = value.at + value.size - 1;
+    return 1;
+}
+
+/* json_is for a name whose size is known. */
+static int is_text(json value, const char *text, size_t size)
+{
+    const char *at, *end, *stop = text + size;
+
+    if (!inside(value, &at, &end) || (size_t)(end - at) < size)
+        return 0; /* decoding only ever shortens */
+    if (!memchr(at, '\\', (size_t)(end - at)))
+        return (size_t)(end - at) == size && memcmp(at, text, size) == 0;
+    while (at < end) {
+        char decoded[4];
+        size_t length = 1;
+        if (*at == '\\')
+            length = json_unescape(&at, end, decoded);
+        else
+            decoded[0] = *at++;
+        if ((size_t)(stop - text) < length || memcmp(text, decoded, length) != 0)
+            return 0;
+        text += length;
+    }
+    return text == stop;
+}
+
+int json_is(json value, const char *text)
+{
+    return is_text(value, text, strlen(text));
+}
+
+json json_get(json object, const char *name)
+{
+    size_t size = strlen(name);
+    json_iter it = json_begin(object);
+    if (object.type != JSON_OBJECT)
+        return nothing;
+    while (json_next(&it)) {
+        if (is_text(it.key, name, size))
+            return it.value;
+    }
+    return nothing;
+}
+
+unsigned json_count(json object, const char *name)
+{
+    size_t size = strlen(name);
+    unsigned count = 0;
+    json_iter it = json_begin(object);
+    if (object.type != JSON_OBJECT)
+        return 0;
+    while (json_next(&it))
+        count += is_text(it.key, name, size) != 0;
+    return count;
+}
+
+int json_string(buf *out, json value)
+{
+    const char *at, *end;
+    if (!inside(value, &at, &end))
+        return -1;
+    if (buf_reserve(out, (size_t)(end - at)))
+        return -1;
+    while (at < end) {
+        const char *plain = at;
+        char decoded[4];
+        at = memchr(plain, '\\', (size_t)(end - plain));
+        if (!at)
+            at = end;
+        buf_put(out, plain, (size_t)(at - plain));
+        if (at < end)
+            buf_put(out, decoded, json_unescape(&at, end, decoded));
+    }
+    return out->failed ? -1 : 0;
+}
+
+int json_plain(json value, const char **data, size_t *size)
+{
+    const char *at, *end;
+    if (!inside(value, &at, &end) || memchr(at, '\\', (size_t)(end - at)))
+        return 0;
+    *data = at;
+    *size = (size_t)(end - at);
+    return 1;
+}
+
+/* Digits alone, without a sign, that fit: 0, else -1. */
+static int get_digits(const char *at, size_t size, uint64_t *out)
+{
+    uint64_t n = 0;
+    size_t i;
+    *out = 0;
+    if (size == 0)
+        return -1;
+    for (i = 0; i < size; i++) {
+        unsigned digit = (unsigned)(unsigned char)at[i] - '0';
+        if (digit > 9 || n > (UINT64_MAX - digit) / 10)
+            return -1;
+        n = n * 10 + digit;
+    }
+    *out = n;
+    return 0;
+}
+
+int json_uint(json value, uint64_t *out)
+{
+    uint64_t n;
+    int is_negative;
+    *out = 0;
+    if (value.type != JSON_NUMBER)
+        return -1;
+    is_negative = value.at[0] == '-';
+    if (get_digits(value.at + is_negative, value.size - (size_t)is_negative, &n) ||
+        (is_negative && n > 0))
+        return -1;
+    *out = n;
+    return 0;
+}
+
+int json_int(json value, int64_t *out)
+{
+    uint64_t n;
+    int is_negative;
+    *out = 0;
+    if (value.type != JSON_NUMBER)
+        return -1;
+    is_negative = value.at[0] == '-';
+    if (get_digits(value.at + is_negative, value.size - (size_t)is_negative, &n) ||
+        n > (uint64_t)INT64_MAX + (uint64_t)is_negative)
+        return -1;
+    *out = is_negative ? -(int64_t)(n / 2) - (int64_t)(n - n / 2) : (int64_t)n;
+    return 0;
+}

@@ -1,0 +1,646 @@
+/*
+ * sessile.h: the whole interface of libsessile for hosts.
+ *
+ * sessile keeps agent conversations: durable, sealed, append-only, and lets Lua policies
+ * decide after every turn what the model sees next. The library starts no threads, prints
+ * nothing, never exits, and has no global state: two stores in one process do not meet.
+ *
+ * Caveats first
+ *   - A function that can fail returns a sessile_status, sets its outputs to NULL or zero
+ *     before anything else, and fills the caller's sessile_error (which may be NULL).
+ *   - What is handed out through an output pointer belongs to the caller and is given back
+ *     with sessile_free(), unless the comment says "borrowed".
+ *   - Sizes are bytes; times are milliseconds since 1970-01-01T00:00Z; text is UTF-8 JSON
+ *     where the comment says JSON, else bytes. Handed-out text also ends with a NUL that
+ *     its size does not count.
+ *   - A store and a session may be used by many threads at once. A run, an iterator and a
+ *     state belong to one thread at a time.
+ *   - Close sessions before their store, free runs before their session.
+ *
+ * Clean as C99 and C++98.
+ */
+#ifndef SESSILE_H
+#define SESSILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(SESSILE_BUILD) && defined(__GNUC__)
+#define SESSILE_API __attribute__((visibility("default")))
+#else
+#define SESSILE_API
+#endif
+
+#define SESSILE_VERSION "0.1.0"
+
+/* ------------------------------------------------------------------ status and errors */
+
+/*
+ * Everything a call can answer. The set is closed. In Lua and on the command line the same
+ * names appear with an E in front (ENOTFOUND).
+ */
+typedef enum sessile_status {
+    SESSILE_OK = 0,      /* done */
+    SESSILE_NEEDS,       /* a run waits for an answer: see sessile_run_need() */
+    SESSILE_INVALID,     /* the argument or text is not what the call takes: mend it */
+    SESSILE_NOTFOUND,    /* no such session, entry or policy: list what there is */
+    SESSILE_EXISTS,      /* the name is taken: resume it, or choose another */
+    SESSILE_CONFLICT,    /* somebody else wrote since you looked: look again, then retry */
+    SESSILE_BUSY,        /* another writer holds the lock: wait longer, or retry */
+    SESSILE_DAMAGED,     /* stored bytes are not what was written: nothing was changed */
+    SESSILE_TRUNCATED,   /* the log is shorter than what is known to have been written */
+    SESSILE_SEALED,      /* wrong or missing key, or a plain log in a sealed store */
+    SESSILE_DENIED,      /* permissions, ownership, or a policy file that is not trusted */
+    SESSILE_LIMIT,       /* a limit of size, depth or number; the message names its key */
+    SESSILE_POLICY,      /* a policy failed or broke a law; the turn stands */
+    SESSILE_IO,          /* the system refused; after a failed sync: unknown, look again */
+    SESSILE_FULL,        /* no space left on the device */
+    SESSILE_NOMEM,       /* the allocator returned NULL; nothing was changed */
+    SESSILE_UNSUPPORTED, /* this build, machine or store cannot do that */
+    SESSILE_FORKED,      /* the handle was opened in another process */
+    SESSILE_SUSPENDED,   /* the host paused this session: resume or cancel it first */
+    SESSILE_CANCELLED,   /* ended by another thread */
+    SESSILE_CLOSED       /* the handle was closed */
+} sessile_status;
+
+/* An error: what kind, and one sentence that names the thing and says what to do. */
+typedef struct sessile_error {
+    sessile_status code;
+    char message[504]; /* NUL-terminated; empty when code is SESSILE_OK */
+} sessile_error;
+
+/* The name of a status without prefix, as "NOTFOUND". Static; never NULL. */
+SESSILE_API const char *sessile_status_name(sessile_status status);
+
+/* The library's version, as "0.1.0". Static. */
+SESSILE_API const char *sessile_version(void);
+
+/* ------------------------------------------------------------------ memory and text */
+
+/*
+ * An allocator in the shape of Lua's: nsize 0 frees ptr; else grows or shrinks ptr (NULL:
+ * allocates) to nsize, or returns NULL and leaves ptr as it was. osize is ptr's size as the
+ * engine asked for it. Must be safe under threads and must not call sessile.
+ */
+typedef void *(*sessile_alloc)(void *ud, void *ptr, size_t osize, size_t nsize);
+
+/* Gives back what a call handed out. NULL is ignored. */
+SESSILE_API void sessile_free(void *ptr);
+
+/* Bytes that somebody else owns. data may be NULL when size is 0. */
+typedef struct sessile_slice {
+    const char *data;
+    size_t size;
+} sessile_slice;
+
+/* A slice over a NUL-terminated string (NULL: empty). Borrows text. */
+SESSILE_API sessile_slice sessile_text(const char *text);
+
+/* An entry's position in its log; printed as 8 lower-case hex digits. 0 is the header. */
+typedef uint32_t sessile_id;
+#define SESSILE_NO_ID UINT32_C(0xffffffff)
+
+/*
+ * The name of one message of a context: an entry (n = 0), or the n-th message that a
+ * compaction wrote (n >= 1), printed "00000016.1".
+ */
+typedef struct sessile_key {
+    sessile_id entry;
+    uint32_t n;
+} sessile_key;
+
+/* Writes the printed form of key and a NUL: at most SESSILE_KEY_SIZE bytes. */
+#define SESSILE_KEY_SIZE 24
+SESSILE_API void sessile_key_print(sessile_key key, char out[SESSILE_KEY_SIZE]);
+
+/* Reads a printed id or key of exactly size bytes; INVALID when it is neither. */
+SESSILE_API sessile_status sessile_key_parse(sessile_slice text, sessile_key *out);
+
+/* ------------------------------------------------------------------ stores */
+
+typedef struct sessile_store sessile_store;
+typedef struct sessile_session sessile_session;
+typedef struct sessile_policy sessile_policy;
+typedef struct sessile_run sessile_run;
+typedef struct sessile_state sessile_state;
+typedef struct sessile_entries sessile_entries;
+
+/* Where the secret that opens a sealed store comes from. */
+typedef enum sessile_key_source {
+    SESSILE_KEY_DEFAULT = 0, /* $SESSILE_KEY, else the key file of this user; made once */
+    SESSILE_KEY_PLAIN,       /* no sealing: opens plain stores only */
+    SESSILE_KEY_ENV,         /* the environment variable named by `key` */
+    SESSILE_KEY_FILE,        /* the file at path `key`, mode 0600 or stricter, ours */
+    SESSILE_KEY_SECRET       /* `key` itself is the secret */
+} sessile_key_source;
+
+typedef enum sessile_durability {
+    SESSILE_SYNC = 0, /* what acknowledges has been synced to the device */
+    SESSILE_NONE      /* synced at close; a power cut may take back what came since */
+} sessile_durability;
+
+/* Limits. 0 means the default given here. A LIMIT error names the key in [brackets]. */
+typedef struct sessile_limits {
+    uint64_t message;      /* bytes of one message [message]: 8 MiB */
+    uint64_t session;      /* bytes of one log [session]: 4 GiB */
+    uint32_t depth;        /* nesting of JSON [depth]: 128 */
+    uint32_t id;           /* bytes of a session id, agent or user [id]: 4096 */
+    uint32_t title;        /* bytes of a title [title]: 1024 */
+    uint64_t policy_gas;   /* instructions of one pipeline [policy_gas]: 50,000,000 */
+    uint32_t policy_ms;    /* time of one pipeline, waiting aside [policy_ms]: 500 */
+    uint64_t policy_memory;/* bytes of a policy's Lua state [policy_memory]: 64 MiB */
+    uint64_t policy_result;/* bytes a proposal may write [policy_result]: 1 MiB */
+} sessile_limits;
+
+/* Call sessile_store_options_init() first; then set what differs. All text is borrowed
+ * for the duration of sessile_open() only. */
+typedef struct sessile_store_options {
+    const char *agent;              /* default agent of sessions: "main" */
+    sessile_key_source key_source;
+    const char *key;                /* see sessile_key_source */
+    const char *suite;              /* NULL, "aes-256-gcm", "xchacha20-poly1305": of a new
+                                       keyring; NULL picks AES where the CPU has it */
+    sessile_durability durability;
+    int timeout_ms;                 /* longest wait for a lock; default 5000; -1: for ever */
+    int64_t window;                 /* the model's window in tokens; 0: unlimited */
+    int64_t reserve;                /* tokens of the window kept free */
+    const char *policy_path;        /* folders to look policies up in, ':' between; or NULL */
+    sessile_limits limits;
+    sessile_alloc alloc;            /* NULL: malloc */
+    void *alloc_ud;
+} sessile_store_options;
+
+SESSILE_API void sessile_store_options_init(sessile_store_options *options);
+
+/*
+ * Opens the store at url: a path or "file:PATH" (made 0700 when missing), or "ram:" (a
+ * volatile store that lives in this handle; never sealed). options NULL: the defaults.
+ * Errors: SEALED (wrong, missing or unexpected key), DENIED (owner or mode of the folder
+ * or key file), UNSUPPORTED (scheme), INVALID, IO, NOMEM. Nothing is made on SEALED.
+ */
+SESSILE_API sessile_status sessile_open(sessile_store **out, const char *url,
+                                        const sessile_store_options *options,
+                                        sessile_error *err);
+
+/* Closes the store. NULL is ignored. Its sessions must have been closed. */
+SESSILE_API void sessile_store_close(sessile_store *store);
+
+/* 1 when logs of this store are sealed, 0 when they are plain. */
+SESSILE_API int sessile_store_sealed(const sessile_store *store);
+
+/* The policy of every session that names none. Borrows a reference; NULL: none. */
+SESSILE_API void sessile_store_set_policy(sessile_store *store, sessile_policy *policy);
+
+/* One row of sessile_list(). Text is borrowed from the list. */
+typedef struct sessile_listed {
+    sessile_slice id, agent, user, title;
+    int64_t created_ms, modified_ms;
+    uint64_t entries, messages, bytes;
+    sessile_status status; /* OK, or why this log could not be opened (then only
+                              bytes and, if it can be told, id and agent are set) */
+    const char *message;   /* the error's sentence, or "" */
+} sessile_listed;
+
+/*
+ * The sessions of an agent (NULL: of every agent), newest first, in *out as one block of
+ * *count rows: free it with sessile_free(). Opens each log. Errors: IO, NOMEM.
+ */
+SESSILE_API sessile_status sessile_list(sessile_store *store, const char *agent,
+                                        sessile_listed **out, size_t *count,
+                                        sessile_error *err);
+
+/* ------------------------------------------------------------------ sessions */
+
+/* Which session. An empty id asks create for a new one (a UUIDv7); an empty agent is the
+ * store's. Ids, agents and users are opaque bytes. Call the init function first. */
+typedef struct sessile_session_options {
+    sessile_slice id, agent, user;
+    sessile_slice title;       /* of a new session */
+    sessile_slice metadata;    /* JSON object of a new session, or empty */
+    int uuid_v4;               /* make a version 4 id instead of version 7 */
+    sessile_policy *policy;    /* of this handle; NULL: the store's */
+    int64_t window, reserve;   /* of this handle; 0: the store's */
+} sessile_session_options;
+
+SESSILE_API void sessile_session_options_init(sessile_session_options *options);
+
+/* Makes a session, durably. EXISTS when the name is taken. Other errors: INVALID, LIMIT,
+ * IO, FULL, DENIED, SEALED, NOMEM. */
+SESSILE_API sessile_status sessile_create(sessile_session **out, sessile_store *store,
+                                          const sessile_session_options *options,
+                                          sessile_error *err);
+
+/* Opens a session that exists; creates nothing. NOTFOUND; DAMAGED and TRUNCATED name the
+ * file and place; SEALED; BUSY. A torn tail is set aside and reported by
+ * sessile_session_torn(). */
+SESSILE_API sessile_status sessile_resume(sessile_session **out, sessile_store *store,
+                                          const sessile_session_options *options,
+                                          sessile_error *err);
+
+/* Resumes the session, or creates it when there is none. An id must be given. */
+SESSILE_API sessile_status sessile_session_open(sessile_session **out, sessile_store *store,
+                                                const sessile_session_options *options,
+                                                sessile_error *err);
+
+/* Closes the handle (with durability NONE: syncs first, whose failure is returned; the
+ * handle is gone either way). NULL is OK. */
+SESSILE_API sessile_status sessile_session_close(sessile_session *session,
+                                                 sessile_error *err);
+
+/* Names and times, fixed for the life of the handle; borrowed; no lock is taken. */
+SESSILE_API sessile_slice sessile_session_id(const sessile_session *session);
+SESSILE_API sessile_slice sessile_session_agent(const sessile_session *session);
+SESSILE_API sessile_slice sessile_session_user(const sessile_session *session);
+SESSILE_API int64_t sessile_session_created(const sessile_session *session);
+/* The time of the newest entry. */
+SESSILE_API int64_t sessile_session_modified(sessile_session *session);
+/* Bytes that recovery set aside when this handle was opened; 0: none. */
+SESSILE_API uint64_t sessile_session_torn(const sessile_session *session);
+
+/* The newest path entry: the leaf that context() and the next append start from. */
+SESSILE_API sessile_status sessile_head(sessile_session *session, sessile_id *out,
+                                        sessile_error *err);
+/* Moves the head back to the header: messages() is empty, the log remains. */
+SESSILE_API sessile_status sessile_clear(sessile_session *session, sessile_error *err);
+
+/* The title, handed out ("" when there is none), and its setting as a fact in the log. */
+SESSILE_API sessile_status sessile_title(sessile_session *session, char **out, size_t *size,
+                                         sessile_error *err);
+SESSILE_API sessile_status sessile_set_title(sessile_session *session, sessile_slice title,
+                                             sessile_error *err);
+
+/* Turns, bare appends and compactions on the path to the head. */
+SESSILE_API sessile_status sessile_event_count(sessile_session *session, uint64_t *out,
+                                               sessile_error *err);
+
+/* Tokens as providers report them, summed over the session's turns and messages. */
+typedef struct sessile_usage {
+    int64_t input, output, cache_read, cache_write;
+} sessile_usage;
+SESSILE_API sessile_status sessile_total_usage(sessile_session *session, sessile_usage *out,
+                                               sessile_error *err);
+
+/* A count and where it comes from. low <= tokens <= high. */
+typedef struct sessile_tokens {
+    int64_t tokens, low, high;
+    const char *source; /* "usage" (the provider's, plus an estimate of what followed) or
+                           "estimate"; static */
+} sessile_tokens;
+/* Tokens of the context at the head. */
+SESSILE_API sessile_status sessile_count_tokens(sessile_session *session,
+                                                sessile_tokens *out, sessile_error *err);
+
+/* Roles of messages. */
+typedef enum sessile_role {
+    SESSILE_ROLE_NONE = 0,
+    SESSILE_SYSTEM,
+    SESSILE_DEVELOPER,
+    SESSILE_USER,
+    SESSILE_ASSISTANT,
+    SESSILE_MODEL,
+    SESSILE_TOOL,
+    SESSILE_FUNCTION
+} sessile_role;
+SESSILE_API const char *sessile_role_name(sessile_role role);
+
+/* ------------------------------------------------------------------ writing */
+
+/*
+ * One message, a JSON object, committed alone; no policy runs. *out is its entry.
+ * Errors: INVALID (JSON, UTF-8, role, a field given twice), LIMIT [message|depth|session],
+ * CONFLICT (the head is no descendant of what this handle last saw), BUSY, IO, FULL, NOMEM.
+ * On every error but IO of a sync the session is as it was.
+ */
+SESSILE_API sessile_status sessile_append(sessile_session *session, sessile_slice message,
+                                          sessile_id *out, sessile_error *err);
+
+/*
+ * A host entry of type "custom" (data: a JSON object), a fact that never enters the
+ * context. source: NULL or one of user, agent, system, tool, host.
+ */
+SESSILE_API sessile_status sessile_append_custom(sessile_session *session,
+                                                 sessile_slice data, const char *source,
+                                                 sessile_id *out, sessile_error *err);
+
+/* ------------------------------------------------------------------ reading */
+
+/* One message of a list. Text is borrowed from the list. */
+typedef struct sessile_message {
+    sessile_key key;      /* n > 0: a policy wrote it; entry SESSILE_NO_ID: engine-made */
+    sessile_role role;
+    int64_t tokens;
+    int64_t time_ms;      /* the entry's time */
+    sessile_slice json;   /* the message as it was given, token for token */
+} sessile_message;
+
+/* What else is to be said about a context. */
+typedef struct sessile_context_info {
+    sessile_tokens tokens;
+    sessile_id head;
+    uint64_t dropped;  /* messages of the path that the context does not show verbatim */
+    uint64_t orphans;  /* results left out: unknown call, call out of context, answered */
+    uint64_t unanswered; /* engine-made results for dead calls */
+} sessile_context_info;
+
+/* Which messages of the path; 0 and SESSILE_NO_ID mean no restriction. */
+typedef struct sessile_messages_options {
+    sessile_id from;    /* first entry id to return; SESSILE_NO_ID: from the start */
+    size_t limit;       /* at most so many, counted from the start */
+    size_t last;        /* only the newest so many */
+    sessile_role role;
+    sessile_id leaf;    /* SESSILE_NO_ID: the head */
+} sessile_messages_options;
+SESSILE_API void sessile_messages_options_init(sessile_messages_options *options);
+
+/* Every message from the root to the leaf, compacted or not, oldest first: one block of
+ * *count rows, given back with sessile_free(). options NULL: all. NOTFOUND: leaf or from
+ * is no entry on the path. */
+SESSILE_API sessile_status sessile_messages(sessile_session *session,
+                                            const sessile_messages_options *options,
+                                            sessile_message **out, size_t *count,
+                                            sessile_error *err);
+
+/* What the model would get at leaf (SESSILE_NO_ID: the head): calls paired with their
+ * results, dead calls answered "not answered", orphaned results left out. */
+SESSILE_API sessile_status sessile_context(sessile_session *session, sessile_id leaf,
+                                           sessile_message **out, size_t *count,
+                                           sessile_context_info *info, sessile_error *err);
+
+/* One entry, its JSON text handed out. NOTFOUND, DAMAGED, SEALED, IO, NOMEM. */
+SESSILE_API sessile_status sessile_entry(sessile_session *session, sessile_id id,
+                                         char **out, size_t *size, sessile_error *err);
+
+/* An iterator over all entries in the order of the log, as of now. Each step hands the
+ * text out borrowed until the next step; OK with *size 0 at the end. */
+SESSILE_API sessile_status sessile_entries_open(sessile_entries **out,
+                                                sessile_session *session,
+                                                sessile_error *err);
+SESSILE_API sessile_status sessile_entries_next(sessile_entries *entries, sessile_id *id,
+                                                const char **json, size_t *size,
+                                                sessile_error *err);
+SESSILE_API void sessile_entries_close(sessile_entries *entries);
+
+/* ------------------------------------------------------------------ policies */
+
+/* The hooks of a policy, in the order they run; bits of sessile_policy_step.hooks. */
+typedef enum sessile_hook {
+    SESSILE_HOOK_MERGE = 1,
+    SESSILE_HOOK_SUMMARIZE = 2,
+    SESSILE_HOOK_TRUNCATE = 4,
+    SESSILE_HOOK_SHOULD_COMPACT = 8,
+    SESSILE_HOOK_FLUSH = 16,
+    SESSILE_HOOK_COMPACT = 32
+} sessile_hook;
+SESSILE_API const char *sessile_hook_name(sessile_hook hook);
+
+/*
+ * One policy of a chain: a Lua file (name or path set; with '/' or ending in ".lua" it is
+ * a path, else looked up in the store's policy_path), or the host's own functions (name
+ * for messages, hooks set): then a run answers NEEDS with SESSILE_NEED_HOOK.
+ */
+typedef struct sessile_policy_step {
+    const char *name;
+    const char *options; /* JSON object text, or NULL */
+    unsigned hooks;      /* host policies: which hooks they have; 0: a Lua file */
+} sessile_policy_step;
+
+/*
+ * Loads and checks a chain of count steps: finds the files, compiles them, checks their
+ * options. The policy is immutable, safe under threads, counted by reference.
+ * Errors: NOTFOUND (names what there is), POLICY (does not compile or load), INVALID
+ * (options), DENIED (a file that others may write), LIMIT, NOMEM.
+ */
+SESSILE_API sessile_status sessile_policy_load(sessile_policy **out, sessile_store *store,
+                                               const sessile_policy_step *steps,
+                                               size_t count, sessile_error *err);
+/* Gives the caller's reference back. NULL is ignored. */
+SESSILE_API void sessile_policy_free(sessile_policy *policy);
+
+/* ------------------------------------------------------------------ runs */
+
+/* Why a policy runs. */
+typedef enum sessile_reason {
+    SESSILE_REASON_TURN = 0,
+    SESSILE_REASON_THRESHOLD,
+    SESSILE_REASON_OVERFLOW,
+    SESSILE_REASON_TIMER,
+    SESSILE_REASON_EVENT,
+    SESSILE_REASON_MANUAL
+} sessile_reason;
+
+typedef struct sessile_run_options {
+    sessile_slice usage;        /* turn: JSON object of the provider's usage, or empty */
+    sessile_slice model;        /* turn: the model's name, or empty */
+    sessile_slice metadata;     /* turn: JSON object, or empty */
+    int has_base;               /* turn: base below is the head it was thought on */
+    sessile_id base;
+    sessile_policy *policy;     /* of this call; NULL: the session's, else the store's */
+    int no_policy;              /* turn: run none, whatever is configured */
+    sessile_slice instructions; /* compact: what the person typed */
+    sessile_reason reason;      /* compact: default MANUAL */
+    int64_t window, reserve;    /* 0: the session's */
+} sessile_run_options;
+SESSILE_API void sessile_run_options_init(sessile_run_options *options);
+
+/*
+ * Starts a turn: its messages (JSON objects, at least one) and a turn entry are written as
+ * one commit before any policy runs, so whatever comes after costs a compaction, never a
+ * word. OK acknowledges nothing yet: step until OK or an error. Errors as for append, and
+ * CONFLICT when the head is not the base (compactions after it aside): nothing is written.
+ */
+SESSILE_API sessile_status sessile_turn_begin(sessile_run **out, sessile_session *session,
+                                              const sessile_slice *messages, size_t count,
+                                              const sessile_run_options *options,
+                                              sessile_error *err);
+
+/* Starts a compaction of the context at the head. INVALID without a policy. */
+SESSILE_API sessile_status sessile_compact_begin(sessile_run **out,
+                                                 sessile_session *session,
+                                                 const sessile_run_options *options,
+                                                 sessile_error *err);
+
+/* As compact, but nothing is ever written: the outcome carries what would be. */
+SESSILE_API sessile_status sessile_plan_begin(sessile_run **out, sessile_session *session,
+                                              const sessile_run_options *options,
+                                              sessile_error *err);
+
+typedef enum sessile_need_kind {
+    SESSILE_NEED_NONE = 0,
+    SESSILE_NEED_MODEL, /* ask your model; answer with its text */
+    SESSILE_NEED_HOOK   /* run your hook on the state; answer with its verdict */
+} sessile_need_kind;
+
+/* What a run waits for. Everything is borrowed until the reply. */
+typedef struct sessile_need {
+    sessile_need_kind kind;
+    const char *policy;      /* name of the policy that asks */
+    size_t step;             /* its index in the chain */
+    sessile_slice request;   /* MODEL: JSON {"messages":[…],"max_tokens":…,"purpose":…} */
+    sessile_hook hook;       /* HOOK: which */
+    sessile_state *state;    /* HOOK: what it is to read and edit */
+    sessile_reason reason;
+    sessile_slice instructions;
+    sessile_slice options;   /* HOOK: the step's options, JSON object */
+    int64_t now_ms;          /* HOOK: the turn's time, the only clock a policy should use */
+} sessile_need;
+
+/* The answer to a need. */
+typedef struct sessile_answer {
+    sessile_status status;   /* OK, or the answer is a failure and text its reason */
+    sessile_slice text;      /* MODEL: what the model said */
+    int verdict;             /* HOOK should_compact: 0 or 1 */
+} sessile_answer;
+
+/* Goes on until the run is done (OK), needs something (NEEDS), or cannot go on. A policy's
+ * failure is not an error of the run: it is in the outcome. */
+SESSILE_API sessile_status sessile_run_step(sessile_run *run, sessile_need *need,
+                                            sessile_error *err);
+/* Takes the answer; step again. INVALID when nothing was asked. */
+SESSILE_API sessile_status sessile_run_reply(sessile_run *run, const sessile_answer *answer,
+                                             sessile_error *err);
+
+/* What became of a policy's proposal. */
+typedef enum sessile_verdict {
+    SESSILE_NO_POLICY = 0, /* none is configured */
+    SESSILE_UNCHANGED,     /* it proposed nothing */
+    SESSILE_APPLIED,
+    SESSILE_REFUSED,       /* it failed or broke a law: see law and message */
+    SESSILE_TOO_LITTLE,    /* compact saved under 5 %: left out; nothing else was edited */
+    SESSILE_STALE          /* the conversation moved on while it was thinking */
+} sessile_verdict;
+
+/* One key that a proposal takes out of the context. */
+typedef enum sessile_fate {
+    SESSILE_LOST = 0,  /* dropped */
+    SESSILE_COVERED,   /* a new message stands for it among others */
+    SESSILE_REPLACED   /* a new message stands for it alone */
+} sessile_fate;
+typedef struct sessile_departure {
+    sessile_key key;
+    sessile_fate fate;
+    sessile_role role;
+    int64_t tokens;
+    sessile_key by;    /* COVERED, REPLACED: the new message; else entry SESSILE_NO_ID */
+} sessile_departure;
+
+/* The result of a run. All of it is borrowed from the run. */
+typedef struct sessile_outcome {
+    sessile_id first, last;      /* turn: its first message and its turn entry */
+    sessile_id leaf;             /* the head after the run */
+    sessile_id compaction;       /* the entry written, or SESSILE_NO_ID */
+    sessile_verdict verdict;
+    int too_little;              /* a compact's saving was under 5 % and was left out */
+    const char *policy;          /* REFUSED: the culprit; else the chain's last; or "" */
+    const char *hook;            /* REFUSED: where; or "" */
+    int law;                     /* REFUSED: 1 to 10, or 0 for an error or a spent budget */
+    const char *message;         /* REFUSED, STALE: why; or "" */
+    sessile_id refusal;          /* the entry that records it, or SESSILE_NO_ID */
+    int64_t tokens_before, tokens_after;
+    int64_t cannot_fit;          /* tokens by which the context exceeds window - reserve */
+    const sessile_departure *departures;
+    size_t departure_count;
+    const char *summary;         /* text of the first message written, or "" */
+    uint64_t engine_us;          /* time spent in the engine, host's waits aside */
+    uint64_t policy_us;          /* of which in policies */
+} sessile_outcome;
+SESSILE_API sessile_status sessile_run_outcome(sessile_run *run, sessile_outcome *out,
+                                               sessile_error *err);
+
+/* The context as the run leaves (turn, compact) or would leave it (plan); as
+ * sessile_context(). INVALID before the run is done. */
+SESSILE_API sessile_status sessile_run_context(sessile_run *run, sessile_message **out,
+                                               size_t *count, sessile_error *err);
+
+/* Frees a run. Before its last OK: the turn stands, the proposal is dropped. */
+SESSILE_API void sessile_run_free(sessile_run *run);
+
+/* ------------------------------------------------------------------ states */
+
+/*
+ * A state is the context as one hook sees it, and its edits. It lives until the hook's
+ * reply. Indexes start at 0 and are those the hook was given, whatever was edited since.
+ */
+
+/* A message of a state: columns, no text read. */
+typedef struct sessile_column {
+    sessile_key key;
+    sessile_role role;
+    int64_t tokens;
+    uint32_t turn;      /* 0: before the first user message */
+    unsigned pinned : 1;
+    unsigned open : 1;  /* it has a call still waiting for results */
+    unsigned dead : 1;  /* it has a call that was never answered */
+    unsigned written : 1; /* a policy wrote it */
+    unsigned starts_turn : 1;
+    unsigned edited : 1; /* dropped or replaced by this hook */
+} sessile_column;
+
+SESSILE_API size_t sessile_state_count(const sessile_state *state);
+SESSILE_API int64_t sessile_state_tokens(const sessile_state *state); /* edits included */
+SESSILE_API int64_t sessile_state_window(const sessile_state *state); /* 0: unlimited */
+SESSILE_API int64_t sessile_state_reserve(const sessile_state *state);
+/* INVALID when i is out of range. */
+SESSILE_API sessile_status sessile_state_get(const sessile_state *state, size_t i,
+                                             sessile_column *out, sessile_error *err);
+/* The message's JSON, read on demand, borrowed for the state's life. */
+SESSILE_API sessile_status sessile_state_json(sessile_state *state, size_t i,
+                                              sessile_slice *out, sessile_error *err);
+/* merge: how many messages from the start are the context before the turn; else count. */
+SESSILE_API size_t sessile_state_previous(const sessile_state *state);
+
+/* Takes out first..last (inclusive). */
+SESSILE_API sessile_status sessile_state_drop(sessile_state *state, size_t first,
+                                              size_t last, sessile_error *err);
+/* Puts fields of `fields` (a JSON object, usually {"content":…}) over the message's own,
+ * role and pairing kept; the new message records what it replaces. */
+SESSILE_API sessile_status sessile_state_replace(sessile_state *state, size_t i,
+                                                 sessile_slice fields, sessile_error *err);
+/* A new message before i (count: last). covers: the range cover_first..cover_last is
+ * dropped and recorded as covered by it. role defaults to user and metadata.kind to
+ * "summary". */
+SESSILE_API sessile_status sessile_state_insert(sessile_state *state, size_t i,
+                                                sessile_slice message, int covers,
+                                                size_t cover_first, size_t cover_last,
+                                                sessile_error *err);
+typedef enum sessile_unit {
+    SESSILE_MESSAGES = 0,
+    SESSILE_TURNS,
+    SESSILE_TOKENS
+} sessile_unit;
+/* Drops what laws 1, 2, 5 and 7 let go, oldest first, until about n units are left. */
+SESSILE_API sessile_status sessile_state_keep_last(sessile_state *state, int64_t n,
+                                                   sessile_unit unit, sessile_error *err);
+/* The newest index i such that i.. holds about `tokens` tokens and cutting before i
+ * splits no call from its results. */
+SESSILE_API size_t sessile_state_find_cut(const sessile_state *state, int64_t tokens);
+/* The indexes that go together with i by law 1 (i among them), ascending, at most cap
+ * written to out; returns how many there are. */
+SESSILE_API size_t sessile_state_pairs(const sessile_state *state, size_t i, size_t *out,
+                                       size_t cap);
+/* A hand-built list instead of edits. index: a message of the state kept as it is, or
+ * SIZE_MAX for a new message (json) that stands for the given keys. */
+typedef struct sessile_state_item {
+    size_t index;
+    sessile_slice json;
+    const sessile_key *covers;
+    size_t cover_count;
+    const sessile_key *replaces;
+    size_t replace_count;
+} sessile_state_item;
+SESSILE_API sessile_status sessile_state_rebuild(sessile_state *state,
+                                                 const sessile_state_item *items,
+                                                 size_t count, sessile_error *err);
+/* The running policy's notes, a JSON object ("{}" at first), borrowed until set. */
+SESSILE_API sessile_slice sessile_state_vars(const sessile_state *state);
+SESSILE_API sessile_status sessile_state_set_vars(sessile_state *state, sessile_slice json,
+                                                  sessile_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,122 @@
+/*
+ * sessile_backend.h: the interface of a backend, for those who write one.
+ *
+ * A backend keeps logs and blobs as bytes it does not understand. A log is a sequence of
+ * records (lines) that only grows. All that a backend promises about writers is:
+ *
+ *     append these records if the log still ends at E.
+ *
+ * E = {count, bytes, tag of the last record}. That is the fence: a writer that was stopped
+ * finds another end and is told CONFLICT; one whose answer was lost reads the record at E
+ * and compares it with its own bytes. No epochs, leases or idempotency keys.
+ *
+ * Folder and log names are single path components of [a-z0-9_=.-], made by the engine.
+ * The table only grows at its end; `version` says which members are there. Functions may
+ * block; they must not call sessile.
+ */
+#ifndef SESSILE_BACKEND_H
+#define SESSILE_BACKEND_H
+
+#include "sessile.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SESSILE_BACKEND_VERSION 1
+
+/* Where a log ends. tag is 16 bytes: the last record's AEAD tag, or the 8 bytes of its
+ * checksum and 8 zeros. Opaque to everyone but the log floor and the backends. */
+typedef struct sessile_log_end {
+    uint64_t count;
+    uint64_t bytes;
+    unsigned char tag[16];
+} sessile_log_end;
+
+/* A backend's own handle of an open log. */
+typedef struct sessile_backend_log sessile_backend_log;
+
+/* capabilities */
+enum {
+    SESSILE_BACKEND_SEALS = 1, /* has a keyring: logs may be sealed */
+    SESSILE_BACKEND_CUTS = 2,  /* cut and set_aside are there */
+    SESSILE_BACKEND_LOCKS = 4  /* lock and unlock are there */
+};
+
+enum { SESSILE_LOCK_SHARED = 1, SESSILE_LOCK_EXCLUSIVE = 2 };
+
+typedef struct sessile_backend {
+    int version;
+    unsigned capabilities;
+    const char *name; /* "file" */
+
+    /* Frees self. Logs have been closed. */
+    void (*free)(void *self);
+
+    /* Makes a log whose first record(s) are data, durable on return, or nothing at all.
+     * EXISTS when folder/name is there. */
+    sessile_status (*create)(void *self, const char *folder, const char *name,
+                             const void *data, size_t size, sessile_error *err);
+
+    /* Opens a log. NOTFOUND. DENIED: not ours, a symlink, not a regular file. */
+    sessile_status (*open)(void *self, const char *folder, const char *name,
+                           sessile_backend_log **out, sessile_error *err);
+    void (*close)(sessile_backend_log *log);
+
+    /* Bytes in the log now (not E.bytes: a torn tail counts), and its mtime. */
+    sessile_status (*size)(sessile_backend_log *log, uint64_t *bytes, int64_t *mtime_ms,
+                           sessile_error *err);
+
+    /* Reads at most size bytes at offset (the start of record `index`, or inside it for a
+     * continued read). *got less than size: the log ends there. */
+    sessile_status (*read)(sessile_backend_log *log, uint64_t index, uint64_t offset,
+                           void *out, size_t size, size_t *got, sessile_error *err);
+
+    /* Waits at most timeout_ms (-1: for ever) for the lock, which excludes every other
+     * handle of this log in any process; then sets *replaced to 1 when the name no longer
+     * leads to the log that is open (reopen). BUSY on time-out. May be absent
+     * (capabilities): append is the fence all the same. */
+    sessile_status (*lock)(sessile_backend_log *log, int mode, int timeout_ms,
+                           int *replaced, sessile_error *err);
+    void (*unlock)(sessile_backend_log *log);
+
+    /* Appends size bytes of count records if the log still ends at *end; *end is then the
+     * new end (its tag being new_tag). CONFLICT: the log ends elsewhere (grew). TRUNCATED:
+     * it is shorter than end. On every error the log is as before, or, when even cutting
+     * back failed, *poisoned is set to 1 and nothing may be appended through any handle.
+     * Not yet durable. Called under the exclusive lock where there are locks. */
+    sessile_status (*append)(sessile_backend_log *log, sessile_log_end *end,
+                             const void *data, size_t size, uint64_t count,
+                             const unsigned char new_tag[16], int *poisoned,
+                             sessile_error *err);
+
+    /* Makes all that was appended before the call durable. A failure is IO, and unknown. */
+    sessile_status (*sync)(sessile_backend_log *log, sessile_error *err);
+
+    /* Copies the bytes from offset to the log's end into a piece of its own, named for the
+     * log and the offset, durable on return; then cuts the log there, durably. Under the
+     * exclusive lock. Running it again after an interruption is harmless. */
+    sessile_status (*set_aside)(sessile_backend_log *log, uint64_t offset,
+                                sessile_error *err);
+
+    /* Visits the logs of a folder (NULL: of all folders); visit returns 0 to go on. */
+    sessile_status (*list)(void *self, const char *folder,
+                           int (*visit)(void *arg, const char *folder, const char *name),
+                           void *arg, sessile_error *err);
+
+    /* A named blob: handed out by sessile_free(); NOTFOUND. Permissions are checked. */
+    sessile_status (*blob_get)(void *self, const char *name, char **out, size_t *size,
+                               sessile_error *err);
+    /* Puts a blob if it is absent (EXISTS otherwise), durable and whole, or not at all. */
+    sessile_status (*blob_put_new)(void *self, const char *name, const void *data,
+                                   size_t size, sessile_error *err);
+
+    /* 1 when at least one log is there. */
+    int (*has_logs)(void *self);
+} sessile_backend;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

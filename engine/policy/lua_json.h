@@ -1,0 +1,41 @@
+/*
+ * lua_json.h: JSON text to Lua values and back: one rule for policies and for Lua hosts.
+ *
+ * To Lua: null is the light userdata NULL; integers that fit 64 bits are integers, other
+ * numbers floats; arrays are tables with the array metatable (so that an empty one is
+ * written as [] again); objects are plain tables (a later duplicate key wins).
+ * To JSON: a table with the array metatable, or whose keys are exactly 1..n (n >= 1), is an
+ * array; {} is an object; keys of objects are sorted by bytes; integers as integers; floats
+ * in the shortest form that reads back the same (%.17g at most), never nan or inf. In a
+ * message, {} as content or tool_calls is an array. A string is taken as UTF-8 as it is.
+ * A table with the field `.json` made by lua_json_verbatim() is written as that text.
+ */
+#ifndef POLICY_LUA_JSON_H
+#define POLICY_LUA_JSON_H
+
+#include <stddef.h>
+#include <lua.h>
+
+/* Registers the metatables in the registry of L; idempotent. */
+void lua_json_open(lua_State *L);
+
+/* Pushes the value of checked JSON text. Raises only for memory, or nesting beyond 200
+ * (checked text is bounded by the engine's own limit). */
+void lua_json_push(lua_State *L, const char *text, size_t size);
+/* Pushes only member `name` of an object, or nil; the rest is not converted. */
+void lua_json_push_member(lua_State *L, const char *text, size_t size, const char *name);
+
+/*
+ * Pushes the JSON text of the value at index as a string and returns 1; or pushes a
+ * sentence (as "metadata.x: a function cannot be JSON") and returns 0: NaN and infinities,
+ * functions, userdata, mixed tables, cycles, nesting beyond 128, text beyond max_size.
+ * message: 1 applies the rule for content and tool_calls. Reads raw: no metamethod runs.
+ */
+int lua_json_text(lua_State *L, int index, int message, size_t max_size);
+
+/* Marks the table at index as an array. */
+void lua_json_mark_array(lua_State *L, int index);
+/* Pushes a table that stands for that text, unchanged (INVALID text is found by the engine). */
+void lua_json_verbatim(lua_State *L, const char *text, size_t size);
+
+#endif

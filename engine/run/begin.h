@@ -1,0 +1,20 @@
+/* begin.h: what the api floor calls: the life of a run from its beginning to its end. */
+#ifndef RUN_BEGIN_H
+#define RUN_BEGIN_H
+
+#include "session/session.h"
+
+/* As sessile.h says of the functions of the same name; arguments are not NULL. */
+sessile_status run_begin_turn(sessile_run **out, sessile_session *s,
+                              const sessile_slice *messages, size_t count,
+                              const sessile_run_options *options, sessile_error *err);
+sessile_status run_begin_compact(sessile_run **out, sessile_session *s, int plan,
+                                 const sessile_run_options *options, sessile_error *err);
+sessile_status run_step(sessile_run *run, sessile_need *need, sessile_error *err);
+sessile_status run_reply(sessile_run *run, const sessile_answer *answer, sessile_error *err);
+sessile_status run_outcome(sessile_run *run, sessile_outcome *out, sessile_error *err);
+sessile_status run_context(sessile_run *run, sessile_message **out, size_t *count,
+                           sessile_error *err);
+void run_free(sessile_run *run);
+
+#endif

@@ -1,0 +1,210 @@
+/*
+ * commit.c: the end of a pipeline: the proposal as one entry, or the refusal as one.
+ *
+ * A proposal is a list up to the entry its policy saw. What others appended meanwhile
+ * follows it, and the laws are checked on that result, under the log's lock. When the head
+ * no longer descends from what the policy saw, when another compaction came between, or
+ * when only what came later breaks a law, the proposal is stale: dropped, and said so. It
+ * is never computed anew in the same turn.
+ */
+#include "run/run.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+typedef struct commit_write {
+    sessile_run *run;
+    int with_context;
+    const char *stale;   /* why it was dropped, or NULL */
+    buf data;
+} commit_write;
+
+/* Law check of the proposal followed by what came after the entry the policy saw. */
+static sessile_status judge_with_later(commit_write *w, sessile_session *s,
+                                       sessile_error *err)
+{
+    sessile_run *run = w->run;
+    const context *now, *before = state_before(run->state);
+    laws_input in;
+    context after;
+    pairing pairs;
+    judgement judged;
+    context_init(&after, run->alloc);
+    pairing_init(&pairs, run->alloc);
+
+    sessile_status st = session_context_locked(s, &now, err);
+    if (st == SESSILE_OK)
+        st = state_laws(run->state, &in, err);
+    if (st == SESSILE_OK && (context_copy(&after, state_after(run->state)) ||
+                             pairing_of(&pairs, now)))
+        st = fail_nomem(err);
+    for (size_t i = before->count; st == SESSILE_OK && i < now->count; i++)
+        if (context_push(&after, &now->items[i], now->links + now->items[i].link))
+            st = fail_nomem(err);
+    if (st == SESSILE_OK) {
+        in.before = now;
+        in.before_pairs = &pairs;
+        in.after = &after;
+        st = laws_check(&in, &judged, run->alloc, err);
+    }
+    if (st == SESSILE_OK && judged.broken != LAW_NONE)
+        w->stale = "what was said meanwhile does not go with the proposal";
+    pairing_deinit(&pairs);
+    context_deinit(&after);
+    return st;
+}
+
+/* session_build: the compaction entry, unless the proposal is stale. */
+static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
+                                       sessile_error *err)
+{
+    commit_write *w = arg;
+    sessile_run *run = w->run;
+    sessile_id now_at = s->head ? s->nodes[s->head].context_at : 0;
+    sessile_status st = SESSILE_OK;
+
+    if (s->head != run->saw && !session_descends_locked(s, s->head, run->saw))
+        w->stale = "the head has moved to another branch";
+    else if (now_at != run->context_at)
+        w->stale = "another compaction came first";
+    else if (s->head != run->saw && w->with_context)
+        st = judge_with_later(w, s, err);
+    if (st != SESSILE_OK || w->stale)
+        return st;
+
+    sessile_id self = batch_next(b);
+    st = record_compaction(run, self, w->with_context, &w->data, err);
+    if (st != SESSILE_OK)
+        return st;
+    entry_fields f = {.parent = s->head,
+                      .type = ENTRY_COMPACTION,
+                      .source = SOURCE_POLICY,
+                      .data = w->data.data,
+                      .data_size = w->data.size,
+                      .tokens = -1};
+    batch_add(b, &f);
+    run->outcome.compaction = self;
+    return SESSILE_OK;
+}
+
+/* session_build: the refusal, unless it is the one that was written last. */
+static sessile_status build_refusal(void *arg, sessile_session *s, batch *b,
+                                    sessile_error *err)
+{
+    commit_write *w = arg;
+    sessile_run *run = w->run;
+    buf_clear(&w->data);
+    buf_printf(&w->data, "%s|%s|%d|%s", run->policy_name, run->outcome.hook,
+               run->outcome.law, run->message);
+    if (w->data.failed)
+        return fail_nomem(err);
+    uint64_t what = hash64(w->data.data, w->data.size);
+    if (what == s->last_refusal) {
+        s->refusals_repeated++;
+        return SESSILE_OK;
+    }
+    buf_clear(&w->data);
+    record_refusal(run, &w->data);
+    if (w->data.failed)
+        return fail_nomem(err);
+    entry_fields f = {.parent = s->head,
+                      .type = ENTRY_REFUSAL,
+                      .source = SOURCE_POLICY,
+                      .data = w->data.data,
+                      .data_size = w->data.size,
+                      .tokens = -1};
+    run->outcome.refusal = batch_next(b);
+    batch_add(b, &f);
+    s->last_refusal = what;
+    return SESSILE_OK;
+}
+
+static sessile_status write_refusal(sessile_run *run, sessile_error *err)
+{
+    run->outcome.verdict = SESSILE_REFUSED;
+    if (run->kind == RUN_PLAN)
+        return SESSILE_OK;
+    commit_write w = {.run = run};
+    buf_init(&w.data, run->alloc);
+    sessile_id count = 0;
+    sessile_status st = session_write(run->session, build_refusal, &w, &count, err);
+    if (st == SESSILE_OK && run->outcome.refusal != SESSILE_NO_ID) {
+        run->written = count;
+        run->synced = 0;
+    }
+    buf_deinit(&w.data);
+    return st;
+}
+
+/* The account and the figures of an accepted proposal. */
+static sessile_status account(sessile_run *run, const laws_input *in, sessile_error *err)
+{
+    if (laws_account(in, &run->departures, &run->departure_count,
+                     &run->departure_capacity, run->alloc))
+        return fail_nomem(err);
+    run->outcome.tokens_after = context_tokens(in->after);
+    return record_summary(run, err);
+}
+
+static sessile_status write_compaction(sessile_run *run, int changed, sessile_error *err)
+{
+    commit_write w = {.run = run, .with_context = changed};
+    buf_init(&w.data, run->alloc);
+    sessile_id count = 0;
+    sessile_status st = session_write(run->session, build_compaction, &w, &count, err);
+    buf_deinit(&w.data);
+    if (st != SESSILE_OK) {
+        run->outcome.compaction = SESSILE_NO_ID;
+        return st;
+    }
+    if (w.stale) {
+        run->outcome.verdict = SESSILE_STALE;
+        run->outcome.tokens_after = run->outcome.tokens_before;
+        run->departure_count = 0;
+        run->summary_size = 0;
+        size_t size = strlen(w.stale);
+        memcpy(run->message, w.stale, size + 1);
+        return SESSILE_OK;
+    }
+    run->written = count;
+    run->synced = 0;
+    run->outcome.leaf = run->outcome.compaction;
+    run->outcome.verdict = changed ? SESSILE_APPLIED : SESSILE_UNCHANGED;
+    return SESSILE_OK;
+}
+
+sessile_status run_commit(sessile_run *run, sessile_error *err)
+{
+    laws_input in;
+    if (run->refused)
+        return write_refusal(run, err);
+    sessile_status st = state_laws(run->state, &in, err);
+    if (st != SESSILE_OK)
+        return st;
+
+    int changed = run_changed(run);
+    if (changed) {
+        laws_progress(&in, &run->judged);
+        if (run->judged.broken != LAW_NONE) {
+            run_refuse(run, run->judged.broken, run->judged.message);
+            return write_refusal(run, err);
+        }
+        st = account(run, &in, err);
+        if (st != SESSILE_OK)
+            return st;
+    }
+    run->outcome.verdict = run->outcome.too_little ? SESSILE_TOO_LITTLE : SESSILE_UNCHANGED;
+    if (run->kind == RUN_PLAN) {
+        if (changed)
+            run->outcome.verdict = SESSILE_APPLIED;
+        return SESSILE_OK;
+    }
+    if (!changed && !run->vars_changed)
+        return SESSILE_OK;
+    sessile_verdict quiet = run->outcome.verdict;
+    st = write_compaction(run, changed, err);
+    if (st == SESSILE_OK && run->outcome.verdict == SESSILE_UNCHANGED)
+        run->outcome.verdict = quiet;
+    return st;
+}

@@ -1,0 +1,287 @@
+/*
+ * record.c: the JSON of the entries that runs write: compaction and refusal.
+ *
+ * session.h describes a compaction's data; what people read (policy, reason, figures, the
+ * account) is put together here. It grows with the number of pieces of the list, never
+ * with the text of the window.
+ */
+#include "run/run.h"
+
+#include <string.h>
+
+static const char *reason_name(sessile_reason reason)
+{
+    static const char *const names[] = {"turn",  "threshold", "overflow",
+                                        "timer", "event",     "manual"};
+    return names[reason];
+}
+
+/* Own puts are numbered from 1 in the order of the list; others left the proposal again. */
+typedef struct numbering {
+    uint32_t *of;        /* number of put n at [n - 1]; 0: not in the list */
+    size_t count, written;
+} numbering;
+
+static int numbering_init(numbering *n, const laws_input *in, const allocator *a)
+{
+    n->count = in->put_count;
+    n->written = 0;
+    n->of = NULL;
+    if (n->count == 0)
+        return 0;
+    n->of = mem_zalloc(a, n->count * sizeof *n->of);
+    if (!n->of)
+        return -1;
+    for (size_t i = 0; i < in->after->count; i++) {
+        sessile_key key = in->after->items[i].key;
+        if (key.entry == SESSILE_NO_ID && key.n >= 1 && key.n <= n->count)
+            n->of[key.n - 1] = (uint32_t)++n->written;
+    }
+    return 0;
+}
+
+static sessile_key renumber(const numbering *n, sessile_key key)
+{
+    if (key.entry == SESSILE_NO_ID && key.n >= 1 && key.n <= n->count)
+        key.n = n->of[key.n - 1];
+    return key;
+}
+
+static sessile_status put_context(const sessile_run *run, const laws_input *in,
+                                  const numbering *n, sessile_id self, buf *out,
+                                  sessile_error *err)
+{
+    size_t count = in->after->count;
+    sessile_key *keys = mem_alloc(run->alloc, (count ? count : 1) * sizeof *keys);
+    if (!keys)
+        return fail_nomem(err);
+    for (size_t i = 0; i < count; i++)
+        keys[i] = renumber(n, in->after->items[i].key);
+    buf_puts(out, "\"context\":");
+    sessile_status st = compaction_put_keys(run->session, keys, count, self, out, err);
+    mem_free(run->alloc, keys, (count ? count : 1) * sizeof *keys);
+    return st;
+}
+
+static sessile_status put_keys(const sessile_run *run, const char *name,
+                               const sessile_key *keys, size_t count, sessile_id self,
+                               buf *out, sessile_error *err)
+{
+    if (count == 0)
+        return SESSILE_OK;
+    buf_printf(out, "\"%s\":", name);
+    sessile_status st = compaction_put_keys(run->session, keys, count, self, out, err);
+    buf_putc(out, ',');
+    return st;
+}
+
+static sessile_status put_messages(const sessile_run *run, const laws_input *in,
+                                   const numbering *n, sessile_id self, buf *out,
+                                   sessile_error *err)
+{
+    sessile_status st = SESSILE_OK;
+    const char *separator = ",\"put\":[";
+    for (size_t i = 0; st == SESSILE_OK && i < in->after->count; i++) {
+        sessile_key key = in->after->items[i].key;
+        if (key.entry != SESSILE_NO_ID)
+            continue;
+        const put *p = &in->puts[key.n - 1];
+        buf_printf(out, "%s{\"n\":%u,\"turn\":%u,\"tokens\":[%u,\"estimate\"],", separator,
+                   renumber(n, key).n, p->columns.turn, p->columns.tokens);
+        st = put_keys(run, "replaces", p->replaces, p->replace_count, self, out, err);
+        if (st == SESSILE_OK)
+            st = put_keys(run, "covers", p->covers, p->cover_count, self, out, err);
+        buf_puts(out, "\"message\":");
+        buf_put(out, p->json, p->size);
+        buf_putc(out, '}');
+        separator = ",";
+    }
+    if (n->written)
+        buf_putc(out, ']');
+    return st;
+}
+
+/* Name, version, source and options of the policies whose edits are in the list. */
+static void put_policies(const sessile_run *run, buf *out)
+{
+    const char *separator = "";
+    buf_puts(out, ",\"policy\":[");
+    for (size_t i = 0; i < policy_step_count(run->policy); i++) {
+        const policy_step_info *step = policy_step_get(run->policy, i);
+        if (!(run->edited & (UINT32_C(1) << (i & 31))))
+            continue;
+        buf_printf(out, "%s{\"name\":", separator);
+        json_put_cstring(out, step->name);
+        buf_puts(out, ",\"version\":");
+        buf_put_i64(out, step->version);
+        if (step->hash[0])
+            buf_printf(out, ",\"hash\":\"%s\"", step->hash);
+        buf_puts(out, ",\"options\":");
+        buf_puts(out, step->options);
+        buf_putc(out, '}');
+        separator = ",";
+    }
+    buf_putc(out, ']');
+}
+
+/* The first message after what left that is kept as it was said. */
+static void put_first_kept(const sessile_run *run, const laws_input *in, buf *out)
+{
+    sessile_id left = run->departure_count ? run->departures[0].key.entry : 0;
+    for (size_t i = 0; i < in->after->count; i++) {
+        const item *it = &in->after->items[i];
+        if (it->key.entry == SESSILE_NO_ID || it->key.n || it->key.entry < left)
+            continue;
+        char id[9];
+        id_print(it->key.entry, id);
+        buf_printf(out, ",\"firstKeptEntryId\":\"%s\"", id);
+        return;
+    }
+}
+
+static sessile_status put_account(const sessile_run *run, sessile_id self, buf *out,
+                                  sessile_error *err)
+{
+    static const char *const fates[] = {"lost", "covered", "replaced"};
+    sessile_status st = SESSILE_OK;
+    const char *separator = "";
+    size_t size = (run->departure_count ? run->departure_count : 1) * sizeof(sessile_key);
+    sessile_key *keys = mem_alloc(run->alloc, size);
+    if (!keys)
+        return fail_nomem(err);
+    buf_puts(out, ",\"account\":{");
+    for (int fate = SESSILE_LOST; st == SESSILE_OK && fate <= SESSILE_REPLACED; fate++) {
+        size_t count = 0;
+        int64_t tokens = 0;
+        for (size_t i = 0; i < run->departure_count; i++) {
+            if ((int)run->departures[i].fate != fate)
+                continue;
+            keys[count++] = run->departures[i].key;
+            tokens += run->departures[i].tokens;
+        }
+        if (count == 0)
+            continue;
+        buf_printf(out, "%s\"%s\":{\"tokens\":%lld,\"entries\":", separator, fates[fate],
+                   (long long)tokens);
+        st = compaction_put_keys(run->session, keys, count, self, out, err);
+        buf_putc(out, '}');
+        separator = ",";
+    }
+    buf_putc(out, '}');
+    mem_free(run->alloc, keys, size);
+    return st;
+}
+
+static sessile_status put_list(sessile_run *run, sessile_id self, buf *out,
+                               sessile_error *err)
+{
+    laws_input in;
+    numbering n = {NULL, 0, 0};
+    char upto[9];
+    sessile_status st = state_laws(run->state, &in, err);
+    if (st == SESSILE_OK && numbering_init(&n, &in, run->alloc))
+        st = fail_nomem(err);
+    if (st == SESSILE_OK)
+        st = put_context(run, &in, &n, self, out, err);
+    id_print(run->saw, upto);
+    buf_printf(out, ",\"upto\":\"%s\"", upto);
+    if (st == SESSILE_OK)
+        st = put_messages(run, &in, &n, self, out, err);
+    if (st == SESSILE_OK)
+        put_policies(run, out);
+    buf_printf(out, ",\"reason\":\"%s\"", reason_name(run->reason));
+    if (run->instructions_size) {
+        buf_puts(out, ",\"instructions\":");
+        json_put_string(out, run->instructions, run->instructions_size);
+    }
+    if (run->summary_size) {
+        buf_puts(out, ",\"summary\":");
+        json_put_string(out, run->summary, run->summary_size);
+    }
+    if (st == SESSILE_OK)
+        put_first_kept(run, &in, out);
+    uint64_t now = run->session->store->os->clock_us(run->session->store->os->ud);
+    buf_printf(out,
+               ",\"tokens_before\":%lld,\"tokens_after\":%lld,\"token_source\":\"estimate\","
+               "\"duration_ms\":%llu",
+               (long long)run->outcome.tokens_before, (long long)run->outcome.tokens_after,
+               (unsigned long long)(now - run->started_us) / 1000);
+    if (st == SESSILE_OK)
+        st = put_account(run, self, out, err);
+    /* From here on the outcome speaks of the messages by the names they have in the log. */
+    for (size_t i = 0; st == SESSILE_OK && i < run->departure_count; i++) {
+        sessile_key *by = &run->departures[i].by;
+        if (by->entry != SESSILE_NO_ID || by->n == 0)
+            continue;
+        *by = renumber(&n, *by);
+        by->entry = self;
+    }
+    if (n.of)
+        mem_free(run->alloc, n.of, n.count * sizeof *n.of);
+    return st;
+}
+
+sessile_status record_compaction(sessile_run *run, sessile_id self, int with_context,
+                                 buf *out, sessile_error *err)
+{
+    sessile_status st = SESSILE_OK;
+    buf_clear(out);
+    buf_putc(out, '{');
+    if (with_context)
+        st = put_list(run, self, out, err);
+    if (run->vars_changed) {
+        buf_puts(out, with_context ? ",\"vars\":" : "\"vars\":");
+        run_vars_put(run, out);
+    }
+    buf_putc(out, '}');
+    if (st == SESSILE_OK && out->failed)
+        st = fail_nomem(err);
+    return st;
+}
+
+void record_refusal(const sessile_run *run, buf *out)
+{
+    buf_puts(out, "{\"policy\":");
+    json_put_cstring(out, run->policy_name);
+    buf_printf(out, ",\"hook\":\"%s\",\"reason\":\"%s\"", run->outcome.hook,
+               reason_name(run->reason));
+    if (run->outcome.law)
+        buf_printf(out, ",\"law\":%d,\"law_name\":\"%s\"", run->outcome.law,
+                   law_name((law)run->outcome.law));
+    if (run->outcome.law && run->judged.key.entry != SESSILE_NO_ID) {
+        char key[SESSILE_KEY_SIZE];
+        sessile_key_print(run->judged.key, key);
+        buf_printf(out, ",\"entry\":\"%s\"", key);
+    }
+    buf_puts(out, ",\"message\":");
+    json_put_cstring(out, run->message);
+    buf_putc(out, '}');
+}
+
+sessile_status record_summary(sessile_run *run, sessile_error *err)
+{
+    const context *after = state_after(run->state);
+    for (size_t i = 0; i < after->count; i++) {
+        const item *it = &after->items[i];
+        if (it->key.entry != SESSILE_NO_ID || !(it->flags & ITEM_SUMMARY))
+            continue;
+        sessile_slice text;
+        sessile_status st = state_text((sessile_state *)run->state, it->key, &text, err);
+        if (st != SESSILE_OK)
+            return st;
+        json content = json_get(json_of(text.data, text.size), "content");
+        if (content.type != JSON_STRING)
+            return SESSILE_OK;
+        buf b;
+        buf_init(&b, run->alloc);
+        if (json_string(&b, content) || b.failed) {
+            buf_deinit(&b);
+            return fail_nomem(err);
+        }
+        run->summary = mem_dup(run->alloc, b.size ? b.data : "", b.size);
+        run->summary_size = b.size;
+        buf_deinit(&b);
+        return run->summary ? SESSILE_OK : fail_nomem(err);
+    }
+    return SESSILE_OK;
+}

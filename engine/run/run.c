@@ -1,0 +1,241 @@
+/*
+ * run.c: stepping a run, its needs and replies, and the outcome.
+ *
+ * Owns the run's life. A run that is freed early leaves the turn where it is and drops the
+ * proposal.
+ */
+#include "run/run.h"
+
+#include <string.h>
+
+#include "run/begin.h"
+
+static uint64_t clock_us(const sessile_run *run)
+{
+    const os_table *os = run->session->store->os;
+    return os->clock_us(os->ud);
+}
+
+static sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
+                              const sessile_run_options *options, sessile_error *err)
+{
+    sessile_store *store = s->store;
+    sessile_run *run = mem_zalloc(&store->alloc, sizeof *run);
+    if (!run)
+        return fail_nomem(err);
+    run->alloc = &store->alloc;
+    run->session = s;
+    run->kind = kind;
+    run->reason = kind == RUN_TURN ? SESSILE_REASON_TURN : options->reason;
+    run->outcome.compaction = run->outcome.refusal = SESSILE_NO_ID;
+    run->outcome.hook = "";
+    run->judged.key.entry = SESSILE_NO_ID;
+    run->started_us = clock_us(run);
+    if (options->instructions.size) {
+        run->instructions =
+            mem_dup(run->alloc, options->instructions.data, options->instructions.size);
+        if (!run->instructions) {
+            mem_free(run->alloc, run, sizeof *run);
+            return fail_nomem(err);
+        }
+        run->instructions_size = options->instructions.size;
+    }
+
+    /* The policy of the call, else of the session, else of the store. */
+    if (!options->no_policy) {
+        run->policy = options->policy;
+        if (!run->policy)
+            run->policy = s->policy.policy;
+        pthread_mutex_lock(&store->mutex);
+        if (!run->policy)
+            run->policy = store->policy.policy;
+        if (run->policy)
+            policy_retain(run->policy);
+        pthread_mutex_unlock(&store->mutex);
+    }
+    run->window = options->window ? options->window : s->window ? s->window : store->window;
+    run->reserve =
+        options->reserve ? options->reserve : s->reserve ? s->reserve : store->reserve;
+    *out = run;
+    return SESSILE_OK;
+}
+
+void run_free(sessile_run *run)
+{
+    if (!run)
+        return;
+    const allocator *a = run->alloc;
+    policy_pipeline_free(run->pipeline);
+    state_free(run->state);
+    policy_release(run->policy);
+    run_vars_deinit(run);
+    if (run->instructions)
+        mem_free(a, run->instructions, run->instructions_size + 1);
+    if (run->answer_text)
+        mem_free(a, run->answer_text, run->answer.text.size + 1);
+    if (run->summary)
+        mem_free(a, run->summary, strlen(run->summary) + 1);
+    mem_free(a, run->departures, run->departure_capacity * sizeof *run->departures);
+    mem_free(a, run, sizeof *run);
+}
+
+sessile_status run_begin_turn(sessile_run **out, sessile_session *s,
+                              const sessile_slice *messages, size_t count,
+                              const sessile_run_options *options, sessile_error *err)
+{
+    sessile_run *run;
+    sessile_status st = run_new(&run, s, RUN_TURN, options, err);
+    if (st != SESSILE_OK)
+        return st;
+    st = run_turn(run, messages, count, options, err);
+    if (st == SESSILE_OK && run->policy) {
+        /* The turn is in the log whatever happens now: a snapshot that fails refuses the
+         * policy, not the turn. */
+        sessile_error why = {SESSILE_OK, ""};
+        if (run_snapshot(run, &why) != SESSILE_OK)
+            run_refuse(run, LAW_NONE, why.message);
+    } else {
+        run->stage = STAGE_DONE;
+    }
+    if (st != SESSILE_OK) {
+        run_free(run);
+        return st;
+    }
+    run->outcome.engine_us = clock_us(run) - run->started_us;
+    *out = run;
+    return SESSILE_OK;
+}
+
+sessile_status run_begin_compact(sessile_run **out, sessile_session *s, int plan,
+                                 const sessile_run_options *options, sessile_error *err)
+{
+    const os_table *os = s->store->os;
+    sessile_run *run;
+    sessile_status st =
+        run_new(&run, s, plan ? RUN_PLAN : RUN_COMPACT, options, err);
+    if (st != SESSILE_OK)
+        return st;
+    run->now_ms = os->now_ms(os->ud);
+    run->stage = STAGE_COMPACT;
+    if (!run->policy)
+        st = fail(err, SESSILE_INVALID,
+                  "no policy to compact with: name one in the call, the session or the "
+                  "store");
+    if (st == SESSILE_OK)
+        st = run_snapshot(run, err);
+    if (st != SESSILE_OK) {
+        run_free(run);
+        return st;
+    }
+    run->outcome.engine_us = clock_us(run) - run->started_us;
+    *out = run;
+    return SESSILE_OK;
+}
+
+static sessile_status step(sessile_run *run, sessile_need *need, sessile_error *err)
+{
+    sessile_status st = SESSILE_OK;
+    if (run->stage == STAGE_DONE && (!run->written || run->synced))
+        return SESSILE_OK;
+    if (run->stage < STAGE_COMMIT)
+        st = run_schedule(run, need, err);
+    if (st == SESSILE_OK && run->stage == STAGE_COMMIT) {
+        run->stage = STAGE_DONE;
+        st = run_commit(run, err);
+    }
+    /* One sync for all that this run wrote, and only then success. */
+    if (st == SESSILE_OK && run->written && !run->synced) {
+        st = session_sync(run->session, run->written, err);
+        if (st == SESSILE_OK)
+            run->synced = 1;
+    }
+    return st;
+}
+
+sessile_status run_step(sessile_run *run, sessile_need *need, sessile_error *err)
+{
+    *need = (sessile_need){.kind = SESSILE_NEED_NONE};
+    if (run->asked)
+        return fail(err, SESSILE_INVALID, "the run waits for an answer: reply first");
+    uint64_t before = clock_us(run);
+    sessile_status st = step(run, need, err);
+    run->outcome.engine_us += clock_us(run) - before;
+    return st;
+}
+
+sessile_status run_reply(sessile_run *run, const sessile_answer *answer, sessile_error *err)
+{
+    if (!run->asked)
+        return fail(err, SESSILE_INVALID, "nothing was asked: step the run first");
+    char *text = mem_dup(run->alloc, answer->text.size ? answer->text.data : "",
+                         answer->text.size);
+    if (!text)
+        return fail_nomem(err);
+    if (run->answer_text)
+        mem_free(run->alloc, run->answer_text, run->answer.text.size + 1);
+    run->answer_text = text;
+    run->answer = *answer;
+    run->answer.text.data = text;
+    run->asked = 0;
+    run->replied = 1;
+    return SESSILE_OK;
+}
+
+sessile_status run_outcome(sessile_run *run, sessile_outcome *out, sessile_error *err)
+{
+    if (run->stage != STAGE_DONE || run->asked)
+        return fail(err, SESSILE_INVALID, "the run is not done: step it until OK");
+    sessile_outcome *o = &run->outcome;
+    o->policy = run->policy_name;
+    o->message = run->message;
+    o->summary = run->summary ? run->summary : "";
+    o->departures = run->departures;
+    o->departure_count = run->departure_count;
+    o->policy_us = run->pipeline ? policy_pipeline_us(run->pipeline) : 0;
+    *out = *o;
+    return SESSILE_OK;
+}
+
+/* Text of an item for the outcome's context: own messages from the state, the rest from the
+ * log. */
+static sessile_status text_of(void *arg, sessile_key key, buf *out, sessile_error *err)
+{
+    sessile_run *run = arg;
+    if (key.entry == SESSILE_NO_ID) {
+        sessile_slice text;
+        sessile_status st = state_text(run->state, key, &text, err);
+        if (st == SESSILE_OK)
+            buf_put(out, text.data, text.size);
+        return st;
+    }
+    pthread_mutex_lock(&run->session->mutex);
+    sessile_status st = session_message_locked(run->session, key, out, err);
+    pthread_mutex_unlock(&run->session->mutex);
+    return st;
+}
+
+sessile_status run_context(sessile_run *run, sessile_message **out, size_t *count,
+                           sessile_error *err)
+{
+    if (run->stage != STAGE_DONE)
+        return fail(err, SESSILE_INVALID, "the run is not done: step it until OK");
+    sessile_session *s = run->session;
+    context leaf;
+    context_init(&leaf, run->alloc);
+    const context *c = &leaf;
+    sessile_status st = SESSILE_OK;
+    if (run->state) {
+        int taken = run->outcome.verdict == SESSILE_APPLIED ||
+                    (run->kind == RUN_PLAN && !run->refused);
+        c = taken ? state_after(run->state) : state_before(run->state);
+    } else {
+        pthread_mutex_lock(&s->mutex);
+        st = session_context_at_locked(s, run->last, &leaf, err);
+        pthread_mutex_unlock(&s->mutex);
+    }
+    sessile_context_info info;
+    if (st == SESSILE_OK)
+        st = render_context(c, text_of, run, s, out, count, &info, run->alloc, err);
+    context_deinit(&leaf);
+    return st;
+}

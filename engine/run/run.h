@@ -1,0 +1,124 @@
+/*
+ * run.h: one operation (turn, compact, plan) as a state machine that can stop and be
+ * answered.
+ *
+ * A run walks a fixed schedule of hooks over one proposal (session/state.h). Between two
+ * calls of the host it holds no lock and no Lua stack but its own pipeline's. Whatever ends
+ * it, a turn's messages were written before its first hook.
+ *
+ *   turn.c      begin: check, count, write the turn; snapshot the context
+ *   schedule.c  which hook of which policy is next, and what its end means
+ *   commit.c    the accepted proposal, judged on the head as it is now, as one entry
+ *   vars.c      the policies' notes
+ *   record.c    the JSON of compaction and refusal entries
+ *   run.c       stepping, needs and replies, the outcome
+ */
+#ifndef RUN_RUN_H
+#define RUN_RUN_H
+
+#include "policy/policy.h"
+#include "session/laws.h"
+#include "session/session.h"
+#include "session/state.h"
+
+typedef enum run_kind { RUN_TURN, RUN_COMPACT, RUN_PLAN } run_kind;
+
+/* Where the schedule stands. Each stage but the last two goes through the chain's steps. */
+typedef enum run_stage {
+    STAGE_MERGE,      /* turns only */
+    STAGE_SUMMARIZE,
+    STAGE_TRUNCATE,
+    STAGE_COMPACT,    /* for each step: should_compact (not when a person asked), flush,
+                         compact */
+    STAGE_COMMIT,     /* judge the whole, write */
+    STAGE_DONE
+} run_stage;
+
+/* One policy's notes while the run goes on. */
+typedef struct run_vars {
+    char *name;       /* the policy's */
+    char *text;       /* JSON object, or NULL: {} */
+    size_t name_size, text_size;
+} run_vars;
+
+struct sessile_run {
+    const allocator *alloc;
+    sessile_session *session;
+    run_kind kind;
+    sessile_policy *policy;        /* a reference, or NULL: none runs */
+    policy_pipeline *pipeline;     /* made when the first Lua hook runs */
+    sessile_state *state;
+    int64_t window, reserve;
+    sessile_reason reason;         /* of the run as a whole */
+    char *instructions;
+    size_t instructions_size;
+    int64_t now_ms;
+    uint64_t started_us;
+    /* schedule */
+    run_stage stage;
+    size_t step;
+    sessile_hook hook;             /* the hook that is running or was asked for; 0: none */
+    int asked;                     /* a need is out */
+    int replied;                   /* an answer has come and is not taken in yet */
+    sessile_answer answer;         /* its text is owned: answer_text */
+    char *answer_text;
+    int phase;                     /* STAGE_COMPACT: where this step stands */
+    int64_t tokens_given;          /* what the compact was given */
+    int did_not_fit;
+    uint32_t edited;               /* bit a step: its hook changed the list */
+    uint32_t edited_before;        /* the same before the compact, for the rewind */
+    run_vars *vars;
+    size_t vars_count, vars_capacity;
+    int vars_changed;
+    /* ids */
+    sessile_id first, last, saw;   /* saw: the newest path entry the policy knows */
+    sessile_id context_at;         /* the compaction in force then */
+    sessile_id written;            /* log count that must become durable; 0: nothing */
+    int synced;
+    size_t previous;               /* messages of the context before the turn */
+    /* results */
+    sessile_outcome outcome;
+    sessile_departure *departures;
+    size_t departure_count, departure_capacity;
+    char *summary;
+    size_t summary_size;
+    char policy_name[128];         /* of the culprit, or of the last that edited */
+    int refused;
+    char message[504];
+    judgement judged;
+    policy_result result;
+};
+
+/* turn.c */
+sessile_status run_turn(sessile_run *run, const sessile_slice *messages, size_t count,
+                        const sessile_run_options *options, sessile_error *err);
+/* The context that policies start from. previous: messages before the turn. */
+sessile_status run_snapshot(sessile_run *run, sessile_error *err);
+
+/* schedule.c: goes on to the next end: OK (STAGE_COMMIT or DONE reached) or NEEDS. */
+sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error *err);
+/* Refuses the pipeline: what came of it is dropped, the schedule jumps to the commit. */
+void run_refuse(sessile_run *run, law broken, const char *message);
+/* 1 when the list after the hooks is not the list before them. */
+int run_changed(const sessile_run *run);
+
+/* commit.c: judges the whole and writes compaction or refusal. */
+sessile_status run_commit(sessile_run *run, sessile_error *err);
+
+/* record.c */
+sessile_status record_compaction(sessile_run *run, sessile_id self, int with_context,
+                                 buf *out, sessile_error *err);
+void record_refusal(const sessile_run *run, buf *out);
+/* Finds the text of the first summary written, decoded, into run->summary. */
+sessile_status record_summary(sessile_run *run, sessile_error *err);
+
+/* vars.c: notes by policy name */
+sessile_status run_vars_load(sessile_run *run, const char *text, size_t size,
+                             sessile_error *err);
+const run_vars *run_vars_get(const sessile_run *run, const char *name);
+sessile_status run_vars_set(sessile_run *run, const char *name, sessile_slice text,
+                            sessile_error *err);
+void run_vars_put(const sessile_run *run, buf *out);
+void run_vars_deinit(sessile_run *run);
+
+#endif

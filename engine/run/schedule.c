@@ -1,0 +1,318 @@
+/*
+ * schedule.c: which hook of which policy comes next, and what its end means.
+ *
+ * The order is fixed: merge of every policy of the chain (turns only), summarize of every
+ * one, truncate of every one; then, policy by policy, should_compact, flush and compact,
+ * each seeing the list as edited so far. A person's compact asks nobody whether: it runs
+ * flush and compact of those that have a compact, and summarize and truncate of those that
+ * have none. After each hook that changed the list the laws are checked, so that the
+ * culprit is named. Nothing is written here.
+ */
+#include "run/run.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+/* Phases of one policy within STAGE_COMPACT, in order. */
+enum { PHASE_ASK, PHASE_FLUSH, PHASE_COMPACT, PHASE_SUMMARIZE, PHASE_TRUNCATE, PHASE_END };
+
+static int has(const sessile_run *run, sessile_hook hook)
+{
+    return (policy_step_get(run->policy, run->step)->hooks & (unsigned)hook) != 0;
+}
+
+static int asked_by_person(const sessile_run *run)
+{
+    return run->kind != RUN_TURN;
+}
+
+/* The next phase of this policy's compaction that has a hook to run; 0: none is left. */
+static sessile_hook next_phase(sessile_run *run)
+{
+    int compacts = has(run, SESSILE_HOOK_COMPACT);
+    for (; run->phase < PHASE_END; run->phase++) {
+        switch (run->phase) {
+        case PHASE_ASK:
+            if (asked_by_person(run))
+                continue;
+            /* Nobody else says when yet: a compact that does not say so itself waits for
+             * a person. */
+            if (!compacts || !has(run, SESSILE_HOOK_SHOULD_COMPACT))
+                return 0;
+            run->phase++;
+            return SESSILE_HOOK_SHOULD_COMPACT;
+        case PHASE_FLUSH:
+            if (compacts && has(run, SESSILE_HOOK_FLUSH)) {
+                run->phase++;
+                return SESSILE_HOOK_FLUSH;
+            }
+            break;
+        case PHASE_COMPACT:
+            if (compacts) {
+                run->phase = PHASE_END;
+                return SESSILE_HOOK_COMPACT;
+            }
+            break;
+        case PHASE_SUMMARIZE:
+        case PHASE_TRUNCATE: {
+            sessile_hook hook = run->phase == PHASE_SUMMARIZE ? SESSILE_HOOK_SUMMARIZE
+                                                              : SESSILE_HOOK_TRUNCATE;
+            if (asked_by_person(run) && has(run, hook)) {
+                run->phase++;
+                return hook;
+            }
+            break;
+        }
+        default:
+            break;
+        }
+    }
+    return 0;
+}
+
+/* Sets run->hook to the next hook, or the stage to STAGE_COMMIT. */
+static void next_hook(sessile_run *run)
+{
+    static const sessile_hook of_stage[] = {SESSILE_HOOK_MERGE, SESSILE_HOOK_SUMMARIZE,
+                                            SESSILE_HOOK_TRUNCATE};
+    size_t steps = policy_step_count(run->policy);
+    while (run->stage < STAGE_COMMIT) {
+        for (; run->step < steps; run->step++) {
+            if (run->stage == STAGE_COMPACT) {
+                run->hook = next_phase(run);
+                if (run->hook)
+                    return;
+                run->phase = PHASE_ASK;
+            } else if (has(run, of_stage[run->stage])) {
+                run->hook = of_stage[run->stage];
+                return;
+            }
+        }
+        run->step = 0;
+        run->phase = PHASE_ASK;
+        run->stage++;
+    }
+}
+
+void run_refuse(sessile_run *run, law broken, const char *message)
+{
+    run->refused = 1;
+    run->outcome.law = (int)broken;
+    run->outcome.hook = run->hook ? sessile_hook_name(run->hook) : "";
+    /* Copied by hand: the source may be a field of the run. */
+    size_t size = strlen(message);
+    if (size >= sizeof run->message)
+        size = utf8_floor(message, size, sizeof run->message - 1);
+    memmove(run->message, message, size);
+    run->message[size] = 0;
+    run->stage = STAGE_COMMIT;
+    run->hook = 0;
+}
+
+static void name_culprit(sessile_run *run)
+{
+    const char *name = policy_step_get(run->policy, run->step)->name;
+    size_t size = strlen(name);
+    if (size >= sizeof run->policy_name)
+        size = utf8_floor(name, size, sizeof run->policy_name - 1);
+    memcpy(run->policy_name, name, size);
+    run->policy_name[size] = 0;
+}
+
+int run_changed(const sessile_run *run)
+{
+    const context *a = state_before(run->state), *b = state_after(run->state);
+    if (a->count != b->count)
+        return 1;
+    for (size_t i = 0; i < a->count; i++)
+        if (a->items[i].key.entry != b->items[i].key.entry ||
+            a->items[i].key.n != b->items[i].key.n)
+            return 1;
+    return 0;
+}
+
+/* A policy that fails costs a compaction, never a word: whatever went wrong refuses the
+ * pipeline, and the turn is acknowledged all the same. */
+static void hook_failed(sessile_run *run, const sessile_error *why)
+{
+    name_culprit(run);
+    state_hook_drop(run->state);
+    run_refuse(run, LAW_NONE, why->message[0] ? why->message : "the policy failed");
+}
+
+/* Law 6's second half: a compact that barely saves only breaks the prompt cache. */
+static sessile_status leave_out_too_little(sessile_run *run, sessile_error *err)
+{
+    int64_t now = sessile_state_tokens(run->state);
+    if (asked_by_person(run) || run->did_not_fit)
+        return SESSILE_OK;
+    if ((run->tokens_given - now) >= run->tokens_given / 20)
+        return SESSILE_OK;
+    run->outcome.too_little = 1;
+    run->edited = run->edited_before;
+    return state_rewind(run->state, err);
+}
+
+/* What a hook's end means: its edits are taken in and judged. */
+static sessile_status hook_done(sessile_run *run, sessile_error *err)
+{
+    if (run->hook == SESSILE_HOOK_SHOULD_COMPACT) {
+        /* A question: nothing it edited counts. */
+        state_hook_drop(run->state);
+        if (!run->result.verdict) {
+            run->step++;
+            run->phase = PHASE_ASK;
+        }
+        run->hook = 0;
+        return SESSILE_OK;
+    }
+    const policy_step_info *step = policy_step_get(run->policy, run->step);
+    int changed, vars_changed;
+    sessile_status st = state_hook_end(run->state, &changed, &vars_changed, err);
+    if (st == SESSILE_OK && vars_changed)
+        st = run_vars_set(run, step->name, sessile_state_vars(run->state), err);
+    if (st != SESSILE_OK)
+        return st;
+    if (changed) {
+        laws_input in;
+        st = state_laws(run->state, &in, err);
+        if (st == SESSILE_OK)
+            st = laws_check(&in, &run->judged, run->alloc, err);
+        if (st != SESSILE_OK)
+            return st;
+        name_culprit(run);
+        if (run->judged.broken != LAW_NONE) {
+            run_refuse(run, run->judged.broken, run->judged.message);
+            return SESSILE_OK;
+        }
+        run->edited |= UINT32_C(1) << (run->step & 31);
+        if (run->hook == SESSILE_HOOK_COMPACT)
+            st = leave_out_too_little(run, err);
+    }
+    if (run->stage != STAGE_COMPACT)
+        run->step++;
+    run->hook = 0;
+    return st;
+}
+
+static sessile_reason reason_of_hook(const sessile_run *run)
+{
+    return run->kind == RUN_TURN && run->stage == STAGE_COMPACT ? SESSILE_REASON_THRESHOLD
+                                                                : run->reason;
+}
+
+static sessile_status make_pipeline(sessile_run *run, sessile_error *err)
+{
+    sessile_session *s = run->session;
+    policy_setup setup = {.session_id = {s->id, s->id_size},
+                          .agent = {s->agent, s->agent_size},
+                          .turn = run->saw,
+                          .instructions = {run->instructions, run->instructions_size},
+                          .now_ms = run->now_ms};
+    buf title;
+    buf_init(&title, run->alloc);
+    pthread_mutex_lock(&s->mutex);
+    buf_put(&title, s->title ? s->title : "", s->title_size);
+    pthread_mutex_unlock(&s->mutex);
+    sessile_status st = title.failed ? fail_nomem(err) : SESSILE_OK;
+    if (st == SESSILE_OK) {
+        setup.title = (sessile_slice){title.data, title.size};
+        st = policy_pipeline_new(&run->pipeline, run->policy, &setup, err);
+    }
+    buf_deinit(&title);
+    return st;
+}
+
+/* Starts run->hook. OK: it has ended; NEEDS: it, or its host, is waited for. */
+static sessile_status start_hook(sessile_run *run, sessile_error *err)
+{
+    const policy_step_info *step = policy_step_get(run->policy, run->step);
+    const run_vars *vars = run_vars_get(run, step->name);
+    sessile_status st = state_hook_begin(run->state, vars ? vars->text : "{}",
+                                         vars ? vars->text_size : 2, err);
+    if (st != SESSILE_OK)
+        return st;
+    if (run->hook == SESSILE_HOOK_COMPACT) {
+        run->tokens_given = sessile_state_tokens(run->state);
+        run->did_not_fit = laws_cannot_fit(state_after(run->state), run->window,
+                                           run->reserve) > 0;
+        run->edited_before = run->edited;
+        st = state_mark(run->state, err);
+        if (st != SESSILE_OK)
+            return st;
+    }
+    if (step->is_host)
+        return SESSILE_NEEDS;
+    if (!run->pipeline) {
+        st = make_pipeline(run, err);
+        if (st != SESSILE_OK)
+            return st;
+    }
+    return policy_pipeline_call(run->pipeline, run->step, run->hook, run->state,
+                                reason_of_hook(run), &run->result, err);
+}
+
+/* Takes in the host's answer: OK, NEEDS (asked again), or the hook's failure. */
+static sessile_status take_answer(sessile_run *run, sessile_error *err)
+{
+    run->replied = 0;
+    if (!policy_step_get(run->policy, run->step)->is_host)
+        return policy_pipeline_answer(run->pipeline, &run->answer, &run->result, err);
+    run->result = (policy_result){.verdict = run->answer.verdict};
+    if (run->answer.status == SESSILE_OK)
+        return SESSILE_OK;
+    return fail(err, SESSILE_POLICY, "%.*s",
+                run->answer.text.size ? (int)(run->answer.text.size & 0xffff) : 15,
+                run->answer.text.size ? run->answer.text.data : "the hook failed");
+}
+
+static void describe_need(const sessile_run *run, sessile_need *need)
+{
+    const policy_step_info *step = policy_step_get(run->policy, run->step);
+    *need = (sessile_need){.kind = step->is_host ? SESSILE_NEED_HOOK : SESSILE_NEED_MODEL,
+                           .policy = step->name,
+                           .step = run->step,
+                           .hook = run->hook,
+                           .reason = reason_of_hook(run),
+                           .instructions = {run->instructions, run->instructions_size},
+                           .options = {step->options, strlen(step->options)},
+                           .now_ms = run->now_ms};
+    if (step->is_host)
+        need->state = run->state;
+    else
+        need->request = run->result.request;
+}
+
+sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error *err)
+{
+    while (run->stage < STAGE_COMMIT) {
+        sessile_error why = {SESSILE_OK, ""};
+        sessile_status st;
+        if (run->replied) {
+            st = take_answer(run, &why);
+        } else {
+            next_hook(run);
+            if (run->stage == STAGE_COMMIT)
+                break;
+            st = start_hook(run, &why);
+        }
+        if (st == SESSILE_NEEDS) {
+            /* Written, not yet durable, and nobody knows how long the answer takes. */
+            if (run->written && !run->synced) {
+                st = session_sync(run->session, run->written, err);
+                if (st != SESSILE_OK)
+                    return st;
+                run->synced = 1;
+            }
+            describe_need(run, need);
+            run->asked = 1;
+            return SESSILE_NEEDS;
+        }
+        if (st == SESSILE_OK)
+            st = hook_done(run, &why);
+        if (st != SESSILE_OK)
+            hook_failed(run, &why);
+    }
+    return SESSILE_OK;
+}

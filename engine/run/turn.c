@@ -1,0 +1,254 @@
+/*
+ * turn.c: the beginning of a run: the turn on its way into the log, and the snapshot of the
+ * context that policies start from.
+ *
+ * Messages are checked and counted before any lock is taken, and written with their turn
+ * entry as one commit. Nothing here knows what a policy does.
+ */
+#include "run/run.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "tokens/tokens.h"
+
+/* One message, checked: where its text is in `text`, and its tokens. */
+typedef struct turn_message {
+    size_t at, size;
+    int64_t tokens;
+    message columns; /* spans into text are set again once it no longer grows */
+} turn_message;
+
+typedef struct turn_write {
+    sessile_run *run;
+    const sessile_run_options *options;
+    buf text;                    /* all messages' checked text */
+    turn_message *messages;
+    size_t count;
+    buf usage, metadata, data;   /* checked */
+    int64_t time_ms;
+    size_t previous;             /* context messages before the turn */
+} turn_write;
+
+static sessile_status check_object(buf *out, sessile_slice text, const char *what,
+                                   unsigned depth, sessile_error *err)
+{
+    if (text.size == 0)
+        return SESSILE_OK;
+    sessile_status st = json_check(out, text.data, text.size, depth, err);
+    if (st != SESSILE_OK) {
+        fail_prefix(err, "%s", what);
+        return st;
+    }
+    if (json_of(out->data, out->size).type != JSON_OBJECT)
+        return fail(err, SESSILE_INVALID, "%s: a JSON object is wanted", what);
+    return SESSILE_OK;
+}
+
+static sessile_status check_messages(turn_write *w, const sessile_slice *messages,
+                                     sessile_error *err)
+{
+    const sessile_limits *limits = &w->run->session->store->limits;
+    sessile_status st = SESSILE_OK;
+    for (size_t i = 0; st == SESSILE_OK && i < w->count; i++) {
+        turn_message *m = &w->messages[i];
+        if (messages[i].size > limits->message)
+            st = fail(err, SESSILE_LIMIT,
+                      "this message has %zu bytes and the limit [message] is %llu: shorten "
+                      "it, or raise the limit",
+                      messages[i].size, (unsigned long long)limits->message);
+        else {
+            m->at = w->text.size;
+            st = json_check(&w->text, messages[i].data, messages[i].size, limits->depth,
+                            err);
+            m->size = w->text.size - m->at;
+        }
+        if (st != SESSILE_OK && w->count > 1)
+            fail_prefix(err, "message %zu of the turn", i + 1);
+    }
+    for (size_t i = 0; st == SESSILE_OK && i < w->count; i++) {
+        turn_message *m = &w->messages[i];
+        st = message_read(&m->columns, w->text.data + m->at, m->size, NULL, NULL, NULL,
+                          w->run->alloc, err);
+        if (st != SESSILE_OK && w->count > 1)
+            fail_prefix(err, "message %zu of the turn", i + 1);
+        else
+            m->tokens = tokens_of_message(&m->columns);
+    }
+    return st;
+}
+
+/* session_build: the messages and their turn entry, on the head as it is now. */
+static sessile_status build_turn(void *arg, sessile_session *s, batch *b,
+                                 sessile_error *err)
+{
+    turn_write *w = arg;
+    sessile_id base = w->options->has_base ? w->options->base : s->base;
+    sessile_status st = session_check_base_locked(s, base, 1, err);
+    if (st != SESSILE_OK)
+        return st;
+    const context *c;
+    st = session_context_locked(s, &c, err);
+    if (st != SESSILE_OK)
+        return st;
+    w->previous = c->count;
+    w->time_ms = b->now_ms;
+
+    sessile_id parent = s->head;
+    w->run->first = batch_next(b);
+    for (size_t i = 0; i < w->count; i++) {
+        const turn_message *m = &w->messages[i];
+        parent = batch_message(b, s, parent, w->text.data + m->at, m->size, &m->columns,
+                               m->tokens);
+    }
+    char first[9];
+    id_print(w->run->first, first);
+    buf_clear(&w->data);
+    buf_printf(&w->data, "{\"first\":\"%s\",\"count\":%zu", first, w->count);
+    if (w->usage.size) {
+        buf_puts(&w->data, ",\"usage\":");
+        buf_put(&w->data, w->usage.data, w->usage.size);
+    }
+    if (w->options->model.size) {
+        buf_puts(&w->data, ",\"model\":");
+        json_put_string(&w->data, w->options->model.data, w->options->model.size);
+    }
+    if (w->metadata.size) {
+        buf_puts(&w->data, ",\"metadata\":");
+        buf_put(&w->data, w->metadata.data, w->metadata.size);
+    }
+    buf_putc(&w->data, '}');
+    if (w->data.failed)
+        return fail_nomem(err);
+    w->run->last = batch_next(b);
+    entry_fields f = {.parent = parent,
+                      .type = ENTRY_TURN,
+                      .source = SOURCE_HOST,
+                      .data = w->data.data,
+                      .data_size = w->data.size,
+                      .tokens = -1};
+    batch_add(b, &f);
+    return SESSILE_OK;
+}
+
+sessile_status run_turn(sessile_run *run, const sessile_slice *messages, size_t count,
+                        const sessile_run_options *options, sessile_error *err)
+{
+    const sessile_limits *limits = &run->session->store->limits;
+    turn_write w = {.run = run, .options = options, .count = count};
+    buf_init(&w.text, run->alloc);
+    buf_init(&w.usage, run->alloc);
+    buf_init(&w.metadata, run->alloc);
+    buf_init(&w.data, run->alloc);
+    sessile_status st;
+
+    if (count == 0) {
+        st = fail(err, SESSILE_INVALID, "a turn has at least one message");
+        goto out;
+    }
+    if (count > SIZE_MAX / sizeof *w.messages) {
+        st = fail_nomem(err);
+        goto out;
+    }
+    if (!utf8_valid(options->model.data, options->model.size)) {
+        st = fail(err, SESSILE_INVALID, "the model's name is not UTF-8");
+        goto out;
+    }
+    w.messages = mem_zalloc(run->alloc, count * sizeof *w.messages);
+    if (!w.messages) {
+        st = fail_nomem(err);
+        goto out;
+    }
+    st = check_messages(&w, messages, err);
+    if (st == SESSILE_OK)
+        st = check_object(&w.usage, options->usage, "usage", limits->depth, err);
+    if (st == SESSILE_OK)
+        st = check_object(&w.metadata, options->metadata, "metadata", limits->depth, err);
+    if (st == SESSILE_OK)
+        st = session_write(run->session, build_turn, &w, &run->written, err);
+    if (st != SESSILE_OK)
+        goto out;
+    run->now_ms = w.time_ms;
+    run->saw = run->last;
+    run->outcome.first = run->first;
+    run->outcome.last = run->last;
+    run->outcome.leaf = run->last;
+    run->previous = w.previous;
+
+out:
+    if (w.messages)
+        mem_free(run->alloc, w.messages, count * sizeof *w.messages);
+    buf_deinit(&w.text);
+    buf_deinit(&w.usage);
+    buf_deinit(&w.metadata);
+    buf_deinit(&w.data);
+    return st;
+}
+
+static sessile_status read_text(void *arg, sessile_key key, buf *out, sessile_error *err)
+{
+    sessile_session *s = arg;
+    pthread_mutex_lock(&s->mutex);
+    sessile_status st = session_message_locked(s, key, out, err);
+    pthread_mutex_unlock(&s->mutex);
+    return st;
+}
+
+sessile_status run_snapshot(sessile_run *run, sessile_error *err)
+{
+    sessile_session *s = run->session;
+    buf vars;
+    buf_init(&vars, run->alloc);
+    context at;
+    context_init(&at, run->alloc);
+    const context *c = NULL;
+
+    pthread_mutex_lock(&s->mutex);
+    sessile_status st;
+    if (run->kind == RUN_TURN) {
+        /* Others may have written since the turn: the policy sees the turn's own leaf. */
+        if (s->head == run->saw) {
+            st = session_context_locked(s, &c, err);
+        } else {
+            st = session_context_at_locked(s, run->saw, &at, err);
+            c = &at;
+        }
+    } else {
+        st = session_refresh_locked(s, err);
+        if (st == SESSILE_OK)
+            st = session_context_locked(s, &c, err);
+        run->saw = s->head;
+        s->base = s->head;
+        run->previous = c ? c->count : 0;
+        run->outcome.leaf = s->head;
+    }
+    if (st == SESSILE_OK) {
+        run->context_at = run->saw ? s->nodes[run->saw].context_at : 0;
+        st = session_vars_locked(s, &vars, err);
+    }
+    if (st == SESSILE_OK) {
+        state_setup setup = {.context = c,
+                             .previous = run->previous,
+                             .window = run->window,
+                             .reserve = run->reserve,
+                             .floor = 2,
+                             .result_limit = s->store->limits.policy_result,
+                             .vars_limit = 16 * 1024,
+                             .depth = s->store->limits.depth,
+                             .read = read_text,
+                             .read_arg = s,
+                             .alloc = run->alloc};
+        st = state_new(&run->state, &setup, err);
+    }
+    pthread_mutex_unlock(&s->mutex);
+
+    if (st == SESSILE_OK && vars.size > 2)
+        st = run_vars_load(run, vars.data, vars.size, err);
+    if (st == SESSILE_OK) {
+        run->outcome.tokens_before = context_tokens(state_before(run->state));
+        run->outcome.tokens_after = run->outcome.tokens_before;
+    }
+    context_deinit(&at);
+    buf_deinit(&vars);
+    return st;
+}

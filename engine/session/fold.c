@@ -1,0 +1,469 @@
+/*
+ * fold.c: one entry after the other becomes a tree, a head, totals and a context.
+ *
+ * Owns what a session remembers of each entry. Must never read from the log: it runs as the
+ * visitor of a scan. Must never half-fold: an entry is folded whole or not at all, so that
+ * a scan that ran out of memory can go on later.
+ *
+ * The context at the head is kept along with it as far as that is one push: a message that
+ * follows the entry the context was made for. Whatever else happens (a compaction, a move
+ * of the head) only leaves the context behind; who wants it sees that its `upto` is not the
+ * head and builds it anew (leaf.c). Rejected: telling apart here what a move of the head
+ * means for the context. It would be a second definition of what a context is.
+ *
+ * Entries of our own are folded before they are written, under a mark that is put back when
+ * the log refuses them. Rejected: folding after the write, which needs an answer to "written,
+ * but there is no memory to know it".
+ */
+#include "session/fold.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "tokens/tokens.h"
+
+/* ------------------------------------------------------------------ usage */
+
+static int64_t add_sat(int64_t a, int64_t b)
+{
+    int64_t sum;
+
+    if (__builtin_add_overflow(a, b, &sum))
+        return b > 0 ? INT64_MAX : INT64_MIN;
+    return sum;
+}
+
+void usage_add(sessile_usage *a, const sessile_usage *b)
+{
+    a->input = add_sat(a->input, b->input);
+    a->output = add_sat(a->output, b->output);
+    a->cache_read = add_sat(a->cache_read, b->cache_read);
+    a->cache_write = add_sat(a->cache_write, b->cache_write);
+}
+
+static void usage_take(sessile_usage *a, const sessile_usage *b)
+{
+    a->input -= b->input;
+    a->output -= b->output;
+    a->cache_read -= b->cache_read;
+    a->cache_write -= b->cache_write;
+}
+
+int64_t usage_total(const sessile_usage *u)
+{
+    return add_sat(add_sat(u->input, u->output), add_sat(u->cache_read, u->cache_write));
+}
+
+static int64_t not_negative(int64_t n)
+{
+    return n < 0 ? 0 : n;
+}
+
+/* 1 when there is usage; what a broken provider reports as negative counts nothing. */
+static int usage_get(json value, sessile_usage *out)
+{
+    memset(out, 0, sizeof *out);
+    if (value.type != JSON_OBJECT || !usage_read(value, out))
+        return 0;
+    out->input = not_negative(out->input);
+    out->output = not_negative(out->output);
+    out->cache_read = not_negative(out->cache_read);
+    out->cache_write = not_negative(out->cache_write);
+    return 1;
+}
+
+void fold_settle(sessile_session *s)
+{
+    s->part_count = 0;
+    if (s->part_capacity > 64) {
+        mem_free(&s->store->alloc, s->parts, s->part_capacity * sizeof *s->parts);
+        s->parts = NULL;
+        s->part_capacity = 0;
+    }
+}
+
+/* ------------------------------------------------------------------ one entry */
+
+/* What folding one entry is about to change. */
+typedef struct change {
+    node n;
+    entry e;
+    const char *text;          /* the entry's, for errors */
+    sessile_id head;           /* SESSILE_NO_ID: stays */
+    char *title;               /* NULL: stays; else owned until it is taken */
+    size_t title_size;
+    sessile_usage usage;       /* of a message or a turn */
+    int has_usage;
+    sessile_id turn_first;     /* turn: its first message */
+} change;
+
+static sessile_status take_title(fold *f, change *c, json title, sessile_error *err)
+{
+    const allocator *a = &f->s->store->alloc;
+    sessile_status status = SESSILE_OK;
+    buf text;
+
+    if (title.type != JSON_STRING)
+        return SESSILE_OK;
+    buf_init(&text, a);
+    if (json_string(&text, title) || text.failed)
+        status = fail_nomem(err);
+    else {
+        c->title = mem_dup(a, text.size ? text.data : "", text.size);
+        c->title_size = text.size;
+        if (!c->title)
+            status = fail_nomem(err);
+    }
+    buf_deinit(&text);
+    return status;
+}
+
+static char *dup_name(const allocator *a, sessile_slice name)
+{
+    return mem_dup(a, name.size ? name.data : "", name.size);
+}
+
+static int same_name(const char *data, size_t size, const buf *name)
+{
+    return size == name->size && (size == 0 || !memcmp(data, name->data, size));
+}
+
+/* The header: its names are ours, or, when the handle was opened by the name of a file,
+ * become ours if they belong there. */
+static sessile_status fold_header(fold *f, change *c, sessile_error *err)
+{
+    sessile_session *s = f->s;
+    const allocator *a = &s->store->alloc;
+    sessile_status status;
+    header h;
+
+    header_init(&h, a);
+    status = header_read(&h, &c->e, err);
+    if (status)
+        goto out;
+    if (!s->id) {
+        s->id = dup_name(a, (sessile_slice){h.id.data, h.id.size});
+        s->agent = dup_name(a, (sessile_slice){h.agent.data, h.agent.size});
+        s->user = dup_name(a, (sessile_slice){h.user.data, h.user.size});
+        s->id_size = h.id.size;
+        s->agent_size = h.agent.size;
+        s->user_size = h.user.size;
+        if (!s->id || !s->agent || !s->user) {
+            status = fail_nomem(err);
+            goto out;
+        }
+    } else if (!same_name(s->id, s->id_size, &h.id) ||
+               !same_name(s->agent, s->agent_size, &h.agent) ||
+               !same_name(s->user, s->user_size, &h.user)) {
+        char shown[NAME_SHOWN];
+        name_show((sessile_slice){h.id.data, h.id.size}, shown);
+        status = fail(err, SESSILE_DAMAGED,
+                      "its header says that it is session %s of another name: its file was "
+                      "moved or replaced; put it back under its own name",
+                      shown);
+        goto out;
+    }
+    s->created_ms = h.created_ms;
+    status = take_title(f, c, json_get(c->e.data, "title"), err);
+out:
+    header_deinit(&h);
+    return status;
+}
+
+static sessile_status fold_message(fold *f, change *c, sessile_error *err)
+{
+    sessile_session *s = f->s;
+    const allocator *a = &s->store->alloc;
+    size_t first = s->link_count;
+    int64_t tokens = c->e.tokens;
+    sessile_status status;
+    message m;
+
+    if (f->own && c->e.data.size > s->store->limits.message)
+        return fail(err, SESSILE_LIMIT,
+                    "the message has %zu bytes, the limit [message] is %" PRIu64
+                    ": shorten it, or raise the limit",
+                    c->e.data.size, s->store->limits.message);
+    status = message_read(&m, c->e.data.at, c->e.data.size, &s->links, &s->link_count,
+                          &s->link_capacity, a, err);
+    if (status == SESSILE_NOMEM)
+        return status;
+    if (status)
+        return fail(err, SESSILE_DAMAGED, "what it holds is no message");
+    if (s->link_count > UINT32_MAX)
+        return fail(err, SESSILE_LIMIT, "a session holds at most 2^32 calls and results");
+    if (tokens < 0)
+        tokens = tokens_of_message(&m);
+    c->n.tokens = tokens > UINT32_MAX ? UINT32_MAX : (uint32_t)tokens;
+    c->n.link = (uint32_t)first;
+    c->n.link_count = (uint32_t)(s->link_count - first);
+    c->n.role = (uint8_t)m.role;
+    c->n.flags = (uint8_t)m.flags;
+    c->n.events++;
+    c->n.messages++;
+    if (m.flags & MESSAGE_STARTS_TURN)
+        c->n.turn++;
+    c->has_usage = usage_get(m.usage, &c->usage);
+    if (c->has_usage && mem_grow(a, (void **)&s->parts, &s->part_capacity,
+                                 s->part_count + 1, sizeof *s->parts))
+        return fail_nomem(err);
+    c->head = c->e.id;
+    return SESSILE_OK;
+}
+
+static int read_id(json value, sessile_id *out)
+{
+    const char *text;
+    size_t size;
+
+    return json_plain(value, &text, &size) ? id_parse(text, size, out) : -1;
+}
+
+static sessile_status fold_turn(fold *f, change *c, sessile_error *err)
+{
+    uint64_t count;
+
+    (void)f;
+    if (read_id(json_get(c->e.data, "first"), &c->turn_first) ||
+        c->turn_first >= c->e.id || json_uint(json_get(c->e.data, "count"), &count))
+        return fail(err, SESSILE_DAMAGED, "the turn does not say which messages it has");
+    if (count > c->n.events || count > c->n.messages)
+        return fail(err, SESSILE_DAMAGED,
+                    "the turn has %" PRIu64 " messages, and fewer are on its path", count);
+    c->n.events = c->n.events - (uint32_t)count + 1;
+    c->has_usage = usage_get(json_get(c->e.data, "usage"), &c->usage);
+    if (c->has_usage && usage_total(&c->usage) > 0)
+        c->n.marks |= NODE_HAS_USAGE;
+    c->head = c->e.id;
+    return SESSILE_OK;
+}
+
+static void fold_compaction(change *c)
+{
+    c->n.events++;
+    if (json_get(c->e.data, "context").type == JSON_ARRAY) {
+        c->n.marks |= NODE_HAS_CONTEXT;
+        c->n.context_at = c->e.id;
+    }
+    if (json_get(c->e.data, "vars").type == JSON_OBJECT) {
+        c->n.marks |= NODE_HAS_VARS;
+        c->n.vars_at = c->e.id;
+    }
+    c->head = c->e.id;
+}
+
+static sessile_status fold_head(fold *f, change *c, sessile_error *err)
+{
+    sessile_id to;
+
+    if (read_id(json_get(c->e.data, "head"), &to) || to >= c->e.id ||
+        !session_has_leaf(f->s, to))
+        return fail(err, SESSILE_DAMAGED,
+                    "it moves the head to something that is no entry of the tree");
+    c->head = to;
+    return SESSILE_OK;
+}
+
+/* A parent comes before its child, and the parent of a path entry is of the tree. (What
+ * stands in for a lost entry, or is of a type that this version does not know, may have
+ * been of the tree.) */
+static sessile_status check_parent(const fold *f, const change *c, sessile_error *err)
+{
+    const node *parent;
+
+    if (c->e.parent >= c->e.id)
+        return fail(err, SESSILE_DAMAGED, "its parent is no entry before it");
+    parent = &f->s->nodes[c->e.parent];
+    if (!entry_on_path(c->e.type) || session_has_leaf(f->s, c->e.parent) ||
+        parent->type == ENTRY_UNKNOWN)
+        return SESSILE_OK;
+    return fail(err, SESSILE_DAMAGED, "its parent %08" PRIx32 " is a fact", c->e.parent);
+}
+
+static sessile_status plan(fold *f, change *c, sessile_error *err)
+{
+    sessile_session *s = f->s;
+    sessile_status status;
+
+    if (c->e.id == 0) {
+        c->head = 0;
+        return fold_header(f, c, err);
+    }
+    status = check_parent(f, c, err);
+    if (status)
+        return status;
+    {
+        const node *parent = &s->nodes[c->e.parent];
+        c->n.turn = parent->turn;
+        c->n.events = parent->events;
+        c->n.messages = parent->messages;
+        c->n.context_at = parent->context_at;
+        c->n.vars_at = parent->vars_at;
+    }
+    switch (c->e.type) {
+    case ENTRY_MESSAGE:
+    case ENTRY_BRANCH_SUMMARY:
+        return fold_message(f, c, err);
+    case ENTRY_TURN:
+        return fold_turn(f, c, err);
+    case ENTRY_COMPACTION:
+        fold_compaction(c);
+        return SESSILE_OK;
+    case ENTRY_HEAD:
+        return fold_head(f, c, err);
+    case ENTRY_METADATA:
+        return take_title(f, c, json_get(c->e.data, "title"), err);
+    case ENTRY_SESSION:
+        return fail(err, SESSILE_DAMAGED, "it is a second header");
+    default:
+        return SESSILE_OK;
+    }
+}
+
+/* The total counts each message's usage until its turn reports one for all of them. */
+static void apply_usage(sessile_session *s, const change *c)
+{
+    if (c->e.type == ENTRY_TURN) {
+        if (c->has_usage) {
+            for (size_t i = 0; i < s->part_count; i++)
+                if (s->parts[i].id >= c->turn_first)
+                    usage_take(&s->usage, &s->parts[i].usage);
+            usage_add(&s->usage, &c->usage);
+        }
+        if (c->n.marks & NODE_HAS_USAGE) {
+            int64_t n = usage_total(&c->usage);
+            s->usage_tokens = (sessile_tokens){n, n, n, TOKEN_SOURCE_USAGE};
+            s->usage_at = c->e.id;
+        }
+        s->part_count = 0;
+    } else if (c->has_usage) {
+        s->parts[s->part_count].id = c->e.id;
+        s->parts[s->part_count++].usage = c->usage;
+        usage_add(&s->usage, &c->usage);
+    }
+}
+
+/* One push, when the entry follows the one that the context was made for. */
+static void apply_context(sessile_session *s, const change *c)
+{
+    if (s->current_stale || !entry_on_path(c->e.type) || s->current.upto != c->e.parent ||
+        (c->n.marks & NODE_HAS_CONTEXT))
+        return;
+    if (node_is_message(&c->n) && context_push_node(s, c->e.id, &s->current))
+        s->current_stale = 1;
+    else
+        s->current.upto = c->e.id;
+}
+
+/* Nothing in here can fail. */
+static void apply(fold *f, change *c)
+{
+    sessile_session *s = f->s;
+
+    s->nodes[s->node_count++] = c->n;
+    apply_usage(s, c);
+    apply_context(s, c);
+    if (c->head != SESSILE_NO_ID) {
+        s->head = c->head;
+        f->moved = 1;
+    }
+    if (c->title) {
+        if (s->title && s->title != f->keep_title)
+            mem_free(&s->store->alloc, s->title, s->title_size + 1);
+        s->title = c->title;
+        s->title_size = c->title_size;
+        c->title = NULL;
+    }
+    s->modified_ms = c->e.time_ms;
+}
+
+sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t size,
+                          sessile_error *err)
+{
+    fold *f = arg;
+    sessile_session *s = f->s;
+    const allocator *a = &s->store->alloc;
+    size_t links = s->link_count;
+    change c = {.head = SESSILE_NO_ID, .text = text};
+    sessile_status status;
+
+    if (id < s->node_count)
+        return SESSILE_OK;
+    if (id > s->node_count) {
+        s->broken = 1;
+        return fail(err, SESSILE_IO,
+                    "the session lost its place in the log: close it and resume it");
+    }
+    if (mem_grow(a, (void **)&s->nodes, &s->node_capacity, s->node_count + 1,
+                 sizeof *s->nodes))
+        return fail_nomem(err);
+    status = entry_read(&c.e, text, size, err);
+    if (!status && c.e.id != id)
+        status = fail(err, SESSILE_DAMAGED, "it calls itself %08" PRIx32, c.e.id);
+    if (!status) {
+        c.n.parent = c.e.parent;
+        c.n.type = (uint8_t)c.e.type;
+        status = plan(f, &c, err);
+    }
+    if (!status) {
+        apply(f, &c);
+        return SESSILE_OK;
+    }
+    s->link_count = links;
+    if (c.title)
+        mem_free(a, c.title, c.title_size + 1);
+    if (status == SESSILE_DAMAGED && err) {
+        sessile_error what = *err;
+        session_damaged(s, id, err, "%s", what.message);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ marks */
+
+void fold_mark_set(fold *f, fold_mark *m)
+{
+    const sessile_session *s = f->s;
+
+    m->node_count = s->node_count;
+    m->link_count = s->link_count;
+    m->item_count = s->current.count;
+    m->item_link_count = s->current.link_count;
+    m->upto = s->current.upto;
+    m->head = s->head;
+    m->usage = s->usage;
+    m->usage_tokens = s->usage_tokens;
+    m->usage_at = s->usage_at;
+    m->title = s->title;
+    m->title_size = s->title_size;
+    m->modified_ms = s->modified_ms;
+    f->keep_title = s->title;
+}
+
+void fold_mark_keep(fold *f, const fold_mark *m)
+{
+    if (m->title && f->s->title != m->title)
+        mem_free(&f->s->store->alloc, m->title, m->title_size + 1);
+    f->keep_title = NULL;
+}
+
+void fold_mark_rewind(fold *f, const fold_mark *m)
+{
+    sessile_session *s = f->s;
+
+    s->node_count = m->node_count;
+    s->link_count = m->link_count;
+    s->current.count = m->item_count;
+    s->current.link_count = m->item_link_count;
+    s->current.upto = m->upto;
+    s->head = m->head;
+    s->usage = m->usage;
+    s->usage_tokens = m->usage_tokens;
+    s->usage_at = m->usage_at;
+    if (s->title && s->title != m->title)
+        mem_free(&s->store->alloc, s->title, s->title_size + 1);
+    s->title = m->title;
+    s->title_size = m->title_size;
+    s->modified_ms = m->modified_ms;
+    f->keep_title = NULL;
+}

@@ -1,0 +1,103 @@
+/*
+ * fold.h: what the files of a session handle share among themselves: the fold, the place
+ * of an error, reading. Nothing outside session/ includes it but tests.
+ */
+#ifndef SESSION_FOLD_H
+#define SESSION_FOLD_H
+
+#include "session/header.h"
+#include "session/session.h"
+
+/* ---- the fold (fold.c) */
+
+typedef struct fold {
+    sessile_session *s;
+    int own;                /* entries of this handle, not yet in the log: limits apply */
+    int moved;              /* out: a path entry or a head fact was among them */
+    const char *keep_title; /* a mark may put it back: not to be freed */
+} fold;
+
+/* Folds one entry in, or leaves everything as it was. A log_visit. Entries that are folded
+ * already are passed over. DAMAGED, NOMEM; LIMIT [message] when own. */
+sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t size,
+                          sessile_error *err);
+
+/* What the fold was, so that entries can be folded before they are written. */
+typedef struct fold_mark {
+    size_t node_count, link_count, item_count, item_link_count, title_size;
+    sessile_id head, upto, usage_at;
+    sessile_usage usage;
+    sessile_tokens usage_tokens;
+    char *title;
+    int64_t modified_ms;
+} fold_mark;
+void fold_mark_set(fold *f, fold_mark *m);
+void fold_mark_keep(fold *f, const fold_mark *m);   /* what was folded since stays */
+void fold_mark_rewind(fold *f, const fold_mark *m); /* what was folded since goes */
+
+/* Between two commits: no turn entry can come any more for the messages seen. */
+void fold_settle(sessile_session *s);
+
+/* Adds b to a, at most INT64_MAX. */
+void usage_add(sessile_usage *a, const sessile_usage *b);
+/* Its tokens in all. */
+int64_t usage_total(const sessile_usage *u);
+
+/* ---- errors (tree.c) */
+
+/* Puts session, place and what to do around an error that is already in err, or is told.
+ * Both return the status. */
+sessile_status session_named(const sessile_session *s, sessile_status status,
+                             sessile_error *err);
+sessile_status session_damaged(const sessile_session *s, sessile_id id, sessile_error *err,
+                               const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* ---- the tree (tree.c) */
+
+/* 1: a message or a branch summary. */
+int node_is_message(const node *n);
+/* 1: the header or a path entry: something that can be a leaf. */
+int session_has_leaf(const sessile_session *s, sessile_id id);
+/* NOTFOUND unless id can be a leaf. */
+sessile_status session_check_leaf(const sessile_session *s, sessile_id id,
+                                  sessile_error *err);
+
+/* Ids gathered from a leaf downwards. */
+typedef struct id_list {
+    sessile_id *at;
+    size_t count, capacity;
+    const allocator *alloc;
+} id_list;
+void id_list_deinit(id_list *l);
+/* Appends the path's messages from `high` down to `low`, low itself left out (0: down to
+ * the root). 0; 1: low is not on the path; -1: no memory. */
+int path_gather(const sessile_session *s, sessile_id high, sessile_id low, id_list *out);
+
+/* ---- reading (compaction.c) */
+
+/* Entry id read into text (cleared first). */
+sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text, entry *out,
+                                  sessile_error *err);
+/* The list of compaction `at` pushed on out; *upto as the entry says. */
+sessile_status compaction_list(sessile_session *s, sessile_id at, context *out,
+                               sessile_id *upto, sessile_error *err);
+/* The message of put n in a compaction's data; JSON_NONE: no such put. */
+json compaction_put_message(json data, uint32_t n);
+/* Pushes message `id` of the path on out. 0 or -1. */
+int context_push_node(const sessile_session *s, sessile_id id, context *out);
+
+/* ---- handles (open.c, session.c) */
+
+/* As session_open(), but by the name of the file: for lists. */
+sessile_status session_open_place(sessile_session **out, sessile_store *st,
+                                  const char *folder, const char *name,
+                                  sessile_error *err);
+/* Closes without syncing. NULL is ignored. */
+void session_drop(sessile_session *s);
+/* Depth that stored entries may have: lowering the limit must not lock anybody out. */
+unsigned session_read_depth(const sessile_store *st);
+/* FORKED in another process than the one that opened the handle. No mutex needed. */
+sessile_status session_ours(const sessile_session *s, sessile_error *err);
+
+#endif

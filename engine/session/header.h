@@ -1,0 +1,41 @@
+/* header.h: names of a session: checked, written into its header entry, read back. */
+#ifndef SESSION_HEADER_H
+#define SESSION_HEADER_H
+
+#include "codec/entry.h"
+#include "session/store_handle.h"
+
+/* Three byte strings, borrowed. They may hold any byte. */
+typedef struct session_names {
+    sessile_slice id, agent, user;
+} session_names;
+
+/* The names that options ask for: an empty agent is the store's. LIMIT [id]; INVALID: an
+ * empty id, unless it may be empty. */
+sessile_status names_of(session_names *out, const sessile_store *st,
+                        const sessile_session_options *options, int id_may_be_empty,
+                        sessile_error *err);
+
+/* Where the store keeps a session of these names. */
+void names_place(const sessile_store *st, const session_names *names,
+                 char folder[NAME_SIZE], char name[NAME_SIZE]);
+
+/* A name for a sentence: as it is, cut when long, in hex when it is not UTF-8. */
+#define NAME_SHOWN 96
+void name_show(sessile_slice name, char out[NAME_SHOWN]);
+
+/* Appends the header entry. metadata: checked JSON text of an object, or empty. */
+void header_put(buf *out, const session_names *names, sessile_slice title,
+                sessile_slice metadata, int64_t now_ms);
+
+/* What a header says, decoded. Valid after header_init(); deinit'ed by the caller. */
+typedef struct header {
+    buf id, agent, user, title;
+    int64_t created_ms;
+} header;
+void header_init(header *h, const allocator *a);
+void header_deinit(header *h);
+/* DAMAGED: e is no header. NOMEM. */
+sessile_status header_read(header *h, const entry *e, sessile_error *err);
+
+#endif

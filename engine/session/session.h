@@ -1,0 +1,173 @@
+/*
+ * session.h: a session handle: the fold of a log into a tree, a head and a context.
+ *
+ * Owns the log handle and what is derived from it. One mutex; functions named _locked want
+ * it held. Writing is one path for everyone: session_write() takes the log's lock, reads
+ * what others wrote, lets the caller build entries for the head as it now is, appends them
+ * as one commit and folds them in.
+ */
+#ifndef SESSION_SESSION_H
+#define SESSION_SESSION_H
+
+#include <pthread.h>
+#include "codec/entry.h"
+#include "log/log.h"
+#include "session/context.h"
+#include "session/store_handle.h"
+
+enum { NODE_HAS_CONTEXT = 1, NODE_HAS_VARS = 2, NODE_HAS_USAGE = 4 /* of a turn */ };
+
+/* What is kept of each entry: at most 48 bytes (the log keeps 8 more for the offset). */
+typedef struct node {
+    sessile_id parent;       /* SESSILE_NO_ID: the header */
+    uint32_t tokens;         /* of messages */
+    uint32_t turn;           /* number of turn-starting messages up to here on its path */
+    uint32_t link, link_count;
+    uint32_t events;         /* turns, bare appends and compactions on its path */
+    uint32_t messages;       /* messages on its path */
+    sessile_id context_at;   /* nearest compaction with a context on its path, or 0 */
+    sessile_id vars_at;      /* nearest compaction with vars on its path, or 0 */
+    uint8_t type, role, flags /* MESSAGE_… */, marks /* NODE_… */;
+} node;
+
+struct sessile_session {
+    sessile_store *store;
+    log_t *log;
+    pthread_mutex_t mutex;
+    /* fixed after open */
+    char *id, *agent, *user; /* NUL-terminated, with sizes: they may hold any byte */
+    size_t id_size, agent_size, user_size;
+    int64_t created_ms;
+    uint64_t torn;
+    int64_t window, reserve;
+    policy_ref policy;
+    /* the fold, under the mutex */
+    node *nodes;
+    size_t node_count, node_capacity;
+    message_link *links;
+    size_t link_count, link_capacity;
+    sessile_id head;         /* 0: the header: nothing on the path */
+    sessile_id base;         /* the head this handle last showed or made */
+    context current;         /* the context at the head */
+    int current_stale;       /* current is to be built anew before use */
+    sessile_usage usage;
+    char *title;
+    size_t title_size;
+    int64_t modified_ms;
+    struct usage_part {      /* usage of messages that a turn entry may yet replace */
+        sessile_id id;
+        sessile_usage usage;
+    } *parts;
+    size_t part_count, part_capacity;
+    buf scratch;
+    uint64_t last_refusal;   /* hash64 of the newest refusal's policy, law and message */
+    uint64_t refusals_repeated; /* how often it came again since it was written */
+    sessile_tokens usage_tokens; /* see session_tokens_locked */
+    sessile_id usage_at;     /* the turn entry it comes from, 0: none */
+    int broken;              /* the fold lost its place in the log: every call says so */
+    uint32_t pid;            /* who opened it; fixed after open */
+};
+
+sessile_status session_create(sessile_store *st, const sessile_session_options *options,
+                              sessile_error *err, char *new_id /* UUID_SIZE, or NULL */);
+sessile_status session_open(sessile_session **out, sessile_store *st,
+                            const sessile_session_options *options, sessile_error *err);
+sessile_status session_close(sessile_session *s, sessile_error *err);
+
+/* Folds in what other handles have committed since. */
+sessile_status session_refresh_locked(sessile_session *s, sessile_error *err);
+
+/* Entries on their way into one commit. */
+typedef struct batch {
+    buf text;
+    size_t *starts;          /* offsets into text */
+    size_t count, capacity;
+    sessile_id first;        /* the id of the first entry */
+    int64_t now_ms;
+    const allocator *alloc;
+} batch;
+/* The id the next entry will have. */
+sessile_id batch_next(const batch *b);
+/* Adds an entry: id and time are set by the batch. NOMEM is found by session_write. */
+void batch_add(batch *b, entry_fields *fields);
+
+/* Builds the entries for the head as it is now (mutex and log lock held). Adding nothing
+ * writes nothing. An error writes nothing. */
+typedef sessile_status (*session_build)(void *arg, sessile_session *s, batch *b,
+                                        sessile_error *err);
+/* Takes the mutex. *count_out: log_count after it, for session_sync(). */
+sessile_status session_write(sessile_session *s, session_build build, void *arg,
+                             sessile_id *count_out, sessile_error *err);
+/* Waits until that is durable, unless the store's durability is NONE. No mutex held. */
+sessile_status session_sync(sessile_session *s, sessile_id count, sessile_error *err);
+
+/* Adds an entry for a message: checked text, read columns. Returns its id. */
+sessile_id batch_message(batch *b, sessile_session *s, sessile_id parent,
+                         const char *text, size_t size, const message *m,
+                         int64_t tokens);
+
+/* 1 when ancestor is id or lies on the path from id to the root. */
+int session_descends_locked(const sessile_session *s, sessile_id id, sessile_id ancestor);
+/* The head less the compactions at its end: what a turn's base is compared with. */
+sessile_id session_last_said_locked(const sessile_session *s, sessile_id id);
+/* CONFLICT unless head, compactions after it aside, is base (strict) or descends from it. */
+sessile_status session_check_base_locked(sessile_session *s, sessile_id base, int strict,
+                                         sessile_error *err);
+
+/* The context at the head (valid until the mutex is released), or at any leaf (built into
+ * out). NOTFOUND: no such path entry. */
+sessile_status session_context_locked(sessile_session *s, const context **out,
+                                      sessile_error *err);
+sessile_status session_context_at_locked(sessile_session *s, sessile_id leaf, context *out,
+                                         sessile_error *err);
+/* Ids of the path's messages from root to leaf, oldest first, into an array of the
+ * session's allocator (free with mem_free, *count * sizeof). */
+sessile_status session_path_locked(sessile_session *s, sessile_id leaf, sessile_id **out,
+                                   size_t *count, sessile_error *err);
+/* Appends the message JSON named by key. */
+sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *out,
+                                      sessile_error *err);
+/* vars of all policies at the head, a JSON object {"name":{…}}, appended to out. */
+sessile_status session_vars_locked(sessile_session *s, buf *out, sessile_error *err);
+/* Tokens of the context at the head, by usage where the last turn reported some and no
+ * compaction came after it, else estimated. */
+sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
+                                     sessile_error *err);
+
+/* ---- lists for the host (session/render.c) */
+
+/* Rows of the path's messages. */
+sessile_status session_messages(sessile_session *s, const sessile_messages_options *options,
+                                sessile_message **out, size_t *count, sessile_error *err);
+/* Rows of a context as a model is sent it: late answers moved to their calls, dead calls
+ * answered by an engine-made result, orphans left out. text reads an item's message. */
+typedef sessile_status (*render_text)(void *arg, sessile_key key, buf *out,
+                                      sessile_error *err);
+sessile_status render_context(const context *c, render_text text, void *arg,
+                              const sessile_session *times /* for time_ms; or NULL */,
+                              sessile_message **out, size_t *count,
+                              sessile_context_info *info, const allocator *a,
+                              sessile_error *err);
+
+/* ---- compactions (session/compaction.c) */
+
+/*
+ * The data of a compaction entry, in this order; what does not apply is left out:
+ *   "context": the list up to upto: "00000003", "00000003-00000384" (the path's messages
+ *       from one to the other), "00000016.1" (a message written by a compaction)
+ *   "upto": the newest path entry that the policy saw
+ *   "put": [{"n":1,"turn":3,"tokens":[12,"estimate"],"replaces":[…],"covers":[…],
+ *       "message":{…}}], n from 1 in the order of the list; keys listed as in context
+ *   "policy", "reason", "instructions", "summary", "firstKeptEntryId", "tokens_before",
+ *   "tokens_after", "token_source", "duration_ms", "account": written by the run, for people
+ *   "vars": {"<policy>":{…}}, of all policies, whole; there only when they changed
+ * A compaction without "context" leaves the context as it was.
+ */
+
+/* Appends the JSON array of keys, ascending neighbours on a path joined to ranges; keys of
+ * own puts (entry SESSILE_NO_ID) are named "<self>.<n>". */
+sessile_status compaction_put_keys(const sessile_session *s, const sessile_key *keys,
+                                   size_t count, sessile_id self, buf *out,
+                                   sessile_error *err);
+
+#endif

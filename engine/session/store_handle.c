@@ -1,0 +1,196 @@
+/*
+ * store_handle.c: what sessile_store is: a backend found by its url, its keyring, and the
+ * defaults of sessions.
+ *
+ * Must never open a log (list.c and open.c do), nor repeat in an error what may hold a
+ * password: of a url with an unknown scheme only the scheme is named.
+ */
+#include "session/store_handle.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "codec/entry.h"
+
+static void limits_fill(sessile_limits *l)
+{
+    if (!l->message)
+        l->message = UINT64_C(8) << 20;
+    if (!l->session)
+        l->session = UINT64_C(4) << 30;
+    if (!l->depth)
+        l->depth = 128;
+    if (!l->id)
+        l->id = 4096;
+    if (!l->title)
+        l->title = 1024;
+    if (!l->policy_gas)
+        l->policy_gas = 50000000;
+    if (!l->policy_ms)
+        l->policy_ms = 500;
+    if (!l->policy_memory)
+        l->policy_memory = UINT64_C(64) << 20;
+    if (!l->policy_result)
+        l->policy_result = UINT64_C(1) << 20;
+}
+
+/* The length of url's scheme, or 0: it is a path. One letter is no scheme, and neither is
+ * what comes after a slash. */
+static size_t scheme_size(const char *url)
+{
+    size_t n = strspn(url, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-");
+    int letter = (url[0] >= 'a' && url[0] <= 'z') || (url[0] >= 'A' && url[0] <= 'Z');
+
+    return n >= 2 && letter && url[n] == ':' ? n : 0;
+}
+
+static sessile_status open_backend(sessile_store *s, const char *url, sessile_error *err)
+{
+    size_t scheme = scheme_size(url);
+
+    if (scheme == 3 && !memcmp(url, "ram", 3)) {
+        if (url[4])
+            return fail(err, SESSILE_INVALID,
+                        "\"ram:\" takes no path: every such store is its own");
+        return store_ram_open(&s->backend, s->os, &s->alloc, err);
+    }
+    if (scheme == 4 && !memcmp(url, "file", 4)) {
+        if (!url[5])
+            return fail(err, SESSILE_INVALID, "\"file:\" wants a folder after it");
+        return store_file_open(&s->backend, url + 5, s->os, &s->alloc, err);
+    }
+    if (scheme)
+        return fail(err, SESSILE_UNSUPPORTED,
+                    "this build has no store for \"%.*s:\": use \"file:PATH\" or \"ram:\" "
+                    "(a folder of that name is written \"./%.*s:…\")",
+                    (int)(scheme > 40 ? 40 : scheme), url,
+                    (int)(scheme > 40 ? 40 : scheme), url);
+    return store_file_open(&s->backend, url, s->os, &s->alloc, err);
+}
+
+static sessile_status options_check(const sessile_store_options *o, sessile_error *err)
+{
+    if (o->timeout_ms < -1)
+        return fail(err, SESSILE_INVALID,
+                    "timeout_ms is %d: give milliseconds, or -1 to wait for ever",
+                    o->timeout_ms);
+    if (o->window < 0 || o->reserve < 0)
+        return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
+    if (o->durability != SESSILE_SYNC && o->durability != SESSILE_NONE)
+        return fail(err, SESSILE_INVALID, "durability is neither SYNC nor NONE");
+    return SESSILE_OK;
+}
+
+static char *dup_text(const allocator *a, const char *text)
+{
+    return mem_dup(a, text, strlen(text));
+}
+
+static void free_text(const allocator *a, char *text)
+{
+    if (text)
+        mem_free(a, text, strlen(text) + 1);
+}
+
+sessile_status store_handle_open(sessile_store **out, const char *url,
+                                 const sessile_store_options *options, sessile_error *err)
+{
+    sessile_store_options defaults;
+    allocator a = allocator_default;
+    sessile_store *s = NULL;
+    sessile_status status;
+
+    *out = NULL;
+    if (!options) {
+        memset(&defaults, 0, sizeof defaults);
+        defaults.timeout_ms = 5000;
+        options = &defaults;
+    }
+    if (!url || !*url)
+        return fail(err, SESSILE_INVALID,
+                    "the store's url is empty: give a folder, \"file:PATH\" or \"ram:\"");
+    status = options_check(options, err);
+    if (status)
+        return status;
+    if (base_init())
+        return fail(err, SESSILE_UNSUPPORTED, "libsodium cannot be used on this machine");
+    if (options->alloc) {
+        a.fn = options->alloc;
+        a.ud = options->alloc_ud;
+    }
+    s = mem_zalloc(&a, sizeof *s);
+    if (!s)
+        return fail_nomem(err);
+    s->alloc = a;
+    s->os = os_current;
+    s->limits = options->limits;
+    limits_fill(&s->limits);
+    s->durability = options->durability;
+    s->timeout_ms = options->timeout_ms;
+    s->window = options->window;
+    s->reserve = options->reserve;
+    if (pthread_mutex_init(&s->mutex, NULL)) {
+        mem_free(&a, s, sizeof *s);
+        return fail_nomem(err);
+    }
+    s->agent = dup_text(&s->alloc, options->agent && *options->agent ? options->agent
+                                                                     : "main");
+    s->url = dup_text(&s->alloc, url);
+    if (options->policy_path)
+        s->policy_path = dup_text(&s->alloc, options->policy_path);
+    if (!s->agent || !s->url || (options->policy_path && !s->policy_path)) {
+        status = fail_nomem(err);
+        goto out;
+    }
+    if (strlen(s->agent) > s->limits.id) {
+        status = fail(err, SESSILE_LIMIT,
+                      "the default agent's name is longer than the limit [id]");
+        goto out;
+    }
+    status = open_backend(s, url, err);
+    if (status)
+        goto out;
+    if (s->backend.table->capabilities & SESSILE_BACKEND_SEALS)
+        status = keyring_open(&s->keys, s->backend.table, s->backend.self,
+                              options->key_source, options->key, options->suite, s->os,
+                              &s->alloc, err);
+    else
+        status = keyring_volatile(&s->keys, &s->alloc, err);
+    if (status)
+        goto out;
+    *out = s;
+    s = NULL;
+out:
+    store_handle_close(s);
+    return status;
+}
+
+void store_handle_close(sessile_store *s)
+{
+    allocator a;
+
+    if (!s)
+        return;
+    a = s->alloc;
+    if (s->policy.release && s->policy.policy)
+        s->policy.release(s->policy.policy);
+    keyring_free(s->keys);
+    if (s->backend.table)
+        store_close(&s->backend);
+    free_text(&a, s->agent);
+    free_text(&a, s->url);
+    free_text(&a, s->policy_path);
+    pthread_mutex_destroy(&s->mutex);
+    mem_free(&a, s, sizeof *s);
+}
+
+void store_handle_uuid(sessile_store *s, int v4, char out[UUID_SIZE])
+{
+    if (v4) {
+        uuid4_print(out);
+        return;
+    }
+    pthread_mutex_lock(&s->mutex);
+    uuid7_print(out, s->os->now_ms(s->os->ud), s->uuid_last);
+    pthread_mutex_unlock(&s->mutex);
+}

@@ -1,0 +1,187 @@
+/*
+ * tree.c: walking the tree of entries, and naming the place of an error in it.
+ *
+ * Ids strictly descend towards the root (the fold refuses anything else), so every walk
+ * ends. Must never write to the fold, nor read from the log.
+ */
+#include "session/fold.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ errors */
+
+/* The file's folder and name, as far as there are any. */
+static void place_of(const sessile_session *s, char *out, size_t size)
+{
+    session_names names = {{s->id, s->id_size}, {s->agent, s->agent_size},
+                           {s->user, s->user_size}};
+    char folder[NAME_SIZE], name[NAME_SIZE];
+
+    names_place(s->store, &names, folder, name);
+    if (s->store->backend.table->capabilities & SESSILE_BACKEND_CUTS)
+        snprintf(out, size, "agents/%s/%s.jsonl", folder, name);
+    else
+        snprintf(out, size, "%s/%s", folder, name);
+}
+
+sessile_status session_named(const sessile_session *s, sessile_status status,
+                             sessile_error *err)
+{
+    char shown[NAME_SHOWN];
+
+    if (!err || !status)
+        return status;
+    name_show((sessile_slice){s->id, s->id_size}, shown);
+    fail_prefix(err, "session %s", shown);
+    return status;
+}
+
+sessile_status session_damaged(const sessile_session *s, sessile_id id, sessile_error *err,
+                               const char *format, ...)
+{
+    char what[256], shown[NAME_SHOWN], place[2 * NAME_SIZE + 16];
+    va_list args;
+
+    if (!err)
+        return SESSILE_DAMAGED;
+    va_start(args, format);
+    if (vsnprintf(what, sizeof what, format, args) < 0)
+        what[0] = 0;
+    va_end(args);
+    if (!s->id)
+        return fail(err, SESSILE_DAMAGED, "entry %08" PRIx32 ": %s", id, what);
+    name_show((sessile_slice){s->id, s->id_size}, shown);
+    place_of(s, place, sizeof place);
+    return fail(err, SESSILE_DAMAGED,
+                "session %s (%s), entry %08" PRIx32 ": %s; nothing was changed, run "
+                "\"sessile check\" on it",
+                shown, place, id, what);
+}
+
+/* ------------------------------------------------------------------ the tree */
+
+int node_is_message(const node *n)
+{
+    return n->type == ENTRY_MESSAGE || n->type == ENTRY_BRANCH_SUMMARY;
+}
+
+int session_has_leaf(const sessile_session *s, sessile_id id)
+{
+    if (id >= s->node_count)
+        return 0;
+    return id == 0 || entry_on_path((entry_type)s->nodes[id].type) ||
+           s->nodes[id].type == ENTRY_TOMBSTONE;
+}
+
+sessile_status session_check_leaf(const sessile_session *s, sessile_id id,
+                                  sessile_error *err)
+{
+    char shown[NAME_SHOWN];
+
+    if (session_has_leaf(s, id))
+        return SESSILE_OK;
+    name_show((sessile_slice){s->id, s->id_size}, shown);
+    if (id >= s->node_count)
+        return fail(err, SESSILE_NOTFOUND,
+                    "session %s has no entry %08" PRIx32 ": its newest is %08" PRIx32, shown,
+                    id, (sessile_id)(s->node_count - 1));
+    return fail(err, SESSILE_NOTFOUND,
+                "entry %08" PRIx32 " of session %s is a %s, no message, turn or compaction: "
+                "the entry that it is about is %08" PRIx32,
+                id, shown, entry_type_name((entry_type)s->nodes[id].type),
+                s->nodes[id].parent);
+}
+
+int session_descends_locked(const sessile_session *s, sessile_id id, sessile_id ancestor)
+{
+    if (id >= s->node_count)
+        return 0;
+    while (id > ancestor)
+        id = s->nodes[id].parent;
+    return id == ancestor;
+}
+
+sessile_id session_last_said_locked(const sessile_session *s, sessile_id id)
+{
+    while (id < s->node_count && s->nodes[id].type == ENTRY_COMPACTION)
+        id = s->nodes[id].parent;
+    return id;
+}
+
+sessile_status session_check_base_locked(sessile_session *s, sessile_id base, int strict,
+                                         sessile_error *err)
+{
+    sessile_id at = s->head;
+    char shown[NAME_SHOWN];
+
+    if (strict) {
+        while (at != base && s->nodes[at].type == ENTRY_COMPACTION)
+            at = s->nodes[at].parent;
+        if (at == base)
+            return SESSILE_OK;
+    } else if (session_descends_locked(s, s->head, base)) {
+        return SESSILE_OK;
+    }
+    name_show((sessile_slice){s->id, s->id_size}, shown);
+    if (base >= s->node_count)
+        return fail(err, SESSILE_CONFLICT,
+                    "session %s: the base %08" PRIx32 " is no entry of it; its head is %08" PRIx32
+                    ": read it again, then retry",
+                    shown, base, s->head);
+    return fail(err, SESSILE_CONFLICT,
+                "session %s: the conversation moved on from %08" PRIx32 " to %08" PRIx32
+                ": read it again, then retry",
+                shown, base, s->head);
+}
+
+/* ------------------------------------------------------------------ paths */
+
+void id_list_deinit(id_list *l)
+{
+    if (l->at)
+        mem_free(l->alloc, l->at, l->capacity * sizeof *l->at);
+    l->at = NULL;
+    l->count = l->capacity = 0;
+}
+
+int path_gather(const sessile_session *s, sessile_id high, sessile_id low, id_list *out)
+{
+    sessile_id id;
+
+    for (id = high; id > low; id = s->nodes[id].parent) {
+        if (!node_is_message(&s->nodes[id]))
+            continue;
+        if (mem_grow(out->alloc, (void **)&out->at, &out->capacity, out->count + 1,
+                     sizeof *out->at))
+            return -1;
+        out->at[out->count++] = id;
+    }
+    return id == low ? 0 : 1;
+}
+
+sessile_status session_path_locked(sessile_session *s, sessile_id leaf, sessile_id **out,
+                                   size_t *count, sessile_error *err)
+{
+    const allocator *a = &s->store->alloc;
+    sessile_status status = session_check_leaf(s, leaf, err);
+    size_t left;
+
+    *out = NULL;
+    *count = 0;
+    if (status)
+        return status;
+    left = s->nodes[leaf].messages;
+    if (!left)
+        return SESSILE_OK;
+    *out = mem_alloc(a, left * sizeof **out);
+    if (!*out)
+        return fail_nomem(err);
+    *count = left;
+    for (; left; leaf = s->nodes[leaf].parent)
+        if (node_is_message(&s->nodes[leaf]))
+            (*out)[--left] = leaf;
+    return SESSILE_OK;
+}

@@ -1,0 +1,535 @@
+/*
+ * file.c: logs as files, ROOT/agents/<folder>/<name>.jsonl.
+ *
+ * Owns the descriptors of open logs, their locks, and the promise "append if the log still
+ * ends at E". The size of a file is its log's end: nothing may ever be written past it, and
+ * nothing that was whole may ever be written again. It must not know what a line is.
+ */
+#include "store/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sessile_backend.h"
+#include "store/store.h"
+#include "store/wait.h"
+
+typedef struct file_log {
+    file_store *fs;
+    const file_folder *folder;
+    char name[FILE_NAME_SIZE]; /* with its suffix */
+    int fd;
+    int readonly; /* the file or its device does not let us write */
+    int locked;   /* OS_LOCK_… that this handle holds */
+    uint64_t device, inode;
+    /* As seen when the lock was taken: while it is held nobody else moves them. */
+    uint64_t size;
+    int64_t mtime_ms;
+} file_log;
+
+/* The table's handle is ours by another name. */
+static file_log *of(sessile_backend_log *log) { return (file_log *)(void *)log; }
+
+/* ---------------------------------------------------------------------- poisoned logs */
+
+static int is_poisoned(file_log *log) {
+    file_store *fs = log->fs;
+    pthread_mutex_lock(&fs->mutex);
+    int found = fs->poison_all;
+    for (size_t i = 0; i < fs->poison_count && !found; i++) {
+        found = fs->poisons[i].device == log->device && fs->poisons[i].inode == log->inode;
+    }
+    pthread_mutex_unlock(&fs->mutex);
+    return found;
+}
+
+/* For every handle of this store: the pages of a failed sync are marked clean, so that a
+ * second sync, through whichever descriptor, would report a success that is none. */
+static void poison(file_log *log) {
+    file_store *fs = log->fs;
+    pthread_mutex_lock(&fs->mutex);
+    void *list = fs->poisons;
+    if (mem_grow(&fs->alloc, &list, &fs->poison_capacity, fs->poison_count + 1,
+                 sizeof(*fs->poisons)) == 0) {
+        fs->poisons = list;
+        fs->poisons[fs->poison_count++] = (file_poison){log->device, log->inode};
+    } else {
+        fs->poison_all = 1;
+    }
+    pthread_mutex_unlock(&fs->mutex);
+}
+
+static sessile_status fail_poisoned(const file_log *log, sessile_error *err) {
+    return fail(err, SESSILE_IO,
+                "an earlier write to %s could not be made safe: close the store, open it "
+                "again and look at what is there",
+                log->name);
+}
+
+/* ---------------------------------------------------------------------- open and create */
+
+static sessile_status file_name(char out[FILE_NAME_SIZE], const char *name,
+                                sessile_error *err) {
+    sessile_status status = file_name_check(name, err);
+    if (status == SESSILE_OK) {
+        size_t size = strlen(name);
+        memcpy(out, name, size);
+        memcpy(out + size, FILE_SUFFIX, sizeof(FILE_SUFFIX));
+    }
+    return status;
+}
+
+static sessile_status file_create(void *self, const char *folder, const char *name,
+                                  const void *data, size_t size, sessile_error *err) {
+    file_store *fs = self;
+    file_folder *in;
+    char file[FILE_NAME_SIZE];
+    os_stat_info st;
+    sessile_status status = file_name(file, name, err);
+    if (status == SESSILE_OK) {
+        status = file_folder_get(fs, folder, 1, &in, err);
+    }
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    if (fs->os->stat_at(fs->os->ud, in->fd, file, &st) == 0) {
+        return fail(err, SESSILE_EXISTS, "%s is already there", file);
+    }
+    return file_write_new(fs, in->fd, file, data, size, err);
+}
+
+static sessile_status file_open(void *self, const char *folder, const char *name,
+                                sessile_backend_log **out, sessile_error *err) {
+    file_store *fs = self;
+    const os_table *os = fs->os;
+    file_folder *in;
+    os_stat_info st;
+    *out = NULL;
+    sessile_status status = file_name_check(name, err);
+    if (status == SESSILE_OK) {
+        status = file_folder_get(fs, folder, 0, &in, err);
+    }
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    file_log *log = mem_zalloc(&fs->alloc, sizeof(*log));
+    if (log == NULL) {
+        return fail_nomem(err);
+    }
+    log->fs = fs;
+    log->folder = in;
+    (void)file_name(log->name, name, NULL);
+    log->fd = os->open_at(os->ud, in->fd, log->name, OS_READ | OS_WRITE);
+    if (log->fd < 0 && (errno == EACCES || errno == EROFS)) {
+        log->readonly = 1;
+        log->fd = os->open_at(os->ud, in->fd, log->name, OS_READ);
+    }
+    if (log->fd < 0) {
+        int error = errno;
+        status = error == ELOOP ? fail(err, SESSILE_DENIED, "%s is a link", log->name)
+                                : fail_errno(err, error, "cannot open %s", log->name);
+        goto out;
+    }
+    if (os->stat_fd(os->ud, log->fd, &st) != 0) {
+        status = fail_errno(err, errno, "cannot look at %s", log->name);
+        goto out;
+    }
+    status = file_check(fs, &st, 0, log->name, err);
+    if (status != SESSILE_OK) {
+        goto out;
+    }
+    log->device = st.device;
+    log->inode = st.inode;
+    *out = (sessile_backend_log *)(void *)log;
+    log = NULL;
+out:
+    if (log != NULL) {
+        if (log->fd >= 0) {
+            os->close(os->ud, log->fd);
+        }
+        mem_free(&fs->alloc, log, sizeof(*log));
+    }
+    return status;
+}
+
+static void file_close(sessile_backend_log *handle) {
+    if (handle != NULL) {
+        file_log *log = of(handle);
+        log->fs->os->close(log->fs->os->ud, log->fd); /* its lock goes with it */
+        mem_free(&log->fs->alloc, log, sizeof(*log));
+    }
+}
+
+/* ---------------------------------------------------------------------- read */
+
+static sessile_status file_size(sessile_backend_log *handle, uint64_t *bytes,
+                                int64_t *mtime_ms, sessile_error *err) {
+    file_log *log = of(handle);
+    os_stat_info st;
+    *bytes = 0;
+    *mtime_ms = 0;
+    if (log->locked == OS_LOCK_NONE) {
+        if (log->fs->os->stat_fd(log->fs->os->ud, log->fd, &st) != 0) {
+            return fail_errno(err, errno, "cannot look at %s", log->name);
+        }
+        *bytes = st.size;
+        *mtime_ms = st.mtime_ms;
+    } else {
+        *bytes = log->size;
+        *mtime_ms = log->mtime_ms;
+    }
+    return SESSILE_OK;
+}
+
+static sessile_status file_read(sessile_backend_log *handle, uint64_t index, uint64_t offset,
+                                void *out, size_t size, size_t *got, sessile_error *err) {
+    file_log *log = of(handle);
+    (void)index; /* for backends that keep records, not bytes */
+    *got = 0;
+    int64_t n = os_read_full(log->fs->os, log->fd, out, size, offset);
+    if (n < 0) {
+        return fail_errno(err, errno, "cannot read %s", log->name);
+    }
+    *got = (size_t)n;
+    return SESSILE_OK;
+}
+
+/* ---------------------------------------------------------------------- lock */
+
+typedef struct lock_try {
+    file_log *log;
+    int mode;
+} lock_try;
+
+static int try_lock(void *arg) {
+    lock_try *t = arg;
+    const os_table *os = t->log->fs->os;
+    if (os->lock(os->ud, t->log->fd, t->mode) == 0) {
+        return 0;
+    }
+    return errno == EAGAIN || errno == EACCES || errno == EINTR ? 1 : -1;
+}
+
+static void file_unlock(sessile_backend_log *handle) {
+    file_log *log = of(handle);
+    if (log->locked != OS_LOCK_NONE) {
+        log->locked = OS_LOCK_NONE;
+        log->fs->os->lock(log->fs->os->ud, log->fd, OS_LOCK_NONE);
+    }
+}
+
+static sessile_status file_lock(sessile_backend_log *handle, int mode, int timeout_ms,
+                                int *replaced, sessile_error *err) {
+    file_log *log = of(handle);
+    const os_table *os = log->fs->os;
+    os_stat_info st;
+    *replaced = 0;
+    int wanted = mode == SESSILE_LOCK_EXCLUSIVE ? OS_LOCK_EXCLUSIVE : OS_LOCK_SHARED;
+    if (log->readonly && wanted == OS_LOCK_EXCLUSIVE) {
+        return fail(err, SESSILE_DENIED, "%s may only be read: chmod u+w it", log->name);
+    }
+    lock_try t = {log, wanted};
+    int got = lock_wait(os, timeout_ms, try_lock, &t);
+    if (got < 0) {
+        return fail_errno(err, errno, "cannot lock %s", log->name);
+    }
+    if (got > 0) {
+        return fail(err, SESSILE_BUSY,
+                    "another writer holds %s: wait longer, or try again", log->name);
+    }
+    log->locked = wanted;
+    if (os->stat_at(os->ud, log->folder->fd, log->name, &st) == 0) {
+        *replaced = st.device != log->device || st.inode != log->inode;
+    } else if (errno == ENOENT) {
+        *replaced = 1;
+    } else {
+        sessile_status status = fail_errno(err, errno, "cannot look at %s", log->name);
+        file_unlock(handle);
+        return status;
+    }
+    if (!*replaced) {
+        /* the name's size is the log's: one call for both questions */
+        log->size = st.size;
+        log->mtime_ms = st.mtime_ms;
+    } else if (os->stat_fd(os->ud, log->fd, &st) == 0) {
+        log->size = st.size;
+        log->mtime_ms = st.mtime_ms;
+    } else {
+        sessile_status status = fail_errno(err, errno, "cannot look at %s", log->name);
+        file_unlock(handle);
+        return status;
+    }
+    return SESSILE_OK;
+}
+
+/* ---------------------------------------------------------------------- append, sync */
+
+static sessile_status file_append(sessile_backend_log *handle, sessile_log_end *end,
+                                  const void *data, size_t size, uint64_t count,
+                                  const unsigned char new_tag[16], int *poisoned,
+                                  sessile_error *err) {
+    file_log *log = of(handle);
+    const os_table *os = log->fs->os;
+    os_stat_info st;
+    size_t written = 0;
+    *poisoned = 0;
+    if (log->readonly) {
+        return fail(err, SESSILE_DENIED, "%s may only be read: chmod u+w it", log->name);
+    }
+    if (is_poisoned(log)) {
+        *poisoned = 1;
+        return fail_poisoned(log, err);
+    }
+    /* Asked again although the lock is held: this comparison is the fence. */
+    if (os->stat_fd(os->ud, log->fd, &st) != 0) {
+        return fail_errno(err, errno, "cannot look at %s", log->name);
+    }
+    if (st.size < end->bytes) {
+        return fail(err, SESSILE_TRUNCATED,
+                    "%s has %llu bytes where %llu are known to have been written: bring "
+                    "back a backup", log->name, (unsigned long long)st.size,
+                    (unsigned long long)end->bytes);
+    }
+    if (st.size > end->bytes) {
+        return fail(err, SESSILE_CONFLICT, "%s has grown: read on, then try again",
+                    log->name);
+    }
+    /* Without O_APPEND, with which Linux ignores pwrite's offset. */
+    if (os_write_full(os, log->fd, data, size, end->bytes, &written) != 0) {
+        sessile_status status = fail_errno(err, errno, "cannot append to %s", log->name);
+        /* also when no byte is said to have gone: a failed call may have moved the end */
+        if (os->truncate(os->ud, log->fd, end->bytes) != 0) {
+            poison(log);
+            *poisoned = 1;
+        }
+        return status;
+    }
+    end->count += count;
+    end->bytes += size;
+    memcpy(end->tag, new_tag, sizeof(end->tag));
+    log->size = end->bytes;
+    return SESSILE_OK;
+}
+
+static sessile_status file_sync(sessile_backend_log *handle, sessile_error *err) {
+    file_log *log = of(handle);
+    const os_table *os = log->fs->os;
+    if (is_poisoned(log)) {
+        return fail_poisoned(log, err);
+    }
+    if (os->sync_data(os->ud, log->fd) != 0) {
+        int error = errno;
+        poison(log);
+        fail_errno(err, error, "cannot sync %s: what was written since the last sync may "
+                   "or may not be there; open it again and look", log->name);
+        if (err != NULL) {
+            err->code = SESSILE_IO; /* whatever the cause: the outcome is not known */
+        }
+        return SESSILE_IO;
+    }
+    return SESSILE_OK;
+}
+
+/* ---------------------------------------------------------------------- set aside */
+
+static sessile_status file_set_aside(sessile_backend_log *handle, uint64_t offset,
+                                     sessile_error *err) {
+    file_log *log = of(handle);
+    const os_table *os = log->fs->os;
+    os_stat_info st;
+    if (log->locked != OS_LOCK_EXCLUSIVE) {
+        return fail(err, SESSILE_INVALID, "a log is cut only under its lock");
+    }
+    if (is_poisoned(log)) {
+        return fail_poisoned(log, err);
+    }
+    if (os->stat_fd(os->ud, log->fd, &st) != 0) {
+        return fail_errno(err, errno, "cannot look at %s", log->name);
+    }
+    if (st.size <= offset) {
+        return SESSILE_OK;
+    }
+    sessile_status status = file_set_piece(log->fs, log->folder->fd, log->fd, log->name,
+                                           offset, st.size - offset, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    if (os->truncate(os->ud, log->fd, offset) != 0) {
+        return fail_errno(err, errno, "cannot cut the torn end of %s", log->name);
+    }
+    log->size = offset;
+    if (os->sync_all(os->ud, log->fd) != 0) {
+        status = fail_errno(err, errno, "cannot sync %s after cutting it", log->name);
+        poison(log);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------------- list */
+
+typedef struct listing {
+    file_store *fs;
+    int agents;
+    const char *folder;
+    int (*visit)(void *arg, const char *folder, const char *name);
+    void *arg;
+    int stopped; /* visit has had enough */
+    sessile_status status;
+    sessile_error *err;
+} listing;
+
+/* One name in an agent's folder. Pieces set aside and temporary names are not logs. */
+static int list_log(void *arg, const char *file) {
+    listing *l = arg;
+    char name[FILE_NAME_SIZE];
+    size_t size = strlen(file), suffix = strlen(FILE_SUFFIX);
+    if (size <= suffix || size >= sizeof(name) || strcmp(file + size - suffix, FILE_SUFFIX) != 0) {
+        return 0;
+    }
+    memcpy(name, file, size - suffix);
+    name[size - suffix] = '\0';
+    l->stopped = store_name_ok(name) && l->visit(l->arg, l->folder, name) != 0;
+    return l->stopped;
+}
+
+static int list_folder(void *arg, const char *name) {
+    listing *l = arg;
+    file_folder *folder;
+    os_stat_info st;
+    const os_table *os = l->fs->os;
+    if (!store_name_ok(name)) {
+        return 0;
+    }
+    if (os->stat_at(os->ud, l->agents, name, &st) == 0 && !st.is_dir && !st.is_symlink) {
+        return 0; /* a stray file is nobody's folder; a link is refused below */
+    }
+    l->status = file_folder_get(l->fs, name, 0, &folder, l->err);
+    if (l->status != SESSILE_OK) {
+        return 1;
+    }
+    l->folder = folder->name;
+    if (os->list(os->ud, folder->fd, list_log, l) < 0) {
+        l->status = fail_errno(l->err, errno, "cannot list the folder %s", name);
+    }
+    return l->stopped || l->status != SESSILE_OK;
+}
+
+static sessile_status file_list(void *self, const char *folder,
+                                int (*visit)(void *arg, const char *folder,
+                                             const char *name),
+                                void *arg, sessile_error *err) {
+    file_store *fs = self;
+    listing l = {fs, -1, NULL, visit, arg, 0, SESSILE_OK, err};
+    sessile_status status = file_agents(fs, 0, &l.agents, err);
+    if (status == SESSILE_NOTFOUND) {
+        error_clear(err);
+        return SESSILE_OK;
+    }
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    if (folder != NULL) {
+        status = file_name_check(folder, err);
+        if (status != SESSILE_OK) {
+            return status;
+        }
+        list_folder(&l, folder);
+        if (l.status == SESSILE_NOTFOUND) {
+            error_clear(err);
+            l.status = SESSILE_OK;
+        }
+    } else if (fs->os->list(fs->os->ud, l.agents, list_folder, &l) < 0) {
+        return fail_errno(err, errno, "cannot list %s", fs->root);
+    }
+    return l.status;
+}
+
+static int found_one(void *arg, const char *folder, const char *name) {
+    (void)folder;
+    (void)name;
+    *(int *)arg = 1;
+    return 1;
+}
+
+static int file_has_logs(void *self) {
+    int found = 0;
+    /* what cannot be looked at is taken for logs: no second keyring is made beside them */
+    return file_list(self, NULL, found_one, &found, NULL) != SESSILE_OK || found;
+}
+
+/* ---------------------------------------------------------------------- the store */
+
+static void file_free(void *self) {
+    file_store *fs = self;
+    if (fs == NULL) {
+        return;
+    }
+    allocator a = fs->alloc;
+    file_folders_free(fs);
+    mem_free(&a, fs->poisons, fs->poison_capacity * sizeof(*fs->poisons));
+    if (fs->root != NULL) {
+        mem_free(&a, fs->root, strlen(fs->root) + 1);
+    }
+    pthread_mutex_destroy(&fs->mutex);
+    mem_free(&a, fs, sizeof(*fs));
+}
+
+static const sessile_backend file_backend = {
+    .version = SESSILE_BACKEND_VERSION,
+    .capabilities = SESSILE_BACKEND_SEALS | SESSILE_BACKEND_CUTS | SESSILE_BACKEND_LOCKS,
+    .name = "file",
+    .free = file_free,
+    .create = file_create,
+    .open = file_open,
+    .close = file_close,
+    .size = file_size,
+    .read = file_read,
+    .lock = file_lock,
+    .unlock = file_unlock,
+    .append = file_append,
+    .sync = file_sync,
+    .set_aside = file_set_aside,
+    .list = file_list,
+    .blob_get = file_blob_get,
+    .blob_put_new = file_blob_put_new,
+    .has_logs = file_has_logs,
+};
+
+sessile_status store_file_open(store *out, const char *root, const os_table *os,
+                               const allocator *a, sessile_error *err) {
+    int fd;
+    out->table = NULL;
+    out->self = NULL;
+    if (root == NULL || root[0] == '\0') {
+        return fail(err, SESSILE_INVALID, "a file store needs the path of its folder");
+    }
+    file_store *fs = mem_zalloc(a, sizeof(*fs));
+    if (fs == NULL) {
+        return fail_nomem(err);
+    }
+    fs->os = os;
+    fs->alloc = *a;
+    fs->root_fd = fs->agents_fd = -1;
+    pthread_mutex_init(&fs->mutex, NULL);
+    fs->root = mem_dup(a, root, strlen(root));
+    sessile_status status = fs->root == NULL ? fail_nomem(err) : SESSILE_OK;
+    if (status == SESSILE_OK) {
+        /* a trailing slash would follow a link */
+        for (size_t n = strlen(root); n > 1 && fs->root[n - 1] == '/'; n--) {
+            fs->root[n - 1] = '\0';
+        }
+        status = file_root(fs, 0, &fd, err);
+    }
+    if (status == SESSILE_NOTFOUND) {
+        error_clear(err);
+        status = SESSILE_OK; /* made by the first write */
+    }
+    if (status != SESSILE_OK) {
+        file_free(fs);
+        return status;
+    }
+    out->table = &file_backend;
+    out->self = fs;
+    return SESSILE_OK;
+}

@@ -1,0 +1,88 @@
+/*
+ * file.h: what the files of the file backend share.
+ *
+ *   file_path.c  ROOT and the folders below it: opened, checked, made; names
+ *   file_blob.c  ROOT/<blob>, and "write it whole under a temporary name" for all of them
+ *   file_piece.c the torn end of a log, copied before it is cut
+ *   file.c       logs: open, create, read, lock, append, sync, set aside, list
+ */
+#ifndef STORE_FILE_H
+#define STORE_FILE_H
+
+#include <pthread.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/os.h"
+
+/* An agent's folder. Kept open while the store is, since each append asks it whether the
+ * log's name still leads to the log. */
+typedef struct file_folder {
+    struct file_folder *next;
+    char *name;
+    int fd;
+    int settled; /* its own name is known to be durable */
+} file_folder;
+
+/* A log that nothing may be appended to any more, by device and inode. */
+typedef struct file_poison {
+    uint64_t device, inode;
+} file_poison;
+
+#define FILE_SUFFIX ".jsonl"
+#define FILE_NAME_SIZE 256
+
+typedef struct file_store {
+    const os_table *os;
+    allocator alloc;
+    char *root;
+    pthread_mutex_t mutex; /* all that follows */
+    int root_fd, agents_fd; /* -1: not there yet */
+    file_folder *folders;
+    file_poison *poisons;
+    size_t poison_count, poison_capacity;
+    int poison_all;        /* a poison could not be remembered: all are */
+} file_store;
+
+/* Opens ROOT if it is not open; makes it first when make is 1. NOTFOUND otherwise. */
+sessile_status file_root(file_store *fs, int make, int *fd, sessile_error *err);
+/* ROOT/agents. */
+sessile_status file_agents(file_store *fs, int make, int *fd, sessile_error *err);
+/* ROOT/agents/<name>; borrowed for the life of the store. With make, all names on the way
+ * are durable on return. */
+sessile_status file_folder_get(file_store *fs, const char *name, int make,
+                               file_folder **out, sessile_error *err);
+void file_folders_free(file_store *fs);
+
+/* INVALID when name is not one the engine makes. */
+sessile_status file_name_check(const char *name, sessile_error *err);
+
+/* DENIED unless st is a regular file of ours that others cannot write (private: nor
+ * read). what names it. */
+sessile_status file_check(const file_store *fs, const os_stat_info *st, int private_only,
+                          const char *what, sessile_error *err);
+
+/* Makes dir/name with these bytes, whole and durable, or not at all. EXISTS. */
+sessile_status file_write_new(file_store *fs, int dir, const char *name, const void *data,
+                              size_t size, sessile_error *err);
+/* The parts of it, for content that comes in pieces. temporary has room for
+ * FILE_TEMPORARY. file_settle closes *fd. */
+#define FILE_TEMPORARY 32
+sessile_status file_temporary(file_store *fs, int dir, char *temporary, int *fd,
+                              sessile_error *err);
+sessile_status file_settle(file_store *fs, int dir, const char *temporary, int *fd,
+                           const char *name, sessile_error *err);
+void file_discard(file_store *fs, int dir, const char *temporary, int *fd);
+
+/* Copies size bytes at offset of the log open as `from` (its file name: log) into a piece
+ * in the folder dir, durably. */
+sessile_status file_set_piece(file_store *fs, int dir, int from, const char *log,
+                              uint64_t offset, uint64_t size, sessile_error *err);
+
+/* blob operations of the table */
+sessile_status file_blob_get(void *self, const char *name, char **out, size_t *size,
+                             sessile_error *err);
+sessile_status file_blob_put_new(void *self, const char *name, const void *data, size_t size,
+                                 sessile_error *err);
+
+#endif

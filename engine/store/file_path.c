@@ -1,0 +1,249 @@
+/*
+ * file_path.c: ROOT and the folders below it.
+ *
+ * Owns the descriptors of folders. Every step is one component on a descriptor that was
+ * checked, so that no link or foreign folder on the way can lead elsewhere. It must never
+ * join names into a longer path (ROOT itself, the host's own, is the one exception), and
+ * opening must never make anything.
+ */
+#include "store/file.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "store/wait.h"
+
+#define OTHERS_WRITE 022u
+#define OTHERS 077u
+
+sessile_status file_name_check(const char *name, sessile_error *err) {
+    if (!store_name_ok(name)) {
+        return fail(err, SESSILE_INVALID, "the store was given a name it cannot keep");
+    }
+    return SESSILE_OK;
+}
+
+sessile_status file_check(const file_store *fs, const os_stat_info *st, int private_only,
+                          const char *what, sessile_error *err) {
+    if (!st->is_regular) {
+        return fail(err, SESSILE_DENIED, "%s in %s is not a regular file: move it away",
+                    what, fs->root);
+    }
+    if (st->uid != fs->os->uid(fs->os->ud)) {
+        return fail(err, SESSILE_DENIED, "%s in %s belongs to another user", what,
+                    fs->root);
+    }
+    if ((st->mode & (private_only ? OTHERS : OTHERS_WRITE)) != 0) {
+        return fail(err, SESSILE_DENIED, "%s in %s is open to others: chmod 600 it", what,
+                    fs->root);
+    }
+    return SESSILE_OK;
+}
+
+/* Opens a folder and sees that it is one of ours. dir -1: name is ROOT. */
+static sessile_status open_folder(file_store *fs, int dir, const char *name, int *fd,
+                                  sessile_error *err) {
+    const os_table *os = fs->os;
+    os_stat_info st;
+    *fd = -1;
+    int got = os->open_at(os->ud, dir, name, OS_READ | OS_DIRECTORY);
+    if (got < 0) {
+        if (errno == ENOTDIR || errno == ELOOP) {
+            return fail(err, SESSILE_DENIED,
+                        "%s is a link or no folder: name the folder itself", name);
+        }
+        return fail_errno(err, errno, "cannot open the folder %s", name);
+    }
+    sessile_status status = SESSILE_OK;
+    if (os->stat_fd(os->ud, got, &st) != 0) {
+        status = fail_errno(err, errno, "cannot look at the folder %s", name);
+    } else if (!st.is_dir || st.uid != os->uid(os->ud)) {
+        status = fail(err, SESSILE_DENIED, "the folder %s belongs to another user", name);
+    } else if ((st.mode & OTHERS_WRITE) != 0) {
+        status = fail(err, SESSILE_DENIED,
+                      "others may write in the folder %s: chmod 700 it", name);
+    }
+    if (status != SESSILE_OK) {
+        os->close(os->ud, got);
+        return status;
+    }
+    *fd = got;
+    return SESSILE_OK;
+}
+
+/* Syncs the folder that holds path (of the current folder, when path is one name). */
+static int sync_parent(file_store *fs, char *path) {
+    const os_table *os = fs->os;
+    char *slash = strrchr(path, '/');
+    int fd;
+    if (slash == NULL) {
+        fd = os->open_at(os->ud, -1, ".", OS_READ | OS_DIRECTORY);
+    } else if (slash == path) {
+        fd = os->open_at(os->ud, -1, "/", OS_READ | OS_DIRECTORY);
+    } else {
+        *slash = '\0';
+        /* the last dot: a parent may be a link, and only the last name is not followed */
+        size_t size = strlen(path);
+        char *dotted = mem_alloc(&fs->alloc, size + 3);
+        if (dotted == NULL) {
+            *slash = '/';
+            errno = ENOMEM;
+            return -1;
+        }
+        memcpy(dotted, path, size);
+        memcpy(dotted + size, "/.", 3);
+        fd = os->open_at(os->ud, -1, dotted, OS_READ | OS_DIRECTORY);
+        mem_free(&fs->alloc, dotted, size + 3);
+        *slash = '/';
+    }
+    if (fd < 0) {
+        return -1;
+    }
+    int result = os->sync_all(os->ud, fd);
+    int error = errno;
+    os->close(os->ud, fd);
+    errno = error;
+    return result;
+}
+
+/* Makes path and what is missing above it. Changes path and puts it back. */
+static int make_path(file_store *fs, char *path) {
+    const os_table *os = fs->os;
+    int result = os->mkdir_at(os->ud, -1, path);
+    if (result != 0 && errno == ENOENT) {
+        char *slash = strrchr(path, '/');
+        if (slash == NULL || slash == path) {
+            return -1;
+        }
+        *slash = '\0';
+        result = make_path(fs, path);
+        *slash = '/';
+        if (result == 0) {
+            result = os->mkdir_at(os->ud, -1, path);
+        }
+    }
+    if (result != 0) {
+        return errno == EEXIST ? 0 : -1;
+    }
+    return sync_parent(fs, path);
+}
+
+/* All that follows runs under the store's mutex. */
+
+static sessile_status root_locked(file_store *fs, int make, sessile_error *err) {
+    if (fs->root_fd >= 0) {
+        return SESSILE_OK;
+    }
+    if (make && make_path(fs, fs->root) != 0) {
+        return fail_errno(err, errno, "cannot make the folder %s", fs->root);
+    }
+    return open_folder(fs, -1, fs->root, &fs->root_fd, err);
+}
+
+/* Opens dir/name, making it when asked. */
+static sessile_status folder_below(file_store *fs, int dir, const char *name, int make,
+                                   int *fd, sessile_error *err) {
+    if (make && fs->os->mkdir_at(fs->os->ud, dir, name) != 0 && errno != EEXIST) {
+        return fail_errno(err, errno, "cannot make the folder %s in %s", name, fs->root);
+    }
+    return open_folder(fs, dir, name, fd, err);
+}
+
+static sessile_status agents_locked(file_store *fs, int make, sessile_error *err) {
+    if (fs->agents_fd >= 0) {
+        return SESSILE_OK;
+    }
+    sessile_status status = root_locked(fs, make, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    return folder_below(fs, fs->root_fd, "agents", make, &fs->agents_fd, err);
+}
+
+sessile_status file_root(file_store *fs, int make, int *fd, sessile_error *err) {
+    pthread_mutex_lock(&fs->mutex);
+    sessile_status status = root_locked(fs, make, err);
+    *fd = fs->root_fd;
+    pthread_mutex_unlock(&fs->mutex);
+    return status;
+}
+
+sessile_status file_agents(file_store *fs, int make, int *fd, sessile_error *err) {
+    pthread_mutex_lock(&fs->mutex);
+    sessile_status status = agents_locked(fs, make, err);
+    *fd = fs->agents_fd;
+    pthread_mutex_unlock(&fs->mutex);
+    return status;
+}
+
+static sessile_status folder_locked(file_store *fs, const char *name, int make,
+                                    file_folder **out, sessile_error *err) {
+    const os_table *os = fs->os;
+    file_folder *folder = fs->folders;
+    while (folder != NULL && strcmp(folder->name, name) != 0) {
+        folder = folder->next;
+    }
+    if (folder == NULL) {
+        sessile_status status = agents_locked(fs, make, err);
+        if (status != SESSILE_OK) {
+            return status;
+        }
+        folder = mem_zalloc(&fs->alloc, sizeof(*folder));
+        char *copy = mem_dup(&fs->alloc, name, strlen(name));
+        if (folder == NULL || copy == NULL) {
+            status = fail_nomem(err);
+        } else {
+            status = folder_below(fs, fs->agents_fd, name, make, &folder->fd, err);
+        }
+        if (status != SESSILE_OK) {
+            mem_free(&fs->alloc, copy, strlen(name) + 1);
+            mem_free(&fs->alloc, folder, sizeof(*folder));
+            return status;
+        }
+        folder->name = copy;
+        folder->next = fs->folders;
+        fs->folders = folder;
+    }
+    if (make && !folder->settled) {
+        /* Also when somebody else made it a moment ago: they may not have come to their
+         * sync, and what we are about to acknowledge hangs on these names. */
+        if (os->sync_all(os->ud, fs->agents_fd) != 0 ||
+            os->sync_all(os->ud, fs->root_fd) != 0) {
+            return fail_errno(err, errno, "cannot sync the folders of %s", fs->root);
+        }
+        folder->settled = 1;
+    }
+    *out = folder;
+    return SESSILE_OK;
+}
+
+sessile_status file_folder_get(file_store *fs, const char *name, int make,
+                               file_folder **out, sessile_error *err) {
+    *out = NULL;
+    sessile_status status = file_name_check(name, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&fs->mutex);
+    status = folder_locked(fs, name, make, out, err);
+    pthread_mutex_unlock(&fs->mutex);
+    return status;
+}
+
+void file_folders_free(file_store *fs) {
+    const os_table *os = fs->os;
+    while (fs->folders != NULL) {
+        file_folder *folder = fs->folders;
+        fs->folders = folder->next;
+        os->close(os->ud, folder->fd);
+        mem_free(&fs->alloc, folder->name, strlen(folder->name) + 1);
+        mem_free(&fs->alloc, folder, sizeof(*folder));
+    }
+    if (fs->agents_fd >= 0) {
+        os->close(os->ud, fs->agents_fd);
+    }
+    if (fs->root_fd >= 0) {
+        os->close(os->ud, fs->root_fd);
+    }
+    fs->agents_fd = fs->root_fd = -1;
+}

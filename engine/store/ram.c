@@ -1,0 +1,426 @@
+/*
+ * ram.c: logs and blobs in memory, for the life of the store handle.
+ *
+ * Owns copies of what it is given. It must never touch the disk. A log is shared by all its
+ * handles; whoever holds one keeps it, so a log never moves while it is read. The lock and
+ * the bytes have one mutex a log; the list of logs has the store's.
+ */
+#include "store/store.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "store/wait.h"
+
+typedef struct ram_log {
+    struct ram_log *next;
+    char *folder, *name;
+    pthread_mutex_t mutex; /* all that follows */
+    buf bytes;
+    sessile_log_end end;   /* of what was appended; count is not known of the first write */
+    int has_end;
+    int64_t mtime_ms;
+    int readers, writer;   /* who holds the lock */
+} ram_log;
+
+typedef struct ram_blob {
+    struct ram_blob *next;
+    char *name, *data;
+    size_t size;
+} ram_blob;
+
+typedef struct ram_store {
+    const os_table *os;
+    allocator alloc;
+    pthread_mutex_t mutex;
+    ram_log *logs; /* in the order they were made */
+    ram_blob *blobs;
+} ram_store;
+
+typedef struct ram_handle {
+    ram_store *rs;
+    ram_log *log;
+    int locked;
+} ram_handle;
+
+static ram_handle *of(sessile_backend_log *log) { return (ram_handle *)(void *)log; }
+
+static void free_text(ram_store *rs, char *text) {
+    if (text != NULL) {
+        mem_free(&rs->alloc, text, strlen(text) + 1);
+    }
+}
+
+static void free_log(ram_store *rs, ram_log *log) {
+    if (log != NULL) {
+        free_text(rs, log->folder);
+        free_text(rs, log->name);
+        buf_deinit(&log->bytes);
+        pthread_mutex_destroy(&log->mutex);
+        mem_free(&rs->alloc, log, sizeof(*log));
+    }
+}
+
+static void free_blob(ram_store *rs, ram_blob *blob) {
+    if (blob != NULL) {
+        free_text(rs, blob->name);
+        if (blob->data != NULL) {
+            mem_free(&rs->alloc, blob->data, blob->size + 1);
+        }
+        mem_free(&rs->alloc, blob, sizeof(*blob));
+    }
+}
+
+static sessile_status check_name(const char *name, sessile_error *err) {
+    if (!store_name_ok(name)) {
+        return fail(err, SESSILE_INVALID, "the store was given a name it cannot keep");
+    }
+    return SESSILE_OK;
+}
+
+/* Under the store's mutex. */
+static ram_log *find(ram_store *rs, const char *folder, const char *name) {
+    ram_log *log = rs->logs;
+    while (log != NULL && (strcmp(log->folder, folder) != 0 || strcmp(log->name, name) != 0)) {
+        log = log->next;
+    }
+    return log;
+}
+
+static sessile_status ram_create(void *self, const char *folder, const char *name,
+                                 const void *data, size_t size, sessile_error *err) {
+    ram_store *rs = self;
+    sessile_status status = check_name(folder, err);
+    if (status == SESSILE_OK) {
+        status = check_name(name, err);
+    }
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    ram_log *log = mem_zalloc(&rs->alloc, sizeof(*log));
+    if (log == NULL) {
+        return fail_nomem(err);
+    }
+    pthread_mutex_init(&log->mutex, NULL);
+    buf_init(&log->bytes, &rs->alloc);
+    log->folder = mem_dup(&rs->alloc, folder, strlen(folder));
+    log->name = mem_dup(&rs->alloc, name, strlen(name));
+    buf_put(&log->bytes, data, size);
+    log->mtime_ms = rs->os->now_ms(rs->os->ud);
+    if (log->folder == NULL || log->name == NULL || log->bytes.failed) {
+        free_log(rs, log);
+        return fail_nomem(err);
+    }
+    pthread_mutex_lock(&rs->mutex);
+    if (find(rs, folder, name) != NULL) {
+        status = fail(err, SESSILE_EXISTS, "%s is already there", name);
+    } else {
+        ram_log **last = &rs->logs;
+        while (*last != NULL) {
+            last = &(*last)->next;
+        }
+        *last = log;
+        log = NULL;
+    }
+    pthread_mutex_unlock(&rs->mutex);
+    free_log(rs, log);
+    return status;
+}
+
+static sessile_status ram_open(void *self, const char *folder, const char *name,
+                               sessile_backend_log **out, sessile_error *err) {
+    ram_store *rs = self;
+    *out = NULL;
+    sessile_status status = check_name(folder, err);
+    if (status == SESSILE_OK) {
+        status = check_name(name, err);
+    }
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&rs->mutex);
+    ram_log *log = find(rs, folder, name);
+    pthread_mutex_unlock(&rs->mutex);
+    if (log == NULL) {
+        return fail(err, SESSILE_NOTFOUND, "there is no log %s", name);
+    }
+    ram_handle *handle = mem_zalloc(&rs->alloc, sizeof(*handle));
+    if (handle == NULL) {
+        return fail_nomem(err);
+    }
+    handle->rs = rs;
+    handle->log = log;
+    *out = (sessile_backend_log *)(void *)handle;
+    return SESSILE_OK;
+}
+
+static void ram_unlock(sessile_backend_log *handle) {
+    ram_handle *h = of(handle);
+    if (h->locked == 0) {
+        return;
+    }
+    pthread_mutex_lock(&h->log->mutex);
+    if (h->locked == SESSILE_LOCK_EXCLUSIVE) {
+        h->log->writer = 0;
+    } else {
+        h->log->readers--;
+    }
+    pthread_mutex_unlock(&h->log->mutex);
+    h->locked = 0;
+}
+
+static void ram_close(sessile_backend_log *handle) {
+    if (handle != NULL) {
+        ram_unlock(handle);
+        mem_free(&of(handle)->rs->alloc, of(handle), sizeof(ram_handle));
+    }
+}
+
+static sessile_status ram_size(sessile_backend_log *handle, uint64_t *bytes,
+                               int64_t *mtime_ms, sessile_error *err) {
+    ram_log *log = of(handle)->log;
+    (void)err;
+    pthread_mutex_lock(&log->mutex);
+    *bytes = log->bytes.size;
+    *mtime_ms = log->mtime_ms;
+    pthread_mutex_unlock(&log->mutex);
+    return SESSILE_OK;
+}
+
+static sessile_status ram_read(sessile_backend_log *handle, uint64_t index, uint64_t offset,
+                               void *out, size_t size, size_t *got, sessile_error *err) {
+    ram_log *log = of(handle)->log;
+    (void)index;
+    (void)err;
+    *got = 0;
+    pthread_mutex_lock(&log->mutex);
+    if (offset < log->bytes.size) {
+        size_t left = log->bytes.size - (size_t)offset;
+        *got = left < size ? left : size;
+        memcpy(out, log->bytes.data + offset, *got);
+    }
+    pthread_mutex_unlock(&log->mutex);
+    return SESSILE_OK;
+}
+
+typedef struct lock_try {
+    ram_log *log;
+    int mode;
+} lock_try;
+
+static int try_lock(void *arg) {
+    lock_try *t = arg;
+    int taken;
+    pthread_mutex_lock(&t->log->mutex);
+    if (t->mode == SESSILE_LOCK_EXCLUSIVE) {
+        taken = t->log->writer || t->log->readers > 0;
+        t->log->writer = taken ? t->log->writer : 1;
+    } else {
+        taken = t->log->writer;
+        t->log->readers += taken ? 0 : 1;
+    }
+    pthread_mutex_unlock(&t->log->mutex);
+    return taken;
+}
+
+static sessile_status ram_lock(sessile_backend_log *handle, int mode, int timeout_ms,
+                               int *replaced, sessile_error *err) {
+    ram_handle *h = of(handle);
+    lock_try t = {h->log, mode};
+    *replaced = 0; /* a log lives as long as its store */
+    if (lock_wait(h->rs->os, timeout_ms, try_lock, &t) != 0) {
+        return fail(err, SESSILE_BUSY,
+                    "another writer holds %s: wait longer, or try again", h->log->name);
+    }
+    h->locked = mode;
+    return SESSILE_OK;
+}
+
+static sessile_status ram_append(sessile_backend_log *handle, sessile_log_end *end,
+                                 const void *data, size_t size, uint64_t count,
+                                 const unsigned char new_tag[16], int *poisoned,
+                                 sessile_error *err) {
+    ram_handle *h = of(handle);
+    ram_log *log = h->log;
+    sessile_status status = SESSILE_OK;
+    *poisoned = 0;
+    pthread_mutex_lock(&log->mutex);
+    if (log->bytes.size < end->bytes) {
+        status = fail(err, SESSILE_TRUNCATED, "%s is shorter than what is known of it",
+                      log->name);
+        goto out;
+    }
+    if (log->bytes.size > end->bytes ||
+        (log->has_end && (log->end.count != end->count ||
+                          memcmp(log->end.tag, end->tag, sizeof(end->tag)) != 0))) {
+        status = fail(err, SESSILE_CONFLICT, "%s has grown: read on, then try again",
+                      log->name);
+        goto out;
+    }
+    if (buf_reserve(&log->bytes, size) != 0) {
+        log->bytes.failed = 0; /* what is in it is whole */
+        status = fail_nomem(err);
+        goto out;
+    }
+    buf_put(&log->bytes, data, size);
+    end->count += count;
+    end->bytes += size;
+    memcpy(end->tag, new_tag, sizeof(end->tag));
+    log->end = *end;
+    log->has_end = 1;
+    log->mtime_ms = h->rs->os->now_ms(h->rs->os->ud);
+out:
+    pthread_mutex_unlock(&log->mutex);
+    return status;
+}
+
+static sessile_status ram_sync(sessile_backend_log *handle, sessile_error *err) {
+    (void)handle;
+    (void)err;
+    return SESSILE_OK;
+}
+
+static sessile_status ram_list(void *self, const char *folder,
+                               int (*visit)(void *arg, const char *folder, const char *name),
+                               void *arg, sessile_error *err) {
+    ram_store *rs = self;
+    (void)err;
+    pthread_mutex_lock(&rs->mutex);
+    ram_log *log = rs->logs;
+    pthread_mutex_unlock(&rs->mutex);
+    while (log != NULL) {
+        /* visit may make or open logs: it runs without the mutex; logs are never removed */
+        if ((folder == NULL || strcmp(folder, log->folder) == 0) &&
+            visit(arg, log->folder, log->name) != 0) {
+            break;
+        }
+        pthread_mutex_lock(&rs->mutex);
+        log = log->next;
+        pthread_mutex_unlock(&rs->mutex);
+    }
+    return SESSILE_OK;
+}
+
+static sessile_status ram_blob_get(void *self, const char *name, char **out, size_t *size,
+                                   sessile_error *err) {
+    ram_store *rs = self;
+    *out = NULL;
+    *size = 0;
+    sessile_status status = check_name(name, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&rs->mutex);
+    ram_blob *blob = rs->blobs;
+    while (blob != NULL && strcmp(blob->name, name) != 0) {
+        blob = blob->next;
+    }
+    if (blob == NULL) {
+        status = fail(err, SESSILE_NOTFOUND, "there is no %s", name);
+    } else if ((*out = give_dup(&rs->alloc, blob->data, blob->size)) == NULL) {
+        status = fail_nomem(err);
+    } else {
+        *size = blob->size;
+    }
+    pthread_mutex_unlock(&rs->mutex);
+    return status;
+}
+
+static sessile_status ram_blob_put_new(void *self, const char *name, const void *data,
+                                       size_t size, sessile_error *err) {
+    ram_store *rs = self;
+    sessile_status status = check_name(name, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    ram_blob *blob = mem_zalloc(&rs->alloc, sizeof(*blob));
+    if (blob == NULL) {
+        return fail_nomem(err);
+    }
+    blob->size = size;
+    blob->name = mem_dup(&rs->alloc, name, strlen(name));
+    blob->data = mem_dup(&rs->alloc, data, size);
+    if (blob->name == NULL || blob->data == NULL) {
+        free_blob(rs, blob);
+        return fail_nomem(err);
+    }
+    pthread_mutex_lock(&rs->mutex);
+    ram_blob **at = &rs->blobs;
+    while (*at != NULL && strcmp((*at)->name, name) != 0) {
+        at = &(*at)->next;
+    }
+    if (*at != NULL) {
+        status = fail(err, SESSILE_EXISTS, "%s is already there", name);
+    } else {
+        *at = blob;
+        blob = NULL;
+    }
+    pthread_mutex_unlock(&rs->mutex);
+    free_blob(rs, blob);
+    return status;
+}
+
+static int ram_has_logs(void *self) {
+    ram_store *rs = self;
+    pthread_mutex_lock(&rs->mutex);
+    int has = rs->logs != NULL;
+    pthread_mutex_unlock(&rs->mutex);
+    return has;
+}
+
+static void ram_free(void *self) {
+    ram_store *rs = self;
+    if (rs == NULL) {
+        return;
+    }
+    while (rs->logs != NULL) {
+        ram_log *log = rs->logs;
+        rs->logs = log->next;
+        free_log(rs, log);
+    }
+    while (rs->blobs != NULL) {
+        ram_blob *blob = rs->blobs;
+        rs->blobs = blob->next;
+        free_blob(rs, blob);
+    }
+    pthread_mutex_destroy(&rs->mutex);
+    allocator a = rs->alloc;
+    mem_free(&a, rs, sizeof(*rs));
+}
+
+static const sessile_backend ram_backend = {
+    .version = SESSILE_BACKEND_VERSION,
+    .capabilities = SESSILE_BACKEND_LOCKS, /* an append is whole or nothing: no torn ends */
+    .name = "ram",
+    .free = ram_free,
+    .create = ram_create,
+    .open = ram_open,
+    .close = ram_close,
+    .size = ram_size,
+    .read = ram_read,
+    .lock = ram_lock,
+    .unlock = ram_unlock,
+    .append = ram_append,
+    .sync = ram_sync,
+    .list = ram_list,
+    .blob_get = ram_blob_get,
+    .blob_put_new = ram_blob_put_new,
+    .has_logs = ram_has_logs,
+};
+
+sessile_status store_ram_open(store *out, const os_table *os, const allocator *a,
+                              sessile_error *err) {
+    out->table = NULL;
+    out->self = NULL;
+    ram_store *rs = mem_zalloc(a, sizeof(*rs));
+    if (rs == NULL) {
+        return fail_nomem(err);
+    }
+    rs->os = os;
+    rs->alloc = *a;
+    pthread_mutex_init(&rs->mutex, NULL);
+    out->table = &ram_backend;
+    out->self = rs;
+    return SESSILE_OK;
+}

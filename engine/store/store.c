@@ -1,0 +1,64 @@
+/*
+ * store.c: what the backends have in common: closing, names, the pace of waiting.
+ *
+ * Must never know one backend from another.
+ */
+#include "store/store.h"
+
+#include <string.h>
+
+#include "store/wait.h"
+
+#define NAME_LONGEST 200
+
+void store_close(store *s) {
+    if (s == NULL || s->table == NULL) {
+        return;
+    }
+    s->table->free(s->self);
+    s->table = NULL;
+    s->self = NULL;
+}
+
+int store_name_ok(const char *name) {
+    if (name == NULL || name[0] == '\0' || name[0] == '.') {
+        return 0;
+    }
+    size_t size = strlen(name);
+    return size <= NAME_LONGEST &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_=.-") == size;
+}
+
+/*
+ * A writer holds the lock for some microseconds (the sync is done outside it), so the first
+ * tries only give the processor away; who still waits then sleeps, a little longer each
+ * time, so that a hundred waiters do not keep a core busy.
+ */
+int lock_wait(const os_table *os, int timeout_ms, int (*attempt)(void *arg), void *arg) {
+    enum { EAGER = 8, LONGEST_MS = 8 };
+    uint64_t start = 0;
+    int pause_ms = 1;
+    for (unsigned tries = 0;; tries++) {
+        int got = attempt(arg);
+        if (got <= 0 || timeout_ms == 0) {
+            return got;
+        }
+        uint64_t now = os->clock_us(os->ud);
+        if (tries == 0) {
+            start = now;
+        } else if (timeout_ms > 0 && now - start >= (uint64_t)timeout_ms * 1000) {
+            return 1;
+        }
+        if (tries < EAGER) {
+            os->sleep_ms(os->ud, 0);
+            continue;
+        }
+        int pause = pause_ms;
+        if (timeout_ms > 0) {
+            uint64_t left_ms = ((uint64_t)timeout_ms * 1000 - (now - start)) / 1000 + 1;
+            pause = left_ms < (uint64_t)pause ? (int)left_ms : pause;
+        }
+        os->sleep_ms(os->ud, pause);
+        pause_ms = pause_ms < LONGEST_MS ? pause_ms * 2 : LONGEST_MS;
+    }
+}

@@ -1,0 +1,29 @@
+/* store.h: the backends that come with the engine. */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include "base/os.h"
+#include "base/error.h"
+#include "base/alloc.h"
+#include "sessile_backend.h"
+
+/* An open backend: its table and its self. */
+typedef struct store {
+    const sessile_backend *table;
+    void *self;
+} store;
+
+/* ROOT/agents/<folder>/<name>.jsonl and ROOT/<blob>, folders 0700 made when missing, files
+ * 0600, single-component *at calls on a folder descriptor; symlinks, foreign-owned and
+ * non-regular files are DENIED. Opening makes nothing; the first blob_put_new or create
+ * makes ROOT (with its parents, each 0700). A ROOT that others may write is DENIED. */
+sessile_status store_file_open(store *out, const char *root, const os_table *os,
+                               const allocator *a, sessile_error *err);
+
+/* Logs in memory, for the life of the handle; threads excluded by a mutex a log. */
+sessile_status store_ram_open(store *out, const os_table *os, const allocator *a,
+                              sessile_error *err);
+
+void store_close(store *s);
+
+#endif

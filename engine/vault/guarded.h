@@ -1,0 +1,50 @@
+/*
+ * guarded.h: what the files of the vault share: guarded memory and sealing with raw keys.
+ * Not for other floors.
+ */
+#ifndef VAULT_GUARDED_H
+#define VAULT_GUARDED_H
+
+#include "vault/vault.h"
+
+/* An allocator over libsodium's guarded memory: what it frees or outgrows is wiped, so
+ * that a buf over it may hold key material. */
+extern const allocator allocator_guarded;
+
+/*
+ * out = nonce ‖ ciphertext ‖ tag of size bytes of plain, under a raw key; the nonce is
+ * random. out has room for suite_nonce_size(s) + size + VAULT_TAG.
+ */
+void seal_bytes(suite s, const unsigned char key[VAULT_KEY], const void *ad, size_t ad_size,
+                const void *plain, size_t size, unsigned char *out);
+/* The reverse; plain has room for size - nonce - tag. 0, or -1 when it does not open. */
+int open_bytes(suite s, const unsigned char key[VAULT_KEY], const void *ad, size_t ad_size,
+               const unsigned char *sealed, size_t size, void *plain);
+
+/* The same with the key of a log, which is prepared for many lines. */
+void seal_with(const logkey *k, const void *ad, size_t ad_size, const void *plain,
+               size_t size, unsigned char *out);
+int open_with(const logkey *k, const void *ad, size_t ad_size, const unsigned char *sealed,
+              size_t size, void *plain);
+
+/* Room for a data key, wiped and guarded; then, once its VAULT_KEY bytes are there, what
+ * the suite wants prepared. */
+unsigned char *datakey_new(suite s);
+void datakey_prepare(suite s, unsigned char *key);
+
+/* 1 when this CPU can. */
+int suite_here(suite s);
+
+/* The secret stretched (or copied) to a key. salt: 16 bytes; NULL for a secret that is a
+ * key. -1: no memory for Argon2id. */
+#define SECRET_SALT 16
+int secret_is_key(const secret *s);
+int secret_key(const secret *s, const unsigned char *salt, uint64_t ops, uint64_t mem,
+               unsigned char out[VAULT_KEY]);
+
+/* The keyring's master key of an epoch, borrowed; NULL: no such epoch. */
+const unsigned char *keyring_master(const keyring *k, uint64_t epoch);
+uint64_t keyring_epoch(const keyring *k); /* the newest */
+const unsigned char *keyring_name_key(const keyring *k);
+
+#endif

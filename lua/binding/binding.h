@@ -1,0 +1,160 @@
+/*
+ * binding.h: what the files of the Lua binding share: the userdata and how they hold on to
+ * each other, and the conversions of values.c.
+ *
+ * Every userdata is valid before its C handle is filled in, so that a Lua error in between
+ * leaks nothing. A child counts in its parent: a parent that is closed while children live
+ * says ECLOSED from then on, and its C handle goes when the last child has gone. That keeps
+ * the order the engine asks for (runs, then sessions, then the store) whatever the order of
+ * close calls and finalizers is.
+ *
+ * Never: keep a C result across a Lua call that may raise, unless a userdata owns it.
+ */
+#ifndef BINDING_BINDING_H
+#define BINDING_BINDING_H
+
+#include <lua.h>
+#include <lauxlib.h>
+#include "sessile.h"
+
+#if LUA_VERSION_NUM < 504
+#error "the binding wants Lua 5.4"
+#endif
+
+#define BINDING_STORE   "sessile.core.Store"
+#define BINDING_POLICY  "sessile.core.Policy"
+#define BINDING_SESSION "sessile.core.Session"
+#define BINDING_ENTRIES "sessile.core.Entries"
+#define BINDING_RUN     "sessile.core.Run"
+#define BINDING_GUARD   "sessile.core.Guard"
+
+#if defined(__GNUC__)
+#define BINDING_EXPORT __attribute__((visibility("default")))
+#else
+#define BINDING_EXPORT
+#endif
+
+/* ---- handles. User value 1 of a child is its parent, so that the parent's memory lives. */
+
+struct binding_store {
+    sessile_store *handle;
+    size_t children;       /* sessions and policies with a handle */
+    int closed;            /* close was asked for */
+};
+
+struct binding_policy {
+    sessile_policy *handle;
+    struct binding_store *store;
+};
+
+struct binding_session {
+    sessile_session *handle;
+    struct binding_store *store;
+    size_t children;       /* runs and iterators with a handle */
+    int closed;
+};
+
+struct binding_entries {
+    sessile_entries *handle;
+    struct binding_session *session;
+};
+
+struct binding_run {
+    sessile_run *handle;
+    struct binding_session *session;
+    int asks;              /* a sessile_need_kind: what the run waits for */
+    sessile_hook hook;     /* of a HOOK need */
+    int done;              /* the last step said OK */
+};
+
+/* store.c. The check functions raise for a wrong type; *_live return NULL and push the
+ * three values of a closed handle. */
+void binding_store_open(lua_State *L);
+int binding_open(lua_State *L);
+struct binding_store *binding_store_live(lua_State *L, int index);
+void binding_store_release(struct binding_store *store);
+/* The policy at index, or NULL for nil or none. */
+sessile_policy *binding_policy_opt(lua_State *L, int index);
+
+/* session.c */
+void binding_session_open(lua_State *L);
+/* Functions of a store that make sessions: mode 'c'reate, 'r'esume, 's'ession. */
+int binding_session_make(lua_State *L, int mode);
+struct binding_session *binding_session_live(lua_State *L, int index);
+sessile_status binding_session_release(struct binding_session *session,
+                                       sessile_error *err);
+
+/* entries.c */
+void binding_entries_open(lua_State *L);
+int binding_session_entries(lua_State *L);
+int binding_session_entry(lua_State *L);
+int binding_session_messages(lua_State *L);
+int binding_session_context(lua_State *L);
+
+/* run.c */
+void binding_run_open(lua_State *L);
+int binding_session_turn(lua_State *L);
+int binding_session_compact(lua_State *L);
+int binding_session_plan(lua_State *L);
+
+/* ---- values.c */
+
+/* Registers a metatable: methods as __index, and __name, __gc, __close, __tostring. */
+void binding_class(lua_State *L, const char *name, const luaL_Reg *methods,
+                   lua_CFunction finalize, lua_CFunction text);
+/* As luaL_newmetatable's users expect: 1 when the value at index is of that class. */
+void *binding_new(lua_State *L, size_t size, int user_values, const char *name);
+
+/* Pushes nil, the message, "E" + name; returns 3. */
+int binding_fail(lua_State *L, const sessile_error *err);
+int binding_fail_with(lua_State *L, sessile_status status, const char *message);
+/* nil, "the … is closed", "ECLOSED". */
+int binding_closed(lua_State *L, const char *what);
+/* true when status is OK, else binding_fail. */
+int binding_done(lua_State *L, sessile_status status, const sessile_error *err);
+
+/* Owns one sessile_free() block until it is collected: made empty, then filled. */
+struct binding_guard {
+    void *block;
+};
+struct binding_guard *binding_guard(lua_State *L);
+/* Frees the block at once. */
+void binding_guard_free(struct binding_guard *guard);
+
+/* Fields of the table at `table` (nil: none). The text is anchored by the table. Wrong
+ * types raise, naming the field. */
+sessile_slice binding_field_bytes(lua_State *L, int table, const char *name);
+const char *binding_field_string(lua_State *L, int table, const char *name);
+lua_Integer binding_field_integer(lua_State *L, int table, const char *name,
+                                  lua_Integer fallback);
+int binding_field_boolean(lua_State *L, int table, const char *name);
+/* An 8-digit id, or SESSILE_NO_ID when the field is absent; raises when it is no id. */
+sessile_id binding_field_id(lua_State *L, int table, const char *name);
+sessile_role binding_field_role(lua_State *L, int table, const char *name);
+
+/* Pushes the JSON text of the value at index and sets *out to it: 0; or pushes the three
+ * values of a failure (EINVALID, `what` named): 3. */
+int binding_json(lua_State *L, int index, int message, const char *what,
+                 sessile_slice *out);
+/* The same for a table's field; absent: *out empty and nil pushed. Pushes one value or
+ * three. */
+int binding_field_json(lua_State *L, int table, const char *name, sessile_slice *out);
+
+/* Reads an id given as a string argument; raises when it is none. */
+sessile_id binding_check_id(lua_State *L, int index);
+/* Pushes the printed key, or nil for SESSILE_NO_ID. */
+void binding_push_key(lua_State *L, sessile_key key);
+void binding_push_id(lua_State *L, sessile_id id);
+void binding_push_slice(lua_State *L, sessile_slice slice);
+/* A list of message tables: the caller's fields, and by metatable id, key, tokens, time,
+ * json. */
+void binding_push_messages(lua_State *L, const sessile_message *list, size_t count);
+/* An entry as a table, with .json by metatable. */
+void binding_push_entry(lua_State *L, const char *json, size_t size);
+void binding_push_tokens(lua_State *L, const sessile_tokens *tokens);
+const char *binding_reason_name(sessile_reason reason);
+sessile_reason binding_field_reason(lua_State *L, int table, const char *name);
+
+int luaopen_sessile_core(lua_State *L);
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * core.c: the module sessile.core: opening a store, and the few values that JSON knows and
+ * Lua does not.
+ *
+ * The module is the engine's C interface with Lua's manners; everything a person would call
+ * comfort (policies as tables, the model loop, paths with ~) is Lua on top of it, in
+ * lua/sessile/. It keeps no state outside the Lua state that loaded it.
+ */
+#include "binding.h"
+#include "policy/lua_json.h"
+#include "policy/lua_state.h"
+
+/* array(table) -> the same table, to be written as [] even when it is empty */
+static int core_array(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    lua_json_mark_array(L, 1);
+    return 1;
+}
+
+/* json(text) -> a value that is written as that text */
+static int core_json(lua_State *L)
+{
+    size_t size;
+    const char *text = luaL_checklstring(L, 1, &size);
+    lua_json_verbatim(L, text, size);
+    return 1;
+}
+
+/* text(value) -> its JSON text; nil, message, code */
+static int core_text(lua_State *L)
+{
+    sessile_slice text;
+    int failed;
+    luaL_checkany(L, 1);
+    lua_settop(L, 1);
+    failed = binding_json(L, 1, 0, "value", &text);
+    return failed ? failed : 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"open", binding_open},
+    {"array", core_array},
+    {"json", core_json},
+    {"text", core_text},
+    {NULL, NULL},
+};
+
+BINDING_EXPORT int luaopen_sessile_core(lua_State *L)
+{
+    luaL_checkversion(L);
+    lua_json_open(L);
+    lua_state_open(L);
+    binding_store_open(L);
+    binding_session_open(L);
+    binding_entries_open(L);
+    binding_run_open(L);
+    luaL_newlib(L, functions);
+    lua_pushlightuserdata(L, NULL);
+    lua_setfield(L, -2, "null");
+    lua_pushstring(L, sessile_version());
+    lua_setfield(L, -2, "version");
+    return 1;
+}

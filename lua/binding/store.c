@@ -1,0 +1,340 @@
+/*
+ * store.c: stores and loaded policies as userdata.
+ *
+ * Owns the translation of open's options, and the rule that a closed store lives on, unseen,
+ * until the sessions and policies it handed out are gone. Options are plain values here; the
+ * Lua layer has checked their names and expanded paths.
+ */
+#include <stdint.h>
+#include <string.h>
+#include "binding.h"
+
+/* ------------------------------------------------------------------ life */
+
+static void store_close_handle(struct binding_store *store)
+{
+    if (store->closed && store->children == 0 && store->handle) {
+        sessile_store *handle = store->handle;
+        store->handle = NULL;
+        sessile_store_close(handle);
+    }
+}
+
+void binding_store_release(struct binding_store *store)
+{
+    store->children--;
+    store_close_handle(store);
+}
+
+struct binding_store *binding_store_live(lua_State *L, int index)
+{
+    struct binding_store *store = luaL_checkudata(L, index, BINDING_STORE);
+    if (store->closed || !store->handle) {
+        binding_closed(L, "store");
+        return NULL;
+    }
+    return store;
+}
+
+static int store_finalize(lua_State *L)
+{
+    struct binding_store *store = luaL_checkudata(L, 1, BINDING_STORE);
+    store->closed = 1;
+    store_close_handle(store);
+    return 0;
+}
+
+/* store:close() -> true. Closing twice is closing once. */
+static int store_close(lua_State *L)
+{
+    store_finalize(L);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int store_text(lua_State *L)
+{
+    struct binding_store *store = luaL_checkudata(L, 1, BINDING_STORE);
+    lua_pushfstring(L, "%s%s", BINDING_STORE, store->closed ? " (closed)" : "");
+    return 1;
+}
+
+/* ------------------------------------------------------------------ open */
+
+static int one_of(lua_State *L, int table, const char *name, const char *const *values)
+{
+    const char *text = binding_field_string(L, table, name);
+    int i;
+    if (!text) {
+        return 0;
+    }
+    for (i = 0; values[i]; i++) {
+        if (strcmp(text, values[i]) == 0) {
+            return i;
+        }
+    }
+    return luaL_error(L, "option '%s': unknown value '%s'", name, text);
+}
+
+static uint64_t limit(lua_State *L, int table, const char *name, uint64_t max)
+{
+    lua_Integer value = binding_field_integer(L, table, name, 0);
+    if (value < 0 || (uint64_t)value > max) {
+        luaL_error(L, "limit '%s' is out of range", name);
+    }
+    return (uint64_t)value;
+}
+
+static void read_limits(lua_State *L, int table, sessile_limits *out)
+{
+    if (lua_getfield(L, table, "limits") == LUA_TNIL) {
+        lua_pop(L, 1);
+        return;
+    }
+    table = lua_absindex(L, -1);
+    luaL_argcheck(L, lua_istable(L, table), 2, "option 'limits': table expected");
+    out->message = limit(L, table, "message", INT64_MAX);
+    out->session = limit(L, table, "session", INT64_MAX);
+    out->depth = (uint32_t)limit(L, table, "depth", UINT32_MAX);
+    out->id = (uint32_t)limit(L, table, "id", UINT32_MAX);
+    out->title = (uint32_t)limit(L, table, "title", UINT32_MAX);
+    out->policy_gas = limit(L, table, "policy_gas", INT64_MAX);
+    out->policy_ms = (uint32_t)limit(L, table, "policy_ms", UINT32_MAX);
+    out->policy_memory = limit(L, table, "policy_memory", INT64_MAX);
+    out->policy_result = limit(L, table, "policy_result", INT64_MAX);
+    lua_pop(L, 1);
+}
+
+/* open(url, {agent, key_source, key, suite, durability, timeout_ms, window, reserve,
+ * policy_path, limits}) -> store; nil, message, code */
+int binding_open(lua_State *L)
+{
+    static const char *const sources[] = {"default", "plain", "env", "file", "secret", NULL};
+    static const char *const durabilities[] = {"sync", "none", NULL};
+    const char *url = luaL_checkstring(L, 1);
+    sessile_store_options options;
+    sessile_error err;
+    struct binding_store *store;
+    lua_Integer timeout;
+    lua_settop(L, 2);
+    if (!lua_isnil(L, 2)) {
+        luaL_checktype(L, 2, LUA_TTABLE);
+    }
+    sessile_store_options_init(&options);
+    if (lua_istable(L, 2)) {
+        const char *agent = binding_field_string(L, 2, "agent");
+        if (agent) {
+            options.agent = agent;
+        }
+        options.key_source = (sessile_key_source)one_of(L, 2, "key_source", sources);
+        options.key = binding_field_string(L, 2, "key");
+        options.suite = binding_field_string(L, 2, "suite");
+        options.durability =
+            one_of(L, 2, "durability", durabilities) ? SESSILE_NONE : SESSILE_SYNC;
+        timeout = binding_field_integer(L, 2, "timeout_ms", options.timeout_ms);
+        options.timeout_ms = timeout < 0 ? -1 : timeout > INT32_MAX ? INT32_MAX : (int)timeout;
+        options.window = binding_field_integer(L, 2, "window", 0);
+        options.reserve = binding_field_integer(L, 2, "reserve", 0);
+        options.policy_path = binding_field_string(L, 2, "policy_path");
+        read_limits(L, 2, &options.limits);
+    }
+    store = binding_new(L, sizeof *store, 0, BINDING_STORE);
+    if (sessile_open(&store->handle, url, &options, &err) != SESSILE_OK) {
+        store->closed = 1;
+        return binding_fail(L, &err);
+    }
+    return 1;
+}
+
+/* ------------------------------------------------------------------ methods */
+
+static int store_sealed(lua_State *L)
+{
+    struct binding_store *store = binding_store_live(L, 1);
+    if (!store) {
+        return 3;
+    }
+    lua_pushboolean(L, sessile_store_sealed(store->handle));
+    return 1;
+}
+
+static int store_create(lua_State *L)
+{
+    return binding_session_make(L, 'c');
+}
+
+static int store_resume(lua_State *L)
+{
+    return binding_session_make(L, 'r');
+}
+
+static int store_session(lua_State *L)
+{
+    return binding_session_make(L, 's');
+}
+
+static void set_slice(lua_State *L, const char *name, sessile_slice slice)
+{
+    if (slice.size == 0) {
+        return;
+    }
+    binding_push_slice(L, slice);
+    lua_setfield(L, -2, name);
+}
+
+static void set_integer(lua_State *L, const char *name, uint64_t value)
+{
+    lua_pushinteger(L, (lua_Integer)value);
+    lua_setfield(L, -2, name);
+}
+
+static void push_listed(lua_State *L, const sessile_listed *row)
+{
+    lua_createtable(L, 0, 11);
+    set_slice(L, "id", row->id);
+    set_slice(L, "agent", row->agent);
+    set_slice(L, "user", row->user);
+    set_slice(L, "title", row->title);
+    set_integer(L, "bytes", row->bytes);
+    if (row->status != SESSILE_OK) {
+        lua_pushfstring(L, "E%s", sessile_status_name(row->status));
+        lua_setfield(L, -2, "status");
+        lua_pushstring(L, row->message ? row->message : "");
+        lua_setfield(L, -2, "message");
+        return;
+    }
+    lua_pushliteral(L, "ok");
+    lua_setfield(L, -2, "status");
+    set_integer(L, "created", (uint64_t)row->created_ms);
+    set_integer(L, "modified", (uint64_t)row->modified_ms);
+    set_integer(L, "entries", row->entries);
+    set_integer(L, "messages", row->messages);
+}
+
+/* store:list([agent]) -> rows, newest first */
+static int store_list(lua_State *L)
+{
+    struct binding_store *store = binding_store_live(L, 1);
+    const char *agent = luaL_optstring(L, 2, NULL);
+    struct binding_guard *guard;
+    sessile_listed *rows = NULL;
+    sessile_status status;
+    sessile_error err;
+    size_t count = 0, i;
+    if (!store) {
+        return 3;
+    }
+    guard = binding_guard(L);
+    status = sessile_list(store->handle, agent, &rows, &count, &err);
+    guard->block = rows;
+    if (status != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
+    for (i = 0; i < count; i++) {
+        push_listed(L, &rows[i]);
+        lua_rawseti(L, -2, (lua_Integer)(i + 1));
+    }
+    binding_guard_free(guard);
+    return 1;
+}
+
+/* ------------------------------------------------------------------ policies */
+
+/* store:policy({{name=, options=, hooks=}, …}) -> policy; nil, message, code */
+static int store_policy(lua_State *L)
+{
+    struct binding_store *store = binding_store_live(L, 1);
+    struct binding_policy *policy;
+    sessile_policy_step *steps;
+    sessile_slice options;
+    sessile_error err;
+    size_t count, i;
+    int texts;
+    if (!store) {
+        return 3;
+    }
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 2);
+    count = (size_t)lua_rawlen(L, 2);
+    luaL_argcheck(L, count >= 1, 2, "at least one policy expected");
+    steps = lua_newuserdatauv(L, count * sizeof *steps, 0);
+    memset(steps, 0, count * sizeof *steps);
+    lua_createtable(L, (int)count, 0); /* keeps the JSON texts */
+    texts = lua_gettop(L);
+    for (i = 0; i < count; i++) {
+        int step = texts + 1;
+        int failed;
+        lua_rawgeti(L, 2, (lua_Integer)(i + 1));
+        luaL_argcheck(L, lua_istable(L, step), 2, "every policy must be a table");
+        steps[i].name = binding_field_string(L, step, "name");
+        steps[i].hooks = (unsigned)binding_field_integer(L, step, "hooks", 0);
+        failed = binding_field_json(L, step, "options", &options);
+        if (failed) {
+            return failed;
+        }
+        steps[i].options = options.data;
+        lua_rawseti(L, texts, (lua_Integer)(i + 1));
+        lua_pop(L, 1);
+    }
+    policy = binding_new(L, sizeof *policy, 1, BINDING_POLICY);
+    lua_pushvalue(L, 1);
+    lua_setiuservalue(L, -2, 1);
+    if (sessile_policy_load(&policy->handle, store->handle, steps, count, &err) !=
+        SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    policy->store = store;
+    store->children++;
+    return 1;
+}
+
+sessile_policy *binding_policy_opt(lua_State *L, int index)
+{
+    struct binding_policy *policy;
+    if (lua_isnoneornil(L, index)) {
+        return NULL;
+    }
+    policy = luaL_checkudata(L, index, BINDING_POLICY);
+    if (!policy->handle) {
+        luaL_error(L, "the policy is closed");
+    }
+    return policy->handle;
+}
+
+static int policy_finalize(lua_State *L)
+{
+    struct binding_policy *policy = luaL_checkudata(L, 1, BINDING_POLICY);
+    if (policy->handle) {
+        sessile_policy_free(policy->handle);
+        policy->handle = NULL;
+        binding_store_release(policy->store);
+    }
+    return 0;
+}
+
+static int policy_text(lua_State *L)
+{
+    struct binding_policy *policy = luaL_checkudata(L, 1, BINDING_POLICY);
+    lua_pushfstring(L, "%s%s", BINDING_POLICY, policy->handle ? "" : " (closed)");
+    return 1;
+}
+
+/* ------------------------------------------------------------------ registration */
+
+static const luaL_Reg store_methods[] = {
+    {"close", store_close},   {"sealed", store_sealed},   {"create", store_create},
+    {"resume", store_resume}, {"session", store_session}, {"list", store_list},
+    {"policy", store_policy}, {NULL, NULL},
+};
+
+static const luaL_Reg policy_methods[] = {
+    {"close", policy_finalize},
+    {NULL, NULL},
+};
+
+void binding_store_open(lua_State *L)
+{
+    binding_class(L, BINDING_STORE, store_methods, store_finalize, store_text);
+    binding_class(L, BINDING_POLICY, policy_methods, policy_finalize, policy_text);
+}

@@ -1,0 +1,360 @@
+/*
+ * values.c: arguments in, results out: fields of option tables, JSON, ids, messages, and
+ * the nil, message, code of an expected failure.
+ *
+ * Never keeps anything: what it pushes belongs to the Lua stack, what it reads is anchored
+ * there. A wrong type is the caller's mistake and raises; a value the engine could refuse
+ * is left to the engine, whose refusal is returned.
+ */
+#include <stdint.h>
+#include <string.h>
+#include "binding.h"
+#include "policy/lua_json.h"
+
+/* Text longer than this is beyond every limit the engine has; it refuses it by name. */
+#define TEXT_MAX ((size_t)1 << 31)
+
+/* ------------------------------------------------------------------ classes */
+
+void binding_class(lua_State *L, const char *name, const luaL_Reg *methods,
+                   lua_CFunction finalize, lua_CFunction text)
+{
+    luaL_newmetatable(L, name); /* sets __name */
+    lua_newtable(L);
+    luaL_setfuncs(L, methods, 0);
+    lua_setfield(L, -2, "__index");
+    lua_pushcfunction(L, finalize);
+    lua_setfield(L, -2, "__gc");
+    lua_pushcfunction(L, finalize);
+    lua_setfield(L, -2, "__close");
+    lua_pushcfunction(L, text);
+    lua_setfield(L, -2, "__tostring");
+    lua_pop(L, 1);
+}
+
+void *binding_new(lua_State *L, size_t size, int user_values, const char *name)
+{
+    void *p = lua_newuserdatauv(L, size, user_values);
+    memset(p, 0, size);
+    luaL_setmetatable(L, name);
+    return p;
+}
+
+/* ------------------------------------------------------------------ failures */
+
+int binding_fail_with(lua_State *L, sessile_status status, const char *message)
+{
+    lua_pushnil(L);
+    lua_pushstring(L, message);
+    lua_pushfstring(L, "E%s", sessile_status_name(status));
+    return 3;
+}
+
+int binding_fail(lua_State *L, const sessile_error *err)
+{
+    return binding_fail_with(L, err->code, err->message);
+}
+
+int binding_closed(lua_State *L, const char *what)
+{
+    lua_pushnil(L);
+    lua_pushfstring(L, "the %s is closed: open it again", what);
+    lua_pushliteral(L, "ECLOSED");
+    return 3;
+}
+
+int binding_done(lua_State *L, sessile_status status, const sessile_error *err)
+{
+    if (status != SESSILE_OK) {
+        return binding_fail(L, err);
+    }
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* ------------------------------------------------------------------ guards */
+
+static int guard_gc(lua_State *L)
+{
+    binding_guard_free(luaL_checkudata(L, 1, BINDING_GUARD));
+    return 0;
+}
+
+struct binding_guard *binding_guard(lua_State *L)
+{
+    struct binding_guard *guard = lua_newuserdatauv(L, sizeof *guard, 0);
+    guard->block = NULL;
+    if (luaL_newmetatable(L, BINDING_GUARD)) {
+        lua_pushcfunction(L, guard_gc);
+        lua_setfield(L, -2, "__gc");
+    }
+    lua_setmetatable(L, -2);
+    return guard;
+}
+
+void binding_guard_free(struct binding_guard *guard)
+{
+    sessile_free(guard->block);
+    guard->block = NULL;
+}
+
+/* ------------------------------------------------------------------ fields of options */
+
+/* Pushes the field; returns its type. Everything but a table counts as an empty one. */
+static int field(lua_State *L, int table, const char *name)
+{
+    if (!lua_istable(L, table)) {
+        lua_pushnil(L);
+        return LUA_TNIL;
+    }
+    return lua_getfield(L, table, name);
+}
+
+static void wrong_field(lua_State *L, const char *name, const char *wanted)
+{
+    luaL_error(L, "option '%s': %s expected, got %s", name, wanted,
+               luaL_typename(L, -1));
+}
+
+sessile_slice binding_field_bytes(lua_State *L, int table, const char *name)
+{
+    sessile_slice slice = {NULL, 0};
+    int type = field(L, table, name);
+    if (type == LUA_TSTRING) {
+        slice.data = lua_tolstring(L, -1, &slice.size);
+    } else if (type != LUA_TNIL) {
+        wrong_field(L, name, "string");
+    }
+    lua_pop(L, 1); /* the table keeps the string */
+    return slice;
+}
+
+const char *binding_field_string(lua_State *L, int table, const char *name)
+{
+    sessile_slice slice = binding_field_bytes(L, table, name);
+    if (slice.data && strlen(slice.data) != slice.size) {
+        luaL_error(L, "option '%s': the string holds a zero byte", name);
+    }
+    return slice.data;
+}
+
+lua_Integer binding_field_integer(lua_State *L, int table, const char *name,
+                                  lua_Integer fallback)
+{
+    lua_Integer value = fallback;
+    int type = field(L, table, name);
+    if (type != LUA_TNIL) {
+        int exact = 0;
+        if (type == LUA_TNUMBER) {
+            value = lua_tointegerx(L, -1, &exact);
+        }
+        if (!exact) {
+            wrong_field(L, name, "integer");
+        }
+    }
+    lua_pop(L, 1);
+    return value;
+}
+
+int binding_field_boolean(lua_State *L, int table, const char *name)
+{
+    int value;
+    field(L, table, name);
+    value = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return value;
+}
+
+/* A whole-entry id of 8 digits. */
+static int parse_id(sessile_slice text, sessile_id *out)
+{
+    sessile_key key;
+    if (sessile_key_parse(text, &key) != SESSILE_OK || key.n != 0) {
+        return 0;
+    }
+    *out = key.entry;
+    return 1;
+}
+
+sessile_id binding_field_id(lua_State *L, int table, const char *name)
+{
+    sessile_id id = SESSILE_NO_ID;
+    sessile_slice text = binding_field_bytes(L, table, name);
+    if (text.data && !parse_id(text, &id)) {
+        luaL_error(L, "option '%s': an entry id of 8 hex digits expected, got '%s'", name,
+                   text.data);
+    }
+    return id;
+}
+
+sessile_id binding_check_id(lua_State *L, int index)
+{
+    sessile_id id = SESSILE_NO_ID;
+    sessile_slice text;
+    text.data = luaL_checklstring(L, index, &text.size);
+    luaL_argcheck(L, parse_id(text, &id), index, "an entry id of 8 hex digits expected");
+    return id;
+}
+
+sessile_role binding_field_role(lua_State *L, int table, const char *name)
+{
+    const char *text = binding_field_string(L, table, name);
+    int role;
+    if (!text) {
+        return SESSILE_ROLE_NONE;
+    }
+    for (role = SESSILE_SYSTEM; role <= SESSILE_FUNCTION; role++) {
+        if (strcmp(text, sessile_role_name((sessile_role)role)) == 0) {
+            return (sessile_role)role;
+        }
+    }
+    luaL_error(L, "option '%s': unknown role '%s'", name, text);
+    return SESSILE_ROLE_NONE;
+}
+
+static const char *const reasons[] = {"turn",  "threshold", "overflow",
+                                      "timer", "event",     "manual"};
+
+const char *binding_reason_name(sessile_reason reason)
+{
+    size_t i = (size_t)reason;
+    return i < sizeof reasons / sizeof *reasons ? reasons[i] : "manual";
+}
+
+sessile_reason binding_field_reason(lua_State *L, int table, const char *name)
+{
+    const char *text = binding_field_string(L, table, name);
+    size_t i;
+    if (!text) {
+        return SESSILE_REASON_MANUAL;
+    }
+    for (i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+        if (strcmp(text, reasons[i]) == 0) {
+            return (sessile_reason)i;
+        }
+    }
+    luaL_error(L, "option '%s': unknown reason '%s'", name, text);
+    return SESSILE_REASON_MANUAL;
+}
+
+/* ------------------------------------------------------------------ JSON */
+
+int binding_json(lua_State *L, int index, int message, const char *what,
+                 sessile_slice *out)
+{
+    index = lua_absindex(L, index);
+    if (lua_json_text(L, index, message, TEXT_MAX)) {
+        out->data = lua_tolstring(L, -1, &out->size);
+        return 0;
+    }
+    lua_pushnil(L);
+    lua_pushfstring(L, "%s: %s", what, lua_tostring(L, -2));
+    lua_pushliteral(L, "EINVALID");
+    lua_remove(L, -4);
+    return 3;
+}
+
+int binding_field_json(lua_State *L, int table, const char *name, sessile_slice *out)
+{
+    int pushed;
+    out->data = NULL;
+    out->size = 0;
+    switch (field(L, table, name)) {
+    case LUA_TNIL:
+        return 0;
+    case LUA_TTABLE:
+        break;
+    default:
+        wrong_field(L, name, "table");
+    }
+    pushed = binding_json(L, -1, 0, name, out);
+    lua_remove(L, -(pushed ? pushed : 1) - 1);
+    return pushed;
+}
+
+/* ------------------------------------------------------------------ results */
+
+void binding_push_key(lua_State *L, sessile_key key)
+{
+    char text[SESSILE_KEY_SIZE];
+    if (key.entry == SESSILE_NO_ID) {
+        lua_pushnil(L);
+        return;
+    }
+    sessile_key_print(key, text);
+    lua_pushstring(L, text);
+}
+
+void binding_push_id(lua_State *L, sessile_id id)
+{
+    sessile_key key;
+    key.entry = id;
+    key.n = 0;
+    binding_push_key(L, key);
+}
+
+void binding_push_slice(lua_State *L, sessile_slice slice)
+{
+    lua_pushlstring(L, slice.data ? slice.data : "", slice.size);
+}
+
+/* Gives the table on top a metatable that answers the fields of the table below it. Those
+ * are read like fields and are not seen by pairs(), so a message that was read can be
+ * appended again without carrying our names for it along. [table, fields -> table] */
+static void behind(lua_State *L, const char *name)
+{
+    lua_createtable(L, 0, 2);
+    lua_pushvalue(L, -2);
+    lua_setfield(L, -2, "__index");
+    lua_pushstring(L, name);
+    lua_setfield(L, -2, "__name");
+    lua_setmetatable(L, -3);
+    lua_pop(L, 1);
+}
+
+void binding_push_messages(lua_State *L, const sessile_message *list, size_t count)
+{
+    size_t i;
+    luaL_checkstack(L, 8, "messages");
+    lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
+    for (i = 0; i < count; i++) {
+        const sessile_message *m = &list[i];
+        lua_json_push(L, m->json.data, m->json.size);
+        lua_createtable(L, 0, 5);
+        binding_push_key(L, m->key);
+        lua_pushvalue(L, -1);
+        lua_setfield(L, -3, "id");
+        lua_setfield(L, -2, "key");
+        lua_pushinteger(L, (lua_Integer)m->tokens);
+        lua_setfield(L, -2, "tokens");
+        lua_pushinteger(L, (lua_Integer)m->time_ms);
+        lua_setfield(L, -2, "time");
+        binding_push_slice(L, m->json);
+        lua_setfield(L, -2, "json");
+        behind(L, "sessile.Message");
+        lua_rawseti(L, -2, (lua_Integer)(i + 1));
+    }
+}
+
+void binding_push_entry(lua_State *L, const char *json, size_t size)
+{
+    luaL_checkstack(L, 8, "entry");
+    lua_json_push(L, json, size);
+    lua_createtable(L, 0, 1);
+    lua_pushlstring(L, json, size);
+    lua_setfield(L, -2, "json");
+    behind(L, "sessile.Entry");
+}
+
+void binding_push_tokens(lua_State *L, const sessile_tokens *tokens)
+{
+    lua_createtable(L, 0, 8);
+    lua_pushinteger(L, (lua_Integer)tokens->tokens);
+    lua_setfield(L, -2, "tokens");
+    lua_pushinteger(L, (lua_Integer)tokens->low);
+    lua_setfield(L, -2, "low");
+    lua_pushinteger(L, (lua_Integer)tokens->high);
+    lua_setfield(L, -2, "high");
+    lua_pushstring(L, tokens->source);
+    lua_setfield(L, -2, "source");
+}

@@ -1,0 +1,83 @@
+--- json: what commands print with --json.
+--
+-- Owns: writing Lua values as JSON, keys in the order of their bytes. Must never touch what
+-- is JSON already: json.raw(text) is printed as it stands, so that a stored message keeps
+-- its numbers and escapes.
+
+local span = require "sessile.import.span"
+
+local json = {}
+
+local Raw, List = {}, {}
+
+--- Text that is JSON already.
+---@param text string
+---@return table
+function json.raw(text)
+  return setmetatable({ text = text }, Raw)
+end
+
+--- A list, also when it is empty.
+---@param items any[]
+---@return table
+function json.list(items)
+  return setmetatable(items, List)
+end
+
+local function number(n)
+  if math.type(n) == "integer" then
+    return ("%d"):format(n)
+  elseif n ~= n or n == math.huge or n == -math.huge then
+    return "null" -- an unlimited window
+  end
+  local text = ("%.15g"):format(n)
+  return tonumber(text) == n and text or ("%.17g"):format(n)
+end
+
+local write
+
+local function write_table(value, indent)
+  local inner = indent .. "  "
+  local parts = {}
+  if getmetatable(value) == List or #value > 0 then
+    for i = 1, #value do
+      parts[i] = inner .. write(value[i], inner)
+    end
+    return #parts == 0 and "[]" or "[\n" .. table.concat(parts, ",\n") .. "\n" .. indent .. "]"
+  end
+  local keys = {}
+  for key in pairs(value) do
+    keys[#keys + 1] = key
+  end
+  table.sort(keys)
+  for i, key in ipairs(keys) do
+    parts[i] = inner .. span.quote(key) .. ": " .. write(value[key], inner)
+  end
+  return #parts == 0 and "{}" or "{\n" .. table.concat(parts, ",\n") .. "\n" .. indent .. "}"
+end
+
+function write(value, indent)
+  local kind = type(value)
+  if kind == "string" then
+    -- Ids and paths are bytes; what is printed has to be JSON.
+    return span.quote(utf8.len(value) and value or value:gsub("[\128-\255]", "\u{FFFD}"))
+  elseif kind == "number" then
+    return number(value)
+  elseif kind == "boolean" then
+    return tostring(value)
+  elseif kind ~= "table" then
+    return "null"
+  elseif getmetatable(value) == Raw then
+    return value.text
+  end
+  return write_table(value, indent)
+end
+
+--- A Lua value as JSON text, indented.
+---@param value any
+---@return string
+function json.write(value)
+  return write(value, "")
+end
+
+return json

@@ -1,0 +1,245 @@
+--- terminal: text made fit for people's eyes.
+--
+-- Owns: what of a stored text may reach a terminal, how wide it is there, colour, tables,
+-- relative dates. Must never let a control character of stored content through: a message
+-- may hold anything, and it is shown to somebody who trusts this program.
+
+local ok, system = pcall(require, "sessile.system")
+if not ok then
+  system = { isatty = function() return false end, columns = function() return nil end }
+end
+
+local terminal = {}
+
+-- ---------------------------------------------------------------- content made inert
+
+-- What changes the direction or hides text: bidi marks, embeddings, overrides, isolates,
+-- line and paragraph separators, zero width characters, the tag block.
+local HIDDEN = {
+  { 0x7F, 0x9F }, { 0x061C, 0x061C }, { 0x200B, 0x200F }, { 0x2028, 0x202E },
+  { 0x2060, 0x206F }, { 0xFEFF, 0xFEFF }, { 0xFFF9, 0xFFFB }, { 0xE0000, 0xE007F },
+}
+
+local function is_hidden(code)
+  if code < 0x20 then
+    return code ~= 10 and code ~= 9
+  end
+  for _, range in ipairs(HIDDEN) do
+    if code >= range[1] and code <= range[2] then
+      return true
+    end
+  end
+  return false
+end
+
+-- Bytes that are not UTF-8 become U+FFFD, one for each.
+local function repaired(text)
+  local out, at = {}, 1
+  while at <= #text do
+    local length, wrong = utf8.len(text, at)
+    if length then
+      out[#out + 1] = text:sub(at)
+      break
+    end
+    out[#out + 1] = text:sub(at, wrong - 1)
+    out[#out + 1] = "\u{FFFD}"
+    at = wrong + 1
+  end
+  return table.concat(out)
+end
+
+--- Text without control sequences, control characters (but newline and tab) and what
+--- reorders or hides text. A string sequence (a title, a link) loses its introducer only:
+--- better to show too much than to hide what somebody wrote.
+---@param text string
+---@return string
+function terminal.safe(text)
+  if not text:find("[^\n\t\32-\126]") then
+    return text
+  end
+  text = repaired(text)
+  text = text:gsub("\27%[[\48-\63]*[\32-\47]*[\64-\126]", "")
+  text = text:gsub("\27[%]PX^_]?", "")
+  text = text:gsub("\r\n", "\n")
+  return (text:gsub(utf8.charpattern, function(c)
+    return is_hidden(utf8.codepoint(c)) and "" or nil
+  end))
+end
+
+--- The same on one line: runs of white space become one space.
+---@param text string
+---@return string
+function terminal.line(text)
+  return (terminal.safe(text):gsub("%s+", " "):gsub("^ ", ""):gsub(" $", ""))
+end
+
+-- ---------------------------------------------------------------- width
+
+-- Double width, as terminals draw it: enough of East Asian Wide and of emoji.
+local WIDE = {
+  { 0x1100, 0x115F }, { 0x2E80, 0x303E }, { 0x3041, 0xA4CF }, { 0xA960, 0xA97F },
+  { 0xAC00, 0xD7A3 }, { 0xF900, 0xFAFF }, { 0xFE30, 0xFE6F }, { 0xFF00, 0xFF60 },
+  { 0xFFE0, 0xFFE6 }, { 0x1F300, 0x1F64F }, { 0x1F680, 0x1F6FF }, { 0x1F900, 0x1FAFF },
+  { 0x20000, 0x3FFFD },
+}
+local NONE = { { 0x0300, 0x036F }, { 0x1AB0, 0x1AFF }, { 0x20D0, 0x20FF }, { 0xFE00, 0xFE0F } }
+
+local function within(code, ranges)
+  for _, range in ipairs(ranges) do
+    if code >= range[1] and code <= range[2] then
+      return true
+    end
+  end
+  return false
+end
+
+local function char_width(code)
+  if code < 0x300 then return 1 end
+  if within(code, NONE) then return 0 end
+  return within(code, WIDE) and 2 or 1
+end
+
+--- Columns that safe text takes.
+---@param text string
+---@return integer
+function terminal.width(text)
+  if not text:find("[\128-\255]") then
+    return #text
+  end
+  local width = 0
+  for _, code in utf8.codes(text) do
+    width = width + char_width(code)
+  end
+  return width
+end
+
+--- Text cut to at most `columns`, ending in an ellipsis when something was cut.
+---@param text string
+---@param columns integer
+---@return string
+function terminal.cut(text, columns)
+  if terminal.width(text) <= columns then
+    return text
+  end
+  local width, stop = 0, 0
+  for at, code in utf8.codes(text) do
+    width = width + char_width(code)
+    if width > columns - 1 then
+      break
+    end
+    stop = at + #utf8.char(code) - 1
+  end
+  return (text:sub(1, stop):gsub(" +$", "")) .. "…"
+end
+
+local function pad(text, columns, right)
+  local gap = (" "):rep(columns - terminal.width(text))
+  return right and gap .. text or text .. gap
+end
+
+--- Aligned rows. A heading that ends in ">" stands over a column of numbers, set right.
+---@param headings string[]
+---@param rows string[][]  safe text
+---@param paint (fun(text: string, column: integer, heading: boolean): string)?
+---@return string
+function terminal.table(headings, rows, paint)
+  local right, widths, head = {}, {}, {}
+  for i, heading in ipairs(headings) do
+    right[i] = heading:sub(-1) == ">"
+    head[i] = heading:gsub(">$", "")
+    widths[i] = terminal.width(head[i])
+    for _, row in ipairs(rows) do
+      widths[i] = math.max(widths[i], terminal.width(row[i]))
+    end
+  end
+  local lines = {}
+  local function add(row, heading)
+    local cells = {}
+    for i, text in ipairs(row) do
+      local last = i == #row and not right[i]
+      local cell = last and text or pad(text, widths[i], right[i])
+      cells[i] = paint and paint(cell, i, heading) or cell
+    end
+    lines[#lines + 1] = (table.concat(cells, "  "):gsub(" +$", ""))
+  end
+  add(head, true)
+  for _, row in ipairs(rows) do
+    add(row, false)
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+-- ---------------------------------------------------------------- numbers and dates
+
+--- 1234567 as "1,234,567".
+---@param n number
+---@return string
+function terminal.number(n)
+  local text = ("%d"):format(n)
+  local head, digits = text:match("^(-?)(%d+)$")
+  digits = digits:reverse():gsub("(%d%d%d)", "%1,"):reverse():gsub("^,", "")
+  return head .. digits
+end
+
+--- Bytes as "812 B", "1.4 MB".
+---@param n number
+---@return string
+function terminal.bytes(n)
+  if n < 1000 then return ("%d B"):format(n) end
+  for _, unit in ipairs { "kB", "MB" } do
+    n = n / 1000
+    if n < 999.5 then return ("%.1f %s"):format(n, unit) end
+  end
+  return ("%.1f GB"):format(n / 1000)
+end
+
+--- How long ago a time was, seen from now (both ms): "now", "5 min ago", "3 days ago",
+--- and the date when that is longer than a month.
+---@param ms integer
+---@param now integer
+---@return string
+function terminal.ago(ms, now)
+  local seconds = (now - ms) // 1000
+  if seconds < -60 then return os.date("!%Y-%m-%d", ms // 1000) --[[@as string]] end
+  if seconds < 10 then return "now" end
+  if seconds < 60 then return ("%d s ago"):format(seconds) end
+  if seconds < 3600 then return ("%d min ago"):format(seconds // 60) end
+  if seconds < 86400 then return ("%d h ago"):format(seconds // 3600) end
+  local days = seconds // 86400
+  if days == 1 then return "yesterday" end
+  if days <= 30 then return ("%d days ago"):format(days) end
+  return os.date("!%Y-%m-%d", ms // 1000) --[[@as string]]
+end
+
+-- ---------------------------------------------------------------- colour
+
+local CODE = { bold = 1, dim = 2, red = 31, green = 32, yellow = 33, blue = 34, cyan = 36 }
+
+--- A painter for a stream (1 stdout, 2 stderr): paint(text, "red"). It paints on a terminal
+--- only, and not when NO_COLOR is set or TERM is dumb.
+---@param stream 1|2
+---@return fun(text: string, colour: string): string
+function terminal.painter(stream)
+  local no_color = os.getenv "NO_COLOR"
+  if no_color and no_color ~= "" or os.getenv "TERM" == "dumb" or not system.isatty(stream) then
+    return function(text) return text end
+  end
+  return function(text, colour)
+    return ("\27[%dm%s\27[0m"):format(CODE[colour], text)
+  end
+end
+
+--- Columns of the terminal behind stdout; nil when it is none.
+---@return integer?
+function terminal.columns()
+  return system.isatty(1) and system.columns() or nil
+end
+
+--- Is this stream (0, 1, 2) a terminal?
+---@param stream 0|1|2
+---@return boolean
+function terminal.is_terminal(stream)
+  return system.isatty(stream)
+end
+
+return terminal

@@ -1,0 +1,117 @@
+--- jsonl: reads plain JSON Lines: one message a line, or one of our own exported entries.
+--
+-- Owns: what a line of either kind is. Must never change a message: its text goes into the
+-- log as it stands.
+--
+-- A message is an object with a known role. An exported entry is an object with id, type and data:
+-- a message entry gives its data, a turn entry ends the turn it was written with, a session
+-- entry names the session, a custom entry gives its data again. Whatever else there is
+-- becomes a custom entry with the whole line. Messages come in the order of the file:
+-- branches of an exported log are laid end to end.
+
+local span = require "sessile.import.span"
+local turns = require "sessile.import.turns"
+
+local jsonl = {}
+
+local ROLES = {
+  system = 1, developer = 1, user = 1, assistant = 1, model = 1, tool = 1, ["function"] = 1,
+}
+
+-- As the engine sees it: a user message that is not only results and has no metadata.kind.
+local function starts_turn(fields)
+  if span.string(fields.role) ~= "user" then
+    return false
+  end
+  if fields.metadata then
+    local members, metadata = span.object(fields.metadata)
+    if members and metadata.kind then
+      return false
+    end
+  end
+  local blocks = fields.content and span.array(fields.content)
+  if not blocks or #blocks == 0 then
+    return true
+  end
+  for _, block in ipairs(blocks) do
+    local members, own = span.object(block)
+    if not members or span.string(own.type) ~= "tool_result" then
+      return true
+    end
+  end
+  return false
+end
+
+local function message(collector, raw)
+  local members, fields = span.object(raw)
+  if not members or not ROLES[span.string(fields.role) or ""] then
+    return false
+  end
+  collector:message(raw, {
+    starts_turn = starts_turn(fields),
+    usage = turns.usage(fields.usage),
+    model = span.string(fields.model),
+  })
+  return true
+end
+
+local function entry(collector, fields)
+  local kind = span.string(fields.type)
+  if kind == "message" then
+    return message(collector, fields.data)
+  end
+  local members, data = span.object(fields.data)
+  if not members then
+    return false
+  elseif kind == "turn" then
+    collector:finish {
+      usage = data.usage,
+      model = span.string(data.model),
+      metadata = data.metadata,
+    }
+    return true
+  elseif kind == "session" then
+    collector:session(span.string(data.session), span.string(data.title))
+    return false -- the line itself is kept too
+  elseif kind == "custom" then
+    collector:custom(fields.data)
+    return true
+  end
+  return false
+end
+
+local function feed(collector, line, at)
+  local members, fields = span.object(line)
+  if members and span.valid(line) then
+    local done
+    if fields.type and fields.data and fields.id then
+      done = entry(collector, fields)
+    else
+      done = message(collector, line)
+    end
+    if done then
+      return
+    end
+  end
+  collector:custom(turns.custom("jsonl", at, line))
+end
+
+--- Does a file that begins with this line look like ours, or like plain messages?
+---@param line string
+---@return boolean
+function jsonl.recognises(line)
+  local members, fields = span.object(line)
+  if not members then
+    return false
+  end
+  return fields.role ~= nil or fields.type ~= nil and fields.data ~= nil
+end
+
+--- The records of a file.
+---@param lines fun(): string?
+---@return fun(): sessile.import.record?
+function jsonl.records(lines)
+  return turns.records(lines, feed)
+end
+
+return jsonl

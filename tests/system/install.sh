@@ -1,0 +1,57 @@
+#!/bin/sh
+# What `make install` leaves behind can be used: a C program is built through pkg-config and
+# runs, the Lua module loads from the installed places, and no internal name is exported.
+
+cd "$(dirname "$0")/../.." || exit 1
+build=${SESSILE_BUILD:-build}
+stage=$(mktemp -d) || exit 1
+trap 'rm -rf "$stage"' EXIT
+number=0
+
+report() {
+    number=$((number + 1))
+    if [ "$1" = 0 ]; then echo "ok $number - $2"; else echo "not ok $number - $2"; fi
+    [ "$1" = 0 ] || sed 's/^/# /' "$stage/said"
+}
+
+make --no-print-directory install BUILD="$build" DESTDIR="$stage" PREFIX=/usr >"$stage/said" 2>&1
+report $? "make install DESTDIR="
+
+cat >"$stage/host.c" <<'C'
+#include <sessile.h>
+#include <string.h>
+int main(void) { return strcmp(sessile_version(), SESSILE_VERSION) != 0; }
+C
+export PKG_CONFIG_PATH="$stage/usr/lib/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$stage"
+flags="$(pkg-config --cflags sessile) -I$stage/usr/include -L$stage/usr/lib"
+
+# shellcheck disable=SC2086  # words
+{ cc $flags -o "$stage/shared" "$stage/host.c" $(pkg-config --libs sessile) &&
+    LD_LIBRARY_PATH="$stage/usr/lib" "$stage/shared"; } >"$stage/said" 2>&1
+report $? "a C program, linked with the shared library"
+
+# shellcheck disable=SC2086
+{ cc $flags -o "$stage/static" "$stage/host.c" "$stage/usr/lib/libsessile.a" \
+    $(pkg-config --static --libs sessile | sed 's/-lsessile//g') &&
+    "$stage/static"; } >"$stage/said" 2>&1
+report $? "a C program, linked with the static library"
+
+LUA_PATH_5_4="$stage/usr/share/lua/5.4/?.lua;$stage/usr/share/lua/5.4/?/init.lua;;" \
+LUA_CPATH_5_4="$stage/usr/lib/lua/5.4/?.so;;" \
+    lua5.4 -e 'assert(require "sessile")' >"$stage/said" 2>&1
+report $? "the Lua module"
+
+# exported TITLE PATTERN NM-ARGUMENT...: every name it defines for others matches PATTERN.
+exported() {
+    title=$1 pattern=$2
+    shift 2
+    nm --defined-only "$@" | awk 'NF == 3 { print $3 }' >"$stage/names"
+    grep -vE "$pattern" "$stage/names" >"$stage/said"
+    [ -s "$stage/names" ] && [ ! -s "$stage/said" ]
+    report $? "$title"
+}
+exported "libsessile.a exports sessile_* only" '^sessile_' -g "$stage/usr/lib/libsessile.a"
+exported "libsessile.so exports sessile_* only" '^sessile_' -D "$stage/usr/lib/libsessile.so"
+exported "core.so exports luaopen_* only" '^luaopen_' -D "$stage/usr/lib/lua/5.4/sessile/core.so"
+
+echo "1..$number"

@@ -1,0 +1,104 @@
+#!/bin/sh
+# tests/layers finds what it is there to find: each rule is broken once, in a small tree of
+# its own, and must be reported at its file and line; what is allowed must pass.
+
+layers=$(dirname "$0")/../layers
+tree=$(mktemp -d) || exit 1
+trap 'rm -rf "$tree"' EXIT
+number=0
+
+# plant FILE LINE...: a tree with that one file in it.
+plant() {
+    file=$1
+    shift
+    rm -rf "${tree:?}"/*
+    mkdir -p "$tree/engine/include" "$tree/lua/binding" "$tree/$(dirname "$file")"
+    printf '%s\n' "$@" >"$tree/$file"
+}
+
+report() {
+    number=$((number + 1))
+    if [ "$1" = 0 ]; then echo "ok $number - $2"; else echo "not ok $number - $2"; fi
+    [ "$1" = 0 ] || printf '%s\n' "# got: $said"
+}
+
+# refused FILE TEXT: TEXT on line 2 of FILE is a violation, and the only one.
+refused() {
+    plant "$1" '/* first line */' "$2"
+    said=$("$layers" "$tree" 2>&1)
+    status=$?
+    [ $status = 1 ] && [ "$(printf '%s\n' "$said" | wc -l)" = 1 ] &&
+        case $said in "$1:2: "*) true ;; *) false ;; esac
+    report $? "refused in $1: $2"
+}
+
+# allowed FILE TEXT...
+allowed() {
+    plant "$@"
+    said=$("$layers" "$tree" 2>&1)
+    [ $? = 0 ] && [ -z "$said" ]
+    report $? "allowed in $1: $2"
+}
+
+# Floors.
+refused engine/base/a.c '#include "codec/entry.h"'
+refused engine/codec/a.c '#include "vault/seal.h"'
+refused engine/log/a.h '#include "session/tree.h"'
+refused engine/session/a.c '  #  include "policy/vm.h"'
+refused engine/run/a.c '#include "api/a.h"'
+refused engine/api/a.c '#include "command/main.h"'
+refused engine/include/sessile.h '#include "base/buf.h"'
+refused engine/log/a.c '#include "../store/store.h"'
+refused engine/log/a.c '#include "log.h"'
+refused engine/log/a.c '/* x */ #include "run/run.h" // y'
+allowed engine/vault/a.c '#include "codec/json.h"' '#include "base/buf.h"' '#include <sodium.h>'
+allowed engine/base/a.c '#include "sessile.h"' '#include "sessile_backend.h"' '#include <errno.h>'
+allowed engine/api/a.c '#include "run/run.h"' '#include "base/buf.h"' '#include "api/a.h"'
+allowed engine/log/a.c '/* one' '#include "run/run.h"' '*/ // #include "run/run.h"'
+
+# Doors.
+refused engine/codec/a.c '#include <modp_b64.h>'
+refused engine/store/a.c '#include <sodium.h>'
+refused engine/store/a.c '#include <sodium/utils.h>'
+refused engine/vault/a.c '#include <cjson/cJSON.h>'
+refused engine/base/a.c '#include <uuid/uuid.h>'
+refused engine/session/a.c '#include <lua.h>'
+refused engine/run/a.c '#include "lauxlib.h"'
+refused engine/api/a.c '#include <lualib.h>'
+refused engine/store/file.c '#include <unistd.h>'
+refused engine/base/buf.c '#include <sys/stat.h>'
+refused engine/vault/a.c '#include <sys/random.h>'
+refused engine/log/a.c '#include <fcntl.h>'
+allowed engine/base/os_posix.c '#include <sys/file.h>' '#include <dirent.h>' '#include <unistd.h>'
+allowed engine/base/b64.c '#include <modp_b64.h>' '#include <sys/types.h>'
+allowed engine/codec/a.c '#include <cjson/cJSON.h>' '#include <uuid/uuid.h>'
+allowed engine/policy/a.c '#include <lua.h>' '#include <lauxlib.h>' '#include <lualib.h>'
+allowed engine/command/a.c '#include <lua.h>' '#include "sessile.h"'
+
+# The binding.
+refused lua/binding/a.c '#include "session/tree.h"'
+refused lua/binding/a.c '#include "sessile_backend.h"'
+refused lua/binding/a.c '#include <unistd.h>'
+refused lua/binding/a.c '#include "policy/policy.h"'
+refused engine/policy/lua_state.c '#include "base/buf.h"'
+allowed engine/policy/lua_state.c '#include "policy/lua_state.h"' '#include <lua.h>' '#include "sessile.h"'
+allowed lua/binding/a.c '#include "sessile.h"' '#include "policy/lua_state.h"' '#include "policy/state_lua.h"' '#include "own.h"' \
+    '#include <lauxlib.h>'
+
+# Printing and ending.
+refused engine/base/a.c 'void f(void) { exit(1); }'
+refused engine/log/a.c '    abort ();'
+refused engine/run/a.c '    (void)printf("x");'
+refused engine/api/a.c '/* a */ puts("x");'
+refused engine/policy/a.c '    if (x) fprintf(stderr, "x");'
+allowed engine/base/os_posix.c '    _exit(127);'
+allowed engine/command/main.c '    printf("x"); exit(1);'
+allowed engine/base/a.c '/* never exit(1), never printf("x") */ // abort()' \
+    'snprintf(b, n, "call exit(1)"); my_exit(1); os->exit(1); f("a\"b"); /* abort()' 'puts() */' \
+    'int f(const char *s, ...) __attribute__((format(printf, 1, 2)));'
+
+# The tree it came with.
+said=$("$layers" 2>&1)
+report $? "the sources of this tree keep the rules"
+
+echo "1..$number"
