@@ -1,0 +1,306 @@
+/* entries.c: the public functions that write bare entries and read entries and messages. */
+#include "api/api.h"
+
+#include <string.h>
+
+#include "session/session.h"
+#include "tokens/tokens.h"
+
+/* A checked message on its way into the log. */
+typedef struct append_write {
+    buf text;
+    message columns;
+    int64_t tokens;
+    sessile_id id;
+    entry_type type;
+    entry_source source;
+} append_write;
+
+static sessile_status build_append(void *arg, sessile_session *s, batch *b,
+                                   sessile_error *err)
+{
+    append_write *w = arg;
+    sessile_status st = session_check_base_locked(s, s->base, 0, err);
+    if (st != SESSILE_OK)
+        return st;
+    w->id = batch_message(b, s, s->head, w->text.data, w->text.size, &w->columns,
+                          w->tokens);
+    return SESSILE_OK;
+}
+
+static sessile_status check_text(append_write *w, sessile_session *s, sessile_slice text,
+                                 sessile_error *err)
+{
+    const sessile_limits *limits = &s->store->limits;
+    if (text.size > limits->message)
+        return fail(err, SESSILE_LIMIT,
+                    "this message has %zu bytes and the limit [message] is %llu: shorten "
+                    "it, or raise the limit",
+                    text.size, (unsigned long long)limits->message);
+    return json_check(&w->text, text.data ? text.data : "", text.size, limits->depth, err);
+}
+
+static sessile_status write_one(sessile_session *s, append_write *w, session_build build,
+                                sessile_id *out, sessile_error *err)
+{
+    sessile_id count;
+    sessile_status st = session_write(s, build, w, &count, err);
+    if (st == SESSILE_OK)
+        st = session_sync(s, count, err);
+    if (st == SESSILE_OK && out)
+        *out = w->id;
+    return st;
+}
+
+sessile_status sessile_append(sessile_session *session, sessile_slice message,
+                              sessile_id *out, sessile_error *err)
+{
+    error_clear(err);
+    if (out)
+        *out = SESSILE_NO_ID;
+    if (!session)
+        return api_missing(err, __func__, "session");
+    append_write w;
+    memset(&w, 0, sizeof w);
+    buf_init(&w.text, &session->store->alloc);
+    sessile_status st = check_text(&w, session, message, err);
+    if (st == SESSILE_OK)
+        st = message_read(&w.columns, w.text.data, w.text.size, NULL, NULL, NULL,
+                          &session->store->alloc, err);
+    if (st == SESSILE_OK) {
+        w.tokens = tokens_of_message(&w.columns);
+        st = write_one(session, &w, build_append, out, err);
+    }
+    buf_deinit(&w.text);
+    return st;
+}
+
+static sessile_status build_custom(void *arg, sessile_session *s, batch *b,
+                                   sessile_error *err)
+{
+    (void)err;
+    append_write *w = arg;
+    entry_fields f = {.parent = s->head,
+                      .type = ENTRY_CUSTOM,
+                      .source = w->source,
+                      .data = w->text.data,
+                      .data_size = w->text.size,
+                      .tokens = -1};
+    w->id = batch_next(b);
+    batch_add(b, &f);
+    return SESSILE_OK;
+}
+
+sessile_status sessile_append_custom(sessile_session *session, sessile_slice data,
+                                     const char *source, sessile_id *out,
+                                     sessile_error *err)
+{
+    error_clear(err);
+    if (out)
+        *out = SESSILE_NO_ID;
+    if (!session)
+        return api_missing(err, __func__, "session");
+    append_write w;
+    memset(&w, 0, sizeof w);
+    w.source = source ? entry_source_of(source, strlen(source)) : SOURCE_HOST;
+    if (w.source == SOURCE_NONE || w.source == SOURCE_POLICY)
+        return fail(err, SESSILE_INVALID,
+                    "the source of a custom entry is user, agent, system, tool or host");
+    buf_init(&w.text, &session->store->alloc);
+    sessile_status st = check_text(&w, session, data, err);
+    if (st == SESSILE_OK && json_of(w.text.data, w.text.size).type != JSON_OBJECT)
+        st = fail(err, SESSILE_INVALID, "the data of a custom entry is a JSON object");
+    if (st == SESSILE_OK)
+        st = write_one(session, &w, build_custom, out, err);
+    buf_deinit(&w.text);
+    return st;
+}
+
+void sessile_messages_options_init(sessile_messages_options *options)
+{
+    if (!options)
+        return;
+    memset(options, 0, sizeof *options);
+    options->from = options->leaf = SESSILE_NO_ID;
+}
+
+sessile_status sessile_messages(sessile_session *session,
+                                const sessile_messages_options *options,
+                                sessile_message **out, size_t *count, sessile_error *err)
+{
+    error_clear(err);
+    if (!out || !count)
+        return api_missing(err, __func__, "out or count");
+    *out = NULL;
+    *count = 0;
+    if (!session)
+        return api_missing(err, __func__, "session");
+    sessile_messages_options all;
+    if (!options) {
+        sessile_messages_options_init(&all);
+        options = &all;
+    }
+    return session_messages(session, options, out, count, err);
+}
+
+static sessile_status text_locked(void *arg, sessile_key key, buf *out, sessile_error *err)
+{
+    return session_message_locked(arg, key, out, err);
+}
+
+sessile_status sessile_context(sessile_session *session, sessile_id leaf,
+                               sessile_message **out, size_t *count,
+                               sessile_context_info *info, sessile_error *err)
+{
+    sessile_context_info unwanted;
+    error_clear(err);
+    if (!info)
+        info = &unwanted;
+    memset(info, 0, sizeof *info);
+    info->tokens.source = TOKEN_SOURCE_ESTIMATE;
+    if (!out || !count)
+        return api_missing(err, __func__, "out or count");
+    *out = NULL;
+    *count = 0;
+    if (!session)
+        return api_missing(err, __func__, "session");
+
+    const allocator *a = &session->store->alloc;
+    const context *c = NULL;
+    context at;
+    context_init(&at, a);
+    pthread_mutex_lock(&session->mutex);
+    sessile_status st = session_refresh_locked(session, err);
+    int is_head = leaf == SESSILE_NO_ID || leaf == session->head;
+    if (st == SESSILE_OK && is_head) {
+        leaf = session->head;
+        session->base = session->head;
+        st = session_context_locked(session, &c, err);
+    } else if (st == SESSILE_OK) {
+        c = &at;
+        st = session_context_at_locked(session, leaf, &at, err);
+    }
+    if (st == SESSILE_OK)
+        st = render_context(c, text_locked, session, session, out, count, info, a, err);
+    if (st == SESSILE_OK && is_head) {
+        st = session_tokens_locked(session, &info->tokens, err);
+    } else if (st == SESSILE_OK) {
+        info->tokens.tokens = context_tokens(c);
+        info->tokens.source = TOKEN_SOURCE_ESTIMATE;
+        tokens_margin(info->tokens.tokens, &info->tokens.low, &info->tokens.high);
+    }
+    if (st == SESSILE_OK) {
+        uint64_t shown = 0;
+        for (size_t i = 0; i < c->count; i++)
+            shown += c->items[i].key.n == 0;
+        uint64_t said = leaf ? session->nodes[leaf].messages : 0;
+        info->head = session->head;
+        info->dropped = said > shown ? said - shown : 0;
+    }
+    pthread_mutex_unlock(&session->mutex);
+    if (st != SESSILE_OK) {
+        sessile_free(*out);
+        *out = NULL;
+        *count = 0;
+    }
+    context_deinit(&at);
+    return st;
+}
+
+sessile_status sessile_entry(sessile_session *session, sessile_id id, char **out,
+                             size_t *size, sessile_error *err)
+{
+    error_clear(err);
+    if (!out || !size)
+        return api_missing(err, __func__, "out or size");
+    *out = NULL;
+    *size = 0;
+    if (!session)
+        return api_missing(err, __func__, "session");
+    const allocator *a = &session->store->alloc;
+    buf text;
+    buf_init(&text, a);
+    pthread_mutex_lock(&session->mutex);
+    sessile_status st = session_refresh_locked(session, err);
+    if (st == SESSILE_OK)
+        st = log_read(session->log, id, &text, err);
+    pthread_mutex_unlock(&session->mutex);
+    if (st == SESSILE_OK && (text.failed || !(*out = give_dup(a, text.data, text.size))))
+        st = fail_nomem(err);
+    if (st == SESSILE_OK)
+        *size = text.size;
+    buf_deinit(&text);
+    return st;
+}
+
+struct sessile_entries {
+    sessile_session *session;
+    sessile_id next, end;
+    buf text;
+};
+
+sessile_status sessile_entries_open(sessile_entries **out, sessile_session *session,
+                                    sessile_error *err)
+{
+    error_clear(err);
+    if (!out)
+        return api_missing(err, __func__, "out");
+    *out = NULL;
+    if (!session)
+        return api_missing(err, __func__, "session");
+    const allocator *a = &session->store->alloc;
+    sessile_entries *e = mem_zalloc(a, sizeof *e);
+    if (!e)
+        return fail_nomem(err);
+    e->session = session;
+    buf_init(&e->text, a);
+    pthread_mutex_lock(&session->mutex);
+    sessile_status st = session_refresh_locked(session, err);
+    e->end = log_count(session->log);
+    pthread_mutex_unlock(&session->mutex);
+    if (st != SESSILE_OK) {
+        mem_free(a, e, sizeof *e);
+        return st;
+    }
+    *out = e;
+    return SESSILE_OK;
+}
+
+sessile_status sessile_entries_next(sessile_entries *entries, sessile_id *id,
+                                    const char **json, size_t *size, sessile_error *err)
+{
+    error_clear(err);
+    if (!json || !size)
+        return api_missing(err, __func__, "json or size");
+    *json = NULL;
+    *size = 0;
+    if (id)
+        *id = SESSILE_NO_ID;
+    if (!entries)
+        return api_missing(err, __func__, "entries");
+    if (entries->next >= entries->end)
+        return SESSILE_OK;
+    buf_clear(&entries->text);
+    pthread_mutex_lock(&entries->session->mutex);
+    sessile_status st = log_read(entries->session->log, entries->next, &entries->text, err);
+    pthread_mutex_unlock(&entries->session->mutex);
+    if (st == SESSILE_OK && entries->text.failed)
+        st = fail_nomem(err);
+    if (st != SESSILE_OK)
+        return st;
+    if (id)
+        *id = entries->next;
+    entries->next++;
+    *json = entries->text.data;
+    *size = entries->text.size;
+    return SESSILE_OK;
+}
+
+void sessile_entries_close(sessile_entries *entries)
+{
+    if (!entries)
+        return;
+    const allocator *a = &entries->session->store->alloc;
+    buf_deinit(&entries->text);
+    mem_free(a, entries, sizeof *entries);
+}

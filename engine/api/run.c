@@ -1,0 +1,141 @@
+/* run.c: the public functions of policies and runs. */
+#include "api/api.h"
+
+#include <string.h>
+
+#include "policy/policy.h"
+#include "run/begin.h"
+#include "session/session.h"
+
+sessile_status sessile_policy_load(sessile_policy **out, sessile_store *store,
+                                   const sessile_policy_step *steps, size_t count,
+                                   sessile_error *err)
+{
+    error_clear(err);
+    if (!out)
+        return api_missing(err, __func__, "out");
+    *out = NULL;
+    if (!store || !steps)
+        return api_missing(err, __func__, "store or steps");
+    if (count == 0)
+        return fail(err, SESSILE_INVALID, "a chain has at least one policy");
+    policy_limits limits = {.gas = store->limits.policy_gas,
+                            .ms = store->limits.policy_ms,
+                            .memory = store->limits.policy_memory,
+                            .result = store->limits.policy_result};
+    return policy_load(out, steps, count, store->policy_path, &limits, store->os,
+                       &store->alloc, err);
+}
+
+void sessile_policy_free(sessile_policy *policy)
+{
+    policy_release(policy);
+}
+
+void sessile_run_options_init(sessile_run_options *options)
+{
+    if (!options)
+        return;
+    memset(options, 0, sizeof *options);
+    options->reason = SESSILE_REASON_MANUAL;
+}
+
+static sessile_status check(sessile_run **out, sessile_session *session,
+                            const sessile_run_options **options,
+                            sessile_run_options *defaults, const char *function,
+                            sessile_error *err)
+{
+    error_clear(err);
+    if (!out)
+        return api_missing(err, function, "out");
+    *out = NULL;
+    if (!session)
+        return api_missing(err, function, "session");
+    if (!*options) {
+        sessile_run_options_init(defaults);
+        *options = defaults;
+    }
+    if ((*options)->window < 0 || (*options)->reserve < 0)
+        return fail(err, SESSILE_INVALID, "window and reserve are tokens: 0 or more");
+    if ((unsigned)(*options)->reason > SESSILE_REASON_MANUAL)
+        return fail(err, SESSILE_INVALID, "no such reason: %d", (int)(*options)->reason);
+    return SESSILE_OK;
+}
+
+sessile_status sessile_turn_begin(sessile_run **out, sessile_session *session,
+                                  const sessile_slice *messages, size_t count,
+                                  const sessile_run_options *options, sessile_error *err)
+{
+    sessile_run_options defaults;
+    sessile_status st = check(out, session, &options, &defaults, __func__, err);
+    if (st != SESSILE_OK)
+        return st;
+    if (!messages && count)
+        return api_missing(err, __func__, "messages");
+    return run_begin_turn(out, session, messages, count, options, err);
+}
+
+sessile_status sessile_compact_begin(sessile_run **out, sessile_session *session,
+                                     const sessile_run_options *options, sessile_error *err)
+{
+    sessile_run_options defaults;
+    sessile_status st = check(out, session, &options, &defaults, __func__, err);
+    return st == SESSILE_OK ? run_begin_compact(out, session, 0, options, err) : st;
+}
+
+sessile_status sessile_plan_begin(sessile_run **out, sessile_session *session,
+                                  const sessile_run_options *options, sessile_error *err)
+{
+    sessile_run_options defaults;
+    sessile_status st = check(out, session, &options, &defaults, __func__, err);
+    return st == SESSILE_OK ? run_begin_compact(out, session, 1, options, err) : st;
+}
+
+sessile_status sessile_run_step(sessile_run *run, sessile_need *need, sessile_error *err)
+{
+    error_clear(err);
+    if (!run || !need)
+        return api_missing(err, __func__, "run or need");
+    return run_step(run, need, err);
+}
+
+sessile_status sessile_run_reply(sessile_run *run, const sessile_answer *answer,
+                                 sessile_error *err)
+{
+    error_clear(err);
+    if (!run || !answer)
+        return api_missing(err, __func__, "run or answer");
+    if (answer->text.size && !answer->text.data)
+        return api_missing(err, __func__, "answer->text.data");
+    return run_reply(run, answer, err);
+}
+
+sessile_status sessile_run_outcome(sessile_run *run, sessile_outcome *out,
+                                   sessile_error *err)
+{
+    error_clear(err);
+    if (!out)
+        return api_missing(err, __func__, "out");
+    memset(out, 0, sizeof *out);
+    if (!run)
+        return api_missing(err, __func__, "run");
+    return run_outcome(run, out, err);
+}
+
+sessile_status sessile_run_context(sessile_run *run, sessile_message **out, size_t *count,
+                                   sessile_error *err)
+{
+    error_clear(err);
+    if (!out || !count)
+        return api_missing(err, __func__, "out or count");
+    *out = NULL;
+    *count = 0;
+    if (!run)
+        return api_missing(err, __func__, "run");
+    return run_context(run, out, count, err);
+}
+
+void sessile_run_free(sessile_run *run)
+{
+    run_free(run);
+}

@@ -1,0 +1,307 @@
+/* session.c: the public functions of sessions: opening, names, and the facts they keep. */
+#include "api/api.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "policy/policy.h"
+#include "session/session.h"
+#include "tokens/tokens.h"
+
+void sessile_session_options_init(sessile_session_options *options)
+{
+    if (options)
+        memset(options, 0, sizeof *options);
+}
+
+/* Keeps the handle's own policy: the floor below knows none. */
+static void keep_policy(sessile_session *s, sessile_policy *policy)
+{
+    if (!policy)
+        return;
+    policy_retain(policy);
+    s->policy.policy = policy;
+}
+
+static sessile_status open_it(sessile_session **out, sessile_store *store,
+                              const sessile_session_options *options, sessile_error *err)
+{
+    sessile_status st = session_open(out, store, options, err);
+    if (st == SESSILE_OK)
+        keep_policy(*out, options->policy);
+    return st;
+}
+
+static sessile_status check(sessile_session **out, sessile_store *store,
+                            const sessile_session_options *options, const char *function,
+                            int id_wanted, sessile_error *err)
+{
+    error_clear(err);
+    if (!out)
+        return api_missing(err, function, "out");
+    *out = NULL;
+    if (!store || !options)
+        return api_missing(err, function, "store or options");
+    if (id_wanted && options->id.size == 0)
+        return fail(err, SESSILE_INVALID, "which session? its id is empty");
+    if (options->window < 0 || options->reserve < 0)
+        return fail(err, SESSILE_INVALID, "window and reserve are tokens: 0 or more");
+    return SESSILE_OK;
+}
+
+sessile_status sessile_create(sessile_session **out, sessile_store *store,
+                              const sessile_session_options *options, sessile_error *err)
+{
+    sessile_session_options named;
+    char id[UUID_SIZE];
+    sessile_status st = check(out, store, options, __func__, 0, err);
+    if (st != SESSILE_OK)
+        return st;
+    st = session_create(store, options, err, id);
+    if (st != SESSILE_OK)
+        return st;
+    named = *options;
+    if (named.id.size == 0)
+        named.id = sessile_text(id);
+    return open_it(out, store, &named, err);
+}
+
+sessile_status sessile_resume(sessile_session **out, sessile_store *store,
+                              const sessile_session_options *options, sessile_error *err)
+{
+    sessile_status st = check(out, store, options, __func__, 1, err);
+    return st == SESSILE_OK ? open_it(out, store, options, err) : st;
+}
+
+sessile_status sessile_session_open(sessile_session **out, sessile_store *store,
+                                    const sessile_session_options *options,
+                                    sessile_error *err)
+{
+    sessile_status st = check(out, store, options, __func__, 1, err);
+    if (st != SESSILE_OK)
+        return st;
+    st = open_it(out, store, options, err);
+    if (st != SESSILE_NOTFOUND)
+        return st;
+    error_clear(err);
+    st = session_create(store, options, err, NULL);
+    /* Somebody made it in between: then it is there to be opened. */
+    if (st != SESSILE_OK && st != SESSILE_EXISTS)
+        return st;
+    error_clear(err);
+    return open_it(out, store, options, err);
+}
+
+sessile_status sessile_session_close(sessile_session *session, sessile_error *err)
+{
+    error_clear(err);
+    if (!session)
+        return SESSILE_OK;
+    sessile_policy *policy = session->policy.policy;
+    sessile_status st = session_close(session, err);
+    policy_release(policy);
+    return st;
+}
+
+sessile_slice sessile_session_id(const sessile_session *session)
+{
+    return session ? (sessile_slice){session->id, session->id_size} : sessile_text(NULL);
+}
+
+sessile_slice sessile_session_agent(const sessile_session *session)
+{
+    return session ? (sessile_slice){session->agent, session->agent_size}
+                   : sessile_text(NULL);
+}
+
+sessile_slice sessile_session_user(const sessile_session *session)
+{
+    return session ? (sessile_slice){session->user, session->user_size}
+                   : sessile_text(NULL);
+}
+
+int64_t sessile_session_created(const sessile_session *session)
+{
+    return session ? session->created_ms : 0;
+}
+
+int64_t sessile_session_modified(sessile_session *session)
+{
+    if (!session)
+        return 0;
+    pthread_mutex_lock(&session->mutex);
+    (void)session_refresh_locked(session, NULL);
+    int64_t ms = session->modified_ms;
+    pthread_mutex_unlock(&session->mutex);
+    return ms;
+}
+
+uint64_t sessile_session_torn(const sessile_session *session)
+{
+    return session ? session->torn : 0;
+}
+
+sessile_status sessile_head(sessile_session *session, sessile_id *out, sessile_error *err)
+{
+    error_clear(err);
+    if (!out)
+        return api_missing(err, __func__, "out");
+    *out = 0;
+    if (!session)
+        return api_missing(err, __func__, "session");
+    pthread_mutex_lock(&session->mutex);
+    sessile_status st = session_refresh_locked(session, err);
+    if (st == SESSILE_OK)
+        *out = session->base = session->head;
+    pthread_mutex_unlock(&session->mutex);
+    return st;
+}
+
+/* session_build: the head goes back to the header. */
+static sessile_status build_clear(void *arg, sessile_session *s, batch *b,
+                                  sessile_error *err)
+{
+    (void)arg;
+    (void)err;
+    static const char data[] = "{\"head\":\"00000000\"}";
+    entry_fields f = {.parent = s->head,
+                      .type = ENTRY_HEAD,
+                      .source = SOURCE_HOST,
+                      .data = data,
+                      .data_size = sizeof data - 1,
+                      .tokens = -1};
+    batch_add(b, &f);
+    return SESSILE_OK;
+}
+
+static sessile_status write_and_sync(sessile_session *session, session_build build,
+                                     void *arg, sessile_error *err)
+{
+    sessile_id count;
+    sessile_status st = session_write(session, build, arg, &count, err);
+    return st == SESSILE_OK ? session_sync(session, count, err) : st;
+}
+
+sessile_status sessile_clear(sessile_session *session, sessile_error *err)
+{
+    error_clear(err);
+    if (!session)
+        return api_missing(err, __func__, "session");
+    return write_and_sync(session, build_clear, NULL, err);
+}
+
+sessile_status sessile_title(sessile_session *session, char **out, size_t *size,
+                             sessile_error *err)
+{
+    error_clear(err);
+    if (!out || !size)
+        return api_missing(err, __func__, "out or size");
+    *out = NULL;
+    *size = 0;
+    if (!session)
+        return api_missing(err, __func__, "session");
+    pthread_mutex_lock(&session->mutex);
+    sessile_status st = session_refresh_locked(session, err);
+    if (st == SESSILE_OK) {
+        *out = give_dup(&session->store->alloc, session->title ? session->title : "",
+                        session->title_size);
+        *size = session->title_size;
+        if (!*out) {
+            *size = 0;
+            st = fail_nomem(err);
+        }
+    }
+    pthread_mutex_unlock(&session->mutex);
+    return st;
+}
+
+/* session_build: a metadata fact; arg is the buf with its data. */
+static sessile_status build_metadata(void *arg, sessile_session *s, batch *b,
+                                     sessile_error *err)
+{
+    (void)err;
+    const buf *data = arg;
+    entry_fields f = {.parent = s->head,
+                      .type = ENTRY_METADATA,
+                      .source = SOURCE_HOST,
+                      .data = data->data,
+                      .data_size = data->size,
+                      .tokens = -1};
+    batch_add(b, &f);
+    return SESSILE_OK;
+}
+
+sessile_status sessile_set_title(sessile_session *session, sessile_slice title,
+                                 sessile_error *err)
+{
+    error_clear(err);
+    if (!session)
+        return api_missing(err, __func__, "session");
+    if (title.size > session->store->limits.title)
+        return fail(err, SESSILE_LIMIT,
+                    "this title has %zu bytes and the limit [title] is %u: shorten it",
+                    title.size, session->store->limits.title);
+    if (!utf8_valid(title.data, title.size))
+        return fail(err, SESSILE_INVALID, "the title is not UTF-8");
+    buf data;
+    buf_init(&data, &session->store->alloc);
+    buf_puts(&data, "{\"title\":");
+    json_put_string(&data, title.data, title.size);
+    buf_putc(&data, '}');
+    sessile_status st =
+        data.failed ? fail_nomem(err) : write_and_sync(session, build_metadata, &data, err);
+    buf_deinit(&data);
+    return st;
+}
+
+sessile_status sessile_event_count(sessile_session *session, uint64_t *out,
+                                   sessile_error *err)
+{
+    error_clear(err);
+    if (!out)
+        return api_missing(err, __func__, "out");
+    *out = 0;
+    if (!session)
+        return api_missing(err, __func__, "session");
+    pthread_mutex_lock(&session->mutex);
+    sessile_status st = session_refresh_locked(session, err);
+    if (st == SESSILE_OK && session->head)
+        *out = session->nodes[session->head].events;
+    pthread_mutex_unlock(&session->mutex);
+    return st;
+}
+
+sessile_status sessile_total_usage(sessile_session *session, sessile_usage *out,
+                                   sessile_error *err)
+{
+    error_clear(err);
+    if (!out)
+        return api_missing(err, __func__, "out");
+    memset(out, 0, sizeof *out);
+    if (!session)
+        return api_missing(err, __func__, "session");
+    pthread_mutex_lock(&session->mutex);
+    sessile_status st = session_refresh_locked(session, err);
+    if (st == SESSILE_OK)
+        *out = session->usage;
+    pthread_mutex_unlock(&session->mutex);
+    return st;
+}
+
+sessile_status sessile_count_tokens(sessile_session *session, sessile_tokens *out,
+                                    sessile_error *err)
+{
+    error_clear(err);
+    if (!out)
+        return api_missing(err, __func__, "out");
+    memset(out, 0, sizeof *out);
+    out->source = TOKEN_SOURCE_ESTIMATE;
+    if (!session)
+        return api_missing(err, __func__, "session");
+    pthread_mutex_lock(&session->mutex);
+    sessile_status st = session_refresh_locked(session, err);
+    if (st == SESSILE_OK)
+        st = session_tokens_locked(session, out, err);
+    pthread_mutex_unlock(&session->mutex);
+    return st;
+}

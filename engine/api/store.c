@@ -1,0 +1,83 @@
+/* store.c: the public functions of stores. */
+#include "api/api.h"
+
+#include <string.h>
+
+#include "policy/policy.h"
+#include "session/store_handle.h"
+
+void sessile_store_options_init(sessile_store_options *options)
+{
+    if (!options)
+        return;
+    memset(options, 0, sizeof *options);
+    options->timeout_ms = 5000;
+}
+
+sessile_status sessile_open(sessile_store **out, const char *url,
+                            const sessile_store_options *options, sessile_error *err)
+{
+    error_clear(err);
+    if (!out)
+        return api_missing(err, __func__, "out");
+    *out = NULL;
+    if (!url)
+        return api_missing(err, __func__, "url");
+    sessile_store_options defaults;
+    if (!options) {
+        sessile_store_options_init(&defaults);
+        options = &defaults;
+    }
+    if (options->window < 0 || options->reserve < 0)
+        return fail(err, SESSILE_INVALID, "window and reserve are tokens: 0 or more");
+    if (options->durability != SESSILE_SYNC && options->durability != SESSILE_NONE)
+        return fail(err, SESSILE_INVALID, "durability is SESSILE_SYNC or SESSILE_NONE");
+    return store_handle_open(out, url, options, err);
+}
+
+void sessile_store_close(sessile_store *store)
+{
+    if (store)
+        store_handle_close(store);
+}
+
+int sessile_store_sealed(const sessile_store *store)
+{
+    return store && keyring_sealed(store->keys);
+}
+
+static void retain(void *policy)
+{
+    policy_retain(policy);
+}
+
+static void release(void *policy)
+{
+    policy_release(policy);
+}
+
+void sessile_store_set_policy(sessile_store *store, sessile_policy *policy)
+{
+    if (!store)
+        return;
+    if (policy)
+        policy_retain(policy);
+    pthread_mutex_lock(&store->mutex);
+    sessile_policy *before = store->policy.policy;
+    store->policy = (policy_ref){policy, retain, release};
+    pthread_mutex_unlock(&store->mutex);
+    policy_release(before);
+}
+
+sessile_status sessile_list(sessile_store *store, const char *agent, sessile_listed **out,
+                            size_t *count, sessile_error *err)
+{
+    error_clear(err);
+    if (!out || !count)
+        return api_missing(err, __func__, "out or count");
+    *out = NULL;
+    *count = 0;
+    if (!store)
+        return api_missing(err, __func__, "store");
+    return store_handle_list(store, agent, out, count, err);
+}
