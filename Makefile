@@ -52,11 +52,9 @@ BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(call sources,tests/benc
 SAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(call sources,examples/*.c))
 HEADERS := $(call sources,engine/include/*.h)
 
-# engine/policy/lua_*.c show a state to Lua: they live in the library and in the module alike,
-# use sessile.h and Lua only, and are compiled once for each.
-SHARED   := $(call sources,engine/policy/lua_*.c engine/policy/state_lua.c)
-SHARED   := $(SHARED:engine/policy/%.c=$(OBJ)/binding/%.o)
-SHARED_H := $(call sources,engine/policy/lua_*.h engine/policy/state_lua.h)
+# policy/lua_*: JSON and states as Lua values, one rule for policies and for Lua hosts. Their
+# headers are all that the binding sees of the engine beside sessile.h.
+SHARED_H := $(call sources,engine/policy/lua_*.h)
 SHARED_H := $(SHARED_H:engine/%=$(BUILD)/include/%)
 
 A    := $(BUILD)/libsessile.a
@@ -95,10 +93,6 @@ $(BUILD)/include/policy/%.h: engine/policy/%.h
 $(OBJ)/lua/binding/%.o: lua/binding/%.c Makefile | $(SHARED_H)
 	@mkdir -p $(@D)
 	$(COMPILE) $(BINDING_CPPFLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
-
-$(OBJ)/binding/%.o: engine/policy/%.c Makefile | $(SHARED_H)
-	@mkdir -p $(@D)
-	$(COMPILE) -fvisibility=hidden $(BINDING_CPPFLAGS) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
 $(OBJ)/tests/%.o: tests/%.c Makefile
 	@mkdir -p $(@D)
@@ -142,12 +136,13 @@ $(BUILD)/sessile.pc: engine/sessile.pc.in Makefile
 
 # ---- programs and the Lua module -----------------------------------------------------
 
-$(BIN): $(COMMAND) $(BINDING) $(SHARED) $(A)
+$(BIN): $(COMMAND) $(BINDING) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) -Wl,-E -o $@ $^ $(LIBS)
 
-# Not linked with liblua: the host brings it, and two copies in one process crash.
-$(CORE): $(BINDING) $(SHARED) $(A)
+# Not linked with liblua: the host brings it, and two copies in one process crash. The
+# version script exports luaopen_* alone.
+$(CORE): $(BINDING) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	@echo '{ global: luaopen_*; local: *; };' > $(OBJ)/core.map
 	$(LINK) -shared -Wl,--version-script=$(OBJ)/core.map -o $@ $^ $(ENGINE_LIBS)
@@ -199,7 +194,7 @@ check: deps-check
 # Every source once with -Werror, in a folder of its own.
 warnings:
 	@+$(again) --quiet BUILD=build-werror WERROR=1 objects
-objects: $(ENGINE) $(COMMAND) $(BINDING) $(SHARED) $(SUPPORT)
+objects: $(ENGINE) $(COMMAND) $(BINDING) $(SUPPORT)
 objects: $(TESTS:$(BUILD)/tests/%=$(OBJ)/tests/unit/%.o)
 objects: $(BENCHES:$(BUILD)/bench/%=$(OBJ)/tests/bench/%.o)
 objects: $(SAMPLES:$(BUILD)/examples/%=$(OBJ)/examples/%.o)

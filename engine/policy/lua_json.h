@@ -38,4 +38,16 @@ void lua_json_mark_array(lua_State *L, int index);
 /* Pushes a table that stands for that text, unchanged (INVALID text is found by the engine). */
 void lua_json_verbatim(lua_State *L, const char *text, size_t size);
 
+/* Replaces the table at index, and tables in it, by proxies that read the same and refuse
+ * assignment; lua_json_text() writes them as what they stand for. */
+void lua_json_freeze(lua_State *L, int index);
+/* When the value at index is such a proxy: pushes the table it stands for, 1. Else 0. */
+int lua_json_thaw(lua_State *L, int index);
+/* Pushes the list of the string keys of the table at index, sorted by bytes. Raw. */
+void lua_json_keys(lua_State *L, int index);
+
+/* Called by lua_json_text() for each table before it is written; may raise. Of one L. */
+typedef void (*lua_json_charge)(lua_State *L, size_t n);
+void lua_json_meter(lua_State *L, lua_json_charge charge);
+
 #endif

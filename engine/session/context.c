@@ -78,6 +78,17 @@ int64_t context_tokens(const context *c)
     return sum;
 }
 
+size_t context_last_user(const context *c)
+{
+    size_t i = c->count;
+    while (i-- > 0) {
+        const item *it = &c->items[i];
+        if (it->role == SESSILE_USER && (it->flags & ITEM_STARTS_TURN))
+            return i;
+    }
+    return c->count;
+}
+
 void context_mark_opening(context *c)
 {
     size_t i;

@@ -46,6 +46,8 @@ typedef struct laws_input {
 /* Laws 1-5, 7, 10, in that order; the first broken one. NOMEM. */
 sessile_status laws_check(const laws_input *in, judgement *out, const allocator *a,
                           sessile_error *err);
+/* Law 7 in numbers: how many of the newest messages it keeps. */
+size_t laws_floor(const context *before, uint32_t floor, int64_t window, int64_t reserve);
 /* Law 6: taking anything out leaves fewer tokens. Also to be run at the end. */
 void laws_progress(const laws_input *in, judgement *out);
 /* Law 9: tokens by which after exceeds window - reserve; 0: it fits. */

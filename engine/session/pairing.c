@@ -258,8 +258,8 @@ static int pair_result(pass *s, uint32_t k, uint32_t i)
         call = take_call(s, given->id);
     if (call != PAIR_NONE)
         return answer(s, k, call, i);
-    if (given->in_call)
-        link->mate = k - 1; /* has_own_result: its call is the link before */
+    if (given->in_call) /* its own call is the link before it */
+        link->mate = k > s->c->items[i].link ? k - 1 : k;
     else
         s->p->flags[i] |= PAIR_ORPHAN;
     return 0;

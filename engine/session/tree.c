@@ -32,7 +32,7 @@ sessile_status session_named(const sessile_session *s, sessile_status status,
 {
     char shown[NAME_SHOWN];
 
-    if (!err || !status)
+    if (!err || !status || !strncmp(err->message, "session ", 8))
         return status;
     name_show((sessile_slice){s->id, s->id_size}, shown);
     fail_prefix(err, "session %s", shown);

@@ -1,12 +1,12 @@
 /*
- * binding.h: what the files of the Lua binding share: the userdata and how they hold on to
- * each other, and the conversions of values.c.
+ * binding.h: what the files of the Lua binding share: the userdata and how they hold on
+ * to each other, and the conversions of values.c.
  *
- * Every userdata is valid before its C handle is filled in, so that a Lua error in between
- * leaks nothing. A child counts in its parent: a parent that is closed while children live
- * says ECLOSED from then on, and its C handle goes when the last child has gone. That keeps
- * the order the engine asks for (runs, then sessions, then the store) whatever the order of
- * close calls and finalizers is.
+ * Every userdata is valid before its C handle is filled in, so that a Lua error in
+ * between leaks nothing. A child counts in its parent: a parent that is closed while
+ * children live says ECLOSED from then on, and its C handle goes when the last child has
+ * gone. That keeps the order the engine asks for (runs, then sessions, then the store)
+ * whatever the order of close calls and finalizers is.
  *
  * Never: keep a C result across a Lua call that may raise, unless a userdata owns it.
  */
@@ -34,12 +34,13 @@
 #define BINDING_EXPORT
 #endif
 
-/* ---- handles. User value 1 of a child is its parent, so that the parent's memory lives. */
+/* ---- handles. User value 1 of a child is its parent, so that the parent's memory lives.
+ */
 
 struct binding_store {
     sessile_store *handle;
-    size_t children;       /* sessions and policies with a handle */
-    int closed;            /* close was asked for */
+    size_t children; /* sessions and policies with a handle */
+    int closed;      /* close was asked for */
 };
 
 struct binding_policy {
@@ -50,7 +51,7 @@ struct binding_policy {
 struct binding_session {
     sessile_session *handle;
     struct binding_store *store;
-    size_t children;       /* runs and iterators with a handle */
+    size_t children; /* runs and iterators with a handle */
     int closed;
 };
 
@@ -62,9 +63,9 @@ struct binding_entries {
 struct binding_run {
     sessile_run *handle;
     struct binding_session *session;
-    int asks;              /* a sessile_need_kind: what the run waits for */
-    sessile_hook hook;     /* of a HOOK need */
-    int done;              /* the last step said OK */
+    int asks;          /* a sessile_need_kind: what the run waits for */
+    sessile_hook hook; /* of a HOOK need */
+    int done;          /* the last step said OK */
 };
 
 /* store.c. The check functions raise for a wrong type; *_live return NULL and push the
@@ -102,7 +103,7 @@ int binding_session_plan(lua_State *L);
 /* Registers a metatable: methods as __index, and __name, __gc, __close, __tostring. */
 void binding_class(lua_State *L, const char *name, const luaL_Reg *methods,
                    lua_CFunction finalize, lua_CFunction text);
-/* As luaL_newmetatable's users expect: 1 when the value at index is of that class. */
+/* Pushes a zeroed userdata of that class. */
 void *binding_new(lua_State *L, size_t size, int user_values, const char *name);
 
 /* Pushes nil, the message, "E" + name; returns 3. */

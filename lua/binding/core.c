@@ -1,9 +1,9 @@
 /*
- * core.c: the module sessile.core: opening a store, and the few values that JSON knows and
- * Lua does not.
+ * core.c: the module sessile.core: opening a store, and the few values that JSON knows
+ * and Lua does not.
  *
- * The module is the engine's C interface with Lua's manners; everything a person would call
- * comfort (policies as tables, the model loop, paths with ~) is Lua on top of it, in
+ * The module is the engine's C interface with Lua's manners; everything a person would
+ * call comfort (policies as tables, the model loop, paths with ~) is Lua on top of it, in
  * lua/sessile/. It keeps no state outside the Lua state that loaded it.
  */
 #include "binding.h"
@@ -40,11 +40,8 @@ static int core_text(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"open", binding_open},
-    {"array", core_array},
-    {"json", core_json},
-    {"text", core_text},
-    {NULL, NULL},
+    {"open", binding_open}, {"array", core_array}, {"json", core_json},
+    {"text", core_text},    {NULL, NULL},
 };
 
 BINDING_EXPORT int luaopen_sessile_core(lua_State *L)

@@ -1,9 +1,9 @@
 /*
  * store.c: stores and loaded policies as userdata.
  *
- * Owns the translation of open's options, and the rule that a closed store lives on, unseen,
- * until the sessions and policies it handed out are gone. Options are plain values here; the
- * Lua layer has checked their names and expanded paths.
+ * Owns the translation of open's options, and the rule that a closed store lives on,
+ * unseen, until the sessions and policies it handed out are gone. Options are plain
+ * values here; the Lua layer has checked their names and expanded paths.
  */
 #include <stdint.h>
 #include <string.h>
@@ -109,7 +109,8 @@ static void read_limits(lua_State *L, int table, sessile_limits *out)
  * policy_path, limits}) -> store; nil, message, code */
 int binding_open(lua_State *L)
 {
-    static const char *const sources[] = {"default", "plain", "env", "file", "secret", NULL};
+    static const char *const sources[] = {"default", "plain",  "env",
+                                          "file",    "secret", NULL};
     static const char *const durabilities[] = {"sync", "none", NULL};
     const char *url = luaL_checkstring(L, 1);
     sessile_store_options options;
@@ -132,7 +133,9 @@ int binding_open(lua_State *L)
         options.durability =
             one_of(L, 2, "durability", durabilities) ? SESSILE_NONE : SESSILE_SYNC;
         timeout = binding_field_integer(L, 2, "timeout_ms", options.timeout_ms);
-        options.timeout_ms = timeout < 0 ? -1 : timeout > INT32_MAX ? INT32_MAX : (int)timeout;
+        options.timeout_ms = timeout < 0           ? -1
+                             : timeout > INT32_MAX ? INT32_MAX
+                                                   : (int)timeout;
         options.window = binding_field_integer(L, 2, "window", 0);
         options.reserve = binding_field_integer(L, 2, "reserve", 0);
         options.policy_path = binding_field_string(L, 2, "policy_path");
@@ -323,9 +326,10 @@ static int policy_text(lua_State *L)
 /* ------------------------------------------------------------------ registration */
 
 static const luaL_Reg store_methods[] = {
-    {"close", store_close},   {"sealed", store_sealed},   {"create", store_create},
-    {"resume", store_resume}, {"session", store_session}, {"list", store_list},
-    {"policy", store_policy}, {NULL, NULL},
+    {"close", store_close},     {"sealed", store_sealed},
+    {"create", store_create},   {"resume", store_resume},
+    {"session", store_session}, {"list", store_list},
+    {"policy", store_policy},   {NULL, NULL},
 };
 
 static const luaL_Reg policy_methods[] = {

@@ -2,9 +2,9 @@
  * values.c: arguments in, results out: fields of option tables, JSON, ids, messages, and
  * the nil, message, code of an expected failure.
  *
- * Never keeps anything: what it pushes belongs to the Lua stack, what it reads is anchored
- * there. A wrong type is the caller's mistake and raises; a value the engine could refuse
- * is left to the engine, whose refusal is returned.
+ * Never keeps anything: what it pushes belongs to the Lua stack, what it reads is
+ * anchored there. A wrong type is the caller's mistake and raises; a value the engine
+ * could refuse is left to the engine, whose refusal is returned.
  */
 #include <stdint.h>
 #include <string.h>
@@ -112,8 +112,7 @@ static int field(lua_State *L, int table, const char *name)
 
 static void wrong_field(lua_State *L, const char *name, const char *wanted)
 {
-    luaL_error(L, "option '%s': %s expected, got %s", name, wanted,
-               luaL_typename(L, -1));
+    luaL_error(L, "option '%s': %s expected, got %s", name, wanted, luaL_typename(L, -1));
 }
 
 sessile_slice binding_field_bytes(lua_State *L, int table, const char *name)

@@ -1,0 +1,51 @@
+/*
+ * account.c: the account of a proposal: everything that left, and what became of it.
+ *
+ * Owns law 8. Must never leave a message out: whoever asks later why something is not in
+ * the context is answered from here.
+ */
+#include "session/laws.h"
+
+#include "session/placing.h"
+
+static sessile_fate fate_of(uint8_t fate)
+{
+    if (fate == FATE_COVERED)
+        return SESSILE_COVERED;
+    return fate == FATE_REPLACED ? SESSILE_REPLACED : SESSILE_LOST;
+}
+
+int laws_account(const laws_input *in, sessile_departure **out, size_t *count,
+                 size_t *capacity, const allocator *a)
+{
+    static const sessile_key nobody = { SESSILE_NO_ID, 0 };
+    const context *before = in->before;
+    size_t i, left = 0;
+    placing places;
+    int code = -1;
+
+    placing_init(&places, a);
+    if (placing_of(&places, in))
+        goto out;
+    for (i = 0; i < before->count; i++)
+        left += places.fate[i] != FATE_KEPT;
+    if (mem_grow(a, (void **)out, capacity, *count + left, sizeof **out))
+        goto out;
+    for (i = 0; i < before->count; i++) {
+        sessile_departure *d;
+        if (places.fate[i] == FATE_KEPT)
+            continue;
+        d = *out + (*count)++;
+        d->key = before->items[i].key;
+        d->fate = fate_of(places.fate[i]);
+        d->role = (sessile_role)before->items[i].role;
+        d->tokens = before->items[i].tokens;
+        d->by = places.place[i] == PLACE_NONE ? nobody
+                                              : in->after->items[places.place[i]].key;
+    }
+    code = 0;
+
+out:
+    placing_deinit(&places);
+    return code;
+}

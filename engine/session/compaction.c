@@ -1,0 +1,354 @@
+/*
+ * compaction.c: the list that a compaction entry holds: read into a context, and written.
+ *
+ * A list is an array of names: an entry, a range of the path, or a message that a compaction
+ * wrote. Ranges keep it short: a window of a thousand messages is one string. They are
+ * found again by walking parents from the later end to the earlier, which cannot take longer
+ * than the context is. Rejected: ranges of plain ids, which would need no walk, but would
+ * name the messages of other branches that lie between.
+ *
+ * Must never trust a list: whatever it names comes before the compaction, and what cannot
+ * be found makes the entry DAMAGED. What a tombstone stands in for is passed over, so that a
+ * salvaged log has the context it had, less what was lost.
+ */
+#include "session/fold.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "tokens/tokens.h"
+
+sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text, entry *out,
+                                  sessile_error *err)
+{
+    sessile_status status;
+
+    buf_clear(text);
+    status = log_read(s->log, id, text, err);
+    if (status)
+        return session_named(s, status, err);
+    status = entry_read(out, text->data, text->size, err);
+    if (status)
+        return session_damaged(s, id, err, "it cannot be read");
+    return SESSILE_OK;
+}
+
+/* ------------------------------------------------------------------ messages written */
+
+json compaction_put_message(json data, uint32_t n)
+{
+    static const json none = {NULL, 0, JSON_NONE};
+    json_iter it = json_begin(json_get(data, "put"));
+    uint64_t number;
+
+    while (json_next(&it)) {
+        if (!json_uint(json_get(it.value, "n"), &number) && number == n) {
+            json text = json_get(it.value, "message");
+            return text.type == JSON_OBJECT ? text : none;
+        }
+    }
+    return none;
+}
+
+/* A compaction whose messages a list names: read once, its messages found once. */
+typedef struct source {
+    sessile_id id;
+    buf text;
+    entry e;
+    json *puts; /* put n at n - 1 */
+    size_t put_count, put_capacity;
+    int lost;   /* a tombstone stands there */
+} source;
+
+typedef struct loader {
+    sessile_session *s;
+    sessile_id at; /* the compaction whose list is read */
+    context *out;
+    source *sources;
+    size_t source_count, source_capacity;
+    map by_id;     /* index into sources */
+    id_list ids;
+    message_link *links;
+    size_t link_capacity;
+    const allocator *alloc;
+    sessile_error *err;
+} loader;
+
+static void loader_deinit(loader *l)
+{
+    for (size_t i = 0; i < l->source_count; i++) {
+        source *from = &l->sources[i];
+        buf_deinit(&from->text);
+        if (from->puts)
+            mem_free(l->alloc, from->puts, from->put_capacity * sizeof *from->puts);
+    }
+    if (l->sources)
+        mem_free(l->alloc, l->sources, l->source_capacity * sizeof *l->sources);
+    if (l->links)
+        mem_free(l->alloc, l->links, l->link_capacity * sizeof *l->links);
+    map_deinit(&l->by_id);
+    id_list_deinit(&l->ids);
+}
+
+static sessile_status malformed(loader *l, const char *what, json name)
+{
+    int shown = name.size > 40 ? 40 : (int)name.size;
+
+    return session_damaged(l->s, l->at, l->err, "%s (%.*s)", what, shown,
+                           name.at ? name.at : "");
+}
+
+/* The messages that a compaction wrote, numbered from 1 in their order. */
+static sessile_status find_puts(loader *l, source *from)
+{
+    json_iter it = json_begin(json_get(from->e.data, "put"));
+    uint64_t n;
+
+    while (json_next(&it)) {
+        if (json_uint(json_get(it.value, "n"), &n) || n != from->put_count + 1)
+            return session_damaged(l->s, from->id, l->err,
+                                   "the messages it wrote are not numbered from 1");
+        if (mem_grow(l->alloc, (void **)&from->puts, &from->put_capacity,
+                     from->put_count + 1, sizeof *from->puts))
+            return fail_nomem(l->err);
+        from->puts[from->put_count++] = it.value;
+    }
+    return SESSILE_OK;
+}
+
+/* The source of that id, read when it is new. Valid until the next call. */
+static sessile_status load(loader *l, sessile_id id, source **out)
+{
+    const sessile_session *s = l->s;
+    sessile_status status = SESSILE_OK;
+    uint32_t index;
+    source *from;
+
+    if (map_get(&l->by_id, id, &index)) {
+        *out = &l->sources[index];
+        return SESSILE_OK;
+    }
+    if (mem_grow(l->alloc, (void **)&l->sources, &l->source_capacity, l->source_count + 1,
+                 sizeof *l->sources) ||
+        map_put(&l->by_id, id, (uint32_t)l->source_count))
+        return fail_nomem(l->err);
+    from = &l->sources[l->source_count++];
+    memset(from, 0, sizeof *from);
+    buf_init(&from->text, l->alloc);
+    from->id = id;
+    if (s->nodes[id].type == ENTRY_TOMBSTONE) {
+        from->lost = 1;
+    } else {
+        status = session_read_entry(l->s, id, &from->text, &from->e, l->err);
+        if (!status)
+            status = find_puts(l, from);
+    }
+    *out = from;
+    return status;
+}
+
+/* ------------------------------------------------------------------ a list, read */
+
+/* As context_mark_opening() would mark it, without a look at those before. */
+static int push(context *out, item *it, const message_link *links)
+{
+    const item *last = out->count ? &out->items[out->count - 1] : NULL;
+
+    if ((it->role == SESSILE_SYSTEM || it->role == SESSILE_DEVELOPER) &&
+        (!last || ((last->role == SESSILE_SYSTEM || last->role == SESSILE_DEVELOPER) &&
+                   (last->flags & ITEM_PINNED))))
+        it->flags |= ITEM_PINNED;
+    return context_push(out, it, links);
+}
+
+int context_push_node(const sessile_session *s, sessile_id id, context *out)
+{
+    const node *n = &s->nodes[id];
+    item it = {.key = {id, 0},
+               .tokens = n->tokens,
+               .turn = n->turn,
+               .link_count = n->link_count,
+               .role = n->role,
+               .flags = n->flags & (MESSAGE_STARTS_TURN | MESSAGE_SUMMARY | MESSAGE_KIND |
+                                    MESSAGE_ERROR)};
+
+    return push(out, &it, s->links + n->link);
+}
+
+static sessile_status push_id(loader *l, sessile_id id, json name)
+{
+    const sessile_session *s = l->s;
+
+    if (id >= l->at || !(node_is_message(&s->nodes[id]) ||
+                         s->nodes[id].type == ENTRY_TOMBSTONE))
+        return malformed(l, "its context names what is no message before it", name);
+    if (s->nodes[id].type == ENTRY_TOMBSTONE)
+        return SESSILE_OK;
+    return context_push_node(s, id, l->out) ? fail_nomem(l->err) : SESSILE_OK;
+}
+
+/* The path's messages from low to high, both in it. */
+static sessile_status push_range(loader *l, sessile_id low, sessile_id high, json name)
+{
+    sessile_status status;
+    int found;
+
+    if (low == 0 || low > high || high >= l->at)
+        return malformed(l, "its context names a range that is none", name);
+    l->ids.count = 0;
+    found = path_gather(l->s, high, low, &l->ids);
+    if (found < 0)
+        return fail_nomem(l->err);
+    if (found > 0)
+        return malformed(l, "its context names a range whose ends are on different branches",
+                         name);
+    status = push_id(l, low, name);
+    for (size_t i = l->ids.count; !status && i > 0; i--)
+        status = push_id(l, l->ids.at[i - 1], name);
+    return status;
+}
+
+static sessile_status push_put(loader *l, sessile_key key, json name)
+{
+    sessile_session *s = l->s;
+    item it = {.key = key};
+    size_t link_count = 0;
+    int64_t tokens = -1;
+    uint64_t turn = 0;
+    sessile_status status;
+    json_iter counted;
+    source *from;
+    message m;
+    json put, text;
+
+    if (key.entry > l->at || (s->nodes[key.entry].type != ENTRY_COMPACTION &&
+                              s->nodes[key.entry].type != ENTRY_TOMBSTONE))
+        return malformed(l, "its context names a message of what is no compaction", name);
+    status = load(l, key.entry, &from);
+    if (status || from->lost)
+        return status;
+    if (key.n > from->put_count)
+        return malformed(l, "its context names a message that was not written", name);
+    put = from->puts[key.n - 1];
+    text = json_get(put, "message");
+    status = message_read(&m, text.at, text.size, &l->links, &link_count, &l->link_capacity,
+                          l->alloc, l->err);
+    if (status == SESSILE_NOMEM)
+        return status;
+    if (status)
+        return session_damaged(s, key.entry, l->err, "what it wrote as %" PRIu32
+                               " is no message", key.n);
+    counted = json_begin(json_get(put, "tokens"));
+    if (!json_next(&counted) || json_int(counted.value, &tokens) || tokens < 0)
+        tokens = tokens_of_message(&m);
+    (void)json_uint(json_get(put, "turn"), &turn);
+    it.tokens = tokens > UINT32_MAX ? UINT32_MAX : (uint32_t)tokens;
+    it.turn = turn > UINT32_MAX ? UINT32_MAX : (uint32_t)turn;
+    it.link_count = (uint32_t)link_count;
+    it.role = (uint8_t)m.role;
+    it.flags = (uint8_t)m.flags;
+    return push(l->out, &it, l->links) ? fail_nomem(l->err) : SESSILE_OK;
+}
+
+static sessile_status push_name(loader *l, json name)
+{
+    sessile_id low, high;
+    const char *text;
+    sessile_key key;
+    size_t size;
+
+    if (!json_plain(name, &text, &size))
+        return malformed(l, "its context holds what is no name", name);
+    if (size == 17 && text[8] == '-') {
+        if (id_parse(text, 8, &low) || id_parse(text + 9, 8, &high))
+            return malformed(l, "its context holds what is no name", name);
+        return push_range(l, low, high, name);
+    }
+    if (sessile_key_parse((sessile_slice){text, size}, &key))
+        return malformed(l, "its context holds what is no name", name);
+    return key.n ? push_put(l, key, name) : push_id(l, key.entry, name);
+}
+
+sessile_status compaction_list(sessile_session *s, sessile_id at, context *out,
+                               sessile_id *upto, sessile_error *err)
+{
+    loader l = {.s = s, .at = at, .out = out, .alloc = &s->store->alloc, .err = err};
+    sessile_status status;
+    const char *text;
+    json_iter it;
+    source *own;
+    size_t size;
+
+    *upto = 0;
+    map_init(&l.by_id, l.alloc);
+    l.ids.alloc = l.alloc;
+    status = load(&l, at, &own);
+    if (status)
+        goto out;
+    if (!json_plain(json_get(own->e.data, "upto"), &text, &size) ||
+        id_parse(text, size, upto) || *upto >= at) {
+        status = session_damaged(s, at, err, "it does not say which entry its context goes "
+                                 "up to");
+        goto out;
+    }
+    it = json_begin(json_get(own->e.data, "context"));
+    while (!status && json_next(&it))
+        status = push_name(&l, it.value);
+out:
+    loader_deinit(&l);
+    return status;
+}
+
+/* ------------------------------------------------------------------ a list, written */
+
+/* The message before `id` on its path, or 0. */
+static sessile_id message_before(const sessile_session *s, sessile_id id)
+{
+    do
+        id = s->nodes[id].parent;
+    while (id > 0 && !node_is_message(&s->nodes[id]));
+    return id;
+}
+
+/* 1 when `next` is the message that follows `id` on the path of `next`. */
+static int follows(const sessile_session *s, sessile_key next, sessile_id id)
+{
+    return next.n == 0 && next.entry > id && next.entry < s->node_count &&
+           node_is_message(&s->nodes[next.entry]) && message_before(s, next.entry) == id;
+}
+
+sessile_status compaction_put_keys(const sessile_session *s, const sessile_key *keys,
+                                   size_t count, sessile_id self, buf *out,
+                                   sessile_error *err)
+{
+    char name[SESSILE_KEY_SIZE];
+    sessile_key key;
+
+    buf_putc(out, '[');
+    for (size_t i = 0; i < count; i++) {
+        key = keys[i];
+        if (key.entry == SESSILE_NO_ID)
+            key.entry = self;
+        if (key.n == 0 && (key.entry >= s->node_count ||
+                           !node_is_message(&s->nodes[key.entry])))
+            return fail(err, SESSILE_INVALID,
+                        "entry %08" PRIx32 " is no message: it cannot be named in a context",
+                        key.entry);
+        sessile_key_print(key, name);
+        buf_puts(out, i ? ",\"" : "\"");
+        buf_puts(out, name);
+        if (key.n == 0) {
+            sessile_id last = key.entry;
+            while (i + 1 < count && follows(s, keys[i + 1], last))
+                last = keys[++i].entry;
+            if (last != key.entry) {
+                id_print(last, name);
+                buf_putc(out, '-');
+                buf_puts(out, name);
+            }
+        }
+        buf_putc(out, '"');
+    }
+    buf_putc(out, ']');
+    return out->failed ? fail_nomem(err) : SESSILE_OK;
+}

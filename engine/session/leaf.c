@@ -1,0 +1,189 @@
+/*
+ * leaf.c: the context at a leaf, the notes in force there, and how many tokens it takes.
+ *
+ * The problem: a context must be had at any leaf, and at the head after every turn, at a
+ * cost that does not grow with the log. The choice: every node knows the nearest compaction
+ * with a context on its path, so a context is that one's list and a walk from the leaf to
+ * its `upto`. Rejected: a context kept at every node (memory), or contexts relative to the
+ * one before (a fold over every compaction of the log).
+ *
+ * Must never be called by the fold: it reads from the log.
+ */
+#include "session/fold.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "tokens/tokens.h"
+
+static sessile_status build(sessile_session *s, sessile_id leaf, context *out,
+                            sessile_error *err)
+{
+    id_list ids = {.alloc = &s->store->alloc};
+    sessile_id at = s->nodes[leaf].context_at;
+    sessile_id upto = 0;
+    sessile_status status = SESSILE_OK;
+    int found;
+
+    context_clear(out);
+    if (at)
+        status = compaction_list(s, at, out, &upto, err);
+    if (status)
+        goto out;
+    found = path_gather(s, leaf, upto, &ids);
+    if (found < 0)
+        status = fail_nomem(err);
+    else if (found > 0)
+        status = session_damaged(s, at, err, "its context goes up to %08" PRIx32
+                                 ", which is not on its path", upto);
+    for (size_t i = ids.count; !status && i > 0; i--)
+        if (context_push_node(s, ids.at[i - 1], out))
+            status = fail_nomem(err);
+out:
+    id_list_deinit(&ids);
+    if (status)
+        context_clear(out);
+    else
+        out->upto = leaf;
+    return status;
+}
+
+sessile_status session_context_locked(sessile_session *s, const context **out,
+                                      sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+
+    *out = NULL;
+    if (s->current_stale || s->current.upto != s->head) {
+        s->current_stale = 1;
+        status = build(s, s->head, &s->current, err);
+        if (status)
+            return status;
+        s->current_stale = 0;
+    }
+    *out = &s->current;
+    return SESSILE_OK;
+}
+
+sessile_status session_context_at_locked(sessile_session *s, sessile_id leaf, context *out,
+                                         sessile_error *err)
+{
+    sessile_status status = session_check_leaf(s, leaf, err);
+
+    if (status) {
+        context_clear(out);
+        return status;
+    }
+    return build(s, leaf, out, err);
+}
+
+sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *out,
+                                      sessile_error *err)
+{
+    char name[SESSILE_KEY_SIZE];
+    const node *n = key.entry < s->node_count ? &s->nodes[key.entry] : NULL;
+    sessile_status status;
+    json text;
+    entry e;
+
+    sessile_key_print(key, name);
+    if (!n || (key.n ? n->type != ENTRY_COMPACTION : !node_is_message(n)))
+        return session_named(s, fail(err, SESSILE_NOTFOUND,
+                                     "there is no message %s: its context names those there "
+                                     "are", name), err);
+    status = session_read_entry(s, key.entry, &s->scratch, &e, err);
+    if (status)
+        return status;
+    text = key.n ? compaction_put_message(e.data, key.n) : e.data;
+    if (text.type != JSON_OBJECT)
+        return session_named(s, fail(err, SESSILE_NOTFOUND,
+                                     "compaction %08" PRIx32 " wrote no message %" PRIu32,
+                                     key.entry, key.n), err);
+    buf_put(out, text.at, text.size);
+    return out->failed ? fail_nomem(err) : SESSILE_OK;
+}
+
+sessile_status session_vars_locked(sessile_session *s, buf *out, sessile_error *err)
+{
+    sessile_id at = s->nodes[s->head].vars_at;
+    sessile_status status;
+    json vars;
+    entry e;
+
+    if (!at) {
+        buf_puts(out, "{}");
+        return out->failed ? fail_nomem(err) : SESSILE_OK;
+    }
+    status = session_read_entry(s, at, &s->scratch, &e, err);
+    if (status)
+        return status;
+    vars = json_get(e.data, "vars");
+    if (vars.type != JSON_OBJECT)
+        return session_damaged(s, at, err, "its notes of policies are gone");
+    buf_put(out, vars.at, vars.size);
+    return out->failed ? fail_nomem(err) : SESSILE_OK;
+}
+
+/* ------------------------------------------------------------------ tokens */
+
+/* What the provider reported for turn `at`, kept for the next time. */
+static sessile_status usage_of_turn(sessile_session *s, sessile_id at, sessile_error *err)
+{
+    sessile_usage usage;
+    sessile_status status;
+    int64_t total;
+    entry e;
+
+    if (s->usage_at == at)
+        return SESSILE_OK;
+    status = session_read_entry(s, at, &s->scratch, &e, err);
+    if (status)
+        return status;
+    memset(&usage, 0, sizeof usage);
+    (void)usage_read(json_get(e.data, "usage"), &usage);
+    total = usage_total(&usage);
+    s->usage_tokens = (sessile_tokens){total, total, total, TOKEN_SOURCE_USAGE};
+    s->usage_at = at;
+    return SESSILE_OK;
+}
+
+/* A provider counts what it was sent: exact for that context, so it holds until a
+ * compaction changes what is sent. The walk ends there, hence it is no longer than the
+ * context. */
+sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
+                                     sessile_error *err)
+{
+    sessile_id at, stop = s->nodes[s->head].context_at;
+    const context *c;
+    sessile_status status;
+    int64_t estimated = 0;
+
+    memset(out, 0, sizeof *out);
+    out->source = TOKEN_SOURCE_ESTIMATE;
+    for (at = s->head; at > stop; at = s->nodes[at].parent) {
+        if (s->nodes[at].type == ENTRY_TURN && (s->nodes[at].marks & NODE_HAS_USAGE))
+            break;
+        if (node_is_message(&s->nodes[at]))
+            estimated += s->nodes[at].tokens;
+    }
+    if (at > stop) {
+        status = usage_of_turn(s, at, err);
+        if (status)
+            return status;
+        *out = s->usage_tokens;
+        if (estimated) {
+            int64_t low, high;
+            tokens_margin(estimated, &low, &high);
+            out->tokens += estimated;
+            out->low += low;
+            out->high += high;
+        }
+        return SESSILE_OK;
+    }
+    status = session_context_locked(s, &c, err);
+    if (status)
+        return status;
+    out->tokens = context_tokens(c);
+    tokens_margin(out->tokens, &out->low, &out->high);
+    return SESSILE_OK;
+}

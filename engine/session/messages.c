@@ -1,0 +1,220 @@
+/*
+ * messages.c: the list of a path's messages, as rows that belong to the host.
+ *
+ * Owns the layout of such a list: one block, rows first, then their text. Must never hand
+ * out anything borrowed from the handle.
+ */
+#include "session/fold.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* A gap of so many entries is read through rather than asked for anew. */
+enum { GAP = 16 };
+
+/* ------------------------------------------------------------------ which rows */
+
+/* The first message at or after `from`, for which `from` must lie on the path. */
+static sessile_status find_from(sessile_session *s, sessile_id leaf, sessile_id from,
+                                const sessile_id *ids, size_t count, size_t *out,
+                                sessile_error *err)
+{
+    size_t low = 0, high = count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ids[middle] < from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *out = low;
+    if (session_descends_locked(s, leaf, from))
+        return SESSILE_OK;
+    if (!count)
+        fail(err, SESSILE_NOTFOUND,
+             "entry %08" PRIx32 " is not on the path to %08" PRIx32
+             ", which has no messages", from, leaf);
+    else if (low == 0 || low == count)
+        fail(err, SESSILE_NOTFOUND,
+             "entry %08" PRIx32 " is not on the path to %08" PRIx32
+             ": the nearest message on it is %08" PRIx32,
+             from, leaf, ids[low ? count - 1 : 0]);
+    else
+        fail(err, SESSILE_NOTFOUND,
+             "entry %08" PRIx32 " is not on the path to %08" PRIx32
+             ": the nearest messages on it are %08" PRIx32 " and %08" PRIx32,
+             from, leaf, ids[low - 1], ids[low]);
+    return session_named(s, SESSILE_NOTFOUND, err);
+}
+
+/* Moves what is asked for to the front of ids: from, then role, then the newest `last`, of
+ * these the first `limit`. */
+static sessile_status choose(sessile_session *s, const sessile_messages_options *o,
+                             sessile_id leaf, sessile_id *ids, size_t *count,
+                             sessile_error *err)
+{
+    size_t first = 0, kept = 0;
+    sessile_status status = SESSILE_OK;
+
+    if (o->from != SESSILE_NO_ID)
+        status = find_from(s, leaf, o->from, ids, *count, &first, err);
+    if (status)
+        return status;
+    for (size_t i = first; i < *count; i++)
+        if (o->role == SESSILE_ROLE_NONE || s->nodes[ids[i]].role == o->role)
+            ids[kept++] = ids[i];
+    if (o->last && kept > o->last) {
+        memmove(ids, ids + (kept - o->last), o->last * sizeof *ids);
+        kept = o->last;
+    }
+    if (o->limit && kept > o->limit)
+        kept = o->limit;
+    *count = kept;
+    return SESSILE_OK;
+}
+
+/* ------------------------------------------------------------------ their text */
+
+typedef struct row {
+    size_t at, size;
+    int64_t time_ms;
+} row;
+
+typedef struct reading {
+    const sessile_id *ids;
+    row *rows;
+    size_t done;
+    buf text;
+} reading;
+
+static sessile_status take_row(void *arg, sessile_id id, const char *text, size_t size,
+                               sessile_error *err)
+{
+    reading *r = arg;
+    sessile_status status;
+    entry e;
+    row *to;
+
+    if (id != r->ids[r->done])
+        return SESSILE_OK;
+    status = entry_read(&e, text, size, err);
+    if (status)
+        return status;
+    to = &r->rows[r->done++];
+    to->at = r->text.size;
+    to->size = e.data.size;
+    to->time_ms = e.time_ms;
+    buf_put(&r->text, e.data.at, e.data.size);
+    buf_putc(&r->text, 0);
+    return r->text.failed ? fail_nomem(err) : SESSILE_OK;
+}
+
+/* Reads runs of neighbours in one piece each. */
+static sessile_status read_rows(sessile_session *s, reading *r, size_t count,
+                                sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    size_t i = 0;
+
+    while (!status && i < count) {
+        size_t end = i + 1;
+        while (end < count && r->ids[end] - r->ids[end - 1] <= GAP)
+            end++;
+        status = log_read_range(s->log, r->ids[i], r->ids[end - 1], take_row, r, err);
+        if (!status && r->done != end)
+            status = session_damaged(s, r->ids[r->done], err, "it is not where it was");
+        i = end;
+    }
+    return status;
+}
+
+static sessile_status give_rows(const sessile_session *s, const reading *r, size_t count,
+                                sessile_message **out, sessile_error *err)
+{
+    sessile_message *rows;
+    char *text;
+
+    if (count > (SIZE_MAX - r->text.size) / sizeof *rows)
+        return fail_nomem(err);
+    rows = give_alloc(&s->store->alloc, count * sizeof *rows + r->text.size);
+    if (!rows)
+        return fail_nomem(err);
+    text = (char *)(rows + count);
+    if (r->text.size)
+        memcpy(text, r->text.data, r->text.size);
+    for (size_t i = 0; i < count; i++) {
+        const node *n = &s->nodes[r->ids[i]];
+        rows[i] = (sessile_message){.key = {r->ids[i], 0},
+                                    .role = (sessile_role)n->role,
+                                    .tokens = n->tokens,
+                                    .time_ms = r->rows[i].time_ms,
+                                    .json = {text + r->rows[i].at, r->rows[i].size}};
+    }
+    *out = rows;
+    return SESSILE_OK;
+}
+
+/* Rows of the messages at ids. */
+static sessile_status make_rows(sessile_session *s, const sessile_id *ids, size_t count,
+                                sessile_message **out, sessile_error *err)
+{
+    const allocator *a = &s->store->alloc;
+    reading r = {.ids = ids};
+    sessile_status status;
+
+    buf_init(&r.text, a);
+    if (count) {
+        r.rows = mem_alloc(a, count * sizeof *r.rows);
+        if (!r.rows)
+            return fail_nomem(err);
+    }
+    status = read_rows(s, &r, count, err);
+    if (!status)
+        status = give_rows(s, &r, count, out, err);
+    if (r.rows)
+        mem_free(a, r.rows, count * sizeof *r.rows);
+    buf_deinit(&r.text);
+    return status;
+}
+
+/* An empty list is a block too: what is handed out is given back the same way. */
+sessile_status session_messages(sessile_session *s, const sessile_messages_options *options,
+                                sessile_message **out, size_t *count, sessile_error *err)
+{
+    sessile_messages_options all = {.from = SESSILE_NO_ID, .leaf = SESSILE_NO_ID};
+    const allocator *a = &s->store->alloc;
+    sessile_id *ids = NULL, leaf;
+    size_t path = 0, chosen;
+    sessile_status status;
+
+    *out = NULL;
+    *count = 0;
+    if (!options)
+        options = &all;
+    status = session_ours(s, err);
+    if (status)
+        return status;
+    pthread_mutex_lock(&s->mutex);
+    status = session_refresh_locked(s, err);
+    if (status)
+        goto out;
+    leaf = options->leaf == SESSILE_NO_ID ? s->head : options->leaf;
+    status = session_path_locked(s, leaf, &ids, &path, err);
+    if (status)
+        goto out;
+    chosen = path;
+    status = choose(s, options, leaf, ids, &chosen, err);
+    if (!status)
+        status = make_rows(s, ids, chosen, out, err);
+    if (status)
+        goto out;
+    *count = chosen;
+    if (leaf == s->head)
+        s->base = s->head;
+out:
+    if (ids)
+        mem_free(a, ids, path * sizeof *ids);
+    pthread_mutex_unlock(&s->mutex);
+    return status;
+}

@@ -1,0 +1,266 @@
+/*
+ * open.c: sessions made, opened and closed.
+ *
+ * Owns the life of a handle: it is valid before it is filled, so that one function takes it
+ * down at any stage. Must never create a session when one is to be opened.
+ */
+#include "session/fold.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/text.h"
+
+enum { READ_DEPTH = 1000, ENTRY_DEPTH = 8 /* levels an entry has around a message */ };
+
+unsigned session_read_depth(const sessile_store *st)
+{
+    return (st->limits.depth > READ_DEPTH ? st->limits.depth : READ_DEPTH) + ENTRY_DEPTH;
+}
+
+/* ------------------------------------------------------------------ create */
+
+static sessile_status check_metadata(buf *out, const sessile_store *st, sessile_slice text,
+                                     sessile_error *err)
+{
+    sessile_status status;
+
+    if (!text.size)
+        return SESSILE_OK;
+    if (text.size > st->limits.message)
+        return fail(err, SESSILE_LIMIT,
+                    "the session's metadata has %zu bytes, the limit [message] is %" PRIu64,
+                    text.size, st->limits.message);
+    status = json_check(out, text.data, text.size, st->limits.depth, err);
+    if (status) {
+        fail_prefix(err, "the session's metadata");
+        return status;
+    }
+    if (json_of(out->data, out->size).type != JSON_OBJECT)
+        return fail(err, SESSILE_INVALID, "the session's metadata must be a JSON object");
+    return SESSILE_OK;
+}
+
+static sessile_status check_title(const sessile_store *st, sessile_slice title,
+                                  sessile_error *err)
+{
+    if (title.size > st->limits.title)
+        return fail(err, SESSILE_LIMIT,
+                    "the title has %zu bytes, the limit [title] is %" PRIu32
+                    ": choose a shorter one",
+                    title.size, st->limits.title);
+    if (!utf8_valid(title.data, title.size))
+        return fail(err, SESSILE_INVALID, "the title is not UTF-8");
+    return SESSILE_OK;
+}
+
+sessile_status session_create(sessile_store *st, const sessile_session_options *options,
+                              sessile_error *err, char *new_id)
+{
+    static const sessile_slice nothing = {NULL, 0};
+    char folder[NAME_SIZE], name[NAME_SIZE], shown[NAME_SHOWN], uuid[UUID_SIZE];
+    buf metadata, text;
+    session_names names;
+    sessile_status status;
+
+    if (new_id)
+        new_id[0] = 0;
+    buf_init(&metadata, &st->alloc);
+    buf_init(&text, &st->alloc);
+    status = names_of(&names, st, options, 1, err);
+    if (status)
+        goto out;
+    if (!names.id.size && !new_id) {
+        status = fail(err, SESSILE_INVALID, "a session's id may not be empty here");
+        goto out;
+    }
+    if (!names.id.size) {
+        store_handle_uuid(st, options ? options->uuid_v4 : 0, uuid);
+        names.id = (sessile_slice){uuid, UUID_SIZE - 1};
+    }
+    status = check_title(st, options ? options->title : nothing, err);
+    if (!status && options)
+        status = check_metadata(&metadata, st, options->metadata, err);
+    if (status)
+        goto out;
+    header_put(&text, &names, options ? options->title : nothing,
+               (sessile_slice){metadata.data, metadata.size}, st->os->now_ms(st->os->ud));
+    if (text.failed) {
+        status = fail_nomem(err);
+        goto out;
+    }
+    names_place(st, &names, folder, name);
+    status = log_create(&st->backend, st->keys, folder, name, text.data, text.size,
+                        session_read_depth(st), &st->alloc, err);
+    name_show(names.id, shown);
+    if (status == SESSILE_EXISTS)
+        fail(err, SESSILE_EXISTS, "session %s exists: resume it, or choose another id",
+             shown);
+    else if (status && err)
+        fail_prefix(err, "session %s", shown);
+    if (!status && new_id && names.id.data == uuid)
+        memcpy(new_id, uuid, UUID_SIZE);
+out:
+    buf_deinit(&metadata);
+    buf_deinit(&text);
+    return status;
+}
+
+/* ------------------------------------------------------------------ open */
+
+static sessile_session *session_new(sessile_store *st)
+{
+    sessile_session *s = mem_zalloc(&st->alloc, sizeof *s);
+
+    if (!s)
+        return NULL;
+    if (pthread_mutex_init(&s->mutex, NULL)) {
+        mem_free(&st->alloc, s, sizeof *s);
+        return NULL;
+    }
+    s->store = st;
+    s->pid = st->os->pid(st->os->ud);
+    context_init(&s->current, &st->alloc);
+    buf_init(&s->scratch, &st->alloc);
+    return s;
+}
+
+static void free_name(const allocator *a, char *name, size_t size)
+{
+    if (name)
+        mem_free(a, name, size + 1);
+}
+
+void session_drop(sessile_session *s)
+{
+    const allocator *a;
+
+    if (!s)
+        return;
+    a = &s->store->alloc;
+    if (s->log)
+        log_close(s->log);
+    if (s->policy.release && s->policy.policy)
+        s->policy.release(s->policy.policy);
+    free_name(a, s->id, s->id_size);
+    free_name(a, s->agent, s->agent_size);
+    free_name(a, s->user, s->user_size);
+    free_name(a, s->title, s->title_size);
+    if (s->nodes)
+        mem_free(a, s->nodes, s->node_capacity * sizeof *s->nodes);
+    if (s->links)
+        mem_free(a, s->links, s->link_capacity * sizeof *s->links);
+    if (s->parts)
+        mem_free(a, s->parts, s->part_capacity * sizeof *s->parts);
+    context_deinit(&s->current);
+    buf_deinit(&s->scratch);
+    pthread_mutex_destroy(&s->mutex);
+    mem_free(a, s, sizeof *s);
+}
+
+static sessile_status scan(sessile_session *s, const char *folder, const char *name,
+                           sessile_error *err)
+{
+    sessile_store *st = s->store;
+    fold f = {.s = s};
+    sessile_status status;
+
+    status = log_open(&s->log, &st->backend, st->keys, folder, name, session_read_depth(st),
+                      st->timeout_ms, fold_visit, &f, &s->torn, &st->alloc, err);
+    if (status)
+        return status;
+    fold_settle(s);
+    s->base = s->head;
+    return SESSILE_OK;
+}
+
+sessile_status session_open(sessile_session **out, sessile_store *st,
+                            const sessile_session_options *options, sessile_error *err)
+{
+    char folder[NAME_SIZE], name[NAME_SIZE], shown[NAME_SHOWN];
+    sessile_session *s = NULL;
+    session_names names;
+    sessile_status status;
+
+    *out = NULL;
+    status = names_of(&names, st, options, 0, err);
+    if (status)
+        return status;
+    if (options && (options->window < 0 || options->reserve < 0))
+        return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
+    s = session_new(st);
+    if (!s)
+        return fail_nomem(err);
+    s->id = mem_dup(&st->alloc, names.id.data, names.id.size);
+    s->agent = mem_dup(&st->alloc, names.agent.data, names.agent.size);
+    s->user = mem_dup(&st->alloc, names.user.size ? names.user.data : "", names.user.size);
+    s->id_size = names.id.size;
+    s->agent_size = names.agent.size;
+    s->user_size = names.user.size;
+    s->window = options && options->window ? options->window : st->window;
+    s->reserve = options && options->reserve ? options->reserve : st->reserve;
+    if (!s->id || !s->agent || !s->user) {
+        status = fail_nomem(err);
+        goto out;
+    }
+    names_place(st, &names, folder, name);
+    status = scan(s, folder, name, err);
+    name_show(names.id, shown);
+    if (status == SESSILE_NOTFOUND)
+        fail(err, SESSILE_NOTFOUND,
+             "there is no session %s of agent \"%.*s\": list them, or create it", shown,
+             (int)(names.agent.size > 64 ? 64 : names.agent.size), names.agent.data);
+    else
+        session_named(s, status, err);
+    if (status)
+        goto out;
+    *out = s;
+    s = NULL;
+out:
+    session_drop(s);
+    return status;
+}
+
+sessile_status session_open_place(sessile_session **out, sessile_store *st,
+                                  const char *folder, const char *name,
+                                  sessile_error *err)
+{
+    char own_folder[NAME_SIZE], own_name[NAME_SIZE];
+    sessile_session *s = session_new(st);
+    session_names names;
+    sessile_status status;
+
+    *out = NULL;
+    if (!s)
+        return fail_nomem(err);
+    status = scan(s, folder, name, err);
+    if (status)
+        goto out;
+    names = (session_names){{s->id, s->id_size}, {s->agent, s->agent_size},
+                            {s->user, s->user_size}};
+    names_place(st, &names, own_folder, own_name);
+    if (strcmp(own_folder, folder) || strcmp(own_name, name)) {
+        status = session_damaged(s, 0, err,
+                                 "this session lies in %s/%s, which is not its name: its "
+                                 "file was moved or replaced", folder, name);
+        goto out;
+    }
+    *out = s;
+    s = NULL;
+out:
+    session_drop(s);
+    return status;
+}
+
+sessile_status session_close(sessile_session *s, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+
+    if (!s)
+        return SESSILE_OK;
+    if (s->store->durability == SESSILE_NONE &&
+        s->store->os->pid(s->store->os->ud) == s->pid)
+        status = session_named(s, log_sync(s->log, log_count(s->log), err), err);
+    session_drop(s);
+    return status;
+}

@@ -1,0 +1,199 @@
+/*
+ * session.c: how a session is written, and how a handle keeps up with others.
+ *
+ * Everything that is ever written goes through session_write(): under the mutex and the
+ * log's lock, on the head as it is then. New entries are folded before they are appended,
+ * and the fold is put back when the log refuses them: what fails leaves no trace, neither in
+ * the log nor in memory. Must never hold the mutex across a sync or a call of the host.
+ */
+#include "session/fold.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "tokens/tokens.h"
+
+/* ------------------------------------------------------------------ keeping up */
+
+sessile_status session_ours(const sessile_session *s, sessile_error *err)
+{
+    if (s->store->os->pid(s->store->os->ud) != s->pid)
+        return session_named(s, fail(err, SESSILE_FORKED,
+                                     "this handle was opened by process %" PRIu32
+                                     ": open another one here", s->pid), err);
+    return SESSILE_OK;
+}
+
+/* Folds what the log has shown already but the fold had no memory for. */
+static sessile_status catch_up(sessile_session *s, fold *f, sessile_error *err)
+{
+    if (s->broken)
+        return session_named(s, fail(err, SESSILE_IO, "this handle lost its place in the "
+                                     "log: close it and resume the session"), err);
+    if (s->node_count >= log_count(s->log))
+        return SESSILE_OK;
+    return log_read_range(s->log, (sessile_id)s->node_count, log_count(s->log) - 1,
+                          fold_visit, f, err);
+}
+
+sessile_status session_refresh_locked(sessile_session *s, sessile_error *err)
+{
+    fold f = {.s = s};
+    sessile_status status = session_ours(s, err);
+
+    if (!status)
+        status = catch_up(s, &f, err);
+    if (!status)
+        status = session_named(s, log_refresh(s->log, fold_visit, &f, err), err);
+    fold_settle(s);
+    return status;
+}
+
+/* ------------------------------------------------------------------ batches */
+
+sessile_id batch_next(const batch *b)
+{
+    return b->first + (sessile_id)b->count;
+}
+
+void batch_add(batch *b, entry_fields *fields)
+{
+    if (mem_grow(b->alloc, (void **)&b->starts, &b->capacity, b->count + 1,
+                 sizeof *b->starts)) {
+        b->text.failed = 1;
+        return;
+    }
+    fields->id = batch_next(b);
+    fields->time_ms = b->now_ms;
+    b->starts[b->count++] = b->text.size;
+    entry_put(&b->text, fields);
+}
+
+sessile_id batch_message(batch *b, sessile_session *s, sessile_id parent,
+                         const char *text, size_t size, const message *m,
+                         int64_t tokens)
+{
+    sessile_id id = batch_next(b);
+    entry_fields fields = {.parent = parent,
+                           .type = ENTRY_MESSAGE,
+                           .source = source_of_role(m->role),
+                           .data = text,
+                           .data_size = size,
+                           .tokens = tokens,
+                           .token_source = TOKEN_SOURCE_ESTIMATE};
+    buf author; /* a span of the message has no NUL */
+
+    (void)s;
+    buf_init(&author, b->alloc);
+    if (m->author.type == JSON_STRING) {
+        buf_put(&author, m->author.at, m->author.size);
+        fields.author_json = author.data;
+    }
+    if (author.failed)
+        b->text.failed = 1;
+    else
+        batch_add(b, &fields);
+    buf_deinit(&author);
+    return id;
+}
+
+static sessile_slice batch_entry(const batch *b, size_t i)
+{
+    size_t end = i + 1 < b->count ? b->starts[i + 1] : b->text.size;
+
+    return (sessile_slice){b->text.data + b->starts[i], end - b->starts[i]};
+}
+
+static void batch_deinit(batch *b)
+{
+    if (b->starts)
+        mem_free(b->alloc, b->starts, b->capacity * sizeof *b->starts);
+    buf_deinit(&b->text);
+}
+
+/* ------------------------------------------------------------------ writing */
+
+/* Folds the batch, then appends it; puts the fold back if that fails. */
+static sessile_status write_batch(sessile_session *s, const batch *b, sessile_error *err)
+{
+    const allocator *a = &s->store->alloc;
+    fold f = {.s = s, .own = 1};
+    sessile_status status = SESSILE_OK;
+    sessile_slice *texts;
+    fold_mark mark;
+
+    if (b->count > SESSILE_NO_ID - b->first - (size_t)1)
+        return fail(err, SESSILE_LIMIT, "a session holds at most 2^32 - 1 entries: fork it");
+    texts = mem_alloc(a, b->count * sizeof *texts);
+    if (!texts)
+        return fail_nomem(err);
+    fold_settle(s);
+    fold_mark_set(&f, &mark);
+    for (size_t i = 0; !status && i < b->count; i++) {
+        texts[i] = batch_entry(b, i);
+        status = fold_visit(&f, b->first + (sessile_id)i, texts[i].data, texts[i].size, err);
+    }
+    if (!status)
+        status = session_named(s, log_append(s->log, texts, b->count,
+                                             s->store->limits.session, err), err);
+    if (status) {
+        fold_mark_rewind(&f, &mark);
+    } else {
+        fold_mark_keep(&f, &mark);
+        if (f.moved)
+            s->base = s->head;
+    }
+    fold_settle(s);
+    mem_free(a, texts, b->count * sizeof *texts);
+    return status;
+}
+
+sessile_status session_write(sessile_session *s, session_build build, void *arg,
+                             sessile_id *count_out, sessile_error *err)
+{
+    const os_table *os = s->store->os;
+    fold others = {.s = s};
+    sessile_status status = session_ours(s, err);
+    batch b;
+
+    if (count_out)
+        *count_out = 0;
+    if (status)
+        return status;
+    memset(&b, 0, sizeof b);
+    b.alloc = &s->store->alloc;
+    buf_init(&b.text, b.alloc);
+    pthread_mutex_lock(&s->mutex);
+    status = catch_up(s, &others, err);
+    if (!status)
+        status = session_named(s, log_begin(s->log, fold_visit, &others, err), err);
+    if (status)
+        goto out;
+    fold_settle(s);
+    b.first = log_count(s->log);
+    b.now_ms = os->now_ms(os->ud);
+    status = build(arg, s, &b, err);
+    if (!status && b.text.failed)
+        status = fail_nomem(err);
+    if (!status && b.count)
+        status = write_batch(s, &b, err);
+    log_end(s->log);
+    if (!status && count_out)
+        *count_out = log_count(s->log);
+out:
+    pthread_mutex_unlock(&s->mutex);
+    batch_deinit(&b);
+    return status;
+}
+
+sessile_status session_sync(sessile_session *s, sessile_id count, sessile_error *err)
+{
+    sessile_status status;
+
+    if (s->store->durability == SESSILE_NONE)
+        return SESSILE_OK;
+    status = session_ours(s, err);
+    if (status)
+        return status;
+    return session_named(s, log_sync(s->log, count, err), err);
+}

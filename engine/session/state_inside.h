@@ -1,0 +1,169 @@
+/*
+ * state_inside.h: what a state is, for the files that make it up.
+ *
+ *   state.c        its life: hooks begin and end, edits become a list
+ *   state_edit.c   drop, replace, insert, rebuild, vars
+ *   state_put.c    new messages: their text, and what they stand for
+ *   state_cut.c    keep_last, find_cut, pairs
+ *   state_read.c   columns and texts
+ *
+ * Edits are marks beside the list that the hook was given, so that its indexes hold until
+ * the hook ends. A state has room for a few lists, of which one is what the pipeline began
+ * with, one is given to the hook, and one may be marked; the next is built in a free one.
+ */
+#ifndef SESSION_STATE_INSIDE_H
+#define SESSION_STATE_INSIDE_H
+
+#include "session/state.h"
+#include "session/finder.h"
+
+/* A list, how it pairs, and where its items come from. */
+typedef struct listing {
+    context c;
+    pairing pairs;
+    uint32_t *origin;     /* index in the first list; ORIGIN_NONE: a new message. Of the
+                             first list: NULL, every item is its own origin */
+    size_t origin_capacity;
+    size_t previous;      /* how many of its items come from before the turn */
+} listing;
+#define ORIGIN_NONE UINT32_MAX
+
+enum { LISTINGS = 4 };
+
+/* Marks of items: not edited, gone, gone and stood for by an insert, or n: replaced by the
+ * put n. */
+#define MARK_NONE 0u
+#define MARK_DROPPED UINT32_MAX
+#define MARK_COVERED (UINT32_MAX - 1)
+
+typedef struct insertion {
+    uint32_t at;          /* before this item of the given list */
+    uint32_t number;      /* of its put */
+    uint32_t next;        /* scratch: the next one at the same place */
+} insertion;
+
+/* An item of a hand-built list. */
+typedef struct built {
+    uint32_t index;       /* of the given list, or ORIGIN_NONE: a new message */
+    uint32_t number;      /* of its put */
+} built;
+
+/* A text read by the host's reader, kept for the state's life. */
+typedef struct text {
+    char *data;
+    size_t size, capacity;
+} text;
+
+struct sessile_state {
+    const allocator *alloc;
+    int64_t window, reserve;
+    uint32_t floor;
+    uint64_t result_limit, vars_limit;
+    unsigned depth;
+    state_read read;
+    void *read_arg;
+
+    listing lists[LISTINGS];
+    listing *given;       /* lists[0] is what the pipeline began with */
+    listing *marked;      /* or NULL */
+
+    /* the edits of this hook */
+    uint32_t *marks;      /* one per given item */
+    size_t mark_capacity;
+    int edited;           /* a mark is set */
+    insertion *inserts;
+    size_t insert_count, insert_capacity;
+    built *built;         /* a hand-built list wins over marks and inserts */
+    size_t built_count, built_capacity;
+    int is_built;
+    int64_t tokens;       /* of the list as edited */
+    size_t left;          /* its messages */
+
+    put *puts;
+    size_t put_count, put_capacity;
+    size_t puts_before;   /* as the hook began */
+    uint64_t put_bytes;   /* of all texts in puts */
+
+    text *texts;          /* one per item of the first list, made when one is read */
+    finder find;          /* over the first list */
+
+    buf vars_given, vars_set;
+    int has_vars;         /* the hook set some */
+
+    buf checked, work;    /* scratch */
+    message_link *links;
+    size_t link_count, link_capacity;
+    uint32_t *stands;     /* indexes in the first list */
+    size_t stand_count, stand_capacity;
+    sessile_key *strange; /* keys that are of nothing in the first list */
+    size_t strange_count, strange_capacity;
+    map names;
+};
+
+static inline const item *given_item(const sessile_state *s, size_t i)
+{
+    return &s->given->c.items[i];
+}
+
+/* The item's index in the first list, or ORIGIN_NONE. */
+static inline uint32_t origin_of(const sessile_state *s, size_t i)
+{
+    return s->given->origin ? s->given->origin[i] : (uint32_t)i;
+}
+
+static inline put *put_of(const sessile_state *s, uint32_t number)
+{
+    return &s->puts[number - 1];
+}
+
+static inline int mark_is_put(uint32_t mark)
+{
+    return mark != MARK_NONE && mark < MARK_COVERED;
+}
+
+/* An item's tokens with the edits so far. */
+static inline uint32_t tokens_now(const sessile_state *s, size_t i)
+{
+    uint32_t mark = s->marks[i];
+    if (mark == MARK_NONE)
+        return given_item(s, i)->tokens;
+    return mark_is_put(mark) ? put_of(s, mark)->columns.tokens : 0;
+}
+
+/* ---- state_put.c */
+
+/* Begins to gather what a new message stands for. */
+void stand_for_nothing(sessile_state *s);
+/* What given item i stands for: itself, or, being new, what it stood for. 0 or -1: NOMEM. */
+int stand_for_item(sessile_state *s, size_t i);
+/* A key as a hand-built list names it. 0 or -1. */
+int stand_for_key(sessile_state *s, sessile_key key);
+/* The keys gathered, in the order of the first list, each once. 0 or -1. */
+int stand_keys(sessile_state *s, sessile_key **out, size_t *count);
+/* The turn of the newest message gathered, or otherwise. */
+uint32_t stand_turn(const sessile_state *s, uint32_t otherwise);
+
+/* What is missing in a message that a hook made: role_default, metadata.kind (NULL: none
+ * is added). The message is then in s->work. */
+sessile_status put_complete(sessile_state *s, sessile_slice message,
+                            sessile_role role_default, const char *kind,
+                            sessile_error *err);
+/* Fields over the message `base`; the result is in s->work. */
+sessile_status put_merge(sessile_state *s, sessile_slice base, sessile_slice fields,
+                         sessile_error *err);
+/* Makes a put of s->work, which stands for nothing yet. */
+sessile_status put_new(sessile_state *s, uint32_t turn, uint32_t *number,
+                       sessile_error *err);
+/* Gives a put s->work as its new text; its links must be those of `like`. */
+sessile_status put_again(sessile_state *s, uint32_t number, sessile_error *err);
+/* Says what a put stands for, and whether its role is one it may have. */
+void put_stands(sessile_state *s, uint32_t number, sessile_key *covers,
+                size_t cover_count, sessile_key *replaces, size_t replace_count);
+/* INVALID unless s->work has the calls and results of given item i, in their order. */
+sessile_status put_same_links(sessile_state *s, size_t i, sessile_error *err);
+/* A put's memory; its number stays taken. */
+void put_clear(sessile_state *s, uint32_t number);
+/* The newest puts go, until `count` are left. */
+void puts_cut(sessile_state *s, size_t count);
+
+#endif

@@ -1,0 +1,215 @@
+/*
+ * entries.c: reading a session: lists of messages, contexts, single entries, and the
+ * iterator over all of them.
+ *
+ * Every list is made of new tables, so what a caller does to them touches nothing that is
+ * kept. The engine's list is owned by a guard while Lua tables are built from it.
+ */
+#include "binding.h"
+#include "policy/lua_json.h"
+
+/* session:messages{from, limit, last, role, leaf} -> list; nil, message, code */
+int binding_session_messages(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_messages_options options;
+    struct binding_guard *guard;
+    sessile_message *list = NULL;
+    sessile_status status;
+    sessile_error err;
+    lua_Integer limit, last;
+    size_t count = 0;
+    if (!session) {
+        return 3;
+    }
+    lua_settop(L, 2);
+    limit = binding_field_integer(L, 2, "limit", -1);
+    last = binding_field_integer(L, 2, "last", -1);
+    if (limit == 0 || last == 0) { /* for the engine 0 is no restriction */
+        lua_newtable(L);
+        return 1;
+    }
+    sessile_messages_options_init(&options);
+    options.from = binding_field_id(L, 2, "from");
+    options.leaf = binding_field_id(L, 2, "leaf");
+    options.role = binding_field_role(L, 2, "role");
+    options.limit = limit < 0 ? 0 : (size_t)limit;
+    options.last = last < 0 ? 0 : (size_t)last;
+    guard = binding_guard(L);
+    status = sessile_messages(session->handle, &options, &list, &count, &err);
+    guard->block = list;
+    if (status != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    binding_push_messages(L, list, count);
+    binding_guard_free(guard);
+    return 1;
+}
+
+/* session:context([leaf]) -> list, {tokens, low, high, source, head, dropped, orphans,
+ * unanswered}; nil, message, code */
+int binding_session_context(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_id leaf = lua_isnoneornil(L, 2) ? SESSILE_NO_ID : binding_check_id(L, 2);
+    sessile_context_info info;
+    struct binding_guard *guard;
+    sessile_message *list = NULL;
+    sessile_status status;
+    sessile_error err;
+    size_t count = 0;
+    if (!session) {
+        return 3;
+    }
+    guard = binding_guard(L);
+    status = sessile_context(session->handle, leaf, &list, &count, &info, &err);
+    guard->block = list;
+    if (status != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    binding_push_messages(L, list, count);
+    binding_push_tokens(L, &info.tokens);
+    binding_push_id(L, info.head);
+    lua_setfield(L, -2, "head");
+    lua_pushinteger(L, (lua_Integer)info.dropped);
+    lua_setfield(L, -2, "dropped");
+    lua_pushinteger(L, (lua_Integer)info.orphans);
+    lua_setfield(L, -2, "orphans");
+    lua_pushinteger(L, (lua_Integer)info.unanswered);
+    lua_setfield(L, -2, "unanswered");
+    binding_guard_free(guard);
+    return 2;
+}
+
+/* session:entry(id) -> table; nil, message, code */
+int binding_session_entry(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_id id = binding_check_id(L, 2);
+    struct binding_guard *guard;
+    sessile_status status;
+    sessile_error err;
+    char *json = NULL;
+    size_t size = 0;
+    if (!session) {
+        return 3;
+    }
+    guard = binding_guard(L);
+    status = sessile_entry(session->handle, id, &json, &size, &err);
+    guard->block = json;
+    if (status != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    binding_push_entry(L, json, size);
+    binding_guard_free(guard);
+    return 1;
+}
+
+/* ------------------------------------------------------------------ the iterator */
+
+/* session:entries([types]) -> iterator: a userdata that is called. types: a set. */
+int binding_session_entries(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    struct binding_entries *entries;
+    sessile_error err;
+    if (!session) {
+        return 3;
+    }
+    lua_settop(L, 2);
+    entries = binding_new(L, sizeof *entries, 2, BINDING_ENTRIES);
+    lua_pushvalue(L, 1);
+    lua_setiuservalue(L, -2, 1);
+    lua_pushvalue(L, 2);
+    lua_setiuservalue(L, -2, 2);
+    if (sessile_entries_open(&entries->handle, session->handle, &err) != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    entries->session = session;
+    session->children++;
+    return 1;
+}
+
+static int entries_finalize(lua_State *L)
+{
+    struct binding_entries *entries = luaL_checkudata(L, 1, BINDING_ENTRIES);
+    if (entries->handle) {
+        sessile_entries_close(entries->handle);
+        entries->handle = NULL;
+        binding_session_release(entries->session, NULL);
+    }
+    return 0;
+}
+
+/* 1 when the entry's type is in the set at index `types`, or there is no set. */
+static int wanted(lua_State *L, int types, const char *json, size_t size)
+{
+    int found;
+    if (!lua_istable(L, types)) {
+        return 1;
+    }
+    lua_json_push_member(L, json, size, "type");
+    if (lua_isnil(L, -1)) {
+        lua_pop(L, 1);
+        return 0;
+    }
+    lua_rawget(L, types);
+    found = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return found;
+}
+
+/* iterator() -> the next entry, nil at the end. A for loop has nowhere to put an error,
+ * and a list that just ends would look whole: so this one raises. */
+static int entries_next(lua_State *L)
+{
+    struct binding_entries *entries = luaL_checkudata(L, 1, BINDING_ENTRIES);
+    sessile_error err;
+    int types;
+    lua_settop(L, 1);
+    lua_getiuservalue(L, 1, 2);
+    types = lua_gettop(L);
+    while (entries->handle) {
+        const char *json;
+        size_t size;
+        sessile_id id;
+        if (entries->session->closed) {
+            return luaL_error(L, "the session was closed while its entries were read");
+        }
+        if (sessile_entries_next(entries->handle, &id, &json, &size, &err) !=
+            SESSILE_OK) {
+            return luaL_error(L, "E%s: %s", sessile_status_name(err.code), err.message);
+        }
+        if (size == 0) {
+            entries_finalize(L);
+            break;
+        }
+        if (wanted(L, types, json, size)) {
+            binding_push_entry(L, json, size);
+            return 1;
+        }
+    }
+    lua_pushnil(L);
+    return 1;
+}
+
+static int entries_text(lua_State *L)
+{
+    struct binding_entries *entries = luaL_checkudata(L, 1, BINDING_ENTRIES);
+    lua_pushfstring(L, "%s%s", BINDING_ENTRIES, entries->handle ? "" : " (closed)");
+    return 1;
+}
+
+static const luaL_Reg methods[] = {
+    {"close", entries_finalize},
+    {NULL, NULL},
+};
+
+void binding_entries_open(lua_State *L)
+{
+    binding_class(L, BINDING_ENTRIES, methods, entries_finalize, entries_text);
+    luaL_getmetatable(L, BINDING_ENTRIES);
+    lua_pushcfunction(L, entries_next);
+    lua_setfield(L, -2, "__call");
+    lua_pop(L, 1);
+}

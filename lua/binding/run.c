@@ -1,0 +1,474 @@
+/*
+ * run.c: runs as userdata: a turn, a compaction or a plan on its way; the needs it
+ * states, the answers it takes, and its outcome.
+ *
+ * Owns the state that a hook is given while it is given: it is cut off when the answer
+ * came or the run is closed, whichever is first, so that a script that kept it gets an
+ * error and never freed memory. Runs no user code: the loop is Lua
+ * (lua/sessile/host.lua), which is why a model function may yield.
+ */
+#include <stdint.h>
+#include <string.h>
+#include "binding.h"
+#include "policy/lua_json.h"
+#include "policy/lua_state.h"
+
+/* User values of a run. */
+enum { RUN_SESSION = 1, RUN_POLICY, RUN_STATE, RUN_ANSWER, RUN_VALUES = RUN_ANSWER };
+
+/* ------------------------------------------------------------------ life */
+
+/* Ends the state of the run at index, if there is one. */
+static void end_state(lua_State *L, int index)
+{
+    index = lua_absindex(L, index);
+    if (lua_getiuservalue(L, index, RUN_STATE) == LUA_TUSERDATA) {
+        lua_state_end(L, lua_gettop(L));
+        lua_pushnil(L);
+        lua_setiuservalue(L, index, RUN_STATE);
+    }
+    lua_pop(L, 1);
+}
+
+static int run_finalize(lua_State *L)
+{
+    struct binding_run *run = luaL_checkudata(L, 1, BINDING_RUN);
+    if (run->handle) {
+        end_state(L, 1);
+        sessile_run_free(run->handle);
+        run->handle = NULL;
+        binding_session_release(run->session, NULL);
+    }
+    return 0;
+}
+
+static struct binding_run *run_live(lua_State *L)
+{
+    struct binding_run *run = luaL_checkudata(L, 1, BINDING_RUN);
+    if (!run->handle) {
+        binding_closed(L, "run");
+        return NULL;
+    }
+    return run;
+}
+
+static int run_text(lua_State *L)
+{
+    struct binding_run *run = luaL_checkudata(L, 1, BINDING_RUN);
+    lua_pushfstring(L, "%s%s", BINDING_RUN,
+                    !run->handle ? " (closed)"
+                    : run->done  ? " (done)"
+                                 : "");
+    return 1;
+}
+
+/* Pushes an empty run of the session at 1. Its policy, the field of the table at options,
+ * is kept with it. */
+static struct binding_run *run_new(lua_State *L, int options, sessile_run_options *out)
+{
+    struct binding_run *run = binding_new(L, sizeof *run, RUN_VALUES, BINDING_RUN);
+    int at = lua_gettop(L);
+    lua_pushvalue(L, 1);
+    lua_setiuservalue(L, at, RUN_SESSION);
+    if (lua_istable(L, options)) {
+        lua_getfield(L, options, "policy");
+        out->policy = binding_policy_opt(L, -1);
+        lua_setiuservalue(L, at, RUN_POLICY);
+    }
+    return run;
+}
+
+/* Takes what a begin function said; the run is on top. */
+static int run_begun(lua_State *L, struct binding_run *run,
+                     struct binding_session *session, sessile_status status,
+                     const sessile_error *err)
+{
+    if (status != SESSILE_OK) {
+        return binding_fail(L, err);
+    }
+    run->session = session;
+    session->children++;
+    return 1;
+}
+
+/* ------------------------------------------------------------------ begin */
+
+/* The JSON of every message of the list at `list`: an array of slices, and the table that
+ * keeps their texts, are left on the stack. 0, or 3 when one cannot be JSON. */
+static int read_messages(lua_State *L, int list, sessile_slice **out, size_t *count)
+{
+    size_t n = (size_t)lua_rawlen(L, list), i;
+    sessile_slice *messages = lua_newuserdatauv(L, (n ? n : 1) * sizeof *messages, 0);
+    int texts;
+    lua_createtable(L, n < INT32_MAX ? (int)n : 0, 0);
+    texts = lua_gettop(L);
+    for (i = 0; i < n; i++) {
+        char what[40];
+        int failed;
+        lua_rawgeti(L, list, (lua_Integer)(i + 1));
+        if (!lua_istable(L, -1)) {
+            return luaL_error(L, "message %d: table expected, got %s", (int)(i + 1),
+                              luaL_typename(L, -1));
+        }
+        lua_pushfstring(L, "message %d", (int)(i + 1));
+        strncpy(what, lua_tostring(L, -1), sizeof what - 1);
+        what[sizeof what - 1] = '\0';
+        lua_pop(L, 1);
+        failed = binding_json(L, -1, 1, what, &messages[i]);
+        if (failed) {
+            return failed;
+        }
+        lua_rawseti(L, texts, (lua_Integer)(i + 1));
+        lua_pop(L, 1);
+    }
+    *out = messages;
+    *count = n;
+    return 0;
+}
+
+/* session:turn(messages, {usage, model, metadata, base, policy, no_policy, window,
+ * reserve}) -> run; nil, message, code */
+int binding_session_turn(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_run_options options;
+    struct binding_run *run;
+    sessile_slice *messages = NULL;
+    sessile_status status;
+    sessile_error err;
+    size_t count = 0;
+    int failed;
+    if (!session) {
+        return 3;
+    }
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 3);
+    sessile_run_options_init(&options);
+    options.model = binding_field_bytes(L, 3, "model");
+    options.base = binding_field_id(L, 3, "base");
+    options.has_base = options.base != SESSILE_NO_ID;
+    options.no_policy = binding_field_boolean(L, 3, "no_policy");
+    options.window = binding_field_integer(L, 3, "window", 0);
+    options.reserve = binding_field_integer(L, 3, "reserve", 0);
+    if ((failed = binding_field_json(L, 3, "usage", &options.usage)) ||
+        (failed = binding_field_json(L, 3, "metadata", &options.metadata)) ||
+        (failed = read_messages(L, 2, &messages, &count))) {
+        return failed;
+    }
+    run = run_new(L, 3, &options);
+    status = sessile_turn_begin(&run->handle, session->handle, messages, count, &options,
+                                &err);
+    return run_begun(L, run, session, status, &err);
+}
+
+typedef sessile_status (*run_begin)(sessile_run **, sessile_session *,
+                                    const sessile_run_options *, sessile_error *);
+
+/* {policy, instructions, reason, window, reserve} */
+static int begin(lua_State *L, run_begin function)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_run_options options;
+    struct binding_run *run;
+    sessile_status status;
+    sessile_error err;
+    if (!session) {
+        return 3;
+    }
+    lua_settop(L, 2);
+    sessile_run_options_init(&options);
+    options.instructions = binding_field_bytes(L, 2, "instructions");
+    options.reason = binding_field_reason(L, 2, "reason");
+    options.window = binding_field_integer(L, 2, "window", 0);
+    options.reserve = binding_field_integer(L, 2, "reserve", 0);
+    run = run_new(L, 2, &options);
+    status = function(&run->handle, session->handle, &options, &err);
+    return run_begun(L, run, session, status, &err);
+}
+
+int binding_session_compact(lua_State *L)
+{
+    return begin(L, sessile_compact_begin);
+}
+
+int binding_session_plan(lua_State *L)
+{
+    return begin(L, sessile_plan_begin);
+}
+
+/* ------------------------------------------------------------------ needs */
+
+/* The fields of a hook's need; the run is at 1, the need on top. */
+static void push_hook(lua_State *L, const sessile_need *need)
+{
+    int at = lua_gettop(L);
+    lua_pushstring(L, sessile_hook_name(need->hook));
+    lua_setfield(L, at, "hook");
+    lua_state_push(L, need->state, NULL);
+    lua_pushvalue(L, -1);
+    lua_setiuservalue(L, 1, RUN_STATE);
+    if (need->hook == SESSILE_HOOK_MERGE) {
+        lua_state_push_previous(L, lua_gettop(L));
+        lua_setfield(L, at, "previous");
+    }
+    lua_setfield(L, at, "state");
+    if (need->options.size) {
+        lua_json_push(L, need->options.data, need->options.size);
+    } else {
+        lua_newtable(L);
+    }
+    lua_setfield(L, at, "options");
+    lua_pushinteger(L, (lua_Integer)need->now_ms);
+    lua_setfield(L, at, "now");
+}
+
+static void push_need(lua_State *L, const sessile_need *need)
+{
+    lua_createtable(L, 0, 9);
+    lua_pushstring(L, need->policy ? need->policy : "");
+    lua_setfield(L, -2, "policy");
+    lua_pushinteger(L, (lua_Integer)need->step + 1);
+    lua_setfield(L, -2, "step");
+    lua_pushstring(L, binding_reason_name(need->reason));
+    lua_setfield(L, -2, "reason");
+    if (need->instructions.size) {
+        binding_push_slice(L, need->instructions);
+        lua_setfield(L, -2, "instructions");
+    }
+    if (need->kind == SESSILE_NEED_MODEL) {
+        lua_pushliteral(L, "model");
+        lua_setfield(L, -2, "kind");
+        lua_json_push(L, need->request.data, need->request.size);
+        lua_setfield(L, -2, "request");
+        return;
+    }
+    lua_pushliteral(L, "hook");
+    lua_setfield(L, -2, "kind");
+    push_hook(L, need);
+}
+
+/* run:step() -> a need; true when it is done; nil, message, code */
+static int run_step(lua_State *L)
+{
+    struct binding_run *run = run_live(L);
+    sessile_status status;
+    sessile_need need;
+    sessile_error err;
+    if (!run) {
+        return 3;
+    }
+    luaL_argcheck(L, run->asks == SESSILE_NEED_NONE, 1, "the run waits for an answer");
+    lua_settop(L, 1);
+    memset(&need, 0, sizeof need);
+    status = sessile_run_step(run->handle, &need, &err);
+    if (status == SESSILE_OK) {
+        run->done = 1;
+        lua_pushboolean(L, 1);
+        return 1;
+    }
+    if (status != SESSILE_NEEDS) {
+        return binding_fail(L, &err);
+    }
+    run->asks = (int)need.kind;
+    run->hook = need.hook;
+    push_need(L, &need);
+    return 1;
+}
+
+/* ------------------------------------------------------------------ answers */
+
+/* Gives the answer; its text is the string on top (or nil), which the run keeps. */
+static int give(lua_State *L, struct binding_run *run, sessile_answer *answer)
+{
+    sessile_status status;
+    sessile_error err;
+    if (lua_type(L, -1) == LUA_TSTRING) {
+        answer->text.data = lua_tolstring(L, -1, &answer->text.size);
+    }
+    lua_pushvalue(L, -1);
+    lua_setiuservalue(L, 1, RUN_ANSWER);
+    status = sessile_run_reply(run->handle, answer, &err);
+    run->asks = SESSILE_NEED_NONE;
+    end_state(L, 1);
+    return binding_done(L, status, &err);
+}
+
+/* run:reply(value) -> true; nil, message, code. For a model's need the text it said; for
+ * a hook's what the hook returned (nothing: the state as edited). */
+static int run_reply(lua_State *L)
+{
+    struct binding_run *run = run_live(L);
+    sessile_answer answer;
+    sessile_error err;
+    if (!run) {
+        return 3;
+    }
+    luaL_argcheck(L, run->asks != SESSILE_NEED_NONE, 1, "the run asked nothing");
+    lua_settop(L, 2);
+    memset(&answer, 0, sizeof answer);
+    answer.status = SESSILE_OK;
+    if (run->asks == SESSILE_NEED_MODEL) {
+        luaL_argcheck(L, lua_type(L, 2) == LUA_TSTRING, 2, "the model's text expected");
+        return give(L, run, &answer);
+    }
+    if (run->hook == SESSILE_HOOK_SHOULD_COMPACT) {
+        answer.verdict = lua_toboolean(L, 2);
+        lua_pushnil(L);
+        return give(L, run, &answer);
+    }
+    lua_getiuservalue(L, 1, RUN_STATE);
+    answer.status = lua_state_result(L, 3, 2, &err);
+    lua_settop(L, 2);
+    if (answer.status == SESSILE_OK) {
+        lua_pushnil(L);
+    } else {
+        lua_pushstring(L, err.message);
+    }
+    return give(L, run, &answer);
+}
+
+/* run:fail(reason) -> true: the answer is that there is none */
+static int run_fail(lua_State *L)
+{
+    struct binding_run *run = run_live(L);
+    sessile_answer answer;
+    if (!run) {
+        return 3;
+    }
+    luaL_checkstring(L, 2);
+    luaL_argcheck(L, run->asks != SESSILE_NEED_NONE, 1, "the run asked nothing");
+    lua_settop(L, 2);
+    memset(&answer, 0, sizeof answer);
+    answer.status = run->asks == SESSILE_NEED_MODEL ? SESSILE_IO : SESSILE_POLICY;
+    return give(L, run, &answer);
+}
+
+/* ------------------------------------------------------------------ outcome */
+
+static const char *verdict_name(sessile_verdict verdict)
+{
+    static const char *const names[] = {"none",    "unchanged",  "applied",
+                                        "refused", "too_little", "stale"};
+    size_t i = (size_t)verdict;
+    return i < sizeof names / sizeof *names ? names[i] : "unchanged";
+}
+
+static const char *fate_name(sessile_fate fate)
+{
+    return fate == SESSILE_COVERED    ? "covered"
+           : fate == SESSILE_REPLACED ? "replaced"
+                                      : "lost";
+}
+
+static void set_text(lua_State *L, const char *name, const char *text)
+{
+    if (text && *text) {
+        lua_pushstring(L, text);
+        lua_setfield(L, -2, name);
+    }
+}
+
+static void set_id(lua_State *L, const char *name, sessile_id id)
+{
+    binding_push_id(L, id);
+    lua_setfield(L, -2, name);
+}
+
+static void set_integer(lua_State *L, const char *name, int64_t value)
+{
+    lua_pushinteger(L, (lua_Integer)value);
+    lua_setfield(L, -2, name);
+}
+
+static void push_departures(lua_State *L, const sessile_outcome *o)
+{
+    size_t i;
+    lua_createtable(L, o->departure_count < INT32_MAX ? (int)o->departure_count : 0, 0);
+    for (i = 0; i < o->departure_count; i++) {
+        const sessile_departure *d = &o->departures[i];
+        lua_createtable(L, 0, 5);
+        binding_push_key(L, d->key);
+        lua_setfield(L, -2, "key");
+        set_text(L, "fate", fate_name(d->fate));
+        set_text(L, "role", sessile_role_name(d->role));
+        set_integer(L, "tokens", d->tokens);
+        binding_push_key(L, d->by);
+        lua_setfield(L, -2, "by");
+        lua_rawseti(L, -2, (lua_Integer)(i + 1));
+    }
+}
+
+/* run:outcome() -> what sessile_outcome holds, under the same names; ids are strings,
+ * what is absent is nil */
+static int run_outcome(lua_State *L)
+{
+    struct binding_run *run = run_live(L);
+    sessile_outcome o;
+    sessile_error err;
+    if (!run) {
+        return 3;
+    }
+    if (sessile_run_outcome(run->handle, &o, &err) != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    lua_createtable(L, 0, 20);
+    set_id(L, "first", o.first);
+    set_id(L, "last", o.last);
+    set_id(L, "leaf", o.leaf);
+    set_id(L, "compaction", o.compaction);
+    set_id(L, "refusal", o.refusal);
+    set_text(L, "verdict", verdict_name(o.verdict));
+    lua_pushboolean(L, o.too_little);
+    lua_setfield(L, -2, "too_little");
+    set_text(L, "policy", o.policy);
+    set_text(L, "hook", o.hook);
+    set_text(L, "message", o.message);
+    set_text(L, "summary", o.summary);
+    set_integer(L, "law", o.law);
+    set_integer(L, "tokens_before", o.tokens_before);
+    set_integer(L, "tokens_after", o.tokens_after);
+    set_integer(L, "cannot_fit", o.cannot_fit);
+    set_integer(L, "engine_us", (int64_t)o.engine_us);
+    set_integer(L, "policy_us", (int64_t)o.policy_us);
+    push_departures(L, &o);
+    lua_setfield(L, -2, "departures");
+    return 1;
+}
+
+/* run:context() -> list of messages as the run leaves, or would leave, them */
+static int run_context(lua_State *L)
+{
+    struct binding_run *run = run_live(L);
+    struct binding_guard *guard;
+    sessile_message *list = NULL;
+    sessile_status status;
+    sessile_error err;
+    size_t count = 0;
+    if (!run) {
+        return 3;
+    }
+    guard = binding_guard(L);
+    status = sessile_run_context(run->handle, &list, &count, &err);
+    guard->block = list;
+    if (status != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    binding_push_messages(L, list, count);
+    binding_guard_free(guard);
+    return 1;
+}
+
+static const luaL_Reg methods[] = {
+    {"close", run_finalize},
+    {"step", run_step},
+    {"reply", run_reply},
+    {"fail", run_fail},
+    {"outcome", run_outcome},
+    {"context", run_context},
+    {NULL, NULL},
+};
+
+void binding_run_open(lua_State *L)
+{
+    binding_class(L, BINDING_RUN, methods, run_finalize, run_text);
+}

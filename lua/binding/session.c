@@ -1,0 +1,345 @@
+/*
+ * session.c: sessions as userdata: opening, names, facts, and single writes.
+ *
+ * Owns the rule that a session closed while a run or an iterator lives is closed for Lua
+ * at once, and for the engine when the last of them has gone. Runs, lists and iterators
+ * are in run.c and entries.c.
+ */
+#include "binding.h"
+
+/* ------------------------------------------------------------------ life */
+
+static sessile_status session_close_handle(struct binding_session *session,
+                                           sessile_error *err)
+{
+    sessile_session *handle = session->handle;
+    sessile_status status;
+    if (!session->closed || session->children > 0 || !handle) {
+        return SESSILE_OK;
+    }
+    session->handle = NULL;
+    status = sessile_session_close(handle, err);
+    binding_store_release(session->store);
+    return status;
+}
+
+sessile_status binding_session_release(struct binding_session *session,
+                                       sessile_error *err)
+{
+    session->children--;
+    return session_close_handle(session, err);
+}
+
+struct binding_session *binding_session_live(lua_State *L, int index)
+{
+    struct binding_session *session = luaL_checkudata(L, index, BINDING_SESSION);
+    if (session->closed || !session->handle) {
+        binding_closed(L, "session");
+        return NULL;
+    }
+    return session;
+}
+
+static int session_finalize(lua_State *L)
+{
+    struct binding_session *session = luaL_checkudata(L, 1, BINDING_SESSION);
+    session->closed = 1;
+    session_close_handle(session, NULL);
+    return 0;
+}
+
+/* session:close() -> true; nil, message, code when the last sync failed. Again: true. */
+static int session_close(lua_State *L)
+{
+    struct binding_session *session = luaL_checkudata(L, 1, BINDING_SESSION);
+    sessile_error err;
+    session->closed = 1;
+    return binding_done(L, session_close_handle(session, &err), &err);
+}
+
+static int session_text(lua_State *L)
+{
+    struct binding_session *session = luaL_checkudata(L, 1, BINDING_SESSION);
+    if (session->closed || !session->handle) {
+        lua_pushliteral(L, BINDING_SESSION " (closed)");
+        return 1;
+    }
+    lua_pushliteral(L, BINDING_SESSION ": ");
+    binding_push_slice(L, sessile_session_id(session->handle));
+    lua_concat(L, 2);
+    return 1;
+}
+
+/* store:create, resume, session{id, agent, user, title, metadata, uuid, policy, window,
+ * reserve} -> session; nil, message, code */
+int binding_session_make(lua_State *L, int mode)
+{
+    struct binding_store *store = binding_store_live(L, 1);
+    struct binding_session *session;
+    sessile_session_options options;
+    sessile_status status;
+    sessile_error err;
+    const char *uuid;
+    int failed;
+    if (!store) {
+        return 3;
+    }
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 2);
+    sessile_session_options_init(&options);
+    options.id = binding_field_bytes(L, 2, "id");
+    options.agent = binding_field_bytes(L, 2, "agent");
+    options.user = binding_field_bytes(L, 2, "user");
+    options.title = binding_field_bytes(L, 2, "title");
+    uuid = binding_field_string(L, 2, "uuid");
+    options.uuid_v4 = uuid && uuid[0] == 'v' && uuid[1] == '4';
+    options.window = binding_field_integer(L, 2, "window", 0);
+    options.reserve = binding_field_integer(L, 2, "reserve", 0);
+    failed = binding_field_json(L, 2, "metadata", &options.metadata);
+    if (failed) {
+        return failed;
+    }
+    session = binding_new(L, sizeof *session, 1, BINDING_SESSION);
+    lua_pushvalue(L, 1);
+    lua_setiuservalue(L, -2, 1);
+    status = mode == 'c' ? sessile_create(&session->handle, store->handle, &options, &err)
+             : mode == 'r'
+                 ? sessile_resume(&session->handle, store->handle, &options, &err)
+                 : sessile_session_open(&session->handle, store->handle, &options, &err);
+    if (status != SESSILE_OK) {
+        session->closed = 1;
+        return binding_fail(L, &err);
+    }
+    session->store = store;
+    store->children++;
+    return 1;
+}
+
+/* ------------------------------------------------------------------ names and times */
+
+/* session:info() -> {id, agent, user, created, torn} */
+static int session_info(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    if (!session) {
+        return 3;
+    }
+    lua_createtable(L, 0, 5);
+    binding_push_slice(L, sessile_session_id(session->handle));
+    lua_setfield(L, -2, "id");
+    binding_push_slice(L, sessile_session_agent(session->handle));
+    lua_setfield(L, -2, "agent");
+    binding_push_slice(L, sessile_session_user(session->handle));
+    lua_setfield(L, -2, "user");
+    lua_pushinteger(L, (lua_Integer)sessile_session_created(session->handle));
+    lua_setfield(L, -2, "created");
+    lua_pushinteger(L, (lua_Integer)sessile_session_torn(session->handle));
+    lua_setfield(L, -2, "torn");
+    return 1;
+}
+
+static int session_modified(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    if (!session) {
+        return 3;
+    }
+    lua_pushinteger(L, (lua_Integer)sessile_session_modified(session->handle));
+    return 1;
+}
+
+static int session_title(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    struct binding_guard *guard;
+    sessile_status status;
+    sessile_error err;
+    char *title = NULL;
+    size_t size = 0;
+    if (!session) {
+        return 3;
+    }
+    guard = binding_guard(L);
+    status = sessile_title(session->handle, &title, &size, &err);
+    guard->block = title;
+    if (status != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    lua_pushlstring(L, title ? title : "", size);
+    binding_guard_free(guard);
+    return 1;
+}
+
+static int session_set_title(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_slice title;
+    sessile_error err;
+    if (!session) {
+        return 3;
+    }
+    title.data = luaL_checklstring(L, 2, &title.size);
+    return binding_done(L, sessile_set_title(session->handle, title, &err), &err);
+}
+
+/* ------------------------------------------------------------------ writes */
+
+/* session:append(message) -> id; nil, message, code */
+static int session_append(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_slice message;
+    sessile_error err;
+    sessile_id id;
+    int failed;
+    if (!session) {
+        return 3;
+    }
+    luaL_checktype(L, 2, LUA_TTABLE);
+    failed = binding_json(L, 2, 1, "message", &message);
+    if (failed) {
+        return failed;
+    }
+    if (sessile_append(session->handle, message, &id, &err) != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    binding_push_id(L, id);
+    return 1;
+}
+
+/* session:custom(data[, source]) -> id; nil, message, code */
+static int session_custom(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    const char *source = luaL_optstring(L, 3, NULL);
+    sessile_slice data;
+    sessile_error err;
+    sessile_id id;
+    int failed;
+    if (!session) {
+        return 3;
+    }
+    luaL_checktype(L, 2, LUA_TTABLE);
+    failed = binding_json(L, 2, 0, "data", &data);
+    if (failed) {
+        return failed;
+    }
+    if (sessile_append_custom(session->handle, data, source, &id, &err) != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    binding_push_id(L, id);
+    return 1;
+}
+
+static int session_clear(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_error err;
+    if (!session) {
+        return 3;
+    }
+    return binding_done(L, sessile_clear(session->handle, &err), &err);
+}
+
+/* ------------------------------------------------------------------ figures */
+
+static int session_head(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_error err;
+    sessile_id id;
+    if (!session) {
+        return 3;
+    }
+    if (sessile_head(session->handle, &id, &err) != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    binding_push_id(L, id);
+    return 1;
+}
+
+static int session_event_count(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_error err;
+    uint64_t count;
+    if (!session) {
+        return 3;
+    }
+    if (sessile_event_count(session->handle, &count, &err) != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    lua_pushinteger(L, (lua_Integer)count);
+    return 1;
+}
+
+/* session:usage() -> {input, output, cache_read, cache_write} */
+static int session_usage(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_usage usage;
+    sessile_error err;
+    if (!session) {
+        return 3;
+    }
+    if (sessile_total_usage(session->handle, &usage, &err) != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    lua_createtable(L, 0, 4);
+    lua_pushinteger(L, (lua_Integer)usage.input);
+    lua_setfield(L, -2, "input");
+    lua_pushinteger(L, (lua_Integer)usage.output);
+    lua_setfield(L, -2, "output");
+    lua_pushinteger(L, (lua_Integer)usage.cache_read);
+    lua_setfield(L, -2, "cache_read");
+    lua_pushinteger(L, (lua_Integer)usage.cache_write);
+    lua_setfield(L, -2, "cache_write");
+    return 1;
+}
+
+/* session:tokens() -> n, {tokens, low, high, source} */
+static int session_tokens(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_tokens tokens;
+    sessile_error err;
+    if (!session) {
+        return 3;
+    }
+    if (sessile_count_tokens(session->handle, &tokens, &err) != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    lua_pushinteger(L, (lua_Integer)tokens.tokens);
+    binding_push_tokens(L, &tokens);
+    return 2;
+}
+
+/* ------------------------------------------------------------------ registration */
+
+static const luaL_Reg methods[] = {
+    {"close", session_close},
+    {"info", session_info},
+    {"modified", session_modified},
+    {"title", session_title},
+    {"set_title", session_set_title},
+    {"append", session_append},
+    {"custom", session_custom},
+    {"clear", session_clear},
+    {"head", session_head},
+    {"event_count", session_event_count},
+    {"usage", session_usage},
+    {"tokens", session_tokens},
+    {"messages", binding_session_messages},
+    {"context", binding_session_context},
+    {"entry", binding_session_entry},
+    {"entries", binding_session_entries},
+    {"turn", binding_session_turn},
+    {"compact", binding_session_compact},
+    {"plan", binding_session_plan},
+    {NULL, NULL},
+};
+
+void binding_session_open(lua_State *L)
+{
+    binding_class(L, BINDING_SESSION, methods, session_finalize, session_text);
+}

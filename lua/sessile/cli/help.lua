@@ -1,0 +1,115 @@
+--- help: the texts that explain commands, made from their tables.
+--
+-- Owns: what `sessile help`, `--help` and a bare `sessile` say. Must never say anything of a
+-- command that its table does not: one table feeds help, parsing and did-you-mean.
+
+local options = require "sessile.cli.options"
+local registry = require "sessile.cli.registry"
+local terminal = require "sessile.cli.terminal"
+
+local help = {}
+
+local function rows_text(rows)
+  local width = 0
+  for _, row in ipairs(rows) do
+    width = math.max(width, terminal.width(row[1]))
+  end
+  local lines = {}
+  for i, row in ipairs(rows) do
+    local gap = (" "):rep(width - terminal.width(row[1]))
+    lines[i] = ("  %s%s  %s"):format(row[1], gap, row[2]):gsub(" +$", "")
+  end
+  return table.concat(lines, "\n")
+end
+
+local function option_rows(list)
+  local rows = {}
+  for i, row in ipairs(list) do
+    local about = row[2]
+    if row.choices then about = about .. ": " .. table.concat(row.choices, ", ") end
+    if row.default then about = ("%s (default %s)"):format(about, row.default) end
+    rows[i] = { row[1], about }
+  end
+  return rows
+end
+
+--- The help of one command: examples first.
+---@param command sessile.cli.command
+---@param paint fun(text: string, colour: string): string
+---@return string
+function help.command(command, paint)
+  local out = { ("%s: %s"):format(paint("sessile " .. command.name, "bold"), command.summary) }
+  local function section(title, body)
+    out[#out + 1] = "\n" .. paint(title, "bold") .. "\n" .. body
+  end
+  if #command.examples > 0 then
+    section("Examples", rows_text(command.examples))
+  end
+  section("Usage", "  sessile " .. command.usage)
+  local rows = {}
+  for i, row in ipairs(command.arguments or {}) do
+    rows[i] = { row[1]:upper(), row[2] }
+  end
+  if #rows > 0 then section("Arguments", rows_text(rows)) end
+  if command.options and #command.options > 0 then
+    section("Options", rows_text(option_rows(command.options)))
+  end
+  section("Everywhere", rows_text(option_rows(options.global)))
+  if command.about then
+    out[#out + 1] = "\n" .. command.about
+  end
+  return table.concat(out, "\n") .. "\n"
+end
+
+local function command_rows(wanted)
+  local rows = {}
+  for _, name in ipairs(registry.names()) do
+    if not wanted or wanted(name) then
+      local command, message = registry.load(name)
+      rows[#rows + 1] = command and { command.usage, command.summary }
+        or { name, "(cannot be loaded: " .. terminal.line(message or "") .. ")" }
+    end
+  end
+  return rows
+end
+
+--- The help of everything.
+---@param paint fun(text: string, colour: string): string
+---@return string
+function help.all(paint)
+  return table.concat({
+    paint("sessile", "bold") .. " keeps agent conversations: durable, sealed, append-only.",
+    "",
+    paint("Examples", "bold"),
+    rows_text {
+      { "sessile demo", "the main job, on a bundled transcript, in seconds" },
+      { "sessile new --id bug-42 --title 'Slow start'", "make a session" },
+      { "echo 'why is it slow?' | sessile append bug-42 -", "add a message" },
+      { "sessile show last --last 3", "read the newest three" },
+      { "sessile policy replay tiered recorded.jsonl --window 100000",
+        "what would a policy have dropped?" },
+    },
+    "",
+    paint("Commands", "bold"),
+    rows_text(command_rows()),
+    "",
+    paint("Everywhere", "bold"),
+    rows_text(option_rows(options.global)),
+    "",
+    "ID is a session's id, a unique beginning of it, its title, or `last`.",
+    "`sessile help COMMAND` says more. Exit codes: 0 done, 1 failed, 2 usage, 3 not found,",
+    "4 busy, 5 damaged, 6 conflict, 7 no access or wrong key.",
+  }, "\n") .. "\n"
+end
+
+--- The commands that begin with a word, as for "policy".
+---@param word string
+---@return string?
+function help.group(word)
+  local rows = command_rows(function(name)
+    return name:sub(1, #word + 1) == word .. " "
+  end)
+  return rows[1] and rows_text(rows) .. "\n" or nil
+end
+
+return help

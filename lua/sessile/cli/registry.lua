@@ -1,0 +1,153 @@
+--- registry: which commands there are, and which one somebody meant.
+--
+-- Owns: the list of commands that ship, the folder where a user drops more, and the nearest
+-- name to a wrong one. Must never run a command, nor load one that was not asked for: a
+-- broken file in the user's folder must not break the others.
+
+local has_system, system = pcall(require, "sessile.system")
+
+local registry = {}
+
+-- In the order of the help. A name of two words is a file with an underscore.
+local SHIPPED = {
+  "demo", "new", "append", "show", "context", "list", "tree", "compact", "import",
+  "policy list", "policy replay", "run", "version", "help",
+}
+
+---@class sessile.cli.option
+---@field [1] string      "--last N", "--dry-run", "-o --output FILE"
+---@field [2] string      what it does, for the help
+---@field integer boolean?  its value is a whole number, 0 or more
+---@field choices string[]?
+---@field default string?
+
+---@class sessile.cli.argument
+---@field [1] string      its name, as args has it
+---@field [2] string      what it is, for the help
+---@field [3] string?     "?" may be absent, "*" any number, "+" at least one
+
+---@class sessile.cli.command
+---@field name string       one or two words
+---@field summary string    one line, lower case, no full stop
+---@field usage string      what is typed after "sessile"
+---@field examples string[][]  {what is typed, what it is for}
+---@field arguments sessile.cli.argument[]?
+---@field options sessile.cli.option[]?
+---@field about string?     more, for its help
+---@field raw boolean?      options after the first argument are the script's own
+---@field run fun(app: sessile.cli.app, args: table): any, string?, string?, string?
+---@field path string?      where a user's command comes from
+
+--- The folder for commands of one's own; nil when there is no home.
+---@return string?
+function registry.user_folder()
+  local config, home = os.getenv "XDG_CONFIG_HOME", os.getenv "HOME"
+  if config and config ~= "" then
+    return config .. "/sessile/commands"
+  elseif home and home ~= "" then
+    return home .. "/.config/sessile/commands"
+  end
+  return nil
+end
+
+local function file_of(name)
+  return (name:gsub(" ", "_"))
+end
+
+local function is_name(name)
+  return name:find("^%l[%l%d_ -]*$") ~= nil
+end
+
+--- The names of all commands: those that ship, then the user's.
+---@return string[]
+function registry.names()
+  local names, seen = {}, {}
+  for i, name in ipairs(SHIPPED) do
+    names[i], seen[name] = name, true
+  end
+  local folder = has_system and registry.user_folder()
+  for _, file in ipairs(folder and system.files(folder) or {}) do
+    local name = file:match("^(.*)%.lua$")
+    name = name and name:gsub("_", " ")
+    if name and is_name(name) and not seen[name] then
+      names[#names + 1] = name
+    end
+  end
+  return names
+end
+
+local function checked(command, name, path)
+  if type(command) ~= "table" or type(command.run) ~= "function" then
+    return nil, ("%s does not return a table with a function `run`"):format(path), "EINVALID"
+  end
+  command.name = name
+  command.summary = command.summary or "a command of yours"
+  command.usage = command.usage or name
+  command.examples = command.examples or {}
+  command.path = path
+  return command
+end
+
+--- Loads a command by its name. A user's file does not replace one that ships.
+---@param name string
+---@return sessile.cli.command?
+---@return string? message
+---@return string? code  "ENOTFOUND": there is none of this name
+function registry.load(name)
+  for _, shipped in ipairs(SHIPPED) do
+    if shipped == name then
+      return require("sessile.cli.commands." .. file_of(name))
+    end
+  end
+  local folder = is_name(name) and registry.user_folder()
+  local path = folder and ("%s/%s.lua"):format(folder, file_of(name))
+  local file = path and io.open(path)
+  if not file then
+    return nil, ("there is no command '%s'"):format(name), "ENOTFOUND"
+  end
+  file:close()
+  local chunk, message = loadfile(path, "t")
+  if not chunk then
+    return nil, message, "EINVALID"
+  end
+  local ok, command = pcall(chunk)
+  if not ok then
+    return nil, tostring(command), "EINVALID"
+  end
+  return checked(command, name, path)
+end
+
+-- How many letters apart two words are (insert, remove, change, swap two neighbours).
+local function distance(a, b)
+  local before, row = {}, {}
+  for j = 0, #b do row[j] = j end
+  for i = 1, #a do
+    local two_before = before
+    before, row = row, { [0] = i }
+    for j = 1, #b do
+      local same = a:byte(i) == b:byte(j)
+      row[j] = math.min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (same and 0 or 1))
+      if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j) then
+        row[j] = math.min(row[j], two_before[j - 2] + 1)
+      end
+    end
+  end
+  return row[#b]
+end
+
+--- The nearest of some names, when it is near enough to be what was meant.
+---@param word string
+---@param names string[]
+---@return string?
+function registry.nearest(word, names)
+  local best, best_distance = nil, math.max(2, #word // 3) + 1
+  for _, name in ipairs(names) do
+    local d = name:sub(1, #word) == word and 1 or distance(word, name)
+    if d < best_distance then
+      best, best_distance = name, d
+    end
+  end
+  return best
+end
+
+return registry

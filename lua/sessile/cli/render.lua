@@ -1,0 +1,170 @@
+--- render: a message for people: who, what, which calls.
+--
+-- Owns: how content, calls and results look in text. Must never pass stored text on as it
+-- is: all of it goes through terminal.safe or terminal.line.
+
+local terminal = require "sessile.cli.terminal"
+
+local render = {}
+
+local ROLE_COLOUR = {
+  system = "yellow", developer = "yellow", user = "green", assistant = "cyan", model = "cyan",
+  tool = "blue", ["function"] = "blue",
+}
+
+--- What the engine says of a message (key, tokens, time, json), whatever fields the message
+--- itself has.
+---@param message table
+---@return table
+function render.facts(message)
+  local meta = getmetatable(message)
+  local index = type(meta) == "table" and meta.__index
+  return type(index) == "table" and index or message
+end
+
+local function block_text(block)
+  if type(block) ~= "table" then
+    return nil
+  end
+  local kind = block.type
+  if kind == "text" and type(block.text) == "string" then
+    return block.text
+  elseif kind == "thinking" and type(block.thinking) == "string" then
+    return "(thinking) " .. block.thinking
+  elseif kind == "tool_result" then
+    return render.text { content = block.content }
+  elseif kind == "tool_use" then
+    return nil
+  end
+  return ("[%s]"):format(tostring(kind or "block"))
+end
+
+--- The text of a message, as it was said: not yet safe.
+---@param message table
+---@return string
+function render.text(message)
+  local content = message.content
+  if type(content) == "string" then
+    return content
+  elseif type(content) ~= "table" then
+    return ""
+  end
+  local parts = {}
+  for _, block in ipairs(content) do
+    parts[#parts + 1] = block_text(block)
+  end
+  return table.concat(parts, "\n")
+end
+
+--- The calls of a message: {{id, name, arguments}, …}, arguments as text.
+---@param message table
+---@return table[]
+function render.calls(message)
+  local calls = {}
+  if type(message.tool_calls) == "table" then
+    for _, call in ipairs(message.tool_calls) do
+      if type(call) == "table" then
+        local arguments = call.arguments
+        calls[#calls + 1] = {
+          id = call.id,
+          name = type(call.name) == "string" and call.name or "?",
+          arguments = type(arguments) == "string" and arguments or "…",
+        }
+      end
+    end
+  end
+  if type(message.content) == "table" then
+    for _, block in ipairs(message.content) do
+      if type(block) == "table" and block.type == "tool_use" then
+        local name = type(block.name) == "string" and block.name or "?"
+        calls[#calls + 1] = { id = block.id, name = name, arguments = "…" }
+      end
+    end
+  end
+  return calls
+end
+
+--- One line that says what a message is: its first words, and the tools it calls.
+---@param message table
+---@param columns integer
+---@return string
+function render.brief(message, columns)
+  local text = terminal.line(render.text(message):sub(1, 2000))
+  local names = {}
+  for i, call in ipairs(render.calls(message)) do
+    names[i] = terminal.line(call.name)
+  end
+  local calls = #names > 0 and "→ " .. table.concat(names, ", ") or ""
+  if text == "" then
+    return terminal.cut(calls, columns)
+  elseif calls == "" then
+    return terminal.cut(text, columns)
+  end
+  calls = terminal.cut(calls, math.max(columns // 2, 12))
+  return terminal.cut(text, math.max(columns - terminal.width(calls) - 2, 10)) .. "  " .. calls
+end
+
+--- "user", or "tool read_file (error)".
+---@param message table
+---@return string
+function render.role(message)
+  local role = type(message.role) == "string" and message.role or "?"
+  if (role == "tool" or role == "function") and type(message.name) == "string" then
+    role = role .. " " .. terminal.line(message.name)
+  end
+  if message.is_error == true or message.isError == true then
+    role = role .. " (error)"
+  end
+  local metadata = message.metadata
+  if type(metadata) == "table" and type(metadata.kind) == "string" then
+    role = role .. " (" .. terminal.line(metadata.kind) .. ")"
+  end
+  return role
+end
+
+--- The colour of a role.
+function render.colour(message)
+  return ROLE_COLOUR[message.role] or "bold"
+end
+
+--- A message in full: a heading, the text, the calls.
+---@param message table
+---@param paint fun(text: string, colour: string): string
+---@param now integer
+---@return string
+function render.message(message, paint, now)
+  local facts = render.facts(message)
+  local heading = { paint(render.role(message), render.colour(message)) }
+  if facts.time and facts.time > 0 then
+    heading[#heading + 1] = paint(terminal.ago(facts.time, now), "dim")
+  end
+  if facts.tokens then
+    heading[#heading + 1] = paint(terminal.number(facts.tokens) .. " tokens", "dim")
+  end
+  local out = {
+    ("%s  %s"):format(paint(facts.key or "--------", "dim"), table.concat(heading, "  ")),
+  }
+  local text = terminal.safe(render.text(message)):gsub("%s+$", "")
+  if text ~= "" then
+    out[#out + 1] = "  " .. text:gsub("\n", "\n  ")
+  end
+  for _, call in ipairs(render.calls(message)) do
+    out[#out + 1] = ("  → %s(%s)"):format(terminal.line(call.name),
+      terminal.line(call.arguments))
+  end
+  return table.concat(out, "\n") .. "\n"
+end
+
+--- A message for --json: its own text, and what the engine knows of it.
+---@param app sessile.cli.app
+---@param message table
+---@return table
+function render.json(app, message)
+  local facts = render.facts(message)
+  return {
+    key = facts.key, time = facts.time, tokens = facts.tokens,
+    message = app.raw(facts.json),
+  }
+end
+
+return render

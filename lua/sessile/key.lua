@@ -1,0 +1,109 @@
+-- key.lua: where the secret of a sealed store comes from, as values for open's `key`.
+--
+-- A value names the source; the secret itself is fetched when the store is opened, handed to
+-- the engine and let go of. Lua cannot wipe a string: whoever must not have a secret in
+-- Lua's memory uses .env or .file, which the engine reads by itself.
+
+local paths = require "sessile.paths"
+
+local key = {}
+local meta = { __name = "sessile.Key" }
+
+-- Never the secret, whoever prints it.
+function meta.__tostring(self)
+  return "sessile.Key: " .. self.source
+end
+
+local function make(source, value)
+  return setmetatable({ source = source, value = value }, meta)
+end
+
+local function check_text(who, value)
+  if type(value) ~= "string" or value == "" or value:find("\0", 1, true) then
+    error(who .. ": a string expected, not empty and without zero bytes", 3)
+  end
+  return value
+end
+
+--- The environment variable of that name.
+function key.env(name)
+  return make("env", check_text("key.env", name))
+end
+
+--- A file, mode 0600 or stricter, ours.
+function key.file(path)
+  return make("file", paths.expand(check_text("key.file", path)))
+end
+
+--- The secret itself, for a host that has it from elsewhere.
+function key.secret(text)
+  return make("secret", check_text("key.secret", text))
+end
+
+--- What a program prints, less one newline at the end. argv is a list of words; no shell
+--- reads them.
+function key.command(argv)
+  if type(argv) ~= "table" or #argv == 0 then
+    error("key.command: a list of words expected, the program first", 2)
+  end
+  local words = {}
+  for i, word in ipairs(argv) do
+    words[i] = check_text("key.command", word)
+  end
+  if words[1]:sub(1, 1) == "-" then
+    error("key.command: the program's name starts with '-'", 2)
+  end
+  return make("command", words)
+end
+
+-- In single quotes a shell reads every byte as itself, but for the quote.
+local function quote(word)
+  return "'" .. word:gsub("'", "'\\''") .. "'"
+end
+
+local function run(words)
+  local quoted = {}
+  for i, word in ipairs(words) do
+    quoted[i] = quote(word)
+  end
+  local pipe, why = io.popen("exec " .. table.concat(quoted, " "), "r")
+  if not pipe then
+    return nil, ("the key command '%s' cannot be started: %s"):format(words[1], why), "ESEALED"
+  end
+  local text = pipe:read("a")
+  local ok, how, number = pipe:close()
+  if not ok then
+    return nil, ("the key command '%s' failed (%s %s): see what it said on stderr")
+      :format(words[1], how, number), "ESEALED"
+  end
+  text = text:gsub("\r?\n$", "")
+  if text == "" or text:find("\0", 1, true) then
+    return nil, ("the key command '%s' printed no usable secret"):format(words[1]), "ESEALED"
+  end
+  return text
+end
+
+--- The engine's key_source and key for open's `key`; nil, message, code. Raises for what
+--- is no key.
+function key.resolve(value)
+  if value == nil then
+    return "default"
+  end
+  if value == false then
+    return "plain"
+  end
+  if getmetatable(value) ~= meta then
+    error("sessile.open: key is sessile.key.env, .file, .command or .secret, or false for "
+      .. "a plain store", 3)
+  end
+  if value.source ~= "command" then
+    return value.source, value.value
+  end
+  local secret, message, code = run(value.value)
+  if not secret then
+    return nil, message, code
+  end
+  return "secret", secret
+end
+
+return key

@@ -1,0 +1,56 @@
+-- object.lua: the metatable of every handle that the module gives out: methods, fields that
+-- are read on demand, and what Lua itself calls (__gc, __close, __tostring, __name).
+--
+-- A handle's own state is in fields that start with an underscore; assigning to anything
+-- that is not a writable field raises, since a misspelt `s.titel = …` would be lost.
+
+local object = {}
+
+--- Makes a metatable.
+--- spec: name, methods, readers ({field = function(self)}), writers ({field =
+--- function(self, value)}), text (function(self)), close (function(self): true, or nil,
+--- message, code).
+function object.class(spec)
+  local methods, readers, writers = spec.methods, spec.readers or {}, spec.writers or {}
+  local meta = { __name = spec.name }
+
+  function meta.__index(self, key)
+    local method = methods[key]
+    if method ~= nil then
+      return method
+    end
+    local read = readers[key]
+    if read then
+      return read(self)
+    end
+    return nil
+  end
+
+  function meta.__newindex(self, key, value)
+    local write = writers[key]
+    if not write then
+      error(("%s has no field '%s' that can be set"):format(spec.name, tostring(key)), 2)
+    end
+    write(self, value)
+  end
+
+  function meta.__tostring(self)
+    return ("%s: %s"):format(spec.name, spec.text(self))
+  end
+
+  function meta.__gc(self)
+    spec.close(self)
+  end
+
+  -- A close that fails is told, unless an error is already on its way.
+  function meta.__close(self, failure)
+    local ok, message = spec.close(self)
+    if not ok and failure == nil then
+      error(message, 0)
+    end
+  end
+
+  return meta
+end
+
+return object

@@ -1,0 +1,104 @@
+-- options.lua: option tables checked where they enter, so that a misspelt name is an error
+-- on the caller's own line and never a default that nobody asked for.
+--
+-- Raises only: a wrong option is a mistake in the program. Values that the engine may judge
+-- (too large, unknown file) pass, and come back as nil, message, code.
+
+local options = {}
+
+-- Edit distance, for "did you mean".
+local function distance(a, b)
+  local row = {}
+  for j = 0, #b do
+    row[j] = j
+  end
+  for i = 1, #a do
+    local corner = row[0]
+    row[0] = i
+    for j = 1, #b do
+      local cost = a:byte(i) == b:byte(j) and 0 or 1
+      local best = math.min(row[j] + 1, row[j - 1] + 1, corner + cost)
+      corner, row[j] = row[j], best
+    end
+  end
+  return row[#b]
+end
+
+--- The name in `names` (a set) that is closest to `name`, when it is close.
+function options.nearest(name, names)
+  if type(name) ~= "string" then
+    return nil
+  end
+  local best, least
+  for candidate in pairs(names) do
+    local d = distance(name, candidate)
+    if not least or d < least or (d == least and candidate < best) then
+      best, least = candidate, d
+    end
+  end
+  if least and least <= math.max(1, #name // 3) then
+    return best
+  end
+  return nil
+end
+
+--- Whether a value can be called.
+function options.callable(value)
+  if type(value) == "function" then
+    return true
+  end
+  local meta = getmetatable(value)
+  return type(meta) == "table" and meta.__call ~= nil
+end
+
+local is = {
+  any = function() return true end,
+  string = function(v) return type(v) == "string" end,
+  boolean = function(v) return type(v) == "boolean" end,
+  table = function(v) return type(v) == "table" end,
+  integer = function(v) return math.type(v) == "integer" end,
+  -- Tokens and times are often computed: 0.9 * window is taken when it is whole.
+  number = function(v) return type(v) == "number" and v == math.floor(v) and v ~= math.huge end,
+  callable = options.callable,
+}
+
+local function matches(kind, value)
+  for one in kind:gmatch("%a+") do
+    if is[one](value) then
+      return true
+    end
+  end
+  return false
+end
+
+--- Returns a copy of `given` (nil: empty) after checking names and kinds; raises at the
+--- caller's caller. kinds: {name = "string|table", …}.
+function options.check(who, given, kinds, level)
+  level = (level or 2) + 1
+  if given == nil then
+    return {}
+  end
+  if type(given) ~= "table" then
+    error(("%s: a table of options expected, got %s"):format(who, type(given)), level)
+  end
+  local copy = {}
+  for name, value in pairs(given) do
+    local kind = kinds[name]
+    if not kind then
+      local near = options.nearest(name, kinds)
+      error(("%s: unknown option '%s'%s"):format(who, tostring(name),
+        near and (", did you mean '" .. near .. "'?") or ""), level)
+    end
+    if not matches(kind, value) then
+      error(("%s: option '%s': %s expected, got %s"):format(who, name,
+        kind:gsub("|", " or "), type(value)), level)
+    end
+    if type(value) == "number" and kind:find("number", 1, true) then
+      value = math.tointeger(value)
+    end
+    copy[name] = value
+  end
+  return copy
+end
+
+return options

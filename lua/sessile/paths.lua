@@ -1,0 +1,68 @@
+-- paths.lua: where things are: the default store, the folders of policies, and `~`.
+--
+-- Reads the environment, touches no file. C takes paths as they are; this is the one place
+-- that expands them.
+
+local paths = {}
+
+local function home()
+  local dir = os.getenv("HOME")
+  return dir ~= "" and dir or nil
+end
+
+--- An XDG folder: the variable when it is an absolute path, else the default under home.
+local function xdg(variable, default)
+  local dir = os.getenv(variable)
+  if dir and dir:sub(1, 1) == "/" then
+    return dir
+  end
+  return home() and (home() .. default) or nil
+end
+
+--- Replaces a leading `~` (alone or before a slash) by the home folder.
+function paths.expand(path)
+  local rest = path:match("^~(.*)$")
+  if not rest or (rest ~= "" and rest:sub(1, 1) ~= "/") or not home() then
+    return path
+  end
+  return home() .. rest
+end
+
+--- The same for a store's URL: a plain path or file:PATH.
+function paths.expand_url(url)
+  local path = url:match("^file:(.*)$")
+  return path and "file:" .. paths.expand(path) or paths.expand(url)
+end
+
+--- $XDG_DATA_HOME/sessile; nil when there is no home.
+function paths.default_store()
+  local data = xdg("XDG_DATA_HOME", "/.local/share")
+  return data and data .. "/sessile" or nil
+end
+
+-- This file's folder: lua/sessile in a source tree, PREFIX/share/lua/5.4/sessile installed.
+local function here()
+  local source = debug.getinfo(1, "S").source
+  return source:match("^@(.*)/[^/]*$") or "."
+end
+
+--- Folders that policies are looked up in, as the engine takes them: the given ones, the
+--- user's own, then what came with the module.
+function paths.policy_path(given)
+  local list = {}
+  if type(given) == "string" then
+    given = { given }
+  end
+  for _, dir in ipairs(given or {}) do
+    list[#list + 1] = paths.expand(dir)
+  end
+  local config = xdg("XDG_CONFIG_HOME", "/.config")
+  if config then
+    list[#list + 1] = config .. "/sessile/policies"
+  end
+  list[#list + 1] = here() .. "/../../policies"
+  list[#list + 1] = here() .. "/../../../sessile/policies"
+  return table.concat(list, ":")
+end
+
+return paths

@@ -1,0 +1,229 @@
+-- policy.lua: what a host may write where a policy is wanted, turned into what the engine
+-- loads; and the host's own functions, run when the engine asks for them.
+--
+--   "name"                          a shipped or installed policy, or a path
+--   {"name", option = …}            the same with options
+--   {merge = function…, …}          the host's own hooks
+--   a table whose first element is a table, or that has two: a chain of these
+--   false                           none, whatever is configured further out
+--
+-- A host's hooks see what a policy file sees (state, ctx), but run here, unmetered, in the
+-- host's own Lua: they may yield, and may use whatever the host has. What they raise is a
+-- refusal, never an error of the turn.
+
+local core = require "sessile.core"
+local options = require "sessile.options"
+local paths = require "sessile.paths"
+
+local policy = {}
+
+-- In the order they run; the numbers are the engine's bits.
+local hooks = {
+  merge = 1, summarize = 2, truncate = 4, should_compact = 8, flush = 16, compact = 32,
+}
+local host_fields = {
+  name = "string", options = "table", about = "string", version = "any",
+}
+for name in pairs(hooks) do
+  host_fields[name] = "callable"
+end
+
+local function is_host(spec)
+  for name in pairs(hooks) do
+    if spec[name] ~= nil then
+      return true
+    end
+  end
+  return false
+end
+
+local function is_chain(spec)
+  return type(spec[1]) == "table" or #spec >= 2
+end
+
+local function host_step(spec, position, resolved)
+  options.check("policy", spec, host_fields, 4)
+  local bits = 0
+  for name, bit in pairs(hooks) do
+    if spec[name] then
+      bits = bits | bit
+    end
+  end
+  local name = spec.name or ("host" .. position)
+  if resolved.hosts[name] then
+    return nil, ("two policies of the chain are called '%s': give one of them another name")
+      :format(name), "EINVALID"
+  end
+  resolved.hosts[name] = spec
+  return { name = name, hooks = bits, options = spec.options }
+end
+
+local function file_step(name, given)
+  local step = { name = paths.expand(name) }
+  if given then
+    local rest
+    for key, value in pairs(given) do
+      if key ~= 1 then
+        if type(key) ~= "string" then
+          error(("policy '%s': options have names, got %s"):format(name, tostring(key)), 5)
+        end
+        rest = rest or {}
+        rest[key] = value
+      end
+    end
+    step.options = rest
+  end
+  return step
+end
+
+local function step_of(spec, position, resolved)
+  if type(spec) == "string" then
+    return file_step(spec)
+  end
+  if type(spec) ~= "table" then
+    error(("a policy is a name, a table of hooks, or a chain of these, not a %s")
+      :format(type(spec)), 4)
+  end
+  if is_host(spec) then
+    return host_step(spec, position, resolved)
+  end
+  if type(spec[1]) ~= "string" then
+    error("a policy table starts with a name, or has a hook: merge, summarize, truncate, "
+      .. "should_compact, flush, compact", 4)
+  end
+  return file_step(spec[1], spec)
+end
+
+--- Loads what `spec` says into the store (a core userdata). Returns {handle=, hosts=}, or
+--- {none = true} for false; nil, message, code. A spec of the wrong shape raises.
+function policy.resolve(store, spec)
+  if spec == false then
+    return { none = true }
+  end
+  local resolved = { hosts = {} }
+  local list = { spec }
+  if type(spec) == "table" and not is_host(spec) and is_chain(spec) then
+    list = spec
+  end
+  local steps = {}
+  for position, one in ipairs(list) do
+    local step, message, code = step_of(one, position, resolved)
+    if not step then
+      return nil, message, code
+    end
+    steps[position] = step
+  end
+  local handle, message, code = store:policy(steps)
+  if not handle then
+    return nil, message, code
+  end
+  resolved.handle = handle
+  return resolved
+end
+
+-- ---------------------------------------------------------------- the hooks' ctx
+
+-- Keys in one order on every machine: numbers, then strings by their bytes, then booleans.
+local rank = { number = 1, string = 2, boolean = 3 }
+local function before(a, b)
+  local ta, tb = type(a), type(b)
+  if ta ~= tb then
+    return rank[ta] < rank[tb]
+  end
+  if ta == "boolean" then
+    return not a and b
+  end
+  return a < b
+end
+
+local function sorted_pairs(t)
+  local keys = {}
+  for key in pairs(t) do
+    if not rank[type(key)] then
+      error("sorted_pairs: a key is a " .. type(key) .. ", which has no order", 2)
+    end
+    keys[#keys + 1] = key
+  end
+  table.sort(keys, before)
+  local i = 0
+  return function()
+    i = i + 1
+    if keys[i] ~= nil then
+      return keys[i], t[keys[i]]
+    end
+    return nil
+  end
+end
+
+-- Splitmix64, seeded by an FNV-1a of the names: the same turn gives the same numbers.
+local function generator(seed)
+  local x = 0xcbf29ce484222325
+  for i = 1, #seed do
+    x = (x ~ seed:byte(i)) * 0x100000001b3
+  end
+  return function(n)
+    x = x + 0x9e3779b97f4a7c15
+    local z = (x ~ (x >> 30)) * 0xbf58476d1ce4e5b9
+    z = (z ~ (z >> 27)) * 0x94d049bb133111eb
+    z = z ~ (z >> 31)
+    if n == nil then
+      return (z >> 11) * 0x1p-53
+    end
+    if math.type(n) ~= "integer" or n < 1 then
+      error("random: a positive integer expected", 2)
+    end
+    return (z >> 1) % n + 1
+  end
+end
+
+-- The engine counts a text when it takes one in; a scratch session is where it can.
+local function count(text)
+  if type(text) ~= "string" then
+    error("count: a text expected, got " .. type(text), 2)
+  end
+  local store <close> = assert(core.open("ram:", { key_source = "plain" }))
+  local session <close> = assert(store:create {})
+  local id = session:append { role = "user", content = "" }
+  local full = id and session:append { role = "user", content = text }
+  if not full then
+    return (#text + 3) // 4
+  end
+  local list = session:messages()
+  return list[2].tokens - list[1].tokens
+end
+
+--- The ctx of one host policy in one run. `about` gives session (what ctx.session shows),
+--- model (function(request) -> text | nil, reason) and log (function(text)).
+function policy.context(name, about, now)
+  local random = generator(("%s\0%s\0%s"):format(about.session.id, tostring(now), name))
+  return {
+    session = about.session,
+    model = about.model,
+    count = count,
+    random = random,
+    sorted_pairs = sorted_pairs,
+    log = function(...)
+      local words = table.pack(...)
+      for i = 1, words.n do
+        words[i] = tostring(words[i])
+      end
+      about.log(name .. ": " .. table.concat(words, " "))
+    end,
+  }
+end
+
+--- Runs the hook that a need asks for. Returns true and what it gave, or false and what it
+--- raised. May yield.
+function policy.call(spec, need, ctx)
+  ctx.options = need.options
+  ctx.reason = need.reason
+  ctx.instructions = need.instructions
+  ctx.now = need.now
+  local hook = spec[need.hook]
+  if need.hook == "merge" then
+    return pcall(hook, need.previous, need.state, ctx)
+  end
+  return pcall(hook, need.state, ctx)
+end
+
+return policy

@@ -1,0 +1,309 @@
+/*
+ * sessions.c: stores and sessions for tests, and entries written by hand.
+ *
+ * Must never hide a refusal: what is not expected to fail fails the test with the engine's
+ * own sentence.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <ftw.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/sessions.h"
+#include "base/text.h"
+#include "tokens/tokens.h"
+
+const char *const store_kind_names[STORE_KINDS] = {"ram", "sealed", "plain"};
+
+static void must(sessile_status status, const sessile_error *err)
+{
+    if (status)
+        fail_msg("%s: %s", sessile_status_name(status), err->message);
+}
+
+/* ------------------------------------------------------------------ places */
+
+char *folder_make(void)
+{
+    const char *top = getenv("TMPDIR");
+    char *folder = malloc(512);
+
+    assert_non_null(folder);
+    snprintf(folder, 512, "%s/session.XXXXXX", top ? top : "/tmp");
+    assert_non_null(mkdtemp(folder));
+    return folder;
+}
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+    (void)st;
+    (void)flag;
+    (void)ftw;
+    return remove(path);
+}
+
+void folder_remove(char *folder)
+{
+    if (folder)
+        nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    free(folder);
+}
+
+static sessile_store *store_of(const place *p)
+{
+    sessile_store_options options;
+    sessile_store *st = NULL;
+    sessile_error err;
+
+    memset(&options, 0, sizeof options);
+    options.timeout_ms = 60000;
+    options.durability = SESSILE_NONE;
+    options.key_source = p->kind == STORE_SEALED ? SESSILE_KEY_SECRET : SESSILE_KEY_PLAIN;
+    options.key = "hex:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+    must(store_handle_open(&st, p->kind == STORE_RAM ? "ram:" : p->folder, &options, &err),
+         &err);
+    return st;
+}
+
+void place_open(place *p, store_kind kind)
+{
+    p->kind = kind;
+    p->folder = folder_make();
+    p->store = store_of(p);
+}
+
+void place_close(place *p)
+{
+    store_handle_close(p->store);
+    folder_remove(p->folder);
+}
+
+sessile_store *place_again(const place *p)
+{
+    return p->kind == STORE_RAM ? p->store : store_of(p);
+}
+
+void place_again_close(const place *p, sessile_store *again)
+{
+    if (again != p->store)
+        store_handle_close(again);
+}
+
+/* ------------------------------------------------------------------ sessions */
+
+static sessile_session_options named(const char *id)
+{
+    sessile_session_options options;
+
+    memset(&options, 0, sizeof options);
+    options.id = (sessile_slice){id, strlen(id)};
+    return options;
+}
+
+sessile_session *session_resumed(sessile_store *st, const char *id)
+{
+    sessile_session_options options = named(id);
+    sessile_session *s = NULL;
+    sessile_error err;
+
+    must(session_open(&s, st, &options, &err), &err);
+    return s;
+}
+
+sessile_session *session_made(sessile_store *st, const char *id)
+{
+    sessile_session_options options = named(id);
+    sessile_error err;
+
+    must(session_create(st, &options, &err, NULL), &err);
+    return session_resumed(st, id);
+}
+
+void session_closed(sessile_session *s)
+{
+    sessile_error err;
+
+    must(session_close(s, &err), &err);
+}
+
+/* ------------------------------------------------------------------ writing */
+
+typedef struct written {
+    const char *const *messages;
+    size_t count;
+    int turn;
+    const char *rest, *type, *data;
+    sessile_id parent, out;
+} written;
+
+/* An entry of any type, spelled out. */
+static void add_raw(batch *b, const char *type, sessile_id parent, const char *data)
+{
+    char time[TIME_SIZE];
+
+    if (mem_grow(b->alloc, (void **)&b->starts, &b->capacity, b->count + 1,
+                 sizeof *b->starts)) {
+        b->text.failed = 1;
+        return;
+    }
+    time_print(b->now_ms, time);
+    b->starts[b->count] = b->text.size;
+    buf_printf(&b->text,
+               "{\"id\":\"%08" PRIx32 "\",\"parentId\":\"%08" PRIx32
+               "\",\"timestamp\":\"%s\",\"type\":\"%s\",\"data\":%s}",
+               batch_next(b), parent, time, type, data);
+    b->count++;
+}
+
+static sessile_status build_messages(void *arg, sessile_session *s, batch *b,
+                                     sessile_error *err)
+{
+    written *w = arg;
+    sessile_id parent = s->head, first = batch_next(b);
+    sessile_status status = session_check_base_locked(s, s->base, 0, err);
+
+    for (size_t i = 0; !status && i < w->count; i++) {
+        message m;
+        buf text;
+        buf_init(&text, b->alloc);
+        status = json_check(&text, w->messages[i], strlen(w->messages[i]), 128, err);
+        if (!status)
+            status = message_read(&m, text.data, text.size, NULL, NULL, NULL, b->alloc, err);
+        if (!status)
+            parent = batch_message(b, s, parent, text.data, text.size, &m,
+                                   tokens_of_message(&m));
+        buf_deinit(&text);
+    }
+    if (!status && w->turn) {
+        char data[512];
+        snprintf(data, sizeof data, "{\"first\":\"%08" PRIx32 "\",\"count\":%zu%s}", first,
+                 w->count, w->rest);
+        parent = batch_next(b);
+        add_raw(b, "turn", first + (sessile_id)w->count - 1, data);
+    }
+    w->out = parent;
+    return status;
+}
+
+static sessile_status build_entry(void *arg, sessile_session *s, batch *b,
+                                  sessile_error *err)
+{
+    written *w = arg;
+
+    (void)err;
+    w->out = batch_next(b);
+    add_raw(b, w->type, w->parent == SESSILE_NO_ID ? s->head : w->parent, w->data);
+    return SESSILE_OK;
+}
+
+static sessile_status write_now(sessile_session *s, session_build build, written *w,
+                                sessile_error *err)
+{
+    sessile_id count;
+    sessile_status status = session_write(s, build, w, &count, err);
+
+    return status ? status : session_sync(s, count, err);
+}
+
+sessile_status try_say(sessile_session *s, const char *text, sessile_id *out,
+                       sessile_error *err)
+{
+    written w = {.messages = &text, .count = 1};
+    sessile_status status = write_now(s, build_messages, &w, err);
+
+    *out = w.out;
+    return status;
+}
+
+sessile_id say_json(sessile_session *s, const char *text)
+{
+    sessile_error err;
+    sessile_id id;
+
+    must(try_say(s, text, &id, &err), &err);
+    return id;
+}
+
+sessile_id say(sessile_session *s, const char *role, const char *content)
+{
+    char text[1024];
+
+    snprintf(text, sizeof text, "{\"role\":\"%s\",\"content\":\"%s\"}", role, content);
+    return say_json(s, text);
+}
+
+sessile_id say_turn(sessile_session *s, const char *const *messages, size_t count,
+                    const char *rest)
+{
+    written w = {.messages = messages, .count = count, .turn = 1, .rest = rest};
+    sessile_error err;
+
+    must(write_now(s, build_messages, &w, &err), &err);
+    return w.out;
+}
+
+sessile_status try_entry(sessile_session *s, const char *type, sessile_id parent,
+                         const char *data, sessile_id *out, sessile_error *err)
+{
+    written w = {.type = type, .parent = parent, .data = data};
+    sessile_status status = write_now(s, build_entry, &w, err);
+
+    *out = w.out;
+    return status;
+}
+
+sessile_id put_entry(sessile_session *s, const char *type, sessile_id parent,
+                     const char *data)
+{
+    sessile_error err;
+    sessile_id id;
+
+    must(try_entry(s, type, parent, data, &id, &err), &err);
+    return id;
+}
+
+void move_head(sessile_session *s, sessile_id to)
+{
+    char data[32];
+
+    snprintf(data, sizeof data, "{\"head\":\"%08" PRIx32 "\"}", to);
+    put_entry(s, "head", SESSILE_NO_ID, data);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+char *context_keys(sessile_session *s, sessile_id leaf)
+{
+    const context *c = NULL;
+    sessile_error err;
+    context at;
+    char *out;
+
+    context_init(&at, &s->store->alloc);
+    pthread_mutex_lock(&s->mutex);
+    must(session_refresh_locked(s, &err), &err);
+    if (leaf == SESSILE_NO_ID) {
+        must(session_context_locked(s, &c, &err), &err);
+    } else {
+        must(session_context_at_locked(s, leaf, &at, &err), &err);
+        c = &at;
+    }
+    out = calloc(1, c->count * SESSILE_KEY_SIZE + 1);
+    assert_non_null(out);
+    for (size_t i = 0, used = 0; i < c->count; i++) {
+        char key[SESSILE_KEY_SIZE];
+        sessile_key_print(c->items[i].key, key);
+        used += (size_t)sprintf(out + used, "%s%s", i ? " " : "", key);
+    }
+    pthread_mutex_unlock(&s->mutex);
+    context_deinit(&at);
+    return out;
+}

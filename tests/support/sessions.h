@@ -1,0 +1,52 @@
+/* sessions.h: stores and sessions for tests, and entries written by hand. */
+#ifndef SUPPORT_SESSIONS_H
+#define SUPPORT_SESSIONS_H
+
+#include "session/session.h"
+
+typedef enum store_kind { STORE_RAM, STORE_SEALED, STORE_PLAIN, STORE_KINDS } store_kind;
+extern const char *const store_kind_names[STORE_KINDS];
+
+/* A folder under TMPDIR; removed with all that is in it. */
+char *folder_make(void);
+void folder_remove(char *folder);
+
+/* A store and where it lies. Reopening a ram store is not possible. */
+typedef struct place {
+    store_kind kind;
+    char *folder;
+    sessile_store *store;
+} place;
+void place_open(place *p, store_kind kind);
+void place_close(place *p);
+/* Another handle of the same store: of ram, the same handle. */
+sessile_store *place_again(const place *p);
+void place_again_close(const place *p, sessile_store *again);
+
+/* These fail the test when the engine refuses. */
+sessile_session *session_made(sessile_store *st, const char *id);
+sessile_session *session_resumed(sessile_store *st, const char *id);
+void session_closed(sessile_session *s);
+
+/* Writing by hand. Each writes one commit and syncs it. */
+sessile_status try_say(sessile_session *s, const char *message, sessile_id *out,
+                       sessile_error *err);
+sessile_id say(sessile_session *s, const char *role, const char *content);
+sessile_id say_json(sessile_session *s, const char *message);
+/* Messages and their turn entry; rest: further fields of the turn, as ",\"usage\":{}". The
+ * turn entry's id; its messages are the count ids before it. */
+sessile_id say_turn(sessile_session *s, const char *const *messages, size_t count,
+                    const char *rest);
+/* One entry; type by name, so that unknown ones can be written. parent SESSILE_NO_ID: the
+ * head. */
+sessile_status try_entry(sessile_session *s, const char *type, sessile_id parent,
+                         const char *data, sessile_id *out, sessile_error *err);
+sessile_id put_entry(sessile_session *s, const char *type, sessile_id parent,
+                     const char *data);
+/* A head fact. */
+void move_head(sessile_session *s, sessile_id to);
+
+/* The context at a leaf, or at the head (SESSILE_NO_ID), as "00000001 00000016.1 …": free(). */
+char *context_keys(sessile_session *s, sessile_id leaf);
+
+#endif

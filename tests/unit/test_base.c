@@ -1,0 +1,929 @@
+/*
+ * test_base.c: errors, memory, buffers, tables, text, times and the table of system calls.
+ *
+ * Owns the promises of engine/base. Must never depend on the clock or the machine.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#undef fail /* the engine has a function of that name */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/map.h"
+#include "base/os.h"
+#include "base/text.h"
+
+/* ------------------------------------------------------------------ a failing allocator */
+
+/* Counts what is out, checks sizes, and fails the Nth call. */
+typedef struct meter {
+    size_t live, calls, fail_at;
+    int saw_text; /* a block that was not zeroes was freed */
+} meter;
+
+static void *metered(void *ud, void *ptr, size_t osize, size_t nsize)
+{
+    meter *m = ud;
+    void *grown;
+    if (nsize == 0) {
+        size_t i;
+        m->live -= osize;
+        for (i = 0; i < osize && i < 6; i++)
+            m->saw_text |= ((char *)ptr)[i] != 0;
+        free(ptr);
+        return NULL;
+    }
+    if (++m->calls == m->fail_at)
+        return NULL;
+    grown = realloc(ptr, nsize);
+    m->live += nsize - osize;
+    return grown;
+}
+
+/* ------------------------------------------------------------------ errors */
+
+static void error_message_is_cut_between_characters(void **state)
+{
+    sessile_error err;
+    char text[600];
+    size_t i;
+    (void)state;
+    for (i = 0; i + 2 < sizeof text; i += 2)
+        memcpy(text + i, "\xc3\xa9", 3);
+    assert_int_equal(fail(&err, SESSILE_INVALID, "a%s", text), SESSILE_INVALID);
+    assert_int_equal(err.code, SESSILE_INVALID);
+    assert_int_equal(strlen(err.message), 503);
+    assert_true(utf8_valid(err.message, strlen(err.message)));
+    fail(&err, SESSILE_INVALID, "%s", text); /* one byte less: a character is cut off */
+    assert_int_equal(strlen(err.message), 502);
+    assert_true(utf8_valid(err.message, strlen(err.message)));
+}
+
+static void error_message_has_no_control_characters(void **state)
+{
+    sessile_error err;
+    (void)state;
+    fail(&err, SESSILE_IO, "a\n\x1b[31m\x7f%s", "\xc2\x9b" "1m\xff");
+    assert_string_equal(err.message, "a??[31m???1m?");
+}
+
+static void error_may_be_absent(void **state)
+{
+    (void)state;
+    assert_int_equal(fail(NULL, SESSILE_IO, "x"), SESSILE_IO);
+    assert_int_equal(fail_errno(NULL, ENOSPC, "x"), SESSILE_FULL);
+    assert_int_equal(fail_nomem(NULL), SESSILE_NOMEM);
+    error_clear(NULL);
+}
+
+static void error_prefix_stands_before_the_message(void **state)
+{
+    sessile_error err;
+    char text[600];
+    (void)state;
+    fail(&err, SESSILE_DAMAGED, "bad line");
+    assert_int_equal(fail_prefix(&err, "file %d", 7), SESSILE_DAMAGED);
+    assert_string_equal(err.message, "file 7: bad line");
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = 0;
+    fail(&err, SESSILE_DAMAGED, "%s", text);
+    fail_prefix(&err, "p");
+    assert_int_equal(strlen(err.message), 503);
+    assert_memory_equal(err.message, "p: xxx", 6);
+    fail_prefix(&err, "%s", text);
+    assert_int_equal(strlen(err.message), 503);
+}
+
+static void errno_maps_to_a_status(void **state)
+{
+    sessile_error err;
+    (void)state;
+    assert_int_equal(status_of_errno(ENOSPC), SESSILE_FULL);
+    assert_int_equal(status_of_errno(EDQUOT), SESSILE_FULL);
+    assert_int_equal(status_of_errno(EACCES), SESSILE_DENIED);
+    assert_int_equal(status_of_errno(EPERM), SESSILE_DENIED);
+    assert_int_equal(status_of_errno(EROFS), SESSILE_DENIED);
+    assert_int_equal(status_of_errno(ELOOP), SESSILE_DENIED);
+    assert_int_equal(status_of_errno(ENOENT), SESSILE_NOTFOUND);
+    assert_int_equal(status_of_errno(EEXIST), SESSILE_EXISTS);
+    assert_int_equal(status_of_errno(ENOMEM), SESSILE_NOMEM);
+    assert_int_equal(status_of_errno(EIO), SESSILE_IO);
+    assert_int_equal(fail_errno(&err, ENOENT, "cannot open %s", "x"), SESSILE_NOTFOUND);
+    assert_string_equal(err.message, "cannot open x: No such file or directory");
+}
+
+static void every_status_has_its_name(void **state)
+{
+    int i, j;
+    (void)state;
+    for (i = 0; i <= SESSILE_CLOSED; i++) {
+        for (j = 0; j < i; j++)
+            assert_string_not_equal(sessile_status_name((sessile_status)i),
+                                    sessile_status_name((sessile_status)j));
+        assert_string_not_equal(sessile_status_name((sessile_status)i), "UNKNOWN");
+    }
+    assert_string_equal(sessile_status_name(SESSILE_NOTFOUND), "NOTFOUND");
+    assert_string_equal(sessile_status_name((sessile_status)99), "UNKNOWN");
+    assert_string_equal(sessile_version(), SESSILE_VERSION);
+    assert_string_equal(sessile_hook_name(SESSILE_HOOK_SHOULD_COMPACT), "should_compact");
+    assert_string_equal(sessile_hook_name((sessile_hook)3), "unknown");
+}
+
+/* ------------------------------------------------------------------ memory */
+
+static void sizes_given_back_are_those_asked_for(void **state)
+{
+    meter m = { 0, 0, 0, 0 };
+    allocator a = { metered, &m };
+    void *p;
+    (void)state;
+    p = mem_alloc(&a, 0);
+    assert_non_null(p);
+    mem_free(&a, p, 0);
+    p = mem_dup(&a, "abc", 3);
+    assert_string_equal(p, "abc");
+    p = mem_realloc(&a, p, 4, 100);
+    p = mem_realloc(&a, p, 100, 0);
+    assert_non_null(p);
+    mem_free(&a, p, 0);
+    p = mem_zalloc(&a, 64);
+    assert_int_equal(((char *)p)[63], 0);
+    mem_free(&a, p, 64);
+    mem_free(&a, NULL, 10);
+    assert_int_equal(m.live, 0);
+    assert_null(mem_alloc(&a, SIZE_MAX));
+    assert_null(mem_dup(&a, "", SIZE_MAX));
+    assert_null(give_alloc(&a, SIZE_MAX));
+}
+
+static void arrays_grow_and_keep_what_they_held(void **state)
+{
+    meter m = { 0, 0, 0, 0 };
+    allocator a = { metered, &m };
+    int *array = NULL;
+    size_t capacity = 0;
+    int i;
+    (void)state;
+    for (i = 0; i < 1000; i++) {
+        assert_int_equal(mem_grow(&a, (void **)&array, &capacity, (size_t)i + 1, sizeof *array),
+                         0);
+        array[i] = i;
+    }
+    assert_in_range(m.calls, 1, 12); /* doubling: not once an element */
+    for (i = 0; i < 1000; i++)
+        assert_int_equal(array[i], i);
+    assert_int_equal(mem_grow(&a, (void **)&array, &capacity, SIZE_MAX / 2, sizeof *array), -1);
+    m.fail_at = m.calls + 1;
+    assert_int_equal(mem_grow(&a, (void **)&array, &capacity, 5000, sizeof *array), -1);
+    assert_int_equal(array[999], 999);
+    mem_free(&a, array, capacity * sizeof *array);
+    assert_int_equal(m.live, 0);
+}
+
+static void blocks_for_the_host_return_to_their_allocator(void **state)
+{
+    meter m = { 0, 0, 0, 0 };
+    allocator a = { metered, &m };
+    char *p = give_dup(&a, "text", 4);
+    void *q = give_alloc(&a, 0);
+    (void)state;
+    assert_string_equal(p, "text");
+    assert_int_equal((uintptr_t)p % _Alignof(max_align_t), 0);
+    assert_true(m.live > 5);
+    sessile_free(p);
+    sessile_free(q);
+    sessile_free(NULL);
+    assert_int_equal(m.live, 0);
+}
+
+/* ------------------------------------------------------------------ buffers */
+
+static void buffer_ends_with_a_nul_that_does_not_count(void **state)
+{
+    buf b;
+    int i;
+    (void)state;
+    buf_init(&b, &allocator_default);
+    for (i = 0; i < 500; i++) {
+        buf_putc(&b, 'x');
+        assert_int_equal(b.data[b.size], 0);
+    }
+    buf_clear(&b);
+    assert_int_equal(b.size, 0);
+    buf_puts(&b, "n=");
+    buf_put_i64(&b, INT64_MIN);
+    buf_putc(&b, ' ');
+    buf_put_u64(&b, UINT64_MAX);
+    buf_putc(&b, ' ');
+    buf_put_u64(&b, 0);
+    buf_put_i64(&b, -7);
+    assert_string_equal(b.data, "n=-9223372036854775808 18446744073709551615 0-7");
+    buf_deinit(&b);
+    assert_null(b.data);
+    assert_ptr_equal(b.alloc, &allocator_default);
+}
+
+static void buffer_printf_fits_any_size(void **state)
+{
+    buf b;
+    char text[1000];
+    size_t size;
+    (void)state;
+    for (size = 0; size < sizeof text; size++) {
+        memset(text, 'a', size);
+        text[size] = 0;
+        buf_init(&b, &allocator_default);
+        buf_printf(&b, "<%s>", text);
+        assert_int_equal(b.size, size + 2);
+        assert_int_equal(b.data[b.size - 1], '>');
+        assert_int_equal(strlen(b.data), b.size);
+        buf_deinit(&b);
+    }
+}
+
+static void buffer_failure_sticks_until_cleared(void **state)
+{
+    meter m = { 0, 0, 2, 0 };
+    allocator a = { metered, &m };
+    char text[200];
+    buf b;
+    (void)state;
+    memset(text, 'x', sizeof text);
+    buf_init(&b, &a);
+    buf_puts(&b, "kept");
+    buf_put(&b, text, sizeof text); /* no memory for this one */
+    assert_int_equal(b.failed, 1);
+    buf_puts(&b, "z");
+    buf_printf(&b, "%d", 1);
+    assert_string_equal(b.data, "kept");
+    assert_int_equal(buf_reserve(&b, 1), -1);
+    buf_clear(&b);
+    buf_puts(&b, "again");
+    assert_string_equal(b.data, "again");
+    assert_int_equal(buf_reserve(&b, SIZE_MAX), -1);
+    buf_deinit(&b);
+    assert_int_equal(m.live, 0);
+}
+
+static void buffer_of_secrets_is_zeroed_before_it_is_freed(void **state)
+{
+    meter m = { 0, 0, 0, 0 };
+    allocator a = { metered, &m };
+    buf b;
+    (void)state;
+    buf_init(&b, &a);
+    buf_puts(&b, "secret");
+    buf_wipe(&b);
+    assert_null(b.data);
+    assert_int_equal(m.live, 0);
+    assert_int_equal(m.saw_text, 0);
+    buf_wipe(&b); /* and twice is harmless */
+}
+
+/* ------------------------------------------------------------------ map */
+
+static void map_agrees_with_a_plain_array(void **state)
+{
+    enum { KEYS = 512, STEPS = 60000 };
+    static int64_t model[KEYS];
+    uint64_t x = UINT64_C(88172645463325252);
+    map m;
+    int i;
+    (void)state;
+    for (i = 0; i < KEYS; i++)
+        model[i] = -1;
+    map_init(&m, &allocator_default);
+    for (i = 0; i < STEPS; i++) {
+        uint32_t got = 0;
+        size_t key;
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        key = (size_t)(x >> 20) % KEYS;
+        switch (x % 3) {
+        case 0:
+            assert_int_equal(map_put(&m, key, (uint32_t)i), 0);
+            model[key] = i;
+            break;
+        case 1:
+            assert_int_equal(map_remove(&m, key), model[key] >= 0);
+            model[key] = -1;
+            break;
+        default:
+            assert_int_equal(map_get(&m, key, &got), model[key] >= 0);
+            if (model[key] >= 0)
+                assert_int_equal(got, model[key]);
+        }
+        /* 0 is kept as 1: they are one key here. */
+        if (key == 0)
+            model[1] = model[0];
+        if (key == 1)
+            model[0] = model[1];
+    }
+    map_clear(&m);
+    assert_int_equal(m.count, 0);
+    assert_int_equal(map_get(&m, 5, NULL), 0);
+    map_deinit(&m);
+}
+
+static void map_survives_want_of_memory(void **state)
+{
+    meter m = { 0, 0, 0, 0 };
+    allocator a = { metered, &m };
+    map table;
+    uint32_t i, got;
+    (void)state;
+    map_init(&table, &a);
+    for (i = 1; i <= 12; i++)
+        assert_int_equal(map_put(&table, i, i * 10), 0);
+    m.fail_at = m.calls + 2; /* the second array of the larger table */
+    assert_int_equal(map_put(&table, 13, 130), -1);
+    assert_int_equal(map_put(&table, 12, 7), 0); /* replacing needs no memory */
+    for (i = 1; i <= 11; i++) {
+        assert_int_equal(map_get(&table, i, &got), 1);
+        assert_int_equal(got, i * 10);
+    }
+    assert_int_equal(map_get(&table, 13, NULL), 0);
+    assert_int_equal(map_reserve(&table, SIZE_MAX), -1);
+    map_deinit(&table);
+    assert_int_equal(m.live, 0);
+}
+
+/* ------------------------------------------------------------------ UTF-8 */
+
+static void utf8_of_every_bad_class_is_refused(void **state)
+{
+    static const char *const bad[] = {
+        "\x80", "\xbf", "\xc0\xaf", "\xc1\xbf", "\xc2", "\xc2\x41", "\xc2\xc2", "\xe0\x9f\xbf",
+        "\xe2\x82", "\xe2\x41\x80", "\xed\xa0\x80", "\xed\xbf\xbf", "\xf0\x8f\xbf\xbf",
+        "\xf0\x9f\x98", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xfe", "\xff",
+        "\xf8\x88\x80\x80\x80",
+    };
+    size_t i, pad;
+    (void)state;
+    for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+        for (pad = 0; pad < 10; pad++) { /* at every place of a word */
+            char text[32] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+            assert_true(utf8_valid(text, 31));
+            memcpy(text + pad, bad[i], strlen(bad[i]));
+            assert_false(utf8_valid(text, 31));
+            assert_false(utf8_valid(text, pad + strlen(bad[i])));
+        }
+    }
+    assert_true(utf8_valid("\xc2\x80\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xf0\x90\x80\x80"
+                           "\xf4\x8f\xbf\xbf", 19));
+    assert_true(utf8_valid("a\0b", 3));
+    assert_true(utf8_valid(NULL, 0));
+}
+
+static void utf8_floor_splits_no_character(void **state)
+{
+    const char *text = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"; /* 1 + 2 + 3 + 4 */
+    static const size_t floors[] = { 0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10, 10 };
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof floors / sizeof *floors; i++)
+        assert_int_equal(utf8_floor(text, 10, i), floors[i]);
+}
+
+/* ------------------------------------------------------------------ hex, base32, base64 */
+
+static void hex_is_lower_case_only(void **state)
+{
+    char text[9];
+    unsigned char raw[4];
+    (void)state;
+    hex_encode(text, "\x00\x9a\xff\x10", 4);
+    assert_string_equal(text, "009aff10");
+    assert_int_equal(hex_decode(raw, text, 4), 0);
+    assert_memory_equal(raw, "\x00\x9a\xff\x10", 4);
+    assert_int_equal(hex_decode(raw, "009AFF10", 4), -1);
+    assert_int_equal(hex_decode(raw, "009aff1g", 4), -1);
+    assert_int_equal(hex_decode(raw, "009a", 4), -1); /* ends early */
+}
+
+static void base32_follows_the_rfc(void **state)
+{
+    static const char *const pairs[][2] = {
+        { "", "" }, { "f", "my" }, { "fo", "mzxq" }, { "foo", "mzxw6" },
+        { "foob", "mzxw6yq" }, { "fooba", "mzxw6ytb" }, { "foobar", "mzxw6ytboi" },
+    };
+    char out[32];
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        base32_encode(out, pairs[i][0], strlen(pairs[i][0]));
+        assert_string_equal(out, pairs[i][1]);
+    }
+}
+
+static void base64_round_trips_every_length(void **state)
+{
+    unsigned char raw[200], back[200];
+    size_t size;
+    buf b;
+    (void)state;
+    buf_init(&b, &allocator_default);
+    for (size = 0; size < sizeof raw; size++) {
+        random_bytes(raw, size);
+        buf_clear(&b);
+        base64_put(&b, raw, size);
+        assert_int_equal(b.size, base64_size(size));
+        assert_int_equal(base64_decode(back, b.data ? b.data : "", b.size), size);
+        assert_memory_equal(raw, back, size);
+    }
+    buf_clear(&b);
+    base64_put(&b, "foobar!", 7);
+    assert_string_equal(b.data, "Zm9vYmFyIQ==");
+    buf_deinit(&b);
+}
+
+static void base64_that_is_not_canonical_is_refused(void **state)
+{
+    static const char *const bad[] = {
+        "Zm9vYmFyIR==", /* spare bits of the last quad set */
+        "Zm9=",         /* the same, one byte short of a quad */
+        "Zm9vYmFyIQ",   /* no padding */
+        "Zm9vYmFyIQ=",  "Zm9vYmFyI===", "====",     "A===",         "Zm9vYmFyIQ==\n",
+        "Zm 9",         "Zm9v\nZm9v",   "Zm9vYg==Zm9v", "Zm-_",     "Zm\0v",
+        "Zm9v====",     "=m9v",         "Z",        "\xff\xff\xff\xff",
+    };
+    char out[64];
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+        size_t size = i == 12 ? 4 : strlen(bad[i]);
+        assert_int_equal(base64_decode(out, bad[i], size), -1);
+    }
+    assert_int_equal(base64_decode(out, "Zm9vYmFyIQ==", 12), 7);
+}
+
+/* Every change of one character of an encoding gives other bytes or a refusal. */
+static void base64_has_one_spelling(void **state)
+{
+    const char *text = "AAECAwQFBgc=";
+    char other[12], out[16];
+    size_t i;
+    int c;
+    (void)state;
+    for (i = 0; i < 12; i++) {
+        for (c = 0; c < 256; c++) {
+            int64_t size;
+            memcpy(other, text, 12);
+            other[i] = (char)c;
+            if (other[i] == text[i])
+                continue;
+            size = base64_decode(out, other, 12);
+            assert_false(size == 8 && memcmp(out, "\0\1\2\3\4\5\6\7", 8) == 0);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ times */
+
+static int64_t parsed(const char *text)
+{
+    int64_t ms;
+    return time_parse(text, strlen(text), &ms) ? -1 : ms;
+}
+
+static void times_print_and_parse_around_leap_days(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t ms;
+    } cases[] = {
+        { "1970-01-01T00:00:00.000Z", 0 },
+        { "1972-02-29T23:59:59.999Z", INT64_C(68255999999) },
+        { "1972-03-01T00:00:00.000Z", INT64_C(68256000000) },
+        { "1999-12-31T23:59:59.999Z", INT64_C(946684799999) },
+        { "2000-02-29T12:00:00.000Z", INT64_C(951825600000) },
+        { "2000-03-01T00:00:00.000Z", INT64_C(951868800000) },
+        { "2023-02-28T23:59:59.999Z", INT64_C(1677628799999) },
+        { "2023-03-01T00:00:00.000Z", INT64_C(1677628800000) },
+        { "2024-02-29T00:00:00.000Z", INT64_C(1709164800000) },
+        { "2026-11-21T20:12:03.123Z", INT64_C(1795291923123) },
+        { "2100-02-28T23:59:59.000Z", INT64_C(4107542399000) },
+        { "2100-03-01T00:00:00.000Z", INT64_C(4107542400000) },
+        { "9999-12-31T23:59:59.999Z", INT64_C(253402300799999) },
+    };
+    char text[TIME_SIZE];
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+        time_print(cases[i].ms, text);
+        assert_string_equal(text, cases[i].text);
+        assert_true(parsed(cases[i].text) == cases[i].ms);
+    }
+}
+
+static void every_day_follows_the_one_before(void **state)
+{
+    char text[TIME_SIZE], before[TIME_SIZE] = "";
+    int64_t day;
+    (void)state;
+    for (day = 0; day < 366 * 500; day++) {
+        time_print(day * 86400000, text);
+        assert_true(strcmp(before, text) < 0);
+        assert_true(parsed(text) == day * 86400000);
+        memcpy(before, text, sizeof before);
+    }
+}
+
+static void times_outside_the_years_are_clamped(void **state)
+{
+    char text[TIME_SIZE];
+    (void)state;
+    time_print(-1, text);
+    assert_string_equal(text, "1970-01-01T00:00:00.000Z");
+    time_print(INT64_MAX, text);
+    assert_string_equal(text, "9999-12-31T23:59:59.999Z");
+}
+
+static void times_with_offsets_and_fractions_are_read(void **state)
+{
+    (void)state;
+    assert_true(parsed("1970-01-01T01:00:00+01:00") == 0);
+    assert_true(parsed("1969-12-31T23:00:00-01:00") == 0);
+    assert_true(parsed("1970-01-01T00:00:00.5Z") == 500);
+    assert_true(parsed("1970-01-01T00:00:00.12345678901Z") == 123);
+    assert_true(parsed("1970-01-01t00:00:00z") == 0);
+    assert_true(parsed("2016-12-31T23:59:60Z") == parsed("2017-01-01T00:00:00Z"));
+}
+
+static void times_that_are_none_are_refused(void **state)
+{
+    static const char *const bad[] = {
+        "", "1970-01-01", "1970-01-01T00:00:00", "1970-01-01 00:00:00Z",
+        "1970-13-01T00:00:00Z", "1970-00-01T00:00:00Z", "1970-01-32T00:00:00Z",
+        "1970-01-00T00:00:00Z", "2023-02-29T00:00:00Z", "2100-02-29T00:00:00Z",
+        "1970-04-31T00:00:00Z", "1970-01-01T24:00:00Z", "1970-01-01T00:60:00Z",
+        "1970-01-01T00:00:61Z", "1970-01-01T00:00:00.Z", "1970-01-01T00:00:00+1:00",
+        "1970-01-01T00:00:00+24:00", "1970-01-01T00:00:00+01:60", "1970-01-01T00:00:00Zx",
+        "1970-01-01T00:00:00+01:00", "1969-12-31T23:59:59Z", "x970-01-01T00:00:00Z",
+        "9999-12-31T23:59:59-01:00", "+970-01-01T00:00:00Z",
+    };
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_true(parsed(bad[i]) == -1);
+}
+
+/* ------------------------------------------------------------------ hashes and random */
+
+static void hash256_is_blake2b(void **state)
+{
+    unsigned char out[32], keyed[32];
+    char hex[65];
+    (void)state;
+    hash256(out, "abc", 3, NULL, 0);
+    hex_encode(hex, out, 32);
+    assert_string_equal(
+        hex, "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319");
+    hash256(keyed, "abc", 3, "k", 1);
+    assert_memory_not_equal(out, keyed, 32);
+}
+
+static void hash64_is_constant_and_tells_apart(void **state)
+{
+    (void)state;
+    assert_true(hash64("call_1", 6) == hash64("call_1", 6));
+    assert_true(hash64("call_1", 6) != hash64("call_2", 6));
+    assert_true(hash64("", 0) != hash64("\0", 1));
+}
+
+static void bytes_are_wiped_and_compared(void **state)
+{
+    char secret[8] = "secret!";
+    char first[16], second[16];
+    (void)state;
+    assert_true(same_bytes(secret, "secret!", 7));
+    assert_false(same_bytes(secret, "secret?", 7));
+    wipe(secret, sizeof secret);
+    assert_memory_equal(secret, "\0\0\0\0\0\0\0\0", 8);
+    random_bytes(first, sizeof first);
+    random_bytes(second, sizeof second);
+    assert_memory_not_equal(first, second, sizeof first);
+}
+
+/* ------------------------------------------------------------------ keys */
+
+static sessile_status parse(const char *text, sessile_key *key)
+{
+    return sessile_key_parse(sessile_text(text), key);
+}
+
+static void keys_print_and_parse(void **state)
+{
+    static const struct {
+        sessile_key key;
+        const char *text;
+    } cases[] = {
+        { { 0, 0 }, "00000000" },
+        { { 0x2a, 0 }, "0000002a" },
+        { { 0x16, 1 }, "00000016.1" },
+        { { 0xfffffffe, 4294967295 }, "fffffffe.4294967295" },
+    };
+    char text[SESSILE_KEY_SIZE];
+    sessile_key key;
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sessile_key_print(cases[i].key, text);
+        assert_string_equal(text, cases[i].text);
+        assert_int_equal(parse(text, &key), SESSILE_OK);
+        assert_int_equal(key.entry, cases[i].key.entry);
+        assert_int_equal(key.n, cases[i].key.n);
+    }
+}
+
+static void keys_have_one_spelling(void **state)
+{
+    static const char *const bad[] = {
+        "", "0000002", "0000002A", "000000002a", "0000002a.", "0000002a.0", "0000002a.01",
+        "0000002a.4294967296", "0000002a.99999999999999999999", "0000002a.1x", "0000002a 1",
+        "0000002a.-1", "0x00002a", " 000002a", "0000002g", "ffffffff",
+    };
+    sessile_key key;
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(parse(bad[i], &key), SESSILE_INVALID);
+        assert_int_equal(key.entry, SESSILE_NO_ID);
+    }
+    assert_int_equal(sessile_text(NULL).size, 0);
+}
+
+/* ------------------------------------------------------------------ the system */
+
+/* A folder that is made before and gone after each of these tests. */
+typedef struct folder {
+    char path[256];
+    int fd;
+} folder;
+
+static int make_folder(void **state)
+{
+    static folder f;
+    const char *tmp = getenv("TMPDIR");
+    snprintf(f.path, sizeof f.path, "%s/sessile-base-XXXXXX", tmp ? tmp : "/tmp");
+    if (!mkdtemp(f.path))
+        return -1;
+    f.fd = os_posix.open_at(NULL, -1, f.path, OS_DIRECTORY | OS_READ);
+    *state = &f;
+    return f.fd < 0 ? -1 : 0;
+}
+
+static int drop_name(void *arg, const char *name)
+{
+    os_posix.unlink_at(NULL, ((folder *)arg)->fd, name);
+    return 0;
+}
+
+static int drop_folder(void **state)
+{
+    folder *f = *state;
+    os_posix.list(NULL, f->fd, drop_name, f);
+    os_posix.close(NULL, f->fd);
+    return remove(f->path);
+}
+
+static int new_file(folder *f, const char *name)
+{
+    int fd = os_posix.open_at(NULL, f->fd, name, OS_READ | OS_WRITE | OS_CREATE_NEW);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static int has(folder *f, const char *name)
+{
+    os_stat_info info;
+    return os_posix.stat_at(NULL, f->fd, name, &info) == 0;
+}
+
+static void files_are_private_and_made_once(void **state)
+{
+    folder *f = *state;
+    os_stat_info info;
+    int fd = new_file(f, "a");
+    assert_int_equal(os_posix.stat_fd(NULL, fd, &info), 0);
+    assert_int_equal(info.mode & 077, 0);
+    assert_true(info.is_regular && !info.is_dir && !info.is_symlink);
+    assert_int_equal(info.uid, os_posix.uid(NULL));
+    assert_int_equal(os_posix.open_at(NULL, f->fd, "a", OS_WRITE | OS_CREATE_NEW), -1);
+    assert_int_equal(errno, EEXIST);
+    os_posix.close(NULL, fd);
+}
+
+static void links_are_not_followed(void **state)
+{
+    folder *f = *state;
+    os_stat_info info;
+    char target[300], name[300];
+    snprintf(target, sizeof target, "%s/file", f->path);
+    snprintf(name, sizeof name, "%s/link", f->path);
+    os_posix.close(NULL, new_file(f, "file"));
+    assert_int_equal(symlink(target, name), 0);
+    assert_int_equal(os_posix.open_at(NULL, f->fd, "link", OS_READ), -1);
+    assert_int_equal(errno, ELOOP);
+    assert_int_equal(os_posix.stat_at(NULL, f->fd, "link", &info), 0);
+    assert_true(info.is_symlink);
+}
+
+static void two_handles_of_one_process_exclude_each_other(void **state)
+{
+    folder *f = *state;
+    int a = new_file(f, "a");
+    int b = os_posix.open_at(NULL, f->fd, "a", OS_READ | OS_WRITE);
+    assert_int_equal(os_posix.lock(NULL, a, OS_LOCK_EXCLUSIVE), 0);
+    assert_int_equal(os_posix.lock(NULL, b, OS_LOCK_EXCLUSIVE), -1);
+    assert_int_equal(errno, EAGAIN);
+    assert_int_equal(os_posix.lock(NULL, b, OS_LOCK_SHARED), -1);
+    assert_int_equal(os_posix.lock(NULL, a, OS_LOCK_SHARED), 0);
+    assert_int_equal(os_posix.lock(NULL, b, OS_LOCK_SHARED), 0);
+    assert_int_equal(os_posix.lock(NULL, a, OS_LOCK_NONE), 0);
+    assert_int_equal(os_posix.lock(NULL, b, OS_LOCK_EXCLUSIVE), 0);
+    os_posix.close(NULL, b); /* closing one of them does not drop the other's */
+    assert_int_equal(os_posix.lock(NULL, a, OS_LOCK_EXCLUSIVE), 0);
+    os_posix.close(NULL, a);
+}
+
+static void rename_new_never_replaces(void **state)
+{
+    folder *f = *state;
+    os_posix.close(NULL, new_file(f, "a"));
+    os_posix.close(NULL, new_file(f, "b"));
+    assert_int_equal(os_posix.rename_new(NULL, f->fd, "a", "b"), -1);
+    assert_int_equal(errno, EEXIST);
+    assert_true(has(f, "a") && has(f, "b"));
+    assert_int_equal(os_posix.rename_new(NULL, f->fd, "a", "c"), 0);
+    assert_true(!has(f, "a") && has(f, "c"));
+    assert_int_equal(os_posix.rename_over(NULL, f->fd, "c", "b"), 0);
+    assert_true(!has(f, "c") && has(f, "b"));
+}
+
+static int count_names(void *arg, const char *name)
+{
+    int *count = arg;
+    assert_true(strcmp(name, ".") != 0 && strcmp(name, "..") != 0);
+    return ++*count == 2; /* stops there */
+}
+
+static int count_all(void *arg, const char *name)
+{
+    (void)name;
+    ++*(int *)arg;
+    return 0;
+}
+
+static void a_folder_is_listed_again_and_again(void **state)
+{
+    folder *f = *state;
+    int i, count = 0;
+    for (i = 0; i < 3; i++) {
+        char name[2] = { (char)('a' + i), 0 };
+        os_posix.close(NULL, new_file(f, name));
+    }
+    assert_int_equal(os_posix.list(NULL, f->fd, count_names, &count), 0);
+    assert_int_equal(count, 2);
+    for (i = 0; i < 2; i++) {
+        count = 0;
+        assert_int_equal(os_posix.list(NULL, f->fd, count_all, &count), 0);
+        assert_int_equal(count, 3);
+    }
+}
+
+static void offsets_past_the_system_are_errors(void **state)
+{
+    folder *f = *state;
+    int fd = new_file(f, "a");
+    char c = 0;
+    assert_true(os_posix.pread(NULL, fd, &c, 1, UINT64_MAX) == -1);
+    assert_int_equal(errno, EOVERFLOW);
+    assert_true(os_posix.pwrite(NULL, fd, &c, 1, UINT64_MAX) == -1);
+    assert_int_equal(os_posix.truncate(NULL, fd, UINT64_MAX), -1);
+    os_posix.close(NULL, fd);
+}
+
+/* A table that gives one byte a call, and EINTR before each. */
+static int turn;
+static int64_t slow_pread(void *ud, int fd, void *out, size_t size, uint64_t offset)
+{
+    if (++turn % 2) {
+        errno = EINTR;
+        return -1;
+    }
+    return os_posix.pread(ud, fd, out, size ? 1 : 0, offset);
+}
+
+static int64_t slow_pwrite(void *ud, int fd, const void *data, size_t size, uint64_t offset)
+{
+    if (++turn % 2) {
+        errno = EINTR;
+        return -1;
+    }
+    if (offset == 5) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return os_posix.pwrite(ud, fd, data, size ? 1 : 0, offset);
+}
+
+static int64_t stuck_pwrite(void *ud, int fd, const void *data, size_t size, uint64_t offset)
+{
+    (void)ud, (void)fd, (void)data, (void)size, (void)offset;
+    return 0;
+}
+
+static void whole_reads_and_writes_go_on_after_short_ones(void **state)
+{
+    folder *f = *state;
+    int fd = new_file(f, "a");
+    os_table slow = os_posix;
+    char back[16];
+    size_t written;
+    slow.pread = slow_pread;
+    slow.pwrite = slow_pwrite;
+    assert_int_equal(os_write_full(&slow, fd, "hello", 5, 0, &written), 0);
+    assert_int_equal(written, 5);
+    assert_int_equal(os_read_full(&slow, fd, back, sizeof back, 0), 5);
+    assert_memory_equal(back, "hello", 5);
+    assert_int_equal(os_write_full(&slow, fd, "hello", 5, 2, &written), -1);
+    assert_int_equal(errno, ENOSPC);
+    assert_int_equal(written, 3);
+    slow.pwrite = stuck_pwrite;
+    assert_int_equal(os_write_full(&slow, fd, "hello", 5, 0, NULL), -1);
+    assert_int_equal(errno, EIO);
+    os_posix.close(NULL, fd);
+}
+
+static void clocks_go_forward(void **state)
+{
+    uint64_t before = os_posix.clock_us(NULL);
+    (void)state;
+    os_posix.sleep_ms(NULL, 2);
+    assert_true(os_posix.clock_us(NULL) - before >= 2000);
+    assert_true(os_posix.now_ms(NULL) > INT64_C(1600000000000));
+    assert_true(os_posix.thread_cpu_us(NULL) < os_posix.clock_us(NULL));
+    assert_null(os_posix.env(NULL, "SESSILE_NO_SUCH_VARIABLE"));
+    assert_ptr_equal(os_current, &os_posix);
+}
+
+#define in_folder(test) cmocka_unit_test_setup_teardown(test, make_folder, drop_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(error_message_is_cut_between_characters),
+        cmocka_unit_test(error_message_has_no_control_characters),
+        cmocka_unit_test(error_may_be_absent),
+        cmocka_unit_test(error_prefix_stands_before_the_message),
+        cmocka_unit_test(errno_maps_to_a_status),
+        cmocka_unit_test(every_status_has_its_name),
+        cmocka_unit_test(sizes_given_back_are_those_asked_for),
+        cmocka_unit_test(arrays_grow_and_keep_what_they_held),
+        cmocka_unit_test(blocks_for_the_host_return_to_their_allocator),
+        cmocka_unit_test(buffer_ends_with_a_nul_that_does_not_count),
+        cmocka_unit_test(buffer_printf_fits_any_size),
+        cmocka_unit_test(buffer_failure_sticks_until_cleared),
+        cmocka_unit_test(buffer_of_secrets_is_zeroed_before_it_is_freed),
+        cmocka_unit_test(map_agrees_with_a_plain_array),
+        cmocka_unit_test(map_survives_want_of_memory),
+        cmocka_unit_test(utf8_of_every_bad_class_is_refused),
+        cmocka_unit_test(utf8_floor_splits_no_character),
+        cmocka_unit_test(hex_is_lower_case_only),
+        cmocka_unit_test(base32_follows_the_rfc),
+        cmocka_unit_test(base64_round_trips_every_length),
+        cmocka_unit_test(base64_that_is_not_canonical_is_refused),
+        cmocka_unit_test(base64_has_one_spelling),
+        cmocka_unit_test(times_print_and_parse_around_leap_days),
+        cmocka_unit_test(every_day_follows_the_one_before),
+        cmocka_unit_test(times_outside_the_years_are_clamped),
+        cmocka_unit_test(times_with_offsets_and_fractions_are_read),
+        cmocka_unit_test(times_that_are_none_are_refused),
+        cmocka_unit_test(hash256_is_blake2b),
+        cmocka_unit_test(hash64_is_constant_and_tells_apart),
+        cmocka_unit_test(bytes_are_wiped_and_compared),
+        cmocka_unit_test(keys_print_and_parse),
+        cmocka_unit_test(keys_have_one_spelling),
+        in_folder(files_are_private_and_made_once),
+        in_folder(links_are_not_followed),
+        in_folder(two_handles_of_one_process_exclude_each_other),
+        in_folder(rename_new_never_replaces),
+        in_folder(a_folder_is_listed_again_and_again),
+        in_folder(offsets_past_the_system_are_errors),
+        in_folder(whole_reads_and_writes_go_on_after_short_ones),
+        cmocka_unit_test(clocks_go_forward),
+    };
+    if (base_init())
+        return 1;
+    return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}
