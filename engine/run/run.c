@@ -132,6 +132,14 @@ sessile_status run_begin_compact(sessile_run **out, sessile_session *s, int plan
     return SESSILE_OK;
 }
 
+/* The context as the run leaves it, or for a plan would leave it. */
+static const context *context_left(const sessile_run *run)
+{
+    int taken = run->outcome.verdict == SESSILE_APPLIED ||
+                (run->kind == RUN_PLAN && !run->refused);
+    return taken ? state_after(run->state) : state_before(run->state);
+}
+
 static sessile_status step(sessile_run *run, sessile_need *need, sessile_error *err)
 {
     sessile_status st = SESSILE_OK;
@@ -142,6 +150,9 @@ static sessile_status step(sessile_run *run, sessile_need *need, sessile_error *
     if (st == SESSILE_OK && run->stage == STAGE_COMMIT) {
         run->stage = STAGE_DONE;
         st = run_commit(run, err);
+        if (run->state)
+            run->outcome.cannot_fit =
+                laws_cannot_fit(context_left(run), run->window, run->reserve);
     }
     /* One sync for all that this run wrote, and only then success. */
     if (st == SESSILE_OK && run->written && !run->synced) {
@@ -225,9 +236,7 @@ sessile_status run_context(sessile_run *run, sessile_message **out, size_t *coun
     const context *c = &leaf;
     sessile_status st = SESSILE_OK;
     if (run->state) {
-        int taken = run->outcome.verdict == SESSILE_APPLIED ||
-                    (run->kind == RUN_PLAN && !run->refused);
-        c = taken ? state_after(run->state) : state_before(run->state);
+        c = context_left(run);
     } else {
         pthread_mutex_lock(&s->mutex);
         st = session_context_at_locked(s, run->last, &leaf, err);

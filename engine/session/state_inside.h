@@ -151,16 +151,20 @@ sessile_status put_complete(sessile_state *s, sessile_slice message,
 /* Fields over the message `base`; the result is in s->work. */
 sessile_status put_merge(sessile_state *s, sessile_slice base, sessile_slice fields,
                          sessile_error *err);
-/* Makes a put of s->work, which stands for nothing yet. */
-sessile_status put_new(sessile_state *s, uint32_t turn, uint32_t *number,
-                       sessile_error *err);
-/* Gives a put s->work as its new text; its links must be those of `like`. */
-sessile_status put_again(sessile_state *s, uint32_t number, sessile_error *err);
-/* Says what a put stands for, and whether its role is one it may have. */
+/* Reads s->work as a message, its links into s->links. */
+sessile_status put_read(sessile_state *s, message *out, sessile_error *err);
+/* 1 when the links read are those of given item i, in their order. */
+int put_same_links(const sessile_state *s, size_t i);
+/* Makes a put of s->work as it was read, which stands for nothing yet. */
+sessile_status put_new(sessile_state *s, const message *m, uint32_t turn,
+                       uint32_t *number, sessile_error *err);
+/* Gives a put s->work as its text instead; what it stands for stays. */
+sessile_status put_again(sessile_state *s, const message *m, uint32_t number,
+                         sessile_error *err);
+/* Says what a put stands for (the arrays are its own then), and whether its role is one
+ * that it may have. */
 void put_stands(sessile_state *s, uint32_t number, sessile_key *covers,
                 size_t cover_count, sessile_key *replaces, size_t replace_count);
-/* INVALID unless s->work has the calls and results of given item i, in their order. */
-sessile_status put_same_links(sessile_state *s, size_t i, sessile_error *err);
 /* A put's memory; its number stays taken. */
 void put_clear(sessile_state *s, uint32_t number);
 /* The newest puts go, until `count` are left. */

@@ -1,9 +1,10 @@
 /*
  * file.c: logs as files, ROOT/agents/<folder>/<name>.jsonl.
  *
- * Owns the descriptors of open logs, their locks, and the promise "append if the log still
- * ends at E". The size of a file is its log's end: nothing may ever be written past it, and
- * nothing that was whole may ever be written again. It must not know what a line is.
+ * Owns the descriptors of open logs, their locks, and the promise "append if the log
+ * still ends at E". The size of a file is its log's end: nothing may ever be written past
+ * it, and nothing that was whole may ever be written again. It must not know what a line
+ * is.
  */
 #include "store/file.h"
 
@@ -29,16 +30,21 @@ typedef struct file_log {
 } file_log;
 
 /* The table's handle is ours by another name. */
-static file_log *of(sessile_backend_log *log) { return (file_log *)(void *)log; }
+static file_log *of(sessile_backend_log *log)
+{
+    return (file_log *)(void *)log;
+}
 
 /* ---------------------------------------------------------------------- poisoned logs */
 
-static int is_poisoned(file_log *log) {
+static int is_poisoned(file_log *log)
+{
     file_store *fs = log->fs;
     pthread_mutex_lock(&fs->mutex);
     int found = fs->poison_all;
     for (size_t i = 0; i < fs->poison_count && !found; i++) {
-        found = fs->poisons[i].device == log->device && fs->poisons[i].inode == log->inode;
+        found =
+            fs->poisons[i].device == log->device && fs->poisons[i].inode == log->inode;
     }
     pthread_mutex_unlock(&fs->mutex);
     return found;
@@ -46,7 +52,8 @@ static int is_poisoned(file_log *log) {
 
 /* For every handle of this store: the pages of a failed sync are marked clean, so that a
  * second sync, through whichever descriptor, would report a success that is none. */
-static void poison(file_log *log) {
+static void poison(file_log *log)
+{
     file_store *fs = log->fs;
     pthread_mutex_lock(&fs->mutex);
     void *list = fs->poisons;
@@ -60,17 +67,20 @@ static void poison(file_log *log) {
     pthread_mutex_unlock(&fs->mutex);
 }
 
-static sessile_status fail_poisoned(const file_log *log, sessile_error *err) {
+static sessile_status fail_poisoned(const file_log *log, sessile_error *err)
+{
     return fail(err, SESSILE_IO,
                 "an earlier write to %s could not be made safe: close the store, open it "
                 "again and look at what is there",
                 log->name);
 }
 
-/* ---------------------------------------------------------------------- open and create */
+/* ---------------------------------------------------------------------- open and create
+ */
 
 static sessile_status file_name(char out[FILE_NAME_SIZE], const char *name,
-                                sessile_error *err) {
+                                sessile_error *err)
+{
     sessile_status status = file_name_check(name, err);
     if (status == SESSILE_OK) {
         size_t size = strlen(name);
@@ -81,7 +91,8 @@ static sessile_status file_name(char out[FILE_NAME_SIZE], const char *name,
 }
 
 static sessile_status file_create(void *self, const char *folder, const char *name,
-                                  const void *data, size_t size, sessile_error *err) {
+                                  const void *data, size_t size, sessile_error *err)
+{
     file_store *fs = self;
     file_folder *in;
     char file[FILE_NAME_SIZE];
@@ -100,7 +111,8 @@ static sessile_status file_create(void *self, const char *folder, const char *na
 }
 
 static sessile_status file_open(void *self, const char *folder, const char *name,
-                                sessile_backend_log **out, sessile_error *err) {
+                                sessile_backend_log **out, sessile_error *err)
+{
     file_store *fs = self;
     const os_table *os = fs->os;
     file_folder *in;
@@ -153,7 +165,8 @@ out:
     return status;
 }
 
-static void file_close(sessile_backend_log *handle) {
+static void file_close(sessile_backend_log *handle)
+{
     if (handle != NULL) {
         file_log *log = of(handle);
         log->fs->os->close(log->fs->os->ud, log->fd); /* its lock goes with it */
@@ -164,7 +177,8 @@ static void file_close(sessile_backend_log *handle) {
 /* ---------------------------------------------------------------------- read */
 
 static sessile_status file_size(sessile_backend_log *handle, uint64_t *bytes,
-                                int64_t *mtime_ms, sessile_error *err) {
+                                int64_t *mtime_ms, sessile_error *err)
+{
     file_log *log = of(handle);
     os_stat_info st;
     *bytes = 0;
@@ -182,8 +196,10 @@ static sessile_status file_size(sessile_backend_log *handle, uint64_t *bytes,
     return SESSILE_OK;
 }
 
-static sessile_status file_read(sessile_backend_log *handle, uint64_t index, uint64_t offset,
-                                void *out, size_t size, size_t *got, sessile_error *err) {
+static sessile_status file_read(sessile_backend_log *handle, uint64_t index,
+                                uint64_t offset, void *out, size_t size, size_t *got,
+                                sessile_error *err)
+{
     file_log *log = of(handle);
     (void)index; /* for backends that keep records, not bytes */
     *got = 0;
@@ -202,7 +218,8 @@ typedef struct lock_try {
     int mode;
 } lock_try;
 
-static int try_lock(void *arg) {
+static int try_lock(void *arg)
+{
     lock_try *t = arg;
     const os_table *os = t->log->fs->os;
     if (os->lock(os->ud, t->log->fd, t->mode) == 0) {
@@ -211,7 +228,8 @@ static int try_lock(void *arg) {
     return errno == EAGAIN || errno == EACCES || errno == EINTR ? 1 : -1;
 }
 
-static void file_unlock(sessile_backend_log *handle) {
+static void file_unlock(sessile_backend_log *handle)
+{
     file_log *log = of(handle);
     if (log->locked != OS_LOCK_NONE) {
         log->locked = OS_LOCK_NONE;
@@ -220,7 +238,8 @@ static void file_unlock(sessile_backend_log *handle) {
 }
 
 static sessile_status file_lock(sessile_backend_log *handle, int mode, int timeout_ms,
-                                int *replaced, sessile_error *err) {
+                                int *replaced, sessile_error *err)
+{
     file_log *log = of(handle);
     const os_table *os = log->fs->os;
     os_stat_info st;
@@ -268,7 +287,8 @@ static sessile_status file_lock(sessile_backend_log *handle, int mode, int timeo
 static sessile_status file_append(sessile_backend_log *handle, sessile_log_end *end,
                                   const void *data, size_t size, uint64_t count,
                                   const unsigned char new_tag[16], int *poisoned,
-                                  sessile_error *err) {
+                                  sessile_error *err)
+{
     file_log *log = of(handle);
     const os_table *os = log->fs->os;
     os_stat_info st;
@@ -288,7 +308,8 @@ static sessile_status file_append(sessile_backend_log *handle, sessile_log_end *
     if (st.size < end->bytes) {
         return fail(err, SESSILE_TRUNCATED,
                     "%s has %llu bytes where %llu are known to have been written: bring "
-                    "back a backup", log->name, (unsigned long long)st.size,
+                    "back a backup",
+                    log->name, (unsigned long long)st.size,
                     (unsigned long long)end->bytes);
     }
     if (st.size > end->bytes) {
@@ -312,7 +333,8 @@ static sessile_status file_append(sessile_backend_log *handle, sessile_log_end *
     return SESSILE_OK;
 }
 
-static sessile_status file_sync(sessile_backend_log *handle, sessile_error *err) {
+static sessile_status file_sync(sessile_backend_log *handle, sessile_error *err)
+{
     file_log *log = of(handle);
     const os_table *os = log->fs->os;
     if (is_poisoned(log)) {
@@ -321,8 +343,10 @@ static sessile_status file_sync(sessile_backend_log *handle, sessile_error *err)
     if (os->sync_data(os->ud, log->fd) != 0) {
         int error = errno;
         poison(log);
-        fail_errno(err, error, "cannot sync %s: what was written since the last sync may "
-                   "or may not be there; open it again and look", log->name);
+        fail_errno(err, error,
+                   "cannot sync %s: what was written since the last sync may "
+                   "or may not be there; open it again and look",
+                   log->name);
         if (err != NULL) {
             err->code = SESSILE_IO; /* whatever the cause: the outcome is not known */
         }
@@ -334,7 +358,8 @@ static sessile_status file_sync(sessile_backend_log *handle, sessile_error *err)
 /* ---------------------------------------------------------------------- set aside */
 
 static sessile_status file_set_aside(sessile_backend_log *handle, uint64_t offset,
-                                     sessile_error *err) {
+                                     sessile_error *err)
+{
     file_log *log = of(handle);
     const os_table *os = log->fs->os;
     os_stat_info st;
@@ -380,11 +405,13 @@ typedef struct listing {
 } listing;
 
 /* One name in an agent's folder. Pieces set aside and temporary names are not logs. */
-static int list_log(void *arg, const char *file) {
+static int list_log(void *arg, const char *file)
+{
     listing *l = arg;
     char name[FILE_NAME_SIZE];
     size_t size = strlen(file), suffix = strlen(FILE_SUFFIX);
-    if (size <= suffix || size >= sizeof(name) || strcmp(file + size - suffix, FILE_SUFFIX) != 0) {
+    if (size <= suffix || size >= sizeof(name) ||
+        strcmp(file + size - suffix, FILE_SUFFIX) != 0) {
         return 0;
     }
     memcpy(name, file, size - suffix);
@@ -393,7 +420,8 @@ static int list_log(void *arg, const char *file) {
     return l->stopped;
 }
 
-static int list_folder(void *arg, const char *name) {
+static int list_folder(void *arg, const char *name)
+{
     listing *l = arg;
     file_folder *folder;
     os_stat_info st;
@@ -418,7 +446,8 @@ static int list_folder(void *arg, const char *name) {
 static sessile_status file_list(void *self, const char *folder,
                                 int (*visit)(void *arg, const char *folder,
                                              const char *name),
-                                void *arg, sessile_error *err) {
+                                void *arg, sessile_error *err)
+{
     file_store *fs = self;
     listing l = {fs, -1, NULL, visit, arg, 0, SESSILE_OK, err};
     sessile_status status = file_agents(fs, 0, &l.agents, err);
@@ -445,22 +474,26 @@ static sessile_status file_list(void *self, const char *folder,
     return l.status;
 }
 
-static int found_one(void *arg, const char *folder, const char *name) {
+static int found_one(void *arg, const char *folder, const char *name)
+{
     (void)folder;
     (void)name;
     *(int *)arg = 1;
     return 1;
 }
 
-static int file_has_logs(void *self) {
+static int file_has_logs(void *self)
+{
     int found = 0;
-    /* what cannot be looked at is taken for logs: no second keyring is made beside them */
+    /* what cannot be looked at is taken for logs: no second keyring is made beside them
+     */
     return file_list(self, NULL, found_one, &found, NULL) != SESSILE_OK || found;
 }
 
 /* ---------------------------------------------------------------------- the store */
 
-static void file_free(void *self) {
+static void file_free(void *self)
+{
     file_store *fs = self;
     if (fs == NULL) {
         return;
@@ -497,7 +530,8 @@ static const sessile_backend file_backend = {
 };
 
 sessile_status store_file_open(store *out, const char *root, const os_table *os,
-                               const allocator *a, sessile_error *err) {
+                               const allocator *a, sessile_error *err)
+{
     int fd;
     out->table = NULL;
     out->self = NULL;

@@ -29,19 +29,19 @@ typedef struct file_poison {
     uint64_t device, inode;
 } file_poison;
 
-#define FILE_SUFFIX ".jsonl"
+#define FILE_SUFFIX    ".jsonl"
 #define FILE_NAME_SIZE 256
 
 typedef struct file_store {
     const os_table *os;
     allocator alloc;
     char *root;
-    pthread_mutex_t mutex; /* all that follows */
+    pthread_mutex_t mutex;  /* all that follows */
     int root_fd, agents_fd; /* -1: not there yet */
     file_folder *folders;
     file_poison *poisons;
     size_t poison_count, poison_capacity;
-    int poison_all;        /* a poison could not be remembered: all are */
+    int poison_all; /* a poison could not be remembered: all are */
 } file_store;
 
 /* Opens ROOT if it is not open; makes it first when make is 1. NOTFOUND otherwise. */
@@ -82,7 +82,7 @@ sessile_status file_set_piece(file_store *fs, int dir, int from, const char *log
 /* blob operations of the table */
 sessile_status file_blob_get(void *self, const char *name, char **out, size_t *size,
                              sessile_error *err);
-sessile_status file_blob_put_new(void *self, const char *name, const void *data, size_t size,
-                                 sessile_error *err);
+sessile_status file_blob_put_new(void *self, const char *name, const void *data,
+                                 size_t size, sessile_error *err);
 
 #endif

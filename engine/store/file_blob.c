@@ -15,7 +15,8 @@
 #define BLOB_LARGEST (UINT64_C(1) << 20)
 
 sessile_status file_temporary(file_store *fs, int dir, char *temporary, int *fd,
-                              sessile_error *err) {
+                              sessile_error *err)
+{
     const os_table *os = fs->os;
     unsigned char random[8];
     /* the leading dot keeps it out of lists; no log and no blob can have such a name */
@@ -29,7 +30,8 @@ sessile_status file_temporary(file_store *fs, int dir, char *temporary, int *fd,
     return SESSILE_OK;
 }
 
-void file_discard(file_store *fs, int dir, const char *temporary, int *fd) {
+void file_discard(file_store *fs, int dir, const char *temporary, int *fd)
+{
     const os_table *os = fs->os;
     if (*fd >= 0) {
         os->close(os->ud, *fd);
@@ -39,7 +41,8 @@ void file_discard(file_store *fs, int dir, const char *temporary, int *fd) {
 }
 
 sessile_status file_settle(file_store *fs, int dir, const char *temporary, int *fd,
-                           const char *name, sessile_error *err) {
+                           const char *name, sessile_error *err)
+{
     const os_table *os = fs->os;
     sessile_status status;
     if (os->sync_all(os->ud, *fd) != 0) {
@@ -67,7 +70,8 @@ discard:
 }
 
 sessile_status file_write_new(file_store *fs, int dir, const char *name, const void *data,
-                              size_t size, sessile_error *err) {
+                              size_t size, sessile_error *err)
+{
     char temporary[FILE_TEMPORARY];
     size_t written = 0;
     int fd = -1;
@@ -84,7 +88,8 @@ sessile_status file_write_new(file_store *fs, int dir, const char *name, const v
 }
 
 sessile_status file_blob_get(void *self, const char *name, char **out, size_t *size,
-                             sessile_error *err) {
+                             sessile_error *err)
+{
     file_store *fs = self;
     const os_table *os = fs->os;
     os_stat_info st;
@@ -135,8 +140,9 @@ out:
     return status;
 }
 
-sessile_status file_blob_put_new(void *self, const char *name, const void *data, size_t size,
-                                 sessile_error *err) {
+sessile_status file_blob_put_new(void *self, const char *name, const void *data,
+                                 size_t size, sessile_error *err)
+{
     file_store *fs = self;
     int root;
     sessile_status status = file_name_check(name, err);

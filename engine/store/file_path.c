@@ -14,9 +14,10 @@
 #include "store/wait.h"
 
 #define OTHERS_WRITE 022u
-#define OTHERS 077u
+#define OTHERS       077u
 
-sessile_status file_name_check(const char *name, sessile_error *err) {
+sessile_status file_name_check(const char *name, sessile_error *err)
+{
     if (!store_name_ok(name)) {
         return fail(err, SESSILE_INVALID, "the store was given a name it cannot keep");
     }
@@ -24,7 +25,8 @@ sessile_status file_name_check(const char *name, sessile_error *err) {
 }
 
 sessile_status file_check(const file_store *fs, const os_stat_info *st, int private_only,
-                          const char *what, sessile_error *err) {
+                          const char *what, sessile_error *err)
+{
     if (!st->is_regular) {
         return fail(err, SESSILE_DENIED, "%s in %s is not a regular file: move it away",
                     what, fs->root);
@@ -42,7 +44,8 @@ sessile_status file_check(const file_store *fs, const os_stat_info *st, int priv
 
 /* Opens a folder and sees that it is one of ours. dir -1: name is ROOT. */
 static sessile_status open_folder(file_store *fs, int dir, const char *name, int *fd,
-                                  sessile_error *err) {
+                                  sessile_error *err)
+{
     const os_table *os = fs->os;
     os_stat_info st;
     *fd = -1;
@@ -72,7 +75,8 @@ static sessile_status open_folder(file_store *fs, int dir, const char *name, int
 }
 
 /* Syncs the folder that holds path (of the current folder, when path is one name). */
-static int sync_parent(file_store *fs, char *path) {
+static int sync_parent(file_store *fs, char *path)
+{
     const os_table *os = fs->os;
     char *slash = strrchr(path, '/');
     int fd;
@@ -107,7 +111,8 @@ static int sync_parent(file_store *fs, char *path) {
 }
 
 /* Makes path and what is missing above it. Changes path and puts it back. */
-static int make_path(file_store *fs, char *path) {
+static int make_path(file_store *fs, char *path)
+{
     const os_table *os = fs->os;
     int result = os->mkdir_at(os->ud, -1, path);
     if (result != 0 && errno == ENOENT) {
@@ -130,7 +135,8 @@ static int make_path(file_store *fs, char *path) {
 
 /* All that follows runs under the store's mutex. */
 
-static sessile_status root_locked(file_store *fs, int make, sessile_error *err) {
+static sessile_status root_locked(file_store *fs, int make, sessile_error *err)
+{
     if (fs->root_fd >= 0) {
         return SESSILE_OK;
     }
@@ -142,14 +148,16 @@ static sessile_status root_locked(file_store *fs, int make, sessile_error *err) 
 
 /* Opens dir/name, making it when asked. */
 static sessile_status folder_below(file_store *fs, int dir, const char *name, int make,
-                                   int *fd, sessile_error *err) {
+                                   int *fd, sessile_error *err)
+{
     if (make && fs->os->mkdir_at(fs->os->ud, dir, name) != 0 && errno != EEXIST) {
         return fail_errno(err, errno, "cannot make the folder %s in %s", name, fs->root);
     }
     return open_folder(fs, dir, name, fd, err);
 }
 
-static sessile_status agents_locked(file_store *fs, int make, sessile_error *err) {
+static sessile_status agents_locked(file_store *fs, int make, sessile_error *err)
+{
     if (fs->agents_fd >= 0) {
         return SESSILE_OK;
     }
@@ -160,7 +168,8 @@ static sessile_status agents_locked(file_store *fs, int make, sessile_error *err
     return folder_below(fs, fs->root_fd, "agents", make, &fs->agents_fd, err);
 }
 
-sessile_status file_root(file_store *fs, int make, int *fd, sessile_error *err) {
+sessile_status file_root(file_store *fs, int make, int *fd, sessile_error *err)
+{
     pthread_mutex_lock(&fs->mutex);
     sessile_status status = root_locked(fs, make, err);
     *fd = fs->root_fd;
@@ -168,7 +177,8 @@ sessile_status file_root(file_store *fs, int make, int *fd, sessile_error *err) 
     return status;
 }
 
-sessile_status file_agents(file_store *fs, int make, int *fd, sessile_error *err) {
+sessile_status file_agents(file_store *fs, int make, int *fd, sessile_error *err)
+{
     pthread_mutex_lock(&fs->mutex);
     sessile_status status = agents_locked(fs, make, err);
     *fd = fs->agents_fd;
@@ -177,7 +187,8 @@ sessile_status file_agents(file_store *fs, int make, int *fd, sessile_error *err
 }
 
 static sessile_status folder_locked(file_store *fs, const char *name, int make,
-                                    file_folder **out, sessile_error *err) {
+                                    file_folder **out, sessile_error *err)
+{
     const os_table *os = fs->os;
     file_folder *folder = fs->folders;
     while (folder != NULL && strcmp(folder->name, name) != 0) {
@@ -218,7 +229,8 @@ static sessile_status folder_locked(file_store *fs, const char *name, int make,
 }
 
 sessile_status file_folder_get(file_store *fs, const char *name, int make,
-                               file_folder **out, sessile_error *err) {
+                               file_folder **out, sessile_error *err)
+{
     *out = NULL;
     sessile_status status = file_name_check(name, err);
     if (status != SESSILE_OK) {
@@ -230,7 +242,8 @@ sessile_status file_folder_get(file_store *fs, const char *name, int make,
     return status;
 }
 
-void file_folders_free(file_store *fs) {
+void file_folders_free(file_store *fs)
+{
     const os_table *os = fs->os;
     while (fs->folders != NULL) {
         file_folder *folder = fs->folders;

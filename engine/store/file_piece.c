@@ -11,9 +11,11 @@
 
 #include "base/buf.h"
 
-/* 1 when the piece of this name holds just the log's bytes from offset: an earlier run was
- * interrupted between its rename and its cut. 0: other bytes. -1 and errno. */
-static int same_piece(file_store *fs, int dir, int from, const char *piece, uint64_t offset, uint64_t size) {
+/* 1 when the piece of this name holds just the log's bytes from offset: an earlier run
+ * was interrupted between its rename and its cut. 0: other bytes. -1 and errno. */
+static int same_piece(file_store *fs, int dir, int from, const char *piece,
+                      uint64_t offset, uint64_t size)
+{
     const os_table *os = fs->os;
     char ours[4096], theirs[4096];
     os_stat_info st;
@@ -39,8 +41,9 @@ static int same_piece(file_store *fs, int dir, int from, const char *piece, uint
     return same;
 }
 
-static sessile_status copy_piece(file_store *fs, int from, const char *log, int fd, uint64_t offset, uint64_t size,
-                                 sessile_error *err) {
+static sessile_status copy_piece(file_store *fs, int from, const char *log, int fd,
+                                 uint64_t offset, uint64_t size, sessile_error *err)
+{
     const os_table *os = fs->os;
     enum { PIECE = 1 << 16 };
     sessile_status status = SESSILE_OK;
@@ -55,8 +58,7 @@ static sessile_status copy_piece(file_store *fs, int from, const char *log, int 
         if (got != (int64_t)want) {
             status = fail_errno(err, got < 0 ? errno : EIO, "cannot read %s", log);
         } else if (os_write_full(os, fd, bytes, want, at, &written) != 0) {
-            status = fail_errno(err, errno, "cannot set aside the torn end of %s",
-                                log);
+            status = fail_errno(err, errno, "cannot set aside the torn end of %s", log);
         }
         at += want;
     }
@@ -67,7 +69,8 @@ static sessile_status copy_piece(file_store *fs, int from, const char *log, int 
 /* Puts the bytes into a piece: NAME.torn-OFFSET, or NAME.torn-OFFSET-2 and so on when
  * there are others of that name, since no torn byte is ever dropped. */
 sessile_status file_set_piece(file_store *fs, int dir, int from, const char *log,
-                              uint64_t offset, uint64_t size, sessile_error *err) {
+                              uint64_t offset, uint64_t size, sessile_error *err)
+{
     const os_table *os = fs->os;
     char temporary[FILE_TEMPORARY], piece[FILE_NAME_SIZE + 40];
     os_stat_info st;

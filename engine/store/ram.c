@@ -1,9 +1,9 @@
 /*
  * ram.c: logs and blobs in memory, for the life of the store handle.
  *
- * Owns copies of what it is given. It must never touch the disk. A log is shared by all its
- * handles; whoever holds one keeps it, so a log never moves while it is read. The lock and
- * the bytes have one mutex a log; the list of logs has the store's.
+ * Owns copies of what it is given. It must never touch the disk. A log is shared by all
+ * its handles; whoever holds one keeps it, so a log never moves while it is read. The
+ * lock and the bytes have one mutex a log; the list of logs has the store's.
  */
 #include "store/store.h"
 
@@ -18,10 +18,10 @@ typedef struct ram_log {
     char *folder, *name;
     pthread_mutex_t mutex; /* all that follows */
     buf bytes;
-    sessile_log_end end;   /* of what was appended; count is not known of the first write */
+    sessile_log_end end; /* of what was appended; count is not known of the first write */
     int has_end;
     int64_t mtime_ms;
-    int readers, writer;   /* who holds the lock */
+    int readers, writer; /* who holds the lock */
 } ram_log;
 
 typedef struct ram_blob {
@@ -44,15 +44,20 @@ typedef struct ram_handle {
     int locked;
 } ram_handle;
 
-static ram_handle *of(sessile_backend_log *log) { return (ram_handle *)(void *)log; }
+static ram_handle *of(sessile_backend_log *log)
+{
+    return (ram_handle *)(void *)log;
+}
 
-static void free_text(ram_store *rs, char *text) {
+static void free_text(ram_store *rs, char *text)
+{
     if (text != NULL) {
         mem_free(&rs->alloc, text, strlen(text) + 1);
     }
 }
 
-static void free_log(ram_store *rs, ram_log *log) {
+static void free_log(ram_store *rs, ram_log *log)
+{
     if (log != NULL) {
         free_text(rs, log->folder);
         free_text(rs, log->name);
@@ -62,7 +67,8 @@ static void free_log(ram_store *rs, ram_log *log) {
     }
 }
 
-static void free_blob(ram_store *rs, ram_blob *blob) {
+static void free_blob(ram_store *rs, ram_blob *blob)
+{
     if (blob != NULL) {
         free_text(rs, blob->name);
         if (blob->data != NULL) {
@@ -72,7 +78,8 @@ static void free_blob(ram_store *rs, ram_blob *blob) {
     }
 }
 
-static sessile_status check_name(const char *name, sessile_error *err) {
+static sessile_status check_name(const char *name, sessile_error *err)
+{
     if (!store_name_ok(name)) {
         return fail(err, SESSILE_INVALID, "the store was given a name it cannot keep");
     }
@@ -80,16 +87,19 @@ static sessile_status check_name(const char *name, sessile_error *err) {
 }
 
 /* Under the store's mutex. */
-static ram_log *find(ram_store *rs, const char *folder, const char *name) {
+static ram_log *find(ram_store *rs, const char *folder, const char *name)
+{
     ram_log *log = rs->logs;
-    while (log != NULL && (strcmp(log->folder, folder) != 0 || strcmp(log->name, name) != 0)) {
+    while (log != NULL &&
+           (strcmp(log->folder, folder) != 0 || strcmp(log->name, name) != 0)) {
         log = log->next;
     }
     return log;
 }
 
 static sessile_status ram_create(void *self, const char *folder, const char *name,
-                                 const void *data, size_t size, sessile_error *err) {
+                                 const void *data, size_t size, sessile_error *err)
+{
     ram_store *rs = self;
     sessile_status status = check_name(folder, err);
     if (status == SESSILE_OK) {
@@ -129,7 +139,8 @@ static sessile_status ram_create(void *self, const char *folder, const char *nam
 }
 
 static sessile_status ram_open(void *self, const char *folder, const char *name,
-                               sessile_backend_log **out, sessile_error *err) {
+                               sessile_backend_log **out, sessile_error *err)
+{
     ram_store *rs = self;
     *out = NULL;
     sessile_status status = check_name(folder, err);
@@ -155,7 +166,8 @@ static sessile_status ram_open(void *self, const char *folder, const char *name,
     return SESSILE_OK;
 }
 
-static void ram_unlock(sessile_backend_log *handle) {
+static void ram_unlock(sessile_backend_log *handle)
+{
     ram_handle *h = of(handle);
     if (h->locked == 0) {
         return;
@@ -170,7 +182,8 @@ static void ram_unlock(sessile_backend_log *handle) {
     h->locked = 0;
 }
 
-static void ram_close(sessile_backend_log *handle) {
+static void ram_close(sessile_backend_log *handle)
+{
     if (handle != NULL) {
         ram_unlock(handle);
         mem_free(&of(handle)->rs->alloc, of(handle), sizeof(ram_handle));
@@ -178,7 +191,8 @@ static void ram_close(sessile_backend_log *handle) {
 }
 
 static sessile_status ram_size(sessile_backend_log *handle, uint64_t *bytes,
-                               int64_t *mtime_ms, sessile_error *err) {
+                               int64_t *mtime_ms, sessile_error *err)
+{
     ram_log *log = of(handle)->log;
     (void)err;
     pthread_mutex_lock(&log->mutex);
@@ -188,8 +202,10 @@ static sessile_status ram_size(sessile_backend_log *handle, uint64_t *bytes,
     return SESSILE_OK;
 }
 
-static sessile_status ram_read(sessile_backend_log *handle, uint64_t index, uint64_t offset,
-                               void *out, size_t size, size_t *got, sessile_error *err) {
+static sessile_status ram_read(sessile_backend_log *handle, uint64_t index,
+                               uint64_t offset, void *out, size_t size, size_t *got,
+                               sessile_error *err)
+{
     ram_log *log = of(handle)->log;
     (void)index;
     (void)err;
@@ -209,7 +225,8 @@ typedef struct lock_try {
     int mode;
 } lock_try;
 
-static int try_lock(void *arg) {
+static int try_lock(void *arg)
+{
     lock_try *t = arg;
     int taken;
     pthread_mutex_lock(&t->log->mutex);
@@ -225,7 +242,8 @@ static int try_lock(void *arg) {
 }
 
 static sessile_status ram_lock(sessile_backend_log *handle, int mode, int timeout_ms,
-                               int *replaced, sessile_error *err) {
+                               int *replaced, sessile_error *err)
+{
     ram_handle *h = of(handle);
     lock_try t = {h->log, mode};
     *replaced = 0; /* a log lives as long as its store */
@@ -240,7 +258,8 @@ static sessile_status ram_lock(sessile_backend_log *handle, int mode, int timeou
 static sessile_status ram_append(sessile_backend_log *handle, sessile_log_end *end,
                                  const void *data, size_t size, uint64_t count,
                                  const unsigned char new_tag[16], int *poisoned,
-                                 sessile_error *err) {
+                                 sessile_error *err)
+{
     ram_handle *h = of(handle);
     ram_log *log = h->log;
     sessile_status status = SESSILE_OK;
@@ -275,22 +294,26 @@ out:
     return status;
 }
 
-static sessile_status ram_sync(sessile_backend_log *handle, sessile_error *err) {
+static sessile_status ram_sync(sessile_backend_log *handle, sessile_error *err)
+{
     (void)handle;
     (void)err;
     return SESSILE_OK;
 }
 
 static sessile_status ram_list(void *self, const char *folder,
-                               int (*visit)(void *arg, const char *folder, const char *name),
-                               void *arg, sessile_error *err) {
+                               int (*visit)(void *arg, const char *folder,
+                                            const char *name),
+                               void *arg, sessile_error *err)
+{
     ram_store *rs = self;
     (void)err;
     pthread_mutex_lock(&rs->mutex);
     ram_log *log = rs->logs;
     pthread_mutex_unlock(&rs->mutex);
     while (log != NULL) {
-        /* visit may make or open logs: it runs without the mutex; logs are never removed */
+        /* visit may make or open logs: it runs without the mutex; logs are never removed
+         */
         if ((folder == NULL || strcmp(folder, log->folder) == 0) &&
             visit(arg, log->folder, log->name) != 0) {
             break;
@@ -303,7 +326,8 @@ static sessile_status ram_list(void *self, const char *folder,
 }
 
 static sessile_status ram_blob_get(void *self, const char *name, char **out, size_t *size,
-                                   sessile_error *err) {
+                                   sessile_error *err)
+{
     ram_store *rs = self;
     *out = NULL;
     *size = 0;
@@ -328,7 +352,8 @@ static sessile_status ram_blob_get(void *self, const char *name, char **out, siz
 }
 
 static sessile_status ram_blob_put_new(void *self, const char *name, const void *data,
-                                       size_t size, sessile_error *err) {
+                                       size_t size, sessile_error *err)
+{
     ram_store *rs = self;
     sessile_status status = check_name(name, err);
     if (status != SESSILE_OK) {
@@ -361,7 +386,8 @@ static sessile_status ram_blob_put_new(void *self, const char *name, const void 
     return status;
 }
 
-static int ram_has_logs(void *self) {
+static int ram_has_logs(void *self)
+{
     ram_store *rs = self;
     pthread_mutex_lock(&rs->mutex);
     int has = rs->logs != NULL;
@@ -369,7 +395,8 @@ static int ram_has_logs(void *self) {
     return has;
 }
 
-static void ram_free(void *self) {
+static void ram_free(void *self)
+{
     ram_store *rs = self;
     if (rs == NULL) {
         return;
@@ -391,7 +418,8 @@ static void ram_free(void *self) {
 
 static const sessile_backend ram_backend = {
     .version = SESSILE_BACKEND_VERSION,
-    .capabilities = SESSILE_BACKEND_LOCKS, /* an append is whole or nothing: no torn ends */
+    .capabilities =
+        SESSILE_BACKEND_LOCKS, /* an append is whole or nothing: no torn ends */
     .name = "ram",
     .free = ram_free,
     .create = ram_create,
@@ -410,7 +438,8 @@ static const sessile_backend ram_backend = {
 };
 
 sessile_status store_ram_open(store *out, const os_table *os, const allocator *a,
-                              sessile_error *err) {
+                              sessile_error *err)
+{
     out->table = NULL;
     out->self = NULL;
     ram_store *rs = mem_zalloc(a, sizeof(*rs));

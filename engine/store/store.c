@@ -11,7 +11,8 @@
 
 #define NAME_LONGEST 200
 
-void store_close(store *s) {
+void store_close(store *s)
+{
     if (s == NULL || s->table == NULL) {
         return;
     }
@@ -20,7 +21,8 @@ void store_close(store *s) {
     s->self = NULL;
 }
 
-int store_name_ok(const char *name) {
+int store_name_ok(const char *name)
+{
     if (name == NULL || name[0] == '\0' || name[0] == '.') {
         return 0;
     }
@@ -30,11 +32,12 @@ int store_name_ok(const char *name) {
 }
 
 /*
- * A writer holds the lock for some microseconds (the sync is done outside it), so the first
- * tries only give the processor away; who still waits then sleeps, a little longer each
- * time, so that a hundred waiters do not keep a core busy.
+ * A writer holds the lock for some microseconds (the sync is done outside it), so the
+ * first tries only give the processor away; who still waits then sleeps, a little longer
+ * each time, so that a hundred waiters do not keep a core busy.
  */
-int lock_wait(const os_table *os, int timeout_ms, int (*attempt)(void *arg), void *arg) {
+int lock_wait(const os_table *os, int timeout_ms, int (*attempt)(void *arg), void *arg)
+{
     enum { EAGER = 8, LONGEST_MS = 8 };
     uint64_t start = 0;
     int pause_ms = 1;

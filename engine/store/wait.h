@@ -10,7 +10,8 @@
 #include "base/os.h"
 
 /*
- * Calls attempt(arg) until it returns 0 (got it) or -1 (failed), or timeout_ms have passed
+ * Calls attempt(arg) until it returns 0 (got it) or -1 (failed), or timeout_ms have
+ * passed
  * (-1: for ever; 0: one try). Returns 0, -1, or 1: still taken.
  */
 int lock_wait(const os_table *os, int timeout_ms, int (*attempt)(void *arg), void *arg);

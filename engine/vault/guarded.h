@@ -15,17 +15,17 @@ extern const allocator allocator_guarded;
  * out = nonce ‖ ciphertext ‖ tag of size bytes of plain, under a raw key; the nonce is
  * random. out has room for suite_nonce_size(s) + size + VAULT_TAG.
  */
-void seal_bytes(suite s, const unsigned char key[VAULT_KEY], const void *ad, size_t ad_size,
-                const void *plain, size_t size, unsigned char *out);
+void seal_bytes(suite s, const unsigned char key[VAULT_KEY], const void *ad,
+                size_t ad_size, const void *plain, size_t size, unsigned char *out);
 /* The reverse; plain has room for size - nonce - tag. 0, or -1 when it does not open. */
-int open_bytes(suite s, const unsigned char key[VAULT_KEY], const void *ad, size_t ad_size,
-               const unsigned char *sealed, size_t size, void *plain);
+int open_bytes(suite s, const unsigned char key[VAULT_KEY], const void *ad,
+               size_t ad_size, const unsigned char *sealed, size_t size, void *plain);
 
 /* The same with the key of a log, which is prepared for many lines. */
 void seal_with(const logkey *k, const void *ad, size_t ad_size, const void *plain,
                size_t size, unsigned char *out);
-int open_with(const logkey *k, const void *ad, size_t ad_size, const unsigned char *sealed,
-              size_t size, void *plain);
+int open_with(const logkey *k, const void *ad, size_t ad_size,
+              const unsigned char *sealed, size_t size, void *plain);
 
 /* Room for a data key, wiped and guarded; then, once its VAULT_KEY bytes are there, what
  * the suite wants prepared. */

@@ -10,9 +10,9 @@
  * s = nonce ‖ XChaCha20-Poly1305(secret's key; inner), additional data = the line before
  * its base64; inner = {"suite":"S","name":"B","epochs":[{"epoch":1,"key":"B"},…]}.
  *
- * It must never open a plain keyring for someone who asked for a sealed store or the other
- * way round (so that swapping the blob switches nothing off), never make one beside logs
- * that have none, and never hold key material outside guarded memory.
+ * It must never open a plain keyring for someone who asked for a sealed store or the
+ * other way round (so that swapping the blob switches nothing off), never make one beside
+ * logs that have none, and never hold key material outside guarded memory.
  */
 #include <sodium.h>
 #include <string.h>
@@ -21,14 +21,14 @@
 #include "codec/json.h"
 #include "vault/guarded.h"
 
-#define BLOB "keyring"
-#define DEPTH 8
+#define BLOB        "keyring"
+#define DEPTH       8
 #define EPOCHS_MOST 4096
 
 /* What a keyring's passphrase is stretched with. The floor is what this file writes. The
  * ceiling keeps an edited keyring from taking the machine's memory and hours of time. */
-#define OPS crypto_pwhash_OPSLIMIT_INTERACTIVE
-#define MEM crypto_pwhash_MEMLIMIT_INTERACTIVE
+#define OPS      crypto_pwhash_OPSLIMIT_INTERACTIVE
+#define MEM      crypto_pwhash_MEMLIMIT_INTERACTIVE
 #define OPS_MOST 32u
 #define MEM_MOST (UINT64_C(1) << 30)
 
@@ -48,7 +48,8 @@ struct keyring {
     size_t count;
 };
 
-void keyring_free(keyring *k) {
+void keyring_free(keyring *k)
+{
     if (k != NULL) {
         sodium_free(k->name_key);
         sodium_free(k->masters);
@@ -56,17 +57,28 @@ void keyring_free(keyring *k) {
     }
 }
 
-int keyring_sealed(const keyring *k) { return k->sealed; }
+int keyring_sealed(const keyring *k)
+{
+    return k->sealed;
+}
 
-suite keyring_suite(const keyring *k) { return k->suite; }
+suite keyring_suite(const keyring *k)
+{
+    return k->suite;
+}
 
-const unsigned char *keyring_name_key(const keyring *k) { return k->name_key; }
+const unsigned char *keyring_name_key(const keyring *k)
+{
+    return k->name_key;
+}
 
-uint64_t keyring_epoch(const keyring *k) {
+uint64_t keyring_epoch(const keyring *k)
+{
     return k->count == 0 ? 0 : k->masters[k->count - 1].epoch;
 }
 
-const unsigned char *keyring_master(const keyring *k, uint64_t epoch) {
+const unsigned char *keyring_master(const keyring *k, uint64_t epoch)
+{
     for (size_t i = k->count; i > 0; i--) {
         if (k->masters[i - 1].epoch == epoch) {
             return k->masters[i - 1].key;
@@ -75,7 +87,8 @@ const unsigned char *keyring_master(const keyring *k, uint64_t epoch) {
     return NULL;
 }
 
-static keyring *keyring_new(size_t masters, const allocator *a) {
+static keyring *keyring_new(size_t masters, const allocator *a)
+{
     keyring *k = mem_zalloc(a, sizeof(*k));
     if (k == NULL) {
         return NULL;
@@ -92,7 +105,8 @@ static keyring *keyring_new(size_t masters, const allocator *a) {
 }
 
 /* A string without escapes that is base64 of exactly size bytes. */
-static int read_bytes(json value, unsigned char *out, size_t size) {
+static int read_bytes(json value, unsigned char *out, size_t size)
+{
     const char *text;
     size_t text_size;
     /* base64 comes in threes */
@@ -109,14 +123,17 @@ static int read_bytes(json value, unsigned char *out, size_t size) {
     return result;
 }
 
-static sessile_status fail_damaged(sessile_error *err) {
-    return fail(err, SESSILE_DAMAGED,
-                "the store's keyring is not one this version wrote: bring back a copy of it");
+static sessile_status fail_damaged(sessile_error *err)
+{
+    return fail(
+        err, SESSILE_DAMAGED,
+        "the store's keyring is not one this version wrote: bring back a copy of it");
 }
 
 /* ---------------------------------------------------------------------- making */
 
-static void put_bytes(buf *out, const char *name, const void *data, size_t size) {
+static void put_bytes(buf *out, const char *name, const void *data, size_t size)
+{
     buf_puts(out, name);
     buf_puts(out, "\"");
     base64_put(out, data, size);
@@ -124,7 +141,8 @@ static void put_bytes(buf *out, const char *name, const void *data, size_t size)
 }
 
 static sessile_status make_plain(keyring **out, buf *text, const allocator *a,
-                                 sessile_error *err) {
+                                 sessile_error *err)
+{
     keyring *k = keyring_new(0, a);
     if (k == NULL) {
         return fail_nomem(err);
@@ -138,7 +156,8 @@ static sessile_status make_plain(keyring **out, buf *text, const allocator *a,
 }
 
 static sessile_status make_sealed(keyring **out, buf *text, const secret *s, suite wanted,
-                                  const allocator *a, sessile_error *err) {
+                                  const allocator *a, sessile_error *err)
+{
     unsigned char salt[SECRET_SALT];
     sessile_status status = SESSILE_OK;
     buf inner, sealed;
@@ -201,7 +220,8 @@ out:
 
 /* The inner text: opened, so written by somebody with the secret, yet checked. */
 static sessile_status read_inner(keyring **out, const char *text, size_t size,
-                                 const allocator *a, sessile_error *err) {
+                                 const allocator *a, sessile_error *err)
+{
     buf checked;
     const char *name;
     size_t name_size, count = 0;
@@ -243,9 +263,8 @@ static sessile_status read_inner(keyring **out, const char *text, size_t size,
     json_iter it = json_begin(epochs);
     for (size_t i = 0; i < count && json_next(&it) && !bad; i++) {
         master *m = &k->masters[i];
-        bad = json_uint(json_get(it.value, "epoch"), &m->epoch) != 0 ||
-              m->epoch == 0 || m->epoch > UINT32_MAX ||
-              (i > 0 && m->epoch <= k->masters[i - 1].epoch) ||
+        bad = json_uint(json_get(it.value, "epoch"), &m->epoch) != 0 || m->epoch == 0 ||
+              m->epoch > UINT32_MAX || (i > 0 && m->epoch <= k->masters[i - 1].epoch) ||
               read_bytes(json_get(it.value, "key"), m->key, VAULT_KEY) != 0;
     }
     if (bad) {
@@ -260,11 +279,13 @@ out:
     return status;
 }
 
-/* line: the blob without its newline; outer: the same text, checked and unchanged by it. */
+/* line: the blob without its newline; outer: the same text, checked and unchanged by it.
+ */
 static sessile_status read_sealed(keyring **out, const buf *line, json outer,
                                   sessile_key_source source, const char *key_text,
                                   const os_table *os, const allocator *a,
-                                  sessile_error *err) {
+                                  sessile_error *err)
+{
     unsigned char salt[SECRET_SALT] = {0};
     uint64_t ops = 0, mem = 0;
     const char *text;
@@ -286,11 +307,10 @@ static sessile_status read_sealed(keyring **out, const buf *line, json outer,
         status = fail_damaged(err);
         goto out;
     }
-    if (stretched &&
-        (read_bytes(json_get(outer, "salt"), salt, sizeof(salt)) != 0 ||
-         json_uint(json_get(outer, "ops"), &ops) != 0 ||
-         json_uint(json_get(outer, "mem"), &mem) != 0 || ops < OPS || ops > OPS_MOST ||
-         mem < MEM || mem > MEM_MOST)) {
+    if (stretched && (read_bytes(json_get(outer, "salt"), salt, sizeof(salt)) != 0 ||
+                      json_uint(json_get(outer, "ops"), &ops) != 0 ||
+                      json_uint(json_get(outer, "mem"), &mem) != 0 || ops < OPS ||
+                      ops > OPS_MOST || mem < MEM || mem > MEM_MOST)) {
         status = fail_damaged(err);
         goto out;
     }
@@ -308,9 +328,10 @@ static sessile_status read_sealed(keyring **out, const buf *line, json outer,
         goto out;
     }
     if (secret_is_key(s) == stretched) {
-        status = fail(err, SESSILE_SEALED,
-                      stretched ? "this store was sealed with a passphrase, not with a key"
-                                : "this store was sealed with a key, not with a passphrase");
+        status =
+            fail(err, SESSILE_SEALED,
+                 stretched ? "this store was sealed with a passphrase, not with a key"
+                           : "this store was sealed with a key, not with a passphrase");
         goto out;
     }
     key = sodium_malloc(VAULT_KEY);
@@ -321,9 +342,10 @@ static sessile_status read_sealed(keyring **out, const buf *line, json outer,
     }
     if (open_bytes(with, key, line->data, (size_t)(text - line->data),
                    (unsigned char *)sealed.data, (size_t)raw, inner) != 0) {
-        status = fail(err, SESSILE_SEALED,
-                      "the secret does not open this store's keyring: give the one it was "
-                      "made with");
+        status =
+            fail(err, SESSILE_SEALED,
+                 "the secret does not open this store's keyring: give the one it was "
+                 "made with");
         goto out;
     }
     status = read_inner(out, (char *)inner, (size_t)raw - overhead, a, err);
@@ -338,7 +360,8 @@ out:
 static sessile_status keyring_read(keyring **out, const char *blob, size_t size,
                                    sessile_key_source source, const char *key,
                                    const os_table *os, const allocator *a,
-                                   sessile_error *err) {
+                                   sessile_error *err)
+{
     buf line;
     uint64_t version;
     keyring *k = NULL;
@@ -354,11 +377,13 @@ static sessile_status keyring_read(keyring **out, const char *blob, size_t size,
     json outer = json_of(line.data, line.size);
     if (line.size != size || memcmp(line.data, blob, size) != 0 ||
         json_uint(json_get(outer, "sessile_keyring"), &version) != 0) {
-        status = fail_damaged(err); /* the additional data is the text as it was written */
+        status =
+            fail_damaged(err); /* the additional data is the text as it was written */
         goto out;
     }
     if (version != 1) {
-        status = fail(err, SESSILE_UNSUPPORTED, "the store's keyring is of a newer version");
+        status =
+            fail(err, SESSILE_UNSUPPORTED, "the store's keyring is of a newer version");
         goto out;
     }
     json mode = json_get(outer, "mode");
@@ -370,9 +395,10 @@ static sessile_status keyring_read(keyring **out, const char *blob, size_t size,
     } else if (!json_is(mode, "plain")) {
         status = fail_damaged(err);
     } else if (source != SESSILE_KEY_PLAIN) {
-        status = fail(err, SESSILE_SEALED,
-                      "this store's keyring says that it is plain: open it with no key if "
-                      "it was meant to be");
+        status =
+            fail(err, SESSILE_SEALED,
+                 "this store's keyring says that it is plain: open it with no key if "
+                 "it was meant to be");
     } else if ((k = keyring_new(0, a)) == NULL) {
         status = fail_nomem(err);
     } else if (read_bytes(json_get(outer, "name"), k->name_key, VAULT_KEY) != 0) {
@@ -391,11 +417,12 @@ out:
 
 static sessile_status make(keyring **out, const sessile_backend *backend, void *self,
                            sessile_key_source source, const char *key, const char *wanted,
-                           const os_table *os, const allocator *a, sessile_error *err) {
+                           const os_table *os, const allocator *a, sessile_error *err)
+{
     keyring *k = NULL;
     secret *s = NULL;
-    suite chosen = suite_here(SUITE_AES_256_GCM) ? SUITE_AES_256_GCM
-                                                 : SUITE_XCHACHA20_POLY1305;
+    suite chosen =
+        suite_here(SUITE_AES_256_GCM) ? SUITE_AES_256_GCM : SUITE_XCHACHA20_POLY1305;
     sessile_status status = SESSILE_OK;
     buf text;
     buf_init(&text, a);
@@ -429,8 +456,10 @@ static sessile_status make(keyring **out, const sessile_backend *backend, void *
 }
 
 sessile_status keyring_open(keyring **out, const sessile_backend *backend, void *self,
-                            sessile_key_source source, const char *key, const char *wanted,
-                            const os_table *os, const allocator *a, sessile_error *err) {
+                            sessile_key_source source, const char *key,
+                            const char *wanted, const os_table *os, const allocator *a,
+                            sessile_error *err)
+{
     *out = NULL;
     /* Twice: who loses the race to make one opens the winner's. */
     for (int tries = 0;; tries++) {
@@ -458,7 +487,8 @@ sessile_status keyring_open(keyring **out, const sessile_backend *backend, void 
     }
 }
 
-sessile_status keyring_volatile(keyring **out, const allocator *a, sessile_error *err) {
+sessile_status keyring_volatile(keyring **out, const allocator *a, sessile_error *err)
+{
     buf text;
     buf_init(&text, a);
     *out = NULL;

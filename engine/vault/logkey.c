@@ -17,10 +17,11 @@
 #include "base/text.h"
 #include "vault/guarded.h"
 
-#define PREFIX "{\"id\":\"00000000\",\"sessile\":1"
+#define PREFIX       "{\"id\":\"00000000\",\"sessile\":1"
 #define EPOCH_DIGITS 10
 
-sessile_status logkey_new(logkey *out, const keyring *k, buf *line, sessile_error *err) {
+sessile_status logkey_new(logkey *out, const keyring *k, buf *line, sessile_error *err)
+{
     unsigned char wrapped[64 + VAULT_KEY + VAULT_TAG];
     sessile_status status = SESSILE_OK;
     memset(out, 0, sizeof(*out));
@@ -40,7 +41,8 @@ sessile_status logkey_new(logkey *out, const keyring *k, buf *line, sessile_erro
         status = fail_nomem(err);
         goto out;
     }
-    seal_bytes(s, keyring_master(k, epoch), line->data, line->size, key, VAULT_KEY, wrapped);
+    seal_bytes(s, keyring_master(k, epoch), line->data, line->size, key, VAULT_KEY,
+               wrapped);
     base64_put(line, wrapped, suite_nonce_size(s) + VAULT_KEY + VAULT_TAG);
     buf_puts(line, "\"");
     if (line->failed) {
@@ -69,7 +71,8 @@ typedef struct cursor {
     const char *at, *end;
 } cursor;
 
-static int expect(cursor *c, const char *text) {
+static int expect(cursor *c, const char *text)
+{
     size_t size = strlen(text);
     if ((size_t)(c->end - c->at) < size || memcmp(c->at, text, size) != 0) {
         return -1;
@@ -79,7 +82,8 @@ static int expect(cursor *c, const char *text) {
 }
 
 /* The text up to the next quote, which is stepped over. */
-static int quoted(cursor *c, const char **text, size_t *size) {
+static int quoted(cursor *c, const char **text, size_t *size)
+{
     const char *quote = memchr(c->at, '"', (size_t)(c->end - c->at));
     if (quote == NULL) {
         return -1;
@@ -91,7 +95,8 @@ static int quoted(cursor *c, const char **text, size_t *size) {
 }
 
 /* A number as buf_put_u64 prints it. */
-static int number(cursor *c, uint64_t *out) {
+static int number(cursor *c, uint64_t *out)
+{
     const char *start = c->at;
     uint64_t n = 0;
     while (c->at < c->end && *c->at >= '0' && *c->at <= '9' &&
@@ -103,7 +108,8 @@ static int number(cursor *c, uint64_t *out) {
 }
 
 sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size_t size,
-                           sessile_error *err) {
+                           sessile_error *err)
+{
     unsigned char wrapped[64 + VAULT_KEY + VAULT_TAG];
     unsigned char stated[VAULT_COMMITMENT + 3];
     unsigned char *key = NULL;
@@ -124,9 +130,10 @@ sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size
         goto damaged;
     }
     if (expect(&c, ",\"user\":\"") == 0) {
-        return fail(err, SESSILE_UNSUPPORTED,
-                    "this log is sealed with a user's own secret, which this version cannot "
-                    "read: use a newer one");
+        return fail(
+            err, SESSILE_UNSUPPORTED,
+            "this log is sealed with a user's own secret, which this version cannot "
+            "read: use a newer one");
     }
     if (expect(&c, ",\"key\":\"") != 0) {
         goto damaged;
@@ -151,9 +158,10 @@ sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size
     }
     if (master == NULL || open_bytes(s, master, line, head, wrapped, raw, key) != 0) {
         sodium_free(key);
-        return fail(err, SESSILE_SEALED,
-                    "this log's key does not open with this store's: the log is of another "
-                    "store, or its first line was changed");
+        return fail(
+            err, SESSILE_SEALED,
+            "this log's key does not open with this store's: the log is of another "
+            "store, or its first line was changed");
     }
     hash256(out->commitment, line, body, key, VAULT_KEY);
     if (!same_bytes(out->commitment, stated, VAULT_COMMITMENT)) {
@@ -169,7 +177,8 @@ damaged:
     return fail(err, SESSILE_DAMAGED, "the first line is not that of a sealed log");
 }
 
-void logkey_deinit(logkey *k) {
+void logkey_deinit(logkey *k)
+{
     if (k != NULL) {
         sodium_free(k->key); /* wipes; NULL is ignored */
         memset(k, 0, sizeof(*k));

@@ -14,7 +14,8 @@
 
 #define LONGEST_AS_IS 100
 
-static int stands_as_it_is(sessile_slice text) {
+static int stands_as_it_is(sessile_slice text)
+{
     if (text.size < 1 || text.size > LONGEST_AS_IS || text.data[0] == '-') {
         return 0;
     }
@@ -27,7 +28,8 @@ static int stands_as_it_is(sessile_slice text) {
     return 1;
 }
 
-static void add(crypto_generichash_state *state, sessile_slice text) {
+static void add(crypto_generichash_state *state, sessile_slice text)
+{
     unsigned char size[8];
     for (int i = 0; i < 8; i++) {
         size[i] = (unsigned char)((uint64_t)text.size >> (8 * i));
@@ -37,7 +39,8 @@ static void add(crypto_generichash_state *state, sessile_slice text) {
 }
 
 static void hashed_name(const keyring *k, const sessile_slice *parts, size_t count,
-                        char out[NAME_SIZE]) {
+                        char out[NAME_SIZE])
+{
     crypto_generichash_state state;
     unsigned char hash[32];
     crypto_generichash_init(&state, keyring_name_key(k), VAULT_KEY, sizeof(hash));
@@ -51,7 +54,8 @@ static void hashed_name(const keyring *k, const sessile_slice *parts, size_t cou
 }
 
 void keyring_log_name(const keyring *k, sessile_slice user, sessile_slice id,
-                      char out[NAME_SIZE]) {
+                      char out[NAME_SIZE])
+{
     if (user.size == 0 && stands_as_it_is(id)) {
         memcpy(out, id.data, id.size);
         out[id.size] = '\0';
@@ -61,7 +65,8 @@ void keyring_log_name(const keyring *k, sessile_slice user, sessile_slice id,
     hashed_name(k, parts, 2, out);
 }
 
-void keyring_folder_name(const keyring *k, sessile_slice agent, char out[NAME_SIZE]) {
+void keyring_folder_name(const keyring *k, sessile_slice agent, char out[NAME_SIZE])
+{
     if (stands_as_it_is(agent)) {
         memcpy(out, agent.data, agent.size);
         out[agent.size] = '\0';

@@ -17,13 +17,15 @@
 sessile_status seal_line(const logkey *k, buf *line, size_t line_start,
                          const unsigned char previous[VAULT_TAG], const void *entry,
                          size_t size, unsigned char tag_out[VAULT_TAG], buf *scratch,
-                         sessile_error *err) {
+                         sessile_error *err)
+{
     size_t head = line->size - line_start;
     size_t ad = VAULT_COMMITMENT + head;
     size_t plain = VAULT_TAG + size;
     size_t sealed = suite_nonce_size(k->suite) + plain + VAULT_TAG;
     buf_clear(scratch);
-    if (size > SIZE_MAX / 4 || line->failed || buf_reserve(scratch, ad + plain + sealed) != 0 ||
+    if (size > SIZE_MAX / 4 || line->failed ||
+        buf_reserve(scratch, ad + plain + sealed) != 0 ||
         buf_reserve(line, base64_size(sealed) + 2) != 0) {
         return fail_nomem(err);
     }
@@ -41,7 +43,8 @@ sessile_status seal_line(const logkey *k, buf *line, size_t line_start,
 
 int open_line(const logkey *k, const char *head, size_t head_size, const char *base64,
               size_t base64_size_, buf *out, unsigned char previous_out[VAULT_TAG],
-              unsigned char tag_out[VAULT_TAG]) {
+              unsigned char tag_out[VAULT_TAG])
+{
     size_t nonce = suite_nonce_size(k->suite);
     size_t room = base64_size_ / 4 * 3;
     size_t ad = VAULT_COMMITMENT + head_size;

@@ -1,10 +1,10 @@
 /*
  * secret.c: what opens a store's keyring, and where it comes from.
  *
- * Owns the reading of secrets: a variable, a file, the host's own bytes, or the key file of
- * this user, made once. A secret lives in guarded memory from its first byte on and never
- * goes into an error's sentence. It must never make a key file but together with a keyring:
- * a key made for a store that has one could open nothing.
+ * Owns the reading of secrets: a variable, a file, the host's own bytes, or the key file
+ * of this user, made once. A secret lives in guarded memory from its first byte on and
+ * never goes into an error's sentence. It must never make a key file but together with a
+ * keyring: a key made for a store that has one could open nothing.
  */
 #include <errno.h>
 #include <sodium.h>
@@ -14,16 +14,18 @@
 #include "vault/guarded.h"
 
 #define SHORTEST_PASSPHRASE 12
-#define LONGEST_SECRET 4096
-#define KEY_FILE "sessile/key"
+#define LONGEST_SECRET      4096
+#define KEY_FILE            "sessile/key"
 
 struct secret {
     size_t size;
     int is_key;
-    unsigned char bytes[LONGEST_SECRET + 1]; /* one more, to see that a file is too long */
+    unsigned char
+        bytes[LONGEST_SECRET + 1]; /* one more, to see that a file is too long */
 };
 
-static secret *secret_new(void) {
+static secret *secret_new(void)
+{
     secret *s = sodium_malloc(sizeof(*s));
     if (s != NULL) {
         s->size = 0;
@@ -32,12 +34,19 @@ static secret *secret_new(void) {
     return s;
 }
 
-void secret_free(secret *s) { sodium_free(s); }
+void secret_free(secret *s)
+{
+    sodium_free(s);
+}
 
-int secret_is_key(const secret *s) { return s->is_key; }
+int secret_is_key(const secret *s)
+{
+    return s->is_key;
+}
 
 /* Characters, not bytes: what is not the rest of a sequence. */
-static size_t characters(const unsigned char *text, size_t size) {
+static size_t characters(const unsigned char *text, size_t size)
+{
     size_t n = 0;
     for (size_t i = 0; i < size; i++) {
         n += (text[i] & 0xc0) != 0x80;
@@ -46,11 +55,13 @@ static size_t characters(const unsigned char *text, size_t size) {
 }
 
 /* Tells a key from a passphrase. s->bytes hold the text as it came. */
-static sessile_status understand(secret *s, sessile_error *err) {
+static sessile_status understand(secret *s, sessile_error *err)
+{
     const char *text = (const char *)s->bytes;
     unsigned char key[VAULT_KEY + 2];
     if (s->size > LONGEST_SECRET) {
-        return fail(err, SESSILE_INVALID, "a secret has at most %d bytes", LONGEST_SECRET);
+        return fail(err, SESSILE_INVALID, "a secret has at most %d bytes",
+                    LONGEST_SECRET);
     }
     if (s->size == 4 + 2 * VAULT_KEY && memcmp(text, "hex:", 4) == 0 &&
         hex_decode(key, text + 4, VAULT_KEY) == 0) {
@@ -70,15 +81,18 @@ static sessile_status understand(secret *s, sessile_error *err) {
     if (characters(s->bytes, s->size) < SHORTEST_PASSPHRASE) {
         return fail(err, SESSILE_INVALID,
                     "the secret is neither \"hex:\" or \"base64:\" and 32 bytes nor a "
-                    "passphrase of at least %d characters", SHORTEST_PASSPHRASE);
+                    "passphrase of at least %d characters",
+                    SHORTEST_PASSPHRASE);
     }
     return SESSILE_OK;
 }
 
-static sessile_status from_text(secret *s, const char *text, sessile_error *err) {
+static sessile_status from_text(secret *s, const char *text, sessile_error *err)
+{
     size_t size = strlen(text);
     if (size > LONGEST_SECRET) {
-        return fail(err, SESSILE_INVALID, "a secret has at most %d bytes", LONGEST_SECRET);
+        return fail(err, SESSILE_INVALID, "a secret has at most %d bytes",
+                    LONGEST_SECRET);
     }
     memcpy(s->bytes, text, size);
     s->size = size;
@@ -87,24 +101,28 @@ static sessile_status from_text(secret *s, const char *text, sessile_error *err)
 
 /* NOTFOUND when there is no such file: what that means is the caller's to say. */
 static sessile_status from_file(secret *s, int dir, const char *path, const os_table *os,
-                                sessile_error *err) {
+                                sessile_error *err)
+{
     os_stat_info st;
     sessile_status status = SESSILE_OK;
     int fd = os->open_at(os->ud, dir, path, OS_READ);
     if (fd < 0) {
         if (errno == ELOOP) {
-            return fail(err, SESSILE_DENIED, "the key file %s is a link: name the file "
-                        "itself", path);
+            return fail(err, SESSILE_DENIED,
+                        "the key file %s is a link: name the file "
+                        "itself",
+                        path);
         }
         return fail_errno(err, errno, "cannot open the key file %s", path);
     }
     if (os->stat_fd(os->ud, fd, &st) != 0) {
         status = fail_errno(err, errno, "cannot look at the key file %s", path);
     } else if (!st.is_regular || st.uid != os->uid(os->ud)) {
-        status = fail(err, SESSILE_DENIED, "the key file %s is not a file of yours", path);
+        status =
+            fail(err, SESSILE_DENIED, "the key file %s is not a file of yours", path);
     } else if ((st.mode & 077) != 0) {
-        status = fail(err, SESSILE_DENIED, "others may read the key file %s: chmod 600 it",
-                      path);
+        status = fail(err, SESSILE_DENIED,
+                      "others may read the key file %s: chmod 600 it", path);
     } else {
         int64_t got = os_read_full(os, fd, s->bytes, sizeof(s->bytes), 0);
         if (got < 0) {
@@ -122,7 +140,8 @@ static sessile_status from_file(secret *s, int dir, const char *path, const os_t
 }
 
 /* Appends the folder that holds "sessile/key". 0, or -1: there is no home. */
-static int config_home(buf *out, const os_table *os) {
+static int config_home(buf *out, const os_table *os)
+{
     const char *xdg = os->env(os->ud, "XDG_CONFIG_HOME");
     const char *home = os->env(os->ud, "HOME");
     if (xdg != NULL && xdg[0] == '/') {
@@ -138,7 +157,8 @@ static int config_home(buf *out, const os_table *os) {
 
 /* Makes the folder at path, and those above it, and syncs what holds it. Changes path and
  * puts it back. */
-static int make_folders(char *path, const os_table *os) {
+static int make_folders(char *path, const os_table *os)
+{
     char *slash = strrchr(path, '/');
     int result = os->mkdir_at(os->ud, -1, path);
     if (result != 0 && errno == ENOENT && slash != NULL && slash != path) {
@@ -157,7 +177,8 @@ static int make_folders(char *path, const os_table *os) {
  * file finds all of it. EXISTS: somebody else was first, which is as good.
  */
 static sessile_status make_key_file(int dir, const char *path, const os_table *os,
-                                    sessile_error *err) {
+                                    sessile_error *err)
+{
     enum { TEXT = 4 + 2 * VAULT_KEY + 1 };
     sessile_status status = SESSILE_OK;
     char temporary[32] = ".key-";
@@ -181,11 +202,13 @@ static sessile_status make_key_file(int dir, const char *path, const os_table *o
         status = fail_errno(err, errno, "cannot make the key file %s", path);
         goto out;
     }
-    if (os_write_full(os, fd, text, TEXT, 0, &written) != 0 || os->sync_all(os->ud, fd) != 0 ||
+    if (os_write_full(os, fd, text, TEXT, 0, &written) != 0 ||
+        os->sync_all(os->ud, fd) != 0 ||
         os->rename_new(os->ud, dir, temporary, "key") != 0 ||
         os->sync_all(os->ud, dir) != 0) {
-        status = errno == EEXIST ? SESSILE_EXISTS
-                                 : fail_errno(err, errno, "cannot make the key file %s", path);
+        status = errno == EEXIST
+                     ? SESSILE_EXISTS
+                     : fail_errno(err, errno, "cannot make the key file %s", path);
         os->unlink_at(os->ud, dir, temporary);
     }
 out:
@@ -198,7 +221,8 @@ out:
 }
 
 static sessile_status from_default(secret *s, int may_make, const os_table *os,
-                                   const allocator *a, sessile_error *err) {
+                                   const allocator *a, sessile_error *err)
+{
     const char *env = os->env(os->ud, "SESSILE_KEY");
     sessile_status status = SESSILE_OK;
     int dir = -1;
@@ -208,8 +232,9 @@ static sessile_status from_default(secret *s, int may_make, const os_table *os,
     }
     buf_init(&path, a);
     if (config_home(&path, os) != 0) {
-        status = fail(err, SESSILE_SEALED,
-                      "there is no SESSILE_KEY and no home for a key file: set one of them");
+        status =
+            fail(err, SESSILE_SEALED,
+                 "there is no SESSILE_KEY and no home for a key file: set one of them");
         goto out;
     }
     buf_puts(&path, "/" KEY_FILE);
@@ -222,9 +247,11 @@ static sessile_status from_default(secret *s, int may_make, const os_table *os,
         goto out;
     }
     if (!may_make) {
-        status = fail(err, SESSILE_SEALED,
-                      "the store is sealed and there is no key for it: set SESSILE_KEY or "
-                      "put the key into %s", path.data);
+        status =
+            fail(err, SESSILE_SEALED,
+                 "the store is sealed and there is no key for it: set SESSILE_KEY or "
+                 "put the key into %s",
+                 path.data);
         goto out;
     }
     error_clear(err);
@@ -253,7 +280,8 @@ out:
 
 sessile_status secret_get(secret **out, sessile_key_source source, const char *key,
                           int may_make, const os_table *os, const allocator *a,
-                          sessile_error *err) {
+                          sessile_error *err)
+{
     sessile_status status;
     const char *env;
     *out = NULL;
@@ -274,8 +302,10 @@ sessile_status secret_get(secret **out, sessile_key_source source, const char *k
     case SESSILE_KEY_ENV:
         env = os->env(os->ud, key);
         if (env == NULL || env[0] == '\0') {
-            status = fail(err, SESSILE_SEALED, "the variable %s, which is to hold the "
-                          "secret, is not set", key);
+            status = fail(err, SESSILE_SEALED,
+                          "the variable %s, which is to hold the "
+                          "secret, is not set",
+                          key);
         } else {
             status = from_text(s, env, err);
         }
@@ -302,7 +332,8 @@ sessile_status secret_get(secret **out, sessile_key_source source, const char *k
 }
 
 int secret_key(const secret *s, const unsigned char *salt, uint64_t ops, uint64_t mem,
-               unsigned char out[VAULT_KEY]) {
+               unsigned char out[VAULT_KEY])
+{
     if (s->is_key) {
         memcpy(out, s->bytes, VAULT_KEY);
         return 0;

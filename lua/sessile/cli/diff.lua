@@ -61,6 +61,10 @@ function diff.compare(before, after, departures)
           break
         end
       end
+      while before[at] and fate[name_of(before[at])] == "lost" do
+        changes[#changes + 1] = { sign = "-", message = before[at], fate = "lost" }
+        at = at + 1
+      end
       local replaced = before[at]
       if replaced and fate[name_of(replaced)] == "replaced" then
         changes[#changes + 1] = { sign = "~", message = message, fate = "replaced" }

@@ -4,6 +4,7 @@
 -- session a name means. Must never make a store for a command that only reads, nor choose
 -- between two sessions that fit.
 
+local paths = require "sessile.paths"
 local sessile = require "sessile"
 local terminal = require "sessile.cli.terminal"
 
@@ -26,20 +27,14 @@ end
 function sessions.place(globals)
   local url = globals.store or os.getenv "SESSILE_STORE"
   if url == "" then url = nil end
-  local home = os.getenv "HOME"
   if not url then
-    local data = os.getenv "XDG_DATA_HOME"
-    if data and data ~= "" then return nil, data .. "/sessile" end
-    return nil, home and home .. "/.local/share/sessile"
+    return nil, paths.default_store()
   end
   local scheme = url:match("^(%l[%l%d+.-]*):")
   if scheme and scheme ~= "file" then
     return url
   end
-  local folder = url:gsub("^file:", "")
-  if home then
-    folder = folder:gsub("^~/", function() return home .. "/" end)
-  end
+  local folder = paths.expand((url:gsub("^file:", "")))
   return folder, folder
 end
 
@@ -155,6 +150,16 @@ function sessions.resume(store, name, agent, extra)
     options[key] = value
   end
   return store:resume(options)
+end
+
+--- A name as a shell takes it.
+---@param text string
+---@return string
+function sessions.quoted(text)
+  if text:find("^[%w_./:@+-]+$") then
+    return text
+  end
+  return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
 --- For each row the shortest beginning of its id that no other has, 8 characters at least.

@@ -1,0 +1,103 @@
+/*
+ * inside.h: the handle of a log, shared by the files of this floor and by nobody else.
+ *
+ *   line.c    the layout of one line
+ *   reader.c  lines out of a backend, in large pieces
+ *   scan.c    lines in order: what is committed, what is past it, recovery
+ *   log.c     create, open, refresh, begin, append, end
+ *   read.c    one entry, a range, a header for lists
+ *   sync.c    durable: one syncs, all share; poison
+ *
+ * An index (its anchor would be a second witness in log_judge and the start of log_scan)
+ * and a salvage that reads on past damage belong beside these.
+ */
+#ifndef LOG_INSIDE_H
+#define LOG_INSIDE_H
+
+#include <pthread.h>
+
+#include "log/line.h"
+#include "log/log.h"
+
+struct log {
+    store st;
+    const allocator *alloc;
+    sessile_backend_log *handle;
+    char *name; /* "folder/name", for sentences */
+    logkey key;
+    unsigned depth;
+    int timeout_ms;
+    int locked;
+
+    /* Entry i begins at offsets[i] and ends where the next one begins, or the log does.
+     */
+    uint64_t *offsets;
+    size_t offset_capacity;
+    sessile_log_end end; /* the last commit that this handle has seen or made */
+
+    buf lines, scratch; /* append: what is written; what is sealed */
+    buf piece, text;    /* reading: bytes of the backend; opened entries */
+    size_t *pending;    /* where each opened entry of an unfinished write ends */
+    size_t pending_capacity;
+
+    pthread_mutex_t mutex; /* all that follows: shared with log_sync() */
+    pthread_cond_t synced;
+    uint64_t written; /* end.count, as log_sync() may see it */
+    uint64_t durable; /* entries known synced */
+    int syncing;
+    sessile_error poison; /* code other than OK: nothing may be appended any more */
+};
+
+/* Lines from `at` on, up to the size that was given. */
+typedef struct reader {
+    log_t *log;
+    uint64_t at; /* where the next line begins */
+    uint64_t limit;
+    size_t pos, have; /* of log->piece: the next line's start; bytes read */
+} reader;
+
+typedef enum reader_found {
+    READER_LINE = 0,
+    READER_END,      /* what is left, perhaps nothing, has no newline */
+    READER_TOO_LONG, /* nor has it in LINE_LONGEST bytes */
+    READER_FAILED
+} reader_found;
+
+void reader_init(reader *r, log_t *log, uint64_t at, uint64_t limit);
+/* The next line without its newline, in log->piece until the next call. index: which
+ * record it should be. */
+reader_found reader_next(reader *r, uint64_t index, char **text, size_t *size,
+                         sessile_error *err);
+/* After READER_TOO_LONG: goes on behind the next newline. READER_END: there is none. */
+reader_found reader_skip(reader *r, uint64_t index, sessile_error *err);
+
+/*
+ * Reads on from log->end to size, shows what is committed and moves log->end; stops at
+ * the first line that is not good. Only faults of the system or the visitor are errors.
+ */
+sessile_status log_scan(log_t *log, uint64_t size, log_visit visit, void *arg,
+                        sessile_error *err);
+/* What is between log->end and size, none of it committed: OK when it is a torn end (or a
+ * write in progress), DAMAGED when a later line proves that an entry is missing. */
+sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err);
+/* Under the exclusive lock: scan, judge, set aside and cut. *torn grows by what was cut.
+ */
+sessile_status log_recover(log_t *log, log_visit visit, void *arg, uint64_t *torn,
+                           sessile_error *err);
+/* Without: scan; what is bad is read again, and judged under a shared lock. */
+sessile_status log_look(log_t *log, log_visit visit, void *arg, sessile_error *err);
+
+/* The handle with its memory, no line read yet. */
+sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *folder,
+                          const char *name, unsigned depth, const allocator *a,
+                          sessile_error *err);
+/* Gives back what reading and writing large things left behind. */
+void log_trim(log_t *log);
+
+/* More is known to be written, or synced (counts of entries). */
+void log_learn(log_t *log, uint64_t written, uint64_t durable);
+void log_poison(log_t *log, const sessile_error *why);
+/* IO, naming why, when the log is poisoned. */
+sessile_status log_poisoned(log_t *log, sessile_error *err);
+
+#endif

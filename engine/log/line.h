@@ -1,0 +1,70 @@
+/*
+ * line.h: the layout of one line: built and taken apart. README.md has the tables.
+ *
+ * Knows bytes, not logs: no offset, no file, no order of lines.
+ */
+#ifndef LOG_LINE_H
+#define LOG_LINE_H
+
+#include "vault/vault.h"
+
+/* The longest line that is written or believed. What has no newline in so many bytes is
+ * no line, so that a hostile file cannot ask for more memory than this. */
+#define LINE_LONGEST (UINT64_C(64) << 20)
+
+/* How every entry, and so every candidate for a line, begins. */
+#define LINE_START      "{\"id\":\""
+#define LINE_START_SIZE 7
+
+/* What a line says about itself. */
+typedef struct line {
+    sessile_id id;
+    uint64_t commit; /* lines of the write that ends here; 0: not its last line */
+    int has_durable;
+    sessile_id durable; /* the newest entry known synced when it was written */
+    unsigned char previous[VAULT_TAG]; /* sealed: the tag of the line before it */
+    unsigned char tag[VAULT_TAG];
+} line;
+
+typedef enum line_verdict {
+    LINE_GOOD = 0,
+    LINE_BAD,   /* not a line of this log, or not as it was written */
+    LINE_FAILED /* could not be told: the error is filled (NOMEM, LIMIT) */
+} line_verdict;
+
+/*
+ * Checks one line (text: without its newline; is_header: it is the log's first) by itself
+ * and appends its entry's text to out, on LINE_GOOD only. k->suite SUITE_NONE: plain. The
+ * caller compares id and previous tag with what should be there. text is as before on
+ * return, but may be written to meanwhile. On LINE_FAILED with LIMIT (a plain line nested
+ * deeper than depth, its checksum right) *l is filled.
+ */
+line_verdict line_open(const logkey *k, unsigned depth, char *text, size_t size,
+                       int is_header, line *l, buf *out, sessile_error *err);
+
+/* What is to be written into a line beside its entry. */
+typedef struct line_clear {
+    uint64_t commit; /* 0: not the write's last line */
+    uint64_t
+        durable; /* entries known synced (the newest one's id plus 1); 0: none known */
+} line_clear;
+
+/* Appends the line of a checked entry text, newline included. tag_out: its tag. */
+sessile_status line_put(const logkey *k, buf *out, const char *text, size_t size,
+                        line_clear clear, const unsigned char previous[VAULT_TAG],
+                        unsigned char tag_out[VAULT_TAG], buf *scratch,
+                        sessile_error *err);
+
+/* Appends the header's line. Draws the log's key (into k) when the keyring is sealed. */
+sessile_status line_put_header(logkey *k, const keyring *keys, buf *out, const char *text,
+                               size_t size, buf *scratch, sessile_error *err);
+
+/* Reads the log's key out of its first line (without newline). SEALED: plain where sealed
+ * was meant or the reverse, or another store's key. DAMAGED: neither. */
+sessile_status line_key(logkey *k, const keyring *keys, char *text, size_t size,
+                        sessile_error *err);
+
+/* 1 when text begins like an entry with an id; *id is set. */
+int line_id(const char *text, size_t size, sessile_id *id);
+
+#endif

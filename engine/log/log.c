@@ -1,0 +1,376 @@
+/*
+ * log.c: the handle of a log: made, opened, read on, appended to.
+ *
+ * Owns the order of things in an append: lock, read on, build every line in memory, one
+ * write, unlock. It must never hand a backend bytes that are not whole lines ending in a
+ * commit, and never sync (that is done outside the lock, by sync.c).
+ */
+#include "log/log.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "log/inside.h"
+
+/* Buffers that grew past this are given back. What reads needs less: a log that is only
+ * appended to through this handle never reads. */
+#define KEEP      ((size_t)64 << 10)
+#define KEEP_READ ((size_t)16 << 10)
+
+/* ---------------------------------------------------------------------- the handle */
+
+static void trim(buf *b, size_t keep)
+{
+    if (b->capacity > keep) {
+        buf_deinit(b);
+    }
+}
+
+void log_trim(log_t *log)
+{
+    trim(&log->piece, KEEP_READ);
+    trim(&log->text, KEEP_READ);
+    trim(&log->lines, KEEP);
+    trim(&log->scratch, KEEP);
+}
+
+void log_close(log_t *log)
+{
+    if (log == NULL) {
+        return;
+    }
+    const allocator *a = log->alloc;
+    if (log->handle != NULL) {
+        log->st.table->close(log->handle);
+    }
+    logkey_deinit(&log->key);
+    if (log->name != NULL) {
+        mem_free(a, log->name, strlen(log->name) + 1);
+    }
+    mem_free(a, log->offsets, log->offset_capacity * sizeof(*log->offsets));
+    mem_free(a, log->pending, log->pending_capacity * sizeof(*log->pending));
+    buf_deinit(&log->lines);
+    buf_deinit(&log->scratch);
+    buf_deinit(&log->piece);
+    buf_deinit(&log->text);
+    pthread_cond_destroy(&log->synced);
+    pthread_mutex_destroy(&log->mutex);
+    mem_free(a, log, sizeof(*log));
+}
+
+/* The log's key out of its first line. */
+static sessile_status read_key(log_t *log, const keyring *k, sessile_error *err)
+{
+    uint64_t size;
+    int64_t mtime_ms;
+    char *text;
+    size_t text_size;
+    reader r;
+    sessile_status status = log->st.table->size(log->handle, &size, &mtime_ms, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    reader_init(&r, log, 0, size);
+    reader_found found = reader_next(&r, 0, &text, &text_size, err);
+    if (found == READER_FAILED) {
+        return err->code;
+    }
+    if (found != READER_LINE) {
+        return fail(err, SESSILE_DAMAGED, "it has no first line");
+    }
+    return line_key(&log->key, k, text, text_size, err);
+}
+
+sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *folder,
+                          const char *name, unsigned depth, const allocator *a,
+                          sessile_error *err)
+{
+    *out = NULL;
+    log_t *log = mem_zalloc(a, sizeof(*log));
+    if (log == NULL) {
+        return fail_nomem(err);
+    }
+    log->st = *st;
+    log->alloc = a;
+    log->depth = depth;
+    pthread_mutex_init(&log->mutex, NULL);
+    pthread_cond_init(&log->synced, NULL);
+    buf_init(&log->lines, a);
+    buf_init(&log->scratch, a);
+    buf_init(&log->piece, a);
+    buf_init(&log->text, a);
+    buf_puts(&log->scratch, folder);
+    buf_puts(&log->scratch, "/");
+    buf_puts(&log->scratch, name);
+    if (!log->scratch.failed) {
+        log->name = mem_dup(a, log->scratch.data, log->scratch.size);
+    }
+    sessile_status status = log->name == NULL ? fail_nomem(err) : SESSILE_OK;
+    if (status == SESSILE_OK) {
+        status = st->table->open(st->self, folder, name, &log->handle, err);
+    }
+    if (status == SESSILE_OK) {
+        status = read_key(log, k, err);
+        if (status != SESSILE_OK) {
+            fail_prefix(err, "%s", log->name);
+        }
+    }
+    if (status != SESSILE_OK) {
+        log_close(log);
+        return status;
+    }
+    *out = log;
+    return SESSILE_OK;
+}
+
+sessile_id log_count(const log_t *log)
+{
+    return (sessile_id)log->end.count;
+}
+
+uint64_t log_bytes(const log_t *log)
+{
+    return log->end.bytes;
+}
+
+static int has_locks(const log_t *log)
+{
+    return (log->st.table->capabilities & SESSILE_BACKEND_LOCKS) != 0;
+}
+
+/* ---------------------------------------------------------------------- create, open */
+
+/* Entries are one line of JSON that begins with its id and ends with a brace. */
+static int is_entry(const char *text, size_t size, uint64_t id)
+{
+    sessile_id found;
+    return line_id(text, size, &found) && found == id && text[size - 1] == '}' &&
+           memchr(text, '\n', size) == NULL;
+}
+
+sessile_status log_create(store *st, const keyring *k, const char *folder,
+                          const char *name, const char *header, size_t size,
+                          unsigned depth, const allocator *a, sessile_error *err)
+{
+    logkey key;
+    buf out, scratch;
+    (void)depth; /* the header is the engine's own text */
+    memset(&key, 0, sizeof(key));
+    buf_init(&out, a);
+    buf_init(&scratch, a);
+    sessile_status status;
+    if (!is_entry(header, size, 0)) {
+        status = fail(err, SESSILE_INVALID, "a log begins with an entry of id 00000000");
+        goto out;
+    }
+    status = line_put_header(&key, k, &out, header, size, &scratch, err);
+    if (status == SESSILE_OK && out.size > LINE_LONGEST) {
+        status = fail(err, SESSILE_LIMIT, "the header is too long [message]");
+    }
+    if (status == SESSILE_OK) {
+        status = st->table->create(st->self, folder, name, out.data, out.size, err);
+    }
+out:
+    logkey_deinit(&key);
+    buf_deinit(&out);
+    buf_deinit(&scratch);
+    return status;
+}
+
+sessile_status log_open(log_t **out, store *st, const keyring *k, const char *folder,
+                        const char *name, unsigned depth, int timeout_ms, log_visit visit,
+                        void *arg, uint64_t *torn, const allocator *a, sessile_error *err)
+{
+    sessile_error local;
+    uint64_t size, cut = 0;
+    int64_t mtime_ms;
+    int replaced;
+    log_t *log;
+    err = err != NULL ? err : &local;
+    error_clear(err);
+    *out = NULL;
+    if (torn != NULL) {
+        *torn = 0;
+    }
+    sessile_status status = log_attach(&log, st, k, folder, name, depth, a, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    log->timeout_ms = timeout_ms;
+    status = log->st.table->size(log->handle, &size, &mtime_ms, err);
+    if (status == SESSILE_OK) {
+        status = log_scan(log, size, visit, arg, err);
+    }
+    if (status != SESSILE_OK) {
+        goto out;
+    }
+    if (size == log->end.bytes && log->end.count > 0) {
+        goto out;
+    }
+    /* Something is past the last commit. With the lock, the truth can be had at once. */
+    status = has_locks(log) ? log->st.table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, 0,
+                                                  &replaced, err)
+                            : SESSILE_BUSY;
+    if (status == SESSILE_OK) {
+        status = log_recover(log, visit, arg, &cut, err);
+        log->st.table->unlock(log->handle);
+    } else if (status == SESSILE_BUSY || status == SESSILE_DENIED) {
+        error_clear(err);
+        status = log_look(log, visit, arg, err);
+    }
+out:
+    if (status != SESSILE_OK) {
+        log_close(log);
+        return status;
+    }
+    log_learn(log, log->end.count, 1); /* the header came durable */
+    if (torn != NULL) {
+        *torn = cut;
+    }
+    *out = log;
+    return SESSILE_OK;
+}
+
+sessile_status log_refresh(log_t *log, log_visit visit, void *arg, sessile_error *err)
+{
+    sessile_error local;
+    err = err != NULL ? err : &local;
+    error_clear(err);
+    return log_look(log, visit, arg, err);
+}
+
+/* ---------------------------------------------------------------------- append */
+
+sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *err)
+{
+    sessile_error local;
+    uint64_t cut = 0;
+    int replaced = 0;
+    err = err != NULL ? err : &local;
+    assert(!log->locked);
+    sessile_status status = log_poisoned(log, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    error_clear(err);
+    if (!has_locks(log)) {
+        status = log_look(log, visit, arg, err);
+        log->locked = status == SESSILE_OK;
+        return status;
+    }
+    status = log->st.table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, log->timeout_ms,
+                                 &replaced, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    if (replaced) {
+        /* Nothing rewrites a log in place yet: its name was removed or given to another.
+         */
+        status = fail(err, SESSILE_NOTFOUND,
+                      "%s was removed or replaced since it was opened: open it again",
+                      log->name);
+    } else {
+        status = log_recover(log, visit, arg, &cut, err);
+    }
+    if (status != SESSILE_OK) {
+        log->st.table->unlock(log->handle);
+        return status;
+    }
+    log->locked = 1;
+    return SESSILE_OK;
+}
+
+void log_end(log_t *log)
+{
+    if (!log->locked) {
+        return;
+    }
+    log->locked = 0;
+    if (has_locks(log)) {
+        log->st.table->unlock(log->handle);
+    }
+    trim(&log->lines, KEEP);
+    trim(&log->scratch, KEEP);
+}
+
+/* Builds the lines of a write in log->lines. end: where the log will end. */
+static sessile_status build(log_t *log, const sessile_slice *texts, size_t count,
+                            uint64_t max_bytes, sessile_log_end *end, sessile_error *err)
+{
+    unsigned char previous[VAULT_TAG];
+    buf *lines = &log->lines;
+    pthread_mutex_lock(&log->mutex);
+    uint64_t durable = log->durable;
+    pthread_mutex_unlock(&log->mutex);
+    buf_clear(lines);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t id = log->end.count + i;
+        size_t start = lines->size;
+        line_clear clear = {0, 0};
+        if (!is_entry(texts[i].data, texts[i].size, id)) {
+            return fail(err, SESSILE_INVALID, "an entry for %s has not the id %08llx",
+                        log->name, (unsigned long long)id);
+        }
+        if (i + 1 == count) {
+            clear = (line_clear){count, durable};
+        }
+        memcpy(previous, end->tag, VAULT_TAG);
+        sessile_status status = line_put(&log->key, lines, texts[i].data, texts[i].size,
+                                         clear, previous, end->tag, &log->scratch, err);
+        if (status != SESSILE_OK) {
+            return status;
+        }
+        if (lines->size - start > LINE_LONGEST) {
+            return fail(err, SESSILE_LIMIT, "an entry for %s is too long [message]",
+                        log->name);
+        }
+        log->offsets[id] = log->end.bytes + start;
+    }
+    if (max_bytes != 0 &&
+        (log->end.bytes > max_bytes || lines->size > max_bytes - log->end.bytes)) {
+        return fail(
+            err, SESSILE_LIMIT,
+            "%s would grow past %llu bytes [session]: fork it, or raise the limit",
+            log->name, (unsigned long long)max_bytes);
+    }
+    return SESSILE_OK;
+}
+
+sessile_status log_append(log_t *log, const sessile_slice *texts, size_t count,
+                          uint64_t max_bytes, sessile_error *err)
+{
+    sessile_error local;
+    unsigned char tag[VAULT_TAG];
+    int poisoned = 0;
+    err = err != NULL ? err : &local;
+    assert(log->locked && count > 0);
+    sessile_status status = log_poisoned(log, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    if (count > SESSILE_NO_ID - log->end.count) {
+        return fail(err, SESSILE_LIMIT, "%s has no ids left: fork it", log->name);
+    }
+    if (mem_grow(log->alloc, (void **)&log->offsets, &log->offset_capacity,
+                 (size_t)log->end.count + count, sizeof(*log->offsets)) != 0) {
+        return fail_nomem(err);
+    }
+    sessile_log_end end = log->end;
+    status = build(log, texts, count, max_bytes, &end, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    memcpy(tag, end.tag, VAULT_TAG);
+    end = log->end;
+    status = log->st.table->append(log->handle, &end, log->lines.data, log->lines.size,
+                                   count, tag, &poisoned, err);
+    if (poisoned) {
+        log_poison(log, err);
+    }
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    log->end = end;
+    log_learn(log, end.count, 0);
+    return SESSILE_OK;
+}

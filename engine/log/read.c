@@ -1,0 +1,150 @@
+/*
+ * read.c: entries by id, once a scan has said where they are.
+ *
+ * Reads and checks; never writes, never locks: what is committed does not move. Each line
+ * is opened by itself; that lines follow each other is the scan's to compare.
+ */
+#include <string.h>
+
+#include "log/inside.h"
+
+/* What one read of the backend may bring for a range. */
+#define RANGE_PIECE ((uint64_t)1 << 20)
+
+static uint64_t end_of(const log_t *log, uint64_t id)
+{
+    return id + 1 < log->end.count ? log->offsets[id + 1] : log->end.bytes;
+}
+
+/* Brings the bytes of entries first..last into log->piece. */
+static sessile_status bring(log_t *log, uint64_t first, uint64_t last, sessile_error *err)
+{
+    uint64_t at = log->offsets[first], size = end_of(log, last) - at;
+    size_t got = 0;
+    buf_clear(&log->piece);
+    if (size > SIZE_MAX || buf_reserve(&log->piece, (size_t)size) != 0) {
+        return fail_nomem(err);
+    }
+    sessile_status status = log->st.table->read(log->handle, first, at, log->piece.data,
+                                                (size_t)size, &got, err);
+    if (status == SESSILE_OK && got < size) {
+        status = fail(err, SESSILE_TRUNCATED,
+                      "%s is shorter than it was: bring back a "
+                      "backup",
+                      log->name);
+    }
+    return status;
+}
+
+/* Opens entry id, whose bytes (newline included) are at text. */
+static sessile_status open_one(log_t *log, uint64_t id, char *text, size_t size, buf *out,
+                               sessile_error *err)
+{
+    line l;
+    size_t was = out->size;
+    line_verdict verdict = LINE_BAD;
+    if (size > 0 && text[size - 1] == '\n') {
+        verdict = line_open(&log->key, log->depth, text, size - 1, id == 0, &l, out, err);
+    }
+    if (verdict == LINE_FAILED) {
+        return err->code;
+    }
+    if (verdict == LINE_BAD || l.id != id) {
+        out->size = was;
+        return fail(err, SESSILE_DAMAGED,
+                    "%s is damaged at byte %llu, entry %08llx: bring back a backup",
+                    log->name, (unsigned long long)log->offsets[id],
+                    (unsigned long long)id);
+    }
+    return SESSILE_OK;
+}
+
+sessile_status log_read(log_t *log, sessile_id id, buf *out, sessile_error *err)
+{
+    sessile_error local;
+    err = err != NULL ? err : &local;
+    if (id >= log->end.count) {
+        return fail(err, SESSILE_NOTFOUND, "%s has no entry %08x", log->name,
+                    (unsigned)id);
+    }
+    sessile_status status = bring(log, id, id, err);
+    if (status == SESSILE_OK) {
+        status = open_one(log, id, log->piece.data,
+                          (size_t)(end_of(log, id) - log->offsets[id]), out, err);
+    }
+    if (log->piece.capacity > RANGE_PIECE) {
+        buf_deinit(&log->piece);
+    }
+    return status;
+}
+
+sessile_status log_read_range(log_t *log, sessile_id first, sessile_id last,
+                              log_visit visit, void *arg, sessile_error *err)
+{
+    sessile_error local;
+    sessile_status status = SESSILE_OK;
+    err = err != NULL ? err : &local;
+    if (last >= log->end.count || first > last) {
+        return fail(err, SESSILE_NOTFOUND, "%s has no entries %08x to %08x", log->name,
+                    (unsigned)first, (unsigned)last);
+    }
+    for (uint64_t id = first; id <= last && status == SESSILE_OK;) {
+        uint64_t until = id;
+        while (until < last && end_of(log, until + 1) - log->offsets[id] <= RANGE_PIECE) {
+            until++;
+        }
+        status = bring(log, id, until, err);
+        for (uint64_t start = log->offsets[id]; id <= until && status == SESSILE_OK;
+             id++) {
+            buf_clear(&log->text);
+            status =
+                open_one(log, id, log->piece.data + (log->offsets[id] - start),
+                         (size_t)(end_of(log, id) - log->offsets[id]), &log->text, err);
+            if (status == SESSILE_OK) {
+                status = visit(arg, (sessile_id)id, log->text.data, log->text.size, err);
+            }
+        }
+    }
+    log_trim(log);
+    return status;
+}
+
+sessile_status log_peek(store *st, const keyring *k, const char *folder, const char *name,
+                        unsigned depth, buf *out, uint64_t *bytes, int64_t *mtime_ms,
+                        const allocator *a, sessile_error *err)
+{
+    sessile_error local;
+    char *text;
+    size_t size;
+    reader r;
+    line l;
+    log_t *log;
+    err = err != NULL ? err : &local;
+    error_clear(err);
+    *bytes = 0;
+    *mtime_ms = 0;
+    sessile_status status = log_attach(&log, st, k, folder, name, depth, a, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    status = st->table->size(log->handle, bytes, mtime_ms, err);
+    if (status != SESSILE_OK) {
+        goto out;
+    }
+    reader_init(&r, log, 0, *bytes);
+    if (reader_next(&r, 0, &text, &size, err) != READER_LINE) {
+        status = err->code != SESSILE_OK
+                     ? err->code
+                     : fail(err, SESSILE_DAMAGED, "%s has no first line", log->name);
+        goto out;
+    }
+    line_verdict verdict = line_open(&log->key, depth, text, size, 1, &l, out, err);
+    if (verdict == LINE_FAILED) {
+        status = err->code;
+    } else if (verdict == LINE_BAD) {
+        status = fail(err, SESSILE_DAMAGED, "%s is damaged in its first line", log->name);
+    }
+out:
+    log_close(log);
+    return status;
+}

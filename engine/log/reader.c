@@ -1,0 +1,98 @@
+/*
+ * reader.c: lines out of a backend, in large pieces.
+ *
+ * Owns log->piece. Reads with the backend's read only, never maps: a file that shrinks
+ * under a mapping kills the process. It must never hold more than one line and a piece,
+ * and never a line beyond LINE_LONGEST.
+ */
+#include <string.h>
+
+#include "log/inside.h"
+
+#define PIECE ((size_t)256 << 10)
+
+void reader_init(reader *r, log_t *log, uint64_t at, uint64_t limit)
+{
+    r->log = log;
+    r->at = at;
+    r->limit = limit;
+    r->pos = r->have = 0;
+    buf_clear(&log->piece);
+}
+
+/* Reads more bytes behind those there. 1: some came; 0: none are left; -1: error. */
+static int fill(reader *r, uint64_t index, sessile_error *err)
+{
+    log_t *log = r->log;
+    size_t got = 0;
+    if (r->pos > 0) {
+        memmove(log->piece.data, log->piece.data + r->pos, r->have - r->pos);
+        r->have -= r->pos;
+        r->pos = 0;
+    }
+    uint64_t from = r->at + r->have;
+    if (from >= r->limit) {
+        return 0;
+    }
+    uint64_t left = r->limit - from;
+    size_t want = left < PIECE ? (size_t)left : PIECE;
+    log->piece.size = r->have; /* what a reserve has to carry along */
+    if (buf_reserve(&log->piece, want) != 0) {
+        fail_nomem(err);
+        return -1;
+    }
+    if (log->st.table->read(log->handle, index, from, log->piece.data + r->have, want,
+                            &got, err) != SESSILE_OK) {
+        return -1;
+    }
+    r->have += got;
+    return got > 0;
+}
+
+reader_found reader_next(reader *r, uint64_t index, char **text, size_t *size,
+                         sessile_error *err)
+{
+    size_t searched = 0;
+    for (;;) {
+        char *start = r->log->piece.data + r->pos;
+        size_t there = r->have - r->pos;
+        char *newline =
+            there > searched ? memchr(start + searched, '\n', there - searched) : NULL;
+        if (newline != NULL) {
+            *text = start;
+            *size = (size_t)(newline - start);
+            r->pos += *size + 1;
+            r->at += *size + 1;
+            return READER_LINE;
+        }
+        searched = there;
+        if (there > LINE_LONGEST) {
+            return READER_TOO_LONG;
+        }
+        int more = fill(r, index, err);
+        if (more <= 0) {
+            return more < 0 ? READER_FAILED : READER_END;
+        }
+    }
+}
+
+reader_found reader_skip(reader *r, uint64_t index, sessile_error *err)
+{
+    for (;;) {
+        char *start = r->log->piece.data + r->pos;
+        size_t there = r->have - r->pos;
+        char *newline = there > 0 ? memchr(start, '\n', there) : NULL;
+        if (newline != NULL) {
+            there = (size_t)(newline - start) + 1;
+            r->pos += there;
+            r->at += there;
+            return READER_LINE;
+        }
+        r->at += there;
+        r->pos = r->have = 0;
+        int more = fill(r, index, err);
+        if (more <= 0) {
+            return more < 0 ? READER_FAILED : READER_END;
+        }
+    }
+}

@@ -1,0 +1,264 @@
+/*
+ * scan.c: lines in order, and what to make of those that are not.
+ *
+ * Owns V, the end of the last commit before the first byte that is not a good line, and
+ * the decision about what lies past it. It must never change a byte but in log_recover,
+ * under the exclusive lock, on a scan that was made under it.
+ *
+ * The problem: after a crash the end of a log may hold part of a write, or blocks of it
+ * in any order. That has to heal by itself. Damage to what was acknowledged must not:
+ * cutting there would be a silent loss. Both look the same at the first bad byte.
+ *
+ * The choice: each write names, in clear and under its seal, the newest entry known to be
+ * synced when it was written. A line past V that is good by itself and names an entry at
+ * or past the first missing one proves that the missing one was safe on the device: that
+ * is damage. Without such a witness nothing past V was known to be safe, so nothing that
+ * was acknowledged is lost by setting it aside.
+ *
+ * Rejected: a chain through the additional data (a flipped bit makes all later lines
+ * unreadable: no witness is left), a length or count at a fixed place (a second write
+ * that can be torn), a journal (two syncs).
+ */
+#include <string.h>
+
+#include "log/inside.h"
+
+/* ---------------------------------------------------------------------- in order */
+
+/* Shows the lines of a finished write, then counts them. */
+static sessile_status commit(log_t *log, size_t count, const reader *r, const line *last,
+                             log_visit visit, void *arg, sessile_error *err)
+{
+    size_t start = 0;
+    for (size_t i = 0; i < count && visit != NULL; i++) {
+        sessile_status status =
+            visit(arg, (sessile_id)(log->end.count + i), log->text.data + start,
+                  log->pending[i] - start, err);
+        if (status != SESSILE_OK) {
+            return status;
+        }
+        start = log->pending[i];
+    }
+    log->end.count += count;
+    log->end.bytes = r->at;
+    memcpy(log->end.tag, last->tag, VAULT_TAG);
+    log_learn(log, log->end.count, last->has_durable ? (uint64_t)last->durable + 1 : 0);
+    return SESSILE_OK;
+}
+
+sessile_status log_scan(log_t *log, uint64_t size, log_visit visit, void *arg,
+                        sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    unsigned char tag[VAULT_TAG];
+    size_t pending = 0;
+    reader r;
+    memcpy(tag, log->end.tag, VAULT_TAG);
+    reader_init(&r, log, log->end.bytes, size);
+    buf_clear(&log->text);
+    for (;;) {
+        char *text;
+        size_t text_size;
+        line l;
+        uint64_t start = r.at, index = log->end.count + pending;
+        reader_found found = reader_next(&r, index, &text, &text_size, err);
+        if (found == READER_FAILED) {
+            status = err != NULL ? err->code : SESSILE_IO;
+            break;
+        }
+        if (found != READER_LINE || index >= SESSILE_NO_ID) {
+            break;
+        }
+        line_verdict verdict = line_open(&log->key, log->depth, text, text_size,
+                                         index == 0, &l, &log->text, err);
+        if (verdict == LINE_FAILED) {
+            status = err->code;
+            break;
+        }
+        if (verdict == LINE_BAD || l.id != index ||
+            (log->key.suite != SUITE_NONE && memcmp(l.previous, tag, VAULT_TAG) != 0) ||
+            (l.commit != 0 && l.commit != pending + 1)) {
+            break;
+        }
+        if (mem_grow(log->alloc, (void **)&log->offsets, &log->offset_capacity,
+                     (size_t)index + 1, sizeof(*log->offsets)) != 0 ||
+            mem_grow(log->alloc, (void **)&log->pending, &log->pending_capacity,
+                     pending + 1, sizeof(*log->pending)) != 0) {
+            status = fail_nomem(err);
+            break;
+        }
+        log->offsets[index] = start;
+        log->pending[pending++] = log->text.size;
+        memcpy(tag, l.tag, VAULT_TAG);
+        if (l.commit != 0) {
+            status = commit(log, pending, &r, &l, visit, arg, err);
+            if (status != SESSILE_OK) {
+                break;
+            }
+            pending = 0;
+            buf_clear(&log->text);
+        }
+    }
+    log_trim(log);
+    return status;
+}
+
+/* ---------------------------------------------------------------------- past V */
+
+/*
+ * Where, in a stretch of bytes that ends at a newline, a whole line may begin: at the
+ * last
+ * `{"id":"` that no value of JSON could begin with. After a lost or changed newline that
+ * is in the middle of the stretch: the byte before is then none of `,` `[` `:`. Only the
+ * last one counts: a line that began before it would have it inside, where JSON has no
+ * place for it. So there is one candidate a stretch, however hostile the bytes.
+ */
+static char *candidate(char *text, size_t size)
+{
+    char *found = NULL, *at = text, *end = text + size;
+    while (at < end) {
+        at = memmem(at, (size_t)(end - at), LINE_START, LINE_START_SIZE);
+        if (at == NULL) {
+            break;
+        }
+        if (at == text || strchr(",[:", at[-1]) == NULL || at[-1] == '\0') {
+            found = at;
+        }
+        at += LINE_START_SIZE;
+    }
+    return found;
+}
+
+sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    reader r;
+    reader_init(&r, log, log->end.bytes, size);
+    for (;;) {
+        char *text;
+        size_t text_size;
+        line l;
+        reader_found found = reader_next(&r, log->end.count, &text, &text_size, err);
+        if (found == READER_TOO_LONG) {
+            found = reader_skip(&r, log->end.count, err);
+            if (found == READER_LINE) {
+                continue;
+            }
+        }
+        if (found != READER_LINE) {
+            status = found != READER_FAILED ? SESSILE_OK : err->code;
+            break;
+        }
+        char *start = candidate(text, text_size);
+        if (start == NULL) {
+            continue;
+        }
+        buf_clear(&log->text);
+        line_verdict verdict =
+            line_open(&log->key, log->depth, start, text_size - (size_t)(start - text), 0,
+                      &l, &log->text, err);
+        if (verdict == LINE_FAILED && err->code == SESSILE_NOMEM) {
+            status = err->code;
+            break;
+        }
+        error_clear(err);
+        /* a line too deep for this reader is a witness all the same */
+        if (verdict != LINE_BAD && l.has_durable && l.durable >= log->end.count) {
+            status =
+                fail(err, SESSILE_DAMAGED,
+                     "%s is damaged at byte %llu, entry %08llx: a later line says that "
+                     "it was written safely. Nothing was changed: bring back a backup",
+                     log->name, (unsigned long long)log->end.bytes,
+                     (unsigned long long)log->end.count);
+            break;
+        }
+    }
+    log_trim(log);
+    return status;
+}
+
+/* Scans up to the size of now. *tail: there is something past V. */
+static sessile_status scan_now(log_t *log, log_visit visit, void *arg, uint64_t *size,
+                               int *tail, sessile_error *err)
+{
+    int64_t mtime_ms;
+    *tail = 0;
+    sessile_status status = log->st.table->size(log->handle, size, &mtime_ms, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    if (*size < log->end.bytes) {
+        return fail(err, SESSILE_TRUNCATED,
+                    "%s has %llu bytes where %llu are known to have been written: bring "
+                    "back a backup",
+                    log->name, (unsigned long long)*size,
+                    (unsigned long long)log->end.bytes);
+    }
+    if (*size > log->end.bytes) {
+        status = log_scan(log, *size, visit, arg, err);
+        *tail = status == SESSILE_OK && *size > log->end.bytes;
+    }
+    if (status == SESSILE_OK && log->end.count == 0) {
+        /* came by rename, synced: there is no innocent way for it to be bad */
+        return fail(err, SESSILE_DAMAGED,
+                    "%s is damaged in its first line. Nothing was changed: bring back a "
+                    "backup",
+                    log->name);
+    }
+    return status;
+}
+
+sessile_status log_recover(log_t *log, log_visit visit, void *arg, uint64_t *torn,
+                           sessile_error *err)
+{
+    uint64_t size;
+    int tail;
+    sessile_status status = scan_now(log, visit, arg, &size, &tail, err);
+    if (status != SESSILE_OK || !tail) {
+        return status;
+    }
+    status = log_judge(log, size, err);
+    if (status != SESSILE_OK ||
+        (log->st.table->capabilities & SESSILE_BACKEND_CUTS) == 0) {
+        return status;
+    }
+    status = log->st.table->set_aside(log->handle, log->end.bytes, err);
+    if (status == SESSILE_OK) {
+        *torn += size - log->end.bytes;
+    }
+    return status;
+}
+
+sessile_status log_look(log_t *log, log_visit visit, void *arg, sessile_error *err)
+{
+    uint64_t size;
+    int tail, replaced;
+    /* Twice: a line that a writer is just writing is whole a moment later. */
+    sessile_status status = scan_now(log, visit, arg, &size, &tail, err);
+    if (status == SESSILE_OK && tail) {
+        status = scan_now(log, visit, arg, &size, &tail, err);
+    }
+    if (status != SESSILE_OK || !tail) {
+        return status;
+    }
+    int locks = (log->st.table->capabilities & SESSILE_BACKEND_LOCKS) != 0;
+    if (locks) {
+        status = log->st.table->lock(log->handle, SESSILE_LOCK_SHARED, 0, &replaced, err);
+        if (status == SESSILE_BUSY) {
+            error_clear(err);
+            return SESSILE_OK; /* a writer is at work: what is past V is not ours to judge
+                                */
+        }
+        if (status != SESSILE_OK) {
+            return status;
+        }
+        status = scan_now(log, visit, arg, &size, &tail, err);
+    }
+    if (status == SESSILE_OK && tail) {
+        status = log_judge(log, size, err);
+    }
+    if (locks) {
+        log->st.table->unlock(log->handle);
+    }
+    return status;
+}

@@ -1,0 +1,81 @@
+/*
+ * sync.c: when a write is durable, and when a log is lost to writing.
+ *
+ * Owns what is known to be synced, and the poison. One thread syncs; those who come
+ * meanwhile wait, and find their entries covered by it or make the next one: sixteen
+ * writers pay for two syncs, not sixteen. It must never sync again after a sync failed:
+ * the kernel has marked the pages clean, and a second sync would report a success that is
+ * none.
+ *
+ * Processes sync each for themselves; sharing between them would have its place here.
+ */
+#include <string.h>
+
+#include "log/inside.h"
+
+void log_learn(log_t *log, uint64_t written, uint64_t durable)
+{
+    pthread_mutex_lock(&log->mutex);
+    log->written = written;
+    if (durable > log->durable) {
+        log->durable = durable;
+    }
+    pthread_mutex_unlock(&log->mutex);
+}
+
+void log_poison(log_t *log, const sessile_error *why)
+{
+    pthread_mutex_lock(&log->mutex);
+    if (log->poison.code == SESSILE_OK) {
+        fail(&log->poison, SESSILE_IO,
+             "nothing more is written to %s since a write could not be made safe: %s",
+             log->name, why->message);
+    }
+    pthread_mutex_unlock(&log->mutex);
+}
+
+sessile_status log_poisoned(log_t *log, sessile_error *err)
+{
+    pthread_mutex_lock(&log->mutex);
+    sessile_status status = log->poison.code;
+    if (status != SESSILE_OK && err != NULL) {
+        *err = log->poison;
+    }
+    pthread_mutex_unlock(&log->mutex);
+    return status;
+}
+
+sessile_status log_sync(log_t *log, sessile_id target, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    sessile_error local;
+    err = err != NULL ? err : &local;
+    pthread_mutex_lock(&log->mutex);
+    while (log->syncing && log->durable < target && log->poison.code == SESSILE_OK) {
+        pthread_cond_wait(&log->synced, &log->mutex);
+    }
+    if (log->durable >= target) {
+        goto out;
+    }
+    if (log->poison.code != SESSILE_OK) {
+        *err = log->poison;
+        status = err->code;
+        goto out;
+    }
+    log->syncing = 1;
+    uint64_t covered = log->written; /* before the sync begins */
+    pthread_mutex_unlock(&log->mutex);
+    status = log->st.table->sync(log->handle, err);
+    if (status != SESSILE_OK) {
+        log_poison(log, err);
+    }
+    pthread_mutex_lock(&log->mutex);
+    log->syncing = 0;
+    if (status == SESSILE_OK && covered > log->durable) {
+        log->durable = covered;
+    }
+    pthread_cond_broadcast(&log->synced);
+out:
+    pthread_mutex_unlock(&log->mutex);
+    return status;
+}

@@ -1,0 +1,49 @@
+--- append: adds one message to a session and prints its entry's id.
+--
+-- Owns: where the text comes from. Must never change it, but for the one newline that a
+-- shell puts at the end.
+
+local ROLES = { "user", "assistant", "system", "developer", "model" }
+
+return {
+  name = "append",
+  summary = "add one message to a session",
+  usage = "append ID [TEXT | -] [--role ROLE]",
+  examples = {
+    { "echo 'why is it slow?' | sessile append bug-42 -", "from standard input" },
+    { "sessile append last 'It reads the index twice.' --role assistant", "as the model" },
+  },
+  arguments = {
+    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "text", "what is said; `-` or nothing: standard input, less one newline at its end", "?" },
+  },
+  options = {
+    { "--role ROLE", "who speaks", choices = ROLES, default = "user" },
+  },
+  run = function(app, args)
+    local session, message, code, step = app:session(args.id)
+    if not session then
+      return nil, message, code, step
+    end
+    local text = args.text
+    if not text or text == "-" then
+      text = io.stdin:read "a"
+      if not text then
+        return nil, "standard input cannot be read", "EIO"
+      end
+      text = text:gsub("\n$", "")
+    end
+    local entry
+    entry, message, code = session:append { role = args.role, content = text }
+    local id = session.id
+    session:close()
+    if not entry then
+      return nil, message, code
+    end
+    if app.json then
+      app:print_json { session = id, entry = entry }
+    else
+      app:out(entry .. "\n")
+    end
+  end,
+}

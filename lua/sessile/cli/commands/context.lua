@@ -1,0 +1,51 @@
+--- context: prints what the model would get.
+--
+-- Owns: nothing but the printing. Must never change the session.
+
+local render = require "sessile.cli.render"
+local terminal = require "sessile.cli.terminal"
+
+return {
+  name = "context",
+  summary = "print what the model would get: the messages after compaction",
+  usage = "context ID",
+  examples = {
+    { "sessile context last", "for people" },
+    { "sessile context bug-42 --json | jq '[.messages[].message]'", "for a model" },
+  },
+  arguments = {
+    { "id", "a session's id, a beginning of it, its title, or `last`" },
+  },
+  run = function(app, args)
+    local session, message, code, step = app:session(args.id)
+    if not session then
+      return nil, message, code, step
+    end
+    local list, info = session:context()
+    if not list then
+      session:close()
+      return nil, info, code
+    end
+    if app.json then
+      local rows = {}
+      for i, found in ipairs(list) do
+        rows[i] = render.json(app, found)
+      end
+      app:print_json {
+        messages = app.array(rows), tokens = info.tokens, source = info.source,
+        head = info.head, dropped = info.dropped, orphans = info.orphans,
+        unanswered = info.unanswered,
+      }
+    else
+      local now = app.now()
+      for i, found in ipairs(list) do
+        app:out((i > 1 and "\n" or "") .. render.message(found, app.paint, now))
+      end
+      io.stdout:flush()
+      local source = tostring(info.source or "estimate")
+      app:note(("%d messages, %s tokens (%s); %d of the conversation not shown to the model")
+        :format(#list, terminal.number(info.tokens), source, info.dropped or 0))
+    end
+    session:close()
+  end,
+}

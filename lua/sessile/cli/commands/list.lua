@@ -1,0 +1,103 @@
+--- list: the sessions of a store.
+--
+-- Owns: the table of sessions. Must never hide one that cannot be read: it is listed with
+-- the reason.
+
+local sessions = require "sessile.cli.sessions"
+local terminal = require "sessile.cli.terminal"
+
+local function as_json(app, rows)
+  local list = {}
+  for i, row in ipairs(rows) do
+    list[i] = {
+      id = row.id, agent = row.agent, user = row.user, title = row.title,
+      created = row.created, modified = row.modified, entries = row.entries,
+      messages = row.messages, bytes = row.bytes, status = row.status,
+      message = row.message,
+    }
+  end
+  app:print_json(app.array(list))
+end
+
+local function differs(rows, field)
+  for _, row in ipairs(rows) do
+    if row[field] and row[field] ~= "" and row[field] ~= rows[1][field] then
+      return true
+    end
+  end
+  return false
+end
+
+return {
+  name = "list",
+  summary = "the sessions that are here, newest first",
+  usage = "list [--agent NAME] [--sort WHAT] [--limit N]",
+  examples = {
+    { "sessile list", "all of them" },
+    { "sessile list --agent coder --limit 5", "the newest five of one agent" },
+  },
+  options = {
+    { "--sort WHAT", "newest by", choices = { "modified", "created" }, default = "modified" },
+    { "--limit N", "at most N", integer = true },
+  },
+  run = function(app, args)
+    local store, message, code, step = app:store()
+    local rows = {}
+    if store then
+      rows, message, code = store:list { agent = app.globals.agent }
+    end
+    if not store and code ~= "ENOTFOUND" or not rows then
+      return nil, message, code, step
+    end
+    if args.sort == "created" then
+      table.sort(rows, function(a, b)
+        local x, y = a.created or 0, b.created or 0
+        if x ~= y then return x > y end
+        return (a.id or "") < (b.id or "")
+      end)
+    end
+    local short = sessions.short_ids(rows)
+    if args.limit then
+      rows = table.move(rows, 1, math.min(args.limit, #rows), 1, {})
+    end
+    if app.json then
+      return as_json(app, rows)
+    end
+    if #rows == 0 then
+      app:note("There are no sessions" .. (store and "" or " (" .. message .. ")")
+        .. ". Make one: sessile new")
+      return
+    end
+    local now, with_agent, with_user = app.now(), differs(rows, "agent"), differs(rows, "user")
+    local headings = { "ID" }
+    if with_agent then headings[#headings + 1] = "AGENT" end
+    if with_user then headings[#headings + 1] = "USER" end
+    for _, heading in ipairs { "MESSAGES>", "SIZE>", "CREATED", "MODIFIED", "STATUS", "TITLE" } do
+      headings[#headings + 1] = heading
+    end
+    local lines = {}
+    for i, row in ipairs(rows) do
+      local ok = row.status == "ok"
+      local cells = { short[row] or "?" }
+      if with_agent then cells[#cells + 1] = terminal.line(row.agent or "?") end
+      if with_user then cells[#cells + 1] = terminal.line(row.user or "") end
+      cells[#cells + 1] = ok and terminal.number(row.messages) or "-"
+      cells[#cells + 1] = row.bytes and terminal.bytes(row.bytes) or "-"
+      cells[#cells + 1] = ok and terminal.ago(row.created, now) or "-"
+      cells[#cells + 1] = ok and terminal.ago(row.modified, now) or "-"
+      cells[#cells + 1] = terminal.line(row.status or "?")
+      cells[#cells + 1] = terminal.cut(terminal.line(row.title or ""), 50)
+      lines[i] = cells
+    end
+    app:out(terminal.table(headings, lines, function(cell, column, heading)
+      if heading then return app.paint(cell, "bold") end
+      return column == 1 and app.paint(cell, "cyan") or cell
+    end))
+    io.stdout:flush()
+    for _, row in ipairs(rows) do
+      if row.message and row.message ~= "" then
+        app:note(terminal.line(("%s: %s"):format(row.id or "a log", row.message)))
+      end
+    end
+  end,
+}

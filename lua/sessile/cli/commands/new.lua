@@ -1,0 +1,39 @@
+--- new: makes a session and prints its id.
+--
+-- Owns: the options of a new session. Must never open one that exists.
+
+return {
+  name = "new",
+  summary = "make a session and print its id",
+  usage = "new [--id ID] [--title TEXT] [--agent NAME] [--uuid-v4]",
+  examples = {
+    { "sessile new", "one with an id of its own (a UUIDv7)" },
+    { "sessile new --id bug-42 --title 'Slow start'", "with a name you can type" },
+  },
+  options = {
+    { "--id ID", "the session's id: any text" },
+    { "--title TEXT", "what it is about" },
+    { "--uuid-v4", "make a version 4 id instead of version 7" },
+  },
+  run = function(app, args)
+    local store, message, code, step = app:store(true)
+    if not store then
+      return nil, message, code, step
+    end
+    local session
+    session, message, code = store:create {
+      id = args.id, title = args.title, agent = app.globals.agent,
+      uuid = args.uuid_v4 and "v4" or nil,
+    }
+    if not session then
+      return nil, message, code
+    end
+    local id, agent = session.id, session.agent
+    session:close()
+    if app.json then
+      app:print_json { id = id, agent = agent, title = args.title }
+    else
+      app:out(id .. "\n")
+    end
+  end,
+}

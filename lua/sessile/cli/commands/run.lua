@@ -1,0 +1,41 @@
+--- run: runs a Lua script with the engine at hand.
+--
+-- Owns: how a script is started: `arg`, `...`, its exit code. Must never read what follows
+-- the script's name: that is the script's own.
+
+local terminal = require "sessile.cli.terminal"
+
+return {
+  name = "run",
+  summary = "run a Lua script with the engine at hand",
+  usage = "run SCRIPT.lua [ARGUMENT…]",
+  examples = {
+    { "sessile run examples/hello.lua", "require \"sessile\" works in it" },
+    { "sessile run report.lua --since yesterday", "options after the name are the script's" },
+  },
+  arguments = { { "script", "a Lua file, or `-`: standard input" } },
+  raw = true,
+  about = "An integer that the script returns is the exit code.",
+  run = function(_, args)
+    local path = args.script
+    local chunk, message
+    if path == "-" then
+      chunk, message = load(io.stdin:read "a" or "", "=stdin", "t")
+    else
+      chunk, message = loadfile(path, "t")
+    end
+    if not chunk then
+      local missing = message:find("cannot open", 1, true) ~= nil
+      return nil, message, missing and "ENOTFOUND" or "EINVALID",
+        missing and "Give the path of a Lua file." or "Mend the script."
+    end
+    local words = table.move(args.rest, 1, #args.rest, 1, { [0] = path })
+    _G.arg = words
+    local ok, result = xpcall(chunk, debug.traceback, table.unpack(words))
+    if not ok then
+      io.stderr:write("sessile: ", terminal.safe(tostring(result)), "\n")
+      return 1
+    end
+    return math.type(result) == "integer" and result or 0
+  end,
+}

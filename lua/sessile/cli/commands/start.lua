@@ -1,0 +1,59 @@
+--- start: a bare `sessile`: what is here, and what to type next.
+--
+-- Owns: the first screen. Must never make anything: whoever only looks leaves no store and
+-- no key behind.
+
+local sessions = require "sessile.cli.sessions"
+local terminal = require "sessile.cli.terminal"
+
+local function next_steps(rows)
+  local steps = {
+    { "sessile demo", "the main job, on a bundled transcript, in seconds" },
+    { "sessile help", "all commands" },
+  }
+  if #rows > 0 then
+    table.insert(steps, 1, { "sessile show last --last 5", "read the newest messages" })
+    table.insert(steps, 1, { "sessile list", "the sessions that are here" })
+  else
+    table.insert(steps, 1, { "sessile new --title 'My first session'", "make a session" })
+  end
+  local lines = {}
+  for i, step in ipairs(steps) do
+    lines[i] = ("  %-40s %s\n"):format(step[1], step[2])
+  end
+  return table.concat(lines)
+end
+
+return {
+  name = "start",
+  summary = "what is here, and what to type next",
+  usage = "[COMMAND …]",
+  examples = { { "sessile", "what is here" } },
+  run = function(app)
+    local url, folder = sessions.place(app.globals)
+    local place = folder or url
+    local store, message, code, step = app:store()
+    local rows = {}
+    if store then
+      rows, message, code = store:list { agent = app.globals.agent }
+    end
+    if not store and code ~= "ENOTFOUND" or not rows then
+      return nil, message, code, step
+    end
+    if app.json then
+      app:print_json {
+        store = place, exists = store ~= nil, sessions = #rows,
+        sealed = store and store:sealed() or nil,
+      }
+      return
+    end
+    local where = terminal.line(place)
+    if not store then
+      app:out(("No sessions yet (they will live in %s).\n\n"):format(where))
+    else
+      app:out(("%d session%s in %s%s.\n\n"):format(#rows, #rows == 1 and "" or "s", where,
+        store:sealed() and ", sealed" or ", not sealed"))
+    end
+    app:out("Next:\n" .. next_steps(rows))
+  end,
+}

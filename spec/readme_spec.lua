@@ -1,0 +1,101 @@
+--- The README's snippets, run as they stand there.
+
+local root = os.getenv "SESSILE_ROOT" or "."
+local build = os.getenv "SESSILE_BUILD" or "build"
+
+local function read(path)
+  local f = assert(io.open(path, "rb"))
+  local text = f:read "a"
+  f:close()
+  return text
+end
+
+--- The fenced blocks of a language, in order.
+local function blocks(language)
+  local found = {}
+  for block in read(root .. "/README.md"):gmatch("\n```" .. language .. "\n(.-)\n```") do
+    found[#found + 1] = block
+  end
+  return found
+end
+
+local function run(command)
+  local p = assert(io.popen("( " .. command .. " ) 2>&1", "r"))
+  local text = p:read "a"
+  local ok = p:close()
+  return text, ok == true
+end
+
+local function temporary()
+  local name = os.tmpname()
+  os.remove(name)
+  assert(os.execute("mkdir -m 700 '" .. name .. "'"))
+  return name
+end
+
+local function write(path, text)
+  local f = assert(io.open(path, "wb"))
+  f:write(text)
+  f:close()
+end
+
+describe("the README", function()
+  local folder
+  setup(function() folder = temporary() end)
+  teardown(function() os.execute("rm -rf '" .. folder .. "'") end)
+
+  it("shows a Lua program that runs", function()
+    local path = folder .. "/ten.lua"
+    write(path, blocks("lua")[1])
+    local text, ok = run(("'%s' run '%s'"):format(
+      os.getenv "SESSILE_BIN" or build .. "/bin/sessile", path))
+    assert.is_true(ok, text)
+    assert.matches("6%s+messages are kept,%s+%d%s+are what the model sees next", text)
+  end)
+
+  it("shows a C program that compiles and runs", function()
+    local path = folder .. "/few.c"
+    write(path, blocks("c")[1])
+    local text, ok = run(([[
+      ${CC:-cc} -std=c99 -pedantic -Wall -Werror -I'%s/engine/include' '%s' -o '%s/few' \
+        '%s/libsessile.a' %s -lsodium -lcjson -luuid -lmodpbase64 -llua5.4 -lm -pthread && '%s/few'
+    ]]):format(root, path, folder, build,
+               os.getenv "TEST_ASAN" and "-fsanitize=address,undefined" or "", folder))
+    assert.is_true(ok, text)
+    assert.matches("message 00000001", text)
+  end)
+
+  it("shows a policy that loads and does what it says", function()
+    local sessile = require "sessile"
+    local path = folder .. "/keep_last.lua"
+    write(path, blocks("lua")[2])
+    local store = assert(sessile.open("ram:", { policy = { path, turns = 2 } }))
+    local s = assert(store:create {})
+    for i = 1, 5 do
+      assert(s:turn { { role = "user", content = "question " .. i },
+                      { role = "assistant", content = "answer " .. i } })
+    end
+    assert.equal(4, #s:context())
+    assert.equal(10, #s:messages())
+    store:close()
+  end)
+
+  it("shows commands that exist", function()
+    local bin = os.getenv "SESSILE_BIN" or build .. "/bin/sessile"
+    for line in blocks("sh")[2]:gmatch "[^\n]+" do
+      local command = line:match "sessile (%l[%l-]*)"
+      if command then
+        local text, ok = run(("'%s' help %s"):format(bin, command))
+        assert.is_true(ok, command .. ": " .. text)
+      end
+    end
+  end)
+
+  it("links to files that are there", function()
+    for path in read(root .. "/README.md"):gmatch "%]%(([%w_./-]+)%)" do
+      local f = io.open(root .. "/" .. path, "rb")
+      assert.is_truthy(f, path)
+      f:close()
+    end
+  end)
+end)
