@@ -25,7 +25,7 @@ CHECK_PACKAGES := lua-check cppcheck
 OBJCOPY  ?= objcopy
 OPT       := -O2
 HARDEN    := -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
-WARN      := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+WARN      := -Wall -Wextra -Wpedantic -Wshadow=local -Wstrict-prototypes -Wmissing-prototypes
 WARN      += $(if $(WERROR),-Werror)
 BASE      := -std=c11 -D_GNU_SOURCE -g -fPIC -fno-plt -pthread
 COMPILE    = $(CC) $(BASE) $(OPT) $(HARDEN) $(WARN) -MMD -MP

@@ -51,6 +51,24 @@ typedef struct json_iter {
 json_iter json_begin(json container);
 int json_next(json_iter *it);
 
+/*
+ * The same in two halves, for who walks into a value instead of stepping over it, and so
+ * reads each byte once: json_step finds the next key and where its value begins
+ * (value.size is 0); json_finish steps over the value, or takes the size that the caller
+ * has set. json_enter walks a container whose end is not known yet, out of the text that
+ * holds it; once it has ended, json_left is the container's size.
+ *
+ *     for (it = json_begin(object); json_step(&it); json_finish(&it)) {
+ *         inner = json_enter(&it);
+ *         while (json_next(&inner)) ...
+ *         it.value.size = json_left(&it, &inner);
+ *     }
+ */
+int json_step(json_iter *it);
+void json_finish(json_iter *it);
+json_iter json_enter(const json_iter *it);
+size_t json_left(const json_iter *it, const json_iter *inner);
+
 /* 1 when value is a string equal to text after decoding. */
 int json_is(json value, const char *text);
 /* Appends a string's decoded bytes (lone surrogate escapes become U+FFFD). 0 or -1. */

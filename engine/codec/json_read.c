@@ -48,39 +48,24 @@ static const char *skip_container(const char *at, const char *end)
     }
 }
 
-/* The value at `at`, which may be end. */
-static json value_at(const char *at, const char *end)
+/* The type of the value that begins at `at`, which may be end. */
+static json_type type_at(const char *at, const char *end)
 {
-    json value = { at, 0, JSON_NONE };
-    const char *stop;
-
     if (at == end)
-        return nothing;
+        return JSON_NONE;
     switch (*at) {
     case '"':
-        value.type = JSON_STRING;
-        stop = scan_string(at, end);
-        break;
+        return JSON_STRING;
     case '{':
-        value.type = JSON_OBJECT;
-        stop = skip_container(at, end);
-        break;
+        return JSON_OBJECT;
     case '[':
-        value.type = JSON_ARRAY;
-        stop = skip_container(at, end);
-        break;
+        return JSON_ARRAY;
     case 't':
-        value.type = JSON_TRUE;
-        stop = skip_word(at, end);
-        break;
+        return JSON_TRUE;
     case 'f':
-        value.type = JSON_FALSE;
-        stop = skip_word(at, end);
-        break;
+        return JSON_FALSE;
     case 'n':
-        value.type = JSON_NULL;
-        stop = skip_word(at, end);
-        break;
+        return JSON_NULL;
     case '-':
     case '0':
     case '1':
@@ -92,28 +77,45 @@ static json value_at(const char *at, const char *end)
     case '7':
     case '8':
     case '9':
-        value.type = JSON_NUMBER;
-        stop = skip_word(at, end);
-        break;
+        return JSON_NUMBER;
     default:
-        return nothing;
+        return JSON_NONE;
     }
-    value.size = (size_t)(stop - at);
-    return value;
+}
+
+static size_t size_at(const char *at, const char *end, json_type type)
+{
+    if (type == JSON_STRING)
+        return (size_t)(scan_string(at, end) - at);
+    if (type == JSON_OBJECT || type == JSON_ARRAY)
+        return (size_t)(skip_container(at, end) - at);
+    return (size_t)(skip_word(at, end) - at);
+}
+
+static int is_container(json value)
+{
+    return value.type == JSON_OBJECT || value.type == JSON_ARRAY;
 }
 
 json json_of(const char *text, size_t size)
 {
+    const char *end;
+    json value;
     if (size == 0)
         return nothing;
-    return value_at(skip_space(text, text + size), text + size);
+    end = text + size;
+    value.at = skip_space(text, end);
+    value.type = type_at(value.at, end);
+    if (value.type == JSON_NONE)
+        return nothing;
+    value.size = size_at(value.at, end, value.type);
+    return value;
 }
 
 json_iter json_begin(json container)
 {
     json_iter it = { nothing, nothing, NULL, NULL, 0 };
-    if ((container.type != JSON_OBJECT && container.type != JSON_ARRAY) ||
-        container.size < 2)
+    if (!is_container(container) || container.size < 2)
         return it;
     it.is_object = container.type == JSON_OBJECT;
     it.at = container.at + 1;
@@ -121,36 +123,76 @@ json_iter json_begin(json container)
     return it;
 }
 
-int json_next(json_iter *it)
+json_iter json_enter(const json_iter *it)
+{
+    json_iter inner = { nothing, nothing, NULL, NULL, 0 };
+    if (!is_container(it->value))
+        return inner;
+    inner.is_object = it->value.type == JSON_OBJECT;
+    inner.at = it->value.at + 1;
+    inner.end = it->end;
+    return inner;
+}
+
+size_t json_left(const json_iter *it, const json_iter *inner)
+{
+    if (!inner->end)
+        return 0;
+    /* inner has stopped at its closing bracket, or at the end of a text that has none. */
+    return (size_t)(inner->end - it->value.at) + (inner->end < it->end);
+}
+
+int json_step(json_iter *it)
 {
     const char *at = it->at;
     if (at == it->end)
         return 0;
     at = skip_space(at, it->end);
     if (it->is_object) {
-        it->key = value_at(at, it->end);
-        if (it->key.type != JSON_STRING)
+        if (at == it->end || *at != '"')
             goto done;
-        at = skip_space(at + it->key.size, it->end);
+        it->key.at = at;
+        it->key.type = JSON_STRING;
+        at = scan_string(at, it->end);
+        it->key.size = (size_t)(at - it->key.at);
+        at = skip_space(at, it->end);
         if (at == it->end || *at != ':')
             goto done;
         at = skip_space(at + 1, it->end);
     }
-    it->value = value_at(at, it->end);
+    it->value.at = at;
+    it->value.size = 0;
+    it->value.type = type_at(at, it->end);
     if (it->value.type == JSON_NONE)
         goto done;
-    at = skip_space(at + it->value.size, it->end);
-    if (at < it->end && *at == ',')
-        at++;
-    else
-        at = it->end;
     it->at = at;
     return 1;
 
 done:
-    it->at = it->end;
+    it->at = it->end = at;
     it->key = it->value = nothing;
     return 0;
+}
+
+void json_finish(json_iter *it)
+{
+    const char *at;
+    if (it->value.size == 0)
+        it->value.size = size_at(it->value.at, it->end, it->value.type);
+    at = skip_space(it->value.at + it->value.size, it->end);
+    if (at < it->end && *at == ',')
+        at++;
+    else
+        it->end = at; /* the closing bracket, or an end of text without one */
+    it->at = at;
+}
+
+int json_next(json_iter *it)
+{
+    if (!json_step(it))
+        return 0;
+    json_finish(it);
+    return 1;
 }
 
 static unsigned hex4(const char *at)

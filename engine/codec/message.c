@@ -134,24 +134,30 @@ static void take_piece_field(piece *out, json key, json value, char first)
 /* The first letter of a decoded name: an escaped one has to be decoded to be known. */
 static char first_letter(json key)
 {
-    const char *at = key.at + 1;
+    const char *at;
     char decoded[4];
     if (key.size < 3)
         return 0;
+    at = key.at + 1;
     if (*at != '\\')
         return *at;
     (void)json_unescape(&at, key.at + key.size - 1, decoded);
     return decoded[0];
 }
 
-static void read_piece(piece *out, json object)
+static void read_fields(piece *out, json_iter *it)
 {
-    json_iter it = json_begin(object);
     memset(out, 0, sizeof *out);
-    if (object.type != JSON_OBJECT)
-        return;
-    while (json_next(&it))
-        take_piece_field(out, it.key, it.value, first_letter(it.key));
+    while (json_next(it))
+        take_piece_field(out, it->key, it->value, first_letter(it->key));
+}
+
+/* Reads the object that the walk stands at, and learns its end. */
+static void read_piece(piece *out, json_iter *at)
+{
+    json_iter inner = json_enter(at);
+    read_fields(out, &inner);
+    at->value.size = json_left(at, &inner);
 }
 
 /* What was found while reading the content. */
@@ -159,21 +165,19 @@ typedef struct content_kinds {
     size_t blocks, results;
 } content_kinds;
 
-static sessile_status read_content(message *out, linker *to, content_kinds *kinds,
-                                   sessile_error *err)
+static sessile_status read_content(message *out, json_iter *it, linker *to,
+                                   content_kinds *kinds, sessile_error *err)
 {
-    json_iter it = json_begin(out->content);
-    piece block;
-
-    while (json_next(&it)) {
+    for (; json_step(it); json_finish(it)) {
+        piece block;
         kinds->blocks++;
-        if (it.value.type == JSON_STRING)
+        if (it->value.type == JSON_STRING)
             continue;
-        if (it.value.type != JSON_OBJECT)
+        if (it->value.type != JSON_OBJECT)
             return fail(err, SESSILE_INVALID,
                         "content[%zu] of the message is neither an object nor text",
                         kinds->blocks - 1);
-        read_piece(&block, it.value);
+        read_piece(&block, it);
         if (block.is_error)
             out->flags |= MESSAGE_ERROR;
         if (json_is(block.type, "tool_use")) {
@@ -193,16 +197,15 @@ static sessile_status read_content(message *out, linker *to, content_kinds *kind
     return SESSILE_OK;
 }
 
-static sessile_status read_calls(message *out, linker *to, sessile_error *err)
+static sessile_status read_calls(json_iter *it, linker *to, sessile_error *err)
 {
-    json_iter it = json_begin(out->tool_calls);
     size_t i;
 
-    for (i = 0; json_next(&it); i++) {
+    for (i = 0; json_step(it); json_finish(it), i++) {
         piece call;
-        if (it.value.type != JSON_OBJECT)
+        if (it->value.type != JSON_OBJECT)
             return fail(err, SESSILE_INVALID, "tool_calls[%zu] is no object", i);
-        read_piece(&call, it.value);
+        read_piece(&call, it);
         if (call.id.type != JSON_STRING)
             return fail(err, SESSILE_INVALID,
                         "tool_calls[%zu] has no \"id\" that is text", i);
@@ -216,17 +219,40 @@ static sessile_status read_calls(message *out, linker *to, sessile_error *err)
 /* ------------------------------------------------------------------ the message */
 
 /* Sets a field that may be given once: the second of that name is an error. */
-static int take_once(json *field, json value, const char *name, const char **twice)
+static sessile_status take_once(json *field, json value, const char *name,
+                                sessile_error *err)
 {
-    if (field->type != JSON_NONE) {
-        *twice = name;
-        return -1;
-    }
+    if (field->type != JSON_NONE)
+        return fail(err, SESSILE_INVALID,
+                    "the message gives \"%s\" twice: leave one out", name);
     *field = value;
-    return 0;
+    return SESSILE_OK;
 }
 
-static int take_field(message *out, json *role, json key, json value, const char **twice)
+/* The fields that hold others are walked into where they stand; then their size is known.
+ * Links come in the order of the text, which is the order the model wrote. */
+static sessile_status read_inside(message *out, json_iter *it, linker *to,
+                                  content_kinds *kinds, sessile_error *err)
+{
+    json_iter inner;
+    sessile_status code;
+    int is_content = json_is(it->key, "content");
+    json *field = is_content ? &out->content : &out->tool_calls;
+
+    if (!is_content && !json_is(it->key, "tool_calls"))
+        return SESSILE_OK;
+    if (field->type != JSON_NONE) /* said with its name when it is taken */
+        return SESSILE_OK;
+    inner = json_enter(it);
+    code = is_content ? read_content(out, &inner, to, kinds, err)
+                      : read_calls(&inner, to, err);
+    if (!code)
+        it->value.size = json_left(it, &inner);
+    return code;
+}
+
+static sessile_status take_field(message *out, json *role, json key, json value,
+                                 sessile_error *err)
 {
     switch (first_letter(key)) {
     case 'a':
@@ -235,7 +261,7 @@ static int take_field(message *out, json *role, json key, json value, const char
         break;
     case 'c':
         if (json_is(key, "content"))
-            return take_once(&out->content, value, "content", twice);
+            return take_once(&out->content, value, "content", err);
         break;
     case 'i':
         if (value.type == JSON_TRUE &&
@@ -248,13 +274,13 @@ static int take_field(message *out, json *role, json key, json value, const char
         break;
     case 'r':
         if (json_is(key, "role"))
-            return take_once(role, value, "role", twice);
+            return take_once(role, value, "role", err);
         break;
     case 't':
         if (json_is(key, "tool_calls"))
-            return take_once(&out->tool_calls, value, "tool_calls", twice);
+            return take_once(&out->tool_calls, value, "tool_calls", err);
         if (json_is(key, "tool_call_id"))
-            return take_once(&out->tool_call_id, value, "tool_call_id", twice);
+            return take_once(&out->tool_call_id, value, "tool_call_id", err);
         if (json_is(key, "timestamp"))
             take_first(&out->timestamp, value);
         break;
@@ -265,7 +291,26 @@ static int take_field(message *out, json *role, json key, json value, const char
     default:
         break;
     }
-    return 0;
+    return SESSILE_OK;
+}
+
+static sessile_status read_object(message *out, json *role, linker *to,
+                                  content_kinds *kinds, sessile_error *err)
+{
+    json_iter it = json_begin(out->root);
+    while (json_step(&it)) {
+        sessile_status code;
+        if (it.value.type == JSON_ARRAY) {
+            code = read_inside(out, &it, to, kinds, err);
+            if (code)
+                return code;
+        }
+        json_finish(&it);
+        code = take_field(out, role, it.key, it.value, err);
+        if (code)
+            return code;
+    }
+    return SESSILE_OK;
 }
 
 static sessile_status check_types(message *out, json role, sessile_error *err)
@@ -314,47 +359,25 @@ sessile_status message_read(message *out, const char *text, size_t size,
     content_kinds kinds = { 0, 0 };
     json role = { NULL, 0, JSON_NONE };
     size_t links_before = links ? *link_count : 0;
-    const char *twice = NULL;
     sessile_status code;
-    json_iter it;
 
     memset(out, 0, sizeof *out);
-    if (size < 2 || text[0] != '{')
+    if (size < 2 || text[0] != '{' || text[size - 1] != '}')
         return fail(err, SESSILE_INVALID, "a message must be a JSON object");
     out->root.at = text;
     out->root.size = size;
     out->root.type = JSON_OBJECT;
 
-    for (it = json_begin(out->root); json_next(&it);) {
-        if (take_field(out, &role, it.key, it.value, &twice)) {
-            code = fail(err, SESSILE_INVALID,
-                        "the message gives \"%s\" twice: leave one out", twice);
-            goto out;
-        }
-    }
-    code = check_types(out, role, err);
-    if (code)
-        goto out;
-
-    if (out->tool_call_id.type == JSON_STRING &&
+    code = read_object(out, &role, &to, &kinds, err);
+    if (!code)
+        code = check_types(out, role, err);
+    if (!code && out->tool_call_id.type == JSON_STRING &&
         (out->role == SESSILE_TOOL || out->role == SESSILE_FUNCTION))
         add_link(&to, out->tool_call_id, 1, 0);
-    /* Links come in the order of the text, which is the order the model wrote. */
-    if (out->content.type != JSON_NONE && out->tool_calls.at < out->content.at) {
-        code = read_calls(out, &to, err);
-        if (!code)
-            code = read_content(out, &to, &kinds, err);
-    } else {
-        code = read_content(out, &to, &kinds, err);
-        if (!code)
-            code = read_calls(out, &to, err);
-    }
     if (!code && to.no_memory)
         code = fail_nomem(err);
     if (!code)
         set_flags(out, &kinds);
-
-out:
     if (code) {
         memset(out, 0, sizeof *out);
         if (links)
@@ -379,15 +402,13 @@ int message_call_id(const char *text, size_t size, uint64_t id, buf *out)
     json_iter it;
     piece found;
 
-    for (it = json_begin(json_get(root, "tool_calls")); json_next(&it);) {
-        read_piece(&found, it.value);
+    for (it = json_begin(json_get(root, "tool_calls")); json_step(&it); json_finish(&it)) {
+        read_piece(&found, &it);
         if (put_if_id(found.id, id, out))
             return 1;
     }
-    for (it = json_begin(json_get(root, "content")); json_next(&it);) {
-        if (it.value.type != JSON_OBJECT)
-            continue;
-        read_piece(&found, it.value);
+    for (it = json_begin(json_get(root, "content")); json_step(&it); json_finish(&it)) {
+        read_piece(&found, &it);
         if (json_is(found.type, "tool_use") && put_if_id(found.id, id, out))
             return 1;
     }

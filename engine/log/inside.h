@@ -78,7 +78,7 @@ reader_found reader_skip(reader *r, uint64_t index, sessile_error *err);
 sessile_status log_scan(log_t *log, uint64_t size, log_visit visit, void *arg,
                         sessile_error *err);
 /* What is between log->end and size, none of it committed: OK when it is a torn end (or a
- * write in progress), DAMAGED when a later line proves that an entry is missing. */
+ * write in progress), DAMAGED when a later line says that a missing entry was safe. */
 sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err);
 /* Under the exclusive lock: scan, judge, set aside and cut. *torn grows by what was cut.
  */

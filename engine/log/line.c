@@ -103,16 +103,23 @@ static void sum_of(const char *text, size_t size, unsigned char sum[SUM_SIZE])
     memcpy(sum, hash, SUM_SIZE);
 }
 
+/* The size of everything before `,"_c"`, or 0: not the layout of a plain line. */
+static size_t plain_head(const char *text, size_t size, line *l)
+{
+    if (size < ID_END + SUM_END || !line_id(text, size, &l->id) ||
+        !ends_with(text, size, CLOSE, LENGTH(CLOSE)) ||
+        memcmp(text + size - SUM_END, SUM, LENGTH(SUM)) != 0) {
+        return 0;
+    }
+    return size - SUM_END;
+}
+
 static line_verdict open_plain(unsigned depth, char *text, size_t size, int is_header,
                                line *l, buf *out, sessile_error *err)
 {
     char hex[2 * SUM_SIZE + 1];
-    if (size < ID_END + SUM_END || !line_id(text, size, &l->id) ||
-        !ends_with(text, size, CLOSE, LENGTH(CLOSE))) {
-        return LINE_BAD;
-    }
-    size_t rest = size - SUM_END;
-    if (memcmp(text + rest, SUM, LENGTH(SUM)) != 0) {
+    size_t rest = plain_head(text, size, l);
+    if (rest == 0) {
         return LINE_BAD;
     }
     sum_of(text, rest, l->tag);
@@ -215,6 +222,30 @@ static line_verdict open_sealed(const logkey *k, const char *text, size_t size,
     return LINE_GOOD;
 }
 
+/* 0: clear fields that no writer writes: a write that began before the log did, or one
+ * that knew its own entries to be synced. */
+static int agrees(const line *l)
+{
+    return l->commit <= (uint64_t)l->id + 1 &&
+           (!l->has_durable || (uint64_t)l->durable + l->commit <= l->id);
+}
+
+int line_claims(const logkey *k, const char *text, size_t size, line *l)
+{
+    memset(l, 0, sizeof(*l));
+    if (k->suite == SUITE_NONE) {
+        size_t head = plain_head(text, size, l);
+        if (head == 0) {
+            return 0;
+        }
+        take_clear(text, head, l);
+    } else if (sealed_head(text, size, 0, l) == 0 ||
+               !ends_with(text, size, CLOSE, LENGTH(CLOSE))) {
+        return 0;
+    }
+    return agrees(l);
+}
+
 line_verdict line_open(const logkey *k, unsigned depth, char *text, size_t size,
                        int is_header, line *l, buf *out, sessile_error *err)
 {
@@ -225,11 +256,7 @@ line_verdict line_open(const logkey *k, unsigned depth, char *text, size_t size,
     if (verdict != LINE_GOOD) {
         return verdict;
     }
-    /* Clear fields that no writer writes: an id beyond the line, a header that says more.
-     */
-    if ((is_header && (l->id != 0 || l->commit != 1 || l->has_durable)) ||
-        l->commit > (uint64_t)l->id + 1 ||
-        (l->has_durable && (uint64_t)l->durable + l->commit > l->id)) {
+    if (!agrees(l) || (is_header && (l->id != 0 || l->commit != 1 || l->has_durable))) {
         return LINE_BAD;
     }
     return LINE_GOOD;

@@ -36,11 +36,18 @@ typedef enum line_verdict {
  * Checks one line (text: without its newline; is_header: it is the log's first) by itself
  * and appends its entry's text to out, on LINE_GOOD only. k->suite SUITE_NONE: plain. The
  * caller compares id and previous tag with what should be there. text is as before on
- * return, but may be written to meanwhile. On LINE_FAILED with LIMIT (a plain line nested
- * deeper than depth, its checksum right) *l is filled.
+ * return, but may be written to meanwhile.
  */
 line_verdict line_open(const logkey *k, unsigned depth, char *text, size_t size,
                        int is_header, line *l, buf *out, sessile_error *err);
+
+/*
+ * Reads what a line says in clear, by its layout alone: nothing is opened and no checksum
+ * is compared. 1 when it is the whole layout of a line that is no header, its fields
+ * agreeing with each other. For what is past the last good line, where such a claim is a
+ * reason not to cut, never a reason to believe.
+ */
+int line_claims(const logkey *k, const char *text, size_t size, line *l);
 
 /* What is to be written into a line beside its entry. */
 typedef struct line_clear {

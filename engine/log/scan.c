@@ -10,10 +10,15 @@
  * cutting there would be a silent loss. Both look the same at the first bad byte.
  *
  * The choice: each write names, in clear and under its seal, the newest entry known to be
- * synced when it was written. A line past V that is good by itself and names an entry at
- * or past the first missing one proves that the missing one was safe on the device: that
- * is damage. Without such a witness nothing past V was known to be safe, so nothing that
- * was acknowledged is lost by setting it aside.
+ * synced when it was written. A line past V that names an entry at or past the first
+ * missing one says that the missing one was safe on the device: that is damage, and
+ * nothing is cut. Without such a witness nothing past V was known to be safe, so nothing
+ * that was acknowledged is lost by setting it aside.
+ *
+ * The witness need not open. What a writer put there is never more than was synced; only
+ * damage or forgery can make it say more, and then the log is left alone, which is what
+ * both deserve. (With witnesses that must open, a header exchanged for that of another
+ * log made every later line mute, and the whole log was cut.)
  *
  * Rejected: a chain through the additional data (a flipped bit makes all later lines
  * unreadable: no witness is left), a length or count at a fixed place (a second write
@@ -150,20 +155,9 @@ sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err)
             break;
         }
         char *start = candidate(text, text_size);
-        if (start == NULL) {
-            continue;
-        }
-        buf_clear(&log->text);
-        line_verdict verdict =
-            line_open(&log->key, log->depth, start, text_size - (size_t)(start - text), 0,
-                      &l, &log->text, err);
-        if (verdict == LINE_FAILED && err->code == SESSILE_NOMEM) {
-            status = err->code;
-            break;
-        }
-        error_clear(err);
-        /* a line too deep for this reader is a witness all the same */
-        if (verdict != LINE_BAD && l.has_durable && l.durable >= log->end.count) {
+        if (start != NULL &&
+            line_claims(&log->key, start, text_size - (size_t)(start - text), &l) &&
+            l.has_durable && l.durable >= log->end.count) {
             status =
                 fail(err, SESSILE_DAMAGED,
                      "%s is damaged at byte %llu, entry %08llx: a later line says that "

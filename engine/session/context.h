@@ -55,12 +55,14 @@ void context_mark_opening(context *c);
  * open while it is unanswered and only results of its own message follow that message; an
  * unanswered call that is not open is dead; a result that comes after something else than
  * results of its message stood in between is late. A result without such a call is an orphan.
+ * A call whose id its message has given before is that same call, in another form.
  */
 typedef struct pairing {
     /* one per link of the context, parallel to context.links */
     struct pair_link {
         uint32_t item;    /* the item this link belongs to */
-        uint32_t mate;    /* the link it is paired with; PAIR_NONE */
+        uint32_t mate;    /* the link it is paired with; PAIR_NONE. A call given twice in
+                             its message: the first of the two */
         uint8_t late;     /* on a result: answered late */
     } *links;
     size_t link_count;

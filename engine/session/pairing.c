@@ -19,6 +19,10 @@
  * Rejected: every call through the table. It is simpler, and costs five times as much for
  * lists in which nothing is ever left unanswered.
  *
+ * Some frameworks write one call in two forms, as a content block and in tool_calls. So a
+ * call whose id its own message has given already is that call, and opens nothing; it is
+ * paired with the first, which is the one that a result answers.
+ *
  * A call that carries its own `output` comes as a call and, right behind it, a result with
  * in_call set. In a message of role tool or function it is an answer written as a call: it
  * answers the newest waiting call of that id. Else, or when none waits, the two are each
@@ -189,12 +193,38 @@ static uint32_t take_call(pass *s, uint64_t id)
     return s->p->calls.count ? table_take(s, id) : PAIR_NONE;
 }
 
-static void open_call(pass *s, uint32_t k, uint32_t i)
+/* The call of the same item, before call k, that has its id; PAIR_NONE. Few are compared,
+ * many are in the table. */
+static uint32_t same_call(const pass *s, uint32_t k, uint32_t i, int in_table)
+{
+    const item *it = &s->c->items[i];
+    uint64_t id = s->c->links[k].id;
+    uint32_t other;
+
+    if (in_table)
+        return map_get(&s->p->calls, id, &other) && s->p->links[other].item == i ? other
+                                                                                 : PAIR_NONE;
+    for (other = it->link; other < k; other++) {
+        if (s->c->links[other].id == id && s->p->links[other].late == WAITING)
+            return other;
+    }
+    return PAIR_NONE;
+}
+
+/* 0, or -1: NOMEM. */
+static int open_call(pass *s, uint32_t k, uint32_t i, int in_table)
 {
     struct pair_link *link = &s->p->links[k];
+
     link->item = i;
-    link->mate = PAIR_NONE;
-    link->late = WAITING;
+    link->mate = same_call(s, k, i, in_table);
+    link->late = link->mate == PAIR_NONE ? WAITING : 0;
+    if (link->late != WAITING)
+        return 0;
+    if (in_table)
+        return table_add(s, k);
+    s->waiting++;
+    return 0;
 }
 
 /* Result k of item i answers `call`. Returns 1 when it came in time for `asking`. */
@@ -265,16 +295,20 @@ static int pair_result(pass *s, uint32_t k, uint32_t i)
     return 0;
 }
 
+/* Calls go to the table at once when they are many, or when results are in the same
+ * message: these must find its calls, and find them first. */
+static int is_for_table(const item *it, unsigned kinds)
+{
+    return (kinds & HAS_CALL) && (kinds != HAS_CALL || it->link_count > FEW_CALLS);
+}
+
 /* All links of item i, in their order. 1: it answered `asking` in time; -1: NOMEM. */
 static int pair_item(pass *s, uint32_t i, unsigned kinds)
 {
     const item *it = &s->c->items[i];
     uint32_t k, end = it->link + it->link_count;
-    int answered = 0, mixed = (kinds & HAS_CALL) && kinds != HAS_CALL;
+    int answered = 0, in_table = is_for_table(it, kinds);
 
-    /* Calls and results in one message: its own calls must be found, and be the newest. */
-    if (mixed && enter_asking(s))
-        return -1;
     for (k = it->link; k < end; k++) {
         if (s->c->links[k].is_result) {
             answered |= pair_result(s, k, i);
@@ -283,8 +317,7 @@ static int pair_item(pass *s, uint32_t i, unsigned kinds)
             s->p->links[k].mate = k + 1;
             s->p->links[k].late = 0;
         } else {
-            open_call(s, k, i);
-            if (mixed && table_add(s, k))
+            if (open_call(s, k, i, in_table))
                 return -1;
         }
     }
@@ -297,24 +330,26 @@ static int pass_item(pass *s, uint32_t i)
     unsigned kinds = kinds_of(s->c, it->link, it->link + it->link_count);
     int answered;
 
-    /* Calls alone come after everything that waited: what waits goes to the table first. */
-    if (kinds == HAS_CALL && enter_asking(s))
-        return -1;
+    /* New calls are newer than all that wait: those go to the table first. */
+    if (kinds & HAS_CALL) {
+        if (enter_asking(s))
+            return -1;
+        s->waiting = 0;
+    }
     answered = it->link_count ? pair_item(s, i, kinds) : 0;
     if (answered < 0)
         return -1;
-    if (!(kinds & HAS_CALL)) {
-        if (answered && !(it->flags & ITEM_STARTS_TURN))
-            return 0; /* nothing but results: the calls may still be answered in time */
-        if (enter_asking(s))
-            return -1;
-        s->asking = PAIR_NONE;
+    if (kinds & HAS_CALL) {
+        s->asking = i;
+        s->in_table = is_for_table(it, kinds);
         return 0;
     }
-    s->asking = i;
-    s->in_table = kinds != HAS_CALL;
-    s->waiting = it->link_count;
-    return it->link_count > FEW_CALLS ? enter_asking(s) : 0;
+    if (answered && !(it->flags & ITEM_STARTS_TURN))
+        return 0; /* nothing but results: the calls may still be answered in time */
+    if (enter_asking(s))
+        return -1;
+    s->asking = PAIR_NONE;
+    return 0;
 }
 
 /* What still waits is open in the last message that asked, and dead elsewhere. */

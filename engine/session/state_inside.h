@@ -3,7 +3,8 @@
  *
  *   state.c        its life: hooks begin and end, edits become a list
  *   state_edit.c   drop, replace, insert, rebuild, vars
- *   state_put.c    new messages: their text, and what they stand for
+ *   state_put.c    new messages, and what they stand for
+ *   state_merge.c  their text
  *   state_cut.c    keep_last, find_cut, pairs
  *   state_read.c   columns and texts
  *
@@ -18,17 +19,17 @@
 #include "session/finder.h"
 
 /* A list, how it pairs, and where its items come from. */
-typedef struct listing {
+typedef struct state_list {
     context c;
     pairing pairs;
     uint32_t *origin;     /* index in the first list; ORIGIN_NONE: a new message. Of the
                              first list: NULL, every item is its own origin */
     size_t origin_capacity;
     size_t previous;      /* how many of its items come from before the turn */
-} listing;
+} state_list;
 #define ORIGIN_NONE UINT32_MAX
 
-enum { LISTINGS = 4 };
+enum { STATE_LISTS = 4 };
 
 /* Marks of items: not edited, gone, gone and stood for by an insert, or n: replaced by the
  * put n. */
@@ -49,10 +50,10 @@ typedef struct built {
 } built;
 
 /* A text read by the host's reader, kept for the state's life. */
-typedef struct text {
+typedef struct item_text {
     char *data;
     size_t size, capacity;
-} text;
+} item_text;
 
 struct sessile_state {
     const allocator *alloc;
@@ -63,9 +64,9 @@ struct sessile_state {
     state_read read;
     void *read_arg;
 
-    listing lists[LISTINGS];
-    listing *given;       /* lists[0] is what the pipeline began with */
-    listing *marked;      /* or NULL */
+    state_list lists[STATE_LISTS];
+    state_list *given;       /* lists[0] is what the pipeline began with */
+    state_list *marked;      /* or NULL */
 
     /* the edits of this hook */
     uint32_t *marks;      /* one per given item */
@@ -81,10 +82,14 @@ struct sessile_state {
 
     put *puts;
     size_t put_count, put_capacity;
+    uint32_t *put_from;   /* one per put: the item of the first list that it replaces one
+                             for one, or ORIGIN_NONE */
+    size_t from_capacity;
     size_t puts_before;   /* as the hook began */
+    size_t puts_at_mark;
     uint64_t put_bytes;   /* of all texts in puts */
 
-    text *texts;          /* one per item of the first list, made when one is read */
+    item_text *texts;          /* one per item of the first list, made when one is read */
     finder find;          /* over the first list */
 
     buf vars_given, vars_set;
@@ -116,6 +121,13 @@ static inline put *put_of(const sessile_state *s, uint32_t number)
     return &s->puts[number - 1];
 }
 
+/* The item of the first list that the item is, or replaces one for one; or ORIGIN_NONE. */
+static inline uint32_t likeness_of(const sessile_state *s, size_t i)
+{
+    uint32_t origin = origin_of(s, i);
+    return origin == ORIGIN_NONE ? s->put_from[given_item(s, i)->key.n - 1] : origin;
+}
+
 static inline int mark_is_put(uint32_t mark)
 {
     return mark != MARK_NONE && mark < MARK_COVERED;
@@ -130,6 +142,17 @@ static inline uint32_t tokens_now(const sessile_state *s, size_t i)
     return mark_is_put(mark) ? put_of(s, mark)->columns.tokens : 0;
 }
 
+static inline int is_gone(const sessile_state *s, size_t i)
+{
+    return s->marks[i] == MARK_DROPPED || s->marks[i] == MARK_COVERED;
+}
+
+/* ---- state_edit.c */
+
+/* Takes item i out: MARK_DROPPED or MARK_COVERED. */
+void state_mark_gone(sessile_state *s, size_t i, uint32_t mark);
+sessile_status state_check_unbuilt(const sessile_state *s, sessile_error *err);
+
 /* ---- state_put.c */
 
 /* Begins to gather what a new message stands for. */
@@ -143,6 +166,8 @@ int stand_keys(sessile_state *s, sessile_key **out, size_t *count);
 /* The turn of the newest message gathered, or otherwise. */
 uint32_t stand_turn(const sessile_state *s, uint32_t otherwise);
 
+/* ---- state_merge.c */
+
 /* What is missing in a message that a hook made: role_default, metadata.kind (NULL: none
  * is added). The message is then in s->work. */
 sessile_status put_complete(sessile_state *s, sessile_slice message,
@@ -151,6 +176,8 @@ sessile_status put_complete(sessile_state *s, sessile_slice message,
 /* Fields over the message `base`; the result is in s->work. */
 sessile_status put_merge(sessile_state *s, sessile_slice base, sessile_slice fields,
                          sessile_error *err);
+/* ---- state_put.c again */
+
 /* Reads s->work as a message, its links into s->links. */
 sessile_status put_read(sessile_state *s, message *out, sessile_error *err);
 /* 1 when the links read are those of given item i, in their order. */
@@ -162,8 +189,8 @@ sessile_status put_new(sessile_state *s, const message *m, uint32_t turn,
 sessile_status put_again(sessile_state *s, const message *m, uint32_t number,
                          sessile_error *err);
 /* Says what a put stands for (the arrays are its own then), and whether its role is one
- * that it may have. */
-void put_stands(sessile_state *s, uint32_t number, sessile_key *covers,
+ * that it may have. 0, or -1: NOMEM, and the arrays are still the caller's. */
+int put_stands(sessile_state *s, uint32_t number, sessile_key *covers,
                 size_t cover_count, sessile_key *replaces, size_t replace_count);
 /* A put's memory; its number stays taken. */
 void put_clear(sessile_state *s, uint32_t number);

@@ -1,16 +1,15 @@
 /*
- * state_put.c: new messages: their text, and what they stand for.
+ * state_put.c: new messages, and what they stand for.
  *
- * Owns the text of every message that a policy writes. Must never let a policy name an
- * entry as its own, and must never change bytes of a message that it was not told to
- * change: members are copied as they stand in the text.
+ * Owns the memory of every message that a policy writes. Must never lose sight of what a
+ * message stands for: what replaces or covers a new message of an earlier hook inherits
+ * what that one stood for, so that in the end everything is told in keys of the first list.
  */
 #include "session/state_inside.h"
 
 #include <string.h>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "tokens/tokens.h"
 
 /* ------------------------------------------------------------------ what it stands for */
@@ -141,296 +140,6 @@ uint32_t stand_turn(const sessile_state *s, uint32_t otherwise)
     return s->lists[0].c.items[newest].turn;
 }
 
-/* ------------------------------------------------------------------ text */
-
-/* Checks what a hook gave as an object, into s->checked. */
-static sessile_status check_object(sessile_state *s, sessile_slice text, json *out,
-                                   sessile_error *err)
-{
-    sessile_status code;
-
-    buf_clear(&s->checked);
-    if (text.size > UINT32_MAX / 2)
-        return fail(err, SESSILE_LIMIT, "a message of %zu bytes is too long for "
-                    "[policy_result]", text.size);
-    code = json_check(&s->checked, text.data, text.size, s->depth, err);
-    if (code)
-        return code;
-    *out = json_of(s->checked.data, s->checked.size);
-    if (out->type != JSON_OBJECT)
-        return fail(err, SESSILE_INVALID, "a policy's message must be a JSON object");
-    return SESSILE_OK;
-}
-
-static sessile_status check_nameless(json object, sessile_error *err)
-{
-    const char *name = json_get(object, "id").type != JSON_NONE    ? "id"
-                       : json_get(object, "key").type != JSON_NONE ? "key"
-                                                                   : NULL;
-    if (!name)
-        return SESSILE_OK;
-    return fail(err, SESSILE_INVALID, "a message a policy writes has no %s: leave \"%s\" "
-                "out", name, name);
-}
-
-/* A comma before all but the first member. */
-static void put_comma(buf *out, int *any)
-{
-    if (*any)
-        buf_putc(out, ',');
-    *any = 1;
-}
-
-static void put_member(buf *out, int *any, json key, json value)
-{
-    put_comma(out, any);
-    buf_put(out, key.at, key.size);
-    buf_putc(out, ':');
-    buf_put(out, value.at, value.size);
-}
-
-/* metadata with a kind in front of what it holds. */
-static void put_kind(buf *out, int *any, const char *kind, json metadata)
-{
-    put_comma(out, any);
-    buf_puts(out, "\"metadata\":{\"kind\":\"");
-    buf_puts(out, kind);
-    buf_putc(out, '"');
-    if (metadata.type == JSON_OBJECT && metadata.size > 2) {
-        buf_putc(out, ',');
-        buf_put(out, metadata.at + 1, metadata.size - 1);
-    } else {
-        buf_putc(out, '}');
-    }
-}
-
-sessile_status put_complete(sessile_state *s, sessile_slice message_text,
-                            sessile_role role_default, const char *kind,
-                            sessile_error *err)
-{
-    json root, metadata;
-    json_iter it;
-    buf *out = &s->work;
-    int any = 0, needs_kind, written = 0;
-    sessile_status code = check_object(s, message_text, &root, err);
-
-    if (!code)
-        code = check_nameless(root, err);
-    if (code)
-        return code;
-    metadata = json_get(root, "metadata");
-    if (metadata.type != JSON_NONE && metadata.type != JSON_NULL &&
-        metadata.type != JSON_OBJECT)
-        return fail(err, SESSILE_INVALID, "\"metadata\" of a message must be an object");
-    needs_kind = kind && json_get(metadata, "kind").type == JSON_NONE;
-
-    buf_clear(out);
-    buf_putc(out, '{');
-    if (json_get(root, "role").type == JSON_NONE) {
-        put_comma(out, &any);
-        buf_puts(out, "\"role\":");
-        json_put_cstring(out, sessile_role_name(role_default));
-    }
-    for (it = json_begin(root); json_next(&it);) {
-        if (needs_kind && !written && it.value.at == metadata.at) {
-            put_kind(out, &any, kind, metadata);
-            written = 1;
-        } else {
-            put_member(out, &any, it.key, it.value);
-        }
-    }
-    if (needs_kind && !written)
-        put_kind(out, &any, kind, metadata);
-    buf_putc(out, '}');
-    return out->failed ? fail_nomem(err) : SESSILE_OK;
-}
-
-/* ------------------------------------------------------------------ fields over a message */
-
-/* A block's type, when pairing lives in it. */
-static int is_result_block(json block)
-{
-    return json_is(json_get(block, "type"), "tool_result");
-}
-
-static int is_call_block(json block)
-{
-    return json_is(json_get(block, "type"), "tool_use");
-}
-
-/* A tool_result block with other content. */
-static void put_result_block(buf *out, json block, json content)
-{
-    json_iter it = json_begin(block);
-    int any = 0, written = 0;
-
-    buf_putc(out, '{');
-    while (json_next(&it)) {
-        int is_content = !written && json_is(it.key, "content");
-        put_member(out, &any, it.key, is_content ? content : it.value);
-        written |= is_content;
-    }
-    if (!written) {
-        put_comma(out, &any);
-        buf_puts(out, "\"content\":");
-        buf_put(out, content.at, content.size);
-    }
-    buf_putc(out, '}');
-}
-
-/*
- * New content over old. Where calls or results are blocks of the old content, text over it
- * must not tear them from their pairs: each tool_result keeps its id and everything else
- * and has the text as its content; each tool_use stays as it is, and the text stands before
- * them as a text block (none when it is empty); all other blocks go. An array of blocks is
- * taken as it is, and refused later when its calls and results are others.
- */
-static void put_content(buf *out, json old, json content)
-{
-    static const char empty[] = "\"\"";
-    size_t results = 0, calls = 0;
-    json_iter it;
-    int any = 0;
-
-    for (it = json_begin(old); old.type == JSON_ARRAY && json_next(&it);) {
-        results += (size_t)is_result_block(it.value);
-        calls += (size_t)is_call_block(it.value);
-    }
-    if ((content.type != JSON_STRING && content.type != JSON_NULL) ||
-        results + calls == 0) {
-        buf_put(out, content.at, content.size);
-        return;
-    }
-    if (content.type == JSON_NULL)
-        content = json_of(empty, sizeof empty - 1);
-    buf_putc(out, '[');
-    if (results == 0 && content.size > 2) {
-        put_comma(out, &any);
-        buf_puts(out, "{\"type\":\"text\",\"text\":");
-        buf_put(out, content.at, content.size);
-        buf_putc(out, '}');
-    }
-    for (it = json_begin(old); json_next(&it);) {
-        if (is_result_block(it.value)) {
-            put_comma(out, &any);
-            put_result_block(out, it.value, content);
-        } else if (is_call_block(it.value)) {
-            put_comma(out, &any);
-            buf_put(out, it.value.at, it.value.size);
-        }
-    }
-    buf_putc(out, ']');
-}
-
-/* Members by the hash of their decoded name, in s->names. */
-static int name_number(sessile_state *s, json key, uint64_t *out)
-{
-    const char *data;
-    size_t size;
-    buf decoded;
-    int code;
-
-    if (json_plain(key, &data, &size)) {
-        *out = hash64(data, size);
-        return 0;
-    }
-    buf_init(&decoded, s->alloc);
-    code = json_string(&decoded, key);
-    if (code == 0)
-        *out = hash64(decoded.data, decoded.size);
-    buf_deinit(&decoded);
-    return code;
-}
-
-/* What may not change: role and pairing; saying it again as it is does no harm. */
-static sessile_status check_fixed(json base, json fields, sessile_error *err)
-{
-    static const char *const fixed[] = { "role", "tool_calls", "tool_call_id" };
-    size_t i;
-    for (i = 0; i < sizeof fixed / sizeof *fixed; i++) {
-        json was = json_get(base, fixed[i]), is = json_get(fields, fixed[i]);
-        if (is.type == JSON_NONE)
-            continue;
-        if (was.type != is.type || was.size != is.size ||
-            memcmp(was.at, is.at, is.size) != 0)
-            return fail(err, SESSILE_INVALID, "replacing keeps a message's \"%s\": leave "
-                        "it out, or insert a message of its own", fixed[i]);
-    }
-    return SESSILE_OK;
-}
-
-#define NAME_WRITTEN UINT32_MAX
-
-/* Notes where the value of each field is. */
-static sessile_status note_fields(sessile_state *s, json fields, sessile_error *err)
-{
-    json_iter it;
-    uint64_t name;
-
-    map_clear(&s->names);
-    for (it = json_begin(fields); json_next(&it);) {
-        if (name_number(s, it.key, &name))
-            return fail_nomem(err);
-        if (map_get(&s->names, name, NULL))
-            return fail(err, SESSILE_INVALID, "the new fields give one of their names "
-                        "twice: leave one out");
-        if (map_put(&s->names, name, (uint32_t)(it.value.at - s->checked.data)))
-            return fail_nomem(err);
-    }
-    return SESSILE_OK;
-}
-
-sessile_status put_merge(sessile_state *s, sessile_slice base_text, sessile_slice fields_text,
-                         sessile_error *err)
-{
-    json base = json_of(base_text.data, base_text.size), fields, value;
-    json_iter it;
-    buf *out = &s->work;
-    uint64_t name;
-    uint32_t at;
-    int any = 0;
-    sessile_status code = check_object(s, fields_text, &fields, err);
-
-    if (!code)
-        code = check_nameless(fields, err);
-    if (!code)
-        code = check_fixed(base, fields, err);
-    if (!code)
-        code = note_fields(s, fields, err);
-    if (code)
-        return code;
-
-    buf_clear(out);
-    buf_putc(out, '{');
-    for (it = json_begin(base); json_next(&it);) {
-        if (name_number(s, it.key, &name))
-            return fail_nomem(err);
-        if (!map_get(&s->names, name, &at)) {
-            put_member(out, &any, it.key, it.value);
-            continue;
-        }
-        if (at == NAME_WRITTEN) /* a name that the message has twice */
-            continue;
-        value = json_of(s->checked.data + at, s->checked.size - at);
-        put_comma(out, &any);
-        buf_put(out, it.key.at, it.key.size);
-        buf_putc(out, ':');
-        if (json_is(it.key, "content"))
-            put_content(out, it.value, value);
-        else
-            buf_put(out, value.at, value.size);
-        (void)map_put(&s->names, name, NAME_WRITTEN); /* replaces: needs no memory */
-    }
-    for (it = json_begin(fields); json_next(&it);) {
-        if (name_number(s, it.key, &name))
-            return fail_nomem(err);
-        if (map_get(&s->names, name, &at) && at != NAME_WRITTEN)
-            put_member(out, &any, it.key, it.value);
-    }
-    buf_putc(out, '}');
-    return out->failed ? fail_nomem(err) : SESSILE_OK;
-}
-
 /* ------------------------------------------------------------------ puts */
 
 sessile_status put_read(sessile_state *s, message *out, sessile_error *err)
@@ -492,7 +201,9 @@ sessile_status put_new(sessile_state *s, const message *m, uint32_t turn,
     if (s->put_count >= MARK_COVERED - 1)
         return fail(err, SESSILE_LIMIT, "too many new messages for [policy_result]");
     if (mem_grow(s->alloc, (void **)&s->puts, &s->put_capacity, s->put_count + 1,
-                 sizeof *s->puts))
+                 sizeof *s->puts) ||
+        mem_grow(s->alloc, (void **)&s->put_from, &s->from_capacity, s->put_count + 1,
+                 sizeof *s->put_from))
         return fail_nomem(err);
     w = &s->puts[s->put_count];
     memset(w, 0, sizeof *w);
@@ -507,6 +218,7 @@ sessile_status put_new(sessile_state *s, const message *m, uint32_t turn,
     if (s->link_count)
         memcpy(w->links, s->links, s->link_count * sizeof *w->links);
     w->size = s->work.size;
+    s->put_from[s->put_count] = ORIGIN_NONE;
     w->columns.key.entry = SESSILE_NO_ID;
     w->columns.key.n = (uint32_t)++s->put_count;
     w->columns.link_count = (uint32_t)s->link_count;
@@ -520,37 +232,45 @@ sessile_status put_again(sessile_state *s, const message *m, uint32_t number,
                          sessile_error *err)
 {
     put *w = put_of(s, number);
-    char *text;
+    char *copy;
     sessile_status code = check_room(s, w->size, err);
 
     if (code)
         return code;
-    text = mem_dup(s->alloc, s->work.data, s->work.size);
-    if (!text)
+    copy = mem_dup(s->alloc, s->work.data, s->work.size);
+    if (!copy)
         return fail_nomem(err);
     s->put_bytes = s->put_bytes - w->size + s->work.size;
     mem_free(s->alloc, w->json, w->size + 1);
-    w->json = text;
+    w->json = copy;
     w->size = s->work.size;
     set_columns(w, m, w->columns.turn);
     return SESSILE_OK;
 }
 
-void put_stands(sessile_state *s, uint32_t number, sessile_key *covers,
-                size_t cover_count, sessile_key *replaces, size_t replace_count)
+int put_stands(sessile_state *s, uint32_t number, sessile_key *covers,
+               size_t cover_count, sessile_key *replaces, size_t replace_count)
 {
     put *w = put_of(s, number);
-    size_t at;
+    uint32_t from = ORIGIN_NONE;
 
+    if (replace_count == 1 && cover_count == 0) {
+        size_t at;
+        int found = finder_find(&s->find, replaces[0], &at);
+        if (found < 0)
+            return -1;
+        if (found)
+            from = (uint32_t)at;
+    }
+    s->put_from[number - 1] = from;
+    w->invalid_role =
+        (w->columns.role == SESSILE_SYSTEM || w->columns.role == SESSILE_DEVELOPER) &&
+        (from == ORIGIN_NONE || s->lists[0].c.items[from].role != w->columns.role);
     w->covers = covers;
     w->cover_count = cover_count;
     w->replaces = replaces;
     w->replace_count = replace_count;
-    if (w->columns.role != SESSILE_SYSTEM && w->columns.role != SESSILE_DEVELOPER)
-        return;
-    w->invalid_role = !(replace_count == 1 && cover_count == 0 &&
-                        finder_find(&s->find, replaces[0], &at) == 1 &&
-                        s->lists[0].c.items[at].role == w->columns.role);
+    return 0;
 }
 
 void put_clear(sessile_state *s, uint32_t number)

@@ -11,10 +11,10 @@
  * The choice: tokenizers first cut text into words, numbers, punctuation and white space,
  * then merge within each piece. Cutting the same way and giving each kind of piece its
  * usual price follows all of them within a fifth:
- *   - a word is one token up to seven letters, and one more for every five after that; a
- *     capital inside a word begins the next one (camelCase; it also prices base64, whose
- *     letters change case all the time, at about two characters a token without its
- *     having to be recognised; hex is priced so by its digits);
+ *   - a word is one token, and its letters past the seventh are a quarter each; a capital
+ *     inside a word begins the next one (camelCase; it also prices base64, whose letters
+ *     change case all the time, at about two characters a token without its having to be
+ *     recognised; hex is priced so by its digits);
  *   - digits go three to a token;
  *   - punctuation pairs up ("),", "\":"), longer runs are cheaper (rulers, borders);
  *   - one space belongs to the word after it; a line break with its indentation is one;
@@ -24,14 +24,38 @@
  * megabytes of it) - that is another counter, not this one.
  *
  * Text is fed in pieces, so that the escapes of JSON strings count as what they stand for
- * without the string being decoded into memory first.
+ * without the string being decoded into memory first. The pieces are gathered into blocks
+ * of 64 bytes; for each kind of character a block gives one word with a bit a byte, and
+ * where pieces begin, and which bytes are the eighth or a later letter of a word, follows
+ * for the whole block from a few shifts. Byte by byte, the processor guesses wrong at
+ * every second word: that took four times as long.
  */
 #include "tokens/tokens.h"
 
+#include <stddef.h>
 #include <string.h>
 
-/* Tokens are added up in tenths. */
-#define TENTHS 10
+/* Prices, in hundredths of a token. */
+enum {
+    TOKEN = 100,
+    WORD = 100,          /* the beginning of a word */
+    LONG_WORD = 25,      /* each lower-case letter past the seventh */
+    LONG_CAPITALS = 33,  /* each capital past the fifth */
+    NUMBER = 40,         /* the beginning of a number */
+    DIGIT = 33,          /* each digit */
+    MARKS = 50,          /* the beginning of a run of punctuation */
+    MARK = 50,           /* each of it */
+    LONG_MARKS = -25,    /* each past the sixth */
+    BREAK = 100,         /* a run of line breaks and tabs */
+    GAP = 100,           /* two spaces or more, not after a break */
+    LONG_GAP = 3,        /* each white space past the seventh */
+    TWO_BYTES = 50,      /* characters by their length in UTF-8 */
+    THREE_BYTES = 110,
+    FOUR_BYTES = 250
+};
+/* A byte without a price that ends every piece: between two values. */
+#define BOUNDARY 0
+#define BLOCK 64
 /* What a provider adds around a message and around a call or result in it. */
 #define MESSAGE_OVERHEAD 4
 #define CALL_OVERHEAD 8
@@ -40,118 +64,169 @@
 /* How deep blocks are followed into blocks: a result may hold a list of blocks. */
 #define MAX_BLOCK_DEPTH 4
 
-enum { LOWER = 0, UPPER, DIGIT, SPACE, BREAK, PUNCT, OTHER };
+/* A bit for each byte of a block: is it of a kind, and how long is the run it ends? */
+typedef struct runs {
+    uint64_t one, two, four; /* of at least that length */
+} runs;
 
 typedef struct counter {
-    int64_t tenths;
-    size_t run;      /* length of the piece being read */
-    int kind;        /* of that piece */
-    int has_break;   /* white space with a line break in it */
+    int64_t hundredths;
+    runs lower, upper, marks, spaces; /* of the block before */
+    uint64_t digits, breaks, gaps;    /* of the block before */
+    size_t size;                      /* bytes gathered for the next block */
+    unsigned char block[BLOCK];
 } counter;
 
-/* The kind of each ASCII character; all else is OTHER. */
-static const unsigned char kinds[256] = {
-    /* 00 */ PUNCT, PUNCT, PUNCT, PUNCT, PUNCT, PUNCT, PUNCT, PUNCT,
-    /* 08 */ PUNCT, SPACE, BREAK, PUNCT, PUNCT, BREAK, PUNCT, PUNCT,
-    /* 10 */ PUNCT, PUNCT, PUNCT, PUNCT, PUNCT, PUNCT, PUNCT, PUNCT,
-    /* 18 */ PUNCT, PUNCT, PUNCT, PUNCT, PUNCT, PUNCT, PUNCT, PUNCT,
-    /* 20 */ SPACE, PUNCT, PUNCT, PUNCT, PUNCT, PUNCT, PUNCT, PUNCT,
-    /* 28 */ PUNCT, PUNCT, PUNCT, PUNCT, PUNCT, PUNCT, PUNCT, PUNCT,
-    /* 30 */ DIGIT, DIGIT, DIGIT, DIGIT, DIGIT, DIGIT, DIGIT, DIGIT,
-    /* 38 */ DIGIT, DIGIT, PUNCT, PUNCT, PUNCT, PUNCT, PUNCT, PUNCT,
-    /* 40 */ PUNCT, UPPER, UPPER, UPPER, UPPER, UPPER, UPPER, UPPER,
-    /* 48 */ UPPER, UPPER, UPPER, UPPER, UPPER, UPPER, UPPER, UPPER,
-    /* 50 */ UPPER, UPPER, UPPER, UPPER, UPPER, UPPER, UPPER, UPPER,
-    /* 58 */ UPPER, UPPER, UPPER, PUNCT, PUNCT, PUNCT, PUNCT, PUNCT,
-    /* 60 */ PUNCT, LOWER, LOWER, LOWER, LOWER, LOWER, LOWER, LOWER,
-    /* 68 */ LOWER, LOWER, LOWER, LOWER, LOWER, LOWER, LOWER, LOWER,
-    /* 70 */ LOWER, LOWER, LOWER, LOWER, LOWER, LOWER, LOWER, LOWER,
-    /* 78 */ LOWER, LOWER, LOWER, PUNCT, PUNCT, PUNCT, PUNCT, PUNCT,
-#define EIGHT OTHER, OTHER, OTHER, OTHER, OTHER, OTHER, OTHER, OTHER
-    /* 80 */ EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT,
-    /* c0 */ EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT, EIGHT,
-#undef EIGHT
-};
+#define ONES UINT64_C(0x0101010101010101)
+#define TOPS UINT64_C(0x8080808080808080)
 
-/* Adds the piece that has ended to the sum. */
-static void close_piece(counter *c)
+static int64_t count_bits(uint64_t x)
 {
-    size_t n = c->run;
-    int64_t tokens = 0;
+    x -= x >> 1 & UINT64_C(0x5555555555555555);
+    x = (x & UINT64_C(0x3333333333333333)) + (x >> 2 & UINT64_C(0x3333333333333333));
+    x = (x + (x >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return (int64_t)(x * ONES >> 56);
+}
 
-    if (n == 0)
-        return;
-    switch (c->kind) {
-    case LOWER:
-        tokens = n <= 7 ? 1 : 1 + (int64_t)(n - 3) / 5;
-        break;
-    case UPPER:
-        tokens = n <= 4 ? 1 : 1 + (int64_t)(n - 2) / 3;
-        break;
-    case DIGIT:
-        tokens = (int64_t)(n + 2) / 3;
-        break;
-    case SPACE:
-        tokens = n > 1 || c->has_break ? 1 + (int64_t)(n / 32) : 0;
-        break;
-    case PUNCT:
-        tokens = n <= 6 ? (int64_t)(n + 1) / 2 : 3 + (int64_t)(n - 3) / 4;
-        break;
-    default:
-        break;
-    }
-    c->tenths += tokens * TENTHS;
-    c->run = 0;
-    c->has_break = 0;
+/* Top bits where a byte (below 0x80, all of them) lies in low..high. */
+static uint64_t in_range(uint64_t bytes, unsigned char low, unsigned char high)
+{
+    return (bytes + ONES * (0x80u - low)) & ~(bytes + ONES * (0x7fu - high)) & TOPS;
+}
+
+/* Eight top bits as the low eight bits, first byte lowest. */
+static uint64_t gather(uint64_t tops)
+{
+    return tops * UINT64_C(0x0002040810204081) >> 56;
+}
+
+/* What stood n bytes before, of a block and the one before it. */
+static uint64_t earlier(uint64_t now, uint64_t before, int n)
+{
+    return now << n | before >> (BLOCK - n);
+}
+
+/* Moves runs on to a block whose bytes of the kind are `now`. The old ones are returned:
+ * longer runs are made of both. */
+static runs next_runs(runs *r, uint64_t now)
+{
+    runs before = *r;
+    r->one = now;
+    r->two = now & earlier(now, before.one, 1);
+    r->four = r->two & earlier(r->two, before.two, 2);
+    return before;
 }
 
 /* Characters that are not ASCII, priced at their first byte; tails are free. */
-static int64_t price_of_other(unsigned char c)
+static int64_t price_of_others(const unsigned char *block)
 {
-    if (c < 0xc0)
-        return 0;
-    if (c < 0xe0)
-        return 5;
-    return c < 0xf0 ? 11 : 25;
+    int64_t price = 0;
+    size_t i;
+    for (i = 0; i < BLOCK; i++) {
+        unsigned char c = block[i];
+        if (c >= 0xc0)
+            price += c < 0xe0 ? TWO_BYTES : c < 0xf0 ? THREE_BYTES : FOUR_BYTES;
+    }
+    return price;
+}
+
+static void count_block(counter *c)
+{
+    uint64_t letters = 0, capitals = 0, digits = 0, spaces = 0, breaks = 0, none = 0;
+    uint64_t others = 0, starts, eighth, gaps;
+    runs lower, upper, marks, blank;
+    int64_t sum;
+    int i;
+
+    for (i = 0; i < BLOCK; i += 8) {
+        uint64_t word, bytes, ascii, letter;
+        memcpy(&word, c->block + i, 8);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        word = __builtin_bswap64(word);
+#endif
+        bytes = word & ~TOPS;
+        ascii = ~word & TOPS;
+        letter = in_range(bytes | ONES * 0x20, 'a', 'z') & ascii;
+        letters |= gather(letter) << i;
+        capitals |= gather(letter & ~(bytes << 2)) << i; /* bit 5 is the case */
+        digits |= gather(in_range(bytes, '0', '9') & ascii) << i;
+        spaces |= gather(in_range(bytes, ' ', ' ') & ascii) << i;
+        breaks |= gather(in_range(bytes, '\t', '\r') & ascii) << i;
+        none |= gather(in_range(bytes, BOUNDARY, BOUNDARY) & ascii) << i;
+        others |= gather(word & TOPS) << i;
+    }
+    lower = next_runs(&c->lower, letters & ~capitals);
+    upper = next_runs(&c->upper, capitals);
+    marks = next_runs(&c->marks, ~(letters | digits | spaces | breaks | none | others));
+    blank = next_runs(&c->spaces, spaces | breaks);
+
+    /* A word begins at a capital after no capital, at a small letter after no letter, and
+     * at the last capital of several: "HTTPServer" (counted at the letter after it). */
+    starts = (capitals & ~earlier(capitals, upper.one, 1)) |
+             (c->lower.one & ~earlier(letters, lower.one | upper.one, 1)) |
+             (c->lower.one & earlier(c->upper.two, upper.two, 1));
+    sum = WORD * count_bits(starts);
+    eighth = c->lower.four & earlier(c->lower.four, lower.four, 4);
+    if (eighth)
+        sum += LONG_WORD * count_bits(eighth);
+    if (c->upper.four)
+        sum += LONG_CAPITALS * count_bits(c->upper.two & earlier(c->upper.four, upper.four, 2));
+    if (digits) {
+        sum += DIGIT * count_bits(digits);
+        sum += NUMBER * count_bits(digits & ~earlier(digits, c->digits, 1));
+    }
+    if (c->marks.one) {
+        sum += MARK * count_bits(c->marks.one);
+        sum += MARKS * count_bits(c->marks.one & ~earlier(c->marks.one, marks.one, 1));
+        if (c->marks.four)
+            sum += LONG_MARKS * count_bits(c->marks.four & earlier(c->marks.four, marks.four, 3));
+    }
+    if (breaks)
+        sum += BREAK * count_bits(breaks & ~earlier(breaks, c->breaks, 1));
+    /* The second space of a run that no break began. */
+    gaps = spaces & earlier(spaces, c->gaps, 1);
+    if (gaps) {
+        sum += GAP * count_bits(gaps & ~earlier(spaces | breaks, blank.one, 2));
+        sum += LONG_GAP * count_bits(c->spaces.four & earlier(c->spaces.four, blank.four, 4));
+    }
+    if (others)
+        sum += price_of_others(c->block);
+    c->digits = digits;
+    c->breaks = breaks;
+    c->gaps = spaces;
+    c->hundredths += sum;
+    c->size = 0;
 }
 
 static void feed(counter *c, const char *data, size_t size)
 {
-    const unsigned char *at = (const unsigned char *)data;
-    const unsigned char *end = at + size;
-
-    while (at < end) {
-        const unsigned char *from = at;
-        int kind = kinds[*at];
-        if (kind == OTHER) {
-            close_piece(c);
-            do
-                c->tenths += price_of_other(*at++);
-            while (at < end && kinds[*at] == OTHER);
-            continue;
-        }
-        if (kind == BREAK) {
-            kind = SPACE;
-            if (c->kind != SPACE)
-                close_piece(c);
-            c->has_break = 1;
-        }
-        if (kind != c->kind && c->run > 0) {
-            /* "Word" is one piece, and so is the last capital of "HTTPServer". */
-            if (c->kind == UPPER && kind == LOWER) {
-                c->run--;
-                close_piece(c);
-                c->run = 1;
-            } else {
-                close_piece(c);
-            }
-        }
-        c->kind = kind;
-        do
-            at++;
-        while (at < end && kinds[*at] == kind);
-        c->run += (size_t)(at - from);
+    while (size > 0) {
+        size_t room = BLOCK - c->size;
+        size_t some = size < room ? size : room;
+        memcpy(c->block + c->size, data, some);
+        c->size += some;
+        data += some;
+        size -= some;
+        if (c->size == BLOCK)
+            count_block(c);
     }
+}
+
+static void close_piece(counter *c)
+{
+    c->block[c->size++] = BOUNDARY;
+    if (c->size == BLOCK)
+        count_block(c);
+}
+
+/* The sum, rounded up. */
+static int64_t total(counter *c)
+{
+    if (c->size > 0) {
+        memset(c->block + c->size, BOUNDARY, BLOCK - c->size);
+        count_block(c);
+    }
+    return (c->hundredths + TOKEN - 1) / TOKEN;
 }
 
 /* Feeds the inside of a string, or JSON text as it stands, with escapes decoded. */
@@ -181,7 +256,7 @@ static void feed_value(counter *c, json value)
 
 static void add_tokens(counter *c, int64_t tokens)
 {
-    c->tenths += tokens * TENTHS;
+    c->hundredths += tokens * TOKEN;
 }
 
 static int is_media(json type)
@@ -197,7 +272,67 @@ static int is_media(json type)
     return 0;
 }
 
-static void add_content(counter *c, json content, int depth);
+/* The fields of a block or call that a model may be sent. */
+typedef struct piece {
+    json type, text, thinking, name, input, arguments, function, content, output;
+} piece;
+
+static void take(json *field, json value, json key, const char *name)
+{
+    if (field->type == JSON_NONE && json_is(key, name))
+        *field = value;
+}
+
+/* Reads the fields of the object that the walk stands at, whatever their order is (a type
+ * may well come last), and learns its end. */
+static void read_piece(piece *out, json_iter *at)
+{
+    json_iter it = json_enter(at);
+    memset(out, 0, sizeof *out);
+    while (json_next(&it)) {
+        switch (it.key.size > 3 ? it.key.at[2] : 0) { /* the second letter tells */
+        case 'a':
+            take(&out->name, it.value, it.key, "name");
+            break;
+        case 'e':
+            take(&out->text, it.value, it.key, "text");
+            break;
+        case 'h':
+            take(&out->thinking, it.value, it.key, "thinking");
+            break;
+        case 'n':
+            take(&out->input, it.value, it.key, "input");
+            break;
+        case 'o':
+            take(&out->content, it.value, it.key, "content");
+            break;
+        case 'r':
+            take(&out->arguments, it.value, it.key, "arguments");
+            break;
+        case 'u':
+            take(&out->output, it.value, it.key, "output");
+            take(&out->function, it.value, it.key, "function");
+            break;
+        case 'y':
+            take(&out->type, it.value, it.key, "type");
+            break;
+        default:
+            break;
+        }
+    }
+    at->value.size = json_left(at, &it);
+}
+
+static void add_blocks(counter *c, json content, int depth);
+
+/* Text, or blocks. */
+static void add_content(counter *c, json content, int depth)
+{
+    if (content.type == JSON_ARRAY && depth <= MAX_BLOCK_DEPTH)
+        add_blocks(c, content, depth);
+    else if (content.type != JSON_NULL)
+        feed_value(c, content);
+}
 
 /* A block that is none of the known ones: all its text but what is not for the model. */
 static void add_unknown_block(counter *c, json block)
@@ -210,85 +345,77 @@ static void add_unknown_block(counter *c, json block)
     }
 }
 
-static void add_block(counter *c, json block, int depth)
+static void add_block(counter *c, const piece *p, json block, int depth)
 {
-    json type, text;
-
-    if (block.type != JSON_OBJECT) {
-        feed_value(c, block);
-        return;
-    }
-    type = json_get(block, "type");
-    text = json_get(block, "text");
-    if (json_is(type, "text") || (type.type == JSON_NONE && text.type == JSON_STRING)) {
-        feed_value(c, text);
-    } else if (json_is(type, "tool_use")) {
+    if (json_is(p->type, "text") || (p->type.type == JSON_NONE && p->text.size > 0)) {
+        feed_value(c, p->text);
+    } else if (json_is(p->type, "tool_use")) {
         add_tokens(c, CALL_OVERHEAD);
-        feed_value(c, json_get(block, "name"));
-        feed_value(c, json_get(block, "input"));
-    } else if (json_is(type, "tool_result")) {
+        feed_value(c, p->name);
+        feed_value(c, p->input);
+    } else if (json_is(p->type, "tool_result")) {
         add_tokens(c, CALL_OVERHEAD);
-        add_content(c, json_get(block, "content"), depth + 1);
-    } else if (json_is(type, "thinking")) {
-        feed_value(c, json_get(block, "thinking"));
-    } else if (is_media(type)) {
+        add_content(c, p->content, depth + 1);
+    } else if (json_is(p->type, "thinking")) {
+        feed_value(c, p->thinking);
+    } else if (is_media(p->type)) {
         add_tokens(c, MEDIA_TOKENS);
     } else {
         add_unknown_block(c, block);
     }
 }
 
-static void add_content(counter *c, json content, int depth)
+static void add_blocks(counter *c, json content, int depth)
 {
     json_iter it;
-    if (content.type != JSON_ARRAY || depth > MAX_BLOCK_DEPTH) {
-        if (content.type != JSON_NULL)
-            feed_value(c, content);
-        return;
+    piece p;
+    for (it = json_begin(content); json_step(&it);) {
+        if (it.value.type == JSON_OBJECT)
+            read_piece(&p, &it);
+        json_finish(&it);
+        if (it.value.type == JSON_OBJECT)
+            add_block(c, &p, it.value, depth);
+        else
+            feed_value(c, it.value);
     }
-    for (it = json_begin(content); json_next(&it);)
-        add_block(c, it.value, depth);
 }
 
-static void add_call(counter *c, json call)
+static void add_calls(counter *c, json calls)
 {
-    json_iter it = json_begin(call);
-    add_tokens(c, CALL_OVERHEAD);
-    if (call.type != JSON_OBJECT)
-        return;
-    while (json_next(&it)) {
-        if (json_is(it.key, "name") || json_is(it.key, "arguments"))
-            feed_value(c, it.value);
-        else if (json_is(it.key, "output"))
-            add_content(c, it.value, 1);
-        else if (json_is(it.key, "function")) { /* name and arguments, one level down */
-            feed_value(c, json_get(it.value, "name"));
-            feed_value(c, json_get(it.value, "arguments"));
-        }
+    json_iter it;
+    piece p;
+    for (it = json_begin(calls); json_step(&it); json_finish(&it)) {
+        add_tokens(c, CALL_OVERHEAD);
+        if (it.value.type != JSON_OBJECT)
+            continue;
+        read_piece(&p, &it);
+        feed_value(c, p.name);
+        feed_value(c, p.arguments);
+        feed_value(c, json_get(p.function, "name")); /* the form with one level more */
+        feed_value(c, json_get(p.function, "arguments"));
+        add_content(c, p.output, 1);
     }
 }
 
 int64_t tokens_of_text(const char *text, size_t size)
 {
-    counter c = { 0, 0, SPACE, 0 };
-    if (size > 0)
-        feed(&c, text, size);
-    close_piece(&c);
-    return (c.tenths + TENTHS - 1) / TENTHS;
+    counter c;
+    memset(&c, 0, offsetof(counter, block));
+    feed(&c, text, size);
+    return total(&c);
 }
 
 int64_t tokens_of_message(const message *m)
 {
-    counter c = { 0, 0, SPACE, 0 };
-    json_iter it;
+    counter c;
 
+    memset(&c, 0, offsetof(counter, block)); /* the block need not be */
     add_tokens(&c, MESSAGE_OVERHEAD);
     add_content(&c, m->content, 0);
-    for (it = json_begin(m->tool_calls); json_next(&it);)
-        add_call(&c, it.value);
+    add_calls(&c, m->tool_calls);
     if (m->tool_call_id.type == JSON_STRING)
         add_tokens(&c, CALL_OVERHEAD);
-    return (c.tenths + TENTHS - 1) / TENTHS;
+    return total(&c);
 }
 
 void tokens_margin(int64_t estimated, int64_t *low, int64_t *high)

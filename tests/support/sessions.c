@@ -4,11 +4,15 @@
  * Must never hide a refusal: what is not expected to fail fails the test with the engine's
  * own sentence.
  */
+#include "support/sessions.h"
+#include "base/text.h"
+#include "tokens/tokens.h"
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include <cmocka.h> /* after the engine's: its fail() is a macro */
 
 #include <ftw.h>
 #include <inttypes.h>
@@ -16,10 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "support/sessions.h"
-#include "base/text.h"
-#include "tokens/tokens.h"
 
 const char *const store_kind_names[STORE_KINDS] = {"ram", "sealed", "plain"};
 

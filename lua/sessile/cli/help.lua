@@ -61,12 +61,17 @@ function help.command(command, paint)
   return table.concat(out, "\n") .. "\n"
 end
 
+-- What must be typed: the usage without what may be left out.
+local function short_usage(command)
+  return (command.usage:gsub("%s*%[[^%]]*%]", ""))
+end
+
 local function command_rows(wanted)
   local rows = {}
   for _, name in ipairs(registry.names()) do
     if not wanted or wanted(name) then
       local command, message = registry.load(name)
-      rows[#rows + 1] = command and { command.usage, command.summary }
+      rows[#rows + 1] = command and { short_usage(command), command.summary }
         or { name, "(cannot be loaded: " .. terminal.line(message or "") .. ")" }
     end
   end

@@ -101,7 +101,7 @@ end
 local function fail(message, code, step)
   local paint = terminal.painter(2)
   message = terminal.safe(tostring(message)):gsub("[%s.]+$", "")
-  io.stderr:write(paint("sessile:", "red"), " ", message, ".\n")
+  io.stderr:write(paint("sessile:", "red"), " ", message, message:find "?$" and "\n" or ".\n")
   step = step or NEXT[code]
   if step then
     io.stderr:write(terminal.safe(step), "\n")
@@ -126,12 +126,12 @@ local function unknown(word, words)
   local names = registry.names()
   local typed = words[2] and word .. " " .. words[2]
   local group = help.group(word)
-  if group then
-    io.stderr:write(typed and ("sessile: there is no command '%s'. There are:\n"):format(
-      terminal.line(typed)) or ("sessile: '%s' what? There are:\n"):format(word), group)
+  if group and not typed then
+    io.stderr:write(("sessile: '%s' what? There are:\n"):format(word), group)
     return 2
   end
-  local nearest = registry.nearest(word, names)
+  local nearest = registry.nearest(group and typed or word, names)
+  word = group and typed or word
   return fail(("there is no command '%s'"):format(terminal.line(word)), "EUSAGE",
     nearest and ("Did you mean `sessile %s`?"):format(nearest) or "See: sessile help")
 end
@@ -181,8 +181,8 @@ local function dispatch(words)
   local args
   args, message = options.parse(command, head)
   if not args then
-    return fail(message, "EUSAGE", ("Usage: sessile %s\nExamples: sessile help %s"):format(
-      command.usage, command.name))
+    return fail(message, "EUSAGE", name and ("Usage: sessile %s\nExamples: sessile help %s")
+      :format(command.usage, command.name) or "See: sessile help")
   end
   local self = new_app(args)
   local result, step

@@ -5,7 +5,6 @@
 -- never open a store or print: its caller does.
 
 local sessile = require "sessile"
-local span = require "sessile.import.span"
 local turns = require "sessile.import.turns"
 
 local import = {}
@@ -28,6 +27,8 @@ function import.names()
   return names
 end
 
+local FAILED = { [2] = "ENOTFOUND", [13] = "EDENIED" } -- by errno
+
 --- Opens a file (or takes an open one) as an iterator over records. `from` nil: told by the
 --- first line.
 ---@param file file*|string
@@ -39,17 +40,13 @@ function import.open(file, from)
   if type(file) == "string" then
     local opened, message, number = io.open(file, "rb")
     if not opened then
-      return nil, message, number == 2 and "ENOTFOUND" or number == 13 and "EDENIED" or "EIO"
+      return nil, (message:gsub("^.*: ", "")), FAILED[number] or "EIO"
     end
     file = opened
   end
-  local readable, first = pcall(file.read, file, "l")
-  if not readable then
-    return nil, first, "EIO"
-  end
-  -- A folder opens like a file, and then does not read.
-  if first == nil and select(2, file:read(0)) then
-    return nil, "it is not a file that can be read", "EINVALID"
+  local first, why = file:read "l" -- a folder opens like a file, and then does not read
+  if why then
+    return nil, (why:gsub("^.*: ", "")), "EINVALID"
   end
   if not from then
     for _, name in ipairs { "pi", "jsonl" } do
@@ -105,7 +102,7 @@ local function turn_options(record)
   return {
     policy = false,
     usage = record.usage and sessile.json(record.usage),
-    model = record.model,
+    model_name = record.model,
     metadata = record.metadata and sessile.json(record.metadata),
   }
 end
@@ -147,7 +144,7 @@ local function put_turn(self, record)
     self.counts.turns = self.counts.turns + 1
     self.counts.messages = self.counts.messages + #record.messages
     return true
-  elseif code ~= "EINVALID" then
+  elseif code ~= "EINVALID" and code ~= "ELIMIT" then
     return nil, message, code
   end
   local good, bad, failed = sieve(record.messages)
@@ -234,7 +231,5 @@ function import.into(store, records, options)
   end
   return self.session, self.counts
 end
-
-import.span = span
 
 return import

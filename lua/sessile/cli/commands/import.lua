@@ -26,9 +26,9 @@ return {
     local file = args.file
     local records, from, code = import.open(file == "-" and io.stdin or file, args.from)
     if not records then
-      return nil, ("%s: %s"):format(file, from:gsub("^" .. file:gsub("%p", "%%%0") .. ": ", "")),
-        code, code == "ENOTFOUND" and "Give the path of a recording." or
-        "Say what wrote it: --from " .. table.concat(import.names(), " or --from ")
+      return nil, ("%s: %s"):format(file, from), code,
+        code == "ENOTFOUND" and "Give the path of a recording."
+        or "Say what wrote it: --from " .. table.concat(import.names(), " or --from ")
     end
     local store, message, step
     store, message, code, step = app:store(true)

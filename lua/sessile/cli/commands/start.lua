@@ -43,7 +43,7 @@ return {
     if app.json then
       app:print_json {
         store = place, exists = store ~= nil, sessions = #rows,
-        sealed = store and store:sealed() or nil,
+        sealed = store and store.sealed or nil,
       }
       return
     end
@@ -52,7 +52,7 @@ return {
       app:out(("No sessions yet (they will live in %s).\n\n"):format(where))
     else
       app:out(("%d session%s in %s%s.\n\n"):format(#rows, #rows == 1 and "" or "s", where,
-        store:sealed() and ", sealed" or ", not sealed"))
+        store.sealed and ", sealed" or ", not sealed"))
     end
     app:out("Next:\n" .. next_steps(rows))
   end,

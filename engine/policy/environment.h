@@ -1,0 +1,40 @@
+/*
+ * environment.h: what a policy's source sees as its globals.
+ *
+ * Templates of the allowed tables are made once a VM; every pipeline gets fresh copies, so
+ * that nothing a script does to them lives on. What is not listed here does not exist.
+ */
+#ifndef POLICY_ENVIRONMENT_H
+#define POLICY_ENVIRONMENT_H
+
+#include <lua.h>
+
+/* Lua's own functions that ours call after they have taken their charge. */
+typedef enum stock_function {
+    STOCK_BYTE, STOCK_CHAR, STOCK_FIND, STOCK_FORMAT, STOCK_GMATCH, STOCK_GSUB,
+    STOCK_LOWER, STOCK_MATCH, STOCK_REVERSE, STOCK_SUB, STOCK_UPPER,
+    STOCK_CONCAT, STOCK_INSERT, STOCK_MOVE, STOCK_PACK, STOCK_REMOVE, STOCK_UNPACK,
+    STOCK_UTF8CHAR, STOCK_CODEPOINT, STOCK_LEN, STOCK_OFFSET,
+    STOCK_TONUMBER, STOCK_SELECT,
+    STOCK_COUNT
+} stock_function;
+
+/* Makes the templates in L's registry and fills stock. Raises for memory only. */
+void environment_open(lua_State *L, lua_CFunction stock[STOCK_COUNT]);
+/* Pushes a fresh environment. */
+void environment_push(lua_State *L);
+/* Makes ("x"):rep(2) use the environment's own string table, at index. */
+void environment_use_strings(lua_State *L, int index);
+
+/* Ours, one file each: fields set in the table at the top of the stack. */
+void library_base(lua_State *L);
+void library_string(lua_State *L);
+void library_table(lua_State *L);
+void library_utf8(lua_State *L);
+
+/* Pushes the value at index as text, without addresses; __tostring is called. */
+const char *library_text(lua_State *L, int index, size_t *size);
+/* pairs in an order that depends on the keys alone; also ctx.sorted_pairs. */
+int library_pairs(lua_State *L);
+
+#endif

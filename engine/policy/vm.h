@@ -1,0 +1,84 @@
+/*
+ * vm.h: one private Lua state and its budget.
+ *
+ * The budget has three parts: gas (instructions, charges, bytes allocated), CPU time, and
+ * memory. Once one is spent it stays spent: every way back into the script raises again,
+ * and the VM is good for nothing but vm_free().
+ */
+#ifndef POLICY_VM_H
+#define POLICY_VM_H
+
+#include <locale.h>
+#include <lua.h>
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/os.h"
+#include "policy/environment.h"
+#include "policy/policy.h"
+
+typedef enum vm_spent { VM_FRESH = 0, VM_GAS, VM_TIME, VM_MEMORY } vm_spent;
+
+#define VM_WHERE 80
+
+typedef struct vm {
+    lua_State *L;
+    allocator alloc;
+    const os_table *os;
+    policy_limits limits;
+    locale_t locale, outside;
+
+    uint64_t gas;                     /* what is left */
+    uint64_t used, soft, allocated;   /* bytes: now, the first limit, since the last hook */
+    uint64_t charged;                 /* since the clock was last read */
+    uint64_t cpu_us, wall_us;         /* spent in entries before this one */
+    uint64_t cpu_from, wall_from;     /* when this entry began */
+    uint64_t wall_check;              /* no sooner can the time be spent */
+    vm_spent spent;
+    int starved;                      /* the host's allocator returned NULL */
+    char where[VM_WHERE];             /* "file.lua:12" of the failure, or "" */
+
+    lua_CFunction stock[STOCK_COUNT]; /* Lua's own functions that ours call */
+    void *pipeline;                   /* the policy_pipeline that holds this VM */
+    struct vm *next;                  /* in the pool */
+} vm;
+
+/* A VM with its budget full and nothing compiled in it. */
+sessile_status vm_new(vm **out, const policy_limits *limits, const os_table *os,
+                      const allocator *a, sessile_error *err);
+void vm_free(vm *v);
+/* Fills the budget for another pipeline. */
+void vm_refill(vm *v);
+
+/* Around everything that runs Lua: the "C" locale, and the clocks. */
+void vm_enter(vm *v);
+void vm_leave(vm *v);
+
+/*
+ * Calls f(arg as light userdata) on the main state, protected; the VM is entered.
+ * LUA_OK: its `results` results are on the stack of v->L. Else the stack is as it was, and
+ * err says why (POLICY or NOMEM); file is named when no line can be.
+ */
+int vm_call(vm *v, lua_CFunction f, void *arg, int results, const char *file,
+            sessile_error *err);
+
+/* Fills err for the error object at the top of L, which lua_pcall or lua_resume left with
+ * that status. Calls nothing of the script's. */
+sessile_status vm_failure(vm *v, lua_State *L, int status, const char *file,
+                          sessile_error *err);
+
+/* The VM that L belongs to. */
+static inline vm *vm_of(lua_State *L)
+{
+    return *(vm **)lua_getextraspace(L);
+}
+
+/* Takes n from the gas before work proportional to n is done; raises when it is spent. */
+void vm_charge(lua_State *L, uint64_t n);
+/* The same for bytes and items that the engine handles, which cost far less than one. */
+void vm_charge_work(lua_State *L, size_t n);
+/* Notes that a budget is spent, and raises. */
+int vm_spend(lua_State *L, vm_spent what);
+/* Raises what vm_spend() raised, again. */
+int vm_raise(lua_State *L);
+
+#endif

@@ -1,0 +1,115 @@
+--- compact: runs a policy on a session's context, by hand.
+--
+-- Owns: the words before and after it. Must never write anything with --dry-run.
+
+local diff = require "sessile.cli.diff"
+local render = require "sessile.cli.render"
+local terminal = require "sessile.cli.terminal"
+
+local function verdict_json(app, result, id, changes)
+  local policy = result.policy or {}
+  local list
+  for i, change in ipairs(changes or {}) do
+    list = list or {}
+    list[i] = {
+      sign = change.sign, fate = change.fate, key = render.facts(change.message).key,
+      role = change.message.role, tokens = render.facts(change.message).tokens,
+    }
+  end
+  app:print_json {
+    session = id,
+    policy = policy.name, verdict = policy.verdict, law = policy.law, message = policy.message,
+    before = result.tokens.before, after = result.tokens.after,
+    left = #(policy.departures or {}), compaction = result.compaction,
+    cannot_fit = result.cannot_fit, dry_run = changes ~= nil,
+    changes = list and app.array(list),
+  }
+end
+
+local function saved(tokens)
+  if tokens.before <= 0 then return "" end
+  return (" (%d %% less)"):format((tokens.before - tokens.after) * 100 // tokens.before)
+end
+
+local function refusal(policy)
+  local where = policy.law and (" broke law %d of contexts"):format(policy.law) or " failed"
+  return ("the policy %s%s: %s"):format(policy.name or "?", where, policy.message or "")
+end
+
+local function run(app, args, session)
+  local options = {
+    policy = args.policy, window = args.window, reserve = args.reserve,
+    instructions = #args.instructions > 0 and table.concat(args.instructions, " ") or nil,
+  }
+  local method = args.dry_run and session.plan or session.compact
+  local result, message, code = method(session, options)
+  if not result then
+    local step
+    if code == "EINVALID" and not args.policy then
+      step = "Name a policy with --policy; see them: sessile policy list"
+    end
+    return nil, message, code, step
+  end
+  local policy = result.policy or { verdict = "unchanged" }
+  local changes = args.dry_run and diff.compare(result.before, result.after, result.departures)
+  if app.json then
+    verdict_json(app, result, session.id, changes)
+    return policy.refused and 1 or 0
+  end
+  if policy.refused then
+    return nil, refusal(policy), "EPOLICY"
+  end
+  local tokens = result.tokens
+  if changes then
+    app:out(diff.text(changes, app.paint, terminal.columns()))
+    io.stdout:flush()
+  end
+  if policy.verdict ~= "applied" then
+    app:note(("%s proposes nothing: the context stays at %s tokens"):format(
+      policy.name or "The policy", terminal.number(tokens.before)))
+  else
+    app:out(("%s → %s tokens%s, %d messages left the context\n"):format(
+      terminal.number(tokens.before), terminal.number(tokens.after), saved(tokens),
+      #(policy.departures or {})))
+  end
+  if result.cannot_fit then
+    app:note(("It still does not fit: %s tokens too many"):format(
+      terminal.number(result.cannot_fit)))
+  end
+  if args.dry_run then
+    app:note "Nothing was written (--dry-run)."
+  end
+end
+
+return {
+  name = "compact",
+  summary = "run a policy on what the model would get",
+  usage = "compact ID [--policy P] [--dry-run] [INSTRUCTIONS…]",
+  examples = {
+    { "sessile compact last --policy edit_tools --dry-run", "what would go? nothing is written" },
+    { "sessile compact bug-42 --policy tiered --window 100000", "for a model of that size" },
+    { "sessile compact bug-42 --policy summarize keep all file names", "with instructions" },
+  },
+  arguments = {
+    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "instructions", "what a policy that summarises is told", "*" },
+  },
+  options = {
+    { "--policy P", "its name, or a path with a `/` or ending in .lua" },
+    { "--window N", "the model's window in tokens (else unlimited)", integer = true },
+    { "--reserve N", "tokens of the window kept free", integer = true },
+    { "--dry-run", "show the difference, write nothing" },
+  },
+  about = "Whatever leaves the context stays in the session: `sessile show` has it.\n"
+    .. "No model is asked: a policy that wants one does what it does when the model fails.",
+  run = function(app, args)
+    local session, message, code, step = app:session(args.id)
+    if not session then
+      return nil, message, code, step
+    end
+    local result
+    result, message, code, step = run(app, args, session)
+    session:close()
+    return result, message, code, step
+  end,
+}

@@ -1,0 +1,42 @@
+--- demo: the command that plays lua/sessile/demo.lua.
+
+local has_system, system = pcall(require, "sessile.system")
+local terminal = require "sessile.cli.terminal"
+
+return {
+  name = "demo",
+  summary = "the main job, on a bundled transcript, in seconds",
+  usage = "demo",
+  examples = { { "sessile demo", "seal, replay, kill, look again; leaves nothing behind" } },
+  about = "It works in a temporary folder and needs no network, store or key of yours.",
+  run = function(app)
+    if not has_system then
+      return nil, "the demo starts this program a second time: run it as `sessile demo`",
+        "EUNSUPPORTED"
+    end
+    local demo = require "sessile.demo"
+    local parts = {}
+    local kept, message, code = demo.run {
+      paint = app.json and function(text) return text end or app.paint,
+      columns = terminal.columns(),
+      executable = system.executable,
+      out = function(text)
+        if app.json then
+          parts[#parts + 1] = text
+        else
+          app:out(text)
+          io.stdout:flush()
+        end
+      end,
+    }
+    if message then
+      return nil, message, code
+    end
+    if app.json then
+      app:print_json { kept = kept, text = table.concat(parts) }
+    else
+      app:note("\nNext: sessile new --title 'My first session', or sessile help")
+    end
+    return kept and 0 or 1
+  end,
+}

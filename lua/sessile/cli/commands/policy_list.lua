@@ -1,0 +1,74 @@
+--- policy list: the policies that can be named.
+--
+-- Owns: the search through the folders of policies. Must never run a policy to learn what
+-- it is about: its opening lines are read as text.
+
+local has_system, system = pcall(require, "sessile.system")
+local paths = require "sessile.paths"
+local terminal = require "sessile.cli.terminal"
+
+-- The value of `about = "…" .. "…"` at the outermost level of the returned table.
+local function about_of(source)
+  local at = select(2, source:find("\n  about%s*=%s*"))
+  local words = {}
+  while at do
+    local quote, text, stop = source:match("^%s*([\"'])(.-)%1()", at + 1)
+    if not quote then
+      break
+    end
+    words[#words + 1] = text
+    at = source:match("^%s*%.%.()", stop)
+    at = at and at - 1
+  end
+  return table.concat(words)
+end
+
+local function read(path)
+  local file = io.open(path)
+  local source = file and file:read(65536)
+  if file then
+    file:close()
+  end
+  return source or ""
+end
+
+return {
+  name = "policy list",
+  summary = "the policies that can be named",
+  usage = "policy list",
+  examples = { { "sessile policy list", "those that came along, and yours" } },
+  run = function(app)
+    local rows, seen = {}, {}
+    for folder in paths.policy_path():gmatch("[^:]+") do
+      for _, file in ipairs(has_system and system.files(folder) or {}) do
+        local name = file:match("^(.+)%.lua$")
+        if name and not seen[name] then
+          seen[name] = true
+          local path = folder .. "/" .. file
+          local source = read(path)
+          rows[#rows + 1] = {
+            name = name, path = path, about = about_of(source),
+            version = math.tointeger(tonumber(source:match("\n  .-version%s*=%s*(%d+)"))),
+          }
+        end
+      end
+    end
+    table.sort(rows, function(a, b) return a.name < b.name end)
+    if app.json then
+      app:print_json(app.array(rows))
+      return
+    end
+    if #rows == 0 then
+      app:note("There are no policies in " .. terminal.line(paths.policy_path()))
+      return
+    end
+    local lines = {}
+    for i, row in ipairs(rows) do
+      lines[i] = { terminal.line(row.name), terminal.line(row.about) }
+    end
+    app:out(terminal.table({ "NAME", "ABOUT" }, lines, function(cell, column, heading)
+      if heading then return app.paint(cell, "bold") end
+      return column == 1 and app.paint(cell, "cyan") or cell
+    end))
+  end,
+}

@@ -1,0 +1,94 @@
+--- policy replay: what would a policy have done to recorded conversations?
+--
+-- Owns: the choice of files and the printed ledger. Must never write to a store: everything
+-- happens in memory.
+
+local has_system, system = pcall(require, "sessile.system")
+local import = require "sessile.import"
+local ledgers = require "sessile.cli.ledger"
+local replay = require "sessile.replay"
+
+-- Folders become the .jsonl files in them.
+local function files_of(places)
+  local files = {}
+  for _, place in ipairs(places) do
+    local names = has_system and system.files(place)
+    if not names then
+      files[#files + 1] = place
+    else
+      for _, name in ipairs(names) do
+        if name:find("%.jsonl$") then
+          files[#files + 1] = place:gsub("/+$", "") .. "/" .. name
+        end
+      end
+    end
+  end
+  return files
+end
+
+local function as_json(app, file, ledger)
+  local copy = { file = file }
+  for key, value in pairs(ledger) do
+    copy[key] = type(value) == "table" and app.array(value) or value
+  end
+  return copy
+end
+
+return {
+  name = "policy replay",
+  summary = "what a policy would have done to recorded conversations",
+  usage = "policy replay NAME FILE|DIR… [--window N] [--reserve N] [--from FORMAT]",
+  examples = {
+    { "sessile policy replay tiered recorded.jsonl --window 100000", "each compaction, a row" },
+    { "sessile policy replay ./mine.lua recordings/ --window 32000", "a folder, your own policy" },
+  },
+  arguments = {
+    { "name", "a policy: its name, or a path with a `/` or ending in .lua" },
+    { "files", "recordings, or folders of .jsonl files", "+" },
+  },
+  options = {
+    { "--window N", "the model's window in tokens (else unlimited)", integer = true },
+    { "--reserve N", "tokens of the window kept free", integer = true },
+    { "--from FORMAT", "what wrote them (else told by the first line)",
+      choices = import.names() },
+  },
+  about = "A model that a policy asks is played by a script: its summaries are short and always\n"
+    .. "the same. LEFT counts messages that were dropped, summarised or replaced; TOO BIG the\n"
+    .. "turns after which the context did not fit; PEAK, END and ALL are tokens: the largest\n"
+    .. "context, the last one, and the whole conversation.",
+  run = function(app, args)
+    local files = files_of(args.files)
+    if #files == 0 then
+      return nil, "no .jsonl file is there", "ENOTFOUND", "Give a recording, or a folder of them."
+    end
+    local rows, list = {}, {}
+    for i, file in ipairs(files) do
+      local records, from, code = import.open(file, args.from)
+      if not records then
+        return nil, ("%s: %s"):format(file, from), code,
+          "Say what wrote it: --from " .. table.concat(import.names(), " or --from ")
+      end
+      local ledger, message
+      ledger, message, code = replay.run(records, {
+        policy = args.name, window = args.window, reserve = args.reserve,
+      })
+      if not ledger then
+        return nil, ("%s: %s"):format(file, message), code,
+          code == "ENOTFOUND" and "See the policies: sessile policy list" or nil
+      end
+      rows[i], list[i] = { file = file, ledger = ledger }, as_json(app, file, ledger)
+      if #files == 1 and not app.json and #ledger.compactions > 0 then
+        app:out(ledgers.compactions(ledger, app.paint) .. "\n")
+      end
+      for _, line in ipairs(app.json and {} or ledgers.refusals(ledger)) do
+        app:note(line)
+      end
+    end
+    if app.json then
+      app:print_json { policy = args.name, window = args.window, reserve = args.reserve,
+        replays = app.array(list) }
+      return
+    end
+    app:out(ledgers.totals(rows, app.paint))
+  end,
+}

@@ -1,0 +1,83 @@
+--- ledger: what a replay came to, as tables.
+--
+-- Owns: the columns. Must never compute what the ledger does not say.
+
+local terminal = require "sessile.cli.terminal"
+
+local ledger = {}
+
+local number = terminal.number
+
+local function heading_painter(paint)
+  return function(cell, _, heading)
+    return heading and paint(cell, "bold") or cell
+  end
+end
+
+--- Each compaction, a row.
+---@param of sessile.replay.ledger
+---@param paint fun(text: string, colour: string): string
+---@return string
+function ledger.compactions(of, paint)
+  local rows = {}
+  for i, c in ipairs(of.compactions) do
+    local saved = c.before > 0 and (c.before - c.after) * 100 // c.before or 0
+    rows[i] = {
+      number(c.turn), number(c.before), number(c.after), ("%d %%"):format(saved),
+      number(c.dropped), terminal.line(c.policy or ""),
+    }
+  end
+  return terminal.table({ "TURN>", "BEFORE>", "AFTER>", "SAVED>", "LEFT>", "POLICY" }, rows,
+    heading_painter(paint))
+end
+
+--- Each refusal, a line.
+---@param of sessile.replay.ledger
+---@return string[]
+function ledger.refusals(of)
+  local lines = {}
+  for i, refusal in ipairs(of.refusals) do
+    lines[i] = ("turn %d: %s was refused%s: %s"):format(refusal.turn,
+      terminal.line(refusal.policy or "?"),
+      refusal.law and (" by law %d"):format(refusal.law) or "",
+      terminal.line(refusal.message or ""))
+  end
+  return lines
+end
+
+local HEADINGS = {
+  "TURNS>", "MESSAGES>", "COMPACTIONS>", "LEFT>", "REFUSED>", "TOO BIG>", "PEAK>", "END>",
+  "ALL>", "BYTES>", "ENGINE MS>", "POLICY MS>", "FILE",
+}
+
+local function left(of)
+  local n = 0
+  for _, compaction in ipairs(of.compactions) do
+    n = n + compaction.dropped
+  end
+  return n
+end
+
+local function ms(us)
+  return ("%.1f"):format(us / 1000)
+end
+
+--- Each replay, a row.
+---@param replays {file: string, ledger: sessile.replay.ledger}[]
+---@param paint fun(text: string, colour: string): string
+---@return string
+function ledger.totals(replays, paint)
+  local rows = {}
+  for i, replay in ipairs(replays) do
+    local of = replay.ledger
+    rows[i] = {
+      number(of.turns), number(of.messages), number(#of.compactions), number(left(of)),
+      number(#of.refusals), number(#of.cannot_fit), number(of.peak), number(of.tokens),
+      number(of.all), of.bytes and number(of.bytes) or "-", ms(of.engine_us),
+      ms(of.policy_us), terminal.line(replay.file),
+    }
+  end
+  return terminal.table(HEADINGS, rows, heading_painter(paint))
+end
+
+return ledger

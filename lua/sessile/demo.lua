@@ -1,0 +1,297 @@
+--- demo: the main job, shown on a bundled transcript.
+--
+-- Owns: the four scenes (seal, replay, kill, what is left), in a folder of their own that is
+-- gone afterwards. Must never touch another store, key or network, nor say something that it
+-- did not just see: every figure is read back from the disk.
+
+local diff = require "sessile.cli.diff"
+local import = require "sessile.import"
+local ledgers = require "sessile.cli.ledger"
+local render = require "sessile.cli.render"
+local replay = require "sessile.replay"
+local sessile = require "sessile"
+local span = require "sessile.import.span"
+local terminal = require "sessile.cli.terminal"
+
+local demo = {}
+
+local WINDOW, RESERVE = 12000, 1000
+local ROUNDS = 5
+local SESSION = "slow-start"
+
+-- ---------------------------------------------------------------- the system
+
+local function quote(text)
+  return "'" .. text:gsub("'", "'\\''") .. "'"
+end
+
+-- What a shell command prints.
+local function output(command)
+  local pipe <close> = assert(io.popen(command))
+  return pipe:read "a"
+end
+
+local function write_file(path, text)
+  local file <close> = assert(io.open(path, "w"))
+  assert(file:write(text))
+end
+
+-- The transcript: in the source tree, or where it was installed.
+local function transcript_path()
+  local here = assert(package.searchpath("sessile.demo", package.path)):match "^(.*)/[^/]*$"
+  for _, place in ipairs { "/../../examples/", "/../../../sessile/" } do
+    local path = here .. place .. "demo-session.jsonl"
+    local file = io.open(path)
+    if file then
+      file:close()
+      return path
+    end
+  end
+  return nil
+end
+
+local function random_hex(bytes)
+  local file <close> = assert(io.open("/dev/urandom", "rb"))
+  return (assert(file:read(bytes)):gsub(".", function(c) return ("%02x"):format(c:byte()) end))
+end
+
+-- ---------------------------------------------------------------- scenes
+
+local function first_words(path)
+  for record in assert(import.open(path)) do
+    for _, raw in ipairs(record.messages or {}) do
+      local message = span.decode(raw)
+      if message.role == "user" then
+        return render.text(message):match "^%S+ %S+ %S+ %S+ %S+"
+      end
+    end
+  end
+end
+
+local function count_matches(phrase, place)
+  return tonumber((output(("grep -rhF -- %s %s | wc -l"):format(quote(phrase), quote(place)))))
+end
+
+-- Scene 1: sealed as it is written; only the key opens it.
+local function seal(show, scene)
+  show.heading "1. Seal it: nobody reads it on the disk"
+  local records = assert(import.open(scene.transcript))
+  local session, counts = import.into(scene.store, records, { from = "jsonl", id = "original" })
+  assert(session, counts)
+  session:close()
+  local file = output(("find %s -name 'original*.jsonl' -o -name '=*.jsonl'"):format(
+    quote(scene.folder))):match "[^\n]+"
+  local phrase = assert(first_words(scene.transcript), "the transcript has no user message")
+  show.line("The bundled transcript: %d messages in %d turns.", counts.messages, counts.turns)
+  show.line("“%s” stands in the transcript in %d line,", phrase,
+    count_matches(phrase, scene.transcript))
+  show.line("and in %d lines of all files of the store. One of those:",
+    count_matches(phrase, scene.folder .. "/store"))
+  local line
+  for text in io.lines(file) do
+    line = text
+    if #line > 2000 then break end
+  end
+  show.line("  %s… (%s)", terminal.line(line:sub(1, 72)), terminal.bytes(#line))
+end
+
+-- Scene 2: a policy decides after each turn what the model sees next.
+local function replay_turns(show, scene)
+  show.heading(("2. Replay it under the policy `tiered`, for a window of %s tokens"):format(
+    terminal.number(WINDOW)))
+  local shown = false
+  local ledger, session = replay.run(assert(import.open(scene.transcript)), {
+    store = scene.store, id = SESSION, title = "Slow start", policy = "tiered",
+    window = WINDOW, reserve = RESERVE,
+    on_turn = function(ledger, outcome, current)
+      if shown or not (outcome.policy and outcome.policy.applied) then
+        return
+      end
+      shown = true
+      show.line("The first compaction, after turn %d (- left, ~ shortened, + new):", ledger.turns)
+      local before = assert(current:context { leaf = outcome.turn })
+      local after = assert(current:context())
+      local text = diff.text(diff.compare(before, after, outcome.policy.departures), show.paint,
+        show.columns, 3)
+      local lines = 0
+      for line in text:gmatch "[^\n]+" do
+        lines = lines + 1
+        if lines <= 14 then show.line("  %s", line) end
+      end
+      if lines > 14 then show.line("  … and %d lines more", lines - 14) end
+      show.line ""
+    end,
+  })
+  assert(ledger, session)
+  show.line("All compactions, in tokens:")
+  for line in ledgers.compactions(ledger, show.paint):gmatch "[^\n]+" do
+    show.line("  %s", line)
+  end
+  show.line ""
+  show.line("The model sees %d messages, %s tokens. The session keeps all %d, %s tokens.",
+    ledger.context, terminal.number(ledger.tokens), ledger.messages, terminal.number(ledger.all))
+  session:close()
+end
+
+-- What the second process runs: it appends for ever, and says each id once it is safe.
+local WRITER = [=[
+local sessile = require "sessile"
+local store = assert(sessile.open(arg[1], { key = sessile.key.file(arg[2]) }))
+local session = assert(store:session { id = arg[3] })
+io.write(io.open("/proc/self/stat"):read "n", "\n")
+io.flush()
+local padding = (" all work and no play"):rep(12000)
+for n = 1, math.huge do
+  local id = assert(session:append { role = "assistant", content = n .. padding })
+  io.write(id, " ", n, "\n")
+  io.flush()
+end
+]=]
+
+local function kill_once(scene, round, script)
+  local command = ("exec %s run %s %s %s %s"):format(quote(scene.executable), quote(script),
+    quote(scene.folder .. "/store"), quote(scene.key), "killed")
+  local pipe = assert(io.popen(command))
+  local pid = assert(math.tointeger(pipe:read "n"), "the second process did not start")
+  local said = {}
+  local function take(line)
+    local id, n = line:match "^(%x+) (%d+)$"
+    if id then said[#said + 1] = { id = id, n = n } end
+  end
+  pipe:read "l"
+  for _ = 1, 4 + 3 * round do
+    take(assert(pipe:read "l", "the second process ended by itself"))
+  end
+  os.execute(("kill -9 %d"):format(pid))
+  for line in pipe:lines() do
+    take(line)
+  end
+  local _, how, number = pipe:close()
+  return said, ("%s %d"):format(how, number)
+end
+
+-- Reopens and reads back each entry that was acknowledged.
+local function look_again(scene, said)
+  local session = assert(scene.store:resume "killed")
+  local found = 0
+  for _, one in ipairs(said) do
+    local entry = session:entry(one.id)
+    local content = entry and entry.data.content
+    if content and content:match "^%d+" == one.n then
+      found = found + 1
+    end
+  end
+  local torn = session.torn
+  local extra = tonumber(session:head(), 16) - tonumber(said[#said].id, 16)
+  session:close()
+  return found, torn, extra
+end
+
+-- Scene 3: kill -9, in the middle of an append when chance has it so.
+local function kill(show, scene)
+  show.heading(("3. Kill a writer with SIGKILL, %d times, and look what is left"):format(ROUNDS))
+  local script = scene.folder .. "/writer.lua"
+  write_file(script, WRITER)
+  local rows, all, lost, torn_bytes, torn_count = {}, 0, 0, 0, 0
+  for round = 1, ROUNDS do
+    local said, how = kill_once(scene, round, script)
+    local found, torn, extra = look_again(scene, said)
+    all, lost = all + #said, lost + #said - found
+    torn_bytes, torn_count = torn_bytes + torn, torn_count + (torn > 0 and 1 or 0)
+    rows[round] = {
+      ("%d"):format(round), how, ("%d"):format(#said), said[#said].id, ("%d"):format(found),
+      extra > 0 and ("%d more, written but not yet told"):format(extra)
+        or torn > 0 and ("%s of a torn line set aside"):format(terminal.bytes(torn)) or "",
+    }
+  end
+  local text = terminal.table({ "RUN>", "ENDED BY", "ACKNOWLEDGED>", "LAST", "FOUND>", "AND" },
+    rows, function(cell, _, heading) return heading and show.paint(cell, "bold") or cell end)
+  for line in text:gmatch "[^\n]+" do
+    show.line("  %s", line)
+  end
+  show.line ""
+  show.line("Acknowledged: %d. Lost: %d.", all, lost)
+  if torn_count > 0 then
+    local files = output(("find %s -name '*.torn-*' | wc -l"):format(quote(scene.folder)))
+    show.line("%d append%s cut in the middle: %s were set aside in %d file%s, not dropped.",
+      torn_count, torn_count == 1 and " was" or "s were", terminal.bytes(torn_bytes),
+      math.tointeger(tonumber(files)), math.tointeger(tonumber(files)) == 1 and "" or "s")
+  else
+    show.line("This time no append was cut in the middle: nothing had to be set aside.")
+  end
+  return lost == 0
+end
+
+-- Scene 4: the first two sessions are as they were.
+local function look_back(show, scene)
+  show.heading "4. What is here now"
+  local rows = {}
+  for i, row in ipairs(assert(scene.store:list())) do
+    rows[i] = { row.id, terminal.number(row.messages), terminal.bytes(row.bytes), row.status }
+  end
+  local text = terminal.table({ "ID", "MESSAGES>", "SIZE>", "STATUS" }, rows,
+    function(cell, _, heading) return heading and show.paint(cell, "bold") or cell end)
+  for line in text:gmatch "[^\n]+" do
+    show.line("  %s", line)
+  end
+end
+
+-- ---------------------------------------------------------------- the whole
+
+local function play(show, scene)
+  write_file(scene.key, "hex:" .. random_hex(32) .. "\n")
+  assert(os.execute("chmod 600 " .. quote(scene.key)))
+  scene.store = assert(sessile.open(scene.folder .. "/store", {
+    key = sessile.key.file(scene.key),
+  }))
+  seal(show, scene)
+  replay_turns(show, scene)
+  local kept = kill(show, scene)
+  look_back(show, scene)
+  scene.store:close()
+  return kept
+end
+
+---@class sessile.demo.options
+---@field out fun(text: string)
+---@field paint fun(text: string, colour: string): string
+---@field executable string
+---@field columns integer?
+
+--- Plays it. out(text) is called for what is shown; executable is this program, for the
+--- second process. Returns true when everything acknowledged was found again.
+---@param options sessile.demo.options
+---@return boolean? kept
+---@return string? message
+---@return string? code
+function demo.run(options)
+  local transcript = transcript_path()
+  if not transcript then
+    return nil, "the transcript examples/demo-session.jsonl is missing", "ENOTFOUND"
+  end
+  local folder = output("mktemp -d \"${TMPDIR:-/tmp}/sessile-demo.XXXXXX\""):match "[^\n]+"
+  if not folder then
+    return nil, "no temporary folder can be made: look at $TMPDIR", "EIO"
+  end
+  local first = true
+  local show = { paint = options.paint, columns = options.columns or 100 }
+  function show.line(format, ...)
+    options.out((select("#", ...) > 0 and format:format(...) or format) .. "\n")
+  end
+  function show.heading(text)
+    options.out((first and "" or "\n") .. options.paint(text, "bold") .. "\n\n")
+    first = false
+  end
+  local scene = {
+    folder = folder, key = folder .. "/key", transcript = transcript,
+    executable = options.executable,
+  }
+  local ok, kept = xpcall(play, debug.traceback, show, scene)
+  os.execute("rm -rf -- " .. quote(folder))
+  if not ok then
+    return nil, kept, "EIO"
+  end
+  return kept
+end
+
+return demo

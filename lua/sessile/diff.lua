@@ -1,0 +1,126 @@
+-- diff.lua: a plan as something to look at: what leaves, what comes, what stays.
+--
+--   - 00000003  assistant     812  replaced  {"type":"tool_result"…
+--   + 1         assistant      24            [output removed]
+--     00000004  user            9            and now?
+--
+-- Texts are shown on terminals: control characters never get through.
+
+local diff = {}
+
+local preview_bytes = 60
+
+-- One line of text for a message's content: printable, cut at a character.
+local function preview(message)
+  local content = message.content
+  if type(content) == "table" then
+    local words = {}
+    for _, block in ipairs(content) do
+      local text = type(block) == "table" and (block.text or block.content)
+      if type(text) == "string" then
+        words[#words + 1] = text
+      elseif type(block) == "table" then
+        words[#words + 1] = "[" .. tostring(block.type) .. "]"
+      end
+    end
+    content = table.concat(words, " ")
+  end
+  if type(content) ~= "string" or content == "" then
+    local names = {}
+    for _, call in ipairs(type(message.tool_calls) == "table" and message.tool_calls or {}) do
+      names[#names + 1] = tostring(call.name)
+    end
+    content = #names > 0 and "calls " .. table.concat(names, ", ") or ""
+  end
+  -- C0, DEL, and C1 as UTF-8 writes it.
+  content = content:gsub("[%c\127]+", " "):gsub("\194[\128-\159]", " ")
+  if #content <= preview_bytes then
+    return content
+  end
+  local cut = preview_bytes
+  while cut > 0 and content:byte(cut + 1) & 0xc0 == 0x80 do
+    cut = cut - 1
+  end
+  return content:sub(1, cut) .. "…"
+end
+
+-- A name to compare by: engine-made messages have no key, but their text.
+local function name_of(message)
+  return message.key or message.json
+end
+
+local function row(mark, message, departure)
+  return {
+    mark = mark,
+    key = message.key,
+    role = message.role,
+    tokens = message.tokens,
+    fate = departure and departure.fate,
+    by = departure and departure.by,
+    text = preview(message),
+  }
+end
+
+local function index(list, name)
+  local set = {}
+  for _, item in ipairs(list) do
+    set[name(item)] = item
+  end
+  return set
+end
+
+-- The two lists side by side: what both have is kept, and in the same order.
+local function merge(before, after, departures)
+  local gone = index(departures, function(d) return d.key end)
+  local stays = index(after, name_of)
+  local rows, i, j = {}, 1, 1
+  while before[i] or after[j] do
+    local old, new = before[i], after[j]
+    if old and not stays[name_of(old)] then
+      rows[#rows + 1] = row("-", old, gone[old.key])
+      i = i + 1
+    elseif old and new and name_of(old) == name_of(new) then
+      rows[#rows + 1] = row(" ", new)
+      i, j = i + 1, j + 1
+    elseif new then
+      rows[#rows + 1] = row("+", new)
+      j = j + 1
+    else
+      i = i + 1
+    end
+  end
+  return rows
+end
+
+local function totals(plan, rows)
+  local fates = { lost = 0, covered = 0, replaced = 0 }
+  local written = 0
+  for _, r in ipairs(rows) do
+    if r.mark == "-" and fates[r.fate] then
+      fates[r.fate] = fates[r.fate] + 1
+    elseif r.mark == "+" then
+      written = written + 1
+    end
+  end
+  return ("%d messages, %d tokens -> %d messages, %d tokens; %d lost, %d covered, "
+    .. "%d replaced, %d written"):format(#plan.before, plan.tokens.before, #plan.after,
+    plan.tokens.after, fates.lost, fates.covered, fates.replaced, written)
+end
+
+--- The text and the rows of a plan.
+function diff.make(plan)
+  local rows = merge(plan.before, plan.after, plan.departures)
+  local lines = {}
+  for i, r in ipairs(rows) do
+    local line = ("%s %-11s %-9s %6d  %-8s  %s"):format(r.mark, r.key or "(engine)", r.role,
+      r.tokens or 0, r.fate or "", r.text)
+    lines[i] = line:gsub("%s+$", "")
+  end
+  lines[#lines + 1] = totals(plan, rows)
+  if plan.policy and plan.policy.refused then
+    lines[#lines + 1] = "refused: " .. plan.policy.refused
+  end
+  return table.concat(lines, "\n") .. "\n", rows
+end
+
+return diff

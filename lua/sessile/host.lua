@@ -1,0 +1,180 @@
+-- host.lua: the host's side of a run: step, answer what is needed, step again.
+--
+-- The engine asks and never calls; this loop calls. It is plain Lua from top to bottom, so a
+-- model function or a hook that yields suspends the whole turn and nothing else, and outside
+-- a coroutine nothing yields. Whatever the host's functions do (raise, answer nil or a
+-- number, kill their coroutine), the turn was written before the first of them ran: their
+-- failure becomes a failed answer, or a run that is dropped, and never an error of the turn.
+
+local object = require "sessile.object"
+local options = require "sessile.options"
+local outcome = require "sessile.outcome"
+local policy = require "sessile.policy"
+
+local host = {}
+
+local methods = {}
+host.methods = methods
+
+-- An error value as text, whatever its __tostring does.
+local function say(value)
+  local ok, text = pcall(tostring, value)
+  return ok and text or ("an error of type " .. type(value))
+end
+
+--- Asks the host's model. Returns its text; nil and the reason.
+local function ask(model, request)
+  if not model then
+    return nil, "no model is configured: give model= to the call, the session or the store"
+  end
+  local ok, text, reason = pcall(model, request)
+  if not ok then
+    return nil, "the model raised: " .. say(text)
+  end
+  if not text then
+    return nil, reason ~= nil and say(reason) or "the model gave no answer"
+  end
+  if type(text) ~= "string" then
+    return nil, ("the model answered with a %s, not a text"):format(type(text))
+  end
+  return text
+end
+
+-- What ctx.session shows: read-only, read when it is asked for.
+local function about_session(session)
+  local readers = {
+    id = function() return session.id end,
+    agent = function() return session.agent end,
+    user = function() return session.user end,
+    title = function() return session.title end,
+    metadata = function()
+      local header = session:entry "00000000"
+      return header and header.data.metadata or {}
+    end,
+  }
+  return setmetatable({}, {
+    __name = "sessile.ctx.session",
+    __index = function(_, key)
+      return readers[key] and readers[key]() or nil
+    end,
+    __newindex = function()
+      error("ctx.session is read-only", 2)
+    end,
+  })
+end
+
+local function context_of(self, need)
+  local ctx = self._contexts[need.policy]
+  if not ctx then
+    ctx = policy.context(need.policy, {
+      session = self._about,
+      model = function(request) return ask(self._model, request) end,
+      log = function(text) self._log[#self._log + 1] = text end,
+    }, need.now)
+    self._contexts[need.policy] = ctx
+  end
+  return ctx
+end
+
+--- Goes on: true when the run is done, a need, or nil, message, code.
+function methods:step()
+  return self._core:step()
+end
+
+--- Answers a need: the model's text, or what the hook returned.
+function methods:reply(value)
+  return self._core:reply(value)
+end
+
+--- Answers a need with a failure.
+function methods:fail(reason)
+  return self._core:fail(say(reason))
+end
+
+--- Answers a need as turn, compact and plan do: with the model and the hooks configured.
+function methods:answer(need)
+  if need.kind == "model" then
+    local text, reason = ask(self._model, need.request)
+    if not text then
+      return self:fail(reason)
+    end
+    return self:reply(text)
+  end
+  local spec = self._policy.hosts and self._policy.hosts[need.policy]
+  if not spec then
+    return self:fail(("no policy called '%s' was given to this run"):format(need.policy))
+  end
+  local ok, value = policy.call(spec, need, context_of(self, need))
+  if not ok then
+    return self:fail(value)
+  end
+  return self:reply(value)
+end
+
+--- What became of it; once step said true.
+function methods:outcome()
+  local raw, message, code = self._core:outcome()
+  if not raw then
+    return nil, message, code
+  end
+  return outcome.make(raw, self._session, self._kind, self._log)
+end
+
+--- Ends the run. Before it is done: the turn stands, the proposal is dropped.
+function methods:close()
+  self._core:close()
+  return true
+end
+
+local meta = object.class {
+  name = "sessile.Run",
+  methods = methods,
+  text = function(self) return self._kind end,
+  close = methods.close,
+}
+
+--- Wraps a core run. chosen: what policy.resolve returned; model: a function, or false.
+function host.wrap(run, session, kind, chosen, model)
+  if model and not options.callable(model) then
+    error("the model is no function", 2)
+  end
+  return setmetatable({
+    _core = run,
+    _session = session,
+    _kind = kind,
+    _policy = chosen,
+    _model = model,
+    _about = about_session(session),
+    _contexts = {},
+    _log = {},
+  }, meta)
+end
+
+--- Runs to the end and returns the outcome. finish, when given, is called with the core run
+--- before it is closed: true, or false, message, code.
+function host.drive(run, finish)
+  local guard <close> = run
+  while true do
+    local need, message, code = guard:step()
+    if not need then
+      return nil, message, code
+    end
+    if need == true then
+      break
+    end
+    local ok
+    ok, message, code = guard:answer(need)
+    if not ok then
+      return nil, message, code
+    end
+  end
+  if finish then
+    local ok, message, code = finish(guard._core)
+    if not ok then
+      return nil, message, code
+    end
+  end
+  return guard:outcome()
+end
+
+return host

@@ -1,0 +1,80 @@
+-- init.lua: require "sessile": opening a store, and the values that messages are made of.
+--
+-- Loading it does nothing: no file is touched, no global is set, no library table changes.
+-- Expected failure returns nil, message, "ECODE"; misuse raises.
+
+local core = require "sessile.core"
+local key = require "sessile.key"
+local options = require "sessile.options"
+local paths = require "sessile.paths"
+local session = require "sessile.session"
+local store = require "sessile.store"
+
+local sessile = {
+  version = core.version,
+  --- JSON's null.
+  null = core.null,
+  --- Where the secret of a sealed store comes from: key.env, .file, .command, .secret.
+  key = { env = key.env, file = key.file, command = key.command, secret = key.secret },
+}
+
+local open_options = {
+  agent = "string", key = "any", suite = "string", durability = "string",
+  timeout_ms = "number", window = "number", reserve = "number", policy = "any",
+  model = "callable", policy_path = "string|table", isolation = "string", limits = "table",
+}
+
+local limit_names = {
+  message = "number", session = "number", depth = "number", id = "number",
+  title = "number", policy_gas = "number", policy_ms = "number", policy_memory = "number",
+  policy_result = "number",
+}
+
+--- Opens the store at `url`: a path, "file:PATH" or "ram:"; nil: the default store.
+function sessile.open(url, opts)
+  local given = options.check("sessile.open", opts, open_options)
+  if url ~= nil and type(url) ~= "string" then
+    error("sessile.open: a path or URL expected, got " .. type(url), 2)
+  end
+  if given.isolation and given.isolation ~= "none" then
+    return nil, ("isolation '%s' is not in this build: policies run in the engine's sandbox")
+      :format(given.isolation), "EUNSUPPORTED"
+  end
+  local where = url and paths.expand_url(url) or paths.default_store()
+  if not where then
+    return nil, "there is no default store without a home: set HOME or XDG_DATA_HOME, or "
+      .. "give sessile.open a path", "ENOTFOUND"
+  end
+  local source, value, code = key.resolve(given.key)
+  if not source then
+    return nil, value, code
+  end
+  local handle, message, ecode = core.open(where, {
+    agent = given.agent, key_source = source, key = value, suite = given.suite,
+    durability = given.durability, timeout_ms = given.timeout_ms, window = given.window,
+    reserve = given.reserve, policy_path = paths.policy_path(given.policy_path),
+    limits = options.check("sessile.open: limits", given.limits, limit_names),
+  })
+  if not handle then
+    return nil, message, ecode
+  end
+  return store.wrap(handle, where, given)
+end
+
+--- Marks a table as an array, so that an empty one is written as []. Returns it.
+function sessile.array(list)
+  return core.array(list or {})
+end
+
+--- A value that is written as this JSON text, token for token.
+function sessile.json(text)
+  return core.json(text)
+end
+
+--- Starts a run without the loop: kind is "turn" (messages, options), "compact" or "plan"
+--- (options). Returns a run: step it until it says true, answering each need.
+function sessile.step(s, kind, ...)
+  return session.begin(s, kind, ...)
+end
+
+return sessile

@@ -1,0 +1,111 @@
+-- outcome.lua: what a run came to, in the shape a host reads it: outcomes and plans.
+--
+-- An outcome holds facts and outlives its run; only its `context` is fetched, from the
+-- session, when it is first read. A plan holds everything, since nothing of it is kept.
+
+local outcome = {}
+
+-- The ids of a turn's messages: its entries are neighbours, the last is the turn's own.
+local function message_ids(first, last)
+  local ids = {}
+  for id = tonumber(first, 16), tonumber(last, 16) - 1 do
+    ids[#ids + 1] = ("%08x"):format(id)
+  end
+  return ids
+end
+
+-- nil without a policy.
+local function policy_of(raw)
+  if raw.verdict == "none" then
+    return nil
+  end
+  local applied = raw.verdict == "applied"
+  local refused = raw.verdict == "refused"
+  return {
+    applied = applied,
+    verdict = raw.verdict,
+    refused = refused and (raw.message or "refused") or nil,
+    message = raw.message,
+    law = refused and raw.law > 0 and raw.law or nil,
+    name = raw.policy,
+    hook = raw.hook,
+    dropped = applied and #raw.departures or 0,
+    departures = raw.departures,
+    too_little = raw.too_little,
+  }
+end
+
+local meta = { __name = "sessile.Outcome" }
+
+function meta.__index(self, key)
+  if key ~= "context" then
+    return nil
+  end
+  local list, message = self._session:context { leaf = self.leaf }
+  if not list then
+    error("outcome.context: " .. message, 2)
+  end
+  rawset(self, "context", list)
+  return list
+end
+
+function meta.__tostring(self)
+  local verdict = self.policy and self.policy.verdict or "no policy"
+  return ("sessile.Outcome: %s, %s"):format(self.status, verdict)
+end
+
+--- Shapes what the core's outcome() returned. log: what host policies said.
+function outcome.make(raw, session, kind, log)
+  return setmetatable({
+    status = "completed",
+    kind = kind,
+    ids = raw.first and message_ids(raw.first, raw.last) or {},
+    turn = raw.first and raw.last or nil,
+    leaf = raw.leaf,
+    tokens = { before = raw.tokens_before, after = raw.tokens_after },
+    policy = policy_of(raw),
+    cannot_fit = raw.cannot_fit > 0 and raw.cannot_fit or nil,
+    compaction = raw.compaction,
+    refusal = raw.refusal,
+    summary = raw.summary,
+    engine_us = raw.engine_us,
+    policy_us = raw.policy_us,
+    log = log,
+    _session = session,
+  }, meta)
+end
+
+-- ---------------------------------------------------------------- plans
+
+local plan_methods = {}
+outcome.plan_methods = plan_methods
+
+--- Before and after as text, one line a message, and the same as a list of rows.
+function plan_methods:diff()
+  return self._diff(self)
+end
+
+local plan_meta = { __name = "sessile.Plan", __index = plan_methods }
+
+function plan_meta.__tostring(self)
+  return (self:diff())
+end
+
+--- A plan from the outcome of its run and the contexts before and after.
+function outcome.plan(result, before, after, diff)
+  return setmetatable({
+    before = before,
+    after = after,
+    tokens = result.tokens,
+    policy = result.policy,
+    departures = result.policy and result.policy.departures or {},
+    cannot_fit = result.cannot_fit,
+    summary = result.summary,
+    engine_us = result.engine_us,
+    policy_us = result.policy_us,
+    log = result.log,
+    _diff = diff,
+  }, plan_meta)
+end
+
+return outcome

@@ -1,0 +1,302 @@
+-- session.lua: a session: what was said, what the model would get, and turns.
+--
+-- Everything that waits (a model, a hook that asks somebody) is reached from plain Lua, so a
+-- host's functions may yield when they run in a coroutine. What is returned is always new
+-- tables; nothing here keeps a message.
+
+local diff = require "sessile.diff"
+local host = require "sessile.host"
+local object = require "sessile.object"
+local options = require "sessile.options"
+local outcome = require "sessile.outcome"
+local policy = require "sessile.policy"
+
+local session = {}
+
+local methods = {}
+session.methods = methods
+
+-- ---------------------------------------------------------------- reading
+
+local messages_options = {
+  from = "string", leaf = "string", limit = "number", last = "number", role = "string",
+}
+
+--- Every message from the root to the head, compacted or not, oldest first.
+function methods:messages(given)
+  return self._core:messages(options.check("session:messages", given, messages_options))
+end
+
+local context_options = { leaf = "string" }
+
+--- What the model would get, and {tokens, low, high, source, head, dropped, orphans,
+--- unanswered}.
+function methods:context(given)
+  return self._core:context(options.check("session:context", given, context_options).leaf)
+end
+
+--- One entry by its id.
+function methods:entry(id)
+  if type(id) ~= "string" then
+    error("session:entry: an entry id expected, got " .. type(id), 2)
+  end
+  return self._core:entry(id)
+end
+
+local entries_options = { types = "table" }
+
+--- An iterator over the entries of the log, in its order; it raises when one cannot be read.
+function methods:entries(given)
+  local opts = options.check("session:entries", given, entries_options)
+  local types
+  if opts.types then
+    types = {}
+    for _, name in ipairs(opts.types) do
+      types[name] = true
+    end
+  end
+  local iterator, message, code = self._core:entries(types)
+  if not iterator then
+    return nil, message, code
+  end
+  return iterator, nil, nil, iterator
+end
+
+--- The id of the newest path entry.
+function methods:head()
+  return self._core:head()
+end
+
+--- Turns, bare appends and compactions on the path.
+function methods:event_count()
+  return self._core:event_count()
+end
+
+--- Tokens of the context at the head, and {tokens, low, high, source}.
+function methods:tokens()
+  return self._core:tokens()
+end
+
+--- What providers reported, summed: {input, output, cache_read, cache_write}.
+function methods:usage()
+  return self._core:usage()
+end
+
+-- ---------------------------------------------------------------- writing
+
+--- One message, committed alone; no policy runs. Returns its id.
+function methods:append(message)
+  if type(message) ~= "table" then
+    error("session:append: a message expected, got " .. type(message), 2)
+  end
+  return self._core:append(message)
+end
+
+--- A host's own entry, a fact that never enters the context. Returns its id.
+function methods:custom(data, source)
+  if type(data) ~= "table" then
+    error("session:custom: a table expected, got " .. type(data), 2)
+  end
+  return self._core:custom(data, source)
+end
+
+--- Moves the head to the root: messages() is empty, the log remains.
+function methods:clear()
+  return self._core:clear()
+end
+
+--- Sets the title; s.title = … does the same and raises when it fails.
+function methods:set_title(title)
+  if type(title) ~= "string" then
+    error("session:set_title: a string expected, got " .. type(title), 2)
+  end
+  return self._core:set_title(title)
+end
+
+-- ---------------------------------------------------------------- runs
+
+-- `model` is the host's function, or the name of the model that spoke, which is recorded.
+local turn_options = {
+  usage = "table", model = "callable|string", model_name = "string", metadata = "table",
+  base = "string", policy = "any", window = "number", reserve = "number",
+}
+local compact_options = {
+  policy = "any", model = "callable", instructions = "string", reason = "string",
+  window = "number", reserve = "number",
+}
+
+-- The policy of a call: its own, else the session's (which is the store's where the session
+-- named none). Returns what policy.resolve does, or a table that says nothing.
+local function choose(self, given)
+  if given ~= nil then
+    return policy.resolve(self._store_core, given)
+  end
+  return self._policy or { none = true }
+end
+
+local function check_list(who, messages)
+  if type(messages) ~= "table" then
+    error(who .. ": a list of messages expected, got " .. type(messages), 4)
+  end
+  if messages.role ~= nil or (#messages == 0 and next(messages) ~= nil) then
+    error(who .. ": a list of messages expected, got one: write {message}", 4)
+  end
+end
+
+local starters = {}
+
+function starters.turn(self, messages, given)
+  check_list("session:turn", messages)
+  local opts = options.check("session:turn", given, turn_options, 4)
+  local chosen, message, code = choose(self, opts.policy)
+  if not chosen then
+    return nil, message, code
+  end
+  local name, model = opts.model_name, opts.model
+  if type(model) == "string" then
+    name, model = name or model, nil
+  end
+  local run
+  run, message, code = self._core:turn(messages, {
+    usage = opts.usage, model = name, metadata = opts.metadata, base = opts.base,
+    policy = chosen.handle, no_policy = chosen.none, window = opts.window,
+    reserve = opts.reserve,
+  })
+  if not run then
+    return nil, message, code
+  end
+  return host.wrap(run, self, "turn", chosen, model or self._model)
+end
+
+local function start(self, kind, given)
+  local opts = options.check("session:" .. kind, given, compact_options, 5)
+  local chosen, message, code = choose(self, opts.policy)
+  if not chosen then
+    return nil, message, code
+  end
+  local run
+  run, message, code = self._core[kind](self._core, {
+    policy = chosen.handle, instructions = opts.instructions, reason = opts.reason,
+    window = opts.window, reserve = opts.reserve,
+  })
+  if not run then
+    return nil, message, code
+  end
+  return host.wrap(run, self, kind, chosen, opts.model or self._model)
+end
+
+function starters.compact(self, given)
+  return start(self, "compact", given)
+end
+
+function starters.plan(self, given)
+  return start(self, "plan", given)
+end
+
+--- Starts a run of that kind and leaves the stepping to the caller.
+function session.begin(self, kind, ...)
+  if type(self) ~= "table" or self._core == nil or self.turn ~= methods.turn then
+    error("sessile.step: a session expected", 3)
+  end
+  if not starters[kind] then
+    error("sessile.step: \"turn\", \"compact\" or \"plan\" expected", 3)
+  end
+  return starters[kind](self, ...)
+end
+
+--- The messages of one turn, written as one commit; then policies run. Returns the outcome.
+function methods:turn(messages, given)
+  local run, message, code = starters.turn(self, messages, given)
+  if not run then
+    return nil, message, code
+  end
+  return host.drive(run)
+end
+
+--- Runs a policy on the context at the head. Returns the outcome.
+function methods:compact(given)
+  local run, message, code = starters.compact(self, given)
+  if not run then
+    return nil, message, code
+  end
+  return host.drive(run)
+end
+
+--- As compact, but nothing is written. Returns what would be.
+function methods:plan(given)
+  local before, message, code = self._core:context()
+  if not before then
+    return nil, message, code
+  end
+  local run
+  run, message, code = starters.plan(self, given)
+  if not run then
+    return nil, message, code
+  end
+  local result, after
+  result, message, code = host.drive(run, function(core_run)
+    after, message, code = core_run:context()
+    return after ~= nil, message, code
+  end)
+  if not result then
+    return nil, message, code
+  end
+  return outcome.plan(result, before, after, diff.make)
+end
+
+-- ---------------------------------------------------------------- the handle
+
+--- Closes the session. Closing twice is closing once.
+function methods:close()
+  rawset(self, "_closed", true)
+  return self._core:close()
+end
+
+local function fixed(name)
+  return function(self)
+    return self._info[name]
+  end
+end
+
+local meta = object.class {
+  name = "sessile.Session",
+  methods = methods,
+  readers = {
+    id = fixed "id",
+    agent = fixed "agent",
+    user = fixed "user",
+    created = fixed "created",
+    torn = fixed "torn",
+    modified = function(self) return (self._core:modified()) end,
+    title = function(self) return (self._core:title()) end,
+  },
+  writers = {
+    title = function(self, title)
+      local ok, message, code = self:set_title(title)
+      if not ok then
+        error(("%s: %s"):format(code, message), 3)
+      end
+    end,
+  },
+  text = function(self)
+    return ("%q"):format(self._info.id):gsub("\\\n", "\\n")
+      .. (self._closed and " (closed)" or "")
+  end,
+  close = methods.close,
+}
+
+--- Wraps an opened core session. defaults: store, store_core, policy (resolved, or false),
+--- model (or false).
+function session.wrap(handle, defaults)
+  return setmetatable({
+    _core = handle,
+    _info = handle:info(),
+    _store = defaults.store,
+    _store_core = defaults.store_core,
+    _policy = defaults.policy,
+    _model = defaults.model,
+    _closed = false,
+  }, meta)
+end
+
+return session

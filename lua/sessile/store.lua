@@ -1,0 +1,165 @@
+-- store.lua: a store: the sessions in it, and what they have in common.
+--
+-- Owns the defaults that a session falls back to (policy, model) and closes its sessions
+-- when it is closed. Never keeps a session alive.
+
+local object = require "sessile.object"
+local options = require "sessile.options"
+local policy = require "sessile.policy"
+local session = require "sessile.session"
+
+local store = {}
+
+local methods = {}
+store.methods = methods
+
+local session_options = {
+  id = "string|table", session_id = "string", user_id = "string", agent = "string",
+  user = "string", title = "string", metadata = "table", uuid = "string", policy = "any",
+  model = "callable", window = "number", reserve = "number",
+}
+
+-- An id as a host may have it: a string, {session_id=, user_id=}, or among the options.
+local function identity(who, given)
+  if type(given) == "string" then
+    return { id = given }
+  end
+  local opts = options.check(who, given, session_options, 3)
+  local structured = type(opts.id) == "table" and opts.id or opts
+  if type(opts.id) == "table" then
+    options.check(who .. ": id", opts.id, { session_id = "string", user_id = "string" }, 3)
+  end
+  if structured.session_id then
+    opts.id = structured.session_id
+  elseif type(opts.id) == "table" then
+    error(who .. ": id: session_id is missing", 3)
+  end
+  opts.user = opts.user or structured.user_id
+  return opts
+end
+
+local function uuid_version(who, uuid)
+  if uuid ~= nil and uuid ~= "v4" and uuid ~= "v7" then
+    error(("%s: option 'uuid': \"v4\" or \"v7\" expected"):format(who), 4)
+  end
+  return uuid
+end
+
+-- kind: the core's method of that name.
+local function make(self, kind, given)
+  local who = "store:" .. kind
+  local opts = identity(who, given)
+  if kind ~= "create" and opts.id == nil then
+    error(who .. ": the id of a session expected", 3)
+  end
+  local chosen, message, code
+  if opts.policy ~= nil then
+    chosen, message, code = policy.resolve(self._core, opts.policy)
+    if not chosen then
+      return nil, message, code
+    end
+  end
+  local handle
+  handle, message, code = self._core[kind](self._core, {
+    id = opts.id, agent = opts.agent, user = opts.user, title = opts.title,
+    metadata = opts.metadata, uuid = uuid_version(who, opts.uuid),
+    window = opts.window, reserve = opts.reserve,
+  })
+  if not handle then
+    return nil, message, code
+  end
+  local made = session.wrap(handle, {
+    store = self,
+    store_core = self._core,
+    policy = chosen or self._policy,
+    model = opts.model or self._model,
+  })
+  self._sessions[made] = true
+  return made
+end
+
+--- Makes a session; EEXISTS when there is one. Without an id it gets a new one.
+function methods:create(given)
+  return make(self, "create", given)
+end
+
+--- Opens a session that exists; ENOTFOUND.
+function methods:resume(given)
+  return make(self, "resume", given)
+end
+
+--- Opens a session, or makes it when there is none.
+function methods:session(given)
+  return make(self, "session", given)
+end
+
+local list_options = { agent = "string", limit = "number" }
+
+--- The sessions of the store, newest first, or those of one agent.
+function methods:list(given)
+  local opts = options.check("store:list", given, list_options)
+  local rows, message, code = self._core:list(opts.agent)
+  if not rows then
+    return nil, message, code
+  end
+  if opts.limit then
+    for i = #rows, math.max(opts.limit, 0) + 1, -1 do
+      rows[i] = nil
+    end
+  end
+  return rows
+end
+
+--- Closes the store and every session of it. Closing twice is closing once.
+function methods:close()
+  local failure
+  for open in pairs(self._sessions) do
+    local ok, message, code = open:close()
+    if not ok then
+      failure = failure or { message, code }
+    end
+  end
+  rawset(self, "_closed", true)
+  self._core:close()
+  if failure then
+    return nil, failure[1], failure[2]
+  end
+  return true
+end
+
+local meta = object.class {
+  name = "sessile.Store",
+  methods = methods,
+  readers = {
+    url = function(self) return self._url end,
+    sealed = function(self) return self._sealed end,
+  },
+  text = function(self)
+    return self._url .. (self._closed and " (closed)" or self._sealed and "" or " (plain)")
+  end,
+  close = methods.close,
+}
+
+--- Wraps an opened core store. defaults: the options of sessile.open. nil, message, code
+--- when the policy among them cannot be loaded.
+function store.wrap(handle, url, defaults)
+  local chosen, message, code
+  if defaults.policy ~= nil then
+    chosen, message, code = policy.resolve(handle, defaults.policy)
+    if not chosen then
+      handle:close()
+      return nil, message, code
+    end
+  end
+  return setmetatable({
+    _core = handle,
+    _url = url,
+    _sealed = handle:sealed(),
+    _policy = chosen or false,
+    _model = defaults.model or false,
+    _sessions = setmetatable({}, { __mode = "k" }),
+    _closed = false,
+  }, meta)
+end
+
+return store

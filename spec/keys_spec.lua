@@ -1,0 +1,221 @@
+-- Sealed stores and where their secret comes from.
+
+local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
+local temp = dofile(here .. "/support/temp.lua")
+local sessile = require "sessile"
+
+local canary = "xyzzy-canary-7f3a"
+local hex = "hex:" .. ("0123456789abcdef"):rep(4)
+
+local function open(dir, key)
+  return sessile.open("file:" .. dir .. "/store", { key = key })
+end
+
+local function fill(store)
+  local s <close> = assert(store:create { id = "s", title = canary, metadata = { x = canary } })
+  assert(s:turn({ { role = "user", content = canary } }, { metadata = { y = canary } }))
+  assert(s:custom { z = canary })
+end
+
+local function read(store)
+  local s <close> = assert(store:resume "s")
+  return assert(s:messages())[1].content
+end
+
+describe("a sealed store", function()
+  local dir
+
+  before_each(function()
+    dir = temp.dir()
+  end)
+
+  after_each(temp.clean)
+
+  it("takes its secret from a file that nobody else reads", function()
+    local path = temp.write(dir .. "/key", hex .. "\n", "600")
+    do
+      local store <close> = assert(open(dir, sessile.key.file(path)))
+      assert.is_true(store.sealed)
+      fill(store)
+    end
+    local store <close> = assert(open(dir, sessile.key.file(path)))
+    assert.equal(canary, read(store))
+  end)
+
+  it("refuses a key file that others may read, and makes nothing", function()
+    local path = temp.write(dir .. "/key", hex .. "\n", "644")
+    local store, message, code = open(dir, sessile.key.file(path))
+    assert.is_nil(store)
+    assert.equal("EDENIED", code)
+    assert.matches("key", message)
+    assert.not_matches(hex, message, 1, true)
+    assert.same({ path }, temp.files(dir))
+  end)
+
+  it("refuses an environment variable that is not set", function()
+    local store, message, code = open(dir, sessile.key.env "SESSILE_SPEC_NO_SUCH_VARIABLE")
+    assert.is_nil(store)
+    assert.equal("ESEALED", code)
+    assert.matches("SESSILE_SPEC_NO_SUCH_VARIABLE", message)
+    assert.same({}, temp.files(dir))
+  end)
+
+  it("takes its secret from the environment", function()
+    -- This process cannot set a variable; one that is there will do when it is long enough.
+    local value = os.getenv "PATH"
+    if not value or #value < 12 then
+      return
+    end
+    do
+      local store <close> = assert(open(dir, sessile.key.env "PATH"))
+      fill(store)
+    end
+    local store <close> = assert(open(dir, sessile.key.env "PATH"))
+    assert.equal(canary, read(store))
+  end)
+
+  it("takes its secret from a command, whose words no shell reads", function()
+    local trap = dir .. "/touched"
+    local key = sessile.key.command { "printf", "%s\n", hex, "; touch " .. trap, "$(touch "
+      .. trap .. ")", "a'b" }
+    -- printf repeats its format: only the first word is the secret.
+    local store, message, code = open(dir, key)
+    assert.is_nil(io.open(trap))
+    if store then
+      store:close()
+    else
+      assert.is_string(message)
+      assert.matches("^E%u+$", code)
+    end
+    temp.clean()
+    dir = temp.dir()
+    do
+      local sealed <close> = assert(open(dir, sessile.key.command { "printf", "%s\n", hex }))
+      fill(sealed)
+    end
+    local same <close> = assert(open(dir, sessile.key.secret(hex)))
+    assert.equal(canary, read(same))
+  end)
+
+  it("says so when the command fails", function()
+    local store, message, code = open(dir, sessile.key.command { "false" })
+    assert.is_nil(store)
+    assert.equal("ESEALED", code)
+    assert.matches("false", message)
+    assert.same({}, temp.files(dir))
+  end)
+
+  it("takes a passphrase", function()
+    do
+      local store <close> = assert(open(dir, sessile.key.secret "correct horse battery"))
+      fill(store)
+    end
+    local store <close> = assert(open(dir, sessile.key.secret "correct horse battery"))
+    assert.equal(canary, read(store))
+    local weak, _, code = sessile.open(dir .. "/other", { key = sessile.key.secret "short" })
+    assert.is_nil(weak)
+    assert.is_true(code == "EINVALID" or code == "ESEALED", code)
+  end)
+
+  it("is SEALED for a wrong key, for none, and stays as it was", function()
+    do
+      local store <close> = assert(open(dir, sessile.key.secret(hex)))
+      fill(store)
+    end
+    local before = temp.snapshot(dir)
+    for _, key in ipairs { sessile.key.secret("hex:" .. ("f"):rep(64)), false } do
+      local store, message, code = open(dir, key)
+      assert.is_nil(store)
+      assert.equal("ESEALED", code)
+      assert.is_string(message)
+    end
+    assert.equal(before, temp.snapshot(dir))
+  end)
+
+  it("does not open as plain, nor a plain one as sealed", function()
+    do
+      local store <close> = assert(open(dir, false))
+      assert.is_false(store.sealed)
+      fill(store)
+    end
+    local store, _, code = open(dir, sessile.key.secret(hex))
+    assert.is_nil(store)
+    assert.equal("ESEALED", code)
+    local plain <close> = assert(open(dir, false))
+    assert.equal(canary, read(plain))
+  end)
+
+  it("shows nothing of what was said on disk, nor its key", function()
+    do
+      local store <close> = assert(open(dir, sessile.key.secret(hex)))
+      fill(store)
+      local s <close> = assert(store:resume "s")
+      assert(s:turn({ { role = "user", content = canary } }, {
+        policy = { truncate = function(state) state:keep_last(1, "turns") end } }))
+    end
+    local files = temp.files(dir)
+    assert.is_true(#files >= 2)
+    for _, path in ipairs(files) do
+      local text = temp.read(path)
+      assert.is_nil(text:find(canary, 1, true), path)
+      assert.is_nil(text:find("0123456789abcdef0123456789abcdef", 1, true), path)
+      assert.is_nil(text:find("user", 1, true), path)
+    end
+  end)
+
+  it("shows what was said when it is plain: the search above can find something", function()
+    do
+      local store <close> = assert(open(dir, false))
+      fill(store)
+    end
+    local found
+    for _, path in ipairs(temp.files(dir)) do
+      found = found or temp.read(path):find(canary, 1, true)
+    end
+    assert.is_truthy(found)
+  end)
+end)
+
+describe("a key", function()
+  it("never prints its secret", function()
+    assert.equal("sessile.Key: secret", tostring(sessile.key.secret(hex)))
+    assert.equal("sessile.Key: command", tostring(sessile.key.command { "echo", hex }))
+  end)
+
+  it("raises for what is no key", function()
+    assert.has_error(function() sessile.key.env "" end)
+    assert.has_error(function() sessile.key.file() end)
+    assert.has_error(function() sessile.key.command "echo x" end)
+    assert.has_error(function() sessile.key.command {} end)
+    assert.has_error(function() sessile.key.command { "-x" } end)
+    assert.has_error(function() sessile.key.command { "echo", "a\0b" } end)
+    assert.has_error(function() sessile.key.secret(1) end)
+    assert.has_error(function() sessile.open("ram:", { key = true }) end)
+  end)
+end)
+
+describe("the default store", function()
+  it("and its key file are made under the home folders", function()
+    local dir = temp.dir()
+    local script = temp.write(dir .. "/script.lua", [[
+      local sessile = require "sessile"
+      local store = assert(sessile.open())
+      local s = assert(store:create "s")
+      assert(s:append { role = "user", content = "hello" })
+      assert(store:close())
+      print(store.sealed, store.url)
+    ]])
+    local command = ("HOME='%s' XDG_DATA_HOME='%s/data' XDG_CONFIG_HOME='%s/config' "
+      .. "LUA_PATH_5_4='%s' LUA_CPATH_5_4='%s' lua5.4 '%s' 2>&1"):format(dir, dir, dir,
+      package.path, package.cpath, script)
+    local pipe = assert(io.popen(command))
+    local text = pipe:read "a"
+    local ok = pipe:close()
+    assert.is_true(ok, text)
+    assert.equal("true\t" .. dir .. "/data/sessile\n", text)
+    local listed = table.concat(temp.files(dir), "\n")
+    assert.matches("/config/sessile/key\n", listed, 1, true)
+    assert.matches("/data/sessile/keyring", listed, 1, true)
+    temp.clean()
+  end)
+end)

@@ -1,0 +1,82 @@
+-- temp.lua: folders that specs may fill, and what they ask of files. Everything it makes is
+-- under the system's temporary folder and goes with temp.clean().
+
+local temp = {}
+
+local made = {}
+
+local function quote(text)
+  return "'" .. text:gsub("'", "'\\''") .. "'"
+end
+
+--- A new empty folder, mode 0700.
+function temp.dir()
+  local path = os.tmpname()
+  os.remove(path)
+  assert(os.execute("mkdir -m 700 " .. quote(path)))
+  made[#made + 1] = path
+  return path
+end
+
+--- Removes every folder made so far.
+function temp.clean()
+  for i = #made, 1, -1 do
+    os.execute("rm -rf " .. quote(made[i]))
+    made[i] = nil
+  end
+end
+
+function temp.read(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read("a")
+  file:close()
+  return text
+end
+
+function temp.write(path, text, mode)
+  local file = assert(io.open(path, "wb"))
+  file:write(text)
+  file:close()
+  if mode then
+    assert(os.execute(("chmod %s %s"):format(mode, quote(path))))
+  end
+  return path
+end
+
+--- Paths of the plain files under a folder, sorted.
+function temp.files(dir)
+  local pipe = assert(io.popen("find " .. quote(dir) .. " -type f | LC_ALL=C sort"))
+  local list = {}
+  for line in pipe:lines() do
+    list[#list + 1] = line
+  end
+  pipe:close()
+  return list
+end
+
+--- What is in a folder, as one string: names and bytes. Two equal strings are an unchanged
+--- folder.
+function temp.snapshot(dir)
+  local parts = {}
+  for _, path in ipairs(temp.files(dir)) do
+    parts[#parts + 1] = path .. "\n" .. temp.read(path)
+  end
+  return table.concat(parts, "\n")
+end
+
+--- The kinds of store that behave alike: a name, and a function that opens an empty one.
+function temp.stores()
+  local sessile = require "sessile"
+  return {
+    ["ram:"] = function(opts) return assert(sessile.open("ram:", opts)) end,
+    ["file:"] = function(opts)
+      local given = { key = false }
+      for name, value in pairs(opts or {}) do
+        given[name] = value
+      end
+      return assert(sessile.open("file:" .. temp.dir() .. "/store", given))
+    end,
+  }
+end
+
+return temp

@@ -1,0 +1,585 @@
+/*
+ * test_tamper.c: what an attacker or a failing disk does to a log is refused or set aside
+ * and reported, never read as something else.
+ *
+ * Owns promises 4 and 12. The rule checked after each change: opening either says what is
+ * wrong and changes no byte, or shows exactly a prefix of the commits that were written,
+ * lacking at most the last write, and reports the bytes it set aside.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#undef fail
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "support/logs.h"
+
+/* A log of some writes, each synced, as it was left, and where its lines begin. */
+typedef struct sample {
+    kit k;
+    char path[600];
+    char *bytes;
+    size_t size;
+    seen all;
+    size_t last; /* where the last write begins; its first entry is entry `kept` */
+    size_t kept;
+    size_t lines[64], line_count; /* starts; lines[line_count] is the end */
+} sample;
+
+static void sample_open(sample *s, kit_mode mode, const char *name, size_t padding)
+{
+    static const size_t writes[] = {1, 3, 1, 2, 1, 1};
+    memset(s, 0, sizeof *s);
+    kit_open(&s->k, mode);
+    s->k.os.lazy = 1;
+    kit_create(&s->k, name);
+    log_t *log = kit_resume(&s->k, name, NULL);
+    for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
+        s->last = (size_t)log_bytes(log);
+        s->kept = log_count(log);
+        do_write(log, writes[i], "what was said", padding);
+        do_sync(log);
+    }
+    log_close(log);
+    log_close(kit_resume(&s->k, name, &s->all));
+    kit_path(&s->k, name, s->path);
+    s->bytes = file_read_all(s->path, &s->size);
+    for (size_t i = 0; i < s->size; i++)
+        if (i == 0 || s->bytes[i - 1] == '\n')
+            s->lines[s->line_count++] = i;
+    s->lines[s->line_count] = s->size;
+    assert_int_equal(s->line_count, s->all.count);
+}
+
+static void sample_close(sample *s)
+{
+    seen_free(&s->all);
+    free(s->bytes);
+    kit_close(&s->k);
+}
+
+typedef enum verdict { REFUSED, SET_ASIDE, WHOLE } verdict;
+
+/* Puts bytes in the log's place, opens it, and checks the rule. */
+static verdict look(sample *s, const char *name, const char *bytes, size_t size)
+{
+    sessile_error err = {0};
+    seen found = {0};
+    uint64_t torn = 0;
+    log_t *log;
+    file_write_all(s->path, bytes, size);
+    sessile_status status = kit_try(&s->k, name, &log, &found, &torn, &err);
+    verdict result;
+    size_t after;
+    char *now = file_read_all(s->path, &after);
+    if (status != SESSILE_OK) {
+        assert_null(log);
+        assert_true(status == SESSILE_DAMAGED || status == SESSILE_SEALED ||
+                    status == SESSILE_UNSUPPORTED);
+        assert_true(err.message[0] != 0);
+        assert_int_equal(torn, 0);
+        assert_int_equal(after, size);
+        assert_memory_equal(now, bytes, size);
+        result = REFUSED;
+    } else {
+        assert_int_equal(log_count(log), found.count);
+        assert_true(found.count == s->all.count || found.count == s->kept);
+        for (size_t i = 0; i < found.count; i++)
+            assert_string_equal(found.texts[i], s->all.texts[i]);
+        result = torn == 0 ? WHOLE : SET_ASIDE;
+        if (torn > 0) {
+            char piece[700];
+            size_t piece_size;
+            snprintf(piece, sizeof piece, "%s/agents/main/%s.torn-%zu", s->k.root, name,
+                     (size_t)log_bytes(log));
+            char *aside = file_read_all(piece, &piece_size);
+            assert_int_equal(piece_size, torn);
+            assert_memory_equal(aside, bytes + log_bytes(log), torn);
+            free(aside);
+            unlink(piece);
+            assert_int_equal(after + torn, size);
+        } else {
+            assert_int_equal(after, size);
+        }
+        assert_memory_equal(now, bytes, after);
+        log_close(log);
+    }
+    free(now);
+    seen_free(&found);
+    return result;
+}
+
+static const kit_mode file_modes[] = {KIT_PLAIN, KIT_AES, KIT_XCHACHA};
+#define EACH_FILE_MODE                                                                   \
+    for (size_t m_ = 0; m_ < 3; m_++)                                                    \
+        if (kit_possible(file_modes[m_]))
+#define MODE file_modes[m_]
+
+/* ------------------------------------------------------------------ single bits */
+
+static void every_flipped_bit_is_refused_or_set_aside(void **state)
+{
+    (void)state;
+    EACH_FILE_MODE
+    {
+        sample s;
+        unsigned long refused = 0, aside = 0;
+        sample_open(&s, MODE, "bits", 230);
+        assert_true(s.size > 3500 && s.size < 8000);
+        for (size_t at = 0; at < s.size; at++) {
+            for (int bit = 0; bit < 8; bit++) {
+                s.bytes[at] = (char)(s.bytes[at] ^ (1 << bit));
+                verdict v = look(&s, "bits", s.bytes, s.size);
+                if (v == WHOLE || (v == SET_ASIDE && at < s.last))
+                    print_error("%s: byte %zu, bit %d\n", kit_names[MODE], at, bit);
+                assert_int_not_equal(v, WHOLE);
+                assert_true(v == REFUSED || at >= s.last);
+                refused += v == REFUSED;
+                aside += v == SET_ASIDE;
+                s.bytes[at] = (char)(s.bytes[at] ^ (1 << bit));
+            }
+        }
+        assert_true(refused > 0 && aside > 0);
+        assert_int_equal(look(&s, "bits", s.bytes, s.size), WHOLE);
+        sample_close(&s);
+    }
+}
+
+static void damage_in_several_last_writes_is_refused(void **state)
+{
+    /* The witness of the first damaged write is damaged itself: what it says in clear is
+     * reason enough not to cut. */
+    (void)state;
+    EACH_FILE_MODE
+    {
+        sample s;
+        sample_open(&s, MODE, "late", 100);
+        for (size_t first = 1; first + 1 < s.line_count; first++) {
+            char *bytes = malloc(s.size);
+            assert_non_null(bytes);
+            memcpy(bytes, s.bytes, s.size);
+            for (size_t i = first; i < s.line_count; i++)
+                bytes[(s.lines[i] + s.lines[i + 1]) / 2] ^= 1;
+            assert_int_equal(look(&s, "late", bytes, s.size), REFUSED);
+            free(bytes);
+        }
+        sample_close(&s);
+    }
+}
+
+/* ------------------------------------------------------------------ whole lines */
+
+/* A copy of the sample's bytes with lines in another order: order[i] is the line that
+ * stands at i. */
+static char *ordered(const sample *s, const size_t *order, size_t count, size_t *size)
+{
+    char *out = malloc(2 * s->size);
+    assert_non_null(out);
+    *size = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t line_size = s->lines[order[i] + 1] - s->lines[order[i]];
+        memcpy(out + *size, s->bytes + s->lines[order[i]], line_size);
+        *size += line_size;
+    }
+    return out;
+}
+
+static void any_two_lines_swapped_are_refused(void **state)
+{
+    (void)state;
+    EACH_FILE_MODE
+    {
+        sample s;
+        sample_open(&s, MODE, "swap", 20);
+        for (size_t a = 0; a < s.line_count; a++) {
+            for (size_t b = a + 1; b < s.line_count; b++) {
+                size_t order[64], size;
+                for (size_t i = 0; i < s.line_count; i++)
+                    order[i] = i == a ? b : i == b ? a : i;
+                char *bytes = ordered(&s, order, s.line_count, &size);
+                assert_int_equal(look(&s, "swap", bytes, size), REFUSED);
+                free(bytes);
+            }
+        }
+        sample_close(&s);
+    }
+}
+
+static void any_line_dropped_but_the_last_is_refused(void **state)
+{
+    (void)state;
+    EACH_FILE_MODE
+    {
+        sample s;
+        sample_open(&s, MODE, "drop", 20);
+        for (size_t gone = 0; gone + 1 < s.line_count; gone++) {
+            size_t order[64], size, n = 0;
+            for (size_t i = 0; i < s.line_count; i++)
+                if (i != gone)
+                    order[n++] = i;
+            char *bytes = ordered(&s, order, n, &size);
+            assert_int_equal(look(&s, "drop", bytes, size), REFUSED);
+            free(bytes);
+        }
+        sample_close(&s);
+    }
+}
+
+static void any_line_replayed_is_refused_or_set_aside(void **state)
+{
+    (void)state;
+    EACH_FILE_MODE
+    {
+        sample s;
+        sample_open(&s, MODE, "replay", 20);
+        for (size_t which = 0; which < s.line_count; which++) {
+            for (size_t where = 1; where <= s.line_count; where++) {
+                size_t order[64], size, n = 0;
+                for (size_t i = 0; i < s.line_count; i++) {
+                    if (i == where)
+                        order[n++] = which;
+                    order[n++] = i;
+                }
+                if (where == s.line_count)
+                    order[n++] = which;
+                char *bytes = ordered(&s, order, n, &size);
+                verdict v = look(&s, "replay", bytes, size);
+                /* beside the last write, an old line is a torn end; before it, damage.
+                 * Of a line beside itself, the second is the stranger. */
+                size_t stranger = where + (which == where);
+                assert_int_equal(v, stranger + 1 >= s.line_count ? SET_ASIDE : REFUSED);
+                free(bytes);
+            }
+        }
+        sample_close(&s);
+    }
+}
+
+static void lines_reversed_are_refused(void **state)
+{
+    (void)state;
+    EACH_FILE_MODE
+    {
+        sample s;
+        size_t order[64], size;
+        sample_open(&s, MODE, "order", 20);
+        order[0] = 0;
+        for (size_t i = 1; i < s.line_count; i++)
+            order[i] = s.line_count - i;
+        char *bytes = ordered(&s, order, s.line_count, &size);
+        assert_int_equal(look(&s, "order", bytes, size), REFUSED);
+        free(bytes);
+        sample_close(&s);
+    }
+}
+
+/* ------------------------------------------------------------------ other logs */
+
+/* Two logs of one store with the same ids and texts. */
+static void twin_open(sample *s, kit_mode mode, char **other, size_t *other_size)
+{
+    char path[600];
+    sample_open(s, mode, "one", 20);
+    kit_create(&s->k, "two");
+    log_t *log = kit_resume(&s->k, "two", NULL);
+    for (size_t i = 1; i < s->line_count; i++) {
+        do_write(log, 1, "what was said", 20);
+        do_sync(log);
+    }
+    log_close(log);
+    kit_path(&s->k, "two", path);
+    *other = file_read_all(path, other_size);
+}
+
+static void line_of_another_log_is_refused(void **state)
+{
+    (void)state;
+    const kit_mode modes[] = {KIT_AES, KIT_XCHACHA};
+    for (size_t m = 0; m < 2; m++) {
+        if (!kit_possible(modes[m]))
+            continue;
+        sample s;
+        char *other;
+        size_t other_size;
+        twin_open(&s, modes[m], &other, &other_size);
+        /* line by line: theirs in the place of ours */
+        char *theirs = other;
+        for (size_t i = 0; i < s.line_count; i++) {
+            size_t theirs_size = (size_t)(strchr(theirs, '\n') + 1 - theirs);
+            size_t rest = s.size - s.lines[i + 1], size = s.lines[i] + theirs_size + rest;
+            char *bytes = malloc(size);
+            assert_non_null(bytes);
+            memcpy(bytes, s.bytes, s.lines[i]);
+            memcpy(bytes + s.lines[i], theirs, theirs_size);
+            memcpy(bytes + s.lines[i] + theirs_size, s.bytes + s.lines[i + 1], rest);
+            verdict v = look(&s, "one", bytes, size);
+            assert_int_equal(v, i + 1 == s.line_count ? SET_ASIDE : REFUSED);
+            free(bytes);
+            theirs += theirs_size;
+        }
+        free(other);
+        sample_close(&s);
+    }
+}
+
+static void header_of_another_log_is_refused(void **state)
+{
+    (void)state;
+    const kit_mode modes[] = {KIT_AES, KIT_XCHACHA};
+    for (size_t m = 0; m < 2; m++) {
+        if (!kit_possible(modes[m]))
+            continue;
+        sample s;
+        char *other;
+        size_t other_size;
+        twin_open(&s, modes[m], &other, &other_size);
+        /* our key, their entry: everything before `,"commit":1` ours, the rest theirs */
+        char *mine = strstr(s.bytes, ",\"commit\":1,\"s\":");
+        char *yours = strstr(other, ",\"commit\":1,\"s\":");
+        char *end = strchr(other, '\n');
+        size_t a = (size_t)(mine - s.bytes), b = (size_t)(end - yours), rest = s.lines[1] - 1;
+        char *bytes = malloc(s.size + b);
+        assert_non_null(bytes);
+        memcpy(bytes, s.bytes, a);
+        memcpy(bytes + a, yours, b);
+        memcpy(bytes + a + b, s.bytes + rest, s.size - rest);
+        assert_int_equal(look(&s, "one", bytes, a + b + s.size - rest), REFUSED);
+        free(bytes);
+        free(other);
+        sample_close(&s);
+    }
+}
+
+static void log_of_another_store_is_sealed(void **state)
+{
+    (void)state;
+    sample s, t;
+    sessile_error err = {0};
+    log_t *log;
+    sample_open(&s, KIT_XCHACHA, "x", 20);
+    sample_open(&t, KIT_XCHACHA, "x", 20); /* same secret, another keyring */
+    file_write_all(s.path, t.bytes, t.size);
+    assert_int_equal(kit_try(&s.k, "x", &log, NULL, NULL, &err), SESSILE_SEALED);
+    sample_close(&t);
+    sample_close(&s);
+}
+
+static void plain_log_in_a_sealed_store_is_sealed(void **state)
+{
+    (void)state;
+    sample sealed, plain;
+    sessile_error err = {0};
+    log_t *log;
+    sample_open(&sealed, KIT_XCHACHA, "x", 20);
+    sample_open(&plain, KIT_PLAIN, "x", 20);
+    file_write_all(sealed.path, plain.bytes, plain.size);
+    assert_int_equal(kit_try(&sealed.k, "x", &log, NULL, NULL, &err), SESSILE_SEALED);
+    file_write_all(plain.path, sealed.bytes, sealed.size);
+    assert_int_equal(kit_try(&plain.k, "x", &log, NULL, NULL, &err), SESSILE_SEALED);
+    sample_close(&plain);
+    sample_close(&sealed);
+}
+
+static void plain_line_in_a_sealed_log_is_refused_and_the_reverse(void **state)
+{
+    (void)state;
+    sample sealed, plain;
+    sample_open(&sealed, KIT_XCHACHA, "x", 20);
+    sample_open(&plain, KIT_PLAIN, "x", 20);
+    sample *pairs[][2] = {{&sealed, &plain}, {&plain, &sealed}};
+    for (int p = 0; p < 2; p++) {
+        sample *s = pairs[p][0], *t = pairs[p][1];
+        for (size_t i = 0; i < s->line_count; i++) {
+            size_t theirs = t->lines[i + 1] - t->lines[i];
+            size_t rest = s->size - s->lines[i + 1], size = s->lines[i] + theirs + rest;
+            char *bytes = malloc(size);
+            assert_non_null(bytes);
+            memcpy(bytes, s->bytes, s->lines[i]);
+            memcpy(bytes + s->lines[i], t->bytes + t->lines[i], theirs);
+            memcpy(bytes + s->lines[i] + theirs, s->bytes + s->lines[i + 1], rest);
+            verdict v = look(s, "x", bytes, size);
+            assert_int_equal(v, i + 1 == s->line_count ? SET_ASIDE : REFUSED);
+            free(bytes);
+        }
+        /* one more at the end */
+        char *bytes = malloc(s->size + t->size);
+        assert_non_null(bytes);
+        size_t last = t->lines[t->line_count - 1], extra = t->size - last;
+        memcpy(bytes, s->bytes, s->size);
+        memcpy(bytes + s->size, t->bytes + last, extra);
+        assert_int_equal(look(s, "x", bytes, s->size + extra), SET_ASIDE);
+        free(bytes);
+    }
+    sample_close(&plain);
+    sample_close(&sealed);
+}
+
+static void line_of_another_time_is_set_aside(void **state)
+{
+    /* A log that was brought back from a backup and went on: the last line of the first
+     * course has the right id and opens, but follows another line. */
+    sample s;
+    char path[600];
+    (void)state;
+    sample_open(&s, KIT_XCHACHA, "x", 20);
+    size_t last = s.lines[s.line_count - 1], before = s.lines[s.line_count - 2];
+    file_write_all(s.path, s.bytes, before);
+    log_t *log = kit_resume(&s.k, "x", NULL);
+    do_write(log, 1, "another course", 0);
+    do_sync(log);
+    do_write(log, 1, "of events", 0);
+    do_sync(log);
+    log_close(log);
+    kit_path(&s.k, "x", path);
+    size_t size;
+    char *bytes = file_read_all(path, &size);
+    char *cut = memrchr(bytes, '\n', size - 1);
+    size_t keep = (size_t)(cut + 1 - bytes), extra = s.size - last;
+    char *mixed = malloc(keep + extra);
+    assert_non_null(mixed);
+    memcpy(mixed, bytes, keep);
+    memcpy(mixed + keep, s.bytes + last, extra);
+    file_write_all(path, mixed, keep + extra);
+    seen found = {0};
+    uint64_t torn;
+    sessile_error err = {0};
+    assert_int_equal(kit_try(&s.k, "x", &log, &found, &torn, &err), SESSILE_OK);
+    assert_int_equal(torn, extra);
+    assert_int_equal(found.count, s.line_count - 1);
+    log_close(log);
+    seen_free(&found);
+    free(mixed);
+    free(bytes);
+    sample_close(&s);
+}
+
+/* ------------------------------------------------------------------ edits by hand */
+
+/* An edit with its checksum made anew passes in a plain log: that is what plain means. It
+ * must still be checked JSON. */
+static void plain_line_with_a_new_checksum_must_be_json(void **state)
+{
+    static const char *const bad[] = {
+        "{\"id\":\"00000001\",\"data\":{\"content\":\"a\x01\"}}",
+        "{\"id\":\"00000001\",\"data\":{\"content\":\"\xff\"}}",
+        "{\"id\":\"00000001\",\"data\":{\"content\":}}",
+        "{\"id\":\"00000001\",\"data\":{}},{}",
+        "{\"id\":\"00000001\"",
+    };
+    kit k;
+    char path[600];
+    (void)state;
+    kit_open(&k, KIT_PLAIN);
+    kit_create(&k, "edit");
+    kit_path(&k, "edit", path);
+    size_t size;
+    char *header = file_read_all(path, &size);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char line[400], bytes[1000], hex[17];
+        unsigned char hash[32];
+        sessile_error err = {0};
+        seen found = {0};
+        log_t *log;
+        uint64_t torn;
+        int n = snprintf(line, sizeof line, "%.*s,\"commit\":1", (int)strlen(bad[i]) - 1, bad[i]);
+        hash256(hash, line, (size_t)n, NULL, 0);
+        hex_encode(hex, hash, 8);
+        int all = snprintf(bytes, sizeof bytes, "%s%s,\"_c\":\"%s\"}\n", header, line, hex);
+        file_write_all(path, bytes, (size_t)all);
+        assert_int_equal(kit_try(&k, "edit", &log, &found, &torn, &err), SESSILE_OK);
+        assert_int_equal(found.count, 1);
+        assert_int_equal(torn, (size_t)all - size);
+        log_close(log);
+        seen_free(&found);
+    }
+    free(header);
+    kit_close(&k);
+}
+
+static void plain_line_too_deep_is_LIMIT_and_nothing_is_cut(void **state)
+{
+    kit k;
+    char path[600];
+    sessile_error err = {0};
+    log_t *log;
+    uint64_t torn;
+    size_t before, after;
+    (void)state;
+    kit_open(&k, KIT_PLAIN);
+    kit_create(&k, "deep");
+    log = kit_resume(&k, "deep", NULL);
+    char text[2000] = "{\"id\":\"00000001\",\"data\":";
+    for (int i = 0; i < 200; i++)
+        strcat(text, "[");
+    for (int i = 0; i < 200; i++)
+        strcat(text, "]");
+    strcat(text, "}");
+    sessile_slice slice = {text, strlen(text)};
+    assert_int_equal(log_begin(log, NULL, NULL, &err), SESSILE_OK);
+    assert_int_equal(log_append(log, &slice, 1, 0, &err), SESSILE_OK);
+    log_end(log);
+    log_close(log);
+    kit_path(&k, "deep", path);
+    free(file_read_all(path, &before));
+    assert_int_equal(kit_try(&k, "deep", &log, NULL, &torn, &err), SESSILE_LIMIT);
+    free(file_read_all(path, &after));
+    assert_int_equal(after, before);
+    assert_int_equal(log_open(&log, &k.st, k.keys, "main", "deep", 400, 0, NULL, NULL, &torn,
+                              &k.alloc, &err),
+                     SESSILE_OK);
+    log_close(log);
+    kit_close(&k);
+}
+
+static void text_without_a_newline_takes_bounded_memory(void **state)
+{
+    kit k;
+    char path[600];
+    sessile_error err = {0};
+    seen found = {0};
+    log_t *log;
+    uint64_t torn;
+    size_t size;
+    (void)state;
+    kit_open(&k, KIT_XCHACHA);
+    kit_create(&k, "long");
+    kit_path(&k, "long", path);
+    free(file_read_all(path, &size));
+    assert_int_equal(truncate(path, 100 << 20), 0); /* a hole: takes no space */
+    k.memory.peak = 0;
+    assert_int_equal(kit_try(&k, "long", &log, &found, &torn, &err), SESSILE_OK);
+    assert_int_equal(found.count, 1);
+    assert_int_equal(torn, (100u << 20) - size);
+    assert_true(k.memory.peak < 140u << 20);
+    log_close(log);
+    seen_free(&found);
+    kit_close(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_flipped_bit_is_refused_or_set_aside),
+        cmocka_unit_test(damage_in_several_last_writes_is_refused),
+        cmocka_unit_test(any_two_lines_swapped_are_refused),
+        cmocka_unit_test(any_line_dropped_but_the_last_is_refused),
+        cmocka_unit_test(any_line_replayed_is_refused_or_set_aside),
+        cmocka_unit_test(lines_reversed_are_refused),
+        cmocka_unit_test(line_of_another_log_is_refused),
+        cmocka_unit_test(header_of_another_log_is_refused),
+        cmocka_unit_test(log_of_another_store_is_sealed),
+        cmocka_unit_test(plain_log_in_a_sealed_store_is_sealed),
+        cmocka_unit_test(plain_line_in_a_sealed_log_is_refused_and_the_reverse),
+        cmocka_unit_test(line_of_another_time_is_set_aside),
+        cmocka_unit_test(plain_line_with_a_new_checksum_must_be_json),
+        cmocka_unit_test(plain_line_too_deep_is_LIMIT_and_nothing_is_cut),
+        cmocka_unit_test(text_without_a_newline_takes_bounded_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
