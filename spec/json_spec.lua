@@ -138,7 +138,8 @@ describe("what is not a message", function()
   end)
 
   it("is INVALID as broken UTF-8", function()
-    refused("EINVALID", { role = "user", content = "a\xff" }, { role = "user", content = "\xc0\x80" },
+    refused("EINVALID", { role = "user", content = "a\xff" },
+      { role = "user", content = "\xc0\x80" },
       { role = "user", content = "\xed\xa0\x80" }, sessile.json '{"role":"user","content":"\xf8"}')
   end)
 

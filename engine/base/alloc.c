@@ -25,7 +25,7 @@ static void *default_fn(void *ud, void *ptr, size_t osize, size_t nsize)
     return realloc(ptr, nsize);
 }
 
-const allocator allocator_default = { default_fn, NULL };
+const allocator allocator_default = {default_fn, NULL};
 
 /* Size 0 would free in the allocator's contract, so that an empty block has one byte. */
 static size_t asked(size_t size)

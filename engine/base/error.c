@@ -1,5 +1,6 @@
 /*
- * error.c: the one way in which a failure is described, and the names of statuses and hooks.
+ * error.c: the one way in which a failure is described, and the names of statuses and
+ * hooks.
  *
  * Owns the text of a sessile_error. Must never allocate (it is called when memory has run
  * out), never fail itself, and never let a control character through: messages end up in
@@ -49,10 +50,11 @@ static void tidy(char *message, size_t from, int was_cut)
 }
 
 /* Writes at err->message + from. */
-static void write_message(sessile_error *err, size_t from, const char *format, va_list args)
-    __attribute__((format(printf, 3, 0)));
+static void write_message(sessile_error *err, size_t from, const char *format,
+                          va_list args) __attribute__((format(printf, 3, 0)));
 
-static void write_message(sessile_error *err, size_t from, const char *format, va_list args)
+static void write_message(sessile_error *err, size_t from, const char *format,
+                          va_list args)
 {
     size_t room = sizeof err->message - from;
     int wanted = vsnprintf(err->message + from, room, format, args);

@@ -12,7 +12,7 @@
 
 sessile_slice sessile_text(const char *text)
 {
-    sessile_slice slice = { text, text ? strlen(text) : 0 };
+    sessile_slice slice = {text, text ? strlen(text) : 0};
     return slice;
 }
 

@@ -131,7 +131,8 @@ static int posix_lock(void *ud, int fd, int mode)
 {
     struct flock lock;
     (void)ud;
-    memset(&lock, 0, sizeof lock); /* l_pid must be 0; start and length 0: the whole file */
+    memset(&lock, 0,
+           sizeof lock); /* l_pid must be 0; start and length 0: the whole file */
     lock.l_whence = SEEK_SET;
     lock.l_type = mode == OS_LOCK_EXCLUSIVE ? F_WRLCK
                   : mode == OS_LOCK_SHARED  ? F_RDLCK

@@ -2,8 +2,8 @@
  * text.c: hex, base32, base64, random bytes and hashes.
  *
  * Owns the two libraries behind them, modp_b64 and libsodium's hashes. Must never decode
- * leniently: two texts that mean the same bytes would let a sealed line be changed without
- * anybody noticing.
+ * leniently: two texts that mean the same bytes would let a sealed line be changed
+ * without anybody noticing.
  */
 #include "base/text.h"
 

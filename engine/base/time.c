@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#define MS_PER_DAY INT64_C(86400000)
+#define MS_PER_DAY   INT64_C(86400000)
 #define DAYS_TO_1970 719468 /* from the first of March of year 0 */
 #define DAYS_PER_ERA 146097
 /* 9999-12-31T23:59:59.999Z */
@@ -90,7 +90,7 @@ static int get_char(const char **at, const char *end, char c, char other)
 
 static unsigned month_length(unsigned year, unsigned month)
 {
-    static const unsigned char days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+    static const unsigned char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     return month == 2 && leap ? 29u : days[month - 1];
 }

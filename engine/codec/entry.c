@@ -30,12 +30,12 @@ static const char *const type_names[] = {
 };
 
 static const char *const source_names[] = {
-    [SOURCE_NONE] = "none",   [SOURCE_USER] = "user", [SOURCE_AGENT] = "agent",
+    [SOURCE_NONE] = "none",     [SOURCE_USER] = "user", [SOURCE_AGENT] = "agent",
     [SOURCE_SYSTEM] = "system", [SOURCE_TOOL] = "tool", [SOURCE_POLICY] = "policy",
     [SOURCE_HOST] = "host",
 };
 
-#define TYPE_COUNT (sizeof type_names / sizeof *type_names)
+#define TYPE_COUNT   (sizeof type_names / sizeof *type_names)
 #define SOURCE_COUNT (sizeof source_names / sizeof *source_names)
 
 const char *entry_type_name(entry_type type)
@@ -45,7 +45,8 @@ const char *entry_type_name(entry_type type)
 
 const char *entry_source_name(entry_source source)
 {
-    return (size_t)source < SOURCE_COUNT ? source_names[source] : source_names[SOURCE_NONE];
+    return (size_t)source < SOURCE_COUNT ? source_names[source]
+                                         : source_names[SOURCE_NONE];
 }
 
 entry_source entry_source_of(const char *name, size_t size)
@@ -99,7 +100,7 @@ void id_print(sessile_id id, char out[9])
 
 int id_parse(const char *text, size_t size, sessile_id *out)
 {
-    sessile_slice slice = { text, size };
+    sessile_slice slice = {text, size};
     sessile_key key;
     *out = SESSILE_NO_ID;
     if (size != 8 || sessile_key_parse(slice, &key))
@@ -162,7 +163,8 @@ void entry_put(buf *out, const entry_fields *fields)
     if (fields->source != SOURCE_NONE)
         to = append_field(to, "source", entry_source_name(fields->source));
 
-    if (buf_reserve(out, fields->data_size < PTRDIFF_MAX / 2 ? fields->data_size + 256 : 0))
+    if (buf_reserve(out,
+                    fields->data_size < PTRDIFF_MAX / 2 ? fields->data_size + 256 : 0))
         return;
     buf_put(out, head, (size_t)(to - head));
     if (fields->author_json)
@@ -270,8 +272,8 @@ static void read_tokens(entry *out, json value)
 {
     json_iter it = json_begin(value);
     out->tokens = -1;
-    if (value.type != JSON_ARRAY || !json_next(&it) ||
-        json_int(it.value, &out->tokens) || out->tokens < 0) {
+    if (value.type != JSON_ARRAY || !json_next(&it) || json_int(it.value, &out->tokens) ||
+        out->tokens < 0) {
         out->tokens = -1;
         return;
     }

@@ -21,9 +21,9 @@
 
 typedef struct checker {
     const char *start, *at, *end;
-    const char *run;       /* not yet copied: run..at */
-    char *to;              /* in the room reserved at the end of out */
-    const char *wrong;     /* what is wrong at `at`, when something is */
+    const char *run;   /* not yet copied: run..at */
+    char *to;          /* in the room reserved at the end of out */
+    const char *wrong; /* what is wrong at `at`, when something is */
 } checker;
 
 static int bad(checker *c, const char *wrong)

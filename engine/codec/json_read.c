@@ -11,7 +11,7 @@
 
 #include "codec/scan.h"
 
-static const json nothing = { NULL, 0, JSON_NONE };
+static const json nothing = {NULL, 0, JSON_NONE};
 
 /* White space is not in checked text; a plain log may have been edited by hand. */
 static const char *skip_space(const char *at, const char *end)
@@ -114,7 +114,7 @@ json json_of(const char *text, size_t size)
 
 json_iter json_begin(json container)
 {
-    json_iter it = { nothing, nothing, NULL, NULL, 0 };
+    json_iter it = {nothing, nothing, NULL, NULL, 0};
     if (!is_container(container) || container.size < 2)
         return it;
     it.is_object = container.type == JSON_OBJECT;
@@ -125,7 +125,7 @@ json_iter json_begin(json container)
 
 json_iter json_enter(const json_iter *it)
 {
-    json_iter inner = { nothing, nothing, NULL, NULL, 0 };
+    json_iter inner = {nothing, nothing, NULL, NULL, 0};
     if (!is_container(it->value))
         return inner;
     inner.is_object = it->value.type == JSON_OBJECT;
@@ -275,7 +275,8 @@ size_t json_unescape(const char **at, const char *end, char out[4])
         uint32_t low = hex4(from + 8);
         if (low >= 0xdc00 && low <= 0xdfff) {
             *at = from + 12;
-            return put_code_point(0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00), out);
+            return put_code_point(0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00),
+                                  out);
         }
     }
     return put_code_point(0xfffd, out);

@@ -13,7 +13,7 @@
 static void put_escape(buf *out, unsigned char c)
 {
     static const char digits[] = "0123456789abcdef";
-    char text[6] = { '\\', 'u', '0', '0', 0, 0 };
+    char text[6] = {'\\', 'u', '0', '0', 0, 0};
     size_t size = 2;
 
     switch (c) {

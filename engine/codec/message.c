@@ -14,14 +14,10 @@
 #include "base/text.h"
 
 static const char *const role_names[] = {
-    [SESSILE_ROLE_NONE] = "none",
-    [SESSILE_SYSTEM] = "system",
-    [SESSILE_DEVELOPER] = "developer",
-    [SESSILE_USER] = "user",
-    [SESSILE_ASSISTANT] = "assistant",
-    [SESSILE_MODEL] = "model",
-    [SESSILE_TOOL] = "tool",
-    [SESSILE_FUNCTION] = "function",
+    [SESSILE_ROLE_NONE] = "none",      [SESSILE_SYSTEM] = "system",
+    [SESSILE_DEVELOPER] = "developer", [SESSILE_USER] = "user",
+    [SESSILE_ASSISTANT] = "assistant", [SESSILE_MODEL] = "model",
+    [SESSILE_TOOL] = "tool",           [SESSILE_FUNCTION] = "function",
 };
 
 const char *sessile_role_name(sessile_role role)
@@ -223,8 +219,8 @@ static sessile_status take_once(json *field, json value, const char *name,
                                 sessile_error *err)
 {
     if (field->type != JSON_NONE)
-        return fail(err, SESSILE_INVALID,
-                    "the message gives \"%s\" twice: leave one out", name);
+        return fail(err, SESSILE_INVALID, "the message gives \"%s\" twice: leave one out",
+                    name);
     *field = value;
     return SESSILE_OK;
 }
@@ -316,9 +312,10 @@ static sessile_status read_object(message *out, json *role, linker *to,
 static sessile_status check_types(message *out, json role, sessile_error *err)
 {
     if (role.type == JSON_NONE)
-        return fail(err, SESSILE_INVALID,
-                    "the message has no \"role\": give it one of system, developer, user, "
-                    "assistant, model, tool, function");
+        return fail(
+            err, SESSILE_INVALID,
+            "the message has no \"role\": give it one of system, developer, user, "
+            "assistant, model, tool, function");
     out->role = role_of(role);
     if (out->role == SESSILE_ROLE_NONE)
         return fail(err, SESSILE_INVALID,
@@ -355,9 +352,9 @@ sessile_status message_read(message *out, const char *text, size_t size,
                             message_link **links, size_t *link_count,
                             size_t *link_capacity, const allocator *a, sessile_error *err)
 {
-    linker to = { links, link_count, link_capacity, a, 0 };
-    content_kinds kinds = { 0, 0 };
-    json role = { NULL, 0, JSON_NONE };
+    linker to = {links, link_count, link_capacity, a, 0};
+    content_kinds kinds = {0, 0};
+    json role = {NULL, 0, JSON_NONE};
     size_t links_before = links ? *link_count : 0;
     sessile_status code;
 
@@ -402,7 +399,8 @@ int message_call_id(const char *text, size_t size, uint64_t id, buf *out)
     json_iter it;
     piece found;
 
-    for (it = json_begin(json_get(root, "tool_calls")); json_step(&it); json_finish(&it)) {
+    for (it = json_begin(json_get(root, "tool_calls")); json_step(&it);
+         json_finish(&it)) {
         read_piece(&found, &it);
         if (put_if_id(found.id, id, out))
             return 1;
@@ -432,13 +430,13 @@ static int first_count(json usage, const char *const *names, int64_t *out)
 
 int usage_read(json usage, sessile_usage *out)
 {
-    static const char *const input[] = { "input", "input_tokens", "prompt_tokens", NULL };
-    static const char *const output[] = { "output", "output_tokens", "completion_tokens",
-                                          NULL };
-    static const char *const cache_read[] = { "cache_read", "cacheRead",
-                                              "cache_read_input_tokens", NULL };
-    static const char *const cache_write[] = { "cache_write", "cacheWrite",
-                                               "cache_creation_input_tokens", NULL };
+    static const char *const input[] = {"input", "input_tokens", "prompt_tokens", NULL};
+    static const char *const output[] = {"output", "output_tokens", "completion_tokens",
+                                         NULL};
+    static const char *const cache_read[] = {"cache_read", "cacheRead",
+                                             "cache_read_input_tokens", NULL};
+    static const char *const cache_write[] = {"cache_write", "cacheWrite",
+                                              "cache_creation_input_tokens", NULL};
     int found;
 
     memset(out, 0, sizeof *out);

@@ -14,7 +14,8 @@
 #define SCAN_ONES UINT64_C(0x0101010101010101)
 #define SCAN_TOPS UINT64_C(0x8080808080808080)
 
-/* Top bits set where a byte of word is c (c < 0x80); may be set above such a byte, too. */
+/* Top bits set where a byte of word is c (c < 0x80); may be set above such a byte, too.
+ */
 static inline uint64_t scan_equal(uint64_t word, unsigned char c)
 {
     uint64_t x = word ^ (SCAN_ONES * c);
@@ -35,10 +36,10 @@ static inline uint64_t scan_load(const char *at)
 }
 
 /*
- * How many bytes of a word stand before the first one marked in `tops` (not 0). Marks that
- * should not be there come from a borrow, so that they stand above a true one: the lowest
- * is always true, and where the first byte of memory is not the lowest, bytes are looked
- * at one by one instead.
+ * How many bytes of a word stand before the first one marked in `tops` (not 0). Marks
+ * that should not be there come from a borrow, so that they stand above a true one: the
+ * lowest is always true, and where the first byte of memory is not the lowest, bytes are
+ * looked at one by one instead.
  */
 static inline int scan_lead(uint64_t tops)
 {
@@ -71,7 +72,8 @@ static inline const char *scan_to_escape(const char *at, const char *end)
 {
     while (SCAN_WORDS && end - at >= 8) {
         uint64_t word = scan_load(at);
-        uint64_t tops = scan_equal(word, '"') | scan_equal(word, '\\') | scan_control(word);
+        uint64_t tops =
+            scan_equal(word, '"') | scan_equal(word, '\\') | scan_control(word);
         if (tops)
             return at + scan_lead(tops);
         at += 8;
@@ -104,8 +106,8 @@ static inline const char *scan_to_structure(const char *at, const char *end)
     while (SCAN_WORDS && end - at >= 8) {
         uint64_t word = scan_load(at);
         uint64_t folded = word | SCAN_ONES * 0x20; /* '[' is '{' and ']' is '}' */
-        uint64_t tops = scan_equal(word, '"') | scan_equal(folded, '{') |
-                        scan_equal(folded, '}');
+        uint64_t tops =
+            scan_equal(word, '"') | scan_equal(folded, '{') | scan_equal(folded, '}');
         if (tops)
             return at + scan_lead(tops);
         at += 8;

@@ -5,9 +5,9 @@
  * Must never give the same one twice in a process, whatever the clock does.
  *
  * Version 7 here is 48 bits of milliseconds and 74 random bits. When the clock has not
- * moved on since the last one (or has gone back), the last one's random bits are raised by
- * a random step of up to 2^32, so that ids still ascend and still cannot be guessed; an
- * overflow, one chance in many millions, borrows a millisecond from the future.
+ * moved on since the last one (or has gone back), the last one's random bits are raised
+ * by a random step of up to 2^32, so that ids still ascend and still cannot be guessed;
+ * an overflow, one chance in many millions, borrows a millisecond from the future.
  */
 #include "codec/entry.h"
 

@@ -26,7 +26,7 @@
  * A call that carries its own `output` comes as a call and, right behind it, a result with
  * in_call set. In a message of role tool or function it is an answer written as a call: it
  * answers the newest waiting call of that id. Else, or when none waits, the two are each
- * other's. Either way nothing is opened.
+ * other's, or it is that of a block of the same message. In no case is anything opened.
  */
 #include "session/context.h"
 
@@ -277,9 +277,11 @@ static int pair_result(pass *s, uint32_t k, uint32_t i)
 {
     struct pair_link *link = &s->p->links[k];
     const message_link *given = &s->c->links[k];
-    uint32_t call = PAIR_NONE;
+    uint32_t call = PAIR_NONE, newest;
     int answers_others = s->c->items[i].role == SESSILE_TOOL ||
-                         s->c->items[i].role == SESSILE_FUNCTION;
+                         s->c->items[i].role == SESSILE_FUNCTION ||
+                         (given->in_call && map_get(&s->p->calls, given->id, &newest) &&
+                          s->p->links[newest].item == i);
 
     link->item = i;
     link->mate = PAIR_NONE;

@@ -28,6 +28,7 @@ typedef struct node {
     sessile_id context_at;   /* nearest compaction with a context on its path, or 0 */
     sessile_id vars_at;      /* nearest compaction with vars on its path, or 0 */
     uint8_t type, role, flags /* MESSAGE_… */, marks /* NODE_… */;
+    int64_t time_ms;         /* the entry's time */
 } node;
 
 struct sessile_session {
@@ -140,7 +141,8 @@ sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
 sessile_status session_messages(sessile_session *s, const sessile_messages_options *options,
                                 sessile_message **out, size_t *count, sessile_error *err);
 /* Rows of a context as a model is sent it: late answers moved to their calls, dead calls
- * answered by an engine-made result, orphans left out. text reads an item's message. */
+ * answered by an engine-made result, orphans left out. text reads an item's message. Of
+ * info only orphans and unanswered are set. With `times` its mutex is held. */
 typedef sessile_status (*render_text)(void *arg, sessile_key key, buf *out,
                                       sessile_error *err);
 sessile_status render_context(const context *c, render_text text, void *arg,

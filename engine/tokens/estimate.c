@@ -5,8 +5,8 @@
  * it runs on every append.
  *
  * The problem: a policy needs the size of a message before a provider has counted it, for
- * models whose vocabularies differ or are not published. Bytes divided by four is off by a
- * factor of two and more for code, JSON, base64 and anything that is not English.
+ * models whose vocabularies differ or are not published. Bytes divided by four is off by
+ * a factor of two and more for code, JSON, base64 and anything that is not English.
  *
  * The choice: tokenizers first cut text into words, numbers, punctuation and white space,
  * then merge within each piece. Cutting the same way and giving each kind of piece its
@@ -38,27 +38,29 @@
 /* Prices, in hundredths of a token. */
 enum {
     TOKEN = 100,
-    WORD = 100,          /* the beginning of a word */
-    LONG_WORD = 25,      /* each lower-case letter past the seventh */
-    LONG_CAPITALS = 33,  /* each capital past the fifth */
-    NUMBER = 40,         /* the beginning of a number */
-    DIGIT = 33,          /* each digit */
-    MARKS = 50,          /* the beginning of a run of punctuation */
-    MARK = 50,           /* each of it */
-    LONG_MARKS = -25,    /* each past the sixth */
-    BREAK = 100,         /* a run of line breaks and tabs */
-    GAP = 100,           /* two spaces or more, not after a break */
-    LONG_GAP = 3,        /* each white space past the seventh */
-    TWO_BYTES = 50,      /* characters by their length in UTF-8 */
+    WORD = 100,         /* the beginning of a word */
+    LONG_WORD = 25,     /* each lower-case letter past the seventh */
+    LONG_CAPITALS = 33, /* each capital past the fifth */
+    NUMBER = 40,        /* the beginning of a number */
+    DIGIT = 33,         /* each digit */
+    MARKS = 50,         /* the beginning of a run of punctuation */
+    MARK = 50,          /* each of it */
+    LONG_MARKS = -25,   /* each past the sixth */
+    BREAK = 100,        /* a run of line breaks and tabs */
+    GAP = 100,          /* two spaces or more, not after a break */
+    LONG_GAP = 3,       /* each white space past the seventh */
+    TWO_BYTES = 50,     /* characters by their length in UTF-8 */
     THREE_BYTES = 110,
     FOUR_BYTES = 250
 };
 /* A byte without a price that ends every piece: between two values. */
 #define BOUNDARY 0
-#define BLOCK 64
-/* What a provider adds around a message and around a call or result in it. */
+#define BLOCK    64
+/* What a provider adds around a message, and around a call or result in it: names of
+ * roles and fields, and an id that is some twenty characters of noise. */
 #define MESSAGE_OVERHEAD 4
-#define CALL_OVERHEAD 8
+#define CALL_OVERHEAD    24
+#define RESULT_OVERHEAD  16
 /* An image, sound or file: counted by providers by its pixels or pages, not its bytes. */
 #define MEDIA_TOKENS 1200
 /* How deep blocks are followed into blocks: a result may hold a list of blocks. */
@@ -170,7 +172,8 @@ static void count_block(counter *c)
     if (eighth)
         sum += LONG_WORD * count_bits(eighth);
     if (c->upper.four)
-        sum += LONG_CAPITALS * count_bits(c->upper.two & earlier(c->upper.four, upper.four, 2));
+        sum += LONG_CAPITALS *
+               count_bits(c->upper.two & earlier(c->upper.four, upper.four, 2));
     if (digits) {
         sum += DIGIT * count_bits(digits);
         sum += NUMBER * count_bits(digits & ~earlier(digits, c->digits, 1));
@@ -179,7 +182,8 @@ static void count_block(counter *c)
         sum += MARK * count_bits(c->marks.one);
         sum += MARKS * count_bits(c->marks.one & ~earlier(c->marks.one, marks.one, 1));
         if (c->marks.four)
-            sum += LONG_MARKS * count_bits(c->marks.four & earlier(c->marks.four, marks.four, 3));
+            sum += LONG_MARKS *
+                   count_bits(c->marks.four & earlier(c->marks.four, marks.four, 3));
     }
     if (breaks)
         sum += BREAK * count_bits(breaks & ~earlier(breaks, c->breaks, 1));
@@ -187,7 +191,8 @@ static void count_block(counter *c)
     gaps = spaces & earlier(spaces, c->gaps, 1);
     if (gaps) {
         sum += GAP * count_bits(gaps & ~earlier(spaces | breaks, blank.one, 2));
-        sum += LONG_GAP * count_bits(c->spaces.four & earlier(c->spaces.four, blank.four, 4));
+        sum += LONG_GAP *
+               count_bits(c->spaces.four & earlier(c->spaces.four, blank.four, 4));
     }
     if (others)
         sum += price_of_others(c->block);
@@ -261,9 +266,9 @@ static void add_tokens(counter *c, int64_t tokens)
 
 static int is_media(json type)
 {
-    static const char *const names[] = { "image", "audio", "file", "document", "video",
-                                         "image_url", "input_image", "input_audio",
-                                         "input_file" };
+    static const char *const names[] = {"image",       "audio",       "file",
+                                        "document",    "video",       "image_url",
+                                        "input_image", "input_audio", "input_file"};
     size_t i;
     for (i = 0; i < sizeof names / sizeof *names; i++) {
         if (json_is(type, names[i]))
@@ -354,7 +359,7 @@ static void add_block(counter *c, const piece *p, json block, int depth)
         feed_value(c, p->name);
         feed_value(c, p->input);
     } else if (json_is(p->type, "tool_result")) {
-        add_tokens(c, CALL_OVERHEAD);
+        add_tokens(c, RESULT_OVERHEAD);
         add_content(c, p->content, depth + 1);
     } else if (json_is(p->type, "thinking")) {
         feed_value(c, p->thinking);
@@ -414,7 +419,7 @@ int64_t tokens_of_message(const message *m)
     add_content(&c, m->content, 0);
     add_calls(&c, m->tool_calls);
     if (m->tool_call_id.type == JSON_STRING)
-        add_tokens(&c, CALL_OVERHEAD);
+        add_tokens(&c, RESULT_OVERHEAD);
     return total(&c);
 }
 

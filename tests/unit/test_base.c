@@ -1,5 +1,5 @@
 /*
- * test_base.c: errors, memory, buffers, tables, text, times and the table of system calls.
+ * test_base.c: errors, memory, buffers, tables, text, times and keys.
  *
  * Owns the promises of engine/base. Must never depend on the clock or the machine.
  */
@@ -14,14 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/map.h"
-#include "base/os.h"
 #include "base/text.h"
 
-/* ------------------------------------------------------------------ a failing allocator */
+/* ------------------------------------------------------------------ a failing allocator
+ */
 
 /* Counts what is out, checks sizes, and fails the Nth call. */
 typedef struct meter {
@@ -71,7 +70,9 @@ static void error_message_has_no_control_characters(void **state)
 {
     sessile_error err;
     (void)state;
-    fail(&err, SESSILE_IO, "a\n\x1b[31m\x7f%s", "\xc2\x9b" "1m\xff");
+    fail(&err, SESSILE_IO, "a\n\x1b[31m\x7f%s",
+         "\xc2\x9b"
+         "1m\xff");
     assert_string_equal(err.message, "a??[31m???1m?");
 }
 
@@ -141,8 +142,8 @@ static void every_status_has_its_name(void **state)
 
 static void sizes_given_back_are_those_asked_for(void **state)
 {
-    meter m = { 0, 0, 0, 0 };
-    allocator a = { metered, &m };
+    meter m = {0, 0, 0, 0};
+    allocator a = {metered, &m};
     void *p;
     (void)state;
     p = mem_alloc(&a, 0);
@@ -166,21 +167,22 @@ static void sizes_given_back_are_those_asked_for(void **state)
 
 static void arrays_grow_and_keep_what_they_held(void **state)
 {
-    meter m = { 0, 0, 0, 0 };
-    allocator a = { metered, &m };
+    meter m = {0, 0, 0, 0};
+    allocator a = {metered, &m};
     int *array = NULL;
     size_t capacity = 0;
     int i;
     (void)state;
     for (i = 0; i < 1000; i++) {
-        assert_int_equal(mem_grow(&a, (void **)&array, &capacity, (size_t)i + 1, sizeof *array),
-                         0);
+        assert_int_equal(
+            mem_grow(&a, (void **)&array, &capacity, (size_t)i + 1, sizeof *array), 0);
         array[i] = i;
     }
     assert_in_range(m.calls, 1, 12); /* doubling: not once an element */
     for (i = 0; i < 1000; i++)
         assert_int_equal(array[i], i);
-    assert_int_equal(mem_grow(&a, (void **)&array, &capacity, SIZE_MAX / 2, sizeof *array), -1);
+    assert_int_equal(
+        mem_grow(&a, (void **)&array, &capacity, SIZE_MAX / 2, sizeof *array), -1);
     m.fail_at = m.calls + 1;
     assert_int_equal(mem_grow(&a, (void **)&array, &capacity, 5000, sizeof *array), -1);
     assert_int_equal(array[999], 999);
@@ -190,8 +192,8 @@ static void arrays_grow_and_keep_what_they_held(void **state)
 
 static void blocks_for_the_host_return_to_their_allocator(void **state)
 {
-    meter m = { 0, 0, 0, 0 };
-    allocator a = { metered, &m };
+    meter m = {0, 0, 0, 0};
+    allocator a = {metered, &m};
     char *p = give_dup(&a, "text", 4);
     void *q = give_alloc(&a, 0);
     (void)state;
@@ -251,8 +253,8 @@ static void buffer_printf_fits_any_size(void **state)
 
 static void buffer_failure_sticks_until_cleared(void **state)
 {
-    meter m = { 0, 0, 2, 0 };
-    allocator a = { metered, &m };
+    meter m = {0, 0, 2, 0};
+    allocator a = {metered, &m};
     char text[200];
     buf b;
     (void)state;
@@ -275,8 +277,8 @@ static void buffer_failure_sticks_until_cleared(void **state)
 
 static void buffer_of_secrets_is_zeroed_before_it_is_freed(void **state)
 {
-    meter m = { 0, 0, 0, 0 };
-    allocator a = { metered, &m };
+    meter m = {0, 0, 0, 0};
+    allocator a = {metered, &m};
     buf b;
     (void)state;
     buf_init(&b, &a);
@@ -336,8 +338,8 @@ static void map_agrees_with_a_plain_array(void **state)
 
 static void map_survives_want_of_memory(void **state)
 {
-    meter m = { 0, 0, 0, 0 };
-    allocator a = { metered, &m };
+    meter m = {0, 0, 0, 0};
+    allocator a = {metered, &m};
     map table;
     uint32_t i, got;
     (void)state;
@@ -362,9 +364,24 @@ static void map_survives_want_of_memory(void **state)
 static void utf8_of_every_bad_class_is_refused(void **state)
 {
     static const char *const bad[] = {
-        "\x80", "\xbf", "\xc0\xaf", "\xc1\xbf", "\xc2", "\xc2\x41", "\xc2\xc2", "\xe0\x9f\xbf",
-        "\xe2\x82", "\xe2\x41\x80", "\xed\xa0\x80", "\xed\xbf\xbf", "\xf0\x8f\xbf\xbf",
-        "\xf0\x9f\x98", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xfe", "\xff",
+        "\x80",
+        "\xbf",
+        "\xc0\xaf",
+        "\xc1\xbf",
+        "\xc2",
+        "\xc2\x41",
+        "\xc2\xc2",
+        "\xe0\x9f\xbf",
+        "\xe2\x82",
+        "\xe2\x41\x80",
+        "\xed\xa0\x80",
+        "\xed\xbf\xbf",
+        "\xf0\x8f\xbf\xbf",
+        "\xf0\x9f\x98",
+        "\xf4\x90\x80\x80",
+        "\xf5\x80\x80\x80",
+        "\xfe",
+        "\xff",
         "\xf8\x88\x80\x80\x80",
     };
     size_t i, pad;
@@ -379,7 +396,8 @@ static void utf8_of_every_bad_class_is_refused(void **state)
         }
     }
     assert_true(utf8_valid("\xc2\x80\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xf0\x90\x80\x80"
-                           "\xf4\x8f\xbf\xbf", 19));
+                           "\xf4\x8f\xbf\xbf",
+                           19));
     assert_true(utf8_valid("a\0b", 3));
     assert_true(utf8_valid(NULL, 0));
 }
@@ -387,14 +405,15 @@ static void utf8_of_every_bad_class_is_refused(void **state)
 static void utf8_floor_splits_no_character(void **state)
 {
     const char *text = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"; /* 1 + 2 + 3 + 4 */
-    static const size_t floors[] = { 0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10, 10 };
+    static const size_t floors[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10, 10};
     size_t i;
     (void)state;
     for (i = 0; i < sizeof floors / sizeof *floors; i++)
         assert_int_equal(utf8_floor(text, 10, i), floors[i]);
 }
 
-/* ------------------------------------------------------------------ hex, base32, base64 */
+/* ------------------------------------------------------------------ hex, base32, base64
+ */
 
 static void hex_is_lower_case_only(void **state)
 {
@@ -413,8 +432,13 @@ static void hex_is_lower_case_only(void **state)
 static void base32_follows_the_rfc(void **state)
 {
     static const char *const pairs[][2] = {
-        { "", "" }, { "f", "my" }, { "fo", "mzxq" }, { "foo", "mzxw6" },
-        { "foob", "mzxw6yq" }, { "fooba", "mzxw6ytb" }, { "foobar", "mzxw6ytboi" },
+        {"", ""},
+        {"f", "my"},
+        {"fo", "mzxq"},
+        {"foo", "mzxw6"},
+        {"foob", "mzxw6yq"},
+        {"fooba", "mzxw6ytb"},
+        {"foobar", "mzxw6ytboi"},
     };
     char out[32];
     size_t i;
@@ -452,9 +476,20 @@ static void base64_that_is_not_canonical_is_refused(void **state)
         "Zm9vYmFyIR==", /* spare bits of the last quad set */
         "Zm9=",         /* the same, one byte short of a quad */
         "Zm9vYmFyIQ",   /* no padding */
-        "Zm9vYmFyIQ=",  "Zm9vYmFyI===", "====",     "A===",         "Zm9vYmFyIQ==\n",
-        "Zm 9",         "Zm9v\nZm9v",   "Zm9vYg==Zm9v", "Zm-_",     "Zm\0v",
-        "Zm9v====",     "=m9v",         "Z",        "\xff\xff\xff\xff",
+        "Zm9vYmFyIQ=",
+        "Zm9vYmFyI===",
+        "====",
+        "A===",
+        "Zm9vYmFyIQ==\n",
+        "Zm 9",
+        "Zm9v\nZm9v",
+        "Zm9vYg==Zm9v",
+        "Zm-_",
+        "Zm\0v",
+        "Zm9v====",
+        "=m9v",
+        "Z",
+        "\xff\xff\xff\xff",
     };
     char out[64];
     size_t i;
@@ -501,19 +536,19 @@ static void times_print_and_parse_around_leap_days(void **state)
         const char *text;
         int64_t ms;
     } cases[] = {
-        { "1970-01-01T00:00:00.000Z", 0 },
-        { "1972-02-29T23:59:59.999Z", INT64_C(68255999999) },
-        { "1972-03-01T00:00:00.000Z", INT64_C(68256000000) },
-        { "1999-12-31T23:59:59.999Z", INT64_C(946684799999) },
-        { "2000-02-29T12:00:00.000Z", INT64_C(951825600000) },
-        { "2000-03-01T00:00:00.000Z", INT64_C(951868800000) },
-        { "2023-02-28T23:59:59.999Z", INT64_C(1677628799999) },
-        { "2023-03-01T00:00:00.000Z", INT64_C(1677628800000) },
-        { "2024-02-29T00:00:00.000Z", INT64_C(1709164800000) },
-        { "2026-11-21T20:12:03.123Z", INT64_C(1795291923123) },
-        { "2100-02-28T23:59:59.000Z", INT64_C(4107542399000) },
-        { "2100-03-01T00:00:00.000Z", INT64_C(4107542400000) },
-        { "9999-12-31T23:59:59.999Z", INT64_C(253402300799999) },
+        {"1970-01-01T00:00:00.000Z", 0},
+        {"1972-02-29T23:59:59.999Z", INT64_C(68255999999)},
+        {"1972-03-01T00:00:00.000Z", INT64_C(68256000000)},
+        {"1999-12-31T23:59:59.999Z", INT64_C(946684799999)},
+        {"2000-02-29T12:00:00.000Z", INT64_C(951825600000)},
+        {"2000-03-01T00:00:00.000Z", INT64_C(951868800000)},
+        {"2023-02-28T23:59:59.999Z", INT64_C(1677628799999)},
+        {"2023-03-01T00:00:00.000Z", INT64_C(1677628800000)},
+        {"2024-02-29T00:00:00.000Z", INT64_C(1709164800000)},
+        {"2026-11-21T20:12:03.123Z", INT64_C(1795291923123)},
+        {"2100-02-28T23:59:59.000Z", INT64_C(4107542399000)},
+        {"2100-03-01T00:00:00.000Z", INT64_C(4107542400000)},
+        {"9999-12-31T23:59:59.999Z", INT64_C(253402300799999)},
     };
     char text[TIME_SIZE];
     size_t i;
@@ -562,14 +597,30 @@ static void times_with_offsets_and_fractions_are_read(void **state)
 static void times_that_are_none_are_refused(void **state)
 {
     static const char *const bad[] = {
-        "", "1970-01-01", "1970-01-01T00:00:00", "1970-01-01 00:00:00Z",
-        "1970-13-01T00:00:00Z", "1970-00-01T00:00:00Z", "1970-01-32T00:00:00Z",
-        "1970-01-00T00:00:00Z", "2023-02-29T00:00:00Z", "2100-02-29T00:00:00Z",
-        "1970-04-31T00:00:00Z", "1970-01-01T24:00:00Z", "1970-01-01T00:60:00Z",
-        "1970-01-01T00:00:61Z", "1970-01-01T00:00:00.Z", "1970-01-01T00:00:00+1:00",
-        "1970-01-01T00:00:00+24:00", "1970-01-01T00:00:00+01:60", "1970-01-01T00:00:00Zx",
-        "1970-01-01T00:00:00+01:00", "1969-12-31T23:59:59Z", "x970-01-01T00:00:00Z",
-        "9999-12-31T23:59:59-01:00", "+970-01-01T00:00:00Z",
+        "",
+        "1970-01-01",
+        "1970-01-01T00:00:00",
+        "1970-01-01 00:00:00Z",
+        "1970-13-01T00:00:00Z",
+        "1970-00-01T00:00:00Z",
+        "1970-01-32T00:00:00Z",
+        "1970-01-00T00:00:00Z",
+        "2023-02-29T00:00:00Z",
+        "2100-02-29T00:00:00Z",
+        "1970-04-31T00:00:00Z",
+        "1970-01-01T24:00:00Z",
+        "1970-01-01T00:60:00Z",
+        "1970-01-01T00:00:61Z",
+        "1970-01-01T00:00:00.Z",
+        "1970-01-01T00:00:00+1:00",
+        "1970-01-01T00:00:00+24:00",
+        "1970-01-01T00:00:00+01:60",
+        "1970-01-01T00:00:00Zx",
+        "1970-01-01T00:00:00+01:00",
+        "1969-12-31T23:59:59Z",
+        "x970-01-01T00:00:00Z",
+        "9999-12-31T23:59:59-01:00",
+        "+970-01-01T00:00:00Z",
     };
     size_t i;
     (void)state;
@@ -627,10 +678,10 @@ static void keys_print_and_parse(void **state)
         sessile_key key;
         const char *text;
     } cases[] = {
-        { { 0, 0 }, "00000000" },
-        { { 0x2a, 0 }, "0000002a" },
-        { { 0x16, 1 }, "00000016.1" },
-        { { 0xfffffffe, 4294967295 }, "fffffffe.4294967295" },
+        {{0, 0}, "00000000"},
+        {{0x2a, 0}, "0000002a"},
+        {{0x16, 1}, "00000016.1"},
+        {{0xfffffffe, 4294967295}, "fffffffe.4294967295"},
     };
     char text[SESSILE_KEY_SIZE];
     sessile_key key;
@@ -648,9 +699,22 @@ static void keys_print_and_parse(void **state)
 static void keys_have_one_spelling(void **state)
 {
     static const char *const bad[] = {
-        "", "0000002", "0000002A", "000000002a", "0000002a.", "0000002a.0", "0000002a.01",
-        "0000002a.4294967296", "0000002a.99999999999999999999", "0000002a.1x", "0000002a 1",
-        "0000002a.-1", "0x00002a", " 000002a", "0000002g", "ffffffff",
+        "",
+        "0000002",
+        "0000002A",
+        "000000002a",
+        "0000002a.",
+        "0000002a.0",
+        "0000002a.01",
+        "0000002a.4294967296",
+        "0000002a.99999999999999999999",
+        "0000002a.1x",
+        "0000002a 1",
+        "0000002a.-1",
+        "0x00002a",
+        " 000002a",
+        "0000002g",
+        "ffffffff",
     };
     sessile_key key;
     size_t i;
@@ -661,223 +725,6 @@ static void keys_have_one_spelling(void **state)
     }
     assert_int_equal(sessile_text(NULL).size, 0);
 }
-
-/* ------------------------------------------------------------------ the system */
-
-/* A folder that is made before and gone after each of these tests. */
-typedef struct folder {
-    char path[256];
-    int fd;
-} folder;
-
-static int make_folder(void **state)
-{
-    static folder f;
-    const char *tmp = getenv("TMPDIR");
-    snprintf(f.path, sizeof f.path, "%s/sessile-base-XXXXXX", tmp ? tmp : "/tmp");
-    if (!mkdtemp(f.path))
-        return -1;
-    f.fd = os_posix.open_at(NULL, -1, f.path, OS_DIRECTORY | OS_READ);
-    *state = &f;
-    return f.fd < 0 ? -1 : 0;
-}
-
-static int drop_name(void *arg, const char *name)
-{
-    os_posix.unlink_at(NULL, ((folder *)arg)->fd, name);
-    return 0;
-}
-
-static int drop_folder(void **state)
-{
-    folder *f = *state;
-    os_posix.list(NULL, f->fd, drop_name, f);
-    os_posix.close(NULL, f->fd);
-    return remove(f->path);
-}
-
-static int new_file(folder *f, const char *name)
-{
-    int fd = os_posix.open_at(NULL, f->fd, name, OS_READ | OS_WRITE | OS_CREATE_NEW);
-    assert_true(fd >= 0);
-    return fd;
-}
-
-static int has(folder *f, const char *name)
-{
-    os_stat_info info;
-    return os_posix.stat_at(NULL, f->fd, name, &info) == 0;
-}
-
-static void files_are_private_and_made_once(void **state)
-{
-    folder *f = *state;
-    os_stat_info info;
-    int fd = new_file(f, "a");
-    assert_int_equal(os_posix.stat_fd(NULL, fd, &info), 0);
-    assert_int_equal(info.mode & 077, 0);
-    assert_true(info.is_regular && !info.is_dir && !info.is_symlink);
-    assert_int_equal(info.uid, os_posix.uid(NULL));
-    assert_int_equal(os_posix.open_at(NULL, f->fd, "a", OS_WRITE | OS_CREATE_NEW), -1);
-    assert_int_equal(errno, EEXIST);
-    os_posix.close(NULL, fd);
-}
-
-static void links_are_not_followed(void **state)
-{
-    folder *f = *state;
-    os_stat_info info;
-    char target[300], name[300];
-    snprintf(target, sizeof target, "%s/file", f->path);
-    snprintf(name, sizeof name, "%s/link", f->path);
-    os_posix.close(NULL, new_file(f, "file"));
-    assert_int_equal(symlink(target, name), 0);
-    assert_int_equal(os_posix.open_at(NULL, f->fd, "link", OS_READ), -1);
-    assert_int_equal(errno, ELOOP);
-    assert_int_equal(os_posix.stat_at(NULL, f->fd, "link", &info), 0);
-    assert_true(info.is_symlink);
-}
-
-static void two_handles_of_one_process_exclude_each_other(void **state)
-{
-    folder *f = *state;
-    int a = new_file(f, "a");
-    int b = os_posix.open_at(NULL, f->fd, "a", OS_READ | OS_WRITE);
-    assert_int_equal(os_posix.lock(NULL, a, OS_LOCK_EXCLUSIVE), 0);
-    assert_int_equal(os_posix.lock(NULL, b, OS_LOCK_EXCLUSIVE), -1);
-    assert_int_equal(errno, EAGAIN);
-    assert_int_equal(os_posix.lock(NULL, b, OS_LOCK_SHARED), -1);
-    assert_int_equal(os_posix.lock(NULL, a, OS_LOCK_SHARED), 0);
-    assert_int_equal(os_posix.lock(NULL, b, OS_LOCK_SHARED), 0);
-    assert_int_equal(os_posix.lock(NULL, a, OS_LOCK_NONE), 0);
-    assert_int_equal(os_posix.lock(NULL, b, OS_LOCK_EXCLUSIVE), 0);
-    os_posix.close(NULL, b); /* closing one of them does not drop the other's */
-    assert_int_equal(os_posix.lock(NULL, a, OS_LOCK_EXCLUSIVE), 0);
-    os_posix.close(NULL, a);
-}
-
-static void rename_new_never_replaces(void **state)
-{
-    folder *f = *state;
-    os_posix.close(NULL, new_file(f, "a"));
-    os_posix.close(NULL, new_file(f, "b"));
-    assert_int_equal(os_posix.rename_new(NULL, f->fd, "a", "b"), -1);
-    assert_int_equal(errno, EEXIST);
-    assert_true(has(f, "a") && has(f, "b"));
-    assert_int_equal(os_posix.rename_new(NULL, f->fd, "a", "c"), 0);
-    assert_true(!has(f, "a") && has(f, "c"));
-    assert_int_equal(os_posix.rename_over(NULL, f->fd, "c", "b"), 0);
-    assert_true(!has(f, "c") && has(f, "b"));
-}
-
-static int count_names(void *arg, const char *name)
-{
-    int *count = arg;
-    assert_true(strcmp(name, ".") != 0 && strcmp(name, "..") != 0);
-    return ++*count == 2; /* stops there */
-}
-
-static int count_all(void *arg, const char *name)
-{
-    (void)name;
-    ++*(int *)arg;
-    return 0;
-}
-
-static void a_folder_is_listed_again_and_again(void **state)
-{
-    folder *f = *state;
-    int i, count = 0;
-    for (i = 0; i < 3; i++) {
-        char name[2] = { (char)('a' + i), 0 };
-        os_posix.close(NULL, new_file(f, name));
-    }
-    assert_int_equal(os_posix.list(NULL, f->fd, count_names, &count), 0);
-    assert_int_equal(count, 2);
-    for (i = 0; i < 2; i++) {
-        count = 0;
-        assert_int_equal(os_posix.list(NULL, f->fd, count_all, &count), 0);
-        assert_int_equal(count, 3);
-    }
-}
-
-static void offsets_past_the_system_are_errors(void **state)
-{
-    folder *f = *state;
-    int fd = new_file(f, "a");
-    char c = 0;
-    assert_true(os_posix.pread(NULL, fd, &c, 1, UINT64_MAX) == -1);
-    assert_int_equal(errno, EOVERFLOW);
-    assert_true(os_posix.pwrite(NULL, fd, &c, 1, UINT64_MAX) == -1);
-    assert_int_equal(os_posix.truncate(NULL, fd, UINT64_MAX), -1);
-    os_posix.close(NULL, fd);
-}
-
-/* A table that gives one byte a call, and EINTR before each. */
-static int turn;
-static int64_t slow_pread(void *ud, int fd, void *out, size_t size, uint64_t offset)
-{
-    if (++turn % 2) {
-        errno = EINTR;
-        return -1;
-    }
-    return os_posix.pread(ud, fd, out, size ? 1 : 0, offset);
-}
-
-static int64_t slow_pwrite(void *ud, int fd, const void *data, size_t size, uint64_t offset)
-{
-    if (++turn % 2) {
-        errno = EINTR;
-        return -1;
-    }
-    if (offset == 5) {
-        errno = ENOSPC;
-        return -1;
-    }
-    return os_posix.pwrite(ud, fd, data, size ? 1 : 0, offset);
-}
-
-static int64_t stuck_pwrite(void *ud, int fd, const void *data, size_t size, uint64_t offset)
-{
-    (void)ud, (void)fd, (void)data, (void)size, (void)offset;
-    return 0;
-}
-
-static void whole_reads_and_writes_go_on_after_short_ones(void **state)
-{
-    folder *f = *state;
-    int fd = new_file(f, "a");
-    os_table slow = os_posix;
-    char back[16];
-    size_t written;
-    slow.pread = slow_pread;
-    slow.pwrite = slow_pwrite;
-    assert_int_equal(os_write_full(&slow, fd, "hello", 5, 0, &written), 0);
-    assert_int_equal(written, 5);
-    assert_int_equal(os_read_full(&slow, fd, back, sizeof back, 0), 5);
-    assert_memory_equal(back, "hello", 5);
-    assert_int_equal(os_write_full(&slow, fd, "hello", 5, 2, &written), -1);
-    assert_int_equal(errno, ENOSPC);
-    assert_int_equal(written, 3);
-    slow.pwrite = stuck_pwrite;
-    assert_int_equal(os_write_full(&slow, fd, "hello", 5, 0, NULL), -1);
-    assert_int_equal(errno, EIO);
-    os_posix.close(NULL, fd);
-}
-
-static void clocks_go_forward(void **state)
-{
-    uint64_t before = os_posix.clock_us(NULL);
-    (void)state;
-    os_posix.sleep_ms(NULL, 2);
-    assert_true(os_posix.clock_us(NULL) - before >= 2000);
-    assert_true(os_posix.now_ms(NULL) > INT64_C(1600000000000));
-    assert_true(os_posix.thread_cpu_us(NULL) < os_posix.clock_us(NULL));
-    assert_null(os_posix.env(NULL, "SESSILE_NO_SUCH_VARIABLE"));
-    assert_ptr_equal(os_current, &os_posix);
-}
-
-#define in_folder(test) cmocka_unit_test_setup_teardown(test, make_folder, drop_folder)
 
 int main(void)
 {
@@ -914,14 +761,6 @@ int main(void)
         cmocka_unit_test(bytes_are_wiped_and_compared),
         cmocka_unit_test(keys_print_and_parse),
         cmocka_unit_test(keys_have_one_spelling),
-        in_folder(files_are_private_and_made_once),
-        in_folder(links_are_not_followed),
-        in_folder(two_handles_of_one_process_exclude_each_other),
-        in_folder(rename_new_never_replaces),
-        in_folder(a_folder_is_listed_again_and_again),
-        in_folder(offsets_past_the_system_are_errors),
-        in_folder(whole_reads_and_writes_go_on_after_short_ones),
-        cmocka_unit_test(clocks_go_forward),
     };
     if (base_init())
         return 1;

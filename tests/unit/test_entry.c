@@ -17,11 +17,21 @@
 #include <cmocka.h> /* after the engine: it makes a macro of the name fail */
 
 static const entry_fields full = {
-    0x2a,  0x29, INT64_C(1795291923123), ENTRY_MESSAGE, SOURCE_USER, "\"coder\"", "\"ann\"",
-    "{\"role\":\"user\"}", 15, 7, "estimate",
+    0x2a,
+    0x29,
+    INT64_C(1795291923123),
+    ENTRY_MESSAGE,
+    SOURCE_USER,
+    "\"coder\"",
+    "\"ann\"",
+    "{\"role\":\"user\"}",
+    15,
+    7,
+    "estimate",
 };
 static const char full_text[] =
-    "{\"id\":\"0000002a\",\"parentId\":\"00000029\",\"timestamp\":\"2026-11-21T20:12:03.123Z\","
+    "{\"id\":\"0000002a\",\"parentId\":\"00000029\",\"timestamp\":\"2026-11-21T20:12:03."
+    "123Z\","
     "\"type\":\"message\",\"source\":\"user\",\"author\":\"coder\",\"user\":\"ann\","
     "\"data\":{\"role\":\"user\"},\"tokens\":[7,\"estimate\"]}";
 
@@ -37,8 +47,8 @@ static void fields_are_written_in_their_order(void **state)
 
 static void absent_fields_are_left_out(void **state)
 {
-    entry_fields fields = { 0, SESSILE_NO_ID, 0, ENTRY_SESSION, SOURCE_NONE, NULL, NULL,
-                            NULL, 0, -1, NULL };
+    entry_fields fields = {
+        0, SESSILE_NO_ID, 0, ENTRY_SESSION, SOURCE_NONE, NULL, NULL, NULL, 0, -1, NULL};
     buf out;
     (void)state;
     buf_init(&out, &allocator_default);
@@ -110,9 +120,10 @@ static void the_longest_entry_head_fits(void **state)
 
 static void unknown_types_and_fields_are_carried_through(void **state)
 {
-    const char *text = "{\"new\":{\"id\":1},\"data\":{},\"type\":\"later\",\"parentId\":null,"
-                       "\"source\":\"moon\",\"timestamp\":\"2026-11-21T20:12:03.123Z\","
-                       "\"id\":\"00000001\",\"tokens\":\"many\",\"author\":3}";
+    const char *text =
+        "{\"new\":{\"id\":1},\"data\":{},\"type\":\"later\",\"parentId\":null,"
+        "\"source\":\"moon\",\"timestamp\":\"2026-11-21T20:12:03.123Z\","
+        "\"id\":\"00000001\",\"tokens\":\"many\",\"author\":3}";
     sessile_error err;
     entry e;
     (void)state;
@@ -129,17 +140,30 @@ static void unknown_types_and_fields_are_carried_through(void **state)
 static void what_is_no_entry_is_damaged(void **state)
 {
     static const char *const bad[] = {
-        "", "{}", "[]", "1",
-        "{\"id\":\"1\",\"parentId\":null,\"timestamp\":\"2026-11-21T20:12:03.123Z\",\"type\":\"x\",\"data\":{}}",
-        "{\"id\":\"0000000A\",\"parentId\":null,\"timestamp\":\"2026-11-21T20:12:03.123Z\",\"type\":\"x\",\"data\":{}}",
-        "{\"id\":\"ffffffff\",\"parentId\":null,\"timestamp\":\"2026-11-21T20:12:03.123Z\",\"type\":\"x\",\"data\":{}}",
-        "{\"id\":\"00000001\",\"timestamp\":\"2026-11-21T20:12:03.123Z\",\"type\":\"x\",\"data\":{}}",
-        "{\"id\":\"00000001\",\"parentId\":\"1\",\"timestamp\":\"2026-11-21T20:12:03.123Z\",\"type\":\"x\",\"data\":{}}",
-        "{\"id\":\"00000001\",\"parentId\":null,\"timestamp\":\"yesterday\",\"type\":\"x\",\"data\":{}}",
-        "{\"id\":\"00000001\",\"parentId\":null,\"timestamp\":17,\"type\":\"x\",\"data\":{}}",
-        "{\"id\":\"00000001\",\"parentId\":null,\"timestamp\":\"2026-11-21T20:12:03.123Z\",\"data\":{}}",
-        "{\"id\":\"00000001\",\"parentId\":null,\"timestamp\":\"2026-11-21T20:12:03.123Z\",\"type\":\"x\"}",
-        "{\"id\":\"00000001\",\"parentId\":null,\"timestamp\":\"2026-11-21T20:12:03.123Z\",\"type\":\"x\",\"data\":[]}",
+        "",
+        "{}",
+        "[]",
+        "1",
+        "{\"id\":\"1\",\"parentId\":null,\"timestamp\":\"2026-11-21T20:12:03.123Z\","
+        "\"type\":\"x\",\"data\":{}}",
+        "{\"id\":\"0000000A\",\"parentId\":null,\"timestamp\":\"2026-11-21T20:12:03."
+        "123Z\",\"type\":\"x\",\"data\":{}}",
+        "{\"id\":\"ffffffff\",\"parentId\":null,\"timestamp\":\"2026-11-21T20:12:03."
+        "123Z\",\"type\":\"x\",\"data\":{}}",
+        "{\"id\":\"00000001\",\"timestamp\":\"2026-11-21T20:12:03.123Z\",\"type\":\"x\","
+        "\"data\":{}}",
+        "{\"id\":\"00000001\",\"parentId\":\"1\",\"timestamp\":\"2026-11-21T20:12:03."
+        "123Z\",\"type\":\"x\",\"data\":{}}",
+        "{\"id\":\"00000001\",\"parentId\":null,\"timestamp\":\"yesterday\",\"type\":"
+        "\"x\",\"data\":{}}",
+        "{\"id\":\"00000001\",\"parentId\":null,\"timestamp\":17,\"type\":\"x\",\"data\":"
+        "{}}",
+        "{\"id\":\"00000001\",\"parentId\":null,\"timestamp\":\"2026-11-21T20:12:03."
+        "123Z\",\"data\":{}}",
+        "{\"id\":\"00000001\",\"parentId\":null,\"timestamp\":\"2026-11-21T20:12:03."
+        "123Z\",\"type\":\"x\"}",
+        "{\"id\":\"00000001\",\"parentId\":null,\"timestamp\":\"2026-11-21T20:12:03."
+        "123Z\",\"type\":\"x\",\"data\":[]}",
     };
     sessile_error err;
     entry e;
@@ -216,7 +240,8 @@ static void assert_uuid(const char *text, char version)
         if (i == 8 || i == 13 || i == 18 || i == 23)
             assert_int_equal(text[i], '-');
         else
-            assert_true(isdigit((unsigned char)text[i]) || (text[i] >= 'a' && text[i] <= 'f'));
+            assert_true(isdigit((unsigned char)text[i]) ||
+                        (text[i] >= 'a' && text[i] <= 'f'));
     }
     assert_int_equal(text[14], version);
     assert_non_null(strchr("89ab", text[19]));
@@ -224,7 +249,7 @@ static void assert_uuid(const char *text, char version)
 
 static void version_7_ids_ascend_and_differ(void **state)
 {
-    unsigned char last[16] = { 0 };
+    unsigned char last[16] = {0};
     char before[UUID_SIZE] = "", id[UUID_SIZE];
     int64_t now = INT64_C(1795291923123);
     int i;
@@ -240,7 +265,7 @@ static void version_7_ids_ascend_and_differ(void **state)
 
 static void version_7_ids_begin_with_the_time(void **state)
 {
-    unsigned char last[16] = { 0 };
+    unsigned char last[16] = {0};
     char id[UUID_SIZE];
     (void)state;
     uuid7_print(id, INT64_C(0x0123456789ab), last);
@@ -264,7 +289,7 @@ static void version_7_ids_survive_the_end_of_their_bits(void **state)
 
 static void version_7_ids_of_two_processes_differ(void **state)
 {
-    unsigned char one[16] = { 0 }, two[16] = { 0 };
+    unsigned char one[16] = {0}, two[16] = {0};
     char a[UUID_SIZE], b[UUID_SIZE];
     (void)state;
     uuid7_print(a, 5, one);

@@ -2,8 +2,8 @@
  * test_json.c: what is JSON, what is not, and that what is leaves as it came.
  *
  * Owns the promise "JSON in is JSON out". Random values come from a seed that is printed
- * when one fails; SEED in the environment runs it again. cJSON judges beside us where it is
- * able to: it reads numbers as doubles and ends strings at \u0000.
+ * when one fails; SEED in the environment runs it again. cJSON judges beside us where it
+ * is able to: it reads numbers as doubles and ends strings at \u0000.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,11 +71,36 @@ static void assert_invalid(const char *text, size_t size)
 static void text_is_kept_token_for_token(void **state)
 {
     static const char *const same[] = {
-        "9007199254740993", "1e400", "-0", "-0.0", "1E+2", "1e-2", "0.1000", "123456789012345678901234567890",
-        "\"a\\u0000b\"", "\"\\u2028\"", "\"\xe2\x80\xa8\"", "\"\\/\"", "\"/\"", "\"\\ud800\"",
-        "\"\\udc00\\ud800\"", "\"\\uD83D\\uDE00\"", "\"\xf0\x9f\x98\x80\"", "\"\\u00E9\\b\\f\\n\\r\\t\\\"\\\\\"",
-        "{}", "[]", "\"\"", "null", "true", "false", "{\"\":0}", "{\"\":{\"\":[]}}",
-        "{\"a\":1,\"a\":2,\"a\":1}", "[[],{},[[]]]", "[0]", "\"\x7f\"",
+        "9007199254740993",
+        "1e400",
+        "-0",
+        "-0.0",
+        "1E+2",
+        "1e-2",
+        "0.1000",
+        "123456789012345678901234567890",
+        "\"a\\u0000b\"",
+        "\"\\u2028\"",
+        "\"\xe2\x80\xa8\"",
+        "\"\\/\"",
+        "\"/\"",
+        "\"\\ud800\"",
+        "\"\\udc00\\ud800\"",
+        "\"\\uD83D\\uDE00\"",
+        "\"\xf0\x9f\x98\x80\"",
+        "\"\\u00E9\\b\\f\\n\\r\\t\\\"\\\\\"",
+        "{}",
+        "[]",
+        "\"\"",
+        "null",
+        "true",
+        "false",
+        "{\"\":0}",
+        "{\"\":{\"\":[]}}",
+        "{\"a\":1,\"a\":2,\"a\":1}",
+        "[[],{},[[]]]",
+        "[0]",
+        "\"\x7f\"",
         "{\"role\":\"user\",\"content\":[{\"type\":\"text\"},null,1.5e+10,[true,false]]}",
     };
     size_t i;
@@ -130,16 +155,103 @@ static void long_strings_are_kept(void **state)
 static void what_is_not_json_is_refused(void **state)
 {
     static const char *const bad[] = {
-        "", " ", "[1,]", "{\"a\":1,}", "[,1]", "[1,,2]", "{,}", "[1 2]", "{\"a\" 1}",
-        "{\"a\":}", "{\"a\"}", "{a:1}", "{'a':1}", "{1:2}", "{\"a\":1 \"b\":2}", "{null:1}",
-        "// c\n1", "/* c */1", "1 // c", "[1] x", "[1][2]", "1 2", "{}{}", "nulll", "truee",
-        "NaN", "-NaN", "Infinity", "-Infinity", "nul", "tru", "fals", "True", "NULL", "undefined",
-        "01", "-01", "00", "+1", ".5", "1.", "1.e5", "1e", "1e+", "1E-", "-", "--1", "0x10",
-        "1_000", "1a", "-a", "1.5.5", "\"", "\"abc", "\"\\\"", "\"\\", "\"\\x41\"", "\"\\a\"", "\"\\'\"",
-        "\"\\u\"", "\"\\u12\"", "\"\\u123\"", "\"\\u123g\"", "\"\\U1234\"", "\"\\u12", "'a'", "[", "]", "{", "}",
-        "[1", "[1,", "{\"a\"", "{\"a\":", "{\"a\":1", "{\"a\":1,", "[}", "{]", "[1}", "{\"a\":1]", "[[]", "[]]",
-        "\xef\xbb\xbf{}", "\xef\xbb\xbf", "\xc2\xa0" "1", "\"a\nb\"", "\"a\tb\"", "\"\x01\"", "\"\x1f\"", "\"\r\"",
-        "\x0b" "1", "\f1", "\"\\u00zz\"", "\"\\n", "[\"a\",\"b\"",
+        "",
+        " ",
+        "[1,]",
+        "{\"a\":1,}",
+        "[,1]",
+        "[1,,2]",
+        "{,}",
+        "[1 2]",
+        "{\"a\" 1}",
+        "{\"a\":}",
+        "{\"a\"}",
+        "{a:1}",
+        "{'a':1}",
+        "{1:2}",
+        "{\"a\":1 \"b\":2}",
+        "{null:1}",
+        "// c\n1",
+        "/* c */1",
+        "1 // c",
+        "[1] x",
+        "[1][2]",
+        "1 2",
+        "{}{}",
+        "nulll",
+        "truee",
+        "NaN",
+        "-NaN",
+        "Infinity",
+        "-Infinity",
+        "nul",
+        "tru",
+        "fals",
+        "True",
+        "NULL",
+        "undefined",
+        "01",
+        "-01",
+        "00",
+        "+1",
+        ".5",
+        "1.",
+        "1.e5",
+        "1e",
+        "1e+",
+        "1E-",
+        "-",
+        "--1",
+        "0x10",
+        "1_000",
+        "1a",
+        "-a",
+        "1.5.5",
+        "\"",
+        "\"abc",
+        "\"\\\"",
+        "\"\\",
+        "\"\\x41\"",
+        "\"\\a\"",
+        "\"\\'\"",
+        "\"\\u\"",
+        "\"\\u12\"",
+        "\"\\u123\"",
+        "\"\\u123g\"",
+        "\"\\U1234\"",
+        "\"\\u12",
+        "'a'",
+        "[",
+        "]",
+        "{",
+        "}",
+        "[1",
+        "[1,",
+        "{\"a\"",
+        "{\"a\":",
+        "{\"a\":1",
+        "{\"a\":1,",
+        "[}",
+        "{]",
+        "[1}",
+        "{\"a\":1]",
+        "[[]",
+        "[]]",
+        "\xef\xbb\xbf{}",
+        "\xef\xbb\xbf",
+        "\xc2\xa0"
+        "1",
+        "\"a\nb\"",
+        "\"a\tb\"",
+        "\"\x01\"",
+        "\"\x1f\"",
+        "\"\r\"",
+        "\x0b"
+        "1",
+        "\f1",
+        "\"\\u00zz\"",
+        "\"\\n",
+        "[\"a\",\"b\"",
     };
     size_t i;
     (void)state;
@@ -154,9 +266,23 @@ static void what_is_not_json_is_refused(void **state)
 static void strings_that_are_not_utf8_are_refused_at_every_place(void **state)
 {
     static const char *const bad[] = {
-        "\x80", "\xbf", "\xc0\xaf", "\xc1\x81", "\xc2", "\xc3(", "\xe0\x80\xaf", "\xe2\x82",
-        "\xe2(\xa1", "\xed\xa0\x80", "\xed\xb0\x80", "\xf0\x80\x80\xaf", "\xf0\x9f\x98",
-        "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xfe", "\xff",
+        "\x80",
+        "\xbf",
+        "\xc0\xaf",
+        "\xc1\x81",
+        "\xc2",
+        "\xc3(",
+        "\xe0\x80\xaf",
+        "\xe2\x82",
+        "\xe2(\xa1",
+        "\xed\xa0\x80",
+        "\xed\xb0\x80",
+        "\xf0\x80\x80\xaf",
+        "\xf0\x9f\x98",
+        "\xf4\x90\x80\x80",
+        "\xf5\x80\x80\x80",
+        "\xfe",
+        "\xff",
     };
     size_t i, pad;
     (void)state;
@@ -203,7 +329,8 @@ static void errors_name_the_byte(void **state)
 
 static void every_prefix_of_a_value_is_refused(void **state)
 {
-    const char *text = "{\"a\":[1.5e-3,\"\\u00e9\\n\xc3\xa9\",true,null,{\"b\":false}],\"\":-0}";
+    const char *text =
+        "{\"a\":[1.5e-3,\"\\u00e9\\n\xc3\xa9\",true,null,{\"b\":false}],\"\":-0}";
     size_t size;
     (void)state;
     for (size = 0; size < strlen(text); size++)
@@ -239,12 +366,13 @@ static sessile_status check_nested(unsigned levels, unsigned depth, const char *
 
 static void nesting_stops_at_the_limit(void **state)
 {
-    static const unsigned limits[] = { 1, 2, 7, 8, 9, 128, 511, 512, 513, 5000 };
+    static const unsigned limits[] = {1, 2, 7, 8, 9, 128, 511, 512, 513, 5000};
     size_t i;
     (void)state;
     for (i = 0; i < sizeof limits / sizeof *limits; i++) {
         assert_int_equal(check_nested(limits[i], limits[i], "{\"a\":", "}"), SESSILE_OK);
-        assert_int_equal(check_nested(limits[i] + 1, limits[i], "{\"a\":", "}"), SESSILE_LIMIT);
+        assert_int_equal(check_nested(limits[i] + 1, limits[i], "{\"a\":", "}"),
+                         SESSILE_LIMIT);
         assert_int_equal(check_nested(limits[i], limits[i], "{\"a\":", "]"),
                          limits[i] > 1 ? SESSILE_INVALID : SESSILE_OK);
     }
@@ -284,7 +412,7 @@ static void *no_memory(void *ud, void *ptr, size_t osize, size_t nsize)
 static void want_of_memory_leaves_the_output_as_it_was(void **state)
 {
     int left = 0;
-    allocator a = { no_memory, &left };
+    allocator a = {no_memory, &left};
     sessile_error err;
     char text[2000];
     buf out;
@@ -332,9 +460,31 @@ static void put_both(buf *tight, buf *spaced, const char *text)
 static void put_random_string(buf *tight, buf *spaced, int judged)
 {
     static const char *const pieces[] = {
-        "a", " ", "word", "\\n", "\\\"", "\\\\", "\\/", "\xc3\xa9", "\xe2\x80\xa8", "\xf0\x9f\x98\x80",
-        "\\u00e9", "\\uD83D\\uDE00", "{", "}", "[", "]", ",", ":", "'", "0123456789abcdef", "\x7f",
-        "\\u2028", /* from here: not for the judge */ "\\u0000", "\\ud800", "\\udfff",
+        "a",
+        " ",
+        "word",
+        "\\n",
+        "\\\"",
+        "\\\\",
+        "\\/",
+        "\xc3\xa9",
+        "\xe2\x80\xa8",
+        "\xf0\x9f\x98\x80",
+        "\\u00e9",
+        "\\uD83D\\uDE00",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "'",
+        "0123456789abcdef",
+        "\x7f",
+        "\\u2028",
+        /* from here: not for the judge */ "\\u0000",
+        "\\ud800",
+        "\\udfff",
     };
     uint64_t n = roll(12);
     put_both(tight, spaced, "\"");
@@ -346,8 +496,8 @@ static void put_random_string(buf *tight, buf *spaced, int judged)
 static void put_random_value(buf *tight, buf *spaced, int depth, int judged)
 {
     static const char *const words[] = {
-        "null", "true", "false", "0", "-0", "1", "-1.5", "9007199254740993", "1E+2", "1e-7",
-        "123456789.125", "0.0", "1e400",
+        "null", "true", "false",         "0",   "-0",    "1", "-1.5", "9007199254740993",
+        "1E+2", "1e-7", "123456789.125", "0.0", "1e400",
     };
     uint64_t i, n, kind = roll(depth > 0 ? 4 : 2);
 
@@ -392,8 +542,8 @@ static void random_values_come_back_byte_for_byte(void **state)
         put_random_value(&tight, &spaced, 5, 0);
         if (check_bytes(&out, spaced.data, spaced.size, &err) || out.size != tight.size ||
             memcmp(out.data, tight.data, out.size) != 0)
-            fail_msg("SEED=%llu, value %d: %s\n%s", (unsigned long long)seed, i, err.message,
-                     spaced.data);
+            fail_msg("SEED=%llu, value %d: %s\n%s", (unsigned long long)seed, i,
+                     err.message, spaced.data);
         assert_int_equal(json_of(out.data, out.size).size, out.size);
     }
     buf_deinit(&tight);
@@ -425,7 +575,8 @@ static void another_reader_finds_the_same_value(void **state)
         } else {
             char *a = cJSON_PrintUnformatted(before), *b = cJSON_PrintUnformatted(after);
             if (strcmp(a, b) != 0)
-                fail_msg("SEED=%llu, value %d: %s\n%s", (unsigned long long)seed, i, a, b);
+                fail_msg("SEED=%llu, value %d: %s\n%s", (unsigned long long)seed, i, a,
+                         b);
             cJSON_free(a);
             cJSON_free(b);
         }
@@ -516,8 +667,9 @@ static void values_are_spans_of_the_text(void **state)
 
 static void members_are_found_by_decoded_name(void **state)
 {
-    json v = of("{\"ro\\u006ce\":1,\"b\":{\"role\":9},\"role\":2,\"\":3,\"\\ud83d\\ude00\":4,"
-                "\"a\\u0000\":5,\"a\":6}");
+    json v =
+        of("{\"ro\\u006ce\":1,\"b\":{\"role\":9},\"role\":2,\"\":3,\"\\ud83d\\ude00\":4,"
+           "\"a\\u0000\":5,\"a\":6}");
     (void)state;
     assert_span(json_get(v, "role"), JSON_NUMBER, "1");
     assert_int_equal(json_count(v, "role"), 2);
@@ -527,7 +679,8 @@ static void members_are_found_by_decoded_name(void **state)
     assert_span(json_get(json_get(v, "b"), "role"), JSON_NUMBER, "9");
     assert_int_equal(json_get(v, "rol").type, JSON_NONE);
     assert_int_equal(json_get(v, "roles").type, JSON_NONE);
-    assert_int_equal(json_get(v, "ro\\u006ce").type, JSON_NONE); /* names are no JSON text */
+    assert_int_equal(json_get(v, "ro\\u006ce").type,
+                     JSON_NONE); /* names are no JSON text */
     assert_int_equal(json_get(of("[\"role\",1]"), "role").type, JSON_NONE);
     assert_int_equal(json_get(of("\"role\""), "role").type, JSON_NONE);
     assert_int_equal(json_count(of("[1]"), "role"), 0);
@@ -536,7 +689,8 @@ static void members_are_found_by_decoded_name(void **state)
 static void containers_are_walked_in_order(void **state)
 {
     json_iter it = json_begin(of("[1,\"a,]\",[2,3],{\"x\":[4]},null]"));
-    static const char *const elements[] = { "1", "\"a,]\"", "[2,3]", "{\"x\":[4]}", "null" };
+    static const char *const elements[] = {"1", "\"a,]\"", "[2,3]", "{\"x\":[4]}",
+                                           "null"};
     size_t i;
     (void)state;
     for (i = 0; i < 5; i++) {
@@ -581,7 +735,8 @@ static void strings_are_decoded(void **state)
     assert_decodes("\"\"", "", 0);
     assert_decodes("\"a\\u0000b\"", "a\0b", 3);
     assert_decodes("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t", 8);
-    assert_decodes("\"\\u0041\\u00e9\\u20AC\\uD83D\\uDE00x\"", "A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80x", 11);
+    assert_decodes("\"\\u0041\\u00e9\\u20AC\\uD83D\\uDE00x\"",
+                   "A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80x", 11);
     assert_decodes("\"\\udbff\\udfff\"", "\xf4\x8f\xbf\xbf", 4);
     assert_decodes("\"\\ud800\"", "\xef\xbf\xbd", 3);
     assert_decodes("\"\\udc00\\ud800\"", "\xef\xbf\xbd\xef\xbf\xbd", 6);
@@ -624,9 +779,17 @@ static void plain_strings_need_no_copy(void **state)
 
 static void integers_are_exact_or_nothing(void **state)
 {
-    static const char *const bad[] = { "1.0", "1e2", "1E2", "0.5", "9223372036854775808",
-                                       "-9223372036854775809", "99999999999999999999999",
-                                       "\"1\"", "null", "true", "[1]" };
+    static const char *const bad[] = {"1.0",
+                                      "1e2",
+                                      "1E2",
+                                      "0.5",
+                                      "9223372036854775808",
+                                      "-9223372036854775809",
+                                      "99999999999999999999999",
+                                      "\"1\"",
+                                      "null",
+                                      "true",
+                                      "[1]"};
     int64_t n;
     uint64_t u;
     size_t i;
@@ -661,7 +824,8 @@ static void written_strings_are_escaped_as_little_as_may_be(void **state)
     (void)state;
     buf_init(&out, &allocator_default);
     json_put_string(&out, "a\"b\\c/\b\f\n\r\t\x01\x1f\x7f\0\xe2\x80\xa8", 18);
-    assert_string_equal(out.data, "\"a\\\"b\\\\c/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\\u0000\xe2\x80\xa8\"");
+    assert_string_equal(
+        out.data, "\"a\\\"b\\\\c/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\\u0000\xe2\x80\xa8\"");
     buf_clear(&out);
     json_put_cstring(&out, "");
     assert_string_equal(out.data, "\"\"");

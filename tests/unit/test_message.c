@@ -56,8 +56,8 @@ static void assert_invalid(const char *text, const char *says)
 
 static void every_role_has_its_name(void **state)
 {
-    static const char *const names[] = { "system", "developer", "user", "assistant",
-                                         "model", "tool", "function" };
+    static const char *const names[] = {"system", "developer", "user",    "assistant",
+                                        "model",  "tool",      "function"};
     int i;
     (void)state;
     for (i = 0; i < 7; i++) {
@@ -106,8 +106,9 @@ static void a_field_of_its_own_is_given_once(void **state)
                    "\"content\" twice");
     assert_invalid("{\"tool_calls\":[],\"role\":\"model\",\"tool_calls\":[]}",
                    "\"tool_calls\" twice");
-    assert_invalid("{\"role\":\"tool\",\"tool_call_id\":\"a\",\"tool_call\\u005fid\":\"b\"}",
-                   "\"tool_call_id\" twice");
+    assert_invalid(
+        "{\"role\":\"tool\",\"tool_call_id\":\"a\",\"tool_call\\u005fid\":\"b\"}",
+        "\"tool_call_id\" twice");
     /* Others are the caller's business: the first holds. */
     assert_int_equal(read_text("{\"role\":\"user\",\"x\":1,\"x\":2,\"author\":\"a\","
                                "\"author\":\"b\"}"),
@@ -129,17 +130,19 @@ static void fields_of_the_wrong_type_are_refused(void **state)
     assert_int_equal(read_text("{\"role\":\"model\",\"content\":null,\"tool_calls\":null,"
                                "\"tool_call_id\":null}"),
                      SESSILE_OK);
-    assert_int_equal(read_text("{\"role\":\"user\",\"content\":[\"text\",{}]}"), SESSILE_OK);
+    assert_int_equal(read_text("{\"role\":\"user\",\"content\":[\"text\",{}]}"),
+                     SESSILE_OK);
     assert_int_equal(link_count, 0);
 }
 
 static void all_fields_are_found_in_any_order(void **state)
 {
     (void)state;
-    assert_int_equal(read_text("{\"usage\":{\"input\":1},\"timestamp\":5,\"zzz\":[{}],"
-                               "\"metadata\":{\"a\":1},\"author\":\"me\",\"tool_calls\":[],"
-                               "\"content\":\"hi\",\"tool_call_id\":\"t\",\"role\":\"user\"}"),
-                     SESSILE_OK);
+    assert_int_equal(
+        read_text("{\"usage\":{\"input\":1},\"timestamp\":5,\"zzz\":[{}],"
+                  "\"metadata\":{\"a\":1},\"author\":\"me\",\"tool_calls\":[],"
+                  "\"content\":\"hi\",\"tool_call_id\":\"t\",\"role\":\"user\"}"),
+        SESSILE_OK);
     assert_int_equal(m.usage.type, JSON_OBJECT);
     assert_int_equal(m.timestamp.type, JSON_NUMBER);
     assert_int_equal(m.metadata.type, JSON_OBJECT);
@@ -156,10 +159,11 @@ static void all_fields_are_found_in_any_order(void **state)
 static void calls_are_elements_of_tool_calls(void **state)
 {
     (void)state;
-    assert_int_equal(read_text("{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"c1\","
-                               "\"name\":\"f\",\"arguments\":\"{}\"},{\"type\":\"function\","
-                               "\"function\":{\"id\":\"no\"},\"id\":\"c2\"}]}"),
-                     SESSILE_OK);
+    assert_int_equal(
+        read_text("{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"c1\","
+                  "\"name\":\"f\",\"arguments\":\"{}\"},{\"type\":\"function\","
+                  "\"function\":{\"id\":\"no\"},\"id\":\"c2\"}]}"),
+        SESSILE_OK);
     assert_int_equal(link_count, 2);
     assert_link(0, "c1", 0, 0);
     assert_link(1, "c2", 0, 0);
@@ -168,10 +172,11 @@ static void calls_are_elements_of_tool_calls(void **state)
 static void calls_are_blocks_of_type_tool_use(void **state)
 {
     (void)state;
-    assert_int_equal(read_text("{\"role\":\"assistant\",\"content\":[{\"type\":\"text\","
-                               "\"text\":\"x\",\"id\":\"no\"},{\"id\":\"c1\",\"input\":{\"id\":"
-                               "\"no\",\"type\":\"tool_result\"},\"type\":\"tool_\\u0075se\"}]}"),
-                     SESSILE_OK);
+    assert_int_equal(
+        read_text("{\"role\":\"assistant\",\"content\":[{\"type\":\"text\","
+                  "\"text\":\"x\",\"id\":\"no\"},{\"id\":\"c1\",\"input\":{\"id\":"
+                  "\"no\",\"type\":\"tool_result\"},\"type\":\"tool_\\u0075se\"}]}"),
+        SESSILE_OK);
     assert_int_equal(link_count, 1);
     assert_link(0, "c1", 0, 0);
 }
@@ -179,20 +184,23 @@ static void calls_are_blocks_of_type_tool_use(void **state)
 static void results_are_messages_of_role_tool_or_function(void **state)
 {
     (void)state;
-    assert_int_equal(read_text("{\"role\":\"tool\",\"tool_call_id\":\"c1\"}"), SESSILE_OK);
+    assert_int_equal(read_text("{\"role\":\"tool\",\"tool_call_id\":\"c1\"}"),
+                     SESSILE_OK);
     assert_int_equal(link_count, 1);
     assert_link(0, "c1", 1, 0);
-    assert_int_equal(read_text("{\"tool_call_id\":\"c2\",\"role\":\"function\"}"), SESSILE_OK);
+    assert_int_equal(read_text("{\"tool_call_id\":\"c2\",\"role\":\"function\"}"),
+                     SESSILE_OK);
     assert_link(0, "c2", 1, 0);
 }
 
 static void results_are_blocks_of_type_tool_result(void **state)
 {
     (void)state;
-    assert_int_equal(read_text("{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\","
-                               "\"tool_use_id\":\"c1\"},{\"type\":\"tool_result\","
-                               "\"tool_call_id\":\"c2\"},{\"type\":\"tool_result\"}]}"),
-                     SESSILE_OK);
+    assert_int_equal(
+        read_text("{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\","
+                  "\"tool_use_id\":\"c1\"},{\"type\":\"tool_result\","
+                  "\"tool_call_id\":\"c2\"},{\"type\":\"tool_result\"}]}"),
+        SESSILE_OK);
     assert_int_equal(link_count, 2);
     assert_link(0, "c1", 1, 0);
     assert_link(1, "c2", 1, 0);
@@ -201,10 +209,11 @@ static void results_are_blocks_of_type_tool_result(void **state)
 static void output_in_a_call_answers_it(void **state)
 {
     (void)state;
-    assert_int_equal(read_text("{\"role\":\"assistant\",\"tool_calls\":[{\"output\":\"done\","
-                               "\"id\":\"c1\"},{\"id\":\"c2\",\"output\":null},"
-                               "{\"id\":\"c3\",\"output\":\"\"}]}"),
-                     SESSILE_OK);
+    assert_int_equal(
+        read_text("{\"role\":\"assistant\",\"tool_calls\":[{\"output\":\"done\","
+                  "\"id\":\"c1\"},{\"id\":\"c2\",\"output\":null},"
+                  "{\"id\":\"c3\",\"output\":\"\"}]}"),
+        SESSILE_OK);
     assert_int_equal(link_count, 5);
     assert_link(0, "c1", 0, 0);
     assert_link(1, "c1", 1, 1);
@@ -221,9 +230,10 @@ static void links_come_in_the_order_of_the_text(void **state)
                      SESSILE_OK);
     assert_link(0, "a", 0, 0);
     assert_link(1, "b", 0, 0);
-    assert_int_equal(read_text("{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\","
-                               "\"id\":\"b\"}],\"tool_calls\":[{\"id\":\"a\"}]}"),
-                     SESSILE_OK);
+    assert_int_equal(
+        read_text("{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\","
+                  "\"id\":\"b\"}],\"tool_calls\":[{\"id\":\"a\"}]}"),
+        SESSILE_OK);
     assert_link(0, "b", 0, 0);
     assert_link(1, "a", 0, 0);
 }
@@ -239,12 +249,15 @@ static void ids_are_compared_by_decoded_bytes(void **state)
 static void a_call_has_an_id_that_is_text(void **state)
 {
     (void)state;
-    assert_invalid("{\"role\":\"model\",\"tool_calls\":[{\"name\":\"f\"}]}", "tool_calls[0]");
+    assert_invalid("{\"role\":\"model\",\"tool_calls\":[{\"name\":\"f\"}]}",
+                   "tool_calls[0]");
     assert_invalid("{\"role\":\"model\",\"tool_calls\":[{\"id\":\"a\"},{\"id\":1}]}",
                    "tool_calls[1]");
-    assert_invalid("{\"role\":\"model\",\"content\":[{\"type\":\"tool_use\"}]}", "content[0]");
-    assert_invalid("{\"role\":\"model\",\"content\":[{\"type\":\"tool_use\",\"id\":null}]}",
+    assert_invalid("{\"role\":\"model\",\"content\":[{\"type\":\"tool_use\"}]}",
                    "content[0]");
+    assert_invalid(
+        "{\"role\":\"model\",\"content\":[{\"type\":\"tool_use\",\"id\":null}]}",
+        "content[0]");
 }
 
 static void links_are_appended_to_what_is_there(void **state)
@@ -253,12 +266,12 @@ static void links_are_appended_to_what_is_there(void **state)
     const char *bad = "{\"role\":\"model\",\"tool_calls\":[{\"id\":\"x\"},{}]}";
     (void)state;
     assert_int_equal(read_text("{\"role\":\"tool\",\"tool_call_id\":\"a\"}"), SESSILE_OK);
-    assert_int_equal(message_read(&m, text, strlen(text), &links, &link_count, &link_capacity,
-                                  &allocator_default, NULL),
+    assert_int_equal(message_read(&m, text, strlen(text), &links, &link_count,
+                                  &link_capacity, &allocator_default, NULL),
                      SESSILE_OK);
     assert_int_equal(link_count, 2);
-    assert_int_equal(message_read(&m, bad, strlen(bad), &links, &link_count, &link_capacity,
-                                  &allocator_default, NULL),
+    assert_int_equal(message_read(&m, bad, strlen(bad), &links, &link_count,
+                                  &link_capacity, &allocator_default, NULL),
                      SESSILE_INVALID);
     assert_int_equal(link_count, 2);
     assert_link(0, "a", 1, 0);
@@ -270,12 +283,12 @@ static void links_may_be_unwanted(void **state)
     const char *text = "{\"role\":\"tool\",\"tool_call_id\":\"b\"}";
     const char *bad = "{\"role\":\"model\",\"tool_calls\":[{}]}";
     (void)state;
-    assert_int_equal(message_read(&m, text, strlen(text), NULL, NULL, NULL, &allocator_default,
-                                  &err),
-                     SESSILE_OK);
-    assert_int_equal(message_read(&m, bad, strlen(bad), NULL, NULL, NULL, &allocator_default,
-                                  &err),
-                     SESSILE_INVALID);
+    assert_int_equal(
+        message_read(&m, text, strlen(text), NULL, NULL, NULL, &allocator_default, &err),
+        SESSILE_OK);
+    assert_int_equal(
+        message_read(&m, bad, strlen(bad), NULL, NULL, NULL, &allocator_default, &err),
+        SESSILE_INVALID);
 }
 
 static void *no_memory(void *ud, void *ptr, size_t osize, size_t nsize)
@@ -293,28 +306,31 @@ static void want_of_memory_is_said(void **state)
 {
     const char *text = "{\"role\":\"tool\",\"tool_call_id\":\"b\\n\"}";
     int left, tries;
-    allocator a = { no_memory, &left };
+    allocator a = {no_memory, &left};
     message_link *own = NULL;
     size_t count = 0, capacity = 0;
     (void)state;
     for (tries = 0; tries < 2; tries++) { /* the decoded id; then the array */
         left = tries;
-        assert_int_equal(message_read(&m, text, strlen(text), &own, &count, &capacity, &a, &err),
-                         SESSILE_NOMEM);
+        assert_int_equal(
+            message_read(&m, text, strlen(text), &own, &count, &capacity, &a, &err),
+            SESSILE_NOMEM);
         assert_int_equal(count, 0);
     }
     left = 2;
-    assert_int_equal(message_read(&m, text, strlen(text), &own, &count, &capacity, &a, &err),
-                     SESSILE_OK);
+    assert_int_equal(
+        message_read(&m, text, strlen(text), &own, &count, &capacity, &a, &err),
+        SESSILE_OK);
     assert_int_equal(count, 1);
     mem_free(&a, own, capacity * sizeof *own);
 }
 
 static void the_text_of_a_calls_id_is_found_again(void **state)
 {
-    const char *text = "{\"role\":\"assistant\",\"content\":[\"x\",{\"type\":\"tool_use\","
-                       "\"id\":\"b\\u0062\"},{\"type\":\"tool_result\",\"id\":\"r\"}],"
-                       "\"tool_calls\":[{\"id\":\"a\"}]}";
+    const char *text =
+        "{\"role\":\"assistant\",\"content\":[\"x\",{\"type\":\"tool_use\","
+        "\"id\":\"b\\u0062\"},{\"type\":\"tool_result\",\"id\":\"r\"}],"
+        "\"tool_calls\":[{\"id\":\"a\"}]}";
     buf out;
     (void)state;
     buf_init(&out, &allocator_default);
@@ -340,16 +356,18 @@ static unsigned flags_of(const char *text)
 static void user_messages_start_a_turn(void **state)
 {
     (void)state;
-    assert_int_equal(flags_of("{\"role\":\"user\",\"content\":\"x\"}"), MESSAGE_STARTS_TURN);
+    assert_int_equal(flags_of("{\"role\":\"user\",\"content\":\"x\"}"),
+                     MESSAGE_STARTS_TURN);
     assert_int_equal(flags_of("{\"role\":\"user\"}"), MESSAGE_STARTS_TURN);
     assert_int_equal(flags_of("{\"role\":\"user\",\"content\":[]}"), MESSAGE_STARTS_TURN);
     assert_int_equal(flags_of("{\"role\":\"user\",\"metadata\":{\"x\":1}}"),
                      MESSAGE_STARTS_TURN);
     assert_int_equal(flags_of("{\"role\":\"user\",\"metadata\":{\"kind\":null}}"),
                      MESSAGE_STARTS_TURN);
-    assert_int_equal(flags_of("{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\","
-                              "\"tool_use_id\":\"a\"},{\"type\":\"text\",\"text\":\"x\"}]}"),
-                     MESSAGE_STARTS_TURN);
+    assert_int_equal(
+        flags_of("{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\","
+                 "\"tool_use_id\":\"a\"},{\"type\":\"text\",\"text\":\"x\"}]}"),
+        MESSAGE_STARTS_TURN);
     assert_int_equal(flags_of("{\"role\":\"assistant\",\"content\":\"x\"}"), 0);
     assert_int_equal(flags_of("{\"role\":\"system\",\"content\":\"x\"}"), 0);
 }
@@ -369,8 +387,9 @@ static void kinds_start_no_turn(void **state)
                      MESSAGE_KIND);
     assert_int_equal(flags_of("{\"role\":\"user\",\"metadata\":{\"kind\":\"summary\"}}"),
                      MESSAGE_KIND | MESSAGE_SUMMARY);
-    assert_int_equal(flags_of("{\"role\":\"user\",\"metadata\":{\"kind\":\"branch_summary\"}}"),
-                     MESSAGE_KIND | MESSAGE_SUMMARY);
+    assert_int_equal(
+        flags_of("{\"role\":\"user\",\"metadata\":{\"kind\":\"branch_summary\"}}"),
+        MESSAGE_KIND | MESSAGE_SUMMARY);
 }
 
 static void errors_of_message_and_blocks_are_seen(void **state)
@@ -378,7 +397,8 @@ static void errors_of_message_and_blocks_are_seen(void **state)
     (void)state;
     assert_int_equal(flags_of("{\"role\":\"tool\",\"is_error\":true}"), MESSAGE_ERROR);
     assert_int_equal(flags_of("{\"role\":\"tool\",\"isError\":true}"), MESSAGE_ERROR);
-    assert_int_equal(flags_of("{\"role\":\"tool\",\"isError\":false,\"is_error\":\"true\"}"), 0);
+    assert_int_equal(
+        flags_of("{\"role\":\"tool\",\"isError\":false,\"is_error\":\"true\"}"), 0);
     assert_int_equal(flags_of("{\"role\":\"tool\",\"content\":[{\"type\":\"tool_result\","
                               "\"is_error\":true}]}"),
                      MESSAGE_ERROR);
@@ -400,17 +420,20 @@ static void usage_is_read_by_every_name(void **state)
 {
     static const char *const texts[] = {
         "{\"input\":1,\"output\":2,\"cache_read\":3,\"cache_write\":4}",
-        "{\"cost\":{\"input\":9},\"cacheWrite\":4,\"cacheRead\":3,\"output\":2,\"input\":1}",
+        "{\"cost\":{\"input\":9},\"cacheWrite\":4,\"cacheRead\":3,\"output\":2,\"input\":"
+        "1}",
         "{\"input_tokens\":1,\"output_tokens\":2,\"cache_read_input_tokens\":3,"
         "\"cache_creation_input_tokens\":4}",
-        "{\"prompt_tokens\":1,\"completion_tokens\":2,\"cache_read\":3,\"cache_write\":4}",
+        "{\"prompt_tokens\":1,\"completion_tokens\":2,\"cache_read\":3,\"cache_write\":"
+        "4}",
     };
     sessile_usage u;
     size_t i;
     (void)state;
     for (i = 0; i < sizeof texts / sizeof *texts; i++) {
         u = usage_of(texts[i], 1);
-        assert_true(u.input == 1 && u.output == 2 && u.cache_read == 3 && u.cache_write == 4);
+        assert_true(u.input == 1 && u.output == 2 && u.cache_read == 3 &&
+                    u.cache_write == 4);
     }
     u = usage_of("{\"output\":7}", 1);
     assert_true(u.input == 0 && u.output == 7 && u.cache_read == 0 && u.cache_write == 0);

@@ -1,0 +1,541 @@
+---@meta sessile
+-- meta.lua: annotations (LuaCATS) of everything that require "sessile" gives out, for
+-- editors. Never required at run time; a spec compares it with what is registered.
+--
+-- Where a function says `nil, message, code`, that is how it fails: a sentence that names the
+-- thing and what to do, and a code as "ENOTFOUND". Wrong types raise.
+
+-- luacheck: ignore 241
+
+---@class sessile
+---@field version string
+---@field null lightuserdata JSON's null
+---@field key sessile.keys
+local sessile = {}
+
+---@class sessile.Limits
+---@field message? integer bytes of one message; default 8 MiB
+---@field session? integer bytes of one log; 4 GiB
+---@field depth? integer nesting of JSON; 128
+---@field id? integer bytes of an id, agent or user; 4096
+---@field title? integer bytes of a title; 1024
+---@field policy_gas? integer instructions of one pipeline; 50,000,000
+---@field policy_ms? integer its time in ms, waiting aside; 500
+---@field policy_memory? integer bytes of a policy's Lua state; 64 MiB
+---@field policy_result? integer bytes a proposal may write; 1 MiB
+
+---@class sessile.OpenOptions
+---@field agent? string default agent of sessions; "main"
+---@field key? sessile.Key|false false: a plain store; nil: $SESSILE_KEY or a key file
+---@field suite? "aes-256-gcm"|"xchacha20-poly1305" of a new store
+---@field durability? "sync"|"none"
+---@field timeout_ms? integer longest wait for a lock; 5000; -1: for ever
+---@field window? integer the model's window in tokens; 0: unlimited
+---@field reserve? integer tokens of the window kept free
+---@field policy? sessile.PolicySpec|false
+---@field model? sessile.Model
+---@field policy_path? string|string[] folders that policies are looked up in
+---@field isolation? "none"
+---@field limits? sessile.Limits
+
+---Opens the store at a path, "file:PATH" or "ram:"; nil: the default store.
+---@param url? string
+---@param opts? sessile.OpenOptions
+---@return sessile.Store? store
+---@return string? message
+---@return string? code
+function sessile.open(url, opts) end
+
+---Marks a table as an array, so that an empty one is written as []. Returns it.
+---@generic T: table
+---@param list? T
+---@return T
+function sessile.array(list) end
+
+---A value that is written as this JSON text, token for token.
+---@param text string
+---@return sessile.Json
+function sessile.json(text) end
+
+---@class sessile.Json
+---@field json string
+
+---Starts a run without the loop: "turn" (messages, options), "compact" or "plan" (options).
+---@param s sessile.Session
+---@param kind "turn"|"compact"|"plan"
+---@param ... any
+---@return sessile.Run? run
+---@return string? message
+---@return string? code
+function sessile.step(s, kind, ...) end
+
+---@class sessile.keys
+local key = {}
+
+---@class sessile.Key
+
+---The environment variable of that name.
+---@param name string
+---@return sessile.Key
+function key.env(name) end
+
+---A file of ours, mode 0600 or stricter.
+---@param path string
+---@return sessile.Key
+function key.file(path) end
+
+---What a program prints, less one newline. The words reach it as they are.
+---@param argv string[]
+---@return sessile.Key
+function key.command(argv) end
+
+---The secret itself.
+---@param text string
+---@return sessile.Key
+function key.secret(text) end
+
+-- ---------------------------------------------------------------- messages
+
+---@alias sessile.Role
+---| "system"|"developer"|"user"|"assistant"|"model"|"tool"|"function"
+
+---@class sessile.ToolCall
+---@field id string
+---@field name string
+---@field arguments string JSON text, as the model gave it
+
+---The caller's fields; what was read has id, key, tokens, time and json behind them, which
+---pairs() does not see.
+---@class sessile.Message
+---@field role sessile.Role
+---@field content? string|table[]
+---@field author? string
+---@field tool_calls? sessile.ToolCall[]
+---@field tool_call_id? string
+---@field timestamp? integer ms since the epoch, the caller's
+---@field usage? table
+---@field metadata? table
+---@field id? string entry id ("0000002a"), or the name of what a policy wrote ("00000016.1")
+---@field key? string the same
+---@field tokens? integer
+---@field time? integer ms, the entry's
+---@field json? string the text as kept
+
+---@class sessile.Entry
+---@field id string
+---@field parentId string|lightuserdata
+---@field timestamp string
+---@field type string
+---@field source? string
+---@field author? string
+---@field user? string
+---@field data table
+---@field json string the text as kept
+
+-- ---------------------------------------------------------------- policies
+
+---@alias sessile.Model fun(request: sessile.ModelRequest): string?, string?
+
+---@class sessile.ModelRequest
+---@field messages sessile.Message[]
+---@field max_tokens? integer
+---@field purpose? string
+
+---A name or path, {"name", option = …}, a table of hooks, or a chain of these.
+---@alias sessile.PolicySpec string|sessile.HostPolicy|table
+
+---@class sessile.HostPolicy
+---@field name? string
+---@field options? table
+---@field merge? fun(previous: sessile.Message[]?, next: sessile.State, ctx: sessile.Context): any
+---@field summarize? fun(state: sessile.State, ctx: sessile.Context): any
+---@field truncate? fun(state: sessile.State, ctx: sessile.Context): any
+---@field should_compact? fun(state: sessile.State, ctx: sessile.Context): boolean?
+---@field flush? fun(state: sessile.State, ctx: sessile.Context): any
+---@field compact? fun(state: sessile.State, ctx: sessile.Context): any
+
+---@class sessile.Context
+---@field options table
+---@field session {id: string, agent: string, user: string, title: string, metadata: table}
+---@field reason "turn"|"threshold"|"overflow"|"timer"|"event"|"manual"
+---@field instructions? string
+---@field now integer ms
+---@field model fun(request: sessile.ModelRequest): string?, string?
+---@field count fun(text: string): integer
+---@field random fun(n?: integer): number
+---@field log fun(...)
+---@field sorted_pairs fun(t: table): fun(): any, any
+
+---The context as one hook sees it. Indexes start at 1 and stay what the hook was given.
+---@class sessile.State
+---@field messages sessile.Message[] oldest first, read-only
+---@field tokens integer edits included
+---@field window number math.huge: unlimited
+---@field reserve integer
+---@field vars table the policy's notes, kept from run to run
+local State = {}
+
+---Takes out i, or i to j.
+---@param i integer
+---@param j? integer
+function State:drop(i, j) end
+
+---Puts fields over the message's own.
+---@param i integer
+---@param fields table
+function State:replace(i, fields) end
+
+---A new message before i; covers: the range that it stands for.
+---@param i integer
+---@param message sessile.Message
+---@param opts? {covers: integer[]}
+function State:insert(i, message, opts) end
+
+---@param n integer
+---@param unit "messages"|"turns"|"tokens"
+function State:keep_last(n, unit) end
+
+---The newest cut that leaves about that many tokens and splits no call from its results.
+---@param tokens integer
+---@return integer
+function State:find_cut(tokens) end
+
+---@return table[]
+function State:turns() end
+
+---What stays or goes together with i.
+---@param i integer
+---@return integer[]
+function State:pairs_of(i) end
+
+-- ---------------------------------------------------------------- stores
+
+---@class sessile.Store
+---@field url string
+---@field sealed boolean
+local Store = {}
+
+---@class sessile.SessionOptions
+---@field id? string|{session_id: string, user_id: string}
+---@field session_id? string
+---@field user_id? string
+---@field agent? string
+---@field user? string
+---@field title? string of a new session
+---@field metadata? table of a new session
+---@field uuid? "v4"|"v7"
+---@field policy? sessile.PolicySpec|false
+---@field model? sessile.Model
+---@field window? integer
+---@field reserve? integer
+
+---Makes a session; without an id it gets a new one.
+---@param opts? string|sessile.SessionOptions
+---@return sessile.Session? session
+---@return string? message
+---@return string? code
+function Store:create(opts) end
+
+---Opens a session that exists.
+---@param opts string|sessile.SessionOptions
+---@return sessile.Session? session
+---@return string? message
+---@return string? code
+function Store:resume(opts) end
+
+---Opens a session, or makes it.
+---@param opts string|sessile.SessionOptions
+---@return sessile.Session? session
+---@return string? message
+---@return string? code
+function Store:session(opts) end
+
+---@class sessile.Listed
+---@field id? string
+---@field agent? string
+---@field user? string
+---@field title? string
+---@field created? integer ms
+---@field modified? integer ms
+---@field entries? integer
+---@field messages? integer
+---@field bytes integer
+---@field status string "ok", or why it cannot be opened, as "EDAMAGED"
+---@field message? string
+
+---The sessions, newest first.
+---@param opts? {agent: string?, limit: integer?}
+---@return sessile.Listed[]? rows
+---@return string? message
+---@return string? code
+function Store:list(opts) end
+
+---Closes the store and its sessions.
+---@return true? ok
+---@return string? message
+---@return string? code
+function Store:close() end
+
+-- ---------------------------------------------------------------- sessions
+
+---@class sessile.Session
+---@field id string
+---@field agent string
+---@field user string
+---@field created integer ms
+---@field modified integer ms
+---@field torn integer bytes that recovery set aside when it was opened
+---@field title string may be set; raises when that fails
+local Session = {}
+
+---One message, committed alone; no policy runs.
+---@param message sessile.Message|sessile.Json
+---@return string? id
+---@return string? message
+---@return string? code
+function Session:append(message) end
+
+---@class sessile.TurnOptions
+---@field usage? table what the provider reported
+---@field model? sessile.Model|string the host's function, or the name of the model that spoke
+---@field model_name? string
+---@field metadata? table
+---@field base? string the head the turn was thought on
+---@field policy? sessile.PolicySpec|false
+---@field window? integer
+---@field reserve? integer
+
+---The messages of one turn as one commit; then policies run.
+---@param messages (sessile.Message|sessile.Json)[]
+---@param opts? sessile.TurnOptions
+---@return sessile.Outcome? outcome
+---@return string? message
+---@return string? code
+function Session:turn(messages, opts) end
+
+---@class sessile.CompactOptions
+---@field policy? sessile.PolicySpec
+---@field model? sessile.Model
+---@field instructions? string
+---@field reason? string
+---@field window? integer
+---@field reserve? integer
+
+---Runs a policy on the context at the head.
+---@param opts? sessile.CompactOptions
+---@return sessile.Outcome? outcome
+---@return string? message
+---@return string? code
+function Session:compact(opts) end
+
+---As compact, but nothing is written.
+---@param opts? sessile.CompactOptions
+---@return sessile.Plan? plan
+---@return string? message
+---@return string? code
+function Session:plan(opts) end
+
+---Every message from the root to the head, compacted or not.
+---@param opts? {from: string?, leaf: string?, limit: integer?, last: integer?, role: string?}
+---@return sessile.Message[]? list
+---@return string? message
+---@return string? code
+function Session:messages(opts) end
+
+---@class sessile.ContextInfo
+---@field tokens integer
+---@field low integer
+---@field high integer
+---@field source "usage"|"estimate"
+---@field head string
+---@field dropped integer
+---@field orphans integer
+---@field unanswered integer
+
+---What the model would get.
+---@param opts? {leaf: string?}
+---@return sessile.Message[]? list
+---@return sessile.ContextInfo|string info
+---@return string? code
+function Session:context(opts) end
+
+---@param id string
+---@return sessile.Entry? entry
+---@return string? message
+---@return string? code
+function Session:entry(id) end
+
+---All entries in the order of the log, for a for loop; raises when one cannot be read.
+---@param opts? {types: string[]?}
+---@return (fun(): sessile.Entry?)? iterator
+---@return string? message
+---@return string? code
+function Session:entries(opts) end
+
+---@return string? id
+---@return string? message
+---@return string? code
+function Session:head() end
+
+---Moves the head to the root; the log remains.
+---@return true? ok
+---@return string? message
+---@return string? code
+function Session:clear() end
+
+---@param title string
+---@return true? ok
+---@return string? message
+---@return string? code
+function Session:set_title(title) end
+
+---Turns, bare appends and compactions on the path.
+---@return integer? count
+---@return string? message
+---@return string? code
+function Session:event_count() end
+
+---Tokens of the context at the head.
+---@return integer? tokens
+---@return {tokens: integer, low: integer, high: integer, source: string}|string info
+---@return string? code
+function Session:tokens() end
+
+---@return {input: integer, output: integer, cache_read: integer, cache_write: integer}? usage
+---@return string? message
+---@return string? code
+function Session:usage() end
+
+---A host's own entry, which never enters the context.
+---@param data table
+---@param source? "user"|"agent"|"system"|"tool"|"host"
+---@return string? id
+---@return string? message
+---@return string? code
+function Session:custom(data, source) end
+
+---@return true? ok
+---@return string? message
+---@return string? code
+function Session:close() end
+
+-- ---------------------------------------------------------------- outcomes
+
+---@class sessile.Departure
+---@field key string
+---@field fate "lost"|"covered"|"replaced"
+---@field role sessile.Role
+---@field tokens integer
+---@field by? string
+
+---@class sessile.Verdict
+---@field applied boolean
+---@field verdict "applied"|"unchanged"|"refused"|"too_little"|"stale"
+---@field refused? string why
+---@field message? string
+---@field law? integer
+---@field name? string
+---@field hook? string
+---@field dropped integer
+---@field departures sessile.Departure[]
+---@field too_little boolean
+
+---@class sessile.Outcome
+---@field status "completed"
+---@field kind "turn"|"compact"|"plan"
+---@field ids string[] of the turn's messages
+---@field turn? string the turn's own entry
+---@field leaf string the head after the run
+---@field context sessile.Message[] fetched when first read
+---@field tokens {before: integer, after: integer}
+---@field policy? sessile.Verdict nil without a policy
+---@field cannot_fit? integer tokens by which the context exceeds window less reserve
+---@field compaction? string
+---@field refusal? string
+---@field summary? string
+---@field engine_us integer
+---@field policy_us integer
+---@field log string[] what the host's policies said
+
+---@class sessile.PlanRow
+---@field mark "-"|"+"|" "
+---@field key? string
+---@field role string
+---@field tokens integer
+---@field fate? string
+---@field by? string
+---@field text string
+
+---@class sessile.Plan
+---@field before sessile.Message[]
+---@field after sessile.Message[]
+---@field tokens {before: integer, after: integer}
+---@field policy? sessile.Verdict
+---@field departures sessile.Departure[]
+---@field cannot_fit? integer
+---@field summary? string
+---@field engine_us integer
+---@field policy_us integer
+---@field log string[]
+local Plan = {}
+
+---Before and after, one line a message, and the same as rows.
+---@return string text
+---@return sessile.PlanRow[] rows
+function Plan:diff() end
+
+-- ---------------------------------------------------------------- runs
+
+---@class sessile.Need
+---@field kind "model"|"hook"
+---@field policy string
+---@field step integer
+---@field reason string
+---@field instructions? string
+---@field request? sessile.ModelRequest model
+---@field hook? string hook
+---@field state? sessile.State hook
+---@field previous? sessile.Message[] merge
+---@field options? table hook
+---@field now? integer hook
+
+---@class sessile.Run
+local Run = {}
+
+---Goes on: true when it is done, a need, or nil, message, code.
+---@return sessile.Need|true|nil need
+---@return string? message
+---@return string? code
+function Run:step() end
+
+---Answers with the model's text, or with what the hook returned.
+---@param value any
+---@return true? ok
+---@return string? message
+---@return string? code
+function Run:reply(value) end
+
+---Answers with a failure.
+---@param reason any
+---@return true? ok
+---@return string? message
+---@return string? code
+function Run:fail(reason) end
+
+---Answers as turn, compact and plan do.
+---@param need sessile.Need
+---@return true? ok
+---@return string? message
+---@return string? code
+function Run:answer(need) end
+
+---@return sessile.Outcome? outcome
+---@return string? message
+---@return string? code
+function Run:outcome() end
+
+---Before it is done: the turn stands, the proposal is dropped.
+---@return true ok
+function Run:close() end
+
+return sessile

@@ -1,0 +1,151 @@
+-- key_messages: keep what matters by rule, drop the rest.
+--
+-- Use it   when you can say what matters: what the user asked, what went wrong, what somebody
+--          labelled, what contains a ticket number.
+-- Cost     one pass over the messages when the context has grown to `share` of the window;
+--          with `pattern` the texts are read too. No model is asked.
+-- Keeps    system messages, summaries, the newest `preserve_recent`, unfinished calls, pinned
+--          messages, the user's last message; and by option user messages, errors, tool
+--          calls, labelled messages, and those whose text matches a Lua pattern.
+-- Never    splits a call from its results: one of them kept keeps them all. Never writes a
+--          message of its own, so what is dropped is gone from the model's sight (not from
+--          the log: `why` finds it, `uncompact` brings it back).
+
+local function text_of(content)
+  if type(content) == "string" then
+    return content
+  end
+  local parts = {}
+  for _, block in ipairs(type(content) == "table" and content or {}) do
+    if type(block) == "table" then
+      parts[#parts + 1] = type(block.text) == "string" and block.text or text_of(block.content)
+    end
+  end
+  return table.concat(parts, "\n")
+end
+
+-- A message in which the user says something, not one that only carries results.
+local function is_question(message)
+  if message.role ~= "user" then
+    return false
+  end
+  if type(message.metadata) == "table" and message.metadata.kind then
+    return false
+  end
+  local content = message.content
+  if type(content) ~= "table" or #content == 0 then
+    return true
+  end
+  for _, block in ipairs(content) do
+    if type(block) ~= "table" or block.type ~= "tool_result" then
+      return true
+    end
+  end
+  return false
+end
+
+local function is_error(message)
+  if message.is_error == true or message.isError == true then
+    return true
+  end
+  for _, block in ipairs(type(message.content) == "table" and message.content or {}) do
+    if type(block) == "table" and block.is_error == true then
+      return true
+    end
+  end
+  return false
+end
+
+local function is_summary(message)
+  local metadata = message.metadata
+  local kind = type(metadata) == "table" and metadata.kind
+  return kind == "summary" or kind == "branch_summary"
+end
+
+local function has_label(message, wanted)
+  for _, label in ipairs(message.labels or {}) do
+    if wanted[label] then
+      return true
+    end
+  end
+  return false
+end
+
+local function set_of(list)
+  local set = {}
+  for _, value in ipairs(list or {}) do
+    set[value] = true
+  end
+  return set
+end
+
+local function matters(state, i, options, labels)
+  local message = state.messages[i]
+  local role = message.role
+  if role == "system" or role == "developer" or message.pinned then
+    return true
+  end
+  return options.keep_tools and #state:pairs_of(i) > 1
+    or options.keep_errors and is_error(message)
+    or options.keep_user and is_question(message)
+    or next(labels) and has_label(message, labels)
+    or is_summary(message)
+    or options.pattern and text_of(message.content):find(options.pattern) ~= nil
+end
+
+-- The first index from which on everything stays: the newest ones, and open work.
+local function find_tail(messages, recent)
+  local tail = math.max(1, #messages - recent + 1)
+  for i = 1, tail - 1 do
+    if messages[i].open then
+      return i
+    end
+  end
+  return tail
+end
+
+local function choose(state, options)
+  local messages, labels = state.messages, set_of(options.labels)
+  local tail = find_tail(messages, options.preserve_recent)
+  local kept, asked = {}, false
+  for i = #messages, 1, -1 do
+    local is_last_question = not asked and is_question(messages[i])
+    asked = asked or is_last_question
+    if i >= tail or is_last_question or matters(state, i, options, labels) then
+      for _, k in ipairs(state:pairs_of(i)) do
+        kept[k] = true
+      end
+    end
+  end
+  return kept
+end
+
+return {
+  name = "key_messages",
+  version = 1,
+  about = "Keep user messages, errors and what else you name; drop the rest.",
+  options = {
+    keep_user = { type = "boolean", default = true, about = "keep what users said" },
+    keep_errors = { type = "boolean", default = true, about = "keep errors and their calls" },
+    keep_tools = { type = "boolean", default = false, about = "keep calls and results" },
+    labels = { type = "list", about = "keep messages with one of these labels" },
+    pattern = { type = "string", about = "keep messages whose text matches this Lua pattern" },
+    preserve_recent = { type = "integer", default = 10, min = 2,
+      about = "newest messages left alone" },
+    share = { type = "number", default = 0.8, min = 0.05, max = 1,
+      about = "share of the window that starts it" },
+  },
+
+  should_compact = function(state, ctx)
+    return state.tokens > ctx.options.share * (state.window - state.reserve)
+  end,
+
+  compact = function(state, ctx)
+    local kept = choose(state, ctx.options)
+    for i = 1, #state.messages do
+      if not kept[i] then
+        state:drop(i)
+      end
+    end
+  end,
+}
