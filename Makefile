@@ -151,7 +151,7 @@ $(BUILD)/tests/%: $(OBJ)/tests/unit/%.o $(SUPPORT) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $^ -lcmocka $(LIBS)
 
-$(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(SUPPORT) $(BUILD)/internal.a
+$(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $^ $(LIBS)
 

@@ -36,11 +36,10 @@ local function with_commas(n)
 end
 
 -- Both forms of a result: a message of its own, or blocks in a message of the user.
-local function is_output(message)
+local function is_output(message, content)
   if message.role == "tool" or message.role == "function" then
     return message.tool_call_id ~= nil
   end
-  local content = message.content
   if message.role ~= "user" or type(content) ~= "table" or #content == 0 then
     return false
   end
@@ -52,11 +51,11 @@ local function is_output(message)
   return true
 end
 
-local function is_error(message)
+local function is_error(message, content)
   if message.is_error == true or message.isError == true then
     return true
   end
-  for _, block in ipairs(type(message.content) == "table" and message.content or {}) do
+  for _, block in ipairs(type(content) == "table" and content or {}) do
     if type(block) == "table" and block.is_error == true then
       return true
     end
@@ -86,10 +85,23 @@ local function tool_of(state, i)
   return nil
 end
 
-local function placeholder(state, i)
+local function placeholder(state, i, content)
   local name = tool_of(state, i)
-  return ("%s%s bytes%s]"):format(MARK, with_commas(size_of(state.messages[i].content)),
+  return ("%s%s bytes%s]"):format(MARK, with_commas(size_of(content)),
     type(name) == "string" and ", " .. name or "")
+end
+
+-- The text of a message is read once: every reading costs as much as the text is long.
+local function edit(state, i, options)
+  local message = state.messages[i]
+  local content = message.content
+  if not is_output(message, content) or is_placeholder(content) then
+    return
+  end
+  if options.keep_errors and is_error(message, content) then
+    return
+  end
+  state:replace(i, { content = placeholder(state, i, content) })
 end
 
 return {
@@ -117,10 +129,9 @@ return {
       if message.open then
         return -- what follows open work stays as it is
       end
-      if message.tokens > options.min_tokens and not message.pinned and is_output(message)
-        and not (options.keep_errors and is_error(message))
-        and not is_placeholder(message.content) then
-        state:replace(i, { content = placeholder(state, i) })
+      if message.tokens > options.min_tokens and not message.pinned
+        and message.role ~= "assistant" then
+        edit(state, i, options)
       end
     end
   end,

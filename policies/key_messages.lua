@@ -48,7 +48,8 @@ local function is_error(message)
   if message.is_error == true or message.isError == true then
     return true
   end
-  for _, block in ipairs(type(message.content) == "table" and message.content or {}) do
+  local content = message.role == "user" and message.content
+  for _, block in ipairs(type(content) == "table" and content or {}) do
     if type(block) == "table" and block.is_error == true then
       return true
     end
@@ -69,14 +70,6 @@ local function has_label(message, wanted)
     end
   end
   return false
-end
-
-local function set_of(list)
-  local set = {}
-  for _, value in ipairs(list or {}) do
-    set[value] = true
-  end
-  return set
 end
 
 local function matters(state, i, options, labels)
@@ -105,7 +98,10 @@ local function find_tail(messages, recent)
 end
 
 local function choose(state, options)
-  local messages, labels = state.messages, set_of(options.labels)
+  local messages, labels = state.messages, {}
+  for _, label in ipairs(options.labels or {}) do
+    labels[label] = true
+  end
   local tail = find_tail(messages, options.preserve_recent)
   local kept, asked = {}, false
   for i = #messages, 1, -1 do

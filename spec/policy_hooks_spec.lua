@@ -317,6 +317,18 @@ for kind, open in pairs(temp.stores()) do
       assert.equal("call", assert(own:turn({ user "y" }, { model = model "call" })).summary)
     end)
 
+    it("is sent plain tables, also of what the state shows", function()
+      assert(s:turn({ { role = "assistant", content = { { type = "text", text = "block" } } } },
+        { policy = false }))
+      local asked
+      assert(s:turn({ user "last" }, { model = function(request) asked = request return "x" end,
+        policy = { truncate = function(state, ctx) ctx.model { messages = state.messages } end } }))
+      assert.equal(10, #asked.messages)
+      assert.same(user "question 1", asked.messages[1])
+      assert.same({ role = "assistant", content = { { type = "text", text = "block" } } },
+        asked.messages[9])
+    end)
+
     it("that fails costs the compaction and nothing else", function()
       local before = #s:messages()
       for reason, model in pairs {

@@ -1,8 +1,8 @@
 /*
  * sessile.c: the sessile executable.
  *
- * Owns: a Lua state with the module sessile.core inside, the search for the Lua files that
- * belong to this executable, and the few questions to the system that Lua cannot ask
+ * Owns: a Lua state with the module sessile.core inside, the search for the Lua files
+ * that belong to this executable, and the few questions to the system that Lua cannot ask
  * (module sessile.system). Must never know a command: everything a user can type is Lua,
  * in lua/sessile/cli. SIGINT ends the process, as it does by default: whatever was
  * acknowledged is in the log.
@@ -23,7 +23,8 @@
 
 int luaopen_sessile_core(lua_State *L);
 
-/* Where the Lua files are, from the folder that holds bin/: build tree, then installed. */
+/* Where the Lua files are, from the folder that holds bin/: build tree, then installed.
+ */
 static const char *const places[] = {"/../lua", "/share/lua/5.4", NULL};
 
 static int is_file(const char *path)
@@ -37,7 +38,7 @@ static int is_file(const char *path)
 /* isatty(0|1|2) */
 static int system_isatty(lua_State *L)
 {
-    lua_pushboolean(L, isatty((int) luaL_checkinteger(L, 1)));
+    lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
     return 1;
 }
 
@@ -51,28 +52,49 @@ static int system_columns(lua_State *L)
     return 1;
 }
 
-/* files(folder): the names in it, sorted, without those that begin with a dot; or nil and
- * a message. */
+/* Owns an open folder until it is collected, so that running out of memory leaks nothing.
+ */
+static int folder_gc(lua_State *L)
+{
+    DIR **folder = lua_touserdata(L, 1);
+    if (*folder)
+        closedir(*folder);
+    *folder = NULL;
+    return 0;
+}
+
+/* files(folder): the names in it, sorted by bytes, without those that begin with a dot;
+ * or nil and a message. */
 static int system_files(lua_State *L)
 {
     const char *path = luaL_checkstring(L, 1);
-    lua_Integer n = 0;
-    struct dirent **list;
-    int count = scandir(path, &list, NULL, alphasort);
-    if (count < 0) {
+    DIR **folder = lua_newuserdatauv(L, sizeof *folder, 0);
+    *folder = NULL;
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, folder_gc);
+    lua_setfield(L, -2, "__gc");
+    lua_setmetatable(L, -2);
+    *folder = opendir(path);
+    if (!*folder) {
         lua_pushnil(L);
         lua_pushfstring(L, "%s: %s", path, strerror(errno));
         return 2;
     }
     lua_newtable(L);
-    for (int i = 0; i < count; i++) {
-        if (list[i]->d_name[0] != '.') {
-            lua_pushstring(L, list[i]->d_name);
-            lua_rawseti(L, -2, ++n);
-        }
-        free(list[i]);
+    const struct dirent *one;
+    for (lua_Integer n = 0; (one = readdir(*folder)) != NULL;) {
+        if (one->d_name[0] == '.')
+            continue;
+        lua_pushstring(L, one->d_name);
+        lua_rawseti(L, -2, ++n);
     }
-    free(list);
+    closedir(*folder);
+    *folder = NULL;
+    lua_getglobal(L, "table");
+    lua_getfield(L, -1, "sort");
+    lua_pushvalue(L, -3);
+    lua_call(L, 1, 0);
+    lua_pop(L, 1);
     return 1;
 }
 
@@ -95,7 +117,7 @@ static void push_system(lua_State *L)
 /* Pushes the path of this executable and the folder of its Lua files, or raises. */
 static void find_files(lua_State *L)
 {
-    char path[PATH_MAX], probe[PATH_MAX + 64];
+    char path[PATH_MAX], probe[PATH_MAX + 64], real[PATH_MAX];
     ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - 1);
     if (size <= 0)
         luaL_error(L, "cannot tell where this executable is: is /proc mounted?");
@@ -110,13 +132,12 @@ static void find_files(lua_State *L)
         snprintf(probe, sizeof(probe), "%s%s/sessile/cli/init.lua", path, places[i]);
         if (is_file(probe)) {
             snprintf(probe, sizeof(probe), "%s%s", path, places[i]);
-            char *real = realpath(probe, NULL);
-            lua_pushstring(L, real ? real : probe);
-            free(real);
+            lua_pushstring(L, realpath(probe, real) ? real : probe);
             return;
         }
     }
-    luaL_error(L, "the Lua files of sessile are neither in %s%s nor in %s%s: install again",
+    luaL_error(L,
+               "the Lua files of sessile are neither in %s%s nor in %s%s: install again",
                path, places[0], path, places[1]);
 }
 
@@ -130,7 +151,7 @@ static int traceback(lua_State *L)
 /* Everything that may raise: arguments argc and argv; returns the exit code. */
 static int run(lua_State *L)
 {
-    int argc = (int) lua_tointeger(L, 1);
+    int argc = (int)lua_tointeger(L, 1);
     char **argv = lua_touserdata(L, 2);
 
     luaL_openlibs(L);
@@ -149,8 +170,8 @@ static int run(lua_State *L)
     /* These files first: they belong to the C inside this executable. */
     lua_getglobal(L, "package");
     lua_getfield(L, -1, "path");
-    lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;%s", lua_tostring(L, 4), lua_tostring(L, 4),
-                    lua_tostring(L, -1));
+    lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;%s", lua_tostring(L, 4),
+                    lua_tostring(L, 4), lua_tostring(L, -1));
     lua_setfield(L, -3, "path");
     lua_pop(L, 2);
 
@@ -184,12 +205,15 @@ int main(int argc, char **argv)
     lua_pushinteger(L, argc);
     lua_pushlightuserdata(L, argv);
     if (lua_pcall(L, 2, 1, 1) == LUA_OK)
-        code = (int) lua_tointeger(L, -1);
+        code = (int)lua_tointeger(L, -1);
     else
-        fprintf(stderr, "sessile: this is a defect of sessile: %s\n", lua_tostring(L, -1));
+        fprintf(stderr, "sessile: this is a defect of sessile: %s\n",
+                lua_tostring(L, -1));
     lua_close(L);
-    /* A full disk or a closed pipe must not look like success. */
-    if (fflush(stdout) != 0 && code == 0)
+    /* A full disk must not look like success. */
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code == 0) {
+        fputs("sessile: standard output cannot be written.\n", stderr);
         code = 1;
+    }
     return code;
 }

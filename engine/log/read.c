@@ -100,7 +100,7 @@ sessile_status log_read_range(log_t *log, sessile_id first, sessile_id last,
             status =
                 open_one(log, id, log->piece.data + (log->offsets[id] - start),
                          (size_t)(end_of(log, id) - log->offsets[id]), &log->text, err);
-            if (status == SESSILE_OK) {
+            if (status == SESSILE_OK && visit != NULL) {
                 status = visit(arg, (sessile_id)id, log->text.data, log->text.size, err);
             }
         }

@@ -277,9 +277,7 @@ int library_pairs(lua_State *L)
         lua_pushinteger(L, 0);
         lua_pushcclosure(L, keys_next, 3);
     }
-    lua_pushvalue(L, 1);
-    lua_pushnil(L);
-    return 3;
+    return 1; /* the table itself may stand behind a read-only one */
 }
 
 /* next(t): the first key and value in the order of pairs; nil when t is empty. */

@@ -95,19 +95,13 @@ static sessile_status build_refusal(void *arg, sessile_session *s, batch *b,
     commit_write *w = arg;
     sessile_run *run = w->run;
     buf_clear(&w->data);
-    buf_printf(&w->data, "%s|%s|%d|%s", run->policy_name, run->outcome.hook,
-               run->outcome.law, run->message);
-    if (w->data.failed)
-        return fail_nomem(err);
-    uint64_t what = hash64(w->data.data, w->data.size);
-    if (what == s->last_refusal) {
-        s->refusals_repeated++;
-        return SESSILE_OK;
-    }
-    buf_clear(&w->data);
     record_refusal(run, &w->data);
     if (w->data.failed)
         return fail_nomem(err);
+    if (hash64(w->data.data, w->data.size) == s->last_refusal) {
+        s->refusals_repeated++;
+        return SESSILE_OK;
+    }
     entry_fields f = {.parent = s->head,
                       .type = ENTRY_REFUSAL,
                       .source = SOURCE_POLICY,
@@ -116,7 +110,6 @@ static sessile_status build_refusal(void *arg, sessile_session *s, batch *b,
                       .tokens = -1};
     run->outcome.refusal = batch_next(b);
     batch_add(b, &f);
-    s->last_refusal = what;
     return SESSILE_OK;
 }
 
@@ -129,7 +122,9 @@ static sessile_status write_refusal(sessile_run *run, sessile_error *err)
     buf_init(&w.data, run->alloc);
     sessile_id count = 0;
     sessile_status st = session_write(run->session, build_refusal, &w, &count, err);
-    if (st == SESSILE_OK && run->outcome.refusal != SESSILE_NO_ID) {
+    if (st != SESSILE_OK) {
+        run->outcome.refusal = SESSILE_NO_ID;
+    } else if (run->outcome.refusal != SESSILE_NO_ID) {
         run->written = count;
         run->synced = 0;
     }

@@ -208,8 +208,8 @@ sessile_status run_outcome(sessile_run *run, sessile_outcome *out, sessile_error
 }
 
 /* Text of an item for the outcome's context: own messages from the state, the rest from the
- * log. */
-static sessile_status text_of(void *arg, sessile_key key, buf *out, sessile_error *err)
+ * log. The session's mutex is held. */
+static sessile_status text_locked(void *arg, sessile_key key, buf *out, sessile_error *err)
 {
     sessile_run *run = arg;
     if (key.entry == SESSILE_NO_ID) {
@@ -219,10 +219,7 @@ static sessile_status text_of(void *arg, sessile_key key, buf *out, sessile_erro
             buf_put(out, text.data, text.size);
         return st;
     }
-    pthread_mutex_lock(&run->session->mutex);
-    sessile_status st = session_message_locked(run->session, key, out, err);
-    pthread_mutex_unlock(&run->session->mutex);
-    return st;
+    return session_message_locked(run->session, key, out, err);
 }
 
 sessile_status run_context(sessile_run *run, sessile_message **out, size_t *count,
@@ -235,16 +232,15 @@ sessile_status run_context(sessile_run *run, sessile_message **out, size_t *coun
     context_init(&leaf, run->alloc);
     const context *c = &leaf;
     sessile_status st = SESSILE_OK;
-    if (run->state) {
-        c = context_left(run);
-    } else {
-        pthread_mutex_lock(&s->mutex);
-        st = session_context_at_locked(s, run->last, &leaf, err);
-        pthread_mutex_unlock(&s->mutex);
-    }
     sessile_context_info info;
+    pthread_mutex_lock(&s->mutex);
+    if (run->state)
+        c = context_left(run);
+    else
+        st = session_context_at_locked(s, run->last, &leaf, err);
     if (st == SESSILE_OK)
-        st = render_context(c, text_of, run, s, out, count, &info, run->alloc, err);
+        st = render_context(c, text_locked, run, s, out, count, &info, run->alloc, err);
+    pthread_mutex_unlock(&s->mutex);
     context_deinit(&leaf);
     return st;
 }

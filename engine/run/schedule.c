@@ -207,6 +207,7 @@ static sessile_status make_pipeline(sessile_run *run, sessile_error *err)
     sessile_session *s = run->session;
     policy_setup setup = {.session_id = {s->id, s->id_size},
                           .agent = {s->agent, s->agent_size},
+                          .metadata = {s->metadata, s->metadata_size},
                           .turn = run->saw,
                           .instructions = {run->instructions, run->instructions_size},
                           .now_ms = run->now_ms};

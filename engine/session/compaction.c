@@ -1,15 +1,15 @@
 /*
  * compaction.c: the list that a compaction entry holds: read into a context, and written.
  *
- * A list is an array of names: an entry, a range of the path, or a message that a compaction
- * wrote. Ranges keep it short: a window of a thousand messages is one string. They are
- * found again by walking parents from the later end to the earlier, which cannot take longer
- * than the context is. Rejected: ranges of plain ids, which would need no walk, but would
- * name the messages of other branches that lie between.
+ * A list is an array of names: an entry, a range of the path, or a message that a
+ * compaction wrote. Ranges keep it short: a window of a thousand messages is one string.
+ * They are found again by walking parents from the later end to the earlier, which cannot
+ * take longer than the context is. Rejected: ranges of plain ids, which would need no
+ * walk, but would name the messages of other branches that lie between.
  *
  * Must never trust a list: whatever it names comes before the compaction, and what cannot
- * be found makes the entry DAMAGED. What a tombstone stands in for is passed over, so that a
- * salvaged log has the context it had, less what was lost.
+ * be found makes the entry DAMAGED. What a tombstone stands in for is passed over, so
+ * that a salvaged log has the context it had, less what was lost.
  */
 #include "session/fold.h"
 
@@ -18,8 +18,8 @@
 
 #include "tokens/tokens.h"
 
-sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text, entry *out,
-                                  sessile_error *err)
+sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text,
+                                  entry *out, sessile_error *err)
 {
     sessile_status status;
 
@@ -57,7 +57,7 @@ typedef struct source {
     entry e;
     json *puts; /* put n at n - 1 */
     size_t put_count, put_capacity;
-    int lost;   /* a tombstone stands there */
+    int lost; /* a tombstone stands there */
 } source;
 
 typedef struct loader {
@@ -66,7 +66,7 @@ typedef struct loader {
     context *out;
     source *sources;
     size_t source_count, source_capacity;
-    map by_id;     /* index into sources */
+    map by_id; /* index into sources */
     id_list ids;
     message_link *links;
     size_t link_capacity;
@@ -179,8 +179,8 @@ static sessile_status push_id(loader *l, sessile_id id, json name)
 {
     const sessile_session *s = l->s;
 
-    if (id >= l->at || !(node_is_message(&s->nodes[id]) ||
-                         s->nodes[id].type == ENTRY_TOMBSTONE))
+    if (id >= l->at ||
+        !(node_is_message(&s->nodes[id]) || s->nodes[id].type == ENTRY_TOMBSTONE))
         return malformed(l, "its context names what is no message before it", name);
     if (s->nodes[id].type == ENTRY_TOMBSTONE)
         return SESSILE_OK;
@@ -200,8 +200,8 @@ static sessile_status push_range(loader *l, sessile_id low, sessile_id high, jso
     if (found < 0)
         return fail_nomem(l->err);
     if (found > 0)
-        return malformed(l, "its context names a range whose ends are on different branches",
-                         name);
+        return malformed(
+            l, "its context names a range whose ends are on different branches", name);
     status = push_id(l, low, name);
     for (size_t i = l->ids.count; !status && i > 0; i--)
         status = push_id(l, l->ids.at[i - 1], name);
@@ -231,13 +231,13 @@ static sessile_status push_put(loader *l, sessile_key key, json name)
         return malformed(l, "its context names a message that was not written", name);
     put = from->puts[key.n - 1];
     text = json_get(put, "message");
-    status = message_read(&m, text.at, text.size, &l->links, &link_count, &l->link_capacity,
-                          l->alloc, l->err);
+    status = message_read(&m, text.at, text.size, &l->links, &link_count,
+                          &l->link_capacity, l->alloc, l->err);
     if (status == SESSILE_NOMEM)
         return status;
     if (status)
-        return session_damaged(s, key.entry, l->err, "what it wrote as %" PRIu32
-                               " is no message", key.n);
+        return session_damaged(s, key.entry, l->err,
+                               "what it wrote as %" PRIu32 " is no message", key.n);
     counted = json_begin(json_get(put, "tokens"));
     if (!json_next(&counted) || json_int(counted.value, &tokens) || tokens < 0)
         tokens = tokens_of_message(&m);
@@ -287,7 +287,8 @@ sessile_status compaction_list(sessile_session *s, sessile_id at, context *out,
         goto out;
     if (!json_plain(json_get(own->e.data, "upto"), &text, &size) ||
         id_parse(text, size, upto) || *upto >= at) {
-        status = session_damaged(s, at, err, "it does not say which entry its context goes "
+        status = session_damaged(s, at, err,
+                                 "it does not say which entry its context goes "
                                  "up to");
         goto out;
     }
@@ -329,10 +330,11 @@ sessile_status compaction_put_keys(const sessile_session *s, const sessile_key *
         key = keys[i];
         if (key.entry == SESSILE_NO_ID)
             key.entry = self;
-        if (key.n == 0 && (key.entry >= s->node_count ||
-                           !node_is_message(&s->nodes[key.entry])))
+        if (key.n == 0 &&
+            (key.entry >= s->node_count || !node_is_message(&s->nodes[key.entry])))
             return fail(err, SESSILE_INVALID,
-                        "entry %08" PRIx32 " is no message: it cannot be named in a context",
+                        "entry %08" PRIx32
+                        " is no message: it cannot be named in a context",
                         key.entry);
         sessile_key_print(key, name);
         buf_puts(out, i ? ",\"" : "\"");

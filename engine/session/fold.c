@@ -1,25 +1,26 @@
 /*
  * fold.c: one entry after the other becomes a tree, a head, totals and a context.
  *
- * Owns what a session remembers of each entry. Must never read from the log: it runs as the
- * visitor of a scan. Must never half-fold: an entry is folded whole or not at all, so that
- * a scan that ran out of memory can go on later.
+ * Owns what a session remembers of each entry. Must never read from the log: it runs as
+ * the visitor of a scan. Must never half-fold: an entry is folded whole or not at all, so
+ * that a scan that ran out of memory can go on later.
  *
- * The context at the head is kept along with it as far as that is one push: a message that
- * follows the entry the context was made for. Whatever else happens (a compaction, a move
- * of the head) only leaves the context behind; who wants it sees that its `upto` is not the
- * head and builds it anew (leaf.c). Rejected: telling apart here what a move of the head
- * means for the context. It would be a second definition of what a context is.
+ * The context at the head is kept along with it as far as that is one push: a message
+ * that follows the entry the context was made for. Whatever else happens (a compaction, a
+ * move of the head) only leaves the context behind; who wants it sees that its `upto` is
+ * not the head and builds it anew (leaf.c). Rejected: telling apart here what a move of
+ * the head means for the context. It would be a second definition of what a context is.
  *
- * Entries of our own are folded before they are written, under a mark that is put back when
- * the log refuses them. Rejected: folding after the write, which needs an answer to "written,
- * but there is no memory to know it".
+ * Entries of our own are folded before they are written, under a mark that is put back
+ * when the log refuses them. Rejected: folding after the write, which needs an answer to
+ * "written, but there is no memory to know it".
  */
 #include "session/fold.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "tokens/tokens.h"
 
 /* ------------------------------------------------------------------ usage */
@@ -88,13 +89,12 @@ void fold_settle(sessile_session *s)
 typedef struct change {
     node n;
     entry e;
-    const char *text;          /* the entry's, for errors */
-    sessile_id head;           /* SESSILE_NO_ID: stays */
-    char *title;               /* NULL: stays; else owned until it is taken */
+    sessile_id head; /* SESSILE_NO_ID: stays */
+    char *title;     /* NULL: stays; else owned until it is taken */
     size_t title_size;
-    sessile_usage usage;       /* of a message or a turn */
+    sessile_usage usage; /* of a message or a turn */
     int has_usage;
-    sessile_id turn_first;     /* turn: its first message */
+    sessile_id turn_first; /* turn: its first message */
 } change;
 
 static sessile_status take_title(fold *f, change *c, json title, sessile_error *err)
@@ -157,13 +157,23 @@ static sessile_status fold_header(fold *f, change *c, sessile_error *err)
                !same_name(s->user, s->user_size, &h.user)) {
         char shown[NAME_SHOWN];
         name_show((sessile_slice){h.id.data, h.id.size}, shown);
-        status = fail(err, SESSILE_DAMAGED,
-                      "its header says that it is session %s of another name: its file was "
-                      "moved or replaced; put it back under its own name",
-                      shown);
+        status =
+            fail(err, SESSILE_DAMAGED,
+                 "its header says that it is session %s of another name: its file was "
+                 "moved or replaced; put it back under its own name",
+                 shown);
         goto out;
     }
     s->created_ms = h.created_ms;
+    json metadata = json_get(c->e.data, "metadata");
+    if (metadata.type == JSON_OBJECT && !s->metadata) {
+        s->metadata = mem_dup(a, metadata.at, metadata.size);
+        s->metadata_size = metadata.size;
+        if (!s->metadata) {
+            status = fail_nomem(err);
+            goto out;
+        }
+    }
     status = take_title(f, c, json_get(c->e.data, "title"), err);
 out:
     header_deinit(&h);
@@ -229,7 +239,8 @@ static sessile_status fold_turn(fold *f, change *c, sessile_error *err)
         return fail(err, SESSILE_DAMAGED, "the turn does not say which messages it has");
     if (count > c->n.events || count > c->n.messages)
         return fail(err, SESSILE_DAMAGED,
-                    "the turn has %" PRIu64 " messages, and fewer are on its path", count);
+                    "the turn has %" PRIu64 " messages, and fewer are on its path",
+                    count);
     c->n.events = c->n.events - (uint32_t)count + 1;
     c->has_usage = usage_get(json_get(c->e.data, "usage"), &c->usage);
     if (c->has_usage && usage_total(&c->usage) > 0)
@@ -374,6 +385,8 @@ static void apply(fold *f, change *c)
         s->title_size = c->title_size;
         c->title = NULL;
     }
+    if (c->e.type == ENTRY_REFUSAL)
+        s->last_refusal = hash64(c->e.data.at, c->e.data.size);
     s->modified_ms = c->e.time_ms;
 }
 
@@ -384,7 +397,7 @@ sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t siz
     sessile_session *s = f->s;
     const allocator *a = &s->store->alloc;
     size_t links = s->link_count;
-    change c = {.head = SESSILE_NO_ID, .text = text};
+    change c = {.head = SESSILE_NO_ID};
     sessile_status status;
 
     if (id < s->node_count)
@@ -437,6 +450,7 @@ void fold_mark_set(fold *f, fold_mark *m)
     m->title = s->title;
     m->title_size = s->title_size;
     m->modified_ms = s->modified_ms;
+    m->last_refusal = s->last_refusal;
     f->keep_title = s->title;
 }
 
@@ -465,5 +479,6 @@ void fold_mark_rewind(fold *f, const fold_mark *m)
     s->title = m->title;
     s->title_size = m->title_size;
     s->modified_ms = m->modified_ms;
+    s->last_refusal = m->last_refusal;
     f->keep_title = NULL;
 }

@@ -17,8 +17,8 @@ typedef struct fold {
     const char *keep_title; /* a mark may put it back: not to be freed */
 } fold;
 
-/* Folds one entry in, or leaves everything as it was. A log_visit. Entries that are folded
- * already are passed over. DAMAGED, NOMEM; LIMIT [message] when own. */
+/* Folds one entry in, or leaves everything as it was. A log_visit. Entries that are
+ * folded already are passed over. DAMAGED, NOMEM; LIMIT [message] when own. */
 sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t size,
                           sessile_error *err);
 
@@ -30,6 +30,7 @@ typedef struct fold_mark {
     sessile_tokens usage_tokens;
     char *title;
     int64_t modified_ms;
+    uint64_t last_refusal;
 } fold_mark;
 void fold_mark_set(fold *f, fold_mark *m);
 void fold_mark_keep(fold *f, const fold_mark *m);   /* what was folded since stays */
@@ -49,8 +50,8 @@ int64_t usage_total(const sessile_usage *u);
  * Both return the status. */
 sessile_status session_named(const sessile_session *s, sessile_status status,
                              sessile_error *err);
-sessile_status session_damaged(const sessile_session *s, sessile_id id, sessile_error *err,
-                               const char *format, ...)
+sessile_status session_damaged(const sessile_session *s, sessile_id id,
+                               sessile_error *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* ---- the tree (tree.c) */
@@ -77,8 +78,8 @@ int path_gather(const sessile_session *s, sessile_id high, sessile_id low, id_li
 /* ---- reading (compaction.c) */
 
 /* Entry id read into text (cleared first). */
-sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text, entry *out,
-                                  sessile_error *err);
+sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text,
+                                  entry *out, sessile_error *err);
 /* The list of compaction `at` pushed on out; *upto as the entry says. */
 sessile_status compaction_list(sessile_session *s, sessile_id at, context *out,
                                sessile_id *upto, sessile_error *err);

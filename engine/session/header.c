@@ -1,9 +1,9 @@
 /*
  * header.c: a session's names, and the header entry that holds them.
  *
- * A session is (agent, user, id), three byte strings. JSON holds text only, so a name that
- * is not UTF-8 is written as {"b64":"…"}. Must never treat a name as a path or as a C
- * string: where the store keeps it is decided by the keyring alone.
+ * A session is (agent, user, id), three byte strings. JSON holds text only, so a name
+ * that is not UTF-8 is written as {"b64":"…"}. Must never treat a name as a path or as a
+ * C string: where the store keeps it is decided by the keyring alone.
  */
 #include "session/header.h"
 
@@ -22,7 +22,8 @@ static sessile_status name_fits(sessile_slice name, const char *what, uint32_t l
                     ": choose a shorter one",
                     what, name.size, limit);
     if (name.size && !name.data)
-        return fail(err, SESSILE_INVALID, "the session's %s has a size but no bytes", what);
+        return fail(err, SESSILE_INVALID, "the session's %s has a size but no bytes",
+                    what);
     return SESSILE_OK;
 }
 
@@ -143,7 +144,8 @@ void header_deinit(header *h)
     buf_deinit(&h->title);
 }
 
-/* Decodes a name: a string, or bytes in base64. 0, or -1: neither (or no memory: failed). */
+/* Decodes a name: a string, or bytes in base64. 0, or -1: neither (or no memory: failed).
+ */
 static int get_name(buf *out, json value)
 {
     const char *text;

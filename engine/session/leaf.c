@@ -2,10 +2,10 @@
  * leaf.c: the context at a leaf, the notes in force there, and how many tokens it takes.
  *
  * The problem: a context must be had at any leaf, and at the head after every turn, at a
- * cost that does not grow with the log. The choice: every node knows the nearest compaction
- * with a context on its path, so a context is that one's list and a walk from the leaf to
- * its `upto`. Rejected: a context kept at every node (memory), or contexts relative to the
- * one before (a fold over every compaction of the log).
+ * cost that does not grow with the log. The choice: every node knows the nearest
+ * compaction with a context on its path, so a context is that one's list and a walk from
+ * the leaf to its `upto`. Rejected: a context kept at every node (memory), or contexts
+ * relative to the one before (a fold over every compaction of the log).
  *
  * Must never be called by the fold: it reads from the log.
  */
@@ -34,8 +34,9 @@ static sessile_status build(sessile_session *s, sessile_id leaf, context *out,
     if (found < 0)
         status = fail_nomem(err);
     else if (found > 0)
-        status = session_damaged(s, at, err, "its context goes up to %08" PRIx32
-                                 ", which is not on its path", upto);
+        status = session_damaged(
+            s, at, err, "its context goes up to %08" PRIx32 ", which is not on its path",
+            upto);
     for (size_t i = ids.count; !status && i > 0; i--)
         if (context_push_node(s, ids.at[i - 1], out))
             status = fail_nomem(err);
@@ -65,8 +66,8 @@ sessile_status session_context_locked(sessile_session *s, const context **out,
     return SESSILE_OK;
 }
 
-sessile_status session_context_at_locked(sessile_session *s, sessile_id leaf, context *out,
-                                         sessile_error *err)
+sessile_status session_context_at_locked(sessile_session *s, sessile_id leaf,
+                                         context *out, sessile_error *err)
 {
     sessile_status status = session_check_leaf(s, leaf, err);
 
@@ -88,17 +89,22 @@ sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *
 
     sessile_key_print(key, name);
     if (!n || (key.n ? n->type != ENTRY_COMPACTION : !node_is_message(n)))
-        return session_named(s, fail(err, SESSILE_NOTFOUND,
-                                     "there is no message %s: its context names those there "
-                                     "are", name), err);
+        return session_named(s,
+                             fail(err, SESSILE_NOTFOUND,
+                                  "there is no message %s: its context names those there "
+                                  "are",
+                                  name),
+                             err);
     status = session_read_entry(s, key.entry, &s->scratch, &e, err);
     if (status)
         return status;
     text = key.n ? compaction_put_message(e.data, key.n) : e.data;
     if (text.type != JSON_OBJECT)
-        return session_named(s, fail(err, SESSILE_NOTFOUND,
-                                     "compaction %08" PRIx32 " wrote no message %" PRIu32,
-                                     key.entry, key.n), err);
+        return session_named(s,
+                             fail(err, SESSILE_NOTFOUND,
+                                  "compaction %08" PRIx32 " wrote no message %" PRIu32,
+                                  key.entry, key.n),
+                             err);
     buf_put(out, text.at, text.size);
     return out->failed ? fail_nomem(err) : SESSILE_OK;
 }

@@ -1,9 +1,9 @@
 /*
  * list.c: the sessions of a store, as rows that belong to the host.
  *
- * Opens each log the way a session is opened, so that a row says what opening would: a log
- * that cannot be opened has a row with its status, and never spoils the list. Must never
- * keep a log open.
+ * Opens each log the way a session is opened, so that a row says what opening would: a
+ * log that cannot be opened has a row with its status, and never spoils the list. Must
+ * never keep a log open.
  */
 #include "session/fold.h"
 
@@ -181,8 +181,8 @@ static sessile_status give(listing *l, sessile_listed **out, size_t *count,
     return SESSILE_OK;
 }
 
-sessile_status store_handle_list(sessile_store *s, const char *agent, sessile_listed **out,
-                                 size_t *count, sessile_error *err)
+sessile_status store_handle_list(sessile_store *s, const char *agent,
+                                 sessile_listed **out, size_t *count, sessile_error *err)
 {
     listing l = {.store = s};
     char folder[NAME_SIZE];
@@ -193,7 +193,8 @@ sessile_status store_handle_list(sessile_store *s, const char *agent, sessile_li
     buf_init(&l.text, &s->alloc);
     if (agent)
         keyring_folder_name(s->keys, (sessile_slice){agent, strlen(agent)}, folder);
-    status = s->backend.table->list(s->backend.self, agent ? folder : NULL, visit, &l, err);
+    status =
+        s->backend.table->list(s->backend.self, agent ? folder : NULL, visit, &l, err);
     if (status == SESSILE_NOTFOUND) {
         error_clear(err); /* nothing was ever written there */
         status = SESSILE_OK;

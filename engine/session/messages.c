@@ -34,7 +34,8 @@ static sessile_status find_from(sessile_session *s, sessile_id leaf, sessile_id 
     if (!count)
         fail(err, SESSILE_NOTFOUND,
              "entry %08" PRIx32 " is not on the path to %08" PRIx32
-             ", which has no messages", from, leaf);
+             ", which has no messages",
+             from, leaf);
     else if (low == 0 || low == count)
         fail(err, SESSILE_NOTFOUND,
              "entry %08" PRIx32 " is not on the path to %08" PRIx32
@@ -48,8 +49,8 @@ static sessile_status find_from(sessile_session *s, sessile_id leaf, sessile_id 
     return session_named(s, SESSILE_NOTFOUND, err);
 }
 
-/* Moves what is asked for to the front of ids: from, then role, then the newest `last`, of
- * these the first `limit`. */
+/* Moves what is asked for to the front of ids: from, then role, then the newest `last`,
+ * of these the first `limit`. */
 static sessile_status choose(sessile_session *s, const sessile_messages_options *o,
                              sessile_id leaf, sessile_id *ids, size_t *count,
                              sessile_error *err)
@@ -179,7 +180,8 @@ static sessile_status make_rows(sessile_session *s, const sessile_id *ids, size_
 }
 
 /* An empty list is a block too: what is handed out is given back the same way. */
-sessile_status session_messages(sessile_session *s, const sessile_messages_options *options,
+sessile_status session_messages(sessile_session *s,
+                                const sessile_messages_options *options,
                                 sessile_message **out, size_t *count, sessile_error *err)
 {
     sessile_messages_options all = {.from = SESSILE_NO_ID, .leaf = SESSILE_NO_ID};

@@ -1,8 +1,8 @@
 /*
  * open.c: sessions made, opened and closed.
  *
- * Owns the life of a handle: it is valid before it is filled, so that one function takes it
- * down at any stage. Must never create a session when one is to be opened.
+ * Owns the life of a handle: it is valid before it is filled, so that one function takes
+ * it down at any stage. Must never create a session when one is to be opened.
  */
 #include "session/fold.h"
 
@@ -20,17 +20,18 @@ unsigned session_read_depth(const sessile_store *st)
 
 /* ------------------------------------------------------------------ create */
 
-static sessile_status check_metadata(buf *out, const sessile_store *st, sessile_slice text,
-                                     sessile_error *err)
+static sessile_status check_metadata(buf *out, const sessile_store *st,
+                                     sessile_slice text, sessile_error *err)
 {
     sessile_status status;
 
     if (!text.size)
         return SESSILE_OK;
     if (text.size > st->limits.message)
-        return fail(err, SESSILE_LIMIT,
-                    "the session's metadata has %zu bytes, the limit [message] is %" PRIu64,
-                    text.size, st->limits.message);
+        return fail(
+            err, SESSILE_LIMIT,
+            "the session's metadata has %zu bytes, the limit [message] is %" PRIu64,
+            text.size, st->limits.message);
     status = json_check(out, text.data, text.size, st->limits.depth, err);
     if (status) {
         fail_prefix(err, "the session's metadata");
@@ -146,6 +147,7 @@ void session_drop(sessile_session *s)
     free_name(a, s->agent, s->agent_size);
     free_name(a, s->user, s->user_size);
     free_name(a, s->title, s->title_size);
+    free_name(a, s->metadata, s->metadata_size);
     if (s->nodes)
         mem_free(a, s->nodes, s->node_capacity * sizeof *s->nodes);
     if (s->links)
@@ -165,8 +167,9 @@ static sessile_status scan(sessile_session *s, const char *folder, const char *n
     fold f = {.s = s};
     sessile_status status;
 
-    status = log_open(&s->log, &st->backend, st->keys, folder, name, session_read_depth(st),
-                      st->timeout_ms, fold_visit, &f, &s->torn, &st->alloc, err);
+    status =
+        log_open(&s->log, &st->backend, st->keys, folder, name, session_read_depth(st),
+                 st->timeout_ms, fold_visit, &f, &s->torn, &st->alloc, err);
     if (status)
         return status;
     fold_settle(s);
@@ -177,7 +180,7 @@ static sessile_status scan(sessile_session *s, const char *folder, const char *n
 sessile_status session_open(sessile_session **out, sessile_store *st,
                             const sessile_session_options *options, sessile_error *err)
 {
-    char folder[NAME_SIZE], name[NAME_SIZE], shown[NAME_SHOWN];
+    char folder[NAME_SIZE], name[NAME_SIZE], shown[NAME_SHOWN], agent[NAME_SHOWN];
     sessile_session *s = NULL;
     session_names names;
     sessile_status status;
@@ -193,7 +196,8 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
         return fail_nomem(err);
     s->id = mem_dup(&st->alloc, names.id.data, names.id.size);
     s->agent = mem_dup(&st->alloc, names.agent.data, names.agent.size);
-    s->user = mem_dup(&st->alloc, names.user.size ? names.user.data : "", names.user.size);
+    s->user =
+        mem_dup(&st->alloc, names.user.size ? names.user.data : "", names.user.size);
     s->id_size = names.id.size;
     s->agent_size = names.agent.size;
     s->user_size = names.user.size;
@@ -206,12 +210,13 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
     names_place(st, &names, folder, name);
     status = scan(s, folder, name, err);
     name_show(names.id, shown);
-    if (status == SESSILE_NOTFOUND)
+    if (status == SESSILE_NOTFOUND) {
+        name_show(names.agent, agent);
         fail(err, SESSILE_NOTFOUND,
-             "there is no session %s of agent \"%.*s\": list them, or create it", shown,
-             (int)(names.agent.size > 64 ? 64 : names.agent.size), names.agent.data);
-    else
+             "there is no session %s of agent %s: list them, or create it", shown, agent);
+    } else {
         session_named(s, status, err);
+    }
     if (status)
         goto out;
     *out = s;
@@ -236,13 +241,14 @@ sessile_status session_open_place(sessile_session **out, sessile_store *st,
     status = scan(s, folder, name, err);
     if (status)
         goto out;
-    names = (session_names){{s->id, s->id_size}, {s->agent, s->agent_size},
-                            {s->user, s->user_size}};
+    names = (session_names){
+        {s->id, s->id_size}, {s->agent, s->agent_size}, {s->user, s->user_size}};
     names_place(st, &names, own_folder, own_name);
     if (strcmp(own_folder, folder) || strcmp(own_name, name)) {
         status = session_damaged(s, 0, err,
                                  "this session lies in %s/%s, which is not its name: its "
-                                 "file was moved or replaced", folder, name);
+                                 "file was moved or replaced",
+                                 folder, name);
         goto out;
     }
     *out = s;

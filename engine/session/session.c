@@ -3,8 +3,9 @@
  *
  * Everything that is ever written goes through session_write(): under the mutex and the
  * log's lock, on the head as it is then. New entries are folded before they are appended,
- * and the fold is put back when the log refuses them: what fails leaves no trace, neither in
- * the log nor in memory. Must never hold the mutex across a sync or a call of the host.
+ * and the fold is put back when the log refuses them: what fails leaves no trace, neither
+ * in the log nor in memory. Must never hold the mutex across a sync or a call of the
+ * host.
  */
 #include "session/fold.h"
 
@@ -18,22 +19,26 @@
 sessile_status session_ours(const sessile_session *s, sessile_error *err)
 {
     if (s->store->os->pid(s->store->os->ud) != s->pid)
-        return session_named(s, fail(err, SESSILE_FORKED,
-                                     "this handle was opened by process %" PRIu32
-                                     ": open another one here", s->pid), err);
+        return session_named(s,
+                             fail(err, SESSILE_FORKED,
+                                  "this handle was opened by process %" PRIu32
+                                  ": open another one here",
+                                  s->pid),
+                             err);
     return SESSILE_OK;
 }
 
-/* Folds what the log has shown already but the fold had no memory for. */
-static sessile_status catch_up(sessile_session *s, fold *f, sessile_error *err)
+/* A scan that a fold ended shows the same entries again at the next, so want of memory is
+ * made up for by itself; what is not is a gap. */
+static sessile_status in_place(const sessile_session *s, sessile_error *err)
 {
     if (s->broken)
-        return session_named(s, fail(err, SESSILE_IO, "this handle lost its place in the "
-                                     "log: close it and resume the session"), err);
-    if (s->node_count >= log_count(s->log))
-        return SESSILE_OK;
-    return log_read_range(s->log, (sessile_id)s->node_count, log_count(s->log) - 1,
-                          fold_visit, f, err);
+        return session_named(s,
+                             fail(err, SESSILE_IO,
+                                  "this handle lost its place in the "
+                                  "log: close it and resume the session"),
+                             err);
+    return SESSILE_OK;
 }
 
 sessile_status session_refresh_locked(sessile_session *s, sessile_error *err)
@@ -42,7 +47,7 @@ sessile_status session_refresh_locked(sessile_session *s, sessile_error *err)
     sessile_status status = session_ours(s, err);
 
     if (!status)
-        status = catch_up(s, &f, err);
+        status = in_place(s, err);
     if (!status)
         status = session_named(s, log_refresh(s->log, fold_visit, &f, err), err);
     fold_settle(s);
@@ -70,8 +75,7 @@ void batch_add(batch *b, entry_fields *fields)
 }
 
 sessile_id batch_message(batch *b, sessile_session *s, sessile_id parent,
-                         const char *text, size_t size, const message *m,
-                         int64_t tokens)
+                         const char *text, size_t size, const message *m, int64_t tokens)
 {
     sessile_id id = batch_next(b);
     entry_fields fields = {.parent = parent,
@@ -123,7 +127,8 @@ static sessile_status write_batch(sessile_session *s, const batch *b, sessile_er
     fold_mark mark;
 
     if (b->count > SESSILE_NO_ID - b->first - (size_t)1)
-        return fail(err, SESSILE_LIMIT, "a session holds at most 2^32 - 1 entries: fork it");
+        return fail(err, SESSILE_LIMIT,
+                    "a session holds at most 2^32 - 1 entries: fork it");
     texts = mem_alloc(a, b->count * sizeof *texts);
     if (!texts)
         return fail_nomem(err);
@@ -131,11 +136,12 @@ static sessile_status write_batch(sessile_session *s, const batch *b, sessile_er
     fold_mark_set(&f, &mark);
     for (size_t i = 0; !status && i < b->count; i++) {
         texts[i] = batch_entry(b, i);
-        status = fold_visit(&f, b->first + (sessile_id)i, texts[i].data, texts[i].size, err);
+        status =
+            fold_visit(&f, b->first + (sessile_id)i, texts[i].data, texts[i].size, err);
     }
     if (!status)
-        status = session_named(s, log_append(s->log, texts, b->count,
-                                             s->store->limits.session, err), err);
+        status = session_named(
+            s, log_append(s->log, texts, b->count, s->store->limits.session, err), err);
     if (status) {
         fold_mark_rewind(&f, &mark);
     } else {
@@ -164,7 +170,7 @@ sessile_status session_write(sessile_session *s, session_build build, void *arg,
     b.alloc = &s->store->alloc;
     buf_init(&b.text, b.alloc);
     pthread_mutex_lock(&s->mutex);
-    status = catch_up(s, &others, err);
+    status = in_place(s, err);
     if (!status)
         status = session_named(s, log_begin(s->log, fold_visit, &others, err), err);
     if (status)

@@ -54,6 +54,8 @@ struct sessile_session {
     sessile_usage usage;
     char *title;
     size_t title_size;
+    char *metadata;          /* JSON object of the header, or NULL; fixed after open */
+    size_t metadata_size;
     int64_t modified_ms;
     struct usage_part {      /* usage of messages that a turn entry may yet replace */
         sessile_id id;
@@ -61,7 +63,7 @@ struct sessile_session {
     } *parts;
     size_t part_count, part_capacity;
     buf scratch;
-    uint64_t last_refusal;   /* hash64 of the newest refusal's policy, law and message */
+    uint64_t last_refusal;   /* hash64 of the newest refusal's data; 0: none */
     uint64_t refusals_repeated; /* how often it came again since it was written */
     sessile_tokens usage_tokens; /* see session_tokens_locked */
     sessile_id usage_at;     /* the turn entry it comes from, 0: none */

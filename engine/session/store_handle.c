@@ -38,7 +38,8 @@ static void limits_fill(sessile_limits *l)
  * what comes after a slash. */
 static size_t scheme_size(const char *url)
 {
-    size_t n = strspn(url, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-");
+    size_t n =
+        strspn(url, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-");
     int letter = (url[0] >= 'a' && url[0] <= 'z') || (url[0] >= 'A' && url[0] <= 'Z');
 
     return n >= 2 && letter && url[n] == ':' ? n : 0;
@@ -60,11 +61,11 @@ static sessile_status open_backend(sessile_store *s, const char *url, sessile_er
         return store_file_open(&s->backend, url + 5, s->os, &s->alloc, err);
     }
     if (scheme)
-        return fail(err, SESSILE_UNSUPPORTED,
-                    "this build has no store for \"%.*s:\": use \"file:PATH\" or \"ram:\" "
-                    "(a folder of that name is written \"./%.*s:…\")",
-                    (int)(scheme > 40 ? 40 : scheme), url,
-                    (int)(scheme > 40 ? 40 : scheme), url);
+        return fail(
+            err, SESSILE_UNSUPPORTED,
+            "this build has no store for \"%.*s:\": use \"file:PATH\" or \"ram:\" "
+            "(a folder of that name is written \"./%.*s:…\")",
+            (int)(scheme > 40 ? 40 : scheme), url, (int)(scheme > 40 ? 40 : scheme), url);
     return store_file_open(&s->backend, url, s->os, &s->alloc, err);
 }
 
@@ -133,8 +134,8 @@ sessile_status store_handle_open(sessile_store **out, const char *url,
         mem_free(&a, s, sizeof *s);
         return fail_nomem(err);
     }
-    s->agent = dup_text(&s->alloc, options->agent && *options->agent ? options->agent
-                                                                     : "main");
+    s->agent =
+        dup_text(&s->alloc, options->agent && *options->agent ? options->agent : "main");
     s->url = dup_text(&s->alloc, url);
     if (options->policy_path)
         s->policy_path = dup_text(&s->alloc, options->policy_path);
@@ -151,9 +152,9 @@ sessile_status store_handle_open(sessile_store **out, const char *url,
     if (status)
         goto out;
     if (s->backend.table->capabilities & SESSILE_BACKEND_SEALS)
-        status = keyring_open(&s->keys, s->backend.table, s->backend.self,
-                              options->key_source, options->key, options->suite, s->os,
-                              &s->alloc, err);
+        status =
+            keyring_open(&s->keys, s->backend.table, s->backend.self, options->key_source,
+                         options->key, options->suite, s->os, &s->alloc, err);
     else
         status = keyring_volatile(&s->keys, &s->alloc, err);
     if (status)

@@ -16,8 +16,8 @@
 /* The file's folder and name, as far as there are any. */
 static void place_of(const sessile_session *s, char *out, size_t size)
 {
-    session_names names = {{s->id, s->id_size}, {s->agent, s->agent_size},
-                           {s->user, s->user_size}};
+    session_names names = {
+        {s->id, s->id_size}, {s->agent, s->agent_size}, {s->user, s->user_size}};
     char folder[NAME_SIZE], name[NAME_SIZE];
 
     names_place(s->store, &names, folder, name);
@@ -39,8 +39,8 @@ sessile_status session_named(const sessile_session *s, sessile_status status,
     return status;
 }
 
-sessile_status session_damaged(const sessile_session *s, sessile_id id, sessile_error *err,
-                               const char *format, ...)
+sessile_status session_damaged(const sessile_session *s, sessile_id id,
+                               sessile_error *err, const char *format, ...)
 {
     char what[256], shown[NAME_SHOWN], place[2 * NAME_SIZE + 16];
     va_list args;
@@ -86,13 +86,13 @@ sessile_status session_check_leaf(const sessile_session *s, sessile_id id,
     name_show((sessile_slice){s->id, s->id_size}, shown);
     if (id >= s->node_count)
         return fail(err, SESSILE_NOTFOUND,
-                    "session %s has no entry %08" PRIx32 ": its newest is %08" PRIx32, shown,
-                    id, (sessile_id)(s->node_count - 1));
-    return fail(err, SESSILE_NOTFOUND,
-                "entry %08" PRIx32 " of session %s is a %s, no message, turn or compaction: "
-                "the entry that it is about is %08" PRIx32,
-                id, shown, entry_type_name((entry_type)s->nodes[id].type),
-                s->nodes[id].parent);
+                    "session %s has no entry %08" PRIx32 ": its newest is %08" PRIx32,
+                    shown, id, (sessile_id)(s->node_count - 1));
+    return fail(
+        err, SESSILE_NOTFOUND,
+        "entry %08" PRIx32 " of session %s is a %s, no message, turn or compaction: "
+        "the entry that it is about is %08" PRIx32,
+        id, shown, entry_type_name((entry_type)s->nodes[id].type), s->nodes[id].parent);
 }
 
 int session_descends_locked(const sessile_session *s, sessile_id id, sessile_id ancestor)
@@ -128,7 +128,8 @@ sessile_status session_check_base_locked(sessile_session *s, sessile_id base, in
     name_show((sessile_slice){s->id, s->id_size}, shown);
     if (base >= s->node_count)
         return fail(err, SESSILE_CONFLICT,
-                    "session %s: the base %08" PRIx32 " is no entry of it; its head is %08" PRIx32
+                    "session %s: the base %08" PRIx32
+                    " is no entry of it; its head is %08" PRIx32
                     ": read it again, then retry",
                     shown, base, s->head);
     return fail(err, SESSILE_CONFLICT,

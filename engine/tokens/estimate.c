@@ -189,10 +189,11 @@ static void count_block(counter *c)
         sum += BREAK * count_bits(breaks & ~earlier(breaks, c->breaks, 1));
     /* The second space of a run that no break began. */
     gaps = spaces & earlier(spaces, c->gaps, 1);
-    if (gaps) {
+    if (gaps)
         sum += GAP * count_bits(gaps & ~earlier(spaces | breaks, blank.one, 2));
-        sum += LONG_GAP *
-               count_bits(c->spaces.four & earlier(c->spaces.four, blank.four, 4));
+    if (c->spaces.four) {
+        eighth = c->spaces.four & earlier(c->spaces.four, blank.four, 4);
+        sum += LONG_GAP * count_bits(eighth);
     }
     if (others)
         sum += price_of_others(c->block);

@@ -39,9 +39,28 @@ static int core_text(lua_State *L)
     return failed ? failed : 1;
 }
 
+/* plain(value) -> a copy of what a state showed, made of tables that can be changed and
+ * gone through. Only for values the engine gave: they are known to be sound JSON. */
+static int core_plain(lua_State *L)
+{
+    sessile_slice text;
+    int failed;
+    luaL_checkany(L, 1);
+    lua_settop(L, 1);
+    if (!lua_istable(L, 1)) {
+        return 1;
+    }
+    failed = binding_json(L, 1, 0, "value", &text);
+    if (failed) {
+        return failed;
+    }
+    lua_json_push(L, text.data, text.size);
+    return 1;
+}
+
 static const luaL_Reg functions[] = {
     {"open", binding_open}, {"array", core_array}, {"json", core_json},
-    {"text", core_text},    {NULL, NULL},
+    {"text", core_text},    {"plain", core_plain}, {NULL, NULL},
 };
 
 BINDING_EXPORT int luaopen_sessile_core(lua_State *L)

@@ -222,9 +222,9 @@ local function kill(show, scene)
   return lost == 0
 end
 
--- Scene 4: the first two sessions are as they were.
+-- Scene 4: the sessions, and the end of the tree of one of them.
 local function look_back(show, scene)
-  show.heading "4. What is here now"
+  show.heading "4. What is here now: sessile list, and sessile tree slow-start"
   local rows = {}
   for i, row in ipairs(assert(scene.store:list())) do
     rows[i] = { row.id, terminal.number(row.messages), terminal.bytes(row.bytes), row.status }
@@ -234,6 +234,13 @@ local function look_back(show, scene)
   for line in text:gmatch "[^\n]+" do
     show.line("  %s", line)
   end
+  show.line "\n  …"
+  local tree = output(("%s tree %s --store %s --key-file %s | tail -n 8"):format(
+    quote(scene.executable), SESSION, quote(scene.folder .. "/store"), quote(scene.key)))
+  for line in tree:gmatch "[^\n]+" do
+    show.line("  %s", line)
+  end
+  show.line "(● the model sees it, ○ it was compacted away and is still in the session)"
 end
 
 -- ---------------------------------------------------------------- the whole

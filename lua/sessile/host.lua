@@ -67,7 +67,7 @@ local function context_of(self, need)
   local ctx = self._contexts[need.policy]
   if not ctx then
     ctx = policy.context(need.policy, {
-      session = self._about,
+      session = about_session(self._session),
       model = function(request) return ask(self._model, request) end,
       log = function(text) self._log[#self._log + 1] = text end,
     }, need.now)
@@ -144,7 +144,6 @@ function host.wrap(run, session, kind, chosen, model)
     _kind = kind,
     _policy = chosen,
     _model = model,
-    _about = about_session(session),
     _contexts = {},
     _log = {},
   }, meta)

@@ -36,7 +36,7 @@ function options.nearest(name, names)
       best, least = candidate, d
     end
   end
-  if least and least <= math.max(1, #name // 3) then
+  if least and least <= math.max(2, #name // 3) and least < #name then
     return best
   end
   return nil

@@ -1,7 +1,7 @@
 -- outcome.lua: what a run came to, in the shape a host reads it: outcomes and plans.
 --
--- An outcome holds facts and outlives its run; only its `context` is fetched, from the
--- session, when it is first read. A plan holds everything, since nothing of it is kept.
+-- An outcome holds facts and outlives its run; its `context` is fetched from the session when
+-- it is first read. A plan holds everything, since nothing of it is kept.
 
 local outcome = {}
 
@@ -37,16 +37,21 @@ end
 
 local meta = { __name = "sessile.Outcome" }
 
+-- What costs a look at the session is looked up when it is first read: the context, and,
+-- where no policy ran and so nobody counted, the tokens.
 function meta.__index(self, key)
-  if key ~= "context" then
+  if key ~= "context" and key ~= "tokens" then
     return nil
   end
-  local list, message = self._session:context { leaf = self.leaf }
+  local list, info = self._session:context { leaf = self.leaf }
   if not list then
-    error("outcome.context: " .. message, 2)
+    error(("outcome.%s: %s"):format(key, info), 2)
   end
   rawset(self, "context", list)
-  return list
+  if rawget(self, "tokens") == nil then
+    rawset(self, "tokens", { before = info.tokens, after = info.tokens })
+  end
+  return rawget(self, key)
 end
 
 function meta.__tostring(self)
@@ -62,7 +67,8 @@ function outcome.make(raw, session, kind, log)
     ids = raw.first and message_ids(raw.first, raw.last) or {},
     turn = raw.first and raw.last or nil,
     leaf = raw.leaf,
-    tokens = { before = raw.tokens_before, after = raw.tokens_after },
+    tokens = raw.verdict ~= "none"
+      and { before = raw.tokens_before, after = raw.tokens_after } or nil,
     policy = policy_of(raw),
     cannot_fit = raw.cannot_fit > 0 and raw.cannot_fit or nil,
     compaction = raw.compaction,

@@ -192,13 +192,41 @@ local function count(text)
   return list[2].tokens - list[1].tokens
 end
 
+-- What a model is sent of a message that a state shows.
+local sent = { "role", "content", "author", "tool_calls", "tool_call_id" }
+
+-- A request as the model function gets it from a policy file too: plain tables, whether the
+-- hook wrote messages or took them from the state.
+local function sendable(request)
+  if type(request) ~= "table" then
+    error("ctx.model: a request expected, got " .. type(request), 3)
+  end
+  local copy = {}
+  for name, value in pairs(request) do
+    copy[name] = value
+  end
+  local messages = {}
+  for i, message in ipairs(request.messages or {}) do
+    if type(message) == "userdata" then
+      local plain = {}
+      for _, name in ipairs(sent) do
+        plain[name] = core.plain(message[name])
+      end
+      message = plain
+    end
+    messages[i] = message
+  end
+  copy.messages = core.array(messages)
+  return copy
+end
+
 --- The ctx of one host policy in one run. `about` gives session (what ctx.session shows),
 --- model (function(request) -> text | nil, reason) and log (function(text)).
 function policy.context(name, about, now)
   local random = generator(("%s\0%s\0%s"):format(about.session.id, tostring(now), name))
   return {
     session = about.session,
-    model = about.model,
+    model = function(request) return about.model(sendable(request)) end,
     count = count,
     random = random,
     sorted_pairs = sorted_pairs,

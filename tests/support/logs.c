@@ -210,9 +210,15 @@ char *file_read_all(const char *path, size_t *size)
 
 void file_write_all(const char *path, const void *data, size_t size)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    /* Not O_TRUNC: ext4 takes a truncated and written file for one that is being replaced,
+     * and flushes it when it is closed. */
+    struct stat st;
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, data, size), size);
+    assert_int_equal(fstat(fd, &st), 0);
+    if ((size_t)st.st_size != size)
+        assert_int_equal(ftruncate(fd, (off_t)size), 0);
     assert_int_equal(close(fd), 0);
 }
 

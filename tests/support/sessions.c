@@ -1,8 +1,8 @@
 /*
  * sessions.c: stores and sessions for tests, and entries written by hand.
  *
- * Must never hide a refusal: what is not expected to fail fails the test with the engine's
- * own sentence.
+ * Must never hide a refusal: what is not expected to fail fails the test with the
+ * engine's own sentence.
  */
 #include "support/sessions.h"
 #include "base/text.h"
@@ -68,8 +68,9 @@ static sessile_store *store_of(const place *p)
     options.durability = SESSILE_NONE;
     options.key_source = p->kind == STORE_SEALED ? SESSILE_KEY_SECRET : SESSILE_KEY_PLAIN;
     options.key = "hex:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
-    must(store_handle_open(&st, p->kind == STORE_RAM ? "ram:" : p->folder, &options, &err),
-         &err);
+    must(
+        store_handle_open(&st, p->kind == STORE_RAM ? "ram:" : p->folder, &options, &err),
+        &err);
     return st;
 }
 
@@ -176,7 +177,8 @@ static sessile_status build_messages(void *arg, sessile_session *s, batch *b,
         buf_init(&text, b->alloc);
         status = json_check(&text, w->messages[i], strlen(w->messages[i]), 128, err);
         if (!status)
-            status = message_read(&m, text.data, text.size, NULL, NULL, NULL, b->alloc, err);
+            status =
+                message_read(&m, text.data, text.size, NULL, NULL, NULL, b->alloc, err);
         if (!status)
             parent = batch_message(b, s, parent, text.data, text.size, &m,
                                    tokens_of_message(&m));
@@ -184,8 +186,8 @@ static sessile_status build_messages(void *arg, sessile_session *s, batch *b,
     }
     if (!status && w->turn) {
         char data[512];
-        snprintf(data, sizeof data, "{\"first\":\"%08" PRIx32 "\",\"count\":%zu%s}", first,
-                 w->count, w->rest);
+        snprintf(data, sizeof data, "{\"first\":\"%08" PRIx32 "\",\"count\":%zu%s}",
+                 first, w->count, w->rest);
         parent = batch_next(b);
         add_raw(b, "turn", first + (sessile_id)w->count - 1, data);
     }

@@ -33,8 +33,8 @@ sessile_status try_say(sessile_session *s, const char *message, sessile_id *out,
                        sessile_error *err);
 sessile_id say(sessile_session *s, const char *role, const char *content);
 sessile_id say_json(sessile_session *s, const char *message);
-/* Messages and their turn entry; rest: further fields of the turn, as ",\"usage\":{}". The
- * turn entry's id; its messages are the count ids before it. */
+/* Messages and their turn entry; rest: further fields of the turn, as ",\"usage\":{}".
+ * The turn entry's id; its messages are the count ids before it. */
 sessile_id say_turn(sessile_session *s, const char *const *messages, size_t count,
                     const char *rest);
 /* One entry; type by name, so that unknown ones can be written. parent SESSILE_NO_ID: the
@@ -46,7 +46,8 @@ sessile_id put_entry(sessile_session *s, const char *type, sessile_id parent,
 /* A head fact. */
 void move_head(sessile_session *s, sessile_id to);
 
-/* The context at a leaf, or at the head (SESSILE_NO_ID), as "00000001 00000016.1 …": free(). */
+/* The context at a leaf, or at the head (SESSILE_NO_ID), as "00000001 00000016.1 …":
+ * free(). */
 char *context_keys(sessile_session *s, sessile_id leaf);
 
 #endif

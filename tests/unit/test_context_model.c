@@ -1,10 +1,11 @@
 /*
  * test_context_model.c: the context at every leaf against a naive model.
  *
- * The model keeps each entry's whole context as a list of keys, copied from its parent and
- * changed: no ranges, no walk, no cache, no `nearest compaction`. Random operations go to
- * the engine and to the model; after each, the context at the head must be the model's,
- * and now and then the context at every leaf, by each handle and after a reopening.
+ * The model keeps each entry's whole context as a list of keys, copied from its parent
+ * and changed: no ranges, no walk, no cache, no `nearest compaction`. Random operations
+ * go to the engine and to the model; after each, the context at the head must be the
+ * model's, and now and then the context at every leaf, by each handle and after a
+ * reopening.
  *
  * SEED=n runs one seed. A failure prints it.
  */
@@ -42,17 +43,17 @@ typedef struct list {
 typedef struct model_entry {
     int on_path, is_message;
     sessile_id parent;
-    list context;   /* at this leaf */
-    known self;     /* of a message */
+    list context; /* at this leaf */
+    known self;   /* of a message */
     uint32_t events, messages;
-    char vars[32];  /* in force here */
+    char vars[32]; /* in force here */
 } model_entry;
 
 typedef struct model {
     model_entry entries[ENTRIES + 16];
     sessile_id count, head;
     char title[32];
-    int64_t input;  /* of all usage */
+    int64_t input; /* of all usage */
     uint64_t random;
     uint64_t seed;
 } model;
@@ -107,7 +108,8 @@ static uint32_t turns_before(const model *m, sessile_id id)
     uint32_t turns = 0;
 
     for (; id; id = m->entries[id].parent)
-        if (m->entries[id].is_message && (m->entries[id].self.flags & MESSAGE_STARTS_TURN))
+        if (m->entries[id].is_message &&
+            (m->entries[id].self.flags & MESSAGE_STARTS_TURN))
             turns++;
     return turns;
 }
@@ -134,39 +136,51 @@ static void random_message(model *m, char *text, size_t size, known *k, int64_t 
         k->role = SESSILE_SYSTEM;
         break;
     case 1:
-        snprintf(text, size, "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":"
-                 "\"c%" PRIu32 "\",\"name\":\"f\",\"arguments\":\"{}\"},{\"id\":\"d\",\"name\":"
-                 "\"g\",\"arguments\":\"\"}]}", n);
+        snprintf(text, size,
+                 "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":"
+                 "\"c%" PRIu32
+                 "\",\"name\":\"f\",\"arguments\":\"{}\"},{\"id\":\"d\",\"name\":"
+                 "\"g\",\"arguments\":\"\"}]}",
+                 n);
         k->role = SESSILE_ASSISTANT;
         k->links = 2;
         break;
     case 2:
-        snprintf(text, size, "{\"role\":\"tool\",\"tool_call_id\":\"c%" PRIu32 "\",\"content\":"
-                 "\"out\",\"is_error\":true}", n);
+        snprintf(text, size,
+                 "{\"role\":\"tool\",\"tool_call_id\":\"c%" PRIu32 "\",\"content\":"
+                 "\"out\",\"is_error\":true}",
+                 n);
         k->role = SESSILE_TOOL;
         k->links = 1;
         k->flags = MESSAGE_ERROR;
         break;
     case 3:
-        snprintf(text, size, "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\","
-                 "\"tool_use_id\":\"c%" PRIu32 "\",\"content\":\"x\"}]}", n);
+        snprintf(text, size,
+                 "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\","
+                 "\"tool_use_id\":\"c%" PRIu32 "\",\"content\":\"x\"}]}",
+                 n);
         k->role = SESSILE_USER;
         k->links = 1;
         break;
     case 4:
-        snprintf(text, size, "{\"role\":\"user\",\"content\":\"note %" PRIu32 "\",\"metadata\":"
-                 "{\"kind\":\"note\"}}", n);
+        snprintf(text, size,
+                 "{\"role\":\"user\",\"content\":\"note %" PRIu32 "\",\"metadata\":"
+                 "{\"kind\":\"note\"}}",
+                 n);
         k->role = SESSILE_USER;
         k->flags = MESSAGE_KIND;
         break;
     case 5:
-        snprintf(text, size, "{\"role\":\"assistant\",\"content\":\"said %" PRIu32 "\",\"usage\":"
-                 "{\"input\":%" PRIu32 "}}", n, n);
+        snprintf(text, size,
+                 "{\"role\":\"assistant\",\"content\":\"said %" PRIu32 "\",\"usage\":"
+                 "{\"input\":%" PRIu32 "}}",
+                 n, n);
         k->role = SESSILE_ASSISTANT;
         *input = n;
         break;
     default:
-        snprintf(text, size, "{\"role\":\"user\",\"content\":\"question %" PRIu32 "\"}", n);
+        snprintf(text, size, "{\"role\":\"user\",\"content\":\"question %" PRIu32 "\"}",
+                 n);
         k->role = SESSILE_USER;
         k->flags = MESSAGE_STARTS_TURN;
     }
@@ -189,7 +203,8 @@ static void model_message(model *m, sessile_id parent, known *k)
 static void learn_tokens(model *m, const sessile_session *s, sessile_id id)
 {
     m->entries[id].self.tokens = s->nodes[id].tokens;
-    m->entries[id].context.at[m->entries[id].context.count - 1].tokens = s->nodes[id].tokens;
+    m->entries[id].context.at[m->entries[id].context.count - 1].tokens =
+        s->nodes[id].tokens;
 }
 
 static void do_message(model *m, sessile_session *s)
@@ -248,8 +263,8 @@ static void do_sibling(model *m, sessile_session *s, sessile_id parent)
     m->head = head;
 }
 
-/* Keys as JSON, ranges where the path's messages are neighbours; sometimes split at random,
- * for a range is not the only way to write a list. */
+/* Keys as JSON, ranges where the path's messages are neighbours; sometimes split at
+ * random, for a range is not the only way to write a list. */
 static void print_keys(model *m, buf *out, const list *l)
 {
     char name[SESSILE_KEY_SIZE];
@@ -291,12 +306,17 @@ static void do_compaction(model *m, sessile_session *s)
     for (size_t i = 0; i <= before->count; i++) {
         uint32_t fate = draw(m, 10);
         if (fate < 2 && puts < 5) {
-            known k = {.key = {self, ++puts}, .role = SESSILE_USER, .tokens = draw(m, 100),
-                       .turn = draw(m, 9), .flags = MESSAGE_KIND | MESSAGE_SUMMARY};
-            buf_printf(&put, "%s{\"n\":%" PRIu32 ",\"turn\":%" PRIu32 ",\"tokens\":[%" PRIu32
-                       ",\"estimate\"],\"covers\":[],\"message\":{\"role\":\"user\",\"content\":"
-                       "\"sum\",\"metadata\":{\"kind\":\"summary\"}}}",
-                       puts > 1 ? "," : "", puts, k.turn, k.tokens);
+            known k = {.key = {self, ++puts},
+                       .role = SESSILE_USER,
+                       .tokens = draw(m, 100),
+                       .turn = draw(m, 9),
+                       .flags = MESSAGE_KIND | MESSAGE_SUMMARY};
+            buf_printf(
+                &put,
+                "%s{\"n\":%" PRIu32 ",\"turn\":%" PRIu32 ",\"tokens\":[%" PRIu32
+                ",\"estimate\"],\"covers\":[],\"message\":{\"role\":\"user\",\"content\":"
+                "\"sum\",\"metadata\":{\"kind\":\"summary\"}}}",
+                puts > 1 ? "," : "", puts, k.turn, k.tokens);
             list_push(&now, &k);
         } else if (fate < 7 && i < before->count) {
             list_push(&now, &before->at[i]);
@@ -320,7 +340,8 @@ static void do_compaction(model *m, sessile_session *s)
     } else {
         print_keys(m, &data, &now);
     }
-    buf_printf(&data, ",\"upto\":\"%08" PRIx32 "\",\"put\":[%s]", upto, puts ? put.data : "");
+    buf_printf(&data, ",\"upto\":\"%08" PRIx32 "\",\"put\":[%s]", upto,
+               puts ? put.data : "");
     e = follow(m, m->head, 1);
     if (!draw(m, 3)) {
         snprintf(e->vars, sizeof e->vars, "{\"p\":%" PRIu32 "}", draw(m, 100));
@@ -387,7 +408,8 @@ static void do_head(model *m, sessile_session *s, sessile_id to)
 
 static void wrong(const model *m, sessile_id leaf, const char *what, size_t i)
 {
-    fail_msg("SEED=%" PRIu64 ": at leaf %08" PRIx32 " of %" PRIu32 " entries, item %zu: %s",
+    fail_msg("SEED=%" PRIu64 ": at leaf %08" PRIx32 " of %" PRIu32
+             " entries, item %zu: %s",
              m->seed, leaf, m->count, i, what);
 }
 
@@ -602,9 +624,13 @@ static void refused(const char *data, const char *names)
     s = session_made(p.store, "malformed");
     say(s, "user", "1");
     say(s, "user", "2");
-    move_head(s, 1);      /* 3 */
-    say(s, "user", "4");  /* 2 and 4 are siblings */
+    move_head(s, 1);                                 /* 3 */
+    say(s, "user", "4");                             /* 2 and 4 are siblings */
     put_entry(s, "compaction", SESSILE_NO_ID, data); /* 5 */
+    put_entry(s, "compaction", 4,
+              "{\"context\":[],\"upto\":\"00000004\",\"put\":[{\"n\":1,"
+              "\"message\":{\"role\":\"user\"}}]}"); /* 6, beside it */
+    put_entry(s, "message", 4, "{\"role\":\"user\",\"content\":\"7\"}");
     context_init(&c, &allocator_default);
     assert_int_equal(session_context_at_locked(s, 5, &c, &err), SESSILE_DAMAGED);
     assert_int_equal(c.count, 0);
@@ -622,6 +648,9 @@ static void a_list_that_names_what_is_not_before_it_is_damaged(void **state)
 {
     (void)state;
     refused("{\"context\":[\"00000006\"],\"upto\":\"00000004\"}", "00000005");
+    refused("{\"context\":[\"00000007\"],\"upto\":\"00000004\"}", "00000007");
+    refused("{\"context\":[\"00000001-00000007\"],\"upto\":\"00000004\"}", "00000007");
+    refused("{\"context\":[\"00000099\"],\"upto\":\"00000004\"}", "00000099");
     refused("{\"context\":[\"00000003\"],\"upto\":\"00000004\"}", "00000003");
     refused("{\"context\":[\"00000000\"],\"upto\":\"00000004\"}", "00000000");
     refused("{\"context\":[\"00000005.1\"],\"upto\":\"00000004\"}", "00000005.1");
@@ -651,10 +680,14 @@ static void an_upto_that_is_not_on_the_path_is_damaged(void **state)
 static void messages_written_are_numbered_or_damaged(void **state)
 {
     (void)state;
-    refused("{\"context\":[\"00000005.1\"],\"upto\":\"00000004\",\"put\":[{\"n\":2,\"message\":"
-            "{\"role\":\"user\"}}]}", "numbered");
-    refused("{\"context\":[\"00000005.1\"],\"upto\":\"00000004\",\"put\":[{\"n\":1,\"message\":"
-            "{\"role\":\"nobody\"}}]}", "no message");
+    refused("{\"context\":[\"00000005.1\"],\"upto\":\"00000004\",\"put\":[{\"n\":2,"
+            "\"message\":"
+            "{\"role\":\"user\"}}]}",
+            "numbered");
+    refused("{\"context\":[\"00000005.1\"],\"upto\":\"00000004\",\"put\":[{\"n\":1,"
+            "\"message\":"
+            "{\"role\":\"nobody\"}}]}",
+            "no message");
 }
 
 static void what_a_tombstone_stands_for_is_passed_over(void **state)
@@ -667,10 +700,11 @@ static void what_a_tombstone_stands_for_is_passed_over(void **state)
     place_open(&p, STORE_RAM);
     s = session_made(p.store, "lost");
     say(s, "user", "1");
-    put_entry(s, "tombstone", 1, "{}");                                    /* 2 */
-    put_entry(s, "message", 2, "{\"role\":\"user\",\"content\":\"3\"}");   /* after it */
-    put_entry(s, "compaction", 3, "{\"context\":[\"00000001-00000003\",\"00000002\","
-                                  "\"00000002.1\"],\"upto\":\"00000003\"}"); /* 4 */
+    put_entry(s, "tombstone", 1, "{}");                                  /* 2 */
+    put_entry(s, "message", 2, "{\"role\":\"user\",\"content\":\"3\"}"); /* after it */
+    put_entry(s, "compaction", 3,
+              "{\"context\":[\"00000001-00000003\",\"00000002\","
+              "\"00000002.1\"],\"upto\":\"00000003\"}"); /* 4 */
     keys = context_keys(s, 4);
     assert_string_equal(keys, "00000001 00000003");
     free(keys);
@@ -723,10 +757,12 @@ static void a_written_message_is_read_by_its_name(void **state)
     place_open(&p, STORE_RAM);
     s = session_made(p.store, "text");
     say(s, "user", "1");
-    put_entry(s, "compaction", SESSILE_NO_ID,
-              "{\"context\":[\"00000002.2\"],\"upto\":\"00000001\",\"put\":[{\"n\":1,\"message\":"
-              "{\"role\":\"user\",\"content\":\"a\"}},{\"n\":2,\"message\":{\"role\":\"user\","
-              "\"content\":\"b\"}}]}");
+    put_entry(
+        s, "compaction", SESSILE_NO_ID,
+        "{\"context\":[\"00000002.2\"],\"upto\":\"00000001\",\"put\":[{\"n\":1,"
+        "\"message\":"
+        "{\"role\":\"user\",\"content\":\"a\"}},{\"n\":2,\"message\":{\"role\":\"user\","
+        "\"content\":\"b\"}}]}");
     buf_init(&out, &allocator_default);
     assert_int_equal(session_message_locked(s, (sessile_key){2, 2}, &out, &err), 0);
     assert_string_equal(out.data, "{\"role\":\"user\",\"content\":\"b\"}");
@@ -746,8 +782,8 @@ static void a_written_message_is_read_by_its_name(void **state)
     place_close(&p);
 }
 
-/* Messages, compactions and a context in their thousands: what is read from the log to find
- * a context must not grow with what lies before its compaction. */
+/* Messages, compactions and a context in their thousands: what is read from the log to
+ * find a context must not grow with what lies before its compaction. */
 static void the_cost_of_a_context_is_that_of_the_context(void **state)
 {
     const context *c;
@@ -762,11 +798,13 @@ static void the_cost_of_a_context_is_that_of_the_context(void **state)
     s = session_made(p.store, "long");
     for (int i = 0; i < 3000; i++)
         say(s, "user", "old");
-    snprintf(data, sizeof data, "{\"context\":[\"%08" PRIx32 "\"],\"upto\":\"%08" PRIx32 "\"}",
-             s->head - 1, s->head);
+    snprintf(data, sizeof data,
+             "{\"context\":[\"%08" PRIx32 "\"],\"upto\":\"%08" PRIx32 "\"}", s->head - 1,
+             s->head);
     id = put_entry(s, "compaction", SESSILE_NO_ID, data);
     say(s, "user", "new");
-    /* parents before the context are never asked for: a walk that went on would fall out */
+    /* parents before the context are never asked for: a walk that went on would fall out
+     */
     for (sessile_id i = 1; i + 1 < s->head - 3; i++)
         s->nodes[i].parent = SESSILE_NO_ID - 1;
     assert_int_equal(session_context_locked(s, &c, &err), SESSILE_OK);

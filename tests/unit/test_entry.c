@@ -100,6 +100,24 @@ static void every_type_and_source_comes_back(void **state)
     }
 }
 
+static void no_tokens_is_a_count_too(void **state)
+{
+    entry_fields fields = full;
+    sessile_error err;
+    entry e;
+    buf out;
+    (void)state;
+    fields.tokens = 0;
+    fields.token_source = NULL;
+    buf_init(&out, &allocator_default);
+    entry_put(&out, &fields);
+    assert_non_null(strstr(out.data, "\"tokens\":[0]}"));
+    assert_int_equal(entry_read(&e, out.data, out.size, &err), SESSILE_OK);
+    assert_true(e.tokens == 0);
+    assert_int_equal(e.token_source.type, JSON_NONE);
+    buf_deinit(&out);
+}
+
 static void the_longest_entry_head_fits(void **state)
 {
     entry_fields fields = full;
@@ -317,6 +335,7 @@ int main(void)
         cmocka_unit_test(absent_fields_are_left_out),
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(every_type_and_source_comes_back),
+        cmocka_unit_test(no_tokens_is_a_count_too),
         cmocka_unit_test(the_longest_entry_head_fits),
         cmocka_unit_test(unknown_types_and_fields_are_carried_through),
         cmocka_unit_test(what_is_no_entry_is_damaged),

@@ -73,7 +73,8 @@ static void *append_many(void *arg)
 
     for (int i = 0; i < w->times; i++) {
         sessile_error err;
-        if (try_say(w->s, "{\"role\":\"user\",\"content\":\"from a thread\"}", &w->ids[i], &err))
+        if (try_say(w->s, "{\"role\":\"user\",\"content\":\"from a thread\"}", &w->ids[i],
+                    &err))
             w->wrong++;
     }
     return NULL;
@@ -93,7 +94,8 @@ static void *read_many(void *arg)
             continue;
         }
         for (size_t j = 0; j < count; j++)
-            if (rows[j].json.size < 2 || (j && rows[j].key.entry <= rows[j - 1].key.entry))
+            if (rows[j].json.size < 2 ||
+                (j && rows[j].key.entry <= rows[j - 1].key.entry))
                 w->wrong++;
         if (count < before && !w->ids) /* ids set: somebody clears */
             w->wrong++;
@@ -107,8 +109,11 @@ static sessile_status build_clear(void *arg, sessile_session *s, batch *b,
                                   sessile_error *err)
 {
     static const char data[] = "{\"head\":\"00000000\"}";
-    entry_fields fields = {.parent = s->head, .type = ENTRY_HEAD, .data = data,
-                           .data_size = sizeof data - 1, .tokens = -1};
+    entry_fields fields = {.parent = s->head,
+                           .type = ENTRY_HEAD,
+                           .data = data,
+                           .data_size = sizeof data - 1,
+                           .tokens = -1};
 
     (void)arg;
     (void)err;
@@ -183,7 +188,8 @@ static void threads_with_handles_of_their_own_lose_nothing(void **state)
 
     for (int i = 0; i < THREADS; i++) {
         w[i] = (worker){.s = session_resumed(i % 2 ? again : p->store, "handles"),
-                        .times = TIMES, .ids = ids + i * TIMES};
+                        .times = TIMES,
+                        .ids = ids + i * TIMES};
         assert_int_equal(pthread_create(&w[i].thread, NULL, append_many, &w[i]), 0);
     }
     for (int i = 0; i < THREADS; i++) {
@@ -208,8 +214,9 @@ static void reading_goes_on_beside_writing(void **state)
     w[1] = (worker){.s = s, .times = 50, .ids = ids + 50};
     w[2] = w[3] = (worker){.s = s, .times = 50};
     for (int i = 0; i < 4; i++)
-        assert_int_equal(pthread_create(&w[i].thread, NULL, i < 2 ? append_many : read_many,
-                                        &w[i]), 0);
+        assert_int_equal(
+            pthread_create(&w[i].thread, NULL, i < 2 ? append_many : read_many, &w[i]),
+            0);
     for (int i = 0; i < 4; i++) {
         pthread_join(w[i].thread, NULL);
         assert_int_equal(w[i].wrong, 0);
@@ -263,8 +270,8 @@ static void *starve(void *ud, void *ptr, size_t osize, size_t nsize)
     return realloc(ptr, nsize);
 }
 
-/* Every allocation of a write and of a context fails once: the session stays as it was, and
- * goes on when there is memory again. */
+/* Every allocation of a write and of a context fails once: the session stays as it was,
+ * and goes on when there is memory again. */
 static void want_of_memory_changes_nothing(void **state)
 {
     sessile_store_options options;
@@ -283,15 +290,20 @@ static void want_of_memory_changes_nothing(void **state)
     b = session_resumed(st, "hungry");
     say(s, "user", "1");
     put_entry(s, "compaction", SESSILE_NO_ID,
-              "{\"context\":[\"00000001\",\"00000002.1\"],\"upto\":\"00000001\",\"put\":[{\"n\":1,"
+              "{\"context\":[\"00000001\",\"00000002.1\"],\"upto\":\"00000001\",\"put\":["
+              "{\"n\":1,"
               "\"message\":{\"role\":\"user\",\"content\":\"s\"}}]}");
     for (long n = 0; n < 200; n++) {
         const context *c;
         sessile_status status;
         expected = log_count(s->log);
         hunger.left = n;
-        status = try_say(s, "{\"role\":\"user\",\"content\":\"x\",\"author\":\"a\",\"usage\":{\"input\":1},"
-                            "\"tool_calls\":[{\"id\":\"c\",\"name\":\"n\",\"arguments\":\"\"}]}", &id, &err);
+        status =
+            try_say(s,
+                    "{\"role\":\"user\",\"content\":\"x\",\"author\":\"a\",\"usage\":{"
+                    "\"input\":1},"
+                    "\"tool_calls\":[{\"id\":\"c\",\"name\":\"n\",\"arguments\":\"\"}]}",
+                    &id, &err);
         hunger.left = -1;
         if (status) {
             assert_int_equal(status, SESSILE_NOMEM);
@@ -315,6 +327,8 @@ static void want_of_memory_changes_nothing(void **state)
     refresh(b);
     assert_int_equal(b->node_count, s->node_count);
     assert_memory_equal(b->nodes, s->nodes, s->node_count * sizeof *s->nodes);
+    assert_int_equal(b->link_count, s->link_count);
+    assert_int_equal(s->link_count, s->nodes[s->head].messages - 1);
     assert_int_equal(b->usage.input, s->usage.input);
     assert_true(s->usage.input > 0);
     session_closed(s);

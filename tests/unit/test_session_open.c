@@ -132,7 +132,8 @@ static void an_empty_id_makes_a_uuid_and_opens_nothing(void **state)
     assert_int_equal(session_create(p->store, &options, &err, second), SESSILE_OK);
     assert_int_equal(second[14], '4');
     session_closed(session_resumed(p->store, first));
-    assert_refused(session_open(&s, p->store, &options, &err), SESSILE_INVALID, &err, "id");
+    assert_refused(session_open(&s, p->store, &options, &err), SESSILE_INVALID, &err,
+                   "id");
 }
 
 static void names_past_the_limit_are_refused(void **state)
@@ -163,7 +164,8 @@ static void names_past_the_limit_are_refused(void **state)
 static void names_of_any_bytes_come_back(void **state)
 {
     place *p = *state;
-    static const char id[] = "\xff\x00/../\xc0\xaf\n", agent[] = "\x80 agent", user[] = "\0";
+    static const char id[] = "\xff\x00/../\xc0\xaf\n", agent[] = "\x80 agent",
+                      user[] = "\0";
     sessile_session_options options = named("");
     sessile_listed *rows;
     sessile_session *s;
@@ -260,7 +262,8 @@ static void a_list_is_newest_first_and_by_agent(void **state)
     p->store->os->sleep_ms(p->store->os->ud, 3);
     say(old, "user", "now it is the newest");
     put_entry(old, "metadata", 0, "{\"title\":\"T\"}");
-    assert_int_equal(store_handle_list(p->store, "main", &rows, &count, &err), SESSILE_OK);
+    assert_int_equal(store_handle_list(p->store, "main", &rows, &count, &err),
+                     SESSILE_OK);
     assert_int_equal(count, 2);
     assert_string_equal(rows[0].id.data, "old");
     assert_string_equal(rows[0].title.data, "T");
@@ -274,7 +277,8 @@ static void a_list_is_newest_first_and_by_agent(void **state)
     assert_int_equal(store_handle_list(p->store, NULL, &rows, &count, &err), SESSILE_OK);
     assert_int_equal(count, 3);
     sessile_free(rows);
-    assert_int_equal(store_handle_list(p->store, "nobody", &rows, &count, &err), SESSILE_OK);
+    assert_int_equal(store_handle_list(p->store, "nobody", &rows, &count, &err),
+                     SESSILE_OK);
     assert_int_equal(count, 0);
     sessile_free(rows);
     session_closed(old);
@@ -320,9 +324,11 @@ static void urls_that_are_no_store_are_refused(void **state)
     sessile_error err;
 
     memset(&options, 0, sizeof options);
-    assert_refused(store_handle_open(&st, "", &options, &err), SESSILE_INVALID, &err, "url");
+    assert_refused(store_handle_open(&st, "", &options, &err), SESSILE_INVALID, &err,
+                   "url");
     assert_null(st);
-    assert_refused(store_handle_open(&st, NULL, &options, &err), SESSILE_INVALID, &err, "url");
+    assert_refused(store_handle_open(&st, NULL, &options, &err), SESSILE_INVALID, &err,
+                   "url");
     assert_refused(store_handle_open(&st, "file:", &options, &err), SESSILE_INVALID, &err,
                    "file:");
     assert_refused(store_handle_open(&st, "ram:x", &options, &err), SESSILE_INVALID, &err,

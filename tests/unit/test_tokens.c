@@ -124,25 +124,34 @@ static void nothing_is_no_token(void **state)
     assert_int_equal(of_text("a"), 1);
 }
 
-/* Words are counted alike wherever they stand in the blocks that are read at once. */
+/* Runs are counted alike wherever they stand in the blocks that are read at once: NULs
+ * cost nothing, and move the text on. Prices of several
+ * lengths, so that rounding hides nothing. */
 static void the_place_of_a_text_does_not_matter(void **state)
 {
-    const char *text =
-        "Reading HTTPServer 123456 uncommonly (\"long\"): \xc3\xa9 ----------  x";
-    size_t size = strlen(text), pad;
-    int64_t alone = of_text(text);
+    const char *text = "HTTPServer 123456 (\"long\"): \xc3\xa9 --------                  "
+                       "               x  incomprehensible "
+                       "UNCOMPREHENDING ------------- 12345678\n\n\t  end";
+    size_t size, pad;
     (void)state;
-    for (pad = 0; pad < 150; pad++) {
-        char padded[400];
-        int64_t all;
-        memset(padded, '\n', pad); /* one break: a token, however long */
-        memcpy(padded + pad, text, size);
-        all = tokens_of_text(padded, pad + size);
-        /* the breaks' token, and what white space past the seventh costs */
-        assert_in_range(all - alone, pad > 0, pad > 0 ? 7 : 0);
-        if (pad > 0 && pad < 8)
-            assert_int_equal(all - alone, 1);
+    for (size = strlen(text) - 12; size <= strlen(text); size++) {
+        int64_t alone = tokens_of_text(text, size);
+        for (pad = 0; pad < 150; pad++) {
+            char padded[400] = {0};
+            memcpy(padded + pad, text, size);
+            assert_int_equal(tokens_of_text(padded, pad + size), alone);
+        }
     }
+}
+
+/* A megabyte of line breaks is few tokens, but not one. */
+static void breaks_are_one_token_a_run(void **state)
+{
+    char text[800];
+    (void)state;
+    memset(text, '\n', sizeof text);
+    assert_int_equal(tokens_of_text(text, 7), 1);
+    assert_in_range(tokens_of_text(text, sizeof text), 10, 40);
 }
 
 static void more_text_is_never_fewer_tokens(void **state)
@@ -326,6 +335,7 @@ int main(void)
         cmocka_unit_test(capitals_inside_a_word_begin_the_next),
         cmocka_unit_test(nothing_is_no_token),
         cmocka_unit_test(the_place_of_a_text_does_not_matter),
+        cmocka_unit_test(breaks_are_one_token_a_run),
         cmocka_unit_test(more_text_is_never_fewer_tokens),
         cmocka_unit_test(escapes_count_as_what_they_stand_for),
         cmocka_unit_test(text_and_blocks_of_text_count_alike),

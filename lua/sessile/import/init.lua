@@ -87,7 +87,7 @@ Writer.__index = Writer
 -- key given twice), its text.
 local function put_custom(self, json, at)
   local id, message, code = self.session:custom(sessile.json(json))
-  if not id and code == "EINVALID" then
+  if not id and (code == "EINVALID" or code == "ELIMIT") then
     id, message, code = self.session:custom(
       sessile.json(turns.custom(self.from, at, json, true)))
   end

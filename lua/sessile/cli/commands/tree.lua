@@ -13,22 +13,14 @@ local PATH = {
   session = true, message = true, turn = true, compaction = true, branch_summary = true,
 }
 
-local function number_in(fields, name)
-  return math.tointeger(tonumber(fields[name]))
-end
-
 -- What a compaction says of itself.
 local function compaction_text(data)
   local names = {}
-  for i, policy in ipairs(span.array(data.policy or "") or {}) do
-    local _, fields = span.object(policy)
-    names[i] = type(fields) == "table" and span.string(fields.name) or "?"
-  end
-  if span.kind(data.policy or "") == "string" then
-    names[1] = span.string(data.policy)
+  for i, policy in ipairs(type(data.policy) == "table" and data.policy or {}) do
+    names[i] = type(policy) == "table" and tostring(policy.name) or "?"
   end
   local text = #names > 0 and table.concat(names, " + ") or "compacted"
-  local before, after = number_in(data, "tokens_before"), number_in(data, "tokens_after")
+  local before, after = math.tointeger(data.tokens_before), math.tointeger(data.tokens_after)
   if not data.context then
     return text .. ": its notes only"
   elseif before and after then
@@ -39,53 +31,41 @@ end
 
 local function turn_text(data)
   local parts = {}
-  local model = span.string(data.model)
-  if model then parts[1] = model end
-  local _, usage = span.object(data.usage or "")
-  if type(usage) == "table" then
-    for _, name in ipairs { "input", "output", "cache_read" } do
-      local n = number_in(usage, name)
-      if n and n > 0 then
-        parts[#parts + 1] = ("%s %s"):format(name:gsub("_", " "), terminal.number(n))
-      end
+  if type(data.model) == "string" then
+    parts[1] = data.model
+  end
+  local usage = type(data.usage) == "table" and data.usage or {}
+  for _, name in ipairs { "input", "output", "cache_read" } do
+    local n = math.tointeger(usage[name])
+    if n and n > 0 then
+      parts[#parts + 1] = ("%s %s"):format(name:gsub("_", " "), terminal.number(n))
     end
   end
   return table.concat(parts, ", ")
 end
 
--- One entry, read once: what is drawn of it.
-local function read(raw)
-  local _, fields = span.object(raw)
-  if type(fields) ~= "table" then
-    return nil
-  end
-  local kind = span.string(fields.type) or "?"
+-- One entry: what is drawn of it.
+local function read(entry)
+  local kind = type(entry.type) == "string" and entry.type or "?"
+  local data = type(entry.data) == "table" and entry.data or {}
   local node = {
-    id = span.string(fields.id), parent = span.string(fields.parentId), type = kind,
-    is_path = PATH[kind] or false, children = {}, facts = {},
+    id = entry.id, parent = entry.parentId, type = kind, is_path = PATH[kind] or false,
+    tokens = type(entry.tokens) == "table" and math.tointeger(entry.tokens[1]) or nil,
+    children = {}, facts = {},
   }
-  local tokens = span.array(fields.tokens or "")
-  node.tokens = tokens and math.tointeger(tonumber(tokens[1])) or nil
-  local data = fields.data or "{}"
   if kind == "message" then
-    local message = span.decode(data)
-    if type(message) == "table" then
-      node.role, node.message = message.role, message
-    end
-    return node
-  end
-  local _, members = span.object(data)
-  members = type(members) == "table" and members or {}
-  if kind == "compaction" then
-    node.text = compaction_text(members)
+    node.role, node.message = data.role, data
+  elseif kind == "compaction" then
+    node.text = compaction_text(data)
   elseif kind == "turn" then
-    node.text = turn_text(members)
+    node.text = turn_text(data)
   elseif kind == "session" then
-    node.text = span.string(members.title) or ""
+    node.text = type(data.title) == "string" and data.title or ""
   elseif kind == "refusal" then
-    node.text = span.string(members.message) or ""
+    node.text = type(data.message) == "string" and data.message or ""
   else
-    node.text = data
+    local _, fields = span.object(render.facts(entry).json)
+    node.text = type(fields) == "table" and fields.data or ""
   end
   return node
 end
@@ -93,10 +73,10 @@ end
 local function build(session)
   local nodes, order, root = {}, {}, nil
   for entry in session:entries() do
-    local node = read(render.facts(entry).json)
-    if node and node.id then
+    local node = read(entry)
+    if type(node.id) == "string" then
       nodes[node.id], order[#order + 1] = node, node
-      local parent = node.parent and nodes[node.parent]
+      local parent = nodes[node.parent]
       if not parent then
         root = root or node
       elseif node.is_path then
@@ -113,7 +93,7 @@ local function mark_path(nodes, head)
   local node = nodes[head]
   while node do
     node.on_path = true
-    node = node.parent and nodes[node.parent]
+    node = nodes[node.parent]
   end
 end
 

@@ -1,0 +1,66 @@
+/*
+ * chain.h: a loaded chain of policies and its pool of VMs, as the files of this floor see it.
+ */
+#ifndef POLICY_CHAIN_H
+#define POLICY_CHAIN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include "policy/vm.h"
+
+#define CHAIN_STEPS   16
+#define CHAIN_DEPTH   4
+#define CHAIN_IDLE    4             /* VMs kept for the next pipelines */
+#define CHAIN_SOURCE  (256 * 1024)  /* bytes of one file */
+#define CHAIN_HOOKS   6
+
+/* Texts are owned by the chain; info points to them. */
+typedef struct chain_step {
+    policy_step_info info;
+    char *name, *options, *path;
+    char *file;           /* last part of path: what errors name */
+    char *source;         /* NULL for hosts */
+    size_t source_size;
+    size_t skip;          /* bytes of a first line that starts with '#', or of a mark */
+} chain_step;
+
+struct sessile_policy {
+    allocator alloc;
+    const os_table *os;
+    policy_limits limits;
+    atomic_uint references;
+    chain_step steps[CHAIN_STEPS];
+    size_t count;
+    pthread_mutex_t lock; /* guards what follows */
+    vm *idle;
+    unsigned idle_count;
+};
+
+/* An empty chain with one reference. */
+sessile_status chain_new(sessile_policy **out, const policy_limits *limits,
+                         const os_table *os, const allocator *a, sessile_error *err);
+
+/* A VM in which every step is compiled, its budget full; give it back with chain_return(). */
+sessile_status chain_take(sessile_policy *p, vm **out, sessile_error *err);
+/* One whose budget was spent is freed. */
+void chain_return(sessile_policy *p, vm *v);
+
+/* Prepares a VM for chain_set_environment(); raises for memory. */
+void chain_open(lua_State *L);
+/* Pushes the chunk of a source, compiled as text; raises. */
+void chain_compile(lua_State *L, const char *source, size_t size, const char *file);
+/* Pushes the chunk of a step with a fresh environment of its own, and the environment. */
+void chain_push_chunk(lua_State *L, size_t step);
+/* Gives the chunk at index the environment at the top (which is popped) and no other
+ * chunk's variables. */
+void chain_set_environment(lua_State *L, int chunk);
+
+/* The hooks in the order of their bits. */
+typedef struct chain_hook {
+    sessile_hook bit;
+    const char *name;
+} chain_hook;
+extern const chain_hook chain_hooks[CHAIN_HOOKS];
+const char *chain_hook_name(sessile_hook hook);
+
+#endif

@@ -1,0 +1,672 @@
+/*
+ * load.c: from names to a loaded chain: files found, read, judged, run once, flattened.
+ *
+ * Owns the question whether a file may be a policy at all: a regular file of text that
+ * belongs to its user or root and that nobody else can write. Must never run a file that
+ * failed a check, follow a symbolic link, or hold memory or a descriptor while Lua runs
+ * that an error in Lua could leave behind.
+ */
+#include "policy/chain.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <lauxlib.h>
+#include "base/buf.h"
+#include "base/text.h"
+#include "codec/json.h"
+#include "policy/lua_json.h"
+#include "policy/options.h"
+
+#define JSON_DEPTH 128
+#define NAMES_MAX  64 /* policies named in a NOTFOUND */
+
+typedef struct loader {
+    sessile_policy *p;
+    vm *vm;                  /* only for looking into files: freed when all are loaded */
+    const char *search_path; /* "" when there is none */
+} loader;
+
+/* A file that is being loaded. */
+typedef struct candidate {
+    buf path, source;
+    const char *file; /* the last part of path */
+    size_t skip;
+    char stem[128];
+} candidate;
+
+static int ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), tail = strlen(end);
+    return size >= tail && strcmp(text + size - tail, end) == 0;
+}
+
+static int is_path(const char *name)
+{
+    return strchr(name, '/') != NULL || ends_with(name, ".lua");
+}
+
+/* ------------------------------------------------------------------ finding */
+
+typedef struct found_names {
+    char names[NAMES_MAX][64];
+    size_t count;
+} found_names;
+
+static int visit_name(void *arg, const char *name)
+{
+    found_names *found = arg;
+    size_t size = strlen(name);
+    if (!ends_with(name, ".lua") || size <= 4 || size - 4 >= sizeof found->names[0])
+        return 0;
+    if (found->count < NAMES_MAX) {
+        memcpy(found->names[found->count], name, size - 4);
+        found->names[found->count++][size - 4] = 0;
+    }
+    return 0;
+}
+
+static int compare_text(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* The next folder of a search path, appended to out; 0 at the end. */
+static int next_folder(const char **at, buf *out)
+{
+    while (**at == ':')
+        (*at)++;
+    if (!**at)
+        return 0;
+    while (**at && **at != ':')
+        buf_putc(out, *(*at)++);
+    return 1;
+}
+
+/* NOTFOUND, with what there is instead. */
+static sessile_status not_found(const loader *l, const char *name, sessile_error *err)
+{
+    const os_table *os = l->p->os;
+    const char *at = l->search_path, *like = NULL;
+    unsigned best = (unsigned)strlen(name) / 3 + 2;
+    found_names *found = mem_zalloc(&l->p->alloc, sizeof *found);
+    sessile_status status;
+    buf text;
+    size_t i;
+
+    if (!found)
+        return fail_nomem(err);
+    buf_init(&text, &l->p->alloc);
+    while (next_folder(&at, &text)) {
+        int fd = text.failed ? -1 : os->open_at(os->ud, -1, text.data, OS_READ | OS_DIRECTORY);
+        if (fd >= 0) {
+            os->list(os->ud, fd, visit_name, found);
+            os->close(os->ud, fd);
+        }
+        buf_clear(&text);
+    }
+    qsort(found->names, found->count, sizeof found->names[0], compare_text);
+    for (i = 0; i < found->count; i++) {
+        unsigned distance = options_distance(name, found->names[i]);
+        if (distance < best) {
+            best = distance;
+            like = found->names[i];
+        }
+        if (i == 0 || strcmp(found->names[i - 1], found->names[i]) != 0)
+            buf_printf(&text, "%s%s", text.size ? ", " : "", found->names[i]);
+    }
+    if (like)
+        status = fail(err, SESSILE_NOTFOUND, "there is no policy '%s': did you mean '%s'?",
+                      name, like);
+    else if (text.size && !text.failed)
+        status = fail(err, SESSILE_NOTFOUND, "there is no policy '%s'; there are: %s", name,
+                      text.data);
+    else
+        status = fail(err, SESSILE_NOTFOUND,
+                      "there is no policy '%s', nor any other where policies are looked for",
+                      name);
+    buf_deinit(&text);
+    mem_free(&l->p->alloc, found, sizeof *found);
+    return status;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+/* Reads the open file after judging it. */
+static sessile_status read_open(const loader *l, int fd, candidate *c, sessile_error *err)
+{
+    const os_table *os = l->p->os;
+    const char *path = c->path.data;
+    os_stat_info info;
+    int64_t size;
+
+    if (os->stat_fd(os->ud, fd, &info))
+        return fail_errno(err, errno, "looking at the policy %s", path);
+    if (!info.is_regular)
+        return fail(err, SESSILE_DENIED, "the policy %s is no regular file", path);
+    if (info.uid != 0 && info.uid != os->uid(os->ud))
+        return fail(err, SESSILE_DENIED,
+                    "the policy %s belongs to another user: copy it, and read it first", path);
+    if (info.mode & 022)
+        return fail(err, SESSILE_DENIED,
+                    "the policy %s can be written by others: chmod go-w it", path);
+    if (info.size > CHAIN_SOURCE)
+        return fail(err, SESSILE_LIMIT, "the policy %s is larger than %d bytes", path,
+                    CHAIN_SOURCE);
+    if (buf_reserve(&c->source, CHAIN_SOURCE + 1))
+        return fail_nomem(err);
+    size = os_read_full(os, fd, c->source.data, CHAIN_SOURCE + 1, 0);
+    if (size < 0)
+        return fail_errno(err, errno, "reading the policy %s", path);
+    if (size > CHAIN_SOURCE)
+        return fail(err, SESSILE_LIMIT, "the policy %s is larger than %d bytes", path,
+                    CHAIN_SOURCE);
+    c->source.size = (size_t)size;
+    c->source.data[size] = 0;
+    return SESSILE_OK;
+}
+
+/* OK, NOTFOUND (err is not filled), or why the file at c->path cannot be used. */
+static sessile_status read_file(const loader *l, candidate *c, sessile_error *err)
+{
+    const os_table *os = l->p->os;
+    sessile_status status;
+    int fd;
+
+    if (c->path.failed)
+        return fail_nomem(err);
+    fd = os->open_at(os->ud, -1, c->path.data, OS_READ);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return SESSILE_NOTFOUND;
+    if (fd < 0)
+        return fail_errno(err, errno, "opening the policy %s", c->path.data);
+    status = read_open(l, fd, c, err);
+    os->close(os->ud, fd);
+    return status;
+}
+
+static int is_word(char c)
+{
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+           (c >= 'A' && c <= 'Z');
+}
+
+/*
+ * Judges the text. _ENV is refused as a word wherever it stands: policies have no use for
+ * it, and Lua 5.4.4 makes wrong code for `local _ENV <const>`, which reads beyond a
+ * function's registers. A word cannot be hidden in Lua's source, so looking is enough.
+ */
+static sessile_status check_text(candidate *c, sessile_error *err)
+{
+    const char *text = c->source.data, *end = text + c->source.size, *at;
+    unsigned line = 1;
+
+    c->skip = c->source.size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    if (text + c->skip < end && text[c->skip] == '#') {
+        while (text + c->skip < end && text[c->skip] != '\n')
+            c->skip++;
+    }
+    if (c->source.size && (text[0] == '\x1b' || memchr(text, 0, c->source.size)))
+        return fail(err, SESSILE_POLICY, "%s is not text: policies are source, never bytecode",
+                    c->file);
+    for (at = text; at < end; at++) {
+        if (*at == '\n')
+            line++;
+        if (*at == '_' && end - at >= 4 && memcmp(at, "_ENV", 4) == 0 &&
+            (at == text || !is_word(at[-1])) && !is_word(at[4]))
+            return fail(err, SESSILE_POLICY, "%s:%u: _ENV cannot be used in a policy", c->file,
+                        line);
+    }
+    return SESSILE_OK;
+}
+
+static void name_file(candidate *c)
+{
+    const char *slash = strrchr(c->path.data, '/');
+    size_t size;
+    c->file = slash ? slash + 1 : c->path.data;
+    size = strlen(c->file);
+    if (ends_with(c->file, ".lua"))
+        size -= 4;
+    if (size >= sizeof c->stem)
+        size = utf8_floor(c->file, size, sizeof c->stem - 1);
+    memcpy(c->stem, c->file, size);
+    c->stem[size] = 0;
+}
+
+/*
+ * Finds and reads the file that name means. folder: where the chain that names it lies
+ * ("" from outside): there its elements are looked for first.
+ */
+static sessile_status find(const loader *l, const char *name, const char *folder,
+                           candidate *c, sessile_error *err)
+{
+    const char *at = l->search_path;
+    sessile_status status = SESSILE_NOTFOUND;
+
+    if (is_path(name)) {
+        if (folder[0] && name[0] != '/')
+            buf_printf(&c->path, "%s/", folder);
+        buf_puts(&c->path, name);
+        status = read_file(l, c, err);
+        if (status == SESSILE_NOTFOUND)
+            return fail(err, status, "there is no policy file %s", c->path.data);
+    } else {
+        if (folder[0]) {
+            buf_printf(&c->path, "%s/%s.lua", folder, name);
+            status = read_file(l, c, err);
+            if (status == SESSILE_NOTFOUND)
+                buf_clear(&c->path);
+        }
+        while (status == SESSILE_NOTFOUND && next_folder(&at, &c->path)) {
+            buf_printf(&c->path, "/%s.lua", name);
+            status = read_file(l, c, err);
+            if (status == SESSILE_NOTFOUND)
+                buf_clear(&c->path);
+        }
+        if (status == SESSILE_NOTFOUND)
+            return not_found(l, name, err);
+    }
+    if (status != SESSILE_OK)
+        return status;
+    name_file(c);
+    return check_text(c, err);
+}
+
+/* ------------------------------------------------------------------ looking inside */
+
+/* What a file turned out to be. On OK two values are on the VM's stack: its name, and its
+ * effective options as JSON, or the elements of its chain: name, JSON, name, JSON… */
+typedef struct inspection {
+    const candidate *c;
+    options_offer *offers;
+    unsigned hooks;
+    int64_t version;
+    int is_chain;
+    sessile_status status;
+    sessile_error *err;
+} inspection;
+
+static int get_field(lua_State *L, int table, const char *name)
+{
+    lua_pushstring(L, name);
+    return lua_rawget(L, table);
+}
+
+/* A misspelt hook would be a policy that silently does nothing. */
+static void check_hook_names(lua_State *L, int table)
+{
+    static const char *const others[] = { "branch_summary" };
+    size_t i;
+    lua_pushnil(L);
+    while (lua_next(L, table)) {
+        if (lua_type(L, -2) == LUA_TSTRING && lua_isfunction(L, -1)) {
+            const char *name = lua_tostring(L, -2), *like = NULL;
+            for (i = 0; i < CHAIN_HOOKS; i++) {
+                unsigned distance = options_distance(name, chain_hooks[i].name);
+                if (distance <= 2)
+                    like = chain_hooks[i].name;
+                if (distance == 0)
+                    break;
+            }
+            if (i == CHAIN_HOOKS && like && strcmp(name, others[0]) != 0)
+                luaL_error(L, "'%s' is no hook: did you mean '%s'?", name, like);
+        }
+        lua_pop(L, 1);
+    }
+}
+
+static void read_hooks(lua_State *L, int table, inspection *in)
+{
+    size_t i;
+    for (i = 0; i < CHAIN_HOOKS; i++) {
+        int type = get_field(L, table, chain_hooks[i].name);
+        if (type == LUA_TFUNCTION)
+            in->hooks |= (unsigned)chain_hooks[i].bit;
+        else if (type != LUA_TNIL)
+            luaL_error(L, "%s is a function, got %s", chain_hooks[i].name,
+                       luaL_typename(L, -1));
+        lua_pop(L, 1);
+    }
+    check_hook_names(L, table);
+}
+
+/* Pushes the policy's own name, or the file's. */
+static void push_name(lua_State *L, int table, const inspection *in)
+{
+    size_t size, i;
+    const char *name;
+    int type = get_field(L, table, "name");
+    if (type == LUA_TNIL) {
+        lua_pop(L, 1);
+        lua_pushstring(L, in->c->stem);
+        return;
+    }
+    if (type != LUA_TSTRING)
+        luaL_error(L, "name is a string, got %s", luaL_typename(L, -1));
+    name = lua_tolstring(L, -1, &size);
+    if (size == 0 || size > 100 || !utf8_valid(name, size))
+        luaL_error(L, "name is 1 to 100 bytes of UTF-8");
+    for (i = 0; i < size; i++) {
+        if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
+            luaL_error(L, "name holds a control character");
+    }
+}
+
+/* Pushes {name, JSON or false, …} for a chain's elements: "name" or {"name", option = …}. */
+static void push_elements(lua_State *L, int chain)
+{
+    size_t n = lua_rawlen(L, chain), i;
+    if (!lua_istable(L, chain) || n == 0)
+        luaL_error(L, "chain is a list of policies");
+    if (n > CHAIN_STEPS)
+        luaL_error(L, "chain has more than %d elements", CHAIN_STEPS);
+    lua_newtable(L);
+    for (i = 1; i <= n; i++) {
+        int element = lua_gettop(L) + 1;
+        lua_rawgeti(L, chain, (lua_Integer)i);
+        if (lua_istable(L, element)) {
+            lua_rawgeti(L, element, 1);
+            lua_pushnil(L);
+            lua_rawseti(L, element, 1);
+            if (!lua_json_text(L, element, 0, 65536))
+                luaL_error(L, "chain[%d]: %s", (int)i, lua_tostring(L, -1));
+        } else {
+            lua_pushvalue(L, element);
+            lua_pushboolean(L, 0);
+        }
+        if (lua_type(L, element + 1) != LUA_TSTRING)
+            luaL_error(L, "chain[%d] is \"name\" or {\"name\", option = …}", (int)i);
+        lua_rawseti(L, element - 1, 2 * (lua_Integer)i);
+        lua_rawseti(L, element - 1, 2 * (lua_Integer)i - 1);
+        lua_settop(L, element - 1);
+    }
+}
+
+static int inspect(lua_State *L)
+{
+    inspection *in = lua_touserdata(L, 1);
+    const candidate *c = in->c;
+    int is_integer;
+
+    chain_open(L);
+    chain_compile(L, c->source.data + c->skip, c->source.size - c->skip, c->file);
+    environment_push(L);
+    get_field(L, 3, "string");
+    environment_use_strings(L, 4);
+    lua_settop(L, 3);
+    chain_set_environment(L, 2);
+    lua_call(L, 0, 1);
+    if (!lua_istable(L, 2))
+        return luaL_error(L, "a policy's file returns its table, this one a %s",
+                          luaL_typename(L, 2));
+    read_hooks(L, 2, in);
+    if (get_field(L, 2, "version") != LUA_TNIL) {
+        in->version = lua_tointegerx(L, -1, &is_integer);
+        if (!is_integer)
+            return luaL_error(L, "version is an integer, got %s", luaL_typename(L, -1));
+    }
+    lua_settop(L, 2);
+    push_name(L, 2, in);
+    in->is_chain = get_field(L, 2, "chain") != LUA_TNIL;
+    if (in->is_chain) {
+        if (in->hooks)
+            return luaL_error(L, "a policy has hooks or a chain, not both");
+        push_elements(L, 4);
+        lua_remove(L, 4);
+        return 2;
+    }
+    lua_pop(L, 1);
+    get_field(L, 2, "options");
+    in->status = options_resolve(L, 4, in->offers, in->err);
+    lua_remove(L, 4);
+    return in->status == SESSILE_OK ? 2 : 0;
+}
+
+/* ------------------------------------------------------------------ the chain */
+
+static sessile_status add_step(loader *l, const inspection *in, const char *name,
+                               const char *options, sessile_error *err)
+{
+    const allocator *a = &l->p->alloc;
+    const candidate *c = in->c;
+    unsigned char digest[32];
+    chain_step *step;
+
+    if (l->p->count >= CHAIN_STEPS)
+        return fail(err, SESSILE_LIMIT, "a chain has at most %d policies", CHAIN_STEPS);
+    step = &l->p->steps[l->p->count++]; /* counted before it is filled: released as it is */
+    step->name = mem_dup(a, name, strlen(name));
+    step->options = mem_dup(a, options, strlen(options));
+    step->path = mem_dup(a, c->path.data, c->path.size);
+    step->file = mem_dup(a, c->file, strlen(c->file));
+    step->source = mem_dup(a, c->source.data, c->source.size);
+    step->source_size = c->source.size;
+    step->skip = c->skip;
+    if (!step->name || !step->options || !step->path || !step->file || !step->source)
+        return fail_nomem(err);
+    hash256(digest, step->source, step->source_size, NULL, 0);
+    hex_encode(step->info.hash, digest, sizeof digest);
+    step->info.name = step->name;
+    step->info.options = step->options;
+    step->info.path = step->path;
+    step->info.version = in->version;
+    step->info.hooks = in->hooks;
+    return SESSILE_OK;
+}
+
+static sessile_status load_offered(loader *l, const char *name, const char *options,
+                                   const char *folder, options_offer *outer, unsigned depth,
+                                   sessile_error *err);
+
+/* The elements of the chain in c, whose list is at the top of the VM's stack. */
+static sessile_status load_chain(loader *l, const candidate *c, options_offer *offers,
+                                 unsigned depth, sessile_error *err)
+{
+    lua_State *L = l->vm->L;
+    int list = lua_gettop(L);
+    size_t n = lua_rawlen(L, list), i;
+    sessile_status status = SESSILE_OK;
+    buf folder;
+
+    if (depth >= CHAIN_DEPTH)
+        return fail(err, SESSILE_LIMIT, "%s: chains are nested deeper than %d", c->file,
+                    CHAIN_DEPTH);
+    if (!lua_checkstack(L, 30))
+        return fail_nomem(err);
+    buf_init(&folder, &l->p->alloc);
+    buf_puts(&folder, ".");
+    if (c->file > c->path.data) {
+        buf_clear(&folder);
+        buf_put(&folder, c->path.data, (size_t)(c->file - c->path.data) - 1);
+        if (folder.size == 0)
+            buf_putc(&folder, '/');
+    }
+    if (folder.failed)
+        status = fail_nomem(err);
+    for (i = 1; i < n && status == SESSILE_OK; i += 2) {
+        lua_rawgeti(L, list, (lua_Integer)i);
+        lua_rawgeti(L, list, (lua_Integer)i + 1);
+        status = load_offered(l, lua_tostring(L, -2),
+                              lua_isstring(L, -1) ? lua_tostring(L, -1) : NULL, folder.data,
+                              offers, depth + 1, err);
+        lua_settop(L, list);
+    }
+    buf_deinit(&folder);
+    return status;
+}
+
+static sessile_status load_file(loader *l, const char *name, const char *folder,
+                                options_offer *offers, unsigned depth, sessile_error *err)
+{
+    lua_State *L = l->vm->L;
+    int top = lua_gettop(L);
+    candidate c = { .file = "" };
+    inspection in = { &c, offers, 0, 0, 0, SESSILE_OK, err };
+    sessile_status status;
+
+    buf_init(&c.path, &l->p->alloc);
+    buf_init(&c.source, &l->p->alloc);
+    status = find(l, name, folder, &c, err);
+    if (status == SESSILE_OK) {
+        vm_enter(l->vm);
+        if (vm_call(l->vm, inspect, &in, 2, c.file, err) != LUA_OK)
+            status = l->vm->starved ? SESSILE_NOMEM : SESSILE_POLICY;
+        else
+            status = in.status;
+        vm_leave(l->vm);
+    }
+    if (status == SESSILE_OK)
+        status = in.is_chain ? load_chain(l, &c, offers, depth, err)
+                             : add_step(l, &in, lua_tostring(L, -2), lua_tostring(L, -1), err);
+    lua_settop(L, top);
+    buf_deinit(&c.path);
+    buf_deinit(&c.source);
+    return status;
+}
+
+typedef struct used_check {
+    const options_offer *offer;
+    sessile_status status;
+    sessile_error *err;
+} used_check;
+
+static int check_used(lua_State *L)
+{
+    used_check *check = lua_touserdata(L, 1);
+    check->status = options_check_used(L, check->offer, check->err);
+    return 0;
+}
+
+/* Checks the JSON text of options into out. */
+static sessile_status read_options(const char *name, const char *options, buf *out,
+                                   sessile_error *err)
+{
+    sessile_status status = json_check(out, options, strlen(options), JSON_DEPTH, err);
+    if (status == SESSILE_OK && json_of(out->data, out->size).type != JSON_OBJECT)
+        status = fail(err, SESSILE_INVALID, "the options are no JSON object");
+    if (status != SESSILE_OK)
+        fail_prefix(err, "policy %s", name);
+    return status;
+}
+
+/* Loads a file or chain, and sees to it that each of the options given to it was taken. */
+static sessile_status load_offered(loader *l, const char *name, const char *options,
+                                   const char *folder, options_offer *outer, unsigned depth,
+                                   sessile_error *err)
+{
+    options_offer offer = { "{}", 2, name, 0, outer };
+    used_check check = { &offer, SESSILE_OK, err };
+    sessile_status status = SESSILE_OK;
+    buf text;
+
+    buf_init(&text, &l->p->alloc);
+    if (options) {
+        status = read_options(name, options, &text, err);
+        offer.json = text.data;
+        offer.size = text.size;
+    }
+    if (status == SESSILE_OK)
+        status = load_file(l, name, folder, &offer, depth, err);
+    if (status == SESSILE_OK) {
+        vm_enter(l->vm);
+        if (vm_call(l->vm, check_used, &check, 0, name, err) != LUA_OK)
+            status = l->vm->starved ? SESSILE_NOMEM : SESSILE_POLICY;
+        else
+            status = check.status;
+        vm_leave(l->vm);
+    }
+    buf_deinit(&text);
+    return status;
+}
+
+/* A host's own functions: only their name and options are ours. */
+static sessile_status add_host(loader *l, const sessile_policy_step *from, sessile_error *err)
+{
+    const allocator *a = &l->p->alloc;
+    sessile_status status;
+    chain_step *step;
+    buf text;
+
+    if (l->p->count >= CHAIN_STEPS)
+        return fail(err, SESSILE_LIMIT, "a chain has at most %d policies", CHAIN_STEPS);
+    step = &l->p->steps[l->p->count++];
+    buf_init(&text, a);
+    status = read_options(from->name, from->options ? from->options : "{}", &text, err);
+    if (status == SESSILE_OK) {
+        step->name = mem_dup(a, from->name, strlen(from->name));
+        step->options = mem_dup(a, text.data, text.size);
+        if (!step->name || !step->options)
+            status = fail_nomem(err);
+    }
+    buf_deinit(&text);
+    step->info.name = step->name;
+    step->info.options = step->options;
+    step->info.path = "";
+    step->info.hooks = from->hooks;
+    step->info.is_host = 1;
+    return status;
+}
+
+static sessile_status load_steps(loader *l, const sessile_policy_step *steps, size_t count,
+                                 sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    size_t i;
+    if (count == 0)
+        return fail(err, SESSILE_INVALID, "a chain names at least one policy");
+    for (i = 0; i < count && status == SESSILE_OK; i++) {
+        if (!steps[i].name || !steps[i].name[0])
+            return fail(err, SESSILE_INVALID, "policy %zu of the chain has no name", i + 1);
+        status = steps[i].hooks ? add_host(l, &steps[i], err)
+                                : load_offered(l, steps[i].name, steps[i].options, "", NULL,
+                                               0, err);
+    }
+    return status;
+}
+
+static policy_limits with_defaults(const policy_limits *limits)
+{
+    policy_limits all = { 50000000, 500, (uint64_t)64 << 20, (uint64_t)1 << 20 };
+    if (limits && limits->gas)
+        all.gas = limits->gas;
+    if (limits && limits->ms)
+        all.ms = limits->ms;
+    if (limits && limits->memory)
+        all.memory = limits->memory;
+    if (limits && limits->result)
+        all.result = limits->result;
+    return all;
+}
+
+sessile_status policy_load(sessile_policy **out, const sessile_policy_step *steps,
+                           size_t count, const char *search_path,
+                           const policy_limits *limits, const os_table *os,
+                           const allocator *a, sessile_error *err)
+{
+    policy_limits all = with_defaults(limits);
+    loader l = { NULL, NULL, search_path ? search_path : "" };
+    sessile_error unwanted;
+    sessile_status status;
+    vm *ready;
+
+    *out = NULL;
+    if (!err)
+        err = &unwanted;
+    status = chain_new(&l.p, &all, os, a, err);
+    if (status == SESSILE_OK)
+        status = vm_new(&l.vm, &all, os, a, err);
+    if (status == SESSILE_OK)
+        status = load_steps(&l, steps, count, err);
+    vm_free(l.vm);
+    if (status == SESSILE_OK)
+        status = chain_take(l.p, &ready, err); /* so that the first turn finds one */
+    if (status == SESSILE_OK) {
+        chain_return(l.p, ready);
+        *out = l.p;
+    } else {
+        policy_release(l.p);
+    }
+    return status;
+}

@@ -1,0 +1,408 @@
+/*
+ * pipeline.c: one pipeline: its hooks run in one VM, in environments made for it.
+ *
+ * A hook runs as a coroutine, so that asking a model is a yield: the C call returns NEEDS,
+ * nobody is blocked, and the answer resumes it, in this thread or another. Each step of the
+ * chain has an environment of its own, made when its first hook runs and dropped with the
+ * pipeline. Owns that life cycle. Must never leave Lua's values behind in the VM's reach for
+ * the next pipeline, nor let the script see its state once the hook has ended.
+ */
+#include "policy/pipeline.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <lauxlib.h>
+#include "base/text.h"
+#include "policy/lua_json.h"
+#include "policy/lua_state.h"
+
+/* Registry key of this pipeline's table: the coroutine, the state, the slots of each step. */
+static const char table_key;
+enum { AT_THREAD = 1, AT_STATE, AT_SLOTS };
+
+int pipeline_get_slot(lua_State *L, const policy_pipeline *pl, int slot)
+{
+    int type;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &table_key);
+    type = lua_rawgeti(L, -1, AT_SLOTS + (lua_Integer)pl->step * SLOTS + slot);
+    lua_remove(L, -2);
+    return type;
+}
+
+void pipeline_set_slot(lua_State *L, const policy_pipeline *pl, int slot)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &table_key);
+    lua_insert(L, -2);
+    lua_rawseti(L, -2, AT_SLOTS + (lua_Integer)pl->step * SLOTS + slot);
+    lua_pop(L, 1);
+}
+
+/* ------------------------------------------------------------------ life */
+
+static sessile_slice copy_slice(char **at, sessile_slice from)
+{
+    sessile_slice copy = { *at, from.size };
+    if (from.size)
+        memcpy(*at, from.data, from.size);
+    *at += from.size;
+    return copy;
+}
+
+sessile_status policy_pipeline_new(policy_pipeline **out, sessile_policy *p,
+                                   const policy_setup *setup, sessile_error *err)
+{
+    size_t size = setup->session_id.size + setup->agent.size + setup->title.size +
+                  setup->metadata.size + setup->instructions.size;
+    policy_pipeline *pl;
+    char *at;
+
+    *out = NULL;
+    pl = mem_zalloc(&p->alloc, sizeof *pl);
+    if (!pl)
+        return fail_nomem(err);
+    at = pl->texts = mem_alloc(&p->alloc, size);
+    if (!at) {
+        mem_free(&p->alloc, pl, sizeof *pl);
+        return fail_nomem(err);
+    }
+    pl->texts_size = size;
+    pl->setup = *setup;
+    pl->setup.session_id = copy_slice(&at, setup->session_id);
+    pl->setup.agent = copy_slice(&at, setup->agent);
+    pl->setup.title = copy_slice(&at, setup->title);
+    pl->setup.metadata = copy_slice(&at, setup->metadata);
+    pl->setup.instructions = copy_slice(&at, setup->instructions);
+    pl->policy = p;
+    policy_retain(p);
+    buf_init(&pl->log, &p->alloc);
+    *out = pl;
+    return SESSILE_OK;
+}
+
+/* Makes what scripts hold of the state dead. Raises nothing: it only reads and cuts. */
+static void end_state(policy_pipeline *pl)
+{
+    lua_State *L = pl->vm->L;
+    pl->state = NULL;
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &table_key) == LUA_TTABLE) {
+        lua_rawgeti(L, -1, AT_STATE);
+        lua_state_end(L, -1);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+/* A coroutine that failed cannot be used again. Assigning nil allocates nothing. */
+static void drop_thread(lua_State *L)
+{
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &table_key) == LUA_TTABLE) {
+        lua_pushnil(L);
+        lua_rawseti(L, -2, AT_THREAD);
+    }
+    lua_pop(L, 1);
+}
+
+void policy_pipeline_free(policy_pipeline *pl)
+{
+    sessile_policy *p;
+    if (!pl)
+        return;
+    p = pl->policy;
+    if (pl->vm) {
+        end_state(pl);
+        lua_pushnil(pl->vm->L);
+        lua_rawsetp(pl->vm->L, LUA_REGISTRYINDEX, &table_key);
+        chain_return(p, pl->vm);
+    }
+    buf_deinit(&pl->log);
+    mem_free(&p->alloc, pl->texts, pl->texts_size);
+    mem_free(&p->alloc, pl, sizeof *pl);
+    policy_release(p);
+}
+
+const char *policy_pipeline_log(const policy_pipeline *pl)
+{
+    return pl->log.data ? pl->log.data : "";
+}
+
+uint64_t policy_pipeline_us(const policy_pipeline *pl)
+{
+    return pl->vm ? pl->vm->wall_us : 0;
+}
+
+/* ------------------------------------------------------------------ starting a hook */
+
+static const char *file_of(const policy_pipeline *pl)
+{
+    return pl->policy->steps[pl->step].file;
+}
+
+/* Runs the chunk of the step in an environment of its own; pushes what it returns. */
+static void instantiate(lua_State *L, const policy_pipeline *pl)
+{
+    chain_push_chunk(L, pl->step);
+    lua_pushliteral(L, "string");
+    lua_rawget(L, -2);
+    environment_use_strings(L, -1);
+    pipeline_set_slot(L, pl, SLOT_STRINGS);
+    lua_pop(L, 1);
+    lua_call(L, 0, 1);
+    if (!lua_istable(L, -1))
+        luaL_error(L, "%s: it returned a %s, not the policy's table", file_of(pl),
+                   luaL_typename(L, -1));
+    lua_pushvalue(L, -1);
+    pipeline_set_slot(L, pl, SLOT_HOOKS);
+}
+
+static void push_hook(lua_State *L, policy_pipeline *pl)
+{
+    const char *name = chain_hook_name(pl->hook);
+    lua_Debug ar;
+
+    if (pipeline_get_slot(L, pl, SLOT_HOOKS) == LUA_TNIL) {
+        lua_pop(L, 1);
+        instantiate(L, pl);
+    } else {
+        pipeline_get_slot(L, pl, SLOT_STRINGS);
+        environment_use_strings(L, -1);
+        lua_pop(L, 1);
+    }
+    lua_pushstring(L, name);
+    if (lua_rawget(L, -2) != LUA_TFUNCTION)
+        luaL_error(L, "%s: %s is a %s, not a function", file_of(pl), name,
+                   luaL_typename(L, -1));
+    lua_remove(L, -2);
+    lua_pushvalue(L, -1);
+    lua_getinfo(L, ">S", &ar);
+    if (ar.linedefined > 0)
+        snprintf(pl->origin, sizeof pl->origin, "%s:%d", ar.short_src, ar.linedefined);
+    else
+        snprintf(pl->origin, sizeof pl->origin, "%s", file_of(pl));
+}
+
+/* Leaves the hook and its arguments on the coroutine. */
+static int start_hook(lua_State *L)
+{
+    policy_pipeline *pl = lua_touserdata(L, 1);
+    int table, hook, state, arguments = 2;
+    lua_State *co;
+
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &table_key) != LUA_TTABLE) {
+        lua_pop(L, 1);
+        lua_createtable(L, AT_SLOTS - 1 + (int)pl->policy->count * SLOTS, 0);
+        lua_pushvalue(L, -1);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &table_key);
+    }
+    table = lua_gettop(L);
+    push_hook(L, pl);
+    hook = lua_gettop(L);
+    lua_state_push(L, pl->state, vm_charge_work);
+    state = lua_gettop(L);
+    lua_pushvalue(L, state);
+    lua_rawseti(L, table, AT_STATE);
+    if (lua_rawgeti(L, table, AT_THREAD) != LUA_TTHREAD) {
+        lua_pop(L, 1);
+        lua_newthread(L);
+        lua_pushvalue(L, -1);
+        lua_rawseti(L, table, AT_THREAD);
+    }
+    co = lua_tothread(L, -1);
+
+    lua_pushvalue(L, hook);
+    if (pl->hook == SESSILE_HOOK_MERGE) {
+        lua_state_push_previous(L, state);
+        arguments++;
+    }
+    lua_pushvalue(L, state);
+    ctx_push(L);
+    if (!lua_checkstack(co, arguments + 1))
+        return luaL_error(L, "not enough memory");
+    lua_xmove(L, co, arguments + 1);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ its three ends */
+
+typedef struct hook_end {
+    policy_pipeline *pl;
+    lua_State *co;
+    int verdict;
+    sessile_status status;
+    sessile_error err;
+} hook_end;
+
+/* The hook returned: its first result is at index 1 of the coroutine. */
+static int finish_hook(lua_State *L)
+{
+    hook_end *end = lua_touserdata(L, 1);
+    int result = 0;
+
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &table_key);
+    lua_rawgeti(L, 2, AT_STATE);
+    if (lua_gettop(end->co) > 0) {
+        lua_settop(end->co, 1);
+        lua_xmove(end->co, L, 1);
+        result = 4;
+    }
+    if (end->pl->hook == SESSILE_HOOK_SHOULD_COMPACT) {
+        end->verdict = result && lua_toboolean(L, result);
+        result = 0;
+    }
+    end->status = lua_state_result(L, 3, result, &end->err);
+    return 0;
+}
+
+static sessile_status failed(policy_pipeline *pl, policy_result *out, sessile_status status)
+{
+    out->spent = pl->vm->spent != VM_FRESH;
+    drop_thread(pl->vm->L);
+    end_state(pl);
+    return status;
+}
+
+static sessile_status finish(policy_pipeline *pl, lua_State *co, policy_result *out,
+                             sessile_error *err)
+{
+    hook_end end = { pl, co, 0, SESSILE_OK, { SESSILE_OK, "" } };
+
+    if (vm_call(pl->vm, finish_hook, &end, 0, file_of(pl), err) != LUA_OK)
+        return failed(pl, out, pl->vm->starved ? SESSILE_NOMEM : SESSILE_POLICY);
+    if (end.status == SESSILE_INVALID || end.status == SESSILE_LIMIT)
+        return failed(pl, out,
+                      fail(err, SESSILE_POLICY, "%s: %s: %s", pl->origin,
+                           chain_hook_name(pl->hook), end.err.message));
+    if (end.status != SESSILE_OK)
+        return failed(pl, out, fail(err, end.status, "%s", end.err.message));
+    out->verdict = end.verdict;
+    end_state(pl);
+    return SESSILE_OK;
+}
+
+/* Runs the coroutine on, with arguments that are on its stack, to one of the three ends. */
+static sessile_status resume(policy_pipeline *pl, lua_State *co, int arguments,
+                             policy_result *out, sessile_error *err)
+{
+    vm *v = pl->vm;
+    int results, status;
+
+    v->where[0] = 0;
+    status = lua_resume(co, v->L, arguments, &results);
+    if (v->spent && (status == LUA_OK || status == LUA_YIELD)) {
+        lua_settop(co, 0);
+        status = LUA_ERRRUN;
+    }
+    if (status == LUA_OK)
+        return finish(pl, co, out, err);
+    if (status == LUA_YIELD) {
+        pl->waiting = 1;
+        out->request.data = lua_tolstring(co, -1, &out->request.size);
+        return SESSILE_NEEDS;
+    }
+    return failed(pl, out, vm_failure(v, co, status, file_of(pl), err));
+}
+
+static lua_State *thread_of(lua_State *L)
+{
+    lua_State *co;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &table_key);
+    lua_rawgeti(L, -1, AT_THREAD);
+    co = lua_tothread(L, -1);
+    lua_pop(L, 2);
+    return co;
+}
+
+sessile_status policy_pipeline_call(policy_pipeline *pl, size_t step, sessile_hook hook,
+                                    sessile_state *state, sessile_reason reason,
+                                    policy_result *out, sessile_error *err)
+{
+    sessile_status status;
+
+    memset(out, 0, sizeof *out);
+    if (step >= pl->policy->count || pl->policy->steps[step].info.is_host)
+        return fail(err, SESSILE_INVALID, "step %zu of the chain is no Lua policy", step);
+    if (pl->waiting)
+        return fail(err, SESSILE_INVALID, "the policy waits for an answer");
+    if (!(pl->policy->steps[step].info.hooks & (unsigned)hook))
+        return SESSILE_OK;
+    if (!pl->vm) {
+        status = chain_take(pl->policy, &pl->vm, err);
+        if (status != SESSILE_OK)
+            return status;
+        pl->vm->pipeline = pl;
+    }
+    pl->step = step;
+    pl->hook = hook;
+    pl->reason = reason;
+    pl->state = state;
+    vm_enter(pl->vm);
+    if (pl->vm->spent)
+        status = failed(pl, out, fail(err, SESSILE_POLICY, "%s: its budget is spent",
+                                      file_of(pl)));
+    else if (vm_call(pl->vm, start_hook, pl, 0, file_of(pl), err) != LUA_OK)
+        status = failed(pl, out, pl->vm->starved ? SESSILE_NOMEM : SESSILE_POLICY);
+    else
+        status = resume(pl, thread_of(pl->vm->L),
+                        hook == SESSILE_HOOK_MERGE ? 3 : 2, out, err);
+    vm_leave(pl->vm);
+    return status;
+}
+
+/* ------------------------------------------------------------------ answers */
+
+typedef struct hook_answer {
+    policy_pipeline *pl;
+    const sessile_answer *answer;
+    lua_State *co;
+    int arguments;
+} hook_answer;
+
+/* Puts the answer on the coroutine: the text, or nil and a reason. An answer is a
+ * stranger's text, so it is measured before the script sees it. */
+static int push_answer(lua_State *L)
+{
+    hook_answer *a = lua_touserdata(L, 1);
+    sessile_slice text = a->answer->text;
+    uint64_t limit = a->pl->policy->limits.result;
+
+    lua_settop(a->co, 0);
+    if (text.size > limit) {
+        lua_pushnil(L);
+        lua_pushfstring(L, "the answer is longer than %I bytes", (LUAI_UACINT)limit);
+    } else if (!utf8_valid(text.data ? text.data : "", text.size)) {
+        lua_pushnil(L);
+        lua_pushliteral(L, "the answer is not UTF-8");
+    } else if (a->answer->status != SESSILE_OK) {
+        lua_pushnil(L);
+        if (text.size)
+            lua_pushlstring(L, text.data, text.size);
+        else
+            lua_pushliteral(L, "the model did not answer");
+    } else {
+        lua_pushlstring(L, text.data ? text.data : "", text.size);
+    }
+    a->arguments = lua_gettop(L) - 1;
+    if (!lua_checkstack(a->co, a->arguments))
+        return luaL_error(L, "not enough memory");
+    lua_xmove(L, a->co, a->arguments);
+    return 0;
+}
+
+sessile_status policy_pipeline_answer(policy_pipeline *pl, const sessile_answer *answer,
+                                      policy_result *out, sessile_error *err)
+{
+    hook_answer a = { pl, answer, NULL, 0 };
+    sessile_status status;
+
+    memset(out, 0, sizeof *out);
+    if (!pl->waiting)
+        return fail(err, SESSILE_INVALID, "nothing was asked");
+    pl->waiting = 0;
+    vm_enter(pl->vm);
+    a.co = thread_of(pl->vm->L);
+    if (vm_call(pl->vm, push_answer, &a, 0, file_of(pl), err) != LUA_OK)
+        status = failed(pl, out, pl->vm->starved ? SESSILE_NOMEM : SESSILE_POLICY);
+    else
+        status = resume(pl, a.co, a.arguments, out, err);
+    vm_leave(pl->vm);
+    return status;
+}

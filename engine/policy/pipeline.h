@@ -1,0 +1,45 @@
+/*
+ * pipeline.h: one pipeline as its files see it: a VM in use, and what ctx answers from.
+ */
+#ifndef POLICY_PIPELINE_H
+#define POLICY_PIPELINE_H
+
+#include "base/buf.h"
+#include "policy/chain.h"
+
+typedef struct pipeline_random {
+    int seeded;
+    uint64_t s[4];
+} pipeline_random;
+
+struct policy_pipeline {
+    sessile_policy *policy;
+    vm *vm;                /* NULL before the first hook */
+    char *texts;           /* what the setup's slices point to */
+    size_t texts_size;
+    policy_setup setup;
+    int waiting;           /* a model was asked */
+
+    /* the hook that runs */
+    size_t step;
+    sessile_hook hook;
+    sessile_reason reason;
+    sessile_state *state;
+    char origin[VM_WHERE]; /* "file.lua:12" where the hook is defined */
+
+    pipeline_random random[CHAIN_STEPS];
+    buf log;
+};
+
+/* Makes the ctx of a VM; raises. */
+void context_open(lua_State *L);
+/* Pushes ctx. It answers for whatever pipeline and step the VM runs. */
+void ctx_push(lua_State *L);
+
+/* The tables of this pipeline in its VM: pushes slot `slot` of the step that runs. */
+enum { SLOT_HOOKS = 0, SLOT_STRINGS, SLOT_OPTIONS, SLOT_SESSION, SLOTS };
+int pipeline_get_slot(lua_State *L, const policy_pipeline *pl, int slot);
+/* Sets it to the value at the top, which is popped. */
+void pipeline_set_slot(lua_State *L, const policy_pipeline *pl, int slot);
+
+#endif

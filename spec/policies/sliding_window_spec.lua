@@ -1,0 +1,196 @@
+-- sliding_window in the real sandbox: what a cut leaves, and when there is none.
+
+local transcript = require "spec.support.transcript"
+
+local function play(policy, turns, options)
+  local given = { policy = policy }
+  for name, value in pairs(options or {}) do
+    given[name] = value
+  end
+  local session = assert(transcript.session(given))
+  return session, transcript.play(session, turns)
+end
+
+local function count_applied(outcomes)
+  local count = 0
+  for _, outcome in ipairs(outcomes) do
+    count = count + (outcome.policy.applied and 1 or 0)
+  end
+  return count
+end
+
+describe("sliding_window", function()
+  describe("without a limit", function()
+    it("cuts nothing, and writes nothing", function()
+      local session, outcomes = play("sliding_window", transcript.chat(40))
+      assert.equal(81, #session:context())
+      assert.equal(0, count_applied(outcomes))
+      assert.equal("unchanged", outcomes[40].policy.verdict)
+      assert.same({}, transcript.compactions(session))
+    end)
+  end)
+
+  describe("of messages", function()
+    it("keeps the newest 20 and the system message", function()
+      local session = play({ "sliding_window", messages = 20, keep = 1 }, transcript.chat(40))
+      local context = session:context()
+      assert.equal(21, #context)
+      assert.equal("system", context[1].role)
+      assert.truthy(transcript.find({ context[2] }, "question 31"))
+      assert.truthy(transcript.find({ context[21] }, "answer 40"))
+    end)
+
+    it("cuts to 80 % of the limit once it is passed, and then leaves it alone", function()
+      local session, outcomes = play({ "sliding_window", messages = 20 }, transcript.chat(11))
+      assert.is_true(outcomes[11].policy.applied)
+      assert.equal(0, count_applied { table.unpack(outcomes, 1, 10) })
+      assert.equal(17, #session:context())
+      local outcome = assert(session:turn { { role = "user", content = "more" } })
+      assert.equal("unchanged", outcome.policy.verdict)
+    end)
+
+    it("cuts seldom: once in several turns, not on every one", function()
+      local _, outcomes = play({ "sliding_window", messages = 50 }, transcript.chat(200))
+      assert.is_true(count_applied(outcomes) <= 80)
+      assert.is_true(count_applied(outcomes) > 0)
+    end)
+  end)
+
+  describe("of turns", function()
+    it("keeps whole turns, the newest ones", function()
+      local session = play({ "sliding_window", turns = 5, keep = 1 }, transcript.work(9, 20))
+      local context = session:context()
+      assert.equal("question 5", context[2].content)
+      assert.equal(1 + 5 * 5, #context)
+      assert.is_nil(transcript.broken_pair(context))
+    end)
+
+    it("cuts to 80 % of them", function()
+      local session = play({ "sliding_window", turns = 10 }, transcript.chat(11))
+      assert.equal(1 + 8 * 2, #session:context())
+    end)
+  end)
+
+  describe("of tokens", function()
+    it("leaves at most 80 % of the limit after a cut", function()
+      local session, outcomes = play({ "sliding_window", tokens = 1000 },
+        transcript.chat(60, 50))
+      for _, outcome in ipairs(outcomes) do
+        assert.is_true(outcome.tokens.after <= 1000)
+        if outcome.policy.applied then
+          assert.is_true(outcome.tokens.before > 1000)
+          assert.is_true(outcome.tokens.after <= 800)
+        end
+      end
+      assert.is_true(session:tokens() <= 1000)
+    end)
+
+    it("has the window less the reserve as its limit when none is given", function()
+      local _, outcomes = play("sliding_window", transcript.chat(60, 50),
+        { window = 2000, reserve = 500 })
+      assert.is_true(count_applied(outcomes) > 0)
+      for _, outcome in ipairs(outcomes) do
+        assert.is_true(outcome.tokens.after <= 1500)
+        assert.is_nil(outcome.cannot_fit)
+      end
+    end)
+  end)
+
+  it("never splits a call from its results, wherever the cut falls", function()
+    for messages = 4, 24 do
+      local session, outcomes = play({ "sliding_window", messages = messages, keep = 1 },
+        transcript.work(8, 20))
+      for _, outcome in ipairs(outcomes) do
+        assert.is_nil(outcome.policy.refused)
+      end
+      assert.is_nil(transcript.broken_pair(session:context()))
+    end
+  end)
+
+  it("keeps the system message and the last question, however long the turn is", function()
+    local turn = { { role = "system", content = "rules" }, { role = "user", content = "go" } }
+    for i = 1, 40 do
+      turn[#turn + 1] = { role = "assistant", content = transcript.text("step " .. i, 50) }
+    end
+    local session = play({ "sliding_window", tokens = 500 }, { turn })
+    local context = session:context()
+    assert.equal("rules", context[1].content)
+    assert.equal("go", context[2].content)
+    assert.truthy(transcript.find(context, "step 40"))
+    assert.is_nil(transcript.find(context, "step 1 "))
+  end)
+
+  it("carries the summary at the front over a cut", function()
+    local session = play(false, transcript.chat(30, 50), { model = transcript.model "It began." })
+    assert.is_true(session:compact { policy = "summarize" }.policy.applied)
+    local outcome = session:compact { policy = { "sliding_window", messages = 6 } }
+    assert.is_true(outcome.policy.applied)
+    local context = session:context()
+    assert.equal("It began.", context[2].content)
+    assert.equal("summary", context[2].metadata.kind)
+    assert.is_true(#context <= 7)
+  end)
+
+  describe("asked by a person", function()
+    it("cuts to half of the present tokens when there is no limit", function()
+      local session = play(false, transcript.chat(40, 50))
+      local before = session:tokens()
+      local outcome = session:compact { policy = "sliding_window" }
+      assert.is_true(outcome.policy.applied)
+      assert.is_true(session:tokens() <= before // 2)
+      assert.is_true(session:tokens() > before // 3)
+      assert.equal(81, #session:messages())
+    end)
+
+    it("cuts to 80 % of the limit before it is reached", function()
+      local session = play({ "sliding_window", tokens = 2000 }, transcript.chat(18, 50))
+      local before = session:tokens()
+      assert.is_true(before > 1600 and before <= 2000)
+      assert.is_true(session:compact().policy.applied)
+      assert.is_true(session:tokens() <= 1600)
+    end)
+
+    it("changes nothing the second time", function()
+      local session = play({ "sliding_window", tokens = 2000 }, transcript.chat(18, 50))
+      session:compact()
+      assert.equal("unchanged", session:compact().policy.verdict)
+    end)
+
+    it("stays out of it with by_hand = false", function()
+      local session = play({ "sliding_window", by_hand = false }, transcript.chat(9, 50))
+      assert.equal("unchanged", session:compact().policy.verdict)
+    end)
+  end)
+
+  describe("options", function()
+    it("takes one limit, and says so when it gets two; the turn stands", function()
+      local session, outcomes = play({ "sliding_window", messages = 9, tokens = 9 },
+        transcript.chat(1))
+      assert.truthy(outcomes[1].policy.refused:find("one of messages, turns, tokens", 1, true))
+      assert.equal(3, #session:messages())
+    end)
+
+    it("refuses what is out of range, unknown or of the wrong type", function()
+      for _, options in ipairs {
+        { messages = 1 }, { turns = 0 }, { keep = 2 }, { tokens = "many" }, { mesages = 9 },
+      } do
+        options[1] = "sliding_window"
+        local session, message, code = transcript.session { policy = options }
+        assert.is_nil(session)
+        assert.equal("EINVALID", code)
+        assert.truthy(message:find("sliding_window", 1, true))
+      end
+    end)
+  end)
+
+  it("is never refused on the bundled session, whatever the window", function()
+    for _, window in ipairs { 1000, 4000, 8000, 16000, 32000 } do
+      local session, outcomes = play("sliding_window", transcript.turns(), { window = window })
+      for _, outcome in ipairs(outcomes) do
+        assert.is_nil(outcome.policy.refused)
+      end
+      assert.is_nil(transcript.broken_pair(session:context()))
+      assert.equal(90, #session:messages())
+    end
+  end)
+end)

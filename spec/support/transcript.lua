@@ -1,0 +1,159 @@
+-- transcript.lua: conversations for specs of policies: the bundled one, and made ones of any
+-- size; a scripted model; and what must hold of every context, whatever made it.
+
+local jsonl = require "sessile.import.jsonl"
+local sessile = require "sessile"
+
+local transcript = {
+  demo = "examples/demo-session.jsonl",
+}
+
+--- The turns of a file of messages: lists that session:turn takes, each message verbatim.
+function transcript.turns(path)
+  local turns = {}
+  local lines = io.lines(path or transcript.demo)
+  for record in jsonl.records(function() return lines() end) do
+    if record.kind == "turn" then
+      local turn = {}
+      for i, text in ipairs(record.messages) do
+        turn[i] = sessile.json(text)
+      end
+      turns[#turns + 1] = turn
+    end
+  end
+  return turns
+end
+
+--- A session in a volatile store, with the policies of this tree; options as sessile.open.
+function transcript.session(options)
+  local given = { policy_path = "policies" }
+  for name, value in pairs(options or {}) do
+    given[name] = value
+  end
+  local store, message, code = sessile.open("ram:", given)
+  if not store then
+    return nil, message, code
+  end
+  return store:create {}
+end
+
+--- Lays turns on a session and returns the outcomes.
+function transcript.play(session, turns, options)
+  local outcomes = {}
+  for i, turn in ipairs(turns) do
+    outcomes[i] = assert(session:turn(turn, options))
+  end
+  return outcomes
+end
+
+--- A text of about so many tokens that says whose it is.
+function transcript.text(about, tokens)
+  return about .. (" word"):rep(math.max(0, tokens - 2))
+end
+
+--- `count` turns of a question and an answer; the first begins with a system message.
+function transcript.chat(count, tokens)
+  local turns = {}
+  for i = 1, count do
+    turns[i] = {
+      { role = "user", content = transcript.text("question " .. i, tokens or 10) },
+      { role = "assistant", content = transcript.text("answer " .. i, tokens or 10) },
+    }
+  end
+  table.insert(turns[1], 1, { role = "system", content = "You are a test." })
+  return turns
+end
+
+--- `count` turns in which a tool is called twice at once; the outputs have so many tokens.
+function transcript.work(count, tokens)
+  local turns = {}
+  for i = 1, count do
+    local a, b = "a" .. i, "b" .. i
+    turns[i] = {
+      { role = "user", content = "question " .. i },
+      { role = "assistant", content = "", tool_calls = {
+        { id = a, name = "read", arguments = '{"path":"file' .. i .. '"}' },
+        { id = b, name = "run", arguments = '{"command":"make"}' },
+      } },
+      { role = "tool", tool_call_id = a, content = transcript.text("file " .. i, tokens) },
+      { role = "tool", tool_call_id = b, content = transcript.text("built " .. i, tokens) },
+      { role = "assistant", content = "answer " .. i },
+    }
+  end
+  table.insert(turns[1], 1, { role = "system", content = "You are a test." })
+  return turns
+end
+
+--- A model that gives these answers in turn (the last one for ever) and remembers what it
+--- was asked. An answer may be a function of the request; false: the model fails.
+function transcript.model(...)
+  local answers = table.pack(...)
+  local model = { requests = {} }
+  return setmetatable(model, { __call = function(_, request)
+    model.requests[#model.requests + 1] = request
+    local answer = answers[math.min(#model.requests, answers.n)]
+    if type(answer) == "function" then
+      return answer(request)
+    end
+    return answer or nil, "the line is dead"
+  end })
+end
+
+--- The texts of a list of messages.
+function transcript.contents(list)
+  local texts = {}
+  for i, message in ipairs(list) do
+    texts[i] = message.content
+  end
+  return texts
+end
+
+--- The first message of a list whose text contains `part` (plain), and its place.
+function transcript.find(list, part)
+  for i, message in ipairs(list) do
+    if type(message.content) == "string" and message.content:find(part, 1, true) then
+      return message, i
+    end
+  end
+  return nil
+end
+
+--- What is wrong with the pairs of a context, or nil: every call is followed by its results,
+--- with nothing but results in between, and there is no other result.
+function transcript.broken_pair(list)
+  local waiting, count = {}, 0
+  for i, message in ipairs(list) do
+    if message.role == "tool" then
+      if not waiting[message.tool_call_id] then
+        return ("message %d answers %s, which nobody called"):format(i, message.tool_call_id)
+      end
+      waiting[message.tool_call_id], count = nil, count - 1
+    elseif count > 0 then
+      return ("message %d stands between a call and its result"):format(i)
+    end
+    for _, call in ipairs(message.tool_calls or {}) do
+      waiting[call.id], count = true, count + 1
+    end
+  end
+  return count > 0 and ("%d calls have no result"):format(count) or nil
+end
+
+--- The compaction entries of a session.
+function transcript.compactions(session)
+  local list = {}
+  for entry in session:entries { types = { "compaction" } } do
+    list[#list + 1] = entry
+  end
+  return list
+end
+
+--- The sum of the tokens of a list.
+function transcript.tokens(list)
+  local sum = 0
+  for _, message in ipairs(list) do
+    sum = sum + message.tokens
+  end
+  return sum
+end
+
+return transcript

@@ -1,0 +1,1160 @@
+/*
+ * test_log.c: a log of entries: appended, read, shared, torn, synced.
+ *
+ * Owns promises 1 to 6 and 8 as far as one log keeps them, and the layout of its lines.
+ * Never depends on how long anything takes.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#undef fail
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "support/logs.h"
+
+#define EACH_MODE                                                                        \
+    for (kit_mode mode = KIT_PLAIN; mode < KIT_MODES; mode++)                            \
+        if (kit_possible(mode))
+#define EACH_FILE_MODE                                                                   \
+    for (kit_mode mode = KIT_PLAIN; mode <= KIT_XCHACHA; mode++)                         \
+        if (kit_possible(mode))
+
+/* ------------------------------------------------------------------ there and back */
+
+static void what_was_appended_is_read_back(void **state)
+{
+    (void)state;
+    EACH_MODE
+    {
+        kit k;
+        seen found = {0};
+        buf one;
+        sessile_error err = {0};
+        kit_open(&k, mode);
+        kit_create(&k, "log");
+        log_t *log = kit_resume(&k, "log", NULL);
+        assert_int_equal(log_count(log), 1);
+        do_write(log, 1, "first", 0);
+        do_write(log, 5, "five at once", 100);
+        do_write(log, 1, "large", 3 << 20);
+        do_write(log, 64, "many", 9000);
+        do_sync(log);
+        assert_int_equal(log_count(log), 72);
+        buf_init(&one, &k.alloc);
+        for (int again = 0; again < 2; again++) {
+            for (sessile_id id = 0; id < 72; id++) {
+                const char *content = id == 0   ? "log"
+                                      : id == 1 ? "first"
+                                      : id < 7  ? "five at once"
+                                      : id == 7 ? "large"
+                                                : "many";
+                size_t padding = id < 2 ? 0 : id < 7 ? 100 : id == 7 ? 3 << 20 : 9000;
+                char *text = entry_text(id, content, padding);
+                buf_clear(&one);
+                assert_int_equal(log_read(log, id, &one, &err), SESSILE_OK);
+                assert_string_equal(one.data, text);
+                if (again)
+                    assert_string_equal(found.texts[id], text);
+                free(text);
+            }
+            if (!again) {
+                log_close(log);
+                log = kit_resume(&k, "log", &found);
+                assert_int_equal(found.count, 72);
+            }
+        }
+        seen range = {0};
+        assert_int_equal(log_read_range(log, 0, 71, see, &range, &err), SESSILE_OK);
+        assert_int_equal(range.count, 72);
+        for (size_t i = 0; i < 72; i++)
+            assert_string_equal(range.texts[i], found.texts[i]);
+        seen_free(&range);
+        assert_int_equal(log_read(log, 72, &one, &err), SESSILE_NOTFOUND);
+        assert_int_equal(log_read_range(log, 3, 72, see, &range, &err), SESSILE_NOTFOUND);
+        buf_deinit(&one);
+        log_close(log);
+        seen_free(&found);
+        kit_close(&k);
+    }
+}
+
+static void peek_shows_the_header_and_the_size(void **state)
+{
+    (void)state;
+    EACH_MODE
+    {
+        kit k;
+        buf out;
+        uint64_t bytes;
+        int64_t mtime;
+        sessile_error err = {0};
+        kit_open(&k, mode);
+        kit_create(&k, "log");
+        log_t *log = kit_resume(&k, "log", NULL);
+        do_write(log, 2, "more", 50);
+        buf_init(&out, &k.alloc);
+        assert_int_equal(log_peek(&k.st, k.keys, "main", "log", 128, &out, &bytes, &mtime,
+                                  &k.alloc, &err),
+                         SESSILE_OK);
+        char *header = entry_text(0, "log", 0);
+        assert_string_equal(out.data, header);
+        assert_int_equal(bytes, log_bytes(log));
+        assert_true(mtime > 1500000000000);
+        assert_int_equal(log_peek(&k.st, k.keys, "main", "none", 128, &out, &bytes, &mtime,
+                                  &k.alloc, &err),
+                         SESSILE_NOTFOUND);
+        free(header);
+        buf_deinit(&out);
+        log_close(log);
+        kit_close(&k);
+    }
+}
+
+static void name_that_is_taken_is_EXISTS(void **state)
+{
+    (void)state;
+    EACH_MODE
+    {
+        kit k;
+        sessile_error err = {0};
+        log_t *log;
+        kit_open(&k, mode);
+        kit_create(&k, "log");
+        assert_int_equal(log_create(&k.st, k.keys, "main", "log", "{\"id\":\"00000000\"}", 17,
+                                    128, &k.alloc, &err),
+                         SESSILE_EXISTS);
+        assert_int_equal(kit_try(&k, "none", &log, NULL, NULL, &err), SESSILE_NOTFOUND);
+        assert_null(log);
+        kit_close(&k);
+    }
+}
+
+static void entries_that_are_none_are_INVALID_and_leave_nothing(void **state)
+{
+    static const char *const bad[] = {
+        "{\"id\":\"00000002\",\"x\":1}",         /* not the next id */
+        "{\"id\":\"0000001\",\"x\":1}",          /* no id */
+        "{\"x\":1,\"id\":\"00000001\"}",         /* not first */
+        "{\"id\":\"00000001\",\"x\":\n1}",       /* a newline */
+        "{\"id\":\"00000001\",\"x\":1",          /* no end */
+        "{\"id\":\"00000001\",\"commit\":1}",    /* reads as the end of a write */
+    };
+    (void)state;
+    kit k;
+    sessile_error err = {0};
+    kit_open(&k, KIT_PLAIN);
+    kit_create(&k, "log");
+    log_t *log = kit_resume(&k, "log", NULL);
+    uint64_t bytes = log_bytes(log);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        sessile_slice text = {bad[i], strlen(bad[i])};
+        assert_int_equal(log_begin(log, NULL, NULL, &err), SESSILE_OK);
+        assert_int_equal(log_append(log, &text, 1, 0, &err), SESSILE_INVALID);
+        log_end(log);
+    }
+    assert_int_equal(log_bytes(log), bytes);
+    do_write(log, 1, "fine", 0);
+    log_close(log);
+    kit_close(&k);
+}
+
+static void log_past_its_limit_is_LIMIT(void **state)
+{
+    kit k;
+    sessile_error err = {0};
+    (void)state;
+    kit_open(&k, KIT_PLAIN);
+    kit_create(&k, "log");
+    log_t *log = kit_resume(&k, "log", NULL);
+    char *text = entry_text(1, "x", 1000);
+    sessile_slice slice = {text, strlen(text)};
+    assert_int_equal(log_begin(log, NULL, NULL, &err), SESSILE_OK);
+    assert_int_equal(log_append(log, &slice, 1, 1000, &err), SESSILE_LIMIT);
+    assert_non_null(strstr(err.message, "[session]"));
+    assert_int_equal(log_count(log), 1);
+    assert_int_equal(log_append(log, &slice, 1, 2000, &err), SESSILE_OK);
+    log_end(log);
+    free(text);
+    log_close(log);
+    kit_close(&k);
+}
+
+/* ------------------------------------------------------------------ the layout */
+
+static void plain_lines_are_as_described(void **state)
+{
+    kit k;
+    char path[600], expected[2000], line[800], hex[17];
+    unsigned char hash[32];
+    size_t size;
+    (void)state;
+    kit_open(&k, KIT_PLAIN);
+    kit_create(&k, "log");
+    log_t *log = kit_resume(&k, "log", NULL);
+    do_write(log, 2, "pair", 0);
+    do_sync(log);
+    do_write(log, 1, "next", 0);
+    log_close(log);
+    const char *const clear[] = {",\"sessile\":1,\"commit\":1", "",
+                                 ",\"commit\":2,\"durable\":\"00000000\"",
+                                 ",\"commit\":1,\"durable\":\"00000002\""};
+    const char *const content[] = {"log", "pair", "pair", "next"};
+    expected[0] = 0;
+    for (sessile_id id = 0; id < 4; id++) {
+        char *text = entry_text(id, content[id], 0);
+        snprintf(line, sizeof line, "%.*s%s", (int)strlen(text) - 1, text, clear[id]);
+        hash256(hash, line, strlen(line), NULL, 0);
+        hex_encode(hex, hash, 8);
+        snprintf(expected + strlen(expected), sizeof expected - strlen(expected),
+                 "%s,\"_c\":\"%s\"}\n", line, hex);
+        free(text);
+    }
+    kit_path(&k, "log", path);
+    char *bytes = file_read_all(path, &size);
+    assert_string_equal(bytes, expected);
+    free(bytes);
+    kit_close(&k);
+}
+
+static void sealed_lines_are_as_described(void **state)
+{
+    (void)state;
+    const kit_mode modes[] = {KIT_AES, KIT_XCHACHA};
+    for (size_t m = 0; m < 2; m++) {
+        if (!kit_possible(modes[m]))
+            continue;
+        kit k;
+        char path[600], start[200];
+        size_t size;
+        kit_open(&k, modes[m]);
+        kit_create(&k, "log");
+        log_t *log = kit_resume(&k, "log", NULL);
+        do_write(log, 2, "pair", 0);
+        do_sync(log);
+        do_write(log, 1, "next", 0);
+        log_close(log);
+        kit_path(&k, "log", path);
+        char *bytes = file_read_all(path, &size), *at = bytes;
+        size_t overhead = (modes[m] == KIT_AES ? 12 : 24) + 16 + 16;
+        snprintf(start, sizeof start,
+                 "{\"id\":\"00000000\",\"sessile\":1,\"suite\":\"%s\",\"epoch\":1,\"key\":\"",
+                 modes[m] == KIT_AES ? "aes-256-gcm" : "xchacha20-poly1305");
+        assert_memory_equal(at, start, strlen(start));
+        at = strstr(at, "\",\"commitment\":\"");
+        assert_non_null(at);
+        at += strlen("\",\"commitment\":\"") + base64_size(32);
+        const char *const heads[] = {
+            "\",\"commit\":1,\"s\":\"", "{\"id\":\"00000001\",\"s\":\"",
+            "{\"id\":\"00000002\",\"commit\":2,\"durable\":\"00000000\",\"s\":\"",
+            "{\"id\":\"00000003\",\"commit\":1,\"durable\":\"00000002\",\"s\":\""};
+        const char *const content[] = {"log", "pair", "pair", "next"};
+        for (sessile_id id = 0; id < 4; id++) {
+            char *text = entry_text(id, content[id], 0);
+            assert_memory_equal(at, heads[id], strlen(heads[id]));
+            at += strlen(heads[id]);
+            at += base64_size(overhead + strlen(text));
+            assert_memory_equal(at, "\"}\n", 3);
+            at += 3;
+            free(text);
+        }
+        assert_ptr_equal(at, bytes + size);
+        free(bytes);
+        kit_close(&k);
+    }
+}
+
+static int has_canary(const char *folder)
+{
+    char command[400];
+    snprintf(command, sizeof command, "grep -rq 'unmistakable' '%s'", folder);
+    return system(command) == 0;
+}
+
+static void sealed_store_keeps_no_plain_text(void **state)
+{
+    (void)state;
+    EACH_FILE_MODE
+    {
+        kit k;
+        char path[600];
+        size_t size;
+        uint64_t torn;
+        log_t *log;
+        sessile_error err = {0};
+        kit_open(&k, mode);
+        kit_create(&k, "log");
+        log = kit_resume(&k, "log", NULL);
+        do_write(log, 3, "unmistakable", 50);
+        do_sync(log);
+        log_close(log);
+        kit_path(&k, "log", path);
+        free(file_read_all(path, &size));
+        assert_int_equal(truncate(path, (off_t)size - 10), 0);
+        assert_int_equal(kit_try(&k, "log", &log, NULL, &torn, &err), SESSILE_OK);
+        assert_true(torn > 0);
+        log_close(log);
+        assert_int_equal(has_canary(k.folder), mode == KIT_PLAIN);
+        kit_close(&k);
+    }
+}
+
+/* ------------------------------------------------------------------ sharing */
+
+static void two_handles_see_each_others_commits(void **state)
+{
+    (void)state;
+    EACH_MODE
+    {
+        kit k;
+        seen a_sees = {0}, b_sees = {0};
+        sessile_error err = {0};
+        kit_open(&k, mode);
+        kit_create(&k, "log");
+        log_t *a = kit_resume(&k, "log", &a_sees), *b = kit_resume(&k, "log", &b_sees);
+        do_write(a, 2, "from a", 0);
+        assert_int_equal(log_count(b), 1);
+        assert_int_equal(log_refresh(b, see, &b_sees, &err), SESSILE_OK);
+        assert_int_equal(b_sees.count, 3);
+        do_write(b, 1, "from b", 0);
+        assert_int_equal(log_begin(a, NULL, NULL, &err), SESSILE_OK);
+        assert_int_equal(log_count(a), 4);
+        log_end(a);
+        /* one's own are not shown */
+        assert_int_equal(log_refresh(b, see, &b_sees, &err), SESSILE_OK);
+        assert_int_equal(b_sees.count, 3);
+        seen_free(&a_sees);
+        seen_free(&b_sees);
+        log_close(a);
+        log_close(b);
+        kit_close(&k);
+    }
+}
+
+static void second_writer_is_BUSY_while_the_first_writes(void **state)
+{
+    (void)state;
+    EACH_MODE
+    {
+        kit k;
+        uint64_t torn;
+        sessile_error err = {0};
+        kit_open(&k, mode);
+        kit_create(&k, "log");
+        log_t *a = kit_resume(&k, "log", NULL), *b;
+        assert_int_equal(log_open(&b, &k.st, k.keys, "main", "log", 128, 20, NULL, NULL, &torn,
+                                  &k.alloc, &err),
+                         SESSILE_OK);
+        assert_int_equal(log_begin(a, NULL, NULL, &err), SESSILE_OK);
+        assert_int_equal(log_begin(b, NULL, NULL, &err), SESSILE_BUSY);
+        log_end(a);
+        assert_int_equal(log_begin(b, NULL, NULL, &err), SESSILE_OK);
+        log_end(b);
+        log_close(a);
+        log_close(b);
+        kit_close(&k);
+    }
+}
+
+/* One of several processes: its own store handle, many small writes. */
+static void write_many(const kit *k, int who, int count)
+{
+    kit mine;
+    kit_again(&mine, k);
+    log_t *log = kit_resume(&mine, "log", NULL);
+    for (int i = 0; i < count; i++) {
+        char content[40];
+        snprintf(content, sizeof content, "p%d-%d;", who, i);
+        do_write(log, 1 + (size_t)(i % 3), content, (size_t)(i % 50) * 10);
+        if (i % 16 == 0)
+            do_sync(log);
+    }
+    log_close(log);
+    kit_again_close(&mine);
+}
+
+static void processes_appending_lose_nothing(void **state)
+{
+    enum { WRITERS = 4, EACH = 150 };
+    (void)state;
+    EACH_FILE_MODE
+    {
+        kit k;
+        pid_t pids[WRITERS];
+        int next[WRITERS] = {0};
+        seen found = {0};
+        kit_open(&k, mode);
+        kit_create(&k, "log");
+        for (int w = 0; w < WRITERS; w++) {
+            pids[w] = fork();
+            if (pids[w] == 0) {
+                write_many(&k, w, EACH);
+                _exit(0);
+            }
+        }
+        for (int w = 0; w < WRITERS; w++) {
+            int status;
+            assert_int_equal(waitpid(pids[w], &status, 0), pids[w]);
+            assert_int_equal(status, 0);
+        }
+        log_close(kit_resume(&k, "log", &found));
+        /* each writer's writes are all there, whole, in its order */
+        for (size_t i = 1; i < found.count;) {
+            int who, n;
+            assert_int_equal(sscanf(strstr(found.texts[i], "\"content\":\"p") + 12, "%d-%d;",
+                                    &who, &n),
+                             2);
+            assert_in_range(who, 0, WRITERS - 1);
+            assert_int_equal(n, next[who]++);
+            for (int j = 0; j < 1 + n % 3; j++, i++) {
+                char content[40];
+                snprintf(content, sizeof content, "\"p%d-%d;", who, n);
+                assert_true(i < found.count);
+                assert_non_null(strstr(found.texts[i], content));
+            }
+        }
+        for (int w = 0; w < WRITERS; w++)
+            assert_int_equal(next[w], EACH);
+        seen_free(&found);
+        kit_close(&k);
+    }
+}
+
+/* Threads that share one log handle, as a session does: a mutex for the log, none for the
+ * sync. */
+typedef struct crew {
+    log_t *log;
+    pthread_mutex_t mutex;
+} crew;
+
+static void *crew_work(void *arg)
+{
+    crew *c = arg;
+    for (int i = 0; i < 60; i++) {
+        sessile_error err = {0};
+        char *text;
+        pthread_mutex_lock(&c->mutex);
+        sessile_status status = log_begin(c->log, NULL, NULL, &err);
+        if (status == SESSILE_OK) {
+            text = entry_text(log_count(c->log), "thread", 20);
+            sessile_slice slice = {text, strlen(text)};
+            status = log_append(c->log, &slice, 1, 0, &err);
+            free(text);
+            log_end(c->log);
+        }
+        sessile_id target = log_count(c->log);
+        pthread_mutex_unlock(&c->mutex);
+        if (status != SESSILE_OK || log_sync(c->log, target, &err) != SESSILE_OK)
+            return arg;
+    }
+    return NULL;
+}
+
+static void threads_share_syncs(void **state)
+{
+    enum { CREW = 8 };
+    kit k;
+    crew c;
+    pthread_t threads[CREW];
+    (void)state;
+    kit_open(&k, KIT_XCHACHA);
+    kit_create(&k, "log");
+    c.log = kit_resume(&k, "log", NULL);
+    pthread_mutex_init(&c.mutex, NULL);
+    faults_none(&k.os);
+    for (int i = 0; i < CREW; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, crew_work, &c), 0);
+    for (int i = 0; i < CREW; i++) {
+        void *failed;
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+    }
+    assert_int_equal(log_count(c.log), 1 + CREW * 60);
+    assert_true(k.os.counts[CALL_SYNC_DATA] < CREW * 60);
+    /* and what was synced is not synced again */
+    unsigned long before = k.os.counts[CALL_SYNC_DATA];
+    do_sync(c.log);
+    assert_int_equal(k.os.counts[CALL_SYNC_DATA], before);
+    pthread_mutex_destroy(&c.mutex);
+    log_close(c.log);
+    kit_close(&k);
+}
+
+static void append_costs_five_calls_and_no_memory(void **state)
+{
+    kit k;
+    sessile_error err = {0};
+    (void)state;
+    kit_open(&k, KIT_XCHACHA);
+    kit_create(&k, "log");
+    log_t *log = kit_resume(&k, "log", NULL);
+    for (int i = 0; i < 40; i++)
+        do_write(log, 1, "warm", 500);
+    char *text = entry_text(log_count(log), "warm", 500);
+    sessile_slice slice = {text, strlen(text)};
+    faults_none(&k.os);
+    size_t calls = k.memory.calls;
+    assert_int_equal(log_begin(log, NULL, NULL, &err), SESSILE_OK);
+    assert_int_equal(log_append(log, &slice, 1, 0, &err), SESSILE_OK);
+    log_end(log);
+    assert_int_equal(k.memory.calls, calls);
+    assert_int_equal(k.os.counts[CALL_LOCK], 2);
+    assert_int_equal(k.os.counts[CALL_STAT_AT], 1);
+    assert_int_equal(k.os.counts[CALL_STAT_FD], 1);
+    assert_int_equal(k.os.counts[CALL_WRITE], 1);
+    assert_int_equal(k.os.all, 5);
+    free(text);
+    log_close(log);
+    kit_close(&k);
+}
+
+/* ------------------------------------------------------------------ torn ends */
+
+static void log_cut_anywhere_reopens_to_whole_writes(void **state)
+{
+    enum { ENTRIES = 40 };
+    (void)state;
+    EACH_FILE_MODE
+    {
+        kit k;
+        char path[600];
+        size_t size, count = 1, ends[ENTRIES], counts[ENTRIES], writes = 0;
+        seen all = {0};
+        kit_open(&k, mode);
+        k.os.lazy = 1;
+        kit_create(&k, "log");
+        kit_path(&k, "log", path);
+        log_t *log = kit_resume(&k, "log", NULL);
+        ends[writes] = (size_t)log_bytes(log);
+        counts[writes++] = 1;
+        while (count < ENTRIES) {
+            size_t n = 1 + writes % 4;
+            n = count + n > ENTRIES ? ENTRIES - count : n;
+            do_write(log, n, "said", writes % 5 * 7);
+            count += n;
+            ends[writes] = (size_t)log_bytes(log);
+            counts[writes++] = count;
+        }
+        log_close(log);
+        log_close(kit_resume(&k, "log", &all));
+        assert_int_equal(all.count, ENTRIES);
+        char *bytes = file_read_all(path, &size);
+        size_t reached = 0;
+        for (size_t cut = 0; cut <= size; cut++) {
+            sessile_error err = {0};
+            uint64_t torn;
+            seen found = {0};
+            file_write_all(path, bytes, cut);
+            sessile_status status = kit_try(&k, "log", &log, &found, &torn, &err);
+            if (cut < ends[0]) {
+                assert_int_equal(status, SESSILE_DAMAGED);
+                seen_free(&found);
+                continue;
+            }
+            while (reached + 1 < writes && ends[reached + 1] <= cut)
+                reached++;
+            assert_int_equal(status, SESSILE_OK);
+            assert_int_equal(found.count, counts[reached]);
+            assert_int_equal(log_bytes(log), ends[reached]);
+            assert_int_equal(torn, cut - ends[reached]);
+            for (size_t i = 0; i < found.count; i++)
+                assert_string_equal(found.texts[i], all.texts[i]);
+            if (torn > 0) {
+                char piece[700];
+                size_t piece_size, now_size;
+                snprintf(piece, sizeof piece, "%s/agents/main/log.torn-%zu", k.root,
+                         ends[reached]);
+                char *aside = file_read_all(piece, &piece_size);
+                assert_int_equal(piece_size, torn);
+                assert_memory_equal(aside, bytes + ends[reached], torn);
+                free(aside);
+                unlink(piece);
+                free(file_read_all(path, &now_size));
+                assert_int_equal(now_size, ends[reached]);
+            }
+            /* and it goes on */
+            if (cut % 7 == 0) {
+                do_write(log, 2, "after", 3);
+                log_close(log);
+                log = kit_resume(&k, "log", NULL);
+                assert_int_equal(log_count(log), counts[reached] + 2);
+            }
+            log_close(log);
+            seen_free(&found);
+        }
+        free(bytes);
+        seen_free(&all);
+        kit_close(&k);
+    }
+}
+
+static void torn_end_under_a_writers_lock_is_left_alone(void **state)
+{
+    (void)state;
+    EACH_FILE_MODE
+    {
+        kit k;
+        char path[600];
+        size_t size, after;
+        uint64_t torn;
+        sessile_error err = {0};
+        log_t *reader, *late;
+        kit_open(&k, mode);
+        kit_create(&k, "log");
+        kit_path(&k, "log", path);
+        log_t *writer = kit_resume(&k, "log", NULL);
+        reader = kit_resume(&k, "log", NULL);
+        do_write(writer, 1, "whole", 0);
+        assert_int_equal(log_begin(writer, NULL, NULL, &err), SESSILE_OK);
+        /* a write in progress: the first bytes of a line */
+        char *bytes = file_read_all(path, &size);
+        bytes = realloc(bytes, size + 30);
+        assert_non_null(bytes);
+        memcpy(bytes + size, "{\"id\":\"00000002\",\"commit\":1,\"d", 30);
+        file_write_all(path, bytes, size + 30);
+        assert_int_equal(log_refresh(reader, NULL, NULL, &err), SESSILE_OK);
+        assert_int_equal(log_count(reader), 2);
+        assert_int_equal(kit_try(&k, "log", &late, NULL, &torn, &err), SESSILE_OK);
+        assert_int_equal(torn, 0);
+        assert_int_equal(log_count(late), 2);
+        free(file_read_all(path, &after));
+        assert_int_equal(after, size + 30);
+        log_end(writer);
+        /* no writer any more: a reader still cuts nothing, a writer does */
+        assert_int_equal(log_refresh(reader, NULL, NULL, &err), SESSILE_OK);
+        free(file_read_all(path, &after));
+        assert_int_equal(after, size + 30);
+        do_write(late, 1, "next", 0);
+        log_close(kit_resume(&k, "log", NULL));
+        free(bytes);
+        log_close(writer);
+        log_close(reader);
+        log_close(late);
+        kit_close(&k);
+    }
+}
+
+static void recovery_interrupted_anywhere_can_be_run_again(void **state)
+{
+    kit k;
+    char path[600];
+    size_t size;
+    (void)state;
+    kit_open(&k, KIT_XCHACHA);
+    kit_create(&k, "log");
+    kit_path(&k, "log", path);
+    log_t *log = kit_resume(&k, "log", NULL);
+    do_write(log, 1, "kept", 0);
+    do_sync(log);
+    do_write(log, 3, "torn", 0);
+    log_close(log);
+    char *bytes = file_read_all(path, &size);
+    for (unsigned long at = 0;; at++) {
+        sessile_error err = {0};
+        uint64_t torn;
+        seen found = {0};
+        file_write_all(path, bytes, size - 5);
+        kit once; /* a handle of its own: a failed sync poisons it */
+        kit_again(&once, &k);
+        faults_set(&once.os, CALL_KINDS, at, EIO);
+        sessile_status status = kit_try(&once, "log", &log, NULL, &torn, &err);
+        unsigned long hits = once.os.hits;
+        faults_none(&once.os);
+        if (status == SESSILE_OK)
+            log_close(log);
+        kit_again_close(&once);
+        kit twice;
+        kit_again(&twice, &k);
+        assert_int_equal(kit_try(&twice, "log", &log, &found, &torn, &err), SESSILE_OK);
+        assert_int_equal(found.count, 2);
+        log_close(log);
+        kit_again_close(&twice);
+        seen_free(&found);
+        if (hits == 0)
+            break;
+        assert_true(status == SESSILE_IO || status == SESSILE_OK);
+    }
+    free(bytes);
+    kit_close(&k);
+}
+
+/* ------------------------------------------------------------------ shorter than known */
+
+static void log_cut_behind_our_back_is_TRUNCATED(void **state)
+{
+    (void)state;
+    EACH_FILE_MODE
+    {
+        kit k;
+        char path[600];
+        size_t size, after;
+        sessile_error err = {0};
+        buf out;
+        kit_open(&k, mode);
+        kit_create(&k, "log");
+        kit_path(&k, "log", path);
+        log_t *log = kit_resume(&k, "log", NULL);
+        do_write(log, 2, "gone", 100);
+        do_sync(log);
+        free(file_read_all(path, &size));
+        assert_int_equal(truncate(path, (off_t)size - 50), 0);
+        assert_int_equal(log_refresh(log, NULL, NULL, &err), SESSILE_TRUNCATED);
+        assert_int_equal(log_begin(log, NULL, NULL, &err), SESSILE_TRUNCATED);
+        buf_init(&out, &k.alloc);
+        assert_int_equal(log_read(log, 2, &out, &err), SESSILE_TRUNCATED);
+        assert_int_equal(log_read(log, 0, &out, &err), SESSILE_OK);
+        buf_deinit(&out);
+        free(file_read_all(path, &after));
+        assert_int_equal(after, size - 50);
+        log_close(log);
+        kit_close(&k);
+    }
+}
+
+static void damage_met_by_a_read_is_named(void **state)
+{
+    (void)state;
+    EACH_FILE_MODE
+    {
+        kit k;
+        char path[600];
+        size_t size;
+        sessile_error err = {0};
+        buf out;
+        kit_open(&k, mode);
+        kit_create(&k, "log");
+        kit_path(&k, "log", path);
+        log_t *log = kit_resume(&k, "log", NULL);
+        uint64_t first = log_bytes(log);
+        do_write(log, 1, "one", 100);
+        do_write(log, 1, "two", 100);
+        char *bytes = file_read_all(path, &size);
+        bytes[first + 60] ^= 1;
+        file_write_all(path, bytes, size);
+        buf_init(&out, &k.alloc);
+        assert_int_equal(log_read(log, 1, &out, &err), SESSILE_DAMAGED);
+        assert_non_null(strstr(err.message, "00000001"));
+        assert_int_equal(out.size, 0);
+        assert_int_equal(log_read(log, 2, &out, &err), SESSILE_OK);
+        seen found = {0};
+        assert_int_equal(log_read_range(log, 0, 2, see, &found, &err), SESSILE_DAMAGED);
+        assert_int_equal(found.count, 1);
+        seen_free(&found);
+        buf_deinit(&out);
+        free(bytes);
+        log_close(log);
+        kit_close(&k);
+    }
+}
+
+static void log_removed_behind_our_back_is_NOTFOUND_to_a_writer(void **state)
+{
+    kit k;
+    char path[600];
+    sessile_error err = {0};
+    (void)state;
+    kit_open(&k, KIT_XCHACHA);
+    kit_create(&k, "log");
+    kit_path(&k, "log", path);
+    log_t *log = kit_resume(&k, "log", NULL);
+    unlink(path);
+    assert_int_equal(log_begin(log, NULL, NULL, &err), SESSILE_NOTFOUND);
+    kit_create(&k, "log");
+    assert_int_equal(log_begin(log, NULL, NULL, &err), SESSILE_NOTFOUND);
+    log_close(log);
+    kit_close(&k);
+}
+
+/* ------------------------------------------------------------------ failing calls */
+
+static void write_that_fails_leaves_the_log_as_before(void **state)
+{
+    static const struct {
+        int error, half;
+        sessile_status status;
+    } cases[] = {
+        {ENOSPC, 0, SESSILE_FULL},   {EDQUOT, 0, SESSILE_FULL}, {EIO, 0, SESSILE_IO},
+        {ENOSPC, 1, SESSILE_FULL}, /* half, then none */
+        {EIO, 1, SESSILE_IO},
+    };
+    (void)state;
+    EACH_FILE_MODE
+    {
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+            kit k;
+            char path[600];
+            size_t size, after;
+            sessile_error err = {0};
+            kit_open(&k, mode);
+            kit_create(&k, "log");
+            kit_path(&k, "log", path);
+            log_t *log = kit_resume(&k, "log", NULL);
+            do_write(log, 1, "before", 0);
+            char *bytes = file_read_all(path, &size);
+            faults_set(&k.os, CALL_WRITE, 0, cases[c].error);
+            k.os.half = cases[c].half;
+            k.os.more = 5;
+            assert_int_equal(try_write(log, 3, "fails", 500, &err), cases[c].status);
+            faults_none(&k.os);
+            char *now = file_read_all(path, &after);
+            assert_int_equal(after, size);
+            assert_memory_equal(now, bytes, size);
+            assert_int_equal(log_count(log), 2);
+            do_write(log, 1, "after", 0);
+            log_close(log);
+            log = kit_resume(&k, "log", NULL);
+            assert_int_equal(log_count(log), 3);
+            log_close(log);
+            free(bytes);
+            free(now);
+            kit_close(&k);
+        }
+    }
+}
+
+static void short_writes_and_EINTR_are_gone_on_with(void **state)
+{
+    static const int errors[] = {0, EINTR};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        kit k;
+        seen found = {0};
+        kit_open(&k, KIT_XCHACHA);
+        kit_create(&k, "log");
+        log_t *log = kit_resume(&k, "log", NULL);
+        faults_set(&k.os, CALL_WRITE, 0, errors[i]);
+        k.os.half = errors[i] == 0;
+        do_write(log, 3, "in two parts", 100);
+        assert_int_equal(k.os.hits, 1);
+        faults_none(&k.os);
+        log_close(log);
+        log_close(kit_resume(&k, "log", &found));
+        assert_int_equal(found.count, 4);
+        seen_free(&found);
+        kit_close(&k);
+    }
+}
+
+static void write_that_cannot_be_cut_back_poisons(void **state)
+{
+    kit k;
+    sessile_error err = {0};
+    uint64_t torn;
+    seen found = {0};
+    (void)state;
+    kit_open(&k, KIT_XCHACHA);
+    kit_create(&k, "log");
+    log_t *log = kit_resume(&k, "log", NULL);
+    log_t *other = kit_resume(&k, "log", NULL);
+    do_write(log, 1, "before", 0);
+    faults_set(&k.os, CALL_KINDS, 3, ENOSPC); /* lock, stat, stat, write, truncate */
+    k.os.half = 1;
+    k.os.more = 5;
+    assert_int_equal(try_write(log, 3, "fails", 500, &err), SESSILE_FULL);
+    faults_none(&k.os);
+    assert_int_equal(log_begin(log, NULL, NULL, &err), SESSILE_IO);
+    assert_non_null(strstr(err.message, "main/log"));
+    assert_int_not_equal(try_write(other, 1, "nor this", 0, &err), SESSILE_OK);
+    log_close(log);
+    log_close(other);
+    kit again; /* another store handle knows nothing of it, and heals the log */
+    kit_again(&again, &k);
+    assert_int_equal(kit_try(&again, "log", &log, &found, &torn, &err), SESSILE_OK);
+    assert_int_equal(found.count, 2);
+    assert_true(torn > 0);
+    do_write(log, 1, "after", 0);
+    log_close(log);
+    kit_again_close(&again);
+    seen_free(&found);
+    kit_close(&k);
+}
+
+static void failed_sync_poisons_every_handle_of_the_store(void **state)
+{
+    (void)state;
+    static const int errors[] = {EIO, ENOSPC, EINTR};
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        kit k;
+        sessile_error err = {0};
+        buf out;
+        kit_open(&k, KIT_XCHACHA);
+        kit_create(&k, "log");
+        kit_create(&k, "other");
+        log_t *log = kit_resume(&k, "log", NULL), *second = kit_resume(&k, "log", NULL);
+        log_t *other = kit_resume(&k, "other", NULL);
+        do_write(log, 1, "unsafe", 0);
+        faults_set(&k.os, CALL_SYNC_DATA, 0, errors[i]);
+        assert_int_equal(log_sync(log, log_count(log), &err), SESSILE_IO);
+        faults_none(&k.os);
+        /* for ever, and saying why; never a second sync that reports success */
+        assert_int_equal(log_sync(log, log_count(log), &err), SESSILE_IO);
+        assert_int_equal(log_begin(log, NULL, NULL, &err), SESSILE_IO);
+        assert_non_null(strstr(err.message, "could not be made safe"));
+        assert_int_equal(try_write(second, 1, "nor here", 0, &err), SESSILE_IO);
+        assert_int_equal(log_sync(second, log_count(second), &err), SESSILE_IO);
+        assert_int_equal(k.os.counts[CALL_SYNC_DATA], 0);
+        /* reading goes on, and so do other logs */
+        buf_init(&out, &k.alloc);
+        assert_int_equal(log_read(log, 1, &out, &err), SESSILE_OK);
+        buf_deinit(&out);
+        do_write(other, 1, "unharmed", 0);
+        do_sync(other);
+        log_close(log);
+        log_close(second);
+        log_close(other);
+        kit_close(&k);
+    }
+}
+
+/* Every call of a session's life fails in turn: each outcome is an error with a sentence,
+ * and what was acknowledged is there afterwards. */
+static void any_failing_call_loses_nothing_acknowledged(void **state)
+{
+    static const int errors[] = {EIO, ENOSPC, EINTR, EACCES, EMFILE};
+    (void)state;
+    for (int sealed = 0; sealed < 2; sealed++) {
+        for (size_t e = 0; e < sizeof errors / sizeof *errors; e++) {
+            for (unsigned long at = 0;; at++) {
+                kit k, life;
+                sessile_error err = {0};
+                seen found = {0};
+                uint64_t torn;
+                log_t *log = NULL;
+                size_t acknowledged = 0, written = 0;
+                unsigned long hits;
+                kit_open(&k, sealed ? KIT_XCHACHA : KIT_PLAIN);
+                k.os.lazy = 1;
+                kit_again(&life, &k);
+                life.os.lazy = 1;
+                faults_set(&life.os, CALL_KINDS, at, errors[e]);
+                char *header = entry_text(0, "log", 0);
+                sessile_status status =
+                    log_create(&life.st, life.keys, "main", "log", header, strlen(header),
+                               128, &life.alloc, &err);
+                if (status == SESSILE_OK) {
+                    acknowledged = written = 1;
+                    status = kit_try(&life, "log", &log, NULL, &torn, &err);
+                }
+                for (int i = 0; i < 3 && status == SESSILE_OK; i++) {
+                    status = try_write(log, 2, "said", 30, &err);
+                    if (status == SESSILE_OK) {
+                        written += 2;
+                        status = log_sync(log, log_count(log), &err);
+                    }
+                    if (status == SESSILE_OK)
+                        acknowledged += 2;
+                }
+                hits = life.os.hits;
+                if (status != SESSILE_OK) {
+                    assert_true(hits > 0);
+                    assert_true(err.message[0] != 0);
+                    assert_int_equal(err.code, status);
+                }
+                log_close(log);
+                kit_again_close(&life);
+                status = kit_try(&k, "log", &log, &found, &torn, &err);
+                if (acknowledged > 0 || status == SESSILE_OK) {
+                    assert_int_equal(status, SESSILE_OK);
+                    assert_true(found.count >= acknowledged);
+                    assert_true(found.count <= (written > 0 ? written : 1));
+                    assert_int_equal(torn, 0);
+                    log_close(log);
+                } else {
+                    assert_int_equal(status, SESSILE_NOTFOUND);
+                }
+                seen_free(&found);
+                free(header);
+                kit_close(&k);
+                if (hits == 0)
+                    break;
+            }
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ out of memory */
+
+static void out_of_memory_is_NOMEM_and_never_a_torn_end(void **state)
+{
+    (void)state;
+    EACH_FILE_MODE
+    {
+        kit k;
+        char path[600];
+        size_t size, after;
+        kit_open(&k, mode);
+        k.os.lazy = 1;
+        kit_create(&k, "log");
+        kit_path(&k, "log", path);
+        log_t *log = kit_resume(&k, "log", NULL);
+        for (int i = 0; i < 12; i++)
+            do_write(log, 1 + (size_t)i % 3, "text", 300 * (size_t)i);
+        log_close(log);
+        for (size_t at = 1;; at++) {
+            sessile_error err = {0};
+            uint64_t torn;
+            buf out;
+            char *bytes = file_read_all(path, &size);
+            buf_init(&out, &k.alloc);
+            k.memory.calls = 0;
+            k.memory.fail_at = at;
+            sessile_status status = kit_try(&k, "log", &log, NULL, &torn, &err);
+            int opened = status == SESSILE_OK;
+            if (opened)
+                status = log_read(log, 5, &out, &err);
+            if (status == SESSILE_OK)
+                status = log_read_range(log, 0, log_count(log) - 1, NULL, NULL, &err);
+            size_t calls = k.memory.calls;
+            k.memory.fail_at = 0;
+            assert_true(status == SESSILE_OK || status == SESSILE_NOMEM);
+            if (opened)
+                log_close(log);
+            buf_deinit(&out);
+            char *now = file_read_all(path, &after);
+            assert_int_equal(after, size);
+            assert_memory_equal(now, bytes, size);
+            free(now);
+            free(bytes);
+            if (calls < at)
+                break;
+            assert_int_equal(status, SESSILE_NOMEM);
+        }
+        for (size_t at = 1;; at++) {
+            sessile_error err = {0};
+            log = kit_resume(&k, "log", NULL);
+            sessile_id count = log_count(log);
+            free(file_read_all(path, &size));
+            k.memory.calls = 0;
+            k.memory.fail_at = at;
+            sessile_status status = try_write(log, 2, "append", 400, &err);
+            size_t calls = k.memory.calls;
+            k.memory.fail_at = 0;
+            assert_true(status == SESSILE_OK || status == SESSILE_NOMEM);
+            if (status != SESSILE_OK) {
+                assert_int_equal(log_count(log), count);
+                free(file_read_all(path, &after));
+                assert_int_equal(after, size);
+                do_write(log, 1, "after", 0);
+            }
+            log_close(log);
+            if (calls < at)
+                break;
+        }
+        kit_close(&k);
+    }
+}
+
+/* ------------------------------------------------------------------ at random */
+
+/* Two handles write, sync, refresh and reopen at random; a list of texts is the model. */
+static void random_histories_match_a_list(void **state)
+{
+    uint64_t seed = (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32;
+    (void)state;
+    print_message("seed %llu\n", (unsigned long long)seed);
+    EACH_MODE
+    {
+        kit k;
+        log_t *logs[2];
+        char *model[2000];
+        size_t count = 1;
+        kit_open(&k, mode);
+        k.os.lazy = 1;
+        kit_create(&k, "log");
+        model[0] = entry_text(0, "log", 0);
+        for (int i = 0; i < 2; i++)
+            logs[i] = kit_resume(&k, "log", NULL);
+        for (int step = 0; step < 600; step++) {
+            sessile_error err = {0};
+            log_t **log = &logs[random_next(&seed) % 2];
+            switch (random_next(&seed) % 6) {
+            case 0:
+            case 1: {
+                size_t n = 1 + random_next(&seed) % 4, padding = random_next(&seed) % 900;
+                if (random_next(&seed) % 20 == 0)
+                    padding *= 500;
+                do_write(*log, n, "random", padding);
+                for (size_t i = 0; i < n; i++, count++)
+                    model[count] = entry_text((sessile_id)count, "random", padding);
+                break;
+            }
+            case 2:
+                do_sync(*log);
+                break;
+            case 3:
+                assert_int_equal(log_refresh(*log, NULL, NULL, &err), SESSILE_OK);
+                assert_int_equal(log_count(*log), count);
+                break;
+            case 4:
+                log_close(*log);
+                *log = kit_resume(&k, "log", NULL);
+                assert_int_equal(log_count(*log), count);
+                break;
+            default: {
+                buf out;
+                sessile_id id = (sessile_id)(random_next(&seed) % log_count(*log));
+                buf_init(&out, &k.alloc);
+                assert_int_equal(log_read(*log, id, &out, &err), SESSILE_OK);
+                assert_string_equal(out.data, model[id]);
+                buf_deinit(&out);
+            }
+            }
+            if (count > 1900)
+                break;
+        }
+        for (int i = 0; i < 2; i++)
+            log_close(logs[i]);
+        seen found = {0};
+        log_close(kit_resume(&k, "log", &found));
+        assert_int_equal(found.count, count);
+        for (size_t i = 0; i < count; i++) {
+            assert_string_equal(found.texts[i], model[i]);
+            free(model[i]);
+        }
+        seen_free(&found);
+        kit_close(&k);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_appended_is_read_back),
+        cmocka_unit_test(peek_shows_the_header_and_the_size),
+        cmocka_unit_test(name_that_is_taken_is_EXISTS),
+        cmocka_unit_test(entries_that_are_none_are_INVALID_and_leave_nothing),
+        cmocka_unit_test(log_past_its_limit_is_LIMIT),
+        cmocka_unit_test(plain_lines_are_as_described),
+        cmocka_unit_test(sealed_lines_are_as_described),
+        cmocka_unit_test(sealed_store_keeps_no_plain_text),
+        cmocka_unit_test(two_handles_see_each_others_commits),
+        cmocka_unit_test(second_writer_is_BUSY_while_the_first_writes),
+        cmocka_unit_test(processes_appending_lose_nothing),
+        cmocka_unit_test(threads_share_syncs),
+        cmocka_unit_test(append_costs_five_calls_and_no_memory),
+        cmocka_unit_test(log_cut_anywhere_reopens_to_whole_writes),
+        cmocka_unit_test(torn_end_under_a_writers_lock_is_left_alone),
+        cmocka_unit_test(recovery_interrupted_anywhere_can_be_run_again),
+        cmocka_unit_test(log_cut_behind_our_back_is_TRUNCATED),
+        cmocka_unit_test(damage_met_by_a_read_is_named),
+        cmocka_unit_test(log_removed_behind_our_back_is_NOTFOUND_to_a_writer),
+        cmocka_unit_test(write_that_fails_leaves_the_log_as_before),
+        cmocka_unit_test(short_writes_and_EINTR_are_gone_on_with),
+        cmocka_unit_test(write_that_cannot_be_cut_back_poisons),
+        cmocka_unit_test(failed_sync_poisons_every_handle_of_the_store),
+        cmocka_unit_test(any_failing_call_loses_nothing_acknowledged),
+        cmocka_unit_test(out_of_memory_is_NOMEM_and_never_a_torn_end),
+        cmocka_unit_test(random_histories_match_a_list),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
