@@ -79,7 +79,7 @@ $(OBJ)/engine/codec/%.o: DOOR = -I/usr/include/cjson -I/usr/include/uuid
 
 $(OBJ)/engine/%.o: engine/%.c Makefile
 	@mkdir -p $(@D)
-	$(COMPILE) -fvisibility=hidden -Iengine -Iengine/include $(DOOR) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+	$(COMPILE) -DSESSILE_BUILD -fvisibility=hidden -Iengine -Iengine/include $(DOOR) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
 # The binding is a client like any other: the public header, Lua, and the shared headers,
 # copied to where nothing else of the engine can be seen. Default visibility, because Lua's

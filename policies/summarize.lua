@@ -20,7 +20,7 @@ Begin with the line "Summary of the conversation so far".]]
 local UPDATE = "Update this summary of what came before: keep what holds, change what does not, "
   .. "add what is new. Answer with the whole of it.\n\n%s\n\nThis was said since:\n\n%s"
 local NOTE = "[Earlier messages were left out here, and there is no summary of them.]"
-local CLIP, PART = 6000, 50000 -- bytes of a message; tokens of a request without a window
+local CLIP, PART = 3000, 50000 -- bytes of an output; tokens of a request without a window
 local function kind_of(message)
   return type(message.metadata) == "table" and message.metadata.kind or nil
 end
@@ -71,7 +71,8 @@ local function read(state, stays, room, ctx)
     if not stays[i] and not former and kind_of(message) == "summary" then
       former = i
     elseif not stays[i] then
-      local text = render(message, math.min(CLIP, 2 * room))
+      local most = message.role == "tool" and CLIP or 4 * CLIP
+      local text = render(message, math.min(most, 2 * room))
       held = held + ctx.count(text)
       if held > room then
         parts[#parts + 1], held = {}, ctx.count(text)
@@ -105,7 +106,7 @@ local function with_summary(state, covered, text)
   local list, covers = {}, summary.covers
   for i, message in ipairs(state.messages) do
     local is_covered = covered[#covers + 1] == i
-    covers[#covers + 1] = is_covered and message.key or nil
+    covers[#covers + 1] = is_covered and message or nil
     list[#list + 1] = not is_covered and message or i == covered[1] and summary or nil
   end
   return { messages = list }

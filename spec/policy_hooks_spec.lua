@@ -482,9 +482,9 @@ describe("the policy of a turn", function()
     fill(s, 4)
     assert.same({ "question 4", "answer 4", "last" },
       contents(assert(s:turn { user "last" }).context))
-    local by_path = assert(s:turn({ user "more" },
+    local by_path = assert(s:turn({ user "more", assistant "and more" },
       { policy = { dir .. "/newest.lua", turns = 1 } }))
-    assert.same({ "more" }, contents(by_path.context))
+    assert.same({ "more", "and more" }, contents(by_path.context))
     local value, message, code = s:turn({ user "x" }, { policy = { "newest", trns = 1 } })
     assert.is_nil(value)
     assert.equal("EINVALID", code)

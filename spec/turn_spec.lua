@@ -258,6 +258,7 @@ describe("a file store", function()
     for _, id in ipairs { "one", "two", "three" } do
       local s <close> = assert(store:create { id = id, title = "title of " .. id })
       assert(s:turn { user(id) })
+      os.execute "sleep 0.01" -- times are in milliseconds
     end
     local s <close> = assert(store:create { id = "other", agent = "coder" })
     assert(s:append(user "x"))

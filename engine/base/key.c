@@ -54,8 +54,9 @@ sessile_status sessile_key_parse(sessile_slice text, sessile_key *out)
         else
             return SESSILE_INVALID;
     }
-    /* ffffffff means "no entry" in calls: from a person it would mean the head. */
-    if (entry == SESSILE_NO_ID)
+    /* Alone it means "no entry" in calls: from a person it would mean the head. With a
+     * number it names a message of a proposal that is still being made. */
+    if (entry == SESSILE_NO_ID && text.size == ID_DIGITS)
         return SESSILE_INVALID;
     if (text.size > ID_DIGITS) {
         if (text.data[i++] != '.' || i == text.size || text.data[i] == '0')

@@ -106,7 +106,8 @@ typedef uint32_t sessile_id;
 
 /*
  * The name of one message of a context: an entry (n = 0), or the n-th message that a
- * compaction wrote (n >= 1), printed "00000016.1".
+ * compaction wrote (n >= 1), printed "00000016.1". While a proposal is being made, the
+ * messages it writes have the entry SESSILE_NO_ID ("ffffffff.1").
  */
 typedef struct sessile_key {
     sessile_id entry;

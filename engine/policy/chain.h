@@ -11,7 +11,6 @@
 #define CHAIN_STEPS   16
 #define CHAIN_DEPTH   4
 #define CHAIN_IDLE    4             /* VMs kept for the next pipelines */
-#define CHAIN_SOURCE  (256 * 1024)  /* bytes of one file */
 #define CHAIN_HOOKS   6
 
 /* Texts are owned by the chain; info points to them. */

@@ -192,8 +192,9 @@ static void check_request(lua_State *L)
     while (lua_next(L, 1)) {
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
         if (strcmp(key, "messages") != 0 && strcmp(key, "max_tokens") != 0 &&
-            strcmp(key, "purpose") != 0)
-            luaL_error(L, "ctx.model takes messages, max_tokens and purpose, not '%s'", key);
+            strcmp(key, "purpose") != 0 && strcmp(key, "model") != 0)
+            luaL_error(L, "ctx.model takes messages, max_tokens, purpose and model, not '%s'",
+                       key);
         lua_pop(L, 1);
     }
 }
@@ -236,7 +237,7 @@ static int context_model(lua_State *L)
         return luaL_error(L, "ctx.model cannot be used here");
     lua_settop(L, 1);
     check_request(L);
-    lua_createtable(L, 0, 3);
+    lua_createtable(L, 0, 4);
     lua_pushliteral(L, "messages");
     lua_rawget(L, 1);
     push_messages(L, -1);
@@ -244,6 +245,7 @@ static int context_model(lua_State *L)
     lua_settop(L, 2);
     copy_field(L, "max_tokens", LUA_TNUMBER);
     copy_field(L, "purpose", LUA_TSTRING);
+    copy_field(L, "model", LUA_TSTRING);
     if (!lua_json_text(L, 2, 0, (size_t)pl->policy->limits.result))
         return luaL_error(L, "ctx.model: %s", lua_tostring(L, -1));
     lua_replace(L, 1);

@@ -1,16 +1,12 @@
 /*
- * load.c: from names to a loaded chain: files found, read, judged, run once, flattened.
+ * load.c: from names to a loaded chain: each file is run once to see what it is, chains are
+ * replaced by their elements, options go to who declares them.
  *
- * Owns the question whether a file may be a policy at all: a regular file of text that
- * belongs to its user or root and that nobody else can write. Must never run a file that
- * failed a check, follow a symbolic link, or hold memory or a descriptor while Lua runs
- * that an error in Lua could leave behind.
+ * Owns the making of a sessile_policy. Must never run a file outside of the budget, or hold
+ * memory while Lua runs that an error in Lua would leave behind.
  */
 #include "policy/chain.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <lauxlib.h>
 #include "base/buf.h"
@@ -18,268 +14,22 @@
 #include "codec/json.h"
 #include "policy/lua_json.h"
 #include "policy/options.h"
+#include "policy/source.h"
 
 #define JSON_DEPTH 128
-#define NAMES_MAX  64 /* policies named in a NOTFOUND */
 
 typedef struct loader {
     sessile_policy *p;
-    vm *vm;                  /* only for looking into files: freed when all are loaded */
-    const char *search_path; /* "" when there is none */
+    vm *vm; /* only for looking into files: freed when all are loaded */
+    source_place place;
 } loader;
-
-/* A file that is being loaded. */
-typedef struct candidate {
-    buf path, source;
-    const char *file; /* the last part of path */
-    size_t skip;
-    char stem[128];
-} candidate;
-
-static int ends_with(const char *text, const char *end)
-{
-    size_t size = strlen(text), tail = strlen(end);
-    return size >= tail && strcmp(text + size - tail, end) == 0;
-}
-
-static int is_path(const char *name)
-{
-    return strchr(name, '/') != NULL || ends_with(name, ".lua");
-}
-
-/* ------------------------------------------------------------------ finding */
-
-typedef struct found_names {
-    char names[NAMES_MAX][64];
-    size_t count;
-} found_names;
-
-static int visit_name(void *arg, const char *name)
-{
-    found_names *found = arg;
-    size_t size = strlen(name);
-    if (!ends_with(name, ".lua") || size <= 4 || size - 4 >= sizeof found->names[0])
-        return 0;
-    if (found->count < NAMES_MAX) {
-        memcpy(found->names[found->count], name, size - 4);
-        found->names[found->count++][size - 4] = 0;
-    }
-    return 0;
-}
-
-static int compare_text(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
-/* The next folder of a search path, appended to out; 0 at the end. */
-static int next_folder(const char **at, buf *out)
-{
-    while (**at == ':')
-        (*at)++;
-    if (!**at)
-        return 0;
-    while (**at && **at != ':')
-        buf_putc(out, *(*at)++);
-    return 1;
-}
-
-/* NOTFOUND, with what there is instead. */
-static sessile_status not_found(const loader *l, const char *name, sessile_error *err)
-{
-    const os_table *os = l->p->os;
-    const char *at = l->search_path, *like = NULL;
-    unsigned best = (unsigned)strlen(name) / 3 + 2;
-    found_names *found = mem_zalloc(&l->p->alloc, sizeof *found);
-    sessile_status status;
-    buf text;
-    size_t i;
-
-    if (!found)
-        return fail_nomem(err);
-    buf_init(&text, &l->p->alloc);
-    while (next_folder(&at, &text)) {
-        int fd = text.failed ? -1 : os->open_at(os->ud, -1, text.data, OS_READ | OS_DIRECTORY);
-        if (fd >= 0) {
-            os->list(os->ud, fd, visit_name, found);
-            os->close(os->ud, fd);
-        }
-        buf_clear(&text);
-    }
-    qsort(found->names, found->count, sizeof found->names[0], compare_text);
-    for (i = 0; i < found->count; i++) {
-        unsigned distance = options_distance(name, found->names[i]);
-        if (distance < best) {
-            best = distance;
-            like = found->names[i];
-        }
-        if (i == 0 || strcmp(found->names[i - 1], found->names[i]) != 0)
-            buf_printf(&text, "%s%s", text.size ? ", " : "", found->names[i]);
-    }
-    if (like)
-        status = fail(err, SESSILE_NOTFOUND, "there is no policy '%s': did you mean '%s'?",
-                      name, like);
-    else if (text.size && !text.failed)
-        status = fail(err, SESSILE_NOTFOUND, "there is no policy '%s'; there are: %s", name,
-                      text.data);
-    else
-        status = fail(err, SESSILE_NOTFOUND,
-                      "there is no policy '%s', nor any other where policies are looked for",
-                      name);
-    buf_deinit(&text);
-    mem_free(&l->p->alloc, found, sizeof *found);
-    return status;
-}
-
-/* ------------------------------------------------------------------ reading */
-
-/* Reads the open file after judging it. */
-static sessile_status read_open(const loader *l, int fd, candidate *c, sessile_error *err)
-{
-    const os_table *os = l->p->os;
-    const char *path = c->path.data;
-    os_stat_info info;
-    int64_t size;
-
-    if (os->stat_fd(os->ud, fd, &info))
-        return fail_errno(err, errno, "looking at the policy %s", path);
-    if (!info.is_regular)
-        return fail(err, SESSILE_DENIED, "the policy %s is no regular file", path);
-    if (info.uid != 0 && info.uid != os->uid(os->ud))
-        return fail(err, SESSILE_DENIED,
-                    "the policy %s belongs to another user: copy it, and read it first", path);
-    if (info.mode & 022)
-        return fail(err, SESSILE_DENIED,
-                    "the policy %s can be written by others: chmod go-w it", path);
-    if (info.size > CHAIN_SOURCE)
-        return fail(err, SESSILE_LIMIT, "the policy %s is larger than %d bytes", path,
-                    CHAIN_SOURCE);
-    if (buf_reserve(&c->source, CHAIN_SOURCE + 1))
-        return fail_nomem(err);
-    size = os_read_full(os, fd, c->source.data, CHAIN_SOURCE + 1, 0);
-    if (size < 0)
-        return fail_errno(err, errno, "reading the policy %s", path);
-    if (size > CHAIN_SOURCE)
-        return fail(err, SESSILE_LIMIT, "the policy %s is larger than %d bytes", path,
-                    CHAIN_SOURCE);
-    c->source.size = (size_t)size;
-    c->source.data[size] = 0;
-    return SESSILE_OK;
-}
-
-/* OK, NOTFOUND (err is not filled), or why the file at c->path cannot be used. */
-static sessile_status read_file(const loader *l, candidate *c, sessile_error *err)
-{
-    const os_table *os = l->p->os;
-    sessile_status status;
-    int fd;
-
-    if (c->path.failed)
-        return fail_nomem(err);
-    fd = os->open_at(os->ud, -1, c->path.data, OS_READ);
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return SESSILE_NOTFOUND;
-    if (fd < 0)
-        return fail_errno(err, errno, "opening the policy %s", c->path.data);
-    status = read_open(l, fd, c, err);
-    os->close(os->ud, fd);
-    return status;
-}
-
-static int is_word(char c)
-{
-    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-           (c >= 'A' && c <= 'Z');
-}
-
-/*
- * Judges the text. _ENV is refused as a word wherever it stands: policies have no use for
- * it, and Lua 5.4.4 makes wrong code for `local _ENV <const>`, which reads beyond a
- * function's registers. A word cannot be hidden in Lua's source, so looking is enough.
- */
-static sessile_status check_text(candidate *c, sessile_error *err)
-{
-    const char *text = c->source.data, *end = text + c->source.size, *at;
-    unsigned line = 1;
-
-    c->skip = c->source.size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-    if (text + c->skip < end && text[c->skip] == '#') {
-        while (text + c->skip < end && text[c->skip] != '\n')
-            c->skip++;
-    }
-    if (c->source.size && (text[0] == '\x1b' || memchr(text, 0, c->source.size)))
-        return fail(err, SESSILE_POLICY, "%s is not text: policies are source, never bytecode",
-                    c->file);
-    for (at = text; at < end; at++) {
-        if (*at == '\n')
-            line++;
-        if (*at == '_' && end - at >= 4 && memcmp(at, "_ENV", 4) == 0 &&
-            (at == text || !is_word(at[-1])) && !is_word(at[4]))
-            return fail(err, SESSILE_POLICY, "%s:%u: _ENV cannot be used in a policy", c->file,
-                        line);
-    }
-    return SESSILE_OK;
-}
-
-static void name_file(candidate *c)
-{
-    const char *slash = strrchr(c->path.data, '/');
-    size_t size;
-    c->file = slash ? slash + 1 : c->path.data;
-    size = strlen(c->file);
-    if (ends_with(c->file, ".lua"))
-        size -= 4;
-    if (size >= sizeof c->stem)
-        size = utf8_floor(c->file, size, sizeof c->stem - 1);
-    memcpy(c->stem, c->file, size);
-    c->stem[size] = 0;
-}
-
-/*
- * Finds and reads the file that name means. folder: where the chain that names it lies
- * ("" from outside): there its elements are looked for first.
- */
-static sessile_status find(const loader *l, const char *name, const char *folder,
-                           candidate *c, sessile_error *err)
-{
-    const char *at = l->search_path;
-    sessile_status status = SESSILE_NOTFOUND;
-
-    if (is_path(name)) {
-        if (folder[0] && name[0] != '/')
-            buf_printf(&c->path, "%s/", folder);
-        buf_puts(&c->path, name);
-        status = read_file(l, c, err);
-        if (status == SESSILE_NOTFOUND)
-            return fail(err, status, "there is no policy file %s", c->path.data);
-    } else {
-        if (folder[0]) {
-            buf_printf(&c->path, "%s/%s.lua", folder, name);
-            status = read_file(l, c, err);
-            if (status == SESSILE_NOTFOUND)
-                buf_clear(&c->path);
-        }
-        while (status == SESSILE_NOTFOUND && next_folder(&at, &c->path)) {
-            buf_printf(&c->path, "/%s.lua", name);
-            status = read_file(l, c, err);
-            if (status == SESSILE_NOTFOUND)
-                buf_clear(&c->path);
-        }
-        if (status == SESSILE_NOTFOUND)
-            return not_found(l, name, err);
-    }
-    if (status != SESSILE_OK)
-        return status;
-    name_file(c);
-    return check_text(c, err);
-}
 
 /* ------------------------------------------------------------------ looking inside */
 
 /* What a file turned out to be. On OK two values are on the VM's stack: its name, and its
  * effective options as JSON, or the elements of its chain: name, JSON, name, JSON… */
 typedef struct inspection {
-    const candidate *c;
+    const source *c;
     options_offer *offers;
     unsigned hooks;
     int64_t version;
@@ -387,11 +137,11 @@ static void push_elements(lua_State *L, int chain)
 static int inspect(lua_State *L)
 {
     inspection *in = lua_touserdata(L, 1);
-    const candidate *c = in->c;
+    const source *c = in->c;
     int is_integer;
 
     chain_open(L);
-    chain_compile(L, c->source.data + c->skip, c->source.size - c->skip, c->file);
+    chain_compile(L, c->text.data + c->skip, c->text.size - c->skip, c->file);
     environment_push(L);
     get_field(L, 3, "string");
     environment_use_strings(L, 4);
@@ -430,7 +180,7 @@ static sessile_status add_step(loader *l, const inspection *in, const char *name
                                const char *options, sessile_error *err)
 {
     const allocator *a = &l->p->alloc;
-    const candidate *c = in->c;
+    const source *c = in->c;
     unsigned char digest[32];
     chain_step *step;
 
@@ -441,8 +191,8 @@ static sessile_status add_step(loader *l, const inspection *in, const char *name
     step->options = mem_dup(a, options, strlen(options));
     step->path = mem_dup(a, c->path.data, c->path.size);
     step->file = mem_dup(a, c->file, strlen(c->file));
-    step->source = mem_dup(a, c->source.data, c->source.size);
-    step->source_size = c->source.size;
+    step->source = mem_dup(a, c->text.data, c->text.size);
+    step->source_size = c->text.size;
     step->skip = c->skip;
     if (!step->name || !step->options || !step->path || !step->file || !step->source)
         return fail_nomem(err);
@@ -461,7 +211,7 @@ static sessile_status load_offered(loader *l, const char *name, const char *opti
                                    sessile_error *err);
 
 /* The elements of the chain in c, whose list is at the top of the VM's stack. */
-static sessile_status load_chain(loader *l, const candidate *c, options_offer *offers,
+static sessile_status load_chain(loader *l, const source *c, options_offer *offers,
                                  unsigned depth, sessile_error *err)
 {
     lua_State *L = l->vm->L;
@@ -502,13 +252,12 @@ static sessile_status load_file(loader *l, const char *name, const char *folder,
 {
     lua_State *L = l->vm->L;
     int top = lua_gettop(L);
-    candidate c = { .file = "" };
+    source c;
     inspection in = { &c, offers, 0, 0, 0, SESSILE_OK, err };
     sessile_status status;
 
-    buf_init(&c.path, &l->p->alloc);
-    buf_init(&c.source, &l->p->alloc);
-    status = find(l, name, folder, &c, err);
+    source_init(&c, &l->p->alloc);
+    status = source_read(&c, &l->place, name, folder, err);
     if (status == SESSILE_OK) {
         vm_enter(l->vm);
         if (vm_call(l->vm, inspect, &in, 2, c.file, err) != LUA_OK)
@@ -521,8 +270,7 @@ static sessile_status load_file(loader *l, const char *name, const char *folder,
         status = in.is_chain ? load_chain(l, &c, offers, depth, err)
                              : add_step(l, &in, lua_tostring(L, -2), lua_tostring(L, -1), err);
     lua_settop(L, top);
-    buf_deinit(&c.path);
-    buf_deinit(&c.source);
+    source_deinit(&c);
     return status;
 }
 
@@ -646,7 +394,7 @@ sessile_status policy_load(sessile_policy **out, const sessile_policy_step *step
                            const allocator *a, sessile_error *err)
 {
     policy_limits all = with_defaults(limits);
-    loader l = { NULL, NULL, search_path ? search_path : "" };
+    loader l = { NULL, NULL, { os, a, search_path ? search_path : "" } };
     sessile_error unwanted;
     sessile_status status;
     vm *ready;

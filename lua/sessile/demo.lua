@@ -15,7 +15,7 @@ local terminal = require "sessile.cli.terminal"
 
 local demo = {}
 
-local WINDOW, RESERVE = 12000, 1000
+local WINDOW, RESERVE = 16000, 1000
 local ROUNDS = 5
 local SESSION = "slow-start"
 
@@ -125,6 +125,9 @@ local function replay_turns(show, scene)
   assert(ledger, session)
   show.line("All compactions, in tokens:")
   for line in ledgers.compactions(ledger, show.paint):gmatch "[^\n]+" do
+    show.line("  %s", line)
+  end
+  for _, line in ipairs(ledgers.refusals(ledger)) do
     show.line("  %s", line)
   end
   show.line ""

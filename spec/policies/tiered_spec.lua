@@ -42,11 +42,11 @@ describe("tiered", function()
   end)
 
   it("does both in one compaction when the first is not enough", function()
-    local turns = transcript.chat(60, 50)
-    for i, turn in ipairs(transcript.work(2, 300)) do
-      table.remove(turn, i == 1 and 1 or nil)
-      turns[i + 1] = turn
+    local turns = transcript.chat(48, 50)
+    for i, turn in ipairs(transcript.work(2, 160)) do
+      turns[i + 1] = i == 1 and { table.unpack(turn, 2) } or turn
     end
+    turns[49] = { { role = "user", content = transcript.text("one long question", 1900) } }
     local model = transcript.model "Short."
     local session = play(turns, model)
     assert.equal("edit_tools summarize", names_of(transcript.compactions(session)[1]))

@@ -776,34 +776,31 @@ static size_t random_put(proposal *p, size_t i, char *line, size_t at)
     return count;
 }
 
+/* What belongs together goes together, as a rule; now and then it does not. */
 static void random_proposal(proposal *p)
 {
-    char line[4096] = "";
-    size_t i = 0, k;
+    char line[4096] = "", gone[1024];
     unsigned drops = 1 + random_below(12), puts = 1 + random_below(12);
+    size_t i;
 
-    while (i < p->before.c.count) {
-        if (random_below(puts) == 0 && p->in.put_count < PUTS - 1) {
+    for (i = 0; i < p->before.c.count; i++) {
+        uint32_t first = p->pairs.group[i];
+        gone[i] = first == i ? random_below(drops) == 0 : gone[first];
+    }
+    for (i = 0; i < p->before.c.count;) {
+        if (random_below(puts) == 0 && p->in.put_count < PUTS - 1)
             i += random_put(p, i, line, strlen(line));
-        } else if (random_below(drops) == 0 && random_below(2)) {
-            uint32_t first = p->pairs.group[i]; /* a whole group goes, when at its start */
-            if (first != i)
-                sprintf(line + strlen(line), " %zu", i + 1);
-            for (k = i; first == i && k <= p->pairs.group_end[i]; k++)
-                continue;
+        else if (gone[i] != (random_below(20) == 0))
             i++;
-        } else if (random_below(drops) == 0) {
-            i++;
-        } else {
+        else
             sprintf(line + strlen(line), " %zu", ++i);
-        }
     }
     propose(p, line);
 }
 
 static void law_1_is_what_the_words_say(void **unused)
 {
-    int round, lawful = 0, changed = 0;
+    int round, lawful = 0;
 
     (void)unused;
     random_start();
@@ -823,7 +820,6 @@ static void law_1_is_what_the_words_say(void **unused)
                      (unsigned long long)random_seed(), round, line, list_keys(&p.after),
                      kept ? "lawful, not" : "unlawful, not", j.message);
         lawful += kept;
-        changed += strcmp(list_keys(&p.after), "") != 0;
         end(&p);
     }
     assert_in_range(lawful, 2000, 18000); /* both sides are tried */

@@ -12,6 +12,7 @@ local diff = {}
 ---@field sign "-"|"+"|"~"|"="  left, new, edited in place, kept
 ---@field message table
 ---@field fate string?          of what left: lost, covered, replaced
+---@field was table?            edited in place: the message before
 
 -- A message that the engine made up for a call without an answer has no key, in both lists.
 local function name_of(message)
@@ -67,7 +68,9 @@ function diff.compare(before, after, departures)
       end
       local replaced = before[at]
       if replaced and fate[name_of(replaced)] == "replaced" then
-        changes[#changes + 1] = { sign = "~", message = message, fate = "replaced" }
+        changes[#changes + 1] = {
+          sign = "~", message = message, fate = "replaced", was = replaced,
+        }
         at = at + 1
       else
         if not (after[i + 1] and not known[name_of(after[i + 1])]) then
@@ -87,9 +90,16 @@ local function line_of(change, columns)
   local facts = render.facts(change.message)
   local role = terminal.cut(render.role(change.message), 22)
   role = role .. (" "):rep(22 - terminal.width(role))
-  local tokens = ("%7s"):format(facts.tokens and terminal.number(facts.tokens) or "")
-  return ("%s %-11s %s %s  %s"):format(change.sign, facts.key or "", role, tokens,
-    render.brief(change.message, math.max(columns - 48, 24)))
+  local tokens = facts.tokens and terminal.number(facts.tokens) or ""
+  local was = change.was and render.facts(change.was).tokens
+  if was then
+    tokens = ("%s → %s"):format(terminal.number(was), tokens)
+  end
+  tokens = (" "):rep(12 - terminal.width(tokens)) .. tokens
+  -- The key of a message that is not written yet says nothing.
+  local key = facts.key and not facts.key:find "^ffffffff" and facts.key or ""
+  return ("%s %-11s %s %s  %s"):format(change.sign, key, role, tokens,
+    render.brief(change.message, math.max(columns - 53, 24)))
 end
 
 --- The changes as text: runs of the same sign beyond `run` lines are counted, not listed.

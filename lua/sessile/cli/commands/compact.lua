@@ -47,6 +47,8 @@ local function run(app, args, session)
     local step
     if code == "EINVALID" and not args.policy then
       step = "Name a policy with --policy; see them: sessile policy list"
+    elseif code == "ENOTFOUND" then
+      step = "See the policies: sessile policy list"
     end
     return nil, message, code, step
   end

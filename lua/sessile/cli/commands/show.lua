@@ -116,7 +116,7 @@ return {
     for i, found in ipairs(list) do
       app:out((i > 1 and "\n" or "") .. render.message(found, app.paint, now))
     end
-    if #list == 0 then
+    if #list == 0 and not args.last then
       app:note("The session has no messages yet. Add one: sessile append "
         .. sessions.quoted(session.id) .. " 'text'")
     end

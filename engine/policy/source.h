@@ -1,0 +1,38 @@
+/*
+ * source.h: a policy's file, found, judged and read.
+ */
+#ifndef POLICY_SOURCE_H
+#define POLICY_SOURCE_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/os.h"
+
+#define SOURCE_MAX (256 * 1024)
+
+/* Where policies are looked for. */
+typedef struct source_place {
+    const os_table *os;
+    const allocator *alloc;
+    const char *search_path; /* folders, ':' between; "" for none */
+} source_place;
+
+typedef struct source {
+    buf path, text;
+    const char *file; /* the last part of path */
+    size_t skip;      /* bytes of text that are a byte-order mark or a first line with # */
+    char stem[128];   /* file without .lua */
+} source;
+
+void source_init(source *c, const allocator *a);
+void source_deinit(source *c);
+
+/*
+ * Finds and reads the file that name means. folder: where the chain that names it lies
+ * ("" from outside): there its elements are looked for first. NOTFOUND says what there is;
+ * DENIED, LIMIT, POLICY (no text), IO, NOMEM. A source that failed is to be deinited too.
+ */
+sessile_status source_read(source *c, const source_place *from, const char *name,
+                           const char *folder, sessile_error *err);
+
+#endif

@@ -1,0 +1,14 @@
+-- keep_last: a policy in fifteen lines: the newest turns stay, older ones go.
+--
+--     local store = sessile.open("./sessions", { policy = { "examples/keep_last.lua", turns = 8 } })
+
+return {
+  name = "keep_last", version = 1,
+  about = "Keep the system message and the newest turns.",
+  options = {
+    turns = { type = "integer", default = 20, min = 1, about = "newest turns kept" },
+  },
+  truncate = function(state, ctx)
+    state:keep_last(ctx.options.turns, "turns")
+  end,
+}

@@ -1,0 +1,101 @@
+-- Every example runs from the project's root, without arguments, and says what it promises.
+
+local temp = dofile(debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$") .. "/support/temp.lua")
+local build = os.getenv "SESSILE_BUILD" or "build"
+local command = os.getenv "SESSILE_BIN" or build .. "/bin/sessile"
+
+-- Standard output, standard error, and the exit status of a command line.
+local function run(line)
+  local dir = temp.dir()
+  local _, _, status = os.execute(("%s >%s/out 2>%s/err"):format(line, dir, dir))
+  return temp.read(dir .. "/out"), temp.read(dir .. "/err"), status
+end
+
+local function lines_of(text)
+  local lines = {}
+  for line in text:gmatch "[^\n]+" do
+    lines[#lines + 1] = line
+  end
+  return lines
+end
+
+describe("examples/embed.c", function()
+  teardown(temp.clean)
+
+  it("prints the newest turns, after closing and opening again", function()
+    local out, err, status = run(build .. "/examples/embed")
+    assert.equal("", err)
+    assert.equal(0, status)
+    local lines = lines_of(out)
+    assert.truthy(lines[3]:find("4 messages left", 1, true))
+    assert.same({
+      '{"role":"user","content":"What is that called?"}',
+      '{"role":"assistant","content":"Sessile."}',
+    }, { table.unpack(lines, 4) })
+  end)
+
+  it("keeps its sessions, sealed, in a folder that is given", function()
+    local dir = temp.dir()
+    local _, err, status = run(("%s/examples/embed %s/store"):format(build, dir))
+    assert.equal("", err)
+    assert.equal(0, status)
+    assert.is_true(#temp.files(dir) > 0)
+    assert.is_nil(temp.snapshot(dir):find("barnacle", 1, true))
+  end)
+
+  it("leaves nothing behind without one", function()
+    run(build .. "/examples/embed")
+    assert.equal("", (run "ls -d /tmp/sessile-embed.*"))
+  end)
+
+  it("says what is wrong and fails when the policy is not there", function()
+    local out, err, status = run(("%s/examples/embed %s no/such.lua"):format(build, temp.dir()))
+    assert.equal("", out)
+    assert.truthy(err:find("^embed: NOTFOUND: "))
+    assert.equal(1, status)
+  end)
+end)
+
+describe("examples/hello.lua", function()
+  it("prints the context of a session", function()
+    local out, err, status = run(command .. " run examples/hello.lua")
+    assert.equal("", err)
+    assert.equal(0, status)
+    local lines = lines_of(out)
+    assert.equal("1\tuser\tWho are you?", lines[1])
+    assert.equal("2\tassistant\tA barnacle. What I said stays said.", lines[2])
+    assert.truthy(lines[3]:find("^%d+ tokens$"))
+  end)
+
+  it("is ten lines of code", function()
+    local count = 0
+    for _, line in ipairs(lines_of(temp.read "examples/hello.lua")) do
+      count = count + (line:find "^%-%-" and 0 or 1)
+    end
+    assert.is_true(count <= 12)
+  end)
+end)
+
+describe("examples/demo-session.jsonl", function()
+  it("is a conversation of turns, with one call that was never answered", function()
+    local transcript = require "spec.support.transcript"
+    local session = assert(transcript.session {})
+    transcript.play(session, transcript.turns())
+    local _, info = session:context()
+    assert.equal(1, info.unanswered)
+    assert.equal(0, info.orphans)
+    assert.equal(90, #session:messages())
+    assert.is_true(info.tokens > 25000 and info.tokens < 35000)
+  end)
+
+  it("comes back letter by letter", function()
+    local transcript = require "spec.support.transcript"
+    local session = assert(transcript.session {})
+    transcript.play(session, transcript.turns())
+    local texts = {}
+    for i, message in ipairs(session:messages()) do
+      texts[i] = message.json
+    end
+    assert.equal(temp.read(transcript.demo), table.concat(texts, "\n") .. "\n")
+  end)
+end)

@@ -1,0 +1,183 @@
+/*
+ * policies.c: policies written in a test, loaded from files, run on a list.
+ *
+ * Owns a folder that is emptied at the end of each test. Must never look for policies
+ * anywhere else.
+ */
+#include "support/policies.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[512];
+
+void policies_start(void)
+{
+    const char *base = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/policies-XXXXXX", base ? base : "/tmp");
+    assert_non_null(mkdtemp(folder));
+}
+
+void policies_end(void)
+{
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+    while (dir && (entry = readdir(dir)) != NULL) {
+        char path[1024];
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (entry->d_name[0] != '.')
+            unlink(path);
+    }
+    if (dir)
+        closedir(dir);
+    rmdir(folder);
+}
+
+const char *policies_folder(void)
+{
+    return folder;
+}
+
+void policies_write_bytes(const char *name, const char *source, size_t size)
+{
+    char path[1024];
+    FILE *file;
+    snprintf(path, sizeof path, "%s/%s.lua", folder, name);
+    file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(source, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(path, 0600), 0);
+}
+
+void policies_write(const char *name, const char *source)
+{
+    policies_write_bytes(name, source, strlen(source));
+}
+
+sessile_status policies_load(sessile_policy **out, const char *name, const char *options,
+                             const policy_limits *limits, sessile_error *err)
+{
+    sessile_policy_step step = { name, options, 0 };
+    return policy_load(out, &step, 1, folder, limits, &os_posix, &allocator_default, err);
+}
+
+sessile_policy *policies_must_load(const char *name, const char *options)
+{
+    sessile_error err;
+    sessile_policy *p;
+    if (policies_load(&p, name, options, NULL, &err) != SESSILE_OK)
+        fail_msg("%s: %s", name, err.message);
+    return p;
+}
+
+policy_setup policies_setup(void)
+{
+    policy_setup setup;
+    memset(&setup, 0, sizeof setup);
+    setup.session_id = sessile_text("s-1");
+    setup.agent = sessile_text("main");
+    setup.title = sessile_text("A title");
+    setup.metadata = sessile_text("{\"project\":{\"name\":\"x\"},\"tags\":[\"a\",\"b\"]}");
+    setup.turn = 7;
+    setup.instructions = sessile_text("keep names");
+    setup.now_ms = 1700000000000;
+    return setup;
+}
+
+static void copy(char *out, size_t size, const char *text, size_t length)
+{
+    if (length >= size)
+        length = size - 1;
+    if (length)
+        memcpy(out, text, length);
+    out[length] = 0;
+}
+
+static void finish(ran *r, sessile_state *state)
+{
+    sessile_slice vars, text;
+    sessile_error err;
+    int changed, vars_changed;
+
+    if (r->status == SESSILE_OK && !r->err.code)
+        r->status = state_hook_end(state, &changed, &vars_changed, &r->err);
+    else
+        state_hook_drop(state);
+    copy(r->keys, sizeof r->keys, list_keys(state_after(state)),
+         strlen(list_keys(state_after(state))));
+    vars = sessile_state_vars(state);
+    copy(r->vars, sizeof r->vars, vars.data, vars.size);
+    if (state_text(state, (sessile_key){ SESSILE_NO_ID, 1 }, &text, &err) == SESSILE_OK)
+        copy(r->text, sizeof r->text, text.data, text.size);
+}
+
+static ran run(sessile_policy *p, sessile_hook hook, const char *line)
+{
+    policy_setup setup = policies_setup();
+    sessile_answer no = { SESSILE_IO, { "no", 2 }, 0 };
+    policy_pipeline *pl;
+    sessile_state *state;
+    list l;
+    ran r;
+
+    memset(&r, 0, sizeof r);
+    list_make(&l, line);
+    state = list_state(&l);
+    assert_int_equal(policy_pipeline_new(&pl, p, &setup, &r.err), SESSILE_OK);
+    r.err.code = SESSILE_OK;
+    r.status = policy_pipeline_call(pl, 0, hook, state, SESSILE_REASON_TURN, &r.result,
+                                    &r.err);
+    while (r.status == SESSILE_NEEDS)
+        r.status = policy_pipeline_answer(pl, &no, &r.result, &r.err);
+    finish(&r, state);
+    copy(r.log, sizeof r.log, policy_pipeline_log(pl), strlen(policy_pipeline_log(pl)));
+    policy_pipeline_free(pl);
+    state_free(state);
+    list_free(&l);
+    return r;
+}
+
+ran policies_run(const char *name, const char *options, sessile_hook hook, const char *line)
+{
+    sessile_policy *p = policies_must_load(name, options);
+    ran r = run(p, hook, line);
+    policy_release(p);
+    return r;
+}
+
+ran policies_body_within(const char *body, const char *line, const policy_limits *limits)
+{
+    sessile_policy *p;
+    char *source = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&source, &size);
+    ran r;
+
+    fprintf(stream, "return { truncate = function(state, ctx) %s\nend }\n", body);
+    fclose(stream);
+    policies_write("body", source);
+    free(source);
+    memset(&r, 0, sizeof r);
+    r.status = policies_load(&p, "body", NULL, limits, &r.err);
+    if (r.status != SESSILE_OK)
+        return r;
+    r = run(p, SESSILE_HOOK_TRUNCATE, line);
+    policy_release(p);
+    return r;
+}
+
+ran policies_body(const char *body, const char *line)
+{
+    return policies_body_within(body, line, NULL);
+}
