@@ -50,8 +50,9 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 
 int main(int argc, char **argv)
 {
-    char temporary[] = "/tmp/sessile-embed.XXXXXX";
-    const char *folder = argc > 1 ? argv[1] : mkdtemp(temporary);
+    const char *tmp = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    const char *folder = argc > 1 ? argv[1] : NULL;
+    char temporary[4096];
     sessile_policy_step step = { NULL, "{\"messages\":4,\"keep\":0.5}", 0 };
     sessile_store_options options;
     sessile_session_options who;
@@ -62,8 +63,12 @@ int main(int argc, char **argv)
     size_t count, i;
 
     if (!folder) {
-        perror("embed: mkdtemp");
-        return 1;
+        snprintf(temporary, sizeof temporary, "%s/sessile-embed.XXXXXX", tmp);
+        folder = mkdtemp(temporary);
+        if (!folder) {
+            perror("embed: mkdtemp");
+            return 1;
+        }
     }
     step.name = argc > 2 ? argv[2] : "policies/sliding_window.lua";
     sessile_store_options_init(&options);

@@ -1,6 +1,6 @@
 -- keep_last: a policy in fifteen lines: the newest turns stay, older ones go.
 --
---     local store = sessile.open("./sessions", { policy = { "examples/keep_last.lua", turns = 8 } })
+--     sessile.open("./sessions", { policy = { "examples/keep_last.lua", turns = 8 } })
 
 return {
   name = "keep_last", version = 1,

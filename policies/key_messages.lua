@@ -86,23 +86,14 @@ local function matters(state, i, options, labels)
     or options.pattern and text_of(message.content):find(options.pattern) ~= nil
 end
 
--- The first index from which on everything stays: the newest ones, and open work.
-local function find_tail(messages, recent)
-  local tail = math.max(1, #messages - recent + 1)
-  for i = 1, tail - 1 do
-    if messages[i].open then
-      return i
-    end
-  end
-  return tail
-end
-
+-- What to keep: index -> true. A call that still waits is kept through the newest of its
+-- results, or is itself among the newest.
 local function choose(state, options)
   local messages, labels = state.messages, {}
   for _, label in ipairs(options.labels or {}) do
     labels[label] = true
   end
-  local tail = find_tail(messages, options.preserve_recent)
+  local tail = #messages - options.preserve_recent + 1
   local kept, asked = {}, false
   for i = #messages, 1, -1 do
     local is_last_question = not asked and is_question(messages[i])

@@ -45,12 +45,12 @@ local function render(message, size)
   return ("%s\n[… %d bytes …]\n%s"):format(text:sub(1, head - 1), tail - head, text:sub(tail))
 end
 
--- What must stay, and what belongs to that by calls and results: index -> true.
+-- What must stay, and what belongs to that by calls and results: index -> true. A call that
+-- still waits stays with the newest of its results.
 local function find_staying(state, recent)
   local messages, stays = state.messages, {}
   local last, tail, question = messages[#messages], #messages - recent + 1, nil
   for i = #messages, 1, -1 do
-    tail = messages[i].open and math.min(tail, i) or tail
     question = messages[i].id and messages[i].turn == last.turn and i or question
   end
   for i = 1, #messages do
@@ -92,7 +92,7 @@ local function ask(parts, summary, max_tokens, ctx)
       messages = { { role = "system", content = (ctx.options.prompt or PROMPT) .. wish },
         { role = "user", content = summary and UPDATE:format(summary, text) or text } },
     }
-    if not answer or not utf8.len(answer) or not answer:find("%S") then
+    if not answer or not answer:find("%S") then
       return nil, why or "the model gave no text"
     end
     summary = answer

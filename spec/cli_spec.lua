@@ -301,7 +301,21 @@ describe("list", function()
     is_damaged(store)
   end)
 
-  it("does so also when each message was written by a process of its own", function()
+  it("says that a torn tail was set aside, once, on stderr", function()
+    local store = home .. "/plain"
+    done(("--plain --store %s new --id hurt"):format(store))
+    done(("--plain --store %s append hurt whole"):format(store))
+    local file <close> = assert(io.open(store .. "/agents/main/hurt.jsonl", "a"))
+    file:write '{"id":"00000002","parentId":"000'
+    file:close()
+    local show = ("--plain --store %s show hurt"):format(store)
+    local out, err = done(show)
+    assert.truthy(out:find("whole", 1, true))
+    assert.truthy(err:find("set aside", 1, true), err)
+    assert.equal("", (select(2, done(show))))
+  end)
+
+  it("names damage also when each message was written by a process of its own", function()
     local store = home .. "/plain"
     done(("--plain --store %s new --id hurt"):format(store))
     for n = 1, 6 do

@@ -44,8 +44,11 @@ describe("examples/embed.c", function()
   end)
 
   it("leaves nothing behind without one", function()
-    run(build .. "/examples/embed")
-    assert.equal("", (run "ls -d /tmp/sessile-embed.*"))
+    local dir = temp.dir()
+    local _, err, status = run(("TMPDIR=%s %s/examples/embed"):format(dir, build))
+    assert.equal("", err)
+    assert.equal(0, status)
+    assert.same({}, temp.files(dir))
   end)
 
   it("says what is wrong and fails when the policy is not there", function()

@@ -305,3 +305,19 @@ sessile_status sessile_count_tokens(sessile_session *session, sessile_tokens *ou
     pthread_mutex_unlock(&session->mutex);
     return st;
 }
+
+sessile_status sessile_count_text(const sessile_store *store, sessile_slice text,
+                                  sessile_tokens *out, sessile_error *err)
+{
+    (void)store; /* every store estimates */
+    error_clear(err);
+    if (!out)
+        return api_missing(err, __func__, "out");
+    memset(out, 0, sizeof *out);
+    out->source = TOKEN_SOURCE_ESTIMATE;
+    if (text.size && !text.data)
+        return api_missing(err, __func__, "text.data");
+    out->tokens = text.size ? tokens_of_text(text.data, text.size) : 0;
+    tokens_margin(out->tokens, &out->low, &out->high);
+    return SESSILE_OK;
+}

@@ -201,6 +201,7 @@ typedef struct sessile_listed {
     sessile_slice id, agent, user, title;
     int64_t created_ms, modified_ms;
     uint64_t entries, messages, bytes;
+    uint64_t torn;         /* bytes of a torn tail that opening it set aside; 0: none */
     sessile_status status; /* OK, or why this log could not be opened (then only
                               bytes and, if it can be told, id and agent are set) */
     const char *message;   /* the error's sentence, or "" */
@@ -294,6 +295,12 @@ typedef struct sessile_tokens {
 /* Tokens of the context at the head. */
 SESSILE_API sessile_status sessile_count_tokens(sessile_session *session,
                                                 sessile_tokens *out, sessile_error *err);
+
+/* Tokens of plain text, counted as this store counts (NULL: by estimate). The text need not
+ * be UTF-8. INVALID: out or the text's data is NULL. */
+SESSILE_API sessile_status sessile_count_text(const sessile_store *store,
+                                              sessile_slice text, sessile_tokens *out,
+                                              sessile_error *err);
 
 /* Roles of messages. */
 typedef enum sessile_role {
@@ -434,7 +441,9 @@ typedef enum sessile_reason {
 } sessile_reason;
 
 typedef struct sessile_run_options {
-    sessile_slice usage;        /* turn: JSON object of the provider's usage, or empty */
+    sessile_slice usage;        /* turn: JSON object of the provider's usage, or empty; of
+                                   several model calls: the last one's, and their sum as
+                                   its member "total" */
     sessile_slice model;        /* turn: the model's name, or empty */
     sessile_slice metadata;     /* turn: JSON object, or empty */
     int has_base;               /* turn: base below is the head it was thought on */

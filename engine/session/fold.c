@@ -94,6 +94,7 @@ typedef struct change {
     size_t title_size;
     sessile_usage usage; /* of a message or a turn */
     int has_usage;
+    sessile_usage total;       /* of a turn: of all its model calls */
     sessile_id turn_first; /* turn: its first message */
 } change;
 
@@ -242,7 +243,12 @@ static sessile_status fold_turn(fold *f, change *c, sessile_error *err)
                     "the turn has %" PRIu64 " messages, and fewer are on its path",
                     count);
     c->n.events = c->n.events - (uint32_t)count + 1;
-    c->has_usage = usage_get(json_get(c->e.data, "usage"), &c->usage);
+    /* A turn of several model calls reports the last one, whose input is the context's
+     * size, and under "total" the sum of all. */
+    json usage = json_get(c->e.data, "usage");
+    c->has_usage = usage_get(usage, &c->usage);
+    if (!usage_get(json_get(usage, "total"), &c->total))
+        c->total = c->usage;
     if (c->has_usage && usage_total(&c->usage) > 0)
         c->n.marks |= NODE_HAS_USAGE;
     c->head = c->e.id;
@@ -339,7 +345,7 @@ static void apply_usage(sessile_session *s, const change *c)
             for (size_t i = 0; i < s->part_count; i++)
                 if (s->parts[i].id >= c->turn_first)
                     usage_take(&s->usage, &s->parts[i].usage);
-            usage_add(&s->usage, &c->usage);
+            usage_add(&s->usage, &c->total);
         }
         if (c->n.marks & NODE_HAS_USAGE) {
             int64_t n = usage_total(&c->usage);

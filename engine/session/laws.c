@@ -11,7 +11,10 @@
  * result that had a call must then still have that call, and be in time when it was. Only
  * so is a replaced message, which carries its pairing in its own text, judged by what it
  * says. Rejected: "members of a group are all kept or all gone"; it needs exceptions for
- * what is replaced or covered, and each exception was a hole.
+ * what is replaced or covered, and each exception was a hole. But where nothing new is in
+ * the list and its order is the old one, both come to the same: without a whole group every
+ * other result still meets the call that it met, no later than it did. Most proposals only
+ * take messages out, and are judged by that, without pairing anything.
  */
 #include "session/laws.h"
 
@@ -75,7 +78,8 @@ static name name_of(sessile_key key)
 typedef struct pairs_case {
     const laws_input *in;
     const placing *places;
-    const pairing *was, *is;
+    const pairing *was;
+    const pairing *is;       /* NULL: messages were only taken out */
     judgement *out;
 } pairs_case;
 
@@ -119,7 +123,8 @@ static int pair_broken(const pairs_case *j, uint32_t result)
     sessile_key key = j->in->before->items[was->links[result].item].key;
     uint32_t result_now = link_after(j, result), call_now = link_after(j, call);
 
-    if (result_now == PAIR_NONE && call_now == PAIR_NONE)
+    if ((result_now == PAIR_NONE) == (call_now == PAIR_NONE) &&
+        (result_now == PAIR_NONE || !j->is))
         return 0;
     if (result_now == PAIR_NONE)
         return broken(j->out, LAW_PAIRS, call_key, "the call in %s lost its result %s",
@@ -183,9 +188,7 @@ static int law_pairs(const pairs_case *j)
             j->was->links[mate].item != j->was->links[k].item && pair_broken(j, k))
             return 1;
     }
-    if (j->places->put_count == 0)
-        return 0;
-    for (i = 0; i < after->count; i++) {
+    for (i = 0; j->places->put_places && i < after->count; i++) {
         const item *it = &after->items[i];
         if (it->link_count && key_is_own(it->key) &&
             it->key.n - 1 < j->in->put_count && new_links_broken(j, it))
@@ -356,7 +359,7 @@ sessile_status laws_check(const laws_input *in, judgement *out, const allocator 
 {
     placing places;
     pairing after;
-    pairs_case pairs = { in, &places, in->before_pairs, &after, out };
+    pairs_case pairs = { in, &places, in->before_pairs, NULL, out };
     sessile_status code = SESSILE_OK;
 
     clear(out);
@@ -364,9 +367,16 @@ sessile_status laws_check(const laws_input *in, judgement *out, const allocator 
         return SESSILE_OK;
     placing_init(&places, a);
     pairing_init(&after, a);
-    if (placing_of(&places, in) || pairing_of(&after, in->after)) {
+    if (placing_of(&places, in)) {
         code = fail_nomem(err);
         goto out;
+    }
+    if (places.put_places || places.disorder || places.untruth != UNTRUE_NONE) {
+        if (pairing_of(&after, in->after)) {
+            code = fail_nomem(err);
+            goto out;
+        }
+        pairs.is = &after;
     }
     /* Law 1 looks at everything that has a place, and what law 3 refuses has none. */
     (void)(law_pairs(&pairs) || law_open_work(in, out) || law_truth(in, &places, out) ||

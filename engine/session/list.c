@@ -70,6 +70,7 @@ static void fill(listing *l, found *row, const sessile_session *s)
     row->row.entries = s->node_count;
     row->row.messages = s->nodes[s->head].messages;
     row->row.bytes = log_bytes(s->log);
+    row->row.torn = s->torn;
 }
 
 /* What can still be told of a log that does not open: its size and time, and its names if

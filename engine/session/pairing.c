@@ -92,6 +92,7 @@ typedef struct pass {
     uint32_t asking;     /* the item whose calls may be answered next, or PAIR_NONE */
     uint32_t waiting;    /* how many of its calls wait, while they are not in the table */
     int in_table;        /* the calls of `asking` are in the table */
+    size_t unanswered;   /* how many calls wait in all */
 } pass;
 
 /* ------------------------------------------------------------------ groups */
@@ -221,6 +222,7 @@ static int open_call(pass *s, uint32_t k, uint32_t i, int in_table)
     link->late = link->mate == PAIR_NONE ? WAITING : 0;
     if (link->late != WAITING)
         return 0;
+    s->unanswered++;
     if (in_table)
         return table_add(s, k);
     s->waiting++;
@@ -233,6 +235,7 @@ static int answer(pass *s, uint32_t k, uint32_t call, uint32_t i)
     struct pair_link *result = &s->p->links[k], *asked = &s->p->links[call];
     int in_time = asked->item == s->asking;
 
+    s->unanswered--;
     asked->mate = k;
     asked->late = 0;
     result->mate = call;
@@ -272,21 +275,26 @@ static unsigned kinds_of(const context *c, uint32_t first, uint32_t end)
     return kinds;
 }
 
+/* Whether the output of a call in item i may be meant for another call. */
+static int answers_others(const pass *s, uint64_t id, uint32_t i)
+{
+    const item *it = &s->c->items[i];
+    uint32_t newest;
+    return it->role == SESSILE_TOOL || it->role == SESSILE_FUNCTION ||
+           (map_get(&s->p->calls, id, &newest) && s->p->links[newest].item == i);
+}
+
 /* A result that is no call's own, or the result of a call that answers another. */
 static int pair_result(pass *s, uint32_t k, uint32_t i)
 {
     struct pair_link *link = &s->p->links[k];
     const message_link *given = &s->c->links[k];
-    uint32_t call = PAIR_NONE, newest;
-    int answers_others = s->c->items[i].role == SESSILE_TOOL ||
-                         s->c->items[i].role == SESSILE_FUNCTION ||
-                         (given->in_call && map_get(&s->p->calls, given->id, &newest) &&
-                          s->p->links[newest].item == i);
+    uint32_t call = PAIR_NONE;
 
     link->item = i;
     link->mate = PAIR_NONE;
     link->late = 0;
-    if (!given->in_call || answers_others)
+    if (!given->in_call || answers_others(s, given->id, i))
         call = take_call(s, given->id);
     if (call != PAIR_NONE)
         return answer(s, k, call, i);
@@ -361,10 +369,11 @@ static void judge_waiting(pass *s)
     size_t k;
 
     p->first_open = p->item_count;
-    for (k = 0; k < p->link_count; k++) {
+    for (k = 0; s->unanswered && k < p->link_count; k++) {
         struct pair_link *link = &p->links[k];
         if (link->late != WAITING)
             continue;
+        s->unanswered--;
         link->late = 0;
         link->mate = PAIR_NONE;
         if (link->item == s->asking) {
@@ -378,7 +387,7 @@ static void judge_waiting(pass *s)
 
 int pairing_of(pairing *p, const context *c)
 {
-    pass s = { p, c, PAIR_NONE, 0, 0 };
+    pass s = { p, c, PAIR_NONE, 0, 0, 0 };
     uint32_t i;
 
     if (make_room(p, c->count, c->link_count))

@@ -63,10 +63,12 @@ static int place_kept(placing *p, const laws_input *in, finder *find)
     for (i = 0; i < in->after->count; i++) {
         sessile_key key = in->after->items[i].key;
         if (key_is_own(key)) {
-            if (key.n < 1 || key.n > p->put_count || p->put_at[key.n - 1] != PLACE_NONE)
+            if (key.n < 1 || key.n > p->put_count || p->put_at[key.n - 1] != PLACE_NONE) {
                 note_untruth(p, UNTRUE_UNKNOWN, key);
-            else
-                p->put_at[key.n - 1] = (uint32_t)i;
+                continue;
+            }
+            p->put_at[key.n - 1] = (uint32_t)i;
+            p->put_places++;
             continue;
         }
         found = finder_find(find, key, &at);

@@ -32,6 +32,7 @@ typedef struct placing {
     uint32_t *put_at;  /* where it is in after; PLACE_NONE: it is not in the list any more */
     uint32_t *put_from; /* the item of before that it replaces one for one; PLACE_NONE */
     size_t put_count;
+    size_t put_places; /* how many of them are in after */
     /* the first fault of each kind */
     enum untruth untruth;
     sessile_key untruth_key;

@@ -91,6 +91,7 @@ sessile_status state_new(sessile_state **out, const state_setup *setup, sessile_
     if (context_copy(&first->c, setup->context) || pairing_of(&first->pairs, &first->c) ||
         grow_marks(s, first->c.count))
         goto nomem;
+    first->has_pairs = 1;
     buf_puts(&s->vars_given, "{}");
     if (s->vars_given.failed)
         goto nomem;
@@ -143,6 +144,9 @@ sessile_status state_hook_begin(sessile_state *s, const char *vars, size_t vars_
                                 sessile_error *err)
 {
     state_hook_drop(s);
+    if (!s->given->has_pairs && pairing_of(&s->given->pairs, &s->given->c))
+        return fail_nomem(err);
+    s->given->has_pairs = 1;
     s->puts_before = s->put_count;
     buf_clear(&s->vars_given);
     if (vars_size)
@@ -184,6 +188,7 @@ static int reserve_next(sessile_state *s, state_list *next)
     context_clear(c);
     c->upto = s->given->c.upto;
     next->previous = 0;
+    next->has_pairs = 0;
     return mem_grow(s->alloc, (void **)&c->items, &c->capacity, s->left, sizeof *c->items) ||
                    mem_grow(s->alloc, (void **)&c->links, &c->link_capacity, links,
                             sizeof *c->links) ||
@@ -330,7 +335,7 @@ sessile_status state_hook_end(sessile_state *s, int *changed, int *vars_changed,
         make_built(s, next);
     else if (make_edited(s, next))
         goto nomem;
-    if (pairing_of(&next->pairs, &next->c) || grow_marks(s, next->c.count))
+    if (grow_marks(s, next->c.count))
         goto nomem;
     give(s, next, s->tokens);
     *changed = 1;

@@ -30,7 +30,7 @@ static limits limits_of(const sessile_state *s)
     limits out;
     out.last_user = (uint32_t)context_last_user(first);
     out.floor = (uint32_t)(first->count - laws_floor(first, s->floor, s->window, s->reserve));
-    out.first_open = s->given->pairs.first_open;
+    out.first_open = given_pairs(s)->first_open;
     return out;
 }
 
@@ -83,7 +83,7 @@ static int cutting_init(cutting *c, sessile_state *s, sessile_unit unit)
 /* Chains the members of groups that have more than one, and finds the groups that stay. */
 static void find_groups(cutting *c)
 {
-    const pairing *p = &c->s->given->pairs;
+    const pairing *p = given_pairs(c->s);
     limits l = limits_of(c->s);
     size_t i = p->item_count;
 
@@ -142,7 +142,7 @@ static void cut_one(cutting *c, size_t i)
 
 static void cut_groups(cutting *c, int64_t n)
 {
-    const pairing *p = &c->s->given->pairs;
+    const pairing *p = given_pairs(c->s);
     size_t i;
 
     for (i = 0; i < p->item_count && c->left > n; i++) {
@@ -191,7 +191,7 @@ sessile_status sessile_state_keep_last(sessile_state *s, int64_t n, sessile_unit
  */
 size_t sessile_state_find_cut(const sessile_state *s, int64_t tokens)
 {
-    const pairing *p = &s->given->pairs;
+    const pairing *p = given_pairs(s);
     limits l = limits_of(s);
     size_t count = s->given->c.count, reach = 0, best = 0, last, i;
     int64_t held = 0;
@@ -218,7 +218,7 @@ size_t sessile_state_find_cut(const sessile_state *s, int64_t tokens)
 
 size_t sessile_state_pairs(const sessile_state *s, size_t i, size_t *out, size_t cap)
 {
-    const pairing *p = &s->given->pairs;
+    const pairing *p = given_pairs(s);
     size_t count = 0, k;
 
     if (i >= p->item_count)

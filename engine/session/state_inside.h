@@ -15,6 +15,8 @@
 #ifndef SESSION_STATE_INSIDE_H
 #define SESSION_STATE_INSIDE_H
 
+#include <assert.h>
+
 #include "session/state.h"
 #include "session/finder.h"
 
@@ -22,6 +24,7 @@
 typedef struct state_list {
     context c;
     pairing pairs;
+    int has_pairs;        /* made when a hook is given the list */
     uint32_t *origin;     /* index in the first list; ORIGIN_NONE: a new message. Of the
                              first list: NULL, every item is its own origin */
     size_t origin_capacity;
@@ -108,6 +111,12 @@ struct sessile_state {
 static inline const item *given_item(const sessile_state *s, size_t i)
 {
     return &s->given->c.items[i];
+}
+
+static inline const pairing *given_pairs(const sessile_state *s)
+{
+    assert(s->given->has_pairs); /* between hooks a state is not asked anything */
+    return &s->given->pairs;
 }
 
 /* The item's index in the first list, or ORIGIN_NONE. */

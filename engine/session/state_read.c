@@ -46,7 +46,7 @@ sessile_status sessile_state_get(const sessile_state *s, size_t i, sessile_colum
         return fail(err, SESSILE_INVALID, "there is no message %zu: the state has %zu, "
                     "counted from 0", i, s->given->c.count);
     it = given_item(s, i);
-    pairs = s->given->pairs.flags[i];
+    pairs = given_pairs(s)->flags[i];
     out->key = it->key;
     out->role = (sessile_role)it->role;
     out->tokens = it->tokens;

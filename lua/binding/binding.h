@@ -109,7 +109,7 @@ void *binding_new(lua_State *L, size_t size, int user_values, const char *name);
 /* Pushes nil, the message, "E" + name; returns 3. */
 int binding_fail(lua_State *L, const sessile_error *err);
 int binding_fail_with(lua_State *L, sessile_status status, const char *message);
-/* nil, "the … is closed", "ECLOSED". */
+/* nil, "the … is closed: nothing was done", "ECLOSED". */
 int binding_closed(lua_State *L, const char *what);
 /* true when status is OK, else binding_fail. */
 int binding_done(lua_State *L, sessile_status status, const sessile_error *err);

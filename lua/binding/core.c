@@ -58,9 +58,26 @@ static int core_plain(lua_State *L)
     return 1;
 }
 
+/* count(text) -> its tokens, {tokens, low, high, source} */
+static int core_count(lua_State *L)
+{
+    size_t size;
+    const char *text = luaL_checklstring(L, 1, &size);
+    sessile_tokens tokens;
+    sessile_slice slice = {text, size};
+    sessile_error err;
+
+    if (sessile_count_text(NULL, slice, &tokens, &err) != SESSILE_OK)
+        return binding_fail(L, &err);
+    lua_pushinteger(L, (lua_Integer)tokens.tokens);
+    binding_push_tokens(L, &tokens);
+    return 2;
+}
+
 static const luaL_Reg functions[] = {
     {"open", binding_open}, {"array", core_array}, {"json", core_json},
-    {"text", core_text},    {"plain", core_plain}, {NULL, NULL},
+    {"text", core_text},    {"plain", core_plain}, {"count", core_count},
+    {NULL, NULL},
 };
 
 BINDING_EXPORT int luaopen_sessile_core(lua_State *L)

@@ -199,6 +199,7 @@ static void push_listed(lua_State *L, const sessile_listed *row)
     set_slice(L, "user", row->user);
     set_slice(L, "title", row->title);
     set_integer(L, "bytes", row->bytes);
+    set_integer(L, "torn", row->torn);
     if (row->status != SESSILE_OK) {
         lua_pushfstring(L, "E%s", sessile_status_name(row->status));
         lua_setfield(L, -2, "status");

@@ -58,7 +58,7 @@ int binding_fail(lua_State *L, const sessile_error *err)
 int binding_closed(lua_State *L, const char *what)
 {
     lua_pushnil(L);
-    lua_pushfstring(L, "the %s is closed: open it again", what);
+    lua_pushfstring(L, "the %s is closed: nothing was done", what);
     lua_pushliteral(L, "ECLOSED");
     return 3;
 }

@@ -260,6 +260,7 @@ function Store:session(opts) end
 ---@field entries? integer
 ---@field messages? integer
 ---@field bytes integer
+---@field torn integer bytes of a torn tail that opening it set aside
 ---@field status string "ok", or why it cannot be opened, as "EDAMAGED"
 ---@field message? string
 

@@ -176,22 +176,6 @@ local function generator(seed)
   end
 end
 
--- The engine counts a text when it takes one in; a scratch session is where it can.
-local function count(text)
-  if type(text) ~= "string" then
-    error("count: a text expected, got " .. type(text), 2)
-  end
-  local store <close> = assert(core.open("ram:", { key_source = "plain" }))
-  local session <close> = assert(store:create {})
-  local id = session:append { role = "user", content = "" }
-  local full = id and session:append { role = "user", content = text }
-  if not full then
-    return (#text + 3) // 4
-  end
-  local list = session:messages()
-  return list[2].tokens - list[1].tokens
-end
-
 -- What a model is sent of a message that a state shows.
 local sent = { "role", "content", "author", "tool_calls", "tool_call_id" }
 
@@ -227,7 +211,9 @@ function policy.context(name, about, now)
   return {
     session = about.session,
     model = function(request) return about.model(sendable(request)) end,
-    count = count,
+    count = function(text)
+      return (core.count(text))
+    end,
     random = random,
     sorted_pairs = sorted_pairs,
     log = function(...)

@@ -93,8 +93,27 @@ describe("edit_tools", function()
     assert.equal("[tool output left out: 2,000 bytes]", block.content)
   end)
 
+  it("leaves a call that still waits, and all that follows it, alone", function()
+    local session = assert(transcript.session { policy = false })
+    transcript.play(session, transcript.open_work(150))
+    local before = session:context()
+    local outcome = session:compact { policy = { "edit_tools", preserve_recent = 2 } }
+    assert.is_true(outcome.policy.applied)
+    local after = session:context()
+    for i = 0, 16 do -- the last is what the engine shows for the missing result
+      assert.equal(before[#before - i].json, after[#after - i].json)
+    end
+  end)
+
   it("changes nothing the second time", function()
     local _, _, _, session = compact(transcript.work(6, 200))
+    assert.equal("unchanged", session:compact { policy = "edit_tools" }.policy.verdict)
+  end)
+
+  it("replaces no line of its own, however long the name of the tool is", function()
+    local turns = transcript.work(6, 900)
+    turns[1][4].name = ("a_tool_with_a_long_name_"):rep(20)
+    local _, _, _, session = compact(turns)
     assert.equal("unchanged", session:compact { policy = "edit_tools" }.policy.verdict)
   end)
 

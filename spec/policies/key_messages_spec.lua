@@ -78,6 +78,17 @@ describe("key_messages", function()
     assert.truthy(transcript.find(after, "what should we watch after the roll-out"))
   end)
 
+  it("keeps the last question, however long ago it was asked", function()
+    local session = assert(transcript.session { policy = false })
+    transcript.play(session, transcript.chat(3))
+    for i = 1, 20 do
+      assert(session:append { role = "assistant", content = "step " .. i })
+    end
+    session:compact { policy = { "key_messages", keep_user = false } }
+    assert.equal(1 + 1 + 10, #session:context())
+    assert.truthy(transcript.find({ session:context()[2] }, "question 3"))
+  end)
+
   it("drops errors in pairs with keep_errors = false", function()
     local after, before = compact_demo { keep_errors = false, preserve_recent = 2 }
     local kept = count_kept(after, before, is_error)
@@ -125,6 +136,18 @@ describe("key_messages", function()
     end
     assert.equal(2, blocks)
     assert.is_nil(transcript.find(session:context(), "it broke, I see"))
+  end)
+
+  it("leaves a call that still waits, and all that follows it, alone", function()
+    local session = assert(transcript.session { policy = false })
+    transcript.play(session, transcript.open_work(150))
+    local before = session:context()
+    local outcome = session:compact { policy = { "key_messages", preserve_recent = 2 } }
+    assert.is_true(outcome.policy.applied)
+    local after = session:context()
+    for i = 0, 16 do -- the last is what the engine shows for the missing result
+      assert.equal(before[#before - i].json, after[#after - i].json)
+    end
   end)
 
   it("starts by itself at 80 % of the window, and not before", function()

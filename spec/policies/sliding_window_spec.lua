@@ -51,8 +51,8 @@ describe("sliding_window", function()
 
     it("cuts seldom: once in several turns, not on every one", function()
       local _, outcomes = play({ "sliding_window", messages = 50 }, transcript.chat(200))
-      assert.is_true(count_applied(outcomes) <= 80)
-      assert.is_true(count_applied(outcomes) > 0)
+      assert.is_true(count_applied(outcomes) <= 40)
+      assert.is_true(count_applied(outcomes) >= 20)
     end)
   end)
 
@@ -118,6 +118,18 @@ describe("sliding_window", function()
     assert.equal("go", context[2].content)
     assert.truthy(transcript.find(context, "step 40"))
     assert.is_nil(transcript.find(context, "step 1 "))
+  end)
+
+  it("leaves a call that still waits, and all that follows it, alone", function()
+    local session = assert(transcript.session { policy = false })
+    transcript.play(session, transcript.open_work(150))
+    local before = session:context()
+    local outcome = session:compact { policy = { "sliding_window", tokens = 900 } }
+    assert.is_true(outcome.policy.applied)
+    local after = session:context()
+    for i = 0, 16 do -- the last is what the engine shows for the missing result
+      assert.equal(before[#before - i].json, after[#after - i].json)
+    end
   end)
 
   it("carries the summary at the front over a cut", function()

@@ -143,12 +143,15 @@ describe("summarize", function()
     assert.is_nil(transcript.broken_pair(context))
   end)
 
-  it("leaves a call that still waits, and what follows it, alone", function()
-    local session = session_of(transcript.chat(15, 30), transcript.model "Short.")
-    assert(session:append { role = "assistant", content = "",
-      tool_calls = { { id = "x", name = "run", arguments = "{}" } } })
-    assert.is_true(session:compact { policy = { "summarize", preserve_recent = 2 } }
-      .policy.applied)
+  it("leaves a call that still waits, and all that follows it, alone", function()
+    local session = session_of(transcript.open_work(150), transcript.model "Short.")
+    local before = session:context()
+    local outcome = session:compact { policy = { "summarize", preserve_recent = 2 } }
+    assert.is_true(outcome.policy.applied)
+    local after = session:context()
+    for i = 0, 16 do -- the last is what the engine shows for the missing result
+      assert.equal(before[#before - i].json, after[#after - i].json)
+    end
   end)
 
   it("does nothing, and asks nobody, when there is nothing to summarize", function()
@@ -225,7 +228,11 @@ describe("summarize", function()
       local session = session_of(transcript.chat(15, 30), model)
       session:compact { policy = "summarize" }
       transcript.play(session, transcript.chat(15, 30), { policy = false })
-      assert.is_true(session:compact { policy = "summarize" }.policy.applied)
+      local first = session:context()[2].key
+      local outcome = session:compact { policy = "summarize" }
+      assert.is_true(outcome.policy.applied)
+      assert.equal(first, outcome.policy.departures[1].key)
+      assert.equal("covered", outcome.policy.departures[1].fate)
       local summary = transcript.find(session:context(), "The first summary.")
       assert.truthy(summary.content:find("left out here", 1, true))
       assert.equal("the line is dead", summary.metadata.fallback)
@@ -300,8 +307,19 @@ describe("summarize", function()
     end
   end)
 
-  it("compacts a session of 1,200 messages, to less than half", function()
-    local session = session_of(transcript.chat(600, 20), transcript.model "Short.")
+  it("keeps a session of 1,200 messages below its window, by itself", function()
+    local session = assert(transcript.session { policy = "summarize", window = 8000,
+      model = transcript.model "Short." })
+    for _, outcome in ipairs(transcript.play(session, transcript.chat(600, 20))) do
+      assert.is_true(outcome.tokens.after <= 6400)
+    end
+    assert.is_true(#transcript.compactions(session) >= 1)
+    assert.is_true(session:tokens() < transcript.tokens(session:messages()) / 2)
+    assert.equal(1201, #session:messages())
+  end)
+
+  it("leaves less than half of 1,000 messages when a person asks", function()
+    local session = session_of(transcript.chat(500, 20), transcript.model "Short.")
     local before = session:tokens()
     assert.is_true(session:compact { policy = "summarize" }.policy.applied)
     assert.is_true(session:tokens() < before / 2)

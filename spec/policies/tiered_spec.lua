@@ -63,11 +63,13 @@ describe("tiered", function()
     assert.is_nil(outcomes[70].cannot_fit)
 
     local big = { { role = "user", content = "now all at once" } }
-    for i = 1, 12 do
-      big[#big + 1] = { role = "assistant", content = transcript.text("part " .. i, 700) }
+    for i = 1, 40 do
+      big[#big + 1] = { role = "assistant", content = transcript.text("part " .. i, 210) }
     end
+    local asked = #model.requests
     local outcome = assert(session:turn(big))
     assert.is_true(outcome.policy.applied)
+    assert.equal(asked, #model.requests)
     assert.is_nil(outcome.cannot_fit)
     local entries = transcript.compactions(session)
     assert.truthy(names_of(entries[#entries]):find("sliding_window", 1, true))

@@ -84,6 +84,23 @@ function transcript.work(count, tokens)
   return turns
 end
 
+--- Turns that end in the middle of work: of the last message's many calls one still waits, and
+--- the results there are reach further back than any policy leaves alone.
+function transcript.open_work(tokens)
+  local turns = transcript.work(8, tokens)
+  local calls, turn = {}, { { role = "user", content = "all of them" } }
+  for i = 1, 16 do
+    calls[i] = { id = "open" .. i, name = "read", arguments = "{}" }
+  end
+  turn[2] = { role = "assistant", content = "", tool_calls = calls }
+  for i = 1, 15 do
+    turn[#turn + 1] = { role = "tool", tool_call_id = "open" .. i,
+      content = transcript.text("open " .. i, tokens) }
+  end
+  turns[#turns + 1] = turn
+  return turns
+end
+
 --- A model that gives these answers in turn (the last one for ever) and remembers what it
 --- was asked. An answer may be a function of the request; false: the model fails.
 function transcript.model(...)

@@ -1312,7 +1312,7 @@ static sessile_status whole_pipeline(list *l, const allocator *a)
     if (!code)
         code = state_hook_end(s, &changed, &vars_changed, &err);
     if (!code)
-        assert_string_equal(list_keys(state_after(s)), "1 +4 5");
+        assert_string_equal(list_keys(state_after(s)), "1 +4 +3");
     state_free(s);
     return code;
 }

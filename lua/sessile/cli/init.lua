@@ -78,15 +78,38 @@ function app:store(create)
   return self.opened
 end
 
+-- Says that recovery set something aside.
+local function note_torn(self, id, torn)
+  if torn > 0 then
+    self:note(("The last write to %s was cut off: %s were set aside in a file "
+      .. "NAME.torn-… beside the log."):format(terminal.line(id), terminal.bytes(torn)))
+  end
+end
+
 --- Resumes the session that somebody names by id, beginning of an id, title or "last".
 ---@param name string
----@param extra table?  further options of resume
-function app:session(name, extra)
+function app:session(name)
   local store, message, code, step = self:store()
   if not store then
     return nil, message, code, step
   end
-  return sessions.resume(store, name, self.globals.agent, extra)
+  local session
+  session, message, code, step = sessions.resume(store, name, self.globals.agent)
+  if not session then
+    return nil, message, code, step
+  end
+  note_torn(self, session.id, message)
+  return session
+end
+
+--- The rows of the store, newest first.
+---@param store table
+function app:list(store)
+  local rows, message, code = store:list { agent = self.globals.agent }
+  for _, row in ipairs(rows or {}) do
+    note_torn(self, row.id, row.torn)
+  end
+  return rows, message, code
 end
 
 local function close(self)

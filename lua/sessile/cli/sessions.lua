@@ -127,29 +127,51 @@ function sessions.find(rows, name)
     and (" (%d could not be read: see sessile list)"):format(unreadable) or ""), "ENOTFOUND"
 end
 
---- Resumes the session that a name means.
+-- The session of exactly this id, opened before the list opens all of them.
+local function resume_exact(store, name, agent)
+  if name == "" then
+    return nil
+  end
+  local session = store:resume { id = name, agent = agent }
+  if not session or agent then
+    return session
+  end
+  local rows = store:list() or {}
+  local same = matching(rows, function(row) return row.id == name end)
+  if #same > 1 then
+    session:close() -- another agent has one of this id
+    return nil, rows
+  end
+  return session
+end
+
+--- Resumes the session that a name means. Beside it: how many bytes of a torn tail were set
+--- aside on the way, by whoever opened the log first.
 ---@param store table
 ---@param name string
 ---@param agent string?  only of this agent
----@param extra table?   further options of resume
-function sessions.resume(store, name, agent, extra)
-  local rows, message, code = store:list { agent = agent }
-  if not rows then
-    return nil, message, code
+function sessions.resume(store, name, agent)
+  local session, rows = resume_exact(store, name, agent)
+  if session then
+    return session, session.torn
   end
-  local row, step
+  local row, message, code, step
+  if not rows then
+    rows, message, code = store:list { agent = agent }
+    if not rows then
+      return nil, message, code
+    end
+  end
   row, message, code, step = sessions.find(rows, name)
   if not row then
     return nil, message, code, step
   end
-  local options = { id = row.id, agent = row.agent }
-  if row.user and row.user ~= "" then
-    options.user = row.user
+  local user = row.user ~= "" and row.user or nil
+  session, message, code = store:resume { id = row.id, agent = row.agent, user = user }
+  if not session then
+    return nil, message, code
   end
-  for key, value in pairs(extra or {}) do
-    options[key] = value
-  end
-  return store:resume(options)
+  return session, row.torn + session.torn
 end
 
 --- A name as a shell takes it.

@@ -44,7 +44,7 @@ return {
     local store, message, code, step = app:store()
     local rows = {}
     if store then
-      rows, message, code = store:list { agent = app.globals.agent }
+      rows, message, code = app:list(store)
     end
     if not store and code ~= "ENOTFOUND" or not rows then
       return nil, message, code, step

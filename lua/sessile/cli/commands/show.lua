@@ -19,7 +19,7 @@ local function split(app, name)
     return nil, message, code, step
   end
   local rows
-  rows, message, code = store:list { agent = app.globals.agent }
+  rows, message, code = app:list(store)
   if not rows then
     return nil, message, code
   end
