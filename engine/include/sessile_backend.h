@@ -113,6 +113,13 @@ typedef struct sessile_backend {
 
     /* 1 when at least one log is there. */
     int (*has_logs)(void *self);
+
+    /* Writes size bytes once more where they stand, at offset, so that the next sync takes
+     * them to the device: a sync that failed elsewhere may have left their pages marked
+     * clean. Under the exclusive lock; no record changes. May be absent where what was
+     * appended is durable as soon as any later sync succeeds. */
+    sessile_status (*rewrite)(sessile_backend_log *log, uint64_t offset, const void *data,
+                              size_t size, sessile_error *err);
 } sessile_backend;
 
 #ifdef __cplusplus

@@ -272,6 +272,9 @@ sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *
     } else {
         status = log_recover(log, visit, arg, &cut, err);
     }
+    if (status == SESSILE_OK && !log->settled) {
+        status = log_settle(log, err);
+    }
     if (status != SESSILE_OK) {
         log->st.table->unlock(log->handle);
         return status;

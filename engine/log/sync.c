@@ -13,6 +13,9 @@
 
 #include "log/inside.h"
 
+/* How much log_settle() writes at once. */
+#define SETTLE_PIECE ((size_t)1 << 20)
+
 void log_learn(log_t *log, uint64_t written, uint64_t durable)
 {
     pthread_mutex_lock(&log->mutex);
@@ -43,6 +46,59 @@ sessile_status log_poisoned(log_t *log, sessile_error *err)
     }
     pthread_mutex_unlock(&log->mutex);
     return status;
+}
+
+/*
+ * The problem: the newest writes of whoever was here before are in the log, but no line says
+ * that they are on the device, and their writer may have been told that a sync failed. Our
+ * own first line would be taken for a proof that they are.
+ * The choice: write their bytes once more where they stand and sync, once a handle. The
+ * pages are dirty again, so that this sync speaks of them; and the next line may name them.
+ * Without it a log written by one process an append would never prove anything, and damage
+ * in its middle would pass for a torn end.
+ */
+sessile_status log_settle(log_t *log, sessile_error *err)
+{
+    const sessile_backend *table = log->st.table;
+    sessile_status status = SESSILE_OK;
+    pthread_mutex_lock(&log->mutex);
+    uint64_t durable = log->durable;
+    pthread_mutex_unlock(&log->mutex);
+    if (durable >= log->end.count) {
+        log->settled = 1;
+        return SESSILE_OK;
+    }
+    uint64_t at = log->offsets[durable];
+    buf_clear(&log->piece);
+    while (status == SESSILE_OK && table->rewrite != NULL && at < log->end.bytes) {
+        uint64_t left = log->end.bytes - at;
+        size_t size = left < SETTLE_PIECE ? (size_t)left : SETTLE_PIECE, got = 0;
+        if (buf_reserve(&log->piece, size) != 0) {
+            status = fail_nomem(err);
+            break;
+        }
+        status = table->read(log->handle, durable, at, log->piece.data, size, &got, err);
+        if (status == SESSILE_OK && got != size) {
+            status = fail(err, SESSILE_IO, "%s could not be read to its end: try again",
+                          log->name);
+        }
+        if (status == SESSILE_OK) {
+            status = table->rewrite(log->handle, at, log->piece.data, size, err);
+        }
+        at += size;
+    }
+    log_trim(log);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    status = table->sync(log->handle, err);
+    if (status != SESSILE_OK) {
+        log_poison(log, err);
+        return status;
+    }
+    log_learn(log, log->end.count, log->end.count);
+    log->settled = 1;
+    return SESSILE_OK;
 }
 
 sessile_status log_sync(log_t *log, sessile_id target, sessile_error *err)

@@ -18,7 +18,7 @@ static sessile_fate fate_of(uint8_t fate)
 int laws_account(const laws_input *in, sessile_departure **out, size_t *count,
                  size_t *capacity, const allocator *a)
 {
-    static const sessile_key nobody = { SESSILE_NO_ID, 0 };
+    static const sessile_key nobody = {SESSILE_NO_ID, 0};
     const context *before = in->before;
     size_t i, left = 0;
     placing places;

@@ -1,8 +1,8 @@
 /*
  * finder.h: where a key stands in a context, for those who ask for many keys in a row.
  *
- * Whoever judges or applies a proposal asks for keys in nearly the order of the list. So a
- * finder goes on from where it was, and makes a table only when a key was not ahead: a
+ * Whoever judges or applies a proposal asks for keys in nearly the order of the list. So
+ * a finder goes on from where it was, and makes a table only when a key was not ahead: a
  * proposal that keeps the order costs one walk over the list and no memory.
  */
 #ifndef SESSION_FINDER_H
@@ -11,8 +11,8 @@
 #include "session/context.h"
 
 typedef struct finder {
-    const context *c;    /* borrowed; must not change while the finder is used */
-    size_t next;         /* where the search goes on */
+    const context *c; /* borrowed; must not change while the finder is used */
+    size_t next;      /* where the search goes on */
     int has_table;
     map table;
 } finder;

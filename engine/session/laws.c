@@ -4,17 +4,17 @@
  * Owns the wording of each law in code. Must never change a list, and must never hold
  * against a proposal what was so before it: a broken pair may stay broken.
  *
- * How it is done: first everything of `before` is given its place in `after`, itself or as
- * the message that stands for it (placing.c). Each law is then one walk over columns.
+ * How it is done: first everything of `before` is given its place in `after`, itself or
+ * as the message that stands for it (placing.c). Each law is then one walk over columns.
  *
  * Law 1 is judged by its effect. The list after the proposal is paired as any list is; a
  * result that had a call must then still have that call, and be in time when it was. Only
  * so is a replaced message, which carries its pairing in its own text, judged by what it
  * says. Rejected: "members of a group are all kept or all gone"; it needs exceptions for
  * what is replaced or covered, and each exception was a hole. But where nothing new is in
- * the list and its order is the old one, both come to the same: without a whole group every
- * other result still meets the call that it met, no later than it did. Most proposals only
- * take messages out, and are judged by that, without pairing anything.
+ * the list and its order is the old one, both come to the same: without a whole group
+ * every other result still meets the call that it met, no later than it did. Most
+ * proposals only take messages out, and are judged by that, without pairing anything.
  */
 #include "session/laws.h"
 
@@ -28,10 +28,12 @@
 const char *law_name(law l)
 {
     static const char *const names[] = {
-        [LAW_NONE] = "none",         [LAW_PAIRS] = "pairs",   [LAW_OPEN_WORK] = "open work",
-        [LAW_TRUTH] = "truth",       [LAW_ORDER] = "order",   [LAW_PINNED] = "pinned",
-        [LAW_PROGRESS] = "progress", [LAW_FLOOR] = "floor",   [LAW_ACCOUNT] = "account",
-        [LAW_BUDGET] = "budget",     [LAW_BOUNDS] = "bounds",
+        [LAW_NONE] = "none",           [LAW_PAIRS] = "pairs",
+        [LAW_OPEN_WORK] = "open work", [LAW_TRUTH] = "truth",
+        [LAW_ORDER] = "order",         [LAW_PINNED] = "pinned",
+        [LAW_PROGRESS] = "progress",   [LAW_FLOOR] = "floor",
+        [LAW_ACCOUNT] = "account",     [LAW_BUDGET] = "budget",
+        [LAW_BOUNDS] = "bounds",
     };
     size_t at = (size_t)l;
     return at < sizeof names / sizeof *names ? names[at] : names[LAW_NONE];
@@ -45,7 +47,9 @@ static void clear(judgement *out)
     out->key.entry = SESSILE_NO_ID;
 }
 
-__attribute__((format(printf, 4, 5)))
+static int broken(judgement *out, law l, sessile_key key, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
 static int broken(judgement *out, law l, sessile_key key, const char *format, ...)
 {
     va_list args;
@@ -64,7 +68,7 @@ typedef struct name {
 
 static name name_of(sessile_key key)
 {
-    name out;
+    name out = {""};
     if (key_is_own(key))
         (void)snprintf(out.text, sizeof out.text, "new message %u", (unsigned)key.n);
     else
@@ -79,7 +83,7 @@ typedef struct pairs_case {
     const laws_input *in;
     const placing *places;
     const pairing *was;
-    const pairing *is;       /* NULL: messages were only taken out */
+    const pairing *is; /* NULL: messages were only taken out */
     judgement *out;
 } pairs_case;
 
@@ -100,7 +104,7 @@ static uint32_t link_like(const context *c, const item *it, const message_link *
     return PAIR_NONE;
 }
 
-/* Where a link of before is in after: in its item, or in the message that stands for it. */
+/* Where a link of before is in after: in its item, or in what stands for it. */
 static uint32_t link_after(const pairs_case *j, uint32_t link)
 {
     const context *before = j->in->before, *after = j->in->after;
@@ -133,11 +137,14 @@ static int pair_broken(const pairs_case *j, uint32_t result)
         return broken(j->out, LAW_PAIRS, key, "the result %s lost its call in %s",
                       name_of(key).text, name_of(call_key).text);
     if (j->is->links[result_now].mate != call_now)
-        return broken(j->out, LAW_PAIRS, key, "the result %s no longer answers its call "
-                      "in %s", name_of(key).text, name_of(call_key).text);
+        return broken(j->out, LAW_PAIRS, key,
+                      "the result %s no longer answers its call in %s", name_of(key).text,
+                      name_of(call_key).text);
     if (j->is->links[result_now].late && !was->links[result].late)
-        return broken(j->out, LAW_PAIRS, key, "something else stands between the call in "
-                      "%s and its result %s", name_of(call_key).text, name_of(key).text);
+        return broken(j->out, LAW_PAIRS, key,
+                      "something else stands between the call in "
+                      "%s and its result %s",
+                      name_of(call_key).text, name_of(key).text);
     return 0;
 }
 
@@ -152,7 +159,7 @@ static uint32_t link_before(const pairs_case *j, uint32_t number, uint32_t offse
     return link_like(j->in->before, &j->in->before->items[from], link, offset);
 }
 
-/* What new messages say themselves: no call without a result, no result without a call. */
+/* What new messages say: no call without a result, no result without a call. */
 static int new_links_broken(const pairs_case *j, const item *it)
 {
     uint32_t k;
@@ -170,9 +177,10 @@ static int new_links_broken(const pairs_case *j, const item *it)
         if (!link->is_result)
             return broken(j->out, LAW_PAIRS, it->key, "%s has a call without a result",
                           name_of(it->key).text);
-        return broken(j->out, LAW_PAIRS, it->key, now->late
-                      ? "%s has a result that does not follow its call"
-                      : "%s has a result without a call", name_of(it->key).text);
+        return broken(j->out, LAW_PAIRS, it->key,
+                      now->late ? "%s has a result that does not follow its call"
+                                : "%s has a result without a call",
+                      name_of(it->key).text);
     }
     return 0;
 }
@@ -190,8 +198,8 @@ static int law_pairs(const pairs_case *j)
     }
     for (i = 0; j->places->put_places && i < after->count; i++) {
         const item *it = &after->items[i];
-        if (it->link_count && key_is_own(it->key) &&
-            it->key.n - 1 < j->in->put_count && new_links_broken(j, it))
+        if (it->link_count && key_is_own(it->key) && it->key.n - 1 < j->in->put_count &&
+            new_links_broken(j, it))
             return 1;
     }
     return 0;
@@ -210,10 +218,13 @@ static int law_open_work(const laws_input *in, judgement *out)
     open = before->items[first].key;
     for (i = 0; i < tail; i++) {
         sessile_key key = before->items[first + i].key;
-        if (after->count < tail || !key_same(after->items[after->count - tail + i].key, key))
-            return broken(out, LAW_OPEN_WORK, key, "a call in %s still waits for its "
+        if (after->count < tail ||
+            !key_same(after->items[after->count - tail + i].key, key))
+            return broken(out, LAW_OPEN_WORK, key,
+                          "a call in %s still waits for its "
                           "result: it and what follows must stay last and as they are, "
-                          "and %s did not", name_of(open).text, name_of(key).text);
+                          "and %s did not",
+                          name_of(open).text, name_of(key).text);
     }
     return 0;
 }
@@ -230,7 +241,8 @@ static int law_truth(const laws_input *in, const placing *places, judgement *out
                       "%s is no message of this context",
                       name_of(places->untruth_key).text);
     case UNTRUE_FOREIGN:
-        return broken(out, LAW_TRUTH, places->untruth_key, "a new message stands for %s, "
+        return broken(out, LAW_TRUTH, places->untruth_key,
+                      "a new message stands for %s, "
                       "which is no message of this context",
                       name_of(places->untruth_key).text);
     case UNTRUE_STAYS:
@@ -244,8 +256,10 @@ static int law_truth(const laws_input *in, const placing *places, judgement *out
     for (i = 0; i < in->put_count; i++) {
         sessile_key key = in->puts[i].columns.key;
         if (places->put_at[i] != PLACE_NONE && in->puts[i].invalid_role)
-            return broken(out, LAW_TRUTH, key, "%s has the role %s, but replaces no "
-                          "message of that role", name_of(key).text,
+            return broken(out, LAW_TRUTH, key,
+                          "%s has the role %s, but replaces no "
+                          "message of that role",
+                          name_of(key).text,
                           sessile_role_name((sessile_role)in->puts[i].columns.role));
     }
     return 0;
@@ -258,9 +272,9 @@ static int law_order(const placing *places, judgement *out)
     if (key_same(places->disorder_key, places->disorder_after))
         return broken(out, LAW_ORDER, places->disorder_key, "%s stands there twice",
                       name_of(places->disorder_key).text);
-    return broken(out, LAW_ORDER, places->disorder_key,
-                  "%s stands behind %s, which it came before",
-                  name_of(places->disorder_key).text, name_of(places->disorder_after).text);
+    return broken(
+        out, LAW_ORDER, places->disorder_key, "%s stands behind %s, which it came before",
+        name_of(places->disorder_key).text, name_of(places->disorder_after).text);
 }
 
 static int law_pinned(const laws_input *in, const placing *places, judgement *out)
@@ -276,8 +290,10 @@ static int law_pinned(const laws_input *in, const placing *places, judgement *ou
             return broken(out, LAW_PINNED, it->key, "%s is pinned and must stay unedited",
                           name_of(it->key).text);
         if (i == last_user)
-            return broken(out, LAW_PINNED, it->key, "%s is the last message of the user "
-                          "and must stay unedited", name_of(it->key).text);
+            return broken(out, LAW_PINNED, it->key,
+                          "%s is the last message of the user "
+                          "and must stay unedited",
+                          name_of(it->key).text);
     }
     return 0;
 }
@@ -318,15 +334,17 @@ static int law_floor(const laws_input *in, const placing *places, judgement *out
         if (places->place[i] != PLACE_NONE &&
             places->put_from[in->after->items[places->place[i]].key.n - 1] == i)
             continue;
-        return broken(out, LAW_FLOOR, it->key, "%s is one of the newest %zu messages, which "
-                      "stay or are replaced one for one", name_of(it->key).text, count);
+        return broken(out, LAW_FLOOR, it->key,
+                      "%s is one of the newest %zu messages, which "
+                      "stay or are replaced one for one",
+                      name_of(it->key).text, count);
     }
     return 0;
 }
 
 static int law_bounds(const laws_input *in, const placing *places, judgement *out)
 {
-    sessile_key none = { SESSILE_NO_ID, 0 };
+    sessile_key none = {SESSILE_NO_ID, 0};
     uint64_t bytes = 0;
     size_t i;
 
@@ -336,8 +354,10 @@ static int law_bounds(const laws_input *in, const placing *places, judgement *ou
     }
     if (bytes <= in->result_limit)
         return 0;
-    return broken(out, LAW_BOUNDS, none, "the new messages have %llu bytes of [policy_result] "
-                  "%llu", (unsigned long long)bytes, (unsigned long long)in->result_limit);
+    return broken(out, LAW_BOUNDS, none,
+                  "the new messages have %llu bytes of [policy_result] "
+                  "%llu",
+                  (unsigned long long)bytes, (unsigned long long)in->result_limit);
 }
 
 /* ------------------------------------------------------------------ all of them */
@@ -359,7 +379,7 @@ sessile_status laws_check(const laws_input *in, judgement *out, const allocator 
 {
     placing places;
     pairing after;
-    pairs_case pairs = { in, &places, in->before_pairs, NULL, out };
+    pairs_case pairs = {in, &places, in->before_pairs, NULL, out};
     sessile_status code = SESSILE_OK;
 
     clear(out);
@@ -391,7 +411,7 @@ out:
 
 void laws_progress(const laws_input *in, judgement *out)
 {
-    sessile_key none = { SESSILE_NO_ID, 0 };
+    sessile_key none = {SESSILE_NO_ID, 0};
     int64_t tokens_before, tokens_after;
     size_t i, kept = 0;
 
@@ -403,7 +423,8 @@ void laws_progress(const laws_input *in, judgement *out)
     tokens_before = context_tokens(in->before);
     tokens_after = context_tokens(in->after);
     if (tokens_after >= tokens_before)
-        (void)broken(out, LAW_PROGRESS, none, "%zu messages left the context, and of %lld "
+        (void)broken(out, LAW_PROGRESS, none,
+                     "%zu messages left the context, and of %lld "
                      "tokens %lld remain: what takes something out must leave fewer",
                      in->before->count - kept, (long long)tokens_before,
                      (long long)tokens_after);

@@ -6,15 +6,15 @@
  * depend on anything but the list.
  *
  * The problem: in a list of messages, find for each result the newest call before it that
- * has its id and no result yet, and say of each call whether it still waits. It runs several
- * times in every turn, over the whole context.
+ * has its id and no result yet, and say of each call whether it still waits. It runs
+ * several times in every turn, over the whole context.
  *
- * The choice: one pass that remembers the message whose calls are being answered (`asking`).
- * Nearly every result follows its call at once and comes in order, so that the calls of
- * that one message are compared directly. Only when something else comes in between do the
- * calls that are left enter a table, by id; calls of one id that wait there form a chain,
- * newest first, threaded through their own `mate` fields. A message with very many calls
- * enters the table at once, so that no list makes this quadratic.
+ * The choice: one pass that remembers the message whose calls are being answered
+ * (`asking`). Nearly every result follows its call at once and comes in order, so that
+ * the calls of that one message are compared directly. Only when something else comes in
+ * between do the calls that are left enter a table, by id; calls of one id that wait
+ * there form a chain, newest first, threaded through their own `mate` fields. A message
+ * with very many calls enters the table at once, so that no list makes this quadratic.
  *
  * Rejected: every call through the table. It is simpler, and costs five times as much for
  * lists in which nothing is ever left unanswered.
@@ -23,10 +23,11 @@
  * call whose id its own message has given already is that call, and opens nothing; it is
  * paired with the first, which is the one that a result answers.
  *
- * A call that carries its own `output` comes as a call and, right behind it, a result with
- * in_call set. In a message of role tool or function it is an answer written as a call: it
- * answers the newest waiting call of that id. Else, or when none waits, the two are each
- * other's, or it is that of a block of the same message. In no case is anything opened.
+ * A call that carries its own `output` comes as a call and, right behind it, a result
+ * with in_call set. In a message of role tool or function it is an answer written as a
+ * call: it answers the newest waiting call of that id. Else, or when none waits, the two
+ * are each other's, or it is that of a block of the same message. In no case is anything
+ * opened.
  */
 #include "session/context.h"
 
@@ -89,10 +90,10 @@ static int make_room(pairing *p, size_t items, size_t links)
 typedef struct pass {
     pairing *p;
     const context *c;
-    uint32_t asking;     /* the item whose calls may be answered next, or PAIR_NONE */
-    uint32_t waiting;    /* how many of its calls wait, while they are not in the table */
-    int in_table;        /* the calls of `asking` are in the table */
-    size_t unanswered;   /* how many calls wait in all */
+    uint32_t asking;   /* the item whose calls may be answered next, or PAIR_NONE */
+    uint32_t waiting;  /* how many of its calls wait, while they are not in the table */
+    int in_table;      /* the calls of `asking` are in the table */
+    size_t unanswered; /* how many calls wait in all */
 } pass;
 
 /* ------------------------------------------------------------------ groups */
@@ -177,8 +178,8 @@ static int enter_asking(pass *s)
     return 0;
 }
 
-/* The newest call of that id that waits, taken; PAIR_NONE. The calls of `asking` are newer
- * than all that are in the table. */
+/* The newest call of that id that waits, taken; PAIR_NONE. The calls of `asking` are
+ * newer than all that are in the table. */
 static uint32_t take_call(pass *s, uint64_t id)
 {
     if (s->asking != PAIR_NONE && !s->in_table && s->waiting) {
@@ -203,8 +204,9 @@ static uint32_t same_call(const pass *s, uint32_t k, uint32_t i, int in_table)
     uint32_t other;
 
     if (in_table)
-        return map_get(&s->p->calls, id, &other) && s->p->links[other].item == i ? other
-                                                                                 : PAIR_NONE;
+        return map_get(&s->p->calls, id, &other) && s->p->links[other].item == i
+                   ? other
+                   : PAIR_NONE;
     for (other = it->link; other < k; other++) {
         if (s->c->links[other].id == id && s->p->links[other].late == WAITING)
             return other;
@@ -387,7 +389,7 @@ static void judge_waiting(pass *s)
 
 int pairing_of(pairing *p, const context *c)
 {
-    pass s = { p, c, PAIR_NONE, 0, 0, 0 };
+    pass s = {p, c, PAIR_NONE, 0, 0, 0};
     uint32_t i;
 
     if (make_room(p, c->count, c->link_count))

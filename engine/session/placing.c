@@ -56,7 +56,7 @@ static void note_untruth(placing *p, enum untruth untruth, sessile_key key)
 /* What stays, and where the new messages are. */
 static int place_kept(placing *p, const laws_input *in, finder *find)
 {
-    sessile_key last_key = { SESSILE_NO_ID, 0 };
+    sessile_key last_key = {SESSILE_NO_ID, 0};
     size_t i, at, last = 0;
     int any = 0, found;
 
@@ -92,8 +92,8 @@ static int place_kept(placing *p, const laws_input *in, finder *find)
     return 0;
 }
 
-/* Keys that the put at index i of the proposal stands for. *placed: the last item that got
- * its place by this. */
+/* Keys that the put at index i of the proposal stands for. *placed: the last item that
+ * got its place by this. */
 static int place_keys(placing *p, finder *find, uint32_t i, const sessile_key *keys,
                       size_t count, uint8_t fate, uint32_t *placed)
 {
@@ -134,7 +134,8 @@ int placing_of(placing *p, const laws_input *in)
         uint32_t placed = PLACE_NONE;
         if (p->put_at[i] == PLACE_NONE)
             continue;
-        if (place_keys(p, &find, i, w->replaces, w->replace_count, FATE_REPLACED, &placed) ||
+        if (place_keys(p, &find, i, w->replaces, w->replace_count, FATE_REPLACED,
+                       &placed) ||
             place_keys(p, &find, i, w->covers, w->cover_count, FATE_COVERED, &placed))
             goto out;
         if (w->replace_count == 1 && w->cover_count == 0)

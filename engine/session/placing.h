@@ -17,19 +17,19 @@ enum { FATE_LOST = 0, FATE_COVERED, FATE_REPLACED, FATE_KEPT };
 /* How a proposal says what is not so. */
 enum untruth {
     UNTRUE_NONE = 0,
-    UNTRUE_UNKNOWN,  /* a key in after is of no message of before, nor of a new one */
-    UNTRUE_FOREIGN,  /* a new message stands for what was not in before */
-    UNTRUE_STAYS,    /* … for what stays */
-    UNTRUE_TWICE     /* … for what another stands for already */
+    UNTRUE_UNKNOWN, /* a key in after is of no message of before, nor of a new one */
+    UNTRUE_FOREIGN, /* a new message stands for what was not in before */
+    UNTRUE_STAYS,   /* … for what stays */
+    UNTRUE_TWICE    /* … for what another stands for already */
 };
 
 typedef struct placing {
     /* one per item of before */
-    uint32_t *place;   /* where it, or the new message that stands for it, is in after */
+    uint32_t *place; /* where it, or the new message that stands for it, is in after */
     uint8_t *fate;
     size_t item_count;
     /* one per put of the proposal */
-    uint32_t *put_at;  /* where it is in after; PLACE_NONE: it is not in the list any more */
+    uint32_t *put_at;   /* where it is in after; PLACE_NONE: not in the list any more */
     uint32_t *put_from; /* the item of before that it replaces one for one; PLACE_NONE */
     size_t put_count;
     size_t put_places; /* how many of them are in after */

@@ -7,14 +7,14 @@
  * of them, and no result comes without its call.
  *
  * The log keeps what was said in the order in which it was said. Of that order this keeps
- * everything but three things: a late answer moves up to its call, behind the answers that
- * came in time; a dead call is answered "not answered" at the same place; a message that
- * holds nothing but orphaned results is left out. Open calls are left as they are: their
- * results are still to come.
+ * everything but three things: a late answer moves up to its call, behind the answers
+ * that came in time; a dead call is answered "not answered" at the same place; a message
+ * that holds nothing but orphaned results is left out. Open calls are left as they are:
+ * their results are still to come.
  *
- * Where a message holds several result blocks it is shown once: in place, when one of them
- * came in time, else at the first call that it answers. A message that has calls of its own
- * stays where it is.
+ * Where a message holds several result blocks it is shown once: in place, when one of
+ * them came in time, else at the first call that it answers. A message that has calls of
+ * its own stays where it is.
  */
 #include "session/session.h"
 
@@ -41,10 +41,10 @@ typedef struct rendering {
     sessile_error *err;
     row *rows;
     size_t count, capacity;
-    buf text;                /* of all rows */
-    buf message, id;         /* scratch */
-    uint32_t *moved;         /* one per item: the next late answer of the same call message;
-                                at a message with calls: the first one. NULL: none is late */
+    buf text;        /* of all rows */
+    buf message, id; /* scratch */
+    uint32_t *moved; /* one per item: the next late answer of the same call message;
+                        at a message with calls: the first one. NULL: none is late */
     uint64_t orphans, unanswered;
 } rendering;
 
@@ -66,8 +66,8 @@ static sessile_status add_row(rendering *r, size_t at, sessile_key key, sessile_
     row *added;
 
     buf_putc(&r->text, 0);
-    if (r->text.failed || mem_grow(r->alloc, (void **)&r->rows, &r->capacity, r->count + 1,
-                                   sizeof *r->rows))
+    if (r->text.failed || mem_grow(r->alloc, (void **)&r->rows, &r->capacity,
+                                   r->count + 1, sizeof *r->rows))
         return fail_nomem(r->err);
     added = &r->rows[r->count++];
     memset(added, 0, sizeof *added);
@@ -108,7 +108,7 @@ static int is_tool_call(const rendering *r, json root)
 /* An answer in the form in which the call was made. */
 static sessile_status show_unanswered(rendering *r, uint32_t i, uint64_t call)
 {
-    static const sessile_key made = { SESSILE_NO_ID, 0 };
+    static const sessile_key made = {SESSILE_NO_ID, 0};
     json root = json_of(r->message.data, r->message.size);
     size_t at = r->text.size;
     int in_calls;
@@ -124,7 +124,8 @@ static sessile_status show_unanswered(rendering *r, uint32_t i, uint64_t call)
                                   "\"tool_result\",\"tool_use_id\":");
     buf_put(&r->text, r->id.data, r->id.size);
     buf_puts(&r->text, in_calls ? ",\"content\":\"" NOT_ANSWERED "\"}"
-                                : ",\"content\":\"" NOT_ANSWERED "\",\"is_error\":true}]}");
+                                : ",\"content\":\"" NOT_ANSWERED
+                                  "\",\"is_error\":true}]}");
     if (r->text.failed || r->id.failed)
         return fail_nomem(r->err);
     code = message_read(&m, r->text.data + at, r->text.size - at, NULL, NULL, NULL,
@@ -143,7 +144,8 @@ static sessile_status finish_calls(rendering *r, uint32_t i)
     sessile_status code = SESSILE_OK;
     uint32_t k;
 
-    for (k = r->moved ? r->moved[i] : MOVED_NONE; k != MOVED_NONE && !code; k = r->moved[k])
+    for (k = r->moved ? r->moved[i] : MOVED_NONE; k != MOVED_NONE && !code;
+         k = r->moved[k])
         code = show(r, k);
     if (code || !(r->pairs.flags[i] & PAIR_DEAD))
         return code;
@@ -161,23 +163,23 @@ static sessile_status finish_calls(rendering *r, uint32_t i)
 /* What the results of an item are to others. */
 typedef struct results {
     uint32_t orphans, good;
-    uint32_t in_time;        /* the message that it answers in time, or MOVED_NONE */
-    uint32_t late;           /* the first message that it answers late, or MOVED_NONE */
+    uint32_t in_time; /* the message that it answers in time, or MOVED_NONE */
+    uint32_t late;    /* the first message that it answers late, or MOVED_NONE */
     int has_calls;
 } results;
 
 static results results_of(const rendering *r, uint32_t i)
 {
     const item *it = &r->c->items[i];
-    results out = { 0, 0, MOVED_NONE, MOVED_NONE, 0 };
+    results out = {0, 0, MOVED_NONE, MOVED_NONE, 0};
     uint32_t k;
 
     for (k = it->link; k < it->link + it->link_count; k++) {
         const struct pair_link *link = &r->pairs.links[k];
         uint32_t call;
         if (!r->c->links[k].is_result) {
-            out.has_calls |= k + 1 == it->link + it->link_count ||
-                             !r->c->links[k + 1].in_call;
+            out.has_calls |=
+                k + 1 == it->link + it->link_count || !r->c->links[k + 1].in_call;
             continue;
         }
         if (link->mate == PAIR_NONE) {
@@ -275,7 +277,7 @@ static sessile_status show_all(rendering *r)
     sessile_status code = SESSILE_OK;
 
     for (i = 0; i < r->c->count && !code; i++) {
-        results what = { 0, 0, MOVED_NONE, MOVED_NONE, 0 };
+        results what = {0, 0, MOVED_NONE, MOVED_NONE, 0};
         if (r->c->items[i].link_count)
             what = results_of(r, i);
         if (asking != MOVED_NONE && (what.in_time != asking || what.has_calls)) {

@@ -6,8 +6,8 @@
  * hook was given, and must never judge: what comes out is laws.c's business.
  *
  * The usual turn changes nothing or takes a few messages out, over a thousand. So a hook
- * that edits nothing costs nothing here, the list that the pipeline began with is given to
- * the first hook as it is, and the next list is built in memory that is used again.
+ * that edits nothing costs nothing here, the list that the pipeline began with is given
+ * to the first hook as it is, and the next list is built in memory that is used again.
  */
 #include "session/state_inside.h"
 
@@ -30,11 +30,12 @@ static void state_list_deinit(state_list *l, const allocator *a)
     mem_free(a, l->origin, l->origin_capacity * sizeof *l->origin);
 }
 
-/* One mark for each item of a list that is to be given; those that are new say nothing. */
+/* One mark for each item of a list that is to be given; new ones say nothing. */
 static int grow_marks(sessile_state *s, size_t count)
 {
     size_t was = s->mark_capacity;
-    if (mem_grow(s->alloc, (void **)&s->marks, &s->mark_capacity, count, sizeof *s->marks))
+    if (mem_grow(s->alloc, (void **)&s->marks, &s->mark_capacity, count,
+                 sizeof *s->marks))
         return -1;
     memset(s->marks + was, 0, (s->mark_capacity - was) * sizeof *s->marks);
     return 0;
@@ -77,7 +78,8 @@ static void init(sessile_state *s, const state_setup *setup)
     buf_init(&s->work, a);
 }
 
-sessile_status state_new(sessile_state **out, const state_setup *setup, sessile_error *err)
+sessile_status state_new(sessile_state **out, const state_setup *setup,
+                         sessile_error *err)
 {
     sessile_state *s;
     state_list *first;
@@ -189,7 +191,8 @@ static int reserve_next(sessile_state *s, state_list *next)
     c->upto = s->given->c.upto;
     next->previous = 0;
     next->has_pairs = 0;
-    return mem_grow(s->alloc, (void **)&c->items, &c->capacity, s->left, sizeof *c->items) ||
+    return mem_grow(s->alloc, (void **)&c->items, &c->capacity, s->left,
+                    sizeof *c->items) ||
                    mem_grow(s->alloc, (void **)&c->links, &c->link_capacity, links,
                             sizeof *c->links) ||
                    mem_grow(s->alloc, (void **)&next->origin, &next->origin_capacity,
@@ -198,7 +201,8 @@ static int reserve_next(sessile_state *s, state_list *next)
                : 0;
 }
 
-static void add(state_list *to, const item *it, const message_link *links, uint32_t origin)
+static void add(state_list *to, const item *it, const message_link *links,
+                uint32_t origin)
 {
     context *c = &to->c;
     item *added = &c->items[c->count];

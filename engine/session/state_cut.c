@@ -1,8 +1,8 @@
 /*
  * state_cut.c: where a list may be cut: keep_last, find_cut, pairs.
  *
- * Owns the cuts that are lawful by making. Must never split a call from its results, touch
- * open work, pinned messages, the last message of the user, or the floor.
+ * Owns the cuts that are lawful by making. Must never split a call from its results,
+ * touch open work, pinned messages, the last message of the user, or the floor.
  *
  * keep_last: messages go, oldest first, until few enough are left. What stays together by
  * law 1 is a group, and goes whole, when its oldest member's turn comes, or not at all,
@@ -19,9 +19,9 @@
 
 /* What may not go, whatever is asked for. */
 typedef struct limits {
-    uint32_t last_user;   /* in the first list */
-    uint32_t floor;       /* from this one on, in the first list */
-    size_t first_open;    /* from this one on, in the given list */
+    uint32_t last_user; /* in the first list */
+    uint32_t floor;     /* from this one on, in the first list */
+    size_t first_open;  /* from this one on, in the given list */
 } limits;
 
 static limits limits_of(const sessile_state *s)
@@ -29,7 +29,8 @@ static limits limits_of(const sessile_state *s)
     const context *first = &s->lists[0].c;
     limits out;
     out.last_user = (uint32_t)context_last_user(first);
-    out.floor = (uint32_t)(first->count - laws_floor(first, s->floor, s->window, s->reserve));
+    out.floor =
+        (uint32_t)(first->count - laws_floor(first, s->floor, s->window, s->reserve));
     out.first_open = given_pairs(s)->first_open;
     return out;
 }
@@ -53,10 +54,10 @@ typedef struct cutting {
     sessile_state *s;
     sessile_unit unit;
     int64_t left;
-    uint32_t *next;       /* the next member of the same group; ORIGIN_NONE */
-    uint32_t *run;        /* TURNS: which run of one turn it is in */
-    uint32_t *run_left;   /* TURNS: how many of a run, by its number, are left */
-    uint8_t *blocked;     /* of a group, at its first member: it must stay */
+    uint32_t *next;     /* the next member of the same group; ORIGIN_NONE */
+    uint32_t *run;      /* TURNS: which run of one turn it is in */
+    uint32_t *run_left; /* TURNS: how many of a run, by its number, are left */
+    uint8_t *blocked;   /* of a group, at its first member: it must stay */
     void *block;
     size_t block_size;
 } cutting;
@@ -80,7 +81,7 @@ static int cutting_init(cutting *c, sessile_state *s, sessile_unit unit)
     return 0;
 }
 
-/* Chains the members of groups that have more than one, and finds the groups that stay. */
+/* Chains the members of groups of more than one, and finds the groups that stay. */
 static void find_groups(cutting *c)
 {
     const pairing *p = given_pairs(c->s);
@@ -163,7 +164,8 @@ sessile_status sessile_state_keep_last(sessile_state *s, int64_t n, sessile_unit
     if (code)
         return code;
     if (n < 0 || unit < SESSILE_MESSAGES || unit > SESSILE_TOKENS)
-        return fail(err, SESSILE_INVALID, "keep_last takes a number from 0 of messages, "
+        return fail(err, SESSILE_INVALID,
+                    "keep_last takes a number from 0 of messages, "
                     "turns or tokens");
     error_clear(err);
     if ((unit == SESSILE_MESSAGES && (int64_t)s->left <= n) ||
@@ -182,7 +184,7 @@ sessile_status sessile_state_keep_last(sessile_state *s, int64_t n, sessile_unit
     return SESSILE_OK;
 }
 
-/* ------------------------------------------------------------------ find_cut and pairs */
+/* ------------------------------------------------------------------ cut and pairs */
 
 /*
  * The first index from which on at most `tokens` tokens are left, of those where no group

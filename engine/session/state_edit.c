@@ -15,7 +15,8 @@ sessile_status state_check_unbuilt(const sessile_state *s, sessile_error *err)
 {
     if (!s->is_built)
         return SESSILE_OK;
-    return fail(err, SESSILE_INVALID, "the list was built by hand: edit before that, or "
+    return fail(err, SESSILE_INVALID,
+                "the list was built by hand: edit before that, or "
                 "build it again");
 }
 
@@ -23,8 +24,10 @@ static sessile_status check_index(const sessile_state *s, size_t i, sessile_erro
 {
     if (i < s->given->c.count)
         return SESSILE_OK;
-    return fail(err, SESSILE_INVALID, "there is no message %zu: the state has %zu, counted "
-                "from 0", i, s->given->c.count);
+    return fail(err, SESSILE_INVALID,
+                "there is no message %zu: the state has %zu, counted "
+                "from 0",
+                i, s->given->c.count);
 }
 
 static sessile_status check_range(const sessile_state *s, size_t first, size_t last,
@@ -117,9 +120,9 @@ nomem:
 }
 
 /*
- * Members of `fields` take the place of the message's own, in its order; those it does not
- * have come last; everything else stays byte for byte. "content" over a message whose calls
- * or results are blocks of its content: see put_content() in state_merge.c.
+ * Members of `fields` take the place of the message's own, in its order; those it does
+ * not have come last; everything else stays byte for byte. "content" over a message whose
+ * calls or results are blocks of its content: see put_content() in state_merge.c.
  */
 sessile_status sessile_state_replace(sessile_state *s, size_t i, sessile_slice fields,
                                      sessile_error *err)
@@ -136,8 +139,8 @@ sessile_status sessile_state_replace(sessile_state *s, size_t i, sessile_slice f
         return code;
     mark = s->marks[i];
     if (is_gone(s, i))
-        return fail(err, SESSILE_INVALID, "message %zu was dropped: it cannot be replaced",
-                    i);
+        return fail(err, SESSILE_INVALID,
+                    "message %zu was dropped: it cannot be replaced", i);
     if (mark_is_put(mark)) {
         base.data = put_of(s, mark)->json;
         base.size = put_of(s, mark)->size;
@@ -151,8 +154,10 @@ sessile_status sessile_state_replace(sessile_state *s, size_t i, sessile_slice f
     if (code)
         return code;
     if (!put_same_links(s, i))
-        return fail(err, SESSILE_INVALID, "replacing message %zu must keep its calls and "
-                    "results: give text for \"content\", or blocks with the same ids", i);
+        return fail(err, SESSILE_INVALID,
+                    "replacing message %zu must keep its calls and "
+                    "results: give text for \"content\", or blocks with the same ids",
+                    i);
     if (!mark_is_put(mark)) {
         code = replace_new(s, i, &m, err);
     } else {
@@ -173,8 +178,10 @@ static sessile_status check_covered(const sessile_state *s, size_t first, size_t
     size_t i;
     for (i = first; i <= last; i++) {
         if (s->marks[i] == MARK_COVERED)
-            return fail(err, SESSILE_INVALID, "message %zu is covered by another new "
-                        "message already", i);
+            return fail(err, SESSILE_INVALID,
+                        "message %zu is covered by another new "
+                        "message already",
+                        i);
     }
     return SESSILE_OK;
 }
@@ -200,8 +207,10 @@ sessile_status sessile_state_insert(sessile_state *s, size_t i, sessile_slice te
     sessile_status code = state_check_unbuilt(s, err);
 
     if (!code && i > s->given->c.count)
-        code = fail(err, SESSILE_INVALID, "nothing can be inserted before message %zu: the "
-                    "state has %zu", i, s->given->c.count);
+        code = fail(err, SESSILE_INVALID,
+                    "nothing can be inserted before message %zu: the "
+                    "state has %zu",
+                    i, s->given->c.count);
     if (!code && has_covers)
         code = check_range(s, cover_first, cover_last, err);
     if (!code && has_covers)
@@ -252,8 +261,8 @@ static int keys_of(sessile_state *s, const sessile_key *named, size_t named_coun
     return stand_keys(s, out, count);
 }
 
-/* A new message that replaces exactly one is what that one was, in other words: it has its
- * role, and nothing is added to its metadata. */
+/* A new message that replaces exactly one is what that one was, in other words: it has
+ * its role, and nothing is added to its metadata. */
 static sessile_status complete_built(sessile_state *s, const sessile_state_item *given,
                                      sessile_error *err)
 {
@@ -317,10 +326,13 @@ static sessile_status build_kept(const sessile_state *s, const sessile_state_ite
     if (code)
         return code;
     if (given->cover_count || given->replace_count || given->json.size)
-        return fail(err, SESSILE_INVALID, "message %zu is kept as it is: only a new "
-                    "message has text, covers or replaces", given->index);
+        return fail(err, SESSILE_INVALID,
+                    "message %zu is kept as it is: only a new "
+                    "message has text, covers or replaces",
+                    given->index);
     if (seen[given->index])
-        return fail(err, SESSILE_INVALID, "message %zu is in the list twice", given->index);
+        return fail(err, SESSILE_INVALID, "message %zu is in the list twice",
+                    given->index);
     seen[given->index] = 1;
     return SESSILE_OK;
 }
@@ -420,7 +432,7 @@ out:
 sessile_slice sessile_state_vars(const sessile_state *s)
 {
     const buf *b = s->has_vars ? &s->vars_set : &s->vars_given;
-    sessile_slice out = { b->data, b->size };
+    sessile_slice out = {b->data, b->size};
     return out;
 }
 
@@ -438,9 +450,12 @@ sessile_status sessile_state_set_vars(sessile_state *s, sessile_slice text,
     if (root.type != JSON_OBJECT)
         return fail(err, SESSILE_INVALID, "a policy's vars must be a JSON object");
     if (s->checked.size > s->vars_limit)
-        return fail(err, SESSILE_LIMIT, "the vars have %zu bytes, and a policy may keep "
-                    "%llu", s->checked.size, (unsigned long long)s->vars_limit);
-    if (buf_reserve(&s->vars_set, s->checked.size)) /* growing must not lose the old ones */
+        return fail(err, SESSILE_LIMIT,
+                    "the vars have %zu bytes, and a policy may keep "
+                    "%llu",
+                    s->checked.size, (unsigned long long)s->vars_limit);
+    if (buf_reserve(&s->vars_set,
+                    s->checked.size)) /* growing must not lose the old ones */
         return fail_nomem(err);
     buf_clear(&s->vars_set);
     buf_put(&s->vars_set, s->checked.data, s->checked.size);

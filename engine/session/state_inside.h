@@ -9,8 +9,9 @@
  *   state_read.c   columns and texts
  *
  * Edits are marks beside the list that the hook was given, so that its indexes hold until
- * the hook ends. A state has room for a few lists, of which one is what the pipeline began
- * with, one is given to the hook, and one may be marked; the next is built in a free one.
+ * the hook ends. A state has room for a few lists, of which one is what the pipeline
+ * began with, one is given to the hook, and one may be marked; the next is built in a
+ * free one.
  */
 #ifndef SESSION_STATE_INSIDE_H
 #define SESSION_STATE_INSIDE_H
@@ -24,32 +25,32 @@
 typedef struct state_list {
     context c;
     pairing pairs;
-    int has_pairs;        /* made when a hook is given the list */
-    uint32_t *origin;     /* index in the first list; ORIGIN_NONE: a new message. Of the
-                             first list: NULL, every item is its own origin */
+    int has_pairs;    /* made when a hook is given the list */
+    uint32_t *origin; /* index in the first list; ORIGIN_NONE: a new message. Of the
+                         first list: NULL, every item is its own origin */
     size_t origin_capacity;
-    size_t previous;      /* how many of its items come from before the turn */
+    size_t previous; /* how many of its items come from before the turn */
 } state_list;
 #define ORIGIN_NONE UINT32_MAX
 
 enum { STATE_LISTS = 4 };
 
-/* Marks of items: not edited, gone, gone and stood for by an insert, or n: replaced by the
- * put n. */
-#define MARK_NONE 0u
+/* Marks of items: not edited, gone, gone and stood for by an insert, or n: replaced by
+ * the put n. */
+#define MARK_NONE    0u
 #define MARK_DROPPED UINT32_MAX
 #define MARK_COVERED (UINT32_MAX - 1)
 
 typedef struct insertion {
-    uint32_t at;          /* before this item of the given list */
-    uint32_t number;      /* of its put */
-    uint32_t next;        /* scratch: the next one at the same place */
+    uint32_t at;     /* before this item of the given list */
+    uint32_t number; /* of its put */
+    uint32_t next;   /* scratch: the next one at the same place */
 } insertion;
 
 /* An item of a hand-built list. */
 typedef struct built {
-    uint32_t index;       /* of the given list, or ORIGIN_NONE: a new message */
-    uint32_t number;      /* of its put */
+    uint32_t index;  /* of the given list, or ORIGIN_NONE: a new message */
+    uint32_t number; /* of its put */
 } built;
 
 /* A text read by the host's reader, kept for the state's life. */
@@ -68,40 +69,40 @@ struct sessile_state {
     void *read_arg;
 
     state_list lists[STATE_LISTS];
-    state_list *given;       /* lists[0] is what the pipeline began with */
-    state_list *marked;      /* or NULL */
+    state_list *given;  /* lists[0] is what the pipeline began with */
+    state_list *marked; /* or NULL */
 
     /* the edits of this hook */
-    uint32_t *marks;      /* one per given item */
+    uint32_t *marks; /* one per given item */
     size_t mark_capacity;
-    int edited;           /* a mark is set */
+    int edited; /* a mark is set */
     insertion *inserts;
     size_t insert_count, insert_capacity;
-    built *built;         /* a hand-built list wins over marks and inserts */
+    built *built; /* a hand-built list wins over marks and inserts */
     size_t built_count, built_capacity;
     int is_built;
-    int64_t tokens;       /* of the list as edited */
-    size_t left;          /* its messages */
+    int64_t tokens; /* of the list as edited */
+    size_t left;    /* its messages */
 
     put *puts;
     size_t put_count, put_capacity;
-    uint32_t *put_from;   /* one per put: the item of the first list that it replaces one
-                             for one, or ORIGIN_NONE */
+    uint32_t *put_from; /* one per put: the item of the first list that it replaces one
+                           for one, or ORIGIN_NONE */
     size_t from_capacity;
-    size_t puts_before;   /* as the hook began */
+    size_t puts_before; /* as the hook began */
     size_t puts_at_mark;
-    uint64_t put_bytes;   /* of all texts in puts */
+    uint64_t put_bytes; /* of all texts in puts */
 
-    item_text *texts;          /* one per item of the first list, made when one is read */
-    finder find;          /* over the first list */
+    item_text *texts; /* one per item of the first list, made when one is read */
+    finder find;      /* over the first list */
 
     buf vars_given, vars_set;
-    int has_vars;         /* the hook set some */
+    int has_vars; /* the hook set some */
 
-    buf checked, work;    /* scratch */
+    buf checked, work; /* scratch */
     message_link *links;
     size_t link_count, link_capacity;
-    uint32_t *stands;     /* indexes in the first list */
+    uint32_t *stands; /* indexes in the first list */
     size_t stand_count, stand_capacity;
     sessile_key *strange; /* keys that are of nothing in the first list */
     size_t strange_count, strange_capacity;
@@ -130,7 +131,7 @@ static inline put *put_of(const sessile_state *s, uint32_t number)
     return &s->puts[number - 1];
 }
 
-/* The item of the first list that the item is, or replaces one for one; or ORIGIN_NONE. */
+/* The item of the first list that it is, or replaces one for one; or ORIGIN_NONE. */
 static inline uint32_t likeness_of(const sessile_state *s, size_t i)
 {
     uint32_t origin = origin_of(s, i);
@@ -166,7 +167,7 @@ sessile_status state_check_unbuilt(const sessile_state *s, sessile_error *err);
 
 /* Begins to gather what a new message stands for. */
 void stand_for_nothing(sessile_state *s);
-/* What given item i stands for: itself, or, being new, what it stood for. 0 or -1: NOMEM. */
+/* What given item i stands for: itself, or, being new, what it stood for. 0 or -1. */
 int stand_for_item(sessile_state *s, size_t i);
 /* A key as a hand-built list names it. 0 or -1. */
 int stand_for_key(sessile_state *s, sessile_key key);
@@ -199,8 +200,8 @@ sessile_status put_again(sessile_state *s, const message *m, uint32_t number,
                          sessile_error *err);
 /* Says what a put stands for (the arrays are its own then), and whether its role is one
  * that it may have. 0, or -1: NOMEM, and the arrays are still the caller's. */
-int put_stands(sessile_state *s, uint32_t number, sessile_key *covers,
-                size_t cover_count, sessile_key *replaces, size_t replace_count);
+int put_stands(sessile_state *s, uint32_t number, sessile_key *covers, size_t cover_count,
+               sessile_key *replaces, size_t replace_count);
 /* A put's memory; its number stays taken. */
 void put_clear(sessile_state *s, uint32_t number);
 /* The newest puts go, until `count` are left. */

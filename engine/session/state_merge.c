@@ -2,8 +2,9 @@
  * state_merge.c: the text of messages that a policy writes.
  *
  * Owns how a new message is completed, and how fields are laid over a message that is
- * there. Must never let a policy name an entry as its own, and must never change bytes that
- * it was not told to change: members are copied as they stand in the text, in their order.
+ * there. Must never let a policy name an entry as its own, and must never change bytes
+ * that it was not told to change: members are copied as they stand in the text, in their
+ * order.
  */
 #include "session/state_inside.h"
 
@@ -22,8 +23,10 @@ static sessile_status check_object(sessile_state *s, sessile_slice given, json *
 
     buf_clear(&s->checked);
     if (given.size > UINT32_MAX / 2)
-        return fail(err, SESSILE_LIMIT, "a message of %zu bytes is too long for "
-                    "[policy_result]", given.size);
+        return fail(err, SESSILE_LIMIT,
+                    "a message of %zu bytes is too long for "
+                    "[policy_result]",
+                    given.size);
     code = json_check(&s->checked, given.data, given.size, s->depth, err);
     if (code)
         return code;
@@ -40,8 +43,10 @@ static sessile_status check_nameless(json object, sessile_error *err)
                                                                    : NULL;
     if (!name)
         return SESSILE_OK;
-    return fail(err, SESSILE_INVALID, "a message a policy writes has no %s: leave \"%s\" "
-                "out", name, name);
+    return fail(err, SESSILE_INVALID,
+                "a message a policy writes has no %s: leave \"%s\" "
+                "out",
+                name, name);
 }
 
 /* A comma before all but the first member. */
@@ -116,7 +121,8 @@ sessile_status put_complete(sessile_state *s, sessile_slice given,
     return out->failed ? fail_nomem(err) : SESSILE_OK;
 }
 
-/* ------------------------------------------------------------------ fields over a message */
+/* ------------------------------------------------------------------ fields over a
+ * message */
 
 /* A block's type, when pairing lives in it. */
 static int is_result_block(json block)
@@ -150,11 +156,11 @@ static void put_result_block(buf *out, json block, json content)
 }
 
 /*
- * New content over old. Where calls or results are blocks of the old content, text over it
- * must not tear them from their pairs: each tool_result keeps its id and everything else
- * and has the text as its content; each tool_use stays as it is, and the text stands before
- * them as a text block (none when it is empty); all other blocks go. An array of blocks is
- * taken as it is, and refused later when its calls and results are others.
+ * New content over old. Where calls or results are blocks of the old content, text over
+ * it must not tear them from their pairs: each tool_result keeps its id and everything
+ * else and has the text as its content; each tool_use stays as it is, and the text stands
+ * before them as a text block (none when it is empty); all other blocks go. An array of
+ * blocks is taken as it is, and refused later when its calls and results are others.
  */
 static void put_content(buf *out, json old, json content)
 {
@@ -216,7 +222,7 @@ static int name_number(sessile_state *s, json key, uint64_t *out)
 /* What may not change: role and pairing; saying it again as it is does no harm. */
 static sessile_status check_fixed(json base, json fields, sessile_error *err)
 {
-    static const char *const fixed[] = { "role", "tool_calls", "tool_call_id" };
+    static const char *const fixed[] = {"role", "tool_calls", "tool_call_id"};
     size_t i;
     for (i = 0; i < sizeof fixed / sizeof *fixed; i++) {
         json was = json_get(base, fixed[i]), is = json_get(fields, fixed[i]);
@@ -224,8 +230,10 @@ static sessile_status check_fixed(json base, json fields, sessile_error *err)
             continue;
         if (was.type != is.type || was.size != is.size ||
             memcmp(was.at, is.at, is.size) != 0)
-            return fail(err, SESSILE_INVALID, "replacing keeps a message's \"%s\": leave "
-                        "it out, or insert a message of its own", fixed[i]);
+            return fail(err, SESSILE_INVALID,
+                        "replacing keeps a message's \"%s\": leave "
+                        "it out, or insert a message of its own",
+                        fixed[i]);
     }
     return SESSILE_OK;
 }
@@ -243,7 +251,8 @@ static sessile_status note_fields(sessile_state *s, json fields, sessile_error *
         if (name_number(s, it.key, &name))
             return fail_nomem(err);
         if (map_get(&s->names, name, NULL))
-            return fail(err, SESSILE_INVALID, "the new fields give one of their names "
+            return fail(err, SESSILE_INVALID,
+                        "the new fields give one of their names "
                         "twice: leave one out");
         if (map_put(&s->names, name, (uint32_t)(it.value.at - s->checked.data)))
             return fail_nomem(err);
@@ -251,8 +260,8 @@ static sessile_status note_fields(sessile_state *s, json fields, sessile_error *
     return SESSILE_OK;
 }
 
-sessile_status put_merge(sessile_state *s, sessile_slice base_text, sessile_slice fields_text,
-                         sessile_error *err)
+sessile_status put_merge(sessile_state *s, sessile_slice base_text,
+                         sessile_slice fields_text, sessile_error *err)
 {
     json base = json_of(base_text.data, base_text.size), fields, value;
     json_iter it;

@@ -3,7 +3,8 @@
  *
  * Owns the memory of every message that a policy writes. Must never lose sight of what a
  * message stands for: what replaces or covers a new message of an earlier hook inherits
- * what that one stood for, so that in the end everything is told in keys of the first list.
+ * what that one stood for, so that in the end everything is told in keys of the first
+ * list.
  */
 #include "session/state_inside.h"
 
@@ -12,7 +13,7 @@
 #include "base/error.h"
 #include "tokens/tokens.h"
 
-/* ------------------------------------------------------------------ what it stands for */
+/* ------------------------------------------------------------------ standing for */
 
 void stand_for_nothing(sessile_state *s)
 {
@@ -169,12 +170,14 @@ int put_same_links(const sessile_state *s, size_t i)
  * running from filling the memory until then. */
 static sessile_status check_room(const sessile_state *s, size_t freed, sessile_error *err)
 {
-    uint64_t most = s->result_limit < UINT64_MAX / 8 ? s->result_limit * 4 + 65536
-                                                     : UINT64_MAX;
+    uint64_t most =
+        s->result_limit < UINT64_MAX / 8 ? s->result_limit * 4 + 65536 : UINT64_MAX;
     if (s->put_bytes - freed + s->work.size <= most)
         return SESSILE_OK;
-    return fail(err, SESSILE_LIMIT, "the new messages have far more bytes than "
-                "[policy_result] %llu", (unsigned long long)s->result_limit);
+    return fail(err, SESSILE_LIMIT,
+                "the new messages have far more bytes than "
+                "[policy_result] %llu",
+                (unsigned long long)s->result_limit);
 }
 
 /* The text and columns of s->work. */
@@ -248,8 +251,8 @@ sessile_status put_again(sessile_state *s, const message *m, uint32_t number,
     return SESSILE_OK;
 }
 
-int put_stands(sessile_state *s, uint32_t number, sessile_key *covers,
-               size_t cover_count, sessile_key *replaces, size_t replace_count)
+int put_stands(sessile_state *s, uint32_t number, sessile_key *covers, size_t cover_count,
+               sessile_key *replaces, size_t replace_count)
 {
     put *w = put_of(s, number);
     uint32_t from = ORIGIN_NONE;

@@ -43,8 +43,10 @@ sessile_status sessile_state_get(const sessile_state *s, size_t i, sessile_colum
 
     memset(out, 0, sizeof *out);
     if (i >= s->given->c.count)
-        return fail(err, SESSILE_INVALID, "there is no message %zu: the state has %zu, "
-                    "counted from 0", i, s->given->c.count);
+        return fail(err, SESSILE_INVALID,
+                    "there is no message %zu: the state has %zu, "
+                    "counted from 0",
+                    i, s->given->c.count);
     it = given_item(s, i);
     pairs = given_pairs(s)->flags[i];
     out->key = it->key;
@@ -109,8 +111,10 @@ sessile_status sessile_state_json(sessile_state *s, size_t i, sessile_slice *out
     out->data = NULL;
     out->size = 0;
     if (i >= s->given->c.count)
-        return fail(err, SESSILE_INVALID, "there is no message %zu: the state has %zu, "
-                    "counted from 0", i, s->given->c.count);
+        return fail(err, SESSILE_INVALID,
+                    "there is no message %zu: the state has %zu, "
+                    "counted from 0",
+                    i, s->given->c.count);
     origin = origin_of(s, i);
     if (origin == ORIGIN_NONE)
         put_text(s, given_item(s, i)->key.n, out);

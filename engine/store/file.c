@@ -333,6 +333,22 @@ static sessile_status file_append(sessile_backend_log *handle, sessile_log_end *
     return SESSILE_OK;
 }
 
+static sessile_status file_rewrite(sessile_backend_log *handle, uint64_t offset,
+                                   const void *data, size_t size, sessile_error *err)
+{
+    file_log *log = of(handle);
+    const os_table *os = log->fs->os;
+    size_t written;
+    if (log->readonly) {
+        return fail(err, SESSILE_DENIED, "%s may only be read: chmod u+w it", log->name);
+    }
+    /* The same bytes: a write that stops half-way has changed nothing. */
+    if (os_write_full(os, log->fd, data, size, offset, &written) != 0) {
+        return fail_errno(err, errno, "cannot write %s", log->name);
+    }
+    return SESSILE_OK;
+}
+
 static sessile_status file_sync(sessile_backend_log *handle, sessile_error *err)
 {
     file_log *log = of(handle);
@@ -527,6 +543,7 @@ static const sessile_backend file_backend = {
     .blob_get = file_blob_get,
     .blob_put_new = file_blob_put_new,
     .has_logs = file_has_logs,
+    .rewrite = file_rewrite,
 };
 
 sessile_status store_file_open(store *out, const char *root, const os_table *os,

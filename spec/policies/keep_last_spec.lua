@@ -21,6 +21,15 @@ describe("keep_last", function()
     assert.is_nil(transcript.broken_pair(session:context()))
   end)
 
+  it("is what policies/README.md shows, line for line", function()
+    local file = assert(io.open("examples/keep_last.lua"))
+    local code = file:read("a"):match("\n(return .*)$")
+    file:close()
+    file = assert(io.open("policies/README.md"))
+    assert.truthy(file:read("a"):find(code, 1, true))
+    file:close()
+  end)
+
   it("refuses to keep no turn at all", function()
     local session, message, code = transcript.session {
       policy = { "examples/keep_last.lua", turns = 0 },

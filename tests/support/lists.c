@@ -44,11 +44,13 @@ static void put_blocks(char *out, size_t size, const char *ids, int results, int
     for (; *ids && *ids != '/'; ids = next) {
         size_t length = strcspn(ids, ",/");
         if (results)
-            at += (size_t)snprintf(out + at, size - at, "%s{\"type\":\"tool_result\","
+            at += (size_t)snprintf(out + at, size - at,
+                                   "%s{\"type\":\"tool_result\","
                                    "\"tool_use_id\":\"%.*s\",\"content\":\"done\"}",
                                    any ? "," : "", (int)length, ids);
         else
-            at += (size_t)snprintf(out + at, size - at, "%s{\"type\":\"tool_use\","
+            at += (size_t)snprintf(out + at, size - at,
+                                   "%s{\"type\":\"tool_use\","
                                    "\"id\":\"%.*s\",\"name\":\"f\",\"input\":{}}",
                                    any ? "," : "", (int)length, ids);
         any = 1;
@@ -74,11 +76,16 @@ char *word_json(const char *word, int number)
     case 'd':
     case 'u':
         snprintf(out, JSON_SIZE, "{\"role\":\"%s\",\"content\":\"message %d\"}",
-                 *word == 's' ? "system" : *word == 'd' ? "developer" : "user", number);
+                 *word == 's'   ? "system"
+                 : *word == 'd' ? "developer"
+                                : "user",
+                 number);
         break;
     case 'n':
-        snprintf(out, JSON_SIZE, "{\"role\":\"user\",\"content\":\"message %d\","
-                 "\"metadata\":{\"kind\":\"note\"}}", number);
+        snprintf(out, JSON_SIZE,
+                 "{\"role\":\"user\",\"content\":\"message %d\","
+                 "\"metadata\":{\"kind\":\"note\"}}",
+                 number);
         break;
     case 'a':
     case 'o':
@@ -103,14 +110,17 @@ char *word_json(const char *word, int number)
         put_text(out, "]}");
         break;
     case 'r':
-        snprintf(out, JSON_SIZE, "{\"role\":\"tool\",\"tool_call_id\":\"%s\","
-                 "\"content\":\"result %d\"}", ids, number);
+        snprintf(out, JSON_SIZE,
+                 "{\"role\":\"tool\",\"tool_call_id\":\"%s\","
+                 "\"content\":\"result %d\"}",
+                 ids, number);
         break;
     case 'm':
     case 't':
         put_text(out, "{\"role\":\"user\",\"content\":[");
         put_blocks(out, JSON_SIZE, ids, 1, 0);
-        put_text(out, *word == 't' ? ",{\"type\":\"text\",\"text\":\"and go on\"}]}" : "]}");
+        put_text(out,
+                 *word == 't' ? ",{\"type\":\"text\",\"text\":\"and go on\"}]}" : "]}");
         break;
     case 'x':
         put_text(out, "{\"role\":\"assistant\",\"content\":[");

@@ -15,7 +15,8 @@
  *   x:a/b          tool_use blocks a and tool_result blocks b in one assistant message
  *   *              behind a word: pinned
  *
- * Texts are real messages, read by message_read(), so that columns are what they would be.
+ * Texts are real messages, read by message_read(), so that columns are what they would
+ * be.
  */
 #ifndef SUPPORT_LISTS_H
 #define SUPPORT_LISTS_H
@@ -25,9 +26,9 @@
 
 typedef struct list {
     context c;
-    char **texts;          /* one per item */
-    size_t reads;          /* how often list_read was called */
-    size_t fail_at;        /* list_read of this key's entry fails with IO; 0: none */
+    char **texts;   /* one per item */
+    size_t reads;   /* how often list_read was called */
+    size_t fail_at; /* list_read of this key's entry fails with IO; 0: none */
 } list;
 
 void list_make(list *l, const char *line);
@@ -41,12 +42,12 @@ sessile_state *list_state_with(list *l, uint32_t floor, int64_t window, int64_t 
 
 /* The message of one word, as JSON that the caller frees with free(). */
 char *word_json(const char *word, int number);
-/* A put with that text, number n, that stands for given keys (copied). Freed by put_free. */
+/* A put with that text, number n, that stands for keys (copied). Free: put_free. */
 put put_make(uint32_t n, const char *text, const uint32_t *covers, size_t cover_count,
              const uint32_t *replaces, size_t replace_count);
 void put_free(put *w);
 
-/* Keys of a context in a line: "1 2 +1 5", own puts with a plus. Static, until next call. */
+/* Keys of a context in a line: "1 2 +1 5", own puts with a plus. Static text. */
 const char *list_keys(const context *c);
 
 /* Random numbers for property tests: SEED in the environment, else drawn and told when a

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,8 +26,10 @@
 
 /* ------------------------------------------------------------------ system calls */
 
+static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER; /* threads share a table */
+
 /* 1 when this call is to fail. */
-static int hit(faults *f, fault_call kind)
+static int hit_counted(faults *f, fault_call kind)
 {
     unsigned long n = f->kind == CALL_KINDS ? f->all : f->counts[kind];
     int mine = f->kind == CALL_KINDS || f->kind == kind;
@@ -35,8 +38,17 @@ static int hit(faults *f, fault_call kind)
     if (!mine || (f->error == 0 && !f->half) || n < f->at || n > f->at + f->more)
         return 0;
     f->hits++;
-    errno = f->error;
     return 1;
+}
+
+static int hit(faults *f, fault_call kind)
+{
+    pthread_mutex_lock(&counting);
+    int fails = hit_counted(f, kind);
+    pthread_mutex_unlock(&counting);
+    if (fails)
+        errno = f->error;
+    return fails;
 }
 
 static int f_open(void *ud, int dir, const char *path, int flags)
@@ -210,8 +222,8 @@ char *file_read_all(const char *path, size_t *size)
 
 void file_write_all(const char *path, const void *data, size_t size)
 {
-    /* Not O_TRUNC: ext4 takes a truncated and written file for one that is being replaced,
-     * and flushes it when it is closed. */
+    /* Not O_TRUNC: ext4 takes a truncated and written file for one that is being
+     * replaced, and flushes it when it is closed. */
     struct stat st;
     int fd = open(path, O_WRONLY | O_CREAT, 0600);
     assert_true(fd >= 0);
@@ -257,12 +269,11 @@ static void attach(kit *k)
     }
     status = store_file_open(&k->st, k->root, &k->os.table, &k->alloc, &err);
     if (status == SESSILE_OK)
-        status = keyring_open(&k->keys, k->st.table, k->st.self,
-                              k->mode == KIT_PLAIN ? SESSILE_KEY_PLAIN : SESSILE_KEY_SECRET,
-                              KIT_SECRET,
-                              suite_name(k->mode == KIT_AES ? SUITE_AES_256_GCM
-                                                            : SUITE_XCHACHA20_POLY1305),
-                              &k->os.table, &k->alloc, &err);
+        status = keyring_open(
+            &k->keys, k->st.table, k->st.self,
+            k->mode == KIT_PLAIN ? SESSILE_KEY_PLAIN : SESSILE_KEY_SECRET, KIT_SECRET,
+            suite_name(k->mode == KIT_AES ? SUITE_AES_256_GCM : SUITE_XCHACHA20_POLY1305),
+            &k->os.table, &k->alloc, &err);
     if (status != SESSILE_OK)
         print_error("status %d: %s\n", (int)status, err.message);
     assert_int_equal(status, SESSILE_OK);
@@ -343,11 +354,12 @@ char *entry_text(sessile_id id, const char *content, size_t padding)
     assert_true(text && fill);
     memset(fill, 'p', padding);
     fill[padding] = 0;
-    snprintf(text, room,
-             "{\"id\":\"%08x\",\"parentId\":%s,\"timestamp\":\"2026-11-21T20:12:03.123Z\","
-             "\"type\":\"%s\",\"data\":{\"content\":\"%s%s\"}}",
-             (unsigned)id, id == 0 ? "null" : "\"00000000\"", id == 0 ? "session" : "message",
-             content, fill);
+    snprintf(
+        text, room,
+        "{\"id\":\"%08x\",\"parentId\":%s,\"timestamp\":\"2026-11-21T20:12:03.123Z\","
+        "\"type\":\"%s\",\"data\":{\"content\":\"%s%s\"}}",
+        (unsigned)id, id == 0 ? "null" : "\"00000000\"", id == 0 ? "session" : "message",
+        content, fill);
     free(fill);
     return text;
 }
@@ -356,8 +368,8 @@ void kit_create(kit *k, const char *name)
 {
     sessile_error err = {0};
     char *header = entry_text(0, name, 0);
-    sessile_status status = log_create(&k->st, k->keys, "main", name, header, strlen(header),
-                                       128, &k->alloc, &err);
+    sessile_status status = log_create(&k->st, k->keys, "main", name, header,
+                                       strlen(header), 128, &k->alloc, &err);
     if (status != SESSILE_OK)
         print_error("status %d: %s\n", (int)status, err.message);
     assert_int_equal(status, SESSILE_OK);
@@ -367,8 +379,8 @@ void kit_create(kit *k, const char *name)
 sessile_status kit_try(kit *k, const char *name, log_t **out, seen *s, uint64_t *torn,
                        sessile_error *err)
 {
-    return log_open(out, &k->st, k->keys, "main", name, 128, 2000, s ? see : NULL, s, torn,
-                    &k->alloc, err);
+    return log_open(out, &k->st, k->keys, "main", name, 128, 2000, s ? see : NULL, s,
+                    torn, &k->alloc, err);
 }
 
 log_t *kit_resume(kit *k, const char *name, seen *s)

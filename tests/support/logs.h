@@ -61,8 +61,7 @@ allocator meter_allocator(meter *m);
 typedef enum kit_mode { KIT_PLAIN, KIT_AES, KIT_XCHACHA, KIT_RAM, KIT_MODES } kit_mode;
 extern const char *const kit_names[KIT_MODES];
 
-#define KIT_SECRET                                                                       \
-    "hex:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+#define KIT_SECRET "hex:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 
 typedef struct kit {
     kit_mode mode;
@@ -89,8 +88,9 @@ typedef struct seen {
     size_t *sizes;
     size_t count, capacity;
 } seen;
-sessile_status see(void *seen_, sessile_id id, const char *text, size_t size,
-                   sessile_error *err); /* a log_visit; checks that ids follow each other */
+sessile_status
+see(void *seen_, sessile_id id, const char *text, size_t size,
+    sessile_error *err); /* a log_visit; checks that ids follow each other */
 void seen_free(seen *s);
 
 /* An entry's text: free(). padding bytes of content. */

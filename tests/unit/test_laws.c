@@ -1,8 +1,9 @@
 /*
- * test_laws.c: the laws of context, each broken by a proposal and named, and kept by others.
+ * test_laws.c: the laws of context, each broken by a proposal and named, and kept by
+ * others.
  *
- * A proposal is written as the list after it: numbers are kept messages, "+1" is the first
- * of the puts that were made before.
+ * A proposal is written as the list after it: numbers are kept messages, "+1" is the
+ * first of the puts that were made before.
  */
 #include "support/lists.h"
 
@@ -76,7 +77,8 @@ static size_t numbers(const char *line, uint32_t *out)
 }
 
 /* A put made of a word, with what it covers and replaces in words. */
-static put *add_word(proposal *p, const char *word, const char *covers, const char *replaces)
+static put *add_word(proposal *p, const char *word, const char *covers,
+                     const char *replaces)
 {
     uint32_t c[32], r[32];
     char *text = word_json(word, 900);
@@ -206,8 +208,9 @@ static void something_between_call_and_result_breaks_pairs(void **unused)
     begin(&p, "u a:x r:x u a");
     add_word(&p, "n", "", "");
     propose(&p, "1 2 +1 3 4 5");
-    expect_law(&p, LAW_PAIRS, "something else stands between the call in 00000002 and its "
-                              "result 00000003");
+    expect_law(&p, LAW_PAIRS,
+               "something else stands between the call in 00000002 and its "
+               "result 00000003");
     propose(&p, "1 +1 2 3 4 5");
     expect_law(&p, LAW_NONE, "");
     end(&p);
@@ -449,7 +452,8 @@ static void pinned_messages_stay(void **unused)
     (void)unused;
     check("u a* u a u a", "1 3 4 5 6", LAW_PINNED,
           "00000002 is pinned and must stay unedited");
-    check("s u a u a", "2 3 4 5", LAW_PINNED, "00000001 is pinned and must stay unedited");
+    check("s u a u a", "2 3 4 5", LAW_PINNED,
+          "00000001 is pinned and must stay unedited");
 }
 
 static void pinned_messages_stay_unedited(void **unused)
@@ -476,7 +480,8 @@ static void the_last_user_message_stays(void **unused)
 static void the_newest_messages_stay(void **unused)
 {
     (void)unused;
-    check("u a u a a a", "3 4 6", LAW_FLOOR, "00000005 is one of the newest 2 messages, "
+    check("u a u a a a", "3 4 6", LAW_FLOOR,
+          "00000005 is one of the newest 2 messages, "
           "which stay or are replaced one for one");
     keeps("u a u a a a", "3 5 6");
 }
@@ -492,11 +497,13 @@ static void the_newest_messages_may_be_replaced_one_for_one(void **unused)
     propose(&p, "1 2 3 4 5 +1");
     expect_law(&p, LAW_NONE, "");
     propose(&p, "1 2 3 4 +2 6");
-    expect_law(&p, LAW_FLOOR, "00000005 is one of the newest 2 messages, which stay or are "
-                              "replaced one for one");
+    expect_law(&p, LAW_FLOOR,
+               "00000005 is one of the newest 2 messages, which stay or are "
+               "replaced one for one");
     propose(&p, "1 2 3 +3 6");
-    expect_law(&p, LAW_FLOOR, "00000005 is one of the newest 2 messages, which stay or are "
-                              "replaced one for one");
+    expect_law(&p, LAW_FLOOR,
+               "00000005 is one of the newest 2 messages, which stay or are "
+               "replaced one for one");
     end(&p);
 }
 
@@ -510,13 +517,15 @@ static void a_floor_that_does_not_fit_is_lower(void **unused)
     last = p.before.c.items[5].tokens;
     p.in.window = 100 + last * 2;
     p.in.reserve = 100;
-    expect_law(&p, LAW_FLOOR, "00000005 is one of the newest 2 messages, which stay or are "
-                              "replaced one for one");
+    expect_law(&p, LAW_FLOOR,
+               "00000005 is one of the newest 2 messages, which stay or are "
+               "replaced one for one");
     p.in.reserve = 101;
     expect_law(&p, LAW_NONE, "");
     propose(&p, "3 4 5");
-    expect_law(&p, LAW_FLOOR, "00000006 is one of the newest 1 messages, which stay or are "
-                              "replaced one for one");
+    expect_law(&p, LAW_FLOOR,
+               "00000006 is one of the newest 1 messages, which stay or are "
+               "replaced one for one");
     p.in.reserve = 1000;
     expect_law(&p, LAW_NONE, "");
     end(&p);
@@ -593,7 +602,8 @@ static void everything_that_left_is_listed(void **unused)
     add_word(&p, "n", "3 4", "");
     add_word(&p, "a", "", "2");
     propose(&p, "+1 +2 5 6");
-    assert_int_equal(laws_account(&p.in, &left, &count, &capacity, &allocator_default), 0);
+    assert_int_equal(laws_account(&p.in, &left, &count, &capacity, &allocator_default),
+                     0);
     assert_int_equal(count, 4);
     assert_int_equal(left[0].key.entry, 1);
     assert_int_equal(left[0].fate, SESSILE_LOST);
@@ -623,7 +633,8 @@ static void what_a_dropped_put_stood_for_is_lost(void **unused)
     begin(&p, "u a a u a");
     add_word(&p, "n", "2 3", "");
     propose(&p, "1 4 5");
-    assert_int_equal(laws_account(&p.in, &left, &count, &capacity, &allocator_default), 0);
+    assert_int_equal(laws_account(&p.in, &left, &count, &capacity, &allocator_default),
+                     0);
     assert_int_equal(count, 2);
     assert_int_equal(left[0].fate, SESSILE_LOST);
     assert_int_equal(left[1].fate, SESSILE_LOST);
@@ -663,7 +674,7 @@ static link_at find_link(const proposal *p, uint32_t k)
 {
     const context *before = &p->before.c, *after = &p->after;
     uint32_t i = p->pairs.links[k].item, nth = k - before->items[i].link;
-    link_at out = { -1, -1 };
+    link_at out = {-1, -1};
     size_t a;
 
     for (a = 0; a < after->count; a++) {
@@ -752,7 +763,7 @@ static int pairs_are_kept(const proposal *p)
 /* A put that stands for a few messages from i on, or for none, with or without links. */
 static size_t random_put(proposal *p, size_t i, char *line, size_t at)
 {
-    static const char *const words[] = { "n", "a", "r:x", "a:x", "m:x,y", "b:y", "a:x,y" };
+    static const char *const words[] = {"n", "a", "r:x", "a:x", "m:x,y", "b:y", "a:x,y"};
     const context *before = &p->before.c;
     uint32_t keys[8];
     size_t count = random_below(4), k, n = before->count;
@@ -831,7 +842,7 @@ static void an_unchanged_list_passes(void **unused)
 {
     proposal p;
     judgement j;
-    const allocator none = { NULL, NULL }; /* judged without any memory */
+    const allocator none = {NULL, NULL}; /* judged without any memory */
     sessile_error err;
 
     (void)unused;
@@ -874,7 +885,7 @@ static void *failing(void *ud, void *ptr, size_t osize, size_t nsize)
 
 static void no_memory_is_told(void **unused)
 {
-    const allocator a = { failing, NULL };
+    const allocator a = {failing, NULL};
     sessile_status code = SESSILE_NOMEM;
     int failures = 0, account = -1;
     sessile_error err;

@@ -23,11 +23,11 @@
 #include "base/text.h"
 #include "support/logs.h"
 
-#define EACH_MODE                                                                        \
-    for (kit_mode mode = KIT_PLAIN; mode < KIT_MODES; mode++)                            \
+#define EACH_MODE                                             \
+    for (kit_mode mode = KIT_PLAIN; mode < KIT_MODES; mode++) \
         if (kit_possible(mode))
-#define EACH_FILE_MODE                                                                   \
-    for (kit_mode mode = KIT_PLAIN; mode <= KIT_XCHACHA; mode++)                         \
+#define EACH_FILE_MODE                                           \
+    for (kit_mode mode = KIT_PLAIN; mode <= KIT_XCHACHA; mode++) \
         if (kit_possible(mode))
 
 /* ------------------------------------------------------------------ there and back */
@@ -111,8 +111,8 @@ static void peek_shows_the_header_and_the_size(void **state)
         assert_string_equal(out.data, header);
         assert_int_equal(bytes, log_bytes(log));
         assert_true(mtime > 1500000000000);
-        assert_int_equal(log_peek(&k.st, k.keys, "main", "none", 128, &out, &bytes, &mtime,
-                                  &k.alloc, &err),
+        assert_int_equal(log_peek(&k.st, k.keys, "main", "none", 128, &out, &bytes,
+                                  &mtime, &k.alloc, &err),
                          SESSILE_NOTFOUND);
         free(header);
         buf_deinit(&out);
@@ -131,8 +131,8 @@ static void name_that_is_taken_is_EXISTS(void **state)
         log_t *log;
         kit_open(&k, mode);
         kit_create(&k, "log");
-        assert_int_equal(log_create(&k.st, k.keys, "main", "log", "{\"id\":\"00000000\"}", 17,
-                                    128, &k.alloc, &err),
+        assert_int_equal(log_create(&k.st, k.keys, "main", "log", "{\"id\":\"00000000\"}",
+                                    17, 128, &k.alloc, &err),
                          SESSILE_EXISTS);
         assert_int_equal(kit_try(&k, "none", &log, NULL, NULL, &err), SESSILE_NOTFOUND);
         assert_null(log);
@@ -143,12 +143,12 @@ static void name_that_is_taken_is_EXISTS(void **state)
 static void entries_that_are_none_are_INVALID_and_leave_nothing(void **state)
 {
     static const char *const bad[] = {
-        "{\"id\":\"00000002\",\"x\":1}",         /* not the next id */
-        "{\"id\":\"0000001\",\"x\":1}",          /* no id */
-        "{\"x\":1,\"id\":\"00000001\"}",         /* not first */
-        "{\"id\":\"00000001\",\"x\":\n1}",       /* a newline */
-        "{\"id\":\"00000001\",\"x\":1",          /* no end */
-        "{\"id\":\"00000001\",\"commit\":1}",    /* reads as the end of a write */
+        "{\"id\":\"00000002\",\"x\":1}",      /* not the next id */
+        "{\"id\":\"0000001\",\"x\":1}",       /* no id */
+        "{\"x\":1,\"id\":\"00000001\"}",      /* not first */
+        "{\"id\":\"00000001\",\"x\":\n1}",    /* a newline */
+        "{\"id\":\"00000001\",\"x\":1",       /* no end */
+        "{\"id\":\"00000001\",\"commit\":1}", /* reads as the end of a write */
     };
     (void)state;
     kit k;
@@ -247,9 +247,10 @@ static void sealed_lines_are_as_described(void **state)
         kit_path(&k, "log", path);
         char *bytes = file_read_all(path, &size), *at = bytes;
         size_t overhead = (modes[m] == KIT_AES ? 12 : 24) + 16 + 16;
-        snprintf(start, sizeof start,
-                 "{\"id\":\"00000000\",\"sessile\":1,\"suite\":\"%s\",\"epoch\":1,\"key\":\"",
-                 modes[m] == KIT_AES ? "aes-256-gcm" : "xchacha20-poly1305");
+        snprintf(
+            start, sizeof start,
+            "{\"id\":\"00000000\",\"sessile\":1,\"suite\":\"%s\",\"epoch\":1,\"key\":\"",
+            modes[m] == KIT_AES ? "aes-256-gcm" : "xchacha20-poly1305");
         assert_memory_equal(at, start, strlen(start));
         at = strstr(at, "\",\"commitment\":\"");
         assert_non_null(at);
@@ -352,8 +353,8 @@ static void second_writer_is_BUSY_while_the_first_writes(void **state)
         kit_open(&k, mode);
         kit_create(&k, "log");
         log_t *a = kit_resume(&k, "log", NULL), *b;
-        assert_int_equal(log_open(&b, &k.st, k.keys, "main", "log", 128, 20, NULL, NULL, &torn,
-                                  &k.alloc, &err),
+        assert_int_equal(log_open(&b, &k.st, k.keys, "main", "log", 128, 20, NULL, NULL,
+                                  &torn, &k.alloc, &err),
                          SESSILE_OK);
         assert_int_equal(log_begin(a, NULL, NULL, &err), SESSILE_OK);
         assert_int_equal(log_begin(b, NULL, NULL, &err), SESSILE_BUSY);
@@ -411,8 +412,8 @@ static void processes_appending_lose_nothing(void **state)
         /* each writer's writes are all there, whole, in its order */
         for (size_t i = 1; i < found.count;) {
             int who, n;
-            assert_int_equal(sscanf(strstr(found.texts[i], "\"content\":\"p") + 12, "%d-%d;",
-                                    &who, &n),
+            assert_int_equal(sscanf(strstr(found.texts[i], "\"content\":\"p") + 12,
+                                    "%d-%d;", &who, &n),
                              2);
             assert_in_range(who, 0, WRITERS - 1);
             assert_int_equal(n, next[who]++);
@@ -688,7 +689,8 @@ static void recovery_interrupted_anywhere_can_be_run_again(void **state)
     kit_close(&k);
 }
 
-/* ------------------------------------------------------------------ shorter than known */
+/* ------------------------------------------------------------------ shorter than known
+ */
 
 static void log_cut_behind_our_back_is_TRUNCATED(void **state)
 {
@@ -783,8 +785,8 @@ static void write_that_fails_leaves_the_log_as_before(void **state)
         int error, half;
         sessile_status status;
     } cases[] = {
-        {ENOSPC, 0, SESSILE_FULL},   {EDQUOT, 0, SESSILE_FULL}, {EIO, 0, SESSILE_IO},
-        {ENOSPC, 1, SESSILE_FULL}, /* half, then none */
+        {ENOSPC, 0, SESSILE_FULL}, {EDQUOT, 0, SESSILE_FULL},
+        {EIO, 0, SESSILE_IO},      {ENOSPC, 1, SESSILE_FULL}, /* half, then none */
         {EIO, 1, SESSILE_IO},
     };
     (void)state;

@@ -43,10 +43,10 @@ static const char *flags_of(const pairing *p)
     static const struct {
         unsigned flag;
         const char *name;
-    } names[] = { { PAIR_OPEN, "open" },
-                  { PAIR_DEAD, "dead" },
-                  { PAIR_ORPHAN, "orphan" },
-                  { PAIR_LATE, "late" } };
+    } names[] = {{PAIR_OPEN, "open"},
+                 {PAIR_DEAD, "dead"},
+                 {PAIR_ORPHAN, "orphan"},
+                 {PAIR_LATE, "late"}};
     static char out[4096];
     size_t at = 0, n, i;
 
@@ -56,8 +56,9 @@ static const char *flags_of(const pairing *p)
         for (i = 0; i < p->item_count; i++) {
             if (!(p->flags[i] & names[n].flag))
                 continue;
-            at += (size_t)snprintf(out + at, sizeof out - at, "%s%s %zu",
-                                   any || !at ? "" : ", ", any ? "" : names[n].name, i + 1);
+            at +=
+                (size_t)snprintf(out + at, sizeof out - at, "%s%s %zu",
+                                 any || !at ? "" : ", ", any ? "" : names[n].name, i + 1);
             any = 1;
         }
     }
@@ -416,7 +417,8 @@ static void pairing_is_what_the_rules_say(void **unused)
             int mate = p.links[k].mate == PAIR_NONE ? -1 : (int)p.links[k].mate;
             if (!n.twice[k] && (mate != n.mate[k] || p.links[k].late != n.late[k]))
                 fail_msg("SEED=%llu, round %d: link %zu of \"%s\" pairs with %d, not %d",
-                         (unsigned long long)random_seed(), round, k, line, mate, n.mate[k]);
+                         (unsigned long long)random_seed(), round, k, line, mate,
+                         n.mate[k]);
         }
         for (i = 0; i < l.c.count; i++) {
             unsigned f = p.flags[i];
@@ -493,7 +495,7 @@ static void *failing(void *ud, void *ptr, size_t osize, size_t nsize)
 
 static void no_memory_is_told(void **unused)
 {
-    const allocator a = { failing, NULL };
+    const allocator a = {failing, NULL};
     int failures = 0, code = -1;
     size_t n;
     list l;

@@ -50,7 +50,8 @@ static void show(shown *out, list *l)
 
     memset(out, 0, sizeof *out);
     assert_int_equal(render_context(&l->c, list_read, l, NULL, &out->rows, &out->count,
-                                    &out->info, &allocator_default, &err), SESSILE_OK);
+                                    &out->info, &allocator_default, &err),
+                     SESSILE_OK);
     for (i = 0; i < out->count; i++) {
         const sessile_message *m = &out->rows[i];
         char *at = out->keys + strlen(out->keys);
@@ -63,7 +64,8 @@ static void show(shown *out, list *l)
     }
 }
 
-static void check(const char *line, const char *keys, unsigned orphans, unsigned unanswered)
+static void check(const char *line, const char *keys, unsigned orphans,
+                  unsigned unanswered)
 {
     static shown s;
     list l;
@@ -150,7 +152,7 @@ static void text_beside_a_result_ends_the_answers(void **unused)
 static void a_message_that_answers_two_is_shown_once(void **unused)
 {
     (void)unused;
-    check("b:x b:y m:y,x u", "1 2 3 4", 0, 0);   /* in time for the second */
+    check("b:x b:y m:y,x u", "1 2 3 4", 0, 0);     /* in time for the second */
     check("b:x b:y u m:y,x u", "1 4 2 3 5", 0, 0); /* at the first that it answers */
 }
 
@@ -223,7 +225,7 @@ static void ids_are_written_as_they_were(void **unused)
 
 static void times_are_those_of_the_entries(void **unused)
 {
-    node nodes[4] = { { 0 }, { .time_ms = 11 }, { .time_ms = 22 }, { .time_ms = 33 } };
+    node nodes[4] = {{0}, {.time_ms = 11}, {.time_ms = 22}, {.time_ms = 33}};
     sessile_session times;
     sessile_message *rows;
     sessile_context_info info;
@@ -236,7 +238,8 @@ static void times_are_those_of_the_entries(void **unused)
     times.node_count = 3; /* the third message is not known there */
     list_make(&l, "u a:x u");
     assert_int_equal(render_context(&l.c, list_read, &l, &times, &rows, &count, &info,
-                                    &allocator_default, &err), SESSILE_OK);
+                                    &allocator_default, &err),
+                     SESSILE_OK);
     assert_int_equal(count, 4);
     assert_int_equal(rows[0].time_ms, 11);
     assert_int_equal(rows[1].time_ms, 22);
@@ -259,7 +262,8 @@ static void a_text_that_cannot_be_read_is_an_error(void **unused)
     list_make(&l, "u a:x u");
     l.fail_at = 3;
     assert_int_equal(render_context(&l.c, list_read, &l, NULL, &rows, &count, &info,
-                                    &allocator_default, &err), SESSILE_IO);
+                                    &allocator_default, &err),
+                     SESSILE_IO);
     assert_null(rows);
     assert_int_equal(count, 0);
     list_free(&l);
@@ -280,7 +284,7 @@ static void *failing(void *ud, void *ptr, size_t osize, size_t nsize)
 
 static void no_memory_is_told_and_nothing_leaks(void **unused)
 {
-    const allocator a = { failing, NULL };
+    const allocator a = {failing, NULL};
     sessile_status code = SESSILE_NOMEM;
     sessile_message *rows;
     size_t n, count;
@@ -291,7 +295,8 @@ static void no_memory_is_told_and_nothing_leaks(void **unused)
     for (n = 0; code && n < 200; n++) {
         allocations_left = n;
         code = render_context(&l.c, list_read, &l, NULL, &rows, &count, NULL, &a, &err);
-        assert_true(code == SESSILE_OK ? rows != NULL : err.code == SESSILE_NOMEM && !rows);
+        assert_true(code == SESSILE_OK ? rows != NULL
+                                       : err.code == SESSILE_NOMEM && !rows);
     }
     assert_int_equal(code, SESSILE_OK);
     assert_in_range(n, 8, 100);
@@ -304,8 +309,9 @@ static void no_memory_is_told_and_nothing_leaks(void **unused)
 
 /*
  * What a provider asks of a list, for lists without messages that answer two, or that mix
- * results with something else: behind a message with calls come results of its calls, each
- * once, for all of them (but for the last such message), and none comes anywhere else.
+ * results with something else: behind a message with calls come results of its calls,
+ * each once, for all of them (but for the last such message), and none comes anywhere
+ * else.
  */
 static void providers_accept(const shown *s, const char *line)
 {
@@ -320,11 +326,13 @@ static void providers_accept(const shown *s, const char *line)
         int results;
         link_count = 0;
         assert_int_equal(message_read(&m, text.data, text.size, &links, &link_count,
-                                      &capacity, a, &err), SESSILE_OK);
+                                      &capacity, a, &err),
+                         SESSILE_OK);
         results = link_count && links[0].is_result;
         if (!results && waiting)
             fail_msg("SEED=%llu: \"%s\" is shown as \"%s\": message %zu comes before %zu "
-                     "results", (unsigned long long)random_seed(), line, s->keys, i, waiting);
+                     "results",
+                     (unsigned long long)random_seed(), line, s->keys, i, waiting);
         for (k = 0; k < link_count; k++) {
             size_t j;
             if (!links[k].is_result) {
@@ -334,8 +342,9 @@ static void providers_accept(const shown *s, const char *line)
             for (j = 0; j < waiting && asked[j] != links[k].id;)
                 j++;
             if (j == waiting)
-                fail_msg("SEED=%llu: \"%s\" is shown as \"%s\": message %zu answers nothing",
-                         (unsigned long long)random_seed(), line, s->keys, i);
+                fail_msg(
+                    "SEED=%llu: \"%s\" is shown as \"%s\": message %zu answers nothing",
+                    (unsigned long long)random_seed(), line, s->keys, i);
             asked[j] = asked[--waiting];
         }
     }

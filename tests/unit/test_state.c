@@ -1,8 +1,9 @@
 /*
- * test_state.c: a proposal in the making: what a hook sees, its edits, and what comes of them.
+ * test_state.c: a proposal in the making: what a hook sees, its edits, and what comes of
+ * them.
  *
- * Lists are written as in support/lists.h; what a hook made of them as keys, own puts with a
- * plus.
+ * Lists are written as in support/lists.h; what a hook made of them as keys, own puts
+ * with a plus.
  */
 #include "support/lists.h"
 
@@ -121,7 +122,8 @@ static sessile_status insert(hook *h, size_t i, const char *text)
     return sessile_state_insert(h->s, i, sessile_text(text), 0, 0, 0, &err);
 }
 
-static sessile_status cover(hook *h, size_t i, const char *text, size_t first, size_t last)
+static sessile_status cover(hook *h, size_t i, const char *text, size_t first,
+                            size_t last)
 {
     return sessile_state_insert(h->s, i, sessile_text(text), 1, first, last, &err);
 }
@@ -180,7 +182,8 @@ static void texts_are_read_once_and_on_demand(void **unused)
     OK(drop(&h, 1, 1));
     (void)finish(&h);
     next_hook(&h);
-    OK(sessile_state_json(h.s, 1, &again, &err)); /* the same message under another index */
+    OK(sessile_state_json(h.s, 1, &again,
+                          &err)); /* the same message under another index */
     assert_ptr_equal(text.data, again.data);
     INVALID(sessile_state_json(h.s, 3, &again, &err));
     assert_null(again.data);
@@ -203,7 +206,7 @@ static void a_text_that_cannot_be_read_is_an_error(void **unused)
 
 static void texts_are_found_by_key(void **unused)
 {
-    sessile_key key = { 3, 0 };
+    sessile_key key = {3, 0};
     sessile_slice text;
     hook h;
 
@@ -316,8 +319,9 @@ static void replace_changes_only_what_it_is_told(void **unused)
                           "\"tool_call_id\":\"x\",\"z\":[1e2]}");
     OK(replace(&h, 2, "{ \"content\" : \"less\", \"note\": true }"));
     expect_list(&h, "1 2 +1 4 5");
-    expect_put(&h, 1, "{\"extra\":1.50,\"role\":\"tool\",\"content\":\"less\","
-                      "\"tool_call_id\":\"x\",\"z\":[1e2],\"note\":true}");
+    expect_put(&h, 1,
+               "{\"extra\":1.50,\"role\":\"tool\",\"content\":\"less\","
+               "\"tool_call_id\":\"x\",\"z\":[1e2],\"note\":true}");
     expect_stands(&h, 1, "/3");
     next_hook(&h);
     OK(sessile_state_json(h.s, 2, &text, &err));
@@ -356,7 +360,8 @@ static void replacing_again_goes_on_from_the_new_text(void **unused)
     OK(replace(&h, 2, "{\"content\":\"two\"}"));
     OK(replace(&h, 2, "{\"metadata\":{\"k\":1}}"));
     expect_list(&h, "1 2 +1 4 5");
-    expect_put(&h, 1, "{\"role\":\"assistant\",\"content\":\"two\",\"metadata\":{\"k\":1}}");
+    expect_put(&h, 1,
+               "{\"role\":\"assistant\",\"content\":\"two\",\"metadata\":{\"k\":1}}");
     expect_stands(&h, 1, "/3");
     end(&h);
 }
@@ -427,10 +432,11 @@ static void text_over_result_blocks_goes_into_each(void **unused)
     begin(&h, "s u b:x,y t:y,x u a");
     OK(replace(&h, 3, "{\"content\":\"gone\"}"));
     expect_list(&h, "1 2 3 +1 5 6");
-    expect_put(&h, 1, "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\","
-                      "\"tool_use_id\":\"y\",\"content\":\"gone\"},"
-                      "{\"type\":\"tool_result\",\"tool_use_id\":\"x\","
-                      "\"content\":\"gone\"}]}");
+    expect_put(&h, 1,
+               "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\","
+               "\"tool_use_id\":\"y\",\"content\":\"gone\"},"
+               "{\"type\":\"tool_result\",\"tool_use_id\":\"x\","
+               "\"content\":\"gone\"}]}");
     assert_int_equal(judge(&h), LAW_NONE);
     end(&h);
 }
@@ -445,8 +451,9 @@ static void a_result_block_without_content_gets_some(void **unused)
                           "\"tool_use_id\":\"x\"}]}");
     OK(replace(&h, 3, "{\"content\":\"gone\"}"));
     (void)finish(&h);
-    expect_put(&h, 1, "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\","
-                      "\"tool_use_id\":\"x\",\"content\":\"gone\"}]}");
+    expect_put(&h, 1,
+               "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\","
+               "\"tool_use_id\":\"x\",\"content\":\"gone\"}]}");
     end(&h);
 }
 
@@ -457,14 +464,16 @@ static void text_over_call_blocks_stands_before_them(void **unused)
     begin(&h, "s u b:x m:x u a");
     OK(replace(&h, 2, "{\"content\":\"less\"}"));
     (void)finish(&h);
-    expect_put(&h, 1, "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":"
-                      "\"less\"},{\"type\":\"tool_use\",\"id\":\"x\",\"name\":\"f\","
-                      "\"input\":{}}]}");
+    expect_put(&h, 1,
+               "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":"
+               "\"less\"},{\"type\":\"tool_use\",\"id\":\"x\",\"name\":\"f\","
+               "\"input\":{}}]}");
     next_hook(&h);
     OK(replace(&h, 2, "{\"content\":\"\"}"));
     (void)finish(&h);
-    expect_put(&h, 2, "{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\","
-                      "\"id\":\"x\",\"name\":\"f\",\"input\":{}}]}");
+    expect_put(&h, 2,
+               "{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\","
+               "\"id\":\"x\",\"name\":\"f\",\"input\":{}}]}");
     expect_stands(&h, 2, "/3");
     assert_int_equal(judge(&h), LAW_NONE);
     end(&h);
@@ -476,11 +485,13 @@ static void blocks_over_blocks_must_keep_the_pairs(void **unused)
     (void)unused;
     begin(&h, "s u b:x m:x u a");
     INVALID(replace(&h, 3, "{\"content\":[]}"));
-    INVALID(replace(&h, 3, "{\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":"
-                           "\"y\",\"content\":\"\"}]}"));
+    INVALID(replace(&h, 3,
+                    "{\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":"
+                    "\"y\",\"content\":\"\"}]}"));
     assert_non_null(strstr(err.message, "calls and results"));
-    OK(replace(&h, 3, "{\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"x\","
-                      "\"content\":\"\"}]}"));
+    OK(replace(&h, 3,
+               "{\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"x\","
+               "\"content\":\"\"}]}"));
     expect_list(&h, "1 2 3 +1 5 6");
     end(&h);
 }
@@ -507,18 +518,24 @@ static void a_note_is_completed(void **unused)
     (void)unused;
     begin(&h, "s u a u a");
     OK(insert(&h, 1, "{\"content\":\"x\"}"));
-    OK(insert(&h, 1, "{\"role\":\"assistant\",\"metadata\":{\"b\":2},\"content\":\"x\"}"));
-    OK(insert(&h, 1, "{\"content\":\"x\",\"metadata\":{\"kind\":\"k\"},\"role\":\"user\"}"));
+    OK(insert(&h, 1,
+              "{\"role\":\"assistant\",\"metadata\":{\"b\":2},\"content\":\"x\"}"));
+    OK(insert(&h, 1,
+              "{\"content\":\"x\",\"metadata\":{\"kind\":\"k\"},\"role\":\"user\"}"));
     OK(insert(&h, 1, "{\"content\":\"x\",\"metadata\":null}"));
     OK(insert(&h, 1, "{\"metadata\":{}}"));
     (void)finish(&h);
-    expect_put(&h, 1, "{\"role\":\"user\",\"content\":\"x\","
-                      "\"metadata\":{\"kind\":\"note\"}}");
-    expect_put(&h, 2, "{\"role\":\"assistant\",\"metadata\":{\"kind\":\"note\",\"b\":2},"
-                      "\"content\":\"x\"}");
-    expect_put(&h, 3, "{\"content\":\"x\",\"metadata\":{\"kind\":\"k\"},\"role\":\"user\"}");
-    expect_put(&h, 4, "{\"role\":\"user\",\"content\":\"x\","
-                      "\"metadata\":{\"kind\":\"note\"}}");
+    expect_put(&h, 1,
+               "{\"role\":\"user\",\"content\":\"x\","
+               "\"metadata\":{\"kind\":\"note\"}}");
+    expect_put(&h, 2,
+               "{\"role\":\"assistant\",\"metadata\":{\"kind\":\"note\",\"b\":2},"
+               "\"content\":\"x\"}");
+    expect_put(&h, 3,
+               "{\"content\":\"x\",\"metadata\":{\"kind\":\"k\"},\"role\":\"user\"}");
+    expect_put(&h, 4,
+               "{\"role\":\"user\",\"content\":\"x\","
+               "\"metadata\":{\"kind\":\"note\"}}");
     expect_put(&h, 5, "{\"role\":\"user\",\"metadata\":{\"kind\":\"note\"}}");
     end(&h);
 }
@@ -531,8 +548,9 @@ static void what_covers_is_a_summary(void **unused)
     begin(&h, "s u a u a u a");
     OK(cover(&h, 1, SUMMARY, 1, 4));
     expect_list(&h, "1 +1 6 7");
-    expect_put(&h, 1, "{\"role\":\"user\",\"content\":\"in short\","
-                      "\"metadata\":{\"kind\":\"summary\"}}");
+    expect_put(&h, 1,
+               "{\"role\":\"user\",\"content\":\"in short\","
+               "\"metadata\":{\"kind\":\"summary\"}}");
     expect_stands(&h, 1, "2 3 4 5/");
     it = &state_after(h.s)->items[1];
     assert_int_equal(it->turn, 2);
@@ -760,9 +778,9 @@ static sessile_state_item made(const char *text)
 
 static void a_list_can_be_built_by_hand(void **unused)
 {
-    const sessile_key covers[] = { { 2, 0 }, { 3, 0 } }, replaces[] = { { 5, 0 } };
-    sessile_state_item items[5] = { kept(0), made(SUMMARY), kept(3), made(SUMMARY),
-                                    kept(5) };
+    const sessile_key covers[] = {{2, 0}, {3, 0}}, replaces[] = {{5, 0}};
+    sessile_state_item items[5] = {kept(0), made(SUMMARY), kept(3), made(SUMMARY),
+                                   kept(5)};
     hook h;
 
     (void)unused;
@@ -775,8 +793,9 @@ static void a_list_can_be_built_by_hand(void **unused)
     expect_list(&h, "1 +1 4 +2 6");
     expect_stands(&h, 1, "2 3/");
     expect_stands(&h, 2, "/5");
-    expect_put(&h, 1, "{\"role\":\"user\",\"content\":\"in short\","
-                      "\"metadata\":{\"kind\":\"summary\"}}");
+    expect_put(&h, 1,
+               "{\"role\":\"user\",\"content\":\"in short\","
+               "\"metadata\":{\"kind\":\"summary\"}}");
     /* what replaces one is that one in other words */
     expect_put(&h, 2, "{\"role\":\"assistant\",\"content\":\"in short\"}");
     assert_int_equal(state_after(h.s)->items[1].turn, 1);
@@ -787,7 +806,7 @@ static void a_list_can_be_built_by_hand(void **unused)
 
 static void a_hand_built_list_wins_over_edits(void **unused)
 {
-    sessile_state_item items[4] = { kept(0), kept(1), made(SUMMARY), kept(3) };
+    sessile_state_item items[4] = {kept(0), kept(1), made(SUMMARY), kept(3)};
     sessile_column c;
     hook h;
 
@@ -812,7 +831,7 @@ static void a_hand_built_list_wins_over_edits(void **unused)
 
 static void the_same_list_built_by_hand_is_no_change(void **unused)
 {
-    sessile_state_item items[3] = { kept(0), kept(1), kept(2) };
+    sessile_state_item items[3] = {kept(0), kept(1), kept(2)};
     hook h;
     (void)unused;
     begin(&h, "s u a");
@@ -826,15 +845,16 @@ static void the_same_list_built_by_hand_is_no_change(void **unused)
 
 static void a_hand_built_list_is_checked(void **unused)
 {
-    sessile_state_item twice[2] = { kept(1), kept(1) }, far[1] = { kept(3) };
-    sessile_state_item new_id[2] = { kept(0), made("{\"id\":\"00000001\"}") };
-    sessile_state_item edited[1] = { kept(1) };
+    sessile_state_item twice[2] = {kept(1), kept(1)}, far[1] = {kept(3)};
+    sessile_state_item new_id[2] = {kept(0), made("{\"id\":\"00000001\"}")};
+    sessile_state_item edited[1] = {kept(1)};
     hook h;
 
     (void)unused;
     begin(&h, "s u a");
     INVALID(sessile_state_rebuild(h.s, twice, 2, &err));
-    assert_string_equal(err.message, "item 1 of the list: message 1 is in the list twice");
+    assert_string_equal(err.message,
+                        "item 1 of the list: message 1 is in the list twice");
     INVALID(sessile_state_rebuild(h.s, far, 1, &err));
     INVALID(sessile_state_rebuild(h.s, new_id, 2, &err));
     edited[0].json = sessile_text("{}");
@@ -846,7 +866,7 @@ static void a_hand_built_list_is_checked(void **unused)
 
 static void order_is_judged_later(void **unused)
 {
-    sessile_state_item items[4] = { kept(1), kept(0), kept(2), kept(3) };
+    sessile_state_item items[4] = {kept(1), kept(0), kept(2), kept(3)};
     hook h;
     (void)unused;
     begin(&h, "a u a u");
@@ -858,8 +878,8 @@ static void order_is_judged_later(void **unused)
 
 static void strange_keys_are_judged_later(void **unused)
 {
-    const sessile_key covers[] = { { 77, 0 } };
-    sessile_state_item items[4] = { kept(0), kept(1), kept(2), made(SUMMARY) };
+    const sessile_key covers[] = {{77, 0}};
+    sessile_state_item items[4] = {kept(0), kept(1), kept(2), made(SUMMARY)};
     hook h;
     (void)unused;
     begin(&h, "u a u");
@@ -873,8 +893,8 @@ static void strange_keys_are_judged_later(void **unused)
 
 static void hand_built_messages_may_stand_for_new_ones(void **unused)
 {
-    const sessile_key own = { SESSILE_NO_ID, 1 };
-    sessile_state_item items[3] = { kept(0), made(SUMMARY), kept(2) };
+    const sessile_key own = {SESSILE_NO_ID, 1};
+    sessile_state_item items[3] = {kept(0), made(SUMMARY), kept(2)};
     hook h;
 
     (void)unused;
@@ -930,7 +950,8 @@ static void vars_are_bounded_objects(void **unused)
     memcpy(text + 6 + 16384 - 8, "\"}", 3);
     OK(sessile_state_set_vars(h.s, sessile_text(text), &err));
     memcpy(text + 6 + 16384 - 8, "y\"}", 4);
-    assert_int_equal(sessile_state_set_vars(h.s, sessile_text(text), &err), SESSILE_LIMIT);
+    assert_int_equal(sessile_state_set_vars(h.s, sessile_text(text), &err),
+                     SESSILE_LIMIT);
     assert_int_equal(sessile_state_vars(h.s).size, 16384);
     end(&h);
 }
@@ -1052,7 +1073,7 @@ static void keep_last_twice_is_keep_last_once(void **unused)
     end(&h);
 }
 
-/* ------------------------------------------------------------------ find_cut and pairs */
+/* ------------------------------------------------------------------ cut and pairs */
 
 static void find_cut_leaves_at_most_that_many_tokens(void **unused)
 {
@@ -1098,7 +1119,7 @@ static void find_cut_stops_before_open_work(void **unused)
 
 static void pairs_of_an_item_are_its_group(void **unused)
 {
-    size_t out[8] = { 99, 99, 99, 99 };
+    size_t out[8] = {99, 99, 99, 99};
     hook h;
     (void)unused;
     begin(&h, "u a:x,y r:x u r:y");
@@ -1120,7 +1141,8 @@ static void pairs_of_an_item_are_its_group(void **unused)
 /* Whatever was edited in earlier hooks of a pipeline that broke no law. */
 static void random_lawful_hook(hook *h)
 {
-    size_t n = sessile_state_count(h->s), i = random_below((uint32_t)n), out[64], k, count;
+    size_t n = sessile_state_count(h->s), i = random_below((uint32_t)n), out[64], k,
+           count;
 
     switch (random_below(3)) {
     case 0:
@@ -1141,8 +1163,9 @@ static void random_lawful_hook(hook *h)
 
 static void say(const char *what, const hook *h, int round, const judgement *j)
 {
-    fail_msg("SEED=%llu, round %d: %s leaves \"%s\": %s", (unsigned long long)random_seed(),
-             round, what, list_keys(state_after(h->s)), j->message);
+    fail_msg("SEED=%llu, round %d: %s leaves \"%s\": %s",
+             (unsigned long long)random_seed(), round, what, list_keys(state_after(h->s)),
+             j->message);
 }
 
 static void keep_last_and_find_cut_break_no_law(void **unused)
@@ -1160,7 +1183,8 @@ static void keep_last_and_find_cut_break_no_law(void **unused)
         size_t i, at;
 
         random_line(line, sizeof line, 1 + random_below(12));
-        begin_with(&h, line, random_below(4), random_below(3) ? 0 : random_below(200) + 1);
+        begin_with(&h, line, random_below(4),
+                   random_below(3) ? 0 : random_below(200) + 1);
         if (random_below(2)) {
             random_lawful_hook(&h);
             if (judge(&h) != LAW_NONE) { /* not one to go on from */
@@ -1179,8 +1203,9 @@ static void keep_last_and_find_cut_break_no_law(void **unused)
                     OK(sessile_state_get(h.s, out[k], &c, &err));
                     assert_true(out[k] < at); /* no pair spans the cut */
                     stays |= c.pinned;
-                    stays |= c.key.entry ==
-                             h.l.c.items[context_last_user(&h.l.c) % h.l.c.count].key.entry;
+                    stays |=
+                        c.key.entry ==
+                        h.l.c.items[context_last_user(&h.l.c) % h.l.c.count].key.entry;
                 }
                 if (!stays)
                     OK(drop(&h, i, i));
@@ -1219,7 +1244,8 @@ static void any_edits_come_out_as_told(void **unused)
             unsigned edits = random_below(8);
             n = sessile_state_count(h.s);
             while (n && edits-- > 0) {
-                size_t i = random_below((uint32_t)n), j = i + random_below((uint32_t)(n - i));
+                size_t i = random_below((uint32_t)n),
+                       j = i + random_below((uint32_t)(n - i));
                 switch (random_below(4)) {
                 case 0:
                     OK(drop(&h, i, j));
@@ -1240,7 +1266,8 @@ static void any_edits_come_out_as_told(void **unused)
             if (context_tokens(state_after(h.s)) != foretold)
                 fail_msg("SEED=%llu, round %d: %lld tokens, not %lld",
                          (unsigned long long)random_seed(), round,
-                         (long long)context_tokens(state_after(h.s)), (long long)foretold);
+                         (long long)context_tokens(state_after(h.s)),
+                         (long long)foretold);
             next_hook(&h);
         }
         assert_true(judge(&h) != LAW_TRUTH || strchr(line, 's'));
@@ -1266,8 +1293,8 @@ static void *failing(void *ud, void *ptr, size_t osize, size_t nsize)
 
 static sessile_status whole_pipeline(list *l, const allocator *a)
 {
-    const sessile_key own = { SESSILE_NO_ID, 1 };
-    sessile_state_item items[3] = { kept(0), made(SUMMARY), kept(4) };
+    const sessile_key own = {SESSILE_NO_ID, 1};
+    sessile_state_item items[3] = {kept(0), made(SUMMARY), kept(4)};
     state_setup setup;
     sessile_status code;
     sessile_slice text;
@@ -1319,7 +1346,7 @@ static sessile_status whole_pipeline(list *l, const allocator *a)
 
 static void no_memory_is_told_and_nothing_leaks(void **unused)
 {
-    const allocator a = { failing, NULL };
+    const allocator a = {failing, NULL};
     sessile_status code = SESSILE_NOMEM;
     size_t n;
     list l;

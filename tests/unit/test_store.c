@@ -117,7 +117,8 @@ static void what_is_appended_is_read_back(void **state)
     assert_int_equal(end.count, 3);
     assert_int_equal(end.bytes, 14);
     assert_memory_equal(end.tag, tag, 16);
-    assert_int_equal(T->append(log, &end, "4\n", 2, 1, tag2, &poisoned, &err), SESSILE_OK);
+    assert_int_equal(T->append(log, &end, "4\n", 2, 1, tag2, &poisoned, &err),
+                     SESSILE_OK);
     assert_int_equal(T->sync(log, &err), SESSILE_OK);
     holds(&p, log, "one\ntwo\nthree\n4\n");
     assert_int_equal(T->read(log, 1, 4, bytes, 3, &got, &err), SESSILE_OK);
@@ -142,7 +143,8 @@ static void append_where_the_log_does_not_end_is_CONFLICT(void **state)
     sessile_backend_log *a = opened(&p, "log"), *b = opened(&p, "log");
     sessile_log_end from_a = {1, 4, {0}}, from_b = from_a;
     const unsigned char tag[16] = {7};
-    assert_int_equal(T->append(a, &from_a, "two\n", 4, 1, tag, &poisoned, &err), SESSILE_OK);
+    assert_int_equal(T->append(a, &from_a, "two\n", 4, 1, tag, &poisoned, &err),
+                     SESSILE_OK);
     assert_int_equal(T->append(b, &from_b, "2nd\n", 4, 1, tag, &poisoned, &err),
                      SESSILE_CONFLICT);
     assert_int_equal(poisoned, 0);
@@ -178,8 +180,8 @@ static void names_taken_and_missing_are_told(void **state)
 
 static void names_that_lead_elsewhere_are_INVALID(void **state)
 {
-    static const char *const bad[] = {"",     ".",   "..",  "a/b", "/etc", ".hidden",
-                                      "a\nb", "A",   "a b", "~",   "a\\b", "\xc3\xa9"};
+    static const char *const bad[] = {"",     ".", "..",  "a/b", "/etc", ".hidden",
+                                      "a\nb", "A", "a b", "~",   "a\\b", "\xc3\xa9"};
     place p;
     char longest[300];
     (void)state;
@@ -242,8 +244,8 @@ typedef struct names {
 static int note(void *arg, const char *folder, const char *name)
 {
     names *n = arg;
-    snprintf(n->text + strlen(n->text), sizeof n->text - strlen(n->text), "%s/%s ", folder,
-             name);
+    snprintf(n->text + strlen(n->text), sizeof n->text - strlen(n->text), "%s/%s ",
+             folder, name);
     return --n->left == 0;
 }
 
@@ -355,8 +357,12 @@ static void modes_are_private_whatever_the_umask(void **state)
         static const struct {
             const char *name;
             mode_t mode;
-        } expect[] = {{"/..", 0700}, {"", 0700}, {"/agents", 0700}, {"/agents/main", 0700},
-                      {"/agents/main/log.jsonl", 0600}, {"/keyring", 0600}};
+        } expect[] = {{"/..", 0700},
+                      {"", 0700},
+                      {"/agents", 0700},
+                      {"/agents/main", 0700},
+                      {"/agents/main/log.jsonl", 0600},
+                      {"/keyring", 0600}};
         for (size_t e = 0; e < sizeof expect / sizeof *expect; e++) {
             snprintf(path, sizeof path, "%s%s", p.root, expect[e].name);
             assert_int_equal(stat(path, &st), 0);
@@ -504,11 +510,13 @@ static void log_under_another_name_is_said_to_be_replaced(void **state)
     snprintf(path, sizeof path, "%s/agents/main/log.jsonl", p.root);
     snprintf(elsewhere, sizeof elsewhere, "%s/agents/main/moved.jsonl", p.root);
     assert_int_equal(rename(path, elsewhere), 0);
-    assert_int_equal(T->lock(log, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err), SESSILE_OK);
+    assert_int_equal(T->lock(log, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err),
+                     SESSILE_OK);
     assert_int_equal(replaced, 1);
     T->unlock(log);
     assert_int_equal(T->create(S, "main", "log", "new\n", 4, &err), SESSILE_OK);
-    assert_int_equal(T->lock(log, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err), SESSILE_OK);
+    assert_int_equal(T->lock(log, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err),
+                     SESSILE_OK);
     assert_int_equal(replaced, 1);
     T->close(log);
     place_close(&p);
@@ -622,8 +630,10 @@ static void torn_end_is_copied_before_it_is_cut(void **state)
     place_open(&p);
     assert_int_equal(T->create(S, "main", "log", "whole\ntorn", 10, &err), SESSILE_OK);
     sessile_backend_log *log = opened(&p, "log");
-    assert_int_equal(T->set_aside(log, 6, &err), SESSILE_INVALID); /* not under the lock */
-    assert_int_equal(T->lock(log, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err), SESSILE_OK);
+    assert_int_equal(T->set_aside(log, 6, &err),
+                     SESSILE_INVALID); /* not under the lock */
+    assert_int_equal(T->lock(log, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err),
+                     SESSILE_OK);
     assert_int_equal(T->set_aside(log, 6, &err), SESSILE_OK);
     holds(&p, log, "whole\n");
     assert_int_equal(T->set_aside(log, 6, &err), SESSILE_OK); /* nothing left to do */
@@ -635,13 +645,15 @@ static void torn_end_is_copied_before_it_is_cut(void **state)
     /* interrupted between copy and cut: the same bytes again make no second piece */
     T->unlock(log);
     file_write_all(path, "whole\ntorn", 10);
-    assert_int_equal(T->lock(log, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err), SESSILE_OK);
+    assert_int_equal(T->lock(log, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err),
+                     SESSILE_OK);
     assert_int_equal(T->set_aside(log, 6, &err), SESSILE_OK);
     assert_int_equal(count_names(p.folder), 2);
     /* other bytes at the same place get a piece of their own */
     T->unlock(log);
     file_write_all(path, "whole\nelse", 10);
-    assert_int_equal(T->lock(log, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err), SESSILE_OK);
+    assert_int_equal(T->lock(log, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err),
+                     SESSILE_OK);
     assert_int_equal(T->set_aside(log, 6, &err), SESSILE_OK);
     T->unlock(log);
     assert_int_equal(count_names(p.folder), 3);
@@ -681,9 +693,10 @@ static void failed_sync_poisons_the_log_in_this_store_only(void **state)
     holds(&p, a, "x\n");
     assert_int_equal(store_file_open(&again, p.root, &p.os.table, &p.alloc, &err),
                      SESSILE_OK);
-    assert_int_equal(again.table->open(again.self, "main", "log", &third, &err), SESSILE_OK);
-    assert_int_equal(
-        again.table->append(third, &end, "y\n", 2, 1, tag, &poisoned, &err), SESSILE_OK);
+    assert_int_equal(again.table->open(again.self, "main", "log", &third, &err),
+                     SESSILE_OK);
+    assert_int_equal(again.table->append(third, &end, "y\n", 2, 1, tag, &poisoned, &err),
+                     SESSILE_OK);
     again.table->close(third);
     store_close(&again);
     T->close(a);
@@ -741,14 +754,14 @@ static int use_ram(void **state)
 
 int main(void)
 {
-#define CONFORMANCE                                                                      \
-    cmocka_unit_test(what_is_appended_is_read_back),                                     \
-        cmocka_unit_test(append_where_the_log_does_not_end_is_CONFLICT),                 \
-        cmocka_unit_test(names_taken_and_missing_are_told),                              \
-        cmocka_unit_test(names_that_lead_elsewhere_are_INVALID),                         \
-        cmocka_unit_test(lock_excludes_other_handles),                                   \
-        cmocka_unit_test(list_shows_every_log_once),                                     \
-        cmocka_unit_test(blob_is_put_once_and_whole),                                    \
+#define CONFORMANCE                                                      \
+    cmocka_unit_test(what_is_appended_is_read_back),                     \
+        cmocka_unit_test(append_where_the_log_does_not_end_is_CONFLICT), \
+        cmocka_unit_test(names_taken_and_missing_are_told),              \
+        cmocka_unit_test(names_that_lead_elsewhere_are_INVALID),         \
+        cmocka_unit_test(lock_excludes_other_handles),                   \
+        cmocka_unit_test(list_shows_every_log_once),                     \
+        cmocka_unit_test(blob_is_put_once_and_whole),                    \
         cmocka_unit_test(out_of_memory_is_NOMEM_and_changes_nothing)
     const struct CMUnitTest conformance[] = {CONFORMANCE};
     const struct CMUnitTest files[] = {

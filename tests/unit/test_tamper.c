@@ -116,8 +116,8 @@ static verdict look(sample *s, const char *name, const char *bytes, size_t size)
 }
 
 static const kit_mode file_modes[] = {KIT_PLAIN, KIT_AES, KIT_XCHACHA};
-#define EACH_FILE_MODE                                                                   \
-    for (size_t m_ = 0; m_ < 3; m_++)                                                    \
+#define EACH_FILE_MODE                \
+    for (size_t m_ = 0; m_ < 3; m_++) \
         if (kit_possible(file_modes[m_]))
 #define MODE file_modes[m_]
 
@@ -343,7 +343,8 @@ static void header_of_another_log_is_refused(void **state)
         char *mine = strstr(s.bytes, ",\"commit\":1,\"s\":");
         char *yours = strstr(other, ",\"commit\":1,\"s\":");
         char *end = strchr(other, '\n');
-        size_t a = (size_t)(mine - s.bytes), b = (size_t)(end - yours), rest = s.lines[1] - 1;
+        size_t a = (size_t)(mine - s.bytes), b = (size_t)(end - yours),
+               rest = s.lines[1] - 1;
         char *bytes = malloc(s.size + b);
         assert_non_null(bytes);
         memcpy(bytes, s.bytes, a);
@@ -487,14 +488,62 @@ static void plain_line_with_a_new_checksum_must_be_json(void **state)
         seen found = {0};
         log_t *log;
         uint64_t torn;
-        int n = snprintf(line, sizeof line, "%.*s,\"commit\":1", (int)strlen(bad[i]) - 1, bad[i]);
+        int n = snprintf(line, sizeof line, "%.*s,\"commit\":1", (int)strlen(bad[i]) - 1,
+                         bad[i]);
         hash256(hash, line, (size_t)n, NULL, 0);
         hex_encode(hex, hash, 8);
-        int all = snprintf(bytes, sizeof bytes, "%s%s,\"_c\":\"%s\"}\n", header, line, hex);
+        int all =
+            snprintf(bytes, sizeof bytes, "%s%s,\"_c\":\"%s\"}\n", header, line, hex);
         file_write_all(path, bytes, (size_t)all);
         assert_int_equal(kit_try(&k, "edit", &log, &found, &torn, &err), SESSILE_OK);
         assert_int_equal(found.count, 1);
         assert_int_equal(torn, (size_t)all - size);
+        log_close(log);
+        seen_free(&found);
+    }
+    free(header);
+    kit_close(&k);
+}
+
+static void write_whose_count_is_wrong_is_no_write(void **state)
+{
+    /* an edit by hand, its checksums made anew */
+    static const struct {
+        const char *first, *second;
+    } edits[] = {{",\"commit\":2", NULL},
+                 {"", ",\"commit\":1"},
+                 {",\"commit\":1", ",\"commit\":2"}};
+    static const size_t counts[] = {1, 1, 2};
+    kit k;
+    char path[600];
+    size_t size;
+    (void)state;
+    kit_open(&k, KIT_PLAIN);
+    kit_create(&k, "edit");
+    kit_path(&k, "edit", path);
+    char *header = file_read_all(path, &size);
+    for (size_t i = 0; i < 3; i++) {
+        char bytes[2000];
+        sessile_error err = {0};
+        seen found = {0};
+        log_t *log;
+        uint64_t torn;
+        int all = snprintf(bytes, sizeof bytes, "%s", header);
+        const char *const clear[] = {edits[i].first, edits[i].second};
+        for (int j = 0; j < 2 && clear[j] != NULL; j++) {
+            char line[400], hex[17];
+            unsigned char hash[32];
+            int n = snprintf(line, sizeof line, "{\"id\":\"%08x\",\"data\":{}%s", j + 1,
+                             clear[j]);
+            hash256(hash, line, (size_t)n, NULL, 0);
+            hex_encode(hex, hash, 8);
+            all += snprintf(bytes + all, sizeof bytes - (size_t)all,
+                            "%s,\"_c\":\"%s\"}\n", line, hex);
+        }
+        file_write_all(path, bytes, (size_t)all);
+        assert_int_equal(kit_try(&k, "edit", &log, &found, &torn, &err), SESSILE_OK);
+        assert_int_equal(found.count, counts[i]);
+        assert_true(torn > 0);
         log_close(log);
         seen_free(&found);
     }
@@ -530,8 +579,8 @@ static void plain_line_too_deep_is_LIMIT_and_nothing_is_cut(void **state)
     assert_int_equal(kit_try(&k, "deep", &log, NULL, &torn, &err), SESSILE_LIMIT);
     free(file_read_all(path, &after));
     assert_int_equal(after, before);
-    assert_int_equal(log_open(&log, &k.st, k.keys, "main", "deep", 400, 0, NULL, NULL, &torn,
-                              &k.alloc, &err),
+    assert_int_equal(log_open(&log, &k.st, k.keys, "main", "deep", 400, 0, NULL, NULL,
+                              &torn, &k.alloc, &err),
                      SESSILE_OK);
     log_close(log);
     kit_close(&k);
@@ -578,6 +627,7 @@ int main(void)
         cmocka_unit_test(plain_line_in_a_sealed_log_is_refused_and_the_reverse),
         cmocka_unit_test(line_of_another_time_is_set_aside),
         cmocka_unit_test(plain_line_with_a_new_checksum_must_be_json),
+        cmocka_unit_test(write_whose_count_is_wrong_is_no_write),
         cmocka_unit_test(plain_line_too_deep_is_LIMIT_and_nothing_is_cut),
         cmocka_unit_test(text_without_a_newline_takes_bounded_memory),
     };

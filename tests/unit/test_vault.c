@@ -27,8 +27,8 @@ static const allocator *const A = &allocator_default;
 /* ------------------------------------------------------------------ lines */
 
 static const suite suites[] = {SUITE_AES_256_GCM, SUITE_XCHACHA20_POLY1305};
-#define EACH_SUITE                                                                       \
-    for (size_t s_ = 0; s_ < 2; s_++)                                                    \
+#define EACH_SUITE                    \
+    for (size_t s_ = 0; s_ < 2; s_++) \
         if (suite_here(suites[s_]))
 #define SUITE suites[s_]
 
@@ -67,8 +67,8 @@ static int open_(const logkey *k, const buf *line, buf *out)
 {
     unsigned char previous[VAULT_TAG], tag[VAULT_TAG];
     size_t head = strlen(HEAD);
-    return open_line(k, line->data, head, line->data + head, line->size - head, out, previous,
-                     tag);
+    return open_line(k, line->data, head, line->data + head, line->size - head, out,
+                     previous, tag);
 }
 
 static void sealed_line_opens_to_the_same_bytes(void **state)
@@ -211,7 +211,8 @@ static void key_of_a_log_is_read_back_from_its_header(void **state)
         buf_init(&line, A);
         buf_puts(&line, "{\"id\":\"00000000\",\"sessile\":1");
         assert_int_equal(logkey_new(&made, k.keys, &line, &err), SESSILE_OK);
-        assert_int_equal(logkey_open(&read, k.keys, line.data, line.size, &err), SESSILE_OK);
+        assert_int_equal(logkey_open(&read, k.keys, line.data, line.size, &err),
+                         SESSILE_OK);
         assert_int_equal(read.suite, made.suite);
         assert_memory_equal(read.key, made.key, VAULT_KEY);
         assert_memory_equal(read.commitment, made.commitment, VAULT_COMMITMENT);
@@ -219,7 +220,8 @@ static void key_of_a_log_is_read_back_from_its_header(void **state)
         /* any bit changed, any byte missing: not OK, and nothing set */
         for (size_t bit = 0; bit < 8 * line.size; bit++) {
             line.data[bit / 8] ^= (char)(1 << bit % 8);
-            sessile_status status = logkey_open(&read, k.keys, line.data, line.size, &err);
+            sessile_status status =
+                logkey_open(&read, k.keys, line.data, line.size, &err);
             assert_true(status == SESSILE_DAMAGED || status == SESSILE_SEALED ||
                         status == SESSILE_UNSUPPORTED);
             assert_null(read.key);
@@ -277,8 +279,9 @@ static void secret_is_a_key_or_a_long_enough_passphrase(void **state)
     for (int i = 0; i < VAULT_KEY; i++)
         assert_int_equal(key[i], i);
     secret_free(s);
-    assert_int_equal(text_secret("base64:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", &s),
-                     SESSILE_OK);
+    assert_int_equal(
+        text_secret("base64:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", &s),
+        SESSILE_OK);
     assert_true(secret_is_key(s));
     unsigned char key2[VAULT_KEY];
     secret_key(s, NULL, 0, 0, key2);
@@ -289,7 +292,8 @@ static void secret_is_a_key_or_a_long_enough_passphrase(void **state)
     secret_free(s);
     assert_int_equal(text_secret("eleven char", &s), SESSILE_INVALID);
     /* eleven characters in more than twelve bytes */
-    assert_int_equal(text_secret("\xc3\xa9l\xc3\xa9ven ch\xc3\xa2r", &s), SESSILE_INVALID);
+    assert_int_equal(text_secret("\xc3\xa9l\xc3\xa9ven ch\xc3\xa2r", &s),
+                     SESSILE_INVALID);
     assert_int_equal(text_secret("hex:00", &s), SESSILE_INVALID);
     secret_free(NULL);
 }
@@ -315,7 +319,8 @@ static void key_file_must_be_private_and_ours(void **state)
     static const mode_t open_to_others[] = {0640, 0604, 0620, 0602, 0601, 0610};
     for (size_t i = 0; i < sizeof open_to_others / sizeof *open_to_others; i++) {
         assert_int_equal(chmod(path, open_to_others[i]), 0);
-        assert_int_equal(secret_get(&s, file, path, 0, &os_posix, A, &err), SESSILE_DENIED);
+        assert_int_equal(secret_get(&s, file, path, 0, &os_posix, A, &err),
+                         SESSILE_DENIED);
         assert_null(s);
     }
     assert_int_equal(chmod(path, 0400), 0);
@@ -326,7 +331,8 @@ static void key_file_must_be_private_and_ours(void **state)
     assert_int_equal(secret_get(&s, file, folder, 0, &os_posix, A, &err), SESSILE_DENIED);
     if (geteuid() == 0) {
         assert_int_equal(chown(path, 12345, 12345), 0);
-        assert_int_equal(secret_get(&s, file, path, 0, &os_posix, A, &err), SESSILE_DENIED);
+        assert_int_equal(secret_get(&s, file, path, 0, &os_posix, A, &err),
+                         SESSILE_DENIED);
     }
     scratch_remove(folder);
 }
@@ -337,11 +343,13 @@ static void secret_comes_from_the_named_variable(void **state)
     secret *s;
     (void)state;
     unsetenv("TEST_SECRET");
-    assert_int_equal(secret_get(&s, SESSILE_KEY_ENV, "TEST_SECRET", 1, &os_posix, A, &err),
-                     SESSILE_SEALED);
+    assert_int_equal(
+        secret_get(&s, SESSILE_KEY_ENV, "TEST_SECRET", 1, &os_posix, A, &err),
+        SESSILE_SEALED);
     setenv("TEST_SECRET", KIT_SECRET, 1);
-    assert_int_equal(secret_get(&s, SESSILE_KEY_ENV, "TEST_SECRET", 0, &os_posix, A, &err),
-                     SESSILE_OK);
+    assert_int_equal(
+        secret_get(&s, SESSILE_KEY_ENV, "TEST_SECRET", 0, &os_posix, A, &err),
+        SESSILE_OK);
     assert_true(secret_is_key(s));
     secret_free(s);
     unsetenv("TEST_SECRET");
@@ -414,8 +422,8 @@ static void default_key_is_made_once_private_and_only_when_asked(void **state)
 static sessile_status ring(const kit *k, keyring **out, sessile_key_source source,
                            const char *key, const char *suite_wanted, sessile_error *err)
 {
-    return keyring_open(out, k->st.table, k->st.self, source, key, suite_wanted, &os_posix, A,
-                        err);
+    return keyring_open(out, k->st.table, k->st.self, source, key, suite_wanted,
+                        &os_posix, A, err);
 }
 
 static void keyring_opens_with_its_secret_only(void **state)
@@ -435,10 +443,12 @@ static void keyring_opens_with_its_secret_only(void **state)
         /* the suite is the keyring's, whatever is asked for later */
         assert_int_equal(ring(&k, &again, SESSILE_KEY_SECRET, KIT_SECRET, NULL, &err),
                          SESSILE_OK);
-        assert_int_equal(keyring_suite(again),
-                         modes[m] == KIT_AES ? SUITE_AES_256_GCM : SUITE_XCHACHA20_POLY1305);
+        assert_int_equal(keyring_suite(again), modes[m] == KIT_AES
+                                                   ? SUITE_AES_256_GCM
+                                                   : SUITE_XCHACHA20_POLY1305);
         assert_memory_equal(keyring_name_key(again), keyring_name_key(k.keys), VAULT_KEY);
-        assert_memory_equal(keyring_master(again, 1), keyring_master(k.keys, 1), VAULT_KEY);
+        assert_memory_equal(keyring_master(again, 1), keyring_master(k.keys, 1),
+                            VAULT_KEY);
         assert_null(keyring_master(again, 2));
         keyring_free(again);
         assert_int_equal(ring(&k, &again, SESSILE_KEY_SECRET, other, NULL, &err),
@@ -480,7 +490,8 @@ static void keyring_swapped_for_a_plain_one_is_SEALED(void **state)
     /* and a plain store is opened without a key only */
     assert_int_equal(ring(&plain, &keys, SESSILE_KEY_DEFAULT, NULL, NULL, &err),
                      SESSILE_SEALED);
-    assert_int_equal(ring(&plain, &keys, SESSILE_KEY_PLAIN, NULL, NULL, &err), SESSILE_OK);
+    assert_int_equal(ring(&plain, &keys, SESSILE_KEY_PLAIN, NULL, NULL, &err),
+                     SESSILE_OK);
     assert_memory_equal(keyring_name_key(keys), keyring_name_key(plain.keys), VAULT_KEY);
     keyring_free(keys);
     free(bytes);
@@ -531,10 +542,11 @@ static void keyring_with_any_changed_bit_is_refused(void **state)
         for (size_t bit = 0; bit < 8 * (size - 1); bit++) {
             bytes[bit / 8] ^= (char)(1 << bit % 8);
             file_write_all(path, bytes, size);
-            sessile_status status =
-                ring(&k, &keys, modes[m] == KIT_PLAIN ? SESSILE_KEY_PLAIN : SESSILE_KEY_SECRET,
-                     KIT_SECRET, NULL, &err);
-            /* the name key of a plain store stands in clear: another one is another one */
+            sessile_status status = ring(
+                &k, &keys, modes[m] == KIT_PLAIN ? SESSILE_KEY_PLAIN : SESSILE_KEY_SECRET,
+                KIT_SECRET, NULL, &err);
+            /* the name key of a plain store stands in clear: another one is another one
+             */
             int in_name = name && bytes + bit / 8 >= name && bytes + bit / 8 < name + 43;
             if (!in_name)
                 assert_int_not_equal(status, SESSILE_OK);
@@ -543,11 +555,11 @@ static void keyring_with_any_changed_bit_is_refused(void **state)
         }
         for (size_t cut = 0; cut + 1 < size; cut++) {
             file_write_all(path, bytes, cut);
-            assert_int_not_equal(ring(&k, &keys,
-                                      modes[m] == KIT_PLAIN ? SESSILE_KEY_PLAIN
-                                                            : SESSILE_KEY_SECRET,
-                                      KIT_SECRET, NULL, &err),
-                                 SESSILE_OK);
+            assert_int_not_equal(
+                ring(&k, &keys,
+                     modes[m] == KIT_PLAIN ? SESSILE_KEY_PLAIN : SESSILE_KEY_SECRET,
+                     KIT_SECRET, NULL, &err),
+                SESSILE_OK);
         }
         free(bytes);
         kit_close(&k);
@@ -559,10 +571,14 @@ static void passphrase_is_stretched_within_bounds(void **state)
     static const struct {
         const char *from, *to;
     } edits[] = {
-        {"\"ops\":2,", "\"ops\":1,"},          {"\"ops\":2,", "\"ops\":99999999,"},
-        {"\"ops\":2,", "\"ops\":0,"},          {"\"ops\":2,", "\"ops\":-1,"},
-        {"\"mem\":67108864,", "\"mem\":8192,"}, {"\"mem\":67108864,", "\"mem\":99999999999,"},
-        {"\"mem\":67108864,", "\"mem\":6.7e7,"}, {"\"salt\":\"", "\"salt\":\"AAAA"},
+        {"\"ops\":2,", "\"ops\":1,"},
+        {"\"ops\":2,", "\"ops\":99999999,"},
+        {"\"ops\":2,", "\"ops\":0,"},
+        {"\"ops\":2,", "\"ops\":-1,"},
+        {"\"mem\":67108864,", "\"mem\":8192,"},
+        {"\"mem\":67108864,", "\"mem\":99999999999,"},
+        {"\"mem\":67108864,", "\"mem\":6.7e7,"},
+        {"\"salt\":\"", "\"salt\":\"AAAA"},
         {"argon2id", "argon2i"},
     };
     char folder[256], root[300], path[400];
@@ -579,13 +595,13 @@ static void passphrase_is_stretched_within_bounds(void **state)
     assert_int_equal(keyring_open(&keys, st.table, st.self, from, "correct horse battery",
                                   NULL, &os_posix, A, &err),
                      SESSILE_OK);
-    assert_int_equal(keyring_open(&again, st.table, st.self, from, "correct horse battery",
-                                  NULL, &os_posix, A, &err),
+    assert_int_equal(keyring_open(&again, st.table, st.self, from,
+                                  "correct horse battery", NULL, &os_posix, A, &err),
                      SESSILE_OK);
     assert_memory_equal(keyring_master(again, 1), keyring_master(keys, 1), VAULT_KEY);
     keyring_free(again);
-    assert_int_equal(keyring_open(&again, st.table, st.self, from, "correct horse batteri",
-                                  NULL, &os_posix, A, &err),
+    assert_int_equal(keyring_open(&again, st.table, st.self, from,
+                                  "correct horse batteri", NULL, &os_posix, A, &err),
                      SESSILE_SEALED);
     assert_int_equal(keyring_open(&again, st.table, st.self, from, KIT_SECRET, NULL,
                                   &os_posix, A, &err),
@@ -614,7 +630,8 @@ static void keyring_of_a_later_version_is_UNSUPPORTED(void **state)
     keyring *keys;
     char path[400];
     sessile_error err = {0};
-    static const char later[] = "{\"sessile_keyring\":2,\"mode\":\"plain\",\"name\":\"\"}\n";
+    static const char later[] =
+        "{\"sessile_keyring\":2,\"mode\":\"plain\",\"name\":\"\"}\n";
     (void)state;
     kit_open(&k, KIT_PLAIN);
     keyring_file(&k, path);
@@ -634,8 +651,8 @@ static void unknown_suite_makes_no_keyring(void **state)
     scratch_make(folder);
     snprintf(root, sizeof root, "%s/store", folder);
     assert_int_equal(store_file_open(&st, root, &os_posix, A, &err), SESSILE_OK);
-    assert_int_equal(keyring_open(&keys, st.table, st.self, SESSILE_KEY_SECRET, KIT_SECRET,
-                                  "rot13", &os_posix, A, &err),
+    assert_int_equal(keyring_open(&keys, st.table, st.self, SESSILE_KEY_SECRET,
+                                  KIT_SECRET, "rot13", &os_posix, A, &err),
                      SESSILE_UNSUPPORTED);
     assert_int_equal(access(root, F_OK), -1);
     store_close(&st);
@@ -664,8 +681,8 @@ static void many_who_make_a_keyring_at_once_end_with_one(void **state)
                 unsetenv("SESSILE_KEY");
                 setenv("XDG_CONFIG_HOME", home, 1);
                 if (store_file_open(&st, root, &os_posix, A, &err) != SESSILE_OK ||
-                    keyring_open(&keys, st.table, st.self, SESSILE_KEY_DEFAULT, NULL, NULL,
-                                 &os_posix, A, &err) != SESSILE_OK)
+                    keyring_open(&keys, st.table, st.self, SESSILE_KEY_DEFAULT, NULL,
+                                 NULL, &os_posix, A, &err) != SESSILE_OK)
                     _exit(1);
                 if (write(pipes[1], keyring_master(keys, 1), VAULT_KEY) != VAULT_KEY)
                     _exit(2);
@@ -678,7 +695,8 @@ static void many_who_make_a_keyring_at_once_end_with_one(void **state)
             int status;
             waitpid(pids[i], &status, 0);
             assert_int_equal(status, 0);
-            assert_int_equal(read(pipes[0], i == 0 ? first : other, VAULT_KEY), VAULT_KEY);
+            assert_int_equal(read(pipes[0], i == 0 ? first : other, VAULT_KEY),
+                             VAULT_KEY);
             if (i > 0)
                 assert_memory_equal(first, other, VAULT_KEY);
         }
@@ -701,8 +719,9 @@ static void simple_names_stand_as_they_are(void **state)
     sessile_error err = {0};
     char out[NAME_SIZE], longest[102];
     static const char *const simple[] = {"a", "bug-42", "0", "_x", "x-", "a_b-c9"};
-    static const char *const others[] = {"",   "-a",  "A",    "a.b", ".", "..", "a/b", "a b",
-                                         "\n", "=a", "\xc3\xa9", "a\\", "~"};
+    static const char *const others[] = {"",         "-a",  "A",   "a.b", ".",
+                                         "..",       "a/b", "a b", "\n",  "=a",
+                                         "\xc3\xa9", "a\\", "~"};
     (void)state;
     assert_int_equal(keyring_volatile(&k, A, &err), SESSILE_OK);
     for (size_t i = 0; i < sizeof simple / sizeof *simple; i++) {
@@ -737,7 +756,8 @@ static void hash_of_a_name_is_as_described(void **state)
     unsigned char hash[32];
     (void)state;
     assert_int_equal(keyring_volatile(&k, A, &err), SESSILE_OK);
-    hash256(hash, "\2\0\0\0\0\0\0\0u1\3\0\0\0\0\0\0\0A B", 21, keyring_name_key(k), VAULT_KEY);
+    hash256(hash, "\2\0\0\0\0\0\0\0u1\3\0\0\0\0\0\0\0A B", 21, keyring_name_key(k),
+            VAULT_KEY);
     expected[0] = '=';
     base32_encode(expected + 1, hash, 32);
     keyring_log_name(k, text("u1"), text("A B"), out);
@@ -777,7 +797,8 @@ static void random_names_are_safe_and_distinct(void **state)
         keyring_log_name(k, user, id, names[i]);
         size_t length = strlen(names[i]);
         assert_true(length > 0 && length <= 100);
-        assert_int_equal(strspn(names[i], "abcdefghijklmnopqrstuvwxyz0123456789_=-"), length);
+        assert_int_equal(strspn(names[i], "abcdefghijklmnopqrstuvwxyz0123456789_=-"),
+                         length);
     }
     qsort(names, COUNT, NAME_SIZE, by_bytes);
     for (size_t i = 1; i < COUNT; i++)
