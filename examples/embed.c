@@ -1,5 +1,6 @@
 /*
- * embed.c: sessile in a C program: a store, a policy, turns, and what the model would get.
+ * embed.c: sessile in a C program: a store, a policy, turns, and what the model would
+ * get.
  *
  *   embed [FOLDER [POLICY.lua]]
  *
@@ -22,8 +23,8 @@ static void must(sessile_status status, const sessile_error *err)
     exit(1);
 }
 
-/* A turn, written before the policy runs. This policy asks nothing; one that needs a model
- * or a hook stops at SESSILE_NEEDS and goes on after sessile_run_reply(). */
+/* A turn, written before the policy runs. This policy asks nothing; one that needs a
+ * model or a hook stops at SESSILE_NEEDS and goes on after sessile_run_reply(). */
 static void take_turn(sessile_session *session, const char *question, const char *answer)
 {
     sessile_slice messages[2];
@@ -37,8 +38,9 @@ static void take_turn(sessile_session *session, const char *question, const char
     must(sessile_turn_begin(&run, session, messages, 2, NULL, &err), &err);
     must(sessile_run_step(run, &need, &err), &err);
     must(sessile_run_outcome(run, &outcome, &err), &err);
-    printf("turn: %lld tokens -> %lld, %zu messages left\n", (long long)outcome.tokens_before,
-           (long long)outcome.tokens_after, outcome.departure_count);
+    printf("turn: %lld tokens -> %lld, %zu messages left\n",
+           (long long)outcome.tokens_before, (long long)outcome.tokens_after,
+           outcome.departure_count);
     sessile_run_free(run);
 }
 
@@ -53,7 +55,7 @@ int main(int argc, char **argv)
     const char *tmp = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
     const char *folder = argc > 1 ? argv[1] : NULL;
     char temporary[4096];
-    sessile_policy_step step = { NULL, "{\"messages\":4,\"keep\":0.5}", 0 };
+    sessile_policy_step step = {NULL, "{\"messages\":4,\"keep\":0.5}", 0};
     sessile_store_options options;
     sessile_session_options who;
     sessile_store *store;
@@ -80,10 +82,12 @@ int main(int argc, char **argv)
     must(sessile_open(&store, folder, &options, &err), &err);
     must(sessile_policy_load(&who.policy, store, &step, 1, &err), &err);
     must(sessile_session_open(&session, store, &who, &err), &err);
-    take_turn(session, "{\"role\":\"user\",\"content\":\"What is a barnacle?\"}",
-              "{\"role\":\"assistant\",\"content\":\"An animal that stays where it is.\"}");
-    take_turn(session, "{\"role\":\"user\",\"content\":\"For how long?\"}",
-              "{\"role\":\"assistant\",\"content\":\"All its life, once it has settled.\"}");
+    take_turn(
+        session, "{\"role\":\"user\",\"content\":\"What is a barnacle?\"}",
+        "{\"role\":\"assistant\",\"content\":\"An animal that stays where it is.\"}");
+    take_turn(
+        session, "{\"role\":\"user\",\"content\":\"For how long?\"}",
+        "{\"role\":\"assistant\",\"content\":\"All its life, once it has settled.\"}");
     take_turn(session, "{\"role\":\"user\",\"content\":\"What is that called?\"}",
               "{\"role\":\"assistant\",\"content\":\"Sessile.\"}");
     must(sessile_session_close(session, &err), &err);

@@ -28,7 +28,8 @@ end
 local function text_of(content)
   local parts = {}
   for i, block in ipairs(type(content) == "table" and content or {}) do
-    parts[i] = type(block) == "table" and text_of(block.text or block.content) or ""
+    parts[i] = type(block) == "table"
+      and text_of(block.text or block.content or block.name or block.type) or ""
   end
   return type(content) == "string" and content or table.concat(parts, "\n")
 end
@@ -45,8 +46,7 @@ local function render(message, size)
   return ("%s\n[… %d bytes …]\n%s"):format(text:sub(1, head - 1), tail - head, text:sub(tail))
 end
 
--- What must stay, and what belongs to that by calls and results: index -> true. A call that
--- still waits stays with the newest of its results.
+-- What must stay, and what belongs to it by calls and results (so does a call that waits).
 local function find_staying(state, recent)
   local messages, stays = state.messages, {}
   local last, tail, question = messages[#messages], #messages - recent + 1, nil

@@ -10,6 +10,8 @@
 #include "log/inside.h"
 
 #define PIECE ((size_t)256 << 10)
+/* The first read of a log: its header, which is all that a list wants of it. */
+#define FIRST_PIECE ((size_t)4 << 10)
 
 void reader_init(reader *r, log_t *log, uint64_t at, uint64_t limit)
 {
@@ -35,7 +37,8 @@ static int fill(reader *r, uint64_t index, sessile_error *err)
         return 0;
     }
     uint64_t left = r->limit - from;
-    size_t want = left < PIECE ? (size_t)left : PIECE;
+    size_t piece = from == 0 ? FIRST_PIECE : PIECE;
+    size_t want = left < piece ? (size_t)left : piece;
     log->piece.size = r->have; /* what a reserve has to carry along */
     if (buf_reserve(&log->piece, want) != 0) {
         fail_nomem(err);

@@ -90,7 +90,7 @@ static int string_rep(lua_State *L)
     if ((lua_Unsigned)n > vm_of(L)->limits.memory / (size + between_size))
         return luaL_error(L, "string.rep: the result would be larger than a policy's memory");
     total = (size_t)n * size + (size_t)(n - 1) * between_size;
-    vm_charge(L, total / 8 + (uint64_t)n + 1);
+    vm_charge(L, total / 16 + (uint64_t)n / 4 + 1);
     out = luaL_buffinitsize(L, &buffer, total);
     for (i = 0; i < n; i++) {
         memcpy(out, text, size);

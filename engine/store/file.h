@@ -4,7 +4,8 @@
  *   file_path.c  ROOT and the folders below it: opened, checked, made; names
  *   file_blob.c  ROOT/<blob>, and "write it whole under a temporary name" for all of them
  *   file_piece.c the torn end of a log, copied before it is cut
- *   file.c       logs: open, create, read, lock, append, sync, set aside, list
+ *   file_list.c  which logs there are
+ *   file.c       logs: open, create, read, lock, append, sync, set aside
  */
 #ifndef STORE_FILE_H
 #define STORE_FILE_H
@@ -79,7 +80,11 @@ void file_discard(file_store *fs, int dir, const char *temporary, int *fd);
 sessile_status file_set_piece(file_store *fs, int dir, int from, const char *log,
                               uint64_t offset, uint64_t size, sessile_error *err);
 
-/* blob operations of the table */
+/* operations of the table that are not in file.c */
+sessile_status file_list(void *self, const char *folder,
+                         int (*visit)(void *arg, const char *folder, const char *name),
+                         void *arg, sessile_error *err);
+int file_has_logs(void *self);
 sessile_status file_blob_get(void *self, const char *name, char **out, size_t *size,
                              sessile_error *err);
 sessile_status file_blob_put_new(void *self, const char *name, const void *data,

@@ -12,8 +12,7 @@
 
 #include "base/text.h"
 
-/* ---------------------------------------------------------------------- guarded memory
- */
+/* ------------------------------------------------------------ guarded memory */
 
 static void *guarded_fn(void *ud, void *ptr, size_t osize, size_t nsize)
 {

@@ -63,6 +63,24 @@ describe("summarize", function()
     assert.is_nil(text:find("You are a test.", 1, true))
   end)
 
+  it("reads the blocks of a message: texts, results, names of calls and of media", function()
+    local turns = transcript.chat(9, 30)
+    turns[2] = {
+      { role = "user", content = { { type = "text", text = "what is this?" },
+        { type = "image", data = "aGVsbG8=" } } },
+      { role = "assistant", content = { { type = "tool_use", id = "t", name = "look_closer",
+        input = {} } } },
+      { role = "user", content = { { type = "tool_result", tool_use_id = "t",
+        content = { { type = "text", text = "a barnacle" } } } } },
+    }
+    local model = transcript.model "Short."
+    session_of(turns, model):compact { policy = "summarize" }
+    local text = request_text(model.requests[1])
+    for _, part in ipairs { "what is this?\nimage", "look_closer", "a barnacle" } do
+      assert.truthy(text:find(part, 1, true), part)
+    end
+  end)
+
   it("asks for decisions, files, outcomes, open questions and identifiers verbatim", function()
     local model = transcript.model "Short."
     session_of(transcript.chat(15, 30), model):compact { policy = "summarize" }

@@ -83,6 +83,8 @@ static int f_sync_data(void *ud, int fd)
     const faults *f = ud;
     if (hit(ud, CALL_SYNC_DATA))
         return -1;
+    if (f->during_sync)
+        f->during_sync(f->during_arg);
     return f->lazy ? 0 : os_posix.sync_data(NULL, fd);
 }
 static int f_sync_all(void *ud, int fd)

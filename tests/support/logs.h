@@ -42,6 +42,8 @@ typedef struct faults {
     int error; /* 0: none */
     int half;
     int lazy; /* syncs are counted but not made: for tests that cut no power */
+    void (*during_sync)(void *arg); /* called inside each sync of data */
+    void *during_arg;
     unsigned long hits;
 } faults;
 void faults_init(faults *f);

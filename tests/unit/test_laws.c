@@ -445,6 +445,26 @@ static void kept_puts_of_earlier_compactions_keep_their_place(void **unused)
     end(&p);
 }
 
+static void puts_of_one_compaction_are_told_apart(void **unused)
+{
+    proposal p;
+    judgement j;
+    (void)unused;
+    begin(&p, "n n u a u a");
+    p.before.c.items[0].key.entry = p.before.c.items[1].key.entry = 16;
+    p.before.c.items[0].key.n = 1;
+    p.before.c.items[1].key.n = 2;
+    propose(&p, "2 1 3 4 5 6");
+    assert_int_equal(broken_law(&p, &j), LAW_ORDER);
+    assert_string_equal(j.message,
+                        "00000010.1 stands behind 00000010.2, which it came before");
+    p.before.c.items[0].flags |= ITEM_PINNED;
+    propose(&p, "2 3 4 5 6");
+    assert_int_equal(broken_law(&p, &j), LAW_PINNED);
+    assert_int_equal(j.key.n, 1);
+    end(&p);
+}
+
 /* ------------------------------------------------------------------ 5: pinned */
 
 static void pinned_messages_stay(void **unused)
@@ -946,6 +966,7 @@ int main(void)
         cmocka_unit_test(another_order_breaks_order),
         cmocka_unit_test(a_message_twice_breaks_order),
         cmocka_unit_test(kept_puts_of_earlier_compactions_keep_their_place),
+        cmocka_unit_test(puts_of_one_compaction_are_told_apart),
         cmocka_unit_test(pinned_messages_stay),
         cmocka_unit_test(pinned_messages_stay_unedited),
         cmocka_unit_test(the_last_user_message_stays),

@@ -599,6 +599,82 @@ static void log_cut_anywhere_reopens_to_whole_writes(void **state)
     }
 }
 
+static void hole_in_what_was_never_synced_is_a_torn_end(void **state)
+{
+    /* What a power cut may leave: the device kept a later write and lost an earlier one.
+     * Nobody was told that either was safe. With a sync between them it is damage. */
+    (void)state;
+    EACH_FILE_MODE
+    {
+        for (int synced = 0; synced < 2; synced++) {
+            kit k;
+            char path[600];
+            size_t size, after;
+            uint64_t torn;
+            sessile_error err = {0};
+            log_t *log;
+            kit_open(&k, mode);
+            kit_create(&k, "log");
+            kit_path(&k, "log", path);
+            log = kit_resume(&k, "log", NULL);
+            do_write(log, 1, "safe", 0);
+            do_sync(log);
+            uint64_t lost = log_bytes(log);
+            do_write(log, 2, "lost", 50);
+            if (synced)
+                do_sync(log);
+            do_write(log, 1, "kept", 0);
+            log_close(log);
+            char *bytes = file_read_all(path, &size);
+            memset(bytes + lost, 0, 100);
+            file_write_all(path, bytes, size);
+            sessile_status status = kit_try(&k, "log", &log, NULL, &torn, &err);
+            free(file_read_all(path, &after));
+            if (synced) {
+                assert_int_equal(status, SESSILE_DAMAGED);
+                assert_non_null(strstr(err.message, "00000002"));
+                assert_int_equal(after, size);
+            } else {
+                assert_int_equal(status, SESSILE_OK);
+                assert_int_equal(log_count(log), 2);
+                assert_int_equal(torn, size - lost);
+                assert_int_equal(after, lost);
+                log_close(log);
+            }
+            free(bytes);
+            kit_close(&k);
+        }
+    }
+}
+
+static void write_during(void *log)
+{
+    do_write(log, 1, "while a sync was under way", 0);
+}
+
+static void sync_covers_only_what_was_written_before_it_began(void **state)
+{
+    kit k;
+    (void)state;
+    kit_open(&k, KIT_XCHACHA);
+    kit_create(&k, "log");
+    log_t *log = kit_resume(&k, "log", NULL);
+    do_write(log, 1, "before", 0);
+    faults_none(&k.os);
+    k.os.during_sync = write_during;
+    k.os.during_arg = log;
+    do_sync(log);
+    k.os.during_sync = NULL;
+    assert_int_equal(log_count(log), 3);
+    assert_int_equal(k.os.counts[CALL_SYNC_DATA], 1);
+    do_sync(log); /* what came meanwhile needs one of its own */
+    assert_int_equal(k.os.counts[CALL_SYNC_DATA], 2);
+    do_sync(log);
+    assert_int_equal(k.os.counts[CALL_SYNC_DATA], 2);
+    log_close(log);
+    kit_close(&k);
+}
+
 static void torn_end_under_a_writers_lock_is_left_alone(void **state)
 {
     (void)state;
@@ -689,8 +765,7 @@ static void recovery_interrupted_anywhere_can_be_run_again(void **state)
     kit_close(&k);
 }
 
-/* ------------------------------------------------------------------ shorter than known
- */
+/* ------------------------------------------------------------ shorter than known */
 
 static void log_cut_behind_our_back_is_TRUNCATED(void **state)
 {
@@ -1147,6 +1222,8 @@ int main(void)
         cmocka_unit_test(log_cut_anywhere_reopens_to_whole_writes),
         cmocka_unit_test(torn_end_under_a_writers_lock_is_left_alone),
         cmocka_unit_test(recovery_interrupted_anywhere_can_be_run_again),
+        cmocka_unit_test(hole_in_what_was_never_synced_is_a_torn_end),
+        cmocka_unit_test(sync_covers_only_what_was_written_before_it_began),
         cmocka_unit_test(log_cut_behind_our_back_is_TRUNCATED),
         cmocka_unit_test(damage_met_by_a_read_is_named),
         cmocka_unit_test(log_removed_behind_our_back_is_NOTFOUND_to_a_writer),

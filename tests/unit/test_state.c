@@ -414,6 +414,42 @@ static void replace_refuses_what_is_no_field(void **unused)
     end(&h);
 }
 
+static void a_name_that_the_message_has_twice_is_replaced_once(void **unused)
+{
+    hook h;
+    (void)unused;
+    begin(&h, "s u a u a");
+    free(h.l.texts[2]);
+    h.l.texts[2] = strdup("{\"role\":\"assistant\",\"k\":1,\"content\":\"\",\"k\":2}");
+    OK(replace(&h, 2, "{\"k\":3}"));
+    (void)finish(&h);
+    expect_put(&h, 1, "{\"role\":\"assistant\",\"k\":3,\"content\":\"\"}");
+    end(&h);
+}
+
+static void replacing_again_and_again_takes_no_room(void **unused)
+{
+    char text[100000];
+    hook h;
+    int i;
+    (void)unused;
+    begin(&h, "s u a u a");
+    memset(text, 'x', sizeof text);
+    memcpy(text, "{\"content\":\"", 12);
+    memcpy(text + sizeof text - 3, "\"}", 3);
+    for (i = 0; i < 100; i++)
+        OK(replace(&h, 2, text));
+    (void)finish(&h);
+    for (i = 0; i < 100; i++) {
+        next_hook(&h);
+        OK(insert(&h, 1, text));
+        state_hook_drop(h.s);
+    }
+    (void)finish(&h);
+    assert_int_equal(judge(&h), LAW_NONE);
+    end(&h);
+}
+
 static void escaped_names_are_the_same_names(void **unused)
 {
     hook h;
@@ -731,7 +767,8 @@ static void a_mark_can_be_gone_back_to(void **unused)
     INVALID(state_rewind(h.s, &err));
     next_hook(&h);
     OK(drop(&h, 2, 2));
-    expect_list(&h, "1 +1 4 5 6 7");
+    OK(insert(&h, 7, SUMMARY));
+    expect_list(&h, "1 +1 4 5 6 7 +2"); /* numbers go on from the mark, too */
     assert_string_equal(list_keys(state_before(h.s)), "1 2 3 4 5 6 7");
     end(&h);
 }
@@ -1381,6 +1418,8 @@ int main(void)
         cmocka_unit_test(what_was_dropped_cannot_be_replaced),
         cmocka_unit_test(replace_keeps_role_and_pairing),
         cmocka_unit_test(replace_refuses_what_is_no_field),
+        cmocka_unit_test(a_name_that_the_message_has_twice_is_replaced_once),
+        cmocka_unit_test(replacing_again_and_again_takes_no_room),
         cmocka_unit_test(escaped_names_are_the_same_names),
         cmocka_unit_test(text_over_result_blocks_goes_into_each),
         cmocka_unit_test(a_result_block_without_content_gets_some),
