@@ -103,6 +103,8 @@ void lua_json_freeze(lua_State *L, int index)
 {
     index = lua_absindex(L, index);
     luaL_checkstack(L, 6, "too deeply nested");
+    if (kind_of(L, index) == KIND_FROZEN)
+        return;
     lua_pushnil(L);
     while (lua_next(L, index)) {
         if (lua_istable(L, -1)) { /* assigning to a key that exists keeps lua_next sound */

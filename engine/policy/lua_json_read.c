@@ -302,7 +302,7 @@ static void skip_value(reader *r)
             break;
         default:
             r->at++;
-            while (r->at < r->end && !strchr(",:]}\"", *r->at))
+            while (r->at < r->end && !strchr(",:[]{}\"", *r->at))
                 r->at++;
         }
     } while (open > 0);

@@ -243,8 +243,10 @@ void record_refusal(const sessile_run *run, buf *out)
 {
     buf_puts(out, "{\"policy\":");
     json_put_cstring(out, run->policy_name);
-    buf_printf(out, ",\"hook\":\"%s\",\"reason\":\"%s\"", run->outcome.hook,
-               reason_name(run->reason));
+    /* Progress is judged when all hooks are done: there is no one hook to name. */
+    if (run->outcome.hook[0])
+        buf_printf(out, ",\"hook\":\"%s\"", run->outcome.hook);
+    buf_printf(out, ",\"reason\":\"%s\"", reason_name(run->reason));
     if (run->outcome.law)
         buf_printf(out, ",\"law\":%d,\"law_name\":\"%s\"", run->outcome.law,
                    law_name((law)run->outcome.law));

@@ -148,8 +148,8 @@ static sessile_status step(sessile_run *run, sessile_need *need, sessile_error *
     if (run->stage < STAGE_COMMIT)
         st = run_schedule(run, need, err);
     if (st == SESSILE_OK && run->stage == STAGE_COMMIT) {
-        run->stage = STAGE_DONE;
         st = run_commit(run, err);
+        run->stage = STAGE_DONE;
         if (run->state)
             run->outcome.cannot_fit =
                 laws_cannot_fit(context_left(run), run->window, run->reserve);

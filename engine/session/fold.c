@@ -421,6 +421,7 @@ sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t siz
         status = fail(err, SESSILE_DAMAGED, "it calls itself %08" PRIx32, c.e.id);
     if (!status) {
         c.n.parent = c.e.parent;
+        c.n.time_ms = c.e.time_ms;
         c.n.type = (uint8_t)c.e.type;
         status = plan(f, &c, err);
     }

@@ -623,7 +623,7 @@ static void hole_in_what_was_never_synced_is_a_torn_end(void **state)
             do_write(log, 2, "lost", 50);
             if (synced)
                 do_sync(log);
-            do_write(log, 1, "kept", 0);
+            do_write(log, 1, "kept", 0); /* through the handle that knows what is safe */
             log_close(log);
             char *bytes = file_read_all(path, &size);
             memset(bytes + lost, 0, 100);
@@ -644,6 +644,52 @@ static void hole_in_what_was_never_synced_is_a_torn_end(void **state)
             free(bytes);
             kit_close(&k);
         }
+    }
+}
+
+static void first_append_settles_what_no_line_proves(void **state)
+{
+    /* Written and never synced, by a handle that is gone: the next writer makes it safe
+     * before its own line says so. Once a handle, and once only. */
+    (void)state;
+    EACH_FILE_MODE
+    {
+        kit k;
+        char path[600];
+        size_t size;
+        sessile_error err = {0};
+        kit_open(&k, mode);
+        kit_create(&k, "log");
+        kit_path(&k, "log", path);
+        log_t *log = kit_resume(&k, "log", NULL);
+        do_write(log, 2, "never synced", 0);
+        log_close(log);
+        char *before = file_read_all(path, &size);
+        log = kit_resume(&k, "log", NULL);
+        faults_none(&k.os);
+        do_write(log, 1, "next", 0);
+        assert_int_equal(k.os.counts[CALL_WRITE], 2);
+        assert_int_equal(k.os.counts[CALL_SYNC_DATA], 1);
+        do_write(log, 1, "and next", 0);
+        assert_int_equal(k.os.counts[CALL_WRITE], 3);
+        assert_int_equal(k.os.counts[CALL_SYNC_DATA], 1);
+        log_close(log);
+        char *bytes = file_read_all(path, &size);
+        assert_memory_equal(bytes, before, strlen(before));
+        assert_non_null(strstr(bytes + strlen(before), ",\"durable\":\"00000002\""));
+        free(before);
+        free(bytes);
+        /* and when it cannot, nothing is appended */
+        log = kit_resume(&k, "log", NULL);
+        faults_set(&k.os, CALL_SYNC_DATA, 0, EIO);
+        assert_int_equal(try_write(log, 1, "not this", 0, &err), SESSILE_IO);
+        faults_none(&k.os);
+        assert_int_equal(try_write(log, 1, "nor this", 0, &err), SESSILE_IO);
+        log_close(log);
+        log = kit_resume(&k, "log", NULL);
+        assert_int_equal(log_count(log), 5);
+        log_close(log);
+        kit_close(&k);
     }
 }
 
@@ -1223,6 +1269,7 @@ int main(void)
         cmocka_unit_test(torn_end_under_a_writers_lock_is_left_alone),
         cmocka_unit_test(recovery_interrupted_anywhere_can_be_run_again),
         cmocka_unit_test(hole_in_what_was_never_synced_is_a_torn_end),
+        cmocka_unit_test(first_append_settles_what_no_line_proves),
         cmocka_unit_test(sync_covers_only_what_was_written_before_it_began),
         cmocka_unit_test(log_cut_behind_our_back_is_TRUNCATED),
         cmocka_unit_test(damage_met_by_a_read_is_named),
