@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,4 +181,43 @@ ran policies_body_within(const char *body, const char *line, const policy_limits
 ran policies_body(const char *body, const char *line)
 {
     return policies_body_within(body, line, NULL);
+}
+
+/* ------------------------------------------------------------------ locales */
+
+static char locale_folder[512];
+
+int locale_with_comma(void)
+{
+    static const char *const names[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8" };
+    const char *base = getenv("TMPDIR");
+    char command[1200];
+    size_t i;
+
+    for (i = 0; i < sizeof names / sizeof *names; i++) {
+        if (setlocale(LC_NUMERIC, names[i]))
+            return 1;
+    }
+    snprintf(locale_folder, sizeof locale_folder, "%s/locale-XXXXXX", base ? base : "/tmp");
+    assert_non_null(mkdtemp(locale_folder));
+    snprintf(command, sizeof command,
+             "localedef --no-archive -i de_DE -f UTF-8 '%s/comma' >/dev/null 2>&1",
+             locale_folder);
+    setenv("LOCPATH", locale_folder, 1);
+    if (system(command) == 0 && setlocale(LC_NUMERIC, "comma"))
+        return 1;
+    locale_as_before();
+    return 0;
+}
+
+void locale_as_before(void)
+{
+    char command[600];
+    setlocale(LC_NUMERIC, "C");
+    unsetenv("LOCPATH");
+    if (!locale_folder[0])
+        return;
+    snprintf(command, sizeof command, "rm -rf '%s'", locale_folder);
+    assert_int_equal(system(command), 0);
+    locale_folder[0] = 0;
 }

@@ -48,4 +48,9 @@ ran policies_run(const char *name, const char *options, sessile_hook hook,
 ran policies_body(const char *body, const char *line);
 ran policies_body_within(const char *body, const char *line, const policy_limits *limits);
 
+/* Sets a locale with a decimal comma, one of the machine's or one made for the test; 0 when
+ * there is none. Then back, and what was made is removed. */
+int locale_with_comma(void);
+void locale_as_before(void);
+
 #endif

@@ -5,6 +5,7 @@
  * written again.
  */
 #include "policy/lua_json.h"
+#include "support/policies.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,9 +13,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <locale.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <lauxlib.h>
 #include <lualib.h>
@@ -328,32 +327,15 @@ static void test_broken_text_raises(void **state)
     }
 }
 
-/* A locale with a decimal comma: one of the machine's, or one made here. */
-static int set_comma(void)
-{
-    static const char *const names[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8" };
-    const char *tmp = getenv("TMPDIR");
-    char command[600];
-    for (size_t i = 0; i < 3; i++) {
-        if (setlocale(LC_NUMERIC, names[i]))
-            return 1;
-    }
-    tmp = tmp ? tmp : "/tmp";
-    snprintf(command, sizeof command,
-             "localedef --no-archive -i de_DE -f UTF-8 %s/comma >/dev/null 2>&1", tmp);
-    setenv("LOCPATH", tmp, 1);
-    return system(command) == 0 && setlocale(LC_NUMERIC, "comma") != NULL;
-}
-
 static void test_a_foreign_decimal_point_changes_nothing(void **state)
 {
     char shown[16];
-    if (!set_comma())
+    if (!locale_with_comma())
         skip();
     snprintf(shown, sizeof shown, "%.1f", 0.5);
     assert_string_equal(shown, "0,5");
     assert_string_equal(there_and_back(*state, "[0.5,-2.5e-07]"), "[0.5,-2.5e-07]");
-    setlocale(LC_NUMERIC, "C");
+    locale_as_before();
 }
 
 #define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
