@@ -141,18 +141,29 @@ uint64_t sessile_session_torn(const sessile_session *session)
     return session ? session->torn : 0;
 }
 
-sessile_status sessile_head(sessile_session *session, sessile_id *out, sessile_error *err)
+sessile_status api_read_begin(sessile_session *session, const void *out,
+                              const char *function, sessile_error *err)
 {
     error_clear(err);
     if (!out)
-        return api_missing(err, __func__, "out");
-    *out = 0;
+        return api_missing(err, function, "out");
     if (!session)
-        return api_missing(err, __func__, "session");
+        return api_missing(err, function, "session");
     pthread_mutex_lock(&session->mutex);
     sessile_status st = session_refresh_locked(session, err);
-    if (st == SESSILE_OK)
-        *out = session->base = session->head;
+    if (st != SESSILE_OK)
+        pthread_mutex_unlock(&session->mutex);
+    return st;
+}
+
+sessile_status sessile_head(sessile_session *session, sessile_id *out, sessile_error *err)
+{
+    if (out)
+        *out = 0;
+    sessile_status st = api_read_begin(session, out, __func__, err);
+    if (st != SESSILE_OK)
+        return st;
+    *out = session->base = session->head;
     pthread_mutex_unlock(&session->mutex);
     return st;
 }
@@ -193,24 +204,21 @@ sessile_status sessile_clear(sessile_session *session, sessile_error *err)
 sessile_status sessile_title(sessile_session *session, char **out, size_t *size,
                              sessile_error *err)
 {
-    error_clear(err);
-    if (!out || !size)
-        return api_missing(err, __func__, "out or size");
-    *out = NULL;
-    *size = 0;
-    if (!session)
-        return api_missing(err, __func__, "session");
-    pthread_mutex_lock(&session->mutex);
-    sessile_status st = session_refresh_locked(session, err);
-    if (st == SESSILE_OK) {
-        *out = give_dup(&session->store->alloc, session->title ? session->title : "",
-                        session->title_size);
+    if (out)
+        *out = NULL;
+    if (size)
+        *size = 0;
+    if (!size)
+        return api_missing(err, __func__, "size");
+    sessile_status st = api_read_begin(session, out, __func__, err);
+    if (st != SESSILE_OK)
+        return st;
+    *out = give_dup(&session->store->alloc, session->title ? session->title : "",
+                    session->title_size);
+    if (*out)
         *size = session->title_size;
-        if (!*out) {
-            *size = 0;
-            st = fail_nomem(err);
-        }
-    }
+    else
+        st = fail_nomem(err);
     pthread_mutex_unlock(&session->mutex);
     return st;
 }
@@ -257,15 +265,12 @@ sessile_status sessile_set_title(sessile_session *session, sessile_slice title,
 sessile_status sessile_event_count(sessile_session *session, uint64_t *out,
                                    sessile_error *err)
 {
-    error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    *out = 0;
-    if (!session)
-        return api_missing(err, __func__, "session");
-    pthread_mutex_lock(&session->mutex);
-    sessile_status st = session_refresh_locked(session, err);
-    if (st == SESSILE_OK && session->head)
+    if (out)
+        *out = 0;
+    sessile_status st = api_read_begin(session, out, __func__, err);
+    if (st != SESSILE_OK)
+        return st;
+    if (session->head)
         *out = session->nodes[session->head].events;
     pthread_mutex_unlock(&session->mutex);
     return st;
@@ -274,16 +279,12 @@ sessile_status sessile_event_count(sessile_session *session, uint64_t *out,
 sessile_status sessile_total_usage(sessile_session *session, sessile_usage *out,
                                    sessile_error *err)
 {
-    error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    memset(out, 0, sizeof *out);
-    if (!session)
-        return api_missing(err, __func__, "session");
-    pthread_mutex_lock(&session->mutex);
-    sessile_status st = session_refresh_locked(session, err);
-    if (st == SESSILE_OK)
-        *out = session->usage;
+    if (out)
+        memset(out, 0, sizeof *out);
+    sessile_status st = api_read_begin(session, out, __func__, err);
+    if (st != SESSILE_OK)
+        return st;
+    *out = session->usage;
     pthread_mutex_unlock(&session->mutex);
     return st;
 }
@@ -291,17 +292,14 @@ sessile_status sessile_total_usage(sessile_session *session, sessile_usage *out,
 sessile_status sessile_count_tokens(sessile_session *session, sessile_tokens *out,
                                     sessile_error *err)
 {
-    error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    memset(out, 0, sizeof *out);
-    out->source = TOKEN_SOURCE_ESTIMATE;
-    if (!session)
-        return api_missing(err, __func__, "session");
-    pthread_mutex_lock(&session->mutex);
-    sessile_status st = session_refresh_locked(session, err);
-    if (st == SESSILE_OK)
-        st = session_tokens_locked(session, out, err);
+    if (out) {
+        memset(out, 0, sizeof *out);
+        out->source = TOKEN_SOURCE_ESTIMATE;
+    }
+    sessile_status st = api_read_begin(session, out, __func__, err);
+    if (st != SESSILE_OK)
+        return st;
+    st = session_tokens_locked(session, out, err);
     pthread_mutex_unlock(&session->mutex);
     return st;
 }

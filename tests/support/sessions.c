@@ -309,3 +309,35 @@ char *context_keys(sessile_session *s, sessile_id leaf)
     context_deinit(&at);
     return out;
 }
+
+static int set_up(void **state, store_kind kind)
+{
+    place *p = calloc(1, sizeof *p);
+
+    assert_non_null(p);
+    place_open(p, kind);
+    *state = p;
+    return 0;
+}
+
+int place_set_up_ram(void **state)
+{
+    return set_up(state, STORE_RAM);
+}
+
+int place_set_up_sealed(void **state)
+{
+    return set_up(state, STORE_SEALED);
+}
+
+int place_set_up_plain(void **state)
+{
+    return set_up(state, STORE_PLAIN);
+}
+
+int place_tear_down(void **state)
+{
+    place_close(*state);
+    free(*state);
+    return 0;
+}

@@ -50,4 +50,10 @@ void move_head(sessile_session *s, sessile_id to);
  * free(). */
 char *context_keys(sessile_session *s, sessile_id leaf);
 
+/* Fixtures of cmocka: *state is a place of its own for each test. */
+int place_set_up_ram(void **state);
+int place_set_up_sealed(void **state);
+int place_set_up_plain(void **state);
+int place_tear_down(void **state);
+
 #endif

@@ -53,6 +53,12 @@ static sessile_session *session_open(sessile_store *store)
     return s;
 }
 
+/* What most tests begin with: an empty session in a volatile store. */
+typedef struct world {
+    sessile_store *store;
+    sessile_session *s;
+} world;
+
 static void session_close(sessile_session *s)
 {
     assert_int_equal(sessile_session_close(s, NULL), SESSILE_OK);
@@ -180,9 +186,8 @@ static void drop_first(sessile_hook hook, sessile_state *state, sessile_answer *
 
 static void a_turn_without_a_policy_is_written_and_done(void **state)
 {
-    (void)state;
-    sessile_store *store = store_open("ram:");
-    sessile_session *s = session_open(store);
+    world *w = *state;
+    sessile_session *s = w->s;
     script sc = {.calls = ""};
     sessile_outcome out;
     sessile_run *run = turn(s, NULL, 2, &sc, &out);
@@ -191,24 +196,19 @@ static void a_turn_without_a_policy_is_written_and_done(void **state)
     assert_int_equal(out.last, 3);
     assert_int_equal(message_count(s), 2);
     sessile_run_free(run);
-    session_close(s);
-    sessile_store_close(store);
 }
 
 static void hooks_run_in_the_order_of_the_contract(void **state)
 {
-    (void)state;
-    sessile_store *store = store_open("ram:");
-    sessile_session *s = session_open(store);
-    sessile_policy *p = host_policy(store, 63);
+    world *w = *state;
+    sessile_session *s = w->s;
+    sessile_policy *p = host_policy(w->store, 63);
     script sc = {.calls = ""};
     sessile_outcome out;
     sessile_run_free(turn(s, p, 2, &sc, &out));
     assert_string_equal(sc.calls, "merge summarize truncate should_compact flush compact ");
     assert_int_equal(out.verdict, SESSILE_UNCHANGED);
     sessile_policy_free(p);
-    session_close(s);
-    sessile_store_close(store);
 }
 
 static void what_a_hook_drops_leaves_the_context_and_stays_in_the_log(void **state)
@@ -267,10 +267,9 @@ static void with_a_call(sessile_session *s)
 
 static void a_result_without_its_call_is_refused_by_law_1(void **state)
 {
-    (void)state;
-    sessile_store *store = store_open("ram:");
-    sessile_session *s = session_open(store);
-    sessile_policy *p = host_policy(store, SESSILE_HOOK_TRUNCATE);
+    world *w = *state;
+    sessile_session *s = w->s;
+    sessile_policy *p = host_policy(w->store, SESSILE_HOOK_TRUNCATE);
     script sc = {.on = drop_the_call};
     sessile_outcome out;
     with_a_call(s);
@@ -286,8 +285,6 @@ static void a_result_without_its_call_is_refused_by_law_1(void **state)
     /* The turn stands, and the log says who was refused. */
     assert_int_equal(message_count(s), 7);
     sessile_policy_free(p);
-    session_close(s);
-    sessile_store_close(store);
 }
 
 static void say_no(sessile_hook hook, sessile_state *state, sessile_answer *a, void *arg)
@@ -301,10 +298,9 @@ static void say_no(sessile_hook hook, sessile_state *state, sessile_answer *a, v
 
 static void a_failing_hook_refuses_all_and_the_same_refusal_is_written_once(void **state)
 {
-    (void)state;
-    sessile_store *store = store_open("ram:");
-    sessile_session *s = session_open(store);
-    sessile_policy *p = host_policy(store, SESSILE_HOOK_TRUNCATE);
+    world *w = *state;
+    sessile_session *s = w->s;
+    sessile_policy *p = host_policy(w->store, SESSILE_HOOK_TRUNCATE);
     script sc = {.on = say_no};
     sessile_outcome out;
     for (int i = 0; i < 3; i++) {
@@ -317,8 +313,6 @@ static void a_failing_hook_refuses_all_and_the_same_refusal_is_written_once(void
     assert_int_equal(context_size(s), 6);
     assert_int_equal(entries_with(s, "\"type\":\"refusal\""), 1);
     sessile_policy_free(p);
-    session_close(s);
-    sessile_store_close(store);
 }
 
 /* Begins a turn whose truncate is asked for and not yet answered. */
@@ -336,11 +330,10 @@ static sessile_run *turn_waiting(sessile_session *s, sessile_policy *p, sessile_
 
 static void what_is_said_meanwhile_follows_the_proposal(void **state)
 {
-    (void)state;
-    sessile_store *store = store_open("ram:");
-    sessile_session *s = session_open(store), *other = session_open(store);
+    world *w = *state;
+    sessile_session *s = w->s, *other = session_open(w->store);
     sessile_hook hook = SESSILE_HOOK_TRUNCATE;
-    sessile_policy *p = host_policy(store, SESSILE_HOOK_TRUNCATE);
+    sessile_policy *p = host_policy(w->store, SESSILE_HOOK_TRUNCATE);
     script quiet = {.calls = ""}, sc = {.on = drop_first, .arg = &hook};
     sessile_outcome out;
     sessile_need need;
@@ -365,18 +358,15 @@ static void what_is_said_meanwhile_follows_the_proposal(void **state)
     assert_non_null(strstr(list[4].json.data, "me first"));
     sessile_free(list);
     sessile_policy_free(p);
-    session_close(s);
     session_close(other);
-    sessile_store_close(store);
 }
 
 static void a_proposal_is_stale_once_the_head_has_moved_away(void **state)
 {
-    (void)state;
-    sessile_store *store = store_open("ram:");
-    sessile_session *s = session_open(store), *other = session_open(store);
+    world *w = *state;
+    sessile_session *s = w->s, *other = session_open(w->store);
     sessile_hook hook = SESSILE_HOOK_TRUNCATE;
-    sessile_policy *p = host_policy(store, SESSILE_HOOK_TRUNCATE);
+    sessile_policy *p = host_policy(w->store, SESSILE_HOOK_TRUNCATE);
     script quiet = {.calls = ""}, sc = {.on = drop_first, .arg = &hook};
     sessile_outcome out;
     sessile_need need;
@@ -390,18 +380,15 @@ static void a_proposal_is_stale_once_the_head_has_moved_away(void **state)
     sessile_run_free(run);
     assert_int_equal(entries_with(s, "\"type\":\"compaction\""), 0);
     sessile_policy_free(p);
-    session_close(s);
     session_close(other);
-    sessile_store_close(store);
 }
 
 static void of_two_compactions_the_second_is_stale(void **state)
 {
-    (void)state;
-    sessile_store *store = store_open("ram:");
-    sessile_session *s = session_open(store), *other = session_open(store);
+    world *w = *state;
+    sessile_session *s = w->s, *other = session_open(w->store);
     sessile_hook hook = SESSILE_HOOK_TRUNCATE;
-    sessile_policy *p = host_policy(store, SESSILE_HOOK_TRUNCATE);
+    sessile_policy *p = host_policy(w->store, SESSILE_HOOK_TRUNCATE);
     script quiet = {.calls = ""}, sc = {.on = drop_first, .arg = &hook};
     sessile_outcome out;
     sessile_need need;
@@ -422,32 +409,26 @@ static void of_two_compactions_the_second_is_stale(void **state)
     sessile_run_free(run);
     assert_int_equal(context_size(s), 4);
     sessile_policy_free(p);
-    session_close(s);
     session_close(other);
-    sessile_store_close(store);
 }
 
 static void a_run_freed_early_leaves_the_turn(void **state)
 {
-    (void)state;
-    sessile_store *store = store_open("ram:");
-    sessile_session *s = session_open(store);
-    sessile_policy *p = host_policy(store, SESSILE_HOOK_TRUNCATE);
+    world *w = *state;
+    sessile_session *s = w->s;
+    sessile_policy *p = host_policy(w->store, SESSILE_HOOK_TRUNCATE);
     sessile_need need;
     sessile_run_free(turn_waiting(s, p, &need));
     assert_int_equal(message_count(s), 1);
     sessile_policy_free(p);
-    session_close(s);
-    sessile_store_close(store);
 }
 
 static void a_plan_writes_nothing_and_shows_what_would_be(void **state)
 {
-    (void)state;
-    sessile_store *store = store_open("ram:");
-    sessile_session *s = session_open(store);
+    world *w = *state;
+    sessile_session *s = w->s;
     sessile_hook hook = SESSILE_HOOK_COMPACT;
-    sessile_policy *p = host_policy(store, SESSILE_HOOK_COMPACT);
+    sessile_policy *p = host_policy(w->store, SESSILE_HOOK_COMPACT);
     script quiet = {.calls = ""}, sc = {.on = drop_first, .arg = &hook};
     sessile_outcome out;
     sessile_run *run;
@@ -470,29 +451,23 @@ static void a_plan_writes_nothing_and_shows_what_would_be(void **state)
     assert_int_equal(before, after);
     assert_int_equal(context_size(s), 6);
     sessile_policy_free(p);
-    session_close(s);
-    sessile_store_close(store);
 }
 
 static void compacting_without_a_policy_is_invalid(void **state)
 {
-    (void)state;
-    sessile_store *store = store_open("ram:");
-    sessile_session *s = session_open(store);
+    world *w = *state;
+    sessile_session *s = w->s;
     sessile_run *run;
     sessile_error err;
     assert_int_equal(sessile_compact_begin(&run, s, NULL, &err), SESSILE_INVALID);
     assert_null(run);
     assert_non_null(strstr(err.message, "policy"));
-    session_close(s);
-    sessile_store_close(store);
 }
 
 static void a_turn_on_an_old_base_is_a_conflict_and_writes_nothing(void **state)
 {
-    (void)state;
-    sessile_store *store = store_open("ram:");
-    sessile_session *s = session_open(store), *other = session_open(store);
+    world *w = *state;
+    sessile_session *s = w->s, *other = session_open(w->store);
     script sc = {.calls = ""};
     sessile_outcome out;
     sessile_run *run;
@@ -505,9 +480,7 @@ static void a_turn_on_an_old_base_is_a_conflict_and_writes_nothing(void **state)
     assert_int_equal(context_size(other), 2);
     sessile_run_free(turn(other, NULL, 1, &sc, &out));
     assert_int_equal(message_count(s), 3);
-    session_close(s);
     session_close(other);
-    sessile_store_close(store);
 }
 
 static const char counting[] =
@@ -549,10 +522,9 @@ static const char asking[] =
 
 static void a_models_answer_becomes_the_summary_and_is_in_the_entry(void **state)
 {
-    (void)state;
-    sessile_store *store = store_open("ram:");
-    sessile_session *s = session_open(store);
-    sessile_policy *p = lua_policy(store, "asking", asking);
+    world *w = *state;
+    sessile_session *s = w->s;
+    sessile_policy *p = lua_policy(w->store, "asking", asking);
     script sc = {.model_text = "ok"};
     sessile_outcome out;
     sessile_run_free(turn(s, p, 2, &sc, &out));
@@ -570,16 +542,13 @@ static void a_models_answer_becomes_the_summary_and_is_in_the_entry(void **state
     assert_int_equal(context_size(s), 3);
     assert_int_equal(entries_with(s, "\"summary\":\"ok\""), 1);
     sessile_policy_free(p);
-    session_close(s);
-    sessile_store_close(store);
 }
 
 static void a_model_that_fails_leaves_the_context_as_it_was(void **state)
 {
-    (void)state;
-    sessile_store *store = store_open("ram:");
-    sessile_session *s = session_open(store);
-    sessile_policy *p = lua_policy(store, "asking", asking);
+    world *w = *state;
+    sessile_session *s = w->s;
+    sessile_policy *p = lua_policy(w->store, "asking", asking);
     script sc = {.model_text = NULL};
     sessile_outcome out;
     sessile_run *run = turn(s, p, 4, &sc, &out);
@@ -588,8 +557,6 @@ static void a_model_that_fails_leaves_the_context_as_it_was(void **state)
     sessile_run_free(run);
     assert_int_equal(context_size(s), 4);
     sessile_policy_free(p);
-    session_close(s);
-    sessile_store_close(store);
 }
 
 static void a_turn_is_written_before_its_policy_is_waited_for(void **state)
@@ -623,11 +590,10 @@ static void drop_a_short_one_of_many(sessile_hook hook, sessile_state *state,
 
 static void a_compact_that_saves_under_5_percent_is_left_out(void **state)
 {
-    (void)state;
-    sessile_store *store = store_open("ram:");
-    sessile_session *s = session_open(store);
+    world *w = *state;
+    sessile_session *s = w->s;
     sessile_policy *p =
-        host_policy(store, SESSILE_HOOK_SHOULD_COMPACT | SESSILE_HOOK_COMPACT);
+        host_policy(w->store, SESSILE_HOOK_SHOULD_COMPACT | SESSILE_HOOK_COMPACT);
     script sc = {.on = drop_a_short_one_of_many};
     sessile_outcome out;
     for (int i = 0; i < 40; i++)
@@ -653,16 +619,13 @@ static void a_compact_that_saves_under_5_percent_is_left_out(void **state)
     sessile_run_free(run);
     assert_int_equal(context_size(s), 41);
     sessile_policy_free(p);
-    session_close(s);
-    sessile_store_close(store);
 }
 
 static void what_cannot_fit_is_said_by_how_much(void **state)
 {
-    (void)state;
-    sessile_store *store = store_open("ram:");
-    sessile_session *s = session_open(store);
-    sessile_policy *p = host_policy(store, SESSILE_HOOK_TRUNCATE);
+    world *w = *state;
+    sessile_session *s = w->s;
+    sessile_policy *p = host_policy(w->store, SESSILE_HOOK_TRUNCATE);
     script sc = {.calls = ""};
     sessile_outcome out;
     sessile_run *run;
@@ -678,16 +641,13 @@ static void what_cannot_fit_is_said_by_how_much(void **state)
     assert_int_equal(out.cannot_fit, out.tokens_after - 3);
     sessile_run_free(run);
     sessile_policy_free(p);
-    session_close(s);
-    sessile_store_close(store);
 }
 
 static void replying_to_nothing_and_stepping_past_a_question_are_invalid(void **state)
 {
-    (void)state;
-    sessile_store *store = store_open("ram:");
-    sessile_session *s = session_open(store);
-    sessile_policy *p = host_policy(store, SESSILE_HOOK_TRUNCATE);
+    world *w = *state;
+    sessile_session *s = w->s;
+    sessile_policy *p = host_policy(w->store, SESSILE_HOOK_TRUNCATE);
     sessile_need need;
     sessile_answer a = {SESSILE_OK, {NULL, 0}, 0};
     sessile_outcome out;
@@ -699,15 +659,12 @@ static void replying_to_nothing_and_stepping_past_a_question_are_invalid(void **
     assert_int_equal(sessile_run_step(run, &need, NULL), SESSILE_OK);
     sessile_run_free(run);
     sessile_policy_free(p);
-    session_close(s);
-    sessile_store_close(store);
 }
 
 static void a_bad_message_of_a_turn_is_named_and_nothing_is_written(void **state)
 {
-    (void)state;
-    sessile_store *store = store_open("ram:");
-    sessile_session *s = session_open(store);
+    world *w = *state;
+    sessile_session *s = w->s;
     sessile_slice m[2] = {sessile_text("{\"role\":\"user\",\"content\":\"good\"}"),
                           sessile_text("{\"role\":\"wizard\",\"content\":\"bad\"}")};
     sessile_run *run;
@@ -715,9 +672,29 @@ static void a_bad_message_of_a_turn_is_named_and_nothing_is_written(void **state
     assert_int_equal(sessile_turn_begin(&run, s, m, 2, NULL, &err), SESSILE_INVALID);
     assert_non_null(strstr(err.message, "message 2"));
     assert_int_equal(message_count(s), 0);
-    session_close(s);
-    sessile_store_close(store);
 }
+
+static int open_world(void **state)
+{
+    world *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    w->store = store_open("ram:");
+    w->s = session_open(w->store);
+    *state = w;
+    return 0;
+}
+
+static int close_world(void **state)
+{
+    world *w = *state;
+    session_close(w->s);
+    sessile_store_close(w->store);
+    free(w);
+    return 0;
+}
+
+/* A test in a world of its own. */
+#define IN_WORLD(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
 
 static int make_folder(void **state)
 {
@@ -737,26 +714,26 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_turn_without_a_policy_is_written_and_done),
-        cmocka_unit_test(hooks_run_in_the_order_of_the_contract),
+        IN_WORLD(a_turn_without_a_policy_is_written_and_done),
+        IN_WORLD(hooks_run_in_the_order_of_the_contract),
         cmocka_unit_test(what_a_hook_drops_leaves_the_context_and_stays_in_the_log),
-        cmocka_unit_test(a_result_without_its_call_is_refused_by_law_1),
-        cmocka_unit_test(a_failing_hook_refuses_all_and_the_same_refusal_is_written_once),
-        cmocka_unit_test(what_is_said_meanwhile_follows_the_proposal),
-        cmocka_unit_test(a_proposal_is_stale_once_the_head_has_moved_away),
-        cmocka_unit_test(of_two_compactions_the_second_is_stale),
-        cmocka_unit_test(a_run_freed_early_leaves_the_turn),
-        cmocka_unit_test(a_plan_writes_nothing_and_shows_what_would_be),
-        cmocka_unit_test(compacting_without_a_policy_is_invalid),
-        cmocka_unit_test(a_turn_on_an_old_base_is_a_conflict_and_writes_nothing),
+        IN_WORLD(a_result_without_its_call_is_refused_by_law_1),
+        IN_WORLD(a_failing_hook_refuses_all_and_the_same_refusal_is_written_once),
+        IN_WORLD(what_is_said_meanwhile_follows_the_proposal),
+        IN_WORLD(a_proposal_is_stale_once_the_head_has_moved_away),
+        IN_WORLD(of_two_compactions_the_second_is_stale),
+        IN_WORLD(a_run_freed_early_leaves_the_turn),
+        IN_WORLD(a_plan_writes_nothing_and_shows_what_would_be),
+        IN_WORLD(compacting_without_a_policy_is_invalid),
+        IN_WORLD(a_turn_on_an_old_base_is_a_conflict_and_writes_nothing),
         cmocka_unit_test(vars_are_kept_across_turns_and_reopening),
-        cmocka_unit_test(a_models_answer_becomes_the_summary_and_is_in_the_entry),
-        cmocka_unit_test(a_model_that_fails_leaves_the_context_as_it_was),
+        IN_WORLD(a_models_answer_becomes_the_summary_and_is_in_the_entry),
+        IN_WORLD(a_model_that_fails_leaves_the_context_as_it_was),
         cmocka_unit_test(a_turn_is_written_before_its_policy_is_waited_for),
-        cmocka_unit_test(a_compact_that_saves_under_5_percent_is_left_out),
-        cmocka_unit_test(what_cannot_fit_is_said_by_how_much),
-        cmocka_unit_test(replying_to_nothing_and_stepping_past_a_question_are_invalid),
-        cmocka_unit_test(a_bad_message_of_a_turn_is_named_and_nothing_is_written),
+        IN_WORLD(a_compact_that_saves_under_5_percent_is_left_out),
+        IN_WORLD(what_cannot_fit_is_said_by_how_much),
+        IN_WORLD(replying_to_nothing_and_stepping_past_a_question_are_invalid),
+        IN_WORLD(a_bad_message_of_a_turn_is_named_and_nothing_is_written),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

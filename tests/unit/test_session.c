@@ -21,38 +21,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int set_up(void **state, store_kind kind)
-{
-    place *p = calloc(1, sizeof *p);
-
-    assert_non_null(p);
-    place_open(p, kind);
-    *state = p;
-    return 0;
-}
-
-static int set_up_ram(void **state)
-{
-    return set_up(state, STORE_RAM);
-}
-
-static int set_up_sealed(void **state)
-{
-    return set_up(state, STORE_SEALED);
-}
-
-static int set_up_plain(void **state)
-{
-    return set_up(state, STORE_PLAIN);
-}
-
-static int tear_down(void **state)
-{
-    place_close(*state);
-    free(*state);
-    return 0;
-}
-
 /* The ids of a list of rows, as "00000001 00000002". */
 static char *listed(sessile_session *s, const sessile_messages_options *options)
 {
@@ -653,7 +621,7 @@ static void looking_at_another_leaf_does_not_move_the_base(void **state)
     place_again_close(p, again);
 }
 
-#define OVER(test) cmocka_unit_test_setup_teardown(test, over, tear_down)
+#define OVER(test) cmocka_unit_test_setup_teardown(test, over, place_tear_down)
 
 static int run_over(store_kind kind, CMFixtureFunction over)
 {
@@ -686,9 +654,9 @@ static int run_over(store_kind kind, CMFixtureFunction over)
 
 int main(void)
 {
-    int failed = run_over(STORE_RAM, set_up_ram);
+    int failed = run_over(STORE_RAM, place_set_up_ram);
 
-    failed += run_over(STORE_SEALED, set_up_sealed);
-    failed += run_over(STORE_PLAIN, set_up_plain);
+    failed += run_over(STORE_SEALED, place_set_up_sealed);
+    failed += run_over(STORE_PLAIN, place_set_up_plain);
     return failed != 0;
 }

@@ -16,38 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int set_up(void **state, store_kind kind)
-{
-    place *p = calloc(1, sizeof *p);
-
-    assert_non_null(p);
-    place_open(p, kind);
-    *state = p;
-    return 0;
-}
-
-static int set_up_ram(void **state)
-{
-    return set_up(state, STORE_RAM);
-}
-
-static int set_up_sealed(void **state)
-{
-    return set_up(state, STORE_SEALED);
-}
-
-static int set_up_plain(void **state)
-{
-    return set_up(state, STORE_PLAIN);
-}
-
-static int tear_down(void **state)
-{
-    place_close(*state);
-    free(*state);
-    return 0;
-}
-
 static void refresh(sessile_session *s)
 {
     sessile_error err;
@@ -336,7 +304,7 @@ static void want_of_memory_changes_nothing(void **state)
     store_handle_close(st);
 }
 
-#define OVER(test) cmocka_unit_test_setup_teardown(test, over, tear_down)
+#define OVER(test) cmocka_unit_test_setup_teardown(test, over, place_tear_down)
 
 static int run_over(store_kind kind, CMFixtureFunction over)
 {
@@ -359,8 +327,8 @@ int main(void)
     };
     int failed = cmocka_run_group_tests_name("want of memory", once, NULL, NULL);
 
-    failed += run_over(STORE_RAM, set_up_ram);
-    failed += run_over(STORE_SEALED, set_up_sealed);
-    failed += run_over(STORE_PLAIN, set_up_plain);
+    failed += run_over(STORE_RAM, place_set_up_ram);
+    failed += run_over(STORE_SEALED, place_set_up_sealed);
+    failed += run_over(STORE_PLAIN, place_set_up_plain);
     return failed != 0;
 }
