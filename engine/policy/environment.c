@@ -41,9 +41,7 @@ static const struct stock_name {
     allowed from;
 } stock_names[] = {
     { STOCK_BYTE, { "string", "byte" } },       { STOCK_CHAR, { "string", "char" } },
-    { STOCK_FIND, { "string", "find" } },       { STOCK_FORMAT, { "string", "format" } },
-    { STOCK_GMATCH, { "string", "gmatch" } },   { STOCK_GSUB, { "string", "gsub" } },
-    { STOCK_LOWER, { "string", "lower" } },     { STOCK_MATCH, { "string", "match" } },
+    { STOCK_FORMAT, { "string", "format" } },   { STOCK_LOWER, { "string", "lower" } },
     { STOCK_REVERSE, { "string", "reverse" } }, { STOCK_SUB, { "string", "sub" } },
     { STOCK_UPPER, { "string", "upper" } },     { STOCK_CONCAT, { "table", "concat" } },
     { STOCK_INSERT, { "table", "insert" } },    { STOCK_MOVE, { "table", "move" } },
@@ -107,14 +105,16 @@ void environment_open(lua_State *L, lua_CFunction stock[STOCK_COUNT])
             push_original(L, originals, &as_they_are[i]);
             lua_setfield(L, -2, as_they_are[i].name);
         }
-        if (t == BASE)
+        if (t == BASE) {
             library_base(L);
-        else if (t == STRING)
+        } else if (t == STRING) {
             library_string(L);
-        else if (t == TABLE)
+            library_match(L);
+        } else if (t == TABLE) {
             library_table(L);
-        else if (t == UTF8)
+        } else if (t == UTF8) {
             library_utf8(L);
+        }
         lua_rawseti(L, templates, t);
     }
     lua_rawsetp(L, LUA_REGISTRYINDEX, &templates_key);

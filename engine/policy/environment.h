@@ -11,8 +11,8 @@
 
 /* Lua's own functions that ours call after they have taken their charge. */
 typedef enum stock_function {
-    STOCK_BYTE, STOCK_CHAR, STOCK_FIND, STOCK_FORMAT, STOCK_GMATCH, STOCK_GSUB,
-    STOCK_LOWER, STOCK_MATCH, STOCK_REVERSE, STOCK_SUB, STOCK_UPPER,
+    STOCK_BYTE, STOCK_CHAR, STOCK_FORMAT, STOCK_LOWER, STOCK_REVERSE, STOCK_SUB,
+    STOCK_UPPER,
     STOCK_CONCAT, STOCK_INSERT, STOCK_MOVE, STOCK_PACK, STOCK_REMOVE, STOCK_UNPACK,
     STOCK_UTF8CHAR, STOCK_CODEPOINT, STOCK_LEN, STOCK_OFFSET,
     STOCK_TONUMBER, STOCK_SELECT,
@@ -29,6 +29,7 @@ void environment_use_strings(lua_State *L, int index);
 /* Ours, one file each: fields set in the table at the top of the stack. */
 void library_base(lua_State *L);
 void library_string(lua_State *L);
+void library_match(lua_State *L);
 void library_table(lua_State *L);
 void library_utf8(lua_State *L);
 

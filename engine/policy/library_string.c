@@ -1,5 +1,6 @@
 /*
- * library_string.c: string and utf8 functions that take their charge before they work.
+ * library_string.c: string and utf8 functions that take their charge before they work
+ * (those with patterns are in library_match.c).
  *
  * Owns the bound on what one call can cost: the hook that counts instructions does not see
  * what happens inside a C function. Must never pass a value with an address in its text on
@@ -138,43 +139,12 @@ static int string_format(lua_State *L)
     return stock(L, STOCK_FORMAT, cost / 4);
 }
 
-/*
- * The pattern functions. What a match costs cannot be told from the outside: subject and
- * pattern are charged, and a matcher that counts its own steps is to take this place.
- */
-static uint64_t match_cost(lua_State *L)
-{
-    return (size_of(L, 1) + 1) * (size_of(L, 2) / 16 + 1) / 4;
-}
-
-static int string_find(lua_State *L)
-{
-    return stock(L, STOCK_FIND, match_cost(L));
-}
-
-static int string_match(lua_State *L)
-{
-    return stock(L, STOCK_MATCH, match_cost(L));
-}
-
-static int string_gmatch(lua_State *L)
-{
-    return stock(L, STOCK_GMATCH, match_cost(L));
-}
-
-static int string_gsub(lua_State *L)
-{
-    return stock(L, STOCK_GSUB, match_cost(L) * 2 + size_of(L, 3));
-}
-
 void library_string(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        { "byte", string_byte },     { "char", string_char },     { "find", string_find },
-        { "format", string_format }, { "gmatch", string_gmatch }, { "gsub", string_gsub },
-        { "lower", string_lower },   { "match", string_match },   { "rep", string_rep },
-        { "reverse", string_reverse }, { "sub", string_sub },     { "upper", string_upper },
-        { NULL, NULL },
+        { "byte", string_byte },       { "char", string_char }, { "format", string_format },
+        { "lower", string_lower },     { "rep", string_rep },   { "sub", string_sub },
+        { "reverse", string_reverse }, { "upper", string_upper }, { NULL, NULL },
     };
     luaL_setfuncs(L, functions, 0);
 }

@@ -334,6 +334,7 @@ sessile_status policy_pipeline_call(policy_pipeline *pl, size_t step, sessile_ho
     pl->hook = hook;
     pl->reason = reason;
     pl->state = state;
+    pl->vm->pcalls = 0;
     vm_enter(pl->vm);
     if (pl->vm->spent)
         status = failed(pl, out, fail(err, SESSILE_POLICY, "%s: its budget is spent",

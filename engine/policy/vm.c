@@ -60,6 +60,7 @@ void vm_refill(vm *v)
     v->gas = v->limits.gas;
     v->allocated = v->charged = 0;
     v->cpu_us = v->wall_us = 0;
+    v->pcalls = 0;
     v->where[0] = 0;
 }
 

@@ -34,6 +34,7 @@ typedef struct vm {
     uint64_t cpu_from, wall_from;     /* when this entry began */
     uint64_t wall_check;              /* no sooner can the time be spent */
     vm_spent spent;
+    unsigned pcalls;                  /* open in each other */
     int starved;                      /* the host's allocator returned NULL */
     char where[VM_WHERE];             /* "file.lua:12" of the failure, or "" */
 
