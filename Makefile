@@ -13,9 +13,9 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 BUILD   ?= build
 
-BUILD_PACKAGES := gcc libc6-dev binutils lua5.4 liblua5.4-dev libcjson-dev uuid-dev \
-                  libsodium-dev libmodpbase64-dev lua-argparse
-TEST_PACKAGES  := pkg-config libcmocka-dev lua-busted
+BUILD_PACKAGES := gcc libc6-dev binutils lua5.4 liblua5.4-dev uuid-dev libsodium-dev \
+                  libmodpbase64-dev lua-argparse
+TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted
 CHECK_PACKAGES := lua-check cppcheck
 
 # ---- flags ---------------------------------------------------------------------------
@@ -33,8 +33,9 @@ LINK       = $(CC) -pthread $(OPT) $(LDFLAGS) -Wl,-z,relro,-z,now
 
 LUA_INCLUDE ?= /usr/include/lua5.4
 LUA_LIB     ?= -llua5.4
-ENGINE_LIBS := -lsodium -lcjson -luuid -lmodpbase64 -lm
+ENGINE_LIBS := -lsodium -luuid -lmodpbase64 -lm
 LIBS        := $(ENGINE_LIBS) $(LUA_LIB)
+TEST_LIBS   := -lcmocka -lcjson
 
 # ---- files ---------------------------------------------------------------------------
 
@@ -75,7 +76,7 @@ everything: build $(BUILD)/internal.a $(TESTS) $(BENCHES) $(SAMPLES)
 # Each kind of source sees only the headers it may use.
 
 $(OBJ)/engine/policy/%.o $(OBJ)/engine/command/%.o: DOOR = -I$(LUA_INCLUDE)
-$(OBJ)/engine/codec/%.o: DOOR = -I/usr/include/cjson -I/usr/include/uuid
+$(OBJ)/engine/codec/%.o: DOOR = -I/usr/include/uuid
 
 $(OBJ)/engine/%.o: engine/%.c Makefile
 	@mkdir -p $(@D)
@@ -149,7 +150,7 @@ $(CORE): $(BINDING) $(BUILD)/internal.a
 
 $(BUILD)/tests/%: $(OBJ)/tests/unit/%.o $(SUPPORT) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ -lcmocka $(LIBS)
+	$(LINK) -o $@ $^ $(TEST_LIBS) $(LIBS)
 
 $(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(BUILD)/internal.a
 	@mkdir -p $(@D)

@@ -1,6 +1,6 @@
 -- tiered: three policies, from the cheapest to the last resort.
 --
--- Use it   when you do not want to choose. `sessile config init` names it.
+-- Use it   when you do not want to choose: `policy = "tiered"`, or `--policy tiered`.
 -- Does     at 80 % of the window old tool output becomes a line each (edit_tools). If that
 --          leaves more than 80 %, all but the newest messages become a summary by the model
 --          (summarize). Only a single turn that jumps past the whole window meets

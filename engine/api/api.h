@@ -18,4 +18,7 @@ static inline sessile_status api_missing(sessile_error *err, const char *functio
 sessile_status api_read_begin(sessile_session *session, const void *out,
                               const char *function, sessile_error *err);
 
+/* Gives a policy_ref's policy back. */
+void api_release_policy(void *policy);
+
 #endif

@@ -6,114 +6,35 @@
 #include "session/session.h"
 #include "tokens/tokens.h"
 
-/* A checked message on its way into the log. */
-typedef struct append_write {
-    buf text;
-    message columns;
-    int64_t tokens;
-    sessile_id id;
-    entry_type type;
-    entry_source source;
-} append_write;
-
-static sessile_status build_append(void *arg, sessile_session *s, batch *b,
-                                   sessile_error *err)
-{
-    append_write *w = arg;
-    sessile_status st = session_check_base_locked(s, s->base, 0, err);
-    if (st != SESSILE_OK)
-        return st;
-    w->id = batch_message(b, s, s->head, w->text.data, w->text.size, &w->columns,
-                          w->tokens);
-    return SESSILE_OK;
-}
-
-static sessile_status check_text(append_write *w, sessile_session *s, sessile_slice text,
-                                 sessile_error *err)
-{
-    const sessile_limits *limits = &s->store->limits;
-    if (text.size > limits->message)
-        return fail(err, SESSILE_LIMIT,
-                    "this message has %zu bytes and the limit [message] is %llu: shorten "
-                    "it, or raise the limit",
-                    text.size, (unsigned long long)limits->message);
-    return json_check(&w->text, text.data ? text.data : "", text.size, limits->depth, err);
-}
-
-static sessile_status write_one(sessile_session *s, append_write *w, session_build build,
-                                sessile_id *out, sessile_error *err)
-{
-    sessile_id count;
-    sessile_status st = session_write(s, build, w, &count, err);
-    if (st == SESSILE_OK)
-        st = session_sync(s, count, err);
-    if (st == SESSILE_OK && out)
-        *out = w->id;
-    return st;
-}
-
 sessile_status sessile_append(sessile_session *session, sessile_slice message,
                               sessile_id *out, sessile_error *err)
 {
+    sessile_id unwanted;
     error_clear(err);
-    if (out)
-        *out = SESSILE_NO_ID;
+    if (!out)
+        out = &unwanted;
+    *out = SESSILE_NO_ID;
     if (!session)
         return api_missing(err, __func__, "session");
-    append_write w;
-    memset(&w, 0, sizeof w);
-    buf_init(&w.text, &session->store->alloc);
-    sessile_status st = check_text(&w, session, message, err);
-    if (st == SESSILE_OK)
-        st = message_read(&w.columns, w.text.data, w.text.size, NULL, NULL, NULL,
-                          &session->store->alloc, err);
-    if (st == SESSILE_OK) {
-        w.tokens = tokens_of_message(&w.columns);
-        st = write_one(session, &w, build_append, out, err);
-    }
-    buf_deinit(&w.text);
-    return st;
-}
-
-static sessile_status build_custom(void *arg, sessile_session *s, batch *b,
-                                   sessile_error *err)
-{
-    (void)err;
-    append_write *w = arg;
-    entry_fields f = {.parent = s->head,
-                      .type = ENTRY_CUSTOM,
-                      .source = w->source,
-                      .data = w->text.data,
-                      .data_size = w->text.size,
-                      .tokens = -1};
-    w->id = batch_next(b);
-    batch_add(b, &f);
-    return SESSILE_OK;
+    return session_append_message(session, message, out, err);
 }
 
 sessile_status sessile_append_custom(sessile_session *session, sessile_slice data,
                                      const char *source, sessile_id *out,
                                      sessile_error *err)
 {
+    sessile_id unwanted;
     error_clear(err);
-    if (out)
-        *out = SESSILE_NO_ID;
+    if (!out)
+        out = &unwanted;
+    *out = SESSILE_NO_ID;
     if (!session)
         return api_missing(err, __func__, "session");
-    append_write w;
-    memset(&w, 0, sizeof w);
-    w.source = source ? entry_source_of(source, strlen(source)) : SOURCE_HOST;
-    if (w.source == SOURCE_NONE || w.source == SOURCE_POLICY)
+    entry_source from = source ? entry_source_of(source, strlen(source)) : SOURCE_HOST;
+    if (from == SOURCE_NONE || from == SOURCE_POLICY)
         return fail(err, SESSILE_INVALID,
                     "the source of a custom entry is user, agent, system, tool or host");
-    buf_init(&w.text, &session->store->alloc);
-    sessile_status st = check_text(&w, session, data, err);
-    if (st == SESSILE_OK && json_of(w.text.data, w.text.size).type != JSON_OBJECT)
-        st = fail(err, SESSILE_INVALID, "the data of a custom entry is a JSON object");
-    if (st == SESSILE_OK)
-        st = write_one(session, &w, build_custom, out, err);
-    buf_deinit(&w.text);
-    return st;
+    return session_append_custom(session, data, from, out, err);
 }
 
 void sessile_messages_options_init(sessile_messages_options *options)
@@ -174,7 +95,6 @@ sessile_status sessile_context(sessile_session *session, sessile_id leaf,
     int is_head = leaf == SESSILE_NO_ID || leaf == session->head;
     if (st == SESSILE_OK && is_head) {
         leaf = session->head;
-        session->base = session->head;
         st = session_context_locked(session, &c, err);
     } else if (st == SESSILE_OK) {
         c = &at;
@@ -195,6 +115,8 @@ sessile_status sessile_context(sessile_session *session, sessile_id leaf,
             shown += c->items[i].key.n == 0;
         uint64_t said = leaf ? session->nodes[leaf].messages : 0;
         info->head = session->head;
+        if (is_head)
+            session->base = session->head;
         info->dropped = said > shown ? said - shown : 0;
     }
     pthread_mutex_unlock(&session->mutex);

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/text.h"
 #include "policy/policy.h"
 #include "session/session.h"
 #include "tokens/tokens.h"
@@ -20,7 +19,7 @@ static void keep_policy(sessile_session *s, sessile_policy *policy)
     if (!policy)
         return;
     policy_retain(policy);
-    s->policy.policy = policy;
+    s->policy = (policy_ref){policy, api_release_policy};
 }
 
 static sessile_status open_it(sessile_session **out, sessile_store *store,
@@ -44,8 +43,6 @@ static sessile_status check(sessile_session **out, sessile_store *store,
         return api_missing(err, function, "store or options");
     if (id_wanted && options->id.size == 0)
         return fail(err, SESSILE_INVALID, "which session? its id is empty");
-    if (options->window < 0 || options->reserve < 0)
-        return fail(err, SESSILE_INVALID, "window and reserve are tokens: 0 or more");
     return SESSILE_OK;
 }
 
@@ -97,10 +94,7 @@ sessile_status sessile_session_close(sessile_session *session, sessile_error *er
     error_clear(err);
     if (!session)
         return SESSILE_OK;
-    sessile_policy *policy = session->policy.policy;
-    sessile_status st = session_close(session, err);
-    policy_release(policy);
-    return st;
+    return session_close(session, err);
 }
 
 sessile_slice sessile_session_id(const sessile_session *session)
@@ -168,37 +162,12 @@ sessile_status sessile_head(sessile_session *session, sessile_id *out, sessile_e
     return st;
 }
 
-/* session_build: the head goes back to the header. */
-static sessile_status build_clear(void *arg, sessile_session *s, batch *b,
-                                  sessile_error *err)
-{
-    (void)arg;
-    (void)err;
-    static const char data[] = "{\"head\":\"00000000\"}";
-    entry_fields f = {.parent = s->head,
-                      .type = ENTRY_HEAD,
-                      .source = SOURCE_HOST,
-                      .data = data,
-                      .data_size = sizeof data - 1,
-                      .tokens = -1};
-    batch_add(b, &f);
-    return SESSILE_OK;
-}
-
-static sessile_status write_and_sync(sessile_session *session, session_build build,
-                                     void *arg, sessile_error *err)
-{
-    sessile_id count;
-    sessile_status st = session_write(session, build, arg, &count, err);
-    return st == SESSILE_OK ? session_sync(session, count, err) : st;
-}
-
 sessile_status sessile_clear(sessile_session *session, sessile_error *err)
 {
     error_clear(err);
     if (!session)
         return api_missing(err, __func__, "session");
-    return write_and_sync(session, build_clear, NULL, err);
+    return session_clear(session, err);
 }
 
 sessile_status sessile_title(sessile_session *session, char **out, size_t *size,
@@ -223,43 +192,13 @@ sessile_status sessile_title(sessile_session *session, char **out, size_t *size,
     return st;
 }
 
-/* session_build: a metadata fact; arg is the buf with its data. */
-static sessile_status build_metadata(void *arg, sessile_session *s, batch *b,
-                                     sessile_error *err)
-{
-    (void)err;
-    const buf *data = arg;
-    entry_fields f = {.parent = s->head,
-                      .type = ENTRY_METADATA,
-                      .source = SOURCE_HOST,
-                      .data = data->data,
-                      .data_size = data->size,
-                      .tokens = -1};
-    batch_add(b, &f);
-    return SESSILE_OK;
-}
-
 sessile_status sessile_set_title(sessile_session *session, sessile_slice title,
                                  sessile_error *err)
 {
     error_clear(err);
     if (!session)
         return api_missing(err, __func__, "session");
-    if (title.size > session->store->limits.title)
-        return fail(err, SESSILE_LIMIT,
-                    "this title has %zu bytes and the limit [title] is %u: shorten it",
-                    title.size, session->store->limits.title);
-    if (!utf8_valid(title.data, title.size))
-        return fail(err, SESSILE_INVALID, "the title is not UTF-8");
-    buf data;
-    buf_init(&data, &session->store->alloc);
-    buf_puts(&data, "{\"title\":");
-    json_put_string(&data, title.data, title.size);
-    buf_putc(&data, '}');
-    sessile_status st =
-        data.failed ? fail_nomem(err) : write_and_sync(session, build_metadata, &data, err);
-    buf_deinit(&data);
-    return st;
+    return session_set_title(session, title, err);
 }
 
 sessile_status sessile_event_count(sessile_session *session, uint64_t *out,

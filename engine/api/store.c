@@ -28,10 +28,6 @@ sessile_status sessile_open(sessile_store **out, const char *url,
         sessile_store_options_init(&defaults);
         options = &defaults;
     }
-    if (options->window < 0 || options->reserve < 0)
-        return fail(err, SESSILE_INVALID, "window and reserve are tokens: 0 or more");
-    if (options->durability != SESSILE_SYNC && options->durability != SESSILE_NONE)
-        return fail(err, SESSILE_INVALID, "durability is SESSILE_SYNC or SESSILE_NONE");
     return store_handle_open(out, url, options, err);
 }
 
@@ -46,12 +42,7 @@ int sessile_store_sealed(const sessile_store *store)
     return store && keyring_sealed(store->keys);
 }
 
-static void retain(void *policy)
-{
-    policy_retain(policy);
-}
-
-static void release(void *policy)
+void api_release_policy(void *policy)
 {
     policy_release(policy);
 }
@@ -64,7 +55,7 @@ void sessile_store_set_policy(sessile_store *store, sessile_policy *policy)
         policy_retain(policy);
     pthread_mutex_lock(&store->mutex);
     sessile_policy *before = store->policy.policy;
-    store->policy = (policy_ref){policy, retain, release};
+    store->policy = (policy_ref){policy, api_release_policy};
     pthread_mutex_unlock(&store->mutex);
     policy_release(before);
 }

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <pthread.h>
 
+#include "base/alloc.h"
+
 typedef struct os_stat_info {
     uint64_t device, inode, size;
     int64_t mtime_ms;
@@ -39,14 +41,13 @@ typedef struct os_table {
     int (*lock)(void *ud, int fd, int mode);     /* OFD, whole file, does not wait: EAGAIN */
     int (*mkdir_at)(void *ud, int dir, const char *path);      /* 0700 */
     int (*rename_new)(void *ud, int dir, const char *from, const char *to); /* EEXIST */
-    int (*rename_over)(void *ud, int dir, const char *from, const char *to);
     int (*unlink_at)(void *ud, int dir, const char *name);
     /* Names in a folder, in any order, "." and ".." left out; visit returns 0 to go on. */
     int (*list)(void *ud, int dir, int (*visit)(void *arg, const char *name), void *arg);
     int64_t (*now_ms)(void *ud);                 /* wall clock */
     uint64_t (*clock_us)(void *ud);              /* monotonic */
     uint64_t (*thread_cpu_us)(void *ud);         /* CPU time of this thread */
-    void (*sleep_ms)(void *ud, int ms);
+    void (*sleep_ms)(void *ud, int ms);          /* 0: lets another thread run first */
     uint32_t (*uid)(void *ud);                   /* effective */
     uint32_t (*pid)(void *ud);
     const char *(*env)(void *ud, const char *name); /* NULL when unset */
@@ -65,5 +66,12 @@ extern const os_table *os_current;
 int64_t os_read_full(const os_table *os, int fd, void *out, size_t size, uint64_t offset);
 int os_write_full(const os_table *os, int fd, const void *data, size_t size,
                   uint64_t offset, size_t *written);
+
+/* Syncs the folder that holds path (the current one, when path is one name). 0, or -1 and
+ * errno. */
+int os_sync_parent(const os_table *os, const allocator *a, const char *path);
+/* Makes the folder at path and what is missing above it; the names of all that was made, and
+ * of path itself, are durable on return. Changes path and puts it back. 0, or -1 and errno. */
+int os_make_path(const os_table *os, const allocator *a, char *path);
 
 #endif

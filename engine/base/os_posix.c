@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,17 +160,11 @@ static int posix_rename_new(void *ud, int dir, const char *from, const char *to)
     if (errno != EINVAL && errno != ENOSYS)
         return -1;
     /* A file system that cannot refuse to replace can refuse to link. In between the file
-     * has two names; a crash there leaves the temporary one, which is swept up later. */
+     * has two names; a crash there leaves the temporary one, which stays and which nobody
+     * reads. */
     if (linkat(at, from, at, to, 0))
         return -1;
     return unlinkat(at, from, 0);
-}
-
-static int posix_rename_over(void *ud, int dir, const char *from, const char *to)
-{
-    int at = dir_of(dir);
-    (void)ud;
-    return renameat(at, from, at, to);
 }
 
 static int posix_unlink_at(void *ud, int dir, const char *name)
@@ -247,8 +242,10 @@ static void posix_sleep_ms(void *ud, int ms)
 {
     struct timespec left;
     (void)ud;
-    if (ms <= 0)
+    if (ms <= 0) {
+        sched_yield();
         return;
+    }
     left.tv_sec = ms / 1000;
     left.tv_nsec = (long)(ms % 1000) * 1000000;
     while (nanosleep(&left, &left) && errno == EINTR)
@@ -286,7 +283,6 @@ const os_table os_posix = {
     .lock = posix_lock,
     .mkdir_at = posix_mkdir_at,
     .rename_new = posix_rename_new,
-    .rename_over = posix_rename_over,
     .unlink_at = posix_unlink_at,
     .list = posix_list,
     .now_ms = posix_now_ms,

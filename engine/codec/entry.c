@@ -285,6 +285,7 @@ sessile_status entry_read(entry *out, const char *text, size_t size, sessile_err
 {
     const char *wrong = NULL;
     raw_entry raw;
+    json root = {JSON_OBJECT, text, size};
     json_iter it;
 
     memset(out, 0, sizeof *out);
@@ -293,10 +294,7 @@ sessile_status entry_read(entry *out, const char *text, size_t size, sessile_err
     out->tokens = -1;
     if (size < 2 || text[0] != '{' || text[size - 1] != '}')
         return fail(err, SESSILE_DAMAGED, "an entry is no JSON object");
-    out->root.at = text;
-    out->root.size = size;
-    out->root.type = JSON_OBJECT;
-    for (it = json_begin(out->root); json_next(&it);)
+    for (it = json_begin(root); json_next(&it);)
         take_field(&raw, it.key, it.value);
 
     if (read_id(raw.id, &out->id))

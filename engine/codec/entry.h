@@ -34,7 +34,6 @@ typedef struct entry {
     json data;                /* an object */
     int64_t tokens;           /* -1: not counted */
     json token_source;        /* string, or JSON_NONE */
-    json root;                /* the whole entry */
 } entry;
 
 /*

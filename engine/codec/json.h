@@ -38,8 +38,6 @@ json json_of(const char *text, size_t size);
 /* A member of an object by name (the first of that name; JSON_NONE when there is none or
  * object is no object). */
 json json_get(json object, const char *name);
-/* How often name occurs in an object. */
-unsigned json_count(json object, const char *name);
 
 /* Iteration: json_iter it = json_begin(v); while (json_next(&it)) … it.key, it.value. */
 typedef struct json_iter {

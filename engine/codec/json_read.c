@@ -333,18 +333,6 @@ json json_get(json object, const char *name)
     return nothing;
 }
 
-unsigned json_count(json object, const char *name)
-{
-    size_t size = strlen(name);
-    unsigned count = 0;
-    json_iter it = json_begin(object);
-    if (object.type != JSON_OBJECT)
-        return 0;
-    while (json_next(&it))
-        count += is_text(it.key, name, size) != 0;
-    return count;
-}
-
 int json_string(buf *out, json value)
 {
     const char *at, *end;

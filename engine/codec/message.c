@@ -277,8 +277,6 @@ static sessile_status take_field(message *out, json *role, json key, json value,
             return take_once(&out->tool_calls, value, "tool_calls", err);
         if (json_is(key, "tool_call_id"))
             return take_once(&out->tool_call_id, value, "tool_call_id", err);
-        if (json_is(key, "timestamp"))
-            take_first(&out->timestamp, value);
         break;
     case 'u':
         if (json_is(key, "usage"))

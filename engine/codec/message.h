@@ -21,7 +21,7 @@ typedef struct message_link {
 typedef struct message {
     sessile_role role;
     unsigned flags;
-    json root, content, tool_calls, tool_call_id, usage, metadata, timestamp, author;
+    json root, content, tool_calls, tool_call_id, usage, metadata, author;
 } message;
 
 /*

@@ -446,7 +446,10 @@ typedef struct sessile_run_options {
                                    its member "total" */
     sessile_slice model;        /* turn: the model's name, or empty */
     sessile_slice metadata;     /* turn: JSON object, or empty */
-    int has_base;               /* turn: base below is the head it was thought on */
+    int has_base;               /* turn: base below is the head it was thought on; else
+                                   it is the head that this handle last showed or made (by
+                                   head, context, messages, a write), so that a CONFLICT
+                                   comes again until somebody has looked */
     sessile_id base;
     sessile_policy *policy;     /* of this call; NULL: the session's, else the store's */
     int no_policy;              /* turn: run none, whatever is configured */
@@ -544,11 +547,14 @@ typedef struct sessile_outcome {
     sessile_id compaction;       /* the entry written, or SESSILE_NO_ID */
     sessile_verdict verdict;
     int too_little;              /* a compact's saving was under 5 % and was left out */
-    const char *policy;          /* REFUSED: the culprit; else the chain's last; or "" */
+    const char *policy;          /* REFUSED: the culprit; else the last that edited; or "" */
     const char *hook;            /* REFUSED: where; or "" */
     int law;                     /* REFUSED: 1 to 10, or 0 for an error or a spent budget */
     const char *message;         /* REFUSED, STALE: why; or "" */
     sessile_id refusal;          /* the entry that records it, or SESSILE_NO_ID */
+    uint64_t repeated;           /* REFUSED: how often the same refusal has come again since
+                                    it was recorded (then refusal is SESSILE_NO_ID) */
+    const char *log;             /* what policy files said with ctx.log, a line each; "" */
     int64_t tokens_before, tokens_after;
     int64_t cannot_fit;          /* tokens by which the context exceeds window - reserve */
     const sessile_departure *departures;

@@ -3,7 +3,9 @@
  *
  * Owns the order of things in an append: lock, read on, build every line in memory, one
  * write, unlock. It must never hand a backend bytes that are not whole lines ending in a
- * commit, and never sync (that is done outside the lock, by sync.c).
+ * commit, and never sync what it wrote: log_sync() does that, outside the lock. (What others
+ * left behind is made safe or set aside under it, before an append: log_settle(),
+ * log_recover().)
  */
 #include "log/log.h"
 
@@ -150,11 +152,10 @@ static int is_entry(const char *text, size_t size, uint64_t id)
 
 sessile_status log_create(store *st, const keyring *k, const char *folder,
                           const char *name, const char *header, size_t size,
-                          unsigned depth, const allocator *a, sessile_error *err)
+                          const allocator *a, sessile_error *err)
 {
     logkey key;
     buf out, scratch;
-    (void)depth; /* the header is the engine's own text */
     memset(&key, 0, sizeof(key));
     buf_init(&out, a);
     buf_init(&scratch, a);
@@ -333,7 +334,8 @@ static sessile_status build(log_t *log, const sessile_slice *texts, size_t count
         (log->end.bytes > max_bytes || lines->size > max_bytes - log->end.bytes)) {
         return fail(
             err, SESSILE_LIMIT,
-            "%s would grow past %llu bytes [session]: fork it, or raise the limit",
+            "%s would grow past %llu bytes [session]: begin a new session, or raise "
+            "the limit",
             log->name, (unsigned long long)max_bytes);
     }
     return SESSILE_OK;
@@ -352,7 +354,8 @@ sessile_status log_append(log_t *log, const sessile_slice *texts, size_t count,
         return status;
     }
     if (count > SESSILE_NO_ID - log->end.count) {
-        return fail(err, SESSILE_LIMIT, "%s has no ids left: fork it", log->name);
+        return fail(err, SESSILE_LIMIT, "%s has no ids left: begin a new session",
+                    log->name);
     }
     if (mem_grow(log->alloc, (void **)&log->offsets, &log->offset_capacity,
                  (size_t)log->end.count + count, sizeof(*log->offsets)) != 0) {

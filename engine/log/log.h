@@ -24,12 +24,13 @@ typedef sessile_status (*log_visit)(void *arg, sessile_id id, const char *text,
  */
 sessile_status log_create(store *st, const keyring *k, const char *folder,
                           const char *name, const char *header, size_t size,
-                          unsigned depth, const allocator *a, sessile_error *err);
+                          const allocator *a, sessile_error *err);
 
 /*
  * Opens a log and scans it whole, showing each committed entry. Stops at the last commit V.
- * What is past V: when a later line opens by itself and its `durable` names an id at or
- * past the first missing one: DAMAGED (names log, entry and offset; nothing is changed).
+ * What is past V: when a later line says in clear, by its layout alone (it need not open),
+ * that an id at or past the first missing one is durable: DAMAGED (names log, entry and
+ * offset; nothing is changed).
  * Otherwise it may be a write in progress or a torn tail: under the exclusive lock, on a
  * scan made under it, it is set aside (*torn: its bytes) and cut; when the lock cannot be
  * had at once, V is where this reader stops. A bad header is DAMAGED.
@@ -76,9 +77,9 @@ sessile_status log_read(log_t *log, sessile_id id, buf *out, sessile_error *err)
 sessile_status log_read_range(log_t *log, sessile_id first, sessile_id last,
                               log_visit visit, void *arg, sessile_error *err);
 
-/* Only the header of a log, for lists: appended to out; *bytes and *mtime_ms set. */
+/* Only the header of a log, for lists: appended to out. */
 sessile_status log_peek(store *st, const keyring *k, const char *folder, const char *name,
-                        unsigned depth, buf *out, uint64_t *bytes, int64_t *mtime_ms,
-                        const allocator *a, sessile_error *err);
+                        unsigned depth, buf *out, const allocator *a,
+                        sessile_error *err);
 
 #endif

@@ -110,10 +110,11 @@ sessile_status log_read_range(log_t *log, sessile_id first, sessile_id last,
 }
 
 sessile_status log_peek(store *st, const keyring *k, const char *folder, const char *name,
-                        unsigned depth, buf *out, uint64_t *bytes, int64_t *mtime_ms,
-                        const allocator *a, sessile_error *err)
+                        unsigned depth, buf *out, const allocator *a, sessile_error *err)
 {
     sessile_error local;
+    uint64_t bytes;
+    int64_t mtime_ms;
     char *text;
     size_t size;
     reader r;
@@ -121,17 +122,15 @@ sessile_status log_peek(store *st, const keyring *k, const char *folder, const c
     log_t *log;
     err = err != NULL ? err : &local;
     error_clear(err);
-    *bytes = 0;
-    *mtime_ms = 0;
     sessile_status status = log_attach(&log, st, k, folder, name, depth, a, err);
     if (status != SESSILE_OK) {
         return status;
     }
-    status = st->table->size(log->handle, bytes, mtime_ms, err);
+    status = st->table->size(log->handle, &bytes, &mtime_ms, err);
     if (status != SESSILE_OK) {
         goto out;
     }
-    reader_init(&r, log, 0, *bytes);
+    reader_init(&r, log, 0, bytes);
     if (reader_next(&r, 0, &text, &size, err) != READER_LINE) {
         status = err->code != SESSILE_OK
                      ? err->code

@@ -99,7 +99,7 @@ static sessile_status build_refusal(void *arg, sessile_session *s, batch *b,
     if (w->data.failed)
         return fail_nomem(err);
     if (hash64(w->data.data, w->data.size) == s->last_refusal) {
-        s->refusals_repeated++;
+        run->outcome.repeated = ++s->refusals_repeated;
         return SESSILE_OK;
     }
     entry_fields f = {.parent = s->head,
@@ -109,6 +109,7 @@ static sessile_status build_refusal(void *arg, sessile_session *s, batch *b,
                       .data_size = w->data.size,
                       .tokens = -1};
     run->outcome.refusal = batch_next(b);
+    s->refusals_repeated = 0;
     batch_add(b, &f);
     return SESSILE_OK;
 }
@@ -139,7 +140,19 @@ static sessile_status account(sessile_run *run, const laws_input *in, sessile_er
                      &run->departure_capacity, run->alloc))
         return fail_nomem(err);
     run->outcome.tokens_after = context_tokens(in->after);
-    return record_summary(run, err);
+    sessile_status st = record_number(run, err);
+    return st == SESSILE_OK ? record_summary(run, err) : st;
+}
+
+void run_forget(sessile_run *run)
+{
+    run->outcome.compaction = run->outcome.refusal = SESSILE_NO_ID;
+    run->outcome.tokens_after = run->outcome.tokens_before;
+    run->departure_count = 0;
+    if (run->summary)
+        mem_free(run->alloc, run->summary, run->summary_size + 1);
+    run->summary = NULL;
+    run->summary_size = 0;
 }
 
 static sessile_status write_compaction(sessile_run *run, int changed, sessile_error *err)
@@ -149,21 +162,19 @@ static sessile_status write_compaction(sessile_run *run, int changed, sessile_er
     sessile_id count = 0;
     sessile_status st = session_write(run->session, build_compaction, &w, &count, err);
     buf_deinit(&w.data);
-    if (st != SESSILE_OK) {
-        run->outcome.compaction = SESSILE_NO_ID;
+    if (st != SESSILE_OK)
         return st;
-    }
     if (w.stale) {
+        run_forget(run);
         run->outcome.verdict = SESSILE_STALE;
-        run->outcome.tokens_after = run->outcome.tokens_before;
-        run->departure_count = 0;
-        run->summary_size = 0;
-        size_t size = strlen(w.stale);
-        memcpy(run->message, w.stale, size + 1);
+        run_say(run, w.stale);
         return SESSILE_OK;
     }
     run->written = count;
     run->synced = 0;
+    for (size_t i = 0; i < run->departure_count; i++)
+        if (run->departures[i].by.n && run->departures[i].by.entry == SESSILE_NO_ID)
+            run->departures[i].by.entry = run->outcome.compaction;
     run->outcome.leaf = run->outcome.compaction;
     run->outcome.verdict = changed ? SESSILE_APPLIED : SESSILE_UNCHANGED;
     return SESSILE_OK;

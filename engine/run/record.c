@@ -208,14 +208,20 @@ static sessile_status put_list(sessile_run *run, sessile_id self, buf *out,
                (unsigned long long)(now - run->started_us) / 1000);
     if (st == SESSILE_OK)
         st = put_account(run, self, out, err);
-    /* From here on the outcome speaks of the messages by the names they have in the log. */
-    for (size_t i = 0; st == SESSILE_OK && i < run->departure_count; i++) {
-        sessile_key *by = &run->departures[i].by;
-        if (by->entry != SESSILE_NO_ID || by->n == 0)
-            continue;
-        *by = renumber(&n, *by);
-        by->entry = self;
-    }
+    if (n.of)
+        mem_free(run->alloc, n.of, n.count * sizeof *n.of);
+    return st;
+}
+
+sessile_status record_number(sessile_run *run, sessile_error *err)
+{
+    laws_input in;
+    numbering n = {NULL, 0, 0};
+    sessile_status st = state_laws(run->state, &in, err);
+    if (st == SESSILE_OK && numbering_init(&n, &in, run->alloc))
+        st = fail_nomem(err);
+    for (size_t i = 0; st == SESSILE_OK && i < run->departure_count; i++)
+        run->departures[i].by = renumber(&n, run->departures[i].by);
     if (n.of)
         mem_free(run->alloc, n.of, n.count * sizeof *n.of);
     return st;
@@ -281,7 +287,7 @@ sessile_status record_summary(sessile_run *run, sessile_error *err)
             return fail_nomem(err);
         }
         run->summary = mem_dup(run->alloc, b.size ? b.data : "", b.size);
-        run->summary_size = b.size;
+        run->summary_size = run->summary ? b.size : 0;
         buf_deinit(&b);
         return run->summary ? SESSILE_OK : fail_nomem(err);
     }

@@ -74,7 +74,7 @@ void run_free(sessile_run *run)
     if (run->answer_text)
         mem_free(a, run->answer_text, run->answer.text.size + 1);
     if (run->summary)
-        mem_free(a, run->summary, strlen(run->summary) + 1);
+        mem_free(a, run->summary, run->summary_size + 1);
     mem_free(a, run->departures, run->departure_capacity * sizeof *run->departures);
     mem_free(a, run, sizeof *run);
 }
@@ -140,20 +140,44 @@ static const context *context_left(const sessile_run *run)
     return taken ? state_after(run->state) : state_before(run->state);
 }
 
+/* What could not be written is as if it had not been proposed. Of a turn that is all there
+ * is to say: its messages are in the log. */
+static sessile_status commit_failed(sessile_run *run, const sessile_error *why,
+                                    sessile_error *err)
+{
+    run_forget(run);
+    if (run->kind != RUN_TURN) {
+        run->failed = *why;
+        return fail(err, why->code, "%s", why->message);
+    }
+    run->outcome.verdict = SESSILE_REFUSED;
+    run->outcome.law = LAW_NONE;
+    run_say(run, why->message);
+    return SESSILE_OK;
+}
+
+static sessile_status commit(sessile_run *run, sessile_error *err)
+{
+    sessile_error why = {SESSILE_OK, ""};
+    sessile_status st = run_commit(run, &why);
+    run->stage = STAGE_DONE;
+    if (st != SESSILE_OK)
+        st = commit_failed(run, &why, err);
+    if (run->state)
+        run->outcome.cannot_fit =
+            laws_cannot_fit(context_left(run), run->window, run->reserve);
+    return st;
+}
+
 static sessile_status step(sessile_run *run, sessile_need *need, sessile_error *err)
 {
     sessile_status st = SESSILE_OK;
-    if (run->stage == STAGE_DONE && (!run->written || run->synced))
-        return SESSILE_OK;
+    if (run->failed.code != SESSILE_OK)
+        return fail(err, run->failed.code, "%s", run->failed.message);
     if (run->stage < STAGE_COMMIT)
         st = run_schedule(run, need, err);
-    if (st == SESSILE_OK && run->stage == STAGE_COMMIT) {
-        st = run_commit(run, err);
-        run->stage = STAGE_DONE;
-        if (run->state)
-            run->outcome.cannot_fit =
-                laws_cannot_fit(context_left(run), run->window, run->reserve);
-    }
+    if (st == SESSILE_OK && run->stage == STAGE_COMMIT)
+        st = commit(run, err);
     /* One sync for all that this run wrote, and only then success. */
     if (st == SESSILE_OK && run->written && !run->synced) {
         st = session_sync(run->session, run->written, err);
@@ -196,10 +220,13 @@ sessile_status run_outcome(sessile_run *run, sessile_outcome *out, sessile_error
 {
     if (run->stage != STAGE_DONE || run->asked)
         return fail(err, SESSILE_INVALID, "the run is not done: step it until OK");
+    if (run->failed.code != SESSILE_OK)
+        return fail(err, run->failed.code, "%s", run->failed.message);
     sessile_outcome *o = &run->outcome;
     o->policy = run->policy_name;
     o->message = run->message;
     o->summary = run->summary ? run->summary : "";
+    o->log = run->pipeline ? policy_pipeline_log(run->pipeline) : "";
     o->departures = run->departures;
     o->departure_count = run->departure_count;
     o->policy_us = run->pipeline ? policy_pipeline_us(run->pipeline) : 0;

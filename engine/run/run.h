@@ -84,6 +84,7 @@ struct sessile_run {
     size_t summary_size;
     char policy_name[128];         /* of the culprit, or of the last that edited */
     int refused;
+    sessile_error failed;          /* a compact that could not be written: its error */
     char message[504];
     judgement judged;
     policy_result result;
@@ -99,6 +100,10 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err);
 sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error *err);
 /* Refuses the pipeline: what came of it is dropped, the schedule jumps to the commit. */
 void run_refuse(sessile_run *run, law broken, const char *message);
+/* The outcome's sentence; text may be the run's own. */
+void run_say(sessile_run *run, const char *text);
+/* Drops what the outcome says of a proposal that did not come to be. */
+void run_forget(sessile_run *run);
 /* 1 when the list after the hooks is not the list before them. */
 int run_changed(const sessile_run *run);
 
@@ -109,6 +114,8 @@ sessile_status run_commit(sessile_run *run, sessile_error *err);
 sessile_status record_compaction(sessile_run *run, sessile_id self, int with_context,
                                  buf *out, sessile_error *err);
 void record_refusal(const sessile_run *run, buf *out);
+/* Gives the messages written, where departures name them, their numbers in the log. */
+sessile_status record_number(sessile_run *run, sessile_error *err);
 /* Finds the text of the first summary written, decoded, into run->summary. */
 sessile_status record_summary(sessile_run *run, sessile_error *err);
 

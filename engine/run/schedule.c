@@ -14,6 +14,9 @@
 
 #include "base/text.h"
 
+/* Bytes of a host's reason that are kept. */
+#define REASON_MOST 400
+
 /* Phases of one policy within STAGE_COMPACT, in order. */
 enum { PHASE_ASK, PHASE_FLUSH, PHASE_COMPACT, PHASE_SUMMARIZE, PHASE_TRUNCATE, PHASE_END };
 
@@ -95,17 +98,21 @@ static void next_hook(sessile_run *run)
     }
 }
 
+void run_say(sessile_run *run, const char *text)
+{
+    size_t size = strlen(text);
+    if (size >= sizeof run->message)
+        size = utf8_floor(text, size, sizeof run->message - 1);
+    memmove(run->message, text, size);
+    run->message[size] = 0;
+}
+
 void run_refuse(sessile_run *run, law broken, const char *message)
 {
     run->refused = 1;
     run->outcome.law = (int)broken;
     run->outcome.hook = run->hook ? sessile_hook_name(run->hook) : "";
-    /* Copied by hand: the source may be a field of the run. */
-    size_t size = strlen(message);
-    if (size >= sizeof run->message)
-        size = utf8_floor(message, size, sizeof run->message - 1);
-    memmove(run->message, message, size);
-    run->message[size] = 0;
+    run_say(run, message);
     run->stage = STAGE_COMMIT;
     run->hook = 0;
 }
@@ -263,9 +270,9 @@ static sessile_status take_answer(sessile_run *run, sessile_error *err)
     run->result = (policy_result){.verdict = run->answer.verdict};
     if (run->answer.status == SESSILE_OK)
         return SESSILE_OK;
-    return fail(err, SESSILE_POLICY, "%.*s",
-                run->answer.text.size ? (int)(run->answer.text.size & 0xffff) : 15,
-                run->answer.text.size ? run->answer.text.data : "the hook failed");
+    size_t size = utf8_floor(run->answer.text.data, run->answer.text.size, REASON_MOST);
+    return size ? fail(err, SESSILE_POLICY, "%.*s", (int)size, run->answer.text.data)
+                : fail(err, SESSILE_POLICY, "the hook failed");
 }
 
 static void describe_need(const sessile_run *run, sessile_need *need)

@@ -98,7 +98,7 @@ static sessile_status build_turn(void *arg, sessile_session *s, batch *b,
     w->run->first = batch_next(b);
     for (size_t i = 0; i < w->count; i++) {
         const turn_message *m = &w->messages[i];
-        parent = batch_message(b, s, parent, w->text.data + m->at, m->size, &m->columns,
+        parent = batch_message(b, parent, w->text.data + m->at, m->size, &m->columns,
                                m->tokens);
     }
     char first[9];

@@ -25,21 +25,12 @@
 
 /* ------------------------------------------------------------------ usage */
 
-static int64_t add_sat(int64_t a, int64_t b)
-{
-    int64_t sum;
-
-    if (__builtin_add_overflow(a, b, &sum))
-        return b > 0 ? INT64_MAX : INT64_MIN;
-    return sum;
-}
-
 void usage_add(sessile_usage *a, const sessile_usage *b)
 {
-    a->input = add_sat(a->input, b->input);
-    a->output = add_sat(a->output, b->output);
-    a->cache_read = add_sat(a->cache_read, b->cache_read);
-    a->cache_write = add_sat(a->cache_write, b->cache_write);
+    a->input += b->input;
+    a->output += b->output;
+    a->cache_read += b->cache_read;
+    a->cache_write += b->cache_write;
 }
 
 static void usage_take(sessile_usage *a, const sessile_usage *b)
@@ -52,28 +43,32 @@ static void usage_take(sessile_usage *a, const sessile_usage *b)
 
 int64_t usage_total(const sessile_usage *u)
 {
-    return add_sat(add_sat(u->input, u->output), add_sat(u->cache_read, u->cache_write));
+    return u->input + u->output + u->cache_read + u->cache_write;
 }
 
-static int64_t not_negative(int64_t n)
+/* No provider reports more in one turn: what does counts as this much, so that no sum of a
+ * session's turns, nor one with an estimate, can overflow. */
+#define USAGE_MOST (INT64_C(1) << 40)
+
+static int64_t within_reason(int64_t n)
 {
-    return n < 0 ? 0 : n;
+    return n < 0 ? 0 : n > USAGE_MOST ? USAGE_MOST : n;
 }
 
-/* 1 when there is usage; what a broken provider reports as negative counts nothing. */
+/* 1 when there is usage; what a broken provider reports is cut to size. */
 static int usage_get(json value, sessile_usage *out)
 {
     memset(out, 0, sizeof *out);
     if (value.type != JSON_OBJECT || !usage_read(value, out))
         return 0;
-    out->input = not_negative(out->input);
-    out->output = not_negative(out->output);
-    out->cache_read = not_negative(out->cache_read);
-    out->cache_write = not_negative(out->cache_write);
+    out->input = within_reason(out->input);
+    out->output = within_reason(out->output);
+    out->cache_read = within_reason(out->cache_read);
+    out->cache_write = within_reason(out->cache_write);
     return 1;
 }
 
-void fold_settle(sessile_session *s)
+void fold_forget_parts(sessile_session *s)
 {
     s->part_count = 0;
     if (s->part_capacity > 64) {

@@ -79,8 +79,6 @@ static void fill_peeked(listing *l, found *row)
 {
     sessile_store *st = l->store;
     sessile_backend_log *raw;
-    uint64_t bytes;
-    int64_t modified_ms;
     header h;
     entry e;
     buf text;
@@ -92,7 +90,7 @@ static void fill_peeked(listing *l, found *row)
     buf_init(&text, &st->alloc);
     header_init(&h, &st->alloc);
     if (!log_peek(&st->backend, st->keys, row->folder, row->name, session_read_depth(st),
-                  &text, &bytes, &modified_ms, &st->alloc, NULL) &&
+                  &text, &st->alloc, NULL) &&
         !entry_read(&e, text.data, text.size, NULL) && !header_read(&h, &e, NULL)) {
         row->id = put_text(l, h.id.data, h.id.size);
         row->row.id.size = h.id.size;

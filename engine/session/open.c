@@ -42,8 +42,8 @@ static sessile_status check_metadata(buf *out, const sessile_store *st,
     return SESSILE_OK;
 }
 
-static sessile_status check_title(const sessile_store *st, sessile_slice title,
-                                  sessile_error *err)
+sessile_status session_check_title(const sessile_store *st, sessile_slice title,
+                                   sessile_error *err)
 {
     if (title.size > st->limits.title)
         return fail(err, SESSILE_LIMIT,
@@ -79,7 +79,7 @@ sessile_status session_create(sessile_store *st, const sessile_session_options *
         store_handle_uuid(st, options ? options->uuid_v4 : 0, uuid);
         names.id = (sessile_slice){uuid, UUID_SIZE - 1};
     }
-    status = check_title(st, options ? options->title : nothing, err);
+    status = session_check_title(st, options ? options->title : nothing, err);
     if (!status && options)
         status = check_metadata(&metadata, st, options->metadata, err);
     if (status)
@@ -92,7 +92,7 @@ sessile_status session_create(sessile_store *st, const sessile_session_options *
     }
     names_place(st, &names, folder, name);
     status = log_create(&st->backend, st->keys, folder, name, text.data, text.size,
-                        session_read_depth(st), &st->alloc, err);
+                        &st->alloc, err);
     name_show(names.id, shown);
     if (status == SESSILE_EXISTS)
         fail(err, SESSILE_EXISTS, "session %s exists: resume it, or choose another id",
@@ -172,7 +172,7 @@ static sessile_status scan(sessile_session *s, const char *folder, const char *n
                  st->timeout_ms, fold_visit, &f, &s->torn, &st->alloc, err);
     if (status)
         return status;
-    fold_settle(s);
+    fold_forget_parts(s);
     s->base = s->head;
     return SESSILE_OK;
 }

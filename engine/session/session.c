@@ -4,8 +4,9 @@
  * Everything that is ever written goes through session_write(): under the mutex and the
  * log's lock, on the head as it is then. New entries are folded before they are appended,
  * and the fold is put back when the log refuses them: what fails leaves no trace, neither
- * in the log nor in memory. Must never hold the mutex across a sync or a call of the
- * host.
+ * in the log nor in memory. Must never hold the mutex across a call of the host, nor
+ * across the sync of what it wrote: that is waited for afterwards. (The log may sync what
+ * others left behind, with both locks held, before it takes a write: log_begin().)
  */
 #include "session/fold.h"
 
@@ -50,7 +51,7 @@ sessile_status session_refresh_locked(sessile_session *s, sessile_error *err)
         status = in_place(s, err);
     if (!status)
         status = session_named(s, log_refresh(s->log, fold_visit, &f, err), err);
-    fold_settle(s);
+    fold_forget_parts(s);
     return status;
 }
 
@@ -74,7 +75,7 @@ void batch_add(batch *b, entry_fields *fields)
     entry_put(&b->text, fields);
 }
 
-sessile_id batch_message(batch *b, sessile_session *s, sessile_id parent,
+sessile_id batch_message(batch *b, sessile_id parent,
                          const char *text, size_t size, const message *m, int64_t tokens)
 {
     sessile_id id = batch_next(b);
@@ -87,7 +88,6 @@ sessile_id batch_message(batch *b, sessile_session *s, sessile_id parent,
                            .token_source = TOKEN_SOURCE_ESTIMATE};
     buf author; /* a span of the message has no NUL */
 
-    (void)s;
     buf_init(&author, b->alloc);
     if (m->author.type == JSON_STRING) {
         buf_put(&author, m->author.at, m->author.size);
@@ -128,11 +128,12 @@ static sessile_status write_batch(sessile_session *s, const batch *b, sessile_er
 
     if (b->count > SESSILE_NO_ID - b->first - (size_t)1)
         return fail(err, SESSILE_LIMIT,
-                    "a session holds at most 2^32 - 1 entries: fork it");
+                    "a session holds at most 2^32 - 1 entries: begin a new "
+                    "session");
     texts = mem_alloc(a, b->count * sizeof *texts);
     if (!texts)
         return fail_nomem(err);
-    fold_settle(s);
+    fold_forget_parts(s);
     fold_mark_set(&f, &mark);
     for (size_t i = 0; !status && i < b->count; i++) {
         texts[i] = batch_entry(b, i);
@@ -149,7 +150,7 @@ static sessile_status write_batch(sessile_session *s, const batch *b, sessile_er
         if (f.moved)
             s->base = s->head;
     }
-    fold_settle(s);
+    fold_forget_parts(s);
     mem_free(a, texts, b->count * sizeof *texts);
     return status;
 }
@@ -175,7 +176,7 @@ sessile_status session_write(sessile_session *s, session_build build, void *arg,
         status = session_named(s, log_begin(s->log, fold_visit, &others, err), err);
     if (status)
         goto out;
-    fold_settle(s);
+    fold_forget_parts(s);
     b.first = log_count(s->log);
     b.now_ms = os->now_ms(os->ud);
     status = build(arg, s, &b, err);

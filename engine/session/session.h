@@ -105,14 +105,12 @@ sessile_status session_write(sessile_session *s, session_build build, void *arg,
 sessile_status session_sync(sessile_session *s, sessile_id count, sessile_error *err);
 
 /* Adds an entry for a message: checked text, read columns. Returns its id. */
-sessile_id batch_message(batch *b, sessile_session *s, sessile_id parent,
+sessile_id batch_message(batch *b, sessile_id parent,
                          const char *text, size_t size, const message *m,
                          int64_t tokens);
 
 /* 1 when ancestor is id or lies on the path from id to the root. */
 int session_descends_locked(const sessile_session *s, sessile_id id, sessile_id ancestor);
-/* The head less the compactions at its end: what a turn's base is compared with. */
-sessile_id session_last_said_locked(const sessile_session *s, sessile_id id);
 /* CONFLICT unless head, compactions after it aside, is base (strict) or descends from it. */
 sessile_status session_check_base_locked(sessile_session *s, sessile_id base, int strict,
                                          sessile_error *err);
@@ -136,6 +134,21 @@ sessile_status session_vars_locked(sessile_session *s, buf *out, sessile_error *
  * compaction came after it, else estimated. */
 sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
                                      sessile_error *err);
+
+/* ---- small writes, each synced (session/write.c) */
+
+/* As sessile.h says of the functions of these names; arguments are not NULL. */
+sessile_status session_append_message(sessile_session *s, sessile_slice text,
+                                      sessile_id *out, sessile_error *err);
+sessile_status session_append_custom(sessile_session *s, sessile_slice data,
+                                     entry_source source, sessile_id *out,
+                                     sessile_error *err);
+sessile_status session_set_title(sessile_session *s, sessile_slice title,
+                                 sessile_error *err);
+sessile_status session_clear(sessile_session *s, sessile_error *err);
+/* LIMIT [title]; INVALID: not UTF-8. */
+sessile_status session_check_title(const sessile_store *st, sessile_slice title,
+                                   sessile_error *err);
 
 /* ---- lists for the host (session/render.c) */
 

@@ -44,7 +44,6 @@ enum { STATE_LISTS = 4 };
 typedef struct insertion {
     uint32_t at;     /* before this item of the given list */
     uint32_t number; /* of its put */
-    uint32_t next;   /* scratch: the next one at the same place */
 } insertion;
 
 /* An item of a hand-built list. */

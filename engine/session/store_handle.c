@@ -136,10 +136,9 @@ sessile_status store_handle_open(sessile_store **out, const char *url,
     }
     s->agent =
         dup_text(&s->alloc, options->agent && *options->agent ? options->agent : "main");
-    s->url = dup_text(&s->alloc, url);
     if (options->policy_path)
         s->policy_path = dup_text(&s->alloc, options->policy_path);
-    if (!s->agent || !s->url || (options->policy_path && !s->policy_path)) {
+    if (!s->agent || (options->policy_path && !s->policy_path)) {
         status = fail_nomem(err);
         goto out;
     }
@@ -179,7 +178,6 @@ void store_handle_close(sessile_store *s)
     if (s->backend.table)
         store_close(&s->backend);
     free_text(&a, s->agent);
-    free_text(&a, s->url);
     free_text(&a, s->policy_path);
     pthread_mutex_destroy(&s->mutex);
     mem_free(&a, s, sizeof *s);

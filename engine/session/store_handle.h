@@ -7,11 +7,10 @@
 #include "store/store.h"
 #include "vault/vault.h"
 
-/* The default of a session whose policy is not given: an opaque pointer with counted
- * references, since this floor knows no policies. */
+/* A policy that a handle keeps: an opaque pointer and how to give it back, since this floor
+ * knows no policies. */
 typedef struct policy_ref {
     void *policy;
-    void (*retain)(void *policy);
     void (*release)(void *policy);
 } policy_ref;
 
@@ -22,7 +21,6 @@ struct sessile_store {
     keyring *keys;
     char *agent;                    /* default agent, NUL-terminated */
     char *policy_path;              /* or NULL */
-    char *url;                      /* for messages */
     sessile_limits limits;          /* every field set */
     sessile_durability durability;
     int timeout_ms;

@@ -56,8 +56,8 @@ sessile_status session_damaged(const sessile_session *s, sessile_id id,
     name_show((sessile_slice){s->id, s->id_size}, shown);
     place_of(s, place, sizeof place);
     return fail(err, SESSILE_DAMAGED,
-                "session %s (%s), entry %08" PRIx32 ": %s; nothing was changed, run "
-                "\"sessile check\" on it",
+                "session %s (%s), entry %08" PRIx32 ": %s; nothing was changed, bring "
+                "back a backup",
                 shown, place, id, what);
 }
 
@@ -102,13 +102,6 @@ int session_descends_locked(const sessile_session *s, sessile_id id, sessile_id 
     while (id > ancestor)
         id = s->nodes[id].parent;
     return id == ancestor;
-}
-
-sessile_id session_last_said_locked(const sessile_session *s, sessile_id id)
-{
-    while (id < s->node_count && s->nodes[id].type == ENTRY_COMPACTION)
-        id = s->nodes[id].parent;
-    return id;
 }
 
 sessile_status session_check_base_locked(sessile_session *s, sessile_id base, int strict,

@@ -22,7 +22,7 @@ typedef struct file_folder {
     struct file_folder *next;
     char *name;
     int fd;
-    int settled; /* its own name is known to be durable */
+    int named_durably; /* its own name is known to be durable */
 } file_folder;
 
 /* A log that nothing may be appended to any more, by device and inode. */
@@ -67,12 +67,12 @@ sessile_status file_check(const file_store *fs, const os_stat_info *st, int priv
 sessile_status file_write_new(file_store *fs, int dir, const char *name, const void *data,
                               size_t size, sessile_error *err);
 /* The parts of it, for content that comes in pieces. temporary has room for
- * FILE_TEMPORARY. file_settle closes *fd. */
+ * FILE_TEMPORARY. file_publish syncs, renames and closes *fd. */
 #define FILE_TEMPORARY 32
 sessile_status file_temporary(file_store *fs, int dir, char *temporary, int *fd,
                               sessile_error *err);
-sessile_status file_settle(file_store *fs, int dir, const char *temporary, int *fd,
-                           const char *name, sessile_error *err);
+sessile_status file_publish(file_store *fs, int dir, const char *temporary, int *fd,
+                            const char *name, sessile_error *err);
 void file_discard(file_store *fs, int dir, const char *temporary, int *fd);
 
 /* Copies size bytes at offset of the log open as `from` (its file name: log) into a piece

@@ -40,8 +40,8 @@ void file_discard(file_store *fs, int dir, const char *temporary, int *fd)
     }
 }
 
-sessile_status file_settle(file_store *fs, int dir, const char *temporary, int *fd,
-                           const char *name, sessile_error *err)
+sessile_status file_publish(file_store *fs, int dir, const char *temporary, int *fd,
+                            const char *name, sessile_error *err)
 {
     const os_table *os = fs->os;
     sessile_status status;
@@ -84,7 +84,7 @@ sessile_status file_write_new(file_store *fs, int dir, const char *name, const v
         file_discard(fs, dir, temporary, &fd);
         return status;
     }
-    return file_settle(fs, dir, temporary, &fd, name, err);
+    return file_publish(fs, dir, temporary, &fd, name, err);
 }
 
 sessile_status file_blob_get(void *self, const char *name, char **out, size_t *size,

@@ -74,65 +74,6 @@ static sessile_status open_folder(file_store *fs, int dir, const char *name, int
     return SESSILE_OK;
 }
 
-/* Syncs the folder that holds path (of the current folder, when path is one name). */
-static int sync_parent(file_store *fs, char *path)
-{
-    const os_table *os = fs->os;
-    char *slash = strrchr(path, '/');
-    int fd;
-    if (slash == NULL) {
-        fd = os->open_at(os->ud, -1, ".", OS_READ | OS_DIRECTORY);
-    } else if (slash == path) {
-        fd = os->open_at(os->ud, -1, "/", OS_READ | OS_DIRECTORY);
-    } else {
-        *slash = '\0';
-        /* the last dot: a parent may be a link, and only the last name is not followed */
-        size_t size = strlen(path);
-        char *dotted = mem_alloc(&fs->alloc, size + 3);
-        if (dotted == NULL) {
-            *slash = '/';
-            errno = ENOMEM;
-            return -1;
-        }
-        memcpy(dotted, path, size);
-        memcpy(dotted + size, "/.", 3);
-        fd = os->open_at(os->ud, -1, dotted, OS_READ | OS_DIRECTORY);
-        mem_free(&fs->alloc, dotted, size + 3);
-        *slash = '/';
-    }
-    if (fd < 0) {
-        return -1;
-    }
-    int result = os->sync_all(os->ud, fd);
-    int error = errno;
-    os->close(os->ud, fd);
-    errno = error;
-    return result;
-}
-
-/* Makes path and what is missing above it. Changes path and puts it back. */
-static int make_path(file_store *fs, char *path)
-{
-    const os_table *os = fs->os;
-    int result = os->mkdir_at(os->ud, -1, path);
-    if (result != 0 && errno == ENOENT) {
-        char *slash = strrchr(path, '/');
-        if (slash == NULL || slash == path) {
-            return -1;
-        }
-        *slash = '\0';
-        result = make_path(fs, path);
-        *slash = '/';
-        if (result == 0) {
-            result = os->mkdir_at(os->ud, -1, path);
-        }
-    }
-    if (result != 0) {
-        return errno == EEXIST ? 0 : -1;
-    }
-    return sync_parent(fs, path);
-}
-
 /* All that follows runs under the store's mutex. */
 
 static sessile_status root_locked(file_store *fs, int make, sessile_error *err)
@@ -140,7 +81,7 @@ static sessile_status root_locked(file_store *fs, int make, sessile_error *err)
     if (fs->root_fd >= 0) {
         return SESSILE_OK;
     }
-    if (make && make_path(fs, fs->root) != 0) {
+    if (make && os_make_path(fs->os, &fs->alloc, fs->root) != 0) {
         return fail_errno(err, errno, "cannot make the folder %s", fs->root);
     }
     return open_folder(fs, -1, fs->root, &fs->root_fd, err);
@@ -215,14 +156,14 @@ static sessile_status folder_locked(file_store *fs, const char *name, int make,
         folder->next = fs->folders;
         fs->folders = folder;
     }
-    if (make && !folder->settled) {
+    if (make && !folder->named_durably) {
         /* Also when somebody else made it a moment ago: they may not have come to their
          * sync, and what we are about to acknowledge hangs on these names. */
         if (os->sync_all(os->ud, fs->agents_fd) != 0 ||
             os->sync_all(os->ud, fs->root_fd) != 0) {
             return fail_errno(err, errno, "cannot sync the folders of %s", fs->root);
         }
-        folder->settled = 1;
+        folder->named_durably = 1;
     }
     *out = folder;
     return SESSILE_OK;

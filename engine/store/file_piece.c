@@ -118,7 +118,7 @@ sessile_status file_set_piece(file_store *fs, int dir, int from, const char *log
         file_discard(fs, dir, temporary, &fd);
         goto out;
     }
-    status = file_settle(fs, dir, temporary, &fd, piece, err);
+    status = file_publish(fs, dir, temporary, &fd, piece, err);
 out:
     buf_deinit(&name);
     return status;

@@ -99,13 +99,14 @@ static sessile_status from_text(secret *s, const char *text, sessile_error *err)
     return understand(s, err);
 }
 
-/* NOTFOUND when there is no such file: what that means is the caller's to say. */
-static sessile_status from_file(secret *s, int dir, const char *path, const os_table *os,
-                                sessile_error *err)
+/* NOTFOUND when there is no such file: what that means is the caller's to say. durably: its
+ * bytes are synced before they are believed. */
+static sessile_status from_file(secret *s, const char *path, int durably,
+                                const os_table *os, sessile_error *err)
 {
     os_stat_info st;
     sessile_status status = SESSILE_OK;
-    int fd = os->open_at(os->ud, dir, path, OS_READ);
+    int fd = os->open_at(os->ud, -1, path, OS_READ);
     if (fd < 0) {
         if (errno == ELOOP) {
             return fail(err, SESSILE_DENIED,
@@ -135,6 +136,9 @@ static sessile_status from_file(secret *s, int dir, const char *path, const os_t
             status = understand(s, err);
         }
     }
+    if (status == SESSILE_OK && durably && os->sync_all(os->ud, fd) != 0) {
+        status = fail_errno(err, errno, "cannot sync the key file %s", path);
+    }
     os->close(os->ud, fd);
     return status;
 }
@@ -155,26 +159,10 @@ static int config_home(buf *out, const os_table *os)
     return 0;
 }
 
-/* Makes the folder at path, and those above it, and syncs what holds it. Changes path and
- * puts it back. */
-static int make_folders(char *path, const os_table *os)
-{
-    char *slash = strrchr(path, '/');
-    int result = os->mkdir_at(os->ud, -1, path);
-    if (result != 0 && errno == ENOENT && slash != NULL && slash != path) {
-        *slash = '\0';
-        result = make_folders(path, os);
-        *slash = '/';
-        if (result == 0) {
-            result = os->mkdir_at(os->ud, -1, path);
-        }
-    }
-    return result != 0 && errno == EEXIST ? 0 : result;
-}
-
 /*
  * Writes a new random key under a temporary name and renames it: whoever finds the key
- * file finds all of it. EXISTS: somebody else was first, which is as good.
+ * file finds all of it. Its name is not durable yet. EXISTS: somebody else was first, which
+ * is as good.
  */
 static sessile_status make_key_file(int dir, const char *path, const os_table *os,
                                     sessile_error *err)
@@ -204,8 +192,7 @@ static sessile_status make_key_file(int dir, const char *path, const os_table *o
     }
     if (os_write_full(os, fd, text, TEXT, 0, &written) != 0 ||
         os->sync_all(os->ud, fd) != 0 ||
-        os->rename_new(os->ud, dir, temporary, "key") != 0 ||
-        os->sync_all(os->ud, dir) != 0) {
+        os->rename_new(os->ud, dir, temporary, "key") != 0) {
         status = errno == EEXIST
                      ? SESSILE_EXISTS
                      : fail_errno(err, errno, "cannot make the key file %s", path);
@@ -220,12 +207,36 @@ out:
     return status;
 }
 
+/* Makes the key file at path, and the folders on the way. Changes path and puts it back. */
+static sessile_status make_default(char *path, const os_table *os, const allocator *a,
+                                   sessile_error *err)
+{
+    char *slash = strrchr(path, '/');
+    sessile_status status;
+    int dir;
+    *slash = '\0';
+    if (os_make_path(os, a, path) != 0) {
+        status = fail_errno(err, errno, "cannot make the folder %s", path);
+    } else if ((dir = os->open_at(os->ud, -1, path, OS_READ | OS_DIRECTORY)) < 0) {
+        status = fail_errno(err, errno, "cannot open the folder %s", path);
+    } else {
+        status = make_key_file(dir, path, os, err);
+        os->close(os->ud, dir);
+    }
+    *slash = '/';
+    return status;
+}
+
+/*
+ * may_make: a keyring is about to be made that this key alone will open. So the key is
+ * durable on return, whoever made it, and however short a while ago: a power cut that took
+ * it and left the keyring would take the whole store.
+ */
 static sessile_status from_default(secret *s, int may_make, const os_table *os,
                                    const allocator *a, sessile_error *err)
 {
     const char *env = os->env(os->ud, "SESSILE_KEY");
     sessile_status status = SESSILE_OK;
-    int dir = -1;
     buf path;
     if (env != NULL && env[0] != '\0') {
         return from_text(s, env, err);
@@ -242,38 +253,26 @@ static sessile_status from_default(secret *s, int may_make, const os_table *os,
         status = fail_nomem(err);
         goto out;
     }
-    status = from_file(s, -1, path.data, os, err);
-    if (status != SESSILE_NOTFOUND) {
-        goto out;
-    }
-    if (!may_make) {
+    status = from_file(s, path.data, may_make, os, err);
+    if (status == SESSILE_NOTFOUND && !may_make) {
         status =
             fail(err, SESSILE_SEALED,
                  "the store is sealed and there is no key for it: set SESSILE_KEY or "
                  "put the key into %s",
                  path.data);
-        goto out;
     }
-    error_clear(err);
-    path.data[path.size - strlen("/key")] = '\0';
-    if (make_folders(path.data, os) != 0) {
-        status = fail_errno(err, errno, "cannot make the folder %s", path.data);
-        goto out;
-    }
-    dir = os->open_at(os->ud, -1, path.data, OS_READ | OS_DIRECTORY);
-    if (dir < 0) {
-        status = fail_errno(err, errno, "cannot open the folder %s", path.data);
-        goto out;
-    }
-    status = make_key_file(dir, path.data, os, err);
-    if (status == SESSILE_OK || status == SESSILE_EXISTS) {
+    if (status == SESSILE_NOTFOUND) {
         error_clear(err);
-        status = from_file(s, dir, "key", os, err); /* whoever made it */
+        status = make_default(path.data, os, a, err);
+        if (status == SESSILE_OK || status == SESSILE_EXISTS) {
+            error_clear(err);
+            status = from_file(s, path.data, 1, os, err); /* whoever made it */
+        }
+    }
+    if (status == SESSILE_OK && may_make && os_sync_parent(os, a, path.data) != 0) {
+        status = fail_errno(err, errno, "cannot sync the folder of %s", path.data);
     }
 out:
-    if (dir >= 0) {
-        os->close(os->ud, dir);
-    }
     buf_deinit(&path);
     return status;
 }
@@ -311,7 +310,7 @@ sessile_status secret_get(secret **out, sessile_key_source source, const char *k
         }
         break;
     case SESSILE_KEY_FILE:
-        status = from_file(s, -1, key, os, err);
+        status = from_file(s, key, 0, os, err);
         if (status == SESSILE_NOTFOUND) {
             status = fail(err, SESSILE_SEALED, "there is no key file %s", key);
         }

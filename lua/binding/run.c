@@ -417,6 +417,8 @@ static int run_outcome(lua_State *L)
     set_id(L, "leaf", o.leaf);
     set_id(L, "compaction", o.compaction);
     set_id(L, "refusal", o.refusal);
+    set_integer(L, "repeated", (lua_Integer)o.repeated);
+    set_text(L, "log", o.log);
     set_text(L, "verdict", verdict_name(o.verdict));
     lua_pushboolean(L, o.too_little);
     lua_setfield(L, -2, "too_little");

@@ -452,11 +452,12 @@ function Session:close() end
 ---@field policy? sessile.Verdict nil without a policy
 ---@field cannot_fit? integer tokens by which the context exceeds window less reserve
 ---@field compaction? string
+---@field repeated? integer how often the same refusal came again since it was recorded
 ---@field refusal? string
 ---@field summary? string
 ---@field engine_us integer
 ---@field policy_us integer
----@field log string[] what the host's policies said
+---@field log string[] what policies said with ctx.log: the host's, then the files'
 
 ---@class sessile.PlanRow
 ---@field mark "-"|"+"|" "

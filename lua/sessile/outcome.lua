@@ -59,8 +59,12 @@ function meta.__tostring(self)
   return ("sessile.Outcome: %s, %s"):format(self.status, verdict)
 end
 
---- Shapes what the core's outcome() returned. log: what host policies said.
+--- Shapes what the core's outcome() returned. log: what host policies said; what policy files
+--- said follows it.
 function outcome.make(raw, session, kind, log)
+  for line in (raw.log or ""):gmatch "[^\n]+" do
+    log[#log + 1] = line
+  end
   return setmetatable({
     status = "completed",
     kind = kind,
@@ -73,6 +77,7 @@ function outcome.make(raw, session, kind, log)
     cannot_fit = raw.cannot_fit > 0 and raw.cannot_fit or nil,
     compaction = raw.compaction,
     refusal = raw.refusal,
+    repeated = raw.repeated > 0 and raw.repeated or nil,
     summary = raw.summary,
     engine_us = raw.engine_us,
     policy_us = raw.policy_us,

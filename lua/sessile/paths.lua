@@ -46,6 +46,12 @@ local function here()
   return source:match("^@(.*)/[^/]*$") or "."
 end
 
+--- $XDG_CONFIG_HOME/sessile/NAME, a folder of the user's own; nil when there is no home.
+function paths.config(name)
+  local config = xdg("XDG_CONFIG_HOME", "/.config")
+  return config and config .. "/sessile/" .. name or nil
+end
+
 --- Folders that policies are looked up in, as the engine takes them: the given ones, the
 --- user's own, then what came with the module.
 function paths.policy_path(given)
@@ -56,10 +62,7 @@ function paths.policy_path(given)
   for _, dir in ipairs(given or {}) do
     list[#list + 1] = paths.expand(dir)
   end
-  local config = xdg("XDG_CONFIG_HOME", "/.config")
-  if config then
-    list[#list + 1] = config .. "/sessile/policies"
-  end
+  list[#list + 1] = paths.config "policies"
   list[#list + 1] = here() .. "/../../policies"
   list[#list + 1] = here() .. "/../../../sessile/policies"
   return table.concat(list, ":")

@@ -51,7 +51,6 @@ static void members_are_found_by_decoded_name(void **state)
            "\"a\\u0000\":5,\"a\":6}");
     (void)state;
     assert_span(json_get(v, "role"), JSON_NUMBER, "1");
-    assert_int_equal(json_count(v, "role"), 2);
     assert_span(json_get(v, ""), JSON_NUMBER, "3");
     assert_span(json_get(v, "\xf0\x9f\x98\x80"), JSON_NUMBER, "4");
     assert_span(json_get(v, "a"), JSON_NUMBER, "6");
@@ -62,7 +61,6 @@ static void members_are_found_by_decoded_name(void **state)
                      JSON_NONE); /* names are no JSON text */
     assert_int_equal(json_get(of("[\"role\",1]"), "role").type, JSON_NONE);
     assert_int_equal(json_get(of("\"role\""), "role").type, JSON_NONE);
-    assert_int_equal(json_count(of("[1]"), "role"), 0);
 }
 
 static void containers_are_walked_in_order(void **state)

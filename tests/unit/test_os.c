@@ -120,8 +120,6 @@ static void rename_new_never_replaces(void **state)
     assert_true(has(f, "a") && has(f, "b"));
     assert_int_equal(os_posix.rename_new(NULL, f->fd, "a", "c"), 0);
     assert_true(!has(f, "a") && has(f, "c"));
-    assert_int_equal(os_posix.rename_over(NULL, f->fd, "c", "b"), 0);
-    assert_true(!has(f, "c") && has(f, "b"));
 }
 
 static int count_names(void *arg, const char *name)

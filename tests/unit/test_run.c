@@ -308,6 +308,7 @@ static void a_failing_hook_refuses_all_and_the_same_refusal_is_written_once(void
         assert_int_equal(out.verdict, SESSILE_REFUSED);
         assert_int_equal(out.law, 0);
         assert_non_null(strstr(out.message, "the disk of the policy is full"));
+        assert_int_equal(out.repeated, i);
         sessile_run_free(run);
     }
     assert_int_equal(context_size(s), 6);
@@ -554,6 +555,7 @@ static void a_model_that_fails_leaves_the_context_as_it_was(void **state)
     sessile_run *run = turn(s, p, 4, &sc, &out);
     assert_int_equal(sc.models, 1);
     assert_int_equal(out.verdict, SESSILE_UNCHANGED);
+    assert_non_null(strstr(out.log, "no summary: no model today"));
     sessile_run_free(run);
     assert_int_equal(context_size(s), 4);
     sessile_policy_free(p);
@@ -674,6 +676,95 @@ static void a_bad_message_of_a_turn_is_named_and_nothing_is_written(void **state
     assert_int_equal(message_count(s), 0);
 }
 
+/* A log that may grow no further, and a policy that wants to write into it. */
+static sessile_session *full_session(sessile_store **store)
+{
+    sessile_store_options o;
+    sessile_session *s;
+    sessile_outcome out;
+    script quiet = {.calls = ""};
+    sessile_store_options_init(&o);
+    o.key_source = SESSILE_KEY_PLAIN;
+    o.limits.session = 1900;
+    assert_int_equal(sessile_open(store, "ram:", &o, NULL), SESSILE_OK);
+    s = session_open(*store);
+    sessile_run_free(turn(s, NULL, 4, &quiet, &out));
+    return s;
+}
+
+static void a_compaction_that_cannot_be_written_leaves_the_turn_acknowledged(void **state)
+{
+    (void)state;
+    sessile_store *store;
+    sessile_session *s = full_session(&store);
+    sessile_hook hook = SESSILE_HOOK_TRUNCATE;
+    sessile_policy *p = host_policy(store, SESSILE_HOOK_TRUNCATE);
+    script sc = {.on = drop_first, .arg = &hook};
+    sessile_outcome out;
+    sessile_run *run = turn(s, p, 1, &sc, &out);
+    assert_int_equal(out.verdict, SESSILE_REFUSED);
+    assert_non_null(strstr(out.message, "[session]"));
+    assert_int_equal(out.departure_count, 0);
+    assert_int_equal(out.compaction, SESSILE_NO_ID);
+    assert_int_equal(out.tokens_after, out.tokens_before);
+    sessile_run_free(run);
+    assert_int_equal(message_count(s), 5);
+    assert_int_equal(context_size(s), 5);
+    sessile_policy_free(p);
+    session_close(s);
+    sessile_store_close(store);
+}
+
+static void a_compact_that_cannot_be_written_fails_and_goes_on_failing(void **state)
+{
+    (void)state;
+    sessile_store *store;
+    sessile_session *s = full_session(&store);
+    sessile_hook hook = SESSILE_HOOK_TRUNCATE;
+    sessile_policy *p = host_policy(store, SESSILE_HOOK_TRUNCATE);
+    script quiet = {.calls = ""}, sc = {.on = drop_first, .arg = &hook};
+    sessile_outcome out;
+    sessile_need need;
+    sessile_run *run;
+    sessile_run_options o;
+    sessile_run_free(turn(s, NULL, 1, &quiet, &out));
+    sessile_run_options_init(&o);
+    o.policy = p;
+    assert_int_equal(sessile_compact_begin(&run, s, &o, NULL), SESSILE_OK);
+    assert_int_equal(sessile_run_step(run, &need, NULL), SESSILE_NEEDS);
+    answer_need(run, &need, &sc);
+    assert_int_equal(sessile_run_step(run, &need, NULL), SESSILE_LIMIT);
+    assert_int_equal(sessile_run_step(run, &need, NULL), SESSILE_LIMIT);
+    assert_int_equal(sessile_run_outcome(run, &out, NULL), SESSILE_LIMIT);
+    sessile_run_free(run);
+    assert_int_equal(context_size(s), 5);
+    sessile_policy_free(p);
+    session_close(s);
+    sessile_store_close(store);
+}
+
+static void a_long_reason_of_a_host_is_cut_not_lost(void **state)
+{
+    world *w = *state;
+    sessile_policy *p = host_policy(w->store, SESSILE_HOOK_TRUNCATE);
+    sessile_need need;
+    sessile_outcome out;
+    sessile_run *run = turn_waiting(w->s, p, &need);
+    size_t size = 65536 + 5;
+    char *reason = malloc(size);
+    assert_non_null(reason);
+    memset(reason, 'F', size);
+    sessile_answer a = {SESSILE_POLICY, {reason, size}, 0};
+    assert_int_equal(sessile_run_reply(run, &a, NULL), SESSILE_OK);
+    free(reason);
+    assert_int_equal(sessile_run_step(run, &need, NULL), SESSILE_OK);
+    assert_int_equal(sessile_run_outcome(run, &out, NULL), SESSILE_OK);
+    assert_int_equal(out.verdict, SESSILE_REFUSED);
+    assert_int_equal(strlen(out.message), 400);
+    sessile_run_free(run);
+    sessile_policy_free(p);
+}
+
 static int open_world(void **state)
 {
     world *w = calloc(1, sizeof *w);
@@ -733,6 +824,10 @@ int main(void)
         IN_WORLD(a_compact_that_saves_under_5_percent_is_left_out),
         IN_WORLD(what_cannot_fit_is_said_by_how_much),
         IN_WORLD(replying_to_nothing_and_stepping_past_a_question_are_invalid),
+        cmocka_unit_test(
+            a_compaction_that_cannot_be_written_leaves_the_turn_acknowledged),
+        cmocka_unit_test(a_compact_that_cannot_be_written_fails_and_goes_on_failing),
+        IN_WORLD(a_long_reason_of_a_host_is_cut_not_lost),
         IN_WORLD(a_bad_message_of_a_turn_is_named_and_nothing_is_written),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -4,6 +4,8 @@
 -- name to a wrong one. Must never run a command, nor load one that was not asked for: a
 -- broken file in the user's folder must not break the others.
 
+local paths = require "sessile.paths"
+
 local has_system, system = pcall(require, "sessile.system")
 
 local registry = {}
@@ -41,13 +43,7 @@ local SHIPPED = {
 --- The folder for commands of one's own; nil when there is no home.
 ---@return string?
 function registry.user_folder()
-  local config, home = os.getenv "XDG_CONFIG_HOME", os.getenv "HOME"
-  if config and config ~= "" then
-    return config .. "/sessile/commands"
-  elseif home and home ~= "" then
-    return home .. "/.config/sessile/commands"
-  end
-  return nil
+  return paths.config "commands"
 end
 
 local function file_of(name)

@@ -1,0 +1,71 @@
+/*
+ * os_path.c: folders whose names outlive a power cut.
+ *
+ * Owns the making of a path with all that is missing above it. A folder's name is kept by
+ * the folder that holds it, so that one is synced before the path counts as made. Must
+ * never sync what is in a folder, nor decide whose folders may be used: that is for who
+ * opens them.
+ */
+#include "base/os.h"
+
+#include <errno.h>
+#include <string.h>
+
+int os_sync_parent(const os_table *os, const allocator *a, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    int fd;
+    if (slash == NULL) {
+        fd = os->open_at(os->ud, -1, ".", OS_READ | OS_DIRECTORY);
+    } else if (slash == path) {
+        fd = os->open_at(os->ud, -1, "/", OS_READ | OS_DIRECTORY);
+    } else {
+        /* the last dot: a parent may be a link, and only the last name is not followed */
+        size_t size = (size_t)(slash - path);
+        char *dotted = mem_alloc(a, size + 3);
+        if (dotted == NULL) {
+            errno = ENOMEM;
+            return -1;
+        }
+        memcpy(dotted, path, size);
+        memcpy(dotted + size, "/.", 3);
+        fd = os->open_at(os->ud, -1, dotted, OS_READ | OS_DIRECTORY);
+        int error = errno;
+        mem_free(a, dotted, size + 3);
+        errno = error;
+    }
+    if (fd < 0) {
+        return -1;
+    }
+    int result = os->sync_all(os->ud, fd);
+    int error = errno;
+    os->close(os->ud, fd);
+    errno = error;
+    return result;
+}
+
+int os_make_path(const os_table *os, const allocator *a, char *path)
+{
+    int result = os->mkdir_at(os->ud, -1, path);
+    if (result != 0 && errno == ENOENT) {
+        char *slash = strrchr(path, '/');
+        if (slash == NULL || slash == path) {
+            return -1;
+        }
+        *slash = '\0';
+        result = os_make_path(os, a, path);
+        *slash = '/';
+        if (result == 0) {
+            result = os->mkdir_at(os->ud, -1, path);
+        }
+    }
+    if (result == 0) {
+        return os_sync_parent(os, a, path);
+    }
+    if (errno != EEXIST) {
+        return -1;
+    }
+    /* Somebody may have made it a moment ago and not have come to their sync. A folder that
+     * we may not even list is none in which one of us has just made something. */
+    return os_sync_parent(os, a, path) == 0 || errno == EACCES ? 0 : -1;
+}

@@ -1,0 +1,143 @@
+/*
+ * write.c: the small writes: a bare message, a custom entry, a title, a cleared context.
+ *
+ * Each is one commit through session_write(), synced before it returns. What a turn writes
+ * is put together by the run floor.
+ */
+#include "session/session.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "tokens/tokens.h"
+
+static sessile_status write_and_sync(sessile_session *s, session_build build, void *arg,
+                                     sessile_error *err)
+{
+    sessile_id count;
+    sessile_status status = session_write(s, build, arg, &count, err);
+
+    return status ? status : session_sync(s, count, err);
+}
+
+/* One entry on its way into the log: its checked text, and what is known of it. */
+typedef struct one {
+    buf text;
+    message columns;
+    int64_t tokens;
+    entry_type type;
+    entry_source source;
+    sessile_id id;
+} one;
+
+static sessile_status build_message(void *arg, sessile_session *s, batch *b,
+                                    sessile_error *err)
+{
+    one *w = arg;
+    sessile_status status = session_check_base_locked(s, s->base, 0, err);
+
+    if (status)
+        return status;
+    w->id = batch_message(b, s->head, w->text.data, w->text.size, &w->columns, w->tokens);
+    return SESSILE_OK;
+}
+
+/* A fact about the head. */
+static sessile_status build_fact(void *arg, sessile_session *s, batch *b,
+                                 sessile_error *err)
+{
+    one *w = arg;
+    entry_fields f = {.parent = s->head,
+                      .type = w->type,
+                      .source = w->source,
+                      .data = w->text.data,
+                      .data_size = w->text.size,
+                      .tokens = -1};
+
+    (void)err;
+    w->id = batch_next(b);
+    batch_add(b, &f);
+    return SESSILE_OK;
+}
+
+static sessile_status check_text(buf *out, const sessile_session *s, sessile_slice text,
+                                 const char *what, sessile_error *err)
+{
+    const sessile_limits *limits = &s->store->limits;
+
+    if (text.size > limits->message)
+        return fail(err, SESSILE_LIMIT,
+                    "this %s has %zu bytes and the limit [message] is %llu: shorten it, or "
+                    "raise the limit",
+                    what, text.size, (unsigned long long)limits->message);
+    return json_check(out, text.data ? text.data : "", text.size, limits->depth, err);
+}
+
+sessile_status session_append_message(sessile_session *s, sessile_slice text,
+                                      sessile_id *out, sessile_error *err)
+{
+    const allocator *a = &s->store->alloc;
+    one w = {.id = SESSILE_NO_ID};
+    sessile_status status;
+
+    buf_init(&w.text, a);
+    status = check_text(&w.text, s, text, "message", err);
+    if (!status)
+        status = message_read(&w.columns, w.text.data, w.text.size, NULL, NULL, NULL, a, err);
+    if (!status) {
+        w.tokens = tokens_of_message(&w.columns);
+        status = write_and_sync(s, build_message, &w, err);
+    }
+    if (!status)
+        *out = w.id;
+    buf_deinit(&w.text);
+    return status;
+}
+
+sessile_status session_append_custom(sessile_session *s, sessile_slice data,
+                                     entry_source source, sessile_id *out,
+                                     sessile_error *err)
+{
+    one w = {.id = SESSILE_NO_ID, .type = ENTRY_CUSTOM, .source = source};
+    sessile_status status;
+
+    buf_init(&w.text, &s->store->alloc);
+    status = check_text(&w.text, s, data, "custom entry", err);
+    if (!status && json_of(w.text.data, w.text.size).type != JSON_OBJECT)
+        status = fail(err, SESSILE_INVALID, "the data of a custom entry is a JSON object");
+    if (!status)
+        status = write_and_sync(s, build_fact, &w, err);
+    if (!status)
+        *out = w.id;
+    buf_deinit(&w.text);
+    return status;
+}
+
+sessile_status session_set_title(sessile_session *s, sessile_slice title,
+                                 sessile_error *err)
+{
+    one w = {.type = ENTRY_METADATA, .source = SOURCE_HOST};
+    sessile_status status = session_check_title(s->store, title, err);
+
+    if (status)
+        return status;
+    buf_init(&w.text, &s->store->alloc);
+    buf_puts(&w.text, "{\"title\":");
+    json_put_string(&w.text, title.data, title.size);
+    buf_putc(&w.text, '}');
+    status = w.text.failed ? fail_nomem(err) : write_and_sync(s, build_fact, &w, err);
+    buf_deinit(&w.text);
+    return status;
+}
+
+sessile_status session_clear(sessile_session *s, sessile_error *err)
+{
+    one w = {.type = ENTRY_HEAD, .source = SOURCE_HOST};
+    sessile_status status;
+
+    buf_init(&w.text, &s->store->alloc);
+    buf_puts(&w.text, "{\"head\":\"00000000\"}");
+    status = w.text.failed ? fail_nomem(err) : write_and_sync(s, build_fact, &w, err);
+    buf_deinit(&w.text);
+    return status;
+}
