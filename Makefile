@@ -242,7 +242,7 @@ D = $(DESTDIR)$(PREFIX)
 install: build
 	install -d $(D)/include $(D)/lib/pkgconfig $(D)/lib/lua/5.4/sessile $(D)/bin \
 	    $(D)/share/lua/5.4/sessile $(D)/share/sessile/policies
-	$(if $(HEADERS),install -m 644 $(HEADERS) $(D)/include)
+	$(if $(HEADERS),install -m 644 engine/include/sessile.h $(D)/include)
 	install -m 644 $(A) $(D)/lib
 	$(if $(ENGINE),install -m 755 $(SO) $(D)/lib)
 	$(if $(ENGINE),cp -Pf $(BUILD)/libsessile.so.0 $(BUILD)/libsessile.so $(D)/lib)

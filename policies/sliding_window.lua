@@ -76,8 +76,31 @@ local function carry_summary(state)
   end
 end
 
+-- How many of the newest turns make up at most `amount`, and how much they are.
+local function whole_turns(state, amount, unit)
+  local turns, count, size = state:turns(), 0, 0
+  for i = #turns, 1, -1 do
+    local turn = turns[i]
+    local more = unit == "tokens" and turn.tokens or turn.last - turn.first + 1
+    if turn.turn == 0 or size + more > amount then
+      break
+    end
+    count, size = count + 1, size + more
+  end
+  return count, size
+end
+
+-- What is left begins with a user's message where that costs at most half of it: a context
+-- that begins in the middle of an answer is refused by some providers.
 local function cut(state, amount, unit)
   carry_summary(state)
+  if unit ~= "turns" then
+    local count, size = whole_turns(state, amount, unit)
+    if count > 0 and size * 2 >= amount then
+      state:keep_last(count, "turns")
+      return
+    end
+  end
   if unit == "messages" then
     amount = amount + count_opening(state)
   end

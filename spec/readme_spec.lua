@@ -92,7 +92,7 @@ describe("the README", function()
   end)
 
   it("links to files that are there", function()
-    for path in read(root .. "/README.md"):gmatch "%]%(([%w_./-]+)%)" do
+    for path in read(root .. "/README.md"):gmatch "%]%(([%w_./-]+)[#%w-]*%)" do
       local f = io.open(root .. "/" .. path, "rb")
       assert.is_truthy(f, path)
       f:close()

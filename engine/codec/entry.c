@@ -285,7 +285,7 @@ sessile_status entry_read(entry *out, const char *text, size_t size, sessile_err
 {
     const char *wrong = NULL;
     raw_entry raw;
-    json root = {JSON_OBJECT, text, size};
+    json root = {text, size, JSON_OBJECT};
     json_iter it;
 
     memset(out, 0, sizeof *out);

@@ -1,6 +1,9 @@
 /*
  * sessile_backend.h: the interface of a backend, for those who write one.
  *
+ * The engine's own backends (store/file*.c, store/ram.c) are written to it. A host cannot hand
+ * in one of its own yet, so it is not installed.
+ *
  * A backend keeps logs and blobs as bytes it does not understand. A log is a sequence of
  * records (lines) that only grows. All that a backend promises about writers is:
  *

@@ -122,6 +122,78 @@ static void rename_new_never_replaces(void **state)
     assert_true(!has(f, "a") && has(f, "c"));
 }
 
+/* The folders that were synced, in order. */
+typedef struct synced {
+    uint64_t at[8];
+    int count, error;
+} synced;
+
+static int sync_and_tell(void *ud, int fd)
+{
+    synced *s = ud;
+    os_stat_info info;
+    if (s->error) {
+        errno = s->error;
+        return -1;
+    }
+    assert_int_equal(os_posix.stat_fd(NULL, fd, &info), 0);
+    assert_true(s->count < 8);
+    s->at[s->count++] = info.inode;
+    return os_posix.sync_all(NULL, fd);
+}
+
+static uint64_t inode_of(const char *path)
+{
+    os_stat_info info;
+    assert_int_equal(os_posix.stat_at(NULL, -1, path, &info), 0);
+    assert_true(info.is_dir);
+    return info.inode;
+}
+
+static void a_path_is_made_with_its_names_durable(void **state)
+{
+    folder *f = *state;
+    const allocator *a = &allocator_default;
+    os_table os = os_posix;
+    synced s = {{0}, 0, 0};
+    char path[300], link[300], one[300];
+    os.ud = &s;
+    os.sync_all = sync_and_tell;
+    snprintf(one, sizeof one, "%s/one", f->path);
+    snprintf(path, sizeof path, "%s/one/two/three", f->path);
+    assert_int_equal(os_make_path(&os, a, path), 0);
+    assert_string_equal(path + strlen(f->path), "/one/two/three");
+    assert_int_equal(s.count, 3);
+    assert_true(s.at[0] == inode_of(f->path));
+    assert_true(s.at[1] == inode_of(one));
+    /* one that is there: its maker may not have come to the sync */
+    assert_int_equal(os_make_path(&os, a, path), 0);
+    assert_int_equal(s.count, 4);
+    assert_true(s.at[3] == s.at[2]);
+    /* through a link above it */
+    snprintf(link, sizeof link, "%s/link", f->path);
+    assert_int_equal(symlink("one", link), 0);
+    snprintf(path, sizeof path, "%s/link/four", f->path);
+    assert_int_equal(os_make_path(&os, a, path), 0);
+    assert_true(s.at[4] == inode_of(one));
+    rmdir(path);
+    /* what could not be synced does not count as made */
+    s.error = EIO;
+    assert_int_equal(os_make_path(&os, a, path), -1);
+    assert_int_equal(errno, EIO);
+    assert_int_equal(os_make_path(&os, a, path), -1);
+    s.error = 0;
+    snprintf(path, sizeof path, "%s/file/five", f->path);
+    os_posix.close(NULL, new_file(f, "file"));
+    assert_int_equal(os_make_path(&os, a, path), -1);
+    assert_int_equal(errno, ENOTDIR);
+    const char *const made[] = {"link/four", "one/two/three", "one/two", "one"};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        snprintf(path, sizeof path, "%s/%s", f->path, made[i]);
+        assert_int_equal(rmdir(path), 0);
+    }
+}
+
 static int count_names(void *arg, const char *name)
 {
     int *count = arg;
@@ -223,6 +295,7 @@ static void clocks_go_forward(void **state)
 {
     uint64_t before = os_posix.clock_us(NULL);
     (void)state;
+    os_posix.sleep_ms(NULL, 0);
     os_posix.sleep_ms(NULL, 2);
     assert_true(os_posix.clock_us(NULL) - before >= 2000);
     assert_true(os_posix.now_ms(NULL) > INT64_C(1600000000000));
@@ -240,6 +313,7 @@ int main(void)
         in_folder(links_are_not_followed),
         in_folder(two_handles_of_one_process_exclude_each_other),
         in_folder(rename_new_never_replaces),
+        in_folder(a_path_is_made_with_its_names_durable),
         in_folder(a_folder_is_listed_again_and_again),
         in_folder(offsets_past_the_system_are_errors),
         in_folder(whole_reads_and_writes_go_on_after_short_ones),

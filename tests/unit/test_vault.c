@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #undef fail
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -415,6 +416,97 @@ static void default_key_is_made_once_private_and_only_when_asked(void **state)
         setenv("HOME", home_was, 1);
     free(home_was);
     scratch_remove(folder);
+}
+
+/* What was synced, by inode, in order. */
+typedef struct synced {
+    faults os;
+    int (*sync_all)(void *ud, int fd);
+    uint64_t at[16];
+    size_t count;
+} synced;
+
+static int sync_and_tell(void *ud, int fd)
+{
+    synced *s = ud; /* faults come first in it */
+    os_stat_info info;
+    assert_int_equal(os_posix.stat_fd(NULL, fd, &info), 0);
+    assert_true(s->count < 16);
+    if (s->sync_all(ud, fd) != 0)
+        return -1;
+    s->at[s->count++] = info.inode;
+    return 0;
+}
+
+static int was_synced(const synced *s, const char *path)
+{
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    for (size_t i = 0; i < s->count; i++)
+        if (s->at[i] == (uint64_t)st.st_ino)
+            return 1;
+    return 0;
+}
+
+/* A power cut may take the key no more once a keyring can come to depend on it. */
+static void default_key_is_durable_before_it_is_depended_on(void **state)
+{
+    char folder[256], config[300], path[400];
+    const sessile_key_source source = SESSILE_KEY_DEFAULT;
+    static const char *const kept[] = {"", "/home", "/home/.config",
+                                       "/home/.config/sessile",
+                                       "/home/.config/sessile/key"};
+    sessile_error err = {0};
+    synced s;
+    secret *got;
+    (void)state;
+    unsetenv("SESSILE_KEY");
+    for (unsigned long at = 0;; at++) {
+        scratch_make(folder);
+        snprintf(config, sizeof config, "%s/home/.config", folder);
+        setenv("XDG_CONFIG_HOME", config, 1);
+        faults_init(&s.os);
+        s.count = 0;
+        s.sync_all = s.os.table.sync_all;
+        s.os.table.sync_all = sync_and_tell;
+        faults_set(&s.os, CALL_SYNC_ALL, at, EIO);
+        sessile_status status = secret_get(&got, source, NULL, 1, &s.os.table, A, &err);
+        unsigned long hits = s.os.hits;
+        if (hits > 0) {
+            assert_int_equal(status, SESSILE_IO);
+            assert_null(got);
+            /* the next one neither trusts what is there nor is it kept from going on */
+            faults_none(&s.os);
+            status = secret_get(&got, source, NULL, 1, &s.os.table, A, &err);
+        }
+        assert_int_equal(status, SESSILE_OK);
+        for (size_t i = 0; hits == 0 && i < 5; i++) {
+            snprintf(path, sizeof path, "%s%s", folder, kept[i]);
+            assert_true(was_synced(&s, path));
+        }
+        secret_free(got);
+        /* a key that is found may be somebody's who has not come to the sync of it */
+        s.count = 0;
+        assert_int_equal(secret_get(&got, source, NULL, 1, &s.os.table, A, &err),
+                         SESSILE_OK);
+        for (size_t i = 3; i < 5; i++) {
+            snprintf(path, sizeof path, "%s%s", folder, kept[i]);
+            assert_true(was_synced(&s, path));
+        }
+        secret_free(got);
+        /* who only reads syncs nothing */
+        s.count = 0;
+        assert_int_equal(secret_get(&got, source, NULL, 0, &s.os.table, A, &err),
+                         SESSILE_OK);
+        assert_int_equal(s.count, 0);
+        secret_free(got);
+        scratch_remove(folder);
+        if (hits == 0) {
+            assert_true(at >= 6);
+            break;
+        }
+    }
+    unsetenv("XDG_CONFIG_HOME");
 }
 
 /* ------------------------------------------------------------------ keyrings */
@@ -827,6 +919,7 @@ int main(void)
         cmocka_unit_test(key_file_must_be_private_and_ours),
         cmocka_unit_test(secret_comes_from_the_named_variable),
         cmocka_unit_test(default_key_is_made_once_private_and_only_when_asked),
+        cmocka_unit_test(default_key_is_durable_before_it_is_depended_on),
         cmocka_unit_test(keyring_opens_with_its_secret_only),
         cmocka_unit_test(keyring_swapped_for_a_plain_one_is_SEALED),
         cmocka_unit_test(logs_without_a_keyring_are_SEALED_and_nothing_is_made),
