@@ -40,6 +40,23 @@ describe("sliding_window", function()
       assert.truthy(transcript.find({ context[21] }, "answer 40"))
     end)
 
+    it("leaves whole turns, so that what is left begins with a user's message", function()
+      local session = play({ "sliding_window", messages = 7 }, transcript.chat(10))
+      local context = session:context()
+      assert.equal("user", context[2].role)
+      assert.equal(5, #context)
+      assert.truthy(transcript.find({ context[2] }, "question 9"))
+    end)
+
+    it("cuts within a turn rather than lose more than half of what it keeps", function()
+      local turn = { { role = "user", content = "one long turn" } }
+      for i = 1, 12 do
+        turn[#turn + 1] = { role = "assistant", content = "step " .. i }
+      end
+      local session = play({ "sliding_window", messages = 10, keep = 0.5 }, { turn })
+      assert.equal(5, #session:context()) -- the user's last message and the newest four
+    end)
+
     it("cuts to 80 % of the limit once it is passed, and then leaves it alone", function()
       local session, outcomes = play({ "sliding_window", messages = 20 }, transcript.chat(11))
       assert.is_true(outcomes[11].policy.applied)
