@@ -254,6 +254,9 @@ install: build
 	find policies -name '*.lua' -exec install -m 644 {} $(D)/share/sessile/policies \;
 	$(if $(wildcard examples/demo-session.jsonl),install -m 644 \
 	    examples/demo-session.jsonl $(D)/share/sessile)
+	@[ -n "$(DESTDIR)" ] || ! command -v ldconfig >/dev/null || \
+	    ! ldconfig -v -N 2>/dev/null | grep -q '^$(PREFIX)/lib:' || \
+	    echo 'Programs find libsessile.so once you have run: ldconfig'
 
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-werror

@@ -409,6 +409,16 @@ describe("a command of one's own", function()
     assert.equal(1, (select(3, sessile "broken")))
     done "list"
   end)
+
+  it("is not looked for in a relative folder, where anybody may have put it", function()
+    os.execute("mkdir -p " .. home .. "/config/sessile/commands")
+    write(home .. "/config/sessile/commands/count.lua", "return { run = print }")
+    local command = "cd %s && HOME=%s/nowhere XDG_CONFIG_HOME=config %s%s count >stdout 2>&1"
+    local _, _, code = os.execute(command:format(quote(home), quote(home),
+      binary:sub(1, 1) == "/" and "" or '"$OLDPWD"/', quote(binary)))
+    assert.truthy(read(home .. "/stdout"):find("no command 'count'", 1, true))
+    assert.equal(2, code)
+  end)
 end)
 
 describe("run", function()

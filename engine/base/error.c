@@ -185,27 +185,3 @@ const char *sessile_status_name(sessile_status status)
         return "UNKNOWN";
     return names[at];
 }
-
-const char *sessile_version(void)
-{
-    return SESSILE_VERSION;
-}
-
-const char *sessile_hook_name(sessile_hook hook)
-{
-    switch (hook) {
-    case SESSILE_HOOK_MERGE:
-        return "merge";
-    case SESSILE_HOOK_SUMMARIZE:
-        return "summarize";
-    case SESSILE_HOOK_TRUNCATE:
-        return "truncate";
-    case SESSILE_HOOK_SHOULD_COMPACT:
-        return "should_compact";
-    case SESSILE_HOOK_FLUSH:
-        return "flush";
-    case SESSILE_HOOK_COMPACT:
-        return "compact";
-    }
-    return "unknown";
-}

@@ -70,8 +70,9 @@ int os_write_full(const os_table *os, int fd, const void *data, size_t size,
 /* Syncs the folder that holds path (the current one, when path is one name). 0, or -1 and
  * errno. */
 int os_sync_parent(const os_table *os, const allocator *a, const char *path);
-/* Makes the folder at path and what is missing above it; the names of all that was made, and
- * of path itself, are durable on return. Changes path and puts it back. 0, or -1 and errno. */
+/* Makes the folder at path and what is missing above it; the names of all that was made,
+ * and of path itself, are durable on return. Changes path and puts it back. 0, or -1 and
+ * errno. */
 int os_make_path(const os_table *os, const allocator *a, char *path);
 
 #endif

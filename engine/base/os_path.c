@@ -65,7 +65,7 @@ int os_make_path(const os_table *os, const allocator *a, char *path)
     if (errno != EEXIST) {
         return -1;
     }
-    /* Somebody may have made it a moment ago and not have come to their sync. A folder that
-     * we may not even list is none in which one of us has just made something. */
+    /* Somebody may have made it a moment ago and not have come to their sync. A folder
+     * that we may not even list is none in which one of us has just made something. */
     return os_sync_parent(os, a, path) == 0 || errno == EACCES ? 0 : -1;
 }

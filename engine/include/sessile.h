@@ -439,6 +439,7 @@ typedef enum sessile_reason {
     SESSILE_REASON_EVENT,
     SESSILE_REASON_MANUAL
 } sessile_reason;
+SESSILE_API const char *sessile_reason_name(sessile_reason reason);
 
 typedef struct sessile_run_options {
     sessile_slice usage;        /* turn: JSON object of the provider's usage, or empty; of

@@ -3,8 +3,8 @@
  *
  * Owns the order of things in an append: lock, read on, build every line in memory, one
  * write, unlock. It must never hand a backend bytes that are not whole lines ending in a
- * commit, and never sync what it wrote: log_sync() does that, outside the lock. (What others
- * left behind is made safe or set aside under it, before an append: log_settle(),
+ * commit, and never sync what it wrote: log_sync() does that, outside the lock. (What
+ * others left behind is made safe or set aside under it, before an append: log_settle(),
  * log_recover().)
  */
 #include "log/log.h"

@@ -28,9 +28,9 @@ sessile_status log_create(store *st, const keyring *k, const char *folder,
 
 /*
  * Opens a log and scans it whole, showing each committed entry. Stops at the last commit V.
- * What is past V: when a later line says in clear, by its layout alone (it need not open),
- * that an id at or past the first missing one is durable: DAMAGED (names log, entry and
- * offset; nothing is changed).
+ * What is past V: when a later line says in clear, by its layout alone (it need not
+ * open), that an id at or past the first missing one is durable: DAMAGED (names log, entry
+ * and offset; nothing is changed).
  * Otherwise it may be a write in progress or a torn tail: under the exclusive lock, on a
  * scan made under it, it is set aside (*torn: its bytes) and cut; when the lock cannot be
  * had at once, V is where this reader stops. A bad header is DAMAGED.

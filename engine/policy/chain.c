@@ -23,16 +23,6 @@ const chain_hook chain_hooks[CHAIN_HOOKS] = {
     { SESSILE_HOOK_COMPACT, "compact" },
 };
 
-const char *chain_hook_name(sessile_hook hook)
-{
-    size_t i;
-    for (i = 0; i < CHAIN_HOOKS; i++) {
-        if (chain_hooks[i].bit == hook)
-            return chain_hooks[i].name;
-    }
-    return "hook";
-}
-
 /* ------------------------------------------------------------------ lifetime */
 
 sessile_status chain_new(sessile_policy **out, const policy_limits *limits,

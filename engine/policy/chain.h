@@ -60,6 +60,5 @@ typedef struct chain_hook {
     const char *name;
 } chain_hook;
 extern const chain_hook chain_hooks[CHAIN_HOOKS];
-const char *chain_hook_name(sessile_hook hook);
 
 #endif

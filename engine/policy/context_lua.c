@@ -297,13 +297,6 @@ static void push_session(lua_State *L, const policy_pipeline *pl)
     pipeline_set_slot(L, pl, SLOT_SESSION);
 }
 
-static const char *reason_name(sessile_reason reason)
-{
-    static const char *const names[] = { "turn",  "threshold", "overflow",
-                                         "timer", "event",     "manual" };
-    return (size_t)reason < sizeof names / sizeof *names ? names[reason] : "turn";
-}
-
 static int context_index(lua_State *L)
 {
     policy_pipeline *pl = pipeline_of(L);
@@ -320,7 +313,7 @@ static int context_index(lua_State *L)
         push_session(L, pl);
         break;
     case FIELD_REASON:
-        lua_pushstring(L, reason_name(pl->reason));
+        lua_pushstring(L, sessile_reason_name(pl->reason));
         break;
     case FIELD_INSTRUCTIONS:
         if (pl->setup.instructions.size)

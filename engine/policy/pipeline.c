@@ -156,7 +156,7 @@ static void instantiate(lua_State *L, const policy_pipeline *pl)
 
 static void push_hook(lua_State *L, policy_pipeline *pl)
 {
-    const char *name = chain_hook_name(pl->hook);
+    const char *name = sessile_hook_name(pl->hook);
     lua_Debug ar;
 
     if (pipeline_get_slot(L, pl, SLOT_HOOKS) == LUA_TNIL) {
@@ -270,7 +270,7 @@ static sessile_status finish(policy_pipeline *pl, lua_State *co, policy_result *
     if (end.status == SESSILE_INVALID || end.status == SESSILE_LIMIT)
         return failed(pl, out,
                       fail(err, SESSILE_POLICY, "%s: %s: %s", pl->origin,
-                           chain_hook_name(pl->hook), end.err.message));
+                           sessile_hook_name(pl->hook), end.err.message));
     if (end.status != SESSILE_OK)
         return failed(pl, out, fail(err, end.status, "%s", end.err.message));
     out->verdict = end.verdict;

@@ -9,13 +9,6 @@
 
 #include <string.h>
 
-static const char *reason_name(sessile_reason reason)
-{
-    static const char *const names[] = {"turn",  "threshold", "overflow",
-                                        "timer", "event",     "manual"};
-    return names[reason];
-}
-
 /* Own puts are numbered from 1 in the order of the list; others left the proposal again. */
 typedef struct numbering {
     uint32_t *of;        /* number of put n at [n - 1]; 0: not in the list */
@@ -189,7 +182,7 @@ static sessile_status put_list(sessile_run *run, sessile_id self, buf *out,
         st = put_messages(run, &in, &n, self, out, err);
     if (st == SESSILE_OK)
         put_policies(run, out);
-    buf_printf(out, ",\"reason\":\"%s\"", reason_name(run->reason));
+    buf_printf(out, ",\"reason\":\"%s\"", sessile_reason_name(run->reason));
     if (run->instructions_size) {
         buf_puts(out, ",\"instructions\":");
         json_put_string(out, run->instructions, run->instructions_size);
@@ -252,7 +245,7 @@ void record_refusal(const sessile_run *run, buf *out)
     /* Progress is judged when all hooks are done: there is no one hook to name. */
     if (run->outcome.hook[0])
         buf_printf(out, ",\"hook\":\"%s\"", run->outcome.hook);
-    buf_printf(out, ",\"reason\":\"%s\"", reason_name(run->reason));
+    buf_printf(out, ",\"reason\":\"%s\"", sessile_reason_name(run->reason));
     if (run->outcome.law)
         buf_printf(out, ",\"law\":%d,\"law_name\":\"%s\"", run->outcome.law,
                    law_name((law)run->outcome.law));

@@ -36,8 +36,8 @@ void fold_mark_set(fold *f, fold_mark *m);
 void fold_mark_keep(fold *f, const fold_mark *m);   /* what was folded since stays */
 void fold_mark_rewind(fold *f, const fold_mark *m); /* what was folded since goes */
 
-/* Between two commits: no turn entry can come any more for the messages seen, so that what
- * was kept of them is forgotten. */
+/* Between two commits: no turn entry can come any more for the messages seen, so that
+ * what was kept of them is forgotten. */
 void fold_forget_parts(sessile_session *s);
 
 /* Adds b to a, at most INT64_MAX. */

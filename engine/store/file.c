@@ -139,7 +139,8 @@ static sessile_status file_open(void *self, const char *folder, const char *name
     if (log->fd < 0) {
         int error = errno;
         status = error == ELOOP ? fail(err, SESSILE_DENIED, "%s is a link", log->name)
-                                : fail_errno(err, error, "cannot open %s", log->name);
+                                : fail_errno(err, error, "cannot open %s/agents/%s/%s",
+                                             fs->root, in->name, log->name);
         goto out;
     }
     if (os->stat_fd(os->ud, log->fd, &st) != 0) {

@@ -99,8 +99,8 @@ static sessile_status from_text(secret *s, const char *text, sessile_error *err)
     return understand(s, err);
 }
 
-/* NOTFOUND when there is no such file: what that means is the caller's to say. durably: its
- * bytes are synced before they are believed. */
+/* NOTFOUND when there is no such file: what that means is the caller's to say. durably:
+ * its bytes are synced before they are believed. */
 static sessile_status from_file(secret *s, const char *path, int durably,
                                 const os_table *os, sessile_error *err)
 {
@@ -161,8 +161,8 @@ static int config_home(buf *out, const os_table *os)
 
 /*
  * Writes a new random key under a temporary name and renames it: whoever finds the key
- * file finds all of it. Its name is not durable yet. EXISTS: somebody else was first, which
- * is as good.
+ * file finds all of it. Its name is not durable yet. EXISTS: somebody else was first,
+ * which is as good.
  */
 static sessile_status make_key_file(int dir, const char *path, const os_table *os,
                                     sessile_error *err)

@@ -153,7 +153,6 @@ void binding_push_messages(lua_State *L, const sessile_message *list, size_t cou
 /* An entry as a table, with .json by metatable. */
 void binding_push_entry(lua_State *L, const char *json, size_t size);
 void binding_push_tokens(lua_State *L, const sessile_tokens *tokens);
-const char *binding_reason_name(sessile_reason reason);
 sessile_reason binding_field_reason(lua_State *L, int table, const char *name);
 
 int luaopen_sessile_core(lua_State *L);

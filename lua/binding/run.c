@@ -229,7 +229,7 @@ static void push_need(lua_State *L, const sessile_need *need)
     lua_setfield(L, -2, "policy");
     lua_pushinteger(L, (lua_Integer)need->step + 1);
     lua_setfield(L, -2, "step");
-    lua_pushstring(L, binding_reason_name(need->reason));
+    lua_pushstring(L, sessile_reason_name(need->reason));
     lua_setfield(L, -2, "reason");
     if (need->instructions.size) {
         binding_push_slice(L, need->instructions);

@@ -211,25 +211,16 @@ sessile_role binding_field_role(lua_State *L, int table, const char *name)
     return SESSILE_ROLE_NONE;
 }
 
-static const char *const reasons[] = {"turn",  "threshold", "overflow",
-                                      "timer", "event",     "manual"};
-
-const char *binding_reason_name(sessile_reason reason)
-{
-    size_t i = (size_t)reason;
-    return i < sizeof reasons / sizeof *reasons ? reasons[i] : "manual";
-}
-
 sessile_reason binding_field_reason(lua_State *L, int table, const char *name)
 {
     const char *text = binding_field_string(L, table, name);
-    size_t i;
+    int reason;
     if (!text) {
         return SESSILE_REASON_MANUAL;
     }
-    for (i = 0; i < sizeof reasons / sizeof *reasons; i++) {
-        if (strcmp(text, reasons[i]) == 0) {
-            return (sessile_reason)i;
+    for (reason = SESSILE_REASON_TURN; reason <= SESSILE_REASON_MANUAL; reason++) {
+        if (strcmp(text, sessile_reason_name((sessile_reason)reason)) == 0) {
+            return (sessile_reason)reason;
         }
     }
     luaL_error(L, "option '%s': unknown reason '%s'", name, text);

@@ -31,20 +31,28 @@ local function output(command)
   return pipe:read "a"
 end
 
+-- Removes a folder when what is returned is closed, or when this process is gone, however it
+-- ended (a closed pipe, Ctrl-C, SIGKILL): a shell that no signal of ours ends waits for that.
+local function guarded(folder)
+  return assert(io.popen(("trap '' HUP INT PIPE TERM; exec >/dev/null 2>&1; cat; "
+    .. "rm -rf -- %s || { sleep 1; rm -rf -- %s; }"):format(quote(folder), quote(folder)), "w"))
+end
+
 local function write_file(path, text)
   local file <close> = assert(io.open(path, "w"))
   assert(file:write(text))
 end
 
--- The transcript: in the source tree, or where it was installed.
-local function transcript_path()
+--- The path of the transcript: in the source tree, or where it was installed.
+---@return string?
+function demo.transcript()
   local here = assert(package.searchpath("sessile.demo", package.path)):match "^(.*)/[^/]*$"
   for _, place in ipairs { "/../../examples/", "/../../../sessile/" } do
     local path = here .. place .. "demo-session.jsonl"
     local file = io.open(path)
     if file then
       file:close()
-      return path
+      return (path:gsub("/[^/.]+/%.%.%f[/]", ""):gsub("/[^/.]+/%.%.%f[/]", ""))
     end
   end
   return nil
@@ -227,7 +235,7 @@ end
 
 -- Scene 4: the sessions, and the end of the tree of one of them.
 local function look_back(show, scene)
-  show.heading "4. What is here now: sessile list, and sessile tree slow-start"
+  show.heading "4. What `sessile list` and `sessile tree slow-start` show of it"
   local rows = {}
   for i, row in ipairs(assert(scene.store:list())) do
     rows[i] = { row.id, terminal.number(row.messages), terminal.bytes(row.bytes), row.status }
@@ -275,7 +283,7 @@ end
 ---@return string? message
 ---@return string? code
 function demo.run(options)
-  local transcript = transcript_path()
+  local transcript = demo.transcript()
   if not transcript then
     return nil, "the transcript examples/demo-session.jsonl is missing", "ENOTFOUND"
   end
@@ -283,6 +291,7 @@ function demo.run(options)
   if not folder then
     return nil, "no temporary folder can be made: look at $TMPDIR", "EIO"
   end
+  local guard = guarded(folder)
   local first = true
   local show = { paint = options.paint, columns = options.columns or 100 }
   function show.line(format, ...)
@@ -297,7 +306,7 @@ function demo.run(options)
     executable = options.executable,
   }
   local ok, kept = xpcall(play, debug.traceback, show, scene)
-  os.execute("rm -rf -- " .. quote(folder))
+  guard:close()
   if not ok then
     return nil, kept, "EIO"
   end

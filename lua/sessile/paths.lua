@@ -40,6 +40,12 @@ function paths.default_store()
   return data and data .. "/sessile" or nil
 end
 
+--- The key file that is read when no other is named; nil when there is no home.
+function paths.default_key()
+  local config = xdg("XDG_CONFIG_HOME", "/.config")
+  return config and config .. "/sessile/key" or nil
+end
+
 -- This file's folder: lua/sessile in a source tree, PREFIX/share/lua/5.4/sessile installed.
 local function here()
   local source = debug.getinfo(1, "S").source

@@ -446,7 +446,7 @@ static void a_copy_is_the_same_and_its_own(void **unused)
     assert_int_equal(copy.count, l.c.count);
     assert_int_equal(copy.upto, l.c.upto);
     assert_int_equal(copy.link_count, l.c.link_count);
-    for (size_t i = 0; i < copy.count; i++) { /* field by field: between them is anything */
+    for (size_t i = 0; i < copy.count; i++) { /* by field: padding holds anything */
         const item *a = &copy.items[i], *b = &l.c.items[i];
         assert_int_equal(a->key.entry, b->key.entry);
         assert_int_equal(a->key.n, b->key.n);

@@ -661,8 +661,12 @@ static void torn_end_is_copied_before_it_is_cut(void **state)
     bytes = file_read_all(piece, &size);
     assert_string_equal(bytes, "else");
     free(bytes);
-    /* pieces are no logs */
+    /* pieces are no logs, nor is what a crash left under a temporary name */
     names found = {"", 99};
+    snprintf(path, sizeof path, "%s/agents/main/.new-00112233445566aa", p.root);
+    file_write_all(path, "whole\n", 6);
+    snprintf(path, sizeof path, "%s/agents/main/.new-00112233445566aa.jsonl", p.root);
+    file_write_all(path, "whole\n", 6);
     assert_int_equal(T->list(S, NULL, note, &found, &err), SESSILE_OK);
     assert_string_equal(found.text, "main/log ");
     T->close(log);

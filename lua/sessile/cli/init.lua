@@ -7,6 +7,7 @@
 -- code and perhaps a next step. Everything it raises is a defect.
 
 local help = require "sessile.cli.help"
+local hints = require "sessile.cli.hints"
 local json = require "sessile.cli.json"
 local options = require "sessile.cli.options"
 local registry = require "sessile.cli.registry"
@@ -26,10 +27,10 @@ local NEXT = {
   EBUSY = "Try again, or end the other writer first.",
   EDAMAGED = "Nothing was changed. Copy the file away before you do anything else.",
   ETRUNCATED = "Nothing was changed. Look for a newer copy of the file.",
-  ECONFLICT = "Look again with `sessile show ID --last 5`, then repeat it.",
-  EDENIED = "Look at the owner and the mode of the folder and of the key file.",
-  ESEALED = "Give the right key: set SESSILE_KEY, or --key-file FILE, or --plain.",
-  EEXISTS = "Choose another name, or go on with that session: sessile show ID",
+  ECONFLICT = "Look again with `sessile show last`, then repeat it.",
+  EDENIED = "Look at the owner and the mode of what is named here.",
+  ESEALED = "Give the right key: set SESSILE_KEY, or --key-file FILE.",
+  EEXISTS = "Choose another name; see those that are taken: sessile list",
   EFULL = "Make room on the device, then repeat it; what was acknowledged is safe.",
   EPOLICY = "The conversation stands as it was. See the policies: sessile policy list",
 }
@@ -48,9 +49,10 @@ function app:out(text)
   io.stdout:write(text)
 end
 
---- Says something to the person, on stderr.
+--- Says something to the person, on stderr; with --json as a line of JSON.
 function app:note(text)
-  io.stderr:write(text, "\n")
+  text = hints.fill(text, self.globals)
+  io.stderr:write(self.json and json.line { note = text } or text, "\n")
 end
 
 --- Writes a value as JSON. app.raw(text) stands for JSON that is there already.
@@ -78,11 +80,12 @@ function app:store(create)
   return self.opened
 end
 
--- Says that recovery set something aside.
+-- Says that recovery set something aside, and where.
 local function note_torn(self, id, torn)
   if torn > 0 then
-    self:note(("The last write to %s was cut off: %s were set aside in a file "
-      .. "NAME.torn-… beside the log."):format(terminal.line(id), terminal.bytes(torn)))
+    local place = sessions.torn_file(self.globals, torn)
+    self:note(("The last write to %s was cut off: %s were set aside%s."):format(
+      hints.shown(id), terminal.bytes(torn), place and " in " .. terminal.line(place) or ""))
   end
 end
 
@@ -121,13 +124,27 @@ end
 
 -- ---------------------------------------------------------------- dispatch
 
-local function fail(message, code, step)
-  local paint = terminal.painter(2)
+-- No sentence is longer: an id of thousands of bytes must not push the rest off the screen.
+local LONGEST = 1000
+
+-- view: whether JSON is wanted, and the global options as far as they are known.
+local function fail(view, message, code, step)
   message = terminal.safe(tostring(message)):gsub("[%s.]+$", "")
+  message = terminal.cut(message, LONGEST)
+  if step == nil and not (code == "EDENIED" and message:find("chmod", 1, true)) then
+    step = NEXT[code]
+  end
+  step = step and hints.fill(terminal.safe(step), view.globals)
+  if view.json then
+    io.stderr:write(json.line {
+      error = { code = code or "EFAILED", message = message, next = step or nil },
+    }, "\n")
+    return EXIT[code] or 1
+  end
+  local paint = terminal.painter(2)
   io.stderr:write(paint("sessile:", "red"), " ", message, message:find "?$" and "\n" or ".\n")
-  step = step or NEXT[code]
   if step then
-    io.stderr:write(terminal.safe(step), "\n")
+    io.stderr:write(step, "\n")
   end
   return EXIT[code] or 1
 end
@@ -145,17 +162,34 @@ local function find(words, at)
   return command, at + 1, message, code
 end
 
-local function unknown(word, words)
+-- The words up to `--`, or to the end of those that are ours, that are `wanted`.
+local function has_word(words, last, wanted)
+  for i = 1, last do
+    if words[i] == "--" then
+      return false
+    elseif wanted[words[i]] then
+      return true
+    end
+  end
+  return false
+end
+
+local ASKS = { ["--help"] = true, ["-h"] = true }
+
+local function unknown(view, word, words)
   local names = registry.names()
-  local typed = words[2] and word .. " " .. words[2]
+  local typed = words[2] and words[2]:sub(1, 1) ~= "-" and word .. " " .. words[2]
   local group = help.group(word)
   if group and not typed then
-    io.stderr:write(("sessile: '%s' what? There are:\n"):format(word), group)
-    return 2
+    if has_word(words, #words, ASKS) then
+      io.stdout:write(group)
+      return 0
+    end
+    return fail(view, ("'%s' what?"):format(word), "EUSAGE", "There are:\n" .. group)
   end
-  local nearest = registry.nearest(group and typed or word, names)
   word = group and typed or word
-  return fail(("there is no command '%s'"):format(terminal.line(word)), "EUSAGE",
+  local nearest = registry.nearest(word, names)
+  return fail(view, ("there is no command '%s'"):format(hints.shown(word)), "EUSAGE",
     nearest and ("Did you mean `sessile %s`?"):format(nearest) or "See: sessile help")
 end
 
@@ -173,12 +207,13 @@ local function dispatch(words)
   local head = table.move(words, 1, math.min(at - 1, #words), 1, {})
   local name = words[at]
   local command, after, message, code
+  local view = { json = has_word(words, #words, { ["--json"] = true }) }
   if name then
     command, after, message, code = find(words, at)
     if not command and code == "ENOTFOUND" then
-      return unknown(name, table.move(words, at, #words, 1, {}))
+      return unknown(view, name, table.move(words, at, #words, 1, {}))
     elseif not command then
-      return fail(message, code)
+      return fail(view, message, code)
     end
   else
     command, after = require "sessile.cli.commands.start", at
@@ -187,14 +222,14 @@ local function dispatch(words)
 
   -- Asked for help, nothing else has to be right.
   local asks_until = command.raw and options.first_word(head, 1) - 1 or #head
-  for i = 1, asks_until do
-    if head[i] == "--" then break end
-    if head[i] == "--help" or head[i] == "-h" then
-      local paint = terminal.painter(1)
-      io.stdout:write(name and help.command(command, paint) or help.all(paint))
-      return 0
-    end
-    if head[i] == "--version" and not name then
+  view.json = has_word(head, asks_until, { ["--json"] = true })
+  if has_word(head, asks_until, ASKS) then
+    local paint = terminal.painter(1)
+    io.stdout:write(name and help.command(command, paint) or help.all(paint))
+    return 0
+  end
+  for i = 1, name and 0 or #head do
+    if head[i] == "--version" then
       command = require "sessile.cli.commands.version"
       table.remove(head, i)
       break
@@ -204,7 +239,7 @@ local function dispatch(words)
   local args
   args, message = options.parse(command, head)
   if not args then
-    return fail(message, "EUSAGE", name and ("Usage: sessile %s\nExamples: sessile help %s")
+    return fail(view, message, "EUSAGE", name and ("Usage: sessile %s\nExamples: sessile help %s")
       :format(command.usage, command.name) or "See: sessile help")
   end
   local self = new_app(args)
@@ -212,7 +247,7 @@ local function dispatch(words)
   result, message, code, step = command.run(self, args)
   close(self)
   if message then
-    return fail(message, code, step)
+    return fail(self, message, code, step)
   end
   return math.tointeger(result) or 0
 end
@@ -221,6 +256,7 @@ end
 ---@param words string[]
 ---@return integer
 function cli.main(words)
+  hints.called(words[0])
   local code = dispatch(words)
   io.stdout:flush() -- whether that went well is seen by the executable
   return code

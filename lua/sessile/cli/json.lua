@@ -73,6 +73,19 @@ function write(value, indent)
   return write_table(value, indent)
 end
 
+--- A table of strings and such tables as JSON on one line, keys sorted.
+---@param value table
+---@return string
+function json.line(value)
+  local parts = {}
+  for key, field in pairs(value) do
+    parts[#parts + 1] = span.quote(key) .. ":"
+      .. (type(field) == "table" and json.line(field) or write(field, ""))
+  end
+  table.sort(parts)
+  return "{" .. table.concat(parts, ",") .. "}"
+end
+
 --- A Lua value as JSON text, indented.
 ---@param value any
 ---@return string

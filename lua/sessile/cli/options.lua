@@ -4,6 +4,8 @@
 -- into a parser (lua-argparse). Must never print or exit: a wrong command line is returned
 -- as a sentence.
 
+local hints = require "sessile.cli.hints"
+
 local options = {}
 
 --- Options that every command takes, before or after its name.
@@ -38,12 +40,16 @@ function options.read(spec)
   }
 end
 
-local function whole_number(text)
-  local n = math.tointeger(tonumber(text))
-  if not n or n < 0 then
-    return nil, ("'%s' is not a whole number"):format(text)
+-- Reads the value of the option that is called `flag`.
+local function whole_number(flag)
+  return function(text)
+    local n = text:find "^%d+$" and math.tointeger(tonumber(text))
+    if not n then
+      return nil, ("option '%s': '%s' is not a whole number, 0 or more"):format(flag,
+        hints.shown(text))
+    end
+    return n
   end
-  return n
 end
 
 local function add_option(parser, row)
@@ -53,7 +59,8 @@ local function add_option(parser, row)
     return
   end
   local option = parser:option(read.flags):target(read.field):argname(read.value)
-  if row.integer then option:convert(whole_number) end
+  if row.integer then option:convert(whole_number(read.words[#read.words])) end
+  if row.many then option:count("*") end
   if row.choices then option:choices(row.choices) end
   if row.default then option:default(row.default) end
 end
@@ -84,6 +91,57 @@ function options.first_word(words, from)
   return i
 end
 
+-- A value that begins with "-" and a digit is one, however wrong: it is no unknown option.
+local function join_numbers(command, words)
+  local takes = {}
+  for _, row in ipairs(command.options or {}) do
+    local read = options.read(row[1])
+    for _, word in ipairs(row.integer and read.words or {}) do
+      takes[word] = word:sub(1, 2) == "--"
+    end
+  end
+  local joined, i = {}, 1
+  while i <= #words do
+    local word, following = words[i], words[i + 1]
+    if word == "--" then
+      return table.move(words, i, #words, #joined + 1, joined)
+    elseif takes[word] and following and following:find "^%-%d" then
+      word, i = word .. "=" .. following, i + 1
+    end
+    joined[#joined + 1] = word
+    i = i + 1
+  end
+  return joined
+end
+
+--- What --option was given, for a policy: {"name", option = value, …}; the name alone when
+--- there was none. Nil and a sentence when one is wrong. Numbers, true and false are what
+--- they look like, everything else is text.
+---@param name string?
+---@param given string[]
+---@return any policy
+---@return string? message
+function options.policy(name, given)
+  if #given == 0 then
+    return name
+  elseif not name then
+    return nil, "--option is for a policy: name one with --policy"
+  end
+  local policy = { name }
+  for _, text in ipairs(given) do
+    local key, value = text:match "^([%a_][%w_]*)=(.*)$"
+    if not key then
+      return nil, ("option '--option': '%s' is not NAME=VALUE"):format(hints.shown(text))
+    end
+    if value == "true" or value == "false" then
+      policy[key] = value == "true"
+    else
+      policy[key] = value:find "^-?%.?%d[%d.eE+-]*$" and tonumber(value) or value
+    end
+  end
+  return policy
+end
+
 --- Parses the words of a command. Nil and a sentence when they are wrong.
 ---@param command sessile.cli.command
 ---@param words string[]
@@ -112,6 +170,7 @@ function options.parse(command, words)
     rest = table.move(words, at + 1, #words, 1, {})
     words = before
   end
+  words = join_numbers(command, words)
   local ok, result = parser:pparse(words)
   if not ok then
     -- Of what the parser says the sentence is ours to print; --help and -h are flags here.

@@ -64,10 +64,12 @@ function render.calls(message)
   if type(message.tool_calls) == "table" then
     for _, call in ipairs(message.tool_calls) do
       if type(call) == "table" then
-        local arguments = call.arguments
+        -- As OpenAI writes them, name and arguments stand one level deeper.
+        local named = type(call["function"]) == "table" and call["function"] or call
+        local arguments = named.arguments
         calls[#calls + 1] = {
           id = call.id,
-          name = type(call.name) == "string" and call.name or "?",
+          name = type(named.name) == "string" and named.name or "?",
           arguments = type(arguments) == "string" and arguments or "…",
         }
       end

@@ -4,20 +4,38 @@
 -- session a name means. Must never make a store for a command that only reads, nor choose
 -- between two sessions that fit.
 
+local hints = require "sessile.cli.hints"
 local paths = require "sessile.paths"
 local sessile = require "sessile"
 local terminal = require "sessile.cli.terminal"
+
+local has_system, system = pcall(require, "sessile.system")
 
 local sessions = {}
 
 -- ---------------------------------------------------------------- stores
 
-local function exists(path)
-  local file = io.open(path)
-  if file then
-    file:close()
+-- By errno: what a path that does not open is.
+local MISSING, NO_FOLDER = 2, 20
+local DENIED = { [1] = true, [13] = true, [40] = true }
+
+-- Is there a store in the folder? Only a file that is not there may mean no.
+local function has_store(folder)
+  for _, name in ipairs { "keyring", "agents" } do
+    local path = folder .. "/" .. name
+    local file, why, number = io.open(path)
+    if file then
+      file:close()
+      return true
+    elseif number == NO_FOLDER then
+      return nil, ("%s is not a folder"):format(folder), "EINVALID",
+        "Name the folder where sessions live: --store FOLDER"
+    elseif number ~= MISSING then
+      return nil, ("%s cannot be read: %s"):format(path, (why:gsub("^.*: ", ""))),
+        DENIED[number] and "EDENIED" or "EIO"
+    end
   end
-  return file ~= nil
+  return false
 end
 
 --- The store that is meant: its URL, and its folder when it lives in one.
@@ -38,6 +56,37 @@ function sessions.place(globals)
   return folder, folder
 end
 
+-- Where the key came from, in words; and whether there is one.
+local function key_source(globals)
+  local env = os.getenv "SESSILE_KEY"
+  if globals.key_file then
+    return "the key file " .. globals.key_file, true
+  elseif env and env ~= "" then
+    return "the variable SESSILE_KEY", true
+  end
+  local path = paths.default_key()
+  local file = path and io.open(path)
+  if file then
+    file:close()
+  end
+  return "the key file " .. (path or "of yours"), file ~= nil
+end
+
+-- What to do when the key does not fit.
+local function key_step(globals, url)
+  if globals.plain then
+    return "Leave --plain away; the key comes from SESSILE_KEY or --key-file FILE."
+  end
+  local plain = sessile.open(url, { key = false })
+  if plain then
+    plain:close()
+    return "It is not sealed. If it was meant to be so, open it with --plain."
+  end
+  local source, given = key_source(globals)
+  return (given and ("The key came from %s. "):format(source) or "")
+    .. "Give the right one: set SESSILE_KEY, or --key-file FILE."
+end
+
 --- Opens it. Without `create` a folder that holds no store is NOTFOUND and stays as it is.
 ---@param globals table
 ---@param create boolean?
@@ -50,10 +99,18 @@ function sessions.open(globals, create)
   if globals.plain and globals.key_file then
     return nil, "--plain and --key-file exclude each other", "EUSAGE"
   end
-  if not create and folder
-     and not (exists(folder .. "/keyring") or exists(folder .. "/agents")) then
-    return nil, ("there is no store at %s"):format(folder), "ENOTFOUND",
-      "Make a session there with `sessile new`, or name another store with --store."
+  if not url and not folder then
+    return nil, "there is no place for sessions: neither HOME nor XDG_DATA_HOME is set",
+      "EUSAGE", "Name a folder with --store FOLDER, or set one of them."
+  end
+  if folder then
+    local found, message, code, step = has_store(folder)
+    if found == nil then
+      return nil, message, code, step
+    elseif not found and not create then
+      return nil, ("there is no store at %s"):format(folder), "ENOTFOUND",
+        "Make a session there with `sessile new`, or name another store with --store."
+    end
   end
   local options = { agent = globals.agent }
   if globals.plain then
@@ -61,7 +118,44 @@ function sessions.open(globals, create)
   elseif globals.key_file then
     options.key = sessile.key.file(globals.key_file)
   end
-  return sessile.open(url, options)
+  local store, message, code = sessile.open(url, options)
+  if store then
+    return store
+  elseif code == "EINVALID" and message:find("secret", 1, true) then
+    return nil, ("%s holds no usable key: %s"):format(key_source(globals), message), "ESEALED",
+      "A passphrase has at least 12 characters."
+  elseif code == "ESEALED" then
+    return nil, message, code, key_step(globals, url)
+  elseif code == "ENOTFOUND" then
+    return nil, message, code, "Name a folder that can be made: --store FOLDER"
+  end
+  return nil, message, code
+end
+
+--- The file in which a torn end of that size was set aside; the folders of logs when it
+--- cannot be told which of them it is.
+---@param globals table
+---@param size integer
+---@return string?
+function sessions.torn_file(globals, size)
+  local _, folder = sessions.place(globals)
+  if not folder or not has_system then
+    return nil
+  end
+  local agents, found = folder .. "/agents", nil
+  for _, agent in ipairs(system.files(agents) or {}) do
+    for _, name in ipairs(system.files(agents .. "/" .. agent) or {}) do
+      local path = ("%s/%s/%s"):format(agents, agent, name)
+      local file <close> = name:find "%.torn%-%d" and io.open(path) or nil
+      if file and file:seek "end" == size then
+        if found then
+          return agents
+        end
+        found = path
+      end
+    end
+  end
+  return found or agents
 end
 
 -- ---------------------------------------------------------------- names
@@ -82,8 +176,8 @@ local function matching(rows, fits)
   return found
 end
 
---- The one session that a name means: its id, else its title, else a beginning of its id,
---- else `last`.
+--- The one session that a name means: `last` is the newest; else its id, its title, or a
+--- beginning of its id.
 ---@param rows table[]  from store:list
 ---@param name string
 ---@return table? row
@@ -94,9 +188,9 @@ function sessions.find(rows, name)
   local tests = {
     function(row) return row.id == name end,
     function(row) return row.title == name end,
-    function(row) return name ~= "last" and row.id:sub(1, #name) == name end,
+    function(row) return row.id:sub(1, #name) == name end,
   }
-  for _, fits in ipairs(name ~= "" and tests or {}) do
+  for _, fits in ipairs(name ~= "" and name ~= "last" and tests or {}) do
     local found = matching(rows, fits)
     if #found == 1 then
       return found[1]
@@ -105,7 +199,7 @@ function sessions.find(rows, name)
       for i = 1, math.min(#found, 8) do
         lines[i] = row_name(found[i])
       end
-      return nil, ("'%s' fits %d sessions"):format(terminal.line(name), #found), "EUSAGE",
+      return nil, ("'%s' fits %d sessions"):format(hints.shown(name), #found), "EUSAGE",
         table.concat(lines, "\n") .. "\nType more of the id, or add --agent."
     end
   end
@@ -117,23 +211,36 @@ function sessions.find(rows, name)
     end
     return nil, "there is no session yet", "ENOTFOUND", "Make one: sessile new"
   end
-  local unreadable = 0
+  local unreadable, first = 0, nil
   for _, row in ipairs(rows) do
     if not row.id then
-      unreadable = unreadable + 1
+      unreadable, first = unreadable + 1, first or row
     end
   end
-  return nil, ("no session is called '%s'%s"):format(terminal.line(name), unreadable > 0
-    and (" (%d could not be read: see sessile list)"):format(unreadable) or ""), "ENOTFOUND"
+  if first then
+    -- It may be one of these.
+    return nil, ("no session that can be read is called '%s'; %d cannot be read: %s"):format(
+      hints.shown(name), unreadable, first.message or "?"),
+      first.status == "EDENIED" and "EDENIED" or "ENOTFOUND"
+  end
+  return nil, ("no session is called '%s'"):format(hints.shown(name)), "ENOTFOUND"
 end
 
--- The session of exactly this id, opened before the list opens all of them.
+-- Why a session that is there does not open: no reason to look for another one.
+local FINAL = {
+  EDENIED = true, EIO = true, EBUSY = true, EDAMAGED = true, ETRUNCATED = true, ESEALED = true,
+}
+
+-- The session of exactly this id, opened before the list opens all of them; else the rows,
+-- when they were read; else perhaps why it cannot be opened.
 local function resume_exact(store, name, agent)
-  if name == "" then
+  if name == "" or name == "last" then
     return nil
   end
-  local session = store:resume { id = name, agent = agent }
-  if not session or agent then
+  local session, message, code = store:resume { id = name, agent = agent }
+  if not session and FINAL[code] then
+    return nil, nil, message, code
+  elseif not session or agent then
     return session
   end
   local rows = store:list() or {}
@@ -151,11 +258,13 @@ end
 ---@param name string
 ---@param agent string?  only of this agent
 function sessions.resume(store, name, agent)
-  local session, rows = resume_exact(store, name, agent)
+  local session, rows, message, code = resume_exact(store, name, agent)
   if session then
     return session, session.torn
+  elseif code then
+    return nil, message, code
   end
-  local row, message, code, step
+  local row, step
   if not rows then
     rows, message, code = store:list { agent = agent }
     if not rows then
@@ -172,16 +281,6 @@ function sessions.resume(store, name, agent)
     return nil, message, code
   end
   return session, row.torn + session.torn
-end
-
---- A name as a shell takes it.
----@param text string
----@return string
-function sessions.quoted(text)
-  if text:find("^[%w_./:@+-]+$") then
-    return text
-  end
-  return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
 --- For each row the shortest beginning of its id that no other has, 8 characters at least.

@@ -48,9 +48,12 @@ function import.open(file, from)
   if why then
     return nil, (why:gsub("^.*: ", "")), "EINVALID"
   end
+  if not first then
+    return nil, "it is empty", "EINVALID"
+  end
   if not from then
     for _, name in ipairs { "pi", "jsonl" } do
-      if first and import.formats[name].recognises(first) then
+      if import.formats[name].recognises(first) then
         from = name
         break
       end
@@ -79,6 +82,8 @@ end
 ---@field turns integer
 ---@field customs integer  lines that are no message, kept as custom entries
 ---@field refused integer  messages that the engine would not take, kept as custom entries
+---@field unread integer   lines that could not be read as messages: refused, or not even that
+---@field first {at: integer?, why: string}?  the first of those
 
 local Writer = {}
 Writer.__index = Writer
@@ -96,6 +101,15 @@ local function put_custom(self, json, at)
   end
   self.counts.customs = self.counts.customs + 1
   return true
+end
+
+-- Counts a line that could not be read as a message; what is counted first is told.
+local function count_unread(self, at, why)
+  local counts = self.counts
+  counts.unread = counts.unread + 1
+  if not counts.first or at and counts.first.at and at < counts.first.at then
+    counts.first = { at = at, why = why }
+  end
 end
 
 local function turn_options(record)
@@ -117,17 +131,18 @@ local function verbatim(list)
 end
 
 -- Tells the messages that the engine takes from those it does not, in a session that
--- nobody will see.
-local function sieve(list)
+-- nobody will see. good: a record's messages and their lines; bad: {json, at, why}, …
+local function sieve(record)
   local store = assert(sessile.open("ram:", { key = false }))
   local scratch = assert(store:create {})
-  local good, bad = {}, {}
-  for _, json in ipairs(list) do
+  local good, bad = { messages = {}, lines = {} }, {}
+  for i, json in ipairs(record.messages) do
     local id, message, code = scratch:append(sessile.json(json))
     if id then
-      good[#good + 1] = json
+      table.insert(good.messages, json)
+      good.lines[#good.messages] = record.lines[i]
     elseif code == "EINVALID" or code == "ELIMIT" then
-      bad[#bad + 1] = json
+      bad[#bad + 1] = { json = json, at = record.lines[i], why = message }
     else
       return nil, message, code
     end
@@ -135,6 +150,20 @@ local function sieve(list)
   scratch:close()
   store:close()
   return good, bad
+end
+
+-- Keeps messages that the engine does not take.
+local function put_bad(self, bad)
+  for _, one in ipairs(bad) do
+    local ok, message, code =
+      put_custom(self, turns.custom(self.from, one.at, one.json, true))
+    if not ok then
+      return nil, message, code
+    end
+    self.counts.refused = self.counts.refused + 1
+    count_unread(self, one.at, one.why)
+  end
+  return true
 end
 
 local function put_turn(self, record)
@@ -147,29 +176,29 @@ local function put_turn(self, record)
   elseif code ~= "EINVALID" and code ~= "ELIMIT" then
     return nil, message, code
   end
-  local good, bad, failed = sieve(record.messages)
+  local good, bad, failed = sieve(record)
   if not good then
     return nil, bad, failed
   elseif #bad == 0 then
     return nil, message, code -- the fault is not in a message
   end
-  if #good > 0 then
-    record.messages = good
+  if #good.messages > 0 then
+    record.messages, record.lines = good.messages, good.lines
     local ok
     ok, message, code = put_turn(self, record)
     if not ok then
       return nil, message, code
     end
   end
-  for _, json in ipairs(bad) do
-    local ok
-    ok, message, code = put_custom(self, turns.custom(self.from, nil, json, true))
-    if not ok then
-      return nil, message, code
-    end
-    self.counts.refused = self.counts.refused + 1
+  return put_bad(self, bad)
+end
+
+-- A line that is no message.
+local function put_line(self, record)
+  if record.why then
+    count_unread(self, record.at, record.why)
   end
-  return true
+  return put_custom(self, record.json)
 end
 
 local function make_session(self)
@@ -186,6 +215,48 @@ local function make_session(self)
   return true
 end
 
+local function put(self, record)
+  return (record.kind == "turn" and put_turn or put_line)(self, record)
+end
+
+-- Until a message turns up that the engine takes, there is no session: everything waits.
+local function put_or_wait(self, record)
+  if self.session then
+    return put(self, record)
+  end
+  table.insert(self.waiting, record)
+  if record.kind == "turn" then
+    local good, message, code = sieve(record)
+    if not good then
+      return nil, message, code
+    elseif #good.messages > 0 then
+      local ok
+      ok, message, code = make_session(self)
+      for _, waiting in ipairs(ok and self.waiting or {}) do
+        if ok then
+          ok, message, code = put(self, waiting)
+        end
+      end
+      self.waiting = nil
+      return ok, message, code
+    end
+    self.why = self.why or { at = message[1].at, why = message[1].why }
+  else
+    self.why = self.why or record.why and { at = record.at, why = record.why }
+  end
+  return true
+end
+
+-- Why nothing came of it.
+local function nothing(self)
+  if #self.waiting == 0 then
+    return "there is nothing in it"
+  end
+  local first = self.why
+  return "none of its lines is a message"
+    .. (first and ("; line %d: %s"):format(first.at or 1, first.why) or "")
+end
+
 --- Writes records into a new session of the store; returns it, still open. The session is
 --- called what it was called when it was recorded, unless options.id is given.
 ---@param store table
@@ -197,7 +268,8 @@ end
 function import.into(store, records, options)
   local self = setmetatable({
     store = store, options = options, from = options.from,
-    counts = { messages = 0, turns = 0, customs = 0, refused = 0 },
+    counts = { messages = 0, turns = 0, customs = 0, refused = 0, unread = 0 },
+    waiting = {},
   }, Writer)
   for record in records do
     local ok, message, code = true, nil, nil
@@ -207,14 +279,7 @@ function import.into(store, records, options)
         self.recorded_title = self.recorded_title or record.title
       end
     else
-      if not self.session then
-        ok, message, code = make_session(self)
-      end
-      if ok and record.kind == "turn" then
-        ok, message, code = put_turn(self, record)
-      elseif ok then
-        ok, message, code = put_custom(self, record.json)
-      end
+      ok, message, code = put_or_wait(self, record)
     end
     if not ok then
       if self.session then
@@ -227,7 +292,7 @@ function import.into(store, records, options)
     end
   end
   if not self.session then
-    return nil, "there is nothing in it", "EINVALID"
+    return nil, nothing(self), "EINVALID"
   end
   return self.session, self.counts
 end

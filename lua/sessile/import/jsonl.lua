@@ -42,10 +42,15 @@ local function starts_turn(fields)
   return false
 end
 
+-- True, or false and why it is no message.
 local function message(collector, raw)
   local members, fields = span.object(raw)
-  if not members or not ROLES[span.string(fields.role) or ""] then
-    return false
+  if not members then
+    return false, "it is no JSON object"
+  elseif not fields.role then
+    return false, "it has no role"
+  elseif not ROLES[span.string(fields.role) or ""] then
+    return false, "unknown role " .. fields.role:sub(1, 40)
   end
   collector:message(raw, {
     starts_turn = starts_turn(fields),
@@ -55,6 +60,7 @@ local function message(collector, raw)
   return true
 end
 
+-- True, or false and, when it was to be a message, why it is none.
 local function entry(collector, fields)
   local kind = span.string(fields.type)
   if kind == "message" then
@@ -82,18 +88,17 @@ end
 
 local function feed(collector, line, at)
   local members, fields = span.object(line)
-  if members and span.valid(line) then
-    local done
-    if fields.type and fields.data and fields.id then
-      done = entry(collector, fields)
-    else
-      done = message(collector, line)
-    end
-    if done then
-      return
-    end
+  local done, why
+  if not (members and span.valid(line)) then
+    why = turns.unreadable(line)
+  elseif fields.type and fields.data and fields.id then
+    done, why = entry(collector, fields)
+  else
+    done, why = message(collector, line)
   end
-  collector:custom(turns.custom("jsonl", at, line))
+  if not done then
+    collector:custom(turns.custom("jsonl", at, line), why)
+  end
 end
 
 --- Does a file that begins with this line look like ours, or like plain messages?

@@ -155,19 +155,22 @@ end
 
 local function feed(collector, line, at)
   if not span.valid(line) then
-    return collector:custom(turns.custom("pi", at, line))
+    return collector:custom(turns.custom("pi", at, line), turns.unreadable(line))
   end
   local members, fields = members_of(line)
-  local kind = members and span.string(fields.type)
+  local kind, why = members and span.string(fields.type), nil
   if kind == "message" and fields.message then
     local json, facts = pi.message(members, fields.message)
     if json then
       return collector:message(json, facts)
     end
+    why = "it holds no message that can be taken without loss"
+  elseif not kind then
+    why = "it is no entry: it has no type, or a key twice"
   elseif kind == "session" then
     collector:session(span.string(fields.id), span.string(fields.title or fields.name))
   end
-  collector:custom(turns.custom("pi", at, line))
+  collector:custom(turns.custom("pi", at, line), why)
 end
 
 --- Does a file that begins with this line look like pi's?

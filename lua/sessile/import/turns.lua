@@ -90,15 +90,38 @@ function turns.custom(from, at, line, as_text)
   return head .. ',"b64":"' .. base64(line) .. '"}'
 end
 
+--- Why a line is not even an object of JSON.
+---@param line string
+---@return string
+function turns.unreadable(line)
+  if span.valid(line) then
+    return "it is no JSON object"
+  end
+  -- Brackets outside of strings: deep enough to be refused for that alone?
+  local depth, deepest = 0, 0
+  for bracket in line:gsub("\\.", ""):gsub('"[^"]*"', ""):gmatch "[%[%]{}]" do
+    depth = depth + (bracket:find "[%[{]" and 1 or -1)
+    deepest = math.max(deepest, depth)
+  end
+  if deepest > span.max_depth then
+    return ("it is nested %d levels deep, at most %d are read"):format(deepest, span.max_depth)
+  end
+  return "it is not JSON"
+end
+
 ---@class sessile.import.record
 ---@field kind "session"|"turn"|"custom"
 ---@field id string?        session: the recorded id
 ---@field title string?     session
 ---@field messages string[]? turn: JSON texts
+---@field lines integer[]?  turn: the number of the line that each message stood in
 ---@field usage string?     turn: JSON text
 ---@field model string?     turn
 ---@field metadata string?  turn: JSON text
 ---@field json string?      custom: the entry's data
+---@field at integer?       custom: the number of its line
+---@field why string?       custom: why the line could not be read as a message; nil when it
+---                         was not meant to be one
 
 ---@class sessile.import.collector
 local collector = {}
@@ -121,6 +144,7 @@ function collector:finish(stated)
     push(self, {
       kind = "turn",
       messages = turn.messages,
+      lines = turn.lines,
       usage = usage,
       model = stated and stated.model or turn.model,
       metadata = stated and stated.metadata or '{"imported":true}',
@@ -141,10 +165,14 @@ function collector:message(json, facts)
   end
   local turn = self.turn
   if not turn then
-    turn = { messages = {}, total = { input = 0, output = 0, cache_read = 0, cache_write = 0 } }
+    turn = {
+      messages = {}, lines = {},
+      total = { input = 0, output = 0, cache_read = 0, cache_write = 0 },
+    }
     self.turn = turn
   end
   turn.messages[#turn.messages + 1] = json
+  turn.lines[#turn.messages] = self.at
   turn.model = facts.model or turn.model
   local usage = facts.usage
   if not usage then
@@ -160,9 +188,11 @@ function collector:message(json, facts)
   end
 end
 
---- Adds the data of a custom entry.
-function collector:custom(json)
-  local record = { kind = "custom", json = json }
+--- Adds the data of a custom entry. why: when the line was to be a message.
+---@param json string
+---@param why string?
+function collector:custom(json, why)
+  local record = { kind = "custom", json = json, at = self.at, why = why }
   if self.turn then
     self.waiting[#self.waiting + 1] = record
   else
@@ -190,6 +220,7 @@ function turns.records(lines, feed)
         ended = true
         self:finish()
       elseif line:find("[^ \t\r]") then
+        self.at = at
         feed(self, line, at)
       end
     end

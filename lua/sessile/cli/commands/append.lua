@@ -3,6 +3,8 @@
 -- Owns: where the text comes from. Must never change it, but for the one newline that a
 -- shell puts at the end.
 
+local hints = require "sessile.cli.hints"
+
 local ROLES = { "user", "assistant", "system", "developer", "model" }
 
 return {
@@ -38,7 +40,8 @@ return {
     local id = session.id
     session:close()
     if not entry then
-      return nil, message, code
+      return nil, message, code, code == "ECONFLICT"
+        and ("Look again, then repeat it: sessile show %s"):format(hints.id(id)) or nil
     end
     if app.json then
       app:print_json { session = id, entry = entry }

@@ -3,10 +3,14 @@
 -- Owns: the words before and after it. Must never write anything with --dry-run.
 
 local diff = require "sessile.cli.diff"
+local hints = require "sessile.cli.hints"
+local options = require "sessile.cli.options"
 local render = require "sessile.cli.render"
 local terminal = require "sessile.cli.terminal"
 
-local function verdict_json(app, result, id, changes)
+local NO_MODEL = "no model is configured here"
+
+local function verdict_json(app, result, id, changes, asked)
   local policy = result.policy or {}
   local list
   for i, change in ipairs(changes or {}) do
@@ -22,7 +26,8 @@ local function verdict_json(app, result, id, changes)
     before = result.tokens.before, after = result.tokens.after,
     left = #(policy.departures or {}), compaction = result.compaction,
     cannot_fit = result.cannot_fit, dry_run = changes ~= nil,
-    changes = list and app.array(list),
+    changes = list and app.array(list), log = app.array(result.log or {}),
+    model = asked and NO_MODEL or nil,
   }
 end
 
@@ -37,26 +42,44 @@ local function refusal(policy)
 end
 
 local function run(app, args, session)
-  local options = {
-    policy = args.policy, window = args.window, reserve = args.reserve,
+  local chosen, wrong = options.policy(args.policy, args.option)
+  if wrong then
+    return nil, wrong, "EUSAGE"
+  end
+  local asked = false
+  local given = {
+    policy = chosen, window = args.window, reserve = args.reserve,
     instructions = #args.instructions > 0 and table.concat(args.instructions, " ") or nil,
+    model = function()
+      asked = true
+      return nil, NO_MODEL
+    end,
   }
   local method = args.dry_run and session.plan or session.compact
-  local result, message, code = method(session, options)
+  local result, message, code = method(session, given)
   if not result then
     local step
     if code == "EINVALID" and not args.policy then
       step = "Name a policy with --policy; see them: sessile policy list"
     elseif code == "ENOTFOUND" then
       step = "See the policies: sessile policy list"
+    elseif code == "ECONFLICT" then
+      step = "Look again, then repeat it: sessile show " .. hints.id(session.id)
     end
     return nil, message, code, step
   end
   local policy = result.policy or { verdict = "unchanged" }
   local changes = args.dry_run and diff.compare(result.before, result.after, result.departures)
   if app.json then
-    verdict_json(app, result, session.id, changes)
+    verdict_json(app, result, session.id, changes, asked)
     return policy.refused and 1 or 0
+  end
+  for _, line in ipairs(result.log or {}) do
+    app:note(terminal.line(line))
+  end
+  if asked then
+    app:note(NO_MODEL .. ": the policy did what it does when the model fails. A program that "
+      .. "uses the library gives it one.")
   end
   if policy.refused then
     return nil, refusal(policy), "EPOLICY"
@@ -86,11 +109,11 @@ end
 return {
   name = "compact",
   summary = "run a policy on what the model would get",
-  usage = "compact ID [--policy P] [--dry-run] [INSTRUCTIONS…]",
+  usage = "compact ID [--policy P] [--option NAME=VALUE] [--dry-run] [INSTRUCTIONS…]",
   examples = {
     { "sessile compact last --policy edit_tools --dry-run", "what would go? nothing is written" },
-    { "sessile compact bug-42 --policy tiered --window 100000", "for a model of that size" },
-    { "sessile compact bug-42 --policy summarize keep all file names", "with instructions" },
+    { "sessile compact bug-42 --policy sliding_window --window 8000", "for a model of that size" },
+    { "sessile compact bug-42 --policy ./mine.lua --option turns=4", "your own, with an option" },
   },
   arguments = {
     { "id", "a session's id, a beginning of it, its title, or `last`" },
@@ -98,12 +121,14 @@ return {
   },
   options = {
     { "--policy P", "its name, or a path with a `/` or ending in .lua" },
+    { "--option NAME=VALUE", "an option of the policy; again for each", many = true },
     { "--window N", "the model's window in tokens (else unlimited)", integer = true },
     { "--reserve N", "tokens of the window kept free", integer = true },
     { "--dry-run", "show the difference, write nothing" },
   },
   about = "Whatever leaves the context stays in the session: `sessile show` has it.\n"
-    .. "No model is asked: a policy that wants one does what it does when the model fails.",
+    .. "There is no model here: summarize and tiered, which ask one, cut without a summary\n"
+    .. "(tiered only when shorter tool output is not enough), and say so.",
   run = function(app, args)
     local session, message, code, step = app:session(args.id)
     if not session then

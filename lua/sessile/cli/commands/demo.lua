@@ -1,6 +1,7 @@
 --- demo: the command that plays lua/sessile/demo.lua.
 
 local has_system, system = pcall(require, "sessile.system")
+local hints = require "sessile.cli.hints"
 local terminal = require "sessile.cli.terminal"
 
 return {
@@ -15,6 +16,7 @@ return {
         "EUNSUPPORTED"
     end
     local demo = require "sessile.demo"
+    local transcript = demo.transcript() or "FILE"
     local parts = {}
     local kept, message, code = demo.run {
       paint = app.json and function(text) return text end or app.paint,
@@ -35,7 +37,10 @@ return {
     if app.json then
       app:print_json { kept = kept, text = table.concat(parts) }
     else
-      app:note("\nNext: sessile new --title 'My first session', or sessile help")
+      app:note("\nThe folder of this demonstration is gone. What it showed, in a store of yours:\n"
+        .. ("  sessile import %s --id slow-start\n"):format(hints.quoted(transcript))
+        .. "  sessile tree slow-start\n"
+        .. "or a session of your own:\n  sessile new --title 'My first session'\n  sessile help")
     end
     return kept and 0 or 1
   end,

@@ -1,7 +1,44 @@
 --- help: what a command does.
 
 local help = require "sessile.cli.help"
+local hints = require "sessile.cli.hints"
 local registry = require "sessile.cli.registry"
+
+local function as_json(app, command)
+  local function rows(list)
+    local out = {}
+    for i, row in ipairs(list or {}) do
+      out[i] = {
+        name = row[1], about = row[2], many = row[3] or row.many, integer = row.integer,
+        choices = row.choices, default = row.default,
+      }
+    end
+    return app.array(out)
+  end
+  local examples = {}
+  for i, example in ipairs(command.examples) do
+    examples[i] = { command = example[1], about = example[2] }
+  end
+  app:print_json {
+    name = command.name, summary = command.summary, usage = command.usage,
+    about = command.about, examples = app.array(examples),
+    arguments = rows(command.arguments), options = rows(command.options),
+  }
+end
+
+-- All commands, or those that begin with a word.
+local function list_json(app, word)
+  local list = {}
+  for _, known in ipairs(registry.names()) do
+    if word == "" or known:sub(1, #word + 1) == word .. " " then
+      local command = registry.load(known)
+      list[#list + 1] = {
+        name = known, summary = command and command.summary, usage = command and command.usage,
+      }
+    end
+  end
+  app:print_json(app.array(list))
+end
 
 return {
   name = "help",
@@ -14,32 +51,27 @@ return {
   arguments = { { "command", "its name: one or two words", "*" } },
   run = function(app, args)
     local name = table.concat(args.command, " ")
-    if app.json then
-      local list = {}
-      for i, known in ipairs(registry.names()) do
-        local command = registry.load(known)
-        list[i] = {
-          name = known, summary = command and command.summary, usage = command and command.usage,
-        }
-      end
-      app:print_json(app.array(list))
-      return
-    end
     if name == "" then
+      if app.json then return list_json(app, "") end
       app:out(help.all(app.paint))
       return
     end
     local command, message, code = registry.load(name)
-    if command then
+    if not command and code ~= "ENOTFOUND" then
+      return nil, message, code
+    elseif command then
+      if app.json then return as_json(app, command) end
       app:out(help.command(command, app.paint))
       return
     end
     local group = help.group(name)
     if group then
+      if app.json then return list_json(app, name) end
       app:out(group)
       return
     end
-    local nearest = code == "ENOTFOUND" and registry.nearest(name, registry.names())
+    message = ("there is no command '%s'"):format(hints.shown(name))
+    local nearest = registry.nearest(name, registry.names())
     return nil, message, "EUSAGE", nearest and ("Did you mean `sessile help %s`?"):format(nearest)
       or "See: sessile help"
   end,

@@ -3,8 +3,28 @@
 -- Owns: the file and what is said about the result. Must never run a policy: what was
 -- recorded comes in as it was.
 
+local hints = require "sessile.cli.hints"
 local import = require "sessile.import"
+local recordings = require "sessile.cli.recordings"
 local terminal = require "sessile.cli.terminal"
+
+-- "1 message", "2 messages".
+local function counted(n, word)
+  return ("%s %s%s"):format(terminal.number(n), word, n == 1 and "" or "s")
+end
+
+-- What became of the lines that are no messages.
+local function others(counts)
+  local plain = counts.customs - counts.unread
+  local text = plain > 0
+    and ("; %s kept as custom"):format(counted(plain, "other line")) or ""
+  if counts.unread == 0 then
+    return text
+  end
+  return text .. ("\n%s could not be read as %s, kept as custom; first: line %d: %s"):format(
+    counted(counts.unread, "line"), counts.unread == 1 and "a message" or "messages",
+    counts.first.at or 0, terminal.line(counts.first.why))
+end
 
 return {
   name = "import",
@@ -23,14 +43,14 @@ return {
   },
   about = "Nothing is lost: lines that are no message become custom entries of the session.",
   run = function(app, args)
-    local file = args.file
-    local records, from, code = import.open(file == "-" and io.stdin or file, args.from)
-    if not records then
-      return nil, ("%s: %s"):format(file, from), code,
-        code == "ENOTFOUND" and "Give the path of a recording."
-        or "Say what wrote it: --from " .. table.concat(import.names(), " or --from ")
+    if args.id == "last" then
+      return nil, "the id 'last' is taken: it always means the newest session", "EUSAGE"
     end
-    local store, message, step
+    local records, from, code, step = recordings.open(args.file, args.from)
+    if not records then
+      return nil, from, code, step
+    end
+    local store, message
     store, message, code, step = app:store(true)
     if not store then
       return nil, message, code, step
@@ -40,21 +60,21 @@ return {
       from = from, id = args.id, title = args.title, agent = app.globals.agent,
     })
     if not session then
-      return nil, counts, code, code == "EEXISTS" and "Give it another name: --id ID" or nil
+      return nil, ("%s: %s"):format(hints.shown(args.file), counts), code,
+        code == "EEXISTS" and "Give it another name: --id ID" or nil
     end
     local id = session.id
     session:close()
     if app.json then
       app:print_json {
         id = id, from = from, messages = counts.messages, turns = counts.turns,
-        customs = counts.customs, refused = counts.refused,
+        customs = counts.customs, refused = counts.refused, unread = counts.unread,
+        first_unread = counts.first,
       }
       return
     end
     app:out(id .. "\n")
-    app:note(("%s messages in %s turns; %s other lines kept as custom entries%s"):format(
-      terminal.number(counts.messages), terminal.number(counts.turns),
-      terminal.number(counts.customs - counts.refused), counts.refused > 0
-      and (", and %d messages that are not well formed"):format(counts.refused) or ""))
+    app:note(("%s in %s%s"):format(counted(counts.messages, "message"),
+      counted(counts.turns, "turn"), others(counts)))
   end,
 }

@@ -3,6 +3,7 @@
 -- Owns: the table of sessions. Must never hide one that cannot be read: it is listed with
 -- the reason.
 
+local hints = require "sessile.cli.hints"
 local sessions = require "sessile.cli.sessions"
 local terminal = require "sessile.cli.terminal"
 
@@ -56,7 +57,7 @@ return {
         return (a.id or "") < (b.id or "")
       end)
     end
-    local short = sessions.short_ids(rows)
+    local short, all = sessions.short_ids(rows), #rows
     if args.limit then
       rows = table.move(rows, 1, math.min(args.limit, #rows), 1, {})
     end
@@ -64,8 +65,16 @@ return {
       return as_json(app, rows)
     end
     if #rows == 0 then
-      app:note("There are no sessions" .. (store and "" or " (" .. message .. ")")
-        .. ". Make one: sessile new")
+      if all > 0 then
+        app:note(("--limit %d shows none of %d session%s"):format(args.limit, all,
+          all == 1 and "" or "s"))
+      elseif store and app.globals.agent then
+        app:note(("There are no sessions of the agent '%s'. Those of all: sessile list"):format(
+          hints.shown(app.globals.agent)))
+      else
+        app:note("There are no sessions" .. (store and "" or " (" .. message .. ")")
+          .. ". Make one: sessile new")
+      end
       return
     end
     local now, with_agent, with_user = app.now(), differs(rows, "agent"), differs(rows, "user")

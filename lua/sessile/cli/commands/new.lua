@@ -2,6 +2,8 @@
 --
 -- Owns: the options of a new session. Must never open one that exists.
 
+local hints = require "sessile.cli.hints"
+
 return {
   name = "new",
   summary = "make a session and print its id",
@@ -16,6 +18,9 @@ return {
     { "--uuid-v4", "make a version 4 id instead of version 7" },
   },
   run = function(app, args)
+    if args.id == "last" then
+      return nil, "the id 'last' is taken: it always means the newest session", "EUSAGE"
+    end
     local store, message, code, step = app:store(true)
     if not store then
       return nil, message, code, step
@@ -26,7 +31,8 @@ return {
       uuid = args.uuid_v4 and "v4" or nil,
     }
     if not session then
-      return nil, message, code
+      return nil, message, code, code == "EEXISTS" and ("Choose another id, or go on with that "
+        .. "session: sessile show %s"):format(hints.id(args.id)) or nil
     end
     local id, agent = session.id, session.agent
     session:close()

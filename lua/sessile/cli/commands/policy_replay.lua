@@ -4,9 +4,13 @@
 -- happens in memory.
 
 local has_system, system = pcall(require, "sessile.system")
+local hints = require "sessile.cli.hints"
 local import = require "sessile.import"
 local ledgers = require "sessile.cli.ledger"
+local options = require "sessile.cli.options"
+local recordings = require "sessile.cli.recordings"
 local replay = require "sessile.replay"
+local sessile = require "sessile"
 
 -- Folders become the .jsonl files in them.
 local function files_of(places)
@@ -26,6 +30,21 @@ local function files_of(places)
   return files
 end
 
+-- The policy that was named, once it loads: what is wrong with it is said of no recording.
+local function policy_of(args)
+  local chosen, wrong = options.policy(args.name, args.option)
+  if wrong then
+    return nil, wrong, "EUSAGE"
+  end
+  local store, message, code = sessile.open("ram:", { key = false, policy = chosen })
+  if not store then
+    return nil, message, code, code == "ENOTFOUND" and "See the policies: sessile policy list"
+      or nil
+  end
+  store:close()
+  return chosen
+end
+
 local function as_json(app, file, ledger)
   local copy = { file = file }
   for key, value in pairs(ledger) do
@@ -37,16 +56,17 @@ end
 return {
   name = "policy replay",
   summary = "what a policy would have done to recorded conversations",
-  usage = "policy replay NAME FILE|DIR… [--window N] [--reserve N] [--from FORMAT]",
+  usage = "policy replay NAME FILE|DIR… [--option NAME=VALUE] [--window N] [--from FORMAT]",
   examples = {
     { "sessile policy replay tiered recorded.jsonl --window 100000", "each compaction, a row" },
-    { "sessile policy replay ./mine.lua recordings/ --window 32000", "a folder, your own policy" },
+    { "sessile policy replay ./mine.lua recordings/ --option turns=4", "your policy, a folder" },
   },
   arguments = {
     { "name", "a policy: its name, or a path with a `/` or ending in .lua" },
     { "files", "recordings, or folders of .jsonl files", "+" },
   },
   options = {
+    { "--option NAME=VALUE", "an option of the policy; again for each", many = true },
     { "--window N", "the model's window in tokens (else unlimited)", integer = true },
     { "--reserve N", "tokens of the window kept free", integer = true },
     { "--from FORMAT", "what wrote them (else told by the first line)",
@@ -61,20 +81,23 @@ return {
     if #files == 0 then
       return nil, "no .jsonl file is there", "ENOTFOUND", "Give a recording, or a folder of them."
     end
+    local policy, message, code, step = policy_of(args)
+    if not policy then
+      return nil, message, code, step
+    end
     local rows, list = {}, {}
     for i, file in ipairs(files) do
-      local records, from, code = import.open(file, args.from)
+      local records, why
+      records, why, code, step = recordings.open(file, args.from)
       if not records then
-        return nil, ("%s: %s"):format(file, from), code,
-          "Say what wrote it: --from " .. table.concat(import.names(), " or --from ")
+        return nil, why, code, step
       end
-      local ledger, message
+      local ledger
       ledger, message, code = replay.run(records, {
-        policy = args.name, window = args.window, reserve = args.reserve,
+        policy = policy, window = args.window, reserve = args.reserve,
       })
       if not ledger then
-        return nil, ("%s: %s"):format(file, message), code,
-          code == "ENOTFOUND" and "See the policies: sessile policy list" or nil
+        return nil, ("%s: %s"):format(hints.shown(file), message), code
       end
       rows[i], list[i] = { file = file, ledger = ledger }, as_json(app, file, ledger)
       if #files == 1 and not app.json and #ledger.compactions > 0 then

@@ -3,8 +3,8 @@
 -- Owns: the choice of what to print. Must never show stored text as it is on a terminal:
 -- render.lua makes it inert.
 
+local hints = require "sessile.cli.hints"
 local render = require "sessile.cli.render"
-local sessions = require "sessile.cli.sessions"
 local span = require "sessile.import.span"
 local terminal = require "sessile.cli.terminal"
 
@@ -46,7 +46,10 @@ end
 local function show_entry(app, session, id)
   local entry, message, code = session:entry(id)
   if not entry then
-    return nil, message, code, "See the entries: sessile tree ID"
+    if code == "ENOTFOUND" then
+      message = ("session %s has no entry %s"):format(hints.shown(session.id), id)
+    end
+    return nil, message, code, "See the entries: sessile tree " .. hints.id(session.id)
   end
   local raw = render.facts(entry).json
   if app.json then
@@ -66,6 +69,19 @@ local function show_entry(app, session, id)
     end
   end
   app:out(outline(raw, columns)) -- on another branch
+end
+
+-- "ID@zz": that it is the entry which is wrong; nil when there is no such session either.
+local function wrong_entry(app, name)
+  local id, entry = name:match "^(.+)@([^@]*)$"
+  local session = id and app:session(id)
+  if not session then
+    return nil
+  end
+  id = session.id
+  session:close()
+  return ("'%s' is no entry of session %s: entries are numbered with 1 to 8 hexadecimal digits")
+    :format(hints.shown(entry), hints.shown(id)), "See the entries: sessile tree " .. hints.id(id)
 end
 
 return {
@@ -92,6 +108,10 @@ return {
     end
     local session, message
     session, message, code, step = app:session(name)
+    if not session and code == "ENOTFOUND" and not entry then
+      local wrong, look = wrong_entry(app, name)
+      message, step = wrong or message, look or step
+    end
     if not session then
       return nil, message, code, step
     end
@@ -118,7 +138,7 @@ return {
     end
     if #list == 0 and not args.last then
       app:note("The session has no messages yet. Add one: sessile append "
-        .. sessions.quoted(session.id) .. " 'text'")
+        .. hints.id(session.id) .. " 'text'")
     end
   end,
 }

@@ -1,0 +1,68 @@
+--- hints: commands that are shown so that somebody types them.
+--
+-- Owns: how an id, a path and this program are written in them. What is shown must work when
+-- it is pasted: as it was typed here, with the same store, real ids, real files.
+
+local terminal = require "sessile.cli.terminal"
+
+local hints = {
+  --- How this program was called.
+  program = "sessile",
+}
+
+--- Takes over how it was called: a path stays a path, anything else is found by its name.
+---@param typed string?
+function hints.called(typed)
+  hints.program = typed and typed:find("/", 1, true) and hints.quoted(typed) or "sessile"
+end
+
+--- A word as a shell takes it.
+---@param text string
+---@return string
+function hints.quoted(text)
+  if text:find("^[%w_./:@+-]+$") then
+    return text
+  end
+  return "'" .. text:gsub("'", "'\\''") .. "'"
+end
+
+--- An id as an argument: one that looks like an option stands behind `--`.
+---@param id string
+---@return string
+function hints.id(id)
+  return (id:sub(1, 1) == "-" and "-- " or "") .. hints.quoted(id)
+end
+
+--- What somebody typed, fit for a sentence: on one line, and not too long for it.
+---@param text string
+---@return string
+function hints.shown(text)
+  return terminal.cut(terminal.line(text), 60)
+end
+
+local function store_options(globals)
+  local words = {}
+  if globals.store then words[#words + 1] = " --store " .. hints.quoted(globals.store) end
+  if globals.key_file then words[#words + 1] = " --key-file " .. hints.quoted(globals.key_file) end
+  if globals.plain then words[#words + 1] = " --plain" end
+  return table.concat(words)
+end
+
+-- Those that open a store.
+local OPENS = {
+  new = 1, append = 1, show = 1, context = 1, list = 1, tree = 1, compact = 1, import = 1,
+}
+
+--- A sentence with commands in it, as `sessile list`: each gets the name of this program and
+--- the options that were typed for the store.
+---@param text string
+---@param globals table?
+---@return string
+function hints.fill(text, globals)
+  return (text:gsub("%f[%w/]sessile (%l+)", function(command)
+    local store = globals and OPENS[command] and store_options(globals) or ""
+    return ("%s %s%s"):format(hints.program, command, store)
+  end))
+end
+
+return hints

@@ -1,0 +1,37 @@
+--- recordings: the files that `import` and `policy replay` read.
+--
+-- Owns: what is said of one that cannot be read. Must never judge what is in it.
+
+local hints = require "sessile.cli.hints"
+local import = require "sessile.import"
+
+local recordings = {}
+
+-- What to do next, by the code of the failure.
+local function step_for(code, from, told)
+  if code == "ENOTFOUND" then
+    return "Give the path of a recording."
+  elseif code == "EDENIED" then
+    return "Look at its owner and its mode."
+  elseif not from and told:find("format", 1, true) then
+    return "Say what wrote it: --from " .. table.concat(import.names(), " or --from ")
+  end
+  return false
+end
+
+--- Opens a recording; "-" is standard input. from: its format, else told by its first line.
+---@param path string
+---@param from string?
+---@return (fun(): sessile.import.record?)? records
+---@return string from_or_message
+---@return string? code
+---@return string|false|nil step  false: there is nothing to say
+function recordings.open(path, from)
+  local records, told, code = import.open(path == "-" and io.stdin or path, from)
+  if records then
+    return records, told
+  end
+  return nil, ("%s: %s"):format(hints.shown(path), told), code, step_for(code, from, told)
+end
+
+return recordings
