@@ -130,7 +130,7 @@ $(SO): $(ENGINE)
 	@ln -sf $(@F) $(BUILD)/libsessile.so
 
 fill_pc = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' \
-              -e 's|@LIBS@|$(LIBS) -pthread|' engine/sessile.pc.in
+              -e 's|@LIBS@|$(LIBS) -lm -ldl -pthread|' engine/sessile.pc.in
 $(BUILD)/sessile.pc: engine/sessile.pc.in Makefile
 	@mkdir -p $(@D)
 	@$(fill_pc) > $@

@@ -3,61 +3,17 @@
 local json_text = require "sessile.import.span"
 local terminal = require "sessile.cli.terminal"
 
-local build = os.getenv "SESSILE_BUILD" or "build"
-local binary = os.getenv "SESSILE_BIN" or build .. "/bin/sessile"
-
-local function quote(text)
-  return "'" .. text:gsub("'", "'\\''") .. "'"
-end
-
+local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
+local cli = dofile(here .. "/support/cli.lua")
+local binary, quote, read, write = cli.binary, cli.quote, cli.read, cli.write
+local sessile, done, json, no_traceback = cli.sessile, cli.done, cli.json, cli.no_traceback
 local home
 
-local function write(path, text)
-  local file <close> = assert(io.open(path, "w"))
-  file:write(text)
-end
-
-local function read(path)
-  local file <close> = assert(io.open(path))
-  return file:read "a"
-end
-
--- Runs `sessile` with words that the shell splits. Returns stdout, stderr, the exit code.
-local function sessile(words, input)
-  write(home .. "/stdin", input or "")
-  local command = ("env -u SESSILE_KEY -u SESSILE_STORE HOME=%s XDG_DATA_HOME=%s/data "
-    .. "XDG_CONFIG_HOME=%s/config %s %s <%s/stdin >%s/stdout 2>%s/stderr"):format(quote(home),
-    quote(home), quote(home), quote(binary), words, quote(home), quote(home), quote(home))
-  local _, _, code = os.execute(command)
-  return read(home .. "/stdout"), read(home .. "/stderr"), code
-end
-
--- The same, when it has to succeed.
-local function done(words, input)
-  local out, err, code = sessile(words, input)
-  assert.equal(0, code, words .. "\n" .. err)
-  return out, err
-end
-
-local function json(words, input)
-  local out = done("--json " .. words, input)
-  assert.is_true(json_text.valid(out), out)
-  return json_text.decode(out)
-end
-
-local function no_traceback(text)
-  assert.is_nil(text:find("traceback", 1, true), text)
-  assert.is_nil(text:find("%.lua:%d"), text)
-end
-
 before_each(function()
-  local pipe <close> = assert(io.popen "mktemp -d")
-  home = pipe:read "l"
+  home = cli.begin()
 end)
 
-after_each(function()
-  os.execute("rm -rf " .. quote(home))
-end)
+after_each(cli.finish)
 
 describe("a bare sessile", function()
   it("says what is here and what to type next, and makes nothing", function()
@@ -312,6 +268,8 @@ describe("list", function()
     local out, err = done(show)
     assert.truthy(out:find("whole", 1, true))
     assert.truthy(err:find("set aside", 1, true), err)
+    local piece = err:match "set aside in (.*)%.\n"
+    assert.equal('{"id":"00000002","parentId":"000', read(piece))
     assert.equal("", (select(2, done(show))))
   end)
 

@@ -56,7 +56,8 @@ static int list_folder(void *arg, const char *name)
     }
     l->folder = folder->name;
     if (os->list(os->ud, folder->fd, list_log, l) < 0) {
-        l->status = fail_errno(l->err, errno, "cannot list the folder %s", name);
+        l->status = fail_errno(l->err, errno, "cannot list the folder %s in %s", name,
+                               l->fs->root);
     }
     return l->stopped || l->status != SESSILE_OK;
 }

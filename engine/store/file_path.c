@@ -48,23 +48,27 @@ static sessile_status open_folder(file_store *fs, int dir, const char *name, int
 {
     const os_table *os = fs->os;
     os_stat_info st;
+    const char *in = dir < 0 ? "" : " in ", *root = dir < 0 ? "" : fs->root;
     *fd = -1;
     int got = os->open_at(os->ud, dir, name, OS_READ | OS_DIRECTORY);
     if (got < 0) {
         if (errno == ENOTDIR || errno == ELOOP) {
             return fail(err, SESSILE_DENIED,
-                        "%s is a link or no folder: name the folder itself", name);
+                        "%s%s%s is a link or no folder: name the folder itself", name, in,
+                        root);
         }
-        return fail_errno(err, errno, "cannot open the folder %s", name);
+        return fail_errno(err, errno, "cannot open the folder %s%s%s", name, in, root);
     }
     sessile_status status = SESSILE_OK;
     if (os->stat_fd(os->ud, got, &st) != 0) {
-        status = fail_errno(err, errno, "cannot look at the folder %s", name);
+        status = fail_errno(err, errno, "cannot look at the folder %s%s%s", name, in, root);
     } else if (!st.is_dir || st.uid != os->uid(os->ud)) {
-        status = fail(err, SESSILE_DENIED, "the folder %s belongs to another user", name);
+        status = fail(err, SESSILE_DENIED, "the folder %s%s%s belongs to another user", name,
+                      in, root);
     } else if ((st.mode & OTHERS_WRITE) != 0) {
         status = fail(err, SESSILE_DENIED,
-                      "others may write in the folder %s: chmod 700 it", name);
+                      "others may write in the folder %s%s%s: chmod 700 it", name, in,
+                      root);
     }
     if (status != SESSILE_OK) {
         os->close(os->ud, got);

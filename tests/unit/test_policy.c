@@ -364,6 +364,35 @@ static void test_vars_are_kept(void **state)
     assert_string_equal(refused("state.vars = 3"), "body.lua:1: vars is a table, got number");
 }
 
+/* Reading notes is no edit, however they were written; they stay byte for byte. */
+static void test_reading_vars_keeps_their_bytes(void **state)
+{
+    static const char vars[] = "{\"b\":1.50,\"a\":[]}";
+    policy_setup s = policies_setup();
+    policy_result result;
+    policy_pipeline *pl;
+    sessile_policy *p;
+    sessile_error err;
+    sessile_state *st;
+    list l;
+    (void)state;
+    policies_write("reads", "return { truncate = function(state) return state.vars.b == 1.5 and "
+                            "#state.vars.a == 0 and state or 'no' end }");
+    p = policies_must_load("reads", NULL);
+    list_make(&l, "s u");
+    st = list_state(&l);
+    assert_int_equal(state_hook_begin(st, vars, strlen(vars), &err), SESSILE_OK);
+    assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
+    assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st, SESSILE_REASON_TURN,
+                                          &result, &err), SESSILE_OK);
+    assert_int_equal(sessile_state_vars(st).size, strlen(vars));
+    assert_memory_equal(sessile_state_vars(st).data, vars, strlen(vars));
+    policy_pipeline_free(pl);
+    state_free(st);
+    list_free(&l);
+    policy_release(p);
+}
+
 static void test_a_state_ends_with_its_hook(void **state)
 {
     sessile_policy *p;
@@ -1281,6 +1310,7 @@ int main(void)
         test(test_calls_are_seen),
         test(test_turns_and_cuts),
         test(test_vars_are_kept),
+        test(test_reading_vars_keeps_their_bytes),
         test(test_a_state_ends_with_its_hook),
         test(test_ctx_answers),
         test(test_random_is_the_turns),

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -363,6 +364,101 @@ static void test_one_budget_for_all_hooks(void **state)
     policy_release(p);
 }
 
+/* A VM from the pool has its whole budget again. */
+static void test_every_pipeline_has_a_full_budget(void **state)
+{
+    policy_setup s = policies_setup();
+    policy_limits limits = { 1000000, 10000, 64 << 20, 1 << 20 };
+    policy_result result;
+    policy_pipeline *pl;
+    sessile_policy *p;
+    sessile_error err;
+    sessile_state *st;
+    list l;
+    (void)state;
+
+    policies_write("third", "return { truncate = function() for i = 1, 300000 do end end }");
+    assert_int_equal(policies_load(&p, "third", NULL, &limits, &err), SESSILE_OK);
+    list_make(&l, "s u");
+    st = list_state(&l);
+    for (int round = 0; round < 10; round++) {
+        assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
+        if (policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st, SESSILE_REASON_TURN, &result,
+                                 &err) != SESSILE_OK)
+            fail_msg("round %d: %s", round, err.message);
+        policy_pipeline_free(pl);
+    }
+    state_free(st);
+    list_free(&l);
+    policy_release(p);
+}
+
+/* The most that a policy had at one time, as the host's allocator sees it. */
+typedef struct watched {
+    size_t now, most;
+} watched;
+
+static void *watch(void *ud, void *ptr, size_t osize, size_t nsize)
+{
+    watched *w = ud;
+    void *block;
+    if (nsize == 0) {
+        w->now -= ptr ? osize : 0;
+        free(ptr);
+        return NULL;
+    }
+    block = realloc(ptr, nsize);
+    w->now += nsize - (ptr ? osize : 0);
+    w->most = w->now > w->most ? w->now : w->most;
+    return block;
+}
+
+static void test_the_host_never_gives_more_than_the_limit(void **state)
+{
+    static const char *const bodies[] = {
+        "local s = ('x'):rep(1500000) local t = s .. s .. s .. s return #t",
+        "local s = ('x'):rep(1500000) pcall(function() return s .. s .. s .. s end) s = s .. s",
+        "local t = {} for i = 1, 1e9 do t[i] = i end",
+        "local t = {} while true do t[#t + 1] = {} end",
+    };
+    policy_limits limits = { UINT64_MAX, 2000, 4 << 20, 1 << 20 };
+    sessile_policy_step step = { "eats", NULL, 0 };
+    char source[300];
+    (void)state;
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        watched w = { 0, 0 };
+        allocator a = { watch, &w };
+        policy_setup s = policies_setup();
+        policy_result result;
+        policy_pipeline *pl;
+        sessile_policy *p;
+        sessile_error err;
+        sessile_state *st;
+        size_t before;
+        list l;
+
+        snprintf(source, sizeof source, "return { truncate = function() %s end }", bodies[i]);
+        policies_write("eats", source);
+        assert_int_equal(policy_load(&p, &step, 1, policies_folder(), &limits, &os_posix, &a,
+                                     &err), SESSILE_OK);
+        list_make(&l, "s u");
+        st = list_state(&l);
+        before = w.now;
+        assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
+        assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
+                                              SESSILE_REASON_TURN, &result, &err),
+                         SESSILE_POLICY);
+        assert_string_equal(err.message, "eats.lua:1: it spent its budget of 4194304 bytes of "
+                                         "memory [policy_memory]");
+        assert_true(w.most <= before + limits.memory + 65536);
+        policy_pipeline_free(pl);
+        state_free(st);
+        list_free(&l);
+        policy_release(p);
+        assert_int_equal(w.now, 0);
+    }
+}
+
 static void test_time_is_bounded(void **state)
 {
     policy_limits limits = { UINT64_MAX, 50, 64 << 20, 1 << 20 };
@@ -458,6 +554,8 @@ int main(void)
         test(test_strings_do_not_lead_to_the_full_library),
         test(test_ctx_options_cannot_be_changed_through_pairs),
         test(test_one_budget_for_all_hooks),
+        test(test_every_pipeline_has_a_full_budget),
+        test(test_the_host_never_gives_more_than_the_limit),
         test(test_time_is_bounded),
         test(test_loading_is_under_the_budget),
         test(test_source_that_is_hard_to_compile),

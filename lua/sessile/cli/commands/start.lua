@@ -3,10 +3,11 @@
 -- Owns: the first screen. Must never make anything: whoever only looks leaves no store and
 -- no key behind.
 
+local hints = require "sessile.cli.hints"
 local sessions = require "sessile.cli.sessions"
 local terminal = require "sessile.cli.terminal"
 
-local function next_steps(rows)
+local function next_steps(rows, globals)
   local steps = {
     { "sessile demo", "the main job, on a bundled transcript, in seconds" },
     { "sessile help", "all commands" },
@@ -17,9 +18,13 @@ local function next_steps(rows)
   else
     table.insert(steps, 1, { "sessile new --title 'My first session'", "make a session" })
   end
-  local lines = {}
+  local lines, width = {}, 40
+  for _, step in ipairs(steps) do
+    step[1] = hints.fill(step[1], globals)
+    width = math.max(width, #step[1])
+  end
   for i, step in ipairs(steps) do
-    lines[i] = ("  %-40s %s\n"):format(step[1], step[2])
+    lines[i] = ("  %s%s  %s\n"):format(step[1], (" "):rep(width - #step[1]), step[2])
   end
   return table.concat(lines)
 end
@@ -54,6 +59,6 @@ return {
       app:out(("%d session%s in %s%s.\n\n"):format(#rows, #rows == 1 and "" or "s", where,
         store.sealed and ", sealed" or ", not sealed"))
     end
-    app:out("Next:\n" .. next_steps(rows))
+    app:out("Next:\n" .. next_steps(rows, app.globals))
   end,
 }

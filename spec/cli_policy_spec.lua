@@ -1,0 +1,115 @@
+-- Policies on the command line: options, what they say, and that there is no model.
+
+local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
+local cli = dofile(here .. "/support/cli.lua")
+local sessile, done, json, write = cli.sessile, cli.done, cli.json, cli.write
+local home
+
+local DEMO = "examples/demo-session.jsonl"
+
+before_each(function()
+  home = cli.begin()
+  write(home .. "/mine.lua", [[
+    return {
+      name = "mine", version = 1, about = "Keep some turns.",
+      options = {
+        turns = { type = "integer", default = 20, min = 1, about = "kept" },
+        share = { type = "number", default = 1, about = "of what" },
+        loud = { type = "boolean", default = false, about = "say so" },
+        word = { type = "string", default = "-", about = "to say" },
+      },
+      compact = function(state, ctx)
+        if ctx.options.loud then
+          ctx.log(ctx.options.word, ctx.options.turns, ctx.options.share)
+        end
+        state:keep_last(ctx.options.turns, "turns")
+      end,
+    }
+  ]])
+end)
+
+after_each(cli.finish)
+
+local function has(text, part)
+  assert.truthy(text:find(part, 1, true), ("%q\nis not in\n%s"):format(part, text))
+end
+
+describe("compact", function()
+  before_each(function()
+    done(("import %s --id demo"):format(DEMO))
+  end)
+
+  it("says that there is no model when a policy asks one", function()
+    local out, err = done "compact demo --policy summarize --window 8000 --dry-run"
+    has(out, "tokens")
+    has(err, "no model is configured here")
+    has(err, "cut instead of summarized")
+    local verdict = json "compact demo --policy summarize --window 8000"
+    assert.equal("no model is configured here", verdict.model)
+    has(verdict.log[1], "cut instead of summarized")
+  end)
+
+  it("says nothing of models when none was asked", function()
+    local _, err = done "compact demo --policy sliding_window --window 8000"
+    assert.equal("", err)
+    done(("import %s --id other"):format(DEMO))
+    local verdict = json "compact other --policy sliding_window --window 8000"
+    assert.is_nil(verdict.model)
+    assert.same({}, verdict.log)
+  end)
+
+  it("passes options, and prints what the policy says", function()
+    local _, err = done(("compact demo --policy %s/mine.lua --option turns=2 --option loud=true "
+      .. "--option share=0.5 --option word=a=b"):format(home))
+    has(err, "a=b 2 0.5")
+    local roles = 0
+    for _, row in ipairs(json "context demo".messages) do
+      roles = roles + (row.message.role == "user" and 1 or 0)
+    end
+    assert.equal(2, roles)
+  end)
+
+  it("refuses options that are wrong", function()
+    for words, code in pairs {
+      ["--option turns=4"] = 2,
+      ["--policy sliding_window --option turns"] = 2,
+      ["--policy sliding_window --option =4"] = 2,
+      ["--policy sliding_window --option nothing=4"] = 1,
+      ["--policy sliding_window --option messages=many"] = 1,
+    } do
+      local out, err, got = sessile("compact demo " .. words)
+      assert.equal(code, got, words .. "\n" .. err)
+      assert.equal("", out)
+      cli.no_traceback(err)
+      has(err, words:match "nothing" or words:match "messages" or "--option")
+    end
+  end)
+
+  it("shows examples in its help that need no model", function()
+    for _, example in ipairs(json "help compact".examples) do
+      assert.is_nil(example.command:find("summarize", 1, true))
+      assert.is_nil(example.command:find("tiered", 1, true))
+    end
+  end)
+end)
+
+describe("policy replay", function()
+  it("passes options", function()
+    local ledger = json(("policy replay examples/keep_last.lua %s --option turns=4"):format(DEMO))
+    assert.is_true(#ledger.replays[1].compactions > 0)
+    ledger = json(("policy replay examples/keep_last.lua %s"):format(DEMO))
+    assert.equal(0, #ledger.replays[1].compactions)
+  end)
+
+  it("blames the policy, not the recording, when the policy does not load", function()
+    os.execute(("chmod 666 %s/mine.lua"):format(home))
+    local _, err, code = sessile(("policy replay %s/mine.lua %s"):format(home, DEMO))
+    assert.equal(7, code)
+    has(err, "mine.lua can be written by others")
+    assert.is_nil(err:find(DEMO, 1, true))
+    assert.is_nil(err:find("key", 1, true))
+    _, err, code = sessile(("policy replay nothing %s"):format(DEMO))
+    assert.equal(3, code)
+    has(err, "policy list")
+  end)
+end)

@@ -1,0 +1,77 @@
+-- cli.lua: the executable in a shell, as somebody types it, with a home of its own.
+
+local span = require "sessile.import.span"
+
+local build = os.getenv "SESSILE_BUILD" or "build"
+
+local cli = { binary = os.getenv "SESSILE_BIN" or build .. "/bin/sessile" }
+
+local home
+
+function cli.quote(text)
+  return "'" .. text:gsub("'", "'\\''") .. "'"
+end
+
+function cli.write(path, text)
+  local file <close> = assert(io.open(path, "w"))
+  file:write(text)
+end
+
+function cli.read(path)
+  local file <close> = assert(io.open(path))
+  return file:read "a"
+end
+
+--- Makes the home; call it before each test.
+function cli.begin()
+  local pipe <close> = assert(io.popen "mktemp -d")
+  home = pipe:read "l"
+  return home
+end
+
+--- Removes it.
+function cli.finish()
+  os.execute("rm -rf " .. cli.quote(home))
+end
+
+--- Runs `sessile` with words that the shell splits. before: what stands before it, as
+--- "env SESSILE_KEY=x". Returns stdout, stderr, the exit code.
+function cli.sessile(words, input, before)
+  cli.write(home .. "/stdin", input or "")
+  local command = ("env -u SESSILE_KEY -u SESSILE_STORE HOME=%s XDG_DATA_HOME=%s/data "
+    .. "XDG_CONFIG_HOME=%s/config %s %s %s <%s/stdin >%s/stdout 2>%s/stderr"):format(
+    cli.quote(home), cli.quote(home), cli.quote(home), before or "", cli.quote(cli.binary),
+    words, cli.quote(home), cli.quote(home), cli.quote(home))
+  local _, _, code = os.execute(command)
+  return cli.read(home .. "/stdout"), cli.read(home .. "/stderr"), code
+end
+
+--- The same, when it has to succeed.
+function cli.done(words, input)
+  local out, err, code = cli.sessile(words, input)
+  assert(code == 0, words .. "\n" .. err)
+  return out, err
+end
+
+--- What it prints with --json.
+function cli.json(words, input)
+  local out = cli.done("--json " .. words, input)
+  assert(span.valid(out), out)
+  return span.decode(out)
+end
+
+--- Whether these tests run as root, and can become somebody else.
+function cli.is_root()
+  local pipe <close> = assert(io.popen "id -u")
+  return pipe:read "n" == 0 and os.execute "setpriv --version >/dev/null 2>&1" ~= nil
+end
+
+--- What stands before a command that nobody (user 65534) runs.
+cli.as_nobody = "setpriv --reuid=65534 --clear-groups"
+
+function cli.no_traceback(text)
+  assert(not text:find("traceback", 1, true), text)
+  assert(not text:find "%.lua:%d", text)
+end
+
+return cli
