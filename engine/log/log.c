@@ -182,7 +182,7 @@ sessile_status log_open(log_t **out, store *st, const keyring *k, const char *fo
                         const char *name, unsigned depth, int timeout_ms, log_visit visit,
                         void *arg, uint64_t *torn, const allocator *a, sessile_error *err)
 {
-    sessile_error local;
+    sessile_error local = {SESSILE_OK, ""};
     uint64_t size, cut = 0;
     int64_t mtime_ms;
     int replaced;
@@ -234,7 +234,7 @@ out:
 
 sessile_status log_refresh(log_t *log, log_visit visit, void *arg, sessile_error *err)
 {
-    sessile_error local;
+    sessile_error local = {SESSILE_OK, ""};
     err = err != NULL ? err : &local;
     error_clear(err);
     return log_look(log, visit, arg, err);
@@ -244,7 +244,7 @@ sessile_status log_refresh(log_t *log, log_visit visit, void *arg, sessile_error
 
 sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *err)
 {
-    sessile_error local;
+    sessile_error local = {SESSILE_OK, ""};
     uint64_t cut = 0;
     int replaced = 0;
     err = err != NULL ? err : &local;
@@ -344,7 +344,7 @@ static sessile_status build(log_t *log, const sessile_slice *texts, size_t count
 sessile_status log_append(log_t *log, const sessile_slice *texts, size_t count,
                           uint64_t max_bytes, sessile_error *err)
 {
-    sessile_error local;
+    sessile_error local = {SESSILE_OK, ""};
     unsigned char tag[VAULT_TAG];
     int poisoned = 0;
     err = err != NULL ? err : &local;

@@ -61,7 +61,7 @@ static sessile_status open_one(log_t *log, uint64_t id, char *text, size_t size,
 
 sessile_status log_read(log_t *log, sessile_id id, buf *out, sessile_error *err)
 {
-    sessile_error local;
+    sessile_error local = {SESSILE_OK, ""};
     err = err != NULL ? err : &local;
     if (id >= log->end.count) {
         return fail(err, SESSILE_NOTFOUND, "%s has no entry %08x", log->name,
@@ -81,7 +81,7 @@ sessile_status log_read(log_t *log, sessile_id id, buf *out, sessile_error *err)
 sessile_status log_read_range(log_t *log, sessile_id first, sessile_id last,
                               log_visit visit, void *arg, sessile_error *err)
 {
-    sessile_error local;
+    sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_OK;
     err = err != NULL ? err : &local;
     if (last >= log->end.count || first > last) {
@@ -112,7 +112,7 @@ sessile_status log_read_range(log_t *log, sessile_id first, sessile_id last,
 sessile_status log_peek(store *st, const keyring *k, const char *folder, const char *name,
                         unsigned depth, buf *out, const allocator *a, sessile_error *err)
 {
-    sessile_error local;
+    sessile_error local = {SESSILE_OK, ""};
     uint64_t bytes;
     int64_t mtime_ms;
     char *text;

@@ -104,7 +104,7 @@ sessile_status log_settle(log_t *log, sessile_error *err)
 sessile_status log_sync(log_t *log, sessile_id target, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
-    sessile_error local;
+    sessile_error local = {SESSILE_OK, ""};
     err = err != NULL ? err : &local;
     pthread_mutex_lock(&log->mutex);
     while (log->syncing && log->durable < target && log->poison.code == SESSILE_OK) {

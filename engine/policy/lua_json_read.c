@@ -52,7 +52,7 @@ static int span_string(reader *r, const char **from, size_t *size)
         const char *quote = memchr(at, '"', (size_t)(r->end - at));
         const char *slash;
         if (!quote)
-            malformed(r);
+            return malformed(r);
         slash = memchr(at, '\\', (size_t)(quote - at));
         if (!slash) {
             *size = (size_t)(quote - *from);

@@ -29,7 +29,7 @@ static sessile_status judge_with_later(commit_write *w, sessile_session *s,
     laws_input in;
     context after;
     pairing pairs;
-    judgement judged;
+    judgement judged = {LAW_NONE, {SESSILE_NO_ID, 0}, ""};
     context_init(&after, run->alloc);
     pairing_init(&pairs, run->alloc);
 
