@@ -12,8 +12,9 @@ static inline sessile_status api_missing(sessile_error *err, const char *functio
 }
 
 /*
- * Begins reading from a session into out: the error cleared, arguments checked, what others
- * wrote read in, the session's mutex locked (the caller unlocks it; not on failure).
+ * Begins reading from a session into out: the error cleared, arguments checked, what
+ * others wrote read in, the session's mutex locked (the caller unlocks it; not on
+ * failure).
  */
 sessile_status api_read_begin(sessile_session *session, const void *out,
                               const char *function, sessile_error *err);

@@ -1,4 +1,5 @@
-/* entries.c: the public functions that write bare entries and read entries and messages. */
+/* entries.c: the public functions that write bare entries and read entries and messages.
+ */
 #include "api/api.h"
 
 #include <string.h>
@@ -64,7 +65,8 @@ sessile_status sessile_messages(sessile_session *session,
     return session_messages(session, options, out, count, err);
 }
 
-static sessile_status text_locked(void *arg, sessile_key key, buf *out, sessile_error *err)
+static sessile_status text_locked(void *arg, sessile_key key, buf *out,
+                                  sessile_error *err)
 {
     return session_message_locked(arg, key, out, err);
 }
@@ -204,7 +206,8 @@ sessile_status sessile_entries_next(sessile_entries *entries, sessile_id *id,
         return SESSILE_OK;
     buf_clear(&entries->text);
     pthread_mutex_lock(&entries->session->mutex);
-    sessile_status st = log_read(entries->session->log, entries->next, &entries->text, err);
+    sessile_status st =
+        log_read(entries->session->log, entries->next, &entries->text, err);
     pthread_mutex_unlock(&entries->session->mutex);
     if (st == SESSILE_OK && entries->text.failed)
         st = fail_nomem(err);

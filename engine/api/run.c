@@ -76,7 +76,8 @@ sessile_status sessile_turn_begin(sessile_run **out, sessile_session *session,
 }
 
 sessile_status sessile_compact_begin(sessile_run **out, sessile_session *session,
-                                     const sessile_run_options *options, sessile_error *err)
+                                     const sessile_run_options *options,
+                                     sessile_error *err)
 {
     sessile_run_options defaults;
     sessile_status st = check(out, session, &options, &defaults, __func__, err);

@@ -1,4 +1,5 @@
-/* session.c: the public functions of sessions: opening, names, and the facts they keep. */
+/* session.c: the public functions of sessions: opening, names, and the facts they keep.
+ */
 #include "api/api.h"
 
 #include <string.h>

@@ -13,15 +13,17 @@ typedef struct allocator {
 /* realloc and free. */
 extern const allocator allocator_default;
 
-void *mem_alloc(const allocator *a, size_t size);           /* NULL: no memory */
+void *mem_alloc(const allocator *a, size_t size); /* NULL: no memory */
 void *mem_zalloc(const allocator *a, size_t size);
 void *mem_realloc(const allocator *a, void *ptr, size_t osize, size_t nsize);
-void mem_free(const allocator *a, void *ptr, size_t size);  /* NULL is ignored */
-char *mem_dup(const allocator *a, const void *data, size_t size); /* size + 1, with a NUL */
+void mem_free(const allocator *a, void *ptr, size_t size); /* NULL is ignored */
+char *mem_dup(const allocator *a, const void *data,
+              size_t size); /* size + 1, with a NUL */
 
 /* Grows an array to hold at least need elements of size bytes (doubling, overflow
  * checked): 0, or -1 and nothing changed. */
-int mem_grow(const allocator *a, void **array, size_t *capacity, size_t need, size_t size);
+int mem_grow(const allocator *a, void **array, size_t *capacity, size_t need,
+             size_t size);
 
 /* A block for the host, which sessile_free() gives back to the allocator it came from. */
 void *give_alloc(const allocator *a, size_t size);

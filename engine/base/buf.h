@@ -6,17 +6,17 @@
 #include "base/alloc.h"
 
 typedef struct buf {
-    char *data;      /* NUL-terminated once anything was put */
+    char *data; /* NUL-terminated once anything was put */
     size_t size, capacity;
     const allocator *alloc;
-    int failed;      /* an allocation failed: data is what was put before it */
+    int failed; /* an allocation failed: data is what was put before it */
 } buf;
 
 void buf_init(buf *b, const allocator *a);
-void buf_deinit(buf *b);                     /* init'ed again; does not wipe */
-void buf_wipe(buf *b);                       /* zeroes, then deinit: for secrets */
-void buf_clear(buf *b);                      /* empty, memory and allocator kept, failed reset */
-int buf_reserve(buf *b, size_t more);        /* 0 or -1 */
+void buf_deinit(buf *b);              /* init'ed again; does not wipe */
+void buf_wipe(buf *b);                /* zeroes, then deinit: for secrets */
+void buf_clear(buf *b);               /* empty, memory and allocator kept, failed reset */
+int buf_reserve(buf *b, size_t more); /* 0 or -1 */
 void buf_put(buf *b, const void *data, size_t size);
 void buf_puts(buf *b, const char *text);
 void buf_putc(buf *b, char c);

@@ -24,7 +24,8 @@ sessile_status fail_prefix(sessile_error *err, const char *format, ...)
  * DENIED, ENOENT NOTFOUND, EEXIST EXISTS, ENOMEM NOMEM, all else IO. */
 sessile_status status_of_errno(int error);
 
-/* fail() with that status and ": <strerror>" at the end; what says what was being done. */
+/* fail() with that status and ": <strerror>" at the end; what says what was being done.
+ */
 sessile_status fail_errno(sessile_error *err, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

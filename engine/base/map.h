@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 
 typedef struct map {
-    uint64_t *keys;      /* 0: empty; the key 0 is kept as 1 */
+    uint64_t *keys; /* 0: empty; the key 0 is kept as 1 */
     uint32_t *values;
     size_t capacity, count;
     const allocator *alloc;

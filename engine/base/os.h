@@ -1,9 +1,10 @@
 /*
  * os.h: every call into the system, behind a table that tests replace.
  *
- * The table has one function a system call, with the system's own contract (-1 and errno),
- * so that a test can make the Nth call fail, or record what was not yet synced. Nothing
- * outside os_posix.c calls the system itself. Cleanup is not retried: close is called once.
+ * The table has one function a system call, with the system's own contract (-1 and
+ * errno), so that a test can make the Nth call fail, or record what was not yet synced.
+ * Nothing outside os_posix.c calls the system itself. Cleanup is not retried: close is
+ * called once.
  */
 #ifndef BASE_OS_H
 #define BASE_OS_H
@@ -17,7 +18,7 @@
 typedef struct os_stat_info {
     uint64_t device, inode, size;
     int64_t mtime_ms;
-    uint32_t uid, mode;    /* permission bits only */
+    uint32_t uid, mode; /* permission bits only */
     int is_dir, is_regular, is_symlink;
 } os_stat_info;
 
@@ -34,21 +35,23 @@ typedef struct os_table {
     int64_t (*pread)(void *ud, int fd, void *out, size_t size, uint64_t offset);
     int64_t (*pwrite)(void *ud, int fd, const void *data, size_t size, uint64_t offset);
     int (*truncate)(void *ud, int fd, uint64_t size);
-    int (*sync_data)(void *ud, int fd);          /* fdatasync */
-    int (*sync_all)(void *ud, int fd);           /* fsync: also for folders */
+    int (*sync_data)(void *ud, int fd); /* fdatasync */
+    int (*sync_all)(void *ud, int fd);  /* fsync: also for folders */
     int (*stat_fd)(void *ud, int fd, os_stat_info *out);
-    int (*stat_at)(void *ud, int dir, const char *name, os_stat_info *out); /* no follow */
-    int (*lock)(void *ud, int fd, int mode);     /* OFD, whole file, does not wait: EAGAIN */
-    int (*mkdir_at)(void *ud, int dir, const char *path);      /* 0700 */
+    int (*stat_at)(void *ud, int dir, const char *name,
+                   os_stat_info *out);       /* no follow */
+    int (*lock)(void *ud, int fd, int mode); /* OFD, whole file, does not wait: EAGAIN */
+    int (*mkdir_at)(void *ud, int dir, const char *path);                   /* 0700 */
     int (*rename_new)(void *ud, int dir, const char *from, const char *to); /* EEXIST */
     int (*unlink_at)(void *ud, int dir, const char *name);
-    /* Names in a folder, in any order, "." and ".." left out; visit returns 0 to go on. */
+    /* Names in a folder, in any order, "." and ".." left out; visit returns 0 to go on.
+     */
     int (*list)(void *ud, int dir, int (*visit)(void *arg, const char *name), void *arg);
-    int64_t (*now_ms)(void *ud);                 /* wall clock */
-    uint64_t (*clock_us)(void *ud);              /* monotonic */
-    uint64_t (*thread_cpu_us)(void *ud);         /* CPU time of this thread */
-    void (*sleep_ms)(void *ud, int ms);          /* 0: lets another thread run first */
-    uint32_t (*uid)(void *ud);                   /* effective */
+    int64_t (*now_ms)(void *ud);         /* wall clock */
+    uint64_t (*clock_us)(void *ud);      /* monotonic */
+    uint64_t (*thread_cpu_us)(void *ud); /* CPU time of this thread */
+    void (*sleep_ms)(void *ud, int ms);  /* 0: lets another thread run first */
+    uint32_t (*uid)(void *ud);           /* effective */
     uint32_t (*pid)(void *ud);
     const char *(*env)(void *ud, const char *name); /* NULL when unset */
 } os_table;

@@ -13,7 +13,7 @@ int utf8_valid(const void *data, size_t size);
 /* The largest n <= limit such that data[0..n) splits no sequence of valid UTF-8. */
 size_t utf8_floor(const char *data, size_t size, size_t limit);
 
-void hex_encode(char *out, const void *data, size_t size);  /* 2*size + NUL, lower case */
+void hex_encode(char *out, const void *data, size_t size); /* 2*size + NUL, lower case */
 int hex_decode(void *out, const char *hex, size_t out_size); /* 0, or -1: not hex */
 
 /* RFC 4648, lower case, unpadded; out has room for (size*8+4)/5 + 1. */
@@ -21,7 +21,7 @@ void base32_encode(char *out, const void *data, size_t size);
 
 /* Padded standard base64, canonical: decode encodes the last quad again and refuses a
  * difference (modp_b64 ignores spare bits). */
-size_t base64_size(size_t raw_size);                         /* encoded, no NUL */
+size_t base64_size(size_t raw_size); /* encoded, no NUL */
 void base64_put(buf *out, const void *data, size_t size);
 /* Decodes into out (room for size/4*3). Returns the raw size, or -1: not canonical. */
 int64_t base64_decode(void *out, const char *text, size_t size);
@@ -29,8 +29,8 @@ int64_t base64_decode(void *out, const char *text, size_t size);
 /* "2026-11-21T20:12:03.123Z": 24 bytes and a NUL. Years 1970 to 9999. */
 #define TIME_SIZE 25
 void time_print(int64_t ms, char out[TIME_SIZE]);
-int time_parse(const char *text, size_t size, int64_t *ms);  /* 0, or -1; offsets +hh:mm
-                                       and Z, any number of fraction digits accepted */
+int time_parse(const char *text, size_t size, int64_t *ms); /* 0, or -1; offsets +hh:mm
+                                      and Z, any number of fraction digits accepted */
 
 /* Random bytes from the system, by libsodium. */
 void random_bytes(void *out, size_t size);

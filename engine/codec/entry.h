@@ -6,13 +6,29 @@
 
 typedef enum entry_type {
     ENTRY_UNKNOWN = 0, /* a type of another version: a fact, carried through */
-    ENTRY_SESSION, ENTRY_MESSAGE, ENTRY_TURN, ENTRY_COMPACTION, ENTRY_BRANCH_SUMMARY,
-    ENTRY_HEAD, ENTRY_LABEL, ENTRY_CHECKPOINT, ENTRY_METADATA, ENTRY_SUSPEND, ENTRY_PARK,
-    ENTRY_REFUSAL, ENTRY_CUSTOM, ENTRY_TOMBSTONE
+    ENTRY_SESSION,
+    ENTRY_MESSAGE,
+    ENTRY_TURN,
+    ENTRY_COMPACTION,
+    ENTRY_BRANCH_SUMMARY,
+    ENTRY_HEAD,
+    ENTRY_LABEL,
+    ENTRY_CHECKPOINT,
+    ENTRY_METADATA,
+    ENTRY_SUSPEND,
+    ENTRY_PARK,
+    ENTRY_REFUSAL,
+    ENTRY_CUSTOM,
+    ENTRY_TOMBSTONE
 } entry_type;
 
 typedef enum entry_source {
-    SOURCE_NONE = 0, SOURCE_USER, SOURCE_AGENT, SOURCE_SYSTEM, SOURCE_TOOL, SOURCE_POLICY,
+    SOURCE_NONE = 0,
+    SOURCE_USER,
+    SOURCE_AGENT,
+    SOURCE_SYSTEM,
+    SOURCE_TOOL,
+    SOURCE_POLICY,
     SOURCE_HOST
 } entry_source;
 
@@ -26,14 +42,14 @@ entry_source source_of_role(sessile_role role);
 int entry_on_path(entry_type type);
 
 typedef struct entry {
-    sessile_id id, parent;    /* parent SESSILE_NO_ID: null */
+    sessile_id id, parent; /* parent SESSILE_NO_ID: null */
     int64_t time_ms;
     entry_type type;
     entry_source source;
-    json author, user;        /* JSON strings, or JSON_NONE */
-    json data;                /* an object */
-    int64_t tokens;           /* -1: not counted */
-    json token_source;        /* string, or JSON_NONE */
+    json author, user; /* JSON strings, or JSON_NONE */
+    json data;         /* an object */
+    int64_t tokens;    /* -1: not counted */
+    json token_source; /* string, or JSON_NONE */
 } entry;
 
 /*
@@ -45,10 +61,11 @@ typedef struct entry_fields {
     int64_t time_ms;
     entry_type type;
     entry_source source;
-    const char *author_json, *user_json; /* quoted JSON strings, NUL-terminated, or NULL */
+    const char *author_json,
+        *user_json; /* quoted JSON strings, NUL-terminated, or NULL */
     const char *data;
     size_t data_size;
-    int64_t tokens;                      /* -1: left out */
+    int64_t tokens; /* -1: left out */
     const char *token_source;
 } entry_fields;
 void entry_put(buf *out, const entry_fields *fields);
@@ -57,7 +74,8 @@ void entry_put(buf *out, const entry_fields *fields);
 sessile_status entry_read(entry *out, const char *text, size_t size, sessile_error *err);
 
 void id_print(sessile_id id, char out[9]);
-int id_parse(const char *text, size_t size, sessile_id *out); /* 8 lower-case hex; 0 or -1 */
+int id_parse(const char *text, size_t size,
+             sessile_id *out); /* 8 lower-case hex; 0 or -1 */
 
 /* Version 7: 74 random bits, monotonic in a process by the caller's `last` (16 bytes kept
  * under the caller's lock, zero at first). Version 4 by libuuid. 36 bytes and a NUL. */

@@ -3,10 +3,10 @@
  *
  * json_check() is the only door for text from outside. It validates by RFC 8259 (strict
  * UTF-8, no lone surrogate in the raw text; escapes such as \ud800 are kept as they are,
- * being legal JSON text), checks the depth, and copies the text token for token with white
- * space outside strings dropped: keys, numbers and escapes as written. Everything below
- * works on text that has passed it: spans into the text, no tree, no copy, no numbers
- * rounded, names compared after decoding their escapes.
+ * being legal JSON text), checks the depth, and copies the text token for token with
+ * white space outside strings dropped: keys, numbers and escapes as written. Everything
+ * below works on text that has passed it: spans into the text, no tree, no copy, no
+ * numbers rounded, names compared after decoding their escapes.
  */
 #ifndef CODEC_JSON_H
 #define CODEC_JSON_H
@@ -16,7 +16,13 @@
 
 typedef enum json_type {
     JSON_NONE = 0, /* nothing there */
-    JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT
+    JSON_NULL,
+    JSON_FALSE,
+    JSON_TRUE,
+    JSON_NUMBER,
+    JSON_STRING,
+    JSON_ARRAY,
+    JSON_OBJECT
 } json_type;
 
 /* A value: a span of checked text. Strings include their quotes. */
@@ -41,7 +47,7 @@ json json_get(json object, const char *name);
 
 /* Iteration: json_iter it = json_begin(v); while (json_next(&it)) … it.key, it.value. */
 typedef struct json_iter {
-    json key;     /* of objects; JSON_NONE in arrays */
+    json key; /* of objects; JSON_NONE in arrays */
     json value;
     const char *at, *end;
     int is_object;
@@ -72,9 +78,9 @@ int json_is(json value, const char *text);
 /* Appends a string's decoded bytes (lone surrogate escapes become U+FFFD). 0 or -1. */
 int json_string(buf *out, json value);
 /*
- * Decodes the escape at *at (a backslash inside a string that ends at end), moves *at past
- * it and returns the 1 to 4 bytes of it in out, in UTF-8: for readers that go through a
- * string without a copy.
+ * Decodes the escape at *at (a backslash inside a string that ends at end), moves *at
+ * past it and returns the 1 to 4 bytes of it in out, in UTF-8: for readers that go
+ * through a string without a copy.
  */
 size_t json_unescape(const char **at, const char *end, char out[4]);
 /* Without decoding: when the string has no escape, sets the span inside the quotes, 1. */

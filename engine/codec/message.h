@@ -8,14 +8,14 @@ enum {
     MESSAGE_STARTS_TURN = 1, /* user, not only tool_result blocks, no metadata.kind */
     MESSAGE_SUMMARY = 2,     /* metadata.kind is "summary" or "branch_summary" */
     MESSAGE_KIND = 4,        /* metadata.kind is there */
-    MESSAGE_ERROR = 8        /* is_error or isError is true, of the message or of a block */
+    MESSAGE_ERROR = 8 /* is_error or isError is true, of the message or of a block */
 };
 
 /* A link: one call, or one result, named by hash64 of its id's decoded bytes. */
 typedef struct message_link {
     uint64_t id;
-    uint8_t is_result;   /* 0 call, 1 result */
-    uint8_t in_call;     /* `output` in the call itself: answers that id, opens nothing */
+    uint8_t is_result; /* 0 call, 1 result */
+    uint8_t in_call;   /* `output` in the call itself: answers that id, opens nothing */
 } message_link;
 
 typedef struct message {
@@ -26,8 +26,9 @@ typedef struct message {
 
 /*
  * Reads checked text as a message and appends its links, in order, to the array that the
- * caller grows (*links by mem_grow with allocator a; *link_count is advanced). links NULL: not wanted.
- * A call is an element of tool_calls (its "id") or a content block of type "tool_use"
+ * caller grows (*links by mem_grow with allocator a; *link_count is advanced). links
+ * NULL: not wanted. A call is an element of tool_calls (its "id") or a content block of
+ * type "tool_use"
  * ("id"); a result is a message of role tool or function with tool_call_id, a block
  * "tool_result" ("tool_use_id" or "tool_call_id"), or "output" in a call of tool_calls.
  * INVALID: not an object; role missing or unknown; a call without a string id; role,
@@ -35,7 +36,8 @@ typedef struct message {
  */
 sessile_status message_read(message *out, const char *text, size_t size,
                             message_link **links, size_t *link_count,
-                            size_t *link_capacity, const allocator *a, sessile_error *err);
+                            size_t *link_capacity, const allocator *a,
+                            sessile_error *err);
 
 /* The role of a name that json_is() compares; SESSILE_ROLE_NONE: unknown. */
 sessile_role role_of(json name);
@@ -45,8 +47,9 @@ sessile_role role_of(json name);
 int message_call_id(const char *text, size_t size, uint64_t id, buf *out);
 
 /* usage of a message or turn: input|input_tokens|prompt_tokens, output|output_tokens|
- * completion_tokens, cache_read|cacheRead|cache_read_input_tokens, cache_write|cacheWrite|
- * cache_creation_input_tokens. Missing: 0. Returns 1 when any was there. */
+ * completion_tokens, cache_read|cacheRead|cache_read_input_tokens,
+ * cache_write|cacheWrite| cache_creation_input_tokens. Missing: 0. Returns 1 when any was
+ * there. */
 int usage_read(json usage, sessile_usage *out);
 
 #endif

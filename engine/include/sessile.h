@@ -8,8 +8,8 @@
  * Caveats first
  *   - A function that can fail returns a sessile_status, sets its outputs to NULL or zero
  *     before anything else, and fills the caller's sessile_error (which may be NULL).
- *   - What is handed out through an output pointer belongs to the caller and is given back
- *     with sessile_free(), unless the comment says "borrowed".
+ *   - What is handed out through an output pointer belongs to the caller and is given
+ * back with sessile_free(), unless the comment says "borrowed".
  *   - Sizes are bytes; times are milliseconds since 1970-01-01T00:00Z; text is UTF-8 JSON
  *     where the comment says JSON, else bytes. Handed-out text also ends with a NUL that
  *     its size does not count.
@@ -40,26 +40,26 @@ extern "C" {
 /* ------------------------------------------------------------------ status and errors */
 
 /*
- * Everything a call can answer. The set is closed. In Lua and on the command line the same
- * names appear with an E in front (ENOTFOUND).
+ * Everything a call can answer. The set is closed. In Lua and on the command line the
+ * same names appear with an E in front (ENOTFOUND).
  */
 typedef enum sessile_status {
-    SESSILE_OK = 0,      /* done */
-    SESSILE_NEEDS,       /* a run waits for an answer: see sessile_run_need() */
-    SESSILE_INVALID,     /* the argument or text is not what the call takes: mend it */
-    SESSILE_NOTFOUND,    /* no such session, entry or policy: list what there is */
-    SESSILE_EXISTS,      /* the name is taken: resume it, or choose another */
-    SESSILE_CONFLICT,    /* somebody else wrote since you looked: look again, then retry */
-    SESSILE_BUSY,        /* another writer holds the lock: wait longer, or retry */
-    SESSILE_DAMAGED,     /* stored bytes are not what was written: nothing was changed */
-    SESSILE_TRUNCATED,   /* the log is shorter than what is known to have been written */
-    SESSILE_SEALED,      /* wrong or missing key, or a plain log in a sealed store */
-    SESSILE_DENIED,      /* permissions, ownership, or a policy file that is not trusted */
-    SESSILE_LIMIT,       /* a limit of size, depth or number; the message names its key */
-    SESSILE_POLICY,      /* a policy failed or broke a law; the turn stands */
-    SESSILE_IO,          /* the system refused; after a failed sync: unknown, look again */
-    SESSILE_FULL,        /* no space left on the device */
-    SESSILE_NOMEM,       /* the allocator returned NULL; nothing was changed */
+    SESSILE_OK = 0,    /* done */
+    SESSILE_NEEDS,     /* a run waits for an answer: see sessile_run_need() */
+    SESSILE_INVALID,   /* the argument or text is not what the call takes: mend it */
+    SESSILE_NOTFOUND,  /* no such session, entry or policy: list what there is */
+    SESSILE_EXISTS,    /* the name is taken: resume it, or choose another */
+    SESSILE_CONFLICT,  /* somebody else wrote since you looked: look again, then retry */
+    SESSILE_BUSY,      /* another writer holds the lock: wait longer, or retry */
+    SESSILE_DAMAGED,   /* stored bytes are not what was written: nothing was changed */
+    SESSILE_TRUNCATED, /* the log is shorter than what is known to have been written */
+    SESSILE_SEALED,    /* wrong or missing key, or a plain log in a sealed store */
+    SESSILE_DENIED,    /* permissions, ownership, or a policy file that is not trusted */
+    SESSILE_LIMIT,     /* a limit of size, depth or number; the message names its key */
+    SESSILE_POLICY,    /* a policy failed or broke a law; the turn stands */
+    SESSILE_IO,        /* the system refused; after a failed sync: unknown, look again */
+    SESSILE_FULL,      /* no space left on the device */
+    SESSILE_NOMEM,     /* the allocator returned NULL; nothing was changed */
     SESSILE_UNSUPPORTED, /* this build, machine or store cannot do that */
     SESSILE_FORKED,      /* the handle was opened in another process */
     SESSILE_SUSPENDED,   /* the host paused this session: resume or cancel it first */
@@ -83,8 +83,8 @@ SESSILE_API const char *sessile_version(void);
 
 /*
  * An allocator in the shape of Lua's: nsize 0 frees ptr; else grows or shrinks ptr (NULL:
- * allocates) to nsize, or returns NULL and leaves ptr as it was. osize is ptr's size as the
- * engine asked for it. Must be safe under threads and must not call sessile.
+ * allocates) to nsize, or returns NULL and leaves ptr as it was. osize is ptr's size as
+ * the engine asked for it. Must be safe under threads and must not call sessile.
  */
 typedef void *(*sessile_alloc)(void *ud, void *ptr, size_t osize, size_t nsize);
 
@@ -146,32 +146,32 @@ typedef enum sessile_durability {
 
 /* Limits. 0 means the default given here. A LIMIT error names the key in [brackets]. */
 typedef struct sessile_limits {
-    uint64_t message;      /* bytes of one message [message]: 8 MiB */
-    uint64_t session;      /* bytes of one log [session]: 4 GiB */
-    uint32_t depth;        /* nesting of JSON [depth]: 128 */
-    uint32_t id;           /* bytes of a session id, agent or user [id]: 4096 */
-    uint32_t title;        /* bytes of a title [title]: 1024 */
-    uint64_t policy_gas;   /* instructions of one pipeline [policy_gas]: 50,000,000 */
-    uint32_t policy_ms;    /* time of one pipeline, waiting aside [policy_ms]: 500 */
-    uint64_t policy_memory;/* bytes of a policy's Lua state [policy_memory]: 64 MiB */
-    uint64_t policy_result;/* bytes a proposal may write [policy_result]: 1 MiB */
+    uint64_t message;       /* bytes of one message [message]: 8 MiB */
+    uint64_t session;       /* bytes of one log [session]: 4 GiB */
+    uint32_t depth;         /* nesting of JSON [depth]: 128 */
+    uint32_t id;            /* bytes of a session id, agent or user [id]: 4096 */
+    uint32_t title;         /* bytes of a title [title]: 1024 */
+    uint64_t policy_gas;    /* instructions of one pipeline [policy_gas]: 50,000,000 */
+    uint32_t policy_ms;     /* time of one pipeline, waiting aside [policy_ms]: 500 */
+    uint64_t policy_memory; /* bytes of a policy's Lua state [policy_memory]: 64 MiB */
+    uint64_t policy_result; /* bytes a proposal may write [policy_result]: 1 MiB */
 } sessile_limits;
 
 /* Call sessile_store_options_init() first; then set what differs. All text is borrowed
  * for the duration of sessile_open() only. */
 typedef struct sessile_store_options {
-    const char *agent;              /* default agent of sessions: "main" */
+    const char *agent; /* default agent of sessions: "main" */
     sessile_key_source key_source;
-    const char *key;                /* see sessile_key_source */
-    const char *suite;              /* NULL, "aes-256-gcm", "xchacha20-poly1305": of a new
-                                       keyring; NULL picks AES where the CPU has it */
+    const char *key;   /* see sessile_key_source */
+    const char *suite; /* NULL, "aes-256-gcm", "xchacha20-poly1305": of a new
+                          keyring; NULL picks AES where the CPU has it */
     sessile_durability durability;
-    int timeout_ms;                 /* longest wait for a lock; default 5000; -1: for ever */
-    int64_t window;                 /* the model's window in tokens; 0: unlimited */
-    int64_t reserve;                /* tokens of the window kept free */
-    const char *policy_path;        /* folders to look policies up in, ':' between; or NULL */
+    int timeout_ms;          /* longest wait for a lock; default 5000; -1: for ever */
+    int64_t window;          /* the model's window in tokens; 0: unlimited */
+    int64_t reserve;         /* tokens of the window kept free */
+    const char *policy_path; /* folders to look policies up in, ':' between; or NULL */
     sessile_limits limits;
-    sessile_alloc alloc;            /* NULL: malloc */
+    sessile_alloc alloc; /* NULL: malloc */
     void *alloc_ud;
 } sessile_store_options;
 
@@ -221,11 +221,11 @@ SESSILE_API sessile_status sessile_list(sessile_store *store, const char *agent,
  * store's. Ids, agents and users are opaque bytes. Call the init function first. */
 typedef struct sessile_session_options {
     sessile_slice id, agent, user;
-    sessile_slice title;       /* of a new session */
-    sessile_slice metadata;    /* JSON object of a new session, or empty */
-    int uuid_v4;               /* make a version 4 id instead of version 7 */
-    sessile_policy *policy;    /* of this handle; NULL: the store's */
-    int64_t window, reserve;   /* of this handle; 0: the store's */
+    sessile_slice title;     /* of a new session */
+    sessile_slice metadata;  /* JSON object of a new session, or empty */
+    int uuid_v4;             /* make a version 4 id instead of version 7 */
+    sessile_policy *policy;  /* of this handle; NULL: the store's */
+    int64_t window, reserve; /* of this handle; 0: the store's */
 } sessile_session_options;
 
 SESSILE_API void sessile_session_options_init(sessile_session_options *options);
@@ -244,7 +244,8 @@ SESSILE_API sessile_status sessile_resume(sessile_session **out, sessile_store *
                                           sessile_error *err);
 
 /* Resumes the session, or creates it when there is none. An id must be given. */
-SESSILE_API sessile_status sessile_session_open(sessile_session **out, sessile_store *store,
+SESSILE_API sessile_status sessile_session_open(sessile_session **out,
+                                                sessile_store *store,
                                                 const sessile_session_options *options,
                                                 sessile_error *err);
 
@@ -270,10 +271,10 @@ SESSILE_API sessile_status sessile_head(sessile_session *session, sessile_id *ou
 SESSILE_API sessile_status sessile_clear(sessile_session *session, sessile_error *err);
 
 /* The title, handed out ("" when there is none), and its setting as a fact in the log. */
-SESSILE_API sessile_status sessile_title(sessile_session *session, char **out, size_t *size,
-                                         sessile_error *err);
-SESSILE_API sessile_status sessile_set_title(sessile_session *session, sessile_slice title,
-                                             sessile_error *err);
+SESSILE_API sessile_status sessile_title(sessile_session *session, char **out,
+                                         size_t *size, sessile_error *err);
+SESSILE_API sessile_status sessile_set_title(sessile_session *session,
+                                             sessile_slice title, sessile_error *err);
 
 /* Turns, bare appends and compactions on the path to the head. */
 SESSILE_API sessile_status sessile_event_count(sessile_session *session, uint64_t *out,
@@ -283,8 +284,8 @@ SESSILE_API sessile_status sessile_event_count(sessile_session *session, uint64_
 typedef struct sessile_usage {
     int64_t input, output, cache_read, cache_write;
 } sessile_usage;
-SESSILE_API sessile_status sessile_total_usage(sessile_session *session, sessile_usage *out,
-                                               sessile_error *err);
+SESSILE_API sessile_status sessile_total_usage(sessile_session *session,
+                                               sessile_usage *out, sessile_error *err);
 
 /* A count and where it comes from. low <= tokens <= high. */
 typedef struct sessile_tokens {
@@ -296,8 +297,8 @@ typedef struct sessile_tokens {
 SESSILE_API sessile_status sessile_count_tokens(sessile_session *session,
                                                 sessile_tokens *out, sessile_error *err);
 
-/* Tokens of plain text, counted as this store counts (NULL: by estimate). The text need not
- * be UTF-8. INVALID: out or the text's data is NULL. */
+/* Tokens of plain text, counted as this store counts (NULL: by estimate). The text need
+ * not be UTF-8. INVALID: out or the text's data is NULL. */
 SESSILE_API sessile_status sessile_count_text(const sessile_store *store,
                                               sessile_slice text, sessile_tokens *out,
                                               sessile_error *err);
@@ -319,9 +320,9 @@ SESSILE_API const char *sessile_role_name(sessile_role role);
 
 /*
  * One message, a JSON object, committed alone; no policy runs. *out is its entry.
- * Errors: INVALID (JSON, UTF-8, role, a field given twice), LIMIT [message|depth|session],
- * CONFLICT (the head is no descendant of what this handle last saw), BUSY, IO, FULL, NOMEM.
- * On every error but IO of a sync the session is as it was.
+ * Errors: INVALID (JSON, UTF-8, role, a field given twice), LIMIT
+ * [message|depth|session], CONFLICT (the head is no descendant of what this handle last
+ * saw), BUSY, IO, FULL, NOMEM. On every error but IO of a sync the session is as it was.
  */
 SESSILE_API sessile_status sessile_append(sessile_session *session, sessile_slice message,
                                           sessile_id *out, sessile_error *err);
@@ -338,29 +339,29 @@ SESSILE_API sessile_status sessile_append_custom(sessile_session *session,
 
 /* One message of a list. Text is borrowed from the list. */
 typedef struct sessile_message {
-    sessile_key key;      /* n > 0: a policy wrote it; entry SESSILE_NO_ID: engine-made */
+    sessile_key key; /* n > 0: a policy wrote it; entry SESSILE_NO_ID: engine-made */
     sessile_role role;
     int64_t tokens;
-    int64_t time_ms;      /* the entry's time */
-    sessile_slice json;   /* the message as it was given, token for token */
+    int64_t time_ms;    /* the entry's time */
+    sessile_slice json; /* the message as it was given, token for token */
 } sessile_message;
 
 /* What else is to be said about a context. */
 typedef struct sessile_context_info {
     sessile_tokens tokens;
     sessile_id head;
-    uint64_t dropped;  /* messages of the path that the context does not show verbatim */
-    uint64_t orphans;  /* results left out: unknown call, call out of context, answered */
+    uint64_t dropped; /* messages of the path that the context does not show verbatim */
+    uint64_t orphans; /* results left out: unknown call, call out of context, answered */
     uint64_t unanswered; /* engine-made results for dead calls */
 } sessile_context_info;
 
 /* Which messages of the path; 0 and SESSILE_NO_ID mean no restriction. */
 typedef struct sessile_messages_options {
-    sessile_id from;    /* first entry id to return; SESSILE_NO_ID: from the start */
-    size_t limit;       /* at most so many, counted from the start */
-    size_t last;        /* only the newest so many */
+    sessile_id from; /* first entry id to return; SESSILE_NO_ID: from the start */
+    size_t limit;    /* at most so many, counted from the start */
+    size_t last;     /* only the newest so many */
     sessile_role role;
-    sessile_id leaf;    /* SESSILE_NO_ID: the head */
+    sessile_id leaf; /* SESSILE_NO_ID: the head */
 } sessile_messages_options;
 SESSILE_API void sessile_messages_options_init(sessile_messages_options *options);
 
@@ -376,7 +377,8 @@ SESSILE_API sessile_status sessile_messages(sessile_session *session,
  * results, dead calls answered "not answered", orphaned results left out. */
 SESSILE_API sessile_status sessile_context(sessile_session *session, sessile_id leaf,
                                            sessile_message **out, size_t *count,
-                                           sessile_context_info *info, sessile_error *err);
+                                           sessile_context_info *info,
+                                           sessile_error *err);
 
 /* One entry, its JSON text handed out. NOTFOUND, DAMAGED, SEALED, IO, NOMEM. */
 SESSILE_API sessile_status sessile_entry(sessile_session *session, sessile_id id,
@@ -442,15 +444,15 @@ typedef enum sessile_reason {
 SESSILE_API const char *sessile_reason_name(sessile_reason reason);
 
 typedef struct sessile_run_options {
-    sessile_slice usage;        /* turn: JSON object of the provider's usage, or empty; of
-                                   several model calls: the last one's, and their sum as
-                                   its member "total" */
-    sessile_slice model;        /* turn: the model's name, or empty */
-    sessile_slice metadata;     /* turn: JSON object, or empty */
-    int has_base;               /* turn: base below is the head it was thought on; else
-                                   it is the head that this handle last showed or made (by
-                                   head, context, messages, a write), so that a CONFLICT
-                                   comes again until somebody has looked */
+    sessile_slice usage;    /* turn: JSON object of the provider's usage, or empty; of
+                               several model calls: the last one's, and their sum as
+                               its member "total" */
+    sessile_slice model;    /* turn: the model's name, or empty */
+    sessile_slice metadata; /* turn: JSON object, or empty */
+    int has_base;           /* turn: base below is the head it was thought on; else
+                               it is the head that this handle last showed or made (by
+                               head, context, messages, a write), so that a CONFLICT
+                               comes again until somebody has looked */
     sessile_id base;
     sessile_policy *policy;     /* of this call; NULL: the session's, else the store's */
     int no_policy;              /* turn: run none, whatever is configured */
@@ -461,10 +463,11 @@ typedef struct sessile_run_options {
 SESSILE_API void sessile_run_options_init(sessile_run_options *options);
 
 /*
- * Starts a turn: its messages (JSON objects, at least one) and a turn entry are written as
- * one commit before any policy runs, so whatever comes after costs a compaction, never a
- * word. OK acknowledges nothing yet: step until OK or an error. Errors as for append, and
- * CONFLICT when the head is not the base (compactions after it aside): nothing is written.
+ * Starts a turn: its messages (JSON objects, at least one) and a turn entry are written
+ * as one commit before any policy runs, so whatever comes after costs a compaction, never
+ * a word. OK acknowledges nothing yet: step until OK or an error. Errors as for append,
+ * and CONFLICT when the head is not the base (compactions after it aside): nothing is
+ * written.
  */
 SESSILE_API sessile_status sessile_turn_begin(sessile_run **out, sessile_session *session,
                                               const sessile_slice *messages, size_t count,
@@ -491,30 +494,31 @@ typedef enum sessile_need_kind {
 /* What a run waits for. Everything is borrowed until the reply. */
 typedef struct sessile_need {
     sessile_need_kind kind;
-    const char *policy;      /* name of the policy that asks */
-    size_t step;             /* its index in the chain */
-    sessile_slice request;   /* MODEL: JSON {"messages":[…],"max_tokens":…,"purpose":…} */
-    sessile_hook hook;       /* HOOK: which */
-    sessile_state *state;    /* HOOK: what it is to read and edit */
+    const char *policy; /* name of the policy that asks */
+    size_t step;        /* its index in the chain */
+    sessile_slice request; /* MODEL: JSON {"messages":[…],"max_tokens":…,"purpose":…} */
+    sessile_hook hook;     /* HOOK: which */
+    sessile_state *state; /* HOOK: what it is to read and edit */
     sessile_reason reason;
     sessile_slice instructions;
-    sessile_slice options;   /* HOOK: the step's options, JSON object */
-    int64_t now_ms;          /* HOOK: the turn's time, the only clock a policy should use */
+    sessile_slice options; /* HOOK: the step's options, JSON object */
+    int64_t now_ms;        /* HOOK: the turn's time, the only clock a policy should use */
 } sessile_need;
 
 /* The answer to a need. */
 typedef struct sessile_answer {
-    sessile_status status;   /* OK, or the answer is a failure and text its reason */
-    sessile_slice text;      /* MODEL: what the model said */
-    int verdict;             /* HOOK should_compact: 0 or 1 */
+    sessile_status status; /* OK, or the answer is a failure and text its reason */
+    sessile_slice text;    /* MODEL: what the model said */
+    int verdict;           /* HOOK should_compact: 0 or 1 */
 } sessile_answer;
 
-/* Goes on until the run is done (OK), needs something (NEEDS), or cannot go on. A policy's
- * failure is not an error of the run: it is in the outcome. */
+/* Goes on until the run is done (OK), needs something (NEEDS), or cannot go on. A
+ * policy's failure is not an error of the run: it is in the outcome. */
 SESSILE_API sessile_status sessile_run_step(sessile_run *run, sessile_need *need,
                                             sessile_error *err);
 /* Takes the answer; step again. INVALID when nothing was asked. */
-SESSILE_API sessile_status sessile_run_reply(sessile_run *run, const sessile_answer *answer,
+SESSILE_API sessile_status sessile_run_reply(sessile_run *run,
+                                             const sessile_answer *answer,
                                              sessile_error *err);
 
 /* What became of a policy's proposal. */
@@ -522,47 +526,47 @@ typedef enum sessile_verdict {
     SESSILE_NO_POLICY = 0, /* none is configured */
     SESSILE_UNCHANGED,     /* it proposed nothing */
     SESSILE_APPLIED,
-    SESSILE_REFUSED,       /* it failed or broke a law: see law and message */
-    SESSILE_TOO_LITTLE,    /* compact saved under 5 %: left out; nothing else was edited */
-    SESSILE_STALE          /* the conversation moved on while it was thinking */
+    SESSILE_REFUSED,    /* it failed or broke a law: see law and message */
+    SESSILE_TOO_LITTLE, /* compact saved under 5 %: left out; nothing else was edited */
+    SESSILE_STALE       /* the conversation moved on while it was thinking */
 } sessile_verdict;
 
 /* One key that a proposal takes out of the context. */
 typedef enum sessile_fate {
-    SESSILE_LOST = 0,  /* dropped */
-    SESSILE_COVERED,   /* a new message stands for it among others */
-    SESSILE_REPLACED   /* a new message stands for it alone */
+    SESSILE_LOST = 0, /* dropped */
+    SESSILE_COVERED,  /* a new message stands for it among others */
+    SESSILE_REPLACED  /* a new message stands for it alone */
 } sessile_fate;
 typedef struct sessile_departure {
     sessile_key key;
     sessile_fate fate;
     sessile_role role;
     int64_t tokens;
-    sessile_key by;    /* COVERED, REPLACED: the new message; else entry SESSILE_NO_ID */
+    sessile_key by; /* COVERED, REPLACED: the new message; else entry SESSILE_NO_ID */
 } sessile_departure;
 
 /* The result of a run. All of it is borrowed from the run. */
 typedef struct sessile_outcome {
-    sessile_id first, last;      /* turn: its first message and its turn entry */
-    sessile_id leaf;             /* the head after the run */
-    sessile_id compaction;       /* the entry written, or SESSILE_NO_ID */
+    sessile_id first, last; /* turn: its first message and its turn entry */
+    sessile_id leaf;        /* the head after the run */
+    sessile_id compaction;  /* the entry written, or SESSILE_NO_ID */
     sessile_verdict verdict;
-    int too_little;              /* a compact's saving was under 5 % and was left out */
-    const char *policy;          /* REFUSED: the culprit; else the last that edited; or "" */
-    const char *hook;            /* REFUSED: where; or "" */
-    int law;                     /* REFUSED: 1 to 10, or 0 for an error or a spent budget */
-    const char *message;         /* REFUSED, STALE: why; or "" */
-    sessile_id refusal;          /* the entry that records it, or SESSILE_NO_ID */
-    uint64_t repeated;           /* REFUSED: how often the same refusal has come again since
-                                    it was recorded (then refusal is SESSILE_NO_ID) */
-    const char *log;             /* what policy files said with ctx.log, a line each; "" */
+    int too_little;      /* a compact's saving was under 5 % and was left out */
+    const char *policy;  /* REFUSED: the culprit; else the last that edited; or "" */
+    const char *hook;    /* REFUSED: where; or "" */
+    int law;             /* REFUSED: 1 to 10, or 0 for an error or a spent budget */
+    const char *message; /* REFUSED, STALE: why; or "" */
+    sessile_id refusal;  /* the entry that records it, or SESSILE_NO_ID */
+    uint64_t repeated;   /* REFUSED: how often the same refusal has come again since
+                            it was recorded (then refusal is SESSILE_NO_ID) */
+    const char *log;     /* what policy files said with ctx.log, a line each; "" */
     int64_t tokens_before, tokens_after;
-    int64_t cannot_fit;          /* tokens by which the context exceeds window - reserve */
+    int64_t cannot_fit; /* tokens by which the context exceeds window - reserve */
     const sessile_departure *departures;
     size_t departure_count;
-    const char *summary;         /* text of the first message written, or "" */
-    uint64_t engine_us;          /* time spent in the engine, host's waits aside */
-    uint64_t policy_us;          /* of which in policies */
+    const char *summary; /* text of the first message written, or "" */
+    uint64_t engine_us;  /* time spent in the engine, host's waits aside */
+    uint64_t policy_us;  /* of which in policies */
 } sessile_outcome;
 SESSILE_API sessile_status sessile_run_outcome(sessile_run *run, sessile_outcome *out,
                                                sessile_error *err);
@@ -587,10 +591,10 @@ typedef struct sessile_column {
     sessile_key key;
     sessile_role role;
     int64_t tokens;
-    uint32_t turn;      /* 0: before the first user message */
+    uint32_t turn; /* 0: before the first user message */
     unsigned pinned : 1;
-    unsigned open : 1;  /* it has a call still waiting for results */
-    unsigned dead : 1;  /* it has a call that was never answered */
+    unsigned open : 1;    /* it has a call still waiting for results */
+    unsigned dead : 1;    /* it has a call that was never answered */
     unsigned written : 1; /* a policy wrote it */
     unsigned starts_turn : 1;
     unsigned edited : 1; /* dropped or replaced by this hook */
@@ -615,7 +619,8 @@ SESSILE_API sessile_status sessile_state_drop(sessile_state *state, size_t first
 /* Puts fields of `fields` (a JSON object, usually {"content":…}) over the message's own,
  * role and pairing kept; the new message records what it replaces. */
 SESSILE_API sessile_status sessile_state_replace(sessile_state *state, size_t i,
-                                                 sessile_slice fields, sessile_error *err);
+                                                 sessile_slice fields,
+                                                 sessile_error *err);
 /* A new message before i (count: last). covers: the range cover_first..cover_last is
  * dropped and recorded as covered by it. role defaults to user and metadata.kind to
  * "summary". */
@@ -653,8 +658,8 @@ SESSILE_API sessile_status sessile_state_rebuild(sessile_state *state,
                                                  size_t count, sessile_error *err);
 /* The running policy's notes, a JSON object ("{}" at first), borrowed until set. */
 SESSILE_API sessile_slice sessile_state_vars(const sessile_state *state);
-SESSILE_API sessile_status sessile_state_set_vars(sessile_state *state, sessile_slice json,
-                                                  sessile_error *err);
+SESSILE_API sessile_status sessile_state_set_vars(sessile_state *state,
+                                                  sessile_slice json, sessile_error *err);
 
 #ifdef __cplusplus
 }

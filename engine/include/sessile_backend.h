@@ -1,17 +1,17 @@
 /*
  * sessile_backend.h: the interface of a backend, for those who write one.
  *
- * The engine's own backends (store/file*.c, store/ram.c) are written to it. A host cannot hand
- * in one of its own yet, so it is not installed.
+ * The engine's own backends (store/file*.c, store/ram.c) are written to it. A host cannot
+ * hand in one of its own yet, so it is not installed.
  *
  * A backend keeps logs and blobs as bytes it does not understand. A log is a sequence of
  * records (lines) that only grows. All that a backend promises about writers is:
  *
  *     append these records if the log still ends at E.
  *
- * E = {count, bytes, tag of the last record}. That is the fence: a writer that was stopped
- * finds another end and is told CONFLICT; one whose answer was lost reads the record at E
- * and compares it with its own bytes. No epochs, leases or idempotency keys.
+ * E = {count, bytes, tag of the last record}. That is the fence: a writer that was
+ * stopped finds another end and is told CONFLICT; one whose answer was lost reads the
+ * record at E and compares it with its own bytes. No epochs, leases or idempotency keys.
  *
  * Folder and log names are single path components of [a-z0-9_=.-], made by the engine.
  * The table only grows at its end; `version` says which members are there. Functions may
@@ -84,21 +84,23 @@ typedef struct sessile_backend {
     void (*unlock)(sessile_backend_log *log);
 
     /* Appends size bytes of count records if the log still ends at *end; *end is then the
-     * new end (its tag being new_tag). CONFLICT: the log ends elsewhere (grew). TRUNCATED:
-     * it is shorter than end. On every error the log is as before, or, when even cutting
-     * back failed, *poisoned is set to 1 and nothing may be appended through any handle.
-     * Not yet durable. Called under the exclusive lock where there are locks. */
+     * new end (its tag being new_tag). CONFLICT: the log ends elsewhere (grew).
+     * TRUNCATED: it is shorter than end. On every error the log is as before, or, when
+     * even cutting back failed, *poisoned is set to 1 and nothing may be appended through
+     * any handle. Not yet durable. Called under the exclusive lock where there are locks.
+     */
     sessile_status (*append)(sessile_backend_log *log, sessile_log_end *end,
                              const void *data, size_t size, uint64_t count,
                              const unsigned char new_tag[16], int *poisoned,
                              sessile_error *err);
 
-    /* Makes all that was appended before the call durable. A failure is IO, and unknown. */
+    /* Makes all that was appended before the call durable. A failure is IO, and unknown.
+     */
     sessile_status (*sync)(sessile_backend_log *log, sessile_error *err);
 
-    /* Copies the bytes from offset to the log's end into a piece of its own, named for the
-     * log and the offset, durable on return; then cuts the log there, durably. Under the
-     * exclusive lock. Running it again after an interruption is harmless. */
+    /* Copies the bytes from offset to the log's end into a piece of its own, named for
+     * the log and the offset, durable on return; then cuts the log there, durably. Under
+     * the exclusive lock. Running it again after an interruption is harmless. */
     sessile_status (*set_aside)(sessile_backend_log *log, uint64_t offset,
                                 sessile_error *err);
 
@@ -110,17 +112,18 @@ typedef struct sessile_backend {
     /* A named blob: handed out by sessile_free(); NOTFOUND. Permissions are checked. */
     sessile_status (*blob_get)(void *self, const char *name, char **out, size_t *size,
                                sessile_error *err);
-    /* Puts a blob if it is absent (EXISTS otherwise), durable and whole, or not at all. */
+    /* Puts a blob if it is absent (EXISTS otherwise), durable and whole, or not at all.
+     */
     sessile_status (*blob_put_new)(void *self, const char *name, const void *data,
                                    size_t size, sessile_error *err);
 
     /* 1 when at least one log is there. */
     int (*has_logs)(void *self);
 
-    /* Writes size bytes once more where they stand, at offset, so that the next sync takes
-     * them to the device: a sync that failed elsewhere may have left their pages marked
-     * clean. Under the exclusive lock; no record changes. May be absent where what was
-     * appended is durable as soon as any later sync succeeds. */
+    /* Writes size bytes once more where they stand, at offset, so that the next sync
+     * takes them to the device: a sync that failed elsewhere may have left their pages
+     * marked clean. Under the exclusive lock; no record changes. May be absent where what
+     * was appended is durable as soon as any later sync succeeds. */
     sessile_status (*rewrite)(sessile_backend_log *log, uint64_t offset, const void *data,
                               size_t size, sessile_error *err);
 } sessile_backend;

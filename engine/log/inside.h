@@ -95,8 +95,8 @@ sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *
 /* Gives back what reading and writing large things left behind. */
 void log_trim(log_t *log);
 
-/* Under the exclusive lock, before a handle's first append: makes durable what the log does
- * not prove to be. A failed sync poisons. */
+/* Under the exclusive lock, before a handle's first append: makes durable what the log
+ * does not prove to be. A failed sync poisons. */
 sessile_status log_settle(log_t *log, sessile_error *err);
 /* More is known to be written, or synced (counts of entries). */
 void log_learn(log_t *log, uint64_t written, uint64_t durable);

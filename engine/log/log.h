@@ -14,7 +14,8 @@
 typedef struct log log_t; /* not `log`: math.h owns that name */
 
 /* What a scan shows of each committed entry, oldest first. text is borrowed for the call;
- * it is JSON that has passed json_check. A non-OK return ends the scan with that error. */
+ * it is JSON that has passed json_check. A non-OK return ends the scan with that error.
+ */
 typedef sessile_status (*log_visit)(void *arg, sessile_id id, const char *text,
                                     size_t size, sessile_error *err);
 
@@ -27,36 +28,36 @@ sessile_status log_create(store *st, const keyring *k, const char *folder,
                           const allocator *a, sessile_error *err);
 
 /*
- * Opens a log and scans it whole, showing each committed entry. Stops at the last commit V.
- * What is past V: when a later line says in clear, by its layout alone (it need not
- * open), that an id at or past the first missing one is durable: DAMAGED (names log, entry
- * and offset; nothing is changed).
- * Otherwise it may be a write in progress or a torn tail: under the exclusive lock, on a
- * scan made under it, it is set aside (*torn: its bytes) and cut; when the lock cannot be
- * had at once, V is where this reader stops. A bad header is DAMAGED.
+ * Opens a log and scans it whole, showing each committed entry. Stops at the last commit
+ * V. What is past V: when a later line says in clear, by its layout alone (it need not
+ * open), that an id at or past the first missing one is durable: DAMAGED (names log,
+ * entry and offset; nothing is changed). Otherwise it may be a write in progress or a
+ * torn tail: under the exclusive lock, on a scan made under it, it is set aside (*torn:
+ * its bytes) and cut; when the lock cannot be had at once, V is where this reader stops.
+ * A bad header is DAMAGED.
  */
 sessile_status log_open(log_t **out, store *st, const keyring *k, const char *folder,
                         const char *name, unsigned depth, int timeout_ms, log_visit visit,
                         void *arg, uint64_t *torn, const allocator *a,
                         sessile_error *err);
-void log_close(log_t *log);                      /* does not sync */
+void log_close(log_t *log); /* does not sync */
 
-sessile_id log_count(const log_t *log);          /* entries known: the next entry's id */
+sessile_id log_count(const log_t *log); /* entries known: the next entry's id */
 uint64_t log_bytes(const log_t *log);
 
 /* Shows what others have committed since (no lock taken; stops at the last commit).
- * TRUNCATED: shorter than known. A line past the known end that is bad is read again, then
- * once under a shared lock, before it is called anything. */
+ * TRUNCATED: shorter than known. A line past the known end that is bad is read again,
+ * then once under a shared lock, before it is called anything. */
 sessile_status log_refresh(log_t *log, log_visit visit, void *arg, sessile_error *err);
 
 /* Takes the exclusive lock and refreshes (recovering a torn tail). BUSY. Every begin that
  * returned OK is ended by log_end(). DAMAGED, TRUNCATED, IO (poisoned). */
 sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *err);
 /*
- * Appends entries as one write with one commit, between begin and end. texts[i] is checked
- * JSON whose id is log_count() + i. Not shown to a visitor. On error nothing was written
- * (or the log is poisoned: IO, and every later begin says so).
- * LIMIT [session] when the log would pass max_bytes.
+ * Appends entries as one write with one commit, between begin and end. texts[i] is
+ * checked JSON whose id is log_count() + i. Not shown to a visitor. On error nothing was
+ * written (or the log is poisoned: IO, and every later begin says so). LIMIT [session]
+ * when the log would pass max_bytes.
  */
 sessile_status log_append(log_t *log, const sessile_slice *texts, size_t count,
                           uint64_t max_bytes, sessile_error *err);
@@ -79,7 +80,6 @@ sessile_status log_read_range(log_t *log, sessile_id first, sessile_id last,
 
 /* Only the header of a log, for lists: appended to out. */
 sessile_status log_peek(store *st, const keyring *k, const char *folder, const char *name,
-                        unsigned depth, buf *out, const allocator *a,
-                        sessile_error *err);
+                        unsigned depth, buf *out, const allocator *a, sessile_error *err);
 
 #endif

@@ -49,13 +49,13 @@ sessile_status log_poisoned(log_t *log, sessile_error *err)
 }
 
 /*
- * The problem: the newest writes of whoever was here before are in the log, but no line says
- * that they are on the device, and their writer may have been told that a sync failed. Our
- * own first line would be taken for a proof that they are.
- * The choice: write their bytes once more where they stand and sync, once a handle. The
- * pages are dirty again, so that this sync speaks of them; and the next line may name them.
- * Without it a log written by one process an append would never prove anything, and damage
- * in its middle would pass for a torn end.
+ * The problem: the newest writes of whoever was here before are in the log, but no line
+ * says that they are on the device, and their writer may have been told that a sync
+ * failed. Our own first line would be taken for a proof that they are. The choice: write
+ * their bytes once more where they stand and sync, once a handle. The pages are dirty
+ * again, so that this sync speaks of them; and the next line may name them. Without it a
+ * log written by one process an append would never prove anything, and damage in its
+ * middle would pass for a torn end.
  */
 sessile_status log_settle(log_t *log, sessile_error *err)
 {

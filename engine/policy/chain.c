@@ -2,8 +2,8 @@
  * chain.c: a loaded chain: its lifetime, its compiled chunks, its pool of VMs.
  *
  * Owns the steps of a policy, immutable once loaded, and the VMs that no pipeline uses.
- * Must never hold the lock while Lua runs or memory is asked for, and never keep a VM whose
- * budget was spent.
+ * Must never hold the lock while Lua runs or memory is asked for, and never keep a VM
+ * whose budget was spent.
  */
 #include "policy/pipeline.h"
 
@@ -15,12 +15,9 @@
 static const char chunks_key, maker_key;
 
 const chain_hook chain_hooks[CHAIN_HOOKS] = {
-    { SESSILE_HOOK_MERGE, "merge" },
-    { SESSILE_HOOK_SUMMARIZE, "summarize" },
-    { SESSILE_HOOK_TRUNCATE, "truncate" },
-    { SESSILE_HOOK_SHOULD_COMPACT, "should_compact" },
-    { SESSILE_HOOK_FLUSH, "flush" },
-    { SESSILE_HOOK_COMPACT, "compact" },
+    {SESSILE_HOOK_MERGE, "merge"},       {SESSILE_HOOK_SUMMARIZE, "summarize"},
+    {SESSILE_HOOK_TRUNCATE, "truncate"}, {SESSILE_HOOK_SHOULD_COMPACT, "should_compact"},
+    {SESSILE_HOOK_FLUSH, "flush"},       {SESSILE_HOOK_COMPACT, "compact"},
 };
 
 /* ------------------------------------------------------------------ lifetime */
@@ -101,9 +98,9 @@ void chain_compile(lua_State *L, const char *source, size_t size, const char *fi
 }
 
 /*
- * A chunk compiled once is one function with one variable, its _ENV. Setting that variable
- * would give the new environment to everything that was ever made by the chunk; giving the
- * function another variable leaves what is old with what is old.
+ * A chunk compiled once is one function with one variable, its _ENV. Setting that
+ * variable would give the new environment to everything that was ever made by the chunk;
+ * giving the function another variable leaves what is old with what is old.
  */
 void chain_set_environment(lua_State *L, int chunk)
 {

@@ -1,5 +1,6 @@
 /*
- * chain.h: a loaded chain of policies and its pool of VMs, as the files of this floor see it.
+ * chain.h: a loaded chain of policies and its pool of VMs, as the files of this floor see
+ * it.
  */
 #ifndef POLICY_CHAIN_H
 #define POLICY_CHAIN_H
@@ -8,19 +9,19 @@
 #include <stdatomic.h>
 #include "policy/vm.h"
 
-#define CHAIN_STEPS   16
-#define CHAIN_DEPTH   4
-#define CHAIN_IDLE    4             /* VMs kept for the next pipelines */
-#define CHAIN_HOOKS   6
+#define CHAIN_STEPS 16
+#define CHAIN_DEPTH 4
+#define CHAIN_IDLE  4 /* VMs kept for the next pipelines */
+#define CHAIN_HOOKS 6
 
 /* Texts are owned by the chain; info points to them. */
 typedef struct chain_step {
     policy_step_info info;
     char *name, *options, *path;
-    char *file;           /* last part of path: what errors name */
-    char *source;         /* NULL for hosts */
+    char *file;   /* last part of path: what errors name */
+    char *source; /* NULL for hosts */
     size_t source_size;
-    size_t skip;          /* bytes of a first line that starts with '#', or of a mark */
+    size_t skip; /* bytes of a first line that starts with '#', or of a mark */
 } chain_step;
 
 struct sessile_policy {
@@ -39,7 +40,8 @@ struct sessile_policy {
 sessile_status chain_new(sessile_policy **out, const policy_limits *limits,
                          const os_table *os, const allocator *a, sessile_error *err);
 
-/* A VM in which every step is compiled, its budget full; give it back with chain_return(). */
+/* A VM in which every step is compiled, its budget full; give it back with
+ * chain_return(). */
 sessile_status chain_take(sessile_policy *p, vm **out, sessile_error *err);
 /* One whose budget was spent is freed. */
 void chain_return(sessile_policy *p, vm *v);

@@ -38,7 +38,8 @@ static uint64_t read_u64(const unsigned char *at)
     return n;
 }
 
-/* Seeds with BLAKE2b(session id, turn's id, policy's hash): runs of the same turn agree. */
+/* Seeds with BLAKE2b(session id, turn's id, policy's hash): runs of the same turn agree.
+ */
 static void seed(lua_State *L, policy_pipeline *pl, pipeline_random *r)
 {
     const char *hash = pl->policy->steps[pl->step].info.hash;
@@ -48,7 +49,7 @@ static void seed(lua_State *L, policy_pipeline *pl, pipeline_random *r)
     size_t size;
     int i;
 
-    sessile_key_print((sessile_key){ pl->setup.turn, 0 }, turn);
+    sessile_key_print((sessile_key){pl->setup.turn, 0}, turn);
     lua_pushlstring(L, pl->setup.session_id.data ? pl->setup.session_id.data : "",
                     pl->setup.session_id.size);
     lua_pushstring(L, turn);
@@ -136,7 +137,8 @@ static int context_log(lua_State *L)
     if (size > LOG_MAX - pl->log.size)
         size = utf8_floor(text, size, LOG_MAX - pl->log.size);
     for (k = 0; k < size; k++)
-        buf_putc(&pl->log, (unsigned char)text[k] < 0x20 || text[k] == 0x7f ? ' ' : text[k]);
+        buf_putc(&pl->log,
+                 (unsigned char)text[k] < 0x20 || text[k] == 0x7f ? ' ' : text[k]);
     buf_putc(&pl->log, '\n');
     return 0;
 }
@@ -146,8 +148,8 @@ static int context_log(lua_State *L)
 /* A message view in a request is sent as what a model needs of it. */
 static void push_sendable(lua_State *L, int index)
 {
-    static const char *const fields[] = { "role", "content", "author", "tool_calls",
-                                          "tool_call_id" };
+    static const char *const fields[] = {"role", "content", "author", "tool_calls",
+                                         "tool_call_id"};
     size_t i;
     index = lua_absindex(L, index);
     lua_createtable(L, 0, 5);
@@ -159,8 +161,8 @@ static void push_sendable(lua_State *L, int index)
     }
 }
 
-/* Pushes the list of messages at index as plain tables: views become what is sent of them,
- * tables stay what they are. */
+/* Pushes the list of messages at index as plain tables: views become what is sent of
+ * them, tables stay what they are. */
 static void push_messages(lua_State *L, int index)
 {
     lua_Integer i, n;
@@ -178,8 +180,8 @@ static void push_messages(lua_State *L, int index)
             push_sendable(L, -1);
             lua_remove(L, -2);
         } else if (!lua_istable(L, -1)) {
-            luaL_error(L, "ctx.model: messages[%I] is a %s, not a message", (LUAI_UACINT)i,
-                       luaL_typename(L, -1));
+            luaL_error(L, "ctx.model: messages[%I] is a %s, not a message",
+                       (LUAI_UACINT)i, luaL_typename(L, -1));
         }
         lua_rawseti(L, -2, i);
     }
@@ -193,8 +195,9 @@ static void check_request(lua_State *L)
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
         if (strcmp(key, "messages") != 0 && strcmp(key, "max_tokens") != 0 &&
             strcmp(key, "purpose") != 0 && strcmp(key, "model") != 0)
-            luaL_error(L, "ctx.model takes messages, max_tokens, purpose and model, not '%s'",
-                       key);
+            luaL_error(
+                L, "ctx.model takes messages, max_tokens, purpose and model, not '%s'",
+                key);
         lua_pop(L, 1);
     }
 }
@@ -223,7 +226,8 @@ static void copy_field(lua_State *L, const char *name, int type)
     lua_setfield(L, -2, name);
 }
 
-/* The coroutine goes on: the answer, or nil and a reason, are what was given to resume. */
+/* The coroutine goes on: the answer, or nil and a reason, are what was given to resume.
+ */
 static int model_answered(lua_State *L, int status, lua_KContext before)
 {
     (void)status;
@@ -341,12 +345,11 @@ static int context_tostring(lua_State *L)
 void context_open(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        { "random", context_random }, { "count", context_count },
-        { "log", context_log },       { "sorted_pairs", library_pairs },
-        { "model", context_model },   { NULL, NULL },
+        {"random", context_random},      {"count", context_count}, {"log", context_log},
+        {"sorted_pairs", library_pairs}, {"model", context_model}, {NULL, NULL},
     };
-    static const char *const fields[] = { NULL,     "options",      "session",
-                                          "reason", "instructions", "now" };
+    static const char *const fields[] = {NULL,     "options",      "session",
+                                         "reason", "instructions", "now"};
     int field;
 
     lua_newuserdatauv(L, 1, 0);

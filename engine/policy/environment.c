@@ -22,39 +22,40 @@ typedef struct allowed {
 /* Functions that do bounded work, allocate nothing beyond their arguments, and have no
  * state: everything else is ours (library_*.c) or absent. */
 static const allowed as_they_are[] = {
-    { "_G", "assert" },      { "_G", "error" },      { "_G", "ipairs" },
-    { "_G", "type" },        { "_G", "rawequal" },   { "_G", "rawlen" },
-    { "_G", "rawget" },      { "string", "len" },    { "math", "abs" },
-    { "math", "acos" },      { "math", "asin" },     { "math", "atan" },
-    { "math", "ceil" },      { "math", "cos" },      { "math", "deg" },
-    { "math", "exp" },       { "math", "floor" },    { "math", "fmod" },
-    { "math", "huge" },      { "math", "log" },      { "math", "max" },
-    { "math", "maxinteger" },{ "math", "min" },      { "math", "mininteger" },
-    { "math", "modf" },      { "math", "pi" },       { "math", "rad" },
-    { "math", "sin" },       { "math", "sqrt" },     { "math", "tan" },
-    { "math", "tointeger" }, { "math", "type" },     { "math", "ult" },
-    { "utf8", "charpattern" },{ "utf8", "codes" },
+    {"_G", "assert"},        {"_G", "error"},    {"_G", "ipairs"},
+    {"_G", "type"},          {"_G", "rawequal"}, {"_G", "rawlen"},
+    {"_G", "rawget"},        {"string", "len"},  {"math", "abs"},
+    {"math", "acos"},        {"math", "asin"},   {"math", "atan"},
+    {"math", "ceil"},        {"math", "cos"},    {"math", "deg"},
+    {"math", "exp"},         {"math", "floor"},  {"math", "fmod"},
+    {"math", "huge"},        {"math", "log"},    {"math", "max"},
+    {"math", "maxinteger"},  {"math", "min"},    {"math", "mininteger"},
+    {"math", "modf"},        {"math", "pi"},     {"math", "rad"},
+    {"math", "sin"},         {"math", "sqrt"},   {"math", "tan"},
+    {"math", "tointeger"},   {"math", "type"},   {"math", "ult"},
+    {"utf8", "charpattern"}, {"utf8", "codes"},
 };
 
 static const struct stock_name {
     stock_function which;
     allowed from;
 } stock_names[] = {
-    { STOCK_BYTE, { "string", "byte" } },       { STOCK_CHAR, { "string", "char" } },
-    { STOCK_FORMAT, { "string", "format" } },   { STOCK_LOWER, { "string", "lower" } },
-    { STOCK_REVERSE, { "string", "reverse" } }, { STOCK_SUB, { "string", "sub" } },
-    { STOCK_UPPER, { "string", "upper" } },     { STOCK_CONCAT, { "table", "concat" } },
-    { STOCK_INSERT, { "table", "insert" } },    { STOCK_MOVE, { "table", "move" } },
-    { STOCK_PACK, { "table", "pack" } },        { STOCK_REMOVE, { "table", "remove" } },
-    { STOCK_UNPACK, { "table", "unpack" } },    { STOCK_UTF8CHAR, { "utf8", "char" } },
-    { STOCK_CODEPOINT, { "utf8", "codepoint" } }, { STOCK_LEN, { "utf8", "len" } },
-    { STOCK_OFFSET, { "utf8", "offset" } },     { STOCK_TONUMBER, { "_G", "tonumber" } },
-    { STOCK_SELECT, { "_G", "select" } },
+    {STOCK_BYTE, {"string", "byte"}},         {STOCK_CHAR, {"string", "char"}},
+    {STOCK_FORMAT, {"string", "format"}},     {STOCK_LOWER, {"string", "lower"}},
+    {STOCK_REVERSE, {"string", "reverse"}},   {STOCK_SUB, {"string", "sub"}},
+    {STOCK_UPPER, {"string", "upper"}},       {STOCK_CONCAT, {"table", "concat"}},
+    {STOCK_INSERT, {"table", "insert"}},      {STOCK_MOVE, {"table", "move"}},
+    {STOCK_PACK, {"table", "pack"}},          {STOCK_REMOVE, {"table", "remove"}},
+    {STOCK_UNPACK, {"table", "unpack"}},      {STOCK_UTF8CHAR, {"utf8", "char"}},
+    {STOCK_CODEPOINT, {"utf8", "codepoint"}}, {STOCK_LEN, {"utf8", "len"}},
+    {STOCK_OFFSET, {"utf8", "offset"}},       {STOCK_TONUMBER, {"_G", "tonumber"}},
+    {STOCK_SELECT, {"_G", "select"}},
 };
 
 /* The tables of an environment, in the order of the templates. */
 enum { BASE = 1, MATH, STRING, TABLE, UTF8, TEMPLATES = UTF8 };
-static const char *const template_names[] = { NULL, "_G", "math", "string", "table", "utf8" };
+static const char *const template_names[] = {NULL,     "_G",    "math",
+                                             "string", "table", "utf8"};
 
 /* Lua's libraries as name -> table, in a table that no script will see. */
 static void push_originals(lua_State *L)
@@ -63,8 +64,8 @@ static void push_originals(lua_State *L)
         const char *name;
         lua_CFunction open;
     } libraries[] = {
-        { "_G", luaopen_base },     { "math", luaopen_math }, { "string", luaopen_string },
-        { "table", luaopen_table }, { "utf8", luaopen_utf8 },
+        {"_G", luaopen_base},     {"math", luaopen_math}, {"string", luaopen_string},
+        {"table", luaopen_table}, {"utf8", luaopen_utf8},
     };
     size_t i;
     lua_newtable(L);
@@ -148,7 +149,7 @@ static void push_copy(lua_State *L, int templates, int t, int names)
 
 void environment_push(lua_State *L)
 {
-    static const int sizes[] = { 0, 32, 32, 16, 8, 8 };
+    static const int sizes[] = {0, 32, 32, 16, 8, 8};
     int templates, t;
 
     luaL_checkstack(L, 10, NULL);

@@ -1,8 +1,8 @@
 /*
  * environment.h: what a policy's source sees as its globals.
  *
- * Templates of the allowed tables are made once a VM; every pipeline gets fresh copies, so
- * that nothing a script does to them lives on. What is not listed here does not exist.
+ * Templates of the allowed tables are made once a VM; every pipeline gets fresh copies,
+ * so that nothing a script does to them lives on. What is not listed here does not exist.
  */
 #ifndef POLICY_ENVIRONMENT_H
 #define POLICY_ENVIRONMENT_H
@@ -11,11 +11,25 @@
 
 /* Lua's own functions that ours call after they have taken their charge. */
 typedef enum stock_function {
-    STOCK_BYTE, STOCK_CHAR, STOCK_FORMAT, STOCK_LOWER, STOCK_REVERSE, STOCK_SUB,
+    STOCK_BYTE,
+    STOCK_CHAR,
+    STOCK_FORMAT,
+    STOCK_LOWER,
+    STOCK_REVERSE,
+    STOCK_SUB,
     STOCK_UPPER,
-    STOCK_CONCAT, STOCK_INSERT, STOCK_MOVE, STOCK_PACK, STOCK_REMOVE, STOCK_UNPACK,
-    STOCK_UTF8CHAR, STOCK_CODEPOINT, STOCK_LEN, STOCK_OFFSET,
-    STOCK_TONUMBER, STOCK_SELECT,
+    STOCK_CONCAT,
+    STOCK_INSERT,
+    STOCK_MOVE,
+    STOCK_PACK,
+    STOCK_REMOVE,
+    STOCK_UNPACK,
+    STOCK_UTF8CHAR,
+    STOCK_CODEPOINT,
+    STOCK_LEN,
+    STOCK_OFFSET,
+    STOCK_TONUMBER,
+    STOCK_SELECT,
     STOCK_COUNT
 } stock_function;
 

@@ -17,9 +17,10 @@
 /* ------------------------------------------------------------------ pcall */
 
 /*
- * How many may be open in each other. In a coroutine an error that is caught lets go of the
- * C stack, so that Lua's own limit of 200 does not hold; and each catch looks at the whole
- * stack. Without this a spent budget, raised again through 100,000 of them, took 27 seconds.
+ * How many may be open in each other. In a coroutine an error that is caught lets go of
+ * the C stack, so that Lua's own limit of 200 does not hold; and each catch looks at the
+ * whole stack. Without this a spent budget, raised again through 100,000 of them, took 27
+ * seconds.
  */
 #define NESTED_PCALLS 100
 
@@ -132,13 +133,14 @@ static int compare_keys(const void *a, const void *b)
     case RANK_FLOAT:
         return x->is.number < y->is.number ? -1 : x->is.number > y->is.number;
     case RANK_STRING:
-        common = x->is.string.size < y->is.string.size ? x->is.string.size
-                                                       : y->is.string.size;
+        common =
+            x->is.string.size < y->is.string.size ? x->is.string.size : y->is.string.size;
         order = memcmp(x->is.string.text, y->is.string.text, common);
         if (order)
             return order;
-        return x->is.string.size < y->is.string.size ? -1
-                                                     : x->is.string.size > y->is.string.size;
+        return x->is.string.size < y->is.string.size
+                   ? -1
+                   : x->is.string.size > y->is.string.size;
     default:
         return x->is.boolean - y->is.boolean;
     }
@@ -146,7 +148,7 @@ static int compare_keys(const void *a, const void *b)
 
 static table_key read_key(lua_State *L, int index)
 {
-    table_key key = { RANK_INTEGER, { 0 } };
+    table_key key = {RANK_INTEGER, {0}};
     switch (lua_type(L, index)) {
     case LUA_TNUMBER:
         if (lua_isinteger(L, index)) {
@@ -165,8 +167,10 @@ static table_key read_key(lua_State *L, int index)
         key.is.boolean = lua_toboolean(L, index);
         break;
     default:
-        luaL_error(L, "a key that is a %s has no place in an order: use numbers, strings or "
-                      "booleans as keys", luaL_typename(L, index));
+        luaL_error(L,
+                   "a key that is a %s has no place in an order: use numbers, strings or "
+                   "booleans as keys",
+                   luaL_typename(L, index));
     }
     return key;
 }
@@ -257,7 +261,8 @@ int library_pairs(lua_State *L)
     int is_list = 1;
 
     luaL_checkany(L, 1);
-    if (luaL_getmetafield(L, 1, "__pairs") != LUA_TNIL) { /* only our own values have one */
+    if (luaL_getmetafield(L, 1, "__pairs") !=
+        LUA_TNIL) { /* only our own values have one */
         lua_pushvalue(L, 1);
         lua_call(L, 1, 3);
         return 3;
@@ -294,7 +299,7 @@ int library_pairs(lua_State *L)
 /* next(t): the first key and value in the order of pairs; nil when t is empty. */
 static int base_next(lua_State *L)
 {
-    table_key first = { RANK_INTEGER, { 0 } };
+    table_key first = {RANK_INTEGER, {0}};
     size_t count = 0;
 
     if (!lua_isnoneornil(L, 2))
@@ -324,16 +329,18 @@ static int base_next(lua_State *L)
 
 /*
  * A script's metatable is a copy of what is listed, out of its reach. With __gc hooks are
- * off, with __mode a memory limit can free what is in use (5.4.4), __close and __metatable
- * change who sees what, and the rest would make our own functions run a script's.
+ * off, with __mode a memory limit can free what is in use (5.4.4), __close and
+ * __metatable change who sees what, and the rest would make our own functions run a
+ * script's.
  */
 static const char *const metamethods[] = {
-    "__index", "__newindex", "__call", "__tostring", "__eq",   "__lt",  "__le",  "__concat",
-    "__unm",   "__add",      "__sub",  "__mul",      "__div",  "__mod", "__pow", "__idiv",
-    "__band",  "__bor",      "__bxor", "__shl",      "__shr",  "__bnot",
+    "__index", "__newindex", "__call", "__tostring", "__eq",   "__lt",
+    "__le",    "__concat",   "__unm",  "__add",      "__sub",  "__mul",
+    "__div",   "__mod",      "__pow",  "__idiv",     "__band", "__bor",
+    "__bxor",  "__shl",      "__shr",  "__bnot",
 };
-static const char *const refused[] = { "__gc",  "__close", "__mode", "__metatable",
-                                       "__len", "__pairs", "__name" };
+static const char *const refused[] = {"__gc",  "__close", "__mode", "__metatable",
+                                      "__len", "__pairs", "__name"};
 
 static int base_setmetatable(lua_State *L)
 {
@@ -370,10 +377,14 @@ static int base_setmetatable(lua_State *L)
 void library_base(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        { "next", base_next },         { "pairs", library_pairs },
-        { "pcall", base_pcall },       { "select", base_select },
-        { "tonumber", base_tonumber }, { "tostring", base_tostring },
-        { "setmetatable", base_setmetatable }, { NULL, NULL },
+        {"next", base_next},
+        {"pairs", library_pairs},
+        {"pcall", base_pcall},
+        {"select", base_select},
+        {"tonumber", base_tonumber},
+        {"tostring", base_tostring},
+        {"setmetatable", base_setmetatable},
+        {NULL, NULL},
     };
     luaL_setfuncs(L, functions, 0);
 }

@@ -1,15 +1,16 @@
 /*
- * library_match.c: string.find, match, gmatch and gsub, by a matcher that counts its steps.
+ * library_match.c: string.find, match, gmatch and gsub, by a matcher that counts its
+ * steps.
  *
  * The problem: a Lua pattern with n repetitions can take (length of the subject)^n steps,
- * all inside one C function, where no hook looks. Lua's own matcher cannot be stopped; thirty
- * bytes of pattern keep it busy for years. So the pattern is compiled into nodes, once a
- * call, and walked by our own backtracking matcher, which takes its steps from the gas.
- * Rejected: a limit on the number of repetitions (legitimate patterns have many), and a
- * linear-time automaton (captures, %b, %f and back references do not fit one).
+ * all inside one C function, where no hook looks. Lua's own matcher cannot be stopped;
+ * thirty bytes of pattern keep it busy for years. So the pattern is compiled into nodes,
+ * once a call, and walked by our own backtracking matcher, which takes its steps from the
+ * gas. Rejected: a limit on the number of repetitions (legitimate patterns have many),
+ * and a linear-time automaton (captures, %b, %f and back references do not fit one).
  *
- * Owns those four functions. Must never read beyond the subject, recurse deeper than DEPTH,
- * or work uncharged.
+ * Owns those four functions. Must never read beyond the subject, recurse deeper than
+ * DEPTH, or work uncharged.
  */
 #include "policy/environment.h"
 
@@ -19,9 +20,9 @@
 #include "policy/pattern.h"
 #include "policy/vm.h"
 
-#define DEPTH    200 /* repetitions that wait for the rest of the pattern */
-#define FEW      16  /* nodes that need no memory of their own */
-#define STEPS    1024 /* between two charges; four steps are one unit of gas */
+#define DEPTH 200  /* repetitions that wait for the rest of the pattern */
+#define FEW   16   /* nodes that need no memory of their own */
+#define STEPS 1024 /* between two charges; four steps are one unit of gas */
 
 typedef struct capture {
     const char *start;
@@ -163,7 +164,7 @@ static const char *match(matcher *m, const pattern_node *n, const char *s)
             m->captures[n->a].size = s - m->captures[n->a].start;
             break;
         case NODE_HERE:
-            m->captures[n->a] = (capture){ s, HERE };
+            m->captures[n->a] = (capture){s, HERE};
             break;
         case NODE_AGAIN:
             s = again(m, n, s);
@@ -229,8 +230,8 @@ static int push_captures(const matcher *m, int whole, const char *start, const c
 
 /* ------------------------------------------------------------------ the functions */
 
-/* Where a search starts: argument `arg`, from 1, or from the end when negative. Beyond the
- * end by more than one: size + 1, as an offset. */
+/* Where a search starts: argument `arg`, from 1, or from the end when negative. Beyond
+ * the end by more than one: size + 1, as an offset. */
 static size_t start_of(lua_State *L, int arg, size_t size)
 {
     lua_Integer i = luaL_optinteger(L, arg, 1);
@@ -311,8 +312,8 @@ static int string_match(lua_State *L)
 /* What gmatch keeps between calls, with the nodes behind it. */
 typedef struct iteration {
     pattern p;
-    size_t at;        /* beyond the subject: at the end */
-    size_t last;      /* where the last match ended; SIZE_MAX: none yet */
+    size_t at;   /* beyond the subject: at the end */
+    size_t last; /* where the last match ended; SIZE_MAX: none yet */
     pattern_node nodes[];
 } iteration;
 
@@ -349,7 +350,8 @@ static int string_gmatch(lua_State *L)
     it->at = start;
     it->last = SIZE_MAX;
     vm_charge(L, pattern_size + 1);
-    pattern_compile(L, &it->p, it->nodes, text, pattern_size, 0); /* '^' would end the walk */
+    pattern_compile(L, &it->p, it->nodes, text, pattern_size,
+                    0); /* '^' would end the walk */
     lua_pushvalue(L, 1);
     lua_pushcclosure(L, gmatch_next, 2);
     return 1;
@@ -386,7 +388,8 @@ static void add_text(matcher *m, luaL_Buffer *out, const char *start, const char
 }
 
 /* Adds what argument 3 makes of a match. */
-static void add_replacement(matcher *m, luaL_Buffer *out, const char *start, const char *end)
+static void add_replacement(matcher *m, luaL_Buffer *out, const char *start,
+                            const char *end)
 {
     lua_State *L = m->L;
     int n;
@@ -427,8 +430,9 @@ static int string_gsub(lua_State *L)
     pattern p;
     matcher m;
 
-    luaL_argexpected(L, type == LUA_TNUMBER || type == LUA_TSTRING || type == LUA_TFUNCTION ||
-                            type == LUA_TTABLE,
+    luaL_argexpected(L,
+                     type == LUA_TNUMBER || type == LUA_TSTRING ||
+                         type == LUA_TFUNCTION || type == LUA_TTABLE,
                      3, "string/function/table");
     if (type == LUA_TNUMBER)
         lua_tostring(L, 3); /* in place */
@@ -459,11 +463,11 @@ static int string_gsub(lua_State *L)
 void library_match(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        { "find", string_find },
-        { "match", string_match },
-        { "gmatch", string_gmatch },
-        { "gsub", string_gsub },
-        { NULL, NULL },
+        {"find", string_find},
+        {"match", string_match},
+        {"gmatch", string_gmatch},
+        {"gsub", string_gsub},
+        {NULL, NULL},
     };
     luaL_setfuncs(L, functions, 0);
 }

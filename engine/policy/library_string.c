@@ -2,9 +2,9 @@
  * library_string.c: string and utf8 functions that take their charge before they work
  * (those with patterns are in library_match.c).
  *
- * Owns the bound on what one call can cost: the hook that counts instructions does not see
- * what happens inside a C function. Must never pass a value with an address in its text on
- * to string.format, nor more work than was paid for.
+ * Owns the bound on what one call can cost: the hook that counts instructions does not
+ * see what happens inside a C function. Must never pass a value with an address in its
+ * text on to string.format, nor more work than was paid for.
  */
 #include "policy/environment.h"
 
@@ -26,7 +26,8 @@ static size_t size_of(lua_State *L, int arg)
 }
 
 /* How many bytes a range i..j of a string of that size has, by Lua's rules for ends. */
-static uint64_t range_of(lua_State *L, int first_arg, lua_Integer i, lua_Integer j, size_t size)
+static uint64_t range_of(lua_State *L, int first_arg, lua_Integer i, lua_Integer j,
+                         size_t size)
 {
     if (!lua_isnoneornil(L, first_arg))
         i = lua_tointeger(L, first_arg); /* 0 when it is none: Lua's own complains */
@@ -89,7 +90,8 @@ static int string_rep(lua_State *L)
         return 1;
     }
     if ((lua_Unsigned)n > vm_of(L)->limits.memory / (size + between_size))
-        return luaL_error(L, "string.rep: the result would be larger than a policy's memory");
+        return luaL_error(
+            L, "string.rep: the result would be larger than a policy's memory");
     total = (size_t)n * size + (size_t)(n - 1) * between_size;
     vm_charge(L, total / 16 + (uint64_t)n / 4 + 1);
     out = luaL_buffinitsize(L, &buffer, total);
@@ -123,7 +125,8 @@ static int string_format(lua_State *L)
             at++;
             continue;
         }
-        while (at < end && (*at == '.' || (*at >= '0' && *at <= '9') || strchr("-+ #", *at)))
+        while (at < end &&
+               (*at == '.' || (*at >= '0' && *at <= '9') || strchr("-+ #", *at)))
             at++;
         if (++arg > top)
             break; /* Lua's own message says which argument is missing */
@@ -142,9 +145,9 @@ static int string_format(lua_State *L)
 void library_string(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        { "byte", string_byte },       { "char", string_char }, { "format", string_format },
-        { "lower", string_lower },     { "rep", string_rep },   { "sub", string_sub },
-        { "reverse", string_reverse }, { "upper", string_upper }, { NULL, NULL },
+        {"byte", string_byte},       {"char", string_char},   {"format", string_format},
+        {"lower", string_lower},     {"rep", string_rep},     {"sub", string_sub},
+        {"reverse", string_reverse}, {"upper", string_upper}, {NULL, NULL},
     };
     luaL_setfuncs(L, functions, 0);
 }
@@ -166,7 +169,8 @@ static int utf8_len(lua_State *L)
     return stock(L, STOCK_LEN, range_of(L, 2, 1, -1, size_of(L, 1)));
 }
 
-/* Walks from its start to the n-th character: at most four bytes each, within the string. */
+/* Walks from its start to the n-th character: at most four bytes each, within the string.
+ */
 static int utf8_offset(lua_State *L)
 {
     size_t size = size_of(L, 1);
@@ -178,11 +182,9 @@ static int utf8_offset(lua_State *L)
 void library_utf8(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        { "char", utf8_char },
-        { "codepoint", utf8_codepoint },
-        { "len", utf8_len },
-        { "offset", utf8_offset },
-        { NULL, NULL },
+        {"char", utf8_char}, {"codepoint", utf8_codepoint},
+        {"len", utf8_len},   {"offset", utf8_offset},
+        {NULL, NULL},
     };
     luaL_setfuncs(L, functions, 0);
 }

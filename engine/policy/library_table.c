@@ -1,9 +1,10 @@
 /*
  * library_table.c: table functions that take their charge before they work, and sort.
  *
- * Owns the bound on ranges ({} has every index up to 2^63 as nil), and a sort whose result
- * depends on its input alone: Lua's own picks pivots by the clock, so that the order of
- * equal elements differs from run to run. Must never walk a range that was not paid for.
+ * Owns the bound on ranges ({} has every index up to 2^63 as nil), and a sort whose
+ * result depends on its input alone: Lua's own picks pivots by the clock, so that the
+ * order of equal elements differs from run to run. Must never walk a range that was not
+ * paid for.
  */
 #include "policy/environment.h"
 
@@ -97,7 +98,8 @@ static int before(lua_State *L, int a, int b)
     return result;
 }
 
-static void copy_range(lua_State *L, int from, int to, lua_Integer first, lua_Integer last)
+static void copy_range(lua_State *L, int from, int to, lua_Integer first,
+                       lua_Integer last)
 {
     lua_Integer i;
     vm_charge(L, range(first, last));
@@ -108,8 +110,8 @@ static void copy_range(lua_State *L, int from, int to, lua_Integer first, lua_In
 }
 
 /*
- * Merges the sorted runs low..middle and middle+1..high of `from` into `to`. The two heads
- * stay on the stack; a run that is used up is followed by the rest of the other.
+ * Merges the sorted runs low..middle and middle+1..high of `from` into `to`. The two
+ * heads stay on the stack; a run that is used up is followed by the rest of the other.
  */
 static void merge(lua_State *L, int from, int to, lua_Integer low, lua_Integer middle,
                   lua_Integer high)
@@ -148,7 +150,8 @@ static void merge(lua_State *L, int from, int to, lua_Integer low, lua_Integer m
 }
 
 /* A merge sort from the bottom up, between two scratch tables that only we see: whatever
- * the comparison does, the loop bounds are ours, and an error leaves the table as it was. */
+ * the comparison does, the loop bounds are ours, and an error leaves the table as it was.
+ */
 static int table_sort(lua_State *L)
 {
     lua_Integer n, width, low;
@@ -192,9 +195,10 @@ static int table_sort(lua_State *L)
 void library_table(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        { "concat", table_concat }, { "insert", table_insert }, { "move", table_move },
-        { "pack", table_pack },     { "remove", table_remove }, { "sort", table_sort },
-        { "unpack", table_unpack }, { NULL, NULL },
+        {"concat", table_concat}, {"insert", table_insert},
+        {"move", table_move},     {"pack", table_pack},
+        {"remove", table_remove}, {"sort", table_sort},
+        {"unpack", table_unpack}, {NULL, NULL},
     };
     luaL_setfuncs(L, functions, 0);
 }

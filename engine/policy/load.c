@@ -1,9 +1,9 @@
 /*
- * load.c: from names to a loaded chain: each file is run once to see what it is, chains are
- * replaced by their elements, options go to who declares them.
+ * load.c: from names to a loaded chain: each file is run once to see what it is, chains
+ * are replaced by their elements, options go to who declares them.
  *
- * Owns the making of a sessile_policy. Must never run a file outside of the budget, or hold
- * memory while Lua runs that an error in Lua would leave behind.
+ * Owns the making of a sessile_policy. Must never run a file outside of the budget, or
+ * hold memory while Lua runs that an error in Lua would leave behind.
  */
 #include "policy/chain.h"
 
@@ -47,7 +47,7 @@ static int get_field(lua_State *L, int table, const char *name)
 /* A misspelt hook would be a policy that silently does nothing. */
 static void check_hook_names(lua_State *L, int table)
 {
-    static const char *const others[] = { "branch_summary" };
+    static const char *const others[] = {"branch_summary"};
     size_t i;
     lua_pushnil(L);
     while (lua_next(L, table)) {
@@ -104,7 +104,8 @@ static void push_name(lua_State *L, int table, const inspection *in)
     }
 }
 
-/* Pushes {name, JSON or false, …} for a chain's elements: "name" or {"name", option = …}. */
+/* Pushes {name, JSON or false, …} for a chain's elements: "name" or {"name", option = …}.
+ */
 static void push_elements(lua_State *L, int chain)
 {
     size_t n = lua_rawlen(L, chain), i;
@@ -186,7 +187,8 @@ static sessile_status add_step(loader *l, const inspection *in, const char *name
 
     if (l->p->count >= CHAIN_STEPS)
         return fail(err, SESSILE_LIMIT, "a chain has at most %d policies", CHAIN_STEPS);
-    step = &l->p->steps[l->p->count++]; /* counted before it is filled: released as it is */
+    step =
+        &l->p->steps[l->p->count++]; /* counted before it is filled: released as it is */
     step->name = mem_dup(a, name, strlen(name));
     step->options = mem_dup(a, options, strlen(options));
     step->path = mem_dup(a, c->path.data, c->path.size);
@@ -207,8 +209,8 @@ static sessile_status add_step(loader *l, const inspection *in, const char *name
 }
 
 static sessile_status load_offered(loader *l, const char *name, const char *options,
-                                   const char *folder, options_offer *outer, unsigned depth,
-                                   sessile_error *err);
+                                   const char *folder, options_offer *outer,
+                                   unsigned depth, sessile_error *err);
 
 /* The elements of the chain in c, whose list is at the top of the VM's stack. */
 static sessile_status load_chain(loader *l, const source *c, options_offer *offers,
@@ -239,8 +241,8 @@ static sessile_status load_chain(loader *l, const source *c, options_offer *offe
         lua_rawgeti(L, list, (lua_Integer)i);
         lua_rawgeti(L, list, (lua_Integer)i + 1);
         status = load_offered(l, lua_tostring(L, -2),
-                              lua_isstring(L, -1) ? lua_tostring(L, -1) : NULL, folder.data,
-                              offers, depth + 1, err);
+                              lua_isstring(L, -1) ? lua_tostring(L, -1) : NULL,
+                              folder.data, offers, depth + 1, err);
         lua_settop(L, list);
     }
     buf_deinit(&folder);
@@ -253,7 +255,7 @@ static sessile_status load_file(loader *l, const char *name, const char *folder,
     lua_State *L = l->vm->L;
     int top = lua_gettop(L);
     source c;
-    inspection in = { &c, offers, 0, 0, 0, SESSILE_OK, err };
+    inspection in = {&c, offers, 0, 0, 0, SESSILE_OK, err};
     sessile_status status;
 
     source_init(&c, &l->p->alloc);
@@ -267,8 +269,9 @@ static sessile_status load_file(loader *l, const char *name, const char *folder,
         vm_leave(l->vm);
     }
     if (status == SESSILE_OK)
-        status = in.is_chain ? load_chain(l, &c, offers, depth, err)
-                             : add_step(l, &in, lua_tostring(L, -2), lua_tostring(L, -1), err);
+        status = in.is_chain
+                     ? load_chain(l, &c, offers, depth, err)
+                     : add_step(l, &in, lua_tostring(L, -2), lua_tostring(L, -1), err);
     lua_settop(L, top);
     source_deinit(&c);
     return status;
@@ -299,13 +302,14 @@ static sessile_status read_options(const char *name, const char *options, buf *o
     return status;
 }
 
-/* Loads a file or chain, and sees to it that each of the options given to it was taken. */
+/* Loads a file or chain, and sees to it that each of the options given to it was taken.
+ */
 static sessile_status load_offered(loader *l, const char *name, const char *options,
-                                   const char *folder, options_offer *outer, unsigned depth,
-                                   sessile_error *err)
+                                   const char *folder, options_offer *outer,
+                                   unsigned depth, sessile_error *err)
 {
-    options_offer offer = { "{}", 2, name, 0, outer };
-    used_check check = { &offer, SESSILE_OK, err };
+    options_offer offer = {"{}", 2, name, 0, outer};
+    used_check check = {&offer, SESSILE_OK, err};
     sessile_status status = SESSILE_OK;
     buf text;
 
@@ -330,7 +334,8 @@ static sessile_status load_offered(loader *l, const char *name, const char *opti
 }
 
 /* A host's own functions: only their name and options are ours. */
-static sessile_status add_host(loader *l, const sessile_policy_step *from, sessile_error *err)
+static sessile_status add_host(loader *l, const sessile_policy_step *from,
+                               sessile_error *err)
 {
     const allocator *a = &l->p->alloc;
     sessile_status status;
@@ -357,8 +362,8 @@ static sessile_status add_host(loader *l, const sessile_policy_step *from, sessi
     return status;
 }
 
-static sessile_status load_steps(loader *l, const sessile_policy_step *steps, size_t count,
-                                 sessile_error *err)
+static sessile_status load_steps(loader *l, const sessile_policy_step *steps,
+                                 size_t count, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     size_t i;
@@ -366,17 +371,18 @@ static sessile_status load_steps(loader *l, const sessile_policy_step *steps, si
         return fail(err, SESSILE_INVALID, "a chain names at least one policy");
     for (i = 0; i < count && status == SESSILE_OK; i++) {
         if (!steps[i].name || !steps[i].name[0])
-            return fail(err, SESSILE_INVALID, "policy %zu of the chain has no name", i + 1);
-        status = steps[i].hooks ? add_host(l, &steps[i], err)
-                                : load_offered(l, steps[i].name, steps[i].options, "", NULL,
-                                               0, err);
+            return fail(err, SESSILE_INVALID, "policy %zu of the chain has no name",
+                        i + 1);
+        status = steps[i].hooks
+                     ? add_host(l, &steps[i], err)
+                     : load_offered(l, steps[i].name, steps[i].options, "", NULL, 0, err);
     }
     return status;
 }
 
 static policy_limits with_defaults(const policy_limits *limits)
 {
-    policy_limits all = { 50000000, 500, (uint64_t)64 << 20, (uint64_t)1 << 20 };
+    policy_limits all = {50000000, 500, (uint64_t)64 << 20, (uint64_t)1 << 20};
     if (limits && limits->gas)
         all.gas = limits->gas;
     if (limits && limits->ms)
@@ -394,7 +400,7 @@ sessile_status policy_load(sessile_policy **out, const sessile_policy_step *step
                            const allocator *a, sessile_error *err)
 {
     policy_limits all = with_defaults(limits);
-    loader l = { NULL, NULL, { os, a, search_path ? search_path : "" } };
+    loader l = {NULL, NULL, {os, a, search_path ? search_path : ""}};
     sessile_error unwanted;
     sessile_status status;
     vm *ready;

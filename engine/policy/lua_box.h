@@ -1,6 +1,6 @@
 /*
- * lua_box.h: what the files behind lua_state.h share: the userdata that stand for a state,
- * its list of messages, and one message.
+ * lua_box.h: what the files behind lua_state.h share: the userdata that stand for a
+ * state, its list of messages, and one message.
  *
  * All three lead to one box, in the state's userdata. A list and a message hold that
  * userdata as their user value, so the box outlives them; ending the state empties it.
@@ -37,7 +37,8 @@ lua_view *lua_view_test(lua_State *L, int index);
 void lua_box_live(lua_State *L, const lua_box *box);
 void lua_box_charge(lua_State *L, const lua_box *box, size_t n);
 
-/* A metatable under key in the registry; pushes it, and returns 1 when it was made now. */
+/* A metatable under key in the registry; pushes it, and returns 1 when it was made now.
+ */
 int lua_box_metatable(lua_State *L, const void *key, const char *name);
 /* 1 when the userdata at index has the metatable under key. */
 int lua_box_is(lua_State *L, int index, const void *key);

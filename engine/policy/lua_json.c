@@ -1,10 +1,11 @@
 /*
- * lua_json.c: Lua values to JSON text, and the tables that stand for arrays, text and facts.
+ * lua_json.c: Lua values to JSON text, and the tables that stand for arrays, text and
+ * facts.
  *
- * Owns the one rule by which tables become JSON (arrays, objects, sorted keys, numbers) for
- * policies and for Lua hosts. Scratch memory is Lua's own, so that an error raised for memory
- * leaks nothing. Must never run a metamethod, never know of the sandbox, and never use the
- * rest of the engine: this file is compiled into the Lua module as well.
+ * Owns the one rule by which tables become JSON (arrays, objects, sorted keys, numbers)
+ * for policies and for Lua hosts. Scratch memory is Lua's own, so that an error raised
+ * for memory leaks nothing. Must never run a metamethod, never know of the sandbox, and
+ * never use the rest of the engine: this file is compiled into the Lua module as well.
  */
 #include "policy/lua_json.h"
 
@@ -107,7 +108,8 @@ void lua_json_freeze(lua_State *L, int index)
         return;
     lua_pushnil(L);
     while (lua_next(L, index)) {
-        if (lua_istable(L, -1)) { /* assigning to a key that exists keeps lua_next sound */
+        if (lua_istable(L,
+                        -1)) { /* assigning to a key that exists keeps lua_next sound */
             lua_json_freeze(L, -1);
             lua_pushvalue(L, -2);
             lua_insert(L, -2);
@@ -134,7 +136,8 @@ void lua_json_freeze(lua_State *L, int index)
 
 /* ------------------------------------------------------------------ writing */
 
-/* Where the writer is: the table (against cycles) and the key in it (for the sentence). */
+/* Where the writer is: the table (against cycles) and the key in it (for the sentence).
+ */
 typedef struct frame {
     const void *table;
     const char *key; /* NULL: an element of an array */
@@ -192,7 +195,7 @@ static int put_string(writer *w, const char *text, size_t size)
         return 0;
     for (; text < end; text++) {
         unsigned char c = (unsigned char)*text;
-        char escape[6] = { '\\', 0, '0', '0', 0, 0 };
+        char escape[6] = {'\\', 0, '0', '0', 0, 0};
         size_t length = 2;
         if (c >= 0x20 && c != '"' && c != '\\')
             continue;
@@ -315,8 +318,8 @@ void lua_json_keys(lua_State *L, int index)
 static int write_value(writer *w, int index, int empty_is_array);
 
 /*
- * w->depth counts the tables that are entered: frames[0 .. depth - 1] have a table and the
- * key or position in it, which together are the path that a problem is reported with.
+ * w->depth counts the tables that are entered: frames[0 .. depth - 1] have a table and
+ * the key or position in it, which together are the path that a problem is reported with.
  */
 static int write_array(writer *w, int index, size_t count)
 {
@@ -499,7 +502,8 @@ static void push_problem(writer *w)
             lua_pushfstring(L, "[%I]", (LUAI_UACINT)f->i);
         lua_concat(L, 2);
     }
-    lua_pushfstring(L, "%s%s%s", d < w->depth ? "…" : "", w->depth ? ": " : "", w->problem);
+    lua_pushfstring(L, "%s%s%s", d < w->depth ? "…" : "", w->depth ? ": " : "",
+                    w->problem);
     lua_concat(L, 2);
 }
 

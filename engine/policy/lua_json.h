@@ -4,11 +4,11 @@
  * To Lua: null is the light userdata NULL; integers that fit 64 bits are integers, other
  * numbers floats; arrays are tables with the array metatable (so that an empty one is
  * written as [] again); objects are plain tables (a later duplicate key wins).
- * To JSON: a table with the array metatable, or whose keys are exactly 1..n (n >= 1), is an
- * array; {} is an object; keys of objects are sorted by bytes; integers as integers; floats
- * in the shortest form that reads back the same (%.17g at most), never nan or inf. In a
- * message, {} as content or tool_calls is an array. A string is taken as UTF-8 as it is.
- * A table with the field `.json` made by lua_json_verbatim() is written as that text.
+ * To JSON: a table with the array metatable, or whose keys are exactly 1..n (n >= 1), is
+ * an array; {} is an object; keys of objects are sorted by bytes; integers as integers;
+ * floats in the shortest form that reads back the same (%.17g at most), never nan or inf.
+ * In a message, {} as content or tool_calls is an array. A string is taken as UTF-8 as it
+ * is. A table with the field `.json` made by lua_json_verbatim() is written as that text.
  */
 #ifndef POLICY_LUA_JSON_H
 #define POLICY_LUA_JSON_H
@@ -27,15 +27,17 @@ void lua_json_push_member(lua_State *L, const char *text, size_t size, const cha
 
 /*
  * Pushes the JSON text of the value at index as a string and returns 1; or pushes a
- * sentence (as "metadata.x: a function cannot be JSON") and returns 0: NaN and infinities,
- * functions, userdata, mixed tables, cycles, nesting beyond 128, text beyond max_size.
- * message: 1 applies the rule for content and tool_calls. Reads raw: no metamethod runs.
+ * sentence (as "metadata.x: a function cannot be JSON") and returns 0: NaN and
+ * infinities, functions, userdata, mixed tables, cycles, nesting beyond 128, text beyond
+ * max_size. message: 1 applies the rule for content and tool_calls. Reads raw: no
+ * metamethod runs.
  */
 int lua_json_text(lua_State *L, int index, int message, size_t max_size);
 
 /* Marks the table at index as an array. */
 void lua_json_mark_array(lua_State *L, int index);
-/* Pushes a table that stands for that text, unchanged (INVALID text is found by the engine). */
+/* Pushes a table that stands for that text, unchanged (INVALID text is found by the
+ * engine). */
 void lua_json_verbatim(lua_State *L, const char *text, size_t size);
 
 /* Replaces the table at index, and tables in it, by proxies that read the same and refuse

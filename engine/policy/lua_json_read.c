@@ -2,9 +2,10 @@
  * lua_json_read.c: JSON text to Lua values.
  *
  * Owns reading text that the engine has checked: whole values, and single members of an
- * object without converting the rest. Scratch memory is Lua's own, so that an error raised
- * for memory leaks nothing. Must never read beyond the text, whatever is in it, and never
- * use the rest of the engine: this file is compiled into the Lua module as well.
+ * object without converting the rest. Scratch memory is Lua's own, so that an error
+ * raised for memory leaks nothing. Must never read beyond the text, whatever is in it,
+ * and never use the rest of the engine: this file is compiled into the Lua module as
+ * well.
  */
 #include "policy/lua_json.h"
 
@@ -41,7 +42,8 @@ static void expect(reader *r, char c)
     r->at++;
 }
 
-/* Steps over a string; sets its span inside the quotes and returns 1 when it has escapes. */
+/* Steps over a string; sets its span inside the quotes and returns 1 when it has escapes.
+ */
 static int span_string(reader *r, const char **from, size_t *size)
 {
     int escaped = 0;
@@ -158,16 +160,16 @@ static void read_string(reader *r)
     luaL_pushresultsize(&buffer, (size_t)(out - start));
 }
 
-/* The span of a number, in a buffer with a NUL, for Lua's own reader: it copes with a host
- * that has set another decimal point. */
+/* The span of a number, in a buffer with a NUL, for Lua's own reader: it copes with a
+ * host that has set another decimal point. */
 static void read_number(reader *r)
 {
     char small[64];
     const char *from = r->at;
     size_t size;
 
-    while (r->at < r->end && (strchr("+-.eE", *r->at) || (*r->at >= '0' && *r->at <= '9')) &&
-           *r->at)
+    while (r->at < r->end &&
+           (strchr("+-.eE", *r->at) || (*r->at >= '0' && *r->at <= '9')) && *r->at)
         r->at++;
     size = (size_t)(r->at - from);
     if (size == 0)
@@ -271,7 +273,7 @@ static void read_value(reader *r)
 
 void lua_json_push(lua_State *L, const char *text, size_t size)
 {
-    reader r = { L, text, text + size, 0 };
+    reader r = {L, text, text + size, 0};
     read_value(&r);
 }
 
@@ -310,7 +312,7 @@ static void skip_value(reader *r)
 
 void lua_json_push_member(lua_State *L, const char *text, size_t size, const char *name)
 {
-    reader r = { L, text, text + size, 0 };
+    reader r = {L, text, text + size, 0};
     size_t length = strlen(name);
 
     luaL_checkstack(L, 4, NULL);
@@ -324,7 +326,7 @@ void lua_json_push_member(lua_State *L, const char *text, size_t size, const cha
         size_t key_size;
         int same;
         if (span_string(&r, &key, &key_size)) {
-            reader again = { L, key - 1, r.at, 0 };
+            reader again = {L, key - 1, r.at, 0};
             read_string(&again);
             key = lua_tolstring(L, -1, &key_size);
             same = key_size == length && memcmp(key, name, length) == 0;

@@ -1,9 +1,9 @@
 /*
  * lua_messages.c: the list of a state's messages, and one message, as Lua values.
  *
- * Owns the reading of fields on demand: a policy that looks at one field of one message of
- * a thousand pays for that field. Must never let a script change what it sees, and never
- * know of the sandbox: this file is compiled into the Lua module as well.
+ * Owns the reading of fields on demand: a policy that looks at one field of one message
+ * of a thousand pays for that field. Must never let a script change what it sees, and
+ * never know of the sandbox: this file is compiled into the Lua module as well.
  */
 #include "policy/lua_box.h"
 
@@ -14,11 +14,20 @@
 static const char messages_key, view_key;
 
 /* Fields that are columns of the engine, not of the message's JSON. */
-enum { FIELD_KEY = 1, FIELD_ID, FIELD_ROLE, FIELD_TOKENS, FIELD_PINNED, FIELD_TURN,
-       FIELD_LABELS, FIELD_OPEN, FIELD_DEAD, FIELD_END };
-static const char *const field_names[FIELD_END] = { NULL,     "key",  "id",     "role",
-                                                    "tokens", "pinned", "turn", "labels",
-                                                    "open",   "dead" };
+enum {
+    FIELD_KEY = 1,
+    FIELD_ID,
+    FIELD_ROLE,
+    FIELD_TOKENS,
+    FIELD_PINNED,
+    FIELD_TURN,
+    FIELD_LABELS,
+    FIELD_OPEN,
+    FIELD_DEAD,
+    FIELD_END
+};
+static const char *const field_names[FIELD_END] = {
+    NULL, "key", "id", "role", "tokens", "pinned", "turn", "labels", "open", "dead"};
 
 lua_messages *lua_messages_test(lua_State *L, int index)
 {
@@ -159,7 +168,8 @@ static int view_tostring(lua_State *L)
     return 1;
 }
 
-/* One step over a table in the order of a list of names. Upvalues: table, names, position. */
+/* One step over a table in the order of a list of names. Upvalues: table, names,
+ * position. */
 static int fields_next(lua_State *L)
 {
     lua_Integer i = lua_tointeger(L, lua_upvalueindex(3));
@@ -174,7 +184,8 @@ static int fields_next(lua_State *L)
     return 2;
 }
 
-/* All fields at once, by name: a copy, for scripts that look into what they do not know. */
+/* All fields at once, by name: a copy, for scripts that look into what they do not know.
+ */
 static int view_pairs(lua_State *L)
 {
     lua_view *view = check_view(L);
@@ -230,8 +241,9 @@ static int messages_index(lua_State *L)
 
 static int messages_newindex(lua_State *L)
 {
-    return luaL_error(L, "the list of messages is read-only: use state:drop, state:replace "
-                         "or state:insert");
+    return luaL_error(L,
+                      "the list of messages is read-only: use state:drop, state:replace "
+                      "or state:insert");
 }
 
 static int messages_len(lua_State *L)
@@ -283,14 +295,13 @@ void lua_messages_push(lua_State *L, int state_index, size_t count)
 void lua_messages_open(lua_State *L)
 {
     static const luaL_Reg of_view[] = {
-        { "__newindex", view_newindex }, { "__eq", view_eq },
-        { "__tostring", view_tostring }, { "__pairs", view_pairs },
-        { NULL, NULL },
+        {"__newindex", view_newindex}, {"__eq", view_eq}, {"__tostring", view_tostring},
+        {"__pairs", view_pairs},       {NULL, NULL},
     };
     static const luaL_Reg of_messages[] = {
-        { "__index", messages_index },       { "__newindex", messages_newindex },
-        { "__len", messages_len },           { "__pairs", messages_pairs },
-        { "__tostring", messages_tostring }, { NULL, NULL },
+        {"__index", messages_index},       {"__newindex", messages_newindex},
+        {"__len", messages_len},           {"__pairs", messages_pairs},
+        {"__tostring", messages_tostring}, {NULL, NULL},
     };
     int field;
 

@@ -2,8 +2,8 @@
  * lua_result.c: what a hook returned, turned into edits of the state.
  *
  * Owns the reading of a hand-built list of messages, and the writing back of a policy's
- * notes. Must never run a metamethod of the script (everything is read raw), and never know
- * of the sandbox: this file is compiled into the Lua module as well.
+ * notes. Must never run a metamethod of the script (everything is read raw), and never
+ * know of the sandbox: this file is compiled into the Lua module as well.
  */
 #include "policy/lua_state.h"
 
@@ -38,7 +38,7 @@ typedef struct builder {
     lua_box *box;
     sessile_state_item *items;
     size_t count;
-    int anchors;      /* stack index of the table that holds texts and keys */
+    int anchors; /* stack index of the table that holds texts and keys */
     lua_Integer held;
     sessile_error *err;
 } builder;
@@ -51,7 +51,8 @@ static void hold(builder *b)
 
 static const char *name_of(lua_State *L, int index)
 {
-    return lua_type(L, index) == LUA_TUSERDATA ? "another value" : luaL_typename(L, index);
+    return lua_type(L, index) == LUA_TUSERDATA ? "another value"
+                                               : luaL_typename(L, index);
 }
 
 /* The keys that a hand-built message names under `field`: strings, or messages. */
@@ -68,8 +69,8 @@ static sessile_status read_keys(builder *b, size_t at, int table, const char *fi
         return SESSILE_OK;
     }
     if (!lua_istable(L, -1))
-        return refuse(b->err, "message %zu: %s is a list of keys, not a %s", at + 1, field,
-                      name_of(L, -1));
+        return refuse(b->err, "message %zu: %s is a list of keys, not a %s", at + 1,
+                      field, name_of(L, -1));
     n = lua_rawlen(L, -1);
     lua_box_charge(L, b->box, 32 * n);
     keys = lua_newuserdatauv(L, n ? n * sizeof *keys : 1, 0);
@@ -79,16 +80,17 @@ static sessile_status read_keys(builder *b, size_t at, int table, const char *fi
         view = lua_view_test(L, -1);
         if (view && view->box == b->box) {
             sessile_column column;
-            if (sessile_state_get(b->box->state, view->index, &column, b->err) != SESSILE_OK)
+            if (sessile_state_get(b->box->state, view->index, &column, b->err) !=
+                SESSILE_OK)
                 return SESSILE_INVALID;
             keys[i] = column.key;
         } else {
-            sessile_slice text = { NULL, 0 };
+            sessile_slice text = {NULL, 0};
             if (lua_type(L, -1) == LUA_TSTRING)
                 text.data = lua_tolstring(L, -1, &text.size);
             if (!text.data || sessile_key_parse(text, &keys[i]) != SESSILE_OK)
-                return refuse(b->err, "message %zu: %s[%zu] is no key of a message", at + 1,
-                              field, i + 1);
+                return refuse(b->err, "message %zu: %s[%zu] is no key of a message",
+                              at + 1, field, i + 1);
         }
         lua_pop(L, 1);
     }
@@ -131,10 +133,13 @@ static sessile_status read_new(builder *b, size_t at, int table, sessile_state_i
     sessile_status status;
 
     if (has(L, table, "id") || has(L, table, "key"))
-        return refuse(b->err, "message %zu: a new message has no id and no key: name what it "
-                              "stands for in covers or replaces", at + 1);
+        return refuse(b->err,
+                      "message %zu: a new message has no id and no key: name what it "
+                      "stands for in covers or replaces",
+                      at + 1);
     if ((status = read_keys(b, at, table, "covers", &item->covers, &item->cover_count)) ||
-        (status = read_keys(b, at, table, "replaces", &item->replaces, &item->replace_count)))
+        (status =
+             read_keys(b, at, table, "replaces", &item->replaces, &item->replace_count)))
         return status;
     if (item->covers || item->replaces)
         push_bare(L, table);
@@ -165,7 +170,8 @@ static sessile_status read_item(builder *b, size_t at)
     }
     item->index = SIZE_MAX;
     if (!lua_istable(L, -1))
-        return refuse(b->err, "message %zu is a %s, not a message", at + 1, name_of(L, -1));
+        return refuse(b->err, "message %zu is a %s, not a message", at + 1,
+                      name_of(L, -1));
     return read_new(b, at, lua_gettop(L), item);
 }
 
@@ -183,7 +189,7 @@ static sessile_status rebuild_range(lua_State *L, lua_box *box, size_t count,
 /* The table at index is a list of messages: the whole new context. */
 static sessile_status rebuild(lua_State *L, lua_box *box, int index, sessile_error *err)
 {
-    builder b = { L, box, NULL, lua_rawlen(L, index), 0, 0, err };
+    builder b = {L, box, NULL, lua_rawlen(L, index), 0, 0, err};
     size_t keys = 0, i;
 
     lua_pushnil(L);
@@ -191,8 +197,10 @@ static sessile_status rebuild(lua_State *L, lua_box *box, int index, sessile_err
         lua_pop(L, 1);
         keys++;
         if (lua_type(L, -1) == LUA_TSTRING)
-            return refuse(err, "it returned a table with the field '%.40s', which is no list "
-                               "of messages", lua_tostring(L, -1));
+            return refuse(err,
+                          "it returned a table with the field '%.40s', which is no list "
+                          "of messages",
+                          lua_tostring(L, -1));
     }
     if (keys != b.count)
         return refuse(err, "it returned a list of messages with holes");
@@ -233,8 +241,9 @@ static sessile_status take_result(lua_State *L, lua_box *box, int state_index, i
     if (lua_messages_test(L, result))
         return take_list(L, box, result, err);
     if (!lua_istable(L, result))
-        return refuse(err, "it returned %s%s: return nothing, the state, or a list of messages",
-                      lua_type(L, result) == LUA_TUSERDATA ? "" : "a ", name_of(L, result));
+        return refuse(
+            err, "it returned %s%s: return nothing, the state, or a list of messages",
+            lua_type(L, result) == LUA_TUSERDATA ? "" : "a ", name_of(L, result));
     lua_pushliteral(L, "messages");
     if (lua_rawget(L, result) != LUA_TNIL)
         return take_list(L, box, lua_gettop(L), err);
@@ -257,7 +266,8 @@ static sessile_status keep_vars(lua_State *L, lua_box *box, int state_index,
     return sessile_state_set_vars(box->state, text, err);
 }
 
-sessile_status lua_state_result(lua_State *L, int state_index, int result, sessile_error *err)
+sessile_status lua_state_result(lua_State *L, int state_index, int result,
+                                sessile_error *err)
 {
     int top = lua_gettop(L);
     lua_box *box = lua_box_test(L, state_index);

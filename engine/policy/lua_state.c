@@ -51,7 +51,8 @@ lua_box *lua_box_test(lua_State *L, int index)
 void lua_box_live(lua_State *L, const lua_box *box)
 {
     if (!box->state)
-        luaL_error(L, "this state has ended: keep nothing of it from one hook to the next");
+        luaL_error(L,
+                   "this state has ended: keep nothing of it from one hook to the next");
 }
 
 void lua_box_charge(lua_State *L, const lua_box *box, size_t n)
@@ -181,15 +182,15 @@ static int state_insert(lua_State *L)
     }
     message = check_json(L, "insert", 3, 1);
     lua_box_charge(L, box, message.size + 32 * (last - first + 1));
-    check(L,
-          sessile_state_insert(box->state, i, message, covers, first, last, &err), &err);
+    check(L, sessile_state_insert(box->state, i, message, covers, first, last, &err),
+          &err);
     return 0;
 }
 
 static int state_keep_last(lua_State *L)
 {
-    static const char *const names[] = { "messages", "turns", "tokens", NULL };
-    static const sessile_unit units[] = { SESSILE_MESSAGES, SESSILE_TURNS, SESSILE_TOKENS };
+    static const char *const names[] = {"messages", "turns", "tokens", NULL};
+    static const sessile_unit units[] = {SESSILE_MESSAGES, SESSILE_TURNS, SESSILE_TOKENS};
     lua_box *box = check_state(L);
     int64_t n = check_amount(L, "keep_last", 2);
     sessile_unit unit = units[luaL_checkoption(L, 3, "messages", names)];
@@ -213,8 +214,8 @@ static int state_find_cut(lua_State *L)
 }
 
 /* Appends {turn=, first=, last=, tokens=} to the list at the top. */
-static void push_turn(lua_State *L, lua_Integer at, uint32_t turn, size_t first, size_t last,
-                      int64_t tokens)
+static void push_turn(lua_State *L, lua_Integer at, uint32_t turn, size_t first,
+                      size_t last, int64_t tokens)
 {
     lua_createtable(L, 0, 4);
     lua_pushinteger(L, turn);
@@ -290,8 +291,8 @@ static void push_messages(lua_State *L, lua_box *box)
     lua_setiuservalue(L, 1, BOX_MESSAGES);
 }
 
-/* The notes are read when first asked for. Their text is kept as we would write it, so that
- * reading them is never taken for an edit. */
+/* The notes are read when first asked for. Their text is kept as we would write it, so
+ * that reading them is never taken for an edit. */
 static void push_vars(lua_State *L, lua_box *box)
 {
     sessile_slice text;
@@ -350,8 +351,9 @@ static int state_newindex(lua_State *L)
 {
     lua_box *box = check_state(L);
     if (lua_type(L, 2) != LUA_TSTRING || strcmp(lua_tostring(L, 2), "vars") != 0)
-        luaL_error(L, "only vars of a state can be assigned: use state:drop, state:replace "
-                      "or state:insert");
+        luaL_error(L,
+                   "only vars of a state can be assigned: use state:drop, state:replace "
+                   "or state:insert");
     if (!lua_istable(L, 3))
         luaL_error(L, "vars is a table, got %s", luaL_typename(L, 3));
     push_vars(L, box); /* what was there before, to tell a change */
@@ -371,13 +373,13 @@ static int state_tostring(lua_State *L)
 void lua_state_open(lua_State *L)
 {
     static const luaL_Reg methods[] = {
-        { "drop", state_drop },           { "replace", state_replace },
-        { "insert", state_insert },       { "keep_last", state_keep_last },
-        { "find_cut", state_find_cut },   { "turns", state_turns },
-        { "pairs_of", state_pairs_of },   { NULL, NULL },
+        {"drop", state_drop},         {"replace", state_replace},
+        {"insert", state_insert},     {"keep_last", state_keep_last},
+        {"find_cut", state_find_cut}, {"turns", state_turns},
+        {"pairs_of", state_pairs_of}, {NULL, NULL},
     };
-    static const char *const fields[] = { NULL,     "messages", "tokens",
-                                          "window", "reserve",  "vars" };
+    static const char *const fields[] = {NULL,     "messages", "tokens",
+                                         "window", "reserve",  "vars"};
     int field;
 
     luaL_checkstack(L, 8, NULL);

@@ -3,10 +3,10 @@
  * and in a Lua host, over the public functions of sessile.h.
  *
  * Fields: messages (oldest first, read-only, each a view whose fields are read on demand:
- * role, content, author, tool_calls, tool_call_id, timestamp, usage, metadata and any other
- * field of the JSON; key, id, tokens, pinned, turn, labels, open, dead), tokens, window
- * (math.huge when unlimited), reserve, vars (read and assigned, or edited in place).
- * Methods: drop(i[, j]), replace(i, fields), insert(i, message, {covers={i, j}}),
+ * role, content, author, tool_calls, tool_call_id, timestamp, usage, metadata and any
+ * other field of the JSON; key, id, tokens, pinned, turn, labels, open, dead), tokens,
+ * window (math.huge when unlimited), reserve, vars (read and assigned, or edited in
+ * place). Methods: drop(i[, j]), replace(i, fields), insert(i, message, {covers={i, j}}),
  * keep_last(n, unit), find_cut(tokens), turns(), pairs_of(i). Indexes start at 1.
  */
 #ifndef POLICY_LUA_STATE_H
@@ -22,9 +22,11 @@ typedef void (*lua_state_charge)(lua_State *L, size_t n);
 /* Registers the metatables in L; idempotent. */
 void lua_state_open(lua_State *L);
 
-/* Pushes a state. It and everything reached through it raise once lua_state_end() was called. */
+/* Pushes a state. It and everything reached through it raise once lua_state_end() was
+ * called. */
 void lua_state_push(lua_State *L, sessile_state *state, lua_state_charge charge);
-/* Pushes the list of the first `previous` messages, read-only; nil when there are none. */
+/* Pushes the list of the first `previous` messages, read-only; nil when there are none.
+ */
 void lua_state_push_previous(lua_State *L, int state_index);
 
 /*

@@ -13,9 +13,9 @@
 #include <lauxlib.h>
 #include "policy/lua_json.h"
 
-#define OPTIONS_MAX 64     /* keys of one offer */
-#define TEXT_MAX    65536  /* bytes of effective options */
-#define LIKE_MAX    40     /* bytes of a name that is compared for likeness */
+#define OPTIONS_MAX 64    /* keys of one offer */
+#define TEXT_MAX    65536 /* bytes of effective options */
+#define LIKE_MAX    40    /* bytes of a name that is compared for likeness */
 
 /* Registry key of the set of all names declared so far, for suggestions. */
 static const char known_key;
@@ -38,7 +38,8 @@ unsigned options_distance(const char *a, const char *b)
     for (j = 0; j <= m; j++)
         rows[0][j] = (unsigned)j;
     for (i = 1; i <= n; i++) {
-        unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3], *second = rows[(i + 1) % 3];
+        unsigned *row = rows[i % 3], *above = rows[(i + 2) % 3],
+                 *second = rows[(i + 1) % 3];
         row[0] = (unsigned)i;
         for (j = 1; j <= m; j++) {
             row[j] = above[j - 1] + (a[i - 1] != b[j - 1]);
@@ -118,8 +119,8 @@ static int within(lua_State *L, int declaration, int value, const char *bound,
                              : lua_compare(L, value, -1, LUA_OPLE);
         if (!ok) {
             lua_pushvalue(L, -1); /* tolstring must not change what is compared */
-            snprintf(problem, 200, "must be %s %s", bound[1] == 'i' ? "at least" : "at most",
-                     lua_tostring(L, -1));
+            snprintf(problem, 200, "must be %s %s",
+                     bound[1] == 'i' ? "at least" : "at most", lua_tostring(L, -1));
             lua_pop(L, 1);
         }
     }
@@ -174,9 +175,10 @@ static int accepts(lua_State *L, int declaration, int value, char problem[200])
 /* The declaration at the top, of the option `name`: raises when it is not one. */
 static void check_declaration(lua_State *L, const char *name)
 {
-    static const char *const fields[] = { "type", "default", "min", "max", "values", "about" };
-    static const char *const types[] = { "integer", "number", "string",
-                                         "boolean", "list",   "table" };
+    static const char *const fields[] = {"type", "default", "min",
+                                         "max",  "values",  "about"};
+    static const char *const types[] = {"integer", "number", "string",
+                                        "boolean", "list",   "table"};
     int declaration = lua_gettop(L);
     size_t i;
 
@@ -189,8 +191,10 @@ static void check_declaration(lua_State *L, const char *name)
         for (i = 0; i < 6 && strcmp(key, fields[i]) != 0; i++)
             ;
         if (i == 6)
-            luaL_error(L, "options.%s has type, default, min, max, values and about, not "
-                          "'%s'", name, key);
+            luaL_error(L,
+                       "options.%s has type, default, min, max, values and about, not "
+                       "'%s'",
+                       name, key);
         lua_pop(L, 1);
     }
     lua_pushliteral(L, "type");
@@ -199,8 +203,10 @@ static void check_declaration(lua_State *L, const char *name)
     for (i = 0; i < 6 && strcmp(lua_tostring(L, -1), types[i]) != 0; i++)
         ;
     if (i == 6)
-        luaL_error(L, "options.%s: type is integer, number, string, boolean, list or table, "
-                      "not '%s'", name, lua_tostring(L, -1));
+        luaL_error(L,
+                   "options.%s: type is integer, number, string, boolean, list or table, "
+                   "not '%s'",
+                   name, lua_tostring(L, -1));
     lua_pop(L, 1);
 }
 
@@ -223,7 +229,8 @@ static void take_defaults(lua_State *L, int declarations, int effective)
         lua_pushliteral(L, "default");
         if (lua_rawget(L, name + 1) != LUA_TNIL) {
             if (!accepts(L, name + 1, lua_gettop(L), problem))
-                luaL_error(L, "options.%s: its default %s", lua_tostring(L, name), problem);
+                luaL_error(L, "options.%s: its default %s", lua_tostring(L, name),
+                           problem);
             lua_pushvalue(L, name);
             lua_insert(L, -2);
             lua_rawset(L, effective);
@@ -249,17 +256,18 @@ static sessile_status take_offer(lua_State *L, int declarations, int effective,
     for (i = 1; lua_rawgeti(L, given + 1, i) != LUA_TNIL; i++) {
         int name = lua_gettop(L);
         if (i > OPTIONS_MAX)
-            return fail(err, SESSILE_INVALID, "policy %s: more than %d options", offer->who,
-                        OPTIONS_MAX);
+            return fail(err, SESSILE_INVALID, "policy %s: more than %d options",
+                        offer->who, OPTIONS_MAX);
         lua_pushvalue(L, name);
         if (declarations && lua_rawget(L, declarations) == LUA_TTABLE) {
             offer->used |= UINT64_C(1) << (i - 1);
             lua_pushvalue(L, name);
             lua_rawget(L, given);
-            if (lua_type(L, -1) != LUA_TLIGHTUSERDATA) { /* null: as if it was not given */
+            if (lua_type(L, -1) !=
+                LUA_TLIGHTUSERDATA) { /* null: as if it was not given */
                 if (!accepts(L, name + 1, lua_gettop(L), problem))
-                    return fail(err, SESSILE_INVALID, "policy %s: option %s %s", offer->who,
-                                lua_tostring(L, name), problem);
+                    return fail(err, SESSILE_INVALID, "policy %s: option %s %s",
+                                offer->who, lua_tostring(L, name), problem);
                 lua_pushvalue(L, name);
                 lua_insert(L, -2);
                 lua_rawset(L, effective);
@@ -327,8 +335,8 @@ sessile_status options_check_used(lua_State *L, const options_offer *offer,
         like = nearest(L, -1, name);
         if (like)
             status = fail(err, SESSILE_INVALID,
-                          "policy %s has no option '%.60s': did you mean '%s'?", offer->who,
-                          name, like);
+                          "policy %s has no option '%.60s': did you mean '%s'?",
+                          offer->who, name, like);
         else
             status = fail(err, SESSILE_INVALID, "policy %s has no option '%.60s'",
                           offer->who, name);

@@ -1,9 +1,9 @@
 /*
  * pattern.c: Lua's patterns, compiled into nodes.
  *
- * Owns the reading of patterns, whose meaning is Lua's. One difference: a malformed pattern
- * is refused when it is compiled, also when the part at fault would not have been reached.
- * Must never read beyond the pattern.
+ * Owns the reading of patterns, whose meaning is Lua's. One difference: a malformed
+ * pattern is refused when it is compiled, also when the part at fault would not have been
+ * reached. Must never read beyond the pattern.
  */
 #include "policy/pattern.h"
 
@@ -102,7 +102,7 @@ typedef struct compiler {
     const char *at, *end;
     pattern *program;
     unsigned open[PATTERN_CAPTURES], open_count; /* captures without their ')' yet */
-    unsigned closed;                     /* bits: captures that have it */
+    unsigned closed;                             /* bits: captures that have it */
 } compiler;
 
 static void compile_open(compiler *c, pattern_node *n)
@@ -172,7 +172,7 @@ static int compile_escape(compiler *c, pattern_node *n)
 void pattern_compile(lua_State *L, pattern *p, pattern_node *nodes, const char *text,
                      size_t size, int may_anchor)
 {
-    compiler c = { L, text, text + size, p, { 0 }, 0, 0 };
+    compiler c = {L, text, text + size, p, {0}, 0, 0};
     pattern_node *n = nodes;
 
     p->nodes = nodes;

@@ -10,13 +10,17 @@
 #define PATTERN_CAPTURES 32
 
 typedef enum pattern_kind {
-    NODE_END,      /* the whole pattern has matched */
-    NODE_STOP,     /* $ at the end: only at the subject's end */
-    NODE_CHAR, NODE_ANY, NODE_SET,
-    NODE_OPEN, NODE_CLOSE, NODE_HERE, /* ( ) () */
-    NODE_AGAIN,    /* %1 */
-    NODE_BALANCE,  /* %bxy */
-    NODE_FRONTIER  /* %f[set] */
+    NODE_END,  /* the whole pattern has matched */
+    NODE_STOP, /* $ at the end: only at the subject's end */
+    NODE_CHAR,
+    NODE_ANY,
+    NODE_SET,
+    NODE_OPEN,
+    NODE_CLOSE,
+    NODE_HERE,    /* ( ) () */
+    NODE_AGAIN,   /* %1 */
+    NODE_BALANCE, /* %bxy */
+    NODE_FRONTIER /* %f[set] */
 } pattern_kind;
 
 typedef struct pattern_node {

@@ -1,11 +1,12 @@
 /*
  * pipeline.c: one pipeline: its hooks run in one VM, in environments made for it.
  *
- * A hook runs as a coroutine, so that asking a model is a yield: the C call returns NEEDS,
- * nobody is blocked, and the answer resumes it, in this thread or another. Each step of the
- * chain has an environment of its own, made when its first hook runs and dropped with the
- * pipeline. Owns that life cycle. Must never leave Lua's values behind in the VM's reach for
- * the next pipeline, nor let the script see its state once the hook has ended.
+ * A hook runs as a coroutine, so that asking a model is a yield: the C call returns
+ * NEEDS, nobody is blocked, and the answer resumes it, in this thread or another. Each
+ * step of the chain has an environment of its own, made when its first hook runs and
+ * dropped with the pipeline. Owns that life cycle. Must never leave Lua's values behind
+ * in the VM's reach for the next pipeline, nor let the script see its state once the hook
+ * has ended.
  */
 #include "policy/pipeline.h"
 
@@ -16,7 +17,8 @@
 #include "policy/lua_json.h"
 #include "policy/lua_state.h"
 
-/* Registry key of this pipeline's table: the coroutine, the state, the slots of each step. */
+/* Registry key of this pipeline's table: the coroutine, the state, the slots of each
+ * step. */
 static const char table_key;
 enum { AT_THREAD = 1, AT_STATE, AT_SLOTS };
 
@@ -41,7 +43,7 @@ void pipeline_set_slot(lua_State *L, const policy_pipeline *pl, int slot)
 
 static sessile_slice copy_slice(char **at, sessile_slice from)
 {
-    sessile_slice copy = { *at, from.size };
+    sessile_slice copy = {*at, from.size};
     if (from.size)
         memcpy(*at, from.data, from.size);
     *at += from.size;
@@ -252,7 +254,8 @@ static int finish_hook(lua_State *L)
     return 0;
 }
 
-static sessile_status failed(policy_pipeline *pl, policy_result *out, sessile_status status)
+static sessile_status failed(policy_pipeline *pl, policy_result *out,
+                             sessile_status status)
 {
     out->spent = pl->vm->spent != VM_FRESH;
     drop_thread(pl->vm->L);
@@ -263,7 +266,7 @@ static sessile_status failed(policy_pipeline *pl, policy_result *out, sessile_st
 static sessile_status finish(policy_pipeline *pl, lua_State *co, policy_result *out,
                              sessile_error *err)
 {
-    hook_end end = { pl, co, 0, SESSILE_OK, { SESSILE_OK, "" } };
+    hook_end end = {pl, co, 0, SESSILE_OK, {SESSILE_OK, ""}};
 
     if (vm_call(pl->vm, finish_hook, &end, 0, file_of(pl), err) != LUA_OK)
         return failed(pl, out, pl->vm->starved ? SESSILE_NOMEM : SESSILE_POLICY);
@@ -278,7 +281,8 @@ static sessile_status finish(policy_pipeline *pl, lua_State *co, policy_result *
     return SESSILE_OK;
 }
 
-/* Runs the coroutine on, with arguments that are on its stack, to one of the three ends. */
+/* Runs the coroutine on, with arguments that are on its stack, to one of the three ends.
+ */
 static sessile_status resume(policy_pipeline *pl, lua_State *co, int arguments,
                              policy_result *out, sessile_error *err)
 {
@@ -337,13 +341,13 @@ sessile_status policy_pipeline_call(policy_pipeline *pl, size_t step, sessile_ho
     pl->vm->pcalls = 0;
     vm_enter(pl->vm);
     if (pl->vm->spent)
-        status = failed(pl, out, fail(err, SESSILE_POLICY, "%s: its budget is spent",
-                                      file_of(pl)));
+        status = failed(
+            pl, out, fail(err, SESSILE_POLICY, "%s: its budget is spent", file_of(pl)));
     else if (vm_call(pl->vm, start_hook, pl, 0, file_of(pl), err) != LUA_OK)
         status = failed(pl, out, pl->vm->starved ? SESSILE_NOMEM : SESSILE_POLICY);
     else
-        status = resume(pl, thread_of(pl->vm->L),
-                        hook == SESSILE_HOOK_MERGE ? 3 : 2, out, err);
+        status = resume(pl, thread_of(pl->vm->L), hook == SESSILE_HOOK_MERGE ? 3 : 2, out,
+                        err);
     vm_leave(pl->vm);
     return status;
 }
@@ -391,7 +395,7 @@ static int push_answer(lua_State *L)
 sessile_status policy_pipeline_answer(policy_pipeline *pl, const sessile_answer *answer,
                                       policy_result *out, sessile_error *err)
 {
-    hook_answer a = { pl, answer, NULL, 0 };
+    hook_answer a = {pl, answer, NULL, 0};
     sessile_status status;
 
     memset(out, 0, sizeof *out);

@@ -14,11 +14,11 @@ typedef struct pipeline_random {
 
 struct policy_pipeline {
     sessile_policy *policy;
-    vm *vm;                /* NULL before the first hook */
-    char *texts;           /* what the setup's slices point to */
+    vm *vm;      /* NULL before the first hook */
+    char *texts; /* what the setup's slices point to */
     size_t texts_size;
     policy_setup setup;
-    int waiting;           /* a model was asked */
+    int waiting; /* a model was asked */
 
     /* the hook that runs */
     size_t step;

@@ -1,10 +1,12 @@
 /*
- * policy.h: policies written in Lua, contained: load a chain, run this hook on this state.
+ * policy.h: policies written in Lua, contained: load a chain, run this hook on this
+ * state.
  *
  * The only floor that knows Lua. A loaded chain is immutable and counted by reference; it
- * keeps a small pool of private Lua states (VMs), compiled once, each used by one pipeline
- * at a time in a new environment. A script that spends its budget, lies or throws ends with
- * SESSILE_POLICY and a sentence; its VM is thrown away when memory or budget was the cause.
+ * keeps a small pool of private Lua states (VMs), compiled once, each used by one
+ * pipeline at a time in a new environment. A script that spends its budget, lies or
+ * throws ends with SESSILE_POLICY and a sentence; its VM is thrown away when memory or
+ * budget was the cause.
  */
 #ifndef POLICY_POLICY_H
 #define POLICY_POLICY_H
@@ -15,30 +17,31 @@
 #include "sessile.h"
 
 typedef struct policy_limits {
-    uint64_t gas;       /* instructions and charges of one pipeline */
-    uint32_t ms;        /* its time in Lua, waiting aside */
-    uint64_t memory;    /* bytes of its Lua state */
-    uint64_t result;    /* bytes of one value that leaves the VM */
+    uint64_t gas;    /* instructions and charges of one pipeline */
+    uint32_t ms;     /* its time in Lua, waiting aside */
+    uint64_t memory; /* bytes of its Lua state */
+    uint64_t result; /* bytes of one value that leaves the VM */
 } policy_limits;
 
 typedef struct policy_step_info {
-    const char *name;          /* the policy's own name, else the file's stem */
+    const char *name; /* the policy's own name, else the file's stem */
     int64_t version;
-    unsigned hooks;            /* sessile_hook bits */
+    unsigned hooks; /* sessile_hook bits */
     int is_host;
-    char hash[65];             /* BLAKE2b-256 of the source, hex; "" for hosts */
-    const char *options;       /* effective options, JSON object text */
-    const char *path;          /* "" for hosts */
+    char hash[65];       /* BLAKE2b-256 of the source, hex; "" for hosts */
+    const char *options; /* effective options, JSON object text */
+    const char *path;    /* "" for hosts */
 } policy_step_info;
 
 /*
  * Loads a chain: names are looked up in the folders of search_path (':' between), those
- * with '/' or ending in ".lua" are paths. A file that returns {name=, version=, chain={…}}
- * is replaced by the chain's elements ("name" or {"name", option=…}), options given to it
- * going to the elements that declare them. At most 16 steps after that, nesting 4.
- * Files: at most 256 KiB of text (no bytecode), regular, owned by us or root and writable by
- * nobody else (DENIED). Options are checked against their declarations: unknown (INVALID,
- * the nearest name is said), type, min, max, one of `values`; defaults filled in.
+ * with '/' or ending in ".lua" are paths. A file that returns {name=, version=,
+ * chain={…}} is replaced by the chain's elements ("name" or {"name", option=…}), options
+ * given to it going to the elements that declare them. At most 16 steps after that,
+ * nesting 4. Files: at most 256 KiB of text (no bytecode), regular, owned by us or root
+ * and writable by nobody else (DENIED). Options are checked against their declarations:
+ * unknown (INVALID, the nearest name is said), type, min, max, one of `values`; defaults
+ * filled in.
  */
 sessile_status policy_load(sessile_policy **out, const sessile_policy_step *steps,
                            size_t count, const char *search_path,
@@ -55,10 +58,10 @@ typedef struct policy_pipeline policy_pipeline;
 
 typedef struct policy_setup {
     sessile_slice session_id, agent, title;
-    sessile_slice metadata;          /* JSON object text, or empty */
-    sessile_id turn;                 /* seeds ctx.random with session id and policy hash */
+    sessile_slice metadata; /* JSON object text, or empty */
+    sessile_id turn;        /* seeds ctx.random with session id and policy hash */
     sessile_slice instructions;
-    int64_t now_ms;                  /* the script's only clock */
+    int64_t now_ms; /* the script's only clock */
 } policy_setup;
 
 /* Borrows the policy (retained) and copies the setup. */
@@ -67,18 +70,18 @@ sessile_status policy_pipeline_new(policy_pipeline **out, sessile_policy *p,
 void policy_pipeline_free(policy_pipeline *pl);
 
 typedef struct policy_result {
-    int verdict;                     /* should_compact: 0 or 1 */
-    sessile_slice request;           /* NEEDS: the model request, JSON, borrowed until the
-                                        answer */
-    int spent;                       /* POLICY: 1 when a budget (gas, time, memory) was */
+    int verdict;           /* should_compact: 0 or 1 */
+    sessile_slice request; /* NEEDS: the model request, JSON, borrowed until the
+                              answer */
+    int spent;             /* POLICY: 1 when a budget (gas, time, memory) was */
 } policy_result;
 
 /*
  * Runs a hook of a step that is no host's, on a state whose hook was begun. OK: it
- * returned and its edits and vars are in the state. NEEDS: it waits for a model; answer it
- * with policy_pipeline_answer(), which goes on to the same three ends. POLICY: it failed;
- * err says why in one sentence, with file and line where there are some. reason: what
- * ctx.reason says for this hook.
+ * returned and its edits and vars are in the state. NEEDS: it waits for a model; answer
+ * it with policy_pipeline_answer(), which goes on to the same three ends. POLICY: it
+ * failed; err says why in one sentence, with file and line where there are some. reason:
+ * what ctx.reason says for this hook.
  */
 sessile_status policy_pipeline_call(policy_pipeline *pl, size_t step, sessile_hook hook,
                                     sessile_state *state, sessile_reason reason,

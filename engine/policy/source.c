@@ -2,8 +2,9 @@
  * source.c: a policy's file: found by its name, judged, read.
  *
  * Owns the question whether a file may be a policy at all: a regular file of text that
- * belongs to its user or root and that nobody else can write. Must never follow a symbolic
- * link, leave a descriptor open, or hand out text that Lua would read as bytecode.
+ * belongs to its user or root and that nobody else can write. Must never follow a
+ * symbolic link, leave a descriptor open, or hand out text that Lua would read as
+ * bytecode.
  */
 #include "policy/source.h"
 
@@ -64,7 +65,8 @@ static int next_folder(const char **at, buf *out)
 }
 
 /* NOTFOUND, with what there is instead. */
-static sessile_status not_found(const source_place *from, const char *name, sessile_error *err)
+static sessile_status not_found(const source_place *from, const char *name,
+                                sessile_error *err)
 {
     const os_table *os = from->os;
     const char *at = from->search_path, *like = NULL;
@@ -78,7 +80,8 @@ static sessile_status not_found(const source_place *from, const char *name, sess
         return fail_nomem(err);
     buf_init(&text, from->alloc);
     while (next_folder(&at, &text)) {
-        int fd = text.failed ? -1 : os->open_at(os->ud, -1, text.data, OS_READ | OS_DIRECTORY);
+        int fd =
+            text.failed ? -1 : os->open_at(os->ud, -1, text.data, OS_READ | OS_DIRECTORY);
         if (fd >= 0) {
             os->list(os->ud, fd, visit_name, found);
             os->close(os->ud, fd);
@@ -96,15 +99,15 @@ static sessile_status not_found(const source_place *from, const char *name, sess
             buf_printf(&text, "%s%s", text.size ? ", " : "", found->names[i]);
     }
     if (like)
-        status = fail(err, SESSILE_NOTFOUND, "there is no policy '%s': did you mean '%s'?",
-                      name, like);
-    else if (text.size && !text.failed)
-        status = fail(err, SESSILE_NOTFOUND, "there is no policy '%s'; there are: %s", name,
-                      text.data);
-    else
         status = fail(err, SESSILE_NOTFOUND,
-                      "there is no policy '%s', nor any other where policies are looked for",
-                      name);
+                      "there is no policy '%s': did you mean '%s'?", name, like);
+    else if (text.size && !text.failed)
+        status = fail(err, SESSILE_NOTFOUND, "there is no policy '%s'; there are: %s",
+                      name, text.data);
+    else
+        status = fail(
+            err, SESSILE_NOTFOUND,
+            "there is no policy '%s', nor any other where policies are looked for", name);
     buf_deinit(&text);
     mem_free(from->alloc, found, sizeof *found);
     return status;
@@ -113,7 +116,8 @@ static sessile_status not_found(const source_place *from, const char *name, sess
 /* ------------------------------------------------------------------ reading */
 
 /* Reads the open file after judging it. */
-static sessile_status read_open(const source_place *from, int fd, source *c, sessile_error *err)
+static sessile_status read_open(const source_place *from, int fd, source *c,
+                                sessile_error *err)
 {
     const os_table *os = from->os;
     const char *path = c->path.data;
@@ -126,7 +130,8 @@ static sessile_status read_open(const source_place *from, int fd, source *c, ses
         return fail(err, SESSILE_DENIED, "the policy %s is no regular file", path);
     if (info.uid != 0 && info.uid != os->uid(os->ud))
         return fail(err, SESSILE_DENIED,
-                    "the policy %s belongs to another user: copy it, and read it first", path);
+                    "the policy %s belongs to another user: copy it, and read it first",
+                    path);
     if (info.mode & 022)
         return fail(err, SESSILE_DENIED,
                     "the policy %s can be written by others: chmod go-w it", path);
@@ -187,15 +192,15 @@ static sessile_status check_text(source *c, sessile_error *err)
             c->skip++;
     }
     if (c->text.size && (text[0] == '\x1b' || memchr(text, 0, c->text.size)))
-        return fail(err, SESSILE_POLICY, "%s is not text: policies are source, never bytecode",
-                    c->file);
+        return fail(err, SESSILE_POLICY,
+                    "%s is not text: policies are source, never bytecode", c->file);
     for (at = text; at < end; at++) {
         if (*at == '\n')
             line++;
         if (*at == '_' && end - at >= 4 && memcmp(at, "_ENV", 4) == 0 &&
             (at == text || !is_word(at[-1])) && !is_word(at[4]))
-            return fail(err, SESSILE_POLICY, "%s:%u: _ENV cannot be used in a policy", c->file,
-                        line);
+            return fail(err, SESSILE_POLICY, "%s:%u: _ENV cannot be used in a policy",
+                        c->file, line);
     }
     return SESSILE_OK;
 }

@@ -1,9 +1,9 @@
 /*
  * vm.c: one private Lua state: its memory, its gas, its clock, its errors.
  *
- * Owns every entry from C into Lua, which is one protected call under the "C" locale. Must
- * never let an error escape to lua_atpanic, run the script to describe its error, or let a
- * script go on once a budget is spent.
+ * Owns every entry from C into Lua, which is one protected call under the "C" locale.
+ * Must never let an error escape to lua_atpanic, run the script to describe its error, or
+ * let a script go on once a budget is spent.
  */
 #include "policy/vm.h"
 
@@ -68,8 +68,8 @@ void vm_refill(vm *v)
 
 /*
  * Lua's allocator. A NULL makes Lua collect all garbage and ask again, and then raise.
- * Beyond the soft limit the hook stops the script in good order; the hard limit is for what
- * a single instruction or C function asks for.
+ * Beyond the soft limit the hook stops the script in good order; the hard limit is for
+ * what a single instruction or C function asks for.
  */
 static void *vm_realloc(void *ud, void *ptr, size_t osize, size_t nsize)
 {
@@ -199,8 +199,8 @@ static void describe_budget(const vm *v, char *out, size_t size)
     }
 }
 
-/* What was raised, in words. Only strings are quoted: to ask a table for its text would run
- * the script again, unprotected. */
+/* What was raised, in words. Only strings are quoted: to ask a table for its text would
+ * run the script again, unprotected. */
 static void describe_object(lua_State *L, char *out, size_t size)
 {
     switch (lua_type(L, -1)) {

@@ -27,16 +27,16 @@ typedef struct vm {
     policy_limits limits;
     locale_t locale, outside;
 
-    uint64_t gas;                     /* what is left */
-    uint64_t used, soft, allocated;   /* bytes: now, the first limit, since the last hook */
-    uint64_t charged;                 /* since the clock was last read */
-    uint64_t cpu_us, wall_us;         /* spent in entries before this one */
-    uint64_t cpu_from, wall_from;     /* when this entry began */
-    uint64_t wall_check;              /* no sooner can the time be spent */
+    uint64_t gas;                   /* what is left */
+    uint64_t used, soft, allocated; /* bytes: now, the first limit, since the last hook */
+    uint64_t charged;               /* since the clock was last read */
+    uint64_t cpu_us, wall_us;       /* spent in entries before this one */
+    uint64_t cpu_from, wall_from;   /* when this entry began */
+    uint64_t wall_check;            /* no sooner can the time be spent */
     vm_spent spent;
-    unsigned pcalls;                  /* open in each other */
-    int starved;                      /* the host's allocator returned NULL */
-    char where[VM_WHERE];             /* "file.lua:12" of the failure, or "" */
+    unsigned pcalls;      /* open in each other */
+    int starved;          /* the host's allocator returned NULL */
+    char where[VM_WHERE]; /* "file.lua:12" of the failure, or "" */
 
     lua_CFunction stock[STOCK_COUNT]; /* Lua's own functions that ours call */
     void *pipeline;                   /* the policy_pipeline that holds this VM */
@@ -56,8 +56,8 @@ void vm_leave(vm *v);
 
 /*
  * Calls f(arg as light userdata) on the main state, protected; the VM is entered.
- * LUA_OK: its `results` results are on the stack of v->L. Else the stack is as it was, and
- * err says why (POLICY or NOMEM); file is named when no line can be.
+ * LUA_OK: its `results` results are on the stack of v->L. Else the stack is as it was,
+ * and err says why (POLICY or NOMEM); file is named when no line can be.
  */
 int vm_call(vm *v, lua_CFunction f, void *arg, int results, const char *file,
             sessile_error *err);

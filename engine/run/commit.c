@@ -2,10 +2,10 @@
  * commit.c: the end of a pipeline: the proposal as one entry, or the refusal as one.
  *
  * A proposal is a list up to the entry its policy saw. What others appended meanwhile
- * follows it, and the laws are checked on that result, under the log's lock. When the head
- * no longer descends from what the policy saw, when another compaction came between, or
- * when only what came later breaks a law, the proposal is stale: dropped, and said so. It
- * is never computed anew in the same turn.
+ * follows it, and the laws are checked on that result, under the log's lock. When the
+ * head no longer descends from what the policy saw, when another compaction came between,
+ * or when only what came later breaks a law, the proposal is stale: dropped, and said so.
+ * It is never computed anew in the same turn.
  */
 #include "run/run.h"
 
@@ -16,7 +16,7 @@
 typedef struct commit_write {
     sessile_run *run;
     int with_context;
-    const char *stale;   /* why it was dropped, or NULL */
+    const char *stale; /* why it was dropped, or NULL */
     buf data;
 } commit_write;
 
@@ -36,8 +36,8 @@ static sessile_status judge_with_later(commit_write *w, sessile_session *s,
     sessile_status st = session_context_locked(s, &now, err);
     if (st == SESSILE_OK)
         st = state_laws(run->state, &in, err);
-    if (st == SESSILE_OK && (context_copy(&after, state_after(run->state)) ||
-                             pairing_of(&pairs, now)))
+    if (st == SESSILE_OK &&
+        (context_copy(&after, state_after(run->state)) || pairing_of(&pairs, now)))
         st = fail_nomem(err);
     for (size_t i = before->count; st == SESSILE_OK && i < now->count; i++)
         if (context_push(&after, &now->items[i], now->links + now->items[i].link))
@@ -200,7 +200,8 @@ sessile_status run_commit(sessile_run *run, sessile_error *err)
         if (st != SESSILE_OK)
             return st;
     }
-    run->outcome.verdict = run->outcome.too_little ? SESSILE_TOO_LITTLE : SESSILE_UNCHANGED;
+    run->outcome.verdict =
+        run->outcome.too_little ? SESSILE_TOO_LITTLE : SESSILE_UNCHANGED;
     if (run->kind == RUN_PLAN) {
         if (changed)
             run->outcome.verdict = SESSILE_APPLIED;

@@ -1,8 +1,8 @@
 /*
  * run.c: stepping a run, its needs and replies, and the outcome.
  *
- * Owns the run's life. A run that is freed early leaves the turn where it is and drops the
- * proposal.
+ * Owns the run's life. A run that is freed early leaves the turn where it is and drops
+ * the proposal.
  */
 #include "run/run.h"
 
@@ -53,9 +53,12 @@ static sessile_status run_new(sessile_run **out, sessile_session *s, run_kind ki
             policy_retain(run->policy);
         pthread_mutex_unlock(&store->mutex);
     }
-    run->window = options->window ? options->window : s->window ? s->window : store->window;
-    run->reserve =
-        options->reserve ? options->reserve : s->reserve ? s->reserve : store->reserve;
+    run->window = options->window ? options->window
+                  : s->window     ? s->window
+                                  : store->window;
+    run->reserve = options->reserve ? options->reserve
+                   : s->reserve     ? s->reserve
+                                    : store->reserve;
     *out = run;
     return SESSILE_OK;
 }
@@ -111,8 +114,7 @@ sessile_status run_begin_compact(sessile_run **out, sessile_session *s, int plan
 {
     const os_table *os = s->store->os;
     sessile_run *run;
-    sessile_status st =
-        run_new(&run, s, plan ? RUN_PLAN : RUN_COMPACT, options, err);
+    sessile_status st = run_new(&run, s, plan ? RUN_PLAN : RUN_COMPACT, options, err);
     if (st != SESSILE_OK)
         return st;
     run->now_ms = os->now_ms(os->ud);
@@ -140,8 +142,8 @@ static const context *context_left(const sessile_run *run)
     return taken ? state_after(run->state) : state_before(run->state);
 }
 
-/* What could not be written is as if it had not been proposed. Of a turn that is all there
- * is to say: its messages are in the log. */
+/* What could not be written is as if it had not been proposed. Of a turn that is all
+ * there is to say: its messages are in the log. */
 static sessile_status commit_failed(sessile_run *run, const sessile_error *why,
                                     sessile_error *err)
 {
@@ -198,7 +200,8 @@ sessile_status run_step(sessile_run *run, sessile_need *need, sessile_error *err
     return st;
 }
 
-sessile_status run_reply(sessile_run *run, const sessile_answer *answer, sessile_error *err)
+sessile_status run_reply(sessile_run *run, const sessile_answer *answer,
+                         sessile_error *err)
 {
     if (!run->asked)
         return fail(err, SESSILE_INVALID, "nothing was asked: step the run first");
@@ -234,9 +237,10 @@ sessile_status run_outcome(sessile_run *run, sessile_outcome *out, sessile_error
     return SESSILE_OK;
 }
 
-/* Text of an item for the outcome's context: own messages from the state, the rest from the
- * log. The session's mutex is held. */
-static sessile_status text_locked(void *arg, sessile_key key, buf *out, sessile_error *err)
+/* Text of an item for the outcome's context: own messages from the state, the rest from
+ * the log. The session's mutex is held. */
+static sessile_status text_locked(void *arg, sessile_key key, buf *out,
+                                  sessile_error *err)
 {
     sessile_run *run = arg;
     if (key.entry == SESSILE_NO_ID) {

@@ -3,8 +3,8 @@
  * answered.
  *
  * A run walks a fixed schedule of hooks over one proposal (session/state.h). Between two
- * calls of the host it holds no lock and no Lua stack but its own pipeline's. Whatever ends
- * it, a turn's messages were written before its first hook.
+ * calls of the host it holds no lock and no Lua stack but its own pipeline's. Whatever
+ * ends it, a turn's messages were written before its first hook.
  *
  *   turn.c      begin: check, count, write the turn; snapshot the context
  *   schedule.c  which hook of which policy is next, and what its end means
@@ -23,21 +23,22 @@
 
 typedef enum run_kind { RUN_TURN, RUN_COMPACT, RUN_PLAN } run_kind;
 
-/* Where the schedule stands. Each stage but the last two goes through the chain's steps. */
+/* Where the schedule stands. Each stage but the last two goes through the chain's steps.
+ */
 typedef enum run_stage {
-    STAGE_MERGE,      /* turns only */
+    STAGE_MERGE, /* turns only */
     STAGE_SUMMARIZE,
     STAGE_TRUNCATE,
-    STAGE_COMPACT,    /* for each step: should_compact (not when a person asked), flush,
-                         compact */
-    STAGE_COMMIT,     /* judge the whole, write */
+    STAGE_COMPACT, /* for each step: should_compact (not when a person asked), flush,
+                      compact */
+    STAGE_COMMIT,  /* judge the whole, write */
     STAGE_DONE
 } run_stage;
 
 /* One policy's notes while the run goes on. */
 typedef struct run_vars {
-    char *name;       /* the policy's */
-    char *text;       /* JSON object, or NULL: {} */
+    char *name; /* the policy's */
+    char *text; /* JSON object, or NULL: {} */
     size_t name_size, text_size;
 } run_vars;
 
@@ -45,11 +46,11 @@ struct sessile_run {
     const allocator *alloc;
     sessile_session *session;
     run_kind kind;
-    sessile_policy *policy;        /* a reference, or NULL: none runs */
-    policy_pipeline *pipeline;     /* made when the first Lua hook runs */
+    sessile_policy *policy;    /* a reference, or NULL: none runs */
+    policy_pipeline *pipeline; /* made when the first Lua hook runs */
     sessile_state *state;
     int64_t window, reserve;
-    sessile_reason reason;         /* of the run as a whole */
+    sessile_reason reason; /* of the run as a whole */
     char *instructions;
     size_t instructions_size;
     int64_t now_ms;
@@ -57,34 +58,34 @@ struct sessile_run {
     /* schedule */
     run_stage stage;
     size_t step;
-    sessile_hook hook;             /* the hook that is running or was asked for; 0: none */
-    int asked;                     /* a need is out */
-    int replied;                   /* an answer has come and is not taken in yet */
-    sessile_answer answer;         /* its text is owned: answer_text */
+    sessile_hook hook;     /* the hook that is running or was asked for; 0: none */
+    int asked;             /* a need is out */
+    int replied;           /* an answer has come and is not taken in yet */
+    sessile_answer answer; /* its text is owned: answer_text */
     char *answer_text;
-    int phase;                     /* STAGE_COMPACT: where this step stands */
-    int64_t tokens_given;          /* what the compact was given */
+    int phase;            /* STAGE_COMPACT: where this step stands */
+    int64_t tokens_given; /* what the compact was given */
     int did_not_fit;
-    uint32_t edited;               /* bit a step: its hook changed the list */
-    uint32_t edited_before;        /* the same before the compact, for the rewind */
+    uint32_t edited;        /* bit a step: its hook changed the list */
+    uint32_t edited_before; /* the same before the compact, for the rewind */
     run_vars *vars;
     size_t vars_count, vars_capacity;
     int vars_changed;
     /* ids */
-    sessile_id first, last, saw;   /* saw: the newest path entry the policy knows */
-    sessile_id context_at;         /* the compaction in force then */
-    sessile_id written;            /* log count that must become durable; 0: nothing */
+    sessile_id first, last, saw; /* saw: the newest path entry the policy knows */
+    sessile_id context_at;       /* the compaction in force then */
+    sessile_id written;          /* log count that must become durable; 0: nothing */
     int synced;
-    size_t previous;               /* messages of the context before the turn */
+    size_t previous; /* messages of the context before the turn */
     /* results */
     sessile_outcome outcome;
     sessile_departure *departures;
     size_t departure_count, departure_capacity;
     char *summary;
     size_t summary_size;
-    char policy_name[128];         /* of the culprit, or of the last that edited */
+    char policy_name[128]; /* of the culprit, or of the last that edited */
     int refused;
-    sessile_error failed;          /* a compact that could not be written: its error */
+    sessile_error failed; /* a compact that could not be written: its error */
     char message[504];
     judgement judged;
     policy_result result;

@@ -4,8 +4,8 @@
  * The order is fixed: merge of every policy of the chain (turns only), summarize of every
  * one, truncate of every one; then, policy by policy, should_compact, flush and compact,
  * each seeing the list as edited so far. A person's compact asks nobody whether: it runs
- * flush and compact of those that have a compact, and summarize and truncate of those that
- * have none. After each hook that changed the list the laws are checked, so that the
+ * flush and compact of those that have a compact, and summarize and truncate of those
+ * that have none. After each hook that changed the list the laws are checked, so that the
  * culprit is named. Nothing is written here.
  */
 #include "run/run.h"
@@ -18,7 +18,14 @@
 #define REASON_MOST 400
 
 /* Phases of one policy within STAGE_COMPACT, in order. */
-enum { PHASE_ASK, PHASE_FLUSH, PHASE_COMPACT, PHASE_SUMMARIZE, PHASE_TRUNCATE, PHASE_END };
+enum {
+    PHASE_ASK,
+    PHASE_FLUSH,
+    PHASE_COMPACT,
+    PHASE_SUMMARIZE,
+    PHASE_TRUNCATE,
+    PHASE_END
+};
 
 static int has(const sessile_run *run, sessile_hook hook)
 {
@@ -243,8 +250,8 @@ static sessile_status start_hook(sessile_run *run, sessile_error *err)
         return st;
     if (run->hook == SESSILE_HOOK_COMPACT) {
         run->tokens_given = sessile_state_tokens(run->state);
-        run->did_not_fit = laws_cannot_fit(state_after(run->state), run->window,
-                                           run->reserve) > 0;
+        run->did_not_fit =
+            laws_cannot_fit(state_after(run->state), run->window, run->reserve) > 0;
         run->edited_before = run->edited;
         st = state_mark(run->state, err);
         if (st != SESSILE_OK)

@@ -1,6 +1,6 @@
 /*
- * turn.c: the beginning of a run: the turn on its way into the log, and the snapshot of the
- * context that policies start from.
+ * turn.c: the beginning of a run: the turn on its way into the log, and the snapshot of
+ * the context that policies start from.
  *
  * Messages are checked and counted before any lock is taken, and written with their turn
  * entry as one commit. Nothing here knows what a policy does.
@@ -22,12 +22,12 @@ typedef struct turn_message {
 typedef struct turn_write {
     sessile_run *run;
     const sessile_run_options *options;
-    buf text;                    /* all messages' checked text */
+    buf text; /* all messages' checked text */
     turn_message *messages;
     size_t count;
-    buf usage, metadata, data;   /* checked */
+    buf usage, metadata, data; /* checked */
     int64_t time_ms;
-    size_t previous;             /* context messages before the turn */
+    size_t previous; /* context messages before the turn */
 } turn_write;
 
 static sessile_status check_object(buf *out, sessile_slice text, const char *what,
@@ -53,10 +53,11 @@ static sessile_status check_messages(turn_write *w, const sessile_slice *message
     for (size_t i = 0; st == SESSILE_OK && i < w->count; i++) {
         turn_message *m = &w->messages[i];
         if (messages[i].size > limits->message)
-            st = fail(err, SESSILE_LIMIT,
-                      "this message has %zu bytes and the limit [message] is %llu: shorten "
-                      "it, or raise the limit",
-                      messages[i].size, (unsigned long long)limits->message);
+            st = fail(
+                err, SESSILE_LIMIT,
+                "this message has %zu bytes and the limit [message] is %llu: shorten "
+                "it, or raise the limit",
+                messages[i].size, (unsigned long long)limits->message);
         else {
             m->at = w->text.size;
             st = json_check(&w->text, messages[i].data, messages[i].size, limits->depth,

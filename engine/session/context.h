@@ -21,7 +21,7 @@ enum {
 };
 
 typedef struct item {
-    sessile_key key;     /* entry SESSILE_NO_ID: the n-th put of a proposal being made */
+    sessile_key key; /* entry SESSILE_NO_ID: the n-th put of a proposal being made */
     uint32_t tokens, turn;
     uint32_t link, link_count; /* its calls and results, in context.links */
     uint8_t role, flags;
@@ -32,14 +32,14 @@ typedef struct context {
     size_t count, capacity;
     message_link *links;
     size_t link_count, link_capacity;
-    sessile_id upto;     /* the newest path entry this context takes into account */
+    sessile_id upto; /* the newest path entry this context takes into account */
     const allocator *alloc;
 } context;
 
 void context_init(context *c, const allocator *a);
 void context_deinit(context *c);
 void context_clear(context *c);
-int context_copy(context *out, const context *from);  /* out is init'ed; 0 or -1: NOMEM */
+int context_copy(context *out, const context *from); /* out is init'ed; 0 or -1: NOMEM */
 /* Appends an item, its links copied from `links` (item->link is set). 0 or -1. */
 int context_push(context *c, const item *it, const message_link *links);
 int64_t context_tokens(const context *c);
@@ -54,24 +54,25 @@ void context_mark_opening(context *c);
  * A result answers the newest call before it that has its id and no result yet. A call is
  * open while it is unanswered and only results of its own message follow that message; an
  * unanswered call that is not open is dead; a result that comes after something else than
- * results of its message stood in between is late. A result without such a call is an orphan.
- * A call whose id its message has given before is that same call, in another form.
+ * results of its message stood in between is late. A result without such a call is an
+ * orphan. A call whose id its message has given before is that same call, in another
+ * form.
  */
 typedef struct pairing {
     /* one per link of the context, parallel to context.links */
     struct pair_link {
-        uint32_t item;    /* the item this link belongs to */
-        uint32_t mate;    /* the link it is paired with; PAIR_NONE. A call given twice in
-                             its message: the first of the two */
-        uint8_t late;     /* on a result: answered late */
-    } *links;
+        uint32_t item; /* the item this link belongs to */
+        uint32_t mate; /* the link it is paired with; PAIR_NONE. A call given twice in
+                          its message: the first of the two */
+        uint8_t late;  /* on a result: answered late */
+    } * links;
     size_t link_count;
     /* one per item */
-    uint8_t *flags;       /* PAIR_OPEN, PAIR_DEAD, PAIR_ORPHAN: of any of its links */
-    uint32_t *group;      /* the first item of those that stay or go together with it */
-    uint32_t *group_end;  /* at a group's first item: its last item; else itself */
+    uint8_t *flags;      /* PAIR_OPEN, PAIR_DEAD, PAIR_ORPHAN: of any of its links */
+    uint32_t *group;     /* the first item of those that stay or go together with it */
+    uint32_t *group_end; /* at a group's first item: its last item; else itself */
     size_t item_count;
-    size_t first_open;    /* the first item with an open call; item_count: none */
+    size_t first_open; /* the first item with an open call; item_count: none */
     const allocator *alloc;
     size_t capacity_links, capacity_items;
     map calls;
@@ -81,6 +82,6 @@ enum { PAIR_OPEN = 1, PAIR_DEAD = 2, PAIR_ORPHAN = 4, PAIR_LATE = 8 };
 
 void pairing_init(pairing *p, const allocator *a);
 void pairing_deinit(pairing *p);
-int pairing_of(pairing *p, const context *c);         /* memory reused; 0 or -1: NOMEM */
+int pairing_of(pairing *p, const context *c); /* memory reused; 0 or -1: NOMEM */
 
 #endif

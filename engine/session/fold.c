@@ -46,8 +46,8 @@ int64_t usage_total(const sessile_usage *u)
     return u->input + u->output + u->cache_read + u->cache_write;
 }
 
-/* No provider reports more in one turn: what does counts as this much, so that no sum of a
- * session's turns, nor one with an estimate, can overflow. */
+/* No provider reports more in one turn: what does counts as this much, so that no sum of
+ * a session's turns, nor one with an estimate, can overflow. */
 #define USAGE_MOST (INT64_C(1) << 40)
 
 static int64_t within_reason(int64_t n)
@@ -89,7 +89,7 @@ typedef struct change {
     size_t title_size;
     sessile_usage usage; /* of a message or a turn */
     int has_usage;
-    sessile_usage total;       /* of a turn: of all its model calls */
+    sessile_usage total;   /* of a turn: of all its model calls */
     sessile_id turn_first; /* turn: its first message */
 } change;
 

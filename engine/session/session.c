@@ -75,8 +75,8 @@ void batch_add(batch *b, entry_fields *fields)
     entry_put(&b->text, fields);
 }
 
-sessile_id batch_message(batch *b, sessile_id parent,
-                         const char *text, size_t size, const message *m, int64_t tokens)
+sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t size,
+                         const message *m, int64_t tokens)
 {
     sessile_id id = batch_next(b);
     entry_fields fields = {.parent = parent,

@@ -1,10 +1,10 @@
 /*
  * session.h: a session handle: the fold of a log into a tree, a head and a context.
  *
- * Owns the log handle and what is derived from it. One mutex; functions named _locked want
- * it held. Writing is one path for everyone: session_write() takes the log's lock, reads
- * what others wrote, lets the caller build entries for the head as it now is, appends them
- * as one commit and folds them in.
+ * Owns the log handle and what is derived from it. One mutex; functions named _locked
+ * want it held. Writing is one path for everyone: session_write() takes the log's lock,
+ * reads what others wrote, lets the caller build entries for the head as it now is,
+ * appends them as one commit and folds them in.
  */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
@@ -19,16 +19,16 @@ enum { NODE_HAS_CONTEXT = 1, NODE_HAS_VARS = 2, NODE_HAS_USAGE = 4 /* of a turn 
 
 /* What is kept of each entry: at most 48 bytes (the log keeps 8 more for the offset). */
 typedef struct node {
-    sessile_id parent;       /* SESSILE_NO_ID: the header */
-    uint32_t tokens;         /* of messages */
-    uint32_t turn;           /* number of turn-starting messages up to here on its path */
+    sessile_id parent; /* SESSILE_NO_ID: the header */
+    uint32_t tokens;   /* of messages */
+    uint32_t turn;     /* number of turn-starting messages up to here on its path */
     uint32_t link, link_count;
-    uint32_t events;         /* turns, bare appends and compactions on its path */
-    uint32_t messages;       /* messages on its path */
-    sessile_id context_at;   /* nearest compaction with a context on its path, or 0 */
-    sessile_id vars_at;      /* nearest compaction with vars on its path, or 0 */
+    uint32_t events;       /* turns, bare appends and compactions on its path */
+    uint32_t messages;     /* messages on its path */
+    sessile_id context_at; /* nearest compaction with a context on its path, or 0 */
+    sessile_id vars_at;    /* nearest compaction with vars on its path, or 0 */
     uint8_t type, role, flags /* MESSAGE_… */, marks /* NODE_… */;
-    int64_t time_ms;         /* the entry's time */
+    int64_t time_ms; /* the entry's time */
 } node;
 
 struct sessile_session {
@@ -47,28 +47,28 @@ struct sessile_session {
     size_t node_count, node_capacity;
     message_link *links;
     size_t link_count, link_capacity;
-    sessile_id head;         /* 0: the header: nothing on the path */
-    sessile_id base;         /* the head this handle last showed or made */
-    context current;         /* the context at the head */
-    int current_stale;       /* current is to be built anew before use */
+    sessile_id head;   /* 0: the header: nothing on the path */
+    sessile_id base;   /* the head this handle last showed or made */
+    context current;   /* the context at the head */
+    int current_stale; /* current is to be built anew before use */
     sessile_usage usage;
     char *title;
     size_t title_size;
-    char *metadata;          /* JSON object of the header, or NULL; fixed after open */
+    char *metadata; /* JSON object of the header, or NULL; fixed after open */
     size_t metadata_size;
     int64_t modified_ms;
-    struct usage_part {      /* usage of messages that a turn entry may yet replace */
+    struct usage_part { /* usage of messages that a turn entry may yet replace */
         sessile_id id;
         sessile_usage usage;
-    } *parts;
+    } * parts;
     size_t part_count, part_capacity;
     buf scratch;
-    uint64_t last_refusal;   /* hash64 of the newest refusal's data; 0: none */
-    uint64_t refusals_repeated; /* how often it came again since it was written */
+    uint64_t last_refusal;       /* hash64 of the newest refusal's data; 0: none */
+    uint64_t refusals_repeated;  /* how often it came again since it was written */
     sessile_tokens usage_tokens; /* see session_tokens_locked */
-    sessile_id usage_at;     /* the turn entry it comes from, 0: none */
-    int broken;              /* the fold lost its place in the log: every call says so */
-    uint32_t pid;            /* who opened it; fixed after open */
+    sessile_id usage_at;         /* the turn entry it comes from, 0: none */
+    int broken;   /* the fold lost its place in the log: every call says so */
+    uint32_t pid; /* who opened it; fixed after open */
 };
 
 sessile_status session_create(sessile_store *st, const sessile_session_options *options,
@@ -83,9 +83,9 @@ sessile_status session_refresh_locked(sessile_session *s, sessile_error *err);
 /* Entries on their way into one commit. */
 typedef struct batch {
     buf text;
-    size_t *starts;          /* offsets into text */
+    size_t *starts; /* offsets into text */
     size_t count, capacity;
-    sessile_id first;        /* the id of the first entry */
+    sessile_id first; /* the id of the first entry */
     int64_t now_ms;
     const allocator *alloc;
 } batch;
@@ -105,13 +105,13 @@ sessile_status session_write(sessile_session *s, session_build build, void *arg,
 sessile_status session_sync(sessile_session *s, sessile_id count, sessile_error *err);
 
 /* Adds an entry for a message: checked text, read columns. Returns its id. */
-sessile_id batch_message(batch *b, sessile_id parent,
-                         const char *text, size_t size, const message *m,
-                         int64_t tokens);
+sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t size,
+                         const message *m, int64_t tokens);
 
 /* 1 when ancestor is id or lies on the path from id to the root. */
 int session_descends_locked(const sessile_session *s, sessile_id id, sessile_id ancestor);
-/* CONFLICT unless head, compactions after it aside, is base (strict) or descends from it. */
+/* CONFLICT unless head, compactions after it aside, is base (strict) or descends from it.
+ */
 sessile_status session_check_base_locked(sessile_session *s, sessile_id base, int strict,
                                          sessile_error *err);
 
@@ -119,8 +119,8 @@ sessile_status session_check_base_locked(sessile_session *s, sessile_id base, in
  * out). NOTFOUND: no such path entry. */
 sessile_status session_context_locked(sessile_session *s, const context **out,
                                       sessile_error *err);
-sessile_status session_context_at_locked(sessile_session *s, sessile_id leaf, context *out,
-                                         sessile_error *err);
+sessile_status session_context_at_locked(sessile_session *s, sessile_id leaf,
+                                         context *out, sessile_error *err);
 /* Ids of the path's messages from root to leaf, oldest first, into an array of the
  * session's allocator (free with mem_free, *count * sizeof). */
 sessile_status session_path_locked(sessile_session *s, sessile_id leaf, sessile_id **out,
@@ -153,7 +153,8 @@ sessile_status session_check_title(const sessile_store *st, sessile_slice title,
 /* ---- lists for the host (session/render.c) */
 
 /* Rows of the path's messages. */
-sessile_status session_messages(sessile_session *s, const sessile_messages_options *options,
+sessile_status session_messages(sessile_session *s,
+                                const sessile_messages_options *options,
                                 sessile_message **out, size_t *count, sessile_error *err);
 /* Rows of a context as a model is sent it: late answers moved to their calls, dead calls
  * answered by an engine-made result, orphans left out. text reads an item's message. Of
@@ -176,13 +177,13 @@ sessile_status render_context(const context *c, render_text text, void *arg,
  *   "put": [{"n":1,"turn":3,"tokens":[12,"estimate"],"replaces":[…],"covers":[…],
  *       "message":{…}}], n from 1 in the order of the list; keys listed as in context
  *   "policy", "reason", "instructions", "summary", "firstKeptEntryId", "tokens_before",
- *   "tokens_after", "token_source", "duration_ms", "account": written by the run, for people
- *   "vars": {"<policy>":{…}}, of all policies, whole; there only when they changed
+ *   "tokens_after", "token_source", "duration_ms", "account": written by the run, for
+ * people "vars": {"<policy>":{…}}, of all policies, whole; there only when they changed
  * A compaction without "context" leaves the context as it was.
  */
 
-/* Appends the JSON array of keys, ascending neighbours on a path joined to ranges; keys of
- * own puts (entry SESSILE_NO_ID) are named "<self>.<n>". */
+/* Appends the JSON array of keys, ascending neighbours on a path joined to ranges; keys
+ * of own puts (entry SESSILE_NO_ID) are named "<self>.<n>". */
 sessile_status compaction_put_keys(const sessile_session *s, const sessile_key *keys,
                                    size_t count, sessile_id self, buf *out,
                                    sessile_error *err);

@@ -2,10 +2,10 @@
  * state.h: a proposal in the making: the context as hooks see it, and their edits.
  *
  * One state serves a whole pipeline. state_hook_begin() fixes the list and indexes that a
- * hook is given; the sessile_state_…() functions of sessile.h (implemented in this folder)
- * record edits; state_hook_end() applies them and makes the list for the next hook. Edits
- * that are out of range or malformed are INVALID at once and change nothing; whether they
- * are *lawful* is judged by laws.h afterwards.
+ * hook is given; the sessile_state_…() functions of sessile.h (implemented in this
+ * folder) record edits; state_hook_end() applies them and makes the list for the next
+ * hook. Edits that are out of range or malformed are INVALID at once and change nothing;
+ * whether they are *lawful* is judged by laws.h afterwards.
  */
 #ifndef SESSION_STATE_H
 #define SESSION_STATE_H
@@ -18,13 +18,13 @@ typedef sessile_status (*state_read)(void *arg, sessile_key key, buf *out,
                                      sessile_error *err);
 
 typedef struct state_setup {
-    const context *context;     /* copied */
-    size_t previous;            /* how many items were there before the turn */
+    const context *context; /* copied */
+    size_t previous;        /* how many items were there before the turn */
     int64_t window, reserve;
     uint32_t floor;
-    uint64_t result_limit;      /* bytes of all messages written */
-    uint64_t vars_limit;        /* 16 KiB a policy */
-    unsigned depth;             /* of JSON */
+    uint64_t result_limit; /* bytes of all messages written */
+    uint64_t vars_limit;   /* 16 KiB a policy */
+    unsigned depth;        /* of JSON */
     state_read read;
     void *read_arg;
     const allocator *alloc;
@@ -44,8 +44,8 @@ sessile_status state_hook_end(sessile_state *s, int *changed, int *vars_changed,
 /* Forgets the hook's edits. */
 void state_hook_drop(sessile_state *s);
 
-const context *state_before(const sessile_state *s);  /* as the pipeline began */
-const context *state_after(const sessile_state *s);   /* after the hooks ended so far */
+const context *state_before(const sessile_state *s); /* as the pipeline began */
+const context *state_after(const sessile_state *s);  /* after the hooks ended so far */
 /* Saves state_after, to be put back when a compact turns out too little. One level. */
 sessile_status state_mark(sessile_state *s, sessile_error *err);
 sessile_status state_rewind(sessile_state *s, sessile_error *err);

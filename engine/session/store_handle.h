@@ -7,8 +7,8 @@
 #include "store/store.h"
 #include "vault/vault.h"
 
-/* A policy that a handle keeps: an opaque pointer and how to give it back, since this floor
- * knows no policies. */
+/* A policy that a handle keeps: an opaque pointer and how to give it back, since this
+ * floor knows no policies. */
 typedef struct policy_ref {
     void *policy;
     void (*release)(void *policy);
@@ -19,26 +19,27 @@ struct sessile_store {
     const os_table *os;
     store backend;
     keyring *keys;
-    char *agent;                    /* default agent, NUL-terminated */
-    char *policy_path;              /* or NULL */
-    sessile_limits limits;          /* every field set */
+    char *agent;           /* default agent, NUL-terminated */
+    char *policy_path;     /* or NULL */
+    sessile_limits limits; /* every field set */
     sessile_durability durability;
     int timeout_ms;
     int64_t window, reserve;
-    pthread_mutex_t mutex;          /* guards what follows */
+    pthread_mutex_t mutex; /* guards what follows */
     policy_ref policy;
     unsigned char uuid_last[16];
 };
 
 sessile_status store_handle_open(sessile_store **out, const char *url,
-                                 const sessile_store_options *options, sessile_error *err);
+                                 const sessile_store_options *options,
+                                 sessile_error *err);
 void store_handle_close(sessile_store *s);
 
 /* A new id into out, by version. */
 void store_handle_uuid(sessile_store *s, int v4, char out[37]);
 
 /* Rows for sessile_list(): opens each log of the agent (NULL: all). */
-sessile_status store_handle_list(sessile_store *s, const char *agent, sessile_listed **out,
-                                 size_t *count, sessile_error *err);
+sessile_status store_handle_list(sessile_store *s, const char *agent,
+                                 sessile_listed **out, size_t *count, sessile_error *err);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * write.c: the small writes: a bare message, a custom entry, a title, a cleared context.
  *
- * Each is one commit through session_write(), synced before it returns. What a turn writes
- * is put together by the run floor.
+ * Each is one commit through session_write(), synced before it returns. What a turn
+ * writes is put together by the run floor.
  */
 #include "session/session.h"
 
@@ -66,10 +66,11 @@ static sessile_status check_text(buf *out, const sessile_session *s, sessile_sli
     const sessile_limits *limits = &s->store->limits;
 
     if (text.size > limits->message)
-        return fail(err, SESSILE_LIMIT,
-                    "this %s has %zu bytes and the limit [message] is %llu: shorten it, or "
-                    "raise the limit",
-                    what, text.size, (unsigned long long)limits->message);
+        return fail(
+            err, SESSILE_LIMIT,
+            "this %s has %zu bytes and the limit [message] is %llu: shorten it, or "
+            "raise the limit",
+            what, text.size, (unsigned long long)limits->message);
     return json_check(out, text.data ? text.data : "", text.size, limits->depth, err);
 }
 
@@ -83,7 +84,8 @@ sessile_status session_append_message(sessile_session *s, sessile_slice text,
     buf_init(&w.text, a);
     status = check_text(&w.text, s, text, "message", err);
     if (!status)
-        status = message_read(&w.columns, w.text.data, w.text.size, NULL, NULL, NULL, a, err);
+        status =
+            message_read(&w.columns, w.text.data, w.text.size, NULL, NULL, NULL, a, err);
     if (!status) {
         w.tokens = tokens_of_message(&w.columns);
         status = write_and_sync(s, build_message, &w, err);
@@ -104,7 +106,8 @@ sessile_status session_append_custom(sessile_session *s, sessile_slice data,
     buf_init(&w.text, &s->store->alloc);
     status = check_text(&w.text, s, data, "custom entry", err);
     if (!status && json_of(w.text.data, w.text.size).type != JSON_OBJECT)
-        status = fail(err, SESSILE_INVALID, "the data of a custom entry is a JSON object");
+        status =
+            fail(err, SESSILE_INVALID, "the data of a custom entry is a JSON object");
     if (!status)
         status = write_and_sync(s, build_fact, &w, err);
     if (!status)

@@ -61,14 +61,15 @@ static sessile_status open_folder(file_store *fs, int dir, const char *name, int
     }
     sessile_status status = SESSILE_OK;
     if (os->stat_fd(os->ud, got, &st) != 0) {
-        status = fail_errno(err, errno, "cannot look at the folder %s%s%s", name, in, root);
+        status =
+            fail_errno(err, errno, "cannot look at the folder %s%s%s", name, in, root);
     } else if (!st.is_dir || st.uid != os->uid(os->ud)) {
-        status = fail(err, SESSILE_DENIED, "the folder %s%s%s belongs to another user", name,
-                      in, root);
+        status = fail(err, SESSILE_DENIED, "the folder %s%s%s belongs to another user",
+                      name, in, root);
     } else if ((st.mode & OTHERS_WRITE) != 0) {
-        status = fail(err, SESSILE_DENIED,
-                      "others may write in the folder %s%s%s: chmod 700 it", name, in,
-                      root);
+        status =
+            fail(err, SESSILE_DENIED,
+                 "others may write in the folder %s%s%s: chmod 700 it", name, in, root);
     }
     if (status != SESSILE_OK) {
         os->close(os->ud, got);

@@ -13,10 +13,11 @@ typedef struct store {
     void *self;
 } store;
 
-/* ROOT/agents/<folder>/<name>.jsonl and ROOT/<blob>, folders 0700 made when missing, files
- * 0600, single-component *at calls on a folder descriptor; symlinks, foreign-owned and
- * non-regular files are DENIED. Opening makes nothing; the first blob_put_new or create
- * makes ROOT (with its parents, each 0700). A ROOT that others may write is DENIED. */
+/* ROOT/agents/<folder>/<name>.jsonl and ROOT/<blob>, folders 0700 made when missing,
+ * files 0600, single-component *at calls on a folder descriptor; symlinks, foreign-owned
+ * and non-regular files are DENIED. Opening makes nothing; the first blob_put_new or
+ * create makes ROOT (with its parents, each 0700). A ROOT that others may write is
+ * DENIED. */
 sessile_status store_file_open(store *out, const char *root, const os_table *os,
                                const allocator *a, sessile_error *err);
 

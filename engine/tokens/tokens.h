@@ -6,7 +6,7 @@
 #include "codec/message.h"
 
 #define TOKEN_SOURCE_ESTIMATE "estimate"
-#define TOKEN_SOURCE_USAGE "usage"
+#define TOKEN_SOURCE_USAGE    "usage"
 
 /* Tokens of plain text, estimated from runs of letters, digits, punctuation, white space,
  * base64/hex-like runs and CJK characters. Linear, no allocation. */

@@ -207,7 +207,8 @@ out:
     return status;
 }
 
-/* Makes the key file at path, and the folders on the way. Changes path and puts it back. */
+/* Makes the key file at path, and the folders on the way. Changes path and puts it back.
+ */
 static sessile_status make_default(char *path, const os_table *os, const allocator *a,
                                    sessile_error *err)
 {
@@ -229,8 +230,8 @@ static sessile_status make_default(char *path, const os_table *os, const allocat
 
 /*
  * may_make: a keyring is about to be made that this key alone will open. So the key is
- * durable on return, whoever made it, and however short a while ago: a power cut that took
- * it and left the keyring would take the whole store.
+ * durable on return, whoever made it, and however short a while ago: a power cut that
+ * took it and left the keyring would take the whole store.
  */
 static sessile_status from_default(secret *s, int may_make, const os_table *os,
                                    const allocator *a, sessile_error *err)

@@ -1,8 +1,8 @@
 /*
  * vault.h: keys, and the sealing of lines. The only floor that sees a key.
  *
- * Keys live in libsodium's guarded memory, are wiped when freed, and never leave the floor
- * but for a host's explicit export (there is none). Nonces are random.
+ * Keys live in libsodium's guarded memory, are wiped when freed, and never leave the
+ * floor but for a host's explicit export (there is none). Nonces are random.
  */
 #ifndef VAULT_VAULT_H
 #define VAULT_VAULT_H
@@ -13,16 +13,16 @@
 #include "sessile_backend.h"
 
 typedef enum suite {
-    SUITE_NONE = 0,              /* plain */
+    SUITE_NONE = 0, /* plain */
     SUITE_AES_256_GCM,
     SUITE_XCHACHA20_POLY1305
 } suite;
-#define VAULT_TAG 16
-#define VAULT_KEY 32
+#define VAULT_TAG        16
+#define VAULT_KEY        32
 #define VAULT_COMMITMENT 32
-const char *suite_name(suite s);                      /* "aes-256-gcm", … */
+const char *suite_name(suite s); /* "aes-256-gcm", … */
 sessile_status suite_of(const char *name, size_t size, suite *out, sessile_error *err);
-                                                      /* UNSUPPORTED: unknown, or this CPU */
+/* UNSUPPORTED: unknown, or this CPU */
 size_t suite_nonce_size(suite s);
 
 /* ---- the secret */
@@ -30,11 +30,11 @@ size_t suite_nonce_size(suite s);
 typedef struct secret secret; /* guarded; a key, or a passphrase still to be stretched */
 /*
  * From options (key_source, key). `hex:` or `base64:` and exactly 32 bytes is a key,
- * anything else a passphrase of at least 12 characters (INVALID under that). A key file is
- * opened without following links, must be ours and 0600 or stricter (DENIED); one trailing
- * newline is dropped. DEFAULT: $SESSILE_KEY, else $XDG_CONFIG_HOME/sessile/key (HOME's
- * .config), which is made (O_EXCL, random, "hex:…\n") only when `may_make` is 1; SEALED when
- * there is none. PLAIN: *out NULL.
+ * anything else a passphrase of at least 12 characters (INVALID under that). A key file
+ * is opened without following links, must be ours and 0600 or stricter (DENIED); one
+ * trailing newline is dropped. DEFAULT: $SESSILE_KEY, else $XDG_CONFIG_HOME/sessile/key
+ * (HOME's .config), which is made (O_EXCL, random, "hex:…\n") only when `may_make` is 1;
+ * SEALED when there is none. PLAIN: *out NULL.
  */
 sessile_status secret_get(secret **out, sessile_key_source source, const char *key,
                           int may_make, const os_table *os, const allocator *a,
@@ -52,7 +52,8 @@ typedef struct keyring keyring;
  * Argon2id parameters have a floor and a ceiling (DAMAGED outside).
  */
 sessile_status keyring_open(keyring **out, const sessile_backend *backend, void *self,
-                            sessile_key_source source, const char *key, const char *suite_name, const os_table *os,
+                            sessile_key_source source, const char *key,
+                            const char *suite_name, const os_table *os,
                             const allocator *a, sessile_error *err);
 /* The keyring of a volatile store: plain, a random name key. */
 sessile_status keyring_volatile(keyring **out, const allocator *a, sessile_error *err);
@@ -70,8 +71,8 @@ void keyring_folder_name(const keyring *k, sessile_slice agent, char out[NAME_SI
 /* ---- a log's key */
 
 typedef struct logkey {
-    suite suite;                          /* SUITE_NONE: plain, nothing else is set */
-    unsigned char *key;                   /* guarded memory, VAULT_KEY bytes */
+    suite suite;        /* SUITE_NONE: plain, nothing else is set */
+    unsigned char *key; /* guarded memory, VAULT_KEY bytes */
     unsigned char commitment[VAULT_COMMITMENT];
 } logkey;
 /*
@@ -85,16 +86,16 @@ sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size
                            sessile_error *err);
 void logkey_deinit(logkey *k);
 
-/* Appends to line (which holds everything before the base64, from the line's first byte at
- * line_start) the base64 of nonce ‖ seal(key; previous tag ‖ entry); AAD = commitment ‖ the
- * line so far. tag_out: the AEAD tag. */
+/* Appends to line (which holds everything before the base64, from the line's first byte
+ * at line_start) the base64 of nonce ‖ seal(key; previous tag ‖ entry); AAD = commitment
+ * ‖ the line so far. tag_out: the AEAD tag. */
 sessile_status seal_line(const logkey *k, buf *line, size_t line_start,
                          const unsigned char previous[VAULT_TAG], const void *entry,
                          size_t size, unsigned char tag_out[VAULT_TAG], buf *scratch,
                          sessile_error *err);
-/* Opens what seal_line wrote: head = the bytes before the base64. Appends the entry to out;
- * previous_out: the tag of the line before it, as sealed; tag_out: its own. Returns 0, or -1
- * when it does not open (nothing appended). */
+/* Opens what seal_line wrote: head = the bytes before the base64. Appends the entry to
+ * out; previous_out: the tag of the line before it, as sealed; tag_out: its own. Returns
+ * 0, or -1 when it does not open (nothing appended). */
 int open_line(const logkey *k, const char *head, size_t head_size, const char *base64,
               size_t base64_size, buf *out, unsigned char previous_out[VAULT_TAG],
               unsigned char tag_out[VAULT_TAG]);

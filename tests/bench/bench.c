@@ -1,10 +1,11 @@
 /*
  * bench.c: what the engine costs beside the floor that no store can go under.
  *
- * Prints a table and judges nothing. Each row is one operation of ours and its floor, done
- * alternately in the same run on the same file system, since one fdatasync drifts by a
- * factor of two within minutes: only the ratio means something. Figures are microseconds.
- * Usage: bench [FOLDER] (default: a new folder below $TMPDIR or the current one).
+ * Prints a table and judges nothing. Each row is one operation of ours and its floor,
+ * done alternately in the same run on the same file system, since one fdatasync drifts by
+ * a factor of two within minutes: only the ratio means something. Figures are
+ * microseconds. Usage: bench [FOLDER] (default: a new folder below $TMPDIR or the current
+ * one).
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -47,8 +48,8 @@ static double at(double *samples, int n, double share)
     return samples[(int)(share * (n - 1))];
 }
 
-static void row(const char *name, double *ours, double *floor_, int n, const char *floor_name,
-                double wanted)
+static void row(const char *name, double *ours, double *floor_, int n,
+                const char *floor_name, double wanted)
 {
     double o50 = at(ours, n, 0.5), o95 = at(ours, n, 0.95);
     if (!floor_) {

@@ -69,7 +69,7 @@ void policies_write(const char *name, const char *source)
 sessile_status policies_load(sessile_policy **out, const char *name, const char *options,
                              const policy_limits *limits, sessile_error *err)
 {
-    sessile_policy_step step = { name, options, 0 };
+    sessile_policy_step step = {name, options, 0};
     return policy_load(out, &step, 1, folder, limits, &os_posix, &allocator_default, err);
 }
 
@@ -89,7 +89,8 @@ policy_setup policies_setup(void)
     setup.session_id = sessile_text("s-1");
     setup.agent = sessile_text("main");
     setup.title = sessile_text("A title");
-    setup.metadata = sessile_text("{\"project\":{\"name\":\"x\"},\"tags\":[\"a\",\"b\"]}");
+    setup.metadata =
+        sessile_text("{\"project\":{\"name\":\"x\"},\"tags\":[\"a\",\"b\"]}");
     setup.turn = 7;
     setup.instructions = sessile_text("keep names");
     setup.now_ms = 1700000000000;
@@ -119,14 +120,14 @@ static void finish(ran *r, sessile_state *state)
          strlen(list_keys(state_after(state))));
     vars = sessile_state_vars(state);
     copy(r->vars, sizeof r->vars, vars.data, vars.size);
-    if (state_text(state, (sessile_key){ SESSILE_NO_ID, 1 }, &text, &err) == SESSILE_OK)
+    if (state_text(state, (sessile_key){SESSILE_NO_ID, 1}, &text, &err) == SESSILE_OK)
         copy(r->text, sizeof r->text, text.data, text.size);
 }
 
 static ran run(sessile_policy *p, sessile_hook hook, const char *line)
 {
     policy_setup setup = policies_setup();
-    sessile_answer no = { SESSILE_IO, { "no", 2 }, 0 };
+    sessile_answer no = {SESSILE_IO, {"no", 2}, 0};
     policy_pipeline *pl;
     sessile_state *state;
     list l;
@@ -137,8 +138,8 @@ static ran run(sessile_policy *p, sessile_hook hook, const char *line)
     state = list_state(&l);
     assert_int_equal(policy_pipeline_new(&pl, p, &setup, &r.err), SESSILE_OK);
     r.err.code = SESSILE_OK;
-    r.status = policy_pipeline_call(pl, 0, hook, state, SESSILE_REASON_TURN, &r.result,
-                                    &r.err);
+    r.status =
+        policy_pipeline_call(pl, 0, hook, state, SESSILE_REASON_TURN, &r.result, &r.err);
     while (r.status == SESSILE_NEEDS)
         r.status = policy_pipeline_answer(pl, &no, &r.result, &r.err);
     finish(&r, state);
@@ -149,7 +150,8 @@ static ran run(sessile_policy *p, sessile_hook hook, const char *line)
     return r;
 }
 
-ran policies_run(const char *name, const char *options, sessile_hook hook, const char *line)
+ran policies_run(const char *name, const char *options, sessile_hook hook,
+                 const char *line)
 {
     sessile_policy *p = policies_must_load(name, options);
     ran r = run(p, hook, line);
@@ -189,7 +191,7 @@ static char locale_folder[512];
 
 int locale_with_comma(void)
 {
-    static const char *const names[] = { "de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8" };
+    static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8"};
     const char *base = getenv("TMPDIR");
     char command[1200];
     size_t i;
@@ -198,7 +200,8 @@ int locale_with_comma(void)
         if (setlocale(LC_NUMERIC, names[i]))
             return 1;
     }
-    snprintf(locale_folder, sizeof locale_folder, "%s/locale-XXXXXX", base ? base : "/tmp");
+    snprintf(locale_folder, sizeof locale_folder, "%s/locale-XXXXXX",
+             base ? base : "/tmp");
     assert_non_null(mkdtemp(locale_folder));
     snprintf(command, sizeof command,
              "localedef --no-archive -i de_DE -f UTF-8 '%s/comma' >/dev/null 2>&1",

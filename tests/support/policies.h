@@ -19,10 +19,10 @@ typedef struct ran {
     sessile_status status;
     sessile_error err;
     policy_result result;
-    char keys[256];      /* of the context after it, as list_keys() */
-    char vars[256];      /* the policy's notes after it */
+    char keys[256]; /* of the context after it, as list_keys() */
+    char vars[256]; /* the policy's notes after it */
     char log[256];
-    char text[1024];     /* JSON of the first message that it wrote, or "" */
+    char text[1024]; /* JSON of the first message that it wrote, or "" */
 } ran;
 
 void policies_start(void);
@@ -48,8 +48,8 @@ ran policies_run(const char *name, const char *options, sessile_hook hook,
 ran policies_body(const char *body, const char *line);
 ran policies_body_within(const char *body, const char *line, const policy_limits *limits);
 
-/* Sets a locale with a decimal comma, one of the machine's or one made for the test; 0 when
- * there is none. Then back, and what was made is removed. */
+/* Sets a locale with a decimal comma, one of the machine's or one made for the test; 0
+ * when there is none. Then back, and what was made is removed. */
 int locale_with_comma(void);
 void locale_as_before(void);
 

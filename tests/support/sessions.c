@@ -180,8 +180,8 @@ static sessile_status build_messages(void *arg, sessile_session *s, batch *b,
             status =
                 message_read(&m, text.data, text.size, NULL, NULL, NULL, b->alloc, err);
         if (!status)
-            parent = batch_message(b, parent, text.data, text.size, &m,
-                                   tokens_of_message(&m));
+            parent =
+                batch_message(b, parent, text.data, text.size, &m, tokens_of_message(&m));
         buf_deinit(&text);
     }
     if (!status && w->turn) {

@@ -94,7 +94,8 @@ static void test_scalars(void **state)
     assert_string_equal(to(L, "true"), "true");
     assert_string_equal(to(L, "null"), "null");
     assert_string_equal(to(L, "'a\\0b'"), "\"a\\u0000b\"");
-    assert_string_equal(to(L, "'\"\\\\\\n\\t\\r\\b\\f\\x7f'"), "\"\\\"\\\\\\n\\t\\r\\b\\f\x7f\"");
+    assert_string_equal(to(L, "'\"\\\\\\n\\t\\r\\b\\f\\x7f'"),
+                        "\"\\\"\\\\\\n\\t\\r\\b\\f\x7f\"");
     assert_string_equal(to(L, "'é😀'"), "\"é😀\"");
 }
 
@@ -102,14 +103,24 @@ static void test_numbers_keep_their_value(void **state)
 {
     lua_State *L = *state;
     static const char *const texts[] = {
-        "0", "-1", "9223372036854775807", "-9223372036854775808", "0.1", "-2.5e-07",
-        "1e+300", "5e-324", "2.2250738585072014e-308", "1.7976931348623157e+308",
-        "123456789.12345679", "0.30000000000000004",
+        "0",
+        "-1",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "0.1",
+        "-2.5e-07",
+        "1e+300",
+        "5e-324",
+        "2.2250738585072014e-308",
+        "1.7976931348623157e+308",
+        "123456789.12345679",
+        "0.30000000000000004",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_string_equal(there_and_back(L, texts[i]), texts[i]);
     /* beyond 64 bits: the nearest float */
-    assert_string_equal(there_and_back(L, "18446744073709551616"), "1.8446744073709552e+19");
+    assert_string_equal(there_and_back(L, "18446744073709551616"),
+                        "1.8446744073709552e+19");
     assert_string_equal(there_and_back(L, "1E2"), "100");
     lua_settop(L, 0);
     lua_json_push(L, "7", 1);
@@ -153,14 +164,19 @@ static void test_arrays_and_objects(void **state)
                         "{\"\":0,\"B\":4,\"a\":2,\"ab\":3,\"b\":1}");
     assert_string_equal(to(L, "verbatim '{\"z\":1,\"a\":[ ]}'"), "{\"z\":1,\"a\":[ ]}");
     assert_string_equal(to(L, "{x = verbatim '1e2'}"), "{\"x\":1e2}");
-    assert_string_equal(to(L, "freeze{b={1,2}, a=freeze{c=1}}"), "{\"a\":{\"c\":1},\"b\":[1,2]}");
+    assert_string_equal(to(L, "freeze{b={1,2}, a=freeze{c=1}}"),
+                        "{\"a\":{\"c\":1},\"b\":[1,2]}");
 }
 
 static void test_round_trips_keep_empty_arrays(void **state)
 {
     lua_State *L = *state;
     static const char *const texts[] = {
-        "[]", "{}", "[[],{},[[]]]", "{\"a\":[],\"b\":{}}", "[1,[2,[3,{\"x\":[null]}]]]",
+        "[]",
+        "{}",
+        "[[],{},[[]]]",
+        "{\"a\":[],\"b\":{}}",
+        "[1,[2,[3,{\"x\":[null]}]]]",
         "{\"content\":[{\"text\":\"hi\",\"type\":\"text\"}],\"role\":\"user\"}",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -170,18 +186,22 @@ static void test_round_trips_keep_empty_arrays(void **state)
 static void test_escapes_are_decoded(void **state)
 {
     lua_State *L = *state;
-    assert_string_equal(there_and_back(L, "\"\\u0041\\/\\u00e9\\ud83d\\ude00\""), "\"A/é😀\"");
-    assert_string_equal(there_and_back(L, "\"\\ud83dx\\ude00\""), "\"\xef\xbf\xbdx\xef\xbf\xbd\"");
+    assert_string_equal(there_and_back(L, "\"\\u0041\\/\\u00e9\\ud83d\\ude00\""),
+                        "\"A/é😀\"");
+    assert_string_equal(there_and_back(L, "\"\\ud83dx\\ude00\""),
+                        "\"\xef\xbf\xbdx\xef\xbf\xbd\"");
     assert_string_equal(there_and_back(L, "{\"\\u0061\":1}"), "{\"a\":1}");
     assert_string_equal(there_and_back(L, "\"\\\\\\\"\""), "\"\\\\\\\"\"");
 }
 
 static void test_a_later_duplicate_wins(void **state)
 {
-    assert_string_equal(there_and_back(*state, "{\"a\":1,\"b\":2,\"a\":3}"), "{\"a\":3,\"b\":2}");
+    assert_string_equal(there_and_back(*state, "{\"a\":1,\"b\":2,\"a\":3}"),
+                        "{\"a\":3,\"b\":2}");
 }
 
-static void check_member(lua_State *L, const char *text, const char *name, const char *wanted)
+static void check_member(lua_State *L, const char *text, const char *name,
+                         const char *wanted)
 {
     lua_settop(L, 0);
     lua_json_push_member(L, text, strlen(text), name);
@@ -197,8 +217,9 @@ static void check_member(lua_State *L, const char *text, const char *name, const
 static void test_one_member_is_read_alone(void **state)
 {
     lua_State *L = *state;
-    const char *text = "{\"s\":\"]}\\\"{\",\"n\":-1.5e3,\"o\":{\"x\":[1,\"}\"]},\"t\":true,"
-                       "\"\\u006b\":[2],\"z\":null}";
+    const char *text =
+        "{\"s\":\"]}\\\"{\",\"n\":-1.5e3,\"o\":{\"x\":[1,\"}\"]},\"t\":true,"
+        "\"\\u006b\":[2],\"z\":null}";
     check_member(L, text, "s", "\"]}\\\"{\"");
     check_member(L, text, "n", "-1500");
     check_member(L, text, "o", "{\"x\":[1,\"}\"]}");
@@ -225,7 +246,8 @@ static void test_what_cannot_be_json_is_named(void **state)
     refuses(L, "{metadata = {x = print}}", "metadata.x: a function cannot be JSON");
     refuses(L, "{{1, {io.stdout}}}", "[1][2][1]: a userdata cannot be JSON");
     refuses(L, "{list = {1, nil, 3}}", "list: a list with holes cannot be JSON");
-    refuses(L, "{1, x = 2}", "a table that is a list and has named fields cannot be JSON");
+    refuses(L, "{1, x = 2}",
+            "a table that is a list and has named fields cannot be JSON");
     refuses(L, "(function() local a = array{}; a.x = 1; return {a = a} end)()",
             "a: a table that is a list and has named fields cannot be JSON");
     refuses(L, "{[0] = 1}", "a key that is no name and no position cannot be JSON");
@@ -233,8 +255,9 @@ static void test_what_cannot_be_json_is_named(void **state)
     refuses(L, "{[true] = 1}", "a key that is no name and no position cannot be JSON");
     refuses(L, "(function() local t = {}; t.a = {t}; return t end)()",
             "a[1]: a table that contains itself cannot be JSON");
-    refuses(L, "(function() local t = {} for i = 1, 128 do t = {t} end return {x = t} end)()",
-            "x[1][1][1][1][1][1][1][1][1][1][1]…: it is nested deeper than 128");
+    refuses(
+        L, "(function() local t = {} for i = 1, 128 do t = {t} end return {x = t} end)()",
+        "x[1][1][1][1][1][1][1][1][1][1][1]…: it is nested deeper than 128");
 }
 
 static void test_shared_tables_are_no_cycle(void **state)
@@ -258,16 +281,17 @@ static void test_text_is_bounded(void **state)
                         "a: the JSON text would be too long");
     assert_int_equal(last_ok, 0);
     /* a graph whose text is exponential */
-    text_of(L, "(function() local t = {} for i = 1, 60 do t = {t, t} end return t end)()", 0,
-            1 << 16);
+    text_of(L, "(function() local t = {} for i = 1, 60 do t = {t, t} end return t end)()",
+            0, 1 << 16);
     assert_int_equal(last_ok, 0);
 }
 
 static void test_empty_content_of_a_message_is_a_list(void **state)
 {
     lua_State *L = *state;
-    assert_string_equal(text_of(L, "{content={}, tool_calls={}, metadata={content={}}}", 1, 999),
-                        "{\"content\":[],\"metadata\":{\"content\":{}},\"tool_calls\":[]}");
+    assert_string_equal(
+        text_of(L, "{content={}, tool_calls={}, metadata={content={}}}", 1, 999),
+        "{\"content\":[],\"metadata\":{\"content\":{}},\"tool_calls\":[]}");
     assert_string_equal(text_of(L, "{content={}}", 0, 999), "{\"content\":{}}");
 }
 
@@ -288,14 +312,16 @@ static void test_frozen_tables_read_and_refuse(void **state)
                          "assert(type(f) == 'table')\n"
                          "assert(not pcall(function() f.b = 4 end))\n"
                          "assert(not pcall(function() f.a[3] = 4 end))\n"
-                         "assert(f.b == 3 and #f.a == 2)"), 0);
+                         "assert(f.b == 3 and #f.a == 2)"),
+        0);
 }
 
 static void test_keys_are_sorted_by_bytes(void **state)
 {
     lua_State *L = *state;
     lua_settop(L, 0);
-    assert_int_equal(luaL_dostring(L, "return {b=1, a=1, ['a\\0']=1, B=1, [1]=1, ['é']=1}"), 0);
+    assert_int_equal(
+        luaL_dostring(L, "return {b=1, a=1, ['a\\0']=1, B=1, [1]=1, ['é']=1}"), 0);
     lua_json_keys(L, 1);
     assert_int_equal(lua_json_text(L, 2, 0, 999), 1);
     assert_string_equal(lua_tostring(L, -1), "[\"B\",\"a\",\"a\\u0000\",\"b\",\"é\"]");
@@ -314,7 +340,8 @@ static int push_text(lua_State *L)
 static void test_broken_text_raises(void **state)
 {
     lua_State *L = *state;
-    const char *text = "{\"a\":[1,2.5e1,\"x\\u00e9\\n\",null,true],\"b\":{\"c\":\"\\\\\"}}";
+    const char *text =
+        "{\"a\":[1,2.5e1,\"x\\u00e9\\n\",null,true],\"b\":{\"c\":\"\\\\\"}}";
     char *copy;
     for (size_t n = 0; n < strlen(text); n++) {
         lua_settop(L, 0);

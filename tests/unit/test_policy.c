@@ -1,6 +1,6 @@
 /*
- * test_policy.c: policies loaded from files and run on real states: hooks, edits, options,
- * chains, files that are refused, the model, threads, determinism.
+ * test_policy.c: policies loaded from files and run on real states: hooks, edits,
+ * options, chains, files that are refused, the model, threads, determinism.
  */
 #include "support/policies.h"
 
@@ -115,7 +115,8 @@ static const char *merged(size_t previous)
     assert_int_equal(state_new(&st, &setup, &err), SESSILE_OK);
     assert_int_equal(state_hook_begin(st, "{}", 2, &err), SESSILE_OK);
     assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-    if (policy_pipeline_call(pl, 0, SESSILE_HOOK_MERGE, st, SESSILE_REASON_TURN, &result, &err))
+    if (policy_pipeline_call(pl, 0, SESSILE_HOOK_MERGE, st, SESSILE_REASON_TURN, &result,
+                             &err))
         fail_msg("%s", err.message);
     snprintf(log, sizeof log, "%s", policy_pipeline_log(pl));
     policy_pipeline_free(pl);
@@ -128,16 +129,18 @@ static const char *merged(size_t previous)
 static void test_merge_sees_what_was_before(void **state)
 {
     (void)state;
-    policies_write("merges", "return { merge = function(previous, next, ctx)\n"
-                             "  if previous then ctx.log(previous[3], previous[4], "
-                             "previous.messages == previous, pcall(function() previous[1] = 1 "
-                             "end)) end\n"
-                             "  ctx.log(previous and #previous, #next.messages)\n"
-                             "  return next end }");
+    policies_write("merges",
+                   "return { merge = function(previous, next, ctx)\n"
+                   "  if previous then ctx.log(previous[3], previous[4], "
+                   "previous.messages == previous, pcall(function() previous[1] = 1 "
+                   "end)) end\n"
+                   "  ctx.log(previous and #previous, #next.messages)\n"
+                   "  return next end }");
     assert_string_equal(merged(0), "nil 5\n");
-    assert_string_equal(merged(3), "message 00000003 nil true false merges.lua:2: the list of "
-                                   "messages is read-only: use state:drop, state:replace or "
-                                   "state:insert\n3 5\n");
+    assert_string_equal(merged(3),
+                        "message 00000003 nil true false merges.lua:2: the list of "
+                        "messages is read-only: use state:drop, state:replace or "
+                        "state:insert\n3 5\n");
 }
 
 static void test_what_a_file_says_of_itself(void **state)
@@ -181,11 +184,12 @@ static void test_should_compact_is_truthiness(void **state)
         const char *source;
         int verdict;
     } cases[] = {
-        { "return { should_compact = function() return 0 end }", 1 },
-        { "return { should_compact = function() return false end }", 0 },
-        { "return { should_compact = function() return nil, true end }", 0 },
-        { "return { should_compact = function() end }", 0 },
-        { "return { should_compact = function(s) return s.tokens > 0.8 * s.window end }", 0 },
+        {"return { should_compact = function() return 0 end }", 1},
+        {"return { should_compact = function() return false end }", 0},
+        {"return { should_compact = function() return nil, true end }", 0},
+        {"return { should_compact = function() end }", 0},
+        {"return { should_compact = function(s) return s.tokens > 0.8 * s.window end }",
+         0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -229,15 +233,20 @@ static void test_a_hand_built_list_is_taken(void **state)
 {
     ran r;
     (void)state;
-    check_keys("local m = state.messages return {m[1], m[4], m[5]}", "s u a u a", "1 4 5");
-    check_keys("local m = state.messages return {messages = {m[1], m[4], m[5]}}", "s u a u a",
+    check_keys("local m = state.messages return {m[1], m[4], m[5]}", "s u a u a",
                "1 4 5");
+    check_keys("local m = state.messages return {messages = {m[1], m[4], m[5]}}",
+               "s u a u a", "1 4 5");
     check_keys("local m = state.messages return {m[1], {role='user', content='sum', "
-               "covers={m[2].key, m[3]}}, m[4], m[5]}", "s u a u a", "1 +1 4 5");
-    check_keys("local m = state.messages return {m[1], m[2], {role='assistant', content='x', "
-               "replaces={'00000003'}}, m[4], m[5]}", "s u a u a", "1 2 +1 4 5");
+               "covers={m[2].key, m[3]}}, m[4], m[5]}",
+               "s u a u a", "1 +1 4 5");
+    check_keys(
+        "local m = state.messages return {m[1], m[2], {role='assistant', content='x', "
+        "replaces={'00000003'}}, m[4], m[5]}",
+        "s u a u a", "1 2 +1 4 5");
     r = policies_body("local m = state.messages return {m[1], {role='user', content={}, "
-                      "covers={'00000002'}}, m[3], m[4], m[5]}", "s u a u a");
+                      "covers={'00000002'}}, m[3], m[4], m[5]}",
+                      "s u a u a");
     must(&r);
     assert_null(strstr(r.text, "covers"));
     assert_non_null(strstr(r.text, "\"content\":[]"));
@@ -249,9 +258,10 @@ static void test_nonsense_results_are_named(void **state)
     assert_string_equal(refused("return 5"),
                         "body.lua:1: truncate: it returned a number: return nothing, the "
                         "state, or a list of messages");
-    assert_string_equal(refused("return true"),
-                        "body.lua:1: truncate: it returned a boolean: return nothing, the "
-                        "state, or a list of messages");
+    assert_string_equal(
+        refused("return true"),
+        "body.lua:1: truncate: it returned a boolean: return nothing, the "
+        "state, or a list of messages");
     assert_string_equal(refused("return {foo = 1}"),
                         "body.lua:1: truncate: it returned a table with the field 'foo', "
                         "which is no list of messages");
@@ -260,13 +270,17 @@ static void test_nonsense_results_are_named(void **state)
     assert_string_equal(refused("return {state.messages[1], {id='x', role='user'}}"),
                         "body.lua:1: truncate: message 2: a new message has no id and no "
                         "key: name what it stands for in covers or replaces");
-    assert_string_equal(refused("return {[1] = state.messages[1], [3] = state.messages[2]}"),
-                        "body.lua:1: truncate: it returned a list of messages with holes");
-    assert_string_equal(refused("return {{role='user', content=print or type}}"),
-                        "body.lua:1: truncate: message 1: content: a function cannot be JSON");
-    assert_string_equal(refused("return {{role='user', content='', covers={'zz'}}}"),
-                        "body.lua:1: truncate: message 1: covers[1] is no key of a message");
-    assert_non_null(strstr(refused("return {{role='boss', content='x'}}"), "body.lua:1: "));
+    assert_string_equal(
+        refused("return {[1] = state.messages[1], [3] = state.messages[2]}"),
+        "body.lua:1: truncate: it returned a list of messages with holes");
+    assert_string_equal(
+        refused("return {{role='user', content=print or type}}"),
+        "body.lua:1: truncate: message 1: content: a function cannot be JSON");
+    assert_string_equal(
+        refused("return {{role='user', content='', covers={'zz'}}}"),
+        "body.lua:1: truncate: message 1: covers[1] is no key of a message");
+    assert_non_null(
+        strstr(refused("return {{role='boss', content='x'}}"), "body.lua:1: "));
 }
 
 static void test_wrong_arguments_name_the_line(void **state)
@@ -277,23 +291,27 @@ static void test_wrong_arguments_name_the_line(void **state)
     assert_string_equal(refused("state:drop(0)"),
                         "body.lua:1: drop: there is no position 0 (1 to 5)");
     assert_string_equal(refused("state:drop(3, 2)"), "body.lua:1: drop: 3 comes after 2");
-    assert_string_equal(refused("\n\nstate:drop('a')"),
-                        "body.lua:3: drop: a message's position was expected, got string");
+    assert_string_equal(
+        refused("\n\nstate:drop('a')"),
+        "body.lua:3: drop: a message's position was expected, got string");
     assert_string_equal(refused("state.drop(1)"),
                         "body.lua:1: call it with a colon, as in state:drop(i)");
     assert_string_equal(refused("state:replace(2, {x = 0/0})"),
                         "body.lua:1: replace: x: NaN cannot be JSON");
-    assert_string_equal(refused("state.messages[1].content = 'x'"),
-                        "body.lua:1: a message is read-only: use state:replace(i, {content = "
-                        "…})");
+    assert_string_equal(
+        refused("state.messages[1].content = 'x'"),
+        "body.lua:1: a message is read-only: use state:replace(i, {content = "
+        "…})");
     assert_string_equal(refused("state.messages[2] = nil"),
                         "body.lua:1: the list of messages is read-only: use state:drop, "
                         "state:replace or state:insert");
-    assert_string_equal(refused("state.tokens = 1"),
-                        "body.lua:1: only vars of a state can be assigned: use state:drop, "
-                        "state:replace or state:insert");
+    assert_string_equal(
+        refused("state.tokens = 1"),
+        "body.lua:1: only vars of a state can be assigned: use state:drop, "
+        "state:replace or state:insert");
     assert_string_equal(refused("ctx.now = 1"), "body.lua:1: ctx is read-only");
-    assert_string_equal(refused("ctx.session.id = 1"), "body.lua:1: this table is read-only");
+    assert_string_equal(refused("ctx.session.id = 1"),
+                        "body.lua:1: this table is read-only");
 }
 
 static void test_an_error_after_edits_changes_nothing(void **state)
@@ -305,30 +323,36 @@ static void test_an_error_after_edits_changes_nothing(void **state)
 static void test_fields_of_messages(void **state)
 {
     (void)state;
-    assert_string_equal(logged("local m = state.messages[2] ctx.log(m.key, m.id, m.role, "
-                               "m.turn, m.pinned, m.open, m.dead, #m.labels, m.nothing, "
-                               "m.tokens > 0, m.content)"),
-                        "00000002 00000002 user 1 false false false 0 nil true message 2\n");
+    assert_string_equal(
+        logged("local m = state.messages[2] ctx.log(m.key, m.id, m.role, "
+               "m.turn, m.pinned, m.open, m.dead, #m.labels, m.nothing, "
+               "m.tokens > 0, m.content)"),
+        "00000002 00000002 user 1 false false false 0 nil true message 2\n");
     assert_string_equal(logged("ctx.log(state.messages[1].pinned, state.messages[0], "
                                "state.messages[6], #state.messages, state.messages.x)"),
                         "true nil nil 5 nil\n");
     assert_string_equal(logged("ctx.log(state.messages[2] == state.messages[2], "
-                               "state.messages[2] == state.messages[3])"), "true false\n");
-    assert_string_equal(logged("for i, m in ipairs(state.messages) do ctx.log(i, m.key) end"),
-                        "1 00000001\n2 00000002\n3 00000003\n4 00000004\n5 00000005\n");
-    assert_string_equal(logged("for i, m in pairs(state.messages) do ctx.log(i, m.role) end"),
-                        "1 system\n2 user\n3 assistant\n4 user\n5 assistant\n");
-    assert_string_equal(logged("local names = {} for k in pairs(state.messages[2]) do "
-                               "names[#names + 1] = k end ctx.log(table.concat(names, ' '))"),
-                        "content dead id key labels open pinned role tokens turn\n");
+                               "state.messages[2] == state.messages[3])"),
+                        "true false\n");
+    assert_string_equal(
+        logged("for i, m in ipairs(state.messages) do ctx.log(i, m.key) end"),
+        "1 00000001\n2 00000002\n3 00000003\n4 00000004\n5 00000005\n");
+    assert_string_equal(
+        logged("for i, m in pairs(state.messages) do ctx.log(i, m.role) end"),
+        "1 system\n2 user\n3 assistant\n4 user\n5 assistant\n");
+    assert_string_equal(
+        logged("local names = {} for k in pairs(state.messages[2]) do "
+               "names[#names + 1] = k end ctx.log(table.concat(names, ' '))"),
+        "content dead id key labels open pinned role tokens turn\n");
 }
 
 static void test_calls_are_seen(void **state)
 {
-    ran r = policies_body("for i, m in ipairs(state.messages) do ctx.log(i, m.open, m.dead, "
-                          "m.tool_call_id, m.tool_calls and m.tool_calls[1].id, "
-                          "table.concat(state:pairs_of(i), ',')) end",
-                          "u a:x r:x a:y u a:z");
+    ran r =
+        policies_body("for i, m in ipairs(state.messages) do ctx.log(i, m.open, m.dead, "
+                      "m.tool_call_id, m.tool_calls and m.tool_calls[1].id, "
+                      "table.concat(state:pairs_of(i), ',')) end",
+                      "u a:x r:x a:y u a:z");
     (void)state;
     must(&r);
     assert_string_equal(r.log, "1 false false nil nil 1\n2 false false nil x 2,3\n"
@@ -342,17 +366,22 @@ static void test_turns_and_cuts(void **state)
     assert_string_equal(logged("for _, t in ipairs(state:turns()) do "
                                "ctx.log(t.turn, t.first, t.last, t.tokens > 0) end"),
                         "0 1 1 true\n1 2 3 true\n2 4 5 true\n");
-    assert_string_equal(logged("ctx.log(state:find_cut(1e9), state:find_cut(0))"), "1 4\n");
-    assert_string_equal(logged("local t = state.tokens state:drop(2, 3) ctx.log(state.tokens < t, "
-                               "#state.messages)"), "true 5\n");
-    assert_string_equal(logged("ctx.log(state.window == math.huge, state.reserve)"), "true 0\n");
+    assert_string_equal(logged("ctx.log(state:find_cut(1e9), state:find_cut(0))"),
+                        "1 4\n");
+    assert_string_equal(
+        logged("local t = state.tokens state:drop(2, 3) ctx.log(state.tokens < t, "
+               "#state.messages)"),
+        "true 5\n");
+    assert_string_equal(logged("ctx.log(state.window == math.huge, state.reserve)"),
+                        "true 0\n");
 }
 
 static void test_vars_are_kept(void **state)
 {
     ran r;
     (void)state;
-    r = policies_body("state.vars.n = (state.vars.n or 0) + 1 state.vars.list = {}", "s u");
+    r = policies_body("state.vars.n = (state.vars.n or 0) + 1 state.vars.list = {}",
+                      "s u");
     must(&r);
     assert_string_equal(r.vars, "{\"list\":{},\"n\":1}");
     r = policies_body("state.vars = {a = {1, 2}}", "s u");
@@ -361,7 +390,8 @@ static void test_vars_are_kept(void **state)
     assert_string_equal(r.vars, "{}");
     assert_string_equal(refused("state.vars.f = error"),
                         "body.lua:1: truncate: vars: f: a function cannot be JSON");
-    assert_string_equal(refused("state.vars = 3"), "body.lua:1: vars is a table, got number");
+    assert_string_equal(refused("state.vars = 3"),
+                        "body.lua:1: vars is a table, got number");
 }
 
 /* Reading notes is no edit, however they were written; they stay byte for byte. */
@@ -376,15 +406,17 @@ static void test_reading_vars_keeps_their_bytes(void **state)
     sessile_state *st;
     list l;
     (void)state;
-    policies_write("reads", "return { truncate = function(state) return state.vars.b == 1.5 and "
-                            "#state.vars.a == 0 and state or 'no' end }");
+    policies_write("reads",
+                   "return { truncate = function(state) return state.vars.b == 1.5 and "
+                   "#state.vars.a == 0 and state or 'no' end }");
     p = policies_must_load("reads", NULL);
     list_make(&l, "s u");
     st = list_state(&l);
     assert_int_equal(state_hook_begin(st, vars, strlen(vars), &err), SESSILE_OK);
     assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-    assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st, SESSILE_REASON_TURN,
-                                          &result, &err), SESSILE_OK);
+    assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
+                                          SESSILE_REASON_TURN, &result, &err),
+                     SESSILE_OK);
     assert_int_equal(sessile_state_vars(st).size, strlen(vars));
     assert_memory_equal(sessile_state_vars(st).data, vars, strlen(vars));
     policy_pipeline_free(pl);
@@ -404,18 +436,22 @@ static void test_a_state_ends_with_its_hook(void **state)
     list l;
     (void)state;
 
-    policies_write("keeper", "local kept return { summarize = function(state) kept = state.messages "
-                             "end, truncate = function(state) return kept[1].role end }");
+    policies_write(
+        "keeper", "local kept return { summarize = function(state) kept = state.messages "
+                  "end, truncate = function(state) return kept[1].role end }");
     p = policies_must_load("keeper", NULL);
     list_make(&l, "s u a");
     st = list_state(&l);
     assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
     assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_SUMMARIZE, st,
-                                          SESSILE_REASON_TURN, &result, &err), SESSILE_OK);
+                                          SESSILE_REASON_TURN, &result, &err),
+                     SESSILE_OK);
     assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
-                                          SESSILE_REASON_TURN, &result, &err), SESSILE_POLICY);
-    assert_string_equal(err.message, "keeper.lua:1: this state has ended: keep nothing of it "
-                                     "from one hook to the next");
+                                          SESSILE_REASON_TURN, &result, &err),
+                     SESSILE_POLICY);
+    assert_string_equal(err.message,
+                        "keeper.lua:1: this state has ended: keep nothing of it "
+                        "from one hook to the next");
     assert_int_equal(result.spent, 0);
     policy_pipeline_free(pl);
     state_free(st);
@@ -428,12 +464,14 @@ static void test_a_state_ends_with_its_hook(void **state)
 static void test_ctx_answers(void **state)
 {
     (void)state;
-    assert_string_equal(logged("ctx.log(ctx.reason, ctx.now, ctx.instructions, ctx.memory, "
-                               "ctx.nothing, ctx.count('hello world') > 0)"),
-                        "turn 1700000000000 keep names nil nil true\n");
-    assert_string_equal(logged("local s = ctx.session ctx.log(s.id, s.agent, s.title, "
-                               "s.metadata.project.name, #s.metadata.tags, s.metadata.tags[2])"),
-                        "s-1 main A title x 2 b\n");
+    assert_string_equal(
+        logged("ctx.log(ctx.reason, ctx.now, ctx.instructions, ctx.memory, "
+               "ctx.nothing, ctx.count('hello world') > 0)"),
+        "turn 1700000000000 keep names nil nil true\n");
+    assert_string_equal(
+        logged("local s = ctx.session ctx.log(s.id, s.agent, s.title, "
+               "s.metadata.project.name, #s.metadata.tags, s.metadata.tags[2])"),
+        "s-1 main A title x 2 b\n");
     assert_string_equal(logged("ctx.log('a\\nb\\27[31m')"), "a b [31m\n");
 }
 
@@ -446,11 +484,15 @@ static void test_random_is_the_turns(void **state)
     must(&a);
     assert_string_equal(a.log, b.log);
     assert_null(strstr(a.log, "101"));
-    b = policies_body("local _ = 1; local t = {} for i = 1, 8 do t[i] = ctx.random(100) end "
-                      "ctx.log(table.concat(t, ' '), ctx.random() < 1)", "s u");
+    b = policies_body(
+        "local _ = 1; local t = {} for i = 1, 8 do t[i] = ctx.random(100) end "
+        "ctx.log(table.concat(t, ' '), ctx.random() < 1)",
+        "s u");
     assert_string_not_equal(a.log, b.log); /* another policy, another hash */
-    assert_string_equal(logged("for i = 1, 100 do assert(ctx.random(3) <= 3 and ctx.random(1) "
-                               "== 1 and ctx.random(math.maxinteger) > 0) end"), "");
+    assert_string_equal(
+        logged("for i = 1, 100 do assert(ctx.random(3) <= 3 and ctx.random(1) "
+               "== 1 and ctx.random(math.maxinteger) > 0) end"),
+        "");
     assert_non_null(strstr(refused("ctx.random(0)"), "must be 1 or more"));
 }
 
@@ -476,7 +518,8 @@ static asked ask(const char *body, const sessile_answer *answer)
     char source[4096];
 
     memset(&a, 0, sizeof a);
-    snprintf(source, sizeof source, "return { truncate = function(state, ctx) %s\nend }", body);
+    snprintf(source, sizeof source, "return { truncate = function(state, ctx) %s\nend }",
+             body);
     policies_write("asks", source);
     p = policies_must_load("asks", NULL);
     list_make(&l, "s u a:x r:x a");
@@ -501,7 +544,7 @@ static asked ask(const char *body, const sessile_answer *answer)
 
 static asked ask_yes(const char *body)
 {
-    sessile_answer yes = { SESSILE_OK, { "yes", 3 }, 0 };
+    sessile_answer yes = {SESSILE_OK, {"yes", 3}, 0};
     return ask(body, &yes);
 }
 
@@ -528,16 +571,18 @@ static void test_views_are_sent_as_messages(void **state)
         "[{\"arguments\":\"{}\",\"id\":\"x\",\"name\":\"f\"}]},{\"content\":\"result 4\","
         "\"role\":\"tool\",\"tool_call_id\":\"x\"}]}");
     a = ask_yes("ctx.model{messages = state.messages}");
-    assert_non_null(strstr(a.request, "{\"messages\":[{\"content\":\"message 1\",\"role\":"
-                                      "\"system\"},"));
+    assert_non_null(strstr(a.request,
+                           "{\"messages\":[{\"content\":\"message 1\",\"role\":"
+                           "\"system\"},"));
 }
 
 static void test_a_model_is_asked_inside_pcall_and_loops(void **state)
 {
-    asked a = ask_yes("local ok, text = pcall(function() local ok, t = pcall(ctx.model, "
-                      "{messages = {}}) assert(ok) return t .. '!' end) ctx.log(ok, text) "
-                      "for i = 1, 3 do ctx.log(i, ctx.model{messages = {}}) end "
-                      "ctx.log(pcall(function() ctx.model{messages = {}} error('x', 0) end))");
+    asked a =
+        ask_yes("local ok, text = pcall(function() local ok, t = pcall(ctx.model, "
+                "{messages = {}}) assert(ok) return t .. '!' end) ctx.log(ok, text) "
+                "for i = 1, 3 do ctx.log(i, ctx.model{messages = {}}) end "
+                "ctx.log(pcall(function() ctx.model{messages = {}} error('x', 0) end))");
     (void)state;
     assert_int_equal(a.status, SESSILE_OK);
     assert_int_equal(a.times, 5);
@@ -560,30 +605,33 @@ static void test_a_failing_model_never_raises(void **state)
 {
     static char large[(1 << 20) + 2];
     static const char show[] = "ctx.log(ctx.model{messages={}})";
-    sessile_answer no = { SESSILE_IO, { "offline", 7 }, 0 };
+    sessile_answer no = {SESSILE_IO, {"offline", 7}, 0};
     asked a = ask(show, &no);
     (void)state;
     assert_int_equal(a.status, SESSILE_OK);
     assert_string_equal(a.log, "nil offline\n");
-    no.text = (sessile_slice){ NULL, 0 };
+    no.text = (sessile_slice){NULL, 0};
     assert_string_equal(ask(show, &no).log, "nil the model did not answer\n");
-    no = (sessile_answer){ SESSILE_OK, { "a\xffz", 3 }, 0 };
+    no = (sessile_answer){SESSILE_OK, {"a\xffz", 3}, 0};
     assert_string_equal(ask(show, &no).log, "nil the answer is not UTF-8\n");
     memset(large, 'x', sizeof large);
-    no.text = (sessile_slice){ large, (1 << 20) + 1 };
-    assert_string_equal(ask(show, &no).log, "nil the answer is longer than 1048576 bytes\n");
-    no.text = (sessile_slice){ "", 0 };
+    no.text = (sessile_slice){large, (1 << 20) + 1};
+    assert_string_equal(ask(show, &no).log,
+                        "nil the answer is longer than 1048576 bytes\n");
+    no.text = (sessile_slice){"", 0};
     assert_string_equal(ask("ctx.log(#ctx.model{messages={}})", &no).log, "0\n");
 }
 
 static void test_wrong_requests_raise(void **state)
 {
     (void)state;
-    assert_string_equal(refused("ctx.model{message = {}}"),
-                        "body.lua:1: ctx.model takes messages, max_tokens, purpose and model, "
-                        "not 'message'");
-    assert_string_equal(refused("ctx.model{messages = 'x'}"),
-                        "body.lua:1: ctx.model: messages is a list of messages, got string");
+    assert_string_equal(
+        refused("ctx.model{message = {}}"),
+        "body.lua:1: ctx.model takes messages, max_tokens, purpose and model, "
+        "not 'message'");
+    assert_string_equal(
+        refused("ctx.model{messages = 'x'}"),
+        "body.lua:1: ctx.model: messages is a list of messages, got string");
     assert_string_equal(refused("ctx.model{messages = {'x'}}"),
                         "body.lua:1: ctx.model: messages[1] is a string, not a message");
     assert_string_equal(refused("ctx.model{messages = {}, max_tokens = 'x'}"),
@@ -600,14 +648,16 @@ static void test_a_pipeline_freed_while_it_waits(void **state)
     sessile_state *st;
     list l;
     (void)state;
-    policies_write("asks", "return { compact = function(state, ctx) ctx.model{messages={}} "
-                           "state:drop(1) end }");
+    policies_write("asks",
+                   "return { compact = function(state, ctx) ctx.model{messages={}} "
+                   "state:drop(1) end }");
     p = policies_must_load("asks", NULL);
     list_make(&l, "s u a");
     for (int i = 0; i < 3; i++) {
         st = list_state(&l);
         assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-        assert_int_equal(policy_pipeline_answer(pl, NULL, &result, &err), SESSILE_INVALID);
+        assert_int_equal(policy_pipeline_answer(pl, NULL, &result, &err),
+                         SESSILE_INVALID);
         assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_COMPACT, st,
                                               SESSILE_REASON_MANUAL, &result, &err),
                          SESSILE_NEEDS);
@@ -643,12 +693,14 @@ static void test_options_are_filled_in(void **state)
     assert_string_equal(policy_step_get(p, 0)->options,
                         "{\"kinds\":[1,2],\"mode\":\"a\",\"share\":0.5,\"turns\":4}");
     policy_release(p);
-    r = policies_run("opts", "{\"deep\":true,\"turns\":null}", SESSILE_HOOK_TRUNCATE, "s u");
+    r = policies_run("opts", "{\"deep\":true,\"turns\":null}", SESSILE_HOOK_TRUNCATE,
+                     "s u");
     must(&r);
     assert_string_equal(r.log, "20 0.5 a 0 true\n");
 }
 
-static void check_options(const char *options, sessile_status status, const char *sentence)
+static void check_options(const char *options, sessile_status status,
+                          const char *sentence)
 {
     sessile_policy *p;
     sessile_error err;
@@ -663,15 +715,18 @@ static void test_options_are_checked(void **state)
     policies_write("opts", with_options);
     check_options("{\"trun\":1}", SESSILE_INVALID,
                   "policy opts has no option 'trun': did you mean 'turns'?");
-    check_options("{\"zzzzzz\":1}", SESSILE_INVALID, "policy opts has no option 'zzzzzz'");
-    check_options("{\"turns\":0}", SESSILE_INVALID, "policy opts: option turns must be at least 1");
+    check_options("{\"zzzzzz\":1}", SESSILE_INVALID,
+                  "policy opts has no option 'zzzzzz'");
+    check_options("{\"turns\":0}", SESSILE_INVALID,
+                  "policy opts: option turns must be at least 1");
     check_options("{\"turns\":100}", SESSILE_INVALID,
                   "policy opts: option turns must be at most 99");
     check_options("{\"turns\":1.5}", SESSILE_INVALID,
                   "policy opts: option turns must be an integer, not number");
     check_options("{\"turns\":\"1\"}", SESSILE_INVALID,
                   "policy opts: option turns must be an integer, not string");
-    check_options("{\"mode\":\"c\"}", SESSILE_INVALID, "policy opts: option mode must be one of a, b");
+    check_options("{\"mode\":\"c\"}", SESSILE_INVALID,
+                  "policy opts: option mode must be one of a, b");
     check_options("{\"kinds\":{\"a\":1}}", SESSILE_INVALID,
                   "policy opts: option kinds must be a list, not table");
     check_options("[]", SESSILE_INVALID, "policy opts: the options are no JSON object");
@@ -698,14 +753,18 @@ static void test_wrong_declarations_are_the_policys_error(void **state)
     (void)state;
     check_load("return { options = { a = 3 } }", SESSILE_POLICY,
                "bad.lua: options.a is a table {type = …, default = …}, got number");
-    check_load("return { options = { a = {} } }", SESSILE_POLICY, "bad.lua: options.a has no type");
-    check_load("return { options = { a = {type='integer', default='x'} } }", SESSILE_POLICY,
+    check_load("return { options = { a = {} } }", SESSILE_POLICY,
+               "bad.lua: options.a has no type");
+    check_load("return { options = { a = {type='integer', default='x'} } }",
+               SESSILE_POLICY,
                "bad.lua: options.a: its default must be an integer, not string");
     check_load("return { options = { a = {type='integer', defualt=1} } }", SESSILE_POLICY,
-               "bad.lua: options.a has type, default, min, max, values and about, not 'defualt'");
-    check_load("return { options = { a = {type='int'} } }", SESSILE_POLICY,
-               "bad.lua: options.a: type is integer, number, string, boolean, list or table, "
-               "not 'int'");
+               "bad.lua: options.a has type, default, min, max, values and about, not "
+               "'defualt'");
+    check_load(
+        "return { options = { a = {type='int'} } }", SESSILE_POLICY,
+        "bad.lua: options.a: type is integer, number, string, boolean, list or table, "
+        "not 'int'");
 }
 
 /* ------------------------------------------------------------------ loading */
@@ -713,11 +772,12 @@ static void test_wrong_declarations_are_the_policys_error(void **state)
 static void test_files_that_are_no_policies(void **state)
 {
     /* on a slow machine the instructions are to be spent before the time is */
-    const policy_limits unhurried = { .ms = 600000 };
+    const policy_limits unhurried = {.ms = 600000};
     (void)state;
     check_load("return 5", SESSILE_POLICY,
                "bad.lua: a policy's file returns its table, this one a number");
-    check_load("", SESSILE_POLICY, "bad.lua: a policy's file returns its table, this one a nil");
+    check_load("", SESSILE_POLICY,
+               "bad.lua: a policy's file returns its table, this one a nil");
     check_load("local x = = 1", SESSILE_POLICY, "bad.lua:1: unexpected symbol near '='");
     check_load("\nlocal x = y.z", SESSILE_POLICY,
                "bad.lua:2: attempt to index a nil value (global 'y')");
@@ -727,11 +787,13 @@ static void test_files_that_are_no_policies(void **state)
                "bad.lua: 'trunctate' is no hook: did you mean 'truncate'?");
     check_load("return { version = 'x' }", SESSILE_POLICY,
                "bad.lua: version is an integer, got string");
-    check_load("return { name = '' }", SESSILE_POLICY, "bad.lua: name is 1 to 100 bytes of UTF-8");
+    check_load("return { name = '' }", SESSILE_POLICY,
+               "bad.lua: name is 1 to 100 bytes of UTF-8");
     check_load("-- a\nlocal _ENV = {}", SESSILE_POLICY,
                "bad.lua:2: _ENV cannot be used in a policy");
-    check_load_within("while true do end", &unhurried, SESSILE_POLICY,
-               "bad.lua:1: it spent its budget of 50000000 instructions [policy_gas]");
+    check_load_within(
+        "while true do end", &unhurried, SESSILE_POLICY,
+        "bad.lua:1: it spent its budget of 50000000 instructions [policy_gas]");
 }
 
 static void test_bytecode_is_refused(void **state)
@@ -741,7 +803,8 @@ static void test_bytecode_is_refused(void **state)
     (void)state;
     policies_write_bytes("code", "\x1bLuaT\0\x19\x93\r\n\x1a\n", 12);
     assert_int_equal(policies_load(&p, "code", NULL, NULL, &err), SESSILE_POLICY);
-    assert_string_equal(err.message, "code.lua is not text: policies are source, never bytecode");
+    assert_string_equal(err.message,
+                        "code.lua is not text: policies are source, never bytecode");
     policies_write_bytes("code", "return {}\0", 10);
     assert_int_equal(policies_load(&p, "code", NULL, NULL, &err), SESSILE_POLICY);
     /* behind a first line or a mark that is skipped, Lua itself refuses */
@@ -782,7 +845,8 @@ static void test_files_that_others_may_write_are_denied(void **state)
     (void)state;
     assert_int_equal(load_mode(0644, &err), SESSILE_OK);
     assert_int_equal(load_mode(0620, &err), SESSILE_DENIED);
-    assert_non_null(strstr(err.message, "/mode.lua can be written by others: chmod go-w it"));
+    assert_non_null(
+        strstr(err.message, "/mode.lua can be written by others: chmod go-w it"));
     assert_int_equal(load_mode(0602, &err), SESSILE_DENIED);
 }
 
@@ -802,20 +866,22 @@ static int stat_another(void *ud, int fd, os_stat_info *out)
 static void test_files_of_another_user_are_denied(void **state)
 {
     os_table os = os_posix;
-    sessile_policy_step step = { "mine", NULL, 0 };
+    sessile_policy_step step = {"mine", NULL, 0};
     sessile_policy *p;
     sessile_error err;
     (void)state;
     os.stat_fd = stat_another;
     policies_write("mine", "return {}");
-    assert_int_equal(policy_load(&p, &step, 1, policies_folder(), NULL, &os,
-                                 &allocator_default, &err), SESSILE_DENIED);
+    assert_int_equal(
+        policy_load(&p, &step, 1, policies_folder(), NULL, &os, &allocator_default, &err),
+        SESSILE_DENIED);
     assert_non_null(strstr(err.message, "belongs to another user"));
     os = os_posix;
     os.uid = another_user; /* ours for a file of root's only when we are root */
     if (getuid() == 0) {
         assert_int_equal(policy_load(&p, &step, 1, policies_folder(), NULL, &os,
-                                     &allocator_default, &err), SESSILE_OK);
+                                     &allocator_default, &err),
+                         SESSILE_OK);
         policy_release(p);
     }
 }
@@ -850,36 +916,43 @@ static void test_links_folders_and_large_files_are_refused(void **state)
 static void test_names_are_looked_up(void **state)
 {
     char path[1600];
-    sessile_policy_step step = { "keep_last", NULL, 0 };
+    sessile_policy_step step = {"keep_last", NULL, 0};
     sessile_policy *p;
     sessile_error err;
     (void)state;
     policies_write("keep_last", "return {}");
     policies_write("other", "return {}");
     snprintf(path, sizeof path, "/nonexistent::%s", policies_folder());
-    assert_int_equal(policy_load(&p, &step, 1, path, NULL, &os_posix, &allocator_default, &err),
-                     SESSILE_OK);
+    assert_int_equal(
+        policy_load(&p, &step, 1, path, NULL, &os_posix, &allocator_default, &err),
+        SESSILE_OK);
     policy_release(p);
     step.name = "keep_lst";
-    assert_int_equal(policy_load(&p, &step, 1, path, NULL, &os_posix, &allocator_default, &err),
-                     SESSILE_NOTFOUND);
-    assert_string_equal(err.message, "there is no policy 'keep_lst': did you mean 'keep_last'?");
-    step.name = "wholly_unlike";
-    assert_int_equal(policy_load(&p, &step, 1, path, NULL, &os_posix, &allocator_default, &err),
-                     SESSILE_NOTFOUND);
+    assert_int_equal(
+        policy_load(&p, &step, 1, path, NULL, &os_posix, &allocator_default, &err),
+        SESSILE_NOTFOUND);
     assert_string_equal(err.message,
-                        "there is no policy 'wholly_unlike'; there are: keep_last, other");
-    assert_int_equal(policy_load(&p, &step, 1, NULL, NULL, &os_posix, &allocator_default, &err),
-                     SESSILE_NOTFOUND);
+                        "there is no policy 'keep_lst': did you mean 'keep_last'?");
+    step.name = "wholly_unlike";
+    assert_int_equal(
+        policy_load(&p, &step, 1, path, NULL, &os_posix, &allocator_default, &err),
+        SESSILE_NOTFOUND);
+    assert_string_equal(
+        err.message, "there is no policy 'wholly_unlike'; there are: keep_last, other");
+    assert_int_equal(
+        policy_load(&p, &step, 1, NULL, NULL, &os_posix, &allocator_default, &err),
+        SESSILE_NOTFOUND);
     snprintf(path, sizeof path, "%s/keep_last.lua", policies_folder());
     step.name = path;
-    assert_int_equal(policy_load(&p, &step, 1, NULL, NULL, &os_posix, &allocator_default, &err),
-                     SESSILE_OK);
+    assert_int_equal(
+        policy_load(&p, &step, 1, NULL, NULL, &os_posix, &allocator_default, &err),
+        SESSILE_OK);
     assert_string_equal(policy_step_get(p, 0)->path, path);
     policy_release(p);
     step.name = "./no/such.lua";
-    assert_int_equal(policy_load(&p, &step, 1, NULL, NULL, &os_posix, &allocator_default, &err),
-                     SESSILE_NOTFOUND);
+    assert_int_equal(
+        policy_load(&p, &step, 1, NULL, NULL, &os_posix, &allocator_default, &err),
+        SESSILE_NOTFOUND);
     assert_string_equal(err.message, "there is no policy file ./no/such.lua");
 }
 
@@ -932,7 +1005,8 @@ static void test_chains_are_bounded(void **state)
     assert_int_equal(policy_step_count(p), 16);
     policy_release(p);
     assert_int_equal(policies_load(&p, "wider", NULL, NULL, &err), SESSILE_LIMIT);
-    check_load("return { chain = {} }", SESSILE_POLICY, "bad.lua: chain is a list of policies");
+    check_load("return { chain = {} }", SESSILE_POLICY,
+               "bad.lua: chain is a list of policies");
     check_load("return { chain = {3} }", SESSILE_POLICY,
                "bad.lua: chain[1] is \"name\" or {\"name\", option = …}");
     check_load("return { chain = {'leaf'}, truncate = function() end }", SESSILE_POLICY,
@@ -941,8 +1015,8 @@ static void test_chains_are_bounded(void **state)
 
 static void test_host_steps_stand_among_files(void **state)
 {
-    sessile_policy_step steps[2] = { { "mine", "{ \"x\" : 1 }", SESSILE_HOOK_TRUNCATE },
-                                     { "leaf", NULL, 0 } };
+    sessile_policy_step steps[2] = {{"mine", "{ \"x\" : 1 }", SESSILE_HOOK_TRUNCATE},
+                                    {"leaf", NULL, 0}};
     policy_setup s = policies_setup();
     policy_result result;
     policy_pipeline *pl;
@@ -951,7 +1025,8 @@ static void test_host_steps_stand_among_files(void **state)
     (void)state;
     policies_write("leaf", "return {}");
     assert_int_equal(policy_load(&p, steps, 2, policies_folder(), NULL, &os_posix,
-                                 &allocator_default, &err), SESSILE_OK);
+                                 &allocator_default, &err),
+                     SESSILE_OK);
     assert_int_equal(policy_step_get(p, 0)->is_host, 1);
     assert_string_equal(policy_step_get(p, 0)->name, "mine");
     assert_string_equal(policy_step_get(p, 0)->options, "{\"x\":1}");
@@ -960,17 +1035,19 @@ static void test_host_steps_stand_among_files(void **state)
     assert_int_equal(policy_step_get(p, 1)->is_host, 0);
     assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
     assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, NULL,
-                                          SESSILE_REASON_TURN, &result, &err), SESSILE_INVALID);
+                                          SESSILE_REASON_TURN, &result, &err),
+                     SESSILE_INVALID);
     policy_pipeline_free(pl);
     policy_release(p);
-    assert_int_equal(policy_load(&p, steps, 0, NULL, NULL, &os_posix, &allocator_default, &err),
-                     SESSILE_INVALID);
+    assert_int_equal(
+        policy_load(&p, steps, 0, NULL, NULL, &os_posix, &allocator_default, &err),
+        SESSILE_INVALID);
 }
 
 /* Steps of a chain have environments of their own. */
 static void test_steps_do_not_see_each_other(void **state)
 {
-    sessile_policy_step steps[2] = { { "a", NULL, 0 }, { "b", NULL, 0 } };
+    sessile_policy_step steps[2] = {{"a", NULL, 0}, {"b", NULL, 0}};
     policy_setup s = policies_setup();
     policy_result result;
     policy_pipeline *pl;
@@ -979,19 +1056,22 @@ static void test_steps_do_not_see_each_other(void **state)
     sessile_state *st;
     list l;
     (void)state;
-    policies_write("a", "x = 1 string.rep = nil math.pi = 3 return { truncate = function() "
-                        "assert(not ('x').rep) end }");
-    policies_write("b", "return { truncate = function(state, ctx) "
-                        "assert(x == nil and math.pi > 3.1 and ('x'):rep(2) == 'xx') end }");
+    policies_write("a",
+                   "x = 1 string.rep = nil math.pi = 3 return { truncate = function() "
+                   "assert(not ('x').rep) end }");
+    policies_write("b",
+                   "return { truncate = function(state, ctx) "
+                   "assert(x == nil and math.pi > 3.1 and ('x'):rep(2) == 'xx') end }");
     assert_int_equal(policy_load(&p, steps, 2, policies_folder(), NULL, &os_posix,
-                                 &allocator_default, &err), SESSILE_OK);
+                                 &allocator_default, &err),
+                     SESSILE_OK);
     list_make(&l, "s u");
     st = list_state(&l);
     assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < 2; i++) {
-            if (policy_pipeline_call(pl, i, SESSILE_HOOK_TRUNCATE, st, SESSILE_REASON_TURN,
-                                     &result, &err) != SESSILE_OK)
+            if (policy_pipeline_call(pl, i, SESSILE_HOOK_TRUNCATE, st,
+                                     SESSILE_REASON_TURN, &result, &err) != SESSILE_OK)
                 fail_msg("%s", err.message);
         }
     }
@@ -1017,8 +1097,8 @@ static const char *run_again(sessile_policy *p, int n)
     for (int i = 0; i < n; i++) {
         st = list_state(&l);
         assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-        if (policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st, SESSILE_REASON_TURN, &result,
-                                 &err) != SESSILE_OK)
+        if (policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st, SESSILE_REASON_TURN,
+                                 &result, &err) != SESSILE_OK)
             fail_msg("%s", err.message);
         snprintf(log, sizeof log, "%s", policy_pipeline_log(pl));
         policy_pipeline_free(pl);
@@ -1044,8 +1124,9 @@ static void test_nothing_lives_on_in_a_pooled_vm(void **state)
     assert_string_equal(run_again(p, 1), "1 1 1 poison nil\n");
     assert_string_equal(run_again(p, 5), "1 1 1 poison nil\n");
     policy_release(p);
-    policies_write("clean", "return { truncate = function(_, ctx) ctx.log(('x'):upper(), "
-                            "table.concat{'a', 'b'}, math.floor(1.5), utf8.char(65)) end }");
+    policies_write("clean",
+                   "return { truncate = function(_, ctx) ctx.log(('x'):upper(), "
+                   "table.concat{'a', 'b'}, math.floor(1.5), utf8.char(65)) end }");
     p = policies_must_load("clean", NULL);
     assert_string_equal(run_again(p, 2), "X ab 1 A\n");
     policy_release(p);
@@ -1073,16 +1154,24 @@ static void test_the_order_of_a_hash_is_never_seen(void **state)
 static void test_pairs_and_next_by_the_book(void **state)
 {
     (void)state;
-    assert_string_equal(logged("local t = {10, 20, 30} local n = 0 for k, v in pairs(t) do "
-                               "t[k] = nil n = n + v end ctx.log(n, next(t), #t)"), "60 nil 0\n");
-    assert_string_equal(logged("local t = {a=1, b=2, c=3} for k in pairs(t) do t[k] = nil end "
-                               "ctx.log(next(t))"), "nil\n");
-    assert_string_equal(logged("for k, v in pairs({}) do ctx.log(k) end ctx.log('end')"), "end\n");
+    assert_string_equal(
+        logged("local t = {10, 20, 30} local n = 0 for k, v in pairs(t) do "
+               "t[k] = nil n = n + v end ctx.log(n, next(t), #t)"),
+        "60 nil 0\n");
+    assert_string_equal(
+        logged("local t = {a=1, b=2, c=3} for k in pairs(t) do t[k] = nil end "
+               "ctx.log(next(t))"),
+        "nil\n");
+    assert_string_equal(logged("for k, v in pairs({}) do ctx.log(k) end ctx.log('end')"),
+                        "end\n");
     assert_string_equal(logged("local t = {x=1, y=2} for k, v in pairs(t) do t.y = nil "
-                               "ctx.log(k, v) end"), "x 1\n");
-    assert_string_equal(logged("for k, v in pairs(ctx.session.metadata) do ctx.log(k) end"),
-                        "project\ntags\n");
-    assert_non_null(strstr(refused("pairs({[{}] = 1})"), "a key that is a table has no place"));
+                               "ctx.log(k, v) end"),
+                        "x 1\n");
+    assert_string_equal(
+        logged("for k, v in pairs(ctx.session.metadata) do ctx.log(k) end"),
+        "project\ntags\n");
+    assert_non_null(
+        strstr(refused("pairs({[{}] = 1})"), "a key that is a table has no place"));
     assert_non_null(strstr(refused("next({}, 1)"), "next takes one argument here"));
     assert_non_null(strstr(refused("pairs(nil)"), "table expected"));
 }
@@ -1090,36 +1179,48 @@ static void test_pairs_and_next_by_the_book(void **state)
 static void test_sort_is_stable_and_total(void **state)
 {
     (void)state;
-    assert_string_equal(logged("local t = {} for i = 1, 300 do t[i] = {k = i * 7 % 5, i = i} end\n"
-                               "table.sort(t, function(a, b) return a.k < b.k end)\n"
-                               "for i = 2, #t do assert(t[i-1].k < t[i].k or (t[i-1].k == t[i].k "
-                               "and t[i-1].i < t[i].i)) end ctx.log(#t)"), "300\n");
-    assert_string_equal(logged("local t = {3, 1, 2} table.sort(t) ctx.log(table.concat(t, ' '))"),
-                        "1 2 3\n");
+    assert_string_equal(
+        logged("local t = {} for i = 1, 300 do t[i] = {k = i * 7 % 5, i = i} end\n"
+               "table.sort(t, function(a, b) return a.k < b.k end)\n"
+               "for i = 2, #t do assert(t[i-1].k < t[i].k or (t[i-1].k == t[i].k "
+               "and t[i-1].i < t[i].i)) end ctx.log(#t)"),
+        "300\n");
+    assert_string_equal(
+        logged("local t = {3, 1, 2} table.sort(t) ctx.log(table.concat(t, ' '))"),
+        "1 2 3\n");
     assert_string_equal(logged("local t = {'b', 'a', 'B', ''} table.sort(t) "
-                               "ctx.log(table.concat(t, '|'))"), "|B|a|b\n");
-    assert_string_equal(logged("for n = 0, 40 do local t = {} for i = 1, n do t[i] = i * 17 % 41 end "
-                               "table.sort(t) for i = 2, n do assert(t[i-1] < t[i]) end end"), "");
+                               "ctx.log(table.concat(t, '|'))"),
+                        "|B|a|b\n");
+    assert_string_equal(
+        logged("for n = 0, 40 do local t = {} for i = 1, n do t[i] = i * 17 % 41 end "
+               "table.sort(t) for i = 2, n do assert(t[i-1] < t[i]) end end"),
+        "");
     /* a comparison that lies harms nobody else */
-    assert_string_equal(logged("local t = {3, 1, 2, 5, 4} table.sort(t, function() return true end) "
-                               "local n = 0 for _, v in ipairs(t) do n = n + v end ctx.log(#t, n)"),
-                        "5 15\n");
+    assert_string_equal(
+        logged("local t = {3, 1, 2, 5, 4} table.sort(t, function() return true end) "
+               "local n = 0 for _, v in ipairs(t) do n = n + v end ctx.log(#t, n)"),
+        "5 15\n");
     assert_non_null(strstr(refused("table.sort({1, 'x'})"), "attempt to compare"));
 }
 
 static void test_text_has_no_addresses(void **state)
 {
     (void)state;
-    assert_string_equal(logged("ctx.log({}, print, ctx.log, state, state.messages, ctx, nil, "
-                               "state.messages[1], tostring(1.5), tostring('x'))"),
-                        "table nil function state 5 messages ctx nil message 00000001 1.5 x\n");
-    assert_string_equal(logged("ctx.log(('%s %s %5s|%d %%s'):format({}, ctx.log, 'a', 3))"),
-                        "table function     a|3 %s\n");
-    assert_string_equal(logged("ctx.log(setmetatable({}, {__tostring = function() return 'T' end}), "
-                               "('%s'):format(setmetatable({}, {__tostring = function() return 'F' "
-                               "end})))"), "T F\n");
+    assert_string_equal(
+        logged("ctx.log({}, print, ctx.log, state, state.messages, ctx, nil, "
+               "state.messages[1], tostring(1.5), tostring('x'))"),
+        "table nil function state 5 messages ctx nil message 00000001 1.5 x\n");
+    assert_string_equal(
+        logged("ctx.log(('%s %s %5s|%d %%s'):format({}, ctx.log, 'a', 3))"),
+        "table function     a|3 %s\n");
+    assert_string_equal(
+        logged("ctx.log(setmetatable({}, {__tostring = function() return 'T' end}), "
+               "('%s'):format(setmetatable({}, {__tostring = function() return 'F' "
+               "end})))"),
+        "T F\n");
     assert_non_null(strstr(refused("('%p'):format({})"), "%p is not for policies"));
-    assert_non_null(strstr(refused("local x = {} .. 'a'"), "attempt to concatenate a table"));
+    assert_non_null(
+        strstr(refused("local x = {} .. 'a'"), "attempt to concatenate a table"));
 }
 
 typedef struct worker {
@@ -1132,7 +1233,7 @@ static void *work(void *arg)
 {
     worker *w = arg;
     policy_setup s = policies_setup();
-    sessile_answer yes = { SESSILE_OK, { "yes", 3 }, 0 };
+    sessile_answer yes = {SESSILE_OK, {"yes", 3}, 0};
     for (int i = 0; i < 200 && !w->failed; i++) {
         policy_result result;
         policy_pipeline *pl;
@@ -1170,7 +1271,7 @@ static void test_many_threads_use_one_policy(void **state)
                            "state:keep_last(2) ctx.log(n, a, #state.messages) end }");
     p = policies_must_load("busy", NULL);
     for (int i = 0; i < THREADS; i++) {
-        workers[i] = (worker){ p, "", 0 };
+        workers[i] = (worker){p, "", 0};
         policy_retain(p);
         assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
     }
@@ -1187,8 +1288,10 @@ static void test_the_hosts_locale_is_not_seen(void **state)
     (void)state;
     if (!locale_with_comma())
         skip();
-    assert_string_equal(logged("ctx.log(0.5, ('%.2f'):format(1.25), tonumber('0.25'), 1e100, "
-                               "tonumber('0,25'))"), "0.5 1.25 0.25 1e+100 nil\n");
+    assert_string_equal(
+        logged("ctx.log(0.5, ('%.2f'):format(1.25), tonumber('0.25'), 1e100, "
+               "tonumber('0,25'))"),
+        "0.5 1.25 0.25 1e+100 nil\n");
     assert_string_equal(logged("state.vars.x = 0.5"), "");
     {
         char shown[16]; /* and the host has its own again */
@@ -1214,8 +1317,9 @@ static void test_time_in_lua_is_told(void **state)
     st = list_state(&l);
     assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
     assert_int_equal(policy_pipeline_us(pl), 0);
-    assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st, SESSILE_REASON_TURN,
-                                          &result, &err), SESSILE_OK);
+    assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
+                                          SESSILE_REASON_TURN, &result, &err),
+                     SESSILE_OK);
     assert_true(policy_pipeline_us(pl) > 100);
     policy_pipeline_free(pl);
     state_free(st);
@@ -1252,15 +1356,16 @@ static void test_every_failing_allocation_is_clean(void **state)
     size_t n, step = 1;
     int finished = 0;
     (void)state;
-    policies_write("a", "return { options = {n={type='integer',default=3}}, truncate = "
-                        "function(state, ctx) local t = {} for i = 1, 20 do t[i] = ('x'):rep(i) end "
-                        "state.vars.t = t ctx.log(#t, ctx.options.n) pcall(error, {}) "
-                        "return {state.messages[1], state.messages[4], state.messages[5]} end }");
+    policies_write(
+        "a", "return { options = {n={type='integer',default=3}}, truncate = "
+             "function(state, ctx) local t = {} for i = 1, 20 do t[i] = ('x'):rep(i) end "
+             "state.vars.t = t ctx.log(#t, ctx.options.n) pcall(error, {}) "
+             "return {state.messages[1], state.messages[4], state.messages[5]} end }");
     policies_write("both", "return { chain = { {'a', n = 4} } }");
     for (n = 1; !finished; n += step) {
-        failing f = { n, 0 };
-        allocator a = { failing_alloc, &f };
-        sessile_policy_step named = { "both", "{\"n\":5}", 0 };
+        failing f = {n, 0};
+        allocator a = {failing_alloc, &f};
+        sessile_policy_step named = {"both", "{\"n\":5}", 0};
         policy_pipeline *pl = NULL;
         policy_result result;
         sessile_policy *p;
@@ -1275,8 +1380,8 @@ static void test_every_failing_allocation_is_clean(void **state)
         if (status == SESSILE_OK)
             status = policy_pipeline_new(&pl, p, &s, &err);
         if (status == SESSILE_OK)
-            status = policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st, SESSILE_REASON_TURN,
-                                          &result, &err);
+            status = policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
+                                          SESSILE_REASON_TURN, &result, &err);
         if (status != SESSILE_OK && status != SESSILE_NOMEM)
             fail_msg("allocation %zu: status %d: %s", n, status, err.message);
         finished = f.countdown > 0;

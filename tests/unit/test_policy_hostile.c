@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-static const policy_limits tight = { 10000000, 300, 16 << 20, 1 << 16 };
+static const policy_limits tight = {10000000, 300, 16 << 20, 1 << 16};
 
 static int setup(void **state)
 {
@@ -40,7 +40,8 @@ static uint64_t cpu_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Instrumented builds are slower; what is checked is that a script ends at all in time. */
+/* Instrumented builds are slower; what is checked is that a script ends at all in time.
+ */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { SLACK_MS = 3000 };
 #else
@@ -77,31 +78,38 @@ static void check_all(const hostile *cases, size_t count, int spent)
 static void test_loops_end(void **state)
 {
     static const hostile cases[] = {
-        { "while true do end", "budget" },
-        { "repeat until false", "budget" },
-        { "for i = 1, math.huge do end", "budget" },
-        { "::a:: goto a", "budget" },
-        { "while true do pcall(error) end", "budget" },
-        { "while true do pcall(error, {}) end", "budget" },
-        { "pcall(function() while true do end end) while true do end", "budget" },
-        { "local function f() pcall(f) pcall(f) while true do end end f()", "budget" },
-        { "local function f() local ok, e = pcall(f) return f() end f()", "budget" },
-        { "local function deep(n) if n > 0 then deep(n - 1) end while true do pcall(error) end end "
-          "deep(50000)", "budget" },
-        { "local t = setmetatable({}, {__index = function(t, k) while true do end end}) "
-          "pcall(function() return t.x end)", "budget" },
-        { "pcall(function() error(setmetatable({}, {__tostring = function() while true do end "
-          "end})) end) while true do end", "budget" },
-        { "pcall(string.gsub, ('x'):rep(1e5), 'x', function() while true do end end)", "budget" },
-        { "pcall(table.sort, {3, 2, 1}, function() while true do end end)", "budget" },
-        { "for _ in (function() return 1 end) do end", "budget" },
-        { "while true do local t = setmetatable({}, {__call = function() end}) t() end", "budget" },
-        { "state:drop(2, 3) while true do end", "budget" },
-        { "while true do state:keep_last(1) end", "budget" },
-        { "while true do local m = state.messages[1].content end", "budget" },
-        { "while true do state.vars = {} end", "budget" },
-        { "while true do ctx.log('x') end", "budget" },
-        { "while true do ctx.random(10) end", "budget" },
+        {"while true do end", "budget"},
+        {"repeat until false", "budget"},
+        {"for i = 1, math.huge do end", "budget"},
+        {"::a:: goto a", "budget"},
+        {"while true do pcall(error) end", "budget"},
+        {"while true do pcall(error, {}) end", "budget"},
+        {"pcall(function() while true do end end) while true do end", "budget"},
+        {"local function f() pcall(f) pcall(f) while true do end end f()", "budget"},
+        {"local function f() local ok, e = pcall(f) return f() end f()", "budget"},
+        {"local function deep(n) if n > 0 then deep(n - 1) end while true do "
+         "pcall(error) end end "
+         "deep(50000)",
+         "budget"},
+        {"local t = setmetatable({}, {__index = function(t, k) while true do end end}) "
+         "pcall(function() return t.x end)",
+         "budget"},
+        {"pcall(function() error(setmetatable({}, {__tostring = function() while true do "
+         "end "
+         "end})) end) while true do end",
+         "budget"},
+        {"pcall(string.gsub, ('x'):rep(1e5), 'x', function() while true do end end)",
+         "budget"},
+        {"pcall(table.sort, {3, 2, 1}, function() while true do end end)", "budget"},
+        {"for _ in (function() return 1 end) do end", "budget"},
+        {"while true do local t = setmetatable({}, {__call = function() end}) t() end",
+         "budget"},
+        {"state:drop(2, 3) while true do end", "budget"},
+        {"while true do state:keep_last(1) end", "budget"},
+        {"while true do local m = state.messages[1].content end", "budget"},
+        {"while true do state.vars = {} end", "budget"},
+        {"while true do ctx.log('x') end", "budget"},
+        {"while true do ctx.random(10) end", "budget"},
     };
     (void)state;
     check(cases, 1);
@@ -110,39 +118,51 @@ static void test_loops_end(void **state)
 static void test_one_call_cannot_work_for_ever(void **state)
 {
     static const hostile cases[] = {
-        { "table.move({}, 1, 1 << 62, 2)", "budget" },
-        { "table.move({}, 1, math.maxinteger - 1, 2, {})", "budget" },
-        { "table.move(state.messages, 1, 1 << 62, 1, {})", "budget" },
-        { "table.concat(setmetatable({}, {__index = function() return '' end}), '', 1, 1 << 62)",
-          "budget" },
-        { "table.unpack({}, 1, 1e8)", "budget" },
-        { "table.unpack({}, -(1 << 62), 1 << 62)", "budget" },
-        { "local t = {} for i = 1, 1e5 do t[i] = i end while true do table.insert(t, 1, 0) "
-          "table.remove(t, 1) end", "budget" },
-        { "local t = {} for i = 1, 2e5 do t[i] = i % 7 end while true do table.sort(t, "
-          "function(a, b) return a < b end) end", "budget" },
-        { "('a'):rep(30):find(('a*'):rep(30) .. 'b')", "budget" },
-        { "('a'):rep(30):gsub(('a-'):rep(30) .. 'b', '')", "budget" },
-        { "for _ in (('x'):rep(1e5)):gmatch('.-.-.-.-y') do end", "budget" },
-        { "local s = ('x'):rep(1e6) while true do s:upper() end", "budget" },
-        { "local s = ('x'):rep(1e6) while true do s:byte(1, 100000) end", "budget" },
-        { "local s = ('x'):rep(1e6) while true do utf8.len(s) end", "budget" },
-        { "local s = ('1'):rep(1e6) while true do tonumber(s) end", "budget" },
-        { "local s = ('x'):rep(1e6) while true do ('%s'):format(s) end", "budget" },
-        { "local s = ('x'):rep(1e6) while true do ctx.count(s) end", "budget" },
-        { "local a, b = ('x'):rep(4e6), ('x'):rep(4e6) while true do local c = a == b end",
-          "budget" },
-        { "local s = ('x'):rep(4e6) while true do local t = s .. 'y' end", "budget" },
-        { "local t = {} for i = 1, 1e5 do t[i] = i end for i = 1, 1e5 do t[i] = nil end "
-          "while true do next(t) end", "budget" },
-        { "local big = {} for i = 1, 1e5 do big[i] = i end for i = 1, 1e5 do big[i] = nil end "
-          "local t = {} for i = 1, 1e4 do t[i] = big end while true do state.vars = {x = t} "
-          "pcall(state.insert, state, 6, {content = t}) end", "budget" },
-        { "local function f(...) while true do select('#', ...) end end f(table.unpack({}, 1, "
-          "1e5))", "budget" },
-        { "local t = {} for i = 1, 1e5 do t['k' .. i] = i end while true do for k in pairs(t) do "
-          "break end end", "budget" },
-        { "local s = 'return ' while true do s = s .. s end", "budget" },
+        {"table.move({}, 1, 1 << 62, 2)", "budget"},
+        {"table.move({}, 1, math.maxinteger - 1, 2, {})", "budget"},
+        {"table.move(state.messages, 1, 1 << 62, 1, {})", "budget"},
+        {"table.concat(setmetatable({}, {__index = function() return '' end}), '', 1, 1 "
+         "<< 62)",
+         "budget"},
+        {"table.unpack({}, 1, 1e8)", "budget"},
+        {"table.unpack({}, -(1 << 62), 1 << 62)", "budget"},
+        {"local t = {} for i = 1, 1e5 do t[i] = i end while true do table.insert(t, 1, "
+         "0) "
+         "table.remove(t, 1) end",
+         "budget"},
+        {"local t = {} for i = 1, 2e5 do t[i] = i % 7 end while true do table.sort(t, "
+         "function(a, b) return a < b end) end",
+         "budget"},
+        {"('a'):rep(30):find(('a*'):rep(30) .. 'b')", "budget"},
+        {"('a'):rep(30):gsub(('a-'):rep(30) .. 'b', '')", "budget"},
+        {"for _ in (('x'):rep(1e5)):gmatch('.-.-.-.-y') do end", "budget"},
+        {"local s = ('x'):rep(1e6) while true do s:upper() end", "budget"},
+        {"local s = ('x'):rep(1e6) while true do s:byte(1, 100000) end", "budget"},
+        {"local s = ('x'):rep(1e6) while true do utf8.len(s) end", "budget"},
+        {"local s = ('1'):rep(1e6) while true do tonumber(s) end", "budget"},
+        {"local s = ('x'):rep(1e6) while true do ('%s'):format(s) end", "budget"},
+        {"local s = ('x'):rep(1e6) while true do ctx.count(s) end", "budget"},
+        {"local a, b = ('x'):rep(4e6), ('x'):rep(4e6) while true do local c = a == b end",
+         "budget"},
+        {"local s = ('x'):rep(4e6) while true do local t = s .. 'y' end", "budget"},
+        {"local t = {} for i = 1, 1e5 do t[i] = i end for i = 1, 1e5 do t[i] = nil end "
+         "while true do next(t) end",
+         "budget"},
+        {"local big = {} for i = 1, 1e5 do big[i] = i end for i = 1, 1e5 do big[i] = nil "
+         "end "
+         "local t = {} for i = 1, 1e4 do t[i] = big end while true do state.vars = {x = "
+         "t} "
+         "pcall(state.insert, state, 6, {content = t}) end",
+         "budget"},
+        {"local function f(...) while true do select('#', ...) end end "
+         "f(table.unpack({}, 1, "
+         "1e5))",
+         "budget"},
+        {"local t = {} for i = 1, 1e5 do t['k' .. i] = i end while true do for k in "
+         "pairs(t) do "
+         "break end end",
+         "budget"},
+        {"local s = 'return ' while true do s = s .. s end", "budget"},
     };
     (void)state;
     check(cases, 1);
@@ -151,20 +171,25 @@ static void test_one_call_cannot_work_for_ever(void **state)
 static void test_memory_is_bounded(void **state)
 {
     static const hostile cases[] = {
-        { "local t = {} while true do t[#t + 1] = {} end", "budget" },
-        { "local t = {} while true do t[#t + 1] = ('x'):rep(1000) .. #t end", "budget" },
-        { "local s = 'x' while true do s = s .. s end", "budget" },
-        { "local s = 'x' while true do pcall(function() s = s .. s end) end", "budget" },
-        { "local function f() return f() + 1 end f()", "budget" },
-        { "local function f(n) local t = {n, f} return f({n}) .. '' end f()", "budget" },
-        { "local t = {} for i = 1, 1e9 do t['k' .. i] = i end", "budget" },
-        { "local f f = function(g) return function() return g end end local x = f while true do "
-          "x = f(x) end", "budget" },
-        { "string.format(('%s'):rep(60), (table.unpack)((function() local t = {} for i = 1, 60 do "
-          "t[i] = ('x'):rep(1e6) end return t end)()))", "budget" },
-        { "('x'):rep(1e6):gsub('x', ('y'):rep(1e4))", "budget" },
-        { "local t = {} for i = 1, 1e6 do t[i] = ('x'):rep(20) end table.concat(t, ('y'):rep(1e5))",
-          "budget" },
+        {"local t = {} while true do t[#t + 1] = {} end", "budget"},
+        {"local t = {} while true do t[#t + 1] = ('x'):rep(1000) .. #t end", "budget"},
+        {"local s = 'x' while true do s = s .. s end", "budget"},
+        {"local s = 'x' while true do pcall(function() s = s .. s end) end", "budget"},
+        {"local function f() return f() + 1 end f()", "budget"},
+        {"local function f(n) local t = {n, f} return f({n}) .. '' end f()", "budget"},
+        {"local t = {} for i = 1, 1e9 do t['k' .. i] = i end", "budget"},
+        {"local f f = function(g) return function() return g end end local x = f while "
+         "true do "
+         "x = f(x) end",
+         "budget"},
+        {"string.format(('%s'):rep(60), (table.unpack)((function() local t = {} for i = "
+         "1, 60 do "
+         "t[i] = ('x'):rep(1e6) end return t end)()))",
+         "budget"},
+        {"('x'):rep(1e6):gsub('x', ('y'):rep(1e4))", "budget"},
+        {"local t = {} for i = 1, 1e6 do t[i] = ('x'):rep(20) end table.concat(t, "
+         "('y'):rep(1e5))",
+         "budget"},
     };
     (void)state;
     check(cases, 1);
@@ -173,39 +198,40 @@ static void test_memory_is_bounded(void **state)
 static void test_errors_of_every_kind_end(void **state)
 {
     static const hostile cases[] = {
-        { "error('boom')", "boom" },
-        { "error('boom', 0)", "boom" },
-        { "error()", "it raised nil" },
-        { "error(nil)", "it raised nil" },
-        { "error(42)", "it raised 42" },
-        { "error(0.5)", "it raised 0.5" },
-        { "error(true)", "it raised a boolean" },
-        { "error({})", "it raised a table" },
-        { "error(print or error)", "it raised a function" },
-        { "error(setmetatable({}, {__tostring = error}))", "it raised a table" },
-        { "error(setmetatable({}, {__tostring = function() while true do end end}))",
-          "it raised a table" },
-        { "error(setmetatable({}, {__index = error, __concat = error}))", "it raised a table" },
-        { "error(state)", "it raised a userdata" },
-        { "error(('x'):rep(1e5))", "xxxx" },
-        { "error('a\\0b\\27[31m\\n\\255')", "a" },
-        { "assert(false)", "assertion failed" },
-        { "assert(nil, {})", "it raised a table" },
-        { "local x = nil + 1", "arithmetic" },
-        { "state:drop(2, 3) error('x')", "x" },
-        { "state:replace(2, {role = 'system'})", "" },
-        { "while true do state:insert(6, {content = 'x'}) end", "[policy_result]" },
-        { "tostring(setmetatable({}, {__tostring = function() return {} end}))",
-          "'__tostring' must return a string" },
-        { "local function f() return pcall(f) end f() error('after')", "after" },
-        { "string.rep('x', 1 << 62)", "larger than a policy's memory" },
-        { "string.rep('x', 1 << 40, 'y')", "larger than a policy's memory" },
-        { "('x'):rep(-1):rep(1e18)() ", "call a string" },
-        { "local t = {} t[1] = t return t", "" },
-        { "return function() end", "it returned a function" },
-        { "return ctx", "it returned another value" },
-        { "return {state}", "message 1 is a another value, not a message" },
-        { "local t = {} t.content = t t.role = 'user' return {t}", "contains itself" },
+        {"error('boom')", "boom"},
+        {"error('boom', 0)", "boom"},
+        {"error()", "it raised nil"},
+        {"error(nil)", "it raised nil"},
+        {"error(42)", "it raised 42"},
+        {"error(0.5)", "it raised 0.5"},
+        {"error(true)", "it raised a boolean"},
+        {"error({})", "it raised a table"},
+        {"error(print or error)", "it raised a function"},
+        {"error(setmetatable({}, {__tostring = error}))", "it raised a table"},
+        {"error(setmetatable({}, {__tostring = function() while true do end end}))",
+         "it raised a table"},
+        {"error(setmetatable({}, {__index = error, __concat = error}))",
+         "it raised a table"},
+        {"error(state)", "it raised a userdata"},
+        {"error(('x'):rep(1e5))", "xxxx"},
+        {"error('a\\0b\\27[31m\\n\\255')", "a"},
+        {"assert(false)", "assertion failed"},
+        {"assert(nil, {})", "it raised a table"},
+        {"local x = nil + 1", "arithmetic"},
+        {"state:drop(2, 3) error('x')", "x"},
+        {"state:replace(2, {role = 'system'})", ""},
+        {"while true do state:insert(6, {content = 'x'}) end", "[policy_result]"},
+        {"tostring(setmetatable({}, {__tostring = function() return {} end}))",
+         "'__tostring' must return a string"},
+        {"local function f() return pcall(f) end f() error('after')", "after"},
+        {"string.rep('x', 1 << 62)", "larger than a policy's memory"},
+        {"string.rep('x', 1 << 40, 'y')", "larger than a policy's memory"},
+        {"('x'):rep(-1):rep(1e18)() ", "call a string"},
+        {"local t = {} t[1] = t return t", ""},
+        {"return function() end", "it returned a function"},
+        {"return ctx", "it returned another value"},
+        {"return {state}", "message 1 is a another value, not a message"},
+        {"local t = {} t.content = t t.role = 'user' return {t}", "contains itself"},
     };
     (void)state;
     check(cases, 0);
@@ -214,15 +240,19 @@ static void test_errors_of_every_kind_end(void **state)
 static void test_deep_recursion_ends(void **state)
 {
     static const hostile cases[] = {
-        { "local function f() f() end f()", "" },
-        { "local function f() pcall(f) end f() error('x')", "" },
-        { "local t = setmetatable({}, {}) local function f() return t .. t end "
-          "setmetatable(t, {__concat = f}) f()", "" },
-        { "local t = {} setmetatable(t, {__index = function(_, k) return t[k .. 'x'] end}) "
-          "return t.x", "" },
-        { "local s = 'x' local function f() return s:gsub('x', f) end f()", "" },
-        { "local function f(a, b) table.sort({1, 2, 3}, f) return a < b end f(1, 2)", "" },
-        { "local t = {} for i = 1, 300 do t = {t} end state.vars = {t = t}", "nested deeper" },
+        {"local function f() f() end f()", ""},
+        {"local function f() pcall(f) end f() error('x')", ""},
+        {"local t = setmetatable({}, {}) local function f() return t .. t end "
+         "setmetatable(t, {__concat = f}) f()",
+         ""},
+        {"local t = {} setmetatable(t, {__index = function(_, k) return t[k .. 'x'] "
+         "end}) "
+         "return t.x",
+         ""},
+        {"local s = 'x' local function f() return s:gsub('x', f) end f()", ""},
+        {"local function f(a, b) table.sort({1, 2, 3}, f) return a < b end f(1, 2)", ""},
+        {"local t = {} for i = 1, 300 do t = {t} end state.vars = {t = t}",
+         "nested deeper"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ran r = policies_body_within(cases[i].body, "s u a", &tight);
@@ -236,16 +266,47 @@ static void test_deep_recursion_ends(void **state)
 static void test_the_environment_is_an_allow_list(void **state)
 {
     static const char *const absent[] = {
-        "load", "loadstring", "loadfile", "dofile", "require", "package", "io", "os", "debug",
-        "coroutine", "xpcall", "collectgarbage", "warn", "print", "getmetatable", "rawset", "_G",
-        "unpack", "_VERSION", "math.random", "math.randomseed", "string.dump", "string.pack",
-        "string.unpack", "string.packsize", "ctx.memory",
+        "load",
+        "loadstring",
+        "loadfile",
+        "dofile",
+        "require",
+        "package",
+        "io",
+        "os",
+        "debug",
+        "coroutine",
+        "xpcall",
+        "collectgarbage",
+        "warn",
+        "print",
+        "getmetatable",
+        "rawset",
+        "_G",
+        "unpack",
+        "_VERSION",
+        "math.random",
+        "math.randomseed",
+        "string.dump",
+        "string.pack",
+        "string.unpack",
+        "string.packsize",
+        "ctx.memory",
     };
     static const char *const present[] = {
-        "assert", "error", "ipairs", "next", "pairs", "pcall", "select", "tonumber", "tostring",
-        "type", "rawequal", "rawlen", "rawget", "setmetatable", "math.floor", "math.huge",
-        "string.format", "string.rep", "string.find", "string.gmatch", "table.sort",
-        "table.unpack", "table.concat", "utf8.char", "utf8.codes", "utf8.charpattern",
+        "assert",        "error",
+        "ipairs",        "next",
+        "pairs",         "pcall",
+        "select",        "tonumber",
+        "tostring",      "type",
+        "rawequal",      "rawlen",
+        "rawget",        "setmetatable",
+        "math.floor",    "math.huge",
+        "string.format", "string.rep",
+        "string.find",   "string.gmatch",
+        "table.sort",    "table.unpack",
+        "table.concat",  "utf8.char",
+        "utf8.codes",    "utf8.charpattern",
     };
     char body[128];
     (void)state;
@@ -267,12 +328,12 @@ static void test_the_environment_is_an_allow_list(void **state)
 
 static void test_metatables_are_restricted(void **state)
 {
-    static const char *const names[] = { "__gc",  "__close", "__mode", "__metatable",
-                                         "__len", "__pairs", "__name" };
+    static const char *const names[] = {"__gc",  "__close", "__mode", "__metatable",
+                                        "__len", "__pairs", "__name"};
     char body[160], says[64];
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        hostile one = { body, says };
+        hostile one = {body, says};
         snprintf(body, sizeof body, "setmetatable({}, {%s = function() end})", names[i]);
         snprintf(says, sizeof says, "setmetatable: %s is not for policies", names[i]);
         check_all(&one, 1, 0);
@@ -284,12 +345,16 @@ static void test_metatables_are_restricted(void **state)
             "local t = setmetatable({}, mt) mt.__gc = function() error('x') end\n"
             "mt.__index = nil mt.__len = function() return 99 end\n"
             "assert(t.a == 1 and #t == 0)\n"
-            "local n = setmetatable({}, {__add = function() return 'sum' end, __eq = function() "
-            "return true end, __lt = function() return true end, __unm = function() return 'neg' "
+            "local n = setmetatable({}, {__add = function() return 'sum' end, __eq = "
+            "function() "
+            "return true end, __lt = function() return true end, __unm = function() "
+            "return 'neg' "
             "end, __call = function(_, x) return x end})\n"
-            "assert(n + 1 == 'sum' and n == setmetatable({}, {__eq = function() return true end}) "
+            "assert(n + 1 == 'sum' and n == setmetatable({}, {__eq = function() return "
+            "true end}) "
             "and n < n and -n == 'neg' and n(7) == 7)\n"
-            "assert(setmetatable(t, nil) == t and t.a == nil)", "s u");
+            "assert(setmetatable(t, nil) == t and t.a == nil)",
+            "s u");
         if (r.status != SESSILE_OK)
             fail_msg("%s", r.err.message);
     }
@@ -297,11 +362,13 @@ static void test_metatables_are_restricted(void **state)
 
 static void test_strings_do_not_lead_to_the_full_library(void **state)
 {
-    ran r = policies_body("assert(('x').dump == nil and ('x').pack == nil)\n"
-                          "assert(('x').rep == string.rep and ('x'):rep(2) == 'xx')\n"
-                          "string.rep = nil assert(('x').rep == nil)\n"
-                          "string.own = function(s) return s .. '!' end assert(('x'):own() == 'x!')\n"
-                          "assert('10' + 1 == 11 and '3' * '4' == 12)", "s u");
+    ran r = policies_body(
+        "assert(('x').dump == nil and ('x').pack == nil)\n"
+        "assert(('x').rep == string.rep and ('x'):rep(2) == 'xx')\n"
+        "string.rep = nil assert(('x').rep == nil)\n"
+        "string.own = function(s) return s .. '!' end assert(('x'):own() == 'x!')\n"
+        "assert('10' + 1 == 11 and '3' * '4' == 12)",
+        "s u");
     (void)state;
     if (r.status != SESSILE_OK)
         fail_msg("%s", r.err.message);
@@ -311,14 +378,16 @@ static void test_ctx_options_cannot_be_changed_through_pairs(void **state)
 {
     ran r;
     (void)state;
-    policies_write("opts", "return { options = { a = {type='table', default={x={1}}} },\n"
-                           "truncate = function(state, ctx) local o = ctx.options\n"
-                           "  for k, v in pairs(o) do assert(not pcall(function() v.x = 2 end)) end\n"
-                           "  assert(not pcall(setmetatable, o, nil))\n"
-                           "  assert(not pcall(table.insert, o.a.x, 2))\n"
-                           "  local f, t = pairs(o) assert(t == nil)\n"
-                           "  local k, v = next(o) assert(k == 'a' and v.x[1] == 1 and #v.x == 1)\n"
-                           "  ctx.log(o.a.x[1]) end }");
+    policies_write(
+        "opts",
+        "return { options = { a = {type='table', default={x={1}}} },\n"
+        "truncate = function(state, ctx) local o = ctx.options\n"
+        "  for k, v in pairs(o) do assert(not pcall(function() v.x = 2 end)) end\n"
+        "  assert(not pcall(setmetatable, o, nil))\n"
+        "  assert(not pcall(table.insert, o.a.x, 2))\n"
+        "  local f, t = pairs(o) assert(t == nil)\n"
+        "  local k, v = next(o) assert(k == 'a' and v.x[1] == 1 and #v.x == 1)\n"
+        "  ctx.log(o.a.x[1]) end }");
     r = policies_run("opts", NULL, SESSILE_HOOK_TRUNCATE, "s u");
     if (r.status != SESSILE_OK)
         fail_msg("%s", r.err.message);
@@ -329,7 +398,7 @@ static void test_ctx_options_cannot_be_changed_through_pairs(void **state)
 static void test_one_budget_for_all_hooks(void **state)
 {
     policy_setup s = policies_setup();
-    policy_limits limits = { 3000000, 10000, 64 << 20, 1 << 20 };
+    policy_limits limits = {3000000, 10000, 64 << 20, 1 << 20};
     policy_result result;
     policy_pipeline *pl;
     sessile_policy *p;
@@ -339,15 +408,16 @@ static void test_one_budget_for_all_hooks(void **state)
     int i;
     (void)state;
 
-    policies_write("half", "return { truncate = function() for i = 1, 700000 do end end }");
+    policies_write("half",
+                   "return { truncate = function() for i = 1, 700000 do end end }");
     assert_int_equal(policies_load(&p, "half", NULL, &limits, &err), SESSILE_OK);
     list_make(&l, "s u");
     st = list_state(&l);
     for (int round = 0; round < 3; round++) {
         assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
         for (i = 0; i < 20; i++) {
-            if (policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st, SESSILE_REASON_TURN,
-                                     &result, &err) != SESSILE_OK)
+            if (policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
+                                     SESSILE_REASON_TURN, &result, &err) != SESSILE_OK)
                 break;
         }
         assert_in_range(i, 2, 5); /* the same in each pipeline: each begins afresh */
@@ -368,7 +438,7 @@ static void test_one_budget_for_all_hooks(void **state)
 static void test_every_pipeline_has_a_full_budget(void **state)
 {
     policy_setup s = policies_setup();
-    policy_limits limits = { 1000000, 10000, 64 << 20, 1 << 20 };
+    policy_limits limits = {1000000, 10000, 64 << 20, 1 << 20};
     policy_result result;
     policy_pipeline *pl;
     sessile_policy *p;
@@ -377,14 +447,15 @@ static void test_every_pipeline_has_a_full_budget(void **state)
     list l;
     (void)state;
 
-    policies_write("third", "return { truncate = function() for i = 1, 300000 do end end }");
+    policies_write("third",
+                   "return { truncate = function() for i = 1, 300000 do end end }");
     assert_int_equal(policies_load(&p, "third", NULL, &limits, &err), SESSILE_OK);
     list_make(&l, "s u");
     st = list_state(&l);
     for (int round = 0; round < 10; round++) {
         assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
-        if (policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st, SESSILE_REASON_TURN, &result,
-                                 &err) != SESSILE_OK)
+        if (policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st, SESSILE_REASON_TURN,
+                                 &result, &err) != SESSILE_OK)
             fail_msg("round %d: %s", round, err.message);
         policy_pipeline_free(pl);
     }
@@ -417,17 +488,18 @@ static void test_the_host_never_gives_more_than_the_limit(void **state)
 {
     static const char *const bodies[] = {
         "local s = ('x'):rep(1500000) local t = s .. s .. s .. s return #t",
-        "local s = ('x'):rep(1500000) pcall(function() return s .. s .. s .. s end) s = s .. s",
+        "local s = ('x'):rep(1500000) pcall(function() return s .. s .. s .. s end) s = "
+        "s .. s",
         "local t = {} for i = 1, 1e9 do t[i] = i end",
         "local t = {} while true do t[#t + 1] = {} end",
     };
-    policy_limits limits = { UINT64_MAX, 2000, 4 << 20, 1 << 20 };
-    sessile_policy_step step = { "eats", NULL, 0 };
+    policy_limits limits = {UINT64_MAX, 2000, 4 << 20, 1 << 20};
+    sessile_policy_step step = {"eats", NULL, 0};
     char source[300];
     (void)state;
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
-        watched w = { 0, 0 };
-        allocator a = { watch, &w };
+        watched w = {0, 0};
+        allocator a = {watch, &w};
         policy_setup s = policies_setup();
         policy_result result;
         policy_pipeline *pl;
@@ -437,10 +509,12 @@ static void test_the_host_never_gives_more_than_the_limit(void **state)
         size_t before;
         list l;
 
-        snprintf(source, sizeof source, "return { truncate = function() %s end }", bodies[i]);
+        snprintf(source, sizeof source, "return { truncate = function() %s end }",
+                 bodies[i]);
         policies_write("eats", source);
-        assert_int_equal(policy_load(&p, &step, 1, policies_folder(), &limits, &os_posix, &a,
-                                     &err), SESSILE_OK);
+        assert_int_equal(
+            policy_load(&p, &step, 1, policies_folder(), &limits, &os_posix, &a, &err),
+            SESSILE_OK);
         list_make(&l, "s u");
         st = list_state(&l);
         before = w.now;
@@ -448,8 +522,9 @@ static void test_the_host_never_gives_more_than_the_limit(void **state)
         assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
                                               SESSILE_REASON_TURN, &result, &err),
                          SESSILE_POLICY);
-        assert_string_equal(err.message, "eats.lua:1: it spent its budget of 4194304 bytes of "
-                                         "memory [policy_memory]");
+        assert_string_equal(err.message,
+                            "eats.lua:1: it spent its budget of 4194304 bytes of "
+                            "memory [policy_memory]");
         assert_true(w.most <= before + limits.memory + 65536);
         policy_pipeline_free(pl);
         state_free(st);
@@ -461,16 +536,19 @@ static void test_the_host_never_gives_more_than_the_limit(void **state)
 
 static void test_time_is_bounded(void **state)
 {
-    policy_limits limits = { UINT64_MAX, 50, 64 << 20, 1 << 20 };
+    policy_limits limits = {UINT64_MAX, 50, 64 << 20, 1 << 20};
     uint64_t from = cpu_ms();
     ran r = policies_body_within("while true do end", "s u", &limits);
     (void)state;
     assert_int_equal(r.status, SESSILE_POLICY);
-    assert_string_equal(r.err.message, "body.lua:1: it spent its budget of 50 ms [policy_ms]");
+    assert_string_equal(r.err.message,
+                        "body.lua:1: it spent its budget of 50 ms [policy_ms]");
     assert_in_range(cpu_ms() - from, 45, 50 + SLACK_MS);
     r = policies_body_within("local a = ('a'):rep(40) while true do pcall(a.find, a, "
-                             "('a-'):rep(30) .. 'b') end", "s u", &limits);
-    assert_string_equal(r.err.message, "body.lua:1: it spent its budget of 50 ms [policy_ms]");
+                             "('a-'):rep(30) .. 'b') end",
+                             "s u", &limits);
+    assert_string_equal(r.err.message,
+                        "body.lua:1: it spent its budget of 50 ms [policy_ms]");
 }
 
 static void test_loading_is_under_the_budget(void **state)
@@ -516,12 +594,13 @@ static void test_source_that_is_hard_to_compile(void **state)
     assert_non_null(strstr(err.message, "bad.lua:"));
 }
 
-/* The answer of a model is measured before a script sees it, the request before it leaves. */
+/* The answer of a model is measured before a script sees it, the request before it
+ * leaves. */
 static void test_what_leaves_is_bounded(void **state)
 {
     static const hostile cases[] = {
-        { "ctx.model{messages = {{role = 'user', content = ('x'):rep(70000)}}}",
-          "the JSON text would be too long" },
+        {"ctx.model{messages = {{role = 'user', content = ('x'):rep(70000)}}}",
+         "the JSON text would be too long"},
     };
     (void)state;
     check(cases, 0);
@@ -529,8 +608,9 @@ static void test_what_leaves_is_bounded(void **state)
 
 static void test_a_waiting_script_resumes_its_budget(void **state)
 {
-    ran r = policies_body_within("pcall(function() ctx.model{messages = {}} while true do end end)",
-                                 "s u", &tight);
+    ran r = policies_body_within(
+        "pcall(function() ctx.model{messages = {}} while true do end end)", "s u",
+        &tight);
     (void)state;
     assert_int_equal(r.status, SESSILE_POLICY);
     assert_int_equal(r.result.spent, 1);

@@ -1,8 +1,9 @@
 /*
  * test_policy_match.c: the matcher of policies against Lua's own, and its bound.
  *
- * Random patterns and subjects over few letters are given to both. They must agree on every
- * result; where Lua's own raises, ours does too (it may refuse a malformed pattern earlier).
+ * Random patterns and subjects over few letters are given to both. They must agree on
+ * every result; where Lua's own raises, ours does too (it may refuse a malformed pattern
+ * earlier).
  */
 #include "policy/vm.h"
 #include "support/lists.h"
@@ -52,46 +53,68 @@ static void test_by_the_book(void **state)
 {
     run(*state,
         "local malformed = {}\n"
-        "for _, p in ipairs{'(a', 'a)', '%', '[a', '[a%', '%b', '%ba', '%f', '%fa', '%1', '(%1)', '%0', "
+        "for _, p in ipairs{'(a', 'a)', '%', '[a', '[a%', '%b', '%ba', '%f', '%fa', "
+        "'%1', '(%1)', '%0', "
         "'(()', '[^', '[]', '[^]'} do malformed[p] = true end\n"
         "local function same(name, ...)\n"
-        "  local a, b = table.pack(pcall(ours[name], ...)), table.pack(pcall(string[name], ...))\n"
+        "  local a, b = table.pack(pcall(ours[name], ...)), "
+        "table.pack(pcall(string[name], ...))\n"
         "  local text = name\n"
         "  for i = 1, select('#', ...) do local x = select(i, ...)\n"
-        "    text = text .. ' ' .. (type(x) == 'string' and ('%q'):format(x) or tostring(x)) end\n"
-        "  if malformed[(select(2, ...))] then return assert(b[1] or not a[1], text) end\n"
+        "    text = text .. ' ' .. (type(x) == 'string' and ('%q'):format(x) or "
+        "tostring(x)) end\n"
+        "  if malformed[(select(2, ...))] then return assert(b[1] or not a[1], text) "
+        "end\n"
         "  assert(a.n == b.n, text)\n"
         "  for i = 1, a.n do if a[1] or i == 1 then\n"
-        "    assert(a[i] == b[i], text .. ': ' .. tostring(a[i]) .. ' ~= ' .. tostring(b[i])) end end\n"
+        "    assert(a[i] == b[i], text .. ': ' .. tostring(a[i]) .. ' ~= ' .. "
+        "tostring(b[i])) end end\n"
         "end\n"
         "for _, name in ipairs{'find', 'match', 'gsub'} do\n"
-        "  for _, p in ipairs{'', 'a', '^a', 'a$', '^$', '$', 'a*', 'a-', 'a-b', 'a+', 'a?b', '.', '.-',\n"
-        "      '(a)(b)', '()a()', '(a*(b*))', '[ab]', '[^ab]', '[a-c]+', '[]]', '[^]]', '[]-a]', '[a-]',\n"
-        "      '[%a_]', '[%w-]', '%a', '%A', '%d+', '%s', '%p', '%u', '%l', '%x', '%c', '%g', '%w',\n"
-        "      '%bab', '%b()', '%f[%a]', '%f[%A]', '(.)%1', '(a)(.)%2%1', '%.', '%%', '%-', 'a%$',\n"
-        "      '^(.-)%s*$', '\\0', '[\\0-\\31]', '[%z]', '(a', 'a)', '%', '[a', '[a%', '%b', '%ba', '%f',\n"
-        "      '%fa', '%1', '(%1)', '%0', '^*', 'a**', '$a', '(()', '[^', '[%a-z]', '[+--]'} do\n"
-        "    for _, s in ipairs{'', 'a', 'b', 'ab', 'aab', 'abab', ' a b ', 'A1_$%.-', '(a(b)c)', '\\0x',\n"
-        "        'aXbYc', '[x]', '^a', 'abcabc', 'aaaa', 'bbb', '   ', '-]a', '\\200\\255é'} do\n"
+        "  for _, p in ipairs{'', 'a', '^a', 'a$', '^$', '$', 'a*', 'a-', 'a-b', 'a+', "
+        "'a?b', '.', '.-',\n"
+        "      '(a)(b)', '()a()', '(a*(b*))', '[ab]', '[^ab]', '[a-c]+', '[]]', '[^]]', "
+        "'[]-a]', '[a-]',\n"
+        "      '[%a_]', '[%w-]', '%a', '%A', '%d+', '%s', '%p', '%u', '%l', '%x', '%c', "
+        "'%g', '%w',\n"
+        "      '%bab', '%b()', '%f[%a]', '%f[%A]', '(.)%1', '(a)(.)%2%1', '%.', '%%', "
+        "'%-', 'a%$',\n"
+        "      '^(.-)%s*$', '\\0', '[\\0-\\31]', '[%z]', '(a', 'a)', '%', '[a', '[a%', "
+        "'%b', '%ba', '%f',\n"
+        "      '%fa', '%1', '(%1)', '%0', '^*', 'a**', '$a', '(()', '[^', '[%a-z]', "
+        "'[+--]'} do\n"
+        "    for _, s in ipairs{'', 'a', 'b', 'ab', 'aab', 'abab', ' a b ', 'A1_$%.-', "
+        "'(a(b)c)', '\\0x',\n"
+        "        'aXbYc', '[x]', '^a', 'abcabc', 'aaaa', 'bbb', '   ', '-]a', "
+        "'\\200\\255é'} do\n"
         "      same(name, s, p, name == 'gsub' and '<%0>' or 1)\n"
-        "      if name == 'gsub' then same(name, s, p, '%1', 2) same(name, s, p, '', 0) end\n"
+        "      if name == 'gsub' then same(name, s, p, '%1', 2) same(name, s, p, '', 0) "
+        "end\n"
         "      if name ~= 'gsub' then for i = -3, 4 do same(name, s, p, i) end end\n"
-        "      if name == 'find' and not malformed[p] then same(name, s, p, 1, true) end\n"
+        "      if name == 'find' and not malformed[p] then same(name, s, p, 1, true) "
+        "end\n"
         "    end end end\n"
-        "same('gsub', 'abc', '%w', '%%') same('gsub', 'abc', '%w', '%x') same('gsub', 'abc', '%w', '%')\n"
-        "same('gsub', 'abc', '(%w)()', '%2%1') same('gsub', 'abc', 'b', {b = 1}) same('gsub', 'abc', 'b', {})\n"
+        "same('gsub', 'abc', '%w', '%%') same('gsub', 'abc', '%w', '%x') same('gsub', "
+        "'abc', '%w', '%')\n"
+        "same('gsub', 'abc', '(%w)()', '%2%1') same('gsub', 'abc', 'b', {b = 1}) "
+        "same('gsub', 'abc', 'b', {})\n"
         "same('gsub', 'abc', '%w', function(c) return c == 'b' and 'X' end)\n"
-        "same('gsub', 'abc', '()', function(i) return i end) same('gsub', 'abc', 'b', print)\n"
-        "same('gsub', 'abc', 'b', function() return {} end) same('gsub', 'abc', 'b', true)\n"
-        "same('gsub', 'hello', 'l', 5) same('find', 'abc', 'b', 10) same('find', 123, 2)\n");
+        "same('gsub', 'abc', '()', function(i) return i end) same('gsub', 'abc', 'b', "
+        "print)\n"
+        "same('gsub', 'abc', 'b', function() return {} end) same('gsub', 'abc', 'b', "
+        "true)\n"
+        "same('gsub', 'hello', 'l', 5) same('find', 'abc', 'b', 10) same('find', 123, "
+        "2)\n");
 }
 
 static void test_gmatch(void **state)
 {
     run(*state,
-        "local function all(f, ...) local t = {} for a, b in f(...) do t[#t + 1] = tostring(a) .. '|' .. "
+        "local function all(f, ...) local t = {} for a, b in f(...) do t[#t + 1] = "
+        "tostring(a) .. '|' .. "
         "tostring(b) end return table.concat(t, ' ') end\n"
-        "for _, p in ipairs{'a', '', 'a*', '()', '(a)(b)', '%w+', '^a', '(.)%1', '%f[%w]%w+', '.-'} do\n"
+        "for _, p in ipairs{'a', '', 'a*', '()', '(a)(b)', '%w+', '^a', '(.)%1', "
+        "'%f[%w]%w+', '.-'} do\n"
         "  for _, s in ipairs{'', 'a', 'abab', ' hello world ', 'aab', '^a^a'} do\n"
         "    assert(all(ours.gmatch, s, p) == all(string.gmatch, s, p))\n"
         "    for i = -3, 7 do\n"
@@ -103,9 +126,9 @@ static void test_gmatch(void **state)
 /* A random pattern over pieces; repetitions are kept few, for Lua's own has no bound. */
 static void random_pattern(char *out, size_t size)
 {
-    static const char *const pieces[] = { "a",  "b",    ".",    "%a",   "%d",    "[ab]", "[^a]",
-                                          "(",  ")",    "()",   "%1",   "%2",    "%bab", "%f[a]",
-                                          "$",  "^",    "[a-b]", "%.",  "1",     "c" };
+    static const char *const pieces[] = {"a", "b", ".",     "%a", "%d", "[ab]", "[^a]",
+                                         "(", ")", "()",    "%1", "%2", "%bab", "%f[a]",
+                                         "$", "^", "[a-b]", "%.", "1",  "c"};
     static const char repeats[] = "*+-?";
     unsigned n = 1 + random_below(7), few = 0;
     out[0] = 0;
@@ -140,7 +163,8 @@ static void test_random_patterns(void **state)
            "    local b = table.pack(pcall(string[name], s, p, x))\n"
            "    if a[1] then\n"
            "      assert(a.n == b.n, p .. ' on ' .. s)\n"
-           "      for i = 1, a.n do assert(a[i] == b[i], name .. ' ' .. p .. ' on ' .. s) end\n"
+           "      for i = 1, a.n do assert(a[i] == b[i], name .. ' ' .. p .. ' on ' .. "
+           "s) end\n"
            "    end\n"
            "    if not b[1] then assert(not a[1], name .. ' ' .. p .. ' on ' .. s) end\n"
            "  end end");
@@ -152,7 +176,8 @@ static void test_random_patterns(void **state)
         lua_pushstring(L, pattern);
         lua_pushstring(L, subject);
         if (lua_pcall(L, 2, 0, 0) != LUA_OK)
-            fail_msg("seed %llu: %s", (unsigned long long)random_seed(), lua_tostring(L, -1));
+            fail_msg("seed %llu: %s", (unsigned long long)random_seed(),
+                     lua_tostring(L, -1));
     }
 }
 
@@ -170,7 +195,7 @@ static void test_a_match_without_end_is_stopped(void **state)
     char source[200];
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
         for (int which = 0; which < 3; which++) {
-            static const char *const names[] = { "find", "match", "gsub" };
+            static const char *const names[] = {"find", "match", "gsub"};
             meter.gas = 1000000;
             meter.spent = VM_FRESH;
             snprintf(source, sizeof source, "ours.%s(%s%s)", names[which], sources[i],

@@ -1,6 +1,6 @@
 /*
- * test_run.c: turns, compactions and plans through the public interface, with policies that
- * are the host's own functions and with small Lua files.
+ * test_run.c: turns, compactions and plans through the public interface, with policies
+ * that are the host's own functions and with small Lua files.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,8 @@ static char folder[64];
 /* What the host's hooks do, and what they were called with. */
 typedef struct script {
     char calls[256];
-    void (*on)(sessile_hook hook, sessile_state *state, sessile_answer *answer, void *arg);
+    void (*on)(sessile_hook hook, sessile_state *state, sessile_answer *answer,
+               void *arg);
     void *arg;
     const char *model_text; /* answer to NEED_MODEL; NULL: a failure */
     int models;
@@ -74,7 +75,8 @@ static sessile_policy *host_policy(sessile_store *store, unsigned hooks)
 }
 
 /* A Lua policy written to a file of its own. */
-static sessile_policy *lua_policy(sessile_store *store, const char *name, const char *text)
+static sessile_policy *lua_policy(sessile_store *store, const char *name,
+                                  const char *text)
 {
     char path[128];
     snprintf(path, sizeof path, "%s/%s.lua", folder, name);
@@ -129,8 +131,9 @@ static void finish(sessile_run *run, script *sc, sessile_outcome *out)
 static sessile_run *turn(sessile_session *s, sessile_policy *p, int n, script *sc,
                          sessile_outcome *out)
 {
-    static const char *const texts[] = {"{\"role\":\"user\",\"content\":\"a question\"}",
-                                        "{\"role\":\"assistant\",\"content\":\"an answer\"}"};
+    static const char *const texts[] = {
+        "{\"role\":\"user\",\"content\":\"a question\"}",
+        "{\"role\":\"assistant\",\"content\":\"an answer\"}"};
     sessile_slice m[8];
     sessile_run_options o;
     sessile_error err;
@@ -177,7 +180,8 @@ static int entries_with(sessile_session *s, const char *text)
     return n;
 }
 
-static void drop_first(sessile_hook hook, sessile_state *state, sessile_answer *a, void *arg)
+static void drop_first(sessile_hook hook, sessile_state *state, sessile_answer *a,
+                       void *arg)
 {
     (void)a;
     if (hook == *(sessile_hook *)arg)
@@ -206,7 +210,8 @@ static void hooks_run_in_the_order_of_the_contract(void **state)
     script sc = {.calls = ""};
     sessile_outcome out;
     sessile_run_free(turn(s, p, 2, &sc, &out));
-    assert_string_equal(sc.calls, "merge summarize truncate should_compact flush compact ");
+    assert_string_equal(sc.calls,
+                        "merge summarize truncate should_compact flush compact ");
     assert_int_equal(out.verdict, SESSILE_UNCHANGED);
     sessile_policy_free(p);
 }
@@ -256,7 +261,8 @@ static void with_a_call(sessile_session *s)
 {
     static const char *const m[] = {
         "{\"role\":\"user\",\"content\":\"read it\"}",
-        "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"c1\",\"name\":"
+        "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"c1\","
+        "\"name\":"
         "\"read\",\"arguments\":\"{}\"}]}",
         "{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"the file\"}",
         "{\"role\":\"user\",\"content\":\"and now?\"}",
@@ -317,7 +323,8 @@ static void a_failing_hook_refuses_all_and_the_same_refusal_is_written_once(void
 }
 
 /* Begins a turn whose truncate is asked for and not yet answered. */
-static sessile_run *turn_waiting(sessile_session *s, sessile_policy *p, sessile_need *need)
+static sessile_run *turn_waiting(sessile_session *s, sessile_policy *p,
+                                 sessile_need *need)
 {
     sessile_slice m = sessile_text("{\"role\":\"user\",\"content\":\"slow question\"}");
     sessile_run_options o;
@@ -341,11 +348,12 @@ static void what_is_said_meanwhile_follows_the_proposal(void **state)
     sessile_run_free(turn(s, NULL, 4, &quiet, &out));
     sessile_run *run = turn_waiting(s, p, &need);
     assert_int_equal(context_size(other), 5);
-    assert_int_equal(sessile_append(other,
-                                    sessile_text("{\"role\":\"assistant\",\"content\":\"me "
-                                                 "first\"}"),
-                                    NULL, NULL),
-                     SESSILE_OK);
+    assert_int_equal(
+        sessile_append(other,
+                       sessile_text("{\"role\":\"assistant\",\"content\":\"me "
+                                    "first\"}"),
+                       NULL, NULL),
+        SESSILE_OK);
     answer_need(run, &need, &sc);
     finish(run, &sc, &out);
     assert_int_equal(out.verdict, SESSILE_APPLIED);
@@ -474,7 +482,8 @@ static void a_turn_on_an_old_base_is_a_conflict_and_writes_nothing(void **state)
     sessile_run *run;
     sessile_slice m = sessile_text("{\"role\":\"user\",\"content\":\"mine\"}");
     sessile_run_free(turn(s, NULL, 2, &sc, &out));
-    assert_int_equal(sessile_turn_begin(&run, other, &m, 1, NULL, NULL), SESSILE_CONFLICT);
+    assert_int_equal(sessile_turn_begin(&run, other, &m, 1, NULL, NULL),
+                     SESSILE_CONFLICT);
     assert_null(run);
     assert_int_equal(message_count(s), 2);
     /* Having looked, the other goes on. */
@@ -484,12 +493,11 @@ static void a_turn_on_an_old_base_is_a_conflict_and_writes_nothing(void **state)
     session_close(other);
 }
 
-static const char counting[] =
-    "return { name = 'counting', version = 3,\n"
-    "  truncate = function(state)\n"
-    "    state.vars.turns = (state.vars.turns or 0) + 1\n"
-    "    if state.vars.turns == 3 then state:drop(1) end\n"
-    "  end }\n";
+static const char counting[] = "return { name = 'counting', version = 3,\n"
+                               "  truncate = function(state)\n"
+                               "    state.vars.turns = (state.vars.turns or 0) + 1\n"
+                               "    if state.vars.turns == 3 then state:drop(1) end\n"
+                               "  end }\n";
 
 static void vars_are_kept_across_turns_and_reopening(void **state)
 {

@@ -446,7 +446,8 @@ static void usage_is_of_the_turn_else_of_its_messages(void **state)
         s, "{\"role\":\"assistant\",\"content\":\"x\",\"usage\":{\"input\":-5,\"output\":"
            "9223372036854775807}}");
     assert_int_equal(s->usage.input, 1101);
-    assert_int_equal(s->usage.output, 2010 + (INT64_C(1) << 40)); /* what nobody can mean */
+    assert_int_equal(s->usage.output,
+                     2010 + (INT64_C(1) << 40)); /* what nobody can mean */
     session_closed(s);
 }
 
