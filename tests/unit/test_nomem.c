@@ -1,0 +1,237 @@
+/*
+ * test_nomem.c: memory runs out at every place where it can.
+ *
+ * One scenario (open, append, a turn under a policy that asks a model, reading, listing)
+ * is played again and again; the first time its first allocation fails and all that
+ * follow, the next time its second, until it passes. Nothing may leak, and what was
+ * acknowledged before the memory ran out must be there afterwards.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sessile.h"
+
+#include <cmocka.h>
+
+static const char key[] =
+    "hex:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+
+static const char asking[] =
+    "return { name = 'asking', version = 1, truncate = function(state, ctx)\n"
+    "  state.vars.n = (state.vars.n or 0) + 1\n"
+    "  local text = ctx.model{ messages = { state.messages[1] } }\n"
+    "  state:insert(1, { role = 'user', content = text }, { covers = { 1, 2 } })\n"
+    "end }\n";
+
+/* An allocator that stops after `left` calls (-1: never). */
+typedef struct rations {
+    long left, live;
+} rations;
+
+static void *ration(void *ud, void *ptr, size_t osize, size_t nsize)
+{
+    rations *r = ud;
+    (void)osize;
+    if (nsize == 0) {
+        r->live -= ptr != NULL;
+        free(ptr);
+        return NULL;
+    }
+    if (r->left == 0)
+        return NULL;
+    if (r->left > 0)
+        r->left--;
+    void *block = realloc(ptr, nsize);
+    r->live += block && !ptr;
+    return block;
+}
+
+/* One life of a session; each field as far as it came. */
+typedef struct life {
+    sessile_store *store;
+    sessile_session *session;
+    sessile_policy *policy;
+    sessile_run *run;
+    int acknowledged; /* messages */
+} life;
+
+static sessile_status open_store(life *l, const char *folder, rations *r)
+{
+    sessile_store_options o;
+    sessile_store_options_init(&o);
+    o.key_source = SESSILE_KEY_SECRET;
+    o.key = key;
+    o.alloc = ration;
+    o.alloc_ud = r;
+    return sessile_open(&l->store, folder, &o, NULL);
+}
+
+static sessile_status open_session(life *l)
+{
+    sessile_session_options o;
+    sessile_session_options_init(&o);
+    o.id = sessile_text("s");
+    o.title = sessile_text("a title");
+    o.metadata = sessile_text("{\"a\":1}");
+    return sessile_session_open(&l->session, l->store, &o, NULL);
+}
+
+static sessile_status say(life *l)
+{
+    sessile_status st = SESSILE_OK;
+    for (int i = 0; st == SESSILE_OK && i < 3; i++) {
+        st = sessile_append(l->session,
+                            sessile_text("{\"role\":\"user\",\"content\":\"hello\"}"),
+                            NULL, NULL);
+        l->acknowledged += st == SESSILE_OK;
+    }
+    return st;
+}
+
+static sessile_status turn(life *l, const char *policy)
+{
+    sessile_slice m[2] = {sessile_text("{\"role\":\"user\",\"content\":\"read it\"}"),
+                          sessile_text("{\"role\":\"assistant\",\"content\":\"\",\"tool_"
+                                       "calls\":[{\"id\":\"c\",\"name\":\"read\","
+                                       "\"arguments\":\"{}\"}]}")};
+    sessile_policy_step step = {policy, NULL, 0};
+    sessile_answer answer = {SESSILE_OK, {"in short", 8}, 0};
+    sessile_run_options o;
+    sessile_need need;
+    sessile_status st = sessile_policy_load(&l->policy, l->store, &step, 1, NULL);
+    if (st != SESSILE_OK)
+        return st;
+    sessile_run_options_init(&o);
+    o.policy = l->policy;
+    st = sessile_turn_begin(&l->run, l->session, m, 2, &o, NULL);
+    while (st == SESSILE_OK) {
+        st = sessile_run_step(l->run, &need, NULL);
+        if (st != SESSILE_NEEDS)
+            break;
+        st = sessile_run_reply(l->run, &answer, NULL);
+    }
+    if (st == SESSILE_OK)
+        l->acknowledged += 2;
+    return st;
+}
+
+static sessile_status read_all(life *l)
+{
+    sessile_message *list;
+    sessile_listed *rows;
+    size_t count;
+    sessile_status st = sessile_run_context(l->run, &list, &count, NULL);
+    sessile_free(list);
+    if (st == SESSILE_OK) {
+        st = sessile_context(l->session, SESSILE_NO_ID, &list, &count, NULL, NULL);
+        sessile_free(list);
+    }
+    if (st == SESSILE_OK) {
+        st = sessile_messages(l->session, NULL, &list, &count, NULL);
+        sessile_free(list);
+    }
+    if (st == SESSILE_OK) {
+        st = sessile_list(l->store, NULL, &rows, &count, NULL);
+        sessile_free(rows);
+    }
+    if (st == SESSILE_OK)
+        st = sessile_set_title(l->session, sessile_text("another title"), NULL);
+    return st == SESSILE_OK ? sessile_clear(l->session, NULL) : st;
+}
+
+/* 1 when it came to its end. */
+static int live(life *l, const char *folder, const char *policy, rations *r)
+{
+    return open_store(l, folder, r) == SESSILE_OK && open_session(l) == SESSILE_OK &&
+           say(l) == SESSILE_OK && turn(l, policy) == SESSILE_OK &&
+           read_all(l) == SESSILE_OK;
+}
+
+static void end(life *l)
+{
+    sessile_run_free(l->run);
+    sessile_policy_free(l->policy);
+    if (l->session)
+        sessile_session_close(l->session, NULL);
+    sessile_store_close(l->store);
+}
+
+/* Messages in the log, compacted or not, with memory for everything. */
+static int messages_kept(const char *folder)
+{
+    rations plenty = {-1, 0};
+    life l = {NULL, NULL, NULL, NULL, 0};
+    sessile_entries *entries;
+    const char *json;
+    size_t size;
+    int count = 0;
+    assert_int_equal(open_store(&l, folder, &plenty), SESSILE_OK);
+    assert_int_equal(open_session(&l), SESSILE_OK);
+    assert_int_equal(sessile_entries_open(&entries, l.session, NULL), SESSILE_OK);
+    while (sessile_entries_next(entries, NULL, &json, &size, NULL) == SESSILE_OK && size)
+        count += strstr(json, "\"type\":\"message\"") != NULL;
+    sessile_entries_close(entries);
+    end(&l);
+    assert_int_equal(plenty.live, 0);
+    return count;
+}
+
+static void memory_that_runs_out_anywhere_leaks_and_loses_nothing(void **state)
+{
+    char *base = *state, policy[128], folder[128];
+    snprintf(policy, sizeof policy, "%s/asking.lua", base);
+    FILE *f = fopen(policy, "w");
+    assert_non_null(f);
+    fputs(asking, f);
+    fclose(f);
+
+    int done = 0;
+    long n;
+    for (n = 0; !done; n++) {
+        rations r = {n, 0};
+        life l = {NULL, NULL, NULL, NULL, 0};
+        assert_in_range(n, 0, 20000);
+        snprintf(folder, sizeof folder, "%s/%ld", base, n);
+        done = live(&l, folder, policy, &r);
+        end(&l);
+        if (r.live)
+            print_error("allocation %ld: %ld blocks leaked\n", n, r.live);
+        assert_int_equal(r.live, 0);
+        int kept = messages_kept(folder);
+        if (kept < l.acknowledged)
+            print_error("allocation %ld: %d of %d kept\n", n, kept, l.acknowledged);
+        assert_true(kept >= l.acknowledged);
+    }
+    /* The scenario is worth its name. */
+    assert_true(n > 300);
+}
+
+static int make_folder(void **state)
+{
+    static char folder[] = "/tmp/sessile-nomem.XXXXXX";
+    *state = mkdtemp(folder);
+    return *state ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", (char *)*state);
+    return system(command);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            memory_that_runs_out_anywhere_leaks_and_loses_nothing, make_folder,
+            remove_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
