@@ -11,6 +11,12 @@ static inline sessile_status api_missing(sessile_error *err, const char *functio
     return fail(err, SESSILE_INVALID, "%s: %s is NULL", function, what);
 }
 
+/* 1 when a slice has a size and no data. */
+static inline int api_bad(sessile_slice slice)
+{
+    return slice.size && !slice.data;
+}
+
 /*
  * Begins reading from a session into out: the error cleared, arguments checked, what
  * others wrote read in, the session's mutex locked (the caller unlocks it; not on

@@ -17,6 +17,8 @@ sessile_status sessile_append(sessile_session *session, sessile_slice message,
     *out = SESSILE_NO_ID;
     if (!session)
         return api_missing(err, __func__, "session");
+    if (api_bad(message))
+        return api_missing(err, __func__, "message.data");
     return session_append_message(session, message, out, err);
 }
 
@@ -31,6 +33,8 @@ sessile_status sessile_append_custom(sessile_session *session, sessile_slice dat
     *out = SESSILE_NO_ID;
     if (!session)
         return api_missing(err, __func__, "session");
+    if (api_bad(data))
+        return api_missing(err, __func__, "data.data");
     entry_source from = source ? entry_source_of(source, strlen(source)) : SOURCE_HOST;
     if (from == SOURCE_NONE || from == SOURCE_POLICY)
         return fail(err, SESSILE_INVALID,
@@ -91,9 +95,11 @@ sessile_status sessile_context(sessile_session *session, sessile_id leaf,
     const allocator *a = &session->store->alloc;
     const context *c = NULL;
     context at;
+    sessile_status st = session_lock(session, err);
+    if (st != SESSILE_OK)
+        return st;
     context_init(&at, a);
-    pthread_mutex_lock(&session->mutex);
-    sessile_status st = session_refresh_locked(session, err);
+    st = session_refresh_locked(session, err);
     int is_head = leaf == SESSILE_NO_ID || leaf == session->head;
     if (st == SESSILE_OK && is_head) {
         leaf = session->head;
@@ -121,7 +127,7 @@ sessile_status sessile_context(sessile_session *session, sessile_id leaf,
             session->base = session->head;
         info->dropped = said > shown ? said - shown : 0;
     }
-    pthread_mutex_unlock(&session->mutex);
+    session_unlock(session);
     if (st != SESSILE_OK) {
         sessile_free(*out);
         *out = NULL;
@@ -143,12 +149,14 @@ sessile_status sessile_entry(sessile_session *session, sessile_id id, char **out
         return api_missing(err, __func__, "session");
     const allocator *a = &session->store->alloc;
     buf text;
+    sessile_status st = session_lock(session, err);
+    if (st != SESSILE_OK)
+        return st;
     buf_init(&text, a);
-    pthread_mutex_lock(&session->mutex);
-    sessile_status st = session_refresh_locked(session, err);
+    st = session_refresh_locked(session, err);
     if (st == SESSILE_OK)
         st = log_read(session->log, id, &text, err);
-    pthread_mutex_unlock(&session->mutex);
+    session_unlock(session);
     if (st == SESSILE_OK && (text.failed || !(*out = give_dup(a, text.data, text.size))))
         st = fail_nomem(err);
     if (st == SESSILE_OK)
@@ -173,19 +181,17 @@ sessile_status sessile_entries_open(sessile_entries **out, sessile_session *sess
     if (!session)
         return api_missing(err, __func__, "session");
     const allocator *a = &session->store->alloc;
+    sessile_status st = api_read_begin(session, out, __func__, err);
+    if (st != SESSILE_OK)
+        return st;
+    sessile_id end = log_count(session->log);
+    session_unlock(session);
     sessile_entries *e = mem_zalloc(a, sizeof *e);
     if (!e)
         return fail_nomem(err);
     e->session = session;
+    e->end = end;
     buf_init(&e->text, a);
-    pthread_mutex_lock(&session->mutex);
-    sessile_status st = session_refresh_locked(session, err);
-    e->end = log_count(session->log);
-    pthread_mutex_unlock(&session->mutex);
-    if (st != SESSILE_OK) {
-        mem_free(a, e, sizeof *e);
-        return st;
-    }
     *out = e;
     return SESSILE_OK;
 }
@@ -205,10 +211,11 @@ sessile_status sessile_entries_next(sessile_entries *entries, sessile_id *id,
     if (entries->next >= entries->end)
         return SESSILE_OK;
     buf_clear(&entries->text);
-    pthread_mutex_lock(&entries->session->mutex);
-    sessile_status st =
-        log_read(entries->session->log, entries->next, &entries->text, err);
-    pthread_mutex_unlock(&entries->session->mutex);
+    sessile_status st = session_lock(entries->session, err);
+    if (st != SESSILE_OK)
+        return st;
+    st = log_read(entries->session->log, entries->next, &entries->text, err);
+    session_unlock(entries->session);
     if (st == SESSILE_OK && entries->text.failed)
         st = fail_nomem(err);
     if (st != SESSILE_OK)

@@ -57,6 +57,9 @@ static sessile_status check(sessile_run **out, sessile_session *session,
     }
     if ((*options)->window < 0 || (*options)->reserve < 0)
         return fail(err, SESSILE_INVALID, "window and reserve are tokens: 0 or more");
+    if (api_bad((*options)->usage) || api_bad((*options)->model) ||
+        api_bad((*options)->metadata) || api_bad((*options)->instructions))
+        return api_missing(err, function, "the data of a slice in options");
     if ((unsigned)(*options)->reason > SESSILE_REASON_MANUAL)
         return fail(err, SESSILE_INVALID, "no such reason: %d", (int)(*options)->reason);
     return SESSILE_OK;
@@ -72,6 +75,9 @@ sessile_status sessile_turn_begin(sessile_run **out, sessile_session *session,
         return st;
     if (!messages && count)
         return api_missing(err, __func__, "messages");
+    for (size_t i = 0; i < count; i++)
+        if (api_bad(messages[i]))
+            return api_missing(err, __func__, "the data of a message");
     return run_begin_turn(out, session, messages, count, options, err);
 }
 
@@ -106,7 +112,7 @@ sessile_status sessile_run_reply(sessile_run *run, const sessile_answer *answer,
     error_clear(err);
     if (!run || !answer)
         return api_missing(err, __func__, "run or answer");
-    if (answer->text.size && !answer->text.data)
+    if (api_bad(answer->text))
         return api_missing(err, __func__, "answer->text.data");
     return run_reply(run, answer, err);
 }

@@ -44,6 +44,9 @@ static sessile_status check(sessile_session **out, sessile_store *store,
         return api_missing(err, function, "store or options");
     if (id_wanted && options->id.size == 0)
         return fail(err, SESSILE_INVALID, "which session? its id is empty");
+    if (api_bad(options->id) || api_bad(options->agent) || api_bad(options->user) ||
+        api_bad(options->title) || api_bad(options->metadata))
+        return api_missing(err, function, "the data of a slice in options");
     return SESSILE_OK;
 }
 
@@ -122,12 +125,11 @@ int64_t sessile_session_created(const sessile_session *session)
 
 int64_t sessile_session_modified(sessile_session *session)
 {
-    if (!session)
+    if (!session || session_lock(session, NULL) != SESSILE_OK)
         return 0;
-    pthread_mutex_lock(&session->mutex);
     (void)session_refresh_locked(session, NULL);
     int64_t ms = session->modified_ms;
-    pthread_mutex_unlock(&session->mutex);
+    session_unlock(session);
     return ms;
 }
 
@@ -144,10 +146,12 @@ sessile_status api_read_begin(sessile_session *session, const void *out,
         return api_missing(err, function, "out");
     if (!session)
         return api_missing(err, function, "session");
-    pthread_mutex_lock(&session->mutex);
-    sessile_status st = session_refresh_locked(session, err);
+    sessile_status st = session_lock(session, err);
     if (st != SESSILE_OK)
-        pthread_mutex_unlock(&session->mutex);
+        return st;
+    st = session_refresh_locked(session, err);
+    if (st != SESSILE_OK)
+        session_unlock(session);
     return st;
 }
 
@@ -159,7 +163,7 @@ sessile_status sessile_head(sessile_session *session, sessile_id *out, sessile_e
     if (st != SESSILE_OK)
         return st;
     *out = session->base = session->head;
-    pthread_mutex_unlock(&session->mutex);
+    session_unlock(session);
     return st;
 }
 
@@ -189,7 +193,7 @@ sessile_status sessile_title(sessile_session *session, char **out, size_t *size,
         *size = session->title_size;
     else
         st = fail_nomem(err);
-    pthread_mutex_unlock(&session->mutex);
+    session_unlock(session);
     return st;
 }
 
@@ -199,6 +203,8 @@ sessile_status sessile_set_title(sessile_session *session, sessile_slice title,
     error_clear(err);
     if (!session)
         return api_missing(err, __func__, "session");
+    if (api_bad(title))
+        return api_missing(err, __func__, "title.data");
     return session_set_title(session, title, err);
 }
 
@@ -212,7 +218,7 @@ sessile_status sessile_event_count(sessile_session *session, uint64_t *out,
         return st;
     if (session->head)
         *out = session->nodes[session->head].events;
-    pthread_mutex_unlock(&session->mutex);
+    session_unlock(session);
     return st;
 }
 
@@ -225,7 +231,7 @@ sessile_status sessile_total_usage(sessile_session *session, sessile_usage *out,
     if (st != SESSILE_OK)
         return st;
     *out = session->usage;
-    pthread_mutex_unlock(&session->mutex);
+    session_unlock(session);
     return st;
 }
 
@@ -240,7 +246,7 @@ sessile_status sessile_count_tokens(sessile_session *session, sessile_tokens *ou
     if (st != SESSILE_OK)
         return st;
     st = session_tokens_locked(session, out, err);
-    pthread_mutex_unlock(&session->mutex);
+    session_unlock(session);
     return st;
 }
 

@@ -43,7 +43,7 @@ sessile_status sessile_key_parse(sessile_slice text, sessile_key *out)
 
     out->entry = SESSILE_NO_ID;
     out->n = 0;
-    if (text.size < ID_DIGITS)
+    if (text.size < ID_DIGITS || !text.data)
         return SESSILE_INVALID;
     for (i = 0; i < ID_DIGITS; i++) {
         char c = text.data[i];

@@ -293,6 +293,8 @@ sessile_status json_check(buf *out, const char *text, size_t size, unsigned dept
     checker c;
     int result;
 
+    if (!text && size)
+        return fail(err, SESSILE_INVALID, "the text is NULL, and its size is %zu", size);
     if (buf_reserve(out, size))
         return fail_nomem(err);
     if (levels > sizeof small * 8) {

@@ -148,7 +148,7 @@ typedef enum sessile_durability {
 typedef struct sessile_limits {
     uint64_t message;       /* bytes of one message [message]: 8 MiB */
     uint64_t session;       /* bytes of one log [session]: 4 GiB */
-    uint32_t depth;         /* nesting of JSON [depth]: 128 */
+    uint32_t depth;         /* nesting of JSON [depth]: 128; at most 1000 */
     uint32_t id;            /* bytes of a session id, agent or user [id]: 4096 */
     uint32_t title;         /* bytes of a title [title]: 1024 */
     uint64_t policy_gas;    /* instructions of one pipeline [policy_gas]: 50,000,000 */

@@ -264,14 +264,16 @@ sessile_status run_context(sessile_run *run, sessile_message **out, size_t *coun
     const context *c = &leaf;
     sessile_status st = SESSILE_OK;
     sessile_context_info info;
-    pthread_mutex_lock(&s->mutex);
+    st = session_lock(s, err);
+    if (st != SESSILE_OK)
+        return st;
     if (run->state)
         c = context_left(run);
     else
         st = session_context_at_locked(s, run->last, &leaf, err);
     if (st == SESSILE_OK)
         st = render_context(c, text_locked, run, s, out, count, &info, run->alloc, err);
-    pthread_mutex_unlock(&s->mutex);
+    session_unlock(s);
     context_deinit(&leaf);
     return st;
 }

@@ -226,11 +226,13 @@ static sessile_status make_pipeline(sessile_run *run, sessile_error *err)
                           .instructions = {run->instructions, run->instructions_size},
                           .now_ms = run->now_ms};
     buf title;
+    sessile_status st = session_lock(s, err);
+    if (st != SESSILE_OK)
+        return st;
     buf_init(&title, run->alloc);
-    pthread_mutex_lock(&s->mutex);
     buf_put(&title, s->title ? s->title : "", s->title_size);
-    pthread_mutex_unlock(&s->mutex);
-    sessile_status st = title.failed ? fail_nomem(err) : SESSILE_OK;
+    session_unlock(s);
+    st = title.failed ? fail_nomem(err) : SESSILE_OK;
     if (st == SESSILE_OK) {
         setup.title = (sessile_slice){title.data, title.size};
         st = policy_pipeline_new(&run->pipeline, run->policy, &setup, err);

@@ -189,9 +189,11 @@ out:
 static sessile_status read_text(void *arg, sessile_key key, buf *out, sessile_error *err)
 {
     sessile_session *s = arg;
-    pthread_mutex_lock(&s->mutex);
-    sessile_status st = session_message_locked(s, key, out, err);
-    pthread_mutex_unlock(&s->mutex);
+    sessile_status st = session_lock(s, err);
+    if (st != SESSILE_OK)
+        return st;
+    st = session_message_locked(s, key, out, err);
+    session_unlock(s);
     return st;
 }
 
@@ -199,13 +201,13 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
 {
     sessile_session *s = run->session;
     buf vars;
-    buf_init(&vars, run->alloc);
     context at;
-    context_init(&at, run->alloc);
     const context *c = NULL;
-
-    pthread_mutex_lock(&s->mutex);
-    sessile_status st;
+    sessile_status st = session_lock(s, err);
+    if (st != SESSILE_OK)
+        return st;
+    buf_init(&vars, run->alloc);
+    context_init(&at, run->alloc);
     if (run->kind == RUN_TURN) {
         /* Others may have written since the turn: the policy sees the turn's own leaf. */
         if (s->head == run->saw) {
@@ -241,7 +243,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
                              .alloc = run->alloc};
         st = state_new(&run->state, &setup, err);
     }
-    pthread_mutex_unlock(&s->mutex);
+    session_unlock(s);
 
     if (st == SESSILE_OK && vars.size > 2)
         st = run_vars_load(run, vars.data, vars.size, err);

@@ -194,10 +194,9 @@ sessile_status session_messages(sessile_session *s,
     *count = 0;
     if (!options)
         options = &all;
-    status = session_ours(s, err);
+    status = session_lock(s, err);
     if (status)
         return status;
-    pthread_mutex_lock(&s->mutex);
     status = session_refresh_locked(s, err);
     if (status)
         goto out;
@@ -217,6 +216,6 @@ sessile_status session_messages(sessile_session *s,
 out:
     if (ids)
         mem_free(a, ids, path * sizeof *ids);
-    pthread_mutex_unlock(&s->mutex);
+    session_unlock(s);
     return status;
 }

@@ -264,8 +264,10 @@ sessile_status session_close(sessile_session *s, sessile_error *err)
 
     if (!s)
         return SESSILE_OK;
-    if (s->store->durability == SESSILE_NONE &&
-        s->store->os->pid(s->store->os->ud) == s->pid)
+    /* A child's copy may have been made in the middle of a call: it is left alone. */
+    if (session_ours(s, err))
+        return SESSILE_FORKED;
+    if (s->store->durability == SESSILE_NONE)
         status = session_named(s, log_sync(s->log, log_count(s->log), err), err);
     session_drop(s);
     return status;

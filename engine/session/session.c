@@ -42,6 +42,20 @@ static sessile_status in_place(const sessile_session *s, sessile_error *err)
     return SESSILE_OK;
 }
 
+sessile_status session_lock(sessile_session *s, sessile_error *err)
+{
+    sessile_status status = session_ours(s, err);
+
+    if (!status)
+        pthread_mutex_lock(&s->mutex);
+    return status;
+}
+
+void session_unlock(sessile_session *s)
+{
+    pthread_mutex_unlock(&s->mutex);
+}
+
 sessile_status session_refresh_locked(sessile_session *s, sessile_error *err)
 {
     fold f = {.s = s};

@@ -77,6 +77,12 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
                             const sessile_session_options *options, sessile_error *err);
 sessile_status session_close(sessile_session *s, sessile_error *err);
 
+/* Takes the mutex, unless this is another process than the one that opened the handle:
+ * then FORKED, and no lock is touched, since a fork may have copied it while it was held.
+ */
+sessile_status session_lock(sessile_session *s, sessile_error *err);
+void session_unlock(sessile_session *s);
+
 /* Folds in what other handles have committed since. */
 sessile_status session_refresh_locked(sessile_session *s, sessile_error *err);
 

@@ -69,6 +69,9 @@ static sessile_status open_backend(sessile_store *s, const char *url, sessile_er
     return store_file_open(&s->backend, url, s->os, &s->alloc, err);
 }
 
+/* Nesting that no reader of ours, nor of others, has trouble with. */
+#define DEPTH_MOST 1000
+
 static sessile_status options_check(const sessile_store_options *o, sessile_error *err)
 {
     if (o->timeout_ms < -1)
@@ -77,6 +80,8 @@ static sessile_status options_check(const sessile_store_options *o, sessile_erro
                     o->timeout_ms);
     if (o->window < 0 || o->reserve < 0)
         return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
+    if (o->limits.depth > DEPTH_MOST)
+        return fail(err, SESSILE_LIMIT, "the limit [depth] is at most %d", DEPTH_MOST);
     if (o->durability != SESSILE_SYNC && o->durability != SESSILE_NONE)
         return fail(err, SESSILE_INVALID, "durability is neither SYNC nor NONE");
     return SESSILE_OK;
