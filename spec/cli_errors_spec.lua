@@ -1,5 +1,6 @@
 -- The command line when something is wrong: what may not be read is no emptiness, hints work
--- when they are pasted, errors are JSON when JSON was asked for.
+-- when they are pasted, errors are JSON when JSON was asked for, and nothing that is odd in a
+-- store or in a word hangs a command or reaches a terminal.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 local cli = dofile(here .. "/support/cli.lua")
@@ -114,6 +115,99 @@ describe("what may not be read", function()
     end
     local _, _, code = sessile(("list --plain --store %s/x"):format(home), nil, away)
     assert.equal(0, code)
+  end)
+end)
+
+describe("a FIFO", function()
+  it("holds nobody up", function()
+    os.execute(("mkdir -p %s/s %s/config/sessile/commands; mkfifo %s/s/keyring "
+      .. "%s/key %s/config/sessile/commands/pipe.lua"):format(home, home, home, home, home))
+    for _, words in ipairs { "", "list", "new", "show x", "append x y", "list --plain" } do
+      local err = fails(7, ("%s --store %s/s"):format(words, home), "timeout 10")
+      has(err, "keyring in " .. home .. "/s is not a regular file")
+    end
+    has(fails(7, ("new --key-file %s/key"):format(home), "timeout 10"), home .. "/key")
+    fails(2, "pipe", "timeout 10")
+  end)
+end)
+
+describe("a log that lies where it does not belong", function()
+  local logs, at
+
+  before_each(function()
+    at = ("--plain --store %s/s "):format(home)
+    logs = home .. "/s/agents/main/"
+    done(at .. "new --id ok --title Talk")
+    os.execute(("cp %sok.jsonl %szz.jsonl"):format(logs, logs))
+  end)
+
+  it("is in nobody's way", function()
+    for _, name in ipairs { "ok", "o", "Talk", "last", "ok@0" } do
+      done(at .. "show " .. name)
+    end
+    done(at .. "append ok text")
+    assert.equal(1, #json(at .. "show ok"))
+    done(at .. "new --id ok --agent other") -- two that can be opened are still two
+    has(fails(2, at .. "show ok"), "fits 2 sessions")
+    done(at .. "show ok --agent main")
+  end)
+
+  it("is told when no other fits", function()
+    os.remove(logs .. "ok.jsonl")
+    done(at .. "new --id okay")
+    has(fails(5, at .. "show ok"), "main/zz") -- and not okay, which begins so
+    done(at .. "show oka")
+    assert.equal(0, #json(at .. "show last"))
+  end)
+end)
+
+describe("what a terminal would obey", function()
+  -- Red, and the same by one character; text that runs backwards.
+  local EVIL = "\27[31m\u{9b}31m\u{202e}\u{2066}"
+
+  local function clean(text)
+    assert.is_nil(text:find "[%z\1-\8\11-\31\127]", text)
+    for _, part in ipairs { "\u{9b}", "\u{202e}", "\u{2066}", "\u{2069}" } do
+      has_not(text, part)
+    end
+  end
+
+  it("is in no message on stderr", function()
+    local evil = cli.quote(home .. "/x" .. EVIL .. "y")
+    for _, words in ipairs { "list", "show x", "new --id one", "new --id one", "show nope",
+                             "show one", "show " .. cli.quote(EVIL), cli.quote(EVIL),
+                             "list --agent " .. cli.quote(EVIL), "list --sort " .. cli.quote(EVIL),
+                             "list --key-file " .. cli.quote(EVIL), "run " .. cli.quote(EVIL),
+                             "import " .. cli.quote(EVIL), "policy replay " .. cli.quote(EVIL) } do
+      for _, json_too in ipairs { "", " --json" } do
+        local _, err = sessile(("%s --store %s%s"):format(words, evil, json_too))
+        clean(err)
+      end
+    end
+  end)
+
+  it("is in a hint by its numbers, so that it can still be pasted", function()
+    local store = home .. "/it's \\" .. EVIL .. "y"
+    local _, err = done("list --store " .. cli.quote(store))
+    local words = assert(err:match " (new %-%-store %$'.*')")
+    local pipe <close> = assert(io.popen(("bash -c %s"):format(cli.quote(
+      "printf %s " .. words:match "%-%-store (.*)"))))
+    assert.equal(store, pipe:read "a")
+  end)
+
+  it("is an escape in JSON, the same value", function()
+    -- \u{a0}, \u{2029} and \u{2065} stand beside those that are escaped.
+    local text = "\u{7f}\u{80}\u{9f}\u{a0}é\u{2029}\u{202a}\u{202e}\u{2066}\u{2069}\\\u{9b}"
+    done("new --id one --title " .. cli.quote(EVIL))
+    done("append one " .. cli.quote(text))
+    for _, words in ipairs { "list", "show one", "show one@1", "tree one", "context one" } do
+      local out = done("--json " .. words)
+      clean(out)
+      assert.is_true(span.valid(out), out)
+    end
+    assert.equal(EVIL, json "list"[1].title)
+    assert.equal(text, json "show one"[1].message.content)
+    has(done "--json show one", "\\u007f\\u0080\\u009f\u{a0}é\u{2029}\\u202a")
   end)
 end)
 

@@ -98,12 +98,32 @@ static int system_files(lua_State *L)
     return 1;
 }
 
+/* kind(path): "file", "folder" or "other", and its size; links are followed. Nothing is
+ * opened, so that a FIFO holds nobody. Or nil, a message and errno. */
+static int system_kind(lua_State *L)
+{
+    struct stat st;
+    if (stat(luaL_checkstring(L, 1), &st) != 0) {
+        int number = errno;
+        lua_pushnil(L);
+        lua_pushstring(L, strerror(number));
+        lua_pushinteger(L, number);
+        return 3;
+    }
+    lua_pushstring(L, S_ISREG(st.st_mode)   ? "file"
+                      : S_ISDIR(st.st_mode) ? "folder"
+                                            : "other");
+    lua_pushinteger(L, (lua_Integer)st.st_size);
+    return 2;
+}
+
 /* Pushes the module; executable and Lua folder are at -2 and -1 when it is called. */
 static void push_system(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"isatty", system_isatty},
                                          {"columns", system_columns},
                                          {"files", system_files},
+                                         {"kind", system_kind},
                                          {NULL, NULL}};
     luaL_newlib(L, functions);
     lua_pushvalue(L, -3);
@@ -192,6 +212,19 @@ static int run(lua_State *L)
     return 1;
 }
 
+/* Writes text to stderr; a control character, which a terminal might obey, as a ?. */
+static void complain(const char *text)
+{
+    const unsigned char *c =
+        (const unsigned char *)(text ? text : "an error without text");
+    for (; *c; c++) {
+        int two = c[0] == 0xC2 && c[1] >= 0x80 && c[1] <= 0x9F; /* U+0080 to U+009F */
+        int control = two || (*c < 0x20 && *c != '\n' && *c != '\t') || *c == 0x7F;
+        fputc(control ? '?' : *c, stderr);
+        c += two;
+    }
+}
+
 int main(int argc, char **argv)
 {
     int code = 1;
@@ -206,9 +239,11 @@ int main(int argc, char **argv)
     lua_pushlightuserdata(L, argv);
     if (lua_pcall(L, 2, 1, 1) == LUA_OK)
         code = (int)lua_tointeger(L, -1);
-    else
-        fprintf(stderr, "sessile: this is a defect of sessile: %s\n",
-                lua_tostring(L, -1));
+    else {
+        fputs("sessile: this is a defect of sessile: ", stderr);
+        complain(lua_tostring(L, -1));
+        fputc('\n', stderr);
+    }
     lua_close(L);
     /* A full disk must not look like success. */
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == 0) {

@@ -23,6 +23,12 @@ function hints.quoted(text)
   if text:find("^[%w_./:@+-]+$") then
     return text
   end
+  if text:find "[\n\t]" or terminal.safe(text) ~= text then
+    -- What a terminal would obey, or hide: bytes by their numbers, as bash and others read it.
+    return "$'" .. text:gsub("[^%w_./:@+ -]", function(byte)
+      return ("\\%03o"):format(byte:byte())
+    end) .. "'"
+  end
   return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 

@@ -39,7 +39,6 @@ local NEXT = {
 ---@field json boolean        print JSON
 ---@field globals table       store, key_file, plain, agent as typed
 ---@field paint fun(text: string, colour: string): string   for stdout
----@field paint_note fun(text: string, colour: string): string   for stderr
 ---@field now fun(): integer  ms since the epoch, to the second
 local app = {}
 app.__index = app
@@ -51,7 +50,7 @@ end
 
 --- Says something to the person, on stderr; with --json as a line of JSON.
 function app:note(text)
-  text = hints.fill(text, self.globals)
+  text = terminal.safe(hints.fill(text, self.globals))
   io.stderr:write(self.json and json.line { note = text } or text, "\n")
 end
 
@@ -134,7 +133,7 @@ local function fail(view, message, code, step)
   if step == nil and not (code == "EDENIED" and message:find("chmod", 1, true)) then
     step = NEXT[code]
   end
-  step = step and hints.fill(terminal.safe(step), view.globals)
+  step = step and terminal.safe(hints.fill(step, view.globals))
   if view.json then
     io.stderr:write(json.line {
       error = { code = code or "EFAILED", message = message, next = step or nil },
@@ -198,7 +197,6 @@ local function new_app(args)
     json = args.json or false,
     globals = args,
     paint = terminal.painter(1),
-    paint_note = terminal.painter(2),
   }, app)
 end
 

@@ -2,7 +2,8 @@
 --
 -- Owns: writing Lua values as JSON, keys in the order of their bytes. Must never touch what
 -- is JSON already: json.raw(text) is printed as it stands, so that a stored message keeps
--- its numbers and escapes.
+-- its numbers and escapes. But for characters that a terminal would obey: they are written
+-- as escapes, which are the same value.
 
 local span = require "sessile.import.span"
 
@@ -22,6 +23,16 @@ end
 ---@return table
 function json.list(items)
   return setmetatable(items, List)
+end
+
+-- Delete and the C1 controls (U+007F to U+009F), and what reorders text (U+202A to U+202E,
+-- U+2066 to U+2069). In JSON they stand in strings only, and never behind a lone backslash.
+local function inert(text)
+  local function escaped(c)
+    return ("\\u%04x"):format(utf8.codepoint(c))
+  end
+  return (text:gsub("\127", escaped):gsub("\xC2[\x80-\x9F]", escaped)
+    :gsub("\xE2\x80[\xAA-\xAE]", escaped):gsub("\xE2\x81[\xA6-\xA9]", escaped))
 end
 
 local function number(n)
@@ -83,14 +94,14 @@ function json.line(value)
       .. (type(field) == "table" and json.line(field) or write(field, ""))
   end
   table.sort(parts)
-  return "{" .. table.concat(parts, ",") .. "}"
+  return inert("{" .. table.concat(parts, ",") .. "}")
 end
 
 --- A Lua value as JSON text, indented.
 ---@param value any
 ---@return string
 function json.write(value)
-  return write(value, "")
+  return inert(write(value, ""))
 end
 
 return json

@@ -98,11 +98,9 @@ function registry.load(name)
   end
   local folder = is_name(name) and registry.user_folder()
   local path = folder and ("%s/%s.lua"):format(folder, file_of(name))
-  local file = path and io.open(path)
-  if not file then
+  if not path or not has_system or system.kind(path) ~= "file" then
     return nil, ("there is no command '%s'"):format(name), "ENOTFOUND"
   end
-  file:close()
   local chunk, message = loadfile(path, "t")
   if not chunk then
     return nil, message, "EINVALID"

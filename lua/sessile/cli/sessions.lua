@@ -2,14 +2,14 @@
 --
 -- Owns: which store is meant (--store, $SESSILE_STORE, the default), which key, and which
 -- session a name means. Must never make a store for a command that only reads, nor choose
--- between two sessions that fit.
+-- between two sessions that fit; nor open a file of the store, which may be a FIFO: that is
+-- the engine's.
 
 local hints = require "sessile.cli.hints"
 local paths = require "sessile.paths"
 local sessile = require "sessile"
+local system = require "sessile.system"
 local terminal = require "sessile.cli.terminal"
-
-local has_system, system = pcall(require, "sessile.system")
 
 local sessions = {}
 
@@ -23,15 +23,14 @@ local DENIED = { [1] = true, [13] = true, [40] = true }
 local function has_store(folder)
   for _, name in ipairs { "keyring", "agents" } do
     local path = folder .. "/" .. name
-    local file, why, number = io.open(path)
-    if file then
-      file:close()
+    local kind, why, number = system.kind(path)
+    if kind then
       return true
     elseif number == NO_FOLDER then
-      return nil, ("%s is not a folder"):format(folder), "EINVALID",
+      return nil, ("%s is not a folder"):format(terminal.line(folder)), "EINVALID",
         "Name the folder where sessions live: --store FOLDER"
     elseif number ~= MISSING then
-      return nil, ("%s cannot be read: %s"):format(path, (why:gsub("^.*: ", ""))),
+      return nil, ("%s cannot be read: %s"):format(terminal.line(path), why),
         DENIED[number] and "EDENIED" or "EIO"
     end
   end
@@ -65,11 +64,7 @@ local function key_source(globals)
     return "the variable SESSILE_KEY", true
   end
   local path = paths.default_key()
-  local file = path and io.open(path)
-  if file then
-    file:close()
-  end
-  return "the key file " .. (path or "of yours"), file ~= nil
+  return "the key file " .. (path or "of yours"), path ~= nil and system.kind(path) ~= nil
 end
 
 -- What to do when the key does not fit.
@@ -108,7 +103,7 @@ function sessions.open(globals, create)
     if found == nil then
       return nil, message, code, step
     elseif not found and not create then
-      return nil, ("there is no store at %s"):format(folder), "ENOTFOUND",
+      return nil, ("there is no store at %s"):format(terminal.line(folder)), "ENOTFOUND",
         "Make a session there with `sessile new`, or name another store with --store."
     end
   end
@@ -139,15 +134,15 @@ end
 ---@return string?
 function sessions.torn_file(globals, size)
   local _, folder = sessions.place(globals)
-  if not folder or not has_system then
+  if not folder then
     return nil
   end
   local agents, found = folder .. "/agents", nil
   for _, agent in ipairs(system.files(agents) or {}) do
     for _, name in ipairs(system.files(agents .. "/" .. agent) or {}) do
       local path = ("%s/%s/%s"):format(agents, agent, name)
-      local file <close> = name:find "%.torn%-%d" and io.open(path) or nil
-      if file and file:seek "end" == size then
+      local kind, bytes = system.kind(path)
+      if name:find "%.torn%-%d" and kind == "file" and bytes == size then
         if found then
           return agents
         end
@@ -166,18 +161,23 @@ local function row_name(row)
     terminal.line(row.agent or "?"), title)
 end
 
+-- The rows that fit and can be opened; and the first that fits and cannot.
 local function matching(rows, fits)
-  local found = {}
+  local found, closed = {}, nil
   for _, row in ipairs(rows) do
     if row.id and fits(row) then
-      found[#found + 1] = row
+      if row.status == "ok" then
+        found[#found + 1] = row
+      else
+        closed = closed or row
+      end
     end
   end
-  return found
+  return found, closed
 end
 
 --- The one session that a name means: `last` is the newest; else its id, its title, or a
---- beginning of its id.
+--- beginning of its id. One that cannot be opened is meant only when no other fits as well.
 ---@param rows table[]  from store:list
 ---@param name string
 ---@return table? row
@@ -191,9 +191,12 @@ function sessions.find(rows, name)
     function(row) return row.id:sub(1, #name) == name end,
   }
   for _, fits in ipairs(name ~= "" and name ~= "last" and tests or {}) do
-    local found = matching(rows, fits)
+    local found, closed = matching(rows, fits)
     if #found == 1 then
       return found[1]
+    elseif #found == 0 and closed then
+      return nil, closed.message or ("session %s cannot be opened"):format(
+        hints.shown(closed.id)), closed.status
     elseif #found > 1 then
       local lines = {}
       for i = 1, math.min(#found, 8) do

@@ -24,7 +24,7 @@ local function about_of(source)
 end
 
 local function read(path)
-  local file = io.open(path)
+  local file = system.kind(path) == "file" and io.open(path)
   local source = file and file:read(65536)
   if file then
     file:close()

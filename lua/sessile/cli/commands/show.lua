@@ -53,7 +53,7 @@ local function show_entry(app, session, id)
   end
   local raw = render.facts(entry).json
   if app.json then
-    app:out(raw .. "\n")
+    app:print_json(app.raw(raw))
     return
   end
   local _, fields = span.object(raw)
