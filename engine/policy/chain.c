@@ -3,7 +3,7 @@
  *
  * Owns the steps of a policy, immutable once loaded, and the VMs that no pipeline uses.
  * Must never hold the lock while Lua runs or memory is asked for, and never keep a VM
- * whose budget was spent.
+ * whose budget was spent, or that is full of what a pipeline left.
  */
 #include "policy/pipeline.h"
 
@@ -192,7 +192,7 @@ void chain_return(sessile_policy *p, vm *v)
     if (!v)
         return;
     v->pipeline = NULL;
-    if (!v->spent && !v->starved) {
+    if (!v->spent && !v->starved && v->used <= CHAIN_IDLE_BYTES) {
         pthread_mutex_lock(&p->lock);
         if (p->idle_count < CHAIN_IDLE) {
             v->next = p->idle;

@@ -12,7 +12,9 @@
 #define CHAIN_STEPS 16
 #define CHAIN_DEPTH 4
 #define CHAIN_IDLE  4 /* VMs kept for the next pipelines */
-#define CHAIN_HOOKS 6
+/* One that has more in use is freed: garbage waits in it, other sessions' text too. */
+#define CHAIN_IDLE_BYTES (2 << 20)
+#define CHAIN_HOOKS      6
 
 /* Texts are owned by the chain; info points to them. */
 typedef struct chain_step {
@@ -43,7 +45,7 @@ sessile_status chain_new(sessile_policy **out, const policy_limits *limits,
 /* A VM in which every step is compiled, its budget full; give it back with
  * chain_return(). */
 sessile_status chain_take(sessile_policy *p, vm **out, sessile_error *err);
-/* One whose budget was spent is freed. */
+/* One whose budget was spent, or that has much in use, is freed. */
 void chain_return(sessile_policy *p, vm *v);
 
 /* Prepares a VM for chain_set_environment(); raises for memory. */

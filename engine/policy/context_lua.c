@@ -17,6 +17,9 @@
 /* Bytes of log lines kept from one pipeline. */
 #define LOG_MAX 16384
 
+/* A model costs money, not gas: no policy has a reason to ask it more often than this. */
+#define REQUESTS_MAX 32
+
 static const char context_key;
 
 static policy_pipeline *pipeline_of(lua_State *L)
@@ -241,6 +244,11 @@ static int context_model(lua_State *L)
         return luaL_error(L, "ctx.model cannot be used here");
     lua_settop(L, 1);
     check_request(L);
+    if (pl->asked >= REQUESTS_MAX) {
+        lua_pushnil(L);
+        lua_pushfstring(L, "a pipeline may ask the model %d times", REQUESTS_MAX);
+        return 2;
+    }
     lua_createtable(L, 0, 4);
     lua_pushliteral(L, "messages");
     lua_rawget(L, 1);
@@ -254,6 +262,7 @@ static int context_model(lua_State *L)
         return luaL_error(L, "ctx.model: %s", lua_tostring(L, -1));
     lua_replace(L, 1);
     lua_settop(L, 1);
+    pl->asked++;
     return lua_yieldk(L, 1, 0, model_answered);
 }
 

@@ -22,18 +22,17 @@ typedef struct allowed {
 /* Functions that do bounded work, allocate nothing beyond their arguments, and have no
  * state: everything else is ours (library_*.c) or absent. */
 static const allowed as_they_are[] = {
-    {"_G", "assert"},        {"_G", "error"},    {"_G", "ipairs"},
-    {"_G", "type"},          {"_G", "rawequal"}, {"_G", "rawlen"},
-    {"_G", "rawget"},        {"string", "len"},  {"math", "abs"},
-    {"math", "acos"},        {"math", "asin"},   {"math", "atan"},
-    {"math", "ceil"},        {"math", "cos"},    {"math", "deg"},
-    {"math", "exp"},         {"math", "floor"},  {"math", "fmod"},
-    {"math", "huge"},        {"math", "log"},    {"math", "max"},
-    {"math", "maxinteger"},  {"math", "min"},    {"math", "mininteger"},
-    {"math", "modf"},        {"math", "pi"},     {"math", "rad"},
-    {"math", "sin"},         {"math", "sqrt"},   {"math", "tan"},
-    {"math", "tointeger"},   {"math", "type"},   {"math", "ult"},
-    {"utf8", "charpattern"}, {"utf8", "codes"},
+    {"_G", "assert"},       {"_G", "error"},         {"_G", "ipairs"},
+    {"_G", "type"},         {"_G", "rawequal"},      {"_G", "rawlen"},
+    {"_G", "rawget"},       {"string", "len"},       {"math", "abs"},
+    {"math", "acos"},       {"math", "asin"},        {"math", "atan"},
+    {"math", "ceil"},       {"math", "cos"},         {"math", "deg"},
+    {"math", "exp"},        {"math", "floor"},       {"math", "fmod"},
+    {"math", "huge"},       {"math", "log"},         {"math", "maxinteger"},
+    {"math", "mininteger"}, {"math", "modf"},        {"math", "pi"},
+    {"math", "rad"},        {"math", "sin"},         {"math", "sqrt"},
+    {"math", "tan"},        {"math", "tointeger"},   {"math", "type"},
+    {"math", "ult"},        {"utf8", "charpattern"},
 };
 
 static const struct stock_name {
@@ -48,7 +47,7 @@ static const struct stock_name {
     {STOCK_PACK, {"table", "pack"}},          {STOCK_REMOVE, {"table", "remove"}},
     {STOCK_UNPACK, {"table", "unpack"}},      {STOCK_UTF8CHAR, {"utf8", "char"}},
     {STOCK_CODEPOINT, {"utf8", "codepoint"}}, {STOCK_LEN, {"utf8", "len"}},
-    {STOCK_OFFSET, {"utf8", "offset"}},       {STOCK_TONUMBER, {"_G", "tonumber"}},
+    {STOCK_CODES, {"utf8", "codes"}},         {STOCK_TONUMBER, {"_G", "tonumber"}},
     {STOCK_SELECT, {"_G", "select"}},
 };
 
@@ -108,6 +107,8 @@ void environment_open(lua_State *L, lua_CFunction stock[STOCK_COUNT])
         }
         if (t == BASE) {
             library_base(L);
+        } else if (t == MATH) {
+            library_math(L);
         } else if (t == STRING) {
             library_string(L);
             library_match(L);

@@ -27,7 +27,7 @@ typedef enum stock_function {
     STOCK_UTF8CHAR,
     STOCK_CODEPOINT,
     STOCK_LEN,
-    STOCK_OFFSET,
+    STOCK_CODES,
     STOCK_TONUMBER,
     STOCK_SELECT,
     STOCK_COUNT
@@ -44,6 +44,7 @@ void environment_use_strings(lua_State *L, int index);
 void library_base(lua_State *L);
 void library_string(lua_State *L);
 void library_match(lua_State *L);
+void library_math(lua_State *L);
 void library_table(lua_State *L);
 void library_utf8(lua_State *L);
 

@@ -1,5 +1,6 @@
 /*
- * library_base.c: the global functions of a policy that are not Lua's own.
+ * library_base.c: the global functions of a policy that are not Lua's own, and those of
+ * math.
  *
  * Owns pcall (which cannot catch a spent budget), the order of pairs, tostring without
  * addresses, and which metamethods a script may set. Must never let the order of a hash
@@ -359,6 +360,11 @@ static int base_setmetatable(lua_State *L)
                 return luaL_error(L, "setmetatable: %s is not for policies", refused[i]);
             lua_pop(L, 1);
         }
+        lua_pushliteral(L, "__call"); /* a table there is called in its turn, for ever */
+        if (lua_rawget(L, 2) != LUA_TNIL && !lua_isfunction(L, -1))
+            return luaL_error(L, "setmetatable: __call must be a function, got a %s",
+                              luaL_typename(L, -1));
+        lua_pop(L, 1);
         lua_newtable(L);
         for (i = 0; i < sizeof metamethods / sizeof *metamethods; i++) {
             lua_pushstring(L, metamethods[i]);
@@ -372,6 +378,47 @@ static int base_setmetatable(lua_State *L)
     lua_setmetatable(L, 1);
     lua_settop(L, 1);
     return 1;
+}
+
+/* ------------------------------------------------------------------ math */
+
+static size_t size_of(lua_State *L, int arg)
+{
+    return lua_type(L, arg) == LUA_TSTRING ? lua_rawlen(L, arg) : 0;
+}
+
+/* As Lua's own, which compares whatever < does, texts too, in one call. */
+static int extreme(lua_State *L, int greatest)
+{
+    int top = lua_gettop(L), best = 1, i;
+    luaL_argcheck(L, top >= 1, 1, "value expected");
+    for (i = 2; i <= top; i++) {
+        vm_charge(L, 1 + size_of(L, best) + size_of(L, i));
+        if (lua_compare(L, greatest ? best : i, greatest ? i : best, LUA_OPLT))
+            best = i;
+    }
+    lua_pushvalue(L, best);
+    return 1;
+}
+
+static int math_max(lua_State *L)
+{
+    return extreme(L, 1);
+}
+
+static int math_min(lua_State *L)
+{
+    return extreme(L, 0);
+}
+
+void library_math(lua_State *L)
+{
+    static const luaL_Reg functions[] = {
+        {"max", math_max},
+        {"min", math_min},
+        {NULL, NULL},
+    };
+    luaL_setfuncs(L, functions, 0);
 }
 
 void library_base(lua_State *L)

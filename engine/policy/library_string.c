@@ -56,9 +56,29 @@ static int string_sub(lua_State *L)
     return stock(L, STOCK_SUB, range_of(L, 2, 1, -1, size_of(L, 1)) / 8);
 }
 
+/* Arguments that are texts become the integers in them, each paid for: Lua's own looks
+ * through all of its arguments in one call. It complains of what has none. */
+static void charge_integers(lua_State *L)
+{
+    int top = lua_gettop(L), arg, is_integer;
+    lua_Integer n;
+    vm_charge(L, (uint64_t)top);
+    for (arg = 1; arg <= top; arg++) {
+        if (lua_type(L, arg) != LUA_TSTRING)
+            continue;
+        vm_charge(L, lua_rawlen(L, arg) + 1);
+        n = lua_tointegerx(L, arg, &is_integer);
+        if (!is_integer)
+            break;
+        lua_pushinteger(L, n);
+        lua_replace(L, arg);
+    }
+}
+
 static int string_char(lua_State *L)
 {
-    return stock(L, STOCK_CHAR, (uint64_t)lua_gettop(L));
+    charge_integers(L);
+    return stock(L, STOCK_CHAR, 0);
 }
 
 static int string_lower(lua_State *L)
@@ -156,7 +176,8 @@ void library_string(lua_State *L)
 
 static int utf8_char(lua_State *L)
 {
-    return stock(L, STOCK_UTF8CHAR, (uint64_t)lua_gettop(L));
+    charge_integers(L);
+    return stock(L, STOCK_UTF8CHAR, 0);
 }
 
 static int utf8_codepoint(lua_State *L)
@@ -169,22 +190,110 @@ static int utf8_len(lua_State *L)
     return stock(L, STOCK_LEN, range_of(L, 2, 1, -1, size_of(L, 1)));
 }
 
-/* Walks from its start to the n-th character: at most four bytes each, within the string.
- */
+/* 1 when a character goes on at s; Lua's strings end with a NUL, which is none. */
+static int goes_on(const char *s)
+{
+    return ((unsigned char)*s & 0xc0) == 0x80;
+}
+
+/* A walk over the characters of a string, which are as long as a script likes. */
+typedef struct walk {
+    lua_State *L;
+    const char *text;
+    size_t size, at;
+    unsigned steps;
+} walk;
+
+#define WALK_STEPS 1024 /* between two charges */
+
+static void walk_step(walk *w, int by)
+{
+    w->at += (size_t)by;
+    if (++w->steps >= WALK_STEPS) {
+        w->steps = 0;
+        vm_charge(w->L, WALK_STEPS / 4);
+    }
+}
+
+static void walk_next(walk *w)
+{
+    do
+        walk_step(w, 1);
+    while (goes_on(w->text + w->at));
+}
+
+static void walk_back(walk *w)
+{
+    do
+        walk_step(w, -1);
+    while (w->at > 0 && goes_on(w->text + w->at));
+}
+
+/* As Lua's own, which one call can keep busy for the whole string: in steps. */
 static int utf8_offset(lua_State *L)
 {
-    size_t size = size_of(L, 1);
-    lua_Integer n = lua_isinteger(L, 2) ? lua_tointeger(L, 2) : 0;
-    uint64_t steps = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
-    return stock(L, STOCK_OFFSET, steps < size / 4 ? 4 * steps : size);
+    walk w = {L, NULL, 0, 0, 0};
+    lua_Integer n, i;
+
+    w.text = luaL_checklstring(L, 1, &w.size);
+    n = luaL_checkinteger(L, 2);
+    i = luaL_optinteger(L, 3, n >= 0 ? 1 : (lua_Integer)w.size + 1);
+    if (i < 0)
+        i = i < -(lua_Integer)w.size ? 0 : (lua_Integer)w.size + i + 1;
+    luaL_argcheck(L, i >= 1 && i <= (lua_Integer)w.size + 1, 3, "position out of bounds");
+    vm_charge(L, 2);
+    w.at = (size_t)i - 1;
+    if (n == 0) {
+        if (w.at > 0 && goes_on(w.text + w.at))
+            walk_back(&w);
+        lua_pushinteger(L, (lua_Integer)w.at + 1);
+        return 1;
+    }
+    if (goes_on(w.text + w.at))
+        return luaL_error(L, "initial position is a continuation byte");
+    for (; n < 0 && w.at > 0; n++)
+        walk_back(&w);
+    for (; n > 1 && w.at < w.size; n--)
+        walk_next(&w);
+    if (n == 0 || n == 1)
+        lua_pushinteger(L, (lua_Integer)w.at + 1);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+/* Upvalue: Lua's own iterator. A script may call it with any string and position; it
+ * walks over what goes on there, which in UTF-8 is three bytes at most. */
+static int codes_next(lua_State *L)
+{
+    size_t size = size_of(L, 1), at, end;
+    lua_Integer from = lua_tointeger(L, 2);
+
+    if (from >= 1 && (lua_Unsigned)from < size) {
+        const char *text = lua_tostring(L, 1);
+        at = (size_t)from;
+        for (end = at + 4; at < end && goes_on(text + at); at++)
+            ;
+        if (at == end)
+            vm_charge(L, size / 4);
+    }
+    return lua_tocfunction(L, lua_upvalueindex(1))(L);
+}
+
+static int utf8_codes(lua_State *L)
+{
+    int results = stock(L, STOCK_CODES, 0);
+    lua_pushvalue(L, -results);
+    lua_pushcclosure(L, codes_next, 1);
+    lua_replace(L, -results - 1);
+    return results;
 }
 
 void library_utf8(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"char", utf8_char}, {"codepoint", utf8_codepoint},
-        {"len", utf8_len},   {"offset", utf8_offset},
-        {NULL, NULL},
+        {"char", utf8_char},     {"codepoint", utf8_codepoint}, {"len", utf8_len},
+        {"offset", utf8_offset}, {"codes", utf8_codes},         {NULL, NULL},
     };
     luaL_setfuncs(L, functions, 0);
 }

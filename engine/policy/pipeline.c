@@ -290,6 +290,7 @@ static sessile_status resume(policy_pipeline *pl, lua_State *co, int arguments,
     int results, status;
 
     v->where[0] = 0;
+    vm_pace(v, co);
     status = lua_resume(co, v->L, arguments, &results);
     if (v->spent && (status == LUA_OK || status == LUA_YIELD)) {
         lua_settop(co, 0);

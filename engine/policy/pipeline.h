@@ -18,7 +18,8 @@ struct policy_pipeline {
     char *texts; /* what the setup's slices point to */
     size_t texts_size;
     policy_setup setup;
-    int waiting; /* a model was asked */
+    int waiting;    /* a model was asked */
+    unsigned asked; /* how often */
 
     /* the hook that runs */
     size_t step;

@@ -13,8 +13,13 @@
 #include "policy/lua_json.h"
 #include "policy/lua_state.h"
 
-/* Instructions between two looks at the budget. */
+/* Instructions between two looks at the budget, while all values are small. */
 #define HOOK_STEP 100
+/* One instruction may work through a whole string (`<`, ==, "1" + 1), so that with large
+ * ones about there are fewer between two looks, for this many bytes of work. */
+#define STEP_BYTES ((size_t)4 << 20)
+/* No string is larger: comparing two of this size may take 0.1 s, in one instruction. */
+#define STRING_MAX ((size_t)16 << 20)
 /* Bytes allocated for one unit of gas. */
 #define GAS_BYTES 16
 /* A block of this size is paid for before it is made: filling it is one instruction. */
@@ -53,15 +58,46 @@ void vm_leave(vm *v)
     v->cpu_us += v->os->thread_cpu_us(v->os->ud) - v->cpu_from;
     v->wall_us += v->os->clock_us(v->os->ud) - v->wall_from;
     uselocale(v->outside);
+    v->running = NULL; /* a coroutine may be collected before the next entry */
 }
 
 void vm_refill(vm *v)
 {
     v->gas = v->limits.gas;
     v->allocated = v->charged = 0;
+    v->largest = 0;
+    if (v->L)
+        vm_pace(v, v->L);
     v->cpu_us = v->wall_us = 0;
     v->pcalls = 0;
     v->where[0] = 0;
+}
+
+/* ------------------------------------------------------------------ the pace */
+
+static void on_count(lua_State *L, lua_Debug *ar);
+
+void vm_pace(vm *v, lua_State *L)
+{
+    int step = HOOK_STEP;
+    if (v->largest >= STEP_BYTES)
+        step = 1;
+    else if (v->largest >= BIG_BLOCK)
+        step = (int)(STEP_BYTES / v->largest);
+    v->running = L;
+    if (lua_gethookcount(L) != step)
+        lua_sethook(L, on_count, LUA_MASKCOUNT, step);
+}
+
+/* A value of that size is about, and stays so for this pipeline: what depends on the
+ * moment of a collection would not be the same in the next run. */
+static void note_size(vm *v, uint64_t size)
+{
+    if (size < BIG_BLOCK || size <= v->largest)
+        return;
+    v->largest = size;
+    if (v->running)
+        vm_pace(v, v->running); /* as from a signal: the next instruction sees it */
 }
 
 /* ------------------------------------------------------------------ memory */
@@ -74,10 +110,11 @@ void vm_refill(vm *v)
 static void *vm_realloc(void *ud, void *ptr, size_t osize, size_t nsize)
 {
     vm *v = ud;
+    int is_string = !ptr && osize == LUA_TSTRING;
     void *block;
 
     if (!ptr)
-        osize = 0; /* then it says what kind of object is to be made */
+        osize = 0; /* it said what kind of object is to be made */
     if (nsize == 0) {
         mem_free(&v->alloc, ptr, osize);
         v->used -= osize;
@@ -88,6 +125,8 @@ static void *vm_realloc(void *ud, void *ptr, size_t osize, size_t nsize)
         v->used -= osize - nsize;
         return block ? block : ptr;
     }
+    if (is_string && nsize > STRING_MAX)
+        return NULL;
     if (nsize > v->limits.memory || v->used + (nsize - osize) > v->limits.memory)
         return NULL;
     if (nsize >= BIG_BLOCK) {
@@ -98,6 +137,8 @@ static void *vm_realloc(void *ud, void *ptr, size_t osize, size_t nsize)
         if (v->spent)
             return NULL;
         v->gas -= nsize / GAS_BYTES;
+        if (is_string)
+            note_size(v, nsize);
     }
     block = mem_realloc(&v->alloc, ptr, osize, nsize);
     if (!block) {
@@ -150,6 +191,7 @@ void vm_charge(lua_State *L, uint64_t n)
         vm_spend(L, VM_GAS);
     v->gas -= n;
     v->charged += n;
+    note_size(v, n);
     if (v->charged >= CLOCK_CHARGE) {
         v->charged = 0;
         if (time_spent(v))
@@ -165,7 +207,7 @@ void vm_charge_work(lua_State *L, size_t n)
 static void on_count(lua_State *L, lua_Debug *ar)
 {
     vm *v = vm_of(L);
-    uint64_t cost = HOOK_STEP + v->allocated / GAS_BYTES;
+    uint64_t cost = (uint64_t)lua_gethookcount(L) + v->allocated / GAS_BYTES;
 
     (void)ar;
     v->allocated = 0;
@@ -266,6 +308,7 @@ int vm_call(vm *v, lua_CFunction f, void *arg, int results, const char *file,
     int status, top = lua_gettop(v->L);
 
     v->where[0] = 0;
+    vm_pace(v, v->L);
     lua_pushcfunction(v->L, keep_where);
     lua_pushcfunction(v->L, f);
     lua_pushlightuserdata(v->L, arg);
@@ -319,7 +362,7 @@ sessile_status vm_new(vm **out, const policy_limits *limits, const os_table *os,
         return fail_nomem(err);
     }
     *(vm **)lua_getextraspace(v->L) = v;
-    lua_sethook(v->L, on_count, LUA_MASKCOUNT, HOOK_STEP);
+    vm_pace(v, v->L);
     vm_enter(v);
     status = vm_call(v, open_vm, v, 0, "policy", err);
     vm_leave(v);

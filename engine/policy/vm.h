@@ -30,6 +30,8 @@ typedef struct vm {
     uint64_t gas;                   /* what is left */
     uint64_t used, soft, allocated; /* bytes: now, the first limit, since the last hook */
     uint64_t charged;               /* since the clock was last read */
+    size_t largest;                 /* string or charge of this pipeline */
+    lua_State *running;             /* the thread whose hook looks at the budget */
     uint64_t cpu_us, wall_us;       /* spent in entries before this one */
     uint64_t cpu_from, wall_from;   /* when this entry began */
     uint64_t wall_check;            /* no sooner can the time be spent */
@@ -49,6 +51,9 @@ sessile_status vm_new(vm **out, const policy_limits *limits, const os_table *os,
 void vm_free(vm *v);
 /* Fills the budget for another pipeline. */
 void vm_refill(vm *v);
+
+/* L runs from here on: its hook looks as often as the largest value about demands. */
+void vm_pace(vm *v, lua_State *L);
 
 /* Around everything that runs Lua: the "C" locale, and the clocks. */
 void vm_enter(vm *v);

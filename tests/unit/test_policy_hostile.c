@@ -18,6 +18,9 @@
 #include <time.h>
 
 static const policy_limits tight = {10000000, 300, 16 << 20, 1 << 16};
+/* What a store gives unless told otherwise; and the same with gas for ever. */
+static const policy_limits usual = {50000000, 500, 64 << 20, 1 << 20};
+static const policy_limits endless = {UINT64_MAX, 500, 64 << 20, 1 << 20};
 
 static int setup(void **state)
 {
@@ -53,11 +56,12 @@ typedef struct hostile {
     const char *says; /* part of the sentence */
 } hostile;
 
-static void check_all(const hostile *cases, size_t count, int spent)
+static void check_within(const hostile *cases, size_t count, int spent,
+                         const policy_limits *limits)
 {
     for (size_t i = 0; i < count; i++) {
         uint64_t from = cpu_ms(), took;
-        ran r = policies_body_within(cases[i].body, "s u a u a", &tight);
+        ran r = policies_body_within(cases[i].body, "s u a u a", limits);
         took = cpu_ms() - from;
         if (r.status != SESSILE_POLICY)
             fail_msg("%s: status %d: %s", cases[i].body, r.status, r.err.message);
@@ -68,9 +72,16 @@ static void check_all(const hostile *cases, size_t count, int spent)
             fail_msg("%s: spent %d: %s", cases[i].body, r.result.spent, r.err.message);
         if (strcmp(r.keys, "1 2 3 4 5") != 0)
             fail_msg("%s: left %s", cases[i].body, r.keys);
-        if (took > tight.ms + SLACK_MS)
+        if (took > limits->ms + SLACK_MS)
             fail_msg("%s: took %llu ms", cases[i].body, (unsigned long long)took);
+        if (getenv("SESSILE_TIMES"))
+            print_message("%4llu ms  %s\n", (unsigned long long)took, cases[i].body);
     }
+}
+
+static void check_all(const hostile *cases, size_t count, int spent)
+{
+    check_within(cases, count, spent, &tight);
 }
 
 #define check(cases, spent) check_all(cases, sizeof cases / sizeof *cases, spent)
@@ -166,6 +177,109 @@ static void test_one_call_cannot_work_for_ever(void **state)
     };
     (void)state;
     check(cases, 1);
+}
+
+/* Functions that look through each of many large texts, or the whole of one, in one call;
+ * instructions that do, a hundred of which were one look at the budget. */
+static void test_large_strings_cost_what_they_take(void **state)
+{
+    static const hostile cases[] = {
+        {"local s, t = (' '):rep(15e6) .. '65', {} for i = 1, 2000 do t[i] = s end "
+         "string.char(table.unpack(t))",
+         "budget"},
+        {"local s, t = (' '):rep(15e6) .. '65', {} for i = 1, 2000 do t[i] = s end "
+         "utf8.char(table.unpack(t))",
+         "budget"},
+        {"local s, t = ('\\0'):rep(15e6), {} for i = 1, 2000 do t[i] = s end "
+         "math.max(table.unpack(t))",
+         "budget"},
+        {"local s, t = ('\\0'):rep(15e6), {} for i = 1, 2000 do t[i] = s end "
+         "math.min(table.unpack(t))",
+         "budget"},
+        {"local s, t = ('\\0'):rep(15e6), {} for i = 1, 2000 do t[i] = s end "
+         "while true do table.sort(t) end",
+         "budget"},
+        {"local s, t = ('\\0'):rep(8e6), {} for i = 1, 2000 do t[i] = s end "
+         "while true do table.sort(t, function(a, b) return a < b end) end",
+         "budget"},
+        {"local s = ('\\0'):rep(8e6) local t = s .. 'x' while true do local c = s < t "
+         "end",
+         "budget"},
+        {"local s = '\\0' for i = 1, 23 do s = s .. s end while true do local c = s < s "
+         "c = s < s c = s < s c = s < s c = s < s c = s < s c = s < s c = s < s end",
+         "budget"},
+        {"local s = ('\\0'):rep(1e6) while true do local c = s <= s end", "budget"},
+        {"local s = ('\\0'):rep(65000) while true do local c = s <= s end", "budget"},
+        {"local s = (' '):rep(15e6) .. '1' while true do local c = s + 1 end", "budget"},
+        {"local s = (' '):rep(15e6) .. '1' while true do math.floor(s) end", "budget"},
+        {"local s = ('\\x80'):rep(15e6) while true do utf8.offset(s, 0, #s) end",
+         "budget"},
+        {"local s = 'x' .. ('\\x80'):rep(15e6) while true do utf8.offset(s, 2) end",
+         "budget"},
+        {"local s = 'x' .. ('\\x80'):rep(15e6) while true do utf8.offset(s, -1) end",
+         "budget"},
+        {"local f, s = utf8.codes(''), ('\\x80'):rep(15e6) while true do pcall(f, s, 1) "
+         "end",
+         "budget"},
+        {"local f, s = utf8.codes('', true), ('\\x80'):rep(15e6) while true do pcall(f, "
+         "s, "
+         "1) end",
+         "budget"},
+    };
+    (void)state;
+    check_within(cases, sizeof cases / sizeof *cases, 1, &usual);
+    check_within(cases, sizeof cases / sizeof *cases, 1, &endless);
+}
+
+static void test_no_string_is_beyond_16_mib(void **state)
+{
+    static const hostile cases[] = {
+        {"local s = ('x'):rep(17 << 20)", "[policy_memory]"},
+        {"local s = ('x'):rep(9 << 20) s = s .. s", "[policy_memory]"},
+        {"local s = ('x'):rep(9 << 20) pcall(table.concat, {s, s})", "[policy_memory]"},
+        {"('x'):rep(4 << 20):gsub('x', 'yyyyy')", "[policy_memory]"},
+    };
+    ran r = policies_body_within("assert(#('x'):rep((16 << 20) - 64) == (16 << 20) - 64)",
+                                 "s u", &usual);
+    (void)state;
+    if (r.status != SESSILE_OK)
+        fail_msg("%s", r.err.message);
+    check_within(cases, sizeof cases / sizeof *cases, 1, &endless);
+}
+
+/* What the functions that are ours by now give is what Lua's gave. */
+static void test_charged_functions_do_what_luas_do(void **state)
+{
+    ran r = policies_body(
+        "local s = 'a\\u{e9}\\u{20ac}\\u{1f600}z'\n"
+        "local at = {} for i = 1, 6 do at[i] = utf8.offset(s, i) end\n"
+        "assert(table.concat(at, ' ') == '1 2 4 7 11 12' and not utf8.offset(s, 7))\n"
+        "for i = 1, 5 do assert(utf8.offset(s, -i) == at[6 - i]) end\n"
+        "assert(not utf8.offset(s, -6) and utf8.offset(s, 0) == 1)\n"
+        "assert(utf8.offset(s, 0, 9) == 7 and utf8.offset(s, 0, -5) == 7)\n"
+        "assert(utf8.offset(s, 0, 12) == 12 and utf8.offset(s, 2, 4) == 7)\n"
+        "assert(utf8.offset(s, -1, 4) == 2 and utf8.offset('', 1) == 1)\n"
+        "assert(utf8.offset('', 0) == 1 and not utf8.offset('', -1))\n"
+        "assert(utf8.offset('\\x80\\x80', 0, 2) == 1)\n"
+        "assert(not pcall(utf8.offset, s, 1, 3) and not pcall(utf8.offset, s, 1, 14))\n"
+        "assert(not pcall(utf8.offset, s, 1, 0) and not pcall(utf8.offset, s, 1, -13))\n"
+        "local seen = '' for p, c in utf8.codes(s) do seen = seen .. p .. ':' .. c .. ' "
+        "' "
+        "end\n"
+        "assert(seen == '1:97 2:233 4:8364 7:128512 11:122 ')\n"
+        "assert(not pcall(function() for _ in utf8.codes('a\\xff') do end end))\n"
+        "assert(string.char('65', 66.0) == 'AB' and utf8.char('8364', 65) == "
+        "'\\u{20ac}A')\n"
+        "assert(math.max(1, 2.5, -1) == 2.5 and math.min(3) == 3 and math.min(2, 1) == "
+        "1)\n"
+        "assert(not pcall(math.max))\n"
+        "local t = {'b', 'a\\0c', 'a', '', '\\xff', 'a\\0b', 'B', 'ab'} table.sort(t)\n"
+        "assert(table.concat(t, ',') == ',B,a,a\\0b,a\\0c,ab,b,\\xff')\n"
+        "assert(not pcall(table.sort, {'a', 1}))",
+        "s u");
+    (void)state;
+    if (r.status != SESSILE_OK)
+        fail_msg("%s", r.err.message);
 }
 
 static void test_memory_is_bounded(void **state)
@@ -337,6 +451,16 @@ static void test_metatables_are_restricted(void **state)
         snprintf(body, sizeof body, "setmetatable({}, {%s = function() end})", names[i]);
         snprintf(says, sizeof says, "setmetatable: %s is not for policies", names[i]);
         check_all(&one, 1, 0);
+    }
+    /* an endless chain of callable tables was one instruction of 2.5 s */
+    {
+        static const hostile cases[] = {
+            {"local t = {} setmetatable(t, {__call = t}) t()",
+             "setmetatable: __call must be a function, got a table"},
+            {"setmetatable({}, {__call = state})",
+             "setmetatable: __call must be a function, got a userdata"},
+        };
+        check(cases, 0);
     }
     /* a metatable is copied: what is added to the script's own later has no effect */
     {
@@ -619,6 +743,97 @@ static void test_a_waiting_script_resumes_its_budget(void **state)
     assert_int_equal(r.result.spent, 1);
 }
 
+/* Runs the hook, answers every request, and counts them. */
+static int requests_of(policy_pipeline *pl, sessile_state *st)
+{
+    sessile_answer yes = {SESSILE_OK, {"yes", 3}, 0};
+    policy_result result;
+    sessile_error err;
+    int asked = 0;
+    sessile_status status = policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
+                                                 SESSILE_REASON_TURN, &result, &err);
+    for (; status == SESSILE_NEEDS; asked++)
+        status = policy_pipeline_answer(pl, &yes, &result, &err);
+    if (status != SESSILE_OK)
+        fail_msg("%s", err.message);
+    return asked;
+}
+
+static void test_the_model_is_asked_32_times(void **state)
+{
+    policy_setup s = policies_setup();
+    policy_pipeline *pl;
+    sessile_policy *p;
+    sessile_error err;
+    sessile_state *st;
+    list l;
+    (void)state;
+
+    policies_write("asks",
+                   "local n = 0\n"
+                   "return { truncate = function(state, ctx) for i = 1, 20 do n = n + 1\n"
+                   "local text, why = ctx.model{messages = {}}\n"
+                   "if n <= 32 then assert(text == 'yes') else assert(text == nil and\n"
+                   "why == 'a pipeline may ask the model 32 times', why) end end end }");
+    p = policies_must_load("asks", NULL);
+    list_make(&l, "s u");
+    st = list_state(&l);
+    for (int round = 0; round < 2; round++) { /* of each pipeline, not of a hook */
+        assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
+        assert_int_equal(requests_of(pl, st), 20);
+        assert_int_equal(requests_of(pl, st), 12);
+        assert_int_equal(requests_of(pl, st), 0);
+        policy_pipeline_free(pl);
+    }
+    state_free(st);
+    list_free(&l);
+    policy_release(p);
+}
+
+/* Other sessions' texts do not wait in a VM of the pool. */
+static void test_a_vm_full_of_garbage_is_freed(void **state)
+{
+    static const char *const bodies[] = {"local s = ('x'):rep(3 << 20)", "local s = 'x'"};
+    sessile_policy_step step = {"fills", NULL, 0};
+    char source[100];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        watched w = {0, 0};
+        allocator a = {watch, &w};
+        policy_setup s = policies_setup();
+        policy_result result;
+        policy_pipeline *pl;
+        sessile_policy *p;
+        sessile_error err;
+        sessile_state *st;
+        size_t before;
+        list l;
+
+        snprintf(source, sizeof source, "return { truncate = function() %s end }",
+                 bodies[i]);
+        policies_write("fills", source);
+        assert_int_equal(
+            policy_load(&p, &step, 1, policies_folder(), &usual, &os_posix, &a, &err),
+            SESSILE_OK);
+        list_make(&l, "s u");
+        st = list_state(&l);
+        before = w.now;
+        assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
+        assert_int_equal(policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
+                                              SESSILE_REASON_TURN, &result, &err),
+                         SESSILE_OK);
+        policy_pipeline_free(pl);
+        if (i == 0)
+            assert_true(w.now < before); /* loading has left it there */
+        else
+            assert_true(w.now >= before);
+        state_free(st);
+        list_free(&l);
+        policy_release(p);
+        assert_int_equal(w.now, 0);
+    }
+}
+
 #define test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -626,6 +841,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test(test_loops_end),
         test(test_one_call_cannot_work_for_ever),
+        test(test_large_strings_cost_what_they_take),
+        test(test_no_string_is_beyond_16_mib),
+        test(test_charged_functions_do_what_luas_do),
         test(test_memory_is_bounded),
         test(test_errors_of_every_kind_end),
         test(test_deep_recursion_ends),
@@ -641,6 +859,8 @@ int main(void)
         test(test_source_that_is_hard_to_compile),
         test(test_what_leaves_is_bounded),
         test(test_a_waiting_script_resumes_its_budget),
+        test(test_the_model_is_asked_32_times),
+        test(test_a_vm_full_of_garbage_is_freed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
