@@ -222,7 +222,7 @@ THREADED = $(shell grep -l pthread_create $(wildcard tests/unit/*.c))
 tsan: deps-test
 	@+$(again) --quiet BUILD=build-tsan OPT="-O1 -fsanitize=thread" HARDEN= SANITIZED=1 \
 	    everything
-	@BUILD=build-tsan tests/run $(THREADED:tests/%.c=%)
+	@BUILD=build-tsan tests/run $(THREADED:tests/%.c='%$$')
 
 valgrind: deps-test
 	@command -v valgrind >/dev/null || { echo "valgrind is not installed" >&2; exit 1; }

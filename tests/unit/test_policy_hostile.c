@@ -43,12 +43,12 @@ static uint64_t cpu_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Instrumented builds are slower; what is checked is that a script ends at all in time.
- */
+/* CPU time that a script may take past its budget. That it ends at all is what is checked;
+ * SESSILE_TIMES=1 prints how soon. Instrumented builds are several times slower. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SLACK_MS = 3000 };
+enum { SLACK_MS = 5000 };
 #else
-enum { SLACK_MS = 100 };
+enum { SLACK_MS = 1000 };
 #endif
 
 typedef struct hostile {
@@ -334,7 +334,6 @@ static void test_errors_of_every_kind_end(void **state)
         {"local x = nil + 1", "arithmetic"},
         {"state:drop(2, 3) error('x')", "x"},
         {"state:replace(2, {role = 'system'})", ""},
-        {"while true do state:insert(6, {content = 'x'}) end", "[policy_result]"},
         {"tostring(setmetatable({}, {__tostring = function() return {} end}))",
          "'__tostring' must return a string"},
         {"local function f() return pcall(f) end f() error('after')", "after"},
@@ -349,6 +348,17 @@ static void test_errors_of_every_kind_end(void **state)
     };
     (void)state;
     check(cases, 0);
+}
+
+/* With all the time in the world: what is written is bounded by itself. */
+static void test_writing_for_ever_ends(void **state)
+{
+    static const policy_limits roomy = {UINT64_C(1) << 40, 60000, 64 << 20, 1 << 16};
+    static const hostile cases[] = {
+        {"while true do state:insert(6, {content = 'x'}) end", "[policy_result]"},
+    };
+    (void)state;
+    check_within(cases, 1, 0, &roomy);
 }
 
 static void test_deep_recursion_ends(void **state)
@@ -846,6 +856,7 @@ int main(void)
         test(test_charged_functions_do_what_luas_do),
         test(test_memory_is_bounded),
         test(test_errors_of_every_kind_end),
+        test(test_writing_for_ever_ends),
         test(test_deep_recursion_ends),
         test(test_the_environment_is_an_allow_list),
         test(test_metatables_are_restricted),
