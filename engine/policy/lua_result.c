@@ -170,7 +170,7 @@ static sessile_status read_item(builder *b, size_t at)
     }
     item->index = SIZE_MAX;
     if (!lua_istable(L, -1))
-        return refuse(b->err, "message %zu is a %s, not a message", at + 1,
+        return refuse(b->err, "message %zu of the list is no message (%s)", at + 1,
                       name_of(L, -1));
     return read_new(b, at, lua_gettop(L), item);
 }

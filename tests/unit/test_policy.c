@@ -265,8 +265,9 @@ static void test_nonsense_results_are_named(void **state)
     assert_string_equal(refused("return {foo = 1}"),
                         "body.lua:1: truncate: it returned a table with the field 'foo', "
                         "which is no list of messages");
-    assert_string_equal(refused("return {state.messages[1], 7}"),
-                        "body.lua:1: truncate: message 2 is a number, not a message");
+    assert_string_equal(
+        refused("return {state.messages[1], 7}"),
+        "body.lua:1: truncate: message 2 of the list is no message (number)");
     assert_string_equal(refused("return {state.messages[1], {id='x', role='user'}}"),
                         "body.lua:1: truncate: message 2: a new message has no id and no "
                         "key: name what it stands for in covers or replaces");

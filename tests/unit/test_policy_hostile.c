@@ -43,8 +43,9 @@ static uint64_t cpu_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* CPU time that a script may take past its budget. That it ends at all is what is checked;
- * SESSILE_TIMES=1 prints how soon. Instrumented builds are several times slower. */
+/* CPU time that a script may take past its budget. That it ends at all is what is
+ * checked; SESSILE_TIMES=1 prints how soon. Instrumented builds are several times slower.
+ */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { SLACK_MS = 5000 };
 #else
@@ -343,7 +344,7 @@ static void test_errors_of_every_kind_end(void **state)
         {"local t = {} t[1] = t return t", ""},
         {"return function() end", "it returned a function"},
         {"return ctx", "it returned another value"},
-        {"return {state}", "message 1 is a another value, not a message"},
+        {"return {state}", "message 1 of the list is no message (another value)"},
         {"local t = {} t.content = t t.role = 'user' return {t}", "contains itself"},
     };
     (void)state;
