@@ -3,23 +3,10 @@
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 local temp = dofile(here .. "/support/temp.lua")
+local messages = dofile(here .. "/support/messages.lua")
 local sessile = require "sessile"
 
-local function user(text)
-  return { role = "user", content = text }
-end
-
-local function assistant(text)
-  return { role = "assistant", content = text }
-end
-
-local function contents(list)
-  local out = {}
-  for i, m in ipairs(list) do
-    out[i] = m.content
-  end
-  return out
-end
+local user, assistant, contents = messages.user, messages.assistant, messages.contents
 
 local function fill(s, turns)
   for i = 1, turns do

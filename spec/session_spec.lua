@@ -2,10 +2,7 @@
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 local temp = dofile(here .. "/support/temp.lua")
-
-local function user(text)
-  return { role = "user", content = text }
-end
+local user = dofile(here .. "/support/messages.lua").user
 
 for kind, open in pairs(temp.stores()) do
   describe("a session in " .. kind, function()

@@ -152,7 +152,7 @@ typedef struct sessile_limits {
     uint32_t id;            /* bytes of a session id, agent or user [id]: 4096 */
     uint32_t title;         /* bytes of a title [title]: 1024 */
     uint64_t policy_gas;    /* instructions of one pipeline [policy_gas]: 50,000,000 */
-    uint32_t policy_ms;     /* time of one pipeline, waiting aside [policy_ms]: 500 */
+    uint32_t policy_ms;     /* CPU time of one pipeline [policy_ms]: 500 */
     uint64_t policy_memory; /* bytes of a policy's Lua state [policy_memory]: 64 MiB */
     uint64_t policy_result; /* bytes a proposal may write [policy_result]: 1 MiB */
 } sessile_limits;
@@ -181,7 +181,8 @@ SESSILE_API void sessile_store_options_init(sessile_store_options *options);
  * Opens the store at url: a path or "file:PATH" (made 0700 when missing), or "ram:" (a
  * volatile store that lives in this handle; never sealed). options NULL: the defaults.
  * Errors: SEALED (wrong, missing or unexpected key), DENIED (owner or mode of the folder
- * or key file), UNSUPPORTED (scheme), INVALID, IO, NOMEM. Nothing is made on SEALED.
+ * or key file), UNSUPPORTED (scheme), INVALID, LIMIT [depth], IO, NOMEM. Nothing is made on
+ * SEALED.
  */
 SESSILE_API sessile_status sessile_open(sessile_store **out, const char *url,
                                         const sessile_store_options *options,
@@ -250,7 +251,8 @@ SESSILE_API sessile_status sessile_session_open(sessile_session **out,
                                                 sessile_error *err);
 
 /* Closes the handle (with durability NONE: syncs first, whose failure is returned; the
- * handle is gone either way). NULL is OK. */
+ * handle is gone either way). NULL is OK. FORKED: in a child process the handle is left
+ * alone, since it may have been copied in the middle of a call. */
 SESSILE_API sessile_status sessile_session_close(sessile_session *session,
                                                  sessile_error *err);
 

@@ -18,7 +18,7 @@
 
 typedef struct policy_limits {
     uint64_t gas;    /* instructions and charges of one pipeline */
-    uint32_t ms;     /* its time in Lua, waiting aside */
+    uint32_t ms;     /* its CPU time in Lua */
     uint64_t memory; /* bytes of its Lua state */
     uint64_t result; /* bytes of one value that leaves the VM */
 } policy_limits;

@@ -152,6 +152,9 @@ static sessile_status commit_failed(sessile_run *run, const sessile_error *why,
         run->failed = *why;
         return fail(err, why->code, "%s", why->message);
     }
+    /* A refusal that could not be recorded is still that refusal. */
+    if (run->refused)
+        return SESSILE_OK;
     run->outcome.verdict = SESSILE_REFUSED;
     run->outcome.law = LAW_NONE;
     run_say(run, why->message);

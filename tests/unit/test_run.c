@@ -723,6 +723,27 @@ static void a_compaction_that_cannot_be_written_leaves_the_turn_acknowledged(voi
     sessile_store_close(store);
 }
 
+static void a_refusal_that_cannot_be_recorded_still_names_its_culprit(void **state)
+{
+    (void)state;
+    sessile_store *store;
+    sessile_session *s = full_session(&store);
+    sessile_policy *p = host_policy(store, SESSILE_HOOK_TRUNCATE);
+    script sc = {.on = say_no};
+    sessile_outcome out;
+    sessile_run *run = turn(s, p, 1, &sc, &out);
+    assert_int_equal(out.verdict, SESSILE_REFUSED);
+    assert_int_equal(out.refusal, SESSILE_NO_ID);
+    assert_string_equal(out.policy, "host");
+    assert_non_null(strstr(out.message, "the disk of the policy is full"));
+    sessile_run_free(run);
+    assert_int_equal(message_count(s), 5);
+    assert_int_equal(entries_with(s, "\"type\":\"refusal\""), 0);
+    sessile_policy_free(p);
+    session_close(s);
+    sessile_store_close(store);
+}
+
 static void a_compact_that_cannot_be_written_fails_and_goes_on_failing(void **state)
 {
     (void)state;
@@ -834,6 +855,7 @@ int main(void)
         IN_WORLD(replying_to_nothing_and_stepping_past_a_question_are_invalid),
         cmocka_unit_test(
             a_compaction_that_cannot_be_written_leaves_the_turn_acknowledged),
+        cmocka_unit_test(a_refusal_that_cannot_be_recorded_still_names_its_culprit),
         cmocka_unit_test(a_compact_that_cannot_be_written_fails_and_goes_on_failing),
         IN_WORLD(a_long_reason_of_a_host_is_cut_not_lost),
         IN_WORLD(a_bad_message_of_a_turn_is_named_and_nothing_is_written),
