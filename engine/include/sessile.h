@@ -181,8 +181,8 @@ SESSILE_API void sessile_store_options_init(sessile_store_options *options);
  * Opens the store at url: a path or "file:PATH" (made 0700 when missing), or "ram:" (a
  * volatile store that lives in this handle; never sealed). options NULL: the defaults.
  * Errors: SEALED (wrong, missing or unexpected key), DENIED (owner or mode of the folder
- * or key file), UNSUPPORTED (scheme), INVALID, LIMIT [depth], IO, NOMEM. Nothing is made on
- * SEALED.
+ * or key file), UNSUPPORTED (scheme), INVALID, LIMIT [depth], IO, NOMEM. Nothing is made
+ * on SEALED.
  */
 SESSILE_API sessile_status sessile_open(sessile_store **out, const char *url,
                                         const sessile_store_options *options,
