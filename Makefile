@@ -48,7 +48,11 @@ ENGINE  := $(call objects,$(call sources,$(FLOORS:%=engine/%/*.c)))
 COMMAND := $(call objects,$(call sources,engine/command/*.c))
 BINDING := $(call objects,$(call sources,lua/binding/*.c))
 SUPPORT := $(call objects,$(call sources,tests/support/*.c))
-TESTS   := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(call sources,tests/unit/test_*.c))
+# A test is one program, whichever folder it lives in: unit, or a part of the harness.
+TEST_DIRS := unit crash fault kill model tamper
+TEST_C    := $(call sources,$(TEST_DIRS:%=tests/%/test_*.c))
+TESTS     := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
+FUZZERS   := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(call sources,tests/fuzz/fuzz_*.c))
 BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(call sources,tests/bench/*.c))
 SAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(call sources,examples/*.c))
 HEADERS := $(call sources,engine/include/*.h)
@@ -70,7 +74,7 @@ BIN  := $(if $(COMMAND),$(BUILD)/bin/sessile)
 
 all: build
 build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(BIN) $(BUILD)/sessile.pc
-everything: build $(BUILD)/internal.a $(TESTS) $(BENCHES) $(SAMPLES)
+everything: build $(BUILD)/internal.a $(TESTS) $(FUZZERS) $(BENCHES) $(SAMPLES)
 
 # ---- objects -------------------------------------------------------------------------
 # Each kind of source sees only the headers it may use.
@@ -148,7 +152,12 @@ $(CORE): $(BINDING) $(BUILD)/internal.a
 	@echo '{ global: luaopen_*; local: *; };' > $(OBJ)/core.map
 	$(LINK) -shared -Wl,--version-script=$(OBJ)/core.map -o $@ $^ $(ENGINE_LIBS)
 
-$(BUILD)/tests/%: $(OBJ)/tests/unit/%.o $(SUPPORT) $(BUILD)/internal.a
+$(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(BUILD)/internal.a
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $^ $(TEST_LIBS) $(LIBS)
+
+# A fuzzer is a file with LLVMFuzzerTestOneInput; under gcc a driver of our own calls it.
+$(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/driver.o $(SUPPORT) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $^ $(TEST_LIBS) $(LIBS)
 
@@ -196,7 +205,8 @@ check: deps-check
 warnings:
 	@+$(again) --quiet BUILD=build-werror WERROR=1 objects
 objects: $(ENGINE) $(COMMAND) $(BINDING) $(SUPPORT)
-objects: $(TESTS:$(BUILD)/tests/%=$(OBJ)/tests/unit/%.o)
+objects: $(TESTS:$(BUILD)/tests/%=$(OBJ)/tests/%.o)
+objects: $(FUZZERS:$(BUILD)/fuzz/%=$(OBJ)/tests/fuzz/%.o)
 objects: $(BENCHES:$(BUILD)/bench/%=$(OBJ)/tests/bench/%.o)
 objects: $(SAMPLES:$(BUILD)/examples/%=$(OBJ)/examples/%.o)
 
@@ -215,10 +225,10 @@ headers:
 asan: deps-test
 	@+$(again) --quiet BUILD=build-asan HARDEN= SANITIZED=1 everything OPT="-O1 \
 	    -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
-	@BUILD=build-asan TEST_ASAN=1 tests/run unit/ spec/
+	@BUILD=build-asan TEST_ASAN=1 tests/run $(TEST_DIRS:%=%/) spec/
 
 # Of the tests that start threads; ThreadSanitizer cannot follow the depth of others.
-THREADED = $(shell grep -l pthread_create $(wildcard tests/unit/*.c))
+THREADED = $(shell grep -l pthread_create $(TEST_C))
 tsan: deps-test
 	@+$(again) --quiet BUILD=build-tsan OPT="-O1 -fsanitize=thread" HARDEN= SANITIZED=1 \
 	    everything
@@ -228,12 +238,12 @@ valgrind: deps-test
 	@command -v valgrind >/dev/null || { echo "valgrind is not installed" >&2; exit 1; }
 	@+$(again) --quiet everything
 	@BUILD=$(BUILD) TEST_WRAP="valgrind -q --error-exitcode=1 --leak-check=full" \
-	    tests/run unit/
+	    tests/run $(TEST_DIRS:%=%/)
 
 coverage: deps-test
 	@mkdir -p build-coverage && find build-coverage -name "*.gcda" -delete
 	@+$(again) --quiet BUILD=build-coverage OPT="-O0 --coverage" HARDEN= everything
-	@BUILD=build-coverage tests/run unit/ spec/ || true
+	@BUILD=build-coverage tests/run $(TEST_DIRS:%=%/) spec/ || true
 	@tests/coverage build-coverage
 
 bench: deps-test

@@ -43,6 +43,8 @@ typedef struct os_table {
     int (*lock)(void *ud, int fd, int mode); /* OFD, whole file, does not wait: EAGAIN */
     int (*mkdir_at)(void *ud, int dir, const char *path);                   /* 0700 */
     int (*rename_new)(void *ud, int dir, const char *from, const char *to); /* EEXIST */
+    int (*rename_over)(void *ud, int dir, const char *from, const char *to);
+    int (*link_at)(void *ud, int dir, const char *from, const char *to); /* EEXIST */
     int (*unlink_at)(void *ud, int dir, const char *name);
     /* Names in a folder, in any order, "." and ".." left out; visit returns 0 to go on.
      */

@@ -167,6 +167,18 @@ static int posix_rename_new(void *ud, int dir, const char *from, const char *to)
     return unlinkat(at, from, 0);
 }
 
+static int posix_rename_over(void *ud, int dir, const char *from, const char *to)
+{
+    (void)ud;
+    return renameat(dir_of(dir), from, dir_of(dir), to);
+}
+
+static int posix_link_at(void *ud, int dir, const char *from, const char *to)
+{
+    (void)ud;
+    return linkat(dir_of(dir), from, dir_of(dir), to, 0);
+}
+
 static int posix_unlink_at(void *ud, int dir, const char *name)
 {
     (void)ud;
@@ -283,6 +295,8 @@ const os_table os_posix = {
     .lock = posix_lock,
     .mkdir_at = posix_mkdir_at,
     .rename_new = posix_rename_new,
+    .rename_over = posix_rename_over,
+    .link_at = posix_link_at,
     .unlink_at = posix_unlink_at,
     .list = posix_list,
     .now_ms = posix_now_ms,

@@ -38,12 +38,23 @@ typedef struct sessile_log_end {
 
 /* A backend's own handle of an open log. */
 typedef struct sessile_backend_log sessile_backend_log;
+/* A log that is being written to take another one's place. */
+typedef struct sessile_backend_draft sessile_backend_draft;
+
+/* What can be told of a log without opening it. */
+typedef struct sessile_backend_stat {
+    uint64_t bytes;
+    int64_t mtime_ns; /* since 1970-01-01T00:00Z */
+    uint64_t inode;   /* another one: another log took the name */
+} sessile_backend_stat;
 
 /* capabilities */
 enum {
-    SESSILE_BACKEND_SEALS = 1, /* has a keyring: logs may be sealed */
-    SESSILE_BACKEND_CUTS = 2,  /* cut and set_aside are there */
-    SESSILE_BACKEND_LOCKS = 4  /* lock and unlock are there */
+    SESSILE_BACKEND_SEALS = 1,    /* has a keyring: logs may be sealed */
+    SESSILE_BACKEND_CUTS = 2,     /* cut and set_aside are there */
+    SESSILE_BACKEND_LOCKS = 4,    /* lock and unlock are there */
+    SESSILE_BACKEND_CACHES = 8,   /* cache_* and shelf_* are there */
+    SESSILE_BACKEND_REPLACES = 16 /* draft_* are there */
 };
 
 enum { SESSILE_LOCK_SHARED = 1, SESSILE_LOCK_EXCLUSIVE = 2 };
@@ -126,6 +137,58 @@ typedef struct sessile_backend {
      * was appended is durable as soon as any later sync succeeds. */
     sessile_status (*rewrite)(sessile_backend_log *log, uint64_t offset, const void *data,
                               size_t size, sessile_error *err);
+
+    /* A cache beside the log: bytes that can be lost or wrong at any time, never synced,
+     * gone with the log. Size: 0 when there is none. Write: cuts the cache at offset,
+     * then writes there; under the log's exclusive lock. */
+    sessile_status (*cache_size)(sessile_backend_log *log, uint64_t *bytes,
+                                 sessile_error *err);
+    sessile_status (*cache_read)(sessile_backend_log *log, uint64_t offset, void *out,
+                                 size_t size, size_t *got, sessile_error *err);
+    sessile_status (*cache_write)(sessile_backend_log *log, uint64_t offset,
+                                  const void *data, size_t size, sessile_error *err);
+
+    /*
+     * A draft takes a log's place whole or not at all. draft_new makes it beside the log
+     * under no name of a log; draft_write appends to it; draft_replace makes it durable
+     * and gives it the log's name, durably, in one step, drops the log's cache, and frees
+     * the draft also when it fails. old: the log that is replaced, held under its
+     * exclusive lock, which keeps naming the old bytes. keep: the old bytes get a name of
+     * their own first, durably, which is written into kept (NUL-terminated); else they
+     * are gone with the last handle. draft_drop gives a draft up. What a crash leaves of
+     * a draft is no log.
+     */
+    sessile_status (*draft_new)(void *self, const char *folder, const char *name,
+                                sessile_backend_draft **out, sessile_error *err);
+    sessile_status (*draft_write)(sessile_backend_draft *draft, const void *data,
+                                  size_t size, sessile_error *err);
+    sessile_status (*draft_replace)(sessile_backend_draft *draft,
+                                    sessile_backend_log *old, int keep, char *kept,
+                                    size_t kept_size, sessile_error *err);
+    void (*draft_drop)(sessile_backend_draft *draft);
+
+    /* Puts a blob in the place of one that still holds exactly `was`, durable and whole,
+     * or not at all. CONFLICT: it holds something else. NOTFOUND: it is gone. */
+    sessile_status (*blob_replace)(void *self, const char *name, const void *was,
+                                   size_t was_size, const void *data, size_t size,
+                                   sessile_error *err);
+    /* Overwrites a blob and removes it, durably. NOTFOUND. */
+    sessile_status (*blob_remove)(void *self, const char *name, sessile_error *err);
+    /* Visits the names of blobs that begin with prefix; visit returns 0 to go on. */
+    sessile_status (*blob_list)(void *self, const char *prefix,
+                                int (*visit)(void *arg, const char *name), void *arg,
+                                sessile_error *err);
+
+    /* What can be told of a log without opening it. NOTFOUND. */
+    sessile_status (*stat)(void *self, const char *folder, const char *name,
+                           sessile_backend_stat *out, sessile_error *err);
+    /* A cache of a folder: one blob, replaced whole, never synced, lost or wrong at any
+     * time. Get: handed out by sessile_free(); NOTFOUND. */
+    sessile_status (*shelf_get)(void *self, const char *folder, char **out, size_t *size,
+                                sessile_error *err);
+    sessile_status (*shelf_put)(void *self, const char *folder, const void *data,
+                                size_t size, sessile_error *err);
+    sessile_status (*shelf_drop)(void *self, const char *folder, sessile_error *err);
 } sessile_backend;
 
 #ifdef __cplusplus

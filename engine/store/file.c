@@ -282,6 +282,11 @@ static sessile_status file_lock(sessile_backend_log *handle, int mode, int timeo
     return SESSILE_OK;
 }
 
+int file_log_is_locked(const sessile_backend_log *handle)
+{
+    return ((const file_log *)(const void *)handle)->locked == OS_LOCK_EXCLUSIVE;
+}
+
 /* ---------------------------------------------------------------------- append, sync */
 
 static sessile_status file_append(sessile_backend_log *handle, sessile_log_end *end,
@@ -427,7 +432,8 @@ static void file_free(void *self)
 
 static const sessile_backend file_backend = {
     .version = SESSILE_BACKEND_VERSION,
-    .capabilities = SESSILE_BACKEND_SEALS | SESSILE_BACKEND_CUTS | SESSILE_BACKEND_LOCKS,
+    .capabilities = SESSILE_BACKEND_SEALS | SESSILE_BACKEND_CUTS | SESSILE_BACKEND_LOCKS |
+                    SESSILE_BACKEND_REPLACES,
     .name = "file",
     .free = file_free,
     .create = file_create,
@@ -445,6 +451,10 @@ static const sessile_backend file_backend = {
     .blob_put_new = file_blob_put_new,
     .has_logs = file_has_logs,
     .rewrite = file_rewrite,
+    .draft_new = file_draft_new,
+    .draft_write = file_draft_write,
+    .draft_replace = file_draft_replace,
+    .draft_drop = file_draft_drop,
 };
 
 sessile_status store_file_open(store *out, const char *root, const os_table *os,

@@ -5,6 +5,8 @@
  *   file_blob.c  ROOT/<blob>, and "write it whole under a temporary name" for all of them
  *   file_piece.c the torn end of a log, copied before it is cut
  *   file_list.c  which logs there are
+ *   file_draft.c a log written anew, in the place of one that is there
+ *   file_cache.c NAME.idx beside a log
  *   file.c       logs: open, create, read, lock, append, sync, set aside
  */
 #ifndef STORE_FILE_H
@@ -15,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/os.h"
+#include "sessile_backend.h"
 
 /* An agent's folder. Kept open while the store is, since each append asks it whether the
  * log's name still leads to the log. */
@@ -80,7 +83,20 @@ void file_discard(file_store *fs, int dir, const char *temporary, int *fd);
 sessile_status file_set_piece(file_store *fs, int dir, int from, const char *log,
                               uint64_t offset, uint64_t size, sessile_error *err);
 
+/* 1 while this handle holds the exclusive lock of its log. */
+int file_log_is_locked(const sessile_backend_log *log);
+/* Removes what is cached of a log (its file name: log), if there is anything. */
+void file_cache_drop(file_store *fs, const file_folder *folder, const char *log);
+
 /* operations of the table that are not in file.c */
+sessile_status file_draft_new(void *self, const char *folder, const char *name,
+                              sessile_backend_draft **out, sessile_error *err);
+sessile_status file_draft_write(sessile_backend_draft *draft, const void *data,
+                                size_t size, sessile_error *err);
+sessile_status file_draft_replace(sessile_backend_draft *draft, sessile_backend_log *old,
+                                  int keep, char *kept, size_t kept_size,
+                                  sessile_error *err);
+void file_draft_drop(sessile_backend_draft *draft);
 sessile_status file_list(void *self, const char *folder,
                          int (*visit)(void *arg, const char *folder, const char *name),
                          void *arg, sessile_error *err);
