@@ -53,8 +53,9 @@ enum {
     SESSILE_BACKEND_SEALS = 1,    /* has a keyring: logs may be sealed */
     SESSILE_BACKEND_CUTS = 2,     /* cut and set_aside are there */
     SESSILE_BACKEND_LOCKS = 4,    /* lock and unlock are there */
-    SESSILE_BACKEND_CACHES = 8,   /* cache_* and shelf_* are there */
-    SESSILE_BACKEND_REPLACES = 16 /* draft_* are there */
+    SESSILE_BACKEND_CACHES = 8,    /* cache_* are there */
+    SESSILE_BACKEND_REPLACES = 16, /* draft_* are there */
+    SESSILE_BACKEND_SHELVES = 32   /* stat and shelf_* are there */
 };
 
 enum { SESSILE_LOCK_SHARED = 1, SESSILE_LOCK_EXCLUSIVE = 2 };
@@ -139,8 +140,9 @@ typedef struct sessile_backend {
                               size_t size, sessile_error *err);
 
     /* A cache beside the log: bytes that can be lost or wrong at any time, never synced,
-     * gone with the log. Size: 0 when there is none. Write: cuts the cache at offset,
-     * then writes there; under the log's exclusive lock. */
+     * gone with the log. Size: 0 when there is none, and reading makes none. Write: cuts
+     * the cache at offset, then writes there; under the log's exclusive lock. An error
+     * leaves any bytes at all from offset on. DENIED: not ours, a link, no file. */
     sessile_status (*cache_size)(sessile_backend_log *log, uint64_t *bytes,
                                  sessile_error *err);
     sessile_status (*cache_read)(sessile_backend_log *log, uint64_t offset, void *out,
@@ -189,6 +191,11 @@ typedef struct sessile_backend {
     sessile_status (*shelf_put)(void *self, const char *folder, const void *data,
                                 size_t size, sessile_error *err);
     sessile_status (*shelf_drop)(void *self, const char *folder, sessile_error *err);
+
+    /* 1 when the name now leads to another log than the one that is open (reopen). 0: to
+     * this one, or to none, or it could not be told. May be absent where a log is never
+     * replaced. */
+    int (*replaced)(sessile_backend_log *log);
 } sessile_backend;
 
 #ifdef __cplusplus

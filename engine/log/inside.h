@@ -7,15 +7,16 @@
  *   log.c     create, open, refresh, begin, append, end
  *   read.c    one entry, a range, a header for lists
  *   sync.c    durable: one syncs, all share; poison
+ *   index.h   the index: block.c its bytes, index.c read, index_write.c written
  *
- * An index (its anchor would be a second witness in log_judge and the start of log_scan)
- * and a salvage that reads on past damage belong beside these.
+ * A salvage that reads on past damage belongs beside these.
  */
 #ifndef LOG_INSIDE_H
 #define LOG_INSIDE_H
 
 #include <pthread.h>
 
+#include "log/index.h"
 #include "log/line.h"
 #include "log/log.h"
 
@@ -31,10 +32,15 @@ struct log {
     int settled; /* what was there before this handle's first append is durable */
 
     /* Entry i begins at offsets[i] and ends where the next one begins, or the log does.
-     */
+     * Not set in blocks that were left in the index: log_reach() first. */
     uint64_t *offsets;
     size_t offset_capacity;
     sessile_log_end end; /* the last commit that this handle has seen or made */
+    /* While a scan that began at the index's anchor has not met a commit: how many lines
+     * of an unfinished write end is behind. */
+    uint64_t in_write;
+    log_index index;
+    struct log *before; /* log_outlive() */
 
     buf lines, scratch; /* append: what is written; what is sealed */
     buf piece, text;    /* reading: bytes of the backend; opened entries */
@@ -92,6 +98,8 @@ sessile_status log_look(log_t *log, log_visit visit, void *arg, sessile_error *e
 sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *folder,
                           const char *name, unsigned depth, const allocator *a,
                           sessile_error *err);
+/* TRUNCATED when the index knows of entries past size. */
+sessile_status log_witness(const log_t *log, uint64_t size, sessile_error *err);
 /* Gives back what reading and writing large things left behind. */
 void log_trim(log_t *log);
 

@@ -109,7 +109,7 @@ out:
 
 /* ------------------------------------------------------------------ open */
 
-static sessile_session *session_new(sessile_store *st)
+sessile_session *session_blank(sessile_store *st)
 {
     sessile_session *s = mem_zalloc(&st->alloc, sizeof *s);
 
@@ -121,6 +121,7 @@ static sessile_session *session_new(sessile_store *st)
     }
     s->store = st;
     s->pid = st->os->pid(st->os->ud);
+    s->takes_snapshots = (st->backend.table->capabilities & SESSILE_BACKEND_CACHES) != 0;
     context_init(&s->current, &st->alloc);
     buf_init(&s->scratch, &st->alloc);
     return s;
@@ -141,6 +142,8 @@ void session_drop(sessile_session *s)
     a = &s->store->alloc;
     if (s->log)
         log_close(s->log);
+    fold_snapshots_free(s);
+    mem_free(a, s->absent, s->absent_blocks);
     if (s->policy.release && s->policy.policy)
         s->policy.release(s->policy.policy);
     free_name(a, s->id, s->id_size);
@@ -160,21 +163,36 @@ void session_drop(sessile_session *s)
     mem_free(a, s, sizeof *s);
 }
 
-static sessile_status scan(sessile_session *s, const char *folder, const char *name,
-                           sessile_error *err)
+static sessile_status open_log(sessile_session *s, const char *folder, const char *name,
+                               int fresh, sessile_error *err)
 {
     sessile_store *st = s->store;
+    log_keeper keeper = session_keeper(s, fresh);
     fold f = {.s = s};
-    sessile_status status;
 
-    status =
-        log_open(&s->log, &st->backend, st->keys, folder, name, session_read_depth(st),
-                 st->timeout_ms, fold_visit, &f, &s->torn, &st->alloc, err);
-    if (status)
-        return status;
+    return log_open_kept(&s->log, &st->backend, st->keys, folder, name,
+                         session_read_depth(st), st->timeout_ms, &keeper, fold_visit, &f,
+                         &s->torn, &st->alloc, err);
+}
+
+sessile_status session_scan(sessile_session *s, const char *folder, const char *name,
+                            sessile_error *err)
+{
+    uint64_t torn = 0;
+    sessile_status status = open_log(s, folder, name, 0, err);
+
+    /* What stands in the way may be the index alone: the lines decide. */
+    if (status && s->restored && status != SESSILE_NOMEM) {
+        torn = s->torn;
+        fold_forget(s);
+        status = open_log(s, folder, name, 1, err);
+        s->torn += torn;
+    }
     fold_forget_parts(s);
+    if (!status)
+        status = session_reach_locked(s, s->head, err);
     s->base = s->head;
-    return SESSILE_OK;
+    return status;
 }
 
 sessile_status session_open(sessile_session **out, sessile_store *st,
@@ -191,7 +209,7 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
         return status;
     if (options && (options->window < 0 || options->reserve < 0))
         return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
-    s = session_new(st);
+    s = session_blank(st);
     if (!s)
         return fail_nomem(err);
     s->id = mem_dup(&st->alloc, names.id.data, names.id.size);
@@ -208,7 +226,7 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
         goto out;
     }
     names_place(st, &names, folder, name);
-    status = scan(s, folder, name, err);
+    status = session_scan(s, folder, name, err);
     name_show(names.id, shown);
     if (status == SESSILE_NOTFOUND) {
         name_show(names.agent, agent);
@@ -231,14 +249,14 @@ sessile_status session_open_place(sessile_session **out, sessile_store *st,
                                   sessile_error *err)
 {
     char own_folder[NAME_SIZE], own_name[NAME_SIZE];
-    sessile_session *s = session_new(st);
+    sessile_session *s = session_blank(st);
     session_names names;
     sessile_status status;
 
     *out = NULL;
     if (!s)
         return fail_nomem(err);
-    status = scan(s, folder, name, err);
+    status = session_scan(s, folder, name, err);
     if (status)
         goto out;
     names = (session_names){
@@ -269,6 +287,8 @@ sessile_status session_close(sessile_session *s, sessile_error *err)
         return SESSILE_FORKED;
     if (s->store->durability == SESSILE_NONE)
         status = session_named(s, log_sync(s->log, log_count(s->log), err), err);
+    if (!status && s->store->durability == SESSILE_NONE && !s->broken)
+        log_index_try(s->log);
     session_drop(s);
     return status;
 }

@@ -63,8 +63,15 @@ sessile_status session_refresh_locked(sessile_session *s, sessile_error *err)
 
     if (!status)
         status = in_place(s, err);
+    if (!status && log_replaced(s->log))
+        status = session_reload_locked(s, err);
     if (!status)
         status = session_named(s, log_refresh(s->log, fold_visit, &f, err), err);
+    if (status && s->index_failed) {
+        status = session_reload_locked(s, err);
+        if (!status)
+            status = session_named(s, log_refresh(s->log, fold_visit, &f, err), err);
+    }
     fold_forget_parts(s);
     return status;
 }
@@ -169,11 +176,50 @@ static sessile_status write_batch(sessile_session *s, const batch *b, sessile_er
     return status;
 }
 
+/* Takes the log's lock and reads on; on another log when this one was replaced. */
+static sessile_status begin(sessile_session *s, sessile_error *err)
+{
+    enum { TRIES = 4 }; /* who replaces logs faster than that is at war with us */
+    sessile_error local;
+    sessile_status status = SESSILE_OK;
+
+    err = err ? err : &local;
+    for (int i = 0; i < TRIES; i++) {
+        fold others = {.s = s};
+        status = session_named(s, log_begin(s->log, fold_visit, &others, err), err);
+        if (!status || !(s->index_failed || log_replaced(s->log)))
+            break;
+        error_clear(err);
+        status = session_reload_locked(s, err);
+        if (status)
+            break;
+        status = SESSILE_CONFLICT;
+        fail(err, status, "its log is replaced again and again: try later");
+    }
+    fold_forget_parts(s);
+    return status;
+}
+
+static sessile_status build_and_write(sessile_session *s, session_build build, void *arg,
+                                      batch *b, sessile_error *err)
+{
+    sessile_status status;
+
+    b->count = 0;
+    buf_clear(&b->text);
+    b->first = log_count(s->log);
+    b->now_ms = s->store->os->now_ms(s->store->os->ud);
+    status = build(arg, s, b, err);
+    if (!status && b->text.failed)
+        status = fail_nomem(err);
+    if (!status && b->count)
+        status = write_batch(s, b, err);
+    return status;
+}
+
 sessile_status session_write(sessile_session *s, session_build build, void *arg,
                              sessile_id *count_out, sessile_error *err)
 {
-    const os_table *os = s->store->os;
-    fold others = {.s = s};
     sessile_status status = session_ours(s, err);
     batch b;
 
@@ -187,17 +233,17 @@ sessile_status session_write(sessile_session *s, session_build build, void *arg,
     pthread_mutex_lock(&s->mutex);
     status = in_place(s, err);
     if (!status)
-        status = session_named(s, log_begin(s->log, fold_visit, &others, err), err);
+        status = begin(s, err);
     if (status)
         goto out;
-    fold_forget_parts(s);
-    b.first = log_count(s->log);
-    b.now_ms = os->now_ms(os->ud);
-    status = build(arg, s, &b, err);
-    if (!status && b.text.failed)
-        status = fail_nomem(err);
-    if (!status && b.count)
-        status = write_batch(s, &b, err);
+    status = build_and_write(s, build, arg, &b, err);
+    if (status && s->index_failed) { /* nothing was written: once more, from the lines */
+        status = session_reload_locked(s, err);
+        if (!status)
+            status = build_and_write(s, build, arg, &b, err);
+    }
+    if (!status)
+        log_index_write(s->log);
     log_end(s->log);
     if (!status && count_out)
         *count_out = log_count(s->log);
@@ -216,5 +262,7 @@ sessile_status session_sync(sessile_session *s, sessile_id count, sessile_error 
     status = session_ours(s, err);
     if (status)
         return status;
-    return session_named(s, log_sync(s->log, count, err), err);
+    /* without the mutex: a reload may put another log there */
+    log_t *log = __atomic_load_n(&s->log, __ATOMIC_ACQUIRE);
+    return session_named(s, log_sync(log, count, err), err);
 }

@@ -27,6 +27,7 @@ typedef struct file_log {
     /* As seen when the lock was taken: while it is held nobody else moves them. */
     uint64_t size;
     int64_t mtime_ms;
+    file_cache cache;
 } file_log;
 
 /* The table's handle is ours by another name. */
@@ -130,6 +131,7 @@ static sessile_status file_open(void *self, const char *folder, const char *name
     }
     log->fs = fs;
     log->folder = in;
+    log->cache.fd = -1;
     (void)file_name(log->name, name, NULL);
     log->fd = os->open_at(os->ud, in->fd, log->name, OS_READ | OS_WRITE);
     if (log->fd < 0 && (errno == EACCES || errno == EROFS)) {
@@ -169,6 +171,7 @@ static void file_close(sessile_backend_log *handle)
 {
     if (handle != NULL) {
         file_log *log = of(handle);
+        file_cache_close(log->fs, &log->cache);
         log->fs->os->close(log->fs->os->ud, log->fd); /* its lock goes with it */
         mem_free(&log->fs->alloc, log, sizeof(*log));
     }
@@ -285,6 +288,26 @@ static sessile_status file_lock(sessile_backend_log *handle, int mode, int timeo
 int file_log_is_locked(const sessile_backend_log *handle)
 {
     return ((const file_log *)(const void *)handle)->locked == OS_LOCK_EXCLUSIVE;
+}
+
+/* For readers, who take no lock: what is gone may still be read to its end. */
+static int file_replaced(sessile_backend_log *handle)
+{
+    const file_log *log = of(handle);
+    const os_table *os = log->fs->os;
+    os_stat_info st;
+    return os->stat_at(os->ud, log->folder->fd, log->name, &st) == 0 &&
+           (st.device != log->device || st.inode != log->inode);
+}
+
+file_cache *file_log_cache(sessile_backend_log *handle, file_store **fs,
+                           const file_folder **folder, const char **name)
+{
+    file_log *log = of(handle);
+    *fs = log->fs;
+    *folder = log->folder;
+    *name = log->name;
+    return &log->cache;
 }
 
 /* ---------------------------------------------------------------------- append, sync */
@@ -433,7 +456,7 @@ static void file_free(void *self)
 static const sessile_backend file_backend = {
     .version = SESSILE_BACKEND_VERSION,
     .capabilities = SESSILE_BACKEND_SEALS | SESSILE_BACKEND_CUTS | SESSILE_BACKEND_LOCKS |
-                    SESSILE_BACKEND_REPLACES,
+                    SESSILE_BACKEND_CACHES | SESSILE_BACKEND_REPLACES,
     .name = "file",
     .free = file_free,
     .create = file_create,
@@ -451,10 +474,14 @@ static const sessile_backend file_backend = {
     .blob_put_new = file_blob_put_new,
     .has_logs = file_has_logs,
     .rewrite = file_rewrite,
+    .cache_size = file_cache_size,
+    .cache_read = file_cache_read,
+    .cache_write = file_cache_write,
     .draft_new = file_draft_new,
     .draft_write = file_draft_write,
     .draft_replace = file_draft_replace,
     .draft_drop = file_draft_drop,
+    .replaced = file_replaced,
 };
 
 sessile_status store_file_open(store *out, const char *root, const os_table *os,
