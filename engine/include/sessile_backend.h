@@ -50,9 +50,9 @@ typedef struct sessile_backend_stat {
 
 /* capabilities */
 enum {
-    SESSILE_BACKEND_SEALS = 1,    /* has a keyring: logs may be sealed */
-    SESSILE_BACKEND_CUTS = 2,     /* cut and set_aside are there */
-    SESSILE_BACKEND_LOCKS = 4,    /* lock and unlock are there */
+    SESSILE_BACKEND_SEALS = 1,     /* has a keyring: logs may be sealed */
+    SESSILE_BACKEND_CUTS = 2,      /* cut and set_aside are there */
+    SESSILE_BACKEND_LOCKS = 4,     /* lock and unlock are there */
     SESSILE_BACKEND_CACHES = 8,    /* cache_* are there */
     SESSILE_BACKEND_REPLACES = 16, /* draft_* are there */
     SESSILE_BACKEND_SHELVES = 32   /* stat and shelf_* are there */

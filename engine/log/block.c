@@ -2,8 +2,8 @@
  * block.c: the bytes of the index: blocks behind each other, each found from its end.
  *
  * Owns the layout that README.md describes. It must never hand on a byte of a block that
- * did not open whole, nor believe a trailer, which is in clear, more than that a block may
- * begin where it says: what a trailer says is under the seal of its block once more.
+ * did not open whole, nor believe a trailer, which is in clear, more than that a block
+ * may begin where it says: what a trailer says is under the seal of its block once more.
  *
  * Blocks are read from the newest backwards. Each trailer also says where block
  * n & (n - 1) ends, so that the way to any block is some dozen reads and not as many as
@@ -95,8 +95,8 @@ void block_deinit(log_block *b)
 
 static sessile_status bad(const log_t *log, sessile_error *err)
 {
-    return fail(err, SESSILE_INVALID, "a block of the index of %s is not what was written",
-                log->name);
+    return fail(err, SESSILE_INVALID,
+                "a block of the index of %s is not what was written", log->name);
 }
 
 /* What an opened block says: 0, or -1: not of this version, or not whole. */
@@ -115,7 +115,8 @@ static int parse(const log_t *log, log_block *b)
     memcpy(b->anchor.tag, at + 32, VAULT_TAG);
     b->extra_size = get32(at + 48);
     b->snapshot_size = get32(at + 52);
-    if (b->extra_size > size - fixed || b->snapshot_size != size - fixed - b->extra_size ||
+    if (b->extra_size > size - fixed ||
+        b->snapshot_size != size - fixed - b->extra_size ||
         b->anchor.in_write > b->anchor.count) {
         return -1;
     }
@@ -211,7 +212,8 @@ sessile_status block_read_last(log_t *log, uint64_t size, log_block *out,
     return searched != SESSILE_OK ? searched : status;
 }
 
-/* ---------------------------------------------------------------------- which is where */
+/* ---------------------------------------------------------------------- which is where
+ */
 
 int block_note(log_t *log, uint64_t number, uint64_t end)
 {
@@ -317,8 +319,7 @@ sessile_status block_put(log_t *log, uint64_t number, uint64_t start,
         goto out;
     }
     name_block(log, ad, number, start);
-    status =
-        logkey_box(&log->key, ad, INDEX_AD, plain.data, plain.size, out, err);
+    status = logkey_box(&log->key, ad, INDEX_AD, plain.data, plain.size, out, err);
     memcpy(end, MAGIC, 8);
     put64(end + 8, number);
     put64(end + 16, start);

@@ -327,7 +327,8 @@ sessile_status log_witness(const log_t *log, uint64_t size, sessile_error *err)
                 (unsigned long long)ix->witness_bytes);
 }
 
-/* ---------------------------------------------------------------------- from the start */
+/* ---------------------------------------------------------------------- from the start
+ */
 
 sessile_status log_rescan(log_t *log, log_visit visit, void *arg, sessile_error *err)
 {

@@ -24,9 +24,9 @@ typedef struct log_anchor {
 } log_anchor;
 
 typedef struct log_index {
-    log_keeper keeper; /* record_size 0: there is no index */
-    int off;           /* given up by this handle */
-    int rewrite;       /* what is in the cache is wrong from its first byte on */
+    log_keeper keeper;          /* record_size 0: there is no index */
+    int off;                    /* given up by this handle */
+    int rewrite;                /* what is in the cache is wrong from its first byte on */
     unsigned char ad[INDEX_AD]; /* what the blocks of this log are boxed for */
 
     /* The first `lazy` blocks were not scanned by this handle; present[k] is 1 when block
@@ -40,7 +40,8 @@ typedef struct log_index {
     uint64_t *ends;   /* where block k ends in the cache; 0: not known yet */
     size_t end_count, end_capacity;
 
-    /* Ends of the blocks that this handle has scanned or written, from block `lazy` on. */
+    /* Ends of the blocks that this handle has scanned or written, from block `lazy` on.
+     */
     log_anchor *anchors;
     size_t anchor_count, anchor_capacity;
 

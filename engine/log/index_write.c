@@ -107,8 +107,8 @@ static sessile_status add(log_t *log, uint64_t until, sessile_error *err)
             k++;
         }
         if (status == SESSILE_OK) {
-            status = log->st.table->cache_write(log->handle, from, out.data, out.size,
-                                                err);
+            status =
+                log->st.table->cache_write(log->handle, from, out.data, out.size, err);
         }
         if (status == SESSILE_OK) {
             ix->written = k;

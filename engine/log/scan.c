@@ -18,10 +18,10 @@
  * The index is a second witness: its last block says which entry was safe when it was
  * added. When V does not reach that entry, the log is damaged.
  *
- * The first witness need not open. What a writer put there is never more than was synced; only
- * damage or forgery can make it say more, and then the log is left alone, which is what
- * both deserve. (With witnesses that must open, a header exchanged for that of another
- * log made every later line mute, and the whole log was cut.)
+ * The first witness need not open. What a writer put there is never more than was synced;
+ * only damage or forgery can make it say more, and then the log is left alone, which is
+ * what both deserve. (With witnesses that must open, a header exchanged for that of
+ * another log made every later line mute, and the whole log was cut.)
  *
  * Rejected: a chain through the additional data (a flipped bit makes all later lines
  * unreadable: no witness is left), a length or count at a fixed place (a second write

@@ -2,8 +2,9 @@
  * fold.c: one entry after the other becomes a tree, a head, totals and a context.
  *
  * Owns what a session remembers of each entry. Must never read from the log: it runs as
- * the visitor of a scan. (Of the index it may: an old parent is taken out of it.) Must never half-fold: an entry is folded whole or not at all, so
- * that a scan that ran out of memory can go on later.
+ * the visitor of a scan. (Of the index it may: an old parent is taken out of it.) Must
+ * never half-fold: an entry is folded whole or not at all, so that a scan that ran out of
+ * memory can go on later.
  *
  * The context at the head is kept along with it as far as that is one push: a message
  * that follows the entry the context was made for. Whatever else happens (a compaction, a

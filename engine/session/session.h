@@ -80,8 +80,8 @@ struct sessile_session {
     } * parts;
     size_t part_count, part_capacity;
     buf scratch;
-    uint64_t last_refusal;       /* hash64_lasting of the newest refusal's data; 0: none */
-    uint64_t refusals_repeated;  /* how often it came again since it was written */
+    uint64_t last_refusal;      /* hash64_lasting of the newest refusal's data; 0: none */
+    uint64_t refusals_repeated; /* how often it came again since it was written */
     sessile_tokens usage_tokens; /* see session_tokens_locked */
     sessile_id usage_at;         /* the turn entry it comes from, 0: none */
     int broken;   /* the fold lost its place in the log: every call says so */
@@ -133,9 +133,9 @@ sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t s
 
 /*
  * A node may be looked at when it is the header, the head, was folded by this handle, or
- * after this: what the log's index holds of old entries is taken out of it by blocks, when
- * they are wanted. Nodes may move meanwhile. NOMEM; what the log says when the index is
- * bad and it has to be folded anew.
+ * after this: what the log's index holds of old entries is taken out of it by blocks,
+ * when they are wanted. Nodes may move meanwhile. NOMEM; what the log says when the index
+ * is bad and it has to be folded anew.
  */
 sessile_status session_reach_locked(sessile_session *s, sessile_id id,
                                     sessile_error *err);

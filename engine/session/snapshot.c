@@ -2,9 +2,9 @@
  * snapshot.c: what a session keeps in the index of its log, and takes out of it again.
  *
  * Owns the bytes of a record (one node), of the links of a block, and of a snapshot: the
- * state of the fold after a block's last entry, all that is not per entry. What the header
- * says is not in it (the header is read each time), nor is the context: it is built from
- * the newest compaction when somebody asks.
+ * state of the fold after a block's last entry, all that is not per entry. What the
+ * header says is not in it (the header is read each time), nor is the context: it is
+ * built from the newest compaction when somebody asks.
  *
  * A snapshot is taken when the fold passes the end of a block and kept until the block is
  * written. Must never trust what it takes back more than to be read again: a block of a

@@ -1,7 +1,8 @@
 /*
  * test_message.c: roles, calls and results of every form, flags, usage.
  *
- * Owns the promises of codec/message.h. Links are compared by hash64_lasting of the ids' bytes.
+ * Owns the promises of codec/message.h. Links are compared by hash64_lasting of the ids'
+ * bytes.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -333,12 +334,16 @@ static void the_text_of_a_calls_id_is_found_again(void **state)
     buf out;
     (void)state;
     buf_init(&out, &allocator_default);
-    assert_int_equal(message_call_id(text, strlen(text), hash64_lasting("bb", 2), &out), 1);
+    assert_int_equal(message_call_id(text, strlen(text), hash64_lasting("bb", 2), &out),
+                     1);
     assert_string_equal(out.data, "\"b\\u0062\"");
-    assert_int_equal(message_call_id(text, strlen(text), hash64_lasting("a", 1), &out), 1);
+    assert_int_equal(message_call_id(text, strlen(text), hash64_lasting("a", 1), &out),
+                     1);
     assert_string_equal(out.data, "\"b\\u0062\"\"a\"");
-    assert_int_equal(message_call_id(text, strlen(text), hash64_lasting("r", 1), &out), 0);
-    assert_int_equal(message_call_id(text, strlen(text), hash64_lasting("x", 1), &out), 0);
+    assert_int_equal(message_call_id(text, strlen(text), hash64_lasting("r", 1), &out),
+                     0);
+    assert_int_equal(message_call_id(text, strlen(text), hash64_lasting("x", 1), &out),
+                     0);
     assert_int_equal(message_call_id("[]", 2, hash64_lasting("x", 1), &out), 0);
     assert_int_equal(message_call_id("", 0, hash64_lasting("x", 1), &out), 0);
     buf_deinit(&out);
