@@ -18,6 +18,7 @@
 typedef struct os_stat_info {
     uint64_t device, inode, size;
     int64_t mtime_ms;
+    int64_t mtime_ns, ctime_ns;
     uint32_t uid, mode; /* permission bits only */
     int is_dir, is_regular, is_symlink;
 } os_stat_info;

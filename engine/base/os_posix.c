@@ -99,6 +99,8 @@ static void fill_info(os_stat_info *out, const struct stat *st)
     out->inode = (uint64_t)st->st_ino;
     out->size = (uint64_t)st->st_size;
     out->mtime_ms = (int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
+    out->mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+    out->ctime_ns = (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
     out->uid = (uint32_t)st->st_uid;
     out->mode = (uint32_t)(st->st_mode & 07777);
     out->is_dir = S_ISDIR(st->st_mode);

@@ -200,18 +200,48 @@ SESSILE_API void sessile_store_set_policy(sessile_store *store, sessile_policy *
 /* One row of sessile_list(). Text is borrowed from the list. */
 typedef struct sessile_listed {
     sessile_slice id, agent, user, title;
-    int64_t created_ms, modified_ms;
+    int64_t created_ms, modified_ms; /* of the header and of the newest entry */
     uint64_t entries, messages, bytes;
     uint64_t torn;         /* bytes of a torn tail that opening it set aside; 0: none */
-    sessile_status status; /* OK, or why this log could not be opened (then only
-                              bytes and, if it can be told, id and agent are set) */
+    sessile_status status; /* OK, or why this log could not be opened (then only bytes,
+                              modified_ms (the file's) and, if it can be told, id and
+                              agent are set) */
     const char *message;   /* the error's sentence, or "" */
 } sessile_listed;
 
+/* Which sessions. Call the init function first: it asks for all of them. */
+typedef struct sessile_list_options {
+    sessile_slice agent;     /* data NULL: of every agent */
+    sessile_slice id_prefix; /* only those whose id begins so */
+    sessile_slice title;     /* only those of exactly this title; empty: of any */
+    uint64_t offset;         /* that many of the newest are left out */
+    uint64_t limit;          /* at most that many; 0: all */
+} sessile_list_options;
+
+SESSILE_API void sessile_list_options_init(sessile_list_options *options);
+
 /*
- * The sessions of an agent (NULL: of every agent), newest first, in *out as one block of
- * *count rows: free it with sessile_free(). Opens each log. Errors: IO, NOMEM.
+ * The sessions that options ask for (NULL: all), in *out as one block of *count rows:
+ * free it with sessile_free(). Newest first: by modified_ms, then by the file's name.
+ * With id_prefix or title, logs of which these cannot be told are left out.
+ *
+ * A list looks at the file of each log. What it has found in a log is kept, sealed, in a
+ * catalog beside the logs, so that only new and changed ones are opened; a log that was
+ * written to within the last two seconds is opened each time. The catalog serves lists
+ * alone: opening a session never reads it. A row says what opening would, unless the
+ * log's bytes have changed and its file's size and times have not, as when a disk rots.
+ * Where the catalog cannot be read or written, lists are slow and right. With limit, on a
+ * store that was never listed, only logs whose file may be among the newest are opened: a
+ * log whose file's time was set back by hand may be missing there.
+ *
+ * Errors: IO, DENIED (a folder), NOMEM. A log that cannot be opened is a row.
  */
+SESSILE_API sessile_status sessile_list_with(sessile_store *store,
+                                             const sessile_list_options *options,
+                                             sessile_listed **out, size_t *count,
+                                             sessile_error *err);
+
+/* The same for all sessions of an agent (NULL: of every agent). */
 SESSILE_API sessile_status sessile_list(sessile_store *store, const char *agent,
                                         sessile_listed **out, size_t *count,
                                         sessile_error *err);

@@ -433,7 +433,7 @@ static void file_free(void *self)
 static const sessile_backend file_backend = {
     .version = SESSILE_BACKEND_VERSION,
     .capabilities = SESSILE_BACKEND_SEALS | SESSILE_BACKEND_CUTS | SESSILE_BACKEND_LOCKS |
-                    SESSILE_BACKEND_REPLACES,
+                    SESSILE_BACKEND_REPLACES | SESSILE_BACKEND_SHELVES,
     .name = "file",
     .free = file_free,
     .create = file_create,
@@ -455,6 +455,11 @@ static const sessile_backend file_backend = {
     .draft_write = file_draft_write,
     .draft_replace = file_draft_replace,
     .draft_drop = file_draft_drop,
+    .stat = file_stat,
+    .shelf_get = file_shelf_get,
+    .shelf_put = file_shelf_put,
+    .shelf_drop = file_shelf_drop,
+    .list_stat = file_list_stat,
 };
 
 sessile_status store_file_open(store *out, const char *root, const os_table *os,
