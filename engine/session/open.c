@@ -120,6 +120,9 @@ sessile_session *session_blank(sessile_store *st)
         return NULL;
     }
     s->store = st;
+    atomic_init(&s->timeout_ms, st->timeout_ms);
+    atomic_init(&s->interrupts, 0);
+    atomic_init(&s->torn, 0);
     s->pid = st->os->pid(st->os->ud);
     s->takes_snapshots = (st->backend.table->capabilities & SESSILE_BACKEND_CACHES) != 0;
     context_init(&s->current, &st->alloc);
@@ -164,7 +167,7 @@ void session_drop(sessile_session *s)
 }
 
 static sessile_status open_log(sessile_session *s, const char *folder, const char *name,
-                               int fresh, sessile_error *err)
+                               int fresh, uint64_t *torn, sessile_error *err)
 {
     sessile_store *st = s->store;
     log_keeper keeper = session_keeper(s, fresh);
@@ -172,21 +175,23 @@ static sessile_status open_log(sessile_session *s, const char *folder, const cha
 
     return log_open_kept(&s->log, &st->backend, st->keys, folder, name,
                          session_read_depth(st), st->timeout_ms, &keeper, fold_visit, &f,
-                         &s->torn, &st->alloc, err);
+                         torn, &st->alloc, err);
 }
 
 sessile_status session_scan(sessile_session *s, const char *folder, const char *name,
                             sessile_error *err)
 {
     uint64_t torn = 0;
-    sessile_status status = open_log(s, folder, name, 0, err);
+    sessile_status status = open_log(s, folder, name, 0, &torn, err);
 
     /* What stands in the way may be the index alone: the lines decide. */
     if (status && s->restored && status != SESSILE_NOMEM) {
-        torn = s->torn;
         fold_forget(s);
-        status = open_log(s, folder, name, 1, err);
-        s->torn += torn;
+        status = open_log(s, folder, name, 1, &torn, err);
+    }
+    if (!status) {
+        atomic_store(&s->torn, torn);
+        log_set_stop(s->log, session_interrupted_locked, s);
     }
     fold_forget_parts(s);
     if (!status)
@@ -209,9 +214,16 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
         return status;
     if (options && (options->window < 0 || options->reserve < 0))
         return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
+    if (options && options->has_timeout) {
+        status = store_handle_timeout(options->timeout_ms, err);
+        if (status)
+            return status;
+    }
     s = session_blank(st);
     if (!s)
         return fail_nomem(err);
+    if (options && options->has_timeout)
+        atomic_store(&s->timeout_ms, options->timeout_ms);
     s->id = mem_dup(&st->alloc, names.id.data, names.id.size);
     s->agent = mem_dup(&st->alloc, names.agent.data, names.agent.size);
     s->user =

@@ -131,9 +131,9 @@ static sessile_status open_again(sessile_session *s, sessile_session *t,
     log_outlive(t->log, old);
     __atomic_store_n(&s->log, t->log, __ATOMIC_RELEASE); /* session_sync() reads it */
     log_keep(s->log, session_keeper(s, 0));
+    log_set_stop(s->log, session_interrupted_locked, s);
     t->log = NULL;
     trade(s, t);
-    s->torn += t->torn;
     if (s->base >= s->node_count)
         s->base = s->head;
     return SESSILE_OK;
