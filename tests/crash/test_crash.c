@@ -140,8 +140,8 @@ static void look_for_piece(void *arg, const char *name)
     size_t size;
     snprintf(path, sizeof path, GROUND_ROOT "/agents/main/%s", name);
     char *piece = simfs_read(s->fs, path, &size);
-    s->found |= piece && size == s->size - offset &&
-                memcmp(piece, s->raw + offset, size) == 0;
+    s->found |=
+        piece && size == s->size - offset && memcmp(piece, s->raw + offset, size) == 0;
     free(piece);
 }
 
@@ -546,9 +546,9 @@ int main(int argc, char **argv)
                 continue;
             snprintf(names[count], sizeof *names, "%c %s", sealed ? 's' : 'p',
                      scenarios[i].name);
-            tests[count] = (struct CMUnitTest){names[count],
-                                               a_power_cut_loses_nothing_acknowledged,
-                                               NULL, NULL, names[count]};
+            tests[count] =
+                (struct CMUnitTest){names[count], a_power_cut_loses_nothing_acknowledged,
+                                    NULL, NULL, names[count]};
             count++;
         }
     int failed = _cmocka_run_group_tests("crash", tests, count, NULL, NULL);

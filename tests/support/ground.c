@@ -101,7 +101,8 @@ sessile_status ground_entries(sessile_session *s, char ***texts, size_t *count,
     *texts = NULL;
     *count = 0;
     sessile_status st = sessile_entries_open(&entries, s, err);
-    while (!st && !(st = sessile_entries_next(entries, NULL, &json, &size, err)) && size) {
+    while (!st && !(st = sessile_entries_next(entries, NULL, &json, &size, err)) &&
+           size) {
         *texts = must(realloc(*texts, (*count + 2) * sizeof **texts));
         (*texts)[(*count)++] = must(strndup(json, size));
     }
@@ -190,9 +191,9 @@ static sessile_status have(ground *g, int h, const char *id, int create)
     sessile_session_options_init(&o);
     o.id = sessile_text(id);
     g->open[h] = l;
-    sessile_status st =
-        create ? sessile_create(&g->sessions[h], g->stores[h], &o, &g->err)
-               : sessile_resume(&g->sessions[h], g->stores[h], &o, &g->err);
+    sessile_status st = create
+                            ? sessile_create(&g->sessions[h], g->stores[h], &o, &g->err)
+                            : sessile_resume(&g->sessions[h], g->stores[h], &o, &g->err);
     if (!st && create) {
         l->created = 1;
         l->acknowledged = l->acknowledged ? l->acknowledged : 1;
@@ -258,7 +259,8 @@ sessile_status ground_turn_begin(ground *g, int h, size_t count, size_t size)
     o.no_policy = g->turn_count < 8;
     st = sessile_head(g->sessions[h], &seen, &g->err); /* others may have written */
     if (!st)
-        st = sessile_turn_begin(&g->runs[h], g->sessions[h], messages, count, &o, &g->err);
+        st =
+            sessile_turn_begin(&g->runs[h], g->sessions[h], messages, count, &o, &g->err);
     for (size_t i = 0; i < count; i++)
         free(texts[i]);
     return st;

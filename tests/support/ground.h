@@ -15,9 +15,10 @@
 #include "support/simfs.h"
 
 #define GROUND_LOGS    3 /* sessions of a scenario */
-#define GROUND_HANDLES 2 /* store handles, each with one session handle open at a time */
-#define GROUND_WHOLES  64
-#define GROUND_ROOT    "/data/store"
+#define GROUND_HANDLES 2 /* store handles, each with one session handle open at a time \
+                          */
+#define GROUND_WHOLES 64
+#define GROUND_ROOT   "/data/store"
 
 /* One session, as far as a host knows. */
 typedef struct ground_log {
@@ -60,8 +61,7 @@ extern const scenario scenarios[];
 extern const size_t scenario_count;
 
 /* An empty disk, and what the scenario prepares, durable. Fails the test if it cannot. */
-void ground_open(ground *g, const scenario *s, int sealed, const os_table *os,
-                 simfs *fs);
+void ground_open(ground *g, const scenario *s, int sealed, const os_table *os, simfs *fs);
 /* Frees handles (whatever state they are in) and the account; not fs. */
 void ground_close(ground *g);
 /* Handles only: runs, policy, sessions, stores, in this order. */

@@ -10,11 +10,11 @@
 #include <string.h>
 
 /* Runs the steps until one fails. */
-#define DO(step)                 \
-    do {                         \
+#define DO(step)                     \
+    do {                             \
         sessile_status st_ = (step); \
-        if (st_)                 \
-            return st_;          \
+        if (st_)                     \
+            return st_;              \
     } while (0)
 
 static sessile_status some_entries(ground *g)
