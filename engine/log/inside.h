@@ -8,6 +8,7 @@
  *   read.c    one entry, a range, a header for lists
  *   sync.c    durable: one syncs, all share; poison
  *   index.h   the index: block.c its bytes, index.c read, index_write.c written
+ *   copy.c    a log written anew, in the place of one that is there
  *
  * A salvage that reads on past damage belongs beside these.
  */
@@ -94,6 +95,9 @@ sessile_status log_recover(log_t *log, log_visit visit, void *arg, uint64_t *tor
                            sessile_error *err);
 /* Without: scan; what is bad is read again, and judged under a shared lock. */
 sessile_status log_look(log_t *log, log_visit visit, void *arg, sessile_error *err);
+
+/* 1 when text is one line of JSON that begins with this id and ends with a brace. */
+int log_is_entry(const char *text, size_t size, uint64_t id);
 
 /* The handle with its memory, no line read yet. */
 sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *folder,
