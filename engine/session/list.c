@@ -421,10 +421,14 @@ static int may_be_wanted(const listing *l, const place *p)
            begins((sessile_slice){name, strlen(name)}, l->options->id_prefix);
 }
 
-/* No entry of the log is newer; some file systems keep only every other second. */
+/* No entry of the log is newer (some file systems keep only every other second), nor is
+ * its mtime, which is the time of a log that does not open. */
 static int64_t newest_possible(const place *p)
 {
-    return p->told ? p->stat.changed_ns / 1000000 + CATALOG_SETTLED_MS : INT64_MAX;
+    int64_t newest =
+        p->stat.changed_ns > p->stat.mtime_ns ? p->stat.changed_ns : p->stat.mtime_ns;
+
+    return p->told ? newest / 1000000 + CATALOG_SETTLED_MS : INT64_MAX;
 }
 
 /* The others, opened from the last changed on while they can be among the wanted ones. */

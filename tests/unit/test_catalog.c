@@ -576,6 +576,15 @@ static void a_catalog_cut_or_flipped_anywhere_is_none(void **state)
     free(good);
 }
 
+static size_t rows_known(sessile_store *st, const char *folder)
+{
+    catalog c;
+    assert_int_equal(catalog_load(&c, st, folder), SESSILE_OK);
+    size_t count = c.count;
+    catalog_deinit(&c);
+    return count;
+}
+
 static void a_catalog_of_another_place_is_none(void **state)
 {
     const place *p = *state;
@@ -593,11 +602,16 @@ static void a_catalog_of_another_place_is_none(void **state)
     snprintf(path, sizeof path, "%s/agents/coder/.catalog", p->folder);
     unlink(path);
     file_write_all(path, data, size);
+    assert_int_equal(rows_known(p->store, "coder"), 0);
+    assert_int_equal(rows_known(p->store, "main"), 3);
     assert_right(p->store, "another folder's catalog");
     place_open(&elsewhere, p->kind);
     make_three(&elsewhere);
     free(rows_text(elsewhere.store, &all));
     catalog_set(&elsewhere, data, size);
+    /* a plain one opens, and fits no log */
+    assert_int_equal(rows_known(elsewhere.store, "main"), p->kind == STORE_PLAIN ? 3 : 0);
+    assert_int_equal(opened_by_a_list(elsewhere.store), 3);
     assert_right(elsewhere.store, "another store's catalog");
     place_close(&elsewhere);
     free(data);
