@@ -60,7 +60,12 @@ FUZZERS   := $(patsubst tests/fuzz/fuzz_%.c,$(BUILD)/fuzz/%,$(call sources,tests
 FUZZ_SHARED  := $(call objects,$(filter-out tests/fuzz/fuzz_% tests/fuzz/driver.c,\
                                $(call sources,tests/fuzz/*.c)))
 FUZZ_DRIVER  ?= $(OBJ)/tests/fuzz/driver.o
-BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(call sources,tests/bench/*.c))
+# bench/x.c is the program bench/x, but for what they share. SQLite is a peer to measure, where
+# its header is there.
+BENCH_SHARED := $(call objects,$(addprefix tests/bench/,measure.c floor.c sqlite.c))
+BENCHES := $(filter-out $(BENCH_SHARED:$(OBJ)/tests/%.o=$(BUILD)/%),\
+             $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(call sources,tests/bench/*.c)))
+BENCH_LIBS := $(if $(wildcard /usr/include/sqlite3.h),-lsqlite3)
 SAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(call sources,examples/*.c))
 HEADERS := $(call sources,engine/include/*.h)
 
@@ -76,7 +81,7 @@ BIN  := $(if $(COMMAND),$(BUILD)/bin/sessile)
 
 .PHONY: all build demo test check asan tsan valgrind bench coverage install clean help deps
 .PHONY: deps-build deps-test deps-check deps-bench deps-soak
-.PHONY: everything objects warnings headers lint fuzz fuzzers
+.PHONY: plants everything objects warnings headers lint fuzz fuzzers benches
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -169,9 +174,9 @@ $(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_DRIVER) $(FUZZ_SHARED) $(BIND
 	@mkdir -p $(@D)
 	$(LINK) $(FUZZ_LINK) -o $@ $^ $(LIBS)
 
-$(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(BUILD)/internal.a
+$(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(BENCH_SHARED) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ $(LIBS)
+	$(LINK) -o $@ $^ $(BENCH_LIBS) $(LIBS)
 
 $(BUILD)/examples/%: $(OBJ)/examples/%.o $(A)
 	@mkdir -p $(@D)
@@ -219,7 +224,7 @@ warnings:
 objects: $(ENGINE) $(COMMAND) $(BINDING) $(SUPPORT)
 objects: $(TESTS:$(BUILD)/tests/%=$(OBJ)/tests/%.o)
 objects: $(FUZZERS:$(BUILD)/fuzz/%=$(OBJ)/tests/fuzz/fuzz_%.o) $(FUZZ_SHARED) $(FUZZ_DRIVER)
-objects: $(BENCHES:$(BUILD)/bench/%=$(OBJ)/tests/bench/%.o)
+objects: $(BENCHES:$(BUILD)/bench/%=$(OBJ)/tests/bench/%.o) $(BENCH_SHARED)
 objects: $(SAMPLES:$(BUILD)/examples/%=$(OBJ)/examples/%.o)
 
 lint:
@@ -252,6 +257,12 @@ valgrind: deps-test
 	@BUILD=$(BUILD) TEST_WRAP="valgrind -q --error-exitcode=1 --leak-check=full" \
 	    tests/run $(TEST_DIRS:%=%/)
 
+# Bugs planted one by one in a copy of the engine: do the tests see them?
+plants: deps-test
+	@.ci/deps patch
+	@+$(again) --quiet everything
+	@+BUILD=$(BUILD) tests/plants/run
+
 coverage: deps-test
 	@mkdir -p build-coverage && find build-coverage -name "*.gcda" -delete
 	@+$(again) --quiet BUILD=build-coverage OPT="-O0 --coverage" HARDEN= everything
@@ -269,9 +280,12 @@ fuzz: deps-soak
 	@BUILD=$(BUILD) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(FUZZ)
 fuzzers: $(FUZZERS)
 
-bench: deps-test
-	@+$(again) --quiet $(BENCHES)
-	@for b in $(BENCHES); do echo "== $${b##*/}"; $$b || exit 1; done
+# BENCH names some of them: make bench BENCH="append open". BENCH_SHORT=1: to see that they run.
+bench: deps-bench
+	@+$(again) --quiet benches
+	@for b in $(if $(BENCH),$(BENCH:%=$(BUILD)/bench/%),$(BENCHES)); do \
+	    echo "== $${b##*/}"; $$b || exit 1; done
+benches: $(BENCHES)
 
 D = $(DESTDIR)$(PREFIX)
 install: build
@@ -303,6 +317,7 @@ help:
 	@echo 'make check     warnings as errors, layers, lint, headers, then every test'
 	@echo 'make asan      C tests and specs under AddressSanitizer and UBSan'
 	@echo 'make tsan | valgrind   C tests under ThreadSanitizer, valgrind'
+	@echo 'make plants    bugs planted one by one: do the tests see them?'
 	@echo 'make bench     the figures;   make coverage   lines of engine/ that tests reach'
 	@echo 'make install PREFIX=$(PREFIX) DESTDIR=;   make deps;   make clean'
 	@echo 'One test:      tests/run NAME...   after make everything'

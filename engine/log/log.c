@@ -96,7 +96,7 @@ sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *
     log->alloc = a;
     log->depth = depth;
     pthread_mutex_init(&log->mutex, NULL);
-    pthread_cond_init(&log->synced, NULL);
+    os_cond_init(&log->synced);
     buf_init(&log->lines, a);
     buf_init(&log->scratch, a);
     buf_init(&log->piece, a);
@@ -135,6 +135,28 @@ uint64_t log_bytes(const log_t *log)
     return log->end.bytes;
 }
 
+const char *log_user(const log_t *log)
+{
+    return log->key.user;
+}
+
+uint64_t log_torn(const log_t *log)
+{
+    return log->torn;
+}
+
+void log_set_timeout(log_t *log, int timeout_ms)
+{
+    log->timeout_ms = timeout_ms;
+}
+
+void log_set_stop(log_t *log, log_stop stop, void *arg)
+{
+    if (log->st.table->set_stop != NULL) {
+        log->st.table->set_stop(log->handle, stop, arg);
+    }
+}
+
 static int has_locks(const log_t *log)
 {
     return (log->st.table->capabilities & SESSILE_BACKEND_LOCKS) != 0;
@@ -143,28 +165,29 @@ static int has_locks(const log_t *log)
 /* ---------------------------------------------------------------------- create, open */
 
 /* Entries are one line of JSON that begins with its id and ends with a brace. */
-static int is_entry(const char *text, size_t size, uint64_t id)
+int log_is_entry(const char *text, size_t size, uint64_t id)
 {
     sessile_id found;
     return line_id(text, size, &found) && found == id && text[size - 1] == '}' &&
            memchr(text, '\n', size) == NULL;
 }
 
-sessile_status log_create(store *st, const keyring *k, const char *folder,
-                          const char *name, const char *header, size_t size,
-                          const allocator *a, sessile_error *err)
+sessile_status log_create_for(store *st, const keyring *k, const char *folder,
+                              const char *name, const char *user, const char *header,
+                              size_t size, const allocator *a, sessile_error *err)
 {
+    unsigned char tag[VAULT_TAG];
     logkey key;
     buf out, scratch;
     memset(&key, 0, sizeof(key));
     buf_init(&out, a);
     buf_init(&scratch, a);
     sessile_status status;
-    if (!is_entry(header, size, 0)) {
+    if (!log_is_entry(header, size, 0)) {
         status = fail(err, SESSILE_INVALID, "a log begins with an entry of id 00000000");
         goto out;
     }
-    status = line_put_header(&key, k, &out, header, size, &scratch, err);
+    status = line_put_header(&key, k, user, &out, header, size, tag, &scratch, err);
     if (status == SESSILE_OK && out.size > LINE_LONGEST) {
         status = fail(err, SESSILE_LIMIT, "the header is too long [message]");
     }
@@ -176,6 +199,13 @@ out:
     buf_deinit(&out);
     buf_deinit(&scratch);
     return status;
+}
+
+sessile_status log_create(store *st, const keyring *k, const char *folder,
+                          const char *name, const char *header, size_t size,
+                          const allocator *a, sessile_error *err)
+{
+    return log_create_for(st, k, folder, name, NULL, header, size, a, err);
 }
 
 sessile_status log_open(log_t **out, store *st, const keyring *k, const char *folder,
@@ -215,7 +245,8 @@ sessile_status log_open(log_t **out, store *st, const keyring *k, const char *fo
     if (status == SESSILE_OK) {
         status = log_recover(log, visit, arg, &cut, err);
         log->st.table->unlock(log->handle);
-    } else if (status == SESSILE_BUSY || status == SESSILE_DENIED) {
+    } else if (status == SESSILE_BUSY || status == SESSILE_DENIED ||
+               status == SESSILE_UNSUPPORTED) {
         error_clear(err);
         status = log_look(log, visit, arg, err);
     }
@@ -225,6 +256,7 @@ out:
         return status;
     }
     log_learn(log, log->end.count, 1); /* the header came durable */
+    log->torn = cut;
     if (torn != NULL) {
         *torn = cut;
     }
@@ -261,6 +293,9 @@ sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *
     }
     status = log->st.table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, log->timeout_ms,
                                  &replaced, err);
+    if (status == SESSILE_BUSY && log->st.table->busy != NULL) {
+        status = log->st.table->busy(log->handle, err);
+    }
     if (status != SESSILE_OK) {
         return status;
     }
@@ -272,6 +307,7 @@ sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *
                       log->name);
     } else {
         status = log_recover(log, visit, arg, &cut, err);
+        log->torn += cut;
     }
     if (status == SESSILE_OK && !log->settled) {
         status = log_settle(log, err);
@@ -311,7 +347,7 @@ static sessile_status build(log_t *log, const sessile_slice *texts, size_t count
         uint64_t id = log->end.count + i;
         size_t start = lines->size;
         line_clear clear = {0, 0};
-        if (!is_entry(texts[i].data, texts[i].size, id)) {
+        if (!log_is_entry(texts[i].data, texts[i].size, id)) {
             return fail(err, SESSILE_INVALID, "an entry for %s has not the id %08llx",
                         log->name, (unsigned long long)id);
         }

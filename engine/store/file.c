@@ -23,10 +23,12 @@ typedef struct file_log {
     int fd;
     int readonly; /* the file or its device does not let us write */
     int locked;   /* OS_LOCK_… that this handle holds */
+    int named;    /* its name is known to be durable */
     uint64_t device, inode;
     /* As seen when the lock was taken: while it is held nobody else moves them. */
     uint64_t size;
     int64_t mtime_ms;
+    lock_stop stop;
 } file_log;
 
 /* The table's handle is ours by another name. */
@@ -60,7 +62,7 @@ static void poison(file_log *log)
     if (mem_grow(&fs->alloc, &list, &fs->poison_capacity, fs->poison_count + 1,
                  sizeof(*fs->poisons)) == 0) {
         fs->poisons = list;
-        fs->poisons[fs->poison_count++] = (file_poison){log->device, log->inode};
+        fs->poisons[fs->poison_count++] = (file_inode){log->device, log->inode};
     } else {
         fs->poison_all = 1;
     }
@@ -106,7 +108,13 @@ static sessile_status file_create(void *self, const char *folder, const char *na
     if (fs->os->stat_at(fs->os->ud, in->fd, file, &st) == 0) {
         return fail(err, SESSILE_EXISTS, "%s is already there", file);
     }
-    return file_write_new(fs, in->fd, file, data, size, err);
+    status = file_write_new(fs, in->fd, file, data, size, &st, err);
+    if (status == SESSILE_OK) {
+        pthread_mutex_lock(&fs->mutex);
+        fs->made = (file_inode){st.device, st.inode};
+        pthread_mutex_unlock(&fs->mutex);
+    }
+    return status;
 }
 
 static sessile_status file_open(void *self, const char *folder, const char *name,
@@ -153,6 +161,12 @@ static sessile_status file_open(void *self, const char *folder, const char *name
     }
     log->device = st.device;
     log->inode = st.inode;
+    pthread_mutex_lock(&fs->mutex);
+    log->named = fs->made.inode == st.inode && fs->made.device == st.device;
+    if (log->named) {
+        fs->made = (file_inode){0, 0}; /* whose inode it is later, nobody knows */
+    }
+    pthread_mutex_unlock(&fs->mutex);
     *out = (sessile_backend_log *)(void *)log;
     log = NULL;
 out:
@@ -248,12 +262,20 @@ static sessile_status file_lock(sessile_backend_log *handle, int mode, int timeo
     if (log->readonly && wanted == OS_LOCK_EXCLUSIVE) {
         return fail(err, SESSILE_DENIED, "%s may only be read: chmod u+w it", log->name);
     }
+    sessile_status allowed =
+        file_may_write(log->fs, log->folder->network, log->folder->name, err);
+    if (allowed != SESSILE_OK) {
+        return allowed; /* nor is a shared lock worth anything there */
+    }
     lock_try t = {log, wanted};
-    int got = lock_wait(os, timeout_ms, try_lock, &t);
+    int got = lock_wait(os, timeout_ms, try_lock, &t, log->stop);
     if (got < 0) {
         return fail_errno(err, errno, "cannot lock %s", log->name);
     }
-    if (got > 0) {
+    if (got == LOCK_STOPPED) {
+        return store_stopped(log->name, err);
+    }
+    if (got == LOCK_TAKEN) {
         return fail(err, SESSILE_BUSY,
                     "another writer holds %s: wait longer, or try again", log->name);
     }
@@ -280,6 +302,50 @@ static sessile_status file_lock(sessile_backend_log *handle, int mode, int timeo
         return status;
     }
     return SESSILE_OK;
+}
+
+static void file_set_stop(sessile_backend_log *handle, int (*ask)(void *arg), void *arg)
+{
+    of(handle)->stop = (lock_stop){ask, arg};
+}
+
+/* Not done by file_lock: who only tries does without, and looking through /proc is slow.
+ */
+static sessile_status file_busy(sessile_backend_log *handle, sessile_error *err)
+{
+    const file_log *log = of(handle);
+    const os_table *os = log->fs->os;
+    os_holder holder;
+    if (os->lock_holder == NULL) {
+        errno = ENOSYS;
+    } else if (os->lock_holder(os->ud, log->fd, &holder) == 0) {
+        const char *program = holder.program[0] != '\0' ? holder.program : "no name";
+        if (holder.own) {
+            return fail(err, SESSILE_BUSY,
+                        "another handle of this process holds %s: wait longer, or let "
+                        "it finish first",
+                        log->name);
+        }
+        if (holder.stopped) {
+            return fail(err, SESSILE_BUSY,
+                        "process %u (%s) holds %s and is stopped: continue it (kill "
+                        "-CONT %u), or end it",
+                        holder.pid, program, log->name, holder.pid);
+        }
+        return fail(err, SESSILE_BUSY,
+                    "process %u (%s) holds %s: wait longer, or try again when it is done",
+                    holder.pid, program, log->name);
+    }
+    if (errno == ENOSYS) {
+        return fail(err, SESSILE_BUSY,
+                    "another writer holds %s, and without /proc it cannot be told who: "
+                    "wait longer, or try again",
+                    log->name);
+    }
+    return fail(err, SESSILE_BUSY,
+                "another writer holds %s, one that cannot be seen from here or has just "
+                "let go: wait longer, or try again",
+                log->name);
 }
 
 int file_log_is_locked(const sessile_backend_log *handle)
@@ -320,6 +386,14 @@ static sessile_status file_append(sessile_backend_log *handle, sessile_log_end *
     if (st.size > end->bytes) {
         return fail(err, SESSILE_CONFLICT, "%s has grown: read on, then try again",
                     log->name);
+    }
+    /* Who made this log, or put it in the place of another, may have been killed before
+     * the sync of the folder. What is about to be acknowledged hangs on that name. */
+    if (!log->named) {
+        if (os->sync_all(os->ud, log->folder->fd) != 0) {
+            return fail_errno(err, errno, "cannot sync the folder of %s", log->name);
+        }
+        log->named = 1;
     }
     /* Without O_APPEND, with which Linux ignores pwrite's offset. */
     if (os_write_full(os, log->fd, data, size, end->bytes, &written) != 0) {
@@ -460,7 +534,14 @@ static const sessile_backend file_backend = {
     .shelf_put = file_shelf_put,
     .shelf_drop = file_shelf_drop,
     .list_stat = file_list_stat,
+    .set_stop = file_set_stop,
+    .busy = file_busy,
 };
+
+void store_file_allow_network(store *st)
+{
+    ((file_store *)st->self)->allow_network = 1;
+}
 
 sessile_status store_file_open(store *out, const char *root, const os_table *os,
                                const allocator *a, sessile_error *err)
