@@ -133,6 +133,11 @@ sessile_id log_count(const log_t *log)
     return (sessile_id)log->end.count;
 }
 
+sessile_id log_write_first(const log_t *log)
+{
+    return (sessile_id)(log->end.count - log->in_write);
+}
+
 uint64_t log_bytes(const log_t *log)
 {
     return log->end.bytes;

@@ -118,6 +118,8 @@ void log_set_timeout(log_t *log, int timeout_ms);
 uint64_t log_torn(const log_t *log);
 
 sessile_id log_count(const log_t *log); /* entries known: the next entry's id */
+/* Inside a visitor: the first entry of the write that is shown. */
+sessile_id log_write_first(const log_t *log);
 uint64_t log_bytes(const log_t *log);
 const char *log_user(const log_t *log); /* whose secret seals it; "": the store's key */
 

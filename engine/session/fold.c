@@ -212,7 +212,7 @@ static sessile_status fold_message(fold *f, change *c, sessile_error *err)
         c->n.turn++;
     c->has_usage = usage_get(m.usage, &c->usage);
     /* A turn replaces only what is in its own write. */
-    if (s->part_count && s->log && s->parts[0].id < log_count(s->log))
+    if (s->part_count && s->log && s->parts[0].id < log_write_first(s->log))
         s->part_count = 0;
     if (c->has_usage && mem_grow(a, (void **)&s->parts, &s->part_capacity,
                                  s->part_count + 1, sizeof *s->parts))
