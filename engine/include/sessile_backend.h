@@ -214,9 +214,9 @@ typedef struct sessile_backend {
      * far as that can be told. May take milliseconds. Returns BUSY. May be absent. */
     sessile_status (*busy)(sessile_backend_log *log, sessile_error *err);
 
-    /* 1 when the name now leads to another log than the one that is open (reopen). 0: to
-     * this one, or to none, or it could not be told. May be absent where a log is never
-     * replaced. */
+    /* 1 when, as size or lock saw it last, the name leads to another log than the one
+     * that is open (reopen). 0: to this one, or to none, or it could not be told. May be
+     * absent where a log is never replaced. */
     int (*replaced)(sessile_backend_log *log);
 } sessile_backend;
 

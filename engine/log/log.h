@@ -101,7 +101,8 @@ void log_index_try(log_t *log);
 void log_index_drop(log_t *log);
 /* Another keeper for what was opened with one. */
 void log_keep(log_t *log, log_keeper keeper);
-/* 1 when another log has taken its name: it is to be opened again. */
+/* 1 when another log has taken its name, as the last log_refresh() or log_begin() has
+ * seen: it is to be opened again. */
 int log_replaced(const log_t *log);
 /* `log` closes `old` when it is closed itself: somebody may still be inside
  * log_sync(old). What old remembers of its entries is freed. */

@@ -69,11 +69,10 @@ sessile_status session_refresh_locked(sessile_session *s, sessile_error *err)
 
     if (!status)
         status = in_place(s, err);
-    if (!status && log_replaced(s->log))
-        status = session_reload_locked(s, err);
-    if (!status)
-        status = session_named(s, log_refresh(s->log, fold_visit, &f, err), err);
-    if (status && s->index_failed) {
+    if (status)
+        return status;
+    status = session_named(s, log_refresh(s->log, fold_visit, &f, err), err);
+    if (s->index_failed || log_replaced(s->log)) {
         status = session_reload_locked(s, err);
         if (!status)
             status = session_named(s, log_refresh(s->log, fold_visit, &f, err), err);

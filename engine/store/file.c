@@ -25,6 +25,7 @@ typedef struct file_log {
     int locked;   /* OS_LOCK_… that this handle holds */
     int named;    /* its name is known to be durable */
     uint64_t device, inode;
+    int replaced; /* when its name was looked at last, it led to another log */
     /* As seen when the lock was taken: while it is held nobody else moves them. */
     uint64_t size;
     int64_t mtime_ms;
@@ -197,11 +198,16 @@ static sessile_status file_size(sessile_backend_log *handle, uint64_t *bytes,
                                 int64_t *mtime_ms, sessile_error *err)
 {
     file_log *log = of(handle);
+    const os_table *os = log->fs->os;
     os_stat_info st;
     *bytes = 0;
     *mtime_ms = 0;
     if (log->locked == OS_LOCK_NONE) {
-        if (log->fs->os->stat_fd(log->fs->os->ud, log->fd, &st) != 0) {
+        /* Asked by its name, which also says whether it is still this one's: readers take
+         * no lock. What is gone may be read to its end all the same. */
+        int named = os->stat_at(os->ud, log->folder->fd, log->name, &st) == 0;
+        log->replaced = named && (st.device != log->device || st.inode != log->inode);
+        if ((!named || log->replaced) && os->stat_fd(os->ud, log->fd, &st) != 0) {
             return fail_errno(err, errno, "cannot look at %s", log->name);
         }
         *bytes = st.size;
@@ -283,8 +289,9 @@ static sessile_status file_lock(sessile_backend_log *handle, int mode, int timeo
                     "another writer holds %s: wait longer, or try again", log->name);
     }
     log->locked = wanted;
+    log->replaced = 0;
     if (os->stat_at(os->ud, log->folder->fd, log->name, &st) == 0) {
-        *replaced = st.device != log->device || st.inode != log->inode;
+        *replaced = log->replaced = st.device != log->device || st.inode != log->inode;
     } else if (errno == ENOENT) {
         *replaced = 1;
     } else {
@@ -356,14 +363,9 @@ int file_log_is_locked(const sessile_backend_log *handle)
     return ((const file_log *)(const void *)handle)->locked == OS_LOCK_EXCLUSIVE;
 }
 
-/* For readers, who take no lock: what is gone may still be read to its end. */
 static int file_replaced(sessile_backend_log *handle)
 {
-    const file_log *log = of(handle);
-    const os_table *os = log->fs->os;
-    os_stat_info st;
-    return os->stat_at(os->ud, log->folder->fd, log->name, &st) == 0 &&
-           (st.device != log->device || st.inode != log->inode);
+    return of(handle)->replaced;
 }
 
 file_cache *file_log_cache(sessile_backend_log *handle, file_store **fs,
