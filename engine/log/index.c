@@ -275,7 +275,7 @@ sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg
     ix->witness_bytes = b.anchor.bytes;
     ix->rewrite = ix->keeper.fresh;
     if (b.anchor.bytes > size || ix->keeper.fresh) {
-        goto out; /* log_witness() has something to say of the first */
+        goto out; /* of the first log_witness() will speak */
     }
     if (!agrees(log, &b, &status, err)) {
         ix->rewrite = 1;
@@ -313,18 +313,20 @@ out:
     return status;
 }
 
-sessile_status log_witness(const log_t *log, uint64_t size, sessile_error *err)
+sessile_status log_witness(log_t *log, uint64_t size, sessile_error *err)
 {
     const log_index *ix = &log->index;
-    if (ix->witness_bytes <= size) {
+    if (log->end.count >= ix->witness) {
         return SESSILE_OK;
     }
-    return fail(err, SESSILE_TRUNCATED,
-                "%s has %llu bytes, and its index knows of %llu entries in %llu bytes "
-                "that were written safely: bring back a backup, or keep what is there "
-                "with `sessile check ID --salvage`",
-                log->name, (unsigned long long)size, (unsigned long long)ix->witness,
-                (unsigned long long)ix->witness_bytes);
+    int cut = ix->witness_bytes > size;
+    return fail(err, cut ? SESSILE_TRUNCATED : SESSILE_DAMAGED,
+                "%s %s at byte %llu, entry %08llx: its index says that %llu entries in "
+                "%llu bytes were written safely. Nothing was changed: bring back a "
+                "backup, or keep what is there with `sessile check ID --salvage`",
+                log->name, cut ? "is cut off" : "is damaged",
+                (unsigned long long)log->end.bytes, (unsigned long long)log->end.count,
+                (unsigned long long)ix->witness, (unsigned long long)ix->witness_bytes);
 }
 
 /* ---------------------------------------------------------------------- from the start

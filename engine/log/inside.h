@@ -103,8 +103,9 @@ int log_is_entry(const char *text, size_t size, uint64_t id);
 sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *folder,
                           const char *name, unsigned depth, const allocator *a,
                           sessile_error *err);
-/* TRUNCATED when the index knows of entries past size. */
-sessile_status log_witness(const log_t *log, uint64_t size, sessile_error *err);
+/* What was scanned, of size bytes, does not reach the entry of which the index knows that
+ * it was safe: TRUNCATED when there are too few bytes for it, else DAMAGED. */
+sessile_status log_witness(log_t *log, uint64_t size, sessile_error *err);
 /* Gives back what reading and writing large things left behind. */
 void log_trim(log_t *log);
 

@@ -222,9 +222,6 @@ static sessile_status scan_first(log_t *log, uint64_t size, log_visit visit, voi
 {
     sessile_status status = index_begin(log, size, visit, arg, err);
     if (status == SESSILE_OK) {
-        status = log_witness(log, size, err);
-    }
-    if (status == SESSILE_OK) {
         status = log_scan(log, size, visit, arg, err);
     }
     if (status == SESSILE_OK && log->in_write != 0) {
@@ -269,9 +266,6 @@ sessile_status log_open_kept(log_t **out, store *st, const keyring *k, const cha
         goto out;
     }
     if (size == log->end.bytes && log->end.count > 0) {
-        if (log->end.count < log->index.witness) {
-            status = log_judge(log, size, err);
-        }
         goto out;
     }
     /* Something is past the last commit. With the lock, the truth can be had at once. */
@@ -287,6 +281,9 @@ sessile_status log_open_kept(log_t **out, store *st, const keyring *k, const cha
         status = log_look(log, visit, arg, err);
     }
 out:
+    if (status == SESSILE_OK) {
+        status = log_witness(log, size, err);
+    }
     if (status != SESSILE_OK) {
         *out = NULL;
         log_close(log);

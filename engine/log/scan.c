@@ -142,17 +142,10 @@ static char *candidate(char *text, size_t size)
 sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
-    const log_index *ix = &log->index;
     reader r;
-    if (log->end.count < ix->witness) {
-        return fail(err, log->end.bytes < size ? SESSILE_DAMAGED : SESSILE_TRUNCATED,
-                    "%s is %s at byte %llu, entry %08llx: its index says that entries up "
-                    "to %08llx were written safely. Nothing was changed: bring back a "
-                    "backup, or keep what is there with `sessile check ID --salvage`",
-                    log->name, log->end.bytes < size ? "damaged" : "cut off",
-                    (unsigned long long)log->end.bytes,
-                    (unsigned long long)log->end.count,
-                    (unsigned long long)ix->witness - 1);
+    status = log_witness(log, size, err);
+    if (status != SESSILE_OK) {
+        return status;
     }
     reader_init(&r, log, log->end.bytes, size);
     for (;;) {
