@@ -658,24 +658,20 @@ static int do_tear(world *w, uint64_t r)
 {
     char file[600];
     size_t size;
-    if (!strcmp(w->mode, "ram"))
+    if (!strcmp(w->mode, "ram") || w->torn != 0)
         return 0;
     log_path(w, "s.jsonl", file);
     char *bytes = file_read_all(file, &size);
-    char *line = size > 1 ? memrchr(bytes, '\n', size - 1) : NULL;
+    char *line = memrchr(bytes, '\n', size - 1);
     line = line ? line + 1 : bytes;
-    size_t whole = (size_t)(bytes + size - line);
-    size_t part = 1 + random_next(&r) % (whole - 1);
-    if (w->torn == 0) { /* only behind a whole line the part is a write that was begun */
-        int fd = open(file, O_WRONLY | O_APPEND);
-        assert_true(fd >= 0);
-        assert_int_equal(write(fd, line, part), part);
-        close(fd);
-        w->torn = part;
-        w->torn_at = size;
-        figure_torn++;
-    }
+    w->torn = 1 + random_next(&r) % ((size_t)(bytes + size - line) - 1);
+    w->torn_at = size;
+    int fd = open(file, O_WRONLY | O_APPEND);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, line, w->torn), w->torn);
+    close(fd);
     free(bytes);
+    figure_torn++;
     return 0;
 }
 
