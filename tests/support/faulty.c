@@ -271,6 +271,18 @@ static const char *env(void *ud, const char *name)
     return os->env(os->ud, name);
 }
 
+static int lock_holder(void *ud, int fd, os_holder *out)
+{
+    const os_table *os = ((faulty *)ud)->below;
+    return os->lock_holder(os->ud, fd, out);
+}
+
+static int network(void *ud, int fd, char *name, size_t size)
+{
+    const os_table *os = ((faulty *)ud)->below;
+    return os->network(os->ud, fd, name, size);
+}
+
 void faulty_init(faulty *f, const os_table *below)
 {
     memset(f, 0, sizeof *f);
@@ -302,6 +314,8 @@ void faulty_init(faulty *f, const os_table *below)
         .uid = uid,
         .pid = pid,
         .env = env,
+        .lock_holder = below->lock_holder ? lock_holder : NULL,
+        .network = below->network ? network : NULL,
     };
     faulty_none(f);
 }
