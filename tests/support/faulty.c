@@ -17,6 +17,8 @@ const char *const faulty_names[FAULTY_KINDS] = {
     "mkdir",     "rename_new", "rename_over", "link",    "unlink", "list",
 };
 
+#define SACRED (FAULTY_BIT(FAULTY_CLOSE) | FAULTY_BIT(FAULTY_UNLOCK))
+
 typedef enum answer { MAKE, MAKE_HALF, MAKE_HALF_FAIL, MAKE_FAIL, FAIL } answer;
 
 static int in_plan(faulty *f, faulty_kind kind)
@@ -30,7 +32,7 @@ static int in_plan(faulty *f, faulty_kind kind)
 static answer decide(faulty *f, faulty_kind kind, int *error)
 {
     int changing = (FAULTY_CHANGING & FAULTY_BIT(kind)) != 0;
-    int sacred = kind == FAULTY_CLOSE || kind == FAULTY_UNLOCK;
+    int sacred = (SACRED & FAULTY_BIT(kind)) != 0;
     uint64_t number = 0;
     answer result = MAKE;
 
@@ -39,7 +41,7 @@ static answer decide(faulty *f, faulty_kind kind, int *error)
     f->all++;
     if (changing)
         number = f->changing++;
-    int hit = in_plan(f, kind) && !sacred;
+    int hit = in_plan(f, kind);
     int stopped = f->stopping && !sacred &&
                   (changing ? number >= f->stop_at
                             : f->stopping_reads && f->changing >= f->stop_at);
@@ -335,7 +337,7 @@ void faulty_plan(faulty *f, unsigned kinds, uint64_t at, uint64_t times, faulty_
     f->all = f->changing = f->met = f->hits = 0;
     f->struck = FAULTY_KINDS;
     f->stopping = f->stopping_reads = 0;
-    f->kinds = kinds;
+    f->kinds = kinds & ~SACRED;
     f->at = at;
     f->times = times;
     f->how = how;

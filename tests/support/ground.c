@@ -323,13 +323,14 @@ sessile_status ground_close_session(ground *g, int h)
 {
     g->last = h;
     sessile_id head = 0;
+    sessile_error err;
     sessile_status known = sessile_head(g->sessions[h], &head, &g->err);
-    sessile_status st = sessile_session_close(g->sessions[h], &g->err);
+    sessile_status st = sessile_session_close(g->sessions[h], known ? &err : &g->err);
     g->sessions[h] = NULL;
     /* the scenarios without durability write messages only: the newest is the head */
     if (!st && !known && (size_t)head + 1 > g->open[h]->acknowledged)
         g->open[h]->acknowledged = (size_t)head + 1;
-    return st ? st : known;
+    return known ? known : st;
 }
 
 void ground_close_store(ground *g, int h)
