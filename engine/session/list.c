@@ -111,9 +111,10 @@ static sessile_status look(listing *l, found *row)
     row->row.status = session_open_place(&s, l->store, row->folder, row->name, &why);
     if (row->row.status == SESSILE_NOMEM)
         return SESSILE_NOMEM;
-    if (s)
+    if (s) {
+        row->row.status = session_damage_locked(s, NULL, &why);
         fill(l, row, s);
-    else
+    } else
         fill_peeked(l, row);
     session_drop(s);
     row->message = put_text(l, why.message, strlen(why.message));

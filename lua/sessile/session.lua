@@ -30,7 +30,7 @@ end
 local context_options = { leaf = "string" }
 
 --- What the model would get, and {tokens, low, high, source, head, dropped, orphans,
---- unanswered}.
+--- unanswered, lost}.
 function methods:context(given)
   return self._core:context(options.check("session:context", given, context_options).leaf)
 end
@@ -267,6 +267,7 @@ local meta = object.class {
     user = fixed "user",
     created = fixed "created",
     torn = fixed "torn",
+    damage = fixed "damage", -- nil, or {code, message, lost}: it can be read, not written
     modified = function(self) return (self._core:modified()) end,
     title = function(self) return (self._core:title()) end,
   },
