@@ -172,7 +172,7 @@ int context_push_node(const sessile_session *s, sessile_id id, context *out)
                .flags = n->flags & (MESSAGE_STARTS_TURN | MESSAGE_SUMMARY | MESSAGE_KIND |
                                     MESSAGE_ERROR)};
 
-    return push(out, &it, s->links + n->link);
+    return push(out, &it, n->link_count ? &s->links[n->link] : NULL);
 }
 
 static sessile_status push_id(loader *l, sessile_id id, json name)

@@ -4,7 +4,8 @@
  *   file_path.c  ROOT and the folders below it: opened, checked, made; names
  *   file_blob.c  ROOT/<blob>, and "write it whole under a temporary name" for all of them
  *   file_piece.c the torn end of a log, copied before it is cut
- *   file_list.c  which logs there are
+ *   file_list.c  which logs there are, and what their files say of themselves
+ *   file_shelf.c .catalog beside the logs of a folder
  *   file_draft.c a log written anew, in the place of one that is there
  *   file_cache.c NAME.idx beside a log
  *   file.c       logs: open, create, read, lock, append, sync, set aside
@@ -26,6 +27,7 @@ typedef struct file_folder {
     char *name;
     int fd;
     int named_durably; /* its own name is known to be durable */
+    char network[16]; /* the network file system it lies on, fixed at opening; "": none */
 } file_folder;
 
 /* A log that nothing may be appended to any more, by device and inode. */
@@ -40,6 +42,7 @@ typedef struct file_store {
     const os_table *os;
     allocator alloc;
     char *root;
+    int allow_network;      /* fixed after open */
     pthread_mutex_t mutex;  /* all that follows */
     int root_fd, agents_fd; /* -1: not there yet */
     file_folder *folders;
@@ -58,8 +61,24 @@ sessile_status file_folder_get(file_store *fs, const char *name, int make,
                                file_folder **out, sessile_error *err);
 void file_folders_free(file_store *fs);
 
+/* Visits the folders of agents until visit returns other than 0. NOTFOUND: none yet. */
+sessile_status file_folders_each(file_store *fs,
+                                 int (*visit)(void *arg, file_folder *folder), void *arg,
+                                 sessile_error *err);
+/* What a log's file (its file name: log) says of itself. 0, or -1 and errno. */
+int file_look(const file_store *fs, const file_folder *folder, const char *log,
+              sessile_backend_stat *out);
+
 /* INVALID when name is not one the engine makes. */
 sessile_status file_name_check(const char *name, sessile_error *err);
+
+/* Looks what kind of file system the folder open as fd lies on; network is "" for a local
+ * one, and where it cannot be told. */
+void file_network(const file_store *fs, int fd, char network[16]);
+/* UNSUPPORTED when that is one on which nothing is written. what: an agent's folder, or
+ * NULL: ROOT. */
+sessile_status file_may_write(const file_store *fs, const char *network, const char *what,
+                              sessile_error *err);
 
 /* DENIED unless st is a regular file of ours that others cannot write (private: nor
  * read). what names it. */
@@ -100,7 +119,19 @@ void file_draft_drop(sessile_backend_draft *draft);
 sessile_status file_list(void *self, const char *folder,
                          int (*visit)(void *arg, const char *folder, const char *name),
                          void *arg, sessile_error *err);
+sessile_status file_list_stat(void *self, const char *folder,
+                              int (*visit)(void *arg, const char *folder,
+                                           const char *name,
+                                           const sessile_backend_stat *stat),
+                              void *arg, sessile_error *err);
 int file_has_logs(void *self);
+sessile_status file_stat(void *self, const char *folder, const char *name,
+                         sessile_backend_stat *out, sessile_error *err);
+sessile_status file_shelf_get(void *self, const char *folder, char **out, size_t *size,
+                              sessile_error *err);
+sessile_status file_shelf_put(void *self, const char *folder, const void *data,
+                              size_t size, sessile_error *err);
+sessile_status file_shelf_drop(void *self, const char *folder, sessile_error *err);
 sessile_status file_blob_get(void *self, const char *name, char **out, size_t *size,
                              sessile_error *err);
 sessile_status file_blob_put_new(void *self, const char *name, const void *data,

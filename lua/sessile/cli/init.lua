@@ -24,7 +24,7 @@ local EXIT = {
 -- What to do next, when the command knows nothing better.
 local NEXT = {
   ENOTFOUND = "See what there is: sessile list",
-  EBUSY = "Try again, or end the other writer first.",
+  EBUSY = "Try again, wait longer with --timeout 1m, or end the other writer first.",
   EDAMAGED = "Nothing was changed. See what is wrong, and where: sessile check",
   ETRUNCATED = "Nothing was changed. See what is wrong, and where: sessile check",
   ECONFLICT = "Look again with `sessile show last`, then repeat it.",
