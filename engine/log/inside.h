@@ -10,6 +10,7 @@
  *   salvage.c what can be read past damage, and what stands in for the rest
  *   rewrite.c all of it written anew, in the place of the damaged log
  *   check.c   opened for a look, changing nothing
+ *   copy.c    a log written anew, in the place of one that is there
  *
  * An index (its anchor would be a second witness in log_judge and the start of log_scan)
  * belongs beside these.
@@ -103,6 +104,9 @@ void log_damage_free(log_t *log);
  * has a stand-in. *found 0: it is an entry like any other. */
 sessile_status log_read_salvaged(log_t *log, sessile_id id, buf *out, int *found,
                                  sessile_error *err);
+
+/* 1 when text is one line of JSON that begins with this id and ends with a brace. */
+int log_is_entry(const char *text, size_t size, uint64_t id);
 
 /* The handle with its memory, no line read yet. */
 sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *folder,
