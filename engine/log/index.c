@@ -273,6 +273,7 @@ sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg
     }
     ix->witness = b.anchor.count;
     ix->witness_bytes = b.anchor.bytes;
+    log->proved = b.anchor.count;
     ix->rewrite = ix->keeper.fresh;
     if (b.anchor.bytes > size || ix->keeper.fresh) {
         goto out; /* of the first log_witness() will speak */
@@ -320,10 +321,10 @@ sessile_status log_witness(log_t *log, uint64_t size, sessile_error *err)
         return SESSILE_OK;
     }
     int cut = ix->witness_bytes > size;
+    log->judged = 1;
     return fail(err, cut ? SESSILE_TRUNCATED : SESSILE_DAMAGED,
                 "%s %s at byte %llu, entry %08llx: its index says that %llu entries in "
-                "%llu bytes were written safely. Nothing was changed: bring back a "
-                "backup, or keep what is there with `sessile check ID --salvage`",
+                "%llu bytes were written safely. Nothing was changed",
                 log->name, cut ? "is cut off" : "is damaged",
                 (unsigned long long)log->end.bytes, (unsigned long long)log->end.count,
                 (unsigned long long)ix->witness, (unsigned long long)ix->witness_bytes);

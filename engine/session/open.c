@@ -179,15 +179,21 @@ static sessile_status open_log(sessile_session *s, const char *folder, const cha
 }
 
 sessile_status session_scan(sessile_session *s, const char *folder, const char *name,
-                            sessile_error *err)
+                            int fresh, sessile_error *err)
 {
     uint64_t torn = 0;
-    sessile_status status = open_log(s, folder, name, 0, &torn, err);
+    sessile_status status = open_log(s, folder, name, fresh, &torn, err);
 
+    if (!status)
+        status = session_read_past(s, err);
     /* What stands in the way may be the index alone: the lines decide. */
     if (status && s->restored && status != SESSILE_NOMEM) {
+        log_close(s->log);
+        s->log = NULL;
         fold_forget(s);
         status = open_log(s, folder, name, 1, &torn, err);
+        if (!status)
+            status = session_read_past(s, err);
     }
     if (!status) {
         atomic_store(&s->torn, torn);
@@ -238,7 +244,7 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
         goto out;
     }
     names_place(st, &names, folder, name);
-    status = session_scan(s, folder, name, err);
+    status = session_scan(s, folder, name, 0, err);
     name_show(names.id, shown);
     if (status == SESSILE_NOTFOUND) {
         name_show(names.agent, agent);
@@ -268,7 +274,7 @@ sessile_status session_open_place(sessile_session **out, sessile_store *st,
     *out = NULL;
     if (!s)
         return fail_nomem(err);
-    status = session_scan(s, folder, name, err);
+    status = session_scan(s, folder, name, 0, err);
     if (status)
         goto out;
     names = (session_names){
@@ -297,7 +303,7 @@ sessile_status session_close(sessile_session *s, sessile_error *err)
     /* A child's copy may have been made in the middle of a call: it is left alone. */
     if (session_ours(s, err))
         return SESSILE_FORKED;
-    if (s->store->durability == SESSILE_NONE)
+    if (s->store->durability == SESSILE_NONE && !log_damage(s->log, NULL))
         status = session_named(s, log_sync(s->log, log_count(s->log), err), err);
     if (!status && s->store->durability == SESSILE_NONE && !s->broken)
         log_index_try(s->log);

@@ -112,8 +112,8 @@ static int same_names(sessile_session *t, const sessile_session *s)
     return t->id && t->agent && t->user;
 }
 
-/* Another log under the name. */
-static sessile_status open_again(sessile_session *s, sessile_session *t,
+/* Another log under the name; or the same, from its lines. */
+static sessile_status open_again(sessile_session *s, sessile_session *t, int fresh,
                                  sessile_error *err)
 {
     session_names names = {
@@ -122,7 +122,7 @@ static sessile_status open_again(sessile_session *s, sessile_session *t,
     sessile_status status;
 
     names_place(s->store, &names, folder, name);
-    status = session_scan(t, folder, name, err);
+    status = session_scan(t, folder, name, fresh, err);
     if (!status)
         status = agree(s, t, err);
     if (status)
@@ -181,7 +181,9 @@ sessile_status session_reload_locked(sessile_session *s, sessile_error *err)
     if (!t || !same_names(t, s))
         status = fail_nomem(err);
     else if (log_replaced(s->log))
-        status = open_again(s, t, err);
+        status = open_again(s, t, 0, err);
+    else if (log_damage(s->log, NULL)) /* what stands in for its lost entries, too */
+        status = open_again(s, t, 1, err);
     else
         status = fold_again(s, t, err);
     session_drop(t);

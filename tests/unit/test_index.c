@@ -332,6 +332,8 @@ static sessile_status state_of(const bed *b, const char *name, char **out, int *
         if (restored)
             *restored = s->restored;
         status = put_state(s, &text, err);
+        if (!status) /* what is there was shown; nothing may be written */
+            status = session_damage_locked(s, NULL, err);
         assert_int_equal(session_close(s, NULL), SESSILE_OK);
     }
     buf_putc(&text, 0);
