@@ -194,7 +194,7 @@ static sessile_status folder_locked(file_store *fs, const char *name, int make,
     if (make && !folder->named_durably) {
         /* Also when somebody else made it a moment ago: they may not have come to their
          * sync, and what we are about to acknowledge hangs on these names. */
-        sessile_status status = root_locked(fs, 1, err);
+        status = root_locked(fs, 1, err);
         if (status != SESSILE_OK) {
             return status;
         }

@@ -429,6 +429,7 @@ static sessile_status open_or_make(keyring **out, const sessile_backend *backend
     for (int tries = 0;; tries++) {
         char *blob = NULL;
         size_t size = 0;
+        int logs = 0;
         keyring *k;
         sessile_status status = backend->blob_get(self, RING_BLOB, &blob, &size, err);
         if (status == SESSILE_OK && !may_open) {
@@ -439,9 +440,20 @@ static sessile_status open_or_make(keyring **out, const sessile_backend *backend
         if (status != SESSILE_OK && status != SESSILE_NOTFOUND) {
             return status;
         }
-        if (status == SESSILE_NOTFOUND && backend->has_logs(self)) {
-            return fail(err, SESSILE_SEALED,
-                        "the store has logs but no keyring: bring back its keyring");
+        if (status == SESSILE_NOTFOUND) {
+            /* what cannot be looked at is an error: no second keyring is made beside logs
+             */
+            sessile_status looked = backend->has_logs(self, &logs, err);
+            if (looked != SESSILE_OK) {
+                return looked;
+            }
+            if (logs && tries == 0) {
+                continue; /* somebody may have made both a moment ago */
+            }
+            if (logs) {
+                return fail(err, SESSILE_SEALED,
+                            "the store has logs but no keyring: bring back its keyring");
+            }
         }
         k = keyring_new(backend, self, source, a);
         if (k == NULL) {
@@ -451,7 +463,6 @@ static sessile_status open_or_make(keyring **out, const sessile_backend *backend
         if (status == SESSILE_OK) {
             status = keyring_read(k, blob, size, key, os, err);
             sessile_free(blob);
-            tries++; /* not again */
         } else {
             error_clear(err);
             status = make(k, key, wanted, os, err);
@@ -461,7 +472,7 @@ static sessile_status open_or_make(keyring **out, const sessile_backend *backend
             return SESSILE_OK;
         }
         keyring_free(k);
-        if (status != SESSILE_EXISTS || tries > 0) {
+        if (status != SESSILE_EXISTS || tries > 1) {
             return status;
         }
         error_clear(err);
