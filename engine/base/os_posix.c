@@ -1,5 +1,6 @@
 /*
- * os_posix.c: the real system. The only file of the engine with system calls in it.
+ * os_posix.c: the real system. With os_proc.c, which asks /proc, the only file of the
+ * engine with system calls in it.
  *
  * Owns the flags with which files are opened: never followed through a symbolic link,
  * never inherited by another program, never waited for. Must never decide anything: each
@@ -308,4 +309,6 @@ const os_table os_posix = {
     .uid = posix_uid,
     .pid = posix_pid,
     .env = posix_env,
+    .lock_holder = os_proc_lock_holder,
+    .network = os_proc_network,
 };

@@ -166,9 +166,13 @@ typedef struct sessile_store_options {
     const char *suite; /* NULL, "aes-256-gcm", "xchacha20-poly1305": of a new
                           keyring; NULL picks AES where the CPU has it */
     sessile_durability durability;
-    int timeout_ms;          /* longest wait for a lock; default 5000; -1: for ever */
-    int64_t window;          /* the model's window in tokens; 0: unlimited */
-    int64_t reserve;         /* tokens of the window kept free */
+    int timeout_ms;    /* longest wait of a call for other writers; default 5000; -1: for
+                          ever; see sessile_session_set_timeout() */
+    int allow_network; /* write also on a network file system (NFS, SMB, 9P, sshfs …),
+                          where locks and syncs are what others make of them: only when
+                          one machine alone writes there. Reading needs no leave. */
+    int64_t window;    /* the model's window in tokens; 0: unlimited */
+    int64_t reserve;   /* tokens of the window kept free */
     const char *policy_path; /* folders to look policies up in, ':' between; or NULL */
     sessile_limits limits;
     sessile_alloc alloc; /* NULL: malloc */
@@ -181,8 +185,8 @@ SESSILE_API void sessile_store_options_init(sessile_store_options *options);
  * Opens the store at url: a path or "file:PATH" (made 0700 when missing), or "ram:" (a
  * volatile store that lives in this handle; never sealed). options NULL: the defaults.
  * Errors: SEALED (wrong, missing or unexpected key), DENIED (owner or mode of the folder
- * or key file), UNSUPPORTED (scheme), INVALID, LIMIT [depth], IO, NOMEM. Nothing is made
- * on SEALED.
+ * or key file), UNSUPPORTED (scheme; a new store on a network file system), INVALID,
+ * LIMIT [depth], IO, NOMEM. Nothing is made on SEALED.
  */
 SESSILE_API sessile_status sessile_open(sessile_store **out, const char *url,
                                         const sessile_store_options *options,
@@ -257,6 +261,8 @@ typedef struct sessile_session_options {
     int uuid_v4;             /* make a version 4 id instead of version 7 */
     sessile_policy *policy;  /* of this handle; NULL: the store's */
     int64_t window, reserve; /* of this handle; 0: the store's */
+    int has_timeout;         /* timeout_ms below is of this handle; else the store's */
+    int timeout_ms;
 } sessile_session_options;
 
 SESSILE_API void sessile_session_options_init(sessile_session_options *options);
@@ -286,6 +292,27 @@ SESSILE_API sessile_status sessile_session_open(sessile_session **out,
 SESSILE_API sessile_status sessile_session_close(sessile_session *session,
                                                  sessile_error *err);
 
+/*
+ * How long a call of this handle may wait in all, in ms, for the lock of another writer
+ * and for other threads in this handle: -1: for ever; 0: the lock is tried once. (Other
+ * threads in the handle, who hold each other up for microseconds, are waited for at least
+ * a tenth of a second.) Then BUSY. Calls that wait already are not affected. What is not
+ * bounded by it: the device, while it syncs. INVALID: below -1.
+ */
+SESSILE_API sessile_status sessile_session_set_timeout(sessile_session *session,
+                                                       int timeout_ms,
+                                                       sessile_error *err);
+
+/*
+ * From another thread, or from a signal handler: every call of this handle that has begun
+ * and is waiting, or comes to wait, ends in CANCELLED within about 10 ms: nothing was
+ * written; or, when it waits for another thread's sync, what it wrote is there and not
+ * known to be safe, and the message says so. A call that need not wait goes on and
+ * succeeds. Calls that begin later are not affected. The handle must be open. NULL is
+ * ignored.
+ */
+SESSILE_API void sessile_interrupt(sessile_session *session);
+
 /* Names and times, fixed for the life of the handle; borrowed; no lock is taken. */
 SESSILE_API sessile_slice sessile_session_id(const sessile_session *session);
 SESSILE_API sessile_slice sessile_session_agent(const sessile_session *session);
@@ -293,7 +320,8 @@ SESSILE_API sessile_slice sessile_session_user(const sessile_session *session);
 SESSILE_API int64_t sessile_session_created(const sessile_session *session);
 /* The time of the newest entry. */
 SESSILE_API int64_t sessile_session_modified(sessile_session *session);
-/* Bytes that recovery set aside when this handle was opened; 0: none. */
+/* Bytes that recovery set aside when this handle was opened and since: it grows when a
+ * writer died and this handle found its torn end before a write of its own. 0: none. */
 SESSILE_API uint64_t sessile_session_torn(const sessile_session *session);
 
 /* The newest path entry: the leaf that context() and the next append start from. */
@@ -354,7 +382,8 @@ SESSILE_API const char *sessile_role_name(sessile_role role);
  * One message, a JSON object, committed alone; no policy runs. *out is its entry.
  * Errors: INVALID (JSON, UTF-8, role, a field given twice), LIMIT
  * [message|depth|session], CONFLICT (the head is no descendant of what this handle last
- * saw), BUSY, IO, FULL, NOMEM. On every error but IO of a sync the session is as it was.
+ * saw), BUSY, CANCELLED, IO, FULL, NOMEM. On every error but IO of a sync, and CANCELLED
+ * while waiting for one, the session is as it was.
  */
 SESSILE_API sessile_status sessile_append(sessile_session *session, sessile_slice message,
                                           sessile_id *out, sessile_error *err);
@@ -475,6 +504,13 @@ typedef enum sessile_reason {
 } sessile_reason;
 SESSILE_API const char *sessile_reason_name(sessile_reason reason);
 
+/* What becomes of a turn whose base is no longer the head. */
+typedef enum sessile_on_conflict {
+    SESSILE_ON_CONFLICT_FAIL = 0, /* CONFLICT: nothing is written */
+    SESSILE_ON_CONFLICT_APPEND,   /* what came between is accepted: written at the head */
+    SESSILE_ON_CONFLICT_BRANCH    /* a sibling of what came between: UNSUPPORTED yet */
+} sessile_on_conflict;
+
 typedef struct sessile_run_options {
     sessile_slice usage;    /* turn: JSON object of the provider's usage, or empty; of
                                several model calls: the last one's, and their sum as
@@ -491,6 +527,10 @@ typedef struct sessile_run_options {
     sessile_slice instructions; /* compact: what the person typed */
     sessile_reason reason;      /* compact: default MANUAL */
     int64_t window, reserve;    /* 0: the session's */
+    sessile_on_conflict on_conflict; /* turn */
+    int has_timeout;                 /* timeout_ms below is of each call of this run; else
+                                        the session's */
+    int timeout_ms;
 } sessile_run_options;
 SESSILE_API void sessile_run_options_init(sessile_run_options *options);
 
@@ -499,7 +539,7 @@ SESSILE_API void sessile_run_options_init(sessile_run_options *options);
  * as one commit before any policy runs, so whatever comes after costs a compaction, never
  * a word. OK acknowledges nothing yet: step until OK or an error. Errors as for append,
  * and CONFLICT when the head is not the base (compactions after it aside): nothing is
- * written.
+ * written; on_conflict says otherwise. CANCELLED: sessile_interrupt().
  */
 SESSILE_API sessile_status sessile_turn_begin(sessile_run **out, sessile_session *session,
                                               const sessile_slice *messages, size_t count,

@@ -92,7 +92,8 @@ typedef struct sessile_backend {
 
     /* Waits at most timeout_ms (-1: for ever) for the lock, which excludes every other
      * handle of this log in any process; then sets *replaced to 1 when the name no longer
-     * leads to the log that is open (reopen). BUSY on time-out. May be absent
+     * leads to the log that is open (reopen). BUSY on time-out; CANCELLED: see
+     * set_stop. UNSUPPORTED: the log lies where locks cannot be relied on. May be absent
      * (capabilities): append is the fence all the same. */
     sessile_status (*lock)(sessile_backend_log *log, int mode, int timeout_ms,
                            int *replaced, sessile_error *err);
@@ -203,6 +204,14 @@ typedef struct sessile_backend {
                                              const char *name,
                                              const sessile_backend_stat *stat),
                                 void *arg, sessile_error *err);
+
+    /* Until the log is closed: while this handle waits for its lock, ask(arg) is called
+     * every few milliseconds, and 1 ends the wait with CANCELLED. ask NULL: no more. May
+     * be absent: such a wait cannot be ended. */
+    void (*set_stop)(sessile_backend_log *log, int (*ask)(void *arg), void *arg);
+    /* After lock said BUSY: the same with a sentence that names who holds the lock, as
+     * far as that can be told. May take milliseconds. Returns BUSY. May be absent. */
+    sessile_status (*busy)(sessile_backend_log *log, sessile_error *err);
 } sessile_backend;
 
 #ifdef __cplusplus

@@ -28,7 +28,8 @@ struct log {
     unsigned depth;
     int timeout_ms;
     int locked;
-    int settled; /* what was there before this handle's first append is durable */
+    uint64_t torn; /* bytes set aside by this handle */
+    int settled;   /* what was there before this handle's first append is durable */
 
     /* Entry i begins at offsets[i] and ends where the next one begins, or the log does.
      */

@@ -96,7 +96,7 @@ sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *
     log->alloc = a;
     log->depth = depth;
     pthread_mutex_init(&log->mutex, NULL);
-    pthread_cond_init(&log->synced, NULL);
+    os_cond_init(&log->synced);
     buf_init(&log->lines, a);
     buf_init(&log->scratch, a);
     buf_init(&log->piece, a);
@@ -133,6 +133,23 @@ sessile_id log_count(const log_t *log)
 uint64_t log_bytes(const log_t *log)
 {
     return log->end.bytes;
+}
+
+uint64_t log_torn(const log_t *log)
+{
+    return log->torn;
+}
+
+void log_set_timeout(log_t *log, int timeout_ms)
+{
+    log->timeout_ms = timeout_ms;
+}
+
+void log_set_stop(log_t *log, log_stop stop, void *arg)
+{
+    if (log->st.table->set_stop != NULL) {
+        log->st.table->set_stop(log->handle, stop, arg);
+    }
 }
 
 static int has_locks(const log_t *log)
@@ -215,7 +232,8 @@ sessile_status log_open(log_t **out, store *st, const keyring *k, const char *fo
     if (status == SESSILE_OK) {
         status = log_recover(log, visit, arg, &cut, err);
         log->st.table->unlock(log->handle);
-    } else if (status == SESSILE_BUSY || status == SESSILE_DENIED) {
+    } else if (status == SESSILE_BUSY || status == SESSILE_DENIED ||
+               status == SESSILE_UNSUPPORTED) {
         error_clear(err);
         status = log_look(log, visit, arg, err);
     }
@@ -225,6 +243,7 @@ out:
         return status;
     }
     log_learn(log, log->end.count, 1); /* the header came durable */
+    log->torn = cut;
     if (torn != NULL) {
         *torn = cut;
     }
@@ -261,6 +280,9 @@ sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *
     }
     status = log->st.table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, log->timeout_ms,
                                  &replaced, err);
+    if (status == SESSILE_BUSY && log->st.table->busy != NULL) {
+        status = log->st.table->busy(log->handle, err);
+    }
     if (status != SESSILE_OK) {
         return status;
     }
@@ -272,6 +294,7 @@ sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *
                       log->name);
     } else {
         status = log_recover(log, visit, arg, &cut, err);
+        log->torn += cut;
     }
     if (status == SESSILE_OK && !log->settled) {
         status = log_settle(log, err);

@@ -41,6 +41,14 @@ sessile_status log_open(log_t **out, store *st, const keyring *k, const char *fo
                         void *arg, uint64_t *torn, const allocator *a,
                         sessile_error *err);
 void log_close(log_t *log); /* does not sync */
+/* What ends a wait of this handle, in log_begin() or (asked with the arg given there) in
+ * log_sync_unless(): asked every few milliseconds; 1: CANCELLED. Set once, after open. */
+typedef int (*log_stop)(void *arg);
+void log_set_stop(log_t *log, log_stop stop, void *arg);
+/* How long the next log_begin() waits for the lock: ms, -1 for ever, 0 one try. */
+void log_set_timeout(log_t *log, int timeout_ms);
+/* Bytes of torn ends that this handle has set aside, at its opening and since. */
+uint64_t log_torn(const log_t *log);
 
 sessile_id log_count(const log_t *log); /* entries known: the next entry's id */
 uint64_t log_bytes(const log_t *log);
@@ -50,8 +58,9 @@ uint64_t log_bytes(const log_t *log);
  * then once under a shared lock, before it is called anything. */
 sessile_status log_refresh(log_t *log, log_visit visit, void *arg, sessile_error *err);
 
-/* Takes the exclusive lock and refreshes (recovering a torn tail). BUSY. Every begin that
- * returned OK is ended by log_end(). DAMAGED, TRUNCATED, IO (poisoned). */
+/* Takes the exclusive lock and refreshes (recovering a torn tail: see log_torn()). BUSY
+ * names who holds it; CANCELLED. Every begin that returned OK is ended by log_end().
+ * DAMAGED, TRUNCATED, IO (poisoned). */
 sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *err);
 /*
  * Appends entries as one write with one commit, between begin and end. texts[i] is
@@ -70,6 +79,10 @@ void log_end(log_t *log);
  * IO and poisons the log.
  */
 sessile_status log_sync(log_t *log, sessile_id target, sessile_error *err);
+/* The same, given up when stop(arg) says 1 while another thread's sync is waited for:
+ * CANCELLED, and whether what was written is durable is not known. */
+sessile_status log_sync_unless(log_t *log, sessile_id target, log_stop stop, void *arg,
+                               sessile_error *err);
 
 /* Appends entry id's text to out. NOTFOUND; DAMAGED (names entry and offset); IO. Checks
  * the line; its previous tag is compared only by scans. */

@@ -238,7 +238,7 @@ sessile_status log_look(log_t *log, log_visit visit, void *arg, sessile_error *e
     int locks = (log->st.table->capabilities & SESSILE_BACKEND_LOCKS) != 0;
     if (locks) {
         status = log->st.table->lock(log->handle, SESSILE_LOCK_SHARED, 0, &replaced, err);
-        if (status == SESSILE_BUSY) {
+        if (status == SESSILE_BUSY || status == SESSILE_UNSUPPORTED) {
             error_clear(err);
             return SESSILE_OK; /* a writer is at work: what is past V is not ours to judge
                                 */

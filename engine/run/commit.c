@@ -122,7 +122,8 @@ static sessile_status write_refusal(sessile_run *run, sessile_error *err)
     commit_write w = {.run = run};
     buf_init(&w.data, run->alloc);
     sessile_id count = 0;
-    sessile_status st = session_write(run->session, build_refusal, &w, &count, err);
+    sessile_status st =
+        session_write_within(run->session, &run->wait, build_refusal, &w, &count, err);
     if (st != SESSILE_OK) {
         run->outcome.refusal = SESSILE_NO_ID;
     } else if (run->outcome.refusal != SESSILE_NO_ID) {
@@ -160,7 +161,8 @@ static sessile_status write_compaction(sessile_run *run, int changed, sessile_er
     commit_write w = {.run = run, .with_context = changed};
     buf_init(&w.data, run->alloc);
     sessile_id count = 0;
-    sessile_status st = session_write(run->session, build_compaction, &w, &count, err);
+    sessile_status st =
+        session_write_within(run->session, &run->wait, build_compaction, &w, &count, err);
     buf_deinit(&w.data);
     if (st != SESSILE_OK)
         return st;

@@ -50,7 +50,9 @@ struct sessile_run {
     policy_pipeline *pipeline; /* made when the first Lua hook runs */
     sessile_state *state;
     int64_t window, reserve;
-    sessile_reason reason; /* of the run as a whole */
+    int has_timeout, timeout_ms; /* of each call; else the session's */
+    session_wait wait;           /* of the call that goes on */
+    sessile_reason reason;       /* of the run as a whole */
     char *instructions;
     size_t instructions_size;
     int64_t now_ms;

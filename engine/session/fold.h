@@ -45,6 +45,15 @@ void usage_add(sessile_usage *a, const sessile_usage *b);
 /* Its tokens in all. */
 int64_t usage_total(const sessile_usage *u);
 
+/* ---- waiting (wait.c) */
+
+/* A call that waits for a sync, for the log_stop beside it. */
+typedef struct session_syncing {
+    const sessile_session *s;
+    const session_wait *wait;
+} session_syncing;
+int session_sync_stopped(void *syncing);
+
 /* ---- errors (tree.c) */
 
 /* Puts session, place and what to do around an error that is already in err, or is told.

@@ -120,6 +120,9 @@ static sessile_session *session_new(sessile_store *st)
         return NULL;
     }
     s->store = st;
+    atomic_init(&s->timeout_ms, st->timeout_ms);
+    atomic_init(&s->interrupts, 0);
+    atomic_init(&s->torn, 0);
     s->pid = st->os->pid(st->os->ud);
     context_init(&s->current, &st->alloc);
     buf_init(&s->scratch, &st->alloc);
@@ -165,13 +168,16 @@ static sessile_status scan(sessile_session *s, const char *folder, const char *n
 {
     sessile_store *st = s->store;
     fold f = {.s = s};
+    uint64_t torn = 0;
     sessile_status status;
 
     status =
         log_open(&s->log, &st->backend, st->keys, folder, name, session_read_depth(st),
-                 st->timeout_ms, fold_visit, &f, &s->torn, &st->alloc, err);
+                 st->timeout_ms, fold_visit, &f, &torn, &st->alloc, err);
     if (status)
         return status;
+    atomic_store(&s->torn, torn);
+    log_set_stop(s->log, session_interrupted_locked, s);
     fold_forget_parts(s);
     s->base = s->head;
     return SESSILE_OK;
@@ -191,9 +197,16 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
         return status;
     if (options && (options->window < 0 || options->reserve < 0))
         return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
+    if (options && options->has_timeout) {
+        status = store_handle_timeout(options->timeout_ms, err);
+        if (status)
+            return status;
+    }
     s = session_new(st);
     if (!s)
         return fail_nomem(err);
+    if (options && options->has_timeout)
+        atomic_store(&s->timeout_ms, options->timeout_ms);
     s->id = mem_dup(&st->alloc, names.id.data, names.id.size);
     s->agent = mem_dup(&st->alloc, names.agent.data, names.agent.size);
     s->user =

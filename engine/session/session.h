@@ -10,6 +10,7 @@
 #define SESSION_SESSION_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include "codec/entry.h"
 #include "log/log.h"
 #include "session/context.h"
@@ -39,7 +40,11 @@ struct sessile_session {
     char *id, *agent, *user; /* NUL-terminated, with sizes: they may hold any byte */
     size_t id_size, agent_size, user_size;
     int64_t created_ms;
-    uint64_t torn;
+    /* safe to touch without the mutex */
+    atomic_int timeout_ms;           /* how long a call may wait */
+    atomic_uint interrupts;          /* how often sessile_interrupt() was called */
+    _Atomic uint64_t torn;           /* bytes set aside by this handle */
+    const struct session_wait *wait; /* under the mutex: of the call that has its turn */
     int64_t window, reserve;
     policy_ref policy;
     /* the fold, under the mutex */
@@ -77,10 +82,30 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
                             const sessile_session_options *options, sessile_error *err);
 sessile_status session_close(sessile_session *s, sessile_error *err);
 
-/* Takes the mutex, unless this is another process than the one that opened the handle:
- * then FORKED, and no lock is touched, since a fork may have copied it while it was held.
+/*
+ * How long one call may wait, for the log's lock and its turn in the handle together, and
+ * which interruptions were there before it began. The clock starts at its first wait.
  */
+typedef struct session_wait {
+    int timeout_ms; /* -1: for ever */
+    unsigned interrupts;
+    uint64_t since_us; /* 0: it has not waited yet */
+} session_wait;
+/* Begins the patience of a call: the handle's, or timeout_ms when has_timeout. */
+session_wait session_wait_begin(sessile_session *s, int has_timeout, int timeout_ms);
+/* Waits for the mutex. BUSY, CANCELLED: it is not held. (session/wait.c) */
+sessile_status session_take_turn(sessile_session *s, session_wait *w, sessile_error *err);
+/* What is left for the next wait, ms. */
+int session_wait_left(const sessile_session *s, const session_wait *w);
+/* A log_stop of a session with the mutex: its call was interrupted. */
+int session_interrupted_locked(void *session);
+
+/* Takes the mutex (BUSY, CANCELLED), unless this is another process than the one that
+ * opened the handle: then FORKED, and no lock is touched, since a fork may have copied it
+ * while it was held. */
 sessile_status session_lock(sessile_session *s, sessile_error *err);
+sessile_status session_lock_within(sessile_session *s, session_wait *w,
+                                   sessile_error *err);
 void session_unlock(sessile_session *s);
 
 /* Folds in what other handles have committed since. */
@@ -104,11 +129,19 @@ void batch_add(batch *b, entry_fields *fields);
  * writes nothing. An error writes nothing. */
 typedef sessile_status (*session_build)(void *arg, sessile_session *s, batch *b,
                                         sessile_error *err);
-/* Takes the mutex. *count_out: log_count after it, for session_sync(). */
+/* Takes the mutex. *count_out: log_count after it, for session_sync(). When the log has
+ * grown all the same between reading and appending, build is called again on what there
+ * is then. */
 sessile_status session_write(sessile_session *s, session_build build, void *arg,
                              sessile_id *count_out, sessile_error *err);
 /* Waits until that is durable, unless the store's durability is NONE. No mutex held. */
 sessile_status session_sync(sessile_session *s, sessile_id count, sessile_error *err);
+/* The same as parts of one call with one patience. */
+sessile_status session_write_within(sessile_session *s, session_wait *w,
+                                    session_build build, void *arg, sessile_id *count_out,
+                                    sessile_error *err);
+sessile_status session_sync_within(sessile_session *s, const session_wait *w,
+                                   sessile_id count, sessile_error *err);
 
 /* Adds an entry for a message: checked text, read columns. Returns its id. */
 sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t size,

@@ -45,7 +45,18 @@ static size_t scheme_size(const char *url)
     return n >= 2 && letter && url[n] == ':' ? n : 0;
 }
 
-static sessile_status open_backend(sessile_store *s, const char *url, sessile_error *err)
+static sessile_status open_file(sessile_store *s, const char *path, int allow_network,
+                                sessile_error *err)
+{
+    sessile_status status = store_file_open(&s->backend, path, s->os, &s->alloc, err);
+
+    if (!status && allow_network)
+        store_file_allow_network(&s->backend);
+    return status;
+}
+
+static sessile_status open_backend(sessile_store *s, const char *url, int allow_network,
+                                   sessile_error *err)
 {
     size_t scheme = scheme_size(url);
 
@@ -58,7 +69,7 @@ static sessile_status open_backend(sessile_store *s, const char *url, sessile_er
     if (scheme == 4 && !memcmp(url, "file", 4)) {
         if (!url[5])
             return fail(err, SESSILE_INVALID, "\"file:\" wants a folder after it");
-        return store_file_open(&s->backend, url + 5, s->os, &s->alloc, err);
+        return open_file(s, url + 5, allow_network, err);
     }
     if (scheme)
         return fail(
@@ -66,18 +77,27 @@ static sessile_status open_backend(sessile_store *s, const char *url, sessile_er
             "this build has no store for \"%.*s:\": use \"file:PATH\" or \"ram:\" "
             "(a folder of that name is written \"./%.*s:…\")",
             (int)(scheme > 40 ? 40 : scheme), url, (int)(scheme > 40 ? 40 : scheme), url);
-    return store_file_open(&s->backend, url, s->os, &s->alloc, err);
+    return open_file(s, url, allow_network, err);
 }
 
 /* Nesting that no reader of ours, nor of others, has trouble with. */
 #define DEPTH_MOST 1000
 
-static sessile_status options_check(const sessile_store_options *o, sessile_error *err)
+sessile_status store_handle_timeout(int timeout_ms, sessile_error *err)
 {
-    if (o->timeout_ms < -1)
+    if (timeout_ms < -1)
         return fail(err, SESSILE_INVALID,
                     "timeout_ms is %d: give milliseconds, or -1 to wait for ever",
-                    o->timeout_ms);
+                    timeout_ms);
+    return SESSILE_OK;
+}
+
+static sessile_status options_check(const sessile_store_options *o, sessile_error *err)
+{
+    sessile_status status = store_handle_timeout(o->timeout_ms, err);
+
+    if (status)
+        return status;
     if (o->window < 0 || o->reserve < 0)
         return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
     if (o->limits.depth > DEPTH_MOST)
@@ -152,7 +172,7 @@ sessile_status store_handle_open(sessile_store **out, const char *url,
                       "the default agent's name is longer than the limit [id]");
         goto out;
     }
-    status = open_backend(s, url, err);
+    status = open_backend(s, url, options->allow_network, err);
     if (status)
         goto out;
     if (s->backend.table->capabilities & SESSILE_BACKEND_SEALS)

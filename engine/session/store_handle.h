@@ -33,6 +33,8 @@ struct sessile_store {
 sessile_status store_handle_open(sessile_store **out, const char *url,
                                  const sessile_store_options *options,
                                  sessile_error *err);
+/* INVALID when timeout_ms is none: less than -1. */
+sessile_status store_handle_timeout(int timeout_ms, sessile_error *err);
 void store_handle_close(sessile_store *s);
 
 /* A new id into out, by version. */

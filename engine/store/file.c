@@ -27,6 +27,7 @@ typedef struct file_log {
     /* As seen when the lock was taken: while it is held nobody else moves them. */
     uint64_t size;
     int64_t mtime_ms;
+    lock_stop stop;
 } file_log;
 
 /* The table's handle is ours by another name. */
@@ -248,12 +249,20 @@ static sessile_status file_lock(sessile_backend_log *handle, int mode, int timeo
     if (log->readonly && wanted == OS_LOCK_EXCLUSIVE) {
         return fail(err, SESSILE_DENIED, "%s may only be read: chmod u+w it", log->name);
     }
+    sessile_status allowed =
+        file_may_write(log->fs, log->folder->network, log->folder->name, err);
+    if (allowed != SESSILE_OK) {
+        return allowed; /* nor is a shared lock worth anything there */
+    }
     lock_try t = {log, wanted};
-    int got = lock_wait(os, timeout_ms, try_lock, &t);
+    int got = lock_wait(os, timeout_ms, try_lock, &t, log->stop);
     if (got < 0) {
         return fail_errno(err, errno, "cannot lock %s", log->name);
     }
-    if (got > 0) {
+    if (got == LOCK_STOPPED) {
+        return store_stopped(log->name, err);
+    }
+    if (got == LOCK_TAKEN) {
         return fail(err, SESSILE_BUSY,
                     "another writer holds %s: wait longer, or try again", log->name);
     }
@@ -280,6 +289,50 @@ static sessile_status file_lock(sessile_backend_log *handle, int mode, int timeo
         return status;
     }
     return SESSILE_OK;
+}
+
+static void file_set_stop(sessile_backend_log *handle, int (*ask)(void *arg), void *arg)
+{
+    of(handle)->stop = (lock_stop){ask, arg};
+}
+
+/* Not done by file_lock: who only tries does without, and looking through /proc is slow.
+ */
+static sessile_status file_busy(sessile_backend_log *handle, sessile_error *err)
+{
+    const file_log *log = of(handle);
+    const os_table *os = log->fs->os;
+    os_holder holder;
+    if (os->lock_holder == NULL) {
+        errno = ENOSYS;
+    } else if (os->lock_holder(os->ud, log->fd, &holder) == 0) {
+        const char *program = holder.program[0] != '\0' ? holder.program : "no name";
+        if (holder.own) {
+            return fail(err, SESSILE_BUSY,
+                        "another handle of this process holds %s: wait longer, or let "
+                        "it finish first",
+                        log->name);
+        }
+        if (holder.stopped) {
+            return fail(err, SESSILE_BUSY,
+                        "process %u (%s) holds %s and is stopped: continue it (kill "
+                        "-CONT %u), or end it",
+                        holder.pid, program, log->name, holder.pid);
+        }
+        return fail(err, SESSILE_BUSY,
+                    "process %u (%s) holds %s: wait longer, or try again when it is done",
+                    holder.pid, program, log->name);
+    }
+    if (errno == ENOSYS) {
+        return fail(err, SESSILE_BUSY,
+                    "another writer holds %s, and without /proc it cannot be told who: "
+                    "wait longer, or try again",
+                    log->name);
+    }
+    return fail(err, SESSILE_BUSY,
+                "another writer holds %s, one that cannot be seen from here or has just "
+                "let go: wait longer, or try again",
+                log->name);
 }
 
 int file_log_is_locked(const sessile_backend_log *handle)
@@ -462,7 +515,14 @@ static const sessile_backend file_backend = {
     .shelf_put = file_shelf_put,
     .shelf_drop = file_shelf_drop,
     .list_stat = file_list_stat,
+    .set_stop = file_set_stop,
+    .busy = file_busy,
 };
+
+void store_file_allow_network(store *st)
+{
+    ((file_store *)st->self)->allow_network = 1;
+}
 
 sessile_status store_file_open(store *out, const char *root, const os_table *os,
                                const allocator *a, sessile_error *err)

@@ -27,6 +27,7 @@ typedef struct file_folder {
     char *name;
     int fd;
     int named_durably; /* its own name is known to be durable */
+    char network[16]; /* the network file system it lies on, fixed at opening; "": none */
 } file_folder;
 
 /* A log that nothing may be appended to any more, by device and inode. */
@@ -41,6 +42,7 @@ typedef struct file_store {
     const os_table *os;
     allocator alloc;
     char *root;
+    int allow_network;      /* fixed after open */
     pthread_mutex_t mutex;  /* all that follows */
     int root_fd, agents_fd; /* -1: not there yet */
     file_folder *folders;
@@ -69,6 +71,14 @@ int file_look(const file_store *fs, const file_folder *folder, const char *log,
 
 /* INVALID when name is not one the engine makes. */
 sessile_status file_name_check(const char *name, sessile_error *err);
+
+/* Looks what kind of file system the folder open as fd lies on; network is "" for a local
+ * one, and where it cannot be told. */
+void file_network(const file_store *fs, int fd, char network[16]);
+/* UNSUPPORTED when that is one on which nothing is written. what: an agent's folder, or
+ * NULL: ROOT. */
+sessile_status file_may_write(const file_store *fs, const char *network, const char *what,
+                              sessile_error *err);
 
 /* DENIED unless st is a regular file of ours that others cannot write (private: nor
  * read). what names it. */

@@ -19,6 +19,12 @@ sessile_status file_temporary(file_store *fs, int dir, char *temporary, int *fd,
 {
     const os_table *os = fs->os;
     unsigned char random[8];
+    char network[16];
+    file_network(fs, dir, network);
+    sessile_status status = file_may_write(fs, network, NULL, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
     /* the leading dot keeps it out of lists; no log and no blob can have such a name */
     random_bytes(random, sizeof(random));
     memcpy(temporary, ".new-", 5);

@@ -42,6 +42,29 @@ sessile_status file_check(const file_store *fs, const os_stat_info *st, int priv
     return SESSILE_OK;
 }
 
+void file_network(const file_store *fs, int fd, char network[16])
+{
+    const os_table *os = fs->os;
+    if (os->network == NULL || os->network(os->ud, fd, network, 16) != 1) {
+        network[0] = '\0';
+    }
+}
+
+sessile_status file_may_write(const file_store *fs, const char *network, const char *what,
+                              sessile_error *err)
+{
+    if (network[0] == '\0' || fs->allow_network) {
+        return SESSILE_OK;
+    }
+    return fail(
+        err, SESSILE_UNSUPPORTED,
+        "%s%s%s is on a network file system (%s), whose locks and syncs cannot be "
+        "relied on: keep the store on a local disk; or, when one machine alone "
+        "writes there, open it with allow_network (Lua: network = true, command: "
+        "--network)",
+        fs->root, what == NULL ? "" : "/agents/", what == NULL ? "" : what, network);
+}
+
 /* Opens a folder and sees that it is one of ours. dir -1: name is ROOT. */
 static sessile_status open_folder(file_store *fs, int dir, const char *name, int *fd,
                                   sessile_error *err)
@@ -158,8 +181,14 @@ static sessile_status folder_locked(file_store *fs, const char *name, int make,
             return status;
         }
         folder->name = copy;
+        file_network(fs, folder->fd, folder->network);
         folder->next = fs->folders;
         fs->folders = folder;
+    }
+    sessile_status status =
+        make ? file_may_write(fs, folder->network, folder->name, err) : SESSILE_OK;
+    if (status != SESSILE_OK) {
+        return status;
     }
     if (make && !folder->named_durably) {
         /* Also when somebody else made it a moment ago: they may not have come to their

@@ -128,6 +128,9 @@ sessile_slice binding_field_bytes(lua_State *L, int table, const char *name);
 const char *binding_field_string(lua_State *L, int table, const char *name);
 lua_Integer binding_field_integer(lua_State *L, int table, const char *name,
                                   lua_Integer fallback);
+/* 1 and *out when the field is there: milliseconds, any negative number being -1. */
+int binding_field_timeout(lua_State *L, int table, const char *name, int *out);
+int binding_timeout(lua_Integer ms);
 int binding_field_boolean(lua_State *L, int table, const char *name);
 /* An 8-digit id, or SESSILE_NO_ID when the field is absent; raises when it is no id. */
 sessile_id binding_field_id(lua_State *L, int table, const char *name);

@@ -105,8 +105,8 @@ static void read_limits(lua_State *L, int table, sessile_limits *out)
     lua_pop(L, 1);
 }
 
-/* open(url, {agent, key_source, key, suite, durability, timeout_ms, window, reserve,
- * policy_path, limits}) -> store; nil, message, code */
+/* open(url, {agent, key_source, key, suite, durability, timeout_ms, network, window,
+ * reserve, policy_path, limits}) -> store; nil, message, code */
 int binding_open(lua_State *L)
 {
     static const char *const sources[] = {"default", "plain",  "env",
@@ -133,9 +133,8 @@ int binding_open(lua_State *L)
         options.durability =
             one_of(L, 2, "durability", durabilities) ? SESSILE_NONE : SESSILE_SYNC;
         timeout = binding_field_integer(L, 2, "timeout_ms", options.timeout_ms);
-        options.timeout_ms = timeout < 0           ? -1
-                             : timeout > INT32_MAX ? INT32_MAX
-                                                   : (int)timeout;
+        options.timeout_ms = binding_timeout(timeout);
+        options.allow_network = binding_field_boolean(L, 2, "network");
         options.window = binding_field_integer(L, 2, "window", 0);
         options.reserve = binding_field_integer(L, 2, "reserve", 0);
         options.policy_path = binding_field_string(L, 2, "policy_path");

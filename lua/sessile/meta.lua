@@ -29,7 +29,8 @@ local sessile = {}
 ---@field key? sessile.Key|false false: a plain store; nil: $SESSILE_KEY or a key file
 ---@field suite? "aes-256-gcm"|"xchacha20-poly1305" of a new store
 ---@field durability? "sync"|"none"
----@field timeout_ms? integer longest wait for a lock; 5000; -1: for ever
+---@field timeout_ms? integer longest wait for another writer; 5000; -1: for ever
+---@field network? boolean write on a network file system too: one machine alone does
 ---@field window? integer the model's window in tokens; 0: unlimited
 ---@field reserve? integer tokens of the window kept free
 ---@field policy? sessile.PolicySpec|false
@@ -228,6 +229,7 @@ local Store = {}
 ---@field model? sessile.Model
 ---@field window? integer
 ---@field reserve? integer
+---@field timeout_ms? integer longest wait for another writer; nil: the store's
 
 ---Makes a session; without an id it gets a new one.
 ---@param opts? string|sessile.SessionOptions
@@ -285,7 +287,7 @@ function Store:close() end
 ---@field user string
 ---@field created integer ms
 ---@field modified integer ms
----@field torn integer bytes that recovery set aside when it was opened
+---@field torn integer bytes that recovery set aside when it was opened and since
 ---@field title string may be set; raises when that fails
 local Session = {}
 
@@ -302,9 +304,12 @@ function Session:append(message) end
 ---@field model_name? string
 ---@field metadata? table
 ---@field base? string the head the turn was thought on
+---@field on_conflict? "fail"|"append"|"branch" when the base is no longer the head: ECONFLICT,
+---or written at the head as it is; "branch" is EUNSUPPORTED yet
 ---@field policy? sessile.PolicySpec|false
 ---@field window? integer
 ---@field reserve? integer
+---@field timeout_ms? integer longest wait of each of its calls for another writer
 
 ---The messages of one turn as one commit; then policies run.
 ---@param messages (sessile.Message|sessile.Json)[]
@@ -321,6 +326,7 @@ function Session:turn(messages, opts) end
 ---@field reason? string
 ---@field window? integer
 ---@field reserve? integer
+---@field timeout_ms? integer longest wait of each of its calls for another writer
 
 ---Runs a policy on the context at the head.
 ---@param opts? sessile.CompactOptions
@@ -389,6 +395,13 @@ function Session:clear() end
 ---@return string? message
 ---@return string? code
 function Session:set_title(title) end
+
+---How long its calls wait for another writer from now on.
+---@param timeout_ms integer -1: for ever; 0: the lock is tried once
+---@return true? ok
+---@return string? message
+---@return string? code
+function Session:set_timeout(timeout_ms) end
 
 ---Turns, bare appends and compactions on the path.
 ---@return integer? count

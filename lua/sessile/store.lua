@@ -16,7 +16,7 @@ store.methods = methods
 local session_options = {
   id = "string|table", session_id = "string", user_id = "string", agent = "string",
   user = "string", title = "string", metadata = "table", uuid = "string", policy = "any",
-  model = "callable", window = "number", reserve = "number",
+  model = "callable", window = "number", reserve = "number", timeout_ms = "number",
 }
 
 -- An id as a host may have it: a string, {session_id=, user_id=}, or among the options.
@@ -63,7 +63,7 @@ local function make(self, kind, given)
   handle, message, code = self._core[kind](self._core, {
     id = opts.id, agent = opts.agent, user = opts.user, title = opts.title,
     metadata = opts.metadata, uuid = uuid_version(who, opts.uuid),
-    window = opts.window, reserve = opts.reserve,
+    window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
   })
   if not handle then
     return nil, message, code

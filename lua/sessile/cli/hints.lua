@@ -50,6 +50,7 @@ local function store_options(globals)
   local words = {}
   if globals.store then words[#words + 1] = " --store " .. hints.quoted(globals.store) end
   if globals.key_file then words[#words + 1] = " --key-file " .. hints.quoted(globals.key_file) end
+  if globals.network then words[#words + 1] = " --network" end
   if globals.plain then words[#words + 1] = " --plain" end
   return table.concat(words)
 end

@@ -24,7 +24,7 @@ local EXIT = {
 -- What to do next, when the command knows nothing better.
 local NEXT = {
   ENOTFOUND = "See what there is: sessile list",
-  EBUSY = "Try again, or end the other writer first.",
+  EBUSY = "Try again, wait longer with --timeout 1m, or end the other writer first.",
   EDAMAGED = "Nothing was changed. Copy the file away before you do anything else.",
   ETRUNCATED = "Nothing was changed. Look for a newer copy of the file.",
   ECONFLICT = "Look again with `sessile show last`, then repeat it.",

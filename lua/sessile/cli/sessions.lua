@@ -107,7 +107,9 @@ function sessions.open(globals, create)
         "Make a session there with `sessile new`, or name another store with --store."
     end
   end
-  local options = { agent = globals.agent }
+  local options = {
+    agent = globals.agent, timeout_ms = globals.timeout, network = globals.network or nil,
+  }
   if globals.plain then
     options.key = false
   elseif globals.key_file then
