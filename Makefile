@@ -81,7 +81,7 @@ BIN  := $(if $(COMMAND),$(BUILD)/bin/sessile)
 
 .PHONY: all build demo test check asan tsan valgrind bench coverage install clean help deps
 .PHONY: deps-build deps-test deps-check deps-bench deps-soak
-.PHONY: everything objects warnings headers lint fuzz fuzzers benches
+.PHONY: everything objects warnings headers lint fuzz fuzzers benches promises soak
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -274,6 +274,15 @@ fuzz: deps-soak
 	@BUILD=$(BUILD) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(FUZZ)
 fuzzers: $(FUZZERS)
 
+# What proves each promise, in its short form, as one table; and the same at full size, all of it
+# or some parts: make soak SOAK="kill crash" SOAK_MINUTES=60.
+promises: deps-test
+	@+$(again) --quiet everything
+	@BUILD=$(BUILD) tests/promises
+soak: deps-soak
+	@+$(again) --quiet everything
+	@BUILD=$(BUILD) SOAK_MINUTES=$(SOAK_MINUTES) tests/soak $(SOAK)
+
 # BENCH names some of them: make bench BENCH="append open". BENCH_SHORT=1: to see that they run.
 bench: deps-bench
 	@+$(again) --quiet benches
@@ -311,6 +320,10 @@ help:
 	@echo 'make check     warnings as errors, layers, lint, headers, then every test'
 	@echo 'make asan      C tests and specs under AddressSanitizer and UBSan'
 	@echo 'make tsan | valgrind   C tests under ThreadSanitizer, valgrind'
-	@echo 'make bench     the figures;   make coverage   lines of engine/ that tests reach'
+	@echo 'make promises  each promise, what proves it, and the figures: the short form'
+	@echo 'make soak      the same at full size: hours (SOAK="kill crash" SOAK_MINUTES=10)'
+	@echo 'make fuzz      the fuzzers under libFuzzer (FUZZ="log line" FUZZ_SECONDS=60)'
+	@echo 'make bench     what it costs, beside floors and SQLite (BENCH="append open")'
+	@echo 'make coverage  lines of engine/ that tests reach'
 	@echo 'make install PREFIX=$(PREFIX) DESTDIR=;   make deps;   make clean'
 	@echo 'One test:      tests/run NAME...   after make everything'
