@@ -81,7 +81,7 @@ BIN  := $(if $(COMMAND),$(BUILD)/bin/sessile)
 
 .PHONY: all build demo test check asan tsan valgrind bench coverage install clean help deps
 .PHONY: deps-build deps-test deps-check deps-bench deps-soak
-.PHONY: everything objects warnings headers lint fuzz fuzzers benches promises soak
+.PHONY: plants everything objects warnings headers lint fuzz fuzzers benches promises soak
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -257,6 +257,12 @@ valgrind: deps-test
 	@BUILD=$(BUILD) TEST_WRAP="valgrind -q --error-exitcode=1 --leak-check=full" \
 	    tests/run $(TEST_DIRS:%=%/)
 
+# Bugs planted one by one in a copy of the engine: do the tests see them?
+plants: deps-test
+	@.ci/deps patch
+	@+$(again) --quiet everything
+	@+BUILD=$(BUILD) tests/plants/run
+
 coverage: deps-test
 	@mkdir -p build-coverage && find build-coverage -name "*.gcda" -delete
 	@+$(again) --quiet BUILD=build-coverage OPT="-O0 --coverage" HARDEN= everything
@@ -322,6 +328,7 @@ help:
 	@echo 'make tsan | valgrind   C tests under ThreadSanitizer, valgrind'
 	@echo 'make promises  each promise, what proves it, and the figures: the short form'
 	@echo 'make soak      the same at full size: hours (SOAK="kill crash" SOAK_MINUTES=10)'
+	@echo 'make plants    bugs planted one by one: do the tests see them?'
 	@echo 'make fuzz      the fuzzers under libFuzzer (FUZZ="log line" FUZZ_SECONDS=60)'
 	@echo 'make bench     what it costs, beside floors and SQLite (BENCH="append open")'
 	@echo 'make coverage  lines of engine/ that tests reach'

@@ -323,13 +323,16 @@ static int do_turn(world *w, unsigned h, uint64_t r, char kind)
         o.usage = sessile_text(usage);
     }
     sessile_id base = w->base[h];
-    if (kind == 'B') {
+    if (kind == 'F')
+        o.on_conflict = SESSILE_ON_CONFLICT_APPEND;
+    if (kind == 'B' || (kind == 'F' && random_next(&r) % 2)) {
         o.has_base = 1;
         o.base = base =
             random_next(&r) % 2 ? w->head : (sessile_id)(random_next(&r) % w->count);
     }
     sessile_status status = sessile_turn_begin(&run, w->s[h], messages, n, &o, &err);
-    sessile_status expected = base == w->head ? SESSILE_OK : SESSILE_CONFLICT;
+    sessile_status expected =
+        base == w->head || kind == 'F' ? SESSILE_OK : SESSILE_CONFLICT;
     figure_conflicts += expected == SESSILE_CONFLICT;
     look_at_torn(w);
     if (status != expected)
@@ -676,7 +679,7 @@ static int do_tear(world *w, uint64_t r)
     return 0;
 }
 
-static const char kinds[] = "AAAAAATTTTTTBBBCNUXHHKKKLMMGESSQRRZIJJY";
+static const char kinds[] = "AAAAAATTTTTTBBBFFCNUXHHKKKLMMGESSQRRZIJJY";
 
 static int step(world *w, const op *o)
 {
@@ -688,7 +691,8 @@ static int step(world *w, const op *o)
     case 'A':
         return do_append(w, h, o->number);
     case 'T':
-    case 'B':
+    case 'B': /* on a base that is said */
+    case 'F': /* on whatever is there */
         return do_turn(w, h, o->number, o->kind);
     case 'X':
         return do_refused(w, h, o->number);
