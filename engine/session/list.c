@@ -412,15 +412,6 @@ static sessile_status look_up(listing *l)
     return SESSILE_OK;
 }
 
-/* A name that stands as it is is the id of what lies there. */
-static int may_be_wanted(const listing *l, const place *p)
-{
-    const char *name = name_of(l, p);
-
-    return name[0] == '=' ||
-           begins((sessile_slice){name, strlen(name)}, l->options->id_prefix);
-}
-
 /* No entry of the log is newer (some file systems keep only every other second), nor is
  * its mtime, which is the time of a log that does not open. */
 static int64_t newest_possible(const place *p)
@@ -439,7 +430,7 @@ static sessile_status look_at_others(listing *l)
     key *others;
 
     for (size_t i = 0; i < l->count; i++)
-        left += l->places[i].state == UNSEEN && may_be_wanted(l, &l->places[i]);
+        left += l->places[i].state == UNSEEN;
     if (!left)
         return SESSILE_OK;
     others = mem_alloc(&l->store->alloc, left * sizeof *others);
@@ -447,7 +438,7 @@ static sessile_status look_at_others(listing *l)
         return SESSILE_NOMEM;
     for (size_t i = 0; i < l->count; i++) {
         const place *p = &l->places[i];
-        if (p->state == UNSEEN && may_be_wanted(l, p))
+        if (p->state == UNSEEN)
             others[count++] = key_of(l, i, newest_possible(p));
     }
     if (l->want < l->count)

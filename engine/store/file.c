@@ -260,7 +260,8 @@ static sessile_status file_lock(sessile_backend_log *handle, int mode, int timeo
     *replaced = 0;
     int wanted = mode == SESSILE_LOCK_EXCLUSIVE ? OS_LOCK_EXCLUSIVE : OS_LOCK_SHARED;
     if (log->readonly && wanted == OS_LOCK_EXCLUSIVE) {
-        return fail(err, SESSILE_DENIED, "%s may only be read: chmod u+w it", log->name);
+        return fail(err, SESSILE_DENIED,
+                    "%s may only be read: chmod u+w it and open it again", log->name);
     }
     sessile_status allowed =
         file_may_write(log->fs, log->folder->network, log->folder->name, err);
@@ -366,7 +367,8 @@ static sessile_status file_append(sessile_backend_log *handle, sessile_log_end *
     size_t written = 0;
     *poisoned = 0;
     if (log->readonly) {
-        return fail(err, SESSILE_DENIED, "%s may only be read: chmod u+w it", log->name);
+        return fail(err, SESSILE_DENIED,
+                    "%s may only be read: chmod u+w it and open it again", log->name);
     }
     if (is_poisoned(log)) {
         *poisoned = 1;
@@ -421,7 +423,8 @@ static sessile_status file_rewrite(sessile_backend_log *handle, uint64_t offset,
     const os_table *os = log->fs->os;
     size_t written;
     if (log->readonly) {
-        return fail(err, SESSILE_DENIED, "%s may only be read: chmod u+w it", log->name);
+        return fail(err, SESSILE_DENIED,
+                    "%s may only be read: chmod u+w it and open it again", log->name);
     }
     /* The same bytes: a write that stops half-way has changed nothing. */
     if (os_write_full(os, log->fd, data, size, offset, &written) != 0) {

@@ -266,8 +266,16 @@ function Store:session(opts) end
 ---@field status string "ok", or why it cannot be opened, as "EDAMAGED"
 ---@field message? string
 
----The sessions, newest first.
----@param opts? {agent: string?, limit: integer?}
+---@class sessile.ListOptions
+---@field agent? string only of this agent
+---@field prefix? string only those whose id begins so
+---@field title? string only those of exactly this title
+---@field offset? integer that many of the newest are left out
+---@field limit? integer at most that many
+
+---The sessions, newest first: by the time of the newest entry. Only logs that are new or
+---changed are opened; with `limit`, no more of them than it takes.
+---@param opts? sessile.ListOptions
 ---@return sessile.Listed[]? rows
 ---@return string? message
 ---@return string? code

@@ -14,9 +14,10 @@
 #include "sessile.h"
 #include "support/simfs.h"
 
-#define GROUND_LOGS    3 /* sessions of a scenario */
-#define GROUND_HANDLES 2 /* store handles, each with one session handle open at a time \
-                          */
+#define GROUND_LOGS 3 /* sessions of a scenario */
+#define GROUND_HANDLES                                              \
+    2 /* store handles, each with one session handle open at a time \
+       */
 #define GROUND_WHOLES 64
 #define GROUND_ROOT   "/data/store"
 
@@ -46,6 +47,8 @@ typedef struct ground {
     sessile_policy *policy;
     sessile_run *runs[GROUND_HANDLES];
     sessile_error err; /* of the call that failed last */
+    int last;          /* which handle the last call was on */
+    size_t refused;    /* a compaction could not be made behind so many entries */
     const char *doing; /* what a scenario was about, for messages */
     int turn_count;
 } ground;
@@ -56,6 +59,7 @@ typedef struct scenario {
     sessile_status (*prepare)(ground *g);
     sessile_status (*play)(ground *g);
     int mindless;
+    int fails; /* it has a failure of its own: not for tests that make others */
 } scenario;
 extern const scenario scenarios[];
 extern const size_t scenario_count;
@@ -91,5 +95,9 @@ sessile_status ground_store_on(sessile_store **out, const os_table *os, int seal
 sessile_status ground_entries(sessile_session *s, char ***texts, size_t *count,
                               sessile_error *err);
 void ground_texts_free(char **texts, size_t count);
+/* The entries that were found against what may be there: 1 and a sentence when something
+ * acknowledged is missing, something else is there, or part of a turn is. */
+int ground_differs(const ground_log *want, char **texts, size_t count, char *why,
+                   size_t size);
 
 #endif

@@ -436,6 +436,11 @@ void simfs_fail_sync(simfs *fs, uint64_t nth)
     fs->syncs_until_failure = nth;
 }
 
+uint64_t simfs_syncs_failed(const simfs *fs)
+{
+    return fs->syncs_failed;
+}
+
 /* ---------------------------------------------------------------------- looking */
 
 /* The folder of the last component, and that component (borrowed from path; "." when

@@ -94,6 +94,8 @@ size_t simfs_locks(const simfs *fs);
 
 /* The nth sync of a file (0: the next one) fails with EIO; see above. */
 void simfs_fail_sync(simfs *fs, uint64_t nth);
+/* How many have. */
+uint64_t simfs_syncs_failed(const simfs *fs);
 
 /* ---- looking, and meddling without system calls */
 

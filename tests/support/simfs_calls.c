@@ -198,6 +198,7 @@ static int sim_sync(void *ud, int fd)
         if (!fs->nodes[o->node].is_dir && fs->syncs_until_failure != UINT64_MAX)
             fails = fs->syncs_until_failure-- == 0;
         simfs_sync_node(fs, o->node, fails);
+        fs->syncs_failed += fails != 0;
         error = fails ? EIO : 0;
     }
     return leave(fs, error);

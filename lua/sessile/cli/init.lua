@@ -106,8 +106,11 @@ end
 
 --- The rows of the store, newest first.
 ---@param store table
-function app:list(store)
-  local rows, message, code = store:list { agent = self.globals.agent }
+---@param which sessile.ListOptions?  only these of them
+function app:list(store, which)
+  which = which or {}
+  which.agent = self.globals.agent
+  local rows, message, code = store:list(which)
   for _, row in ipairs(rows or {}) do
     note_torn(self, row.id, row.torn)
   end

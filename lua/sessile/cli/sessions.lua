@@ -248,13 +248,58 @@ local function resume_exact(store, name, agent)
   elseif not session or agent then
     return session
   end
-  local rows = store:list() or {}
+  local rows = store:list { prefix = name } or {}
   local same = matching(rows, function(row) return row.id == name end)
   if #same > 1 then
     session:close() -- another agent has one of this id
     return nil, rows
   end
   return session
+end
+
+local FEW = 8
+
+-- The rows that a name can mean: those whose id begins so and those of that title; of
+-- `last`, the newest few. And whether there are no others.
+local function candidates(store, name, agent)
+  if name == "" or name == "last" then
+    local rows, message, code = store:list { agent = agent, limit = FEW }
+    return rows, rows and #rows < FEW or message, code
+  end
+  local rows, message, code = store:list { agent = agent, prefix = name }
+  if not rows then
+    return nil, message, code
+  end
+  local titled
+  titled, message, code = store:list { agent = agent, title = name }
+  if not titled then
+    return nil, message, code
+  end
+  for _, row in ipairs(titled) do
+    if row.id:sub(1, #name) ~= name then -- else it is among them
+      rows[#rows + 1] = row
+    end
+  end
+  return rows, false
+end
+
+-- As sessions.find, in all rows only when the name means none of its candidates: the error
+-- tells of logs that cannot be read.
+local function find(store, name, agent)
+  local rows, whole, code = candidates(store, name, agent)
+  if not rows then
+    return nil, whole, code
+  end
+  local row, message, step
+  row, message, code, step = sessions.find(rows, name)
+  if not row and code == "ENOTFOUND" and whole ~= true then
+    rows, message, code = store:list { agent = agent }
+    if not rows then
+      return nil, message, code
+    end
+    return sessions.find(rows, name)
+  end
+  return row, message, code, step
 end
 
 --- Resumes the session that a name means. Beside it: how many bytes of a torn tail were set
@@ -270,13 +315,11 @@ function sessions.resume(store, name, agent)
     return nil, message, code
   end
   local row, step
-  if not rows then
-    rows, message, code = store:list { agent = agent }
-    if not rows then
-      return nil, message, code
-    end
+  if rows then
+    row, message, code, step = sessions.find(rows, name)
+  else
+    row, message, code, step = find(store, name, agent)
   end
-  row, message, code, step = sessions.find(rows, name)
   if not row then
     return nil, message, code, step
   end
