@@ -304,10 +304,12 @@ static sessile_status look(listing *l, size_t at)
         return SESSILE_NOMEM;
     if (row->row.status == SESSILE_NOTFOUND)
         return SESSILE_OK; /* deleted meanwhile */
-    if (s)
+    if (s) {
+        row->row.status = session_damage_locked(s, NULL, &why);
         fill(l, row, s);
-    else
+    } else {
         fill_peeked(l, row, in->folder, name_of(l, p));
+    }
     session_drop(s);
     row->message = put_text(l, why.message, strlen(why.message));
     if (l->text.failed)

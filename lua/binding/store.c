@@ -204,10 +204,13 @@ static void push_listed(lua_State *L, const sessile_listed *row)
         lua_setfield(L, -2, "status");
         lua_pushstring(L, row->message ? row->message : "");
         lua_setfield(L, -2, "message");
-        return;
+        if (row->entries == 0) {
+            return;
+        }
+    } else {
+        lua_pushliteral(L, "ok");
+        lua_setfield(L, -2, "status");
     }
-    lua_pushliteral(L, "ok");
-    lua_setfield(L, -2, "status");
     set_integer(L, "created", (uint64_t)row->created_ms);
     set_integer(L, "modified", (uint64_t)row->modified_ms);
     set_integer(L, "entries", row->entries);

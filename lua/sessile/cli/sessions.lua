@@ -163,12 +163,17 @@ local function row_name(row)
     terminal.line(row.agent or "?"), title)
 end
 
+-- Can its messages be read? Of a damaged one too, past the damage.
+local function opens(row)
+  return row.status == "ok" or row.entries ~= nil
+end
+
 -- The rows that fit and can be opened; and the first that fits and cannot.
 local function matching(rows, fits)
   local found, closed = {}, nil
   for _, row in ipairs(rows) do
     if row.id and fits(row) then
-      if row.status == "ok" then
+      if opens(row) then
         found[#found + 1] = row
       else
         closed = closed or row
@@ -210,7 +215,7 @@ function sessions.find(rows, name)
   end
   if name == "last" then
     for _, row in ipairs(rows) do
-      if row.id and row.status == "ok" then
+      if row.id and opens(row) then
         return row
       end
     end
