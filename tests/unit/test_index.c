@@ -718,6 +718,62 @@ static void an_index_of_another_history_is_passed_over(void **state)
     }
 }
 
+/* The same with lines of the same sizes, so that every line stands where it stood. */
+static void a_line_in_the_same_place_is_not_the_same_line(void **state)
+{
+    static const char *const said[] = {
+        "{\"role\":\"user\",\"content\":\"a\",\"usage\":{\"input\":10}}",
+        "{\"role\":\"user\",\"content\":\"b\",\"usage\":{\"input\":20}}"};
+    (void)state;
+    for (int kind = STORE_SEALED; kind <= STORE_PLAIN; kind++) {
+        bed b = bed_make((store_kind)kind);
+        int restored = 1;
+        char *truth, *now;
+        files old, went[2];
+        make_story(&b, "s", 300, 1);
+        old = take_files(&b, "s");
+        for (int history = 0; history < 2; history++) {
+            file_write_all(path_of(&b, "s", ".jsonl"), old.log, old.log_size);
+            unlink(path_of(&b, "s", ".idx"));
+            sessile_session *s = session_resumed(b.st, "s");
+            for (int i = 0; i < 500; i++)
+                say_json(s, said[history]);
+            session_closed(s);
+            went[history] = take_files(&b, "s");
+        }
+        assert_int_equal(went[0].log_size, went[1].log_size);
+        truth = truth_of(&b, "s");
+        put_index(&b, went[0].idx, went[0].idx_size);
+        now = state_must(&b, "s", &restored);
+        assert_int_equal(restored, 0);
+        same_text(now, truth, "same place", 0);
+        free(now);
+        free(truth);
+        drop_files(&old);
+        drop_files(&went[0]);
+        drop_files(&went[1]);
+        bed_end(&b);
+    }
+}
+
+/* A block says that its entries were safe: none is written before they are. */
+static void what_is_not_known_to_be_safe_is_not_in_it(void **state)
+{
+    bed b = bed_make(STORE_SEALED);
+    sessile_session *s = session_made(b.st, "s");
+    sessile_error err;
+    (void)state;
+    for (int i = 0; i < 600; i++)
+        say(s, "user", "x");
+    assert_false(is_there(path_of(&b, "s", ".idx")));
+    must(log_sync(s->log, 300, &err), &err);
+    assert_false(is_there(path_of(&b, "s", ".idx")));
+    say(s, "user", "y");
+    assert_true(is_there(path_of(&b, "s", ".idx")));
+    session_drop(s);
+    bed_end(&b);
+}
+
 /* What a refused write brought out of the index stays whole. */
 static void a_refused_write_takes_nothing_back_of_old_blocks(void **state)
 {
@@ -1245,6 +1301,8 @@ int main(void)
         cmocka_unit_test(an_older_index_is_gone_on_with),
         cmocka_unit_test(a_log_older_than_its_index_is_truncated),
         cmocka_unit_test(an_index_of_another_history_is_passed_over),
+        cmocka_unit_test(a_line_in_the_same_place_is_not_the_same_line),
+        cmocka_unit_test(what_is_not_known_to_be_safe_is_not_in_it),
         cmocka_unit_test(a_refused_write_takes_nothing_back_of_old_blocks),
         cmocka_unit_test(the_anchor_is_a_witness),
         cmocka_unit_test(what_is_no_file_of_ours_is_left_alone),
