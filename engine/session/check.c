@@ -347,6 +347,16 @@ static void tell_error(sessile_check *c, const sessile_error *err)
         snprintf(r->what, sizeof r->what, "%s", err->message);
 }
 
+/* Room for all rows and one more. */
+static int reserve_findings(sessile_check *c)
+{
+    if (!mem_grow(&c->store->alloc, (void **)&c->findings, &c->finding_capacity,
+                  c->row_count + 1, sizeof *c->findings))
+        return 0;
+    c->failed = SESSILE_NOMEM;
+    return -1;
+}
+
 static int salvage(sessile_check *c, const place *p)
 {
     sessile_session *s = c->s;
@@ -367,19 +377,22 @@ static int salvage(sessile_check *c, const place *p)
         fail(&err, SESSILE_DAMAGED,
              "nothing but its header opens: the header may be that of another log. "
              "Nothing was changed: bring back a backup");
-    else
+    /* what is wanted to tell of it is had before it is done */
+    r = add(c, SESSILE_NOTE, SESSILE_OK);
+    if (!r || reserve_findings(c))
+        return 0;
+    if (!err.code)
         (void)log_rewrite(s->log, c->store->keys, p->folder, p->name, kept, sizeof kept,
                           &err);
     if (err.code) {
+        c->row_count--;
         tell_error(c, &err);
         return 0;
     }
-    r = add(c, SESSILE_NOTE, SESSILE_OK);
-    if (r)
-        snprintf(r->what, sizeof r->what,
-                 "salvaged: %" PRIu64 " entries are what and where they were, %" PRIu64
-                 " are tombstones; the old bytes are kept as agents/%s/%s",
-                 count - lost, lost, p->folder, kept);
+    snprintf(r->what, sizeof r->what,
+             "salvaged: %" PRIu64 " entries are what and where they were, %" PRIu64
+             " are tombstones; the old bytes are kept as agents/%s/%s",
+             count - lost, lost, p->folder, kept);
     return 1;
 }
 
@@ -599,8 +612,7 @@ sessile_status check_next(sessile_check *c, sessile_checked *out, sessile_error 
     out->total = steps;
     status =
         c->next < c->count ? look(c, &c->places[c->next], out, err) : look_beside(c, err);
-    if (!status && mem_grow(&c->store->alloc, (void **)&c->findings, &c->finding_capacity,
-                            c->row_count + 1, sizeof *c->findings))
+    if (!status && reserve_findings(c))
         status = fail_nomem(err);
     if (status)
         return status;
