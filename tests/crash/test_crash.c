@@ -43,7 +43,7 @@ typedef struct amount {
 } amount;
 static const amount amount_short = {1, 2, 1, {60, 0, 0}};
 static const amount amount_test = {4, 8, 1, {24, 40, 0}};
-static const amount amount_long = {12, 60, 3, {6, 20, 0}};
+static const amount amount_long = {24, 120, 4, {4, 12, 0}};
 
 /* A moment, and what became of the disk there. */
 typedef struct moment {
@@ -284,6 +284,28 @@ static void look_again(level *l, sessile_store *st, ground_log *want)
     (void)sessile_session_close(s, NULL);
 }
 
+/* Lists open nothing for writing and refuse nothing; in the end they say what is there.
+ */
+static void look_at_list(const level *l, sessile_store *st, int last)
+{
+    sessile_listed *rows;
+    sessile_error err;
+    size_t count;
+    if (sessile_list(st, NULL, &rows, &count, &err))
+        broken(l->depth, "no list: %s", err.message);
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].status)
+            broken(l->depth, "the list has %s for %s: %s",
+                   sessile_status_name(rows[i].status), rows[i].id.data, rows[i].message);
+        for (int k = 0; last && k < GROUND_LOGS; k++)
+            if (l->logs[k].id && strcmp(l->logs[k].id, rows[i].id.data) == 0 &&
+                rows[i].entries != l->logs[k].count)
+                broken(l->depth, "the list has %" PRIu64 " entries for %s, it has %zu",
+                       rows[i].entries, l->logs[k].id, l->logs[k].count);
+    }
+    sessile_free(rows);
+}
+
 static char **texts_copy(char **texts, size_t count)
 {
     char **copy = calloc(count + 1, sizeof *copy);
@@ -318,6 +340,8 @@ static void look(simfs *fs, const level *above, int cut, int nest)
     for (int round = 0; round < 2; round++) {
         if (ground_store_on(&st, simfs_table(fs), all.sealed, 0, &err))
             broken(l.depth, "the store does not open: %s", err.message);
+        if (round || all.scenario->lists)
+            look_at_list(&l, st, round);
         for (int i = 0; i < GROUND_LOGS; i++)
             if (logs[i].id)
                 (round ? look_again : look_at_log)(&l, st, &logs[i]);

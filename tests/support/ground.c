@@ -71,10 +71,10 @@ void ground_drop_handles(ground *g)
     g->policy = NULL;
     for (int h = 0; h < GROUND_HANDLES; h++) {
         (void)sessile_session_close(g->sessions[h], NULL);
-        sessile_store_close(g->stores[h]);
         g->sessions[h] = NULL;
-        g->stores[h] = NULL;
     }
+    for (int h = 0; h < GROUND_HANDLES; h++)
+        ground_close_store(g, h);
 }
 
 void ground_texts_free(char **texts, size_t count)
@@ -335,6 +335,30 @@ sessile_status ground_close_session(ground *g, int h)
 
 void ground_close_store(ground *g, int h)
 {
-    sessile_store_close(g->stores[h]);
+    if (!g->borrowed[h])
+        sessile_store_close(g->stores[h]);
     g->stores[h] = NULL;
+    g->borrowed[h] = 0;
+}
+
+void ground_share(ground *g, int h, int of)
+{
+    g->stores[h] = g->stores[of];
+    g->borrowed[h] = 1;
+}
+
+sessile_status ground_list(ground *g, int h)
+{
+    sessile_listed *rows;
+    size_t count;
+    g->last = h;
+    sessile_status st = sessile_list(g->stores[h], NULL, &rows, &count, &g->err);
+    for (size_t i = 0; !st && i < count; i++)
+        if (rows[i].status) {
+            st = rows[i].status;
+            g->err.code = st;
+            snprintf(g->err.message, sizeof g->err.message, "%s", rows[i].message);
+        }
+    sessile_free(rows);
+    return st;
 }

@@ -42,6 +42,7 @@ typedef struct ground {
     int sealed, mindless; /* mindless: durability NONE */
     ground_log logs[GROUND_LOGS];
     sessile_store *stores[GROUND_HANDLES];
+    int borrowed[GROUND_HANDLES]; /* the store is another handle's */
     sessile_session *sessions[GROUND_HANDLES];
     ground_log *open[GROUND_HANDLES]; /* which of logs the session is */
     sessile_policy *policy;
@@ -60,6 +61,7 @@ typedef struct scenario {
     sessile_status (*play)(ground *g);
     int mindless;
     int fails; /* it has a failure of its own: not for tests that make others */
+    int lists; /* lists are looked at at once, before anything is opened */
 } scenario;
 extern const scenario scenarios[];
 extern const size_t scenario_count;
@@ -76,10 +78,14 @@ void ground_learn(ground *g);
 /* ---- what scenarios do. h: which handle. Each ends at the first failure. */
 
 sessile_status ground_store(ground *g, int h);
+/* Handle h opens its sessions in the store of handle `of`. */
+void ground_share(ground *g, int h, int of);
 sessile_status ground_create(ground *g, int h, const char *id);
 sessile_status ground_resume(ground *g, int h, const char *id);
 /* A user's message of about size bytes. */
 sessile_status ground_say(ground *g, int h, size_t size);
+/* Asks for a list of all sessions. */
+sessile_status ground_list(ground *g, int h);
 /* A turn of count messages, begun; and brought to its end. */
 sessile_status ground_turn_begin(ground *g, int h, size_t count, size_t size);
 sessile_status ground_turn_end(ground *g, int h);

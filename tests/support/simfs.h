@@ -86,6 +86,9 @@ void simfs_settle(simfs *fs);
  * unlink) with its number since simfs_new(), without any lock. NULL: nobody. */
 typedef void (*simfs_watcher)(void *arg, simfs *fs, uint64_t number);
 void simfs_watch(simfs *fs, simfs_watcher watcher, void *arg);
+/* Threads change places behind each sync as well, so that others write before its caller
+ * comes to know of it. */
+void simfs_mingle(simfs *fs);
 /* Changing calls so far. */
 uint64_t simfs_changes(const simfs *fs);
 /* Open descriptors, and how many of them hold a lock. */

@@ -66,6 +66,7 @@ struct simfs {
     uint64_t changes;
     uint64_t syncs_failed;
     uint64_t syncs_until_failure; /* UINT64_MAX: never */
+    int mingles;
     simfs_watcher watcher;
     void *watcher_arg;
 };
