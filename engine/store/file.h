@@ -139,6 +139,10 @@ sessile_status file_cache_write(sessile_backend_log *log, uint64_t offset,
 sessile_status file_list(void *self, const char *folder,
                          int (*visit)(void *arg, const char *folder, const char *name),
                          void *arg, sessile_error *err);
+sessile_status file_list_others(void *self, const char *folder,
+                                int (*visit)(void *arg, const char *folder,
+                                             const char *file, uint64_t bytes),
+                                void *arg, sessile_error *err);
 sessile_status file_list_stat(void *self, const char *folder,
                               int (*visit)(void *arg, const char *folder,
                                            const char *name,
