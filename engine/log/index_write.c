@@ -187,7 +187,7 @@ void log_index_try(log_t *log)
     uint64_t size;
     int64_t mtime_ms;
     int replaced;
-    if (ix->keeper.record_size == 0 || ix->off || log->locked) {
+    if (ix->keeper.record_size == 0 || ix->off || log->locked || log->damage != NULL) {
         return;
     }
     pthread_mutex_lock(&log->mutex);

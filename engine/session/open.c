@@ -302,12 +302,13 @@ sessile_status session_inspect(sessile_session **out, sessile_store *st,
                                void *arg, sessile_session **seen, log_tail *tail,
                                sessile_error *err)
 {
-    sessile_session *s = session_new(st);
+    sessile_session *s = session_blank(st);
     sessile_status status;
 
     *out = NULL;
     if (!s)
         return fail_nomem(err);
+    s->takes_snapshots = 0; /* a look writes no index */
     *seen = s;
     status =
         log_inspect(&s->log, &st->backend, st->keys, folder, name, session_read_depth(st),
