@@ -235,6 +235,8 @@ static void look_at_log(level *l, sessile_store *st, ground_log *want)
             broken(l->depth, "%s: %s", want->id, err.message);
         compare(l, want, texts, count);
         read_contexts(l, s);
+        if (sessile_session_damage(s, NULL, &err))
+            broken(l->depth, "%s: %s", want->id, err.message);
         all.recoveries += sessile_session_torn(s) > 0;
     }
     /* From now on it may have what was seen, and one entry more. */
