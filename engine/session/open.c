@@ -60,6 +60,7 @@ sessile_status session_create(sessile_store *st, const sessile_session_options *
 {
     static const sessile_slice nothing = {NULL, 0};
     char folder[NAME_SIZE], name[NAME_SIZE], shown[NAME_SHOWN], uuid[UUID_SIZE];
+    char user[NAME_SIZE];
     buf metadata, text;
     session_names names;
     sessile_status status;
@@ -91,8 +92,9 @@ sessile_status session_create(sessile_store *st, const sessile_session_options *
         goto out;
     }
     names_place(st, &names, folder, name);
-    status = log_create(&st->backend, st->keys, folder, name, text.data, text.size,
-                        &st->alloc, err);
+    keyring_user_name(st->keys, names.user, user);
+    status = log_create_for(&st->backend, st->keys, folder, name, user, text.data,
+                            text.size, &st->alloc, err);
     name_show(names.id, shown);
     if (status == SESSILE_EXISTS)
         fail(err, SESSILE_EXISTS, "session %s exists: resume it, or choose another id",
@@ -120,6 +122,7 @@ static sessile_session *session_new(sessile_store *st)
         return NULL;
     }
     s->store = st;
+    s->forgotten_before = atomic_load(&st->forgotten_count);
     atomic_init(&s->timeout_ms, st->timeout_ms);
     atomic_init(&s->interrupts, 0);
     atomic_init(&s->torn, 0);

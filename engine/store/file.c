@@ -374,8 +374,10 @@ static sessile_status file_append(sessile_backend_log *handle, sessile_log_end *
         *poisoned = 1;
         return fail_poisoned(log, err);
     }
-    /* Asked again although the lock is held: this comparison is the fence. */
-    if (os->stat_fd(os->ud, log->fd, &st) != 0) {
+    /* This comparison is the fence. Under the exclusive lock the size is the one that was
+     * seen when it was taken: only who holds it moves the end. */
+    st.size = log->size;
+    if (log->locked != OS_LOCK_EXCLUSIVE && os->stat_fd(os->ud, log->fd, &st) != 0) {
         return fail_errno(err, errno, "cannot look at %s", log->name);
     }
     if (st.size < end->bytes) {
@@ -526,6 +528,10 @@ static const sessile_backend file_backend = {
     .list = file_list,
     .blob_get = file_blob_get,
     .blob_put_new = file_blob_put_new,
+    .blob_replace = file_blob_replace,
+    .blob_remove = file_blob_remove,
+    .blob_list = file_blob_list,
+    .blob_settle = file_blob_settle,
     .has_logs = file_has_logs,
     .rewrite = file_rewrite,
     .draft_new = file_draft_new,
