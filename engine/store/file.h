@@ -8,6 +8,7 @@
  *   file_shelf.c .catalog beside the logs of a folder
  *   file_draft.c a log written anew, in the place of one that is there
  *   file_cache.c NAME.idx beside a log
+ *   file_shared.c what the handles of one log have in common: its poison, their turns
  *   file.c       logs: open, create, read, lock, append, sync, set aside
  */
 #ifndef STORE_FILE_H
@@ -19,6 +20,7 @@
 #include "base/error.h"
 #include "base/os.h"
 #include "sessile_backend.h"
+#include "store/wait.h"
 
 /* An agent's folder. Kept open while the store is, since each append asks it whether the
  * log's name still leads to the log. */
@@ -30,10 +32,16 @@ typedef struct file_folder {
     char network[16]; /* the network file system it lies on, fixed at opening; "": none */
 } file_folder;
 
-/* A log that nothing may be appended to any more, by device and inode. */
-typedef struct file_poison {
-    uint64_t device, inode;
-} file_poison;
+/* What the handles of one log in this store share (file_shared.c). */
+typedef struct file_shared {
+    struct file_shared *next;
+    uint64_t device, inode; /* which log */
+    unsigned handles;       /* under the store's mutex */
+    pthread_mutex_t mutex;  /* all that follows */
+    pthread_cond_t free;    /* the turn was given back */
+    int taken;              /* a handle has the turn */
+    int poisoned;           /* nothing may be appended to it any more */
+} file_shared;
 
 #define FILE_SUFFIX    ".jsonl"
 #define FILE_NAME_SIZE 256
@@ -46,9 +54,7 @@ typedef struct file_store {
     pthread_mutex_t mutex;  /* all that follows */
     int root_fd, agents_fd; /* -1: not there yet */
     file_folder *folders;
-    file_poison *poisons;
-    size_t poison_count, poison_capacity;
-    int poison_all; /* a poison could not be remembered: all are */
+    file_shared *shared;
 } file_store;
 
 /* Opens ROOT if it is not open; makes it first when make is 1. NOTFOUND otherwise. */
@@ -68,6 +74,18 @@ sessile_status file_folders_each(file_store *fs,
 /* What a log's file (its file name: log) says of itself. 0, or -1 and errno. */
 int file_look(const file_store *fs, const file_folder *folder, const char *log,
               sessile_backend_stat *out);
+
+/* What the handles of a log share: for one more handle, for one less. NULL: no memory. */
+file_shared *file_shared_get(file_store *fs, uint64_t device, uint64_t inode);
+void file_shared_put(file_store *fs, file_shared *shared);
+void file_shared_free_all(file_store *fs);
+void file_shared_poison(file_shared *shared);
+int file_shared_is_poisoned(file_shared *shared);
+/* The turn to come to the log's lock: as lock_wait(); what was waited is taken off
+ * *timeout_ms. Given back once the lock is, by whichever thread. */
+int file_shared_take(file_shared *shared, const os_table *os, int *timeout_ms,
+                     lock_stop stop);
+void file_shared_give(file_shared *shared);
 
 /* INVALID when name is not one the engine makes. */
 sessile_status file_name_check(const char *name, sessile_error *err);
