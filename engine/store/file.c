@@ -26,6 +26,7 @@ typedef struct file_log {
     int has_turn; /* among the handles of this store */
     uint64_t device, inode;
     file_shared *shared;
+    uint64_t number; /* among the handles of the log */
     /* As seen when the lock was taken: while it is held nobody else moves them. */
     uint64_t size;
     int64_t mtime_ms;
@@ -126,7 +127,7 @@ static sessile_status file_open(void *self, const char *folder, const char *name
     }
     log->device = st.device;
     log->inode = st.inode;
-    log->shared = file_shared_get(fs, st.device, st.inode);
+    log->shared = file_shared_get(fs, st.device, st.inode, &log->number);
     if (log->shared == NULL) {
         status = fail_nomem(err);
         goto out;
@@ -402,13 +403,11 @@ static sessile_status file_rewrite(sessile_backend_log *handle, uint64_t offset,
 static sessile_status file_sync(sessile_backend_log *handle, sessile_error *err)
 {
     file_log *log = of(handle);
-    const os_table *os = log->fs->os;
     if (file_shared_is_poisoned(log->shared)) {
         return fail_poisoned(log, err);
     }
-    if (os->sync_data(os->ud, log->fd) != 0) {
+    if (file_shared_sync(log->shared, log->fs->os, log->fd, log->number) != 0) {
         int error = errno;
-        file_shared_poison(log->shared);
         fail_errno(err, error,
                    "cannot sync %s: what was written since the last sync may "
                    "or may not be there; open it again and look",
@@ -418,8 +417,8 @@ static sessile_status file_sync(sessile_backend_log *handle, sessile_error *err)
         }
         return SESSILE_IO;
     }
-    /* Another handle's sync that failed meanwhile may have marked our pages clean before
-     * ours came to them. */
+    /* Another handle's sync that failed may have been the one we shared, or have marked
+     * our pages clean before ours came to them. */
     return file_shared_is_poisoned(log->shared) ? fail_poisoned(log, err) : SESSILE_OK;
 }
 

@@ -8,7 +8,8 @@
  *   file_shelf.c .catalog beside the logs of a folder
  *   file_draft.c a log written anew, in the place of one that is there
  *   file_cache.c NAME.idx beside a log
- *   file_shared.c what the handles of one log have in common: its poison, their turns
+ *   file_shared.c what the handles of one log have in common: its poison, their turns,
+ *                their syncs
  *   file.c       logs: open, create, read, lock, append, sync, set aside
  */
 #ifndef STORE_FILE_H
@@ -38,9 +39,13 @@ typedef struct file_shared {
     uint64_t device, inode; /* which log */
     unsigned handles;       /* under the store's mutex */
     pthread_mutex_t mutex;  /* all that follows */
-    pthread_cond_t free;    /* the turn was given back */
+    pthread_cond_t moved;   /* the turn was given back, or a sync has ended */
     int taken;              /* a handle has the turn */
     int poisoned;           /* nothing may be appended to it any more */
+    uint64_t opened;        /* handles so far */
+    int syncing;
+    uint64_t begun, done;              /* syncs, counted */
+    struct file_sync_waiting *waiting; /* those who want one */
 } file_shared;
 
 #define FILE_SUFFIX    ".jsonl"
@@ -75,8 +80,10 @@ sessile_status file_folders_each(file_store *fs,
 int file_look(const file_store *fs, const file_folder *folder, const char *log,
               sessile_backend_stat *out);
 
-/* What the handles of a log share: for one more handle, for one less. NULL: no memory. */
-file_shared *file_shared_get(file_store *fs, uint64_t device, uint64_t inode);
+/* What the handles of a log share: for one more handle, for one less. NULL: no memory.
+ * *number: the handle's, in the order of opening. */
+file_shared *file_shared_get(file_store *fs, uint64_t device, uint64_t inode,
+                             uint64_t *number);
 void file_shared_put(file_store *fs, file_shared *shared);
 void file_shared_free_all(file_store *fs);
 void file_shared_poison(file_shared *shared);
@@ -86,6 +93,10 @@ int file_shared_is_poisoned(file_shared *shared);
 int file_shared_take(file_shared *shared, const os_table *os, int *timeout_ms,
                      lock_stop stop);
 void file_shared_give(file_shared *shared);
+/* Makes durable what was written to the log before the call, by a sync of this handle or
+ * by one that it shares. 0; -1 and errno: this thread's sync failed, and poisoned. Who
+ * gets 0 asks whether the log is poisoned: another's sync may have failed. */
+int file_shared_sync(file_shared *shared, const os_table *os, int fd, uint64_t number);
 
 /* INVALID when name is not one the engine makes. */
 sessile_status file_name_check(const char *name, sessile_error *err);

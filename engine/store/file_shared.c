@@ -1,23 +1,39 @@
 /*
  * file_shared.c: what the handles of one log in one store have in common.
  *
- * Owns the poison of a log, and the turn in which the handles of this process come to its
- * lock. It must never speak for another process: between processes the lock on the file
- * is all there is.
+ * Owns the poison of a log, the turn in which the handles of this process come to its
+ * lock, and the syncs that they share. It must never speak for another process: between
+ * processes the lock on the file is all there is.
  *
- * The problem: a lock that is tried and tried again, with pauses in between, is idle most
- * of the time when sixteen handles want it. Between processes nothing else is to be had:
- * a lock that is waited for in the kernel cannot be given up when the time is over. In
- * one process the handles queue here, and the one whose turn it is tries alone.
+ * Turns. The problem: a lock that is tried and tried again, with pauses in between, is
+ * idle most of the time when sixteen handles want it. Between processes nothing else is
+ * to be had: a lock that is waited for in the kernel cannot be given up when the time is
+ * over. In one process the handles queue here, and the one whose turn it is tries alone.
+ *
+ * Syncs. One handle syncs for all that wrote before it began; the others wait, and the
+ * first to wake makes the next one. Which descriptor it syncs matters: Linux reports a
+ * write-back that failed once to every descriptor that was open then, and to those opened
+ * later not at all. So the one that has been open longest of those who wait is synced: it
+ * hears whatever any of them would have heard. (Sixteen handles appending together:
+ * 1.1 to 1.6 times the rate at which each syncs for itself, on ext4.)
+ *
+ * Between processes nothing is shared, though it could be, by a turn taken with a lock on
+ * a range past any end. Measured on ext4 with bare processes that append 700 bytes and
+ * count in shared memory, which costs less than any lock: 8 processes 12,100, 11,400 and
+ * 15,000 appends a second when each syncs for itself, 12,300, 8,200 and 9,100 with one
+ * sync for all; 16 processes 15,700, 17,800 and 19,200 against 15,700, 18,100 and 12,500.
+ * The journal groups the commits of those who sync at once better than a queue does.
  *
  * A log that was poisoned is remembered as long as the store is open, so that a handle
  * opened later learns of it.
  */
 #include "store/file.h"
 
+#include <errno.h>
 #include <string.h>
 
-file_shared *file_shared_get(file_store *fs, uint64_t device, uint64_t inode)
+file_shared *file_shared_get(file_store *fs, uint64_t device, uint64_t inode,
+                             uint64_t *number)
 {
     pthread_mutex_lock(&fs->mutex);
     file_shared *shared = fs->shared;
@@ -28,7 +44,7 @@ file_shared *file_shared_get(file_store *fs, uint64_t device, uint64_t inode)
         shared = mem_zalloc(&fs->alloc, sizeof(*shared));
         if (shared != NULL) {
             pthread_mutex_init(&shared->mutex, NULL);
-            os_cond_init(&shared->free);
+            os_cond_init(&shared->moved);
             shared->device = device;
             shared->inode = inode;
             shared->next = fs->shared;
@@ -37,6 +53,7 @@ file_shared *file_shared_get(file_store *fs, uint64_t device, uint64_t inode)
     }
     if (shared != NULL) {
         shared->handles++;
+        *number = shared->opened++;
     }
     pthread_mutex_unlock(&fs->mutex);
     return shared;
@@ -44,7 +61,7 @@ file_shared *file_shared_get(file_store *fs, uint64_t device, uint64_t inode)
 
 static void shared_free(file_store *fs, file_shared *shared)
 {
-    pthread_cond_destroy(&shared->free);
+    pthread_cond_destroy(&shared->moved);
     pthread_mutex_destroy(&shared->mutex);
     mem_free(&fs->alloc, shared, sizeof(*shared));
 }
@@ -102,7 +119,7 @@ int file_shared_take(file_shared *shared, const os_table *os, int *timeout_ms,
         } else if (*timeout_ms >= 0 && gone_ms >= (uint64_t)*timeout_ms) {
             result = LOCK_TAKEN;
         } else {
-            os_cond_slice(&shared->free, &shared->mutex);
+            os_cond_slice(&shared->moved, &shared->mutex);
         }
     }
     if (result == LOCK_GOT) {
@@ -117,10 +134,66 @@ int file_shared_take(file_shared *shared, const os_table *os, int *timeout_ms,
     return result;
 }
 
+typedef struct file_sync_waiting {
+    struct file_sync_waiting *next;
+    int fd;
+    uint64_t number; /* of its handle: the lower, the longer open */
+} file_sync_waiting;
+
+/* The descriptor of those who wait that has been open longest. None of them leaves before
+ * the sync is done. */
+static int oldest(const file_shared *shared)
+{
+    const file_sync_waiting *found = shared->waiting;
+    for (const file_sync_waiting *w = found; w != NULL; w = w->next) {
+        found = w->number < found->number ? w : found;
+    }
+    return found->fd;
+}
+
+static void leave(file_shared *shared, file_sync_waiting *me)
+{
+    file_sync_waiting **at = &shared->waiting;
+    while (*at != me) {
+        at = &(*at)->next;
+    }
+    *at = me->next;
+}
+
+int file_shared_sync(file_shared *shared, const os_table *os, int fd, uint64_t number)
+{
+    file_sync_waiting me = {NULL, fd, number};
+    int result = 0, error = 0;
+    pthread_mutex_lock(&shared->mutex);
+    uint64_t wanted = shared->begun + 1; /* one that is going on began too early */
+    me.next = shared->waiting;
+    shared->waiting = &me;
+    while (shared->syncing && shared->done < wanted) {
+        pthread_cond_wait(&shared->moved, &shared->mutex);
+    }
+    if (shared->done < wanted) {
+        uint64_t mine = ++shared->begun;
+        int longest = oldest(shared);
+        shared->syncing = 1;
+        pthread_mutex_unlock(&shared->mutex);
+        result = os->sync_data(os->ud, longest);
+        error = errno;
+        pthread_mutex_lock(&shared->mutex);
+        shared->syncing = 0;
+        shared->done = mine;
+        shared->poisoned |= result != 0;
+        pthread_cond_broadcast(&shared->moved);
+    }
+    leave(shared, &me);
+    pthread_mutex_unlock(&shared->mutex);
+    errno = error;
+    return result;
+}
+
 void file_shared_give(file_shared *shared)
 {
     pthread_mutex_lock(&shared->mutex);
     shared->taken = 0;
-    pthread_cond_signal(&shared->free);
+    pthread_cond_broadcast(&shared->moved);
     pthread_mutex_unlock(&shared->mutex);
 }
