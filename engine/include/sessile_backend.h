@@ -212,6 +212,13 @@ typedef struct sessile_backend {
     /* After lock said BUSY: the same with a sentence that names who holds the lock, as
      * far as that can be told. May take milliseconds. Returns BUSY. May be absent. */
     sessile_status (*busy)(sessile_backend_log *log, sessile_error *err);
+    /* Visits what crashes have left of files that were not named yet, and that nobody is
+     * writing any more: folder NULL: outside the folders of agents. Removes each for
+     * which visit returns 1. May be absent. */
+    sessile_status (*sweep)(void *self,
+                            int (*visit)(void *arg, const char *folder, const char *file,
+                                         uint64_t bytes),
+                            void *arg, sessile_error *err);
 } sessile_backend;
 
 #ifdef __cplusplus

@@ -508,6 +508,7 @@ static const sessile_backend file_backend = {
     .list_stat = file_list_stat,
     .set_stop = file_set_stop,
     .busy = file_busy,
+    .sweep = file_sweep,
 };
 
 void store_file_allow_network(store *st)

@@ -7,6 +7,7 @@
  *   file_list.c  which logs there are, and what their files say of themselves
  *   file_shelf.c .catalog beside the logs of a folder
  *   file_draft.c a log written anew, in the place of one that is there
+ *   file_sweep.c what crashes left of files that were not named yet
  *   file_cache.c NAME.idx beside a log
  *   file_shared.c what the handles of one log have in common: its poison, their turns,
  *                their syncs
@@ -97,6 +98,8 @@ void file_shared_give(file_shared *shared);
  * by one that it shares. 0; -1 and errno: this thread's sync failed, and poisoned. Who
  * gets 0 asks whether the log is poisoned: another's sync may have failed. */
 int file_shared_sync(file_shared *shared, const os_table *os, int fd, uint64_t number);
+/* How many handles sync or wait for a sync. Its mutex is held. */
+size_t file_shared_waiting(const file_shared *shared);
 
 /* INVALID when name is not one the engine makes. */
 sessile_status file_name_check(const char *name, sessile_error *err);
@@ -119,7 +122,8 @@ sessile_status file_write_new(file_store *fs, int dir, const char *name, const v
                               size_t size, sessile_error *err);
 /* The parts of it, for content that comes in pieces. temporary has room for
  * FILE_TEMPORARY. file_publish syncs, renames and closes *fd. */
-#define FILE_TEMPORARY 32
+#define FILE_TEMPORARY        32
+#define FILE_TEMPORARY_PREFIX ".new-"
 sessile_status file_temporary(file_store *fs, int dir, char *temporary, int *fd,
                               sessile_error *err);
 sessile_status file_publish(file_store *fs, int dir, const char *temporary, int *fd,
@@ -145,6 +149,10 @@ sessile_status file_draft_replace(sessile_backend_draft *draft, sessile_backend_
                                   int keep, char *kept, size_t kept_size,
                                   sessile_error *err);
 void file_draft_drop(sessile_backend_draft *draft);
+sessile_status file_sweep(void *self,
+                          int (*visit)(void *arg, const char *folder, const char *file,
+                                       uint64_t bytes),
+                          void *arg, sessile_error *err);
 sessile_status file_list(void *self, const char *folder,
                          int (*visit)(void *arg, const char *folder, const char *name),
                          void *arg, sessile_error *err);

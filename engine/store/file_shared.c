@@ -151,6 +151,15 @@ static int oldest(const file_shared *shared)
     return found->fd;
 }
 
+size_t file_shared_waiting(const file_shared *shared)
+{
+    size_t count = 0;
+    for (const file_sync_waiting *w = shared->waiting; w != NULL; w = w->next) {
+        count++;
+    }
+    return count;
+}
+
 static void leave(file_shared *shared, file_sync_waiting *me)
 {
     file_sync_waiting **at = &shared->waiting;
