@@ -81,7 +81,7 @@ BIN  := $(if $(COMMAND),$(BUILD)/bin/sessile)
 
 .PHONY: all build demo test check asan tsan valgrind bench coverage install clean help deps
 .PHONY: deps-build deps-test deps-check deps-bench deps-soak
-.PHONY: everything objects warnings headers lint fuzz fuzzers benches
+.PHONY: plants everything objects warnings headers lint fuzz fuzzers benches
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -257,6 +257,12 @@ valgrind: deps-test
 	@BUILD=$(BUILD) TEST_WRAP="valgrind -q --error-exitcode=1 --leak-check=full" \
 	    tests/run $(TEST_DIRS:%=%/)
 
+# Bugs planted one by one in a copy of the engine: do the tests see them?
+plants: deps-test
+	@.ci/deps patch
+	@+$(again) --quiet everything
+	@+BUILD=$(BUILD) tests/plants/run
+
 coverage: deps-test
 	@mkdir -p build-coverage && find build-coverage -name "*.gcda" -delete
 	@+$(again) --quiet BUILD=build-coverage OPT="-O0 --coverage" HARDEN= everything
@@ -311,6 +317,7 @@ help:
 	@echo 'make check     warnings as errors, layers, lint, headers, then every test'
 	@echo 'make asan      C tests and specs under AddressSanitizer and UBSan'
 	@echo 'make tsan | valgrind   C tests under ThreadSanitizer, valgrind'
+	@echo 'make plants    bugs planted one by one: do the tests see them?'
 	@echo 'make bench     the figures;   make coverage   lines of engine/ that tests reach'
 	@echo 'make install PREFIX=$(PREFIX) DESTDIR=;   make deps;   make clean'
 	@echo 'One test:      tests/run NAME...   after make everything'

@@ -235,8 +235,7 @@ SESSILE_API void sessile_list_options_init(sessile_list_options *options);
  * alone: opening a session never reads it. A row says what opening would, unless the
  * log's bytes have changed and its file's size and times have not, as when a disk rots.
  * Where the catalog cannot be read or written, lists are slow and right. With limit, on a
- * store that was never listed, only logs whose file may be among the newest are opened: a
- * log whose file's time was set back by hand may be missing there.
+ * store that was never listed, only logs whose file may be among the newest are opened.
  *
  * Errors: IO, DENIED (a folder), NOMEM. A log that cannot be opened is a row.
  */

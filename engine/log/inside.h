@@ -7,6 +7,7 @@
  *   log.c     create, open, refresh, begin, append, end
  *   read.c    one entry, a range, a header for lists
  *   sync.c    durable: one syncs, all share; poison
+ *   copy.c    a log written anew, in the place of one that is there
  *
  * An index (its anchor would be a second witness in log_judge and the start of log_scan)
  * and a salvage that reads on past damage belong beside these.
@@ -88,6 +89,9 @@ sessile_status log_recover(log_t *log, log_visit visit, void *arg, uint64_t *tor
                            sessile_error *err);
 /* Without: scan; what is bad is read again, and judged under a shared lock. */
 sessile_status log_look(log_t *log, log_visit visit, void *arg, sessile_error *err);
+
+/* 1 when text is one line of JSON that begins with this id and ends with a brace. */
+int log_is_entry(const char *text, size_t size, uint64_t id);
 
 /* The handle with its memory, no line read yet. */
 sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *folder,

@@ -135,6 +135,11 @@ uint64_t log_bytes(const log_t *log)
     return log->end.bytes;
 }
 
+const char *log_user(const log_t *log)
+{
+    return log->key.user;
+}
+
 uint64_t log_torn(const log_t *log)
 {
     return log->torn;
@@ -160,28 +165,29 @@ static int has_locks(const log_t *log)
 /* ---------------------------------------------------------------------- create, open */
 
 /* Entries are one line of JSON that begins with its id and ends with a brace. */
-static int is_entry(const char *text, size_t size, uint64_t id)
+int log_is_entry(const char *text, size_t size, uint64_t id)
 {
     sessile_id found;
     return line_id(text, size, &found) && found == id && text[size - 1] == '}' &&
            memchr(text, '\n', size) == NULL;
 }
 
-sessile_status log_create(store *st, const keyring *k, const char *folder,
-                          const char *name, const char *header, size_t size,
-                          const allocator *a, sessile_error *err)
+sessile_status log_create_for(store *st, const keyring *k, const char *folder,
+                              const char *name, const char *user, const char *header,
+                              size_t size, const allocator *a, sessile_error *err)
 {
+    unsigned char tag[VAULT_TAG];
     logkey key;
     buf out, scratch;
     memset(&key, 0, sizeof(key));
     buf_init(&out, a);
     buf_init(&scratch, a);
     sessile_status status;
-    if (!is_entry(header, size, 0)) {
+    if (!log_is_entry(header, size, 0)) {
         status = fail(err, SESSILE_INVALID, "a log begins with an entry of id 00000000");
         goto out;
     }
-    status = line_put_header(&key, k, &out, header, size, &scratch, err);
+    status = line_put_header(&key, k, user, &out, header, size, tag, &scratch, err);
     if (status == SESSILE_OK && out.size > LINE_LONGEST) {
         status = fail(err, SESSILE_LIMIT, "the header is too long [message]");
     }
@@ -193,6 +199,13 @@ out:
     buf_deinit(&out);
     buf_deinit(&scratch);
     return status;
+}
+
+sessile_status log_create(store *st, const keyring *k, const char *folder,
+                          const char *name, const char *header, size_t size,
+                          const allocator *a, sessile_error *err)
+{
+    return log_create_for(st, k, folder, name, NULL, header, size, a, err);
 }
 
 sessile_status log_open(log_t **out, store *st, const keyring *k, const char *folder,
@@ -334,7 +347,7 @@ static sessile_status build(log_t *log, const sessile_slice *texts, size_t count
         uint64_t id = log->end.count + i;
         size_t start = lines->size;
         line_clear clear = {0, 0};
-        if (!is_entry(texts[i].data, texts[i].size, id)) {
+        if (!log_is_entry(texts[i].data, texts[i].size, id)) {
             return fail(err, SESSILE_INVALID, "an entry for %s has not the id %08llx",
                         log->name, (unsigned long long)id);
         }

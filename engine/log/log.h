@@ -27,6 +27,11 @@ sessile_status log_create(store *st, const keyring *k, const char *folder,
                           const char *name, const char *header, size_t size,
                           const allocator *a, sessile_error *err);
 
+/* The same, sealed with the secret of a user (keyring_user_name(); NULL or "": none). */
+sessile_status log_create_for(store *st, const keyring *k, const char *folder,
+                              const char *name, const char *user, const char *header,
+                              size_t size, const allocator *a, sessile_error *err);
+
 /*
  * Opens a log and scans it whole, showing each committed entry. Stops at the last commit
  * V. What is past V: when a later line says in clear, by its layout alone (it need not
@@ -52,6 +57,7 @@ uint64_t log_torn(const log_t *log);
 
 sessile_id log_count(const log_t *log); /* entries known: the next entry's id */
 uint64_t log_bytes(const log_t *log);
+const char *log_user(const log_t *log); /* whose secret seals it; "": the store's key */
 
 /* Shows what others have committed since (no lock taken; stops at the last commit).
  * TRUNCATED: shorter than known. A line past the known end that is bad is read again,

@@ -18,6 +18,7 @@
  */
 #include "session/catalog.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -29,10 +30,16 @@
  *   row, 72 bytes    size, mtime ns, change time ns, inode, created ms, modified ms (8
  *                    each), entries, messages, id, user, title (4 each: bytes of them;
  *                    id 0: it is the log's name), name (4)
+ *   order, 4 a row   numbers of rows, the newest first: nobody need sort them again
  *   text             the agent's name, then of each row name, id, user, title
  */
 static const char what_for[] = "sessile catalog 1:";
-enum { HEAD_SIZE = 24, ROW_SIZE = 72, AD_SIZE = sizeof what_for - 1 + NAME_SIZE };
+enum {
+    HEAD_SIZE = 24,
+    ROW_SIZE = 72,
+    ORDER_SIZE = 4,
+    AD_SIZE = sizeof what_for - 1 + NAME_SIZE
+};
 
 enum { /* places in a row */
        AT_BYTES = 0,
@@ -93,7 +100,7 @@ static size_t purpose(char out[AD_SIZE], const char *folder)
 
 static const char *row_at(const catalog *c, size_t row)
 {
-    return c->data.data + c->records + row * ROW_SIZE;
+    return c->data.data + HEAD_SIZE + row * ROW_SIZE;
 }
 
 static size_t text_size(const char *row)
@@ -102,26 +109,44 @@ static size_t text_size(const char *row)
            get32(row + AT_TITLE);
 }
 
+/* 1 when the order names each row once, none newer than the one before it. seen: a zero
+ * for each row. */
+static int is_order(const catalog *c, char *seen)
+{
+    int64_t before = INT64_MAX;
+
+    for (size_t rank = 0; rank < c->count; rank++) {
+        size_t row = catalog_newest(c, rank);
+        if (row >= c->count || seen[row] || catalog_modified(c, row) > before)
+            return 0;
+        seen[row] = 1;
+        before = catalog_modified(c, row);
+    }
+    return 1;
+}
+
 /* 0; 1: these are no rows; -1: no memory. A box that opened is ours, so that odd numbers
  * in it are a mistake of ours: they must not be believed all the same. */
 static int read_rows(catalog *c)
 {
     uint64_t rows, text, agent, at;
+    char *seen;
+    int good;
 
     if (c->data.size < HEAD_SIZE)
         return 1;
     rows = get64(c->data.data);
     text = get64(c->data.data + 8);
     agent = get64(c->data.data + 16);
-    if (rows > (c->data.size - HEAD_SIZE) / ROW_SIZE || agent > text ||
-        text != c->data.size - HEAD_SIZE - rows * ROW_SIZE || rows >= UINT32_MAX)
+    if (rows > (c->data.size - HEAD_SIZE) / (ROW_SIZE + ORDER_SIZE) || agent > text ||
+        text != c->data.size - HEAD_SIZE - rows * (ROW_SIZE + ORDER_SIZE) ||
+        rows >= UINT32_MAX)
         return 1;
     c->texts = mem_alloc(c->alloc, ((size_t)rows + 1) * sizeof *c->texts);
     if (!c->texts)
         return -1;
     c->count = (size_t)rows;
-    c->records = HEAD_SIZE;
-    at = HEAD_SIZE + rows * ROW_SIZE;
+    at = HEAD_SIZE + rows * (ROW_SIZE + ORDER_SIZE);
     c->agent = (sessile_slice){c->data.data + at, (size_t)agent};
     at += agent;
     for (size_t i = 0; i < c->count; i++) {
@@ -130,7 +155,12 @@ static int read_rows(catalog *c)
         if (at > c->data.size)
             return 1;
     }
-    return at != c->data.size;
+    seen = mem_zalloc(c->alloc, c->count + 1);
+    if (!seen)
+        return -1;
+    good = at == c->data.size && is_order(c, seen);
+    mem_free(c->alloc, seen, c->count + 1);
+    return !good;
 }
 
 static void forget(catalog *c)
@@ -214,6 +244,16 @@ int catalog_find(catalog *c, const char *name, size_t *row)
         c->next = (size_t)found + 1;
     }
     return 0;
+}
+
+size_t catalog_newest(const catalog *c, size_t rank)
+{
+    return get32(c->data.data + HEAD_SIZE + c->count * ROW_SIZE + rank * ORDER_SIZE);
+}
+
+int64_t catalog_modified(const catalog *c, size_t row)
+{
+    return (int64_t)get64(row_at(c, row) + AT_MODIFIED);
 }
 
 void catalog_get(const catalog *c, size_t row, catalog_row *out)
@@ -304,23 +344,75 @@ void catalog_draft_add(catalog_draft *d, const catalog_row *row)
     d->count++;
 }
 
+static size_t order_size(const catalog_draft *d)
+{
+    return ((size_t)d->count + 1) * sizeof(uint32_t);
+}
+
+typedef struct dated {
+    int64_t modified_ms;
+    const char *name;
+    uint32_t size, row;
+} dated;
+
+static int newer(const void *left, const void *right)
+{
+    const dated *a = left, *b = right;
+
+    if (a->modified_ms != b->modified_ms)
+        return a->modified_ms < b->modified_ms ? 1 : -1;
+    int by_name = memcmp(a->name, b->name, a->size < b->size ? a->size : b->size);
+    return by_name ? by_name : (a->size > b->size) - (a->size < b->size);
+}
+
+/* The rows' numbers, newest first, then by name; NULL: no memory. */
+static uint32_t *sorted(const catalog_draft *d, const allocator *a)
+{
+    size_t count = d->rows.failed || d->text.failed ? 0 : (size_t)d->count;
+    dated *all = mem_alloc(a, (count + 1) * sizeof *all);
+    uint32_t *order = all ? mem_alloc(a, order_size(d)) : NULL;
+    size_t at = 0;
+
+    for (size_t i = 0; order && i < count; i++) {
+        const char *row = d->rows.data + i * ROW_SIZE;
+        all[i] = (dated){(int64_t)get64(row + AT_MODIFIED), d->text.data + at,
+                         get32(row + AT_NAME), (uint32_t)i};
+        at += text_size(row);
+    }
+    if (order)
+        qsort(all, count, sizeof *all, newer);
+    for (size_t i = 0; order && i < count; i++)
+        order[i] = all[i].row;
+    if (all)
+        mem_free(a, all, (count + 1) * sizeof *all);
+    return order;
+}
+
 void catalog_draft_put(catalog_draft *d, sessile_store *st, const char *folder,
                        sessile_slice agent)
 {
     char head[HEAD_SIZE], ad[AD_SIZE];
+    uint32_t *order;
     buf whole, box;
 
     buf_init(&whole, &st->alloc);
     buf_init(&box, &st->alloc);
+    order = sorted(d, &st->alloc);
     put64(head, d->count);
     put64(head + 8, agent.size + d->text.size);
     put64(head + 16, agent.size);
-    if (d->rows.failed || d->text.failed ||
-        buf_reserve(&whole, HEAD_SIZE + d->rows.size + agent.size + d->text.size))
+    if (d->rows.failed || d->text.failed || !order || d->count >= UINT32_MAX ||
+        buf_reserve(&whole, HEAD_SIZE + d->rows.size + (size_t)d->count * ORDER_SIZE +
+                                agent.size + d->text.size))
         goto out;
     buf_put(&whole, head, sizeof head);
     if (d->rows.size)
         buf_put(&whole, d->rows.data, d->rows.size);
+    for (size_t i = 0; i < d->count; i++) {
+        char number[ORDER_SIZE];
+        put32(number, order[i]);
+        buf_put(&whole, number, sizeof number);
+    }
     put_slice(&whole, agent);
     if (d->text.size)
         buf_put(&whole, d->text.data, d->text.size);
@@ -330,6 +422,8 @@ void catalog_draft_put(catalog_draft *d, sessile_store *st, const char *folder,
     (void)st->backend.table->shelf_put(st->backend.self, folder, box.data, box.size,
                                        NULL);
 out:
+    if (order)
+        mem_free(&st->alloc, order, order_size(d));
     buf_deinit(&whole);
     buf_deinit(&box);
 }

@@ -26,10 +26,9 @@ typedef struct catalog {
     buf data; /* opened */
     sessile_slice agent;
     size_t count;
-    size_t *texts;  /* of each row, where its text is in data */
-    size_t records; /* where in data the first row is */
-    size_t next;    /* the row that is expected to be asked for */
-    map names;      /* made when rows are not asked for in their order */
+    size_t *texts; /* of each row, where its text is in data */
+    size_t next;   /* the row that is expected to be asked for */
+    map names;     /* made when rows are not asked for in their order */
     int mapped;
     const allocator *alloc;
 } catalog;
@@ -41,6 +40,10 @@ void catalog_deinit(catalog *c);
 /* The number of the row of that name; c->count: none. -1: no memory. Quick when asked in
  * the order in which the rows were put. */
 int catalog_find(catalog *c, const char *name, size_t *row);
+/* The row that is number `rank` (below count) from the newest on, by its modified_ms,
+ * then by its name. */
+size_t catalog_newest(const catalog *c, size_t rank);
+int64_t catalog_modified(const catalog *c, size_t row);
 void catalog_get(const catalog *c, size_t row, catalog_row *out);
 /* Whether row is what a log of that stat would give. */
 int catalog_fits(const catalog *c, size_t row, const sessile_backend_stat *stat);

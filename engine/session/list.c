@@ -7,10 +7,9 @@
  * a log open, nor remember one that did not open, or not all of it.
  *
  * Order: by the time of the newest entry, as the log has it. The newest N of a store
- * without a catalog need not open all logs: a file's mtime is at or after the time of its
- * newest entry, so that logs are opened from the newest mtime on until no other one can
- * be among the N. A log that is not in the catalog and whose mtime was set back past its
- * newest entry can be missed there; one that is in the catalog cannot.
+ * without a catalog need not open all logs: a file changed at or after the time of its
+ * newest entry, so that logs are opened from the one that changed last until no other one
+ * can be among the N. (Not mtime: whoever may write in the folder can set that back.)
  */
 #include "session/catalog.h"
 #include "session/fold.h"
@@ -330,28 +329,85 @@ static sessile_status look(listing *l, size_t at)
 
 /* ------------------------------------------------------------------ all of them */
 
-/* Places that a catalog knows, put on the list. */
+enum { NOT_THERE = SIZE_MAX };
+
+/* Finds the places that a shelf's catalog knows; of each row, the place, or NOT_THERE. */
+static sessile_status match(listing *l, shelf *in, size_t *place_of)
+{
+    for (size_t i = 0; i < in->found.count; i++)
+        place_of[i] = NOT_THERE;
+    for (size_t at = in->first; at < in->first + in->count; at++) {
+        place *p = &l->places[at];
+        if (catalog_find(&in->found, name_of(l, p), &p->row))
+            return SESSILE_NOMEM;
+        if (p->row == in->found.count)
+            continue;
+        in->matched++;
+        if (!p->told || !catalog_fits(&in->found, p->row, &p->stat))
+            continue;
+        p->state = KNOWN;
+        place_of[p->row] = at;
+    }
+    return SESSILE_OK;
+}
+
+static int row_is_wanted(const listing *l, const catalog *c, size_t row)
+{
+    catalog_row r;
+
+    if (!l->options->id_prefix.size && !l->options->title.size)
+        return 1;
+    catalog_get(c, row, &r);
+    return wanted(l, r.id, r.title);
+}
+
+/* Puts them on the list, newest first as the catalog says, so that there is nothing left
+ * to sort and the newest N end after N. */
+static sessile_status offer_known(listing *l, const shelf *in, const size_t *place_of)
+{
+    const catalog *c = &in->found;
+    size_t taken = 0;
+    int64_t before = INT64_MAX;
+
+    for (size_t rank = 0; rank < c->count; rank++) {
+        size_t row = catalog_newest(c, rank);
+        int64_t modified_ms;
+        if (place_of[row] == NOT_THERE)
+            continue;
+        modified_ms = catalog_modified(c, row);
+        if (taken >= l->want && modified_ms < before)
+            break;
+        if (!row_is_wanted(l, c, row))
+            continue;
+        before = modified_ms;
+        taken++;
+        if (offer(l, place_of[row], modified_ms))
+            return SESSILE_NOMEM;
+    }
+    return SESSILE_OK;
+}
+
 static sessile_status look_up(listing *l)
 {
+    const allocator *a = &l->store->alloc;
+
     for (size_t i = 0; i < l->shelf_count; i++) {
         shelf *in = &l->shelves[i];
-        if (catalog_load(&in->found, l->store, in->folder))
+        sessile_status status = catalog_load(&in->found, l->store, in->folder);
+        size_t *place_of;
+        if (status)
+            return status;
+        if (!in->found.count)
+            continue;
+        place_of = mem_alloc(a, in->found.count * sizeof *place_of);
+        if (!place_of)
             return SESSILE_NOMEM;
-        for (size_t at = in->first; in->found.count && at < in->first + in->count; at++) {
-            place *p = &l->places[at];
-            catalog_row row;
-            if (catalog_find(&in->found, name_of(l, p), &p->row))
-                return SESSILE_NOMEM;
-            if (p->row == in->found.count)
-                continue;
-            in->matched++;
-            if (!p->told || !catalog_fits(&in->found, p->row, &p->stat))
-                continue;
-            p->state = KNOWN;
-            catalog_get(&in->found, p->row, &row);
-            if (wanted(l, row.id, row.title) && offer(l, at, row.modified_ms))
-                return SESSILE_NOMEM;
-        }
+        status = match(l, in, place_of);
+        if (!status)
+            status = offer_known(l, in, place_of);
+        mem_free(a, place_of, in->found.count * sizeof *place_of);
+        if (status)
+            return status;
     }
     return SESSILE_OK;
 }
@@ -365,7 +421,17 @@ static int may_be_wanted(const listing *l, const place *p)
            begins((sessile_slice){name, strlen(name)}, l->options->id_prefix);
 }
 
-/* The others, opened from the newest mtime on while they can be among the wanted ones. */
+/* No entry of the log is newer (some file systems keep only every other second), nor is
+ * its mtime, which is the time of a log that does not open. */
+static int64_t newest_possible(const place *p)
+{
+    int64_t newest =
+        p->stat.changed_ns > p->stat.mtime_ns ? p->stat.changed_ns : p->stat.mtime_ns;
+
+    return p->told ? newest / 1000000 + CATALOG_SETTLED_MS : INT64_MAX;
+}
+
+/* The others, opened from the last changed on while they can be among the wanted ones. */
 static sessile_status look_at_others(listing *l)
 {
     sessile_status status = SESSILE_OK;
@@ -382,10 +448,7 @@ static sessile_status look_at_others(listing *l)
     for (size_t i = 0; i < l->count; i++) {
         const place *p = &l->places[i];
         if (p->state == UNSEEN && may_be_wanted(l, p))
-            /* some file systems keep only every other second */
-            others[count++] = key_of(
-                l, i,
-                p->told ? p->stat.mtime_ns / 1000000 + CATALOG_SETTLED_MS : INT64_MAX);
+            others[count++] = key_of(l, i, newest_possible(p));
     }
     if (l->want < l->count)
         qsort(others, count, sizeof *others, newer);
@@ -557,6 +620,14 @@ static void listing_deinit(listing *l)
     buf_deinit(&l->text);
 }
 
+static int in_order(const listing *l)
+{
+    for (size_t i = 1; i < l->key_count; i++)
+        if (newer(&l->keys[i - 1], &l->keys[i]) > 0)
+            return 0;
+    return 1;
+}
+
 static size_t most_wanted(const sessile_list_options *o)
 {
     uint64_t want = o->limit && o->offset <= UINT64_MAX - o->limit ? o->offset + o->limit
@@ -583,7 +654,7 @@ sessile_status store_handle_list_with(sessile_store *s,
     if (!status) {
         for (size_t i = 0; i < l.shelf_count; i++)
             remember(&l, &l.shelves[i]);
-        if (l.key_count > 1)
+        if (!in_order(&l))
             qsort(l.keys, l.key_count, sizeof *l.keys, newer);
         status = give(&l, out, count, err);
     }

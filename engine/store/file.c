@@ -24,6 +24,7 @@ typedef struct file_log {
     int readonly; /* the file or its device does not let us write */
     int locked;   /* OS_LOCK_… that this handle holds */
     int has_turn; /* among the handles of this store */
+    int named;    /* its name is known to be durable */
     uint64_t device, inode;
     file_shared *shared;
     uint64_t number; /* among the handles of the log */
@@ -80,7 +81,13 @@ static sessile_status file_create(void *self, const char *folder, const char *na
     if (fs->os->stat_at(fs->os->ud, in->fd, file, &st) == 0) {
         return fail(err, SESSILE_EXISTS, "%s is already there", file);
     }
-    return file_write_new(fs, in->fd, file, data, size, err);
+    status = file_write_new(fs, in->fd, file, data, size, &st, err);
+    if (status == SESSILE_OK) {
+        pthread_mutex_lock(&fs->mutex);
+        fs->made = (file_inode){st.device, st.inode};
+        pthread_mutex_unlock(&fs->mutex);
+    }
+    return status;
 }
 
 static sessile_status file_open(void *self, const char *folder, const char *name,
@@ -132,6 +139,12 @@ static sessile_status file_open(void *self, const char *folder, const char *name
         status = fail_nomem(err);
         goto out;
     }
+    pthread_mutex_lock(&fs->mutex);
+    log->named = fs->made.inode == st.inode && fs->made.device == st.device;
+    if (log->named) {
+        fs->made = (file_inode){0, 0}; /* whose inode it is later, nobody knows */
+    }
+    pthread_mutex_unlock(&fs->mutex);
     *out = (sessile_backend_log *)(void *)log;
     log = NULL;
 out:
@@ -366,6 +379,14 @@ static sessile_status file_append(sessile_backend_log *handle, sessile_log_end *
     if (st.size > end->bytes) {
         return fail(err, SESSILE_CONFLICT, "%s has grown: read on, then try again",
                     log->name);
+    }
+    /* Who made this log, or put it in the place of another, may have been killed before
+     * the sync of the folder. What is about to be acknowledged hangs on that name. */
+    if (!log->named) {
+        if (os->sync_all(os->ud, log->folder->fd) != 0) {
+            return fail_errno(err, errno, "cannot sync the folder of %s", log->name);
+        }
+        log->named = 1;
     }
     /* Without O_APPEND, with which Linux ignores pwrite's offset. */
     if (os_write_full(os, log->fd, data, size, end->bytes, &written) != 0) {

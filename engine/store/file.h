@@ -49,6 +49,10 @@ typedef struct file_shared {
     struct file_sync_waiting *waiting; /* those who want one */
 } file_shared;
 
+typedef struct file_inode {
+    uint64_t device, inode;
+} file_inode;
+
 #define FILE_SUFFIX    ".jsonl"
 #define FILE_NAME_SIZE 256
 
@@ -59,7 +63,9 @@ typedef struct file_store {
     int allow_network;      /* fixed after open */
     pthread_mutex_t mutex;  /* all that follows */
     int root_fd, agents_fd; /* -1: not there yet */
+    int root_named;         /* ROOT's own name is known to be durable */
     file_folder *folders;
+    file_inode made; /* the log made last, its name durable; 0: opened since */
     file_shared *shared;
 } file_store;
 
@@ -117,9 +123,10 @@ sessile_status file_may_write(const file_store *fs, const char *network, const c
 sessile_status file_check(const file_store *fs, const os_stat_info *st, int private_only,
                           const char *what, sessile_error *err);
 
-/* Makes dir/name with these bytes, whole and durable, or not at all. EXISTS. */
+/* Makes dir/name with these bytes, whole and durable, or not at all. *made (may be NULL):
+ * the file. EXISTS. */
 sessile_status file_write_new(file_store *fs, int dir, const char *name, const void *data,
-                              size_t size, sessile_error *err);
+                              size_t size, os_stat_info *made, sessile_error *err);
 /* The parts of it, for content that comes in pieces. temporary has room for
  * FILE_TEMPORARY. file_publish syncs, renames and closes *fd. */
 #define FILE_TEMPORARY        32

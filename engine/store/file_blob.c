@@ -80,7 +80,7 @@ discard:
 }
 
 sessile_status file_write_new(file_store *fs, int dir, const char *name, const void *data,
-                              size_t size, sessile_error *err)
+                              size_t size, os_stat_info *made, sessile_error *err)
 {
     char temporary[FILE_TEMPORARY];
     size_t written = 0;
@@ -91,6 +91,10 @@ sessile_status file_write_new(file_store *fs, int dir, const char *name, const v
     }
     if (os_write_full(fs->os, fd, data, size, 0, &written) != 0) {
         status = fail_errno(err, errno, "cannot write %s in %s", name, fs->root);
+    } else if (made != NULL && fs->os->stat_fd(fs->os->ud, fd, made) != 0) {
+        status = fail_errno(err, errno, "cannot look at %s in %s", name, fs->root);
+    }
+    if (status != SESSILE_OK) {
         file_discard(fs, dir, temporary, &fd);
         return status;
     }
@@ -162,5 +166,5 @@ sessile_status file_blob_put_new(void *self, const char *name, const void *data,
     if (status != SESSILE_OK) {
         return status;
     }
-    return file_write_new(fs, root, name, data, size, err);
+    return file_write_new(fs, root, name, data, size, NULL, err);
 }

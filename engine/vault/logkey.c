@@ -20,11 +20,15 @@
 #define PREFIX       "{\"id\":\"00000000\",\"sessile\":1"
 #define EPOCH_DIGITS 10
 
-sessile_status logkey_new(logkey *out, const keyring *k, buf *line, sessile_error *err)
+sessile_status logkey_new(logkey *out, const keyring *k, const char *user, buf *line,
+                          sessile_error *err)
 {
     unsigned char wrapped[64 + VAULT_KEY + VAULT_TAG];
     sessile_status status = SESSILE_OK;
     memset(out, 0, sizeof(*out));
+    if (user != NULL && user[0] != '\0') {
+        return fail(err, SESSILE_UNSUPPORTED, "users have no secrets of their own yet");
+    }
     suite s = keyring_suite(k);
     uint64_t epoch = keyring_epoch(k);
     unsigned char *key = datakey_new(s);

@@ -74,12 +74,15 @@ typedef struct logkey {
     suite suite;        /* SUITE_NONE: plain, nothing else is set */
     unsigned char *key; /* guarded memory, VAULT_KEY bytes */
     unsigned char commitment[VAULT_COMMITMENT];
+    char user[NAME_SIZE]; /* whose secret wraps it, by keyring_user_name(); "": none */
 } logkey;
 /*
  * New: draws a data key and appends to line, which holds `{"id":"00000000","sessile":1`,
- * the fields ,"suite":…,"epoch":…,"key":"…","commitment":"…" of format.md.
+ * the fields ,"suite":…,"epoch":…,"key":"…","commitment":"…" of format.md; user: for
+ * whom, NULL or "": the store itself.
  */
-sessile_status logkey_new(logkey *out, const keyring *k, buf *line, sessile_error *err);
+sessile_status logkey_new(logkey *out, const keyring *k, const char *user, buf *line,
+                          sessile_error *err);
 /* Opens the data key of a sealed header line (its bytes up to and without `,"commit"`).
  * SEALED: wrapped by another key; UNSUPPORTED: suite; DAMAGED: not such a line. */
 sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size_t size,

@@ -195,8 +195,9 @@ void fuzz_seeds(fuzz_take take, void *arg)
     give(take, arg, SEALED | HEADER, fixed_header, strlen(fixed_header));
     logkey none;
     buf_clear(&text);
-    FUZZ_CHECK(line_put_header(&none, fixed_keyring(0), &text, fixed_header_entry,
-                               strlen(fixed_header_entry), &scratch, NULL) == SESSILE_OK);
+    FUZZ_CHECK(line_put_header(&none, fixed_keyring(0), NULL, &text, fixed_header_entry,
+                               strlen(fixed_header_entry), tag, &scratch,
+                               NULL) == SESSILE_OK);
     give(take, arg, HEADER, text.data, text.size - 1);
     buf_deinit(&text);
     buf_deinit(&scratch);

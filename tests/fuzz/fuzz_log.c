@@ -87,6 +87,7 @@ static void entry_text(char out[160], size_t id)
 
 static void good_header(buf *out, int sealed)
 {
+    unsigned char tag[VAULT_TAG];
     logkey none;
     buf scratch;
     buf_init(&scratch, &allocator_default);
@@ -94,8 +95,8 @@ static void good_header(buf *out, int sealed)
         buf_puts(out, fixed_header);
         buf_puts(out, "\n");
     } else {
-        FUZZ_CHECK(line_put_header(&none, fixed_keyring(0), out, fixed_header_entry,
-                                   strlen(fixed_header_entry), &scratch,
+        FUZZ_CHECK(line_put_header(&none, fixed_keyring(0), NULL, out, fixed_header_entry,
+                                   strlen(fixed_header_entry), tag, &scratch,
                                    NULL) == SESSILE_OK);
     }
     buf_deinit(&scratch);

@@ -211,6 +211,7 @@ static void fill(const simfs *fs, size_t at, os_stat_info *out)
     out->inode = at + 1;
     out->size = n->live.size;
     out->mtime_ms = n->mtime;
+    out->mtime_ns = out->ctime_ns = n->mtime * 1000000;
     out->uid = 1000;
     out->mode = n->is_dir ? 0700 : 0600;
     out->is_dir = n->is_dir;

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #undef fail
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,11 +164,33 @@ static void sealed_log_cut_anywhere_heals(void **state)
            states);
 }
 
+static void log_whose_cut_cannot_be_synced_does_not_open(void **state)
+{
+    /* the piece, the folder that names it, the log that was cut */
+    enum { SYNCS = 3 };
+    (void)state;
+    for (unsigned long n = 0; n <= SYNCS; n++) {
+        sample s;
+        sessile_error err = {0};
+        uint64_t torn;
+        log_t *log;
+        sample_open(&s, KIT_XCHACHA);
+        file_write_all(s.path, s.bytes, s.size - 7);
+        faults_set(&s.k.os, CALL_SYNC_ALL, n, EIO);
+        sessile_status status = kit_try(&s.k, "log", &log, NULL, &torn, &err);
+        assert_int_equal(s.k.os.counts[CALL_SYNC_ALL], n < SYNCS ? n + 1 : SYNCS);
+        assert_int_equal(status, n < SYNCS ? SESSILE_IO : SESSILE_OK);
+        log_close(log);
+        sample_close(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_log_cut_anywhere_heals),
         cmocka_unit_test(sealed_log_cut_anywhere_heals),
+        cmocka_unit_test(log_whose_cut_cannot_be_synced_does_not_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

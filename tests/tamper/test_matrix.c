@@ -139,6 +139,31 @@ static void no_other_id_passes(void **state)
     }
 }
 
+/* What stands in clear is sealed too: a claim that is as good as the true one. */
+static void no_humbler_claim_of_durability_passes(void **state)
+{
+    unsigned long claims = 0;
+    (void)state;
+    EACH_SEALED_MODE
+    {
+        sample s;
+        sample_open(&s, MODE, "durable", 30);
+        for (size_t i = 0; i < s.line_count; i++) {
+            unsigned id;
+            size_t at = find(&s, i, "\"durable\":\"") + 11;
+            if (at >= s.lines[i + 1] || sscanf(s.bytes + at, "%8x", &id) != 1)
+                continue;
+            for (unsigned other = 0; other < id; other++, claims++) {
+                char text[9];
+                snprintf(text, sizeof text, "%08x", other);
+                expect(&s, i, at, edited(&s, at, 8, text, 8), text);
+            }
+        }
+        sample_close(&s);
+    }
+    assert_true(claims > 0);
+}
+
 /* The last character of a base64 that is padded has bits that no byte takes. */
 static void no_second_spelling_of_a_base64_passes(void **state)
 {
@@ -292,6 +317,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_edit_of_any_line_passes),
         cmocka_unit_test(no_other_id_passes),
+        cmocka_unit_test(no_humbler_claim_of_durability_passes),
         cmocka_unit_test(no_second_spelling_of_a_base64_passes),
         cmocka_unit_test(header_of_another_suite_epoch_or_user_is_refused),
         cmocka_unit_test(part_of_another_logs_header_is_refused),

@@ -613,7 +613,7 @@ static void create_syncs_the_file_and_every_folder_above_it(void **state)
     faults_none(&p.os);
     assert_int_equal(again.table->create(again.self, "main", "log3", "x\n", 2, &err),
                      SESSILE_OK);
-    assert_int_equal(p.os.counts[CALL_SYNC_ALL], 4);
+    assert_int_equal(p.os.counts[CALL_SYNC_ALL], 5);
     store_close(&again);
     place_close(&p);
 }

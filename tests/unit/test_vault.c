@@ -35,7 +35,7 @@ static const suite suites[] = {SUITE_AES_256_GCM, SUITE_XCHACHA20_POLY1305};
 
 static logkey a_key(suite s)
 {
-    logkey k = {s, datakey_new(s), {0}};
+    logkey k = {.suite = s, .key = datakey_new(s)};
     assert_non_null(k.key);
     random_bytes(k.key, VAULT_KEY);
     random_bytes(k.commitment, VAULT_COMMITMENT);
@@ -211,7 +211,7 @@ static void key_of_a_log_is_read_back_from_its_header(void **state)
         kit_open(&k, modes[m]);
         buf_init(&line, A);
         buf_puts(&line, "{\"id\":\"00000000\",\"sessile\":1");
-        assert_int_equal(logkey_new(&made, k.keys, &line, &err), SESSILE_OK);
+        assert_int_equal(logkey_new(&made, k.keys, NULL, &line, &err), SESSILE_OK);
         assert_int_equal(logkey_open(&read, k.keys, line.data, line.size, &err),
                          SESSILE_OK);
         assert_int_equal(read.suite, made.suite);
