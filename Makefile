@@ -81,7 +81,7 @@ BIN  := $(if $(COMMAND),$(BUILD)/bin/sessile)
 
 .PHONY: all build demo test check asan tsan valgrind bench coverage install clean help deps
 .PHONY: deps-build deps-test deps-check deps-bench deps-soak
-.PHONY: plants everything objects warnings headers lint fuzz fuzzers benches
+.PHONY: plants everything objects warnings headers lint fuzz fuzzers benches promises soak
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -270,15 +270,26 @@ coverage: deps-test
 	@tests/coverage build-coverage
 
 # The fuzzers under clang's libFuzzer, one after the other, each for FUZZ_SECONDS; FUZZ names
-# some of them. What they found stays in build-fuzz/corpus, to go on from the next time.
+# some of them. (NULL + 0, which clang calls an overflow, is none.) What they found stays in
+# build-fuzz/corpus, to go on from the next time.
 FUZZ_SECONDS ?= 60
 fuzz: deps-soak
 	@+$(again) --quiet fuzzers
 	@+$(again) --quiet BUILD=build-fuzz CC=clang HARDEN= WARN= SANITIZED=1 FUZZ_DRIVER= \
 	    FUZZ_LINK=-fsanitize=fuzzer OPT="-O1 -fno-omit-frame-pointer \
-	    -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined" fuzzers
+	    -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointer-overflow \
+	    -fno-sanitize-recover=undefined" fuzzers
 	@BUILD=$(BUILD) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(FUZZ)
 fuzzers: $(FUZZERS)
+
+# What proves each promise, in its short form, as one table; and the same at full size, all of it
+# or some parts: make soak SOAK="kill crash" SOAK_MINUTES=60.
+promises: deps-test
+	@+$(again) --quiet everything
+	@BUILD=$(BUILD) tests/promises
+soak: deps-soak
+	@+$(again) --quiet everything
+	@BUILD=$(BUILD) SOAK_MINUTES=$(SOAK_MINUTES) tests/soak $(SOAK)
 
 # BENCH names some of them: make bench BENCH="append open". BENCH_SHORT=1: to see that they run.
 bench: deps-bench
@@ -317,7 +328,11 @@ help:
 	@echo 'make check     warnings as errors, layers, lint, headers, then every test'
 	@echo 'make asan      C tests and specs under AddressSanitizer and UBSan'
 	@echo 'make tsan | valgrind   C tests under ThreadSanitizer, valgrind'
+	@echo 'make promises  each promise, what proves it, and the figures: the short form'
+	@echo 'make soak      the same at full size: hours (SOAK="kill crash" SOAK_MINUTES=10)'
 	@echo 'make plants    bugs planted one by one: do the tests see them?'
-	@echo 'make bench     the figures;   make coverage   lines of engine/ that tests reach'
+	@echo 'make fuzz      the fuzzers under libFuzzer (FUZZ="log line" FUZZ_SECONDS=60)'
+	@echo 'make bench     what it costs, beside floors and SQLite (BENCH="append open")'
+	@echo 'make coverage  lines of engine/ that tests reach'
 	@echo 'make install PREFIX=$(PREFIX) DESTDIR=;   make deps;   make clean'
 	@echo 'One test:      tests/run NAME...   after make everything'

@@ -123,6 +123,7 @@ sessile_status sessile_context(sessile_session *session, sessile_id leaf,
             shown += c->items[i].key.n == 0;
         uint64_t said = leaf ? session->nodes[leaf].messages : 0;
         info->head = session->head;
+        info->lost = c->lost;
         if (is_head)
             session->base = session->head;
         info->dropped = said > shown ? said - shown : 0;

@@ -151,6 +151,22 @@ int64_t sessile_session_modified(sessile_session *session)
     return ms;
 }
 
+sessile_status sessile_session_damage(sessile_session *session, uint64_t *lost,
+                                      sessile_error *out)
+{
+    error_clear(out);
+    if (lost)
+        *lost = 0;
+    if (!session)
+        return SESSILE_OK;
+    sessile_status st = session_lock(session, out);
+    if (st != SESSILE_OK)
+        return st;
+    st = session_damage_locked(session, lost, out);
+    session_unlock(session);
+    return st;
+}
+
 uint64_t sessile_session_torn(const sessile_session *session)
 {
     return session ? atomic_load(&session->torn) : 0;

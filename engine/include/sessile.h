@@ -207,9 +207,10 @@ typedef struct sessile_listed {
     int64_t created_ms, modified_ms; /* of the header and of the newest entry */
     uint64_t entries, messages, bytes;
     uint64_t torn;         /* bytes of a torn tail that opening it set aside; 0: none */
-    sessile_status status; /* OK, or why this log could not be opened (then only bytes,
-                              modified_ms (the file's) and, if it can be told, id and
-                              agent are set) */
+    sessile_status status; /* OK; or DAMAGED or TRUNCATED with entries set: it can be
+                              read, not written; or why this log could not be opened
+                              (then only bytes, modified_ms (the file's) and, if it can
+                              be told, id and agent are set) */
     const char *message;   /* the error's sentence, or "" */
 } sessile_listed;
 
@@ -272,9 +273,10 @@ SESSILE_API sessile_status sessile_create(sessile_session **out, sessile_store *
                                           const sessile_session_options *options,
                                           sessile_error *err);
 
-/* Opens a session that exists; creates nothing. NOTFOUND; DAMAGED and TRUNCATED name the
- * file and place; SEALED; BUSY. A torn tail is set aside and reported by
- * sessile_session_torn(). */
+/* Opens a session that exists; creates nothing. NOTFOUND; SEALED; BUSY. A torn tail is set
+ * aside and reported by sessile_session_torn(). A damaged log opens too, to be read:
+ * sessile_session_damage() says so. DAMAGED: nothing of it can be opened, or what it holds
+ * is no session; the sentence names the place and what to type. */
 SESSILE_API sessile_status sessile_resume(sessile_session **out, sessile_store *store,
                                           const sessile_session_options *options,
                                           sessile_error *err);
@@ -322,6 +324,16 @@ SESSILE_API int64_t sessile_session_modified(sessile_session *session);
 /* Bytes that recovery set aside when this handle was opened and since: it grows when a
  * writer died and this handle found its torn end before a write of its own. 0: none. */
 SESSILE_API uint64_t sessile_session_torn(const sessile_session *session);
+
+/*
+ * OK, or why this session can be read and not written: DAMAGED or TRUNCATED, with a
+ * sentence in *out that names the file, the first entry and byte that are damaged, how
+ * much is lost, and the command that makes it writable again. Entries that are lost are
+ * of type "tombstone", their data {"lost":true,…}; whatever writes is refused with this
+ * same error. *lost (or NULL): how many entries. out may be NULL.
+ */
+SESSILE_API sessile_status sessile_session_damage(sessile_session *session,
+                                                  uint64_t *lost, sessile_error *out);
 
 /* The newest path entry: the leaf that context() and the next append start from. */
 SESSILE_API sessile_status sessile_head(sessile_session *session, sessile_id *out,
@@ -413,6 +425,7 @@ typedef struct sessile_context_info {
     uint64_t dropped; /* messages of the path that the context does not show verbatim */
     uint64_t orphans; /* results left out: unknown call, call out of context, answered */
     uint64_t unanswered; /* engine-made results for dead calls */
+    uint64_t lost;       /* entries of it that damage took: see sessile_session_damage() */
 } sessile_context_info;
 
 /* Which messages of the path; 0 and SESSILE_NO_ID mean no restriction. */

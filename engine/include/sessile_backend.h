@@ -133,8 +133,8 @@ typedef struct sessile_backend {
     sessile_status (*blob_put_new)(void *self, const char *name, const void *data,
                                    size_t size, sessile_error *err);
 
-    /* 1 when at least one log is there. */
-    int (*has_logs)(void *self);
+    /* *found: 1 when at least one log is there. */
+    sessile_status (*has_logs)(void *self, int *found, sessile_error *err);
 
     /* Writes size bytes once more where they stand, at offset, so that the next sync
      * takes them to the device: a sync that failed elsewhere may have left their pages

@@ -7,10 +7,13 @@
  *   log.c     create, open, refresh, begin, append, end
  *   read.c    one entry, a range, a header for lists
  *   sync.c    durable: one syncs, all share; poison
+ *   salvage.c what can be read past damage, and what stands in for the rest
+ *   rewrite.c all of it written anew, in the place of the damaged log
+ *   check.c   opened for a look, changing nothing
  *   copy.c    a log written anew, in the place of one that is there
  *
  * An index (its anchor would be a second witness in log_judge and the start of log_scan)
- * and a salvage that reads on past damage belong beside these.
+ * belongs beside these.
  */
 #ifndef LOG_INSIDE_H
 #define LOG_INSIDE_H
@@ -37,6 +40,9 @@ struct log {
     uint64_t *offsets;
     size_t offset_capacity;
     sessile_log_end end; /* the last commit that this handle has seen or made */
+    struct log_damage_record *damage; /* NULL, or why nothing may be written: salvage.c */
+    int judged; /* the log's bytes were found damaged or cut, not a visitor's entry */
+    uint64_t proved; /* entries that a witness outside the log knows to have been safe */
 
     buf lines, scratch; /* append: what is written; what is sealed */
     buf piece, text;    /* reading: bytes of the backend; opened entries */
@@ -89,6 +95,15 @@ sessile_status log_recover(log_t *log, log_visit visit, void *arg, uint64_t *tor
                            sessile_error *err);
 /* Without: scan; what is bad is read again, and judged under a shared lock. */
 sessile_status log_look(log_t *log, log_visit visit, void *arg, sessile_error *err);
+
+/* After DAMAGED or TRUNCATED in err: keeps it as the handle's damage and clears it, when
+ * at least the header was read. Else, and for every other error: status as it is. */
+sessile_status log_take_damage(log_t *log, sessile_status status, sessile_error *err);
+void log_damage_free(log_t *log);
+/* Of a damaged log: appends entry id's text if it is one that the scan did not show, or
+ * has a stand-in. *found 0: it is an entry like any other. */
+sessile_status log_read_salvaged(log_t *log, sessile_id id, buf *out, int *found,
+                                 sessile_error *err);
 
 /* 1 when text is one line of JSON that begins with this id and ends with a brace. */
 int log_is_entry(const char *text, size_t size, uint64_t id);

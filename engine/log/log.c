@@ -45,6 +45,7 @@ void log_close(log_t *log)
     if (log->handle != NULL) {
         log->st.table->close(log->handle);
     }
+    log_damage_free(log);
     logkey_deinit(&log->key);
     if (log->name != NULL) {
         mem_free(a, log->name, strlen(log->name) + 1);
@@ -123,16 +124,6 @@ sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *
     }
     *out = log;
     return SESSILE_OK;
-}
-
-sessile_id log_count(const log_t *log)
-{
-    return (sessile_id)log->end.count;
-}
-
-uint64_t log_bytes(const log_t *log)
-{
-    return log->end.bytes;
 }
 
 const char *log_user(const log_t *log)
@@ -251,6 +242,7 @@ sessile_status log_open(log_t **out, store *st, const keyring *k, const char *fo
         status = log_look(log, visit, arg, err);
     }
 out:
+    status = log_take_damage(log, status, err);
     if (status != SESSILE_OK) {
         log_close(log);
         return status;
@@ -269,6 +261,9 @@ sessile_status log_refresh(log_t *log, log_visit visit, void *arg, sessile_error
     sessile_error local = {SESSILE_OK, ""};
     err = err != NULL ? err : &local;
     error_clear(err);
+    if (log->damage != NULL) {
+        return SESSILE_OK; /* nobody writes to it: what it has was read at opening */
+    }
     return log_look(log, visit, arg, err);
 }
 
@@ -281,7 +276,10 @@ sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *
     int replaced = 0;
     err = err != NULL ? err : &local;
     assert(!log->locked);
-    sessile_status status = log_poisoned(log, err);
+    sessile_status status = log_damage(log, err);
+    if (status == SESSILE_OK) {
+        status = log_poisoned(log, err);
+    }
     if (status != SESSILE_OK) {
         return status;
     }

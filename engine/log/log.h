@@ -35,11 +35,12 @@ sessile_status log_create_for(store *st, const keyring *k, const char *folder,
 /*
  * Opens a log and scans it whole, showing each committed entry. Stops at the last commit
  * V. What is past V: when a later line says in clear, by its layout alone (it need not
- * open), that an id at or past the first missing one is durable: DAMAGED (names log,
- * entry and offset; nothing is changed). Otherwise it may be a write in progress or a
- * torn tail: under the exclusive lock, on a scan made under it, it is set aside (*torn:
- * its bytes) and cut; when the lock cannot be had at once, V is where this reader stops.
- * A bad header is DAMAGED.
+ * open), that an id at or past the first missing one is durable: the log is damaged. It
+ * opens all the same, nothing is changed, log_damage() says what was found, every
+ * log_begin() is refused, and log_read_past() shows what else can be read. Otherwise it
+ * may be a write in progress or a torn tail: under the exclusive lock, on a scan made
+ * under it, it is set aside (*torn: its bytes) and cut; when the lock cannot be had at
+ * once, V is where this reader stops. A bad header is DAMAGED.
  */
 sessile_status log_open(log_t **out, store *st, const keyring *k, const char *folder,
                         const char *name, unsigned depth, int timeout_ms, log_visit visit,
@@ -96,6 +97,77 @@ sessile_status log_read(log_t *log, sessile_id id, buf *out, sessile_error *err)
 /* Shows entries first..last (inclusive), read in large pieces. */
 sessile_status log_read_range(log_t *log, sessile_id first, sessile_id last,
                               log_visit visit, void *arg, sessile_error *err);
+
+/* ---- damage: what is past it, in a log that may only be read (salvage.c) */
+
+/* OK, or why nothing may be written: DAMAGED or TRUNCATED, with the sentence in err. */
+sessile_status log_damage(const log_t *log, sessile_error *err);
+
+/* What is wrong with some entries or bytes of a damaged log. */
+typedef enum log_flaw_kind {
+    LOG_LOST,    /* entries first to last: nothing that opens is left of them */
+    LOG_REFUSED, /* entry first opens, and what it holds has no place in the log */
+    LOG_ORDER,   /* entry first can be read, but stands in another place, or does not
+                    follow the line before it */
+    LOG_BYTES,   /* bytes that are no entry of this log, or one more copy of one */
+    LOG_UNENDED  /* lines of a write whose end is not there: it was never made, or its end
+                    is what was damaged */
+} log_flaw_kind;
+typedef struct log_flaw {
+    log_flaw_kind kind;
+    sessile_id first, last; /* SESSILE_NO_ID: not about entries */
+    uint64_t offset, bytes; /* bytes 0: nothing stands where they should be */
+} log_flaw;
+
+/* Makes the text of the entry that stands in for one that is lost: checked JSON with its
+ * id, appended to out. Asked in the order of ids, each before anything later is shown. */
+typedef sessile_status (*log_stand_in)(void *arg, const log_flaw *lost, sessile_id id,
+                                       buf *out, sessile_error *err);
+/*
+ * Reads on past the damage: every line that opens by itself takes its place by its id,
+ * and for each id without one `stand_in` makes an entry; all are shown in order. An entry
+ * that visit calls DAMAGED is shown again as a stand-in. From then on log_count() and
+ * log_read() include them. May be called again after it failed. IO, NOMEM, visit's own.
+ */
+sessile_status log_read_past(log_t *log, log_visit visit, log_stand_in stand_in,
+                             void *arg, sessile_error *err);
+/* From now on text stands in for entry id, which opens but was refused. */
+sessile_status log_cover(log_t *log, sessile_id id, const char *text, size_t size,
+                         sessile_error *err);
+/* 1 when a stand-in is what log_read() answers for id. */
+int log_is_covered(const log_t *log, sessile_id id);
+/* How many entries are lost, and the flaws, borrowed: at most the first thousand (left:
+ * how many more there were). */
+uint64_t log_lost(const log_t *log);
+size_t log_flaws(const log_t *log, const log_flaw **out, uint64_t *left);
+
+/* What log_inspect found at the end of a log. */
+typedef struct log_tail {
+    uint64_t offset, bytes; /* past the last commit; bytes 0: nothing */
+    int busy;               /* a writer is at work: they may be its write in progress */
+} log_tail;
+/*
+ * As log_open(), but changes nothing, whatever it finds: a torn tail is left and told.
+ * Such a handle is for reading and for log_rewrite().
+ */
+sessile_status log_inspect(log_t **out, store *st, const keyring *k, const char *folder,
+                           const char *name, unsigned depth, int timeout_ms,
+                           log_visit visit, void *arg, log_tail *tail, const allocator *a,
+                           sessile_error *err);
+/* Makes the handle's log one that may only be read, for a reason found above. */
+sessile_status log_hurt(log_t *log, const sessile_error *why, sessile_error *err);
+
+/*
+ * Writes a new log of the same name with every entry as log_read() has it, the same ids,
+ * under a new data key, and puts it in the old one's place (rewrite.c). kept: the name
+ * of the file that has the old bytes. The handle stays with the old log: close it. BUSY;
+ * NOTFOUND: replaced or removed meanwhile; CONFLICT: it changed since it was opened;
+ * UNSUPPORTED: this store replaces no logs. Interrupted anywhere, the old log or the new
+ * one is there, whole, and it can be run again.
+ */
+sessile_status log_rewrite(log_t *log, const keyring *k, const char *folder,
+                           const char *name, char *kept, size_t kept_size,
+                           sessile_error *err);
 
 /* Only the header of a log, for lists: appended to out. */
 sessile_status log_peek(store *st, const keyring *k, const char *folder, const char *name,

@@ -158,10 +158,11 @@ sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err)
         if (start != NULL &&
             line_claims(&log->key, start, text_size - (size_t)(start - text), &l) &&
             l.has_durable && l.durable >= log->end.count) {
+            log->judged = 1;
             status =
                 fail(err, SESSILE_DAMAGED,
                      "%s is damaged at byte %llu, entry %08llx: a later line says that "
-                     "it was written safely. Nothing was changed: bring back a backup",
+                     "it was written safely. Nothing was changed",
                      log->name, (unsigned long long)log->end.bytes,
                      (unsigned long long)log->end.count);
             break;
@@ -182,11 +183,12 @@ static sessile_status scan_now(log_t *log, log_visit visit, void *arg, uint64_t 
         return status;
     }
     if (*size < log->end.bytes) {
-        return fail(err, SESSILE_TRUNCATED,
-                    "%s has %llu bytes where %llu are known to have been written: bring "
-                    "back a backup",
-                    log->name, (unsigned long long)*size,
-                    (unsigned long long)log->end.bytes);
+        log->judged = 1;
+        return fail(
+            err, SESSILE_TRUNCATED,
+            "%s ends at byte %llu, and %llu bytes are known to have been written. "
+            "Nothing was changed",
+            log->name, (unsigned long long)*size, (unsigned long long)log->end.bytes);
     }
     if (*size > log->end.bytes) {
         status = log_scan(log, *size, visit, arg, err);
@@ -195,8 +197,8 @@ static sessile_status scan_now(log_t *log, log_visit visit, void *arg, uint64_t 
     if (status == SESSILE_OK && log->end.count == 0) {
         /* came by rename, synced: there is no innocent way for it to be bad */
         return fail(err, SESSILE_DAMAGED,
-                    "%s is damaged in its first line. Nothing was changed: bring back a "
-                    "backup",
+                    "%s is damaged at byte 0, entry 00000000, its header: nothing of it "
+                    "can be opened. Nothing was changed: bring back a backup",
                     log->name);
     }
     return status;

@@ -182,8 +182,10 @@ static sessile_status push_id(loader *l, sessile_id id, json name)
     if (id >= l->at ||
         !(node_is_message(&s->nodes[id]) || s->nodes[id].type == ENTRY_TOMBSTONE))
         return malformed(l, "its context names what is no message before it", name);
-    if (s->nodes[id].type == ENTRY_TOMBSTONE)
+    if (s->nodes[id].type == ENTRY_TOMBSTONE) {
+        l->out->lost++;
         return SESSILE_OK;
+    }
     return context_push_node(s, id, l->out) ? fail_nomem(l->err) : SESSILE_OK;
 }
 
@@ -196,6 +198,7 @@ static sessile_status push_range(loader *l, sessile_id low, sessile_id high, jso
     if (low == 0 || low > high || high >= l->at)
         return malformed(l, "its context names a range that is none", name);
     l->ids.count = 0;
+    l->ids.lost = 0;
     found = path_gather(l->s, high, low, &l->ids);
     if (found < 0)
         return fail_nomem(l->err);
@@ -225,8 +228,10 @@ static sessile_status push_put(loader *l, sessile_key key, json name)
                               s->nodes[key.entry].type != ENTRY_TOMBSTONE))
         return malformed(l, "its context names a message of what is no compaction", name);
     status = load(l, key.entry, &from);
-    if (status || from->lost)
+    if (status || from->lost) {
+        l->out->lost += !status;
         return status;
+    }
     if (key.n > from->put_count)
         return malformed(l, "its context names a message that was not written", name);
     put = from->puts[key.n - 1];

@@ -229,10 +229,13 @@ static sessile_status fold_turn(fold *f, change *c, sessile_error *err)
 {
     uint64_t count;
 
-    (void)f;
     if (read_id(json_get(c->e.data, "first"), &c->turn_first) ||
         c->turn_first >= c->e.id || json_uint(json_get(c->e.data, "count"), &count))
         return fail(err, SESSILE_DAMAGED, "the turn does not say which messages it has");
+    /* Its messages stand right before it. What was lost of them is not on the path. */
+    if (c->e.id - c->turn_first == count)
+        for (sessile_id id = c->turn_first; id < c->e.id; id++)
+            count -= f->s->nodes[id].type == ENTRY_TOMBSTONE;
     if (count > c->n.events || count > c->n.messages)
         return fail(err, SESSILE_DAMAGED,
                     "the turn has %" PRIu64 " messages, and fewer are on its path",

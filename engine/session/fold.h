@@ -64,6 +64,19 @@ sessile_status session_damaged(const sessile_session *s, sessile_id id,
                                sessile_error *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* The command that looks after a damaged session, as it is typed. */
+#define SALVAGE_SIZE 192
+void session_salvage_command(const sessile_session *s, char out[SALVAGE_SIZE]);
+
+/* ---- damage (salvage.c) */
+
+/* When the log is damaged: folds in what can be read past the damage, with a tombstone
+ * for each entry that is lost. From then on the session can be read, not written. */
+sessile_status session_read_past(sessile_session *s, sessile_error *err);
+/* A log_stand_in and a log_visit; arg: a fold. */
+sessile_status fold_stand_in(void *arg, const log_flaw *lost, sessile_id id, buf *out,
+                             sessile_error *err);
+
 /* ---- the tree (tree.c) */
 
 /* 1: a message or a branch summary. */
@@ -78,11 +91,13 @@ sessile_status session_check_leaf(const sessile_session *s, sessile_id id,
 typedef struct id_list {
     sessile_id *at;
     size_t count, capacity;
+    uint64_t lost; /* tombstones that were passed over */
     const allocator *alloc;
 } id_list;
 void id_list_deinit(id_list *l);
 /* Appends the path's messages from `high` down to `low`, low itself left out (0: down to
- * the root). 0; 1: low is not on the path; -1: no memory. */
+ * the root). 0; 1: low is not on the path; -1: no memory. Where entries were lost the
+ * path is not known for certain, so that low missing there is no fault: 0. */
 int path_gather(const sessile_session *s, sessile_id high, sessile_id low, id_list *out);
 
 /* ---- reading (compaction.c) */

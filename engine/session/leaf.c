@@ -40,6 +40,7 @@ static sessile_status build(sessile_session *s, sessile_id leaf, context *out,
     for (size_t i = ids.count; !status && i > 0; i--)
         if (context_push_node(s, ids.at[i - 1], out))
             status = fail_nomem(err);
+    out->lost += ids.lost;
 out:
     id_list_deinit(&ids);
     if (status)

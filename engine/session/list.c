@@ -304,10 +304,12 @@ static sessile_status look(listing *l, size_t at)
         return SESSILE_NOMEM;
     if (row->row.status == SESSILE_NOTFOUND)
         return SESSILE_OK; /* deleted meanwhile */
-    if (s)
+    if (s) {
+        row->row.status = session_damage_locked(s, NULL, &why);
         fill(l, row, s);
-    else
+    } else {
         fill_peeked(l, row, in->folder, name_of(l, p));
+    }
     session_drop(s);
     row->message = put_text(l, why.message, strlen(why.message));
     if (l->text.failed)
@@ -412,15 +414,6 @@ static sessile_status look_up(listing *l)
     return SESSILE_OK;
 }
 
-/* A name that stands as it is is the id of what lies there. */
-static int may_be_wanted(const listing *l, const place *p)
-{
-    const char *name = name_of(l, p);
-
-    return name[0] == '=' ||
-           begins((sessile_slice){name, strlen(name)}, l->options->id_prefix);
-}
-
 /* No entry of the log is newer (some file systems keep only every other second), nor is
  * its mtime, which is the time of a log that does not open. */
 static int64_t newest_possible(const place *p)
@@ -439,7 +432,7 @@ static sessile_status look_at_others(listing *l)
     key *others;
 
     for (size_t i = 0; i < l->count; i++)
-        left += l->places[i].state == UNSEEN && may_be_wanted(l, &l->places[i]);
+        left += l->places[i].state == UNSEEN;
     if (!left)
         return SESSILE_OK;
     others = mem_alloc(&l->store->alloc, left * sizeof *others);
@@ -447,7 +440,7 @@ static sessile_status look_at_others(listing *l)
         return SESSILE_NOMEM;
     for (size_t i = 0; i < l->count; i++) {
         const place *p = &l->places[i];
-        if (p->state == UNSEEN && may_be_wanted(l, p))
+        if (p->state == UNSEEN)
             others[count++] = key_of(l, i, newest_possible(p));
     }
     if (l->want < l->count)

@@ -174,6 +174,8 @@ static sessile_status scan(sessile_session *s, const char *folder, const char *n
     status =
         log_open(&s->log, &st->backend, st->keys, folder, name, session_read_depth(st),
                  st->timeout_ms, fold_visit, &f, &torn, &st->alloc, err);
+    if (!status)
+        status = session_read_past(s, err);
     if (status)
         return status;
     atomic_store(&s->torn, torn);
@@ -280,7 +282,7 @@ sessile_status session_close(sessile_session *s, sessile_error *err)
     /* A child's copy may have been made in the middle of a call: it is left alone. */
     if (session_ours(s, err))
         return SESSILE_FORKED;
-    if (s->store->durability == SESSILE_NONE)
+    if (s->store->durability == SESSILE_NONE && !log_damage(s->log, NULL))
         status = session_named(s, log_sync(s->log, log_count(s->log), err), err);
     session_drop(s);
     return status;

@@ -108,6 +108,11 @@ sessile_status session_lock_within(sessile_session *s, session_wait *w,
                                    sessile_error *err);
 void session_unlock(sessile_session *s);
 
+/* OK, or why the session can only be read: DAMAGED or TRUNCATED. lost: NULL, or how many
+ * entries are. */
+sessile_status session_damage_locked(const sessile_session *s, uint64_t *lost,
+                                     sessile_error *err);
+
 /* Folds in what other handles have committed since. */
 sessile_status session_refresh_locked(sessile_session *s, sessile_error *err);
 

@@ -246,7 +246,8 @@ static sessile_status file_lock(sessile_backend_log *handle, int mode, int timeo
     *replaced = 0;
     int wanted = mode == SESSILE_LOCK_EXCLUSIVE ? OS_LOCK_EXCLUSIVE : OS_LOCK_SHARED;
     if (log->readonly && wanted == OS_LOCK_EXCLUSIVE) {
-        return fail(err, SESSILE_DENIED, "%s may only be read: chmod u+w it", log->name);
+        return fail(err, SESSILE_DENIED,
+                    "%s may only be read: chmod u+w it and open it again", log->name);
     }
     sessile_status allowed =
         file_may_write(log->fs, log->folder->network, log->folder->name, err);
@@ -359,14 +360,17 @@ static sessile_status file_append(sessile_backend_log *handle, sessile_log_end *
     size_t written = 0;
     *poisoned = 0;
     if (log->readonly) {
-        return fail(err, SESSILE_DENIED, "%s may only be read: chmod u+w it", log->name);
+        return fail(err, SESSILE_DENIED,
+                    "%s may only be read: chmod u+w it and open it again", log->name);
     }
     if (file_shared_is_poisoned(log->shared)) {
         *poisoned = 1;
         return fail_poisoned(log, err);
     }
-    /* Asked again although the lock is held: this comparison is the fence. */
-    if (os->stat_fd(os->ud, log->fd, &st) != 0) {
+    /* This comparison is the fence. Under the exclusive lock the size is the one that was
+     * seen when it was taken: only who holds it moves the end. */
+    st.size = log->size;
+    if (log->locked != OS_LOCK_EXCLUSIVE && os->stat_fd(os->ud, log->fd, &st) != 0) {
         return fail_errno(err, errno, "cannot look at %s", log->name);
     }
     if (st.size < end->bytes) {
@@ -412,7 +416,8 @@ static sessile_status file_rewrite(sessile_backend_log *handle, uint64_t offset,
     const os_table *os = log->fs->os;
     size_t written;
     if (log->readonly) {
-        return fail(err, SESSILE_DENIED, "%s may only be read: chmod u+w it", log->name);
+        return fail(err, SESSILE_DENIED,
+                    "%s may only be read: chmod u+w it and open it again", log->name);
     }
     /* The same bytes: a write that stops half-way has changed nothing. */
     if (os_write_full(os, log->fd, data, size, offset, &written) != 0) {

@@ -168,7 +168,7 @@ sessile_status file_list_stat(void *self, const char *folder,
                                            const char *name,
                                            const sessile_backend_stat *stat),
                               void *arg, sessile_error *err);
-int file_has_logs(void *self);
+sessile_status file_has_logs(void *self, int *found, sessile_error *err);
 sessile_status file_stat(void *self, const char *folder, const char *name,
                          sessile_backend_stat *out, sessile_error *err);
 sessile_status file_shelf_get(void *self, const char *folder, char **out, size_t *size,

@@ -166,10 +166,8 @@ static int found_one(void *arg, const char *folder, const char *name)
     return 1;
 }
 
-int file_has_logs(void *self)
+sessile_status file_has_logs(void *self, int *found, sessile_error *err)
 {
-    int found = 0;
-    /* what cannot be looked at is taken for logs: no second keyring is made beside them
-     */
-    return file_list(self, NULL, found_one, &found, NULL) != SESSILE_OK || found;
+    *found = 0;
+    return file_list(self, NULL, found_one, found, err);
 }

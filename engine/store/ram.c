@@ -398,13 +398,14 @@ static sessile_status ram_blob_put_new(void *self, const char *name, const void 
     return status;
 }
 
-static int ram_has_logs(void *self)
+static sessile_status ram_has_logs(void *self, int *found, sessile_error *err)
 {
     ram_store *rs = self;
+    (void)err;
     pthread_mutex_lock(&rs->mutex);
-    int has = rs->logs != NULL;
+    *found = rs->logs != NULL;
     pthread_mutex_unlock(&rs->mutex);
-    return has;
+    return SESSILE_OK;
 }
 
 static void ram_free(void *self)

@@ -465,6 +465,7 @@ sessile_status keyring_open(keyring **out, const sessile_backend *backend, void 
     for (int tries = 0;; tries++) {
         char *blob = NULL;
         size_t size = 0;
+        int logs = 0;
         sessile_status status = backend->blob_get(self, BLOB, &blob, &size, err);
         if (status == SESSILE_OK) {
             status = keyring_read(out, blob, size, source, key, os, a, err);
@@ -474,7 +475,15 @@ sessile_status keyring_open(keyring **out, const sessile_backend *backend, void 
         if (status != SESSILE_NOTFOUND) {
             return status;
         }
-        if (backend->has_logs(self)) {
+        /* what cannot be looked at is an error: no second keyring is made beside logs */
+        status = backend->has_logs(self, &logs, err);
+        if (status != SESSILE_OK) {
+            return status;
+        }
+        if (logs && tries == 0) {
+            continue; /* somebody may have made both a moment ago */
+        }
+        if (logs) {
             return fail(err, SESSILE_SEALED,
                         "the store has logs but no keyring: bring back its keyring");
         }

@@ -118,14 +118,28 @@ int binding_session_make(lua_State *L, int mode)
 
 /* ------------------------------------------------------------------ names and times */
 
-/* session:info() -> {id, agent, user, created, torn} */
+/* session:info() -> {id, agent, user, created, torn, damage} */
 static int session_info(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
+    sessile_status status;
+    sessile_error why;
+    uint64_t lost;
     if (!session) {
         return 3;
     }
-    lua_createtable(L, 0, 5);
+    lua_createtable(L, 0, 6);
+    status = sessile_session_damage(session->handle, &lost, &why);
+    if (status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED) {
+        lua_createtable(L, 0, 3);
+        lua_pushfstring(L, "E%s", sessile_status_name(status));
+        lua_setfield(L, -2, "code");
+        lua_pushstring(L, why.message);
+        lua_setfield(L, -2, "message");
+        lua_pushinteger(L, (lua_Integer)lost);
+        lua_setfield(L, -2, "lost");
+        lua_setfield(L, -2, "damage");
+    }
     binding_push_slice(L, sessile_session_id(session->handle));
     lua_setfield(L, -2, "id");
     binding_push_slice(L, sessile_session_agent(session->handle));

@@ -204,21 +204,34 @@ static void push_listed(lua_State *L, const sessile_listed *row)
         lua_setfield(L, -2, "status");
         lua_pushstring(L, row->message ? row->message : "");
         lua_setfield(L, -2, "message");
-        return;
+        if (row->entries == 0) {
+            return;
+        }
+    } else {
+        lua_pushliteral(L, "ok");
+        lua_setfield(L, -2, "status");
     }
-    lua_pushliteral(L, "ok");
-    lua_setfield(L, -2, "status");
     set_integer(L, "created", (uint64_t)row->created_ms);
     set_integer(L, "modified", (uint64_t)row->modified_ms);
     set_integer(L, "entries", row->entries);
     set_integer(L, "messages", row->messages);
 }
 
-/* store:list([agent]) -> rows, newest first */
+/* A count among the options: not negative. */
+static uint64_t option_count(lua_State *L, int table, const char *name)
+{
+    lua_Integer value = binding_field_integer(L, table, name, 0);
+    if (value < 0) {
+        luaL_error(L, "option '%s' is negative", name);
+    }
+    return (uint64_t)value;
+}
+
+/* store:list({agent, prefix, title, offset, limit}) -> rows, newest first */
 static int store_list(lua_State *L)
 {
     struct binding_store *store = binding_store_live(L, 1);
-    const char *agent = luaL_optstring(L, 2, NULL);
+    sessile_list_options options;
     struct binding_guard *guard;
     sessile_listed *rows = NULL;
     sessile_status status;
@@ -227,8 +240,15 @@ static int store_list(lua_State *L)
     if (!store) {
         return 3;
     }
+    luaL_checktype(L, 2, LUA_TTABLE);
+    sessile_list_options_init(&options);
+    options.agent = binding_field_bytes(L, 2, "agent");
+    options.id_prefix = binding_field_bytes(L, 2, "prefix");
+    options.title = binding_field_bytes(L, 2, "title");
+    options.offset = option_count(L, 2, "offset");
+    options.limit = option_count(L, 2, "limit");
     guard = binding_guard(L);
-    status = sessile_list(store->handle, agent, &rows, &count, &err);
+    status = sessile_list_with(store->handle, &options, &rows, &count, &err);
     guard->block = rows;
     if (status != SESSILE_OK) {
         return binding_fail(L, &err);

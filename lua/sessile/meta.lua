@@ -263,11 +263,19 @@ function Store:session(opts) end
 ---@field messages? integer
 ---@field bytes integer
 ---@field torn integer bytes of a torn tail that opening it set aside
----@field status string "ok", or why it cannot be opened, as "EDAMAGED"
+---@field status string "ok", or what is wrong, as "EDAMAGED"; with entries it can be read
 ---@field message? string
 
----The sessions, newest first.
----@param opts? {agent: string?, limit: integer?}
+---@class sessile.ListOptions
+---@field agent? string only of this agent
+---@field prefix? string only those whose id begins so
+---@field title? string only those of exactly this title
+---@field offset? integer that many of the newest are left out
+---@field limit? integer at most that many
+
+---The sessions, newest first: by the time of the newest entry. Only logs that are new or
+---changed are opened; with `limit`, no more of them than it takes.
+---@param opts? sessile.ListOptions
 ---@return sessile.Listed[]? rows
 ---@return string? message
 ---@return string? code
@@ -281,6 +289,11 @@ function Store:close() end
 
 -- ---------------------------------------------------------------- sessions
 
+---@class sessile.Damage
+---@field code string "EDAMAGED" or "ETRUNCATED"
+---@field message string where, how much is lost, and what to type
+---@field lost integer entries; a tombstone stands in for each
+
 ---@class sessile.Session
 ---@field id string
 ---@field agent string
@@ -288,6 +301,7 @@ function Store:close() end
 ---@field created integer ms
 ---@field modified integer ms
 ---@field torn integer bytes that recovery set aside when it was opened and since
+---@field damage? sessile.Damage it can be read, and nothing can be written to it
 ---@field title string may be set; raises when that fails
 local Session = {}
 
@@ -358,6 +372,7 @@ function Session:messages(opts) end
 ---@field dropped integer
 ---@field orphans integer
 ---@field unanswered integer
+---@field lost integer entries that damage took
 
 ---What the model would get.
 ---@param opts? {leaf: string?}

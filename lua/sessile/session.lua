@@ -30,7 +30,7 @@ end
 local context_options = { leaf = "string" }
 
 --- What the model would get, and {tokens, low, high, source, head, dropped, orphans,
---- unanswered}.
+--- unanswered, lost}.
 function methods:context(given)
   return self._core:context(options.check("session:context", given, context_options).leaf)
 end
@@ -281,6 +281,8 @@ local meta = object.class {
     user = fixed "user",
     created = fixed "created",
     torn = function(self) return (self._core:info() or self._info).torn end,
+    -- nil, or {code, message, lost}: it can be read, not written
+    damage = function(self) return self._info.damage end,
     modified = function(self) return (self._core:modified()) end,
     title = function(self) return (self._core:title()) end,
   },

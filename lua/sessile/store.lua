@@ -93,21 +93,21 @@ function methods:session(given)
   return make(self, "session", given)
 end
 
-local list_options = { agent = "string", limit = "number" }
+local list_options = {
+  agent = "string", prefix = "string", title = "string", offset = "number", limit = "number",
+}
 
---- The sessions of the store, newest first, or those of one agent.
+--- The sessions of the store, newest first: of one agent, of ids that begin so, of a title.
 function methods:list(given)
   local opts = options.check("store:list", given, list_options)
-  local rows, message, code = self._core:list(opts.agent)
-  if not rows then
-    return nil, message, code
+  if opts.title == "" then
+    opts.title = nil -- the engine's word for any
   end
-  if opts.limit then
-    for i = #rows, math.max(opts.limit, 0) + 1, -1 do
-      rows[i] = nil
-    end
+  opts.offset = math.max(opts.offset or 0, 0)
+  if opts.limit and opts.limit <= 0 then
+    opts.limit, opts.offset = 1, math.maxinteger -- nobody: the engine's 0 is everybody
   end
-  return rows
+  return self._core:list(opts)
 end
 
 --- Closes the store and every session of it. Closing twice is closing once.

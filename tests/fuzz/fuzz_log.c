@@ -8,7 +8,9 @@
  * Holds, when it opens: what is kept and what is set aside are the bytes that were there;
  * each entry reads as it was shown; it opens again with nothing set aside; an entry can
  * be appended and is there after opening. When it does not, no byte was changed. Of an
- * edited log nothing is ever shown but a beginning of what was written.
+ * edited log nothing is ever shown but a beginning of what was written. A damaged log
+ * opens, no byte of it is changed, it takes no write, and what it shows past the damage
+ * are entries in their places, or stand-ins.
  */
 #include "fuzz/fuzz.h"
 #include "fuzz/memory.h"
@@ -241,6 +243,47 @@ static void opened(memory *m, int sealed, log_t *log, const shown *s)
     appended(m, sealed, log, s->count);
 }
 
+static sessile_status stand_in(void *arg, const log_flaw *lost, sessile_id id, buf *out,
+                               sessile_error *err)
+{
+    (void)arg;
+    (void)err;
+    FUZZ_CHECK(lost->first <= id && id <= lost->last);
+    buf_printf(out, "lost %u", (unsigned)id);
+    return SESSILE_OK;
+}
+
+static void damaged(memory *m, log_t *log, shown *s, const char *data, size_t size,
+                    int edited)
+{
+    sessile_error err = {SESSILE_OK, ""};
+    sessile_slice slice = {"", 0};
+    buf one;
+    FUZZ_CHECK(log_begin(log, NULL, NULL, &err) == SESSILE_DAMAGED);
+    FUZZ_CHECK(utf8_valid(err.message, strlen(err.message)));
+    sessile_status status = log_read_past(log, show, stand_in, s, &err);
+    FUZZ_CHECK(status == SESSILE_OK || status == SESSILE_LIMIT);
+    if (status == SESSILE_OK) {
+        FUZZ_CHECK(log_count(log) == s->count && log_lost(log) < s->count);
+        buf_init(&one, &allocator_default);
+        for (size_t i = 0; i < s->count; i++) {
+            slice = text_of(s, i);
+            buf_clear(&one);
+            FUZZ_CHECK(log_read(log, (sessile_id)i, &one, NULL) == SESSILE_OK);
+            FUZZ_CHECK(one.size == slice.size &&
+                       memcmp(one.data, slice.data, one.size) == 0);
+            if (edited && i > 0 && !log_is_covered(log, (sessile_id)i)) {
+                char text[160];
+                entry_text(text, i);
+                FUZZ_CHECK(one.size == strlen(text) &&
+                           memcmp(text, one.data, one.size) == 0);
+            }
+        }
+        buf_deinit(&one);
+    }
+    FUZZ_CHECK(m->size == size && memcmp(m->data, data, size) == 0);
+}
+
 static void try_bytes(const char *data, size_t size, int how)
 {
     int sealed = how & SEALED;
@@ -251,7 +294,9 @@ static void try_bytes(const char *data, size_t size, int how)
     shown s;
     memory_init(&m, data, size);
     sessile_status status = open_log(&log, &m, sealed, &s, &torn, &err);
-    if (status == SESSILE_OK) {
+    if (status == SESSILE_OK && log_damage(log, NULL)) {
+        damaged(&m, log, &s, data, size, how & EDITS);
+    } else if (status == SESSILE_OK) {
         FUZZ_CHECK(m.size + torn == size && m.aside_size == torn);
         FUZZ_CHECK(memcmp(m.data, data, m.size) == 0);
         FUZZ_CHECK(torn == 0 || memcmp(m.aside, data + m.size, torn) == 0);

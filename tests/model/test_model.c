@@ -31,7 +31,13 @@
 #include "support/logs.h"
 #include "tokens/tokens.h"
 
-enum { HANDLES = 3, OPS = 60, SAID_MOST = 4 * OPS + 8, TITLE_SIZE = 40 };
+enum {
+    HANDLES = 3,
+    OPS = 60,
+    BULK = 140, /* three of them are more than a block of an index */
+    SAID_MOST = 4 * OPS + 4 * BULK,
+    TITLE_SIZE = 40
+};
 
 /* ------------------------------------------------------------------ the model */
 
@@ -295,18 +301,20 @@ static int do_refused(world *w, unsigned h, uint64_t r)
                : wrong(w, "%s is %s", text, sessile_status_name(status));
 }
 
-/* kind T: on the handle's own base; B: on an entry that is said; F: whatever the base. */
+/* kind T: on the handle's own base; B: on an entry that is said; F: whatever the base; P:
+ * that, and many messages. */
 static int do_turn(world *w, unsigned h, uint64_t r, char kind)
 {
-    char texts[3][600], usage[200];
-    sessile_slice messages[3];
+    static char texts[BULK][600];
+    char usage[200];
+    sessile_slice messages[BULK];
     sessile_run_options o;
     sessile_run *run;
     sessile_need need;
     sessile_outcome outcome;
     sessile_error err;
     sessile_usage u = {0};
-    unsigned n = 1 + (unsigned)(random_next(&r) % 3);
+    unsigned n = kind == 'P' ? BULK : 1 + (unsigned)(random_next(&r) % 3);
     for (unsigned i = 0; i < n; i++) {
         make_text(&r, texts[i]);
         messages[i] = sessile_text(texts[i]);
@@ -323,7 +331,7 @@ static int do_turn(world *w, unsigned h, uint64_t r, char kind)
         o.usage = sessile_text(usage);
     }
     sessile_id base = w->base[h];
-    if (kind == 'F')
+    if (kind == 'F' || kind == 'P')
         o.on_conflict = SESSILE_ON_CONFLICT_APPEND;
     if (kind == 'B' || (kind == 'F' && random_next(&r) % 2)) {
         o.has_base = 1;
@@ -332,7 +340,7 @@ static int do_turn(world *w, unsigned h, uint64_t r, char kind)
     }
     sessile_status status = sessile_turn_begin(&run, w->s[h], messages, n, &o, &err);
     sessile_status expected =
-        base == w->head || kind == 'F' ? SESSILE_OK : SESSILE_CONFLICT;
+        base == w->head || kind == 'F' || kind == 'P' ? SESSILE_OK : SESSILE_CONFLICT;
     figure_conflicts += expected == SESSILE_CONFLICT;
     look_at_torn(w);
     if (status != expected)
@@ -658,24 +666,20 @@ static int do_tear(world *w, uint64_t r)
 {
     char file[600];
     size_t size;
-    if (!strcmp(w->mode, "ram"))
+    if (!strcmp(w->mode, "ram") || w->torn != 0)
         return 0;
     log_path(w, "s.jsonl", file);
     char *bytes = file_read_all(file, &size);
-    char *line = size > 1 ? memrchr(bytes, '\n', size - 1) : NULL;
+    char *line = memrchr(bytes, '\n', size - 1);
     line = line ? line + 1 : bytes;
-    size_t whole = (size_t)(bytes + size - line);
-    size_t part = 1 + random_next(&r) % (whole - 1);
-    if (w->torn == 0) { /* only behind a whole line the part is a write that was begun */
-        int fd = open(file, O_WRONLY | O_APPEND);
-        assert_true(fd >= 0);
-        assert_int_equal(write(fd, line, part), part);
-        close(fd);
-        w->torn = part;
-        w->torn_at = size;
-        figure_torn++;
-    }
+    w->torn = 1 + random_next(&r) % ((size_t)(bytes + size - line) - 1);
+    w->torn_at = size;
+    int fd = open(file, O_WRONLY | O_APPEND);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, line, w->torn), w->torn);
+    close(fd);
     free(bytes);
+    figure_torn++;
     return 0;
 }
 
@@ -684,7 +688,7 @@ static const char kinds[] = "AAAAAATTTTTTBBBFFCNUXHHKKKLMMGESSQRRZIJJY";
 static int step(world *w, const op *o)
 {
     unsigned h = o->handle;
-    if (w->count + 8 > SAID_MOST)
+    if (w->count + (o->kind == 'P' ? BULK + 8 : 8) > SAID_MOST)
         return 0;
     figure_ops++;
     switch (o->kind) {
@@ -693,6 +697,7 @@ static int step(world *w, const op *o)
     case 'T':
     case 'B': /* on a base that is said */
     case 'F': /* on whatever is there */
+    case 'P': /* so many that an index is made */
         return do_turn(w, h, o->number, o->kind);
     case 'X':
         return do_refused(w, h, o->number);
@@ -800,6 +805,8 @@ static void random_operations(const char *mode, unsigned long cases)
             ops[i] = (op){kinds[random_next(&r) % (sizeof kinds - 1)],
                           (unsigned char)(random_next(&r) % HANDLES),
                           (uint32_t)random_next(&r)};
+        for (size_t i = 0; i < 3 && n % 4 == 0; i++)
+            ops[4 * i].kind = 'P';
         if (play(mode, ops, OPS, why)) {
             size_t count = shrink(mode, ops, OPS, why);
             explain(mode, this, ops, count, why);

@@ -17,6 +17,8 @@ const char *const faulty_names[FAULTY_KINDS] = {
     "mkdir",     "rename_new", "rename_over", "link",    "unlink", "list",
 };
 
+#define SACRED (FAULTY_BIT(FAULTY_CLOSE) | FAULTY_BIT(FAULTY_UNLOCK))
+
 typedef enum answer { MAKE, MAKE_HALF, MAKE_HALF_FAIL, MAKE_FAIL, FAIL } answer;
 
 static int in_plan(faulty *f, faulty_kind kind)
@@ -30,7 +32,7 @@ static int in_plan(faulty *f, faulty_kind kind)
 static answer decide(faulty *f, faulty_kind kind, int *error)
 {
     int changing = (FAULTY_CHANGING & FAULTY_BIT(kind)) != 0;
-    int sacred = kind == FAULTY_CLOSE || kind == FAULTY_UNLOCK;
+    int sacred = (SACRED & FAULTY_BIT(kind)) != 0;
     uint64_t number = 0;
     answer result = MAKE;
 
@@ -39,7 +41,7 @@ static answer decide(faulty *f, faulty_kind kind, int *error)
     f->all++;
     if (changing)
         number = f->changing++;
-    int hit = in_plan(f, kind) && !sacred;
+    int hit = in_plan(f, kind);
     int stopped = f->stopping && !sacred &&
                   (changing ? number >= f->stop_at
                             : f->stopping_reads && f->changing >= f->stop_at);
@@ -271,6 +273,18 @@ static const char *env(void *ud, const char *name)
     return os->env(os->ud, name);
 }
 
+static int lock_holder(void *ud, int fd, os_holder *out)
+{
+    const os_table *os = ((faulty *)ud)->below;
+    return os->lock_holder(os->ud, fd, out);
+}
+
+static int network(void *ud, int fd, char *name, size_t size)
+{
+    const os_table *os = ((faulty *)ud)->below;
+    return os->network(os->ud, fd, name, size);
+}
+
 void faulty_init(faulty *f, const os_table *below)
 {
     memset(f, 0, sizeof *f);
@@ -302,6 +316,8 @@ void faulty_init(faulty *f, const os_table *below)
         .uid = uid,
         .pid = pid,
         .env = env,
+        .lock_holder = below->lock_holder ? lock_holder : NULL,
+        .network = below->network ? network : NULL,
     };
     faulty_none(f);
 }
@@ -321,7 +337,7 @@ void faulty_plan(faulty *f, unsigned kinds, uint64_t at, uint64_t times, faulty_
     f->all = f->changing = f->met = f->hits = 0;
     f->struck = FAULTY_KINDS;
     f->stopping = f->stopping_reads = 0;
-    f->kinds = kinds;
+    f->kinds = kinds & ~SACRED;
     f->at = at;
     f->times = times;
     f->how = how;

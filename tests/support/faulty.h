@@ -47,7 +47,7 @@ typedef enum faulty_kind {
 /* The call's name, as "rename_new". */
 extern const char *const faulty_names[FAULTY_KINDS];
 
-/* Sets of kinds. */
+/* Sets of kinds. A plan strikes no close and no unlock, and does not count them. */
 #define FAULTY_BIT(kind) (1u << (kind))
 #define FAULTY_ALL       (FAULTY_BIT(FAULTY_KINDS) - 1u)
 #define FAULTY_SYNCS     (FAULTY_BIT(FAULTY_SYNC_DATA) | FAULTY_BIT(FAULTY_SYNC_ALL))

@@ -71,10 +71,10 @@ void ground_drop_handles(ground *g)
     g->policy = NULL;
     for (int h = 0; h < GROUND_HANDLES; h++) {
         (void)sessile_session_close(g->sessions[h], NULL);
-        sessile_store_close(g->stores[h]);
         g->sessions[h] = NULL;
-        g->stores[h] = NULL;
     }
+    for (int h = 0; h < GROUND_HANDLES; h++)
+        ground_close_store(g, h);
 }
 
 void ground_texts_free(char **texts, size_t count)
@@ -132,6 +132,34 @@ void ground_learn(ground *g)
     sessile_store_close(st);
 }
 
+int ground_differs(const ground_log *want, char **texts, size_t count, char *why,
+                   size_t size)
+{
+    if (count < want->acknowledged) {
+        snprintf(why, size, "%s has %zu entries, %zu were acknowledged", want->id, count,
+                 want->acknowledged);
+        return 1;
+    }
+    if (count > want->count) {
+        snprintf(why, size, "%s has %zu entries, no more than %zu were written", want->id,
+                 count, want->count);
+        return 1;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (want->texts[i] && strcmp(want->texts[i], texts[i]) != 0) {
+            snprintf(why, size, "entry %zu of %s is\n%s\nand was\n%s", i, want->id,
+                     texts[i], want->texts[i]);
+            return 1;
+        }
+    for (size_t i = 0; i < want->whole_count; i++)
+        if (count > want->wholes[i].first && count <= want->wholes[i].last) {
+            snprintf(why, size, "%s has %zu entries: part of a turn, %zu to %zu",
+                     want->id, count, want->wholes[i].first, want->wholes[i].last);
+            return 1;
+        }
+    return 0;
+}
+
 /* ---------------------------------------------------------------------- the account */
 
 static ground_log *log_of(ground *g, const char *id)
@@ -181,11 +209,13 @@ sessile_status ground_store_on(sessile_store **out, const os_table *os, int seal
 
 sessile_status ground_store(ground *g, int h)
 {
+    g->last = h;
     return ground_store_on(&g->stores[h], g->os, g->sealed, g->mindless, &g->err);
 }
 
 static sessile_status have(ground *g, int h, const char *id, int create)
 {
+    g->last = h;
     sessile_session_options o;
     ground_log *l = log_of(g, id);
     sessile_session_options_init(&o);
@@ -225,6 +255,7 @@ static char *message_new(ground *g, const char *role, size_t size)
 
 sessile_status ground_say(ground *g, int h, size_t size)
 {
+    g->last = h;
     char *text = message_new(g, "user", size);
     sessile_id id;
     sessile_status st = sessile_append(g->sessions[h], sessile_text(text), &id, &g->err);
@@ -236,6 +267,7 @@ sessile_status ground_say(ground *g, int h, size_t size)
 
 sessile_status ground_turn_begin(ground *g, int h, size_t count, size_t size)
 {
+    g->last = h;
     sessile_policy_step step = {"/policies/cutting.lua", NULL, 0};
     sessile_slice messages[16];
     char *texts[16];
@@ -268,6 +300,7 @@ sessile_status ground_turn_begin(ground *g, int h, size_t count, size_t size)
 
 sessile_status ground_turn_end(ground *g, int h)
 {
+    g->last = h;
     sessile_need need;
     sessile_outcome out;
     sessile_status st = sessile_run_step(g->runs[h], &need, &g->err);
@@ -279,7 +312,7 @@ sessile_status ground_turn_end(ground *g, int h)
         if (out.compaction != SESSILE_NO_ID)
             acknowledge(g, h, (size_t)out.compaction + 1);
         if (out.verdict == SESSILE_REFUSED)
-            fail_msg("%s: the policy was refused: %s", g->doing, out.message);
+            g->refused = (size_t)out.last + 1;
     }
     sessile_run_free(g->runs[h]);
     g->runs[h] = NULL;
@@ -288,18 +321,44 @@ sessile_status ground_turn_end(ground *g, int h)
 
 sessile_status ground_close_session(ground *g, int h)
 {
+    g->last = h;
     sessile_id head = 0;
+    sessile_error err;
     sessile_status known = sessile_head(g->sessions[h], &head, &g->err);
-    sessile_status st = sessile_session_close(g->sessions[h], &g->err);
+    sessile_status st = sessile_session_close(g->sessions[h], known ? &err : &g->err);
     g->sessions[h] = NULL;
     /* the scenarios without durability write messages only: the newest is the head */
     if (!st && !known && (size_t)head + 1 > g->open[h]->acknowledged)
         g->open[h]->acknowledged = (size_t)head + 1;
-    return st ? st : known;
+    return known ? known : st;
 }
 
 void ground_close_store(ground *g, int h)
 {
-    sessile_store_close(g->stores[h]);
+    if (!g->borrowed[h])
+        sessile_store_close(g->stores[h]);
     g->stores[h] = NULL;
+    g->borrowed[h] = 0;
+}
+
+void ground_share(ground *g, int h, int of)
+{
+    g->stores[h] = g->stores[of];
+    g->borrowed[h] = 1;
+}
+
+sessile_status ground_list(ground *g, int h)
+{
+    sessile_listed *rows;
+    size_t count;
+    g->last = h;
+    sessile_status st = sessile_list(g->stores[h], NULL, &rows, &count, &g->err);
+    for (size_t i = 0; !st && i < count; i++)
+        if (rows[i].status) {
+            st = rows[i].status;
+            g->err.code = st;
+            snprintf(g->err.message, sizeof g->err.message, "%s", rows[i].message);
+        }
+    sessile_free(rows);
+    return st;
 }

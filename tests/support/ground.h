@@ -14,9 +14,10 @@
 #include "sessile.h"
 #include "support/simfs.h"
 
-#define GROUND_LOGS    3 /* sessions of a scenario */
-#define GROUND_HANDLES 2 /* store handles, each with one session handle open at a time \
-                          */
+#define GROUND_LOGS 3 /* sessions of a scenario */
+#define GROUND_HANDLES                                              \
+    2 /* store handles, each with one session handle open at a time \
+       */
 #define GROUND_WHOLES 64
 #define GROUND_ROOT   "/data/store"
 
@@ -41,11 +42,14 @@ typedef struct ground {
     int sealed, mindless; /* mindless: durability NONE */
     ground_log logs[GROUND_LOGS];
     sessile_store *stores[GROUND_HANDLES];
+    int borrowed[GROUND_HANDLES]; /* the store is another handle's */
     sessile_session *sessions[GROUND_HANDLES];
     ground_log *open[GROUND_HANDLES]; /* which of logs the session is */
     sessile_policy *policy;
     sessile_run *runs[GROUND_HANDLES];
     sessile_error err; /* of the call that failed last */
+    int last;          /* which handle the last call was on */
+    size_t refused;    /* a compaction could not be made behind so many entries */
     const char *doing; /* what a scenario was about, for messages */
     int turn_count;
 } ground;
@@ -56,6 +60,8 @@ typedef struct scenario {
     sessile_status (*prepare)(ground *g);
     sessile_status (*play)(ground *g);
     int mindless;
+    int fails; /* it has a failure of its own: not for tests that make others */
+    int lists; /* lists are looked at at once, before anything is opened */
 } scenario;
 extern const scenario scenarios[];
 extern const size_t scenario_count;
@@ -72,10 +78,14 @@ void ground_learn(ground *g);
 /* ---- what scenarios do. h: which handle. Each ends at the first failure. */
 
 sessile_status ground_store(ground *g, int h);
+/* Handle h opens its sessions in the store of handle `of`. */
+void ground_share(ground *g, int h, int of);
 sessile_status ground_create(ground *g, int h, const char *id);
 sessile_status ground_resume(ground *g, int h, const char *id);
 /* A user's message of about size bytes. */
 sessile_status ground_say(ground *g, int h, size_t size);
+/* Asks for a list of all sessions. */
+sessile_status ground_list(ground *g, int h);
 /* A turn of count messages, begun; and brought to its end. */
 sessile_status ground_turn_begin(ground *g, int h, size_t count, size_t size);
 sessile_status ground_turn_end(ground *g, int h);
@@ -91,5 +101,9 @@ sessile_status ground_store_on(sessile_store **out, const os_table *os, int seal
 sessile_status ground_entries(sessile_session *s, char ***texts, size_t *count,
                               sessile_error *err);
 void ground_texts_free(char **texts, size_t count);
+/* The entries that were found against what may be there: 1 and a sentence when something
+ * acknowledged is missing, something else is there, or part of a turn is. */
+int ground_differs(const ground_log *want, char **texts, size_t count, char *why,
+                   size_t size);
 
 #endif

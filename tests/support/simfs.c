@@ -376,6 +376,8 @@ simfs *simfs_crash(const simfs *fs, const unsigned char *fates, uint64_t seed)
 
 simfs *simfs_kill(const simfs *fs)
 {
+    pthread_mutex_t *mutex = (pthread_mutex_t *)&fs->mutex; /* others may go on */
+    pthread_mutex_lock(mutex);
     simfs *to = heir(fs);
     for (size_t i = 0; i < fs->node_count; i++) {
         to->nodes[i].live = bytes_copy(&fs->nodes[i].live);
@@ -391,6 +393,7 @@ simfs *simfs_kill(const simfs *fs)
         to->ops[i].name = o->name ? simfs_must(strdup(o->name)) : NULL;
         to->ops[i].from = o->from ? simfs_must(strdup(o->from)) : NULL;
     }
+    pthread_mutex_unlock(mutex);
     return to;
 }
 
@@ -408,6 +411,11 @@ void simfs_watch(simfs *fs, simfs_watcher watcher, void *arg)
     fs->watcher = watcher;
     fs->watcher_arg = arg;
     pthread_mutex_unlock(&fs->mutex);
+}
+
+void simfs_mingle(simfs *fs)
+{
+    fs->mingles = 1;
 }
 
 uint64_t simfs_changes(const simfs *fs)
@@ -434,6 +442,11 @@ size_t simfs_locks(const simfs *fs)
 void simfs_fail_sync(simfs *fs, uint64_t nth)
 {
     fs->syncs_until_failure = nth;
+}
+
+uint64_t simfs_syncs_failed(const simfs *fs)
+{
+    return fs->syncs_failed;
 }
 
 /* ---------------------------------------------------------------------- looking */

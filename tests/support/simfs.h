@@ -86,6 +86,9 @@ void simfs_settle(simfs *fs);
  * unlink) with its number since simfs_new(), without any lock. NULL: nobody. */
 typedef void (*simfs_watcher)(void *arg, simfs *fs, uint64_t number);
 void simfs_watch(simfs *fs, simfs_watcher watcher, void *arg);
+/* Threads change places behind each sync as well, so that others write before its caller
+ * comes to know of it. */
+void simfs_mingle(simfs *fs);
 /* Changing calls so far. */
 uint64_t simfs_changes(const simfs *fs);
 /* Open descriptors, and how many of them hold a lock. */
@@ -94,6 +97,8 @@ size_t simfs_locks(const simfs *fs);
 
 /* The nth sync of a file (0: the next one) fails with EIO; see above. */
 void simfs_fail_sync(simfs *fs, uint64_t nth);
+/* How many have. */
+uint64_t simfs_syncs_failed(const simfs *fs);
 
 /* ---- looking, and meddling without system calls */
 

@@ -198,9 +198,14 @@ static int sim_sync(void *ud, int fd)
         if (!fs->nodes[o->node].is_dir && fs->syncs_until_failure != UINT64_MAX)
             fails = fs->syncs_until_failure-- == 0;
         simfs_sync_node(fs, o->node, fails);
+        fs->syncs_failed += fails != 0;
         error = fails ? EIO : 0;
     }
-    return leave(fs, error);
+    error = leave(fs, error) ? errno : 0;
+    if (fs->mingles)
+        os_posix.sleep_ms(NULL, 0);
+    errno = error;
+    return error ? -1 : 0;
 }
 
 static void fill(const simfs *fs, size_t at, os_stat_info *out)

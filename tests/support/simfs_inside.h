@@ -64,7 +64,9 @@ struct simfs {
     int64_t now_ms;
     uint64_t clock_us, cpu_us;
     uint64_t changes;
+    uint64_t syncs_failed;
     uint64_t syncs_until_failure; /* UINT64_MAX: never */
+    int mingles;
     simfs_watcher watcher;
     void *watcher_arg;
 };

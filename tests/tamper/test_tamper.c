@@ -4,7 +4,9 @@
  *
  * Owns promises 4 and 12. The rule checked after each change: opening either says what is
  * wrong and changes no byte, or shows exactly a prefix of the commits that were written,
- * lacking at most the last write, and reports the bytes it set aside.
+ * lacking at most the last write, and reports the bytes it set aside. A log that opens
+ * damaged takes no write, and what it shows past the damage is, entry for entry, what was
+ * written, or said to be lost.
  */
 #include <stdarg.h>
 #include <stddef.h>
