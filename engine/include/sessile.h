@@ -250,6 +250,120 @@ SESSILE_API sessile_status sessile_list(sessile_store *store, const char *agent,
                                         sessile_listed **out, size_t *count,
                                         sessile_error *err);
 
+/* ------------------------------------------------------------------ keys */
+
+/*
+ * A sealed store has a keyring, wrapped by the secret that opens the store. In it are
+ * master keys, one for each epoch; the newest seals new logs, older ones open what they
+ * sealed. Each user's sessions are sealed with a secret of that user's own, which the
+ * master key wraps. Plain and volatile stores have none of this: UNSUPPORTED.
+ */
+
+/* Makes the keyring of a store (and the key file of this user, when the secret comes from
+ * there and there is none) and opens nothing. EXISTS: there is a keyring. Other errors:
+ * as for sessile_open(). */
+SESSILE_API sessile_status sessile_keys_init(const char *url,
+                                             const sessile_store_options *options,
+                                             sessile_error *err);
+
+/* What is to be changed. Zeroed: a new epoch. */
+typedef struct sessile_rotate_options {
+    int new_secret; /* 1: the keyring is wrapped by another secret, no new epoch */
+    sessile_key_source key_source; /* of the new secret: ENV, FILE or SECRET */
+    const char *key;               /* see sessile_key_source */
+    int make_file; /* FILE: made with a random key when it is not there; else SEALED */
+} sessile_rotate_options;
+
+/*
+ * Changes the keyring, and only that: no log is touched. With a new epoch (options NULL)
+ * new sessions are sealed by a new master key; *epoch (may be NULL) is its number. With a
+ * new secret the old one opens the store no more: SEALED from then on. Durable on return;
+ * a crash at any moment leaves a store that opens with the old secret or the new one.
+ * Handles of other processes go on with what they know; one that is opened with a secret
+ * that was changed since makes no new sessions until it is opened again (SEALED). Errors:
+ * INVALID (the new secret is none), DENIED, SEALED, FULL; IO may have changed it: look.
+ */
+SESSILE_API sessile_status sessile_keys_rotate(sessile_store *store,
+                                               const sessile_rotate_options *options,
+                                               uint64_t *epoch, sessile_error *err);
+
+/* An epoch and what it seals. */
+typedef struct sessile_keys_epoch {
+    uint64_t epoch;
+    uint64_t logs;
+} sessile_keys_epoch;
+
+/* What may be said of a store's keys; never a key. */
+typedef struct sessile_keys {
+    int sealed;                    /* 0: plain; only logs is set */
+    const char *suite;             /* of new logs: "aes-256-gcm", … */
+    sessile_key_source key_source; /* where this handle has its secret from */
+    const char *kdf;               /* "none": the secret is a key; "argon2id" */
+    uint64_t kdf_ops, kdf_mem;     /* argon2id: passes, bytes */
+    uint64_t users;                /* users that have a secret of their own */
+    uint64_t logs;
+    uint64_t user_logs;               /* sealed with a user's secret */
+    uint64_t old_logs;                /* sessile_reseal would seal these anew */
+    uint64_t odd_logs;                /* their first line could not be read */
+    const sessile_keys_epoch *epochs; /* newest first */
+    size_t epoch_count;
+} sessile_keys;
+
+/* Looks at the keyring and at the first line of each log. *out is one block: free it with
+ * sessile_free(). Errors: IO, DENIED, NOMEM. */
+SESSILE_API sessile_status sessile_keys_status(sessile_store *store, sessile_keys **out,
+                                               sessile_error *err);
+
+/*
+ * Seals anew what is not of the newest epoch or not of the store's suite, log by log,
+ * each in one step: entries, ids and writes stay. When nothing is left that needs them,
+ * older epochs are taken out of the keyring, so that a master key that leaked opens
+ * nothing. Interrupted anywhere, it goes on where it stopped when it is run again. What
+ * cannot be read is left alone, and its epoch kept.
+ *
+ *   sessile_reseal *r;
+ *   st = sessile_reseal_begin(&r, store, NULL, &err);
+ *   while (st == SESSILE_OK && (st = sessile_reseal_step(r, &state, &err)) ==
+ * SESSILE_NEEDS) show(&state); sessile_reseal_free(r);
+ */
+typedef struct sessile_reseal sessile_reseal;
+
+typedef struct sessile_reseal_state {
+    uint64_t logs;      /* in the store */
+    uint64_t seen;      /* of which dealt with */
+    uint64_t resealed;  /* sealed anew */
+    uint64_t forgotten; /* of users whose secret was forgotten: nothing opens them */
+    uint64_t failed;    /* left as they were */
+    uint64_t dropped;   /* epochs taken out of the keyring: at the last step */
+    const char *log;    /* borrowed: the log of a failure in this step, or NULL */
+    sessile_error why;  /* its failure */
+} sessile_reseal_state;
+
+/* suite: NULL, or the store's from now on. UNSUPPORTED: plain, volatile, unknown suite.
+ */
+SESSILE_API sessile_status sessile_reseal_begin(sessile_reseal **out,
+                                                sessile_store *store, const char *suite,
+                                                sessile_error *err);
+/* Deals with one log: NEEDS while there is more to do, OK when all is done. A log that
+ * fails is no error of the step. Errors: IO, FULL, SEALED, NOMEM. */
+SESSILE_API sessile_status sessile_reseal_step(sessile_reseal *reseal,
+                                               sessile_reseal_state *state,
+                                               sessile_error *err);
+SESSILE_API void sessile_reseal_free(sessile_reseal *reseal);
+
+/*
+ * Forgets a user: overwrites and removes the user's secret, durably. Every session of
+ * that user, of any agent, can be read no more, in copies of its log neither: SEALED. A
+ * copy of the secret's blob (`user-…` in the store's folder) would bring them back: keep
+ * backups of blobs apart, and short. Handles of such sessions that this store has open
+ * say SEALED from now on; those of other processes end with the process. *sessions (may
+ * be NULL): how many could be read until now. Interrupted or repeated, it may be run
+ * again. A session that is made for that user later has a new secret. Errors: INVALID (no
+ * user), UNSUPPORTED (plain: delete the sessions), IO (run it again), BUSY.
+ */
+SESSILE_API sessile_status sessile_forget(sessile_store *store, sessile_slice user,
+                                          uint64_t *sessions, sessile_error *err);
+
 /* ------------------------------------------------------------------ sessions */
 
 /* Which session. An empty id asks create for a new one (a UUIDv7); an empty agent is the
@@ -273,10 +387,10 @@ SESSILE_API sessile_status sessile_create(sessile_session **out, sessile_store *
                                           const sessile_session_options *options,
                                           sessile_error *err);
 
-/* Opens a session that exists; creates nothing. NOTFOUND; SEALED; BUSY. A torn tail is set
- * aside and reported by sessile_session_torn(). A damaged log opens too, to be read:
- * sessile_session_damage() says so. DAMAGED: nothing of it can be opened, or what it holds
- * is no session; the sentence names the place and what to type. */
+/* Opens a session that exists; creates nothing. NOTFOUND; SEALED; BUSY. A torn tail is
+ * set aside and reported by sessile_session_torn(). A damaged log opens too, to be read:
+ * sessile_session_damage() says so. DAMAGED: nothing of it can be opened, or what it
+ * holds is no session; the sentence names the place and what to type. */
 SESSILE_API sessile_status sessile_resume(sessile_session **out, sessile_store *store,
                                           const sessile_session_options *options,
                                           sessile_error *err);
@@ -425,7 +539,7 @@ typedef struct sessile_context_info {
     uint64_t dropped; /* messages of the path that the context does not show verbatim */
     uint64_t orphans; /* results left out: unknown call, call out of context, answered */
     uint64_t unanswered; /* engine-made results for dead calls */
-    uint64_t lost;       /* entries of it that damage took: see sessile_session_damage() */
+    uint64_t lost; /* entries of it that damage took: see sessile_session_damage() */
 } sessile_context_info;
 
 /* Which messages of the path; 0 and SESSILE_NO_ID mean no restriction. */
@@ -466,6 +580,59 @@ SESSILE_API sessile_status sessile_entries_next(sessile_entries *entries, sessil
                                                 const char **json, size_t *size,
                                                 sessile_error *err);
 SESSILE_API void sessile_entries_close(sessile_entries *entries);
+
+/* ------------------------------------------------------------------ looking after a
+ * store */
+
+typedef enum sessile_severity {
+    SESSILE_NOTE = 0, /* nothing is wrong: what was done, or is kept */
+    SESSILE_WARNING,  /* nothing that was acknowledged is missing; somebody should look */
+    SESSILE_DAMAGE /* something that was written cannot be read, or is not what it was */
+} sessile_severity;
+
+/* One thing that a check found. */
+typedef struct sessile_finding {
+    sessile_severity severity;
+    sessile_status code; /* DAMAGED, TRUNCATED, SEALED, …; OK for notes */
+    const char *file;    /* below the store, as "agents/main/bug-42.jsonl" */
+    sessile_id entry;    /* SESSILE_NO_ID: not about an entry */
+    uint64_t offset, bytes;
+    const char *what; /* a sentence */
+    const char *next; /* the command to type, or "" */
+} sessile_finding;
+
+/* What a step of a check looked at: one log, or at last (id empty, entries 0) what lies
+ * beside the logs. All of it is borrowed until the next step. */
+typedef struct sessile_checked {
+    sessile_slice id, agent;
+    const char *file; /* NULL: the check is done */
+    uint64_t entries, bytes;
+    uint64_t lost; /* entries that cannot be read */
+    int salvaged;  /* 1: it was written anew; its old bytes are kept */
+    const sessile_finding *findings;
+    size_t count;
+    size_t index, total; /* of steps: for showing how far it is */
+} sessile_checked;
+
+typedef struct sessile_check sessile_check;
+/*
+ * Begins a check: of one session (which: its id, and agent and user), of all of an agent
+ * (an empty id), or of all (NULL, or both empty). Each log is read whole, each line
+ * opened and compared with the one before it, each entry folded. Nothing is changed, a
+ * torn tail stays, unless salvage is 1: then a damaged log is replaced by a new one in
+ * which each lost entry is a tombstone and every other is what and where it was; the old
+ * bytes are kept beside it. NOTFOUND: no such session; INVALID, IO, NOMEM.
+ */
+SESSILE_API sessile_status sessile_check_open(sessile_check **out, sessile_store *store,
+                                              const sessile_session_options *which,
+                                              int salvage, sessile_error *err);
+/* The next step. out->file is NULL when there is none left. What is wrong with a log is
+ * in its findings; an error is about the check itself: NOMEM, IO (a folder cannot be
+ * listed). */
+SESSILE_API sessile_status sessile_check_next(sessile_check *check, sessile_checked *out,
+                                              sessile_error *err);
+/* NULL is ignored. */
+SESSILE_API void sessile_check_close(sessile_check *check);
 
 /* ------------------------------------------------------------------ policies */
 

@@ -173,7 +173,8 @@ typedef struct sessile_backend {
     void (*draft_drop)(sessile_backend_draft *draft);
 
     /* Puts a blob in the place of one that still holds exactly `was`, durable and whole,
-     * or not at all. CONFLICT: it holds something else. NOTFOUND: it is gone. */
+     * or not at all; IO may leave either, whole. CONFLICT: it holds something else.
+     * NOTFOUND: it is gone. */
     sessile_status (*blob_replace)(void *self, const char *name, const void *was,
                                    size_t was_size, const void *data, size_t size,
                                    sessile_error *err);
@@ -204,6 +205,12 @@ typedef struct sessile_backend {
                                              const char *name,
                                              const sessile_backend_stat *stat),
                                 void *arg, sessile_error *err);
+    /* Visits what lies beside the logs of a folder (NULL: of all folders) and is none:
+     * pieces set aside, logs that were replaced, drafts, caches, strangers' files. */
+    sessile_status (*list_others)(void *self, const char *folder,
+                                  int (*visit)(void *arg, const char *folder,
+                                               const char *file, uint64_t bytes),
+                                  void *arg, sessile_error *err);
 
     /* Until the log is closed: while this handle waits for its lock, ask(arg) is called
      * every few milliseconds, and 1 ends the wait with CANCELLED. ask NULL: no more. May
@@ -212,6 +219,12 @@ typedef struct sessile_backend {
     /* After lock said BUSY: the same with a sentence that names who holds the lock, as
      * far as that can be told. May take milliseconds. Returns BUSY. May be absent. */
     sessile_status (*busy)(sessile_backend_log *log, sessile_error *err);
+
+    /* Makes a blob that is there durable: whoever put it may not have come to that yet,
+     * and what is written next hangs on it. May be absent where blobs that can be read
+     * are durable. */
+    sessile_status (*blob_settle)(void *self, const char *name, sessile_error *err);
+
     /* Visits what crashes have left of files that were not named yet, and that nobody is
      * writing any more: folder NULL: outside the folders of agents. Removes each for
      * which visit returns 1. May be absent. */

@@ -18,6 +18,8 @@
 
 /* Lines are handed to the backend in pieces of this size. */
 #define PIECE ((size_t)1 << 20)
+/* The clear part of a sealed header is shorter. */
+#define HEADER_LOOK 1024
 
 void log_copy_drop(log_copy *copy)
 {
@@ -58,6 +60,7 @@ sessile_status log_copy_begin(log_copy *copy, store *st, const keyring *k,
     }
     copy->st = *st;
     copy->alloc = a;
+    copy->keys = k;
     buf_init(&copy->lines, a);
     buf_init(&copy->scratch, a);
     sessile_status status = line_put_header(&copy->key, k, user, &copy->lines, header,
@@ -103,6 +106,32 @@ sessile_status log_copy_entry(log_copy *copy, const char *text, size_t size,
     return copy->lines.size < PIECE ? SESSILE_OK : flush(copy, err);
 }
 
+/*
+ * Begun before a user was forgotten and finished after it, a copy would bring back what
+ * was to be gone for ever: its key is wrapped by a new secret of that user. So the old
+ * log has to open still, now that the new secret is there. Who forgets removes secrets
+ * until there are none: it has seen the new one, or we see that the old one is gone.
+ */
+static sessile_status still_opens(const log_copy *copy, sessile_backend_log *old,
+                                  sessile_error *err)
+{
+    logkey key;
+    char text[HEADER_LOOK];
+    size_t got = 0;
+    sessile_status status =
+        copy->st.table->read(old, 0, 0, text, sizeof(text), &got, err);
+    const char *end = status == SESSILE_OK ? memmem(text, got, ",\"commit\":", 10) : NULL;
+    if (status == SESSILE_OK) {
+        status = end == NULL
+                     ? fail(err, SESSILE_DAMAGED, "the first line of a log is damaged")
+                     : logkey_open(&key, copy->keys, text, (size_t)(end - text), err);
+    }
+    if (status == SESSILE_OK) {
+        logkey_deinit(&key);
+    }
+    return status;
+}
+
 sessile_status log_copy_finish(log_copy *copy, sessile_backend_log *old, int keep,
                                char *kept, size_t kept_size, sessile_error *err)
 {
@@ -110,6 +139,9 @@ sessile_status log_copy_finish(log_copy *copy, sessile_backend_log *old, int kee
         return fail(err, SESSILE_INVALID, "the last write of a copy is not ended");
     }
     sessile_status status = flush(copy, err);
+    if (status == SESSILE_OK && copy->key.user[0] != '\0') {
+        status = still_opens(copy, old, err);
+    }
     if (status == SESSILE_OK) {
         status =
             copy->st.table->draft_replace(copy->draft, old, keep, kept, kept_size, err);

@@ -18,6 +18,7 @@
 typedef struct log_copy {
     store st;
     const allocator *alloc;
+    const keyring *keys;
     sessile_backend_draft *draft; /* NULL: finished or dropped */
     logkey key;
     buf lines, scratch;
@@ -45,7 +46,8 @@ sessile_status log_copy_entry(log_copy *copy, const char *text, size_t size,
  * Makes the copy durable and gives it the log's name. old: the open log that is replaced,
  * under its exclusive lock, which goes on naming the old bytes until it is closed. keep:
  * the old bytes get a name of their own first, written into kept. INVALID: the last write
- * is not ended. IO may leave either of the two logs under the name.
+ * is not ended. SEALED: the user whose log it is was forgotten meanwhile. IO may leave
+ * either of the two logs under the name.
  */
 sessile_status log_copy_finish(log_copy *copy, sessile_backend_log *old, int keep,
                                char *kept, size_t kept_size, sessile_error *err);

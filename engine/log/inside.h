@@ -11,6 +11,7 @@
  *   rewrite.c all of it written anew, in the place of the damaged log
  *   check.c   opened for a look, changing nothing
  *   copy.c    a log written anew, in the place of one that is there
+ *   reseal.c  a log sealed anew
  *
  * An index (its anchor would be a second witness in log_judge and the start of log_scan)
  * belongs beside these.
@@ -95,6 +96,12 @@ sessile_status log_recover(log_t *log, log_visit visit, void *arg, uint64_t *tor
                            sessile_error *err);
 /* Without: scan; what is bad is read again, and judged under a shared lock. */
 sessile_status log_look(log_t *log, log_visit visit, void *arg, sessile_error *err);
+
+/* A log was just made under an epoch. If there is a newer one by now, whoever seals old
+ * logs anew may not have seen it, and drop that epoch: then it is done here. */
+sessile_status log_keep_up(store *st, const keyring *k, const char *folder,
+                           const char *name, uint64_t epoch, const allocator *a,
+                           sessile_error *err);
 
 /* After DAMAGED or TRUNCATED in err: keeps it as the handle's damage and clears it, when
  * at least the header was read. Else, and for every other error: status as it is. */

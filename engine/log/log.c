@@ -185,6 +185,9 @@ sessile_status log_create_for(store *st, const keyring *k, const char *folder,
     if (status == SESSILE_OK) {
         status = st->table->create(st->self, folder, name, out.data, out.size, err);
     }
+    if (status == SESSILE_OK && keyring_sealed(k)) {
+        status = log_keep_up(st, k, folder, name, key.epoch, a, err);
+    }
 out:
     logkey_deinit(&key);
     buf_deinit(&out);

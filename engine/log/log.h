@@ -173,4 +173,25 @@ sessile_status log_rewrite(log_t *log, const keyring *k, const char *folder,
 sessile_status log_peek(store *st, const keyring *k, const char *folder, const char *name,
                         unsigned depth, buf *out, const allocator *a, sessile_error *err);
 
+/* What a log says in clear of its key, or that it is plain; nothing is opened. */
+typedef struct log_about {
+    int sealed;
+    logkey_about key; /* sealed */
+    uint64_t bytes;
+} log_about;
+/* shared: looks under a shared lock, so that nobody is replacing the log meanwhile. BUSY,
+ * NOTFOUND, DENIED; DAMAGED: it has no first line of a log. */
+sessile_status log_look_at(store *st, const char *folder, const char *name, int shared,
+                           int timeout_ms, log_about *out, sessile_error *err);
+
+/*
+ * Seals a log anew, if it is not of the newest epoch and of the keyring's suite: every
+ * entry as it is, every write as it was, under a new data key, in one step. A torn end is
+ * set aside first. Waits for the exclusive lock: BUSY. DAMAGED, SEALED, IO, FULL: the log
+ * is as it was. *done: 1 when it was sealed anew.
+ */
+sessile_status log_reseal(store *st, const keyring *k, const char *folder,
+                          const char *name, int timeout_ms, int *done, const allocator *a,
+                          sessile_error *err);
+
 #endif

@@ -60,6 +60,7 @@ sessile_status session_create(sessile_store *st, const sessile_session_options *
 {
     static const sessile_slice nothing = {NULL, 0};
     char folder[NAME_SIZE], name[NAME_SIZE], shown[NAME_SHOWN], uuid[UUID_SIZE];
+    char user[NAME_SIZE];
     buf metadata, text;
     session_names names;
     sessile_status status;
@@ -91,8 +92,9 @@ sessile_status session_create(sessile_store *st, const sessile_session_options *
         goto out;
     }
     names_place(st, &names, folder, name);
-    status = log_create(&st->backend, st->keys, folder, name, text.data, text.size,
-                        &st->alloc, err);
+    keyring_user_name(st->keys, names.user, user);
+    status = log_create_for(&st->backend, st->keys, folder, name, user, text.data,
+                            text.size, &st->alloc, err);
     name_show(names.id, shown);
     if (status == SESSILE_EXISTS)
         fail(err, SESSILE_EXISTS, "session %s exists: resume it, or choose another id",
@@ -120,6 +122,7 @@ static sessile_session *session_new(sessile_store *st)
         return NULL;
     }
     s->store = st;
+    s->forgotten_before = atomic_load(&st->forgotten_count);
     atomic_init(&s->timeout_ms, st->timeout_ms);
     atomic_init(&s->interrupts, 0);
     atomic_init(&s->torn, 0);
@@ -270,6 +273,25 @@ sessile_status session_open_place(sessile_session **out, sessile_store *st,
     s = NULL;
 out:
     session_drop(s);
+    return status;
+}
+
+sessile_status session_inspect(sessile_session **out, sessile_store *st,
+                               const char *folder, const char *name, log_visit visit,
+                               void *arg, sessile_session **seen, log_tail *tail,
+                               sessile_error *err)
+{
+    sessile_session *s = session_new(st);
+    sessile_status status;
+
+    *out = NULL;
+    if (!s)
+        return fail_nomem(err);
+    *seen = s;
+    status =
+        log_inspect(&s->log, &st->backend, st->keys, folder, name, session_read_depth(st),
+                    st->timeout_ms, visit, arg, tail, &st->alloc, err);
+    *out = s; /* its names may be known although the log is not open */
     return status;
 }
 

@@ -39,6 +39,12 @@ static sessile_status in_place(const sessile_session *s, sessile_error *err)
                                   "this handle lost its place in the "
                                   "log: close it and resume the session"),
                              err);
+    if (session_was_forgotten(s))
+        return session_named(s,
+                             fail(err, SESSILE_SEALED,
+                                  "the secret of this user was forgotten: nothing more "
+                                  "is read or written"),
+                             err);
     return SESSILE_OK;
 }
 

@@ -72,8 +72,9 @@ struct sessile_session {
     uint64_t refusals_repeated;  /* how often it came again since it was written */
     sessile_tokens usage_tokens; /* see session_tokens_locked */
     sessile_id usage_at;         /* the turn entry it comes from, 0: none */
-    int broken;   /* the fold lost its place in the log: every call says so */
-    uint32_t pid; /* who opened it; fixed after open */
+    int broken;              /* the fold lost its place in the log: every call says so */
+    uint32_t pid;            /* who opened it; fixed after open */
+    size_t forgotten_before; /* store->forgotten_count when it was opened */
 };
 
 sessile_status session_create(sessile_store *st, const sessile_session_options *options,
@@ -107,6 +108,10 @@ sessile_status session_lock(sessile_session *s, sessile_error *err);
 sessile_status session_lock_within(sessile_session *s, session_wait *w,
                                    sessile_error *err);
 void session_unlock(sessile_session *s);
+
+/* 1 when its user was forgotten through this store handle since it was opened (keys.c).
+ */
+int session_was_forgotten(const sessile_session *s);
 
 /* OK, or why the session can only be read: DAMAGED or TRUNCATED. lost: NULL, or how many
  * entries are. */

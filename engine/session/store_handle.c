@@ -118,8 +118,9 @@ static void free_text(const allocator *a, char *text)
         mem_free(a, text, strlen(text) + 1);
 }
 
-sessile_status store_handle_open(sessile_store **out, const char *url,
-                                 const sessile_store_options *options, sessile_error *err)
+static sessile_status open_store(sessile_store **out, const char *url,
+                                 const sessile_store_options *options, int make,
+                                 sessile_error *err)
 {
     sessile_store_options defaults;
     allocator a = allocator_default;
@@ -176,9 +177,12 @@ sessile_status store_handle_open(sessile_store **out, const char *url,
     if (status)
         goto out;
     if (s->backend.table->capabilities & SESSILE_BACKEND_SEALS)
-        status =
-            keyring_open(&s->keys, s->backend.table, s->backend.self, options->key_source,
-                         options->key, options->suite, s->os, &s->alloc, err);
+        status = (make ? keyring_make : keyring_open)(
+            &s->keys, s->backend.table, s->backend.self, options->key_source,
+            options->key, options->suite, s->os, &s->alloc, err);
+    else if (make)
+        status = fail(err, SESSILE_UNSUPPORTED,
+                      "a store of this kind is volatile: it has no keyring");
     else
         status = keyring_volatile(&s->keys, &s->alloc, err);
     if (status)
@@ -188,6 +192,18 @@ sessile_status store_handle_open(sessile_store **out, const char *url,
 out:
     store_handle_close(s);
     return status;
+}
+
+sessile_status store_handle_open(sessile_store **out, const char *url,
+                                 const sessile_store_options *options, sessile_error *err)
+{
+    return open_store(out, url, options, 0, err);
+}
+
+sessile_status store_handle_make(sessile_store **out, const char *url,
+                                 const sessile_store_options *options, sessile_error *err)
+{
+    return open_store(out, url, options, 1, err);
 }
 
 void store_handle_close(sessile_store *s)
@@ -204,6 +220,7 @@ void store_handle_close(sessile_store *s)
         store_close(&s->backend);
     free_text(&a, s->agent);
     free_text(&a, s->policy_path);
+    mem_free(&a, s->forgotten, s->forgotten_capacity * sizeof *s->forgotten);
     pthread_mutex_destroy(&s->mutex);
     mem_free(&a, s, sizeof *s);
 }

@@ -3,6 +3,7 @@
 #define SESSION_STORE_HANDLE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include "base/os.h"
 #include "store/store.h"
 #include "vault/vault.h"
@@ -28,9 +29,16 @@ struct sessile_store {
     pthread_mutex_t mutex; /* guards what follows */
     policy_ref policy;
     unsigned char uuid_last[16];
+    uint64_t *forgotten; /* hash64 of users forgotten through this handle */
+    size_t forgotten_capacity;
+    _Atomic size_t forgotten_count; /* read without the mutex */
 };
 
 sessile_status store_handle_open(sessile_store **out, const char *url,
+                                 const sessile_store_options *options,
+                                 sessile_error *err);
+/* The same, but EXISTS when the store has its keyring already. */
+sessile_status store_handle_make(sessile_store **out, const char *url,
                                  const sessile_store_options *options,
                                  sessile_error *err);
 /* INVALID when timeout_ms is none: less than -1. */

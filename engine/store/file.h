@@ -3,6 +3,7 @@
  *
  *   file_path.c  ROOT and the folders below it: opened, checked, made; names
  *   file_blob.c  ROOT/<blob>, and "write it whole under a temporary name" for all of them
+ *   file_change.c blobs that are there: replaced, removed, listed
  *   file_piece.c the torn end of a log, copied before it is cut
  *   file_list.c  which logs there are, and what their files say of themselves
  *   file_shelf.c .catalog beside the logs of a folder
@@ -163,6 +164,10 @@ sessile_status file_sweep(void *self,
 sessile_status file_list(void *self, const char *folder,
                          int (*visit)(void *arg, const char *folder, const char *name),
                          void *arg, sessile_error *err);
+sessile_status file_list_others(void *self, const char *folder,
+                                int (*visit)(void *arg, const char *folder,
+                                             const char *file, uint64_t bytes),
+                                void *arg, sessile_error *err);
 sessile_status file_list_stat(void *self, const char *folder,
                               int (*visit)(void *arg, const char *folder,
                                            const char *name,
@@ -180,5 +185,14 @@ sessile_status file_blob_get(void *self, const char *name, char **out, size_t *s
                              sessile_error *err);
 sessile_status file_blob_put_new(void *self, const char *name, const void *data,
                                  size_t size, sessile_error *err);
+
+sessile_status file_blob_replace(void *self, const char *name, const void *was,
+                                 size_t was_size, const void *data, size_t size,
+                                 sessile_error *err);
+sessile_status file_blob_remove(void *self, const char *name, sessile_error *err);
+sessile_status file_blob_settle(void *self, const char *name, sessile_error *err);
+sessile_status file_blob_list(void *self, const char *prefix,
+                              int (*visit)(void *arg, const char *name), void *arg,
+                              sessile_error *err);
 
 #endif

@@ -26,6 +26,7 @@
 #define BINDING_SESSION "sessile.core.Session"
 #define BINDING_ENTRIES "sessile.core.Entries"
 #define BINDING_RUN     "sessile.core.Run"
+#define BINDING_CHECK   "sessile.core.Check"
 #define BINDING_GUARD   "sessile.core.Guard"
 
 #if defined(__GNUC__)
@@ -76,6 +77,10 @@ struct binding_store *binding_store_live(lua_State *L, int index);
 void binding_store_release(struct binding_store *store);
 /* The policy at index, or NULL for nil or none. */
 sessile_policy *binding_policy_opt(lua_State *L, int index);
+
+/* check.c */
+void binding_check_open(lua_State *L);
+int binding_store_check(lua_State *L);
 
 /* session.c */
 void binding_session_open(lua_State *L);

@@ -346,10 +346,9 @@ static int policy_text(lua_State *L)
 /* ------------------------------------------------------------------ registration */
 
 static const luaL_Reg store_methods[] = {
-    {"close", store_close},     {"sealed", store_sealed},
-    {"create", store_create},   {"resume", store_resume},
-    {"session", store_session}, {"list", store_list},
-    {"policy", store_policy},   {NULL, NULL},
+    {"close", store_close},         {"sealed", store_sealed},   {"create", store_create},
+    {"resume", store_resume},       {"session", store_session}, {"list", store_list},
+    {"check", binding_store_check}, {"policy", store_policy},   {NULL, NULL},
 };
 
 static const luaL_Reg policy_methods[] = {

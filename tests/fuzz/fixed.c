@@ -75,7 +75,8 @@ static const sessile_backend one_blob_backend = {
 sessile_status fixed_keyring_open(keyring **out, const void *blob, size_t size,
                                   int sealed, sessile_error *err)
 {
-    one_blob one = {blob, size};
+    static one_blob one; /* read again when a log names an epoch that is not known */
+    one = (one_blob){blob, size};
     FUZZ_CHECK(base_init() == 0);
     return keyring_open(
         out, &one_blob_backend, &one, sealed ? SESSILE_KEY_SECRET : SESSILE_KEY_PLAIN,

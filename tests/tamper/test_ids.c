@@ -226,7 +226,8 @@ static int look_over(const char *path, const struct stat *st, int type, struct F
     if (ftw->level == 1)
         return strcmp(name, "store") != 0;
     if (ftw->level == 2)
-        return strcmp(name, "agents") != 0 && strcmp(name, "keyring") != 0;
+        return strcmp(name, "agents") != 0 && strcmp(name, "keyring") != 0 &&
+               (strncmp(name, "user-", 5) != 0 || !store_name_ok(name));
     if (strncmp(below, "/store/agents/", 14) != 0)
         return 1;
     if (ftw->level == 3)

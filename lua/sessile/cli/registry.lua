@@ -13,7 +13,7 @@ local registry = {}
 -- In the order of the help. A name of two words is a file with an underscore.
 local SHIPPED = {
   "demo", "new", "append", "show", "context", "list", "tree", "compact", "import",
-  "policy list", "policy replay", "run", "version", "help",
+  "policy list", "policy replay", "check", "run", "version", "help",
 }
 
 ---@class sessile.cli.option
