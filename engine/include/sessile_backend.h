@@ -222,14 +222,22 @@ typedef struct sessile_backend {
     sessile_status (*busy)(sessile_backend_log *log, sessile_error *err);
 
     /* Makes a blob that is there durable: whoever put it may not have come to that yet,
-     * and what is written next hangs on it. May be absent where blobs that can be read are
-     * durable. */
+     * and what is written next hangs on it. May be absent where blobs that can be read
+     * are durable. */
     sessile_status (*blob_settle)(void *self, const char *name, sessile_error *err);
 
     /* 1 when, as size or lock saw it last, the name leads to another log than the one
      * that is open (reopen). 0: to this one, or to none, or it could not be told. May be
      * absent where a log is never replaced. */
     int (*replaced)(sessile_backend_log *log);
+
+    /* Visits what crashes have left of files that were not named yet, and that nobody is
+     * writing any more: folder NULL: outside the folders of agents. Removes each for
+     * which visit returns 1. May be absent. */
+    sessile_status (*sweep)(void *self,
+                            int (*visit)(void *arg, const char *folder, const char *file,
+                                         uint64_t bytes),
+                            void *arg, sessile_error *err);
 } sessile_backend;
 
 #ifdef __cplusplus
