@@ -3,6 +3,7 @@
 -- Owns the defaults that a session falls back to (policy, model) and closes its sessions
 -- when it is closed. Never keeps a session alive.
 
+local keys = require "sessile.keys"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local policy = require "sessile.policy"
@@ -108,6 +109,10 @@ function methods:list(given)
     opts.limit, opts.offset = 1, math.maxinteger -- nobody: the engine's 0 is everybody
   end
   return self._core:list(opts)
+end
+
+for name, method in pairs(keys) do
+  methods[name] = method
 end
 
 --- Closes the store and every session of it. Closing twice is closing once.
