@@ -387,10 +387,10 @@ SESSILE_API sessile_status sessile_create(sessile_session **out, sessile_store *
                                           const sessile_session_options *options,
                                           sessile_error *err);
 
-/* Opens a session that exists; creates nothing. NOTFOUND; SEALED; BUSY. A torn tail is set
- * aside and reported by sessile_session_torn(). A damaged log opens too, to be read:
- * sessile_session_damage() says so. DAMAGED: nothing of it can be opened, or what it holds
- * is no session; the sentence names the place and what to type. */
+/* Opens a session that exists; creates nothing. NOTFOUND; SEALED; BUSY. A torn tail is
+ * set aside and reported by sessile_session_torn(). A damaged log opens too, to be read:
+ * sessile_session_damage() says so. DAMAGED: nothing of it can be opened, or what it
+ * holds is no session; the sentence names the place and what to type. */
 SESSILE_API sessile_status sessile_resume(sessile_session **out, sessile_store *store,
                                           const sessile_session_options *options,
                                           sessile_error *err);
@@ -539,7 +539,7 @@ typedef struct sessile_context_info {
     uint64_t dropped; /* messages of the path that the context does not show verbatim */
     uint64_t orphans; /* results left out: unknown call, call out of context, answered */
     uint64_t unanswered; /* engine-made results for dead calls */
-    uint64_t lost;       /* entries of it that damage took: see sessile_session_damage() */
+    uint64_t lost; /* entries of it that damage took: see sessile_session_damage() */
 } sessile_context_info;
 
 /* Which messages of the path; 0 and SESSILE_NO_ID mean no restriction. */
@@ -580,6 +580,59 @@ SESSILE_API sessile_status sessile_entries_next(sessile_entries *entries, sessil
                                                 const char **json, size_t *size,
                                                 sessile_error *err);
 SESSILE_API void sessile_entries_close(sessile_entries *entries);
+
+/* ------------------------------------------------------------------ looking after a
+ * store */
+
+typedef enum sessile_severity {
+    SESSILE_NOTE = 0, /* nothing is wrong: what was done, or is kept */
+    SESSILE_WARNING,  /* nothing that was acknowledged is missing; somebody should look */
+    SESSILE_DAMAGE /* something that was written cannot be read, or is not what it was */
+} sessile_severity;
+
+/* One thing that a check found. */
+typedef struct sessile_finding {
+    sessile_severity severity;
+    sessile_status code; /* DAMAGED, TRUNCATED, SEALED, …; OK for notes */
+    const char *file;    /* below the store, as "agents/main/bug-42.jsonl" */
+    sessile_id entry;    /* SESSILE_NO_ID: not about an entry */
+    uint64_t offset, bytes;
+    const char *what; /* a sentence */
+    const char *next; /* the command to type, or "" */
+} sessile_finding;
+
+/* What a step of a check looked at: one log, or at last (id empty, entries 0) what lies
+ * beside the logs. All of it is borrowed until the next step. */
+typedef struct sessile_checked {
+    sessile_slice id, agent;
+    const char *file; /* NULL: the check is done */
+    uint64_t entries, bytes;
+    uint64_t lost; /* entries that cannot be read */
+    int salvaged;  /* 1: it was written anew; its old bytes are kept */
+    const sessile_finding *findings;
+    size_t count;
+    size_t index, total; /* of steps: for showing how far it is */
+} sessile_checked;
+
+typedef struct sessile_check sessile_check;
+/*
+ * Begins a check: of one session (which: its id, and agent and user), of all of an agent
+ * (an empty id), or of all (NULL, or both empty). Each log is read whole, each line
+ * opened and compared with the one before it, each entry folded. Nothing is changed, a
+ * torn tail stays, unless salvage is 1: then a damaged log is replaced by a new one in
+ * which each lost entry is a tombstone and every other is what and where it was; the old
+ * bytes are kept beside it. NOTFOUND: no such session; INVALID, IO, NOMEM.
+ */
+SESSILE_API sessile_status sessile_check_open(sessile_check **out, sessile_store *store,
+                                              const sessile_session_options *which,
+                                              int salvage, sessile_error *err);
+/* The next step. out->file is NULL when there is none left. What is wrong with a log is
+ * in its findings; an error is about the check itself: NOMEM, IO (a folder cannot be
+ * listed). */
+SESSILE_API sessile_status sessile_check_next(sessile_check *check, sessile_checked *out,
+                                              sessile_error *err);
+/* NULL is ignored. */
+SESSILE_API void sessile_check_close(sessile_check *check);
 
 /* ------------------------------------------------------------------ policies */
 

@@ -205,6 +205,12 @@ typedef struct sessile_backend {
                                              const char *name,
                                              const sessile_backend_stat *stat),
                                 void *arg, sessile_error *err);
+    /* Visits what lies beside the logs of a folder (NULL: of all folders) and is none:
+     * pieces set aside, logs that were replaced, drafts, caches, strangers' files. */
+    sessile_status (*list_others)(void *self, const char *folder,
+                                  int (*visit)(void *arg, const char *folder,
+                                               const char *file, uint64_t bytes),
+                                  void *arg, sessile_error *err);
 
     /* Until the log is closed: while this handle waits for its lock, ask(arg) is called
      * every few milliseconds, and 1 ends the wait with CANCELLED. ask NULL: no more. May

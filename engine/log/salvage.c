@@ -204,6 +204,7 @@ sessile_status log_cover(log_t *log, sessile_id id, const char *text, size_t siz
             (d->cover_count - at) * sizeof(*d->covers));
     d->covers[at] = (stand_in){id, start, size};
     d->cover_count++;
+    d->lost += d->was_read;
     return SESSILE_OK;
 }
 
@@ -621,7 +622,8 @@ sessile_status log_read_past(log_t *log, log_visit visit, log_stand_in make, voi
         return SESSILE_OK;
     }
     d->place_count = d->flaw_count = 0;
-    d->flaws_left = d->lost = 0;
+    d->flaws_left = 0;
+    d->lost = cover_at(d, d->first); /* what was refused before the damage */
     d->bytes.bytes = 0;
     d->ended = d->first > log->proved ? d->first : log->proved;
     d->behind = log->end.bytes;

@@ -119,6 +119,13 @@ int context_push_node(const sessile_session *s, sessile_id id, context *out);
 sessile_status session_open_place(sessile_session **out, sessile_store *st,
                                   const char *folder, const char *name,
                                   sessile_error *err);
+/* Opens for a look that changes nothing (log_inspect), with a visitor of one's own.
+ * *seen: the handle, set before anything is visited. *out is to be dropped also on
+ * failure, when its log is NULL. */
+sessile_status session_inspect(sessile_session **out, sessile_store *st,
+                               const char *folder, const char *name, log_visit visit,
+                               void *arg, sessile_session **seen, log_tail *tail,
+                               sessile_error *err);
 /* Closes without syncing. NULL is ignored. */
 void session_drop(sessile_session *s);
 /* Depth that stored entries may have: lowering the limit must not lock anybody out. */

@@ -276,6 +276,25 @@ out:
     return status;
 }
 
+sessile_status session_inspect(sessile_session **out, sessile_store *st,
+                               const char *folder, const char *name, log_visit visit,
+                               void *arg, sessile_session **seen, log_tail *tail,
+                               sessile_error *err)
+{
+    sessile_session *s = session_new(st);
+    sessile_status status;
+
+    *out = NULL;
+    if (!s)
+        return fail_nomem(err);
+    *seen = s;
+    status =
+        log_inspect(&s->log, &st->backend, st->keys, folder, name, session_read_depth(st),
+                    st->timeout_ms, visit, arg, tail, &st->alloc, err);
+    *out = s; /* its names may be known although the log is not open */
+    return status;
+}
+
 sessile_status session_close(sessile_session *s, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;

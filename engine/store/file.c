@@ -526,6 +526,7 @@ static const sessile_backend file_backend = {
     .sync = file_sync,
     .set_aside = file_set_aside,
     .list = file_list,
+    .list_others = file_list_others,
     .blob_get = file_blob_get,
     .blob_put_new = file_blob_put_new,
     .blob_replace = file_blob_replace,

@@ -122,6 +122,10 @@ void file_draft_drop(sessile_backend_draft *draft);
 sessile_status file_list(void *self, const char *folder,
                          int (*visit)(void *arg, const char *folder, const char *name),
                          void *arg, sessile_error *err);
+sessile_status file_list_others(void *self, const char *folder,
+                                int (*visit)(void *arg, const char *folder,
+                                             const char *file, uint64_t bytes),
+                                void *arg, sessile_error *err);
 sessile_status file_list_stat(void *self, const char *folder,
                               int (*visit)(void *arg, const char *folder,
                                            const char *name,

@@ -75,6 +75,8 @@ typedef struct listing {
     int (*visit)(void *arg, const char *folder, const char *name);
     int (*visit_stat)(void *arg, const char *folder, const char *name,
                       const sessile_backend_stat *stat); /* or NULL */
+    int (*visit_other)(void *arg, const char *folder, const char *file,
+                       uint64_t bytes); /* or NULL: then logs are not wanted */
     void *arg;
     int stopped; /* visit has had enough */
     sessile_status status;
@@ -93,6 +95,16 @@ static int give_log(listing *l, const char *file, const char *name)
     return errno == ENOENT ? 0 : l->visit_stat(l->arg, l->folder->name, name, NULL);
 }
 
+static int give_other(listing *l, const char *file)
+{
+    os_stat_info st;
+    const os_table *os = l->fs->os;
+    if (os->stat_at(os->ud, l->folder->fd, file, &st) == 0) {
+        l->stopped = l->visit_other(l->arg, l->folder->name, file, st.size) != 0;
+    }
+    return l->stopped;
+}
+
 /* One name in an agent's folder. Pieces set aside and temporary names are not logs. */
 static int list_log(void *arg, const char *file)
 {
@@ -101,10 +113,13 @@ static int list_log(void *arg, const char *file)
     size_t size = strlen(file), suffix = strlen(FILE_SUFFIX);
     if (size <= suffix || size >= sizeof(name) ||
         strcmp(file + size - suffix, FILE_SUFFIX) != 0) {
-        return 0;
+        return l->visit_other != NULL ? give_other(l, file) : 0;
     }
     memcpy(name, file, size - suffix);
     name[size - suffix] = '\0';
+    if (l->visit_other != NULL) {
+        return store_name_ok(name) ? 0 : give_other(l, file);
+    }
     l->stopped = store_name_ok(name) && give_log(l, file, name) != 0;
     return l->stopped;
 }
@@ -144,7 +159,7 @@ sessile_status file_list(void *self, const char *folder,
                          int (*visit)(void *arg, const char *folder, const char *name),
                          void *arg, sessile_error *err)
 {
-    listing l = {self, NULL, visit, NULL, arg, 0, SESSILE_OK, err};
+    listing l = {self, NULL, visit, NULL, NULL, arg, 0, SESSILE_OK, err};
     return list_logs(&l, folder);
 }
 
@@ -154,7 +169,16 @@ sessile_status file_list_stat(void *self, const char *folder,
                                            const sessile_backend_stat *stat),
                               void *arg, sessile_error *err)
 {
-    listing l = {self, NULL, NULL, visit, arg, 0, SESSILE_OK, err};
+    listing l = {self, NULL, NULL, visit, NULL, arg, 0, SESSILE_OK, err};
+    return list_logs(&l, folder);
+}
+
+sessile_status file_list_others(void *self, const char *folder,
+                                int (*visit)(void *arg, const char *folder,
+                                             const char *file, uint64_t bytes),
+                                void *arg, sessile_error *err)
+{
+    listing l = {self, NULL, NULL, NULL, visit, arg, 0, SESSILE_OK, err};
     return list_logs(&l, folder);
 }
 

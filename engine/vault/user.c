@@ -244,9 +244,8 @@ sessile_status keyring_forget(keyring *k, const char *user, uint64_t *removed,
     do {
         status = list_names(k, prefix.data, &found, err);
         const char *name = found.text.data;
-        for (size_t i = 0; i < 1 && i < found.count && status == SESSILE_OK; i++) {
+        for (size_t i = 0; i < found.count && status == SESSILE_OK; i++) {
             status = k->backend->blob_remove(k->self, name, err);
-            found.count = 0;
             *removed += status == SESSILE_OK;
             if (status == SESSILE_NOTFOUND) {
                 error_clear(err); /* somebody else does the same */

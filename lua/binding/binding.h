@@ -27,6 +27,7 @@
 #define BINDING_ENTRIES "sessile.core.Entries"
 #define BINDING_RUN     "sessile.core.Run"
 #define BINDING_RESEAL  "sessile.core.Reseal"
+#define BINDING_CHECK   "sessile.core.Check"
 #define BINDING_GUARD   "sessile.core.Guard"
 
 #if defined(__GNUC__)
@@ -91,6 +92,10 @@ int binding_store_keys(lua_State *L);
 int binding_store_rotate(lua_State *L);
 int binding_store_reseal(lua_State *L);
 int binding_store_forget(lua_State *L);
+
+/* check.c */
+void binding_check_open(lua_State *L);
+int binding_store_check(lua_State *L);
 
 /* session.c */
 void binding_session_open(lua_State *L);

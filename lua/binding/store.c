@@ -349,12 +349,19 @@ static int policy_text(lua_State *L)
 /* ------------------------------------------------------------------ registration */
 
 static const luaL_Reg store_methods[] = {
-    {"close", store_close},           {"sealed", store_sealed},
-    {"create", store_create},         {"resume", store_resume},
-    {"session", store_session},       {"list", store_list},
-    {"policy", store_policy},         {"keys", binding_store_keys},
-    {"rotate", binding_store_rotate}, {"reseal", binding_store_reseal},
-    {"forget", binding_store_forget}, {NULL, NULL},
+    {"close", store_close},
+    {"sealed", store_sealed},
+    {"create", store_create},
+    {"resume", store_resume},
+    {"session", store_session},
+    {"list", store_list},
+    {"check", binding_store_check},
+    {"policy", store_policy},
+    {"keys", binding_store_keys},
+    {"rotate", binding_store_rotate},
+    {"reseal", binding_store_reseal},
+    {"forget", binding_store_forget},
+    {NULL, NULL},
 };
 
 static const luaL_Reg policy_methods[] = {

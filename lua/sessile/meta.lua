@@ -294,6 +294,36 @@ function Store:session(opts) end
 ---@return string? code
 function Store:list(opts) end
 
+---@class sessile.Finding
+---@field severity "note"|"warning"|"damage"
+---@field code? string as "EDAMAGED"
+---@field session? string
+---@field agent? string
+---@field file string below the store
+---@field entry? string its id
+---@field offset integer
+---@field bytes integer
+---@field what string a sentence
+---@field next? string the command to type
+
+---@class sessile.Report
+---@field ok boolean nothing is damaged, or all that was is salvaged
+---@field sessions integer
+---@field entries integer
+---@field bytes integer
+---@field lost integer entries that cannot be read
+---@field damaged integer logs
+---@field salvaged integer logs
+---@field findings sessile.Finding[]
+
+---Looks at one session or at all; changes nothing unless it is to salvage.
+---@param opts? string|{id: string?, agent: string?, user: string?, salvage: boolean?,
+---on_step: fun(step: table)?}
+---@return sessile.Report? report
+---@return string? message
+---@return string? code
+function Store:check(opts) end
+
 ---@class sessile.Keys
 ---@field sealed boolean false: plain; then only logs is there
 ---@field logs integer

@@ -111,6 +111,55 @@ function methods:list(given)
   return self._core:list(opts)
 end
 
+local check_options = {
+  id = "string", agent = "string", user = "string", salvage = "boolean",
+  on_step = "callable",
+}
+
+--- Looks at one session (an id, or {id=, agent=, user=}), or at all of them. Nothing is
+--- changed, unless salvage = true: then a damaged log is written anew, a tombstone in the
+--- place of each entry that is lost, its old bytes kept. on_step(step) is called after each
+--- log. Returns {ok, sessions, entries, bytes, lost, damaged, salvaged, findings}.
+function methods:check(given)
+  local opts = options.check("store:check", type(given) == "string" and { id = given } or given,
+    check_options)
+  local check, message, code = self._core:check {
+    id = opts.id, agent = opts.agent, user = opts.user, salvage = opts.salvage,
+  }
+  if not check then
+    return nil, message, code
+  end
+  local report = {
+    ok = true, sessions = 0, entries = 0, bytes = 0, lost = 0, damaged = 0, salvaged = 0,
+    findings = {},
+  }
+  local step
+  step, message, code = check:step()
+  while step do
+    local hurt = false
+    for _, found in ipairs(step.findings) do
+      found.session, found.agent = step.id, step.agent
+      report.findings[#report.findings + 1] = found
+      hurt = hurt or found.severity == "damage"
+    end
+    report.sessions = report.sessions + (step.file == "agents" and 0 or 1)
+    report.entries, report.bytes = report.entries + step.entries, report.bytes + step.bytes
+    report.lost = report.lost + step.lost
+    report.damaged = report.damaged + (hurt and 1 or 0)
+    report.salvaged = report.salvaged + (step.salvaged and 1 or 0)
+    report.ok = report.ok and (not hurt or step.salvaged)
+    if opts.on_step then
+      opts.on_step(step)
+    end
+    step, message, code = check:step()
+  end
+  check:close()
+  if message then
+    return nil, message, code
+  end
+  return report
+end
+
 for name, method in pairs(keys) do
   methods[name] = method
 end

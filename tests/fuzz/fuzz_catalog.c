@@ -124,6 +124,9 @@ static void put_rows(const uint8_t *data, size_t size)
         catalog_row *row = &rows[count++];
         memset(row, 0, sizeof *row);
         row->name = take(&data, &size);
+        if (row->name.size == 0) {
+            row->name = sessile_text("n"); /* no log is without a name */
+        }
         row->id = take(&data, &size);
         row->user = take(&data, &size);
         row->title = take(&data, &size);
