@@ -221,9 +221,17 @@ typedef struct sessile_backend {
     sessile_status (*busy)(sessile_backend_log *log, sessile_error *err);
 
     /* Makes a blob that is there durable: whoever put it may not have come to that yet,
-     * and what is written next hangs on it. May be absent where blobs that can be read are
-     * durable. */
+     * and what is written next hangs on it. May be absent where blobs that can be read
+     * are durable. */
     sessile_status (*blob_settle)(void *self, const char *name, sessile_error *err);
+
+    /* Visits what crashes have left of files that were not named yet, and that nobody is
+     * writing any more: folder NULL: outside the folders of agents. Removes each for
+     * which visit returns 1. May be absent. */
+    sessile_status (*sweep)(void *self,
+                            int (*visit)(void *arg, const char *folder, const char *file,
+                                         uint64_t bytes),
+                            void *arg, sessile_error *err);
 } sessile_backend;
 
 #ifdef __cplusplus

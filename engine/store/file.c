@@ -23,8 +23,11 @@ typedef struct file_log {
     int fd;
     int readonly; /* the file or its device does not let us write */
     int locked;   /* OS_LOCK_… that this handle holds */
+    int has_turn; /* among the handles of this store */
     int named;    /* its name is known to be durable */
     uint64_t device, inode;
+    file_shared *shared;
+    uint64_t number; /* among the handles of the log */
     /* As seen when the lock was taken: while it is held nobody else moves them. */
     uint64_t size;
     int64_t mtime_ms;
@@ -38,36 +41,6 @@ static file_log *of(sessile_backend_log *log)
 }
 
 /* ---------------------------------------------------------------------- poisoned logs */
-
-static int is_poisoned(file_log *log)
-{
-    file_store *fs = log->fs;
-    pthread_mutex_lock(&fs->mutex);
-    int found = fs->poison_all;
-    for (size_t i = 0; i < fs->poison_count && !found; i++) {
-        found =
-            fs->poisons[i].device == log->device && fs->poisons[i].inode == log->inode;
-    }
-    pthread_mutex_unlock(&fs->mutex);
-    return found;
-}
-
-/* For every handle of this store: the pages of a failed sync are marked clean, so that a
- * second sync, through whichever descriptor, would report a success that is none. */
-static void poison(file_log *log)
-{
-    file_store *fs = log->fs;
-    pthread_mutex_lock(&fs->mutex);
-    void *list = fs->poisons;
-    if (mem_grow(&fs->alloc, &list, &fs->poison_capacity, fs->poison_count + 1,
-                 sizeof(*fs->poisons)) == 0) {
-        fs->poisons = list;
-        fs->poisons[fs->poison_count++] = (file_inode){log->device, log->inode};
-    } else {
-        fs->poison_all = 1;
-    }
-    pthread_mutex_unlock(&fs->mutex);
-}
 
 static sessile_status fail_poisoned(const file_log *log, sessile_error *err)
 {
@@ -161,6 +134,11 @@ static sessile_status file_open(void *self, const char *folder, const char *name
     }
     log->device = st.device;
     log->inode = st.inode;
+    log->shared = file_shared_get(fs, st.device, st.inode, &log->number);
+    if (log->shared == NULL) {
+        status = fail_nomem(err);
+        goto out;
+    }
     pthread_mutex_lock(&fs->mutex);
     log->named = fs->made.inode == st.inode && fs->made.device == st.device;
     if (log->named) {
@@ -184,6 +162,10 @@ static void file_close(sessile_backend_log *handle)
     if (handle != NULL) {
         file_log *log = of(handle);
         log->fs->os->close(log->fs->os->ud, log->fd); /* its lock goes with it */
+        if (log->has_turn) {
+            file_shared_give(log->shared);
+        }
+        file_shared_put(log->fs, log->shared);
         mem_free(&log->fs->alloc, log, sizeof(*log));
     }
 }
@@ -249,6 +231,10 @@ static void file_unlock(sessile_backend_log *handle)
         log->locked = OS_LOCK_NONE;
         log->fs->os->lock(log->fs->os->ud, log->fd, OS_LOCK_NONE);
     }
+    if (log->has_turn) {
+        log->has_turn = 0;
+        file_shared_give(log->shared);
+    }
 }
 
 static sessile_status file_lock(sessile_backend_log *handle, int mode, int timeout_ms,
@@ -269,16 +255,23 @@ static sessile_status file_lock(sessile_backend_log *handle, int mode, int timeo
         return allowed; /* nor is a shared lock worth anything there */
     }
     lock_try t = {log, wanted};
-    int got = lock_wait(os, timeout_ms, try_lock, &t, log->stop);
-    if (got < 0) {
-        return fail_errno(err, errno, "cannot lock %s", log->name);
+    int got = LOCK_GOT;
+    if (wanted == OS_LOCK_EXCLUSIVE) {
+        got = file_shared_take(log->shared, os, &timeout_ms, log->stop);
+        log->has_turn = got == LOCK_GOT;
     }
-    if (got == LOCK_STOPPED) {
-        return store_stopped(log->name, err);
+    if (got == LOCK_GOT) {
+        got = lock_wait(os, timeout_ms, try_lock, &t, log->stop);
     }
-    if (got == LOCK_TAKEN) {
-        return fail(err, SESSILE_BUSY,
-                    "another writer holds %s: wait longer, or try again", log->name);
+    if (got != LOCK_GOT) {
+        int error = errno;
+        file_unlock(handle);
+        return got == LOCK_STOPPED ? store_stopped(log->name, err)
+               : got == LOCK_TAKEN ? fail(err, SESSILE_BUSY,
+                                          "another writer holds %s: wait longer, or try "
+                                          "again",
+                                          log->name)
+                                   : fail_errno(err, error, "cannot lock %s", log->name);
     }
     log->locked = wanted;
     if (os->stat_at(os->ud, log->folder->fd, log->name, &st) == 0) {
@@ -370,7 +363,7 @@ static sessile_status file_append(sessile_backend_log *handle, sessile_log_end *
         return fail(err, SESSILE_DENIED,
                     "%s may only be read: chmod u+w it and open it again", log->name);
     }
-    if (is_poisoned(log)) {
+    if (file_shared_is_poisoned(log->shared)) {
         *poisoned = 1;
         return fail_poisoned(log, err);
     }
@@ -404,7 +397,7 @@ static sessile_status file_append(sessile_backend_log *handle, sessile_log_end *
         sessile_status status = fail_errno(err, errno, "cannot append to %s", log->name);
         /* also when no byte is said to have gone: a failed call may have moved the end */
         if (os->truncate(os->ud, log->fd, end->bytes) != 0) {
-            poison(log);
+            file_shared_poison(log->shared);
             *poisoned = 1;
         }
         return status;
@@ -436,13 +429,11 @@ static sessile_status file_rewrite(sessile_backend_log *handle, uint64_t offset,
 static sessile_status file_sync(sessile_backend_log *handle, sessile_error *err)
 {
     file_log *log = of(handle);
-    const os_table *os = log->fs->os;
-    if (is_poisoned(log)) {
+    if (file_shared_is_poisoned(log->shared)) {
         return fail_poisoned(log, err);
     }
-    if (os->sync_data(os->ud, log->fd) != 0) {
+    if (file_shared_sync(log->shared, log->fs->os, log->fd, log->number) != 0) {
         int error = errno;
-        poison(log);
         fail_errno(err, error,
                    "cannot sync %s: what was written since the last sync may "
                    "or may not be there; open it again and look",
@@ -452,7 +443,9 @@ static sessile_status file_sync(sessile_backend_log *handle, sessile_error *err)
         }
         return SESSILE_IO;
     }
-    return SESSILE_OK;
+    /* Another handle's sync that failed may have been the one we shared, or have marked
+     * our pages clean before ours came to them. */
+    return file_shared_is_poisoned(log->shared) ? fail_poisoned(log, err) : SESSILE_OK;
 }
 
 /* ---------------------------------------------------------------------- set aside */
@@ -466,7 +459,7 @@ static sessile_status file_set_aside(sessile_backend_log *handle, uint64_t offse
     if (log->locked != OS_LOCK_EXCLUSIVE) {
         return fail(err, SESSILE_INVALID, "a log is cut only under its lock");
     }
-    if (is_poisoned(log)) {
+    if (file_shared_is_poisoned(log->shared)) {
         return fail_poisoned(log, err);
     }
     if (os->stat_fd(os->ud, log->fd, &st) != 0) {
@@ -486,7 +479,7 @@ static sessile_status file_set_aside(sessile_backend_log *handle, uint64_t offse
     log->size = offset;
     if (os->sync_all(os->ud, log->fd) != 0) {
         status = fail_errno(err, errno, "cannot sync %s after cutting it", log->name);
-        poison(log);
+        file_shared_poison(log->shared);
     }
     return status;
 }
@@ -501,7 +494,7 @@ static void file_free(void *self)
     }
     allocator a = fs->alloc;
     file_folders_free(fs);
-    mem_free(&a, fs->poisons, fs->poison_capacity * sizeof(*fs->poisons));
+    file_shared_free_all(fs);
     if (fs->root != NULL) {
         mem_free(&a, fs->root, strlen(fs->root) + 1);
     }
@@ -546,6 +539,7 @@ static const sessile_backend file_backend = {
     .list_stat = file_list_stat,
     .set_stop = file_set_stop,
     .busy = file_busy,
+    .sweep = file_sweep,
 };
 
 void store_file_allow_network(store *st)

@@ -27,12 +27,16 @@ sessile_status file_temporary(file_store *fs, int dir, char *temporary, int *fd,
     }
     /* the leading dot keeps it out of lists; no log and no blob can have such a name */
     random_bytes(random, sizeof(random));
-    memcpy(temporary, ".new-", 5);
-    hex_encode(temporary + 5, random, sizeof(random));
+    size_t prefix = strlen(FILE_TEMPORARY_PREFIX);
+    memcpy(temporary, FILE_TEMPORARY_PREFIX, prefix);
+    hex_encode(temporary + prefix, random, sizeof(random));
     *fd = os->open_at(os->ud, dir, temporary, OS_WRITE | OS_CREATE_NEW);
     if (*fd < 0) {
         return fail_errno(err, errno, "cannot make a file in %s", fs->root);
     }
+    /* Until it is closed: who sweeps up leftovers sees that this is none. Where there are
+     * no locks its age has to do. */
+    (void)os->lock(os->ud, *fd, OS_LOCK_EXCLUSIVE);
     return SESSILE_OK;
 }
 

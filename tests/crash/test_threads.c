@@ -156,7 +156,7 @@ static void cut(const copy *c, int sealed, char **truth, size_t count, uint64_t 
 
 static void threads_append_and_the_power_goes(int sealed)
 {
-    static const scenario nothing = {"threads", NULL, NULL, 0, 0, 0};
+    static const scenario nothing = {.name = "threads"};
     sessile_session *sessions[THREADS];
     sessile_store *stores[2];
     pthread_t threads[THREADS];

@@ -110,6 +110,13 @@ sessile_status ground_entries(sessile_session *s, char ***texts, size_t *count,
     return st;
 }
 
+void ground_session_options(sessile_session_options *o, const ground_log *l)
+{
+    sessile_session_options_init(o);
+    o->id = sessile_text(l->id);
+    o->user = sessile_text(l->user);
+}
+
 void ground_learn(ground *g)
 {
     sessile_store *st;
@@ -120,10 +127,9 @@ void ground_learn(ground *g)
         ground_log *l = &g->logs[i];
         sessile_session_options o;
         sessile_session *s;
-        if (!l->id)
+        if (!l->id || l->texts)
             continue;
-        sessile_session_options_init(&o);
-        o.id = sessile_text(l->id);
+        ground_session_options(&o, l);
         if (sessile_resume(&s, st, &o, &err) ||
             ground_entries(s, &l->texts, &l->count, &err) ||
             sessile_session_close(s, &err))
@@ -210,16 +216,17 @@ sessile_status ground_store_on(sessile_store **out, const os_table *os, int seal
 sessile_status ground_store(ground *g, int h)
 {
     g->last = h;
+    g->writing = 0;
     return ground_store_on(&g->stores[h], g->os, g->sealed, g->mindless, &g->err);
 }
 
 static sessile_status have(ground *g, int h, const char *id, int create)
 {
     g->last = h;
+    g->writing = 0;
     sessile_session_options o;
     ground_log *l = log_of(g, id);
-    sessile_session_options_init(&o);
-    o.id = sessile_text(id);
+    ground_session_options(&o, l);
     g->open[h] = l;
     sessile_status st = create
                             ? sessile_create(&g->sessions[h], g->stores[h], &o, &g->err)
@@ -241,6 +248,60 @@ sessile_status ground_resume(ground *g, int h, const char *id)
     return have(g, h, id, 0);
 }
 
+sessile_status ground_create_for(ground *g, int h, const char *id, const char *user)
+{
+    log_of(g, id)->user = user;
+    return have(g, h, id, 1);
+}
+
+sessile_status ground_rotate(ground *g, int h)
+{
+    g->last = h;
+    g->writing = 0;
+    return sessile_keys_rotate(g->stores[h], NULL, NULL, &g->err);
+}
+
+sessile_status ground_reseal(ground *g, int h)
+{
+    sessile_reseal_state state;
+    sessile_reseal *r;
+    g->last = h;
+    g->writing = 0;
+    sessile_status st = sessile_reseal_begin(&r, g->stores[h], NULL, &g->err), failed = 0;
+    do {
+        if (!st)
+            st = sessile_reseal_step(r, &state, &g->err);
+        if ((!st || st == SESSILE_NEEDS) && state.log) {
+            failed = state.why.code; /* no error of the step, but the host hears of it */
+            g->err = state.why;
+            break;
+        }
+    } while (st == SESSILE_NEEDS && !(st = SESSILE_OK));
+    sessile_reseal_free(r);
+    return failed ? failed : st;
+}
+
+sessile_status ground_forget(ground *g, int h, const char *id)
+{
+    ground_log *l = log_of(g, id);
+    if (!l->texts) { /* the last moment to learn the truth of it */
+        ground_learn(g);
+        for (int i = 0; i < GROUND_LOGS; i++)
+            if (&g->logs[i] != l) {
+                ground_texts_free(g->logs[i].texts, g->logs[i].count);
+                g->logs[i].texts = NULL;
+            }
+    }
+    l->forgetting = 1;
+    g->last = h;
+    g->writing = 0;
+    sessile_status st =
+        sessile_forget(g->stores[h], sessile_text(l->user), NULL, &g->err);
+    if (!st)
+        l->forgetting = 2;
+    return st;
+}
+
 /* A message with its number and some padding: free(). */
 static char *message_new(ground *g, const char *role, size_t size)
 {
@@ -256,6 +317,7 @@ static char *message_new(ground *g, const char *role, size_t size)
 sessile_status ground_say(ground *g, int h, size_t size)
 {
     g->last = h;
+    g->writing = 1;
     char *text = message_new(g, "user", size);
     sessile_id id;
     sessile_status st = sessile_append(g->sessions[h], sessile_text(text), &id, &g->err);
@@ -268,6 +330,7 @@ sessile_status ground_say(ground *g, int h, size_t size)
 sessile_status ground_turn_begin(ground *g, int h, size_t count, size_t size)
 {
     g->last = h;
+    g->writing = 1;
     sessile_policy_step step = {"/policies/cutting.lua", NULL, 0};
     sessile_slice messages[16];
     char *texts[16];
@@ -301,6 +364,7 @@ sessile_status ground_turn_begin(ground *g, int h, size_t count, size_t size)
 sessile_status ground_turn_end(ground *g, int h)
 {
     g->last = h;
+    g->writing = 1;
     sessile_need need;
     sessile_outcome out;
     sessile_status st = sessile_run_step(g->runs[h], &need, &g->err);
@@ -322,6 +386,7 @@ sessile_status ground_turn_end(ground *g, int h)
 sessile_status ground_close_session(ground *g, int h)
 {
     g->last = h;
+    g->writing = 1;
     sessile_id head = 0;
     sessile_error err;
     sessile_status known = sessile_head(g->sessions[h], &head, &g->err);
@@ -352,6 +417,7 @@ sessile_status ground_list(ground *g, int h)
     sessile_listed *rows;
     size_t count;
     g->last = h;
+    g->writing = 0;
     sessile_status st = sessile_list(g->stores[h], NULL, &rows, &count, &g->err);
     for (size_t i = 0; !st && i < count; i++)
         if (rows[i].status) {

@@ -24,6 +24,8 @@
 /* One session, as far as a host knows. */
 typedef struct ground_log {
     const char *id;      /* NULL: none yet */
+    const char *user;    /* whose it is, or NULL */
+    int forgetting;      /* its user: 1 is being forgotten, 2 was */
     int created;         /* a host was told that it exists */
     size_t acknowledged; /* entries that a host was told are safe */
     /* entries first..last are there together or not at all */
@@ -49,6 +51,7 @@ typedef struct ground {
     sessile_run *runs[GROUND_HANDLES];
     sessile_error err; /* of the call that failed last */
     int last;          /* which handle the last call was on */
+    int writing;       /* it was one that writes to a session, and syncs it */
     size_t refused;    /* a compaction could not be made behind so many entries */
     const char *doing; /* what a scenario was about, for messages */
     int turn_count;
@@ -60,8 +63,9 @@ typedef struct scenario {
     sessile_status (*prepare)(ground *g);
     sessile_status (*play)(ground *g);
     int mindless;
-    int fails; /* it has a failure of its own: not for tests that make others */
-    int lists; /* lists are looked at at once, before anything is opened */
+    int fails;  /* it has a failure of its own: not for tests that make others */
+    int sealed; /* it has to do with keys: sealed stores only */
+    int lists;  /* lists are looked at at once, before anything is opened */
 } scenario;
 extern const scenario scenarios[];
 extern const size_t scenario_count;
@@ -72,6 +76,8 @@ void ground_open(ground *g, const scenario *s, int sealed, const os_table *os, s
 void ground_close(ground *g);
 /* Handles only: runs, policy, sessions, stores, in this order. */
 void ground_drop_handles(ground *g);
+/* The options that lead to a log. */
+void ground_session_options(sessile_session_options *o, const ground_log *l);
 /* The truth of each log, read through a store handle of its own. */
 void ground_learn(ground *g);
 
@@ -86,6 +92,13 @@ sessile_status ground_resume(ground *g, int h, const char *id);
 sessile_status ground_say(ground *g, int h, size_t size);
 /* Asks for a list of all sessions. */
 sessile_status ground_list(ground *g, int h);
+/* A new epoch; then all logs sealed by it. */
+sessile_status ground_rotate(ground *g, int h);
+sessile_status ground_reseal(ground *g, int h);
+/* The user of log i (its session is not open) is forgotten. */
+sessile_status ground_forget(ground *g, int h, const char *id);
+/* As ground_create, for a user. */
+sessile_status ground_create_for(ground *g, int h, const char *id, const char *user);
 /* A turn of count messages, begun; and brought to its end. */
 sessile_status ground_turn_begin(ground *g, int h, size_t count, size_t size);
 sessile_status ground_turn_end(ground *g, int h);

@@ -217,19 +217,61 @@ static sessile_status failed_sync(ground *g)
     return ground_say(g, 0, 600);
 }
 
+static sessile_status rotation(ground *g)
+{
+    DO(open_old(g));
+    DO(ground_say(g, 0, 40));
+    DO(ground_rotate(g, 0));
+    DO(ground_say(g, 0, 40));
+    DO(ground_close_session(g, 0));
+    DO(ground_create(g, 0, "t"));
+    return ground_say(g, 0, 40);
+}
+
+/* A handle that is open meanwhile must not write to the file that was replaced. */
+static sessile_status resealing(ground *g)
+{
+    DO(open_old(g));
+    DO(ground_store(g, 1));
+    DO(ground_rotate(g, 1));
+    DO(ground_reseal(g, 1));
+    (void)ground_say(g, 0, 40);
+    DO(ground_close_session(g, 0));
+    DO(ground_resume(g, 0, "s"));
+    return ground_say(g, 0, 600);
+}
+
+static sessile_status two_users(ground *g)
+{
+    DO(some_entries(g));
+    DO(ground_close_session(g, 0));
+    DO(ground_create_for(g, 0, "u", "user"));
+    return ground_say(g, 0, 40);
+}
+
+static sessile_status forgetting(ground *g)
+{
+    DO(open_old(g));
+    DO(ground_forget(g, 0, "u"));
+    return ground_say(g, 0, 40);
+}
+
 const scenario scenarios[] = {
-    {"create", NULL, create, 0, 0, 0},
-    {"two_sessions", NULL, two_sessions, 0, 0, 0},
-    {"append", some_entries, append, 0, 0, 0},
-    {"turns", some_entries, turns, 0, 0, 0},
-    {"compaction", some_entries, compaction, 0, 0, 0},
-    {"unsynced", some_entries, unsynced, 1, 0, 0},
-    {"two_handles", some_entries, two_handles, 0, 0, 0},
-    {"shared", some_entries, shared, 0, 0, 0},
-    {"listed", some_entries, listed, 0, 0, 1},
-    {"boundary", many_entries, boundary, 0, 0, 0},
-    {"torn_line", torn_line, recovery, 0, 0, 0},
-    {"torn_zeros", torn_zeros, recovery, 0, 0, 0},
-    {"failed_sync", some_entries, failed_sync, 0, 1, 0},
+    {"create", NULL, create, 0, 0, 0, 0},
+    {"two_sessions", NULL, two_sessions, 0, 0, 0, 0},
+    {"append", some_entries, append, 0, 0, 0, 0},
+    {"turns", some_entries, turns, 0, 0, 0, 0},
+    {"compaction", some_entries, compaction, 0, 0, 0, 0},
+    {"unsynced", some_entries, unsynced, 1, 0, 0, 0},
+    {"two_handles", some_entries, two_handles, 0, 0, 0, 0},
+    {"shared", some_entries, shared, 0, 0, 0, 0},
+    {"listed", some_entries, listed, 0, 0, 0, 1},
+    {"boundary", many_entries, boundary, 0, 0, 0, 0},
+    {"rotation", some_entries, rotation, 0, 0, 1, 0},
+    {"resealing", some_entries, resealing, 0, 0, 1, 0},
+    {"forgetting", two_users, forgetting, 0, 0, 1, 0},
+    {"torn_line", torn_line, recovery, 0, 0, 0, 0},
+    {"torn_zeros", torn_zeros, recovery, 0, 0, 0, 0},
+    {"failed_sync", some_entries, failed_sync, 0, 1, 0, 0},
 };
 const size_t scenario_count = sizeof scenarios / sizeof *scenarios;
