@@ -144,8 +144,9 @@ typedef struct sessile_backend {
                               size_t size, sessile_error *err);
 
     /* A cache beside the log: bytes that can be lost or wrong at any time, never synced,
-     * gone with the log. Size: 0 when there is none. Write: cuts the cache at offset,
-     * then writes there; under the log's exclusive lock. */
+     * gone with the log. Size: 0 when there is none, and reading makes none. Write: cuts
+     * the cache at offset, then writes there; under the log's exclusive lock. An error
+     * leaves any bytes at all from offset on. DENIED: not ours, a link, no file. */
     sessile_status (*cache_size)(sessile_backend_log *log, uint64_t *bytes,
                                  sessile_error *err);
     sessile_status (*cache_read)(sessile_backend_log *log, uint64_t offset, void *out,
@@ -224,6 +225,11 @@ typedef struct sessile_backend {
      * and what is written next hangs on it. May be absent where blobs that can be read
      * are durable. */
     sessile_status (*blob_settle)(void *self, const char *name, sessile_error *err);
+
+    /* 1 when, as size or lock saw it last, the name leads to another log than the one
+     * that is open (reopen). 0: to this one, or to none, or it could not be told. May be
+     * absent where a log is never replaced. */
+    int (*replaced)(sessile_backend_log *log);
 
     /* Visits what crashes have left of files that were not named yet, and that nobody is
      * writing any more: folder NULL: outside the folders of agents. Removes each for

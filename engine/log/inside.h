@@ -12,15 +12,14 @@
  *   check.c   opened for a look, changing nothing
  *   copy.c    a log written anew, in the place of one that is there
  *   reseal.c  a log sealed anew
- *
- * An index (its anchor would be a second witness in log_judge and the start of log_scan)
- * belongs beside these.
+ *   index.h   the index: block.c its bytes, index.c read, index_write.c written
  */
 #ifndef LOG_INSIDE_H
 #define LOG_INSIDE_H
 
 #include <pthread.h>
 
+#include "log/index.h"
 #include "log/line.h"
 #include "log/log.h"
 
@@ -37,10 +36,15 @@ struct log {
     int settled;   /* what was there before this handle's first append is durable */
 
     /* Entry i begins at offsets[i] and ends where the next one begins, or the log does.
-     */
+     * Not set in blocks that were left in the index: log_reach() first. */
     uint64_t *offsets;
     size_t offset_capacity;
     sessile_log_end end; /* the last commit that this handle has seen or made */
+    /* While a scan that began at the index's anchor has not met a commit: how many lines
+     * of an unfinished write end is behind. */
+    uint64_t in_write;
+    log_index index;
+    struct log *before; /* log_outlive() */
     struct log_damage_record *damage; /* NULL, or why nothing may be written: salvage.c */
     int judged; /* the log's bytes were found damaged or cut, not a visitor's entry */
     uint64_t proved; /* entries that a witness outside the log knows to have been safe */
@@ -128,6 +132,9 @@ int log_is_entry(const char *text, size_t size, uint64_t id);
 sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *folder,
                           const char *name, unsigned depth, const allocator *a,
                           sessile_error *err);
+/* What was scanned, of size bytes, does not reach the entry of which the index knows that
+ * it was safe: TRUNCATED when there are too few bytes for it, else DAMAGED. */
+sessile_status log_witness(log_t *log, uint64_t size, sessile_error *err);
 /* Gives back what reading and writing large things left behind. */
 void log_trim(log_t *log);
 

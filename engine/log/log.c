@@ -42,6 +42,8 @@ void log_close(log_t *log)
         return;
     }
     const allocator *a = log->alloc;
+    log_close(log->before);
+    index_deinit(log);
     if (log->handle != NULL) {
         log->st.table->close(log->handle);
     }
@@ -81,6 +83,7 @@ static sessile_status read_key(log_t *log, const keyring *k, sessile_error *err)
     if (found != READER_LINE) {
         return fail(err, SESSILE_DAMAGED, "it has no first line");
     }
+    index_named(log, text, text_size);
     return line_key(&log->key, k, text, text_size, err);
 }
 
@@ -124,6 +127,11 @@ sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *
     }
     *out = log;
     return SESSILE_OK;
+}
+
+sessile_id log_write_first(const log_t *log)
+{
+    return (sessile_id)(log->end.count - log->in_write);
 }
 
 const char *log_user(const log_t *log)
@@ -204,9 +212,27 @@ sessile_status log_create(store *st, const keyring *k, const char *folder,
     return log_create_for(st, k, folder, name, NULL, header, size, a, err);
 }
 
-sessile_status log_open(log_t **out, store *st, const keyring *k, const char *folder,
-                        const char *name, unsigned depth, int timeout_ms, log_visit visit,
-                        void *arg, uint64_t *torn, const allocator *a, sessile_error *err)
+/* Scans to size, from where the index leads or from the start. */
+static sessile_status scan_first(log_t *log, uint64_t size, log_visit visit, void *arg,
+                                 sessile_error *err)
+{
+    sessile_status status = index_begin(log, size, visit, arg, err);
+    if (status == SESSILE_OK) {
+        status = log_scan(log, size, visit, arg, err);
+    }
+    if (status == SESSILE_OK && log->in_write != 0) {
+        /* A write that was safe does not end: only a scan can say where the log does. */
+        index_forget(log);
+        log->index.keeper.reset(log->index.keeper.arg);
+        status = log_scan(log, size, visit, arg, err);
+    }
+    return status;
+}
+
+sessile_status log_open_kept(log_t **out, store *st, const keyring *k, const char *folder,
+                             const char *name, unsigned depth, int timeout_ms,
+                             const log_keeper *keeper, log_visit visit, void *arg,
+                             uint64_t *torn, const allocator *a, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
     uint64_t size, cut = 0;
@@ -224,9 +250,13 @@ sessile_status log_open(log_t **out, store *st, const keyring *k, const char *fo
         return status;
     }
     log->timeout_ms = timeout_ms;
+    if (keeper != NULL && (st->table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
+        log->index.keeper = *keeper;
+    }
+    *out = log;
     status = log->st.table->size(log->handle, &size, &mtime_ms, err);
     if (status == SESSILE_OK) {
-        status = log_scan(log, size, visit, arg, err);
+        status = scan_first(log, size, visit, arg, err);
     }
     if (status != SESSILE_OK) {
         goto out;
@@ -247,18 +277,54 @@ sessile_status log_open(log_t **out, store *st, const keyring *k, const char *fo
         status = log_look(log, visit, arg, err);
     }
 out:
+    if (status == SESSILE_OK) {
+        status = log_witness(log, size, err);
+    }
     status = log_take_damage(log, status, err);
     if (status != SESSILE_OK) {
+        *out = NULL;
         log_close(log);
         return status;
     }
     log_learn(log, log->end.count, 1); /* the header came durable */
+    if (log->damage == NULL) {
+        log_index_try(log);
+    }
     log->torn = cut;
     if (torn != NULL) {
         *torn = cut;
     }
-    *out = log;
     return SESSILE_OK;
+}
+
+sessile_status log_open(log_t **out, store *st, const keyring *k, const char *folder,
+                        const char *name, unsigned depth, int timeout_ms, log_visit visit,
+                        void *arg, uint64_t *torn, const allocator *a, sessile_error *err)
+{
+    return log_open_kept(out, st, k, folder, name, depth, timeout_ms, NULL, visit, arg,
+                         torn, a, err);
+}
+
+int log_replaced(const log_t *log)
+{
+    const sessile_backend *table = log->st.table;
+    return (table->capabilities & SESSILE_BACKEND_REPLACES) != 0 &&
+           table->replaced != NULL && table->replaced(log->handle);
+}
+
+void log_outlive(log_t *log, log_t *old)
+{
+    index_deinit(old);
+    old->index.off = 1;
+    mem_free(old->alloc, old->offsets, old->offset_capacity * sizeof(*old->offsets));
+    old->offsets = NULL;
+    old->offset_capacity = 0;
+    log->torn += old->torn;
+    log_t *last = log;
+    while (last->before != NULL) {
+        last = last->before;
+    }
+    last->before = old;
 }
 
 sessile_status log_refresh(log_t *log, log_visit visit, void *arg, sessile_error *err)
@@ -303,8 +369,7 @@ sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *
         return status;
     }
     if (replaced) {
-        /* Nothing rewrites a log in place yet: its name was removed or given to another.
-         */
+        /* Its name was removed or given to another: the session above looks which. */
         status = fail(err, SESSILE_NOTFOUND,
                       "%s was removed or replaced since it was opened: open it again",
                       log->name);
@@ -368,6 +433,8 @@ static sessile_status build(log_t *log, const sessile_slice *texts, size_t count
                         log->name);
         }
         log->offsets[id] = log->end.bytes + start;
+        index_pass(log, id, log->end.bytes + lines->size,
+                   i + 1 == count ? 0 : (uint64_t)i + 1, end->tag);
     }
     if (max_bytes != 0 &&
         (log->end.bytes > max_bytes || lines->size > max_bytes - log->end.bytes)) {

@@ -46,6 +46,69 @@ sessile_status log_open(log_t **out, store *st, const keyring *k, const char *fo
                         const char *name, unsigned depth, int timeout_ms, log_visit visit,
                         void *arg, uint64_t *torn, const allocator *a,
                         sessile_error *err);
+
+/* The index (README.md): blocks of so many entries, in the backend's cache. */
+#define LOG_BLOCK 256
+
+/*
+ * What the floor above keeps in the index; opaque here. The functions are called inside
+ * log_open_kept(), log_reach(), log_read…(), log_index_…() of the same log, never by
+ * another thread.
+ */
+typedef struct log_keeper {
+    void *arg;
+    size_t record_size; /* bytes kept of one entry */
+    int fresh;          /* what is there is not believed, but written anew */
+    /* Block `block`: LOG_BLOCK records; what more belongs to it, and the state after its
+     * last entry, are appended. NOTFOUND: that state is not known any more. */
+    sessile_status (*fill)(void *arg, uint64_t block, void *records, buf *extra,
+                           buf *snapshot, sessile_error *err);
+    /* The state after `count` entries, entry 0 having been shown. INVALID: it is none. */
+    sessile_status (*restore)(void *arg, uint64_t count, const void *snapshot,
+                              size_t size, sessile_error *err);
+    /* What fill gave of a block that was not there since restore. INVALID. */
+    sessile_status (*take)(void *arg, uint64_t block, const void *records,
+                           const void *extra, size_t extra_size, sessile_error *err);
+    /* All that was restored and shown is to be forgotten: it is shown from entry 0. */
+    void (*reset)(void *arg);
+    /* fill will not be asked for blocks before this one again. */
+    void (*written)(void *arg, uint64_t block);
+} log_keeper;
+
+/*
+ * As log_open(), but begins at the index's last block where there is one that agrees with
+ * the log: then entry 0 is shown, the state is restored, and only what comes after the
+ * block is shown. A missing, stale or wrong index costs a whole scan, after which it is
+ * written again if the lock can be had at once. keeper NULL: no index (log_open). *out is
+ * set before the first entry is shown, so that a visitor may call log_count().
+ * TRUNCATED: the index knows of entries past the log's end; DAMAGED: or past V.
+ */
+sessile_status log_open_kept(log_t **out, store *st, const keyring *k, const char *folder,
+                             const char *name, unsigned depth, int timeout_ms,
+                             const log_keeper *keeper, log_visit visit, void *arg,
+                             uint64_t *torn, const allocator *a, sessile_error *err);
+/* Takes the block of entry id out of the index, unless it is there. NOTFOUND: no such
+ * entry. Any other error but NOMEM: the index cannot be read there; log_rescan(). */
+sessile_status log_reach(log_t *log, sessile_id id, sessile_error *err);
+/* Shows all of the log again, from entry 0 to log_count(), and gives the index up, to be
+ * written anew. On error nothing has changed. Not inside a visitor. */
+sessile_status log_rescan(log_t *log, log_visit visit, void *arg, sessile_error *err);
+/* Adds to the index what is durable and not in it, when that is a block at least. Never
+ * fails the caller. Between log_begin and log_end, all entries having been shown. */
+void log_index_write(log_t *log);
+/* The same, when the lock can be had at once. */
+void log_index_try(log_t *log);
+/* Empties the index, when the lock can be had at once, and gives it up. */
+void log_index_drop(log_t *log);
+/* Another keeper for what was opened with one. */
+void log_keep(log_t *log, log_keeper keeper);
+/* 1 when another log has taken its name, as the last log_refresh() or log_begin() has
+ * seen: it is to be opened again. */
+int log_replaced(const log_t *log);
+/* `log` closes `old` when it is closed itself: somebody may still be inside
+ * log_sync(old). What old remembers of its entries is freed. */
+void log_outlive(log_t *log, log_t *old);
+
 void log_close(log_t *log); /* does not sync */
 /* What ends a wait of this handle, in log_begin() or (asked with the arg given there) in
  * log_sync_unless(): asked every few milliseconds; 1: CANCELLED. Set once, after open. */
@@ -57,6 +120,8 @@ void log_set_timeout(log_t *log, int timeout_ms);
 uint64_t log_torn(const log_t *log);
 
 sessile_id log_count(const log_t *log); /* entries known: the next entry's id */
+/* Inside a visitor: the first entry of the write that is shown. */
+sessile_id log_write_first(const log_t *log);
 uint64_t log_bytes(const log_t *log);
 const char *log_user(const log_t *log); /* whose secret seals it; "": the store's key */
 

@@ -75,7 +75,10 @@ sessile_status log_read(log_t *log, sessile_id id, buf *out, sessile_error *err)
         return fail(err, SESSILE_NOTFOUND, "%s has no entry %08x", log->name,
                     (unsigned)id);
     }
-    sessile_status status = bring(log, id, id, err);
+    sessile_status status = log_reach(log, id, err);
+    if (status == SESSILE_OK) {
+        status = bring(log, id, id, err);
+    }
     if (status == SESSILE_OK) {
         status = open_one(log, id, log->piece.data,
                           (size_t)(end_of(log, id) - log->offsets[id]), out, err);
@@ -114,6 +117,10 @@ sessile_status log_read_range(log_t *log, sessile_id first, sessile_id last,
     if (last >= log->end.count || first > last) {
         return fail(err, SESSILE_NOTFOUND, "%s has no entries %08x to %08x", log->name,
                     (unsigned)first, (unsigned)last);
+    }
+    for (uint64_t id = first; id <= last && status == SESSILE_OK;
+         id = (id / LOG_BLOCK + 1) * LOG_BLOCK) {
+        status = log_reach(log, (sessile_id)id, err);
     }
     for (uint64_t id = first; id <= last && status == SESSILE_OK;) {
         uint64_t until = id;

@@ -19,7 +19,10 @@
 void log_learn(log_t *log, uint64_t written, uint64_t durable)
 {
     pthread_mutex_lock(&log->mutex);
-    log->written = written;
+    /* A scan from the start shows again what was written long ago. */
+    if (written > log->written) {
+        log->written = written;
+    }
     if (durable > log->durable) {
         log->durable = durable;
     }

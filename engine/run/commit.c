@@ -62,8 +62,10 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
     commit_write *w = arg;
     sessile_run *run = w->run;
     sessile_id now_at = s->head ? s->nodes[s->head].context_at : 0;
-    sessile_status st = SESSILE_OK;
+    sessile_status st = session_reach_path_locked(s, s->head, run->saw, err);
 
+    if (st != SESSILE_OK)
+        return st;
     if (s->head != run->saw && !session_descends_locked(s, s->head, run->saw))
         w->stale = "the head has moved to another branch";
     else if (now_at != run->context_at)
@@ -98,7 +100,7 @@ static sessile_status build_refusal(void *arg, sessile_session *s, batch *b,
     record_refusal(run, &w->data);
     if (w->data.failed)
         return fail_nomem(err);
-    if (hash64(w->data.data, w->data.size) == s->last_refusal) {
+    if (hash64_lasting(w->data.data, w->data.size) == s->last_refusal) {
         run->outcome.repeated = ++s->refusals_repeated;
         return SESSILE_OK;
     }

@@ -25,6 +25,7 @@ sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t siz
 /* What the fold was, so that entries can be folded before they are written. */
 typedef struct fold_mark {
     size_t node_count, link_count, item_count, item_link_count, title_size;
+    size_t blocks_taken;
     sessile_id head, upto, usage_at;
     sessile_usage usage;
     sessile_tokens usage_tokens;
@@ -39,6 +40,21 @@ void fold_mark_rewind(fold *f, const fold_mark *m); /* what was folded since goe
 /* Between two commits: no turn entry can come any more for the messages seen, so that
  * what was kept of them is forgotten. */
 void fold_forget_parts(sessile_session *s);
+
+/* Everything that was folded. What the header says of names stays. */
+void fold_forget(sessile_session *s);
+/* As session_reach_locked(), where nothing can be folded anew: index_failed is set. */
+sessile_status fold_reach(sessile_session *s, sessile_id id, sessile_error *err);
+
+/* ---- the index of the log (snapshot.c) */
+
+/* What the log asks of a session. */
+log_keeper session_keeper(sessile_session *s, int fresh);
+/* After the last entry of a block: its snapshot is taken. */
+void fold_snapshot(sessile_session *s);
+/* Those of blocks from that one on are dropped. */
+void fold_snapshots_cut(sessile_session *s, size_t blocks);
+void fold_snapshots_free(sessile_session *s);
 
 /* Adds b to a, at most INT64_MAX. */
 void usage_add(sessile_usage *a, const sessile_usage *b);
@@ -84,8 +100,7 @@ int node_is_message(const node *n);
 /* 1: the header or a path entry: something that can be a leaf. */
 int session_has_leaf(const sessile_session *s, sessile_id id);
 /* NOTFOUND unless id can be a leaf. */
-sessile_status session_check_leaf(const sessile_session *s, sessile_id id,
-                                  sessile_error *err);
+sessile_status session_check_leaf(sessile_session *s, sessile_id id, sessile_error *err);
 
 /* Ids gathered from a leaf downwards. */
 typedef struct id_list {
@@ -96,11 +111,16 @@ typedef struct id_list {
 } id_list;
 void id_list_deinit(id_list *l);
 /* Appends the path's messages from `high` down to `low`, low itself left out (0: down to
- * the root). 0; 1: low is not on the path; -1: no memory. Where entries were lost the
- * path is not known for certain, so that low missing there is no fault: 0. */
+ * the root); the path has been reached. 0; 1: low is not on the path; -1: no memory.
+ * Where entries were lost the path is not known for certain, so that low missing there is
+ * no fault: 0. */
 int path_gather(const sessile_session *s, sessile_id high, sessile_id low, id_list *out);
 
-/* ---- reading (compaction.c) */
+/* ---- reading (reach.c, compaction.c) */
+
+/* Shows entries first..last. As log_read_range(). */
+sessile_status session_texts_locked(sessile_session *s, sessile_id first, sessile_id last,
+                                    log_visit visit, void *arg, sessile_error *err);
 
 /* Entry id read into text (cleared first). */
 sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text,
@@ -114,6 +134,13 @@ json compaction_put_message(json data, uint32_t n);
 int context_push_node(const sessile_session *s, sessile_id id, context *out);
 
 /* ---- handles (open.c, session.c) */
+
+/* A handle with nothing in it. NULL: no memory. */
+sessile_session *session_blank(sessile_store *st);
+/* Opens its log and folds it. */
+sessile_status session_scan(sessile_session *s, const char *folder, const char *name,
+                            int fresh /* the index is not believed */,
+                            sessile_error *err);
 
 /* As session_open(), but by the name of the file: for lists. */
 sessile_status session_open_place(sessile_session **out, sessile_store *st,

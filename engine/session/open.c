@@ -111,7 +111,7 @@ out:
 
 /* ------------------------------------------------------------------ open */
 
-static sessile_session *session_new(sessile_store *st)
+sessile_session *session_blank(sessile_store *st)
 {
     sessile_session *s = mem_zalloc(&st->alloc, sizeof *s);
 
@@ -127,6 +127,7 @@ static sessile_session *session_new(sessile_store *st)
     atomic_init(&s->interrupts, 0);
     atomic_init(&s->torn, 0);
     s->pid = st->os->pid(st->os->ud);
+    s->takes_snapshots = (st->backend.table->capabilities & SESSILE_BACKEND_CACHES) != 0;
     context_init(&s->current, &st->alloc);
     buf_init(&s->scratch, &st->alloc);
     return s;
@@ -147,6 +148,8 @@ void session_drop(sessile_session *s)
     a = &s->store->alloc;
     if (s->log)
         log_close(s->log);
+    fold_snapshots_free(s);
+    mem_free(a, s->absent, s->absent_blocks);
     if (s->policy.release && s->policy.policy)
         s->policy.release(s->policy.policy);
     free_name(a, s->id, s->id_size);
@@ -166,26 +169,44 @@ void session_drop(sessile_session *s)
     mem_free(a, s, sizeof *s);
 }
 
-static sessile_status scan(sessile_session *s, const char *folder, const char *name,
-                           sessile_error *err)
+static sessile_status open_log(sessile_session *s, const char *folder, const char *name,
+                               int fresh, uint64_t *torn, sessile_error *err)
 {
     sessile_store *st = s->store;
+    log_keeper keeper = session_keeper(s, fresh);
     fold f = {.s = s};
-    uint64_t torn = 0;
-    sessile_status status;
 
-    status =
-        log_open(&s->log, &st->backend, st->keys, folder, name, session_read_depth(st),
-                 st->timeout_ms, fold_visit, &f, &torn, &st->alloc, err);
+    return log_open_kept(&s->log, &st->backend, st->keys, folder, name,
+                         session_read_depth(st), st->timeout_ms, &keeper, fold_visit, &f,
+                         torn, &st->alloc, err);
+}
+
+sessile_status session_scan(sessile_session *s, const char *folder, const char *name,
+                            int fresh, sessile_error *err)
+{
+    uint64_t torn = 0;
+    sessile_status status = open_log(s, folder, name, fresh, &torn, err);
+
     if (!status)
         status = session_read_past(s, err);
-    if (status)
-        return status;
-    atomic_store(&s->torn, torn);
-    log_set_stop(s->log, session_interrupted_locked, s);
+    /* What stands in the way may be the index alone: the lines decide. */
+    if (status && s->restored && status != SESSILE_NOMEM) {
+        log_close(s->log);
+        s->log = NULL;
+        fold_forget(s);
+        status = open_log(s, folder, name, 1, &torn, err);
+        if (!status)
+            status = session_read_past(s, err);
+    }
+    if (!status) {
+        atomic_store(&s->torn, torn);
+        log_set_stop(s->log, session_interrupted_locked, s);
+    }
     fold_forget_parts(s);
+    if (!status)
+        status = session_reach_locked(s, s->head, err);
     s->base = s->head;
-    return SESSILE_OK;
+    return status;
 }
 
 sessile_status session_open(sessile_session **out, sessile_store *st,
@@ -207,7 +228,7 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
         if (status)
             return status;
     }
-    s = session_new(st);
+    s = session_blank(st);
     if (!s)
         return fail_nomem(err);
     if (options && options->has_timeout)
@@ -226,7 +247,7 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
         goto out;
     }
     names_place(st, &names, folder, name);
-    status = scan(s, folder, name, err);
+    status = session_scan(s, folder, name, 0, err);
     name_show(names.id, shown);
     if (status == SESSILE_NOTFOUND) {
         name_show(names.agent, agent);
@@ -249,14 +270,14 @@ sessile_status session_open_place(sessile_session **out, sessile_store *st,
                                   sessile_error *err)
 {
     char own_folder[NAME_SIZE], own_name[NAME_SIZE];
-    sessile_session *s = session_new(st);
+    sessile_session *s = session_blank(st);
     session_names names;
     sessile_status status;
 
     *out = NULL;
     if (!s)
         return fail_nomem(err);
-    status = scan(s, folder, name, err);
+    status = session_scan(s, folder, name, 0, err);
     if (status)
         goto out;
     names = (session_names){
@@ -281,12 +302,13 @@ sessile_status session_inspect(sessile_session **out, sessile_store *st,
                                void *arg, sessile_session **seen, log_tail *tail,
                                sessile_error *err)
 {
-    sessile_session *s = session_new(st);
+    sessile_session *s = session_blank(st);
     sessile_status status;
 
     *out = NULL;
     if (!s)
         return fail_nomem(err);
+    s->takes_snapshots = 0; /* a look writes no index */
     *seen = s;
     status =
         log_inspect(&s->log, &st->backend, st->keys, folder, name, session_read_depth(st),
@@ -306,6 +328,8 @@ sessile_status session_close(sessile_session *s, sessile_error *err)
         return SESSILE_FORKED;
     if (s->store->durability == SESSILE_NONE && !log_damage(s->log, NULL))
         status = session_named(s, log_sync(s->log, log_count(s->log), err), err);
+    if (!status && s->store->durability == SESSILE_NONE && !s->broken)
+        log_index_try(s->log);
     session_drop(s);
     return status;
 }

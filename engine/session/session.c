@@ -75,8 +75,14 @@ sessile_status session_refresh_locked(sessile_session *s, sessile_error *err)
 
     if (!status)
         status = in_place(s, err);
-    if (!status)
-        status = session_named(s, log_refresh(s->log, fold_visit, &f, err), err);
+    if (status)
+        return status;
+    status = session_named(s, log_refresh(s->log, fold_visit, &f, err), err);
+    if (s->index_failed || log_replaced(s->log)) {
+        status = session_reload_locked(s, err);
+        if (!status)
+            status = session_named(s, log_refresh(s->log, fold_visit, &f, err), err);
+    }
     fold_forget_parts(s);
     return status;
 }
@@ -184,23 +190,43 @@ static sessile_status write_batch(sessile_session *s, const batch *b, sessile_er
 /* How often a write is built anew because the log grew behind its back. */
 #define REBUILDS 16
 
-/* One attempt, under the log's lock. *grown: the log's end was not where it was read. */
-static sessile_status try_write(sessile_session *s, batch *b, session_build build,
-                                void *arg, int *grown, sessile_error *err)
+/* Takes the log's lock and reads on; on another log when this one was replaced. */
+static sessile_status begin(sessile_session *s, sessile_error *err)
+{
+    enum { TRIES = 4 }; /* who replaces logs faster than that is at war with us */
+    sessile_error local;
+    sessile_status status = SESSILE_OK;
+
+    err = err ? err : &local;
+    for (int i = 0; i < TRIES; i++) {
+        fold others = {.s = s};
+        log_set_timeout(s->log, session_wait_left(s, s->wait));
+        status = session_named(s, log_begin(s->log, fold_visit, &others, err), err);
+        atomic_store(&s->torn, log_torn(s->log));
+        if (!status || !(s->index_failed || log_replaced(s->log)))
+            break;
+        error_clear(err);
+        status = session_reload_locked(s, err);
+        if (status)
+            break;
+        status = SESSILE_CONFLICT;
+        fail(err, status, "its log is replaced again and again: try later");
+    }
+    fold_forget_parts(s);
+    return status;
+}
+
+/* What is built on the log as it is now, under its lock. *grown: its end was not where it
+ * was read. */
+static sessile_status build_and_write(sessile_session *s, batch *b, session_build build,
+                                      void *arg, int *grown, sessile_error *err)
 {
     const os_table *os = s->store->os;
-    fold others = {.s = s};
     sessile_status status;
 
     *grown = 0;
     buf_clear(&b->text);
     b->count = 0;
-    log_set_timeout(s->log, session_wait_left(s, s->wait));
-    status = session_named(s, log_begin(s->log, fold_visit, &others, err), err);
-    atomic_store(&s->torn, log_torn(s->log));
-    if (status)
-        return status;
-    fold_forget_parts(s);
     b->first = log_count(s->log);
     b->now_ms = os->now_ms(os->ud);
     status = build(arg, s, b, err);
@@ -210,6 +236,26 @@ static sessile_status try_write(sessile_session *s, batch *b, session_build buil
         status = write_batch(s, b, err);
         *grown = status == SESSILE_CONFLICT;
     }
+    return status;
+}
+
+/* One attempt, under the log's lock. */
+static sessile_status try_write(sessile_session *s, batch *b, session_build build,
+                                void *arg, int *grown, sessile_error *err)
+{
+    sessile_status status = begin(s, err);
+
+    *grown = 0;
+    if (status)
+        return status;
+    status = build_and_write(s, b, build, arg, grown, err);
+    if (status && s->index_failed) { /* nothing was written: once more, from the lines */
+        status = session_reload_locked(s, err);
+        if (!status)
+            status = build_and_write(s, b, build, arg, grown, err);
+    }
+    if (!status)
+        log_index_write(s->log);
     log_end(s->log);
     return status;
 }
@@ -268,8 +314,10 @@ sessile_status session_sync_within(sessile_session *s, const session_wait *w,
     status = session_ours(s, err);
     if (status)
         return status;
+    /* without the mutex: a reload may put another log there */
+    log_t *log = __atomic_load_n(&s->log, __ATOMIC_ACQUIRE);
     return session_named(
-        s, log_sync_unless(s->log, count, session_sync_stopped, &syncing, err), err);
+        s, log_sync_unless(log, count, session_sync_stopped, &syncing, err), err);
 }
 
 sessile_status session_sync(sessile_session *s, sessile_id count, sessile_error *err)

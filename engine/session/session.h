@@ -5,6 +5,9 @@
  * want it held. Writing is one path for everyone: session_write() takes the log's lock,
  * reads what others wrote, lets the caller build entries for the head as it now is,
  * appends them as one commit and folds them in.
+ *
+ * Of old entries only the log's index knows, until somebody walks to them: what looks at
+ * a node says so first (session_reach_locked).
  */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
@@ -32,9 +35,15 @@ typedef struct node {
     int64_t time_ms; /* the entry's time */
 } node;
 
+/* The state of the fold after a block of the log, as the index keeps it. */
+typedef struct session_snapshot {
+    void *data;
+    size_t size;
+} session_snapshot;
+
 struct sessile_session {
     sessile_store *store;
-    log_t *log;
+    log_t *log; /* another one when the log was replaced */
     pthread_mutex_t mutex;
     /* fixed after open */
     char *id, *agent, *user; /* NUL-terminated, with sizes: they may hold any byte */
@@ -48,8 +57,16 @@ struct sessile_session {
     int64_t window, reserve;
     policy_ref policy;
     /* the fold, under the mutex */
-    node *nodes;
+    node *nodes; /* see session_reach_locked() */
     size_t node_count, node_capacity;
+    unsigned char *absent; /* of the first blocks: 1 when a block is not in nodes yet */
+    size_t absent_blocks, absent_count;
+    size_t blocks_taken; /* how often a block came, or all of them anew */
+    int restored;        /* the index was believed for entries in these blocks */
+    int index_failed;    /* it could not be, inside a fold: session_reload_locked() */
+    session_snapshot *snapshots; /* of blocks that are not in the index */
+    size_t snapshot_first, snapshot_count, snapshot_capacity;
+    int takes_snapshots;
     message_link *links;
     size_t link_count, link_capacity;
     sessile_id head;   /* 0: the header: nothing on the path */
@@ -68,8 +85,8 @@ struct sessile_session {
     } * parts;
     size_t part_count, part_capacity;
     buf scratch;
-    uint64_t last_refusal;       /* hash64 of the newest refusal's data; 0: none */
-    uint64_t refusals_repeated;  /* how often it came again since it was written */
+    uint64_t last_refusal;      /* hash64_lasting of the newest refusal's data; 0: none */
+    uint64_t refusals_repeated; /* how often it came again since it was written */
     sessile_tokens usage_tokens; /* see session_tokens_locked */
     sessile_id usage_at;         /* the turn entry it comes from, 0: none */
     int broken;              /* the fold lost its place in the log: every call says so */
@@ -157,7 +174,25 @@ sessile_status session_sync_within(sessile_session *s, const session_wait *w,
 sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t size,
                          const message *m, int64_t tokens);
 
-/* 1 when ancestor is id or lies on the path from id to the root. */
+/*
+ * A node may be looked at when it is the header, the head, was folded by this handle, or
+ * after this: what the log's index holds of old entries is taken out of it by blocks,
+ * when they are wanted. Nodes may move meanwhile. NOMEM; what the log says when the index
+ * is bad and it has to be folded anew.
+ */
+sessile_status session_reach_locked(sessile_session *s, sessile_id id,
+                                    sessile_error *err);
+/* All of the path from id on that is above low, which itself is left out. */
+sessile_status session_reach_path_locked(sessile_session *s, sessile_id id,
+                                         sessile_id low, sessile_error *err);
+/* The fold made anew: from the lines of the log, or, when another log has its name, from
+ * that one. NOTFOUND, CONFLICT: it is not what this handle has read. */
+sessile_status session_reload_locked(sessile_session *s, sessile_error *err);
+/* Appends the text of entry id. As log_read(). */
+sessile_status session_text_locked(sessile_session *s, sessile_id id, buf *out,
+                                   sessile_error *err);
+
+/* 1 when ancestor is id or lies on the path from id to the root (which was reached). */
 int session_descends_locked(const sessile_session *s, sessile_id id, sessile_id ancestor);
 /* CONFLICT unless head, compactions after it aside, is base (strict) or descends from it.
  */
@@ -233,7 +268,7 @@ sessile_status render_context(const context *c, render_text text, void *arg,
 
 /* Appends the JSON array of keys, ascending neighbours on a path joined to ranges; keys
  * of own puts (entry SESSILE_NO_ID) are named "<self>.<n>". */
-sessile_status compaction_put_keys(const sessile_session *s, const sessile_key *keys,
+sessile_status compaction_put_keys(sessile_session *s, const sessile_key *keys,
                                    size_t count, sessile_id self, buf *out,
                                    sessile_error *err);
 

@@ -2,7 +2,8 @@
  * tree.c: walking the tree of entries, and naming the place of an error in it.
  *
  * Ids strictly descend towards the root (the fold refuses anything else), so every walk
- * ends. Must never write to the fold, nor read from the log.
+ * ends. Before a walk its path is reached (reach.c), so that no step can fail. Must never
+ * write to the fold, nor read from the log.
  */
 #include "session/fold.h"
 
@@ -112,13 +113,15 @@ int session_has_leaf(const sessile_session *s, sessile_id id)
            s->nodes[id].type == ENTRY_TOMBSTONE;
 }
 
-sessile_status session_check_leaf(const sessile_session *s, sessile_id id,
-                                  sessile_error *err)
+sessile_status session_check_leaf(sessile_session *s, sessile_id id, sessile_error *err)
 {
+    sessile_status status = SESSILE_OK;
     char shown[NAME_SHOWN];
 
-    if (session_has_leaf(s, id))
-        return SESSILE_OK;
+    if (id < s->node_count)
+        status = session_reach_locked(s, id, err);
+    if (status || session_has_leaf(s, id))
+        return status;
     name_show((sessile_slice){s->id, s->id_size}, shown);
     if (id >= s->node_count)
         return fail(err, SESSILE_NOTFOUND,
@@ -143,17 +146,25 @@ int session_descends_locked(const sessile_session *s, sessile_id id, sessile_id 
 sessile_status session_check_base_locked(sessile_session *s, sessile_id base, int strict,
                                          sessile_error *err)
 {
+    sessile_status status = SESSILE_OK;
     sessile_id at = s->head;
     char shown[NAME_SHOWN];
 
     if (strict) {
-        while (at != base && s->nodes[at].type == ENTRY_COMPACTION)
+        while (!status && at != base && s->nodes[at].type == ENTRY_COMPACTION) {
             at = s->nodes[at].parent;
+            if (at != base)
+                status = session_reach_locked(s, at, err);
+        }
         if (at == base)
             return SESSILE_OK;
-    } else if (session_descends_locked(s, s->head, base)) {
-        return SESSILE_OK;
+    } else {
+        status = session_reach_path_locked(s, s->head, base, err);
     }
+    if (status)
+        return status;
+    if (!strict && session_descends_locked(s, s->head, base))
+        return SESSILE_OK;
     name_show((sessile_slice){s->id, s->id_size}, shown);
     if (base >= s->node_count)
         return fail(err, SESSILE_CONFLICT,
@@ -205,6 +216,8 @@ sessile_status session_path_locked(sessile_session *s, sessile_id leaf, sessile_
 
     *out = NULL;
     *count = 0;
+    if (!status)
+        status = session_reach_path_locked(s, leaf, 0, err);
     if (status)
         return status;
     left = s->nodes[leaf].messages;
@@ -214,8 +227,14 @@ sessile_status session_path_locked(sessile_session *s, sessile_id leaf, sessile_
     if (!*out)
         return fail_nomem(err);
     *count = left;
-    for (; left; leaf = s->nodes[leaf].parent)
+    for (; left && leaf; leaf = s->nodes[leaf].parent)
         if (node_is_message(&s->nodes[leaf]))
             (*out)[--left] = leaf;
-    return SESSILE_OK;
+    if (!left)
+        return SESSILE_OK;
+    /* Only an index can say so, and only one that was made to lie. */
+    mem_free(a, *out, *count * sizeof **out);
+    *out = NULL;
+    *count = 0;
+    return session_damaged(s, leaf, err, "its index counts messages that are not there");
 }

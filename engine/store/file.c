@@ -26,11 +26,13 @@ typedef struct file_log {
     int has_turn; /* among the handles of this store */
     int named;    /* its name is known to be durable */
     uint64_t device, inode;
+    int replaced; /* when its name was looked at last, it led to another log */
     file_shared *shared;
     uint64_t number; /* among the handles of the log */
     /* As seen when the lock was taken: while it is held nobody else moves them. */
     uint64_t size;
     int64_t mtime_ms;
+    file_cache cache;
     lock_stop stop;
 } file_log;
 
@@ -111,6 +113,7 @@ static sessile_status file_open(void *self, const char *folder, const char *name
     }
     log->fs = fs;
     log->folder = in;
+    log->cache.fd = -1;
     (void)file_name(log->name, name, NULL);
     log->fd = os->open_at(os->ud, in->fd, log->name, OS_READ | OS_WRITE);
     if (log->fd < 0 && (errno == EACCES || errno == EROFS)) {
@@ -161,6 +164,7 @@ static void file_close(sessile_backend_log *handle)
 {
     if (handle != NULL) {
         file_log *log = of(handle);
+        file_cache_close(log->fs, &log->cache);
         log->fs->os->close(log->fs->os->ud, log->fd); /* its lock goes with it */
         if (log->has_turn) {
             file_shared_give(log->shared);
@@ -176,11 +180,16 @@ static sessile_status file_size(sessile_backend_log *handle, uint64_t *bytes,
                                 int64_t *mtime_ms, sessile_error *err)
 {
     file_log *log = of(handle);
+    const os_table *os = log->fs->os;
     os_stat_info st;
     *bytes = 0;
     *mtime_ms = 0;
     if (log->locked == OS_LOCK_NONE) {
-        if (log->fs->os->stat_fd(log->fs->os->ud, log->fd, &st) != 0) {
+        /* Asked by its name, which also says whether it is still this one's: readers take
+         * no lock. What is gone may be read to its end all the same. */
+        int named = os->stat_at(os->ud, log->folder->fd, log->name, &st) == 0;
+        log->replaced = named && (st.device != log->device || st.inode != log->inode);
+        if ((!named || log->replaced) && os->stat_fd(os->ud, log->fd, &st) != 0) {
             return fail_errno(err, errno, "cannot look at %s", log->name);
         }
         *bytes = st.size;
@@ -274,8 +283,9 @@ static sessile_status file_lock(sessile_backend_log *handle, int mode, int timeo
                                    : fail_errno(err, error, "cannot lock %s", log->name);
     }
     log->locked = wanted;
+    log->replaced = 0;
     if (os->stat_at(os->ud, log->folder->fd, log->name, &st) == 0) {
-        *replaced = st.device != log->device || st.inode != log->inode;
+        *replaced = log->replaced = st.device != log->device || st.inode != log->inode;
     } else if (errno == ENOENT) {
         *replaced = 1;
     } else {
@@ -345,6 +355,21 @@ static sessile_status file_busy(sessile_backend_log *handle, sessile_error *err)
 int file_log_is_locked(const sessile_backend_log *handle)
 {
     return ((const file_log *)(const void *)handle)->locked == OS_LOCK_EXCLUSIVE;
+}
+
+static int file_replaced(sessile_backend_log *handle)
+{
+    return of(handle)->replaced;
+}
+
+file_cache *file_log_cache(sessile_backend_log *handle, file_store **fs,
+                           const file_folder **folder, const char **name)
+{
+    file_log *log = of(handle);
+    *fs = log->fs;
+    *folder = log->folder;
+    *name = log->name;
+    return &log->cache;
 }
 
 /* ---------------------------------------------------------------------- append, sync */
@@ -505,7 +530,8 @@ static void file_free(void *self)
 static const sessile_backend file_backend = {
     .version = SESSILE_BACKEND_VERSION,
     .capabilities = SESSILE_BACKEND_SEALS | SESSILE_BACKEND_CUTS | SESSILE_BACKEND_LOCKS |
-                    SESSILE_BACKEND_REPLACES | SESSILE_BACKEND_SHELVES,
+                    SESSILE_BACKEND_CACHES | SESSILE_BACKEND_REPLACES |
+                    SESSILE_BACKEND_SHELVES,
     .name = "file",
     .free = file_free,
     .create = file_create,
@@ -528,6 +554,9 @@ static const sessile_backend file_backend = {
     .blob_settle = file_blob_settle,
     .has_logs = file_has_logs,
     .rewrite = file_rewrite,
+    .cache_size = file_cache_size,
+    .cache_read = file_cache_read,
+    .cache_write = file_cache_write,
     .draft_new = file_draft_new,
     .draft_write = file_draft_write,
     .draft_replace = file_draft_replace,
@@ -539,6 +568,7 @@ static const sessile_backend file_backend = {
     .list_stat = file_list_stat,
     .set_stop = file_set_stop,
     .busy = file_busy,
+    .replaced = file_replaced,
     .sweep = file_sweep,
 };
 

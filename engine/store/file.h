@@ -145,6 +145,17 @@ sessile_status file_set_piece(file_store *fs, int dir, int from, const char *log
 
 /* 1 while this handle holds the exclusive lock of its log. */
 int file_log_is_locked(const sessile_backend_log *log);
+
+/* The cache of a log as its handle keeps it: opened when it is first wanted. */
+typedef struct file_cache {
+    int fd; /* -1: not open */
+    int readonly;
+    uint64_t device, inode;
+} file_cache;
+/* The handle's own, and where the log lies. */
+file_cache *file_log_cache(sessile_backend_log *log, file_store **fs,
+                           const file_folder **folder, const char **name);
+void file_cache_close(file_store *fs, file_cache *cache);
 /* Removes what is cached of a log (its file name: log), if there is anything. */
 void file_cache_drop(file_store *fs, const file_folder *folder, const char *log);
 
@@ -157,6 +168,12 @@ sessile_status file_draft_replace(sessile_backend_draft *draft, sessile_backend_
                                   int keep, char *kept, size_t kept_size,
                                   sessile_error *err);
 void file_draft_drop(sessile_backend_draft *draft);
+sessile_status file_cache_size(sessile_backend_log *log, uint64_t *bytes,
+                               sessile_error *err);
+sessile_status file_cache_read(sessile_backend_log *log, uint64_t offset, void *out,
+                               size_t size, size_t *got, sessile_error *err);
+sessile_status file_cache_write(sessile_backend_log *log, uint64_t offset,
+                                const void *data, size_t size, sessile_error *err);
 sessile_status file_sweep(void *self,
                           int (*visit)(void *arg, const char *folder, const char *file,
                                        uint64_t bytes),
