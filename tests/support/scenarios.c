@@ -228,7 +228,7 @@ static sessile_status rotation(ground *g)
     return ground_say(g, 0, 40);
 }
 
-/* A handle that is open meanwhile goes on in the file that took the other one's place. */
+/* A handle that is open meanwhile writes to the file that took the place of its own. */
 static sessile_status resealing(ground *g)
 {
     DO(open_old(g));
