@@ -53,9 +53,10 @@ static sessile_status reach_range(sessile_session *s, sessile_id first, sessile_
 {
     sessile_status status = SESSILE_OK;
 
+    /* Of the header the node is always there, its place in the log is not. */
     for (uint64_t id = first; !status && s->absent_count && id <= last;
          id = (id / LOG_BLOCK + 1) * LOG_BLOCK)
-        status = session_reach_locked(s, (sessile_id)id, err);
+        status = session_reach_locked(s, id ? (sessile_id)id : 1, err);
     return status;
 }
 
