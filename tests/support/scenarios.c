@@ -235,7 +235,7 @@ static sessile_status resealing(ground *g)
     DO(ground_store(g, 1));
     DO(ground_rotate(g, 1));
     DO(ground_reseal(g, 1));
-    (void)ground_say(g, 0, 40);
+    DO(ground_say(g, 0, 40)); /* its log is another one by now */
     DO(ground_close_session(g, 0));
     DO(ground_resume(g, 0, "s"));
     return ground_say(g, 0, 600);
