@@ -53,10 +53,12 @@ static sessile_status reach_range(sessile_session *s, sessile_id first, sessile_
 {
     sessile_status status = SESSILE_OK;
 
-    /* Of the header the node is always there, its place in the log is not. */
+    /* The header's node is always there; where its line ends is its block's to say. */
+    first = first ? first : 1;
+    last = last ? last : 1;
     for (uint64_t id = first; !status && s->absent_count && id <= last;
          id = (id / LOG_BLOCK + 1) * LOG_BLOCK)
-        status = session_reach_locked(s, id ? (sessile_id)id : 1, err);
+        status = session_reach_locked(s, (sessile_id)id, err);
     return status;
 }
 
