@@ -105,10 +105,19 @@ sessile_status log_recover(log_t *log, log_visit visit, void *arg, uint64_t *tor
 /* Without: scan; what is bad is read again, and judged under a shared lock. */
 sessile_status log_look(log_t *log, log_visit visit, void *arg, sessile_error *err);
 
-/* A log was just made under an epoch. If there is a newer one by now, whoever seals old
- * logs anew may not have seen it, and drop that epoch: then it is done here. */
-sessile_status log_keep_up(store *st, const keyring *k, const char *folder,
-                           const char *name, uint64_t epoch, const allocator *a,
+/* A log that was made just now. */
+typedef struct log_made {
+    const char *folder, *name, *user;
+    const char *header; /* the entry's text */
+    size_t header_size;
+    const char *line; /* its line, newline included */
+    size_t line_size;
+    uint64_t epoch; /* that it was sealed in */
+    const allocator *alloc;
+} log_made;
+/* If there is a newer epoch by now, whoever seals old logs anew may not have seen this
+ * one, and dropped its epoch: then that is done here. */
+sessile_status log_keep_up(store *st, const keyring *k, const log_made *made,
                            sessile_error *err);
 
 /* Takes a lock of the backend; BUSY names who has it. */

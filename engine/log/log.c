@@ -194,7 +194,9 @@ sessile_status log_create_for(store *st, const keyring *k, const char *folder,
         status = st->table->create(st->self, folder, name, out.data, out.size, err);
     }
     if (status == SESSILE_OK && keyring_sealed(k)) {
-        status = log_keep_up(st, k, folder, name, key.epoch, a, err);
+        log_made made = {folder,   name,     user,      header, size,
+                         out.data, out.size, key.epoch, a};
+        status = log_keep_up(st, k, &made, err);
     }
 out:
     logkey_deinit(&key);

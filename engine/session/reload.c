@@ -171,7 +171,7 @@ out:
 
 sessile_status session_reload_locked(sessile_session *s, sessile_error *err)
 {
-    sessile_error local;
+    sessile_error local = {SESSILE_OK, ""};
     sessile_status status;
     sessile_session *t = session_blank(s->store);
 

@@ -228,14 +228,14 @@ static sessile_status rotation(ground *g)
     return ground_say(g, 0, 40);
 }
 
-/* A handle that is open meanwhile must not write to the file that was replaced. */
+/* A handle that is open meanwhile writes to the file that took the place of its own. */
 static sessile_status resealing(ground *g)
 {
     DO(open_old(g));
     DO(ground_store(g, 1));
     DO(ground_rotate(g, 1));
     DO(ground_reseal(g, 1));
-    (void)ground_say(g, 0, 40);
+    DO(ground_say(g, 0, 40));
     DO(ground_close_session(g, 0));
     DO(ground_resume(g, 0, "s"));
     return ground_say(g, 0, 600);

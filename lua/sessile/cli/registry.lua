@@ -13,7 +13,8 @@ local registry = {}
 -- In the order of the help. A name of two words is a file with an underscore.
 local SHIPPED = {
   "demo", "new", "append", "show", "context", "list", "tree", "compact", "import",
-  "policy list", "policy replay", "check", "run", "version", "help",
+  "policy list", "policy replay", "check", "forget", "keys init", "keys rotate",
+  "keys reseal", "keys status", "run", "version", "help",
 }
 
 ---@class sessile.cli.option
