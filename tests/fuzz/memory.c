@@ -14,13 +14,14 @@
 
 void memory_init(memory *m, const void *data, size_t size)
 {
-    *m = (memory){fuzz_copy(data, size), size, NULL, 0};
+    *m = (memory){.data = fuzz_copy(data, size), .size = size};
 }
 
 void memory_deinit(memory *m)
 {
     free(m->data);
     free(m->aside);
+    free(m->cache);
     memset(m, 0, sizeof *m);
 }
 
@@ -135,23 +136,71 @@ static sessile_status memory_rewrite(sessile_backend_log *log, uint64_t offset,
     return SESSILE_OK;
 }
 
-static const sessile_backend table = {
-    .version = SESSILE_BACKEND_VERSION,
-    .capabilities = SESSILE_BACKEND_SEALS | SESSILE_BACKEND_CUTS | SESSILE_BACKEND_LOCKS,
-    .name = "memory",
-    .open = memory_open,
-    .close = memory_close,
-    .size = memory_size,
-    .read = memory_read,
-    .lock = memory_lock,
-    .unlock = memory_unlock,
-    .append = memory_append,
-    .sync = memory_sync,
-    .set_aside = memory_set_aside,
-    .rewrite = memory_rewrite,
+static sessile_status memory_cache_size(sessile_backend_log *log, uint64_t *bytes,
+                                        sessile_error *err)
+{
+    (void)err;
+    *bytes = of(log)->cache_size;
+    return SESSILE_OK;
+}
+
+static sessile_status memory_cache_read(sessile_backend_log *log, uint64_t offset,
+                                        void *out, size_t size, size_t *got,
+                                        sessile_error *err)
+{
+    const memory *m = of(log);
+    (void)err;
+    size_t left = offset < m->cache_size ? m->cache_size - (size_t)offset : 0;
+    *got = size < left ? size : left;
+    if (*got > 0) {
+        memcpy(out, m->cache + offset, *got);
+    }
+    return SESSILE_OK;
+}
+
+static sessile_status memory_cache_write(sessile_backend_log *log, uint64_t offset,
+                                         const void *data, size_t size,
+                                         sessile_error *err)
+{
+    memory *m = of(log);
+    (void)err;
+    FUZZ_CHECK(offset <= m->cache_size);
+    char *cache = malloc((size_t)offset + size + 1);
+    FUZZ_CHECK(cache != NULL);
+    if (offset > 0) {
+        memcpy(cache, m->cache, (size_t)offset);
+    }
+    memcpy(cache + offset, data, size);
+    free(m->cache);
+    m->cache = cache;
+    m->cache_size = (size_t)offset + size;
+    return SESSILE_OK;
+}
+
+#define CAPABILITIES \
+    (SESSILE_BACKEND_SEALS | SESSILE_BACKEND_CUTS | SESSILE_BACKEND_LOCKS)
+#define CALLS                                                                  \
+    .version = SESSILE_BACKEND_VERSION, .name = "memory", .open = memory_open, \
+    .close = memory_close, .size = memory_size, .read = memory_read,           \
+    .lock = memory_lock, .unlock = memory_unlock, .append = memory_append,     \
+    .sync = memory_sync, .set_aside = memory_set_aside, .rewrite = memory_rewrite
+
+static const sessile_backend table = {CALLS, .capabilities = CAPABILITIES};
+
+static const sessile_backend cached = {
+    CALLS,
+    .capabilities = CAPABILITIES | SESSILE_BACKEND_CACHES,
+    .cache_size = memory_cache_size,
+    .cache_read = memory_cache_read,
+    .cache_write = memory_cache_write,
 };
 
 store memory_store(memory *m)
 {
     return (store){&table, m};
+}
+
+store memory_store_cached(memory *m)
+{
+    return (store){&cached, m};
 }

@@ -9,11 +9,15 @@ typedef struct memory {
     size_t size;
     char *aside; /* what was cut off, the newest piece */
     size_t aside_size;
+    char *cache; /* beside the log, of memory_store_cached() */
+    size_t cache_size;
 } memory;
 
 void memory_init(memory *m, const void *data, size_t size);
 void memory_deinit(memory *m);
 /* Locks are always free; set_aside and rewrite work, sync does nothing. */
 store memory_store(memory *m);
+/* The same with a cache. */
+store memory_store_cached(memory *m);
 
 #endif
