@@ -103,6 +103,11 @@ static sessile_status look(log_t *log, log_index_about *out, sessile_error *err)
     status = block_note(log, b.number, b.end) == 0 ? SESSILE_OK : fail_nomem(err);
     for (uint64_t k = out->blocks; status == SESSILE_OK && k-- > 0;) {
         status = wrong_or(block_find(log, k, &end, err), &good, err);
+        if (status == SESSILE_OK && !good) { /* nor is any before it */
+            out->wrong += k + 1;
+            out->first = 0;
+            break;
+        }
         if (good) {
             status = wrong_or(block_read(log, end, &b, err), &good, err);
         }

@@ -23,6 +23,7 @@
 
 #include "base/text.h"
 #include "log/index.h"
+#include "log/line.h"
 #include "support/logs.h"
 #include "support/sessions.h"
 
@@ -335,6 +336,86 @@ static void index_that_says_other_than_the_log_is_told(void **state)
     end_bed(&b);
 }
 
+/* An index of one block whose end is after `count` entries in `bytes` bytes. */
+static void forge(const bed *b, uint64_t count, uint64_t line, uint64_t bytes,
+                  const unsigned char tag[VAULT_TAG], buf *out)
+{
+    size_t size = 56 + LOG_BLOCK * (8 + 44);
+    unsigned char *inner = calloc(1, size), ad[INDEX_AD] = "sessile index 1", hash[32];
+    uint64_t number = count / LOG_BLOCK - 1, start = 1;
+    logkey plain;
+    assert_non_null(inner);
+    memset(&plain, 0, sizeof plain);
+    inner[0] = 1;
+    inner[4] = 44;
+    memcpy(inner + 8, &number, 8);
+    memcpy(inner + 16, &bytes, 8);
+    memcpy(inner + 32, tag, VAULT_TAG);
+    memcpy(inner + 56 + (LOG_BLOCK - 1) * 8, &line, 8);
+    hash256(hash, b->log.data, b->lines[1] - 1, NULL, 0);
+    memcpy(ad + 16, hash, sizeof hash);
+    memcpy(ad + 48, &number, 8);
+    memcpy(ad + 56, &start, 8);
+    buf_puts(out, "x");
+    assert_int_equal(logkey_box(&plain, ad, INDEX_AD, inner, size, out, NULL), 0);
+    buf_puts(out, "sessidx1");
+    buf_put(out, &number, 8);
+    buf_put(out, &start, 8);
+    buf_put(out, &start, 8);
+    free(inner);
+}
+
+static void what_a_forged_index_claims_is_bounded(void **state)
+{
+    (void)state;
+    static const uint64_t counts[] = {UINT64_C(1) << 32, UINT64_C(1) << 28};
+    for (int with_line = 0; with_line < 2; with_line++) {
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+            bed b = make_bed(STORE_PLAIN, 300);
+            unsigned char none[VAULT_TAG] = {0}, tag[VAULT_TAG] = {0};
+            sessile_id id = (sessile_id)(counts[i] - 2 * (i == 0) - 1);
+            sessile_error err;
+            char text[200];
+            logkey plain;
+            buf log, index, scratch;
+            memset(&plain, 0, sizeof plain);
+            buf_init(&log, &allocator_default);
+            buf_init(&index, &allocator_default);
+            buf_init(&scratch, &allocator_default);
+            buf_put(&log, b.log.data, b.log.size);
+            if (with_line) {
+                snprintf(text, sizeof text,
+                         "{\"id\":\"%08x\",\"parentId\":\"00000001\",\"timestamp\":"
+                         "\"2026-11-21T20:12:03.123Z\",\"type\":\"custom\",\"data\":{}}",
+                         (unsigned)id);
+                assert_int_equal(line_put(&plain, &log, text, strlen(text),
+                                          (line_clear){1, 250}, none, tag, &scratch,
+                                          &err),
+                                 0);
+            }
+            forge(&b, counts[i], b.log.size, with_line ? log.size : UINT64_C(1) << 40,
+                  tag, &index);
+            put(&b, "hurt.jsonl", log.data, log.size);
+            put(&b, "hurt.idx", index.data, index.size);
+            report r = run_check(&b, "hurt", 0);
+            if (!r.damage)
+                print_error("%s", r.all);
+            assert_true(r.damage > 0 && r.entries < 80000);
+            assert_true(is(&b, "hurt.idx", index.data, index.size));
+            sessile_session *s = session_resumed(b.p.store, "hurt");
+            assert_true(log_count(s->log) < 80000);
+            assert_true(sessile_session_damage(s, NULL, &err) != SESSILE_OK);
+            session_closed(s);
+            r = run_check(&b, "hurt", 1);
+            assert_int_equal(r.salvaged, 1);
+            buf_deinit(&log);
+            buf_deinit(&index);
+            buf_deinit(&scratch);
+            end_bed(&b);
+        }
+    }
+}
+
 /* ------------------------------------------------------------------ the log is short */
 
 static void log_cut_below_its_index_is_truncated(void **state)
@@ -535,6 +616,7 @@ int main(void)
         cmocka_unit_test(good_index_is_nothing_to_tell),
         cmocka_unit_test(spoiled_index_is_told),
         cmocka_unit_test(index_that_says_other_than_the_log_is_told),
+        cmocka_unit_test(what_a_forged_index_claims_is_bounded),
         cmocka_unit_test(log_cut_below_its_index_is_truncated),
         cmocka_unit_test(damage_across_a_block_with_an_index),
         cmocka_unit_test(whoever_holds_the_lock_is_named),
