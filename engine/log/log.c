@@ -263,7 +263,9 @@ sessile_status log_open_kept(log_t **out, store *st, const keyring *k, const cha
     if (status != SESSILE_OK) {
         goto out;
     }
-    if (size == log->end.bytes && log->end.count > 0) {
+    /* The index may be newer than the size: then the log has grown since, or was cut. */
+    if (size == log->end.bytes && log->end.count > 0 &&
+        log->end.count >= log->index.witness) {
         goto out;
     }
     /* Something is past the last commit. With the lock, the truth can be had at once. */
@@ -342,6 +344,14 @@ sessile_status log_refresh(log_t *log, log_visit visit, void *arg, sessile_error
 
 /* ---------------------------------------------------------------------- append */
 
+sessile_status log_lock(const sessile_backend *table, sessile_backend_log *handle,
+                        int kind, int timeout_ms, int *replaced, sessile_error *err)
+{
+    sessile_status status = table->lock(handle, kind, timeout_ms, replaced, err);
+    return status == SESSILE_BUSY && table->busy != NULL ? table->busy(handle, err)
+                                                         : status;
+}
+
 sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
@@ -362,11 +372,8 @@ sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *
         log->locked = status == SESSILE_OK;
         return status;
     }
-    status = log->st.table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, log->timeout_ms,
-                                 &replaced, err);
-    if (status == SESSILE_BUSY && log->st.table->busy != NULL) {
-        status = log->st.table->busy(log->handle, err);
-    }
+    status = log_lock(log->st.table, log->handle, SESSILE_LOCK_EXCLUSIVE, log->timeout_ms,
+                      &replaced, err);
     if (status != SESSILE_OK) {
         return status;
     }

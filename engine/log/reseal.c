@@ -31,7 +31,7 @@ sessile_status log_look_at(store *st, const char *folder, const char *name, int 
     memset(out, 0, sizeof(*out));
     sessile_status status = table->open(st->self, folder, name, &log, err);
     while (status == SESSILE_OK && locks) {
-        status = table->lock(log, SESSILE_LOCK_SHARED, timeout_ms, &replaced, err);
+        status = log_lock(table, log, SESSILE_LOCK_SHARED, timeout_ms, &replaced, err);
         if (status != SESSILE_OK || !replaced) {
             break;
         }
@@ -79,8 +79,8 @@ static sessile_status attach_locked(log_t **out, store *st, const keyring *k,
             return status;
         }
         (*out)->timeout_ms = timeout_ms;
-        status = st->table->lock((*out)->handle, SESSILE_LOCK_EXCLUSIVE, timeout_ms,
-                                 &replaced, err);
+        status = log_lock(st->table, (*out)->handle, SESSILE_LOCK_EXCLUSIVE, timeout_ms,
+                          &replaced, err);
         if (status == SESSILE_OK && !replaced) {
             return SESSILE_OK;
         }

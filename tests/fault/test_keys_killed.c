@@ -448,12 +448,12 @@ static int with_between(sessile_status (*outer)(sessile_error *err),
     os_current = &f.table;
     *out = outer(err);
     f.before = NULL;
-    os_current = &lazy;
     if (came_to_it) {
         pthread_join(other, &failed);
         if (failed)
             must(why.code, &why);
     }
+    os_current = &lazy; /* which the other thread reads until its end */
     return came_to_it;
 }
 
