@@ -81,7 +81,9 @@ static sessile_status read_key(log_t *log, const keyring *k, sessile_error *err)
         return err->code;
     }
     if (found != READER_LINE) {
-        return fail(err, SESSILE_DAMAGED, "it has no first line");
+        return fail(err, SESSILE_DAMAGED,
+                    "it has no first line: nothing of it can be opened. Nothing was "
+                    "changed: bring back a backup");
     }
     index_named(log, text, text_size);
     return line_key(&log->key, k, text, text_size, err);
