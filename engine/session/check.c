@@ -78,8 +78,14 @@ static row *add(sessile_check *c, sessile_severity severity, sessile_status code
 
 static void tell_error(sessile_check *c, const sessile_error *err)
 {
-    row *r =
-        add(c, err->code == SESSILE_BUSY ? SESSILE_WARNING : SESSILE_DAMAGE, err->code);
+    /* A session whose user was forgotten is what it was meant to be. */
+    int forgotten = err->code == SESSILE_SEALED &&
+                    strstr(err->message, "of this user was forgotten:") != NULL;
+    row *r = add(c,
+                 forgotten                   ? SESSILE_NOTE
+                 : err->code == SESSILE_BUSY ? SESSILE_WARNING
+                                             : SESSILE_DAMAGE,
+                 err->code);
 
     if (r)
         snprintf(r->what, sizeof r->what, "%s", err->message);
@@ -160,9 +166,8 @@ static void known_of(const sessile_check *c, const log_flaw *f, char *out, size_
     for (size_t id = (size_t)f->last + 1; id < s->node_count; id++)
         if (s->nodes[id].parent >= f->first && s->nodes[id].parent <= f->last &&
             s->nodes[id].type != ENTRY_TOMBSTONE) {
-            snprintf(out, size,
-                     "; %08" PRIx32 " of them had an entry of type %s after it",
-                     s->nodes[id].parent, entry_type_name((entry_type)s->nodes[id].type));
+            snprintf(out, size, "; an entry of type %s followed %08" PRIx32,
+                     entry_type_name((entry_type)s->nodes[id].type), s->nodes[id].parent);
             return;
         }
 }
@@ -563,7 +568,7 @@ static int visit_other(void *arg, const char *folder, const char *file, uint64_t
     row *r;
 
     if (is_part(file, ".torn-")) {
-        what = "a torn end that was set aside: nothing in it was acknowledged as safe";
+        what = "a torn end that was set aside: no line says that it was written safely";
     } else if (is_part(file, ".replaced-")) {
         what =
             "the old bytes of a log that was written anew: remove it when the new one is "

@@ -125,6 +125,9 @@ function sessions.open(globals, create)
     return nil, ("%s holds no usable key: %s"):format((sessions.key_source(globals)), message),
       "ESEALED",
       "A passphrase has at least 12 characters."
+  elseif message:find("keyring", 1, true) and message:find("bring back", 1, true) then
+    return nil, message, code, ("Put a copy of %s back; the logs are as they were.")
+      :format(terminal.line((folder or url) .. "/keyring"))
   elseif code == "ESEALED" then
     return nil, message, code, key_step(globals, url)
   elseif code == "ENOTFOUND" then

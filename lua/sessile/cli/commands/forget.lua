@@ -25,7 +25,7 @@ return {
     end
     if not store.sealed then
       return nil, "this store is plain: users have no secrets here", "EUNSUPPORTED",
-        "Delete the sessions of that user instead."
+        "Remove the files of that user's sessions; see which they are: sessile list"
     end
     local sure
     sure, message, code, step = ask.sure(app, args,

@@ -44,7 +44,8 @@ return {
     }
     finish()
     if not done then
-      return nil, message, code, "What was sealed anew is so; run it again to go on."
+      return nil, message, code, store.sealed
+        and "What was sealed anew is so; to go on: sessile keys reseal" or nil
     end
     if app.json then
       done.failures = app.array(done.failures)
