@@ -310,7 +310,7 @@ static void index_that_says_other_than_the_log_is_told(void **state)
 {
     (void)state;
     bed b = make_bed(STORE_PLAIN, 900);
-    size_t first = first_end(&b), records = 56 + LOG_BLOCK * 8;
+    size_t first = first_end(&b), records = 56 + LOG_BLOCK * (8 + INDEX_TAG);
     const size_t at[] = {56 + 8 * 7, records + 44 * 9 + 4, records + 44 * 200 + 36,
                          records + 44 * LOG_BLOCK + 3};
     unsigned char ad[INDEX_AD] = "sessile index 1", hash[32];
@@ -340,13 +340,13 @@ static void index_that_says_other_than_the_log_is_told(void **state)
 static void forge(const bed *b, uint64_t count, uint64_t line, uint64_t bytes,
                   const unsigned char tag[VAULT_TAG], buf *out)
 {
-    size_t size = 56 + LOG_BLOCK * (8 + 44);
+    size_t size = 56 + LOG_BLOCK * (8 + INDEX_TAG + 44);
     unsigned char *inner = calloc(1, size), ad[INDEX_AD] = "sessile index 1", hash[32];
     uint64_t number = count / LOG_BLOCK - 1, start = 1;
     logkey plain;
     assert_non_null(inner);
     memset(&plain, 0, sizeof plain);
-    inner[0] = 1;
+    inner[0] = 2;
     inner[4] = 44;
     memcpy(inner + 8, &number, 8);
     memcpy(inner + 16, &bytes, 8);
