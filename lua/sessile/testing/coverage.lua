@@ -2,8 +2,8 @@
 --
 -- Owns: a run of the policy file's hooks as a host's functions, where Lua's own line hook can
 -- see them, under the same engine and the same laws. (The sandbox that policies run in has no
--- debug library, on purpose.) Only when it is asked for: `sessile policy test` sets
--- SESSILE_COVERAGE. Must never be what a spec depends on.
+-- debug library, on purpose.) Only when it is asked for, with `sessile policy test --coverage`.
+-- Must never be what a spec depends on.
 
 local coverage = {}
 
@@ -11,8 +11,11 @@ local hooks = { "merge", "summarize", "truncate", "should_compact", "flush", "co
 local seen = {} -- path -> {line -> times}
 local lines = {} -- path -> list of lines of the source
 
-local function wanted()
-  return os.getenv "SESSILE_COVERAGE" ~= nil
+local wanted = false
+
+--- From now on policies are watched.
+function coverage.start()
+  wanted = true
 end
 
 -- Options as declared, with their defaults.
@@ -48,7 +51,7 @@ end
 --- A host policy in place of a policy file, when coverage is wanted and the file can be run
 --- that way (a chain, and a file that requires others, cannot); else nil.
 function coverage.watched(policy, given)
-  if not wanted() or type(policy) ~= "string" or not policy:find "%.lua$" then
+  if not wanted or type(policy) ~= "string" or not policy:find "%.lua$" then
     return nil
   end
   local file = io.open(policy)
