@@ -7,6 +7,11 @@
 
 local redact = {}
 
+-- Lines around a private key; and what stands behind a name that promises a secret.
+local PEM = "%%-%%-%%-%%-%%-%s [%%u ]*PRIVATE KEY%%-%%-%%-%%-%%-"
+PEM = PEM .. ".-" .. PEM
+local VALUE = "[\"']?%s*[:=]%s*[\"']?([^%s\"',;&]+)"
+
 ---@class sessile.redact.rule
 ---@field name string     the placeholder says it: [email-1]
 ---@field pattern string  a Lua pattern; its first capture, or all of it, is taken out
@@ -14,17 +19,17 @@ local redact = {}
 --- The rules that ship, in the order they are used.
 ---@type sessile.redact.rule[]
 redact.rules = {
-  { name = "key", pattern = "%-%-%-%-%-BEGIN [%u ]*PRIVATE KEY%-%-%-%-%-.-%-%-%-%-%-END [%u ]*PRIVATE KEY%-%-%-%-%-" },
+  { name = "key", pattern = PEM:format("BEGIN", "END") },
   { name = "secret", pattern = "%f[%w]sk%-[%w_-]+" },
   { name = "secret", pattern = "%f[%w]gh[pousr]_%w+" },
   { name = "secret", pattern = "%f[%w]xox[abprs]%-[%w-]+" },
   { name = "secret", pattern = "%f[%w]AKIA%u%w+" },
   { name = "secret", pattern = "%f[%w]eyJ[%w_-]+%.[%w_-]+%.[%w_-]*" },
   { name = "secret", pattern = "[Bb]earer%s+([%w%._~+/=-]+)" },
-  { name = "secret", pattern = "[Pp]assword[\"']?%s*[:=]%s*[\"']?([^%s\"',;&]+)" },
-  { name = "secret", pattern = "[Tt]oken[\"']?%s*[:=]%s*[\"']?([^%s\"',;&]+)" },
-  { name = "secret", pattern = "[Ss]ecret[\"']?%s*[:=]%s*[\"']?([^%s\"',;&]+)" },
-  { name = "secret", pattern = "[Aa][Pp][Ii][_-]?[Kk][Ee][Yy][\"']?%s*[:=]%s*[\"']?([^%s\"',;&]+)" },
+  { name = "secret", pattern = "[Pp]assword" .. VALUE },
+  { name = "secret", pattern = "[Tt]oken" .. VALUE },
+  { name = "secret", pattern = "[Ss]ecret" .. VALUE },
+  { name = "secret", pattern = "[Aa][Pp][Ii][_-]?[Kk][Ee][Yy]" .. VALUE },
   { name = "credentials", pattern = "://([^/%s@:]+:[^/%s@]+)@" },
   { name = "email", pattern = "[%w%._%%+-]+@[%w-]+%.[%w%.-]*%w" },
   { name = "home", pattern = "/home/([%w%._-]+)" },
@@ -39,7 +44,9 @@ methods.__index = methods
 --- A run of redaction: remembers what it put for what.
 ---@param rules sessile.redact.rule[]?
 function redact.new(rules)
-  return setmetatable({ rules = rules or redact.rules, known = {}, counts = {}, total = 0 }, methods)
+  return setmetatable({
+    rules = rules or redact.rules, known = {}, counts = {}, total = 0,
+  }, methods)
 end
 
 -- The placeholder of a text; the same text has the same one.
@@ -68,7 +75,8 @@ function methods:text(text)
       if capture then
         local from = text:find(capture, first, true)
         out[#out + 1] = text:sub(at, from - 1)
-        out[#out + 1] = capture:find "^%[%a+%-%d+%]$" and capture or stand_in(self, rule.name, capture)
+        local done = capture:find "^%[%a+%-%d+%]$" -- by a rule before this one
+        out[#out + 1] = done and capture or stand_in(self, rule.name, capture)
         out[#out + 1] = text:sub(from + #capture, last)
       else
         out[#out + 1] = text:sub(at, first - 1)
@@ -83,7 +91,9 @@ function methods:text(text)
 end
 
 -- Fields whose value ties things together or names a kind: they stay.
-local KEPT = { id = true, role = true, type = true, tool_call_id = true, tool_use_id = true, name = true }
+local KEPT = {
+  id = true, role = true, type = true, tool_call_id = true, tool_use_id = true, name = true,
+}
 
 --- A value with every text in it redacted. Tables are copied.
 function methods:value(value, field)

@@ -33,7 +33,8 @@ local function within_budget(result)
 end
 
 local function lawful(result)
-  for _, refusal in ipairs(result.refusals) do
+  local refusal = result.refusals[1]
+  if refusal then
     return false, ("turn %d: %s refused%s: %s"):format(refusal.turn, refusal.policy or "policy",
       refusal.law and (" by law %d"):format(refusal.law) or "", refusal.message)
   end
@@ -108,7 +109,8 @@ function asserts.install()
   local luassert = require "luassert"
   local say = require "say"
   for name, check in pairs(all) do
-    local positive, negative = "assertion." .. name .. ".positive", "assertion." .. name .. ".negative"
+    local positive = "assertion." .. name .. ".positive"
+    local negative = "assertion." .. name .. ".negative"
     say:set(positive, "%s")
     say:set(negative, "%s")
     luassert:register("assertion", name, function(state, arguments)

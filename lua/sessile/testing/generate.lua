@@ -47,7 +47,8 @@ local function content_of(rnd, scale)
 end
 
 -- An assistant's message with calls, and their results: all, some, in any order, some later.
-local function work(rnd, turn, scale, number, late)
+-- pauses: some of the results are the first thing that is said in the next turn.
+local function work(rnd, turn, scale, number, late, pauses)
   local calls = {}
   for i = 1, rnd:one_in(4) and rnd:int(2, 6) or 1 do
     calls[i] = { id = ("c%d-%d"):format(number, i), name = rnd:pick(tools),
@@ -65,7 +66,9 @@ local function work(rnd, turn, scale, number, late)
     if rnd:one_in(8) then
       result.is_error, result.content = true, "error: no such file"
     end
-    if rnd:one_in(20) then
+    if pauses and rnd:one_in(2) then
+      pauses[#pauses + 1] = result
+    elseif rnd:one_in(20) then
       late[#late + 1] = result -- comes in a later turn, or never
     else
       turn[#turn + 1] = result
@@ -86,13 +89,15 @@ function generate.turns(seed, shape)
   shape = shape or {}
   local rnd = random.new(seed)
   local scale = shape.scale or 30
-  local turns, late, number = {}, {}, 0
+  local turns, late, pauses, number = {}, {}, {}, 0
   for i = 1, rnd:int(1, shape.turns or 12) do
     local turn = {}
     if i == 1 and not rnd:one_in(4) then
       turn[1] = { role = rnd:one_in(5) and "developer" or "system",
         content = "You are a test. " .. text_of(rnd, rnd:int(0, scale)) }
     end
+    table.move(pauses, 1, #pauses, #turn + 1, turn)
+    pauses = {}
     if late[1] and rnd:one_in(2) then
       turn[#turn + 1] = table.remove(late, 1)
     end
@@ -105,6 +110,10 @@ function generate.turns(seed, shape)
     end
     if #turn == 0 or not rnd:one_in(6) then
       turn[#turn + 1] = { role = "assistant", content = content_of(rnd, scale) }
+    end
+    if rnd:one_in(5) then -- the host hands in a turn while tools are still at work
+      number = number + 1
+      work(rnd, turn, scale, number, late, pauses)
     end
     turns[i] = turn
   end

@@ -86,7 +86,7 @@ function laws.same_twice(policy, options)
       model = options.model }
     local one, two = play(policy, case, turns), play(policy, case, turns)
     if report.context(one.context) ~= report.context(two.context) or one.tokens ~= two.tokens then
-      return ("policy '%s' leaves two different contexts of one conversation (SEED=%d)\n%s\nand\n%s")
+      return ("policy '%s' leaves two contexts of one conversation (SEED=%d)\n%s\nand\n%s")
         :format(policy.name, case.seed, report.context(one.context), report.context(two.context))
     end
   end

@@ -25,7 +25,8 @@ local function text_of(message)
   if type(content) == "table" then
     local parts = {}
     for _, block in ipairs(content) do
-      parts[#parts + 1] = type(block) == "table" and (block.text or ("<%s>"):format(block.type)) or ""
+      local text = type(block) == "table" and (block.text or ("<%s>"):format(block.type))
+      parts[#parts + 1] = text or ""
     end
     content = table.concat(parts, " ")
   end

@@ -14,7 +14,7 @@ local function redacted(redactor, raw, field)
   if members then
     local parts = {}
     for i, member in ipairs(members) do
-      parts[i] = ("%s:%s"):format(span.quote(member.key), redacted(redactor, member.raw, member.key))
+      parts[i] = ("%s:%s"):format(member.raw_key, redacted(redactor, member.raw, member.key))
     end
     return "{" .. table.concat(parts, ",") .. "}"
   end

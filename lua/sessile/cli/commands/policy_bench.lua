@@ -57,7 +57,9 @@ return {
   name = "policy bench",
   summary = "what a turn costs under a policy",
   usage = "policy bench NAME [--option NAME=VALUE] [--window N]",
-  examples = { { "sessile policy bench sliding_window --window 20000", "at 100, 1,000 and 10,000 messages" } },
+  examples = {
+    { "sessile policy bench sliding_window --window 20000", "at 100, 1,000 and 10,000 messages" },
+  },
   arguments = { { "name", "a policy: its name, or a path with a `/` or ending in .lua" } },
   options = {
     { "--option NAME=VALUE", "an option of the policy; again for each", many = true },

@@ -77,6 +77,7 @@ describe("NAME", function()
 end)
 ]==]
 
+-- luacheck: push no max line length
 local FIXTURE = [==[
 {"role":"system","content":"You are a careful assistant."}
 {"role":"user","content":"build it"}
@@ -92,6 +93,7 @@ local FIXTURE = [==[
 {"role":"user","content":"good, build it again"}
 {"role":"assistant","content":"It builds."}
 ]==]
+-- luacheck: pop
 
 -- Lua's patterns would read the % of a name.
 local function fill(text, values)

@@ -30,14 +30,16 @@ end
 local function table_of(source, path)
   local env = { math = math, string = string, table = table, utf8 = utf8, ipairs = ipairs,
     pairs = pairs, tostring = tostring, tonumber = tonumber, type = type, select = select,
-    assert = assert, error = error, setmetatable = setmetatable, require = function() return {} end }
+    assert = assert, error = error, setmetatable = setmetatable,
+    require = function() return {} end }
   local chunk = load(source, "@" .. path, "t", env)
   local ok, value = pcall(chunk or error)
   return ok and type(value) == "table" and value or {}
 end
 
 local function chain_of(value)
-  local list = type(value.chain) == "table" and value.chain or type(value[1]) == "table" and value
+  local list = type(value.chain) == "table" and value.chain
+    or type(value[1]) == "table" and value
   local names = {}
   for i, step in ipairs(list or {}) do
     names[i] = type(step) == "table" and tostring(step[1] or step.name) or tostring(step)
@@ -101,7 +103,8 @@ return {
       }
       return
     end
-    app:out(("%s%s  %s\n"):format(app.paint(terminal.line(tostring(value.name or args.name)), "bold"),
+    local name = terminal.line(tostring(value.name or args.name))
+    app:out(("%s%s  %s\n"):format(app.paint(name, "bold"),
       value.version and " " .. tostring(value.version) or "", terminal.line(value.about or "")))
     if #hooks > 0 then
       app:out("hooks:  " .. table.concat(hooks, ", ") .. "\n")

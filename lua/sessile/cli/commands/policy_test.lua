@@ -24,7 +24,7 @@ local function specs_of(places)
   return files
 end
 
--- busted reads its options from `arg` and ends the process itself.
+-- busted reads its options from `arg`, and ends the process itself when a test failed.
 local function start(files, args)
   local words = { [0] = "busted", "--ignore-lua" }
   if args.junit then
@@ -37,14 +37,19 @@ local function start(files, args)
   end
   table.move(files, 1, #files, #words + 1, words)
   _G.arg = words
-  if args.coverage then
-    local exit = os.exit
-    os.exit = function(...) -- luacheck: ignore
+  local function tell()
+    if args.coverage then
       io.stderr:write(terminal.safe(require("sessile.testing.coverage").report()), "\n")
-      exit(...)
     end
   end
+  local exit = os.exit
+  os.exit = function(...) -- luacheck: ignore
+    tell()
+    exit(...)
+  end
   require "busted.runner" { standalone = false }
+  os.exit = exit -- luacheck: ignore
+  tell()
 end
 
 local function quote(text)
@@ -62,7 +67,9 @@ local function stamp(files)
       for name in lfs.dir(folder) do
         if name:find "%.lua$" or name:find "%.jsonl$" then
           local about = lfs.attributes(folder .. "/" .. name)
-          parts[#parts + 1] = about and ("%s %d %d"):format(name, about.modification, about.size) or ""
+          if about then
+            parts[#parts + 1] = ("%s %d %d"):format(name, about.modification, about.size)
+          end
         end
       end
     end

@@ -51,7 +51,7 @@ return {
   examples = {
     { "sessile policy try edit_tools last", "the difference, and where the tokens go" },
     { "sessile policy try ./mine.lua bug-42 --window 8000", "your own" },
-    { "sessile policy try summarize last --answer 'They fixed the cache.'", "the model plays along" },
+    { "sessile policy try summarize last --answer 'A summary.'", "the model plays along" },
   },
   arguments = {
     { "name", "a policy: its name, or a path with a `/` or ending in .lua" },
