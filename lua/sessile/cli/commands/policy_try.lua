@@ -4,6 +4,7 @@
 
 local diff = require "sessile.cli.diff"
 local options = require "sessile.cli.options"
+local render = require "sessile.cli.render"
 local terminal = require "sessile.cli.terminal"
 
 local number = terminal.number
@@ -15,9 +16,9 @@ local function ledger(result, changes)
     sums[name] = { messages = 0, before = 0, after = 0 }
   end
   for _, change in ipairs(changes) do
-    local facts = getmetatable(change.message)
-    local tokens = facts and facts.__index.tokens or change.message.tokens or 0
-    local was = change.was and getmetatable(change.was).__index.tokens or 0
+    local facts = render.facts(change.message)
+    local tokens = facts.key and facts.tokens or 0 -- what the engine makes up counts as nothing
+    local was = change.was and render.facts(change.was).tokens or 0
     local row
     if change.sign == "=" then
       row, was = sums.kept, tokens
