@@ -7,6 +7,7 @@
  * purpose can stand in for it.
  */
 #include "base/os.h"
+#include "base/os_process.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -306,4 +307,9 @@ const os_table os_posix = {
     .uid = posix_uid,
     .pid = posix_pid,
     .env = posix_env,
+    .spawn = os_posix_spawn,
+    .receive = os_posix_receive,
+    .send = os_posix_send,
+    .process_cpu_us = os_posix_process_cpu_us,
+    .kill = os_posix_kill,
 };

@@ -42,6 +42,7 @@ struct sessile_session {
     uint64_t torn;
     int64_t window, reserve;
     policy_ref policy;
+    policy_ref worker; /* idle, of isolated policies; under the mutex */
     /* the fold, under the mutex */
     node *nodes;
     size_t node_count, node_capacity;

@@ -106,7 +106,7 @@ static void read_limits(lua_State *L, int table, sessile_limits *out)
 }
 
 /* open(url, {agent, key_source, key, suite, durability, timeout_ms, window, reserve,
- * policy_path, limits}) -> store; nil, message, code */
+ * policy_path, isolated, worker, limits}) -> store; nil, message, code */
 int binding_open(lua_State *L)
 {
     static const char *const sources[] = {"default", "plain",  "env",
@@ -139,6 +139,9 @@ int binding_open(lua_State *L)
         options.window = binding_field_integer(L, 2, "window", 0);
         options.reserve = binding_field_integer(L, 2, "reserve", 0);
         options.policy_path = binding_field_string(L, 2, "policy_path");
+        options.isolation =
+            binding_field_boolean(L, 2, "isolated") ? SESSILE_WORKER : SESSILE_IN_PROCESS;
+        options.worker = binding_field_string(L, 2, "worker");
         read_limits(L, 2, &options.limits);
     }
     store = binding_new(L, sizeof *store, 0, BINDING_STORE);
