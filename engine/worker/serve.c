@@ -248,8 +248,12 @@ static int take_call(server *s, wire *w)
     uint32_t step = wire_u32(w), hook = wire_u32(w), reason = wire_u32(w);
     if (w->bad || w->at != w->end)
         return -1;
+    /* reading a text meanwhile would overwrite the frame */
+    buf_clear(&s->spare);
+    buf_put(&s->spare, journal.data, journal.size);
     state_journal_to(s->state, NULL);
-    if (state_journal_replay(s->state, journal.data, journal.size, 0, &why) != SESSILE_OK)
+    if (s->spare.failed || state_journal_replay(s->state, s->spare.data, s->spare.size, 0,
+                                                &why) != SESSILE_OK)
         return -1;
     buf_clear(&s->journal);
     state_journal_to(s->state, &s->journal);
