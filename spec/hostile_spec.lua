@@ -34,7 +34,8 @@ local function attack(script, isolation)
   local outcome
   for i = 1, 3 do
     outcome = assert(session:turn {
-      { role = "user", content = "question " .. i }, { role = "assistant", content = "answer " .. i },
+      { role = "user", content = "question " .. i },
+      { role = "assistant", content = "answer " .. i },
     })
   end
   local texts = {}
