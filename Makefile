@@ -4,8 +4,8 @@
 #   make test     install what is missing, build, run every test
 #   make help     all targets
 #
-# Only `demo`, `test`, `check` and `deps` may call apt-get, and only for packages that are
-# absent; `make` alone compiles. Dependencies are plain -l flags, so that this file can be
+# Only what tests or measures, `demo` and `deps` may call apt-get, and only for packages that
+# are absent; `make` alone compiles. Dependencies are plain -l flags, so that this file can be
 # read on a machine which has no compiler yet.
 
 VERSION := $(shell sed -n 's/^.define SESSILE_VERSION "\(.*\)"/\1/p' engine/include/sessile.h 2>/dev/null)
@@ -17,6 +17,8 @@ BUILD_PACKAGES := gcc libc6-dev binutils lua5.4 liblua5.4-dev uuid-dev libsodium
                   libmodpbase64-dev lua-argparse
 TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted
 CHECK_PACKAGES := lua-check cppcheck
+BENCH_PACKAGES := libsqlite3-dev
+SOAK_PACKAGES  := clang libclang-rt-14-dev
 
 # ---- flags ---------------------------------------------------------------------------
 # OPT and HARDEN are what the other builds (asan, coverage) replace. CFLAGS, CPPFLAGS and
@@ -53,8 +55,18 @@ SUPPORT := $(call objects,$(call sources,tests/support/*.c))
 TEST_DIRS := unit crash fault kill model tamper
 TEST_C    := $(call sources,$(TEST_DIRS:%=tests/%/test_*.c))
 TESTS     := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
-FUZZERS   := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(call sources,tests/fuzz/fuzz_*.c))
-BENCHES := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(call sources,tests/bench/*.c))
+# fuzz/fuzz_x.c is the program fuzz/x; what else is in that folder they share, but for the
+# driver, which libFuzzer takes the place of.
+FUZZERS   := $(patsubst tests/fuzz/fuzz_%.c,$(BUILD)/fuzz/%,$(call sources,tests/fuzz/fuzz_*.c))
+FUZZ_SHARED  := $(call objects,$(filter-out tests/fuzz/fuzz_% tests/fuzz/driver.c,\
+                               $(call sources,tests/fuzz/*.c)))
+FUZZ_DRIVER  ?= $(OBJ)/tests/fuzz/driver.o
+# bench/x.c is the program bench/x, but for what they share. SQLite is a peer to measure, where
+# its header is there.
+BENCH_SHARED := $(call objects,$(addprefix tests/bench/,measure.c floor.c sqlite.c))
+BENCHES := $(filter-out $(BENCH_SHARED:$(OBJ)/tests/%.o=$(BUILD)/%),\
+             $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(call sources,tests/bench/*.c)))
+BENCH_LIBS := $(if $(wildcard /usr/include/sqlite3.h),-lsqlite3)
 SAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(call sources,examples/*.c))
 HEADERS := $(call sources,engine/include/*.h)
 
@@ -70,7 +82,8 @@ BIN  := $(if $(COMMAND),$(BUILD)/bin/sessile)
 WORKER := $(if $(WORKERS),$(BUILD)/libexec/sessile-worker)
 
 .PHONY: all build demo test check asan tsan valgrind bench coverage install clean help deps
-.PHONY: deps-build deps-test deps-check everything objects warnings headers lint
+.PHONY: deps-build deps-test deps-check deps-bench deps-soak
+.PHONY: plants everything objects warnings headers lint fuzz fuzzers benches promises soak
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -164,13 +177,13 @@ $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(BUILD)/internal.a
 	$(LINK) -o $@ $^ $(TEST_LIBS) $(LIBS)
 
 # A fuzzer is a file with LLVMFuzzerTestOneInput; under gcc a driver of our own calls it.
-$(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/%.o $(OBJ)/tests/fuzz/driver.o $(SUPPORT) $(BUILD)/internal.a
+$(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_DRIVER) $(FUZZ_SHARED) $(BINDING) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ $(TEST_LIBS) $(LIBS)
+	$(LINK) $(FUZZ_LINK) -o $@ $^ $(LIBS)
 
-$(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(BUILD)/internal.a
+$(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(BENCH_SHARED) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ $(LIBS)
+	$(LINK) -o $@ $^ $(BENCH_LIBS) $(LIBS)
 
 $(BUILD)/examples/%: $(OBJ)/examples/%.o $(A)
 	@mkdir -p $(@D)
@@ -188,6 +201,10 @@ deps-test:
 	@.ci/deps $(BUILD_PACKAGES) $(TEST_PACKAGES)
 deps-check:
 	@.ci/deps $(BUILD_PACKAGES) $(TEST_PACKAGES) $(CHECK_PACKAGES)
+deps-bench:
+	@.ci/deps $(BUILD_PACKAGES) $(BENCH_PACKAGES)
+deps-soak:
+	@.ci/deps $(BUILD_PACKAGES) $(TEST_PACKAGES) $(SOAK_PACKAGES)
 
 # ---- what a person types -------------------------------------------------------------
 # A second make, because the first has read this file before the packages were there.
@@ -213,8 +230,8 @@ warnings:
 	@+$(again) --quiet BUILD=build-werror WERROR=1 objects
 objects: $(ENGINE) $(COMMAND) $(WORKERS) $(BINDING) $(SUPPORT)
 objects: $(TESTS:$(BUILD)/tests/%=$(OBJ)/tests/%.o)
-objects: $(FUZZERS:$(BUILD)/fuzz/%=$(OBJ)/tests/fuzz/%.o)
-objects: $(BENCHES:$(BUILD)/bench/%=$(OBJ)/tests/bench/%.o)
+objects: $(FUZZERS:$(BUILD)/fuzz/%=$(OBJ)/tests/fuzz/fuzz_%.o) $(FUZZ_SHARED) $(FUZZ_DRIVER)
+objects: $(BENCHES:$(BUILD)/bench/%=$(OBJ)/tests/bench/%.o) $(BENCH_SHARED)
 objects: $(SAMPLES:$(BUILD)/examples/%=$(OBJ)/examples/%.o)
 
 lint:
@@ -232,7 +249,7 @@ headers:
 asan: deps-test
 	@+$(again) --quiet BUILD=build-asan HARDEN= SANITIZED=1 everything OPT="-O1 \
 	    -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined"
-	@BUILD=build-asan TEST_ASAN=1 tests/run $(TEST_DIRS:%=%/) spec/
+	@BUILD=build-asan TEST_ASAN=1 tests/run $(TEST_DIRS:%=%/) fuzz/ spec/
 
 # Of the tests that start threads; ThreadSanitizer cannot follow the depth of others.
 THREADED = $(shell grep -l pthread_create $(TEST_C))
@@ -247,15 +264,46 @@ valgrind: deps-test
 	@BUILD=$(BUILD) TEST_WRAP="valgrind -q --error-exitcode=1 --leak-check=full" \
 	    tests/run $(TEST_DIRS:%=%/)
 
+# Bugs planted one by one in a copy of the engine: do the tests see them?
+plants: deps-test
+	@.ci/deps patch
+	@+$(again) --quiet everything
+	@+BUILD=$(BUILD) tests/plants/run
+
 coverage: deps-test
 	@mkdir -p build-coverage && find build-coverage -name "*.gcda" -delete
 	@+$(again) --quiet BUILD=build-coverage OPT="-O0 --coverage" HARDEN= everything
 	@BUILD=build-coverage tests/run $(TEST_DIRS:%=%/) spec/ || true
 	@tests/coverage build-coverage
 
-bench: deps-test
-	@+$(again) --quiet $(BENCHES)
-	@for b in $(BENCHES); do echo "== $${b##*/}"; $$b || exit 1; done
+# The fuzzers under clang's libFuzzer, one after the other, each for FUZZ_SECONDS; FUZZ names
+# some of them. (NULL + 0, which clang calls an overflow, is none.) What they found stays in
+# build-fuzz/corpus, to go on from the next time.
+FUZZ_SECONDS ?= 60
+fuzz: deps-soak
+	@+$(again) --quiet fuzzers
+	@+$(again) --quiet BUILD=build-fuzz CC=clang HARDEN= WARN= SANITIZED=1 FUZZ_DRIVER= \
+	    FUZZ_LINK=-fsanitize=fuzzer OPT="-O1 -fno-omit-frame-pointer \
+	    -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointer-overflow \
+	    -fno-sanitize-recover=undefined" fuzzers
+	@BUILD=$(BUILD) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(FUZZ)
+fuzzers: $(FUZZERS)
+
+# What proves each promise, in its short form, as one table; and the same at full size, all of it
+# or some parts: make soak SOAK="kill crash" SOAK_MINUTES=60.
+promises: deps-test
+	@+$(again) --quiet everything
+	@BUILD=$(BUILD) tests/promises
+soak: deps-soak
+	@+$(again) --quiet everything
+	@BUILD=$(BUILD) SOAK_MINUTES=$(SOAK_MINUTES) tests/soak $(SOAK)
+
+# BENCH names some of them: make bench BENCH="append open". BENCH_SHORT=1: to see that they run.
+bench: deps-bench
+	@+$(again) --quiet benches
+	@for b in $(if $(BENCH),$(BENCH:%=$(BUILD)/bench/%),$(BENCHES)); do \
+	    echo "== $${b##*/}"; $$b || exit 1; done
+benches: $(BENCHES)
 
 D = $(DESTDIR)$(PREFIX)
 install: build
@@ -279,7 +327,7 @@ install: build
 	    echo 'Programs find libsessile.so once you have run: ldconfig'
 
 clean:
-	rm -rf build build-asan build-tsan build-coverage build-werror
+	rm -rf build build-asan build-tsan build-coverage build-werror build-fuzz
 
 help:
 	@echo 'make           the library, the Lua module, the command'
@@ -288,6 +336,11 @@ help:
 	@echo 'make check     warnings as errors, layers, lint, headers, then every test'
 	@echo 'make asan      C tests and specs under AddressSanitizer and UBSan'
 	@echo 'make tsan | valgrind   C tests under ThreadSanitizer, valgrind'
-	@echo 'make bench     the figures;   make coverage   lines of engine/ that tests reach'
+	@echo 'make promises  each promise, what proves it, and the figures: the short form'
+	@echo 'make soak      the same at full size: hours (SOAK="kill crash" SOAK_MINUTES=10)'
+	@echo 'make plants    bugs planted one by one: do the tests see them?'
+	@echo 'make fuzz      the fuzzers under libFuzzer (FUZZ="log line" FUZZ_SECONDS=60)'
+	@echo 'make bench     what it costs, beside floors and SQLite (BENCH="append open")'
+	@echo 'make coverage  lines of engine/ that tests reach'
 	@echo 'make install PREFIX=$(PREFIX) DESTDIR=;   make deps;   make clean'
 	@echo 'One test:      tests/run NAME...   after make everything'

@@ -259,6 +259,13 @@ describe("a file store", function()
     end
     assert.equal(4, #assert(store:list()))
     assert.equal(1, #assert(store:list { limit = 1 }))
+    assert.same({}, assert(store:list { limit = 0 }))
+    assert.equal("three", assert(store:list { offset = 1, limit = 1 })[1].id)
+    assert.equal(2, #assert(store:list { prefix = "t" }))
+    assert.equal("two", assert(store:list { title = "title of two" })[1].id)
+    assert.same({}, assert(store:list { prefix = "t", agent = "coder" }))
+    assert.has_error(function() store:list { titel = "x" } end,
+      "store:list: unknown option 'titel', did you mean 'title'?")
   end)
 
   it("names what is missing and what is taken", function()

@@ -123,6 +123,7 @@ sessile_status sessile_context(sessile_session *session, sessile_id leaf,
             shown += c->items[i].key.n == 0;
         uint64_t said = leaf ? session->nodes[leaf].messages : 0;
         info->head = session->head;
+        info->lost = c->lost;
         if (is_head)
             session->base = session->head;
         info->dropped = said > shown ? said - shown : 0;
@@ -155,7 +156,7 @@ sessile_status sessile_entry(sessile_session *session, sessile_id id, char **out
     buf_init(&text, a);
     st = session_refresh_locked(session, err);
     if (st == SESSILE_OK)
-        st = log_read(session->log, id, &text, err);
+        st = session_text_locked(session, id, &text, err);
     session_unlock(session);
     if (st == SESSILE_OK && (text.failed || !(*out = give_dup(a, text.data, text.size))))
         st = fail_nomem(err);
@@ -214,7 +215,7 @@ sessile_status sessile_entries_next(sessile_entries *entries, sessile_id *id,
     sessile_status st = session_lock(entries->session, err);
     if (st != SESSILE_OK)
         return st;
-    st = log_read(entries->session->log, entries->next, &entries->text, err);
+    st = session_text_locked(entries->session, entries->next, &entries->text, err);
     session_unlock(entries->session);
     if (st == SESSILE_OK && entries->text.failed)
         st = fail_nomem(err);

@@ -60,6 +60,17 @@ static sessile_status check(sessile_run **out, sessile_session *session,
     if (api_bad((*options)->usage) || api_bad((*options)->model) ||
         api_bad((*options)->metadata) || api_bad((*options)->instructions))
         return api_missing(err, function, "the data of a slice in options");
+    if ((unsigned)(*options)->on_conflict > SESSILE_ON_CONFLICT_BRANCH)
+        return fail(err, SESSILE_INVALID, "on_conflict is FAIL, APPEND or BRANCH");
+    if ((*options)->on_conflict == SESSILE_ON_CONFLICT_BRANCH)
+        return fail(err, SESSILE_UNSUPPORTED,
+                    "on_conflict \"branch\" is not in this build: use \"append\", or "
+                    "\"fail\", read the session again and decide");
+    if ((*options)->has_timeout) {
+        sessile_status st = store_handle_timeout((*options)->timeout_ms, err);
+        if (st != SESSILE_OK)
+            return st;
+    }
     if ((unsigned)(*options)->reason > SESSILE_REASON_MANUAL)
         return fail(err, SESSILE_INVALID, "no such reason: %d", (int)(*options)->reason);
     return SESSILE_OK;

@@ -101,6 +101,24 @@ sessile_status sessile_session_close(sessile_session *session, sessile_error *er
     return session_close(session, err);
 }
 
+sessile_status sessile_session_set_timeout(sessile_session *session, int timeout_ms,
+                                           sessile_error *err)
+{
+    error_clear(err);
+    if (!session)
+        return api_missing(err, __func__, "session");
+    sessile_status st = store_handle_timeout(timeout_ms, err);
+    if (st == SESSILE_OK)
+        atomic_store(&session->timeout_ms, timeout_ms);
+    return st;
+}
+
+void sessile_interrupt(sessile_session *session)
+{
+    if (session)
+        atomic_fetch_add(&session->interrupts, 1);
+}
+
 sessile_slice sessile_session_id(const sessile_session *session)
 {
     return session ? (sessile_slice){session->id, session->id_size} : sessile_text(NULL);
@@ -133,9 +151,25 @@ int64_t sessile_session_modified(sessile_session *session)
     return ms;
 }
 
+sessile_status sessile_session_damage(sessile_session *session, uint64_t *lost,
+                                      sessile_error *out)
+{
+    error_clear(out);
+    if (lost)
+        *lost = 0;
+    if (!session)
+        return SESSILE_OK;
+    sessile_status st = session_lock(session, out);
+    if (st != SESSILE_OK)
+        return st;
+    st = session_damage_locked(session, lost, out);
+    session_unlock(session);
+    return st;
+}
+
 uint64_t sessile_session_torn(const sessile_session *session)
 {
-    return session ? session->torn : 0;
+    return session ? atomic_load(&session->torn) : 0;
 }
 
 sessile_status api_read_begin(sessile_session *session, const void *out,

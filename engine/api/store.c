@@ -60,6 +60,35 @@ void sessile_store_set_policy(sessile_store *store, sessile_policy *policy)
     policy_release(before);
 }
 
+void sessile_list_options_init(sessile_list_options *options)
+{
+    if (options)
+        memset(options, 0, sizeof *options);
+}
+
+sessile_status sessile_list_with(sessile_store *store,
+                                 const sessile_list_options *options,
+                                 sessile_listed **out, size_t *count, sessile_error *err)
+{
+    sessile_list_options all;
+
+    error_clear(err);
+    if (!out || !count)
+        return api_missing(err, __func__, "out or count");
+    *out = NULL;
+    *count = 0;
+    if (!store)
+        return api_missing(err, __func__, "store");
+    if (!options) {
+        sessile_list_options_init(&all);
+        options = &all;
+    }
+    if (api_bad(options->agent) || api_bad(options->id_prefix) || api_bad(options->title))
+        return fail(err, SESSILE_INVALID,
+                    "a list's agent, id_prefix or title has a size and no data");
+    return store_handle_list_with(store, options, out, count, err);
+}
+
 sessile_status sessile_list(sessile_store *store, const char *agent, sessile_listed **out,
                             size_t *count, sessile_error *err)
 {

@@ -3,8 +3,8 @@
  *
  * The table has one function a system call, with the system's own contract (-1 and
  * errno), so that a test can make the Nth call fail, or record what was not yet synced.
- * Nothing outside os_posix.c calls the system itself. Cleanup is not retried: close is
- * called once.
+ * Nothing outside os_posix.c and os_proc.c calls the system itself. Cleanup is not
+ * retried: close is called once.
  */
 #ifndef BASE_OS_H
 #define BASE_OS_H
@@ -18,9 +18,18 @@
 typedef struct os_stat_info {
     uint64_t device, inode, size;
     int64_t mtime_ms;
+    int64_t mtime_ns, ctime_ns;
     uint32_t uid, mode; /* permission bits only */
     int is_dir, is_regular, is_symlink;
 } os_stat_info;
+
+/* Who holds a lock. */
+typedef struct os_holder {
+    uint32_t pid;
+    char program[32]; /* its name, cut; "" when it cannot be told */
+    int own;          /* this process, through another descriptor */
+    int stopped; /* it was stopped (SIGSTOP, a debugger) and will not let go by itself */
+} os_holder;
 
 enum { OS_LOCK_NONE = 0, OS_LOCK_SHARED = 1, OS_LOCK_EXCLUSIVE = 2 };
 /* open flags of this table */
@@ -56,6 +65,13 @@ typedef struct os_table {
     uint32_t (*uid)(void *ud);           /* effective */
     uint32_t (*pid)(void *ud);
     const char *(*env)(void *ud, const char *name); /* NULL when unset */
+    /* Who holds a lock on the file open as fd, other than through fd itself: 0. -1 and
+     * ESRCH: nobody that can be seen; ENOSYS: this system does not tell (no /proc). May
+     * be absent. */
+    int (*lock_holder)(void *ud, int fd, os_holder *out);
+    /* 1 when fd lies on a file system that other machines write as well, whose name, cut,
+     * goes to name; 0 when not; -1 and errno. May be absent: 0. */
+    int (*network)(void *ud, int fd, char *name, size_t size);
 
     /* Other processes. spawn: runs the program at path with one end of a pair of sockets
      * as its standard input and nothing else of ours; returns the other end, and *pid. */
@@ -75,12 +91,26 @@ extern const os_table os_posix;
  * It is a constant of the process, not state of the engine. */
 extern const os_table *os_current;
 
+/* What the real table has as lock_holder and network (os_proc.c). */
+int os_proc_lock_holder(void *ud, int fd, os_holder *out);
+int os_proc_network(void *ud, int fd, char *name, size_t size);
+/* The name of a file system by the magic number of statfs and by the type and source that
+ * /proc/self/mountinfo has for it ("" when not known); NULL: a local one. */
+const char *os_network_name(uint64_t magic, const char *type, const char *source);
+
 /* Whole reads and writes over the table: EINTR and short counts are continued.
  * os_read_full: bytes read (less than size only at the end of the file), or -1 and errno.
  * os_write_full: 0, or -1 and errno, *written says how many bytes went. */
 int64_t os_read_full(const os_table *os, int fd, void *out, size_t size, uint64_t offset);
 int os_write_full(const os_table *os, int fd, const void *data, size_t size,
                   uint64_t offset, size_t *written);
+
+/* Waits for other threads, at most OS_SLICE_MS (os_wait.c). The condition is one that
+ * os_cond_init() made. os_mutex_slice: 1 when the mutex is held now. */
+#define OS_SLICE_MS 10
+int os_cond_init(pthread_cond_t *cond);
+void os_cond_slice(pthread_cond_t *cond, pthread_mutex_t *mutex);
+int os_mutex_slice(pthread_mutex_t *mutex);
 
 /* Syncs the folder that holds path (the current one, when path is one name). 0, or -1 and
  * errno. */

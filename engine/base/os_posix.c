@@ -1,5 +1,6 @@
 /*
- * os_posix.c: the real system. The only file of the engine with system calls in it.
+ * os_posix.c: the real system. With os_proc.c, which asks /proc, the only file of the
+ * engine with system calls in it.
  *
  * Owns the flags with which files are opened: never followed through a symbolic link,
  * never inherited by another program, never waited for. Must never decide anything: each
@@ -100,6 +101,8 @@ static void fill_info(os_stat_info *out, const struct stat *st)
     out->inode = (uint64_t)st->st_ino;
     out->size = (uint64_t)st->st_size;
     out->mtime_ms = (int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
+    out->mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+    out->ctime_ns = (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
     out->uid = (uint32_t)st->st_uid;
     out->mode = (uint32_t)(st->st_mode & 07777);
     out->is_dir = S_ISDIR(st->st_mode);
@@ -307,6 +310,8 @@ const os_table os_posix = {
     .uid = posix_uid,
     .pid = posix_pid,
     .env = posix_env,
+    .lock_holder = os_proc_lock_holder,
+    .network = os_proc_network,
     .spawn = os_posix_spawn,
     .receive = os_posix_receive,
     .send = os_posix_send,

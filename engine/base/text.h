@@ -39,6 +39,15 @@ void hash256(unsigned char out[32], const void *data, size_t size, const void *k
              size_t key_size);
 /* Keyed 64-bit hash for tables (SipHash-2-4), with a key drawn once a process. */
 uint64_t hash64(const void *data, size_t size);
+/*
+ * The same for what is kept on a disk: equal data has one hash in every process, once it
+ * is bared. In memory it is veiled with a secret of the process, so that it spreads in
+ * tables whatever was chosen. Two data of one hash can be found with 2^32 tries: only for
+ * names whose chooser could as well give one name twice.
+ */
+uint64_t hash64_lasting(const void *data, size_t size);
+uint64_t hash64_bare(uint64_t lasting);
+uint64_t hash64_veil(uint64_t bare);
 /* Zeroes memory in a way that is not optimised away. */
 void wipe(void *data, size_t size);
 /* Constant-time equality. */

@@ -44,7 +44,7 @@ size_t utf8_length(const void *data, size_t size)
 int utf8_valid(const void *data, size_t size)
 {
     const unsigned char *at = data;
-    const unsigned char *end = at + size;
+    const unsigned char *end = size ? at + size : at; /* NULL may have no bytes */
 
     while (at < end) {
         uint64_t eight;

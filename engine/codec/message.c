@@ -46,7 +46,7 @@ typedef struct linker {
     int no_memory;
 } linker;
 
-/* hash64 of the decoded bytes of a string: 0, or -1 without memory. */
+/* hash64_lasting of the decoded bytes of a string: 0, or -1 without memory. */
 static int hash_of_id(json id, const allocator *a, uint64_t *hash)
 {
     const char *data;
@@ -55,13 +55,13 @@ static int hash_of_id(json id, const allocator *a, uint64_t *hash)
     int result;
 
     if (json_plain(id, &data, &size)) {
-        *hash = hash64(data, size);
+        *hash = hash64_lasting(data, size);
         return 0;
     }
     buf_init(&decoded, a);
     result = json_string(&decoded, id);
     if (result == 0)
-        *hash = hash64(decoded.data, decoded.size);
+        *hash = hash64_lasting(decoded.data, decoded.size);
     buf_deinit(&decoded);
     return result;
 }

@@ -11,7 +11,8 @@ enum {
     MESSAGE_ERROR = 8 /* is_error or isError is true, of the message or of a block */
 };
 
-/* A link: one call, or one result, named by hash64 of its id's decoded bytes. */
+/* A link: one call, or one result, named by hash64_lasting of its id's
+ * decoded bytes. */
 typedef struct message_link {
     uint64_t id;
     uint8_t is_result; /* 0 call, 1 result */

@@ -13,6 +13,9 @@
 
 #define SCAN_ONES UINT64_C(0x0101010101010101)
 #define SCAN_TOPS UINT64_C(0x8080808080808080)
+/* Strings of up to so many bytes are mostly names: a call would cost more than they do.
+ */
+#define SCAN_NAME 16
 
 /* Top bits set where a byte of word is c (c < 0x80); may be set above such a byte, too.
  */
@@ -120,16 +123,29 @@ static inline const char *scan_to_structure(const char *at, const char *end)
 /* The end of the string whose opening quote is at `at`: past the closing one, or end. */
 static inline const char *scan_string(const char *at, const char *end)
 {
+    const char *close, *back, *near;
     at++;
-    for (;;) {
-        at = scan_to_quote(at, end);
-        if (at == end)
-            return end;
+    near = end - at > SCAN_NAME ? at + SCAN_NAME : end;
+    while (at < near) {
+        at = scan_to_quote(at, near);
+        if (at == near)
+            break;
         if (*at == '"')
             return at + 1;
         if (end - at < 2)
             return end;
         at += 2; /* an escape: whatever follows the backslash is not the end */
+    }
+    /* Not a name, then, and long: the next quote is the end, unless an odd number of
+     * backslashes stands before it. Each is counted once: `at` moves past the quote. */
+    for (;; at = close + 1) {
+        close = memchr(at, '"', (size_t)(end - at));
+        if (!close)
+            return end;
+        for (back = close; back > at && back[-1] == '\\'; back--)
+            ;
+        if ((close - back) % 2 == 0)
+            return close + 1;
     }
 }
 

@@ -174,9 +174,13 @@ typedef struct sessile_store_options {
     const char *suite; /* NULL, "aes-256-gcm", "xchacha20-poly1305": of a new
                           keyring; NULL picks AES where the CPU has it */
     sessile_durability durability;
-    int timeout_ms;          /* longest wait for a lock; default 5000; -1: for ever */
-    int64_t window;          /* the model's window in tokens; 0: unlimited */
-    int64_t reserve;         /* tokens of the window kept free */
+    int timeout_ms;    /* longest wait of a call for other writers; default 5000; -1: for
+                          ever; see sessile_session_set_timeout() */
+    int allow_network; /* write also on a network file system (NFS, SMB, 9P, sshfs …),
+                          where locks and syncs are what others make of them: only when
+                          one machine alone writes there. Reading needs no leave. */
+    int64_t window;    /* the model's window in tokens; 0: unlimited */
+    int64_t reserve;   /* tokens of the window kept free */
     const char *policy_path; /* folders to look policies up in, ':' between; or NULL */
     sessile_isolation isolation;
     const char *worker; /* WORKER: the program; NULL: sessile-worker as installed */
@@ -191,8 +195,8 @@ SESSILE_API void sessile_store_options_init(sessile_store_options *options);
  * Opens the store at url: a path or "file:PATH" (made 0700 when missing), or "ram:" (a
  * volatile store that lives in this handle; never sealed). options NULL: the defaults.
  * Errors: SEALED (wrong, missing or unexpected key), DENIED (owner or mode of the folder
- * or key file), UNSUPPORTED (scheme), INVALID, LIMIT [depth], IO, NOMEM. Nothing is made
- * on SEALED.
+ * or key file), UNSUPPORTED (scheme; a new store on a network file system), INVALID,
+ * LIMIT [depth], IO, NOMEM. Nothing is made on SEALED.
  */
 SESSILE_API sessile_status sessile_open(sessile_store **out, const char *url,
                                         const sessile_store_options *options,
@@ -210,21 +214,165 @@ SESSILE_API void sessile_store_set_policy(sessile_store *store, sessile_policy *
 /* One row of sessile_list(). Text is borrowed from the list. */
 typedef struct sessile_listed {
     sessile_slice id, agent, user, title;
-    int64_t created_ms, modified_ms;
+    int64_t created_ms, modified_ms; /* of the header and of the newest entry */
     uint64_t entries, messages, bytes;
     uint64_t torn;         /* bytes of a torn tail that opening it set aside; 0: none */
-    sessile_status status; /* OK, or why this log could not be opened (then only
-                              bytes and, if it can be told, id and agent are set) */
+    sessile_status status; /* OK; or DAMAGED or TRUNCATED with entries set: it can be
+                              read, not written; or why this log could not be opened
+                              (then only bytes, modified_ms (the file's) and, if it can
+                              be told, id and agent are set) */
     const char *message;   /* the error's sentence, or "" */
 } sessile_listed;
 
+/* Which sessions. Call the init function first: it asks for all of them. */
+typedef struct sessile_list_options {
+    sessile_slice agent;     /* data NULL: of every agent */
+    sessile_slice id_prefix; /* only those whose id begins so */
+    sessile_slice title;     /* only those of exactly this title; empty: of any */
+    uint64_t offset;         /* that many of the newest are left out */
+    uint64_t limit;          /* at most that many; 0: all */
+} sessile_list_options;
+
+SESSILE_API void sessile_list_options_init(sessile_list_options *options);
+
 /*
- * The sessions of an agent (NULL: of every agent), newest first, in *out as one block of
- * *count rows: free it with sessile_free(). Opens each log. Errors: IO, NOMEM.
+ * The sessions that options ask for (NULL: all), in *out as one block of *count rows:
+ * free it with sessile_free(). Newest first: by modified_ms, then by the file's name.
+ * With id_prefix or title, logs of which these cannot be told are left out.
+ *
+ * A list looks at the file of each log. What it has found in a log is kept, sealed, in a
+ * catalog beside the logs, so that only new and changed ones are opened; a log that was
+ * written to within the last two seconds is opened each time. The catalog serves lists
+ * alone: opening a session never reads it. A row says what opening would, unless the
+ * log's bytes have changed and its file's size and times have not, as when a disk rots.
+ * Where the catalog cannot be read or written, lists are slow and right. With limit, on a
+ * store that was never listed, only logs whose file may be among the newest are opened.
+ *
+ * Errors: IO, DENIED (a folder), NOMEM. A log that cannot be opened is a row.
  */
+SESSILE_API sessile_status sessile_list_with(sessile_store *store,
+                                             const sessile_list_options *options,
+                                             sessile_listed **out, size_t *count,
+                                             sessile_error *err);
+
+/* The same for all sessions of an agent (NULL: of every agent). */
 SESSILE_API sessile_status sessile_list(sessile_store *store, const char *agent,
                                         sessile_listed **out, size_t *count,
                                         sessile_error *err);
+
+/* ------------------------------------------------------------------ keys */
+
+/*
+ * A sealed store has a keyring, wrapped by the secret that opens the store. In it are
+ * master keys, one for each epoch; the newest seals new logs, older ones open what they
+ * sealed. Each user's sessions are sealed with a secret of that user's own, which the
+ * master key wraps. Plain and volatile stores have none of this: UNSUPPORTED.
+ */
+
+/* Makes the keyring of a store (and the key file of this user, when the secret comes from
+ * there and there is none) and opens nothing. EXISTS: there is a keyring. Other errors:
+ * as for sessile_open(). */
+SESSILE_API sessile_status sessile_keys_init(const char *url,
+                                             const sessile_store_options *options,
+                                             sessile_error *err);
+
+/* What is to be changed. Zeroed: a new epoch. */
+typedef struct sessile_rotate_options {
+    int new_secret; /* 1: the keyring is wrapped by another secret, no new epoch */
+    sessile_key_source key_source; /* of the new secret: ENV, FILE or SECRET */
+    const char *key;               /* see sessile_key_source */
+    int make_file; /* FILE: made with a random key when it is not there; else SEALED */
+} sessile_rotate_options;
+
+/*
+ * Changes the keyring, and only that: no log is touched. With a new epoch (options NULL)
+ * new sessions are sealed by a new master key; *epoch (may be NULL) is its number. With a
+ * new secret the old one opens the store no more: SEALED from then on. Durable on return;
+ * a crash at any moment leaves a store that opens with the old secret or the new one.
+ * Handles of other processes go on with what they know; one that is opened with a secret
+ * that was changed since makes no new sessions until it is opened again (SEALED). Errors:
+ * INVALID (the new secret is none), DENIED, SEALED, FULL; IO may have changed it: look.
+ */
+SESSILE_API sessile_status sessile_keys_rotate(sessile_store *store,
+                                               const sessile_rotate_options *options,
+                                               uint64_t *epoch, sessile_error *err);
+
+/* An epoch and what it seals. */
+typedef struct sessile_keys_epoch {
+    uint64_t epoch;
+    uint64_t logs;
+} sessile_keys_epoch;
+
+/* What may be said of a store's keys; never a key. */
+typedef struct sessile_keys {
+    int sealed;                    /* 0: plain; only logs is set */
+    const char *suite;             /* of new logs: "aes-256-gcm", … */
+    sessile_key_source key_source; /* where this handle has its secret from */
+    const char *kdf;               /* "none": the secret is a key; "argon2id" */
+    uint64_t kdf_ops, kdf_mem;     /* argon2id: passes, bytes */
+    uint64_t users;                /* users that have a secret of their own */
+    uint64_t logs;
+    uint64_t user_logs;               /* sealed with a user's secret */
+    uint64_t old_logs;                /* sessile_reseal would seal these anew */
+    uint64_t odd_logs;                /* their first line could not be read */
+    const sessile_keys_epoch *epochs; /* newest first */
+    size_t epoch_count;
+} sessile_keys;
+
+/* Looks at the keyring and at the first line of each log. *out is one block: free it with
+ * sessile_free(). Errors: IO, DENIED, NOMEM. */
+SESSILE_API sessile_status sessile_keys_status(sessile_store *store, sessile_keys **out,
+                                               sessile_error *err);
+
+/*
+ * Seals anew what is not of the newest epoch or not of the store's suite, log by log,
+ * each in one step: entries, ids and writes stay. When nothing is left that needs them,
+ * older epochs are taken out of the keyring, so that a master key that leaked opens
+ * nothing. Interrupted anywhere, it goes on where it stopped when it is run again. What
+ * cannot be read is left alone, and its epoch kept.
+ *
+ *   sessile_reseal *r;
+ *   st = sessile_reseal_begin(&r, store, NULL, &err);
+ *   while (st == SESSILE_OK && (st = sessile_reseal_step(r, &state, &err)) ==
+ * SESSILE_NEEDS) show(&state); sessile_reseal_free(r);
+ */
+typedef struct sessile_reseal sessile_reseal;
+
+typedef struct sessile_reseal_state {
+    uint64_t logs;      /* in the store */
+    uint64_t seen;      /* of which dealt with */
+    uint64_t resealed;  /* sealed anew */
+    uint64_t forgotten; /* of users whose secret was forgotten: nothing opens them */
+    uint64_t failed;    /* left as they were */
+    uint64_t dropped;   /* epochs taken out of the keyring: at the last step */
+    const char *log;    /* borrowed: the log of a failure in this step, or NULL */
+    sessile_error why;  /* its failure */
+} sessile_reseal_state;
+
+/* suite: NULL, or the store's from now on. UNSUPPORTED: plain, volatile, unknown suite.
+ */
+SESSILE_API sessile_status sessile_reseal_begin(sessile_reseal **out,
+                                                sessile_store *store, const char *suite,
+                                                sessile_error *err);
+/* Deals with one log: NEEDS while there is more to do, OK when all is done. A log that
+ * fails is no error of the step. Errors: IO, FULL, SEALED, NOMEM. */
+SESSILE_API sessile_status sessile_reseal_step(sessile_reseal *reseal,
+                                               sessile_reseal_state *state,
+                                               sessile_error *err);
+SESSILE_API void sessile_reseal_free(sessile_reseal *reseal);
+
+/*
+ * Forgets a user: overwrites and removes the user's secret, durably. Every session of
+ * that user, of any agent, can be read no more, in copies of its log neither: SEALED. A
+ * copy of the secret's blob (`user-…` in the store's folder) would bring them back: keep
+ * backups of blobs apart, and short. Handles of such sessions that this store has open
+ * say SEALED from now on; those of other processes end with the process. *sessions (may
+ * be NULL): how many could be read until now. Interrupted or repeated, it may be run
+ * again. A session that is made for that user later has a new secret. Errors: INVALID (no
+ * user), UNSUPPORTED (plain: delete the sessions), IO (run it again), BUSY.
+ */
+SESSILE_API sessile_status sessile_forget(sessile_store *store, sessile_slice user,
+                                          uint64_t *sessions, sessile_error *err);
 
 /* ------------------------------------------------------------------ sessions */
 
@@ -237,6 +385,8 @@ typedef struct sessile_session_options {
     int uuid_v4;             /* make a version 4 id instead of version 7 */
     sessile_policy *policy;  /* of this handle; NULL: the store's */
     int64_t window, reserve; /* of this handle; 0: the store's */
+    int has_timeout;         /* timeout_ms below is of this handle; else the store's */
+    int timeout_ms;
 } sessile_session_options;
 
 SESSILE_API void sessile_session_options_init(sessile_session_options *options);
@@ -247,9 +397,10 @@ SESSILE_API sessile_status sessile_create(sessile_session **out, sessile_store *
                                           const sessile_session_options *options,
                                           sessile_error *err);
 
-/* Opens a session that exists; creates nothing. NOTFOUND; DAMAGED and TRUNCATED name the
- * file and place; SEALED; BUSY. A torn tail is set aside and reported by
- * sessile_session_torn(). */
+/* Opens a session that exists; creates nothing. NOTFOUND; SEALED; BUSY. A torn tail is
+ * set aside and reported by sessile_session_torn(). A damaged log opens too, to be read:
+ * sessile_session_damage() says so. DAMAGED: nothing of it can be opened, or what it
+ * holds is no session; the sentence names the place and what to type. */
 SESSILE_API sessile_status sessile_resume(sessile_session **out, sessile_store *store,
                                           const sessile_session_options *options,
                                           sessile_error *err);
@@ -266,6 +417,27 @@ SESSILE_API sessile_status sessile_session_open(sessile_session **out,
 SESSILE_API sessile_status sessile_session_close(sessile_session *session,
                                                  sessile_error *err);
 
+/*
+ * How long a call of this handle may wait in all, in ms, for the lock of another writer
+ * and for other threads in this handle: -1: for ever; 0: the lock is tried once. (Other
+ * threads in the handle, who hold each other up for microseconds, are waited for at least
+ * a tenth of a second.) Then BUSY. Calls that wait already are not affected. What is not
+ * bounded by it: the device, while it syncs. INVALID: below -1.
+ */
+SESSILE_API sessile_status sessile_session_set_timeout(sessile_session *session,
+                                                       int timeout_ms,
+                                                       sessile_error *err);
+
+/*
+ * From another thread, or from a signal handler: every call of this handle that has begun
+ * and is waiting, or comes to wait, ends in CANCELLED within about 10 ms: nothing was
+ * written; or, when it waits for another thread's sync, what it wrote is there and not
+ * known to be safe, and the message says so. A call that need not wait goes on and
+ * succeeds. Calls that begin later are not affected. The handle must be open. NULL is
+ * ignored.
+ */
+SESSILE_API void sessile_interrupt(sessile_session *session);
+
 /* Names and times, fixed for the life of the handle; borrowed; no lock is taken. */
 SESSILE_API sessile_slice sessile_session_id(const sessile_session *session);
 SESSILE_API sessile_slice sessile_session_agent(const sessile_session *session);
@@ -273,8 +445,19 @@ SESSILE_API sessile_slice sessile_session_user(const sessile_session *session);
 SESSILE_API int64_t sessile_session_created(const sessile_session *session);
 /* The time of the newest entry. */
 SESSILE_API int64_t sessile_session_modified(sessile_session *session);
-/* Bytes that recovery set aside when this handle was opened; 0: none. */
+/* Bytes that recovery set aside when this handle was opened and since: it grows when a
+ * writer died and this handle found its torn end before a write of its own. 0: none. */
 SESSILE_API uint64_t sessile_session_torn(const sessile_session *session);
+
+/*
+ * OK, or why this session can be read and not written: DAMAGED or TRUNCATED, with a
+ * sentence in *out that names the file, the first entry and byte that are damaged, how
+ * much is lost, and the command that makes it writable again. Entries that are lost are
+ * of type "tombstone", their data {"lost":true,…}; whatever writes is refused with this
+ * same error. *lost (or NULL): how many entries. out may be NULL.
+ */
+SESSILE_API sessile_status sessile_session_damage(sessile_session *session,
+                                                  uint64_t *lost, sessile_error *out);
 
 /* The newest path entry: the leaf that context() and the next append start from. */
 SESSILE_API sessile_status sessile_head(sessile_session *session, sessile_id *out,
@@ -334,7 +517,8 @@ SESSILE_API const char *sessile_role_name(sessile_role role);
  * One message, a JSON object, committed alone; no policy runs. *out is its entry.
  * Errors: INVALID (JSON, UTF-8, role, a field given twice), LIMIT
  * [message|depth|session], CONFLICT (the head is no descendant of what this handle last
- * saw), BUSY, IO, FULL, NOMEM. On every error but IO of a sync the session is as it was.
+ * saw), BUSY, CANCELLED, IO, FULL, NOMEM. On every error but IO of a sync, and CANCELLED
+ * while waiting for one, the session is as it was.
  */
 SESSILE_API sessile_status sessile_append(sessile_session *session, sessile_slice message,
                                           sessile_id *out, sessile_error *err);
@@ -365,6 +549,7 @@ typedef struct sessile_context_info {
     uint64_t dropped; /* messages of the path that the context does not show verbatim */
     uint64_t orphans; /* results left out: unknown call, call out of context, answered */
     uint64_t unanswered; /* engine-made results for dead calls */
+    uint64_t lost; /* entries of it that damage took: see sessile_session_damage() */
 } sessile_context_info;
 
 /* Which messages of the path; 0 and SESSILE_NO_ID mean no restriction. */
@@ -405,6 +590,59 @@ SESSILE_API sessile_status sessile_entries_next(sessile_entries *entries, sessil
                                                 const char **json, size_t *size,
                                                 sessile_error *err);
 SESSILE_API void sessile_entries_close(sessile_entries *entries);
+
+/* ------------------------------------------------------------------ looking after a
+ * store */
+
+typedef enum sessile_severity {
+    SESSILE_NOTE = 0, /* nothing is wrong: what was done, or is kept */
+    SESSILE_WARNING,  /* nothing that was acknowledged is missing; somebody should look */
+    SESSILE_DAMAGE /* something that was written cannot be read, or is not what it was */
+} sessile_severity;
+
+/* One thing that a check found. */
+typedef struct sessile_finding {
+    sessile_severity severity;
+    sessile_status code; /* DAMAGED, TRUNCATED, SEALED, …; OK for notes */
+    const char *file;    /* below the store, as "agents/main/bug-42.jsonl" */
+    sessile_id entry;    /* SESSILE_NO_ID: not about an entry */
+    uint64_t offset, bytes;
+    const char *what; /* a sentence */
+    const char *next; /* the command to type, or "" */
+} sessile_finding;
+
+/* What a step of a check looked at: one log, or at last (id empty, entries 0) what lies
+ * beside the logs. All of it is borrowed until the next step. */
+typedef struct sessile_checked {
+    sessile_slice id, agent;
+    const char *file; /* NULL: the check is done */
+    uint64_t entries, bytes;
+    uint64_t lost; /* entries that cannot be read */
+    int salvaged;  /* 1: it was written anew; its old bytes are kept */
+    const sessile_finding *findings;
+    size_t count;
+    size_t index, total; /* of steps: for showing how far it is */
+} sessile_checked;
+
+typedef struct sessile_check sessile_check;
+/*
+ * Begins a check: of one session (which: its id, and agent and user), of all of an agent
+ * (an empty id), or of all (NULL, or both empty). Each log is read whole, each line
+ * opened and compared with the one before it, each entry folded. Nothing is changed, a
+ * torn tail stays, unless salvage is 1: then a damaged log is replaced by a new one in
+ * which each lost entry is a tombstone and every other is what and where it was; the old
+ * bytes are kept beside it. NOTFOUND: no such session; INVALID, IO, NOMEM.
+ */
+SESSILE_API sessile_status sessile_check_open(sessile_check **out, sessile_store *store,
+                                              const sessile_session_options *which,
+                                              int salvage, sessile_error *err);
+/* The next step. out->file is NULL when there is none left. What is wrong with a log is
+ * in its findings; an error is about the check itself: NOMEM, IO (a folder cannot be
+ * listed). */
+SESSILE_API sessile_status sessile_check_next(sessile_check *check, sessile_checked *out,
+                                              sessile_error *err);
+/* NULL is ignored. */
+SESSILE_API void sessile_check_close(sessile_check *check);
 
 /* ------------------------------------------------------------------ policies */
 
@@ -455,6 +693,13 @@ typedef enum sessile_reason {
 } sessile_reason;
 SESSILE_API const char *sessile_reason_name(sessile_reason reason);
 
+/* What becomes of a turn whose base is no longer the head. */
+typedef enum sessile_on_conflict {
+    SESSILE_ON_CONFLICT_FAIL = 0, /* CONFLICT: nothing is written */
+    SESSILE_ON_CONFLICT_APPEND,   /* what came between is accepted: written at the head */
+    SESSILE_ON_CONFLICT_BRANCH    /* a sibling of what came between: UNSUPPORTED yet */
+} sessile_on_conflict;
+
 typedef struct sessile_run_options {
     sessile_slice usage;    /* turn: JSON object of the provider's usage, or empty; of
                                several model calls: the last one's, and their sum as
@@ -471,6 +716,10 @@ typedef struct sessile_run_options {
     sessile_slice instructions; /* compact: what the person typed */
     sessile_reason reason;      /* compact: default MANUAL */
     int64_t window, reserve;    /* 0: the session's */
+    sessile_on_conflict on_conflict; /* turn */
+    int has_timeout;                 /* timeout_ms below is of each call of this run; else
+                                        the session's */
+    int timeout_ms;
 } sessile_run_options;
 SESSILE_API void sessile_run_options_init(sessile_run_options *options);
 
@@ -479,7 +728,7 @@ SESSILE_API void sessile_run_options_init(sessile_run_options *options);
  * as one commit before any policy runs, so whatever comes after costs a compaction, never
  * a word. OK acknowledges nothing yet: step until OK or an error. Errors as for append,
  * and CONFLICT when the head is not the base (compactions after it aside): nothing is
- * written.
+ * written; on_conflict says otherwise. CANCELLED: sessile_interrupt().
  */
 SESSILE_API sessile_status sessile_turn_begin(sessile_run **out, sessile_session *session,
                                               const sessile_slice *messages, size_t count,

@@ -44,17 +44,21 @@ typedef struct sessile_backend_draft sessile_backend_draft;
 /* What can be told of a log without opening it. */
 typedef struct sessile_backend_stat {
     uint64_t bytes;
-    int64_t mtime_ns; /* since 1970-01-01T00:00Z */
+    int64_t mtime_ns; /* since 1970-01-01T00:00Z; whoever may write can set it */
     uint64_t inode;   /* another one: another log took the name */
+    /* When anything of the log last changed, its rights and its mtime included, by the
+     * store's own clock: nobody can set it. mtime_ns where there is no such thing. */
+    int64_t changed_ns;
 } sessile_backend_stat;
 
 /* capabilities */
 enum {
-    SESSILE_BACKEND_SEALS = 1,    /* has a keyring: logs may be sealed */
-    SESSILE_BACKEND_CUTS = 2,     /* cut and set_aside are there */
-    SESSILE_BACKEND_LOCKS = 4,    /* lock and unlock are there */
-    SESSILE_BACKEND_CACHES = 8,   /* cache_* and shelf_* are there */
-    SESSILE_BACKEND_REPLACES = 16 /* draft_* are there */
+    SESSILE_BACKEND_SEALS = 1,     /* has a keyring: logs may be sealed */
+    SESSILE_BACKEND_CUTS = 2,      /* cut and set_aside are there */
+    SESSILE_BACKEND_LOCKS = 4,     /* lock and unlock are there */
+    SESSILE_BACKEND_CACHES = 8,    /* cache_* are there */
+    SESSILE_BACKEND_REPLACES = 16, /* draft_* are there */
+    SESSILE_BACKEND_SHELVES = 32   /* stat, list_stat and shelf_* are there */
 };
 
 enum { SESSILE_LOCK_SHARED = 1, SESSILE_LOCK_EXCLUSIVE = 2 };
@@ -88,7 +92,8 @@ typedef struct sessile_backend {
 
     /* Waits at most timeout_ms (-1: for ever) for the lock, which excludes every other
      * handle of this log in any process; then sets *replaced to 1 when the name no longer
-     * leads to the log that is open (reopen). BUSY on time-out. May be absent
+     * leads to the log that is open (reopen). BUSY on time-out; CANCELLED: see
+     * set_stop. UNSUPPORTED: the log lies where locks cannot be relied on. May be absent
      * (capabilities): append is the fence all the same. */
     sessile_status (*lock)(sessile_backend_log *log, int mode, int timeout_ms,
                            int *replaced, sessile_error *err);
@@ -128,8 +133,8 @@ typedef struct sessile_backend {
     sessile_status (*blob_put_new)(void *self, const char *name, const void *data,
                                    size_t size, sessile_error *err);
 
-    /* 1 when at least one log is there. */
-    int (*has_logs)(void *self);
+    /* *found: 1 when at least one log is there. */
+    sessile_status (*has_logs)(void *self, int *found, sessile_error *err);
 
     /* Writes size bytes once more where they stand, at offset, so that the next sync
      * takes them to the device: a sync that failed elsewhere may have left their pages
@@ -139,8 +144,9 @@ typedef struct sessile_backend {
                               size_t size, sessile_error *err);
 
     /* A cache beside the log: bytes that can be lost or wrong at any time, never synced,
-     * gone with the log. Size: 0 when there is none. Write: cuts the cache at offset,
-     * then writes there; under the log's exclusive lock. */
+     * gone with the log. Size: 0 when there is none, and reading makes none. Write: cuts
+     * the cache at offset, then writes there; under the log's exclusive lock. An error
+     * leaves any bytes at all from offset on. DENIED: not ours, a link, no file. */
     sessile_status (*cache_size)(sessile_backend_log *log, uint64_t *bytes,
                                  sessile_error *err);
     sessile_status (*cache_read)(sessile_backend_log *log, uint64_t offset, void *out,
@@ -168,7 +174,8 @@ typedef struct sessile_backend {
     void (*draft_drop)(sessile_backend_draft *draft);
 
     /* Puts a blob in the place of one that still holds exactly `was`, durable and whole,
-     * or not at all. CONFLICT: it holds something else. NOTFOUND: it is gone. */
+     * or not at all; IO may leave either, whole. CONFLICT: it holds something else.
+     * NOTFOUND: it is gone. */
     sessile_status (*blob_replace)(void *self, const char *name, const void *was,
                                    size_t was_size, const void *data, size_t size,
                                    sessile_error *err);
@@ -183,12 +190,54 @@ typedef struct sessile_backend {
     sessile_status (*stat)(void *self, const char *folder, const char *name,
                            sessile_backend_stat *out, sessile_error *err);
     /* A cache of a folder: one blob, replaced whole, never synced, lost or wrong at any
-     * time. Get: handed out by sessile_free(); NOTFOUND. */
+     * time. Two who put at once: one of the two blobs is there. Get: handed out by
+     * sessile_free(); NOTFOUND; DENIED as for a log. Drop: of a folder, or of all (NULL);
+     * OK when there is none. */
     sessile_status (*shelf_get)(void *self, const char *folder, char **out, size_t *size,
                                 sessile_error *err);
     sessile_status (*shelf_put)(void *self, const char *folder, const void *data,
                                 size_t size, sessile_error *err);
     sessile_status (*shelf_drop)(void *self, const char *folder, sessile_error *err);
+    /* As list, in one pass with what stat tells of each log. stat is NULL when it cannot
+     * be told; a log that was removed meanwhile is left out. Logs of one folder come one
+     * after the other. */
+    sessile_status (*list_stat)(void *self, const char *folder,
+                                int (*visit)(void *arg, const char *folder,
+                                             const char *name,
+                                             const sessile_backend_stat *stat),
+                                void *arg, sessile_error *err);
+    /* Visits what lies beside the logs of a folder (NULL: of all folders) and is none:
+     * pieces set aside, logs that were replaced, drafts, caches, strangers' files. */
+    sessile_status (*list_others)(void *self, const char *folder,
+                                  int (*visit)(void *arg, const char *folder,
+                                               const char *file, uint64_t bytes),
+                                  void *arg, sessile_error *err);
+
+    /* Until the log is closed: while this handle waits for its lock, ask(arg) is called
+     * every few milliseconds, and 1 ends the wait with CANCELLED. ask NULL: no more. May
+     * be absent: such a wait cannot be ended. */
+    void (*set_stop)(sessile_backend_log *log, int (*ask)(void *arg), void *arg);
+    /* After lock said BUSY: the same with a sentence that names who holds the lock, as
+     * far as that can be told. May take milliseconds. Returns BUSY. May be absent. */
+    sessile_status (*busy)(sessile_backend_log *log, sessile_error *err);
+
+    /* Makes a blob that is there durable: whoever put it may not have come to that yet,
+     * and what is written next hangs on it. May be absent where blobs that can be read
+     * are durable. */
+    sessile_status (*blob_settle)(void *self, const char *name, sessile_error *err);
+
+    /* 1 when, as size or lock saw it last, the name leads to another log than the one
+     * that is open (reopen). 0: to this one, or to none, or it could not be told. May be
+     * absent where a log is never replaced. */
+    int (*replaced)(sessile_backend_log *log);
+
+    /* Visits what crashes have left of files that were not named yet, and that nobody is
+     * writing any more: folder NULL: outside the folders of agents. Removes each for
+     * which visit returns 1. May be absent. */
+    sessile_status (*sweep)(void *self,
+                            int (*visit)(void *arg, const char *folder, const char *file,
+                                         uint64_t bytes),
+                            void *arg, sessile_error *err);
 } sessile_backend;
 
 #ifdef __cplusplus

@@ -7,15 +7,19 @@
  *   log.c     create, open, refresh, begin, append, end
  *   read.c    one entry, a range, a header for lists
  *   sync.c    durable: one syncs, all share; poison
- *
- * An index (its anchor would be a second witness in log_judge and the start of log_scan)
- * and a salvage that reads on past damage belong beside these.
+ *   salvage.c what can be read past damage, and what stands in for the rest
+ *   rewrite.c all of it written anew, in the place of the damaged log
+ *   check.c   opened for a look, changing nothing
+ *   copy.c    a log written anew, in the place of one that is there
+ *   reseal.c  a log sealed anew
+ *   index.h   the index: block.c its bytes, index.c read, index_write.c written
  */
 #ifndef LOG_INSIDE_H
 #define LOG_INSIDE_H
 
 #include <pthread.h>
 
+#include "log/index.h"
 #include "log/line.h"
 #include "log/log.h"
 
@@ -28,13 +32,22 @@ struct log {
     unsigned depth;
     int timeout_ms;
     int locked;
-    int settled; /* what was there before this handle's first append is durable */
+    uint64_t torn; /* bytes set aside by this handle */
+    int settled;   /* what was there before this handle's first append is durable */
 
     /* Entry i begins at offsets[i] and ends where the next one begins, or the log does.
-     */
+     * Not set in blocks that were left in the index: log_reach() first. */
     uint64_t *offsets;
     size_t offset_capacity;
     sessile_log_end end; /* the last commit that this handle has seen or made */
+    /* While a scan that began at the index's anchor has not met a commit: how many lines
+     * of an unfinished write end is behind. */
+    uint64_t in_write;
+    log_index index;
+    struct log *before; /* log_outlive() */
+    struct log_damage_record *damage; /* NULL, or why nothing may be written: salvage.c */
+    int judged; /* the log's bytes were found damaged or cut, not a visitor's entry */
+    uint64_t proved; /* entries that a witness outside the log knows to have been safe */
 
     buf lines, scratch; /* append: what is written; what is sealed */
     buf piece, text;    /* reading: bytes of the backend; opened entries */
@@ -88,10 +101,31 @@ sessile_status log_recover(log_t *log, log_visit visit, void *arg, uint64_t *tor
 /* Without: scan; what is bad is read again, and judged under a shared lock. */
 sessile_status log_look(log_t *log, log_visit visit, void *arg, sessile_error *err);
 
+/* A log was just made under an epoch. If there is a newer one by now, whoever seals old
+ * logs anew may not have seen it, and drop that epoch: then it is done here. */
+sessile_status log_keep_up(store *st, const keyring *k, const char *folder,
+                           const char *name, uint64_t epoch, const allocator *a,
+                           sessile_error *err);
+
+/* After DAMAGED or TRUNCATED in err: keeps it as the handle's damage and clears it, when
+ * at least the header was read. Else, and for every other error: status as it is. */
+sessile_status log_take_damage(log_t *log, sessile_status status, sessile_error *err);
+void log_damage_free(log_t *log);
+/* Of a damaged log: appends entry id's text if it is one that the scan did not show, or
+ * has a stand-in. *found 0: it is an entry like any other. */
+sessile_status log_read_salvaged(log_t *log, sessile_id id, buf *out, int *found,
+                                 sessile_error *err);
+
+/* 1 when text is one line of JSON that begins with this id and ends with a brace. */
+int log_is_entry(const char *text, size_t size, uint64_t id);
+
 /* The handle with its memory, no line read yet. */
 sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *folder,
                           const char *name, unsigned depth, const allocator *a,
                           sessile_error *err);
+/* What was scanned, of size bytes, does not reach the entry of which the index knows that
+ * it was safe: TRUNCATED when there are too few bytes for it, else DAMAGED. */
+sessile_status log_witness(log_t *log, uint64_t size, sessile_error *err);
 /* Gives back what reading and writing large things left behind. */
 void log_trim(log_t *log);
 

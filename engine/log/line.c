@@ -324,25 +324,26 @@ sessile_status line_put(const logkey *k, buf *out, const char *text, size_t size
     return status;
 }
 
-sessile_status line_put_header(logkey *k, const keyring *keys, buf *out, const char *text,
-                               size_t size, buf *scratch, sessile_error *err)
+sessile_status line_put_header(logkey *k, const keyring *keys, const char *user, buf *out,
+                               const char *text, size_t size,
+                               unsigned char tag_out[VAULT_TAG], buf *scratch,
+                               sessile_error *err)
 {
     static const unsigned char none[VAULT_TAG];
-    unsigned char tag[VAULT_TAG];
     memset(k, 0, sizeof(*k));
     if (!keyring_sealed(keys)) {
         buf_put(out, text, size - 1);
         buf_puts(out, MARK COMMIT "1");
-        return put_sum(out, 0, tag, err);
+        return put_sum(out, 0, tag_out, err);
     }
     buf_put(out, text, ID_END);
     buf_puts(out, MARK);
-    sessile_status status = logkey_new(k, keys, out, err);
+    sessile_status status = logkey_new(k, keys, user, out, err);
     if (status != SESSILE_OK) {
         return status;
     }
     buf_puts(out, SEALED_HEADER_END);
-    status = seal_line(k, out, 0, none, text, size, tag, scratch, err);
+    status = seal_line(k, out, 0, none, text, size, tag_out, scratch, err);
     if (status == SESSILE_OK) {
         buf_puts(out, CLOSE "\n");
         status = out->failed ? fail_nomem(err) : SESSILE_OK;

@@ -62,9 +62,13 @@ sessile_status line_put(const logkey *k, buf *out, const char *text, size_t size
                         unsigned char tag_out[VAULT_TAG], buf *scratch,
                         sessile_error *err);
 
-/* Appends the header's line. Draws the log's key (into k) when the keyring is sealed. */
-sessile_status line_put_header(logkey *k, const keyring *keys, buf *out, const char *text,
-                               size_t size, buf *scratch, sessile_error *err);
+/* Puts the header's line into out, which is empty. Draws the log's key (into k) when the
+ * keyring is sealed, for the user named by keyring_user_name() (NULL or "": none).
+ * tag_out: its tag. */
+sessile_status line_put_header(logkey *k, const keyring *keys, const char *user, buf *out,
+                               const char *text, size_t size,
+                               unsigned char tag_out[VAULT_TAG], buf *scratch,
+                               sessile_error *err);
 
 /* Reads the log's key out of its first line (without newline). SEALED: plain where sealed
  * was meant or the reverse, or another store's key. DAMAGED: neither. */

@@ -42,9 +42,12 @@ void log_close(log_t *log)
         return;
     }
     const allocator *a = log->alloc;
+    log_close(log->before);
+    index_deinit(log);
     if (log->handle != NULL) {
         log->st.table->close(log->handle);
     }
+    log_damage_free(log);
     logkey_deinit(&log->key);
     if (log->name != NULL) {
         mem_free(a, log->name, strlen(log->name) + 1);
@@ -80,6 +83,7 @@ static sessile_status read_key(log_t *log, const keyring *k, sessile_error *err)
     if (found != READER_LINE) {
         return fail(err, SESSILE_DAMAGED, "it has no first line");
     }
+    index_named(log, text, text_size);
     return line_key(&log->key, k, text, text_size, err);
 }
 
@@ -96,7 +100,7 @@ sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *
     log->alloc = a;
     log->depth = depth;
     pthread_mutex_init(&log->mutex, NULL);
-    pthread_cond_init(&log->synced, NULL);
+    os_cond_init(&log->synced);
     buf_init(&log->lines, a);
     buf_init(&log->scratch, a);
     buf_init(&log->piece, a);
@@ -125,14 +129,31 @@ sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *
     return SESSILE_OK;
 }
 
-sessile_id log_count(const log_t *log)
+sessile_id log_write_first(const log_t *log)
 {
-    return (sessile_id)log->end.count;
+    return (sessile_id)(log->end.count - log->in_write);
 }
 
-uint64_t log_bytes(const log_t *log)
+const char *log_user(const log_t *log)
 {
-    return log->end.bytes;
+    return log->key.user;
+}
+
+uint64_t log_torn(const log_t *log)
+{
+    return log->torn;
+}
+
+void log_set_timeout(log_t *log, int timeout_ms)
+{
+    log->timeout_ms = timeout_ms;
+}
+
+void log_set_stop(log_t *log, log_stop stop, void *arg)
+{
+    if (log->st.table->set_stop != NULL) {
+        log->st.table->set_stop(log->handle, stop, arg);
+    }
 }
 
 static int has_locks(const log_t *log)
@@ -143,33 +164,37 @@ static int has_locks(const log_t *log)
 /* ---------------------------------------------------------------------- create, open */
 
 /* Entries are one line of JSON that begins with its id and ends with a brace. */
-static int is_entry(const char *text, size_t size, uint64_t id)
+int log_is_entry(const char *text, size_t size, uint64_t id)
 {
     sessile_id found;
     return line_id(text, size, &found) && found == id && text[size - 1] == '}' &&
            memchr(text, '\n', size) == NULL;
 }
 
-sessile_status log_create(store *st, const keyring *k, const char *folder,
-                          const char *name, const char *header, size_t size,
-                          const allocator *a, sessile_error *err)
+sessile_status log_create_for(store *st, const keyring *k, const char *folder,
+                              const char *name, const char *user, const char *header,
+                              size_t size, const allocator *a, sessile_error *err)
 {
+    unsigned char tag[VAULT_TAG];
     logkey key;
     buf out, scratch;
     memset(&key, 0, sizeof(key));
     buf_init(&out, a);
     buf_init(&scratch, a);
     sessile_status status;
-    if (!is_entry(header, size, 0)) {
+    if (!log_is_entry(header, size, 0)) {
         status = fail(err, SESSILE_INVALID, "a log begins with an entry of id 00000000");
         goto out;
     }
-    status = line_put_header(&key, k, &out, header, size, &scratch, err);
+    status = line_put_header(&key, k, user, &out, header, size, tag, &scratch, err);
     if (status == SESSILE_OK && out.size > LINE_LONGEST) {
         status = fail(err, SESSILE_LIMIT, "the header is too long [message]");
     }
     if (status == SESSILE_OK) {
         status = st->table->create(st->self, folder, name, out.data, out.size, err);
+    }
+    if (status == SESSILE_OK && keyring_sealed(k)) {
+        status = log_keep_up(st, k, folder, name, key.epoch, a, err);
     }
 out:
     logkey_deinit(&key);
@@ -178,9 +203,34 @@ out:
     return status;
 }
 
-sessile_status log_open(log_t **out, store *st, const keyring *k, const char *folder,
-                        const char *name, unsigned depth, int timeout_ms, log_visit visit,
-                        void *arg, uint64_t *torn, const allocator *a, sessile_error *err)
+sessile_status log_create(store *st, const keyring *k, const char *folder,
+                          const char *name, const char *header, size_t size,
+                          const allocator *a, sessile_error *err)
+{
+    return log_create_for(st, k, folder, name, NULL, header, size, a, err);
+}
+
+/* Scans to size, from where the index leads or from the start. */
+static sessile_status scan_first(log_t *log, uint64_t size, log_visit visit, void *arg,
+                                 sessile_error *err)
+{
+    sessile_status status = index_begin(log, size, visit, arg, err);
+    if (status == SESSILE_OK) {
+        status = log_scan(log, size, visit, arg, err);
+    }
+    if (status == SESSILE_OK && log->in_write != 0) {
+        /* A write that was safe does not end: only a scan can say where the log does. */
+        index_forget(log);
+        log->index.keeper.reset(log->index.keeper.arg);
+        status = log_scan(log, size, visit, arg, err);
+    }
+    return status;
+}
+
+sessile_status log_open_kept(log_t **out, store *st, const keyring *k, const char *folder,
+                             const char *name, unsigned depth, int timeout_ms,
+                             const log_keeper *keeper, log_visit visit, void *arg,
+                             uint64_t *torn, const allocator *a, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
     uint64_t size, cut = 0;
@@ -198,9 +248,13 @@ sessile_status log_open(log_t **out, store *st, const keyring *k, const char *fo
         return status;
     }
     log->timeout_ms = timeout_ms;
+    if (keeper != NULL && (st->table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
+        log->index.keeper = *keeper;
+    }
+    *out = log;
     status = log->st.table->size(log->handle, &size, &mtime_ms, err);
     if (status == SESSILE_OK) {
-        status = log_scan(log, size, visit, arg, err);
+        status = scan_first(log, size, visit, arg, err);
     }
     if (status != SESSILE_OK) {
         goto out;
@@ -215,21 +269,60 @@ sessile_status log_open(log_t **out, store *st, const keyring *k, const char *fo
     if (status == SESSILE_OK) {
         status = log_recover(log, visit, arg, &cut, err);
         log->st.table->unlock(log->handle);
-    } else if (status == SESSILE_BUSY || status == SESSILE_DENIED) {
+    } else if (status == SESSILE_BUSY || status == SESSILE_DENIED ||
+               status == SESSILE_UNSUPPORTED) {
         error_clear(err);
         status = log_look(log, visit, arg, err);
     }
 out:
+    if (status == SESSILE_OK) {
+        status = log_witness(log, size, err);
+    }
+    status = log_take_damage(log, status, err);
     if (status != SESSILE_OK) {
+        *out = NULL;
         log_close(log);
         return status;
     }
     log_learn(log, log->end.count, 1); /* the header came durable */
+    if (log->damage == NULL) {
+        log_index_try(log);
+    }
+    log->torn = cut;
     if (torn != NULL) {
         *torn = cut;
     }
-    *out = log;
     return SESSILE_OK;
+}
+
+sessile_status log_open(log_t **out, store *st, const keyring *k, const char *folder,
+                        const char *name, unsigned depth, int timeout_ms, log_visit visit,
+                        void *arg, uint64_t *torn, const allocator *a, sessile_error *err)
+{
+    return log_open_kept(out, st, k, folder, name, depth, timeout_ms, NULL, visit, arg,
+                         torn, a, err);
+}
+
+int log_replaced(const log_t *log)
+{
+    const sessile_backend *table = log->st.table;
+    return (table->capabilities & SESSILE_BACKEND_REPLACES) != 0 &&
+           table->replaced != NULL && table->replaced(log->handle);
+}
+
+void log_outlive(log_t *log, log_t *old)
+{
+    index_deinit(old);
+    old->index.off = 1;
+    mem_free(old->alloc, old->offsets, old->offset_capacity * sizeof(*old->offsets));
+    old->offsets = NULL;
+    old->offset_capacity = 0;
+    log->torn += old->torn;
+    log_t *last = log;
+    while (last->before != NULL) {
+        last = last->before;
+    }
+    last->before = old;
 }
 
 sessile_status log_refresh(log_t *log, log_visit visit, void *arg, sessile_error *err)
@@ -237,6 +330,9 @@ sessile_status log_refresh(log_t *log, log_visit visit, void *arg, sessile_error
     sessile_error local = {SESSILE_OK, ""};
     err = err != NULL ? err : &local;
     error_clear(err);
+    if (log->damage != NULL) {
+        return SESSILE_OK; /* nobody writes to it: what it has was read at opening */
+    }
     return log_look(log, visit, arg, err);
 }
 
@@ -249,7 +345,10 @@ sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *
     int replaced = 0;
     err = err != NULL ? err : &local;
     assert(!log->locked);
-    sessile_status status = log_poisoned(log, err);
+    sessile_status status = log_damage(log, err);
+    if (status == SESSILE_OK) {
+        status = log_poisoned(log, err);
+    }
     if (status != SESSILE_OK) {
         return status;
     }
@@ -261,17 +360,20 @@ sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *
     }
     status = log->st.table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, log->timeout_ms,
                                  &replaced, err);
+    if (status == SESSILE_BUSY && log->st.table->busy != NULL) {
+        status = log->st.table->busy(log->handle, err);
+    }
     if (status != SESSILE_OK) {
         return status;
     }
     if (replaced) {
-        /* Nothing rewrites a log in place yet: its name was removed or given to another.
-         */
+        /* Its name was removed or given to another: the session above looks which. */
         status = fail(err, SESSILE_NOTFOUND,
                       "%s was removed or replaced since it was opened: open it again",
                       log->name);
     } else {
         status = log_recover(log, visit, arg, &cut, err);
+        log->torn += cut;
     }
     if (status == SESSILE_OK && !log->settled) {
         status = log_settle(log, err);
@@ -311,7 +413,7 @@ static sessile_status build(log_t *log, const sessile_slice *texts, size_t count
         uint64_t id = log->end.count + i;
         size_t start = lines->size;
         line_clear clear = {0, 0};
-        if (!is_entry(texts[i].data, texts[i].size, id)) {
+        if (!log_is_entry(texts[i].data, texts[i].size, id)) {
             return fail(err, SESSILE_INVALID, "an entry for %s has not the id %08llx",
                         log->name, (unsigned long long)id);
         }
@@ -329,6 +431,8 @@ static sessile_status build(log_t *log, const sessile_slice *texts, size_t count
                         log->name);
         }
         log->offsets[id] = log->end.bytes + start;
+        index_pass(log, id, log->end.bytes + lines->size,
+                   i + 1 == count ? 0 : (uint64_t)i + 1, end->tag);
     }
     if (max_bytes != 0 &&
         (log->end.bytes > max_bytes || lines->size > max_bytes - log->end.bytes)) {

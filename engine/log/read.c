@@ -29,9 +29,9 @@ static sessile_status bring(log_t *log, uint64_t first, uint64_t last, sessile_e
                                                 (size_t)size, &got, err);
     if (status == SESSILE_OK && got < size) {
         status = fail(err, SESSILE_TRUNCATED,
-                      "%s is shorter than it was: bring back a "
-                      "backup",
-                      log->name);
+                      "%s is shorter than it was: entry %08llx at byte %llu is gone. "
+                      "Nothing was changed",
+                      log->name, (unsigned long long)first, (unsigned long long)at);
     }
     return status;
 }
@@ -51,10 +51,11 @@ static sessile_status open_one(log_t *log, uint64_t id, char *text, size_t size,
     }
     if (verdict == LINE_BAD || l.id != id) {
         out->size = was;
-        return fail(err, SESSILE_DAMAGED,
-                    "%s is damaged at byte %llu, entry %08llx: bring back a backup",
-                    log->name, (unsigned long long)log->offsets[id],
-                    (unsigned long long)id);
+        return fail(
+            err, SESSILE_DAMAGED,
+            "%s is damaged at byte %llu, entry %08llx: the line there is not what "
+            "was written. Nothing was changed",
+            log->name, (unsigned long long)log->offsets[id], (unsigned long long)id);
     }
     return SESSILE_OK;
 }
@@ -63,11 +64,21 @@ sessile_status log_read(log_t *log, sessile_id id, buf *out, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
     err = err != NULL ? err : &local;
+    if (log->damage != NULL) {
+        int found;
+        sessile_status salvaged = log_read_salvaged(log, id, out, &found, err);
+        if (found || salvaged != SESSILE_OK) {
+            return salvaged;
+        }
+    }
     if (id >= log->end.count) {
         return fail(err, SESSILE_NOTFOUND, "%s has no entry %08x", log->name,
                     (unsigned)id);
     }
-    sessile_status status = bring(log, id, id, err);
+    sessile_status status = log_reach(log, id, err);
+    if (status == SESSILE_OK) {
+        status = bring(log, id, id, err);
+    }
     if (status == SESSILE_OK) {
         status = open_one(log, id, log->piece.data,
                           (size_t)(end_of(log, id) - log->offsets[id]), out, err);
@@ -78,15 +89,38 @@ sessile_status log_read(log_t *log, sessile_id id, buf *out, sessile_error *err)
     return status;
 }
 
+/* A range of a damaged log, whose lines need not follow each other. */
+static sessile_status one_by_one(log_t *log, sessile_id first, sessile_id last,
+                                 log_visit visit, void *arg, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    for (uint64_t id = first; id <= last && status == SESSILE_OK; id++) {
+        buf_clear(&log->text);
+        status = log_read(log, (sessile_id)id, &log->text, err);
+        if (status == SESSILE_OK && visit != NULL) {
+            status = visit(arg, (sessile_id)id, log->text.data, log->text.size, err);
+        }
+    }
+    log_trim(log);
+    return status;
+}
+
 sessile_status log_read_range(log_t *log, sessile_id first, sessile_id last,
                               log_visit visit, void *arg, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_OK;
     err = err != NULL ? err : &local;
+    if (log->damage != NULL && first <= last && last < log_count(log)) {
+        return one_by_one(log, first, last, visit, arg, err);
+    }
     if (last >= log->end.count || first > last) {
         return fail(err, SESSILE_NOTFOUND, "%s has no entries %08x to %08x", log->name,
                     (unsigned)first, (unsigned)last);
+    }
+    for (uint64_t id = first; id <= last && status == SESSILE_OK;
+         id = (id / LOG_BLOCK + 1) * LOG_BLOCK) {
+        status = log_reach(log, (sessile_id)id, err);
     }
     for (uint64_t id = first; id <= last && status == SESSILE_OK;) {
         uint64_t until = id;

@@ -57,8 +57,8 @@ reader_found reader_next(reader *r, uint64_t index, char **text, size_t *size,
 {
     size_t searched = 0;
     for (;;) {
-        char *start = r->log->piece.data + r->pos;
         size_t there = r->have - r->pos;
+        char *start = there > 0 ? r->log->piece.data + r->pos : NULL;
         char *newline =
             there > searched ? memchr(start + searched, '\n', there - searched) : NULL;
         if (newline != NULL) {
@@ -82,8 +82,8 @@ reader_found reader_next(reader *r, uint64_t index, char **text, size_t *size,
 reader_found reader_skip(reader *r, uint64_t index, sessile_error *err)
 {
     for (;;) {
-        char *start = r->log->piece.data + r->pos;
         size_t there = r->have - r->pos;
+        char *start = there > 0 ? r->log->piece.data + r->pos : NULL;
         char *newline = there > 0 ? memchr(start, '\n', there) : NULL;
         if (newline != NULL) {
             there = (size_t)(newline - start) + 1;

@@ -15,10 +15,13 @@
  * nothing is cut. Without such a witness nothing past V was known to be safe, so nothing
  * that was acknowledged is lost by setting it aside.
  *
- * The witness need not open. What a writer put there is never more than was synced; only
- * damage or forgery can make it say more, and then the log is left alone, which is what
- * both deserve. (With witnesses that must open, a header exchanged for that of another
- * log made every later line mute, and the whole log was cut.)
+ * The index is a second witness: its last block says which entry was safe when it was
+ * added. When V does not reach that entry, the log is damaged.
+ *
+ * The first witness need not open. What a writer put there is never more than was synced;
+ * only damage or forgery can make it say more, and then the log is left alone, which is
+ * what both deserve. (With witnesses that must open, a header exchanged for that of
+ * another log made every later line mute, and the whole log was cut.)
  *
  * Rejected: a chain through the additional data (a flipped bit makes all later lines
  * unreadable: no witness is left), a length or count at a fixed place (a second write
@@ -46,6 +49,7 @@ static sessile_status commit(log_t *log, size_t count, const reader *r, const li
     }
     log->end.count += count;
     log->end.bytes = r->at;
+    log->in_write = 0;
     memcpy(log->end.tag, last->tag, VAULT_TAG);
     log_learn(log, log->end.count, last->has_durable ? (uint64_t)last->durable + 1 : 0);
     return SESSILE_OK;
@@ -82,7 +86,7 @@ sessile_status log_scan(log_t *log, uint64_t size, log_visit visit, void *arg,
         }
         if (verdict == LINE_BAD || l.id != index ||
             (log->key.suite != SUITE_NONE && memcmp(l.previous, tag, VAULT_TAG) != 0) ||
-            (l.commit != 0 && l.commit != pending + 1)) {
+            (l.commit != 0 && l.commit != log->in_write + pending + 1)) {
             break;
         }
         if (mem_grow(log->alloc, (void **)&log->offsets, &log->offset_capacity,
@@ -95,6 +99,7 @@ sessile_status log_scan(log_t *log, uint64_t size, log_visit visit, void *arg,
         log->offsets[index] = start;
         log->pending[pending++] = log->text.size;
         memcpy(tag, l.tag, VAULT_TAG);
+        index_pass(log, index, r.at, l.commit != 0 ? 0 : log->in_write + pending, tag);
         if (l.commit != 0) {
             status = commit(log, pending, &r, &l, visit, arg, err);
             if (status != SESSILE_OK) {
@@ -138,6 +143,10 @@ sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     reader r;
+    status = log_witness(log, size, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
     reader_init(&r, log, log->end.bytes, size);
     for (;;) {
         char *text;
@@ -158,10 +167,11 @@ sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err)
         if (start != NULL &&
             line_claims(&log->key, start, text_size - (size_t)(start - text), &l) &&
             l.has_durable && l.durable >= log->end.count) {
+            log->judged = 1;
             status =
                 fail(err, SESSILE_DAMAGED,
                      "%s is damaged at byte %llu, entry %08llx: a later line says that "
-                     "it was written safely. Nothing was changed: bring back a backup",
+                     "it was written safely. Nothing was changed",
                      log->name, (unsigned long long)log->end.bytes,
                      (unsigned long long)log->end.count);
             break;
@@ -182,11 +192,12 @@ static sessile_status scan_now(log_t *log, log_visit visit, void *arg, uint64_t 
         return status;
     }
     if (*size < log->end.bytes) {
-        return fail(err, SESSILE_TRUNCATED,
-                    "%s has %llu bytes where %llu are known to have been written: bring "
-                    "back a backup",
-                    log->name, (unsigned long long)*size,
-                    (unsigned long long)log->end.bytes);
+        log->judged = 1;
+        return fail(
+            err, SESSILE_TRUNCATED,
+            "%s ends at byte %llu, and %llu bytes are known to have been written. "
+            "Nothing was changed",
+            log->name, (unsigned long long)*size, (unsigned long long)log->end.bytes);
     }
     if (*size > log->end.bytes) {
         status = log_scan(log, *size, visit, arg, err);
@@ -195,8 +206,8 @@ static sessile_status scan_now(log_t *log, log_visit visit, void *arg, uint64_t 
     if (status == SESSILE_OK && log->end.count == 0) {
         /* came by rename, synced: there is no innocent way for it to be bad */
         return fail(err, SESSILE_DAMAGED,
-                    "%s is damaged in its first line. Nothing was changed: bring back a "
-                    "backup",
+                    "%s is damaged at byte 0, entry 00000000, its header: nothing of it "
+                    "can be opened. Nothing was changed: bring back a backup",
                     log->name);
     }
     return status;
@@ -238,7 +249,7 @@ sessile_status log_look(log_t *log, log_visit visit, void *arg, sessile_error *e
     int locks = (log->st.table->capabilities & SESSILE_BACKEND_LOCKS) != 0;
     if (locks) {
         status = log->st.table->lock(log->handle, SESSILE_LOCK_SHARED, 0, &replaced, err);
-        if (status == SESSILE_BUSY) {
+        if (status == SESSILE_BUSY || status == SESSILE_UNSUPPORTED) {
             error_clear(err);
             return SESSILE_OK; /* a writer is at work: what is past V is not ours to judge
                                 */

@@ -19,7 +19,10 @@
 void log_learn(log_t *log, uint64_t written, uint64_t durable)
 {
     pthread_mutex_lock(&log->mutex);
-    log->written = written;
+    /* A scan from the start shows again what was written long ago. */
+    if (written > log->written) {
+        log->written = written;
+    }
     if (durable > log->durable) {
         log->durable = durable;
     }
@@ -103,12 +106,25 @@ sessile_status log_settle(log_t *log, sessile_error *err)
 
 sessile_status log_sync(log_t *log, sessile_id target, sessile_error *err)
 {
+    return log_sync_unless(log, target, NULL, NULL, err);
+}
+
+sessile_status log_sync_unless(log_t *log, sessile_id target, log_stop stop, void *arg,
+                               sessile_error *err)
+{
     sessile_status status = SESSILE_OK;
     sessile_error local = {SESSILE_OK, ""};
     err = err != NULL ? err : &local;
     pthread_mutex_lock(&log->mutex);
     while (log->syncing && log->durable < target && log->poison.code == SESSILE_OK) {
-        pthread_cond_wait(&log->synced, &log->mutex);
+        if (stop != NULL && stop(arg)) {
+            status = fail(err, SESSILE_CANCELLED,
+                          "waiting for a sync of %s was ended by another thread: it is "
+                          "written and not known to be safe: look before doing it again",
+                          log->name);
+            goto out;
+        }
+        os_cond_slice(&log->synced, &log->mutex);
     }
     if (log->durable >= target) {
         goto out;

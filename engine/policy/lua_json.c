@@ -247,6 +247,8 @@ static int put_number(writer *w, lua_Number n)
         w->problem = isnan(n) ? "NaN cannot be JSON" : "an infinity cannot be JSON";
         return 0;
     }
+    if (n == 0 && signbit(n))
+        return put(w, "-0.0", 4); /* "-0" would be read as the integer 0 */
     for (;; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, n);
         if (digits >= 17 || strtod(text, NULL) == n)

@@ -62,8 +62,10 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
     commit_write *w = arg;
     sessile_run *run = w->run;
     sessile_id now_at = s->head ? s->nodes[s->head].context_at : 0;
-    sessile_status st = SESSILE_OK;
+    sessile_status st = session_reach_path_locked(s, s->head, run->saw, err);
 
+    if (st != SESSILE_OK)
+        return st;
     if (s->head != run->saw && !session_descends_locked(s, s->head, run->saw))
         w->stale = "the head has moved to another branch";
     else if (now_at != run->context_at)
@@ -98,7 +100,7 @@ static sessile_status build_refusal(void *arg, sessile_session *s, batch *b,
     record_refusal(run, &w->data);
     if (w->data.failed)
         return fail_nomem(err);
-    if (hash64(w->data.data, w->data.size) == s->last_refusal) {
+    if (hash64_lasting(w->data.data, w->data.size) == s->last_refusal) {
         run->outcome.repeated = ++s->refusals_repeated;
         return SESSILE_OK;
     }
@@ -122,7 +124,8 @@ static sessile_status write_refusal(sessile_run *run, sessile_error *err)
     commit_write w = {.run = run};
     buf_init(&w.data, run->alloc);
     sessile_id count = 0;
-    sessile_status st = session_write(run->session, build_refusal, &w, &count, err);
+    sessile_status st =
+        session_write_within(run->session, &run->wait, build_refusal, &w, &count, err);
     if (st != SESSILE_OK) {
         run->outcome.refusal = SESSILE_NO_ID;
     } else if (run->outcome.refusal != SESSILE_NO_ID) {
@@ -160,7 +163,8 @@ static sessile_status write_compaction(sessile_run *run, int changed, sessile_er
     commit_write w = {.run = run, .with_context = changed};
     buf_init(&w.data, run->alloc);
     sessile_id count = 0;
-    sessile_status st = session_write(run->session, build_compaction, &w, &count, err);
+    sessile_status st =
+        session_write_within(run->session, &run->wait, build_compaction, &w, &count, err);
     buf_deinit(&w.data);
     if (st != SESSILE_OK)
         return st;

@@ -16,6 +16,12 @@ static uint64_t clock_us(const sessile_run *run)
     return os->clock_us(os->ud);
 }
 
+/* A call of this run begins. */
+static void begin_wait(sessile_run *run)
+{
+    run->wait = session_wait_begin(run->session, run->has_timeout, run->timeout_ms);
+}
+
 static sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
                               const sessile_run_options *options, sessile_error *err)
 {
@@ -32,6 +38,9 @@ static sessile_status run_new(sessile_run **out, sessile_session *s, run_kind ki
     run->outcome.hook = "";
     run->judged.key.entry = SESSILE_NO_ID;
     run->started_us = clock_us(run);
+    run->has_timeout = options->has_timeout;
+    run->timeout_ms = options->timeout_ms;
+    begin_wait(run);
     if (options->instructions.size) {
         run->instructions =
             mem_dup(run->alloc, options->instructions.data, options->instructions.size);
@@ -188,7 +197,7 @@ static sessile_status step(sessile_run *run, sessile_need *need, sessile_error *
         st = commit(run, err);
     /* One sync for all that this run wrote, and only then success. */
     if (st == SESSILE_OK && run->written && !run->synced) {
-        st = session_sync(run->session, run->written, err);
+        st = session_sync_within(run->session, &run->wait, run->written, err);
         if (st == SESSILE_OK)
             run->synced = 1;
     }
@@ -201,6 +210,7 @@ sessile_status run_step(sessile_run *run, sessile_need *need, sessile_error *err
     if (run->asked)
         return fail(err, SESSILE_INVALID, "the run waits for an answer: reply first");
     uint64_t before = clock_us(run);
+    begin_wait(run);
     sessile_status st = step(run, need, err);
     run->outcome.engine_us += clock_us(run) - before;
     return st;

@@ -53,7 +53,9 @@ struct sessile_run {
     struct worker *worker; /* of isolated policies, taken from the session; or NULL */
     buf journal;           /* of the state, for the worker */
     int64_t window, reserve;
-    sessile_reason reason; /* of the run as a whole */
+    int has_timeout, timeout_ms; /* of each call; else the session's */
+    session_wait wait;           /* of the call that goes on */
+    sessile_reason reason;       /* of the run as a whole */
     char *instructions;
     size_t instructions_size;
     int64_t now_ms;

@@ -320,7 +320,7 @@ sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error 
         if (st == SESSILE_NEEDS) {
             /* Written, not yet durable, and nobody knows how long the answer takes. */
             if (run->written && !run->synced) {
-                st = session_sync(run->session, run->written, err);
+                st = session_sync_within(run->session, &run->wait, run->written, err);
                 if (st != SESSILE_OK)
                     return st;
                 run->synced = 1;

@@ -85,7 +85,9 @@ static sessile_status build_turn(void *arg, sessile_session *s, batch *b,
 {
     turn_write *w = arg;
     sessile_id base = w->options->has_base ? w->options->base : s->base;
-    sessile_status st = session_check_base_locked(s, base, 1, err);
+    sessile_status st = w->options->on_conflict == SESSILE_ON_CONFLICT_APPEND
+                            ? SESSILE_OK
+                            : session_check_base_locked(s, base, 1, err);
     if (st != SESSILE_OK)
         return st;
     const context *c;
@@ -166,7 +168,8 @@ sessile_status run_turn(sessile_run *run, const sessile_slice *messages, size_t 
     if (st == SESSILE_OK)
         st = check_object(&w.metadata, options->metadata, "metadata", limits->depth, err);
     if (st == SESSILE_OK)
-        st = session_write(run->session, build_turn, &w, &run->written, err);
+        st = session_write_within(run->session, &run->wait, build_turn, &w, &run->written,
+                                  err);
     if (st != SESSILE_OK)
         goto out;
     run->now_ms = w.time_ms;
@@ -203,7 +206,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     buf vars;
     context at;
     const context *c = NULL;
-    sessile_status st = session_lock(s, err);
+    sessile_status st = session_lock_within(s, &run->wait, err);
     if (st != SESSILE_OK)
         return st;
     buf_init(&vars, run->alloc);

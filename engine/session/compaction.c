@@ -24,7 +24,7 @@ sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text,
     sessile_status status;
 
     buf_clear(text);
-    status = log_read(s->log, id, text, err);
+    status = session_text_locked(s, id, text, err);
     if (status)
         return session_named(s, status, err);
     status = entry_read(out, text->data, text->size, err);
@@ -120,10 +120,12 @@ static sessile_status find_puts(loader *l, source *from)
 static sessile_status load(loader *l, sessile_id id, source **out)
 {
     const sessile_session *s = l->s;
-    sessile_status status = SESSILE_OK;
+    sessile_status status = session_reach_locked(l->s, id, l->err);
     uint32_t index;
     source *from;
 
+    if (status)
+        return status;
     if (map_get(&l->by_id, id, &index)) {
         *out = &l->sources[index];
         return SESSILE_OK;
@@ -172,18 +174,25 @@ int context_push_node(const sessile_session *s, sessile_id id, context *out)
                .flags = n->flags & (MESSAGE_STARTS_TURN | MESSAGE_SUMMARY | MESSAGE_KIND |
                                     MESSAGE_ERROR)};
 
-    return push(out, &it, s->links + n->link);
+    return push(out, &it, n->link_count ? &s->links[n->link] : NULL);
 }
 
 static sessile_status push_id(loader *l, sessile_id id, json name)
 {
     const sessile_session *s = l->s;
+    sessile_status status = SESSILE_OK;
 
+    if (id < l->at)
+        status = session_reach_locked(l->s, id, l->err);
+    if (status)
+        return status;
     if (id >= l->at ||
         !(node_is_message(&s->nodes[id]) || s->nodes[id].type == ENTRY_TOMBSTONE))
         return malformed(l, "its context names what is no message before it", name);
-    if (s->nodes[id].type == ENTRY_TOMBSTONE)
+    if (s->nodes[id].type == ENTRY_TOMBSTONE) {
+        l->out->lost++;
         return SESSILE_OK;
+    }
     return context_push_node(s, id, l->out) ? fail_nomem(l->err) : SESSILE_OK;
 }
 
@@ -195,7 +204,11 @@ static sessile_status push_range(loader *l, sessile_id low, sessile_id high, jso
 
     if (low == 0 || low > high || high >= l->at)
         return malformed(l, "its context names a range that is none", name);
+    status = session_reach_path_locked(l->s, high, low, l->err);
+    if (status)
+        return status;
     l->ids.count = 0;
+    l->ids.lost = 0;
     found = path_gather(l->s, high, low, &l->ids);
     if (found < 0)
         return fail_nomem(l->err);
@@ -215,18 +228,24 @@ static sessile_status push_put(loader *l, sessile_key key, json name)
     size_t link_count = 0;
     int64_t tokens = -1;
     uint64_t turn = 0;
-    sessile_status status;
+    sessile_status status = SESSILE_OK;
     json_iter counted;
     source *from;
     message m;
     json put, text;
 
+    if (key.entry <= l->at)
+        status = session_reach_locked(s, key.entry, l->err);
+    if (status)
+        return status;
     if (key.entry > l->at || (s->nodes[key.entry].type != ENTRY_COMPACTION &&
                               s->nodes[key.entry].type != ENTRY_TOMBSTONE))
         return malformed(l, "its context names a message of what is no compaction", name);
     status = load(l, key.entry, &from);
-    if (status || from->lost)
+    if (status || from->lost) {
+        l->out->lost += !status;
         return status;
+    }
     if (key.n > from->put_count)
         return malformed(l, "its context names a message that was not written", name);
     put = from->puts[key.n - 1];
@@ -302,34 +321,45 @@ out:
 
 /* ------------------------------------------------------------------ a list, written */
 
-/* The message before `id` on its path, or 0. */
-static sessile_id message_before(const sessile_session *s, sessile_id id)
+/* *follows: `next` is the message that follows `id` on the path of `next`. */
+static sessile_status follow(sessile_session *s, sessile_key next, sessile_id id,
+                             int *follows, sessile_error *err)
 {
-    do
-        id = s->nodes[id].parent;
-    while (id > 0 && !node_is_message(&s->nodes[id]));
-    return id;
+    sessile_id at = next.entry;
+    sessile_status status;
+
+    *follows = 0;
+    if (next.n || at <= id || at >= s->node_count)
+        return SESSILE_OK;
+    status = session_reach_locked(s, at, err);
+    if (status || !node_is_message(&s->nodes[at]))
+        return status;
+    do {
+        at = s->nodes[at].parent;
+        status = session_reach_locked(s, at, err);
+    } while (!status && at > id && !node_is_message(&s->nodes[at]));
+    *follows = !status && at == id;
+    return status;
 }
 
-/* 1 when `next` is the message that follows `id` on the path of `next`. */
-static int follows(const sessile_session *s, sessile_key next, sessile_id id)
-{
-    return next.n == 0 && next.entry > id && next.entry < s->node_count &&
-           node_is_message(&s->nodes[next.entry]) && message_before(s, next.entry) == id;
-}
-
-sessile_status compaction_put_keys(const sessile_session *s, const sessile_key *keys,
+sessile_status compaction_put_keys(sessile_session *s, const sessile_key *keys,
                                    size_t count, sessile_id self, buf *out,
                                    sessile_error *err)
 {
     char name[SESSILE_KEY_SIZE];
+    sessile_status status = SESSILE_OK;
     sessile_key key;
+    int more;
 
     buf_putc(out, '[');
     for (size_t i = 0; i < count; i++) {
         key = keys[i];
         if (key.entry == SESSILE_NO_ID)
             key.entry = self;
+        if (key.n == 0 && key.entry < s->node_count)
+            status = session_reach_locked(s, key.entry, err);
+        if (status)
+            return status;
         if (key.n == 0 &&
             (key.entry >= s->node_count || !node_is_message(&s->nodes[key.entry])))
             return fail(err, SESSILE_INVALID,
@@ -341,8 +371,13 @@ sessile_status compaction_put_keys(const sessile_session *s, const sessile_key *
         buf_puts(out, name);
         if (key.n == 0) {
             sessile_id last = key.entry;
-            while (i + 1 < count && follows(s, keys[i + 1], last))
-                last = keys[++i].entry;
+            for (more = 1; more && i + 1 < count;) {
+                status = follow(s, keys[i + 1], last, &more, err);
+                if (status)
+                    return status;
+                if (more)
+                    last = keys[++i].entry;
+            }
             if (last != key.entry) {
                 id_print(last, name);
                 buf_putc(out, '-');

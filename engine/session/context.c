@@ -27,6 +27,7 @@ void context_clear(context *c)
     c->count = 0;
     c->link_count = 0;
     c->upto = 0;
+    c->lost = 0;
 }
 
 int context_copy(context *out, const context *from)
@@ -45,6 +46,7 @@ int context_copy(context *out, const context *from)
     out->count = from->count;
     out->link_count = from->link_count;
     out->upto = from->upto;
+    out->lost = from->lost;
     return 0;
 }
 

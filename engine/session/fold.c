@@ -2,8 +2,9 @@
  * fold.c: one entry after the other becomes a tree, a head, totals and a context.
  *
  * Owns what a session remembers of each entry. Must never read from the log: it runs as
- * the visitor of a scan. Must never half-fold: an entry is folded whole or not at all, so
- * that a scan that ran out of memory can go on later.
+ * the visitor of a scan. (Of the index it may: an old parent is taken out of it.) Must
+ * never half-fold: an entry is folded whole or not at all, so that a scan that ran out of
+ * memory can go on later.
  *
  * The context at the head is kept along with it as far as that is one push: a message
  * that follows the entry the context was made for. Whatever else happens (a compaction, a
@@ -210,6 +211,9 @@ static sessile_status fold_message(fold *f, change *c, sessile_error *err)
     if (m.flags & MESSAGE_STARTS_TURN)
         c->n.turn++;
     c->has_usage = usage_get(m.usage, &c->usage);
+    /* A turn replaces only what is in its own write. */
+    if (s->part_count && s->log && s->parts[0].id < log_write_first(s->log))
+        s->part_count = 0;
     if (c->has_usage && mem_grow(a, (void **)&s->parts, &s->part_capacity,
                                  s->part_count + 1, sizeof *s->parts))
         return fail_nomem(err);
@@ -229,10 +233,17 @@ static sessile_status fold_turn(fold *f, change *c, sessile_error *err)
 {
     uint64_t count;
 
-    (void)f;
     if (read_id(json_get(c->e.data, "first"), &c->turn_first) ||
         c->turn_first >= c->e.id || json_uint(json_get(c->e.data, "count"), &count))
         return fail(err, SESSILE_DAMAGED, "the turn does not say which messages it has");
+    /* Its messages stand right before it. What was lost of them is not on the path. */
+    if (c->e.id - c->turn_first == count)
+        for (sessile_id id = c->turn_first; id < c->e.id; id++) {
+            sessile_status status = fold_reach(f->s, id, err);
+            if (status)
+                return status;
+            count -= f->s->nodes[id].type == ENTRY_TOMBSTONE;
+        }
     if (count > c->n.events || count > c->n.messages)
         return fail(err, SESSILE_DAMAGED,
                     "the turn has %" PRIu64 " messages, and fewer are on its path",
@@ -266,10 +277,14 @@ static void fold_compaction(change *c)
 
 static sessile_status fold_head(fold *f, change *c, sessile_error *err)
 {
-    sessile_id to;
+    sessile_status status = SESSILE_OK;
+    sessile_id to = SESSILE_NO_ID;
 
-    if (read_id(json_get(c->e.data, "head"), &to) || to >= c->e.id ||
-        !session_has_leaf(f->s, to))
+    if (!read_id(json_get(c->e.data, "head"), &to) && to < c->e.id)
+        status = fold_reach(f->s, to, err);
+    if (status)
+        return status;
+    if (to >= c->e.id || !session_has_leaf(f->s, to))
         return fail(err, SESSILE_DAMAGED,
                     "it moves the head to something that is no entry of the tree");
     c->head = to;
@@ -281,10 +296,14 @@ static sessile_status fold_head(fold *f, change *c, sessile_error *err)
  * been of the tree.) */
 static sessile_status check_parent(const fold *f, const change *c, sessile_error *err)
 {
+    sessile_status status;
     const node *parent;
 
     if (c->e.parent >= c->e.id)
         return fail(err, SESSILE_DAMAGED, "its parent is no entry before it");
+    status = fold_reach(f->s, c->e.parent, err);
+    if (status)
+        return status;
     parent = &f->s->nodes[c->e.parent];
     if (!entry_on_path(c->e.type) || session_has_leaf(f->s, c->e.parent) ||
         parent->type == ENTRY_UNKNOWN)
@@ -387,8 +406,10 @@ static void apply(fold *f, change *c)
         c->title = NULL;
     }
     if (c->e.type == ENTRY_REFUSAL)
-        s->last_refusal = hash64(c->e.data.at, c->e.data.size);
+        s->last_refusal = hash64_lasting(c->e.data.at, c->e.data.size);
     s->modified_ms = c->e.time_ms;
+    if (s->node_count % LOG_BLOCK == 0)
+        fold_snapshot(s);
 }
 
 sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t size,
@@ -397,7 +418,7 @@ sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t siz
     fold *f = arg;
     sessile_session *s = f->s;
     const allocator *a = &s->store->alloc;
-    size_t links = s->link_count;
+    size_t links = s->link_count, taken = s->blocks_taken;
     change c = {.head = SESSILE_NO_ID};
     sessile_status status;
 
@@ -424,7 +445,8 @@ sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t siz
         apply(f, &c);
         return SESSILE_OK;
     }
-    s->link_count = links;
+    if (s->blocks_taken == taken)
+        s->link_count = links;
     if (c.title)
         mem_free(a, c.title, c.title_size + 1);
     if (status == SESSILE_DAMAGED && err) {
@@ -441,6 +463,7 @@ void fold_mark_set(fold *f, fold_mark *m)
     const sessile_session *s = f->s;
 
     m->node_count = s->node_count;
+    m->blocks_taken = s->blocks_taken;
     m->link_count = s->link_count;
     m->item_count = s->current.count;
     m->item_link_count = s->current.link_count;
@@ -468,7 +491,10 @@ void fold_mark_rewind(fold *f, const fold_mark *m)
     sessile_session *s = f->s;
 
     s->node_count = m->node_count;
-    s->link_count = m->link_count;
+    fold_snapshots_cut(s, s->node_count / LOG_BLOCK);
+    /* The links of blocks that came meanwhile stand behind the mark: all stay. */
+    if (s->blocks_taken == m->blocks_taken)
+        s->link_count = m->link_count;
     s->current.count = m->item_count;
     s->current.link_count = m->item_link_count;
     s->current.upto = m->upto;

@@ -25,6 +25,7 @@ sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t siz
 /* What the fold was, so that entries can be folded before they are written. */
 typedef struct fold_mark {
     size_t node_count, link_count, item_count, item_link_count, title_size;
+    size_t blocks_taken;
     sessile_id head, upto, usage_at;
     sessile_usage usage;
     sessile_tokens usage_tokens;
@@ -40,10 +41,34 @@ void fold_mark_rewind(fold *f, const fold_mark *m); /* what was folded since goe
  * what was kept of them is forgotten. */
 void fold_forget_parts(sessile_session *s);
 
+/* Everything that was folded. What the header says of names stays. */
+void fold_forget(sessile_session *s);
+/* As session_reach_locked(), where nothing can be folded anew: index_failed is set. */
+sessile_status fold_reach(sessile_session *s, sessile_id id, sessile_error *err);
+
+/* ---- the index of the log (snapshot.c) */
+
+/* What the log asks of a session. */
+log_keeper session_keeper(sessile_session *s, int fresh);
+/* After the last entry of a block: its snapshot is taken. */
+void fold_snapshot(sessile_session *s);
+/* Those of blocks from that one on are dropped. */
+void fold_snapshots_cut(sessile_session *s, size_t blocks);
+void fold_snapshots_free(sessile_session *s);
+
 /* Adds b to a, at most INT64_MAX. */
 void usage_add(sessile_usage *a, const sessile_usage *b);
 /* Its tokens in all. */
 int64_t usage_total(const sessile_usage *u);
+
+/* ---- waiting (wait.c) */
+
+/* A call that waits for a sync, for the log_stop beside it. */
+typedef struct session_syncing {
+    const sessile_session *s;
+    const session_wait *wait;
+} session_syncing;
+int session_sync_stopped(void *syncing);
 
 /* ---- errors (tree.c) */
 
@@ -55,6 +80,19 @@ sessile_status session_damaged(const sessile_session *s, sessile_id id,
                                sessile_error *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* The command that looks after a damaged session, as it is typed. */
+#define SALVAGE_SIZE 192
+void session_salvage_command(const sessile_session *s, char out[SALVAGE_SIZE]);
+
+/* ---- damage (salvage.c) */
+
+/* When the log is damaged: folds in what can be read past the damage, with a tombstone
+ * for each entry that is lost. From then on the session can be read, not written. */
+sessile_status session_read_past(sessile_session *s, sessile_error *err);
+/* A log_stand_in and a log_visit; arg: a fold. */
+sessile_status fold_stand_in(void *arg, const log_flaw *lost, sessile_id id, buf *out,
+                             sessile_error *err);
+
 /* ---- the tree (tree.c) */
 
 /* 1: a message or a branch summary. */
@@ -62,21 +100,27 @@ int node_is_message(const node *n);
 /* 1: the header or a path entry: something that can be a leaf. */
 int session_has_leaf(const sessile_session *s, sessile_id id);
 /* NOTFOUND unless id can be a leaf. */
-sessile_status session_check_leaf(const sessile_session *s, sessile_id id,
-                                  sessile_error *err);
+sessile_status session_check_leaf(sessile_session *s, sessile_id id, sessile_error *err);
 
 /* Ids gathered from a leaf downwards. */
 typedef struct id_list {
     sessile_id *at;
     size_t count, capacity;
+    uint64_t lost; /* tombstones that were passed over */
     const allocator *alloc;
 } id_list;
 void id_list_deinit(id_list *l);
 /* Appends the path's messages from `high` down to `low`, low itself left out (0: down to
- * the root). 0; 1: low is not on the path; -1: no memory. */
+ * the root); the path has been reached. 0; 1: low is not on the path; -1: no memory.
+ * Where entries were lost the path is not known for certain, so that low missing there is
+ * no fault: 0. */
 int path_gather(const sessile_session *s, sessile_id high, sessile_id low, id_list *out);
 
-/* ---- reading (compaction.c) */
+/* ---- reading (reach.c, compaction.c) */
+
+/* Shows entries first..last. As log_read_range(). */
+sessile_status session_texts_locked(sessile_session *s, sessile_id first, sessile_id last,
+                                    log_visit visit, void *arg, sessile_error *err);
 
 /* Entry id read into text (cleared first). */
 sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text,
@@ -91,10 +135,24 @@ int context_push_node(const sessile_session *s, sessile_id id, context *out);
 
 /* ---- handles (open.c, session.c) */
 
+/* A handle with nothing in it. NULL: no memory. */
+sessile_session *session_blank(sessile_store *st);
+/* Opens its log and folds it. */
+sessile_status session_scan(sessile_session *s, const char *folder, const char *name,
+                            int fresh /* the index is not believed */,
+                            sessile_error *err);
+
 /* As session_open(), but by the name of the file: for lists. */
 sessile_status session_open_place(sessile_session **out, sessile_store *st,
                                   const char *folder, const char *name,
                                   sessile_error *err);
+/* Opens for a look that changes nothing (log_inspect), with a visitor of one's own.
+ * *seen: the handle, set before anything is visited. *out is to be dropped also on
+ * failure, when its log is NULL. */
+sessile_status session_inspect(sessile_session **out, sessile_store *st,
+                               const char *folder, const char *name, log_visit visit,
+                               void *arg, sessile_session **seen, log_tail *tail,
+                               sessile_error *err);
 /* Closes without syncing. NULL is ignored. */
 void session_drop(sessile_session *s);
 /* Depth that stored entries may have: lowering the limit must not lock anybody out. */

@@ -28,6 +28,8 @@ static sessile_status build(sessile_session *s, sessile_id leaf, context *out,
     context_clear(out);
     if (at)
         status = compaction_list(s, at, out, &upto, err);
+    if (!status)
+        status = session_reach_path_locked(s, leaf, upto, err);
     if (status)
         goto out;
     found = path_gather(s, leaf, upto, &ids);
@@ -40,6 +42,7 @@ static sessile_status build(sessile_session *s, sessile_id leaf, context *out,
     for (size_t i = ids.count; !status && i > 0; i--)
         if (context_push_node(s, ids.at[i - 1], out))
             status = fail_nomem(err);
+    out->lost += ids.lost;
 out:
     id_list_deinit(&ids);
     if (status)
@@ -82,12 +85,17 @@ sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *
                                       sessile_error *err)
 {
     char name[SESSILE_KEY_SIZE];
-    const node *n = key.entry < s->node_count ? &s->nodes[key.entry] : NULL;
-    sessile_status status;
+    sessile_status status = SESSILE_OK;
+    const node *n;
     json text;
     entry e;
 
     sessile_key_print(key, name);
+    if (key.entry < s->node_count)
+        status = session_reach_locked(s, key.entry, err);
+    if (status)
+        return status;
+    n = key.entry < s->node_count ? &s->nodes[key.entry] : NULL;
     if (!n || (key.n ? n->type != ENTRY_COMPACTION : !node_is_message(n)))
         return session_named(s,
                              fail(err, SESSILE_NOTFOUND,
@@ -167,6 +175,9 @@ sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
     memset(out, 0, sizeof *out);
     out->source = TOKEN_SOURCE_ESTIMATE;
     for (at = s->head; at > stop; at = s->nodes[at].parent) {
+        status = session_reach_locked(s, at, err);
+        if (status)
+            return status;
         if (s->nodes[at].type == ENTRY_TURN && (s->nodes[at].marks & NODE_HAS_USAGE))
             break;
         if (node_is_message(&s->nodes[at]))

@@ -1,50 +1,227 @@
 /*
  * list.c: the sessions of a store, as rows that belong to the host.
  *
- * Opens each log the way a session is opened, so that a row says what opening would: a
- * log that cannot be opened has a row with its status, and never spoils the list. Must
- * never keep a log open.
+ * A log whose file is what the folder's catalog says is taken from there; every other one
+ * is opened the way a session is, so that a row says what opening would: a log that
+ * cannot be opened has a row with its status, and never spoils the list. Must never keep
+ * a log open, nor remember one that did not open, or not all of it.
+ *
+ * Order: by the time of the newest entry, as the log has it. The newest N of a store
+ * without a catalog need not open all logs: a file changed at or after the time of its
+ * newest entry, so that logs are opened from the one that changed last until no other one
+ * can be among the N. (Not mtime: whoever may write in the folder can set that back.)
  */
+#include "session/catalog.h"
 #include "session/fold.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A log's file, then what was found in it. Text is in the listing's buffer. */
-typedef struct found {
-    char folder[NAME_SIZE], name[NAME_SIZE];
+enum { UNSEEN, KNOWN, OPENED };
+
+/* A log's file. */
+typedef struct place {
+    size_t name;  /* in the listing's names */
+    size_t shelf; /* its folder */
+    sessile_backend_stat stat;
+    size_t row; /* KNOWN: of the shelf's catalog; OPENED: of the listing */
+    uint8_t state;
+    uint8_t told; /* stat is set */
+} place;
+
+/* An agent's folder: its places are first and the count - 1 behind it. */
+typedef struct shelf {
+    char folder[NAME_SIZE];
+    size_t first, count;
+    size_t matched; /* rows of the catalog whose log is still there */
+    size_t fresh;   /* logs that can be put in the catalog and are not in it */
+    catalog found;
+} shelf;
+
+/* What was found in a log. Text is in the listing's buffer. */
+typedef struct opened {
     sessile_listed row; /* slices' data are not set yet */
     size_t id, agent, user, title, message;
-} found;
+    int keep; /* a catalog may have it */
+} opened;
+
+/* What a list is ordered by. */
+typedef struct key {
+    int64_t modified_ms;
+    const char *folder, *name;
+    size_t place;
+} key;
 
 typedef struct listing {
     sessile_store *store;
-    found *rows;
+    const sessile_list_options *options;
+    int64_t now_ms; /* before anything was looked at */
+    buf names, text;
+    shelf *shelves;
+    size_t shelf_count, shelf_capacity;
+    place *places;
     size_t count, capacity;
-    buf text;
+    opened *rows;
+    size_t row_count, row_capacity;
+    key *keys; /* what will be in the list; a heap, oldest first, when full matters */
+    size_t key_count, key_capacity;
+    size_t want; /* that many at most */
     sessile_status status;
 } listing;
 
-static int visit(void *arg, const char *folder, const char *name)
+/* ------------------------------------------------------------------ which logs */
+
+static int gather(void *arg, const char *folder, const char *name,
+                  const sessile_backend_stat *stat)
 {
     listing *l = arg;
-    found *row;
+    shelf *in = l->shelf_count ? &l->shelves[l->shelf_count - 1] : NULL;
+    const allocator *a = &l->store->alloc;
+    place *p;
 
     if (strlen(folder) >= NAME_SIZE || strlen(name) >= NAME_SIZE)
         return 0; /* no name of ours */
-    if (mem_grow(&l->store->alloc, (void **)&l->rows, &l->capacity, l->count + 1,
-                 sizeof *l->rows)) {
-        l->status = SESSILE_NOMEM;
-        return 1;
+    if (!in || strcmp(in->folder, folder)) {
+        if (mem_grow(a, (void **)&l->shelves, &l->shelf_capacity, l->shelf_count + 1,
+                     sizeof *l->shelves))
+            goto nomem;
+        in = &l->shelves[l->shelf_count++];
+        memset(in, 0, sizeof *in);
+        memcpy(in->folder, folder, strlen(folder));
+        in->first = l->count;
     }
-    row = &l->rows[l->count++];
-    memset(row, 0, sizeof *row);
-    memcpy(row->folder, folder, strlen(folder));
-    memcpy(row->name, name, strlen(name));
+    if (mem_grow(a, (void **)&l->places, &l->capacity, l->count + 1, sizeof *l->places))
+        goto nomem;
+    p = &l->places[l->count++];
+    memset(p, 0, sizeof *p);
+    p->name = l->names.size;
+    p->shelf = l->shelf_count - 1;
+    p->told = stat != NULL;
+    if (stat)
+        p->stat = *stat;
+    in->count++;
+    buf_put(&l->names, name, strlen(name) + 1);
+    if (!l->names.failed)
+        return 0;
+nomem:
+    l->status = SESSILE_NOMEM;
+    return 1;
+}
+
+static int gather_name(void *arg, const char *folder, const char *name)
+{
+    return gather(arg, folder, name, NULL);
+}
+
+static sessile_status gather_all(listing *l, sessile_error *err)
+{
+    const store *b = &l->store->backend;
+    sessile_slice agent = l->options->agent;
+    char folder[NAME_SIZE];
+    sessile_status status;
+
+    if (agent.data)
+        keyring_folder_name(l->store->keys, agent, folder);
+    if (b->table->capabilities & SESSILE_BACKEND_SHELVES)
+        status = b->table->list_stat(b->self, agent.data ? folder : NULL, gather, l, err);
+    else
+        status = b->table->list(b->self, agent.data ? folder : NULL, gather_name, l, err);
+    if (status == SESSILE_NOTFOUND) {
+        error_clear(err); /* nothing was ever written there */
+        status = SESSILE_OK;
+    }
+    return !status && l->status ? fail_nomem(err) : status;
+}
+
+static const char *name_of(const listing *l, const place *p)
+{
+    return l->names.data + p->name;
+}
+
+static const char *folder_of(const listing *l, const place *p)
+{
+    return l->shelves[p->shelf].folder;
+}
+
+/* ------------------------------------------------------------------ what is in a list */
+
+/* Newest first; of one time, by file, so that a list is the same twice. */
+static int newer(const void *left, const void *right)
+{
+    const key *a = left, *b = right;
+    int by_folder;
+
+    if (a->modified_ms != b->modified_ms)
+        return a->modified_ms < b->modified_ms ? 1 : -1;
+    by_folder = strcmp(a->folder, b->folder);
+    return by_folder ? by_folder : strcmp(a->name, b->name);
+}
+
+static void swap(key *a, key *b)
+{
+    key was = *a;
+    *a = *b;
+    *b = was;
+}
+
+static void sift_up(key *heap, size_t at)
+{
+    for (; at && newer(&heap[(at - 1) / 2], &heap[at]) < 0; at = (at - 1) / 2)
+        swap(&heap[(at - 1) / 2], &heap[at]);
+}
+
+static void sift_down(key *heap, size_t count)
+{
+    for (size_t at = 0, down; (down = 2 * at + 1) < count; at = down) {
+        if (down + 1 < count && newer(&heap[down + 1], &heap[down]) > 0)
+            down++;
+        if (newer(&heap[down], &heap[at]) <= 0)
+            return;
+        swap(&heap[down], &heap[at]);
+    }
+}
+
+static key key_of(const listing *l, size_t place_, int64_t modified_ms)
+{
+    const place *p = &l->places[place_];
+    return (key){modified_ms, folder_of(l, p), name_of(l, p), place_};
+}
+
+/* 0 or -1. */
+static int offer(listing *l, size_t place_, int64_t modified_ms)
+{
+    key k = key_of(l, place_, modified_ms);
+
+    if (l->key_count < l->want) {
+        if (mem_grow(&l->store->alloc, (void **)&l->keys, &l->key_capacity,
+                     l->key_count + 1, sizeof *l->keys))
+            return -1;
+        l->keys[l->key_count++] = k;
+        if (l->want < l->count) /* else all of them are in it: no heap is needed */
+            sift_up(l->keys, l->key_count - 1);
+    } else if (newer(&k, &l->keys[0]) < 0) {
+        l->keys[0] = k;
+        sift_down(l->keys, l->key_count);
+    }
     return 0;
 }
 
-/* ------------------------------------------------------------------ a row */
+static int begins(sessile_slice text, sessile_slice with)
+{
+    return !with.size ||
+           (text.size >= with.size && !memcmp(text.data, with.data, with.size));
+}
+
+static int wanted(const listing *l, sessile_slice id, sessile_slice title)
+{
+    sessile_slice asked = l->options->title;
+
+    return begins(id, l->options->id_prefix) &&
+           (!asked.size || (title.size == asked.size && begins(title, asked)));
+}
+
+/* ------------------------------------------------------------------ a log that is opened
+ */
 
 static size_t put_text(listing *l, const char *data, size_t size)
 {
@@ -55,7 +232,7 @@ static size_t put_text(listing *l, const char *data, size_t size)
     return at;
 }
 
-static void fill(listing *l, found *row, const sessile_session *s)
+static void fill(listing *l, opened *row, const sessile_session *s)
 {
     row->id = put_text(l, s->id, s->id_size);
     row->agent = put_text(l, s->agent, s->agent_size);
@@ -75,7 +252,7 @@ static void fill(listing *l, found *row, const sessile_session *s)
 
 /* What can still be told of a log that does not open: its size and time, and its names if
  * the header is whole. */
-static void fill_peeked(listing *l, found *row)
+static void fill_peeked(listing *l, opened *row, const char *folder, const char *name)
 {
     sessile_store *st = l->store;
     sessile_backend_log *raw;
@@ -83,14 +260,14 @@ static void fill_peeked(listing *l, found *row)
     entry e;
     buf text;
 
-    if (!st->backend.table->open(st->backend.self, row->folder, row->name, &raw, NULL)) {
+    if (!st->backend.table->open(st->backend.self, folder, name, &raw, NULL)) {
         (void)st->backend.table->size(raw, &row->row.bytes, &row->row.modified_ms, NULL);
         st->backend.table->close(raw);
     }
     buf_init(&text, &st->alloc);
     header_init(&h, &st->alloc);
-    if (!log_peek(&st->backend, st->keys, row->folder, row->name, session_read_depth(st),
-                  &text, &st->alloc, NULL) &&
+    if (!log_peek(&st->backend, st->keys, folder, name, session_read_depth(st), &text,
+                  &st->alloc, NULL) &&
         !entry_read(&e, text.data, text.size, NULL) && !header_read(&h, &e, NULL)) {
         row->id = put_text(l, h.id.data, h.id.size);
         row->row.id.size = h.id.size;
@@ -102,113 +279,389 @@ static void fill_peeked(listing *l, found *row)
     buf_deinit(&text);
 }
 
-static sessile_status look(listing *l, found *row)
+static sessile_slice text_of(const listing *l, sessile_slice size, size_t at)
 {
-    sessile_session *s = NULL;
-    sessile_error why;
-
-    error_clear(&why);
-    row->row.status = session_open_place(&s, l->store, row->folder, row->name, &why);
-    if (row->row.status == SESSILE_NOMEM)
-        return SESSILE_NOMEM;
-    if (s)
-        fill(l, row, s);
-    else
-        fill_peeked(l, row);
-    session_drop(s);
-    row->message = put_text(l, why.message, strlen(why.message));
-    return l->text.failed ? SESSILE_NOMEM : SESSILE_OK;
+    return (sessile_slice){size.size ? l->text.data + at : "", size.size};
 }
 
-/* Every row but those whose log was deleted meanwhile. */
-static sessile_status look_all(listing *l, sessile_error *err)
+/* Opens the log of a place and, if it is wanted, puts it on the list. */
+static sessile_status look(listing *l, size_t at)
 {
-    size_t kept = 0;
+    place *p = &l->places[at];
+    shelf *in = &l->shelves[p->shelf];
+    sessile_session *s = NULL;
+    sessile_error why;
+    opened *row;
 
-    for (size_t i = 0; i < l->count; i++) {
-        if (look(l, &l->rows[i]))
-            return fail_nomem(err);
-        if (l->rows[i].row.status != SESSILE_NOTFOUND)
-            l->rows[kept++] = l->rows[i];
+    if (mem_grow(&l->store->alloc, (void **)&l->rows, &l->row_capacity, l->row_count + 1,
+                 sizeof *l->rows))
+        return SESSILE_NOMEM;
+    row = &l->rows[l->row_count];
+    memset(row, 0, sizeof *row);
+    error_clear(&why);
+    row->row.status = session_open_place(&s, l->store, in->folder, name_of(l, p), &why);
+    if (row->row.status == SESSILE_NOMEM)
+        return SESSILE_NOMEM;
+    if (row->row.status == SESSILE_NOTFOUND)
+        return SESSILE_OK; /* deleted meanwhile */
+    if (s) {
+        row->row.status = session_damage_locked(s, NULL, &why);
+        fill(l, row, s);
+    } else {
+        fill_peeked(l, row, in->folder, name_of(l, p));
     }
-    l->count = kept;
+    session_drop(s);
+    row->message = put_text(l, why.message, strlen(why.message));
+    if (l->text.failed)
+        return SESSILE_NOMEM;
+    /* Only what was read to the end of what its file was before: a torn end, or a writer
+     * in the middle of its work, shows in the bytes. */
+    row->keep = !row->row.status && !row->row.torn && p->told &&
+                row->row.bytes == p->stat.bytes && row->row.entries <= UINT32_MAX &&
+                catalog_settled(&p->stat, l->now_ms);
+    in->fresh += row->keep ? 1 : 0;
+    p->state = OPENED;
+    p->row = l->row_count++;
+    if (wanted(l, text_of(l, row->row.id, row->id),
+               text_of(l, row->row.title, row->title)) &&
+        offer(l, at, row->row.modified_ms))
+        return SESSILE_NOMEM;
     return SESSILE_OK;
 }
 
-/* ------------------------------------------------------------------ the list */
+/* ------------------------------------------------------------------ all of them */
 
-/* Newest first; of one time, by file, so that a list is the same twice. */
-static int newer(const void *left, const void *right)
+enum { NOT_THERE = SIZE_MAX };
+
+/* Finds the places that a shelf's catalog knows; of each row, the place, or NOT_THERE. */
+static sessile_status match(listing *l, shelf *in, size_t *place_of)
 {
-    const found *a = left, *b = right;
-    int by_folder;
-
-    if (a->row.modified_ms != b->row.modified_ms)
-        return a->row.modified_ms < b->row.modified_ms ? 1 : -1;
-    by_folder = strcmp(a->folder, b->folder);
-    return by_folder ? by_folder : strcmp(a->name, b->name);
+    for (size_t i = 0; i < in->found.count; i++)
+        place_of[i] = NOT_THERE;
+    for (size_t at = in->first; at < in->first + in->count; at++) {
+        place *p = &l->places[at];
+        if (catalog_find(&in->found, name_of(l, p), &p->row))
+            return SESSILE_NOMEM;
+        if (p->row == in->found.count)
+            continue;
+        in->matched++;
+        if (!p->told || !catalog_fits(&in->found, p->row, &p->stat))
+            continue;
+        p->state = KNOWN;
+        place_of[p->row] = at;
+    }
+    return SESSILE_OK;
 }
 
-static void set_slice(sessile_slice *slice, const char *text, size_t at)
+static int row_is_wanted(const listing *l, const catalog *c, size_t row)
 {
-    slice->data = slice->size ? text + at : "";
+    catalog_row r;
+
+    if (!l->options->id_prefix.size && !l->options->title.size)
+        return 1;
+    catalog_get(c, row, &r);
+    return wanted(l, r.id, r.title);
+}
+
+/* Puts them on the list, newest first as the catalog says, so that there is nothing left
+ * to sort and the newest N end after N. */
+static sessile_status offer_known(listing *l, const shelf *in, const size_t *place_of)
+{
+    const catalog *c = &in->found;
+    size_t taken = 0;
+    int64_t before = INT64_MAX;
+
+    for (size_t rank = 0; rank < c->count; rank++) {
+        size_t row = catalog_newest(c, rank);
+        int64_t modified_ms;
+        if (place_of[row] == NOT_THERE)
+            continue;
+        modified_ms = catalog_modified(c, row);
+        if (taken >= l->want && modified_ms < before)
+            break;
+        if (!row_is_wanted(l, c, row))
+            continue;
+        before = modified_ms;
+        taken++;
+        if (offer(l, place_of[row], modified_ms))
+            return SESSILE_NOMEM;
+    }
+    return SESSILE_OK;
+}
+
+static sessile_status look_up(listing *l)
+{
+    const allocator *a = &l->store->alloc;
+
+    for (size_t i = 0; i < l->shelf_count; i++) {
+        shelf *in = &l->shelves[i];
+        sessile_status status = catalog_load(&in->found, l->store, in->folder);
+        size_t *place_of;
+        if (status)
+            return status;
+        if (!in->found.count)
+            continue;
+        place_of = mem_alloc(a, in->found.count * sizeof *place_of);
+        if (!place_of)
+            return SESSILE_NOMEM;
+        status = match(l, in, place_of);
+        if (!status)
+            status = offer_known(l, in, place_of);
+        mem_free(a, place_of, in->found.count * sizeof *place_of);
+        if (status)
+            return status;
+    }
+    return SESSILE_OK;
+}
+
+/* No entry of the log is newer (some file systems keep only every other second), nor is
+ * its mtime, which is the time of a log that does not open. */
+static int64_t newest_possible(const place *p)
+{
+    int64_t newest =
+        p->stat.changed_ns > p->stat.mtime_ns ? p->stat.changed_ns : p->stat.mtime_ns;
+
+    return p->told ? newest / 1000000 + CATALOG_SETTLED_MS : INT64_MAX;
+}
+
+/* The others, opened from the last changed on while they can be among the wanted ones. */
+static sessile_status look_at_others(listing *l)
+{
+    sessile_status status = SESSILE_OK;
+    size_t count = 0, left = 0;
+    key *others;
+
+    for (size_t i = 0; i < l->count; i++)
+        left += l->places[i].state == UNSEEN;
+    if (!left)
+        return SESSILE_OK;
+    others = mem_alloc(&l->store->alloc, left * sizeof *others);
+    if (!others)
+        return SESSILE_NOMEM;
+    for (size_t i = 0; i < l->count; i++) {
+        const place *p = &l->places[i];
+        if (p->state == UNSEEN)
+            others[count++] = key_of(l, i, newest_possible(p));
+    }
+    if (l->want < l->count)
+        qsort(others, count, sizeof *others, newer);
+    for (size_t i = 0; !status && i < count; i++) {
+        if (l->want < l->count && l->key_count == l->want &&
+            others[i].modified_ms < l->keys[0].modified_ms)
+            break;
+        status = look(l, others[i].place);
+    }
+    mem_free(&l->store->alloc, others, left * sizeof *others);
+    return status;
+}
+
+/* ------------------------------------------------------------------ the catalog */
+
+static void row_of(const listing *l, const place *p, catalog_row *out)
+{
+    const opened *row = &l->rows[p->row];
+    const char *name = name_of(l, p);
+
+    memset(out, 0, sizeof *out);
+    out->name = (sessile_slice){name, strlen(name)};
+    out->id = text_of(l, row->row.id, row->id);
+    out->user = text_of(l, row->row.user, row->user);
+    out->title = text_of(l, row->row.title, row->title);
+    out->stat = p->stat;
+    out->created_ms = row->row.created_ms;
+    out->modified_ms = row->row.modified_ms;
+    out->entries = (uint32_t)row->row.entries;
+    out->messages = (uint32_t)row->row.messages;
+}
+
+/*
+ * A catalog is written whole, which costs about as much for 500 sessions as opening one:
+ * a few that changed in a large folder are looked at again until there are more of them.
+ * Names that are gone go at once.
+ */
+enum { ROWS_A_LOG = 512 };
+
+static void remember(listing *l, const shelf *in)
+{
+    sessile_slice agent = in->found.agent;
+    catalog_draft d;
+    catalog_row row;
+
+    if (in->fresh <= in->count / ROWS_A_LOG && in->matched == in->found.count)
+        return;
+    catalog_draft_init(&d, &l->store->alloc);
+    for (size_t at = in->first; at < in->first + in->count; at++) {
+        const place *p = &l->places[at];
+        if (p->state == KNOWN) {
+            catalog_get(&in->found, p->row, &row);
+        } else if (p->state == OPENED && l->rows[p->row].keep) {
+            row_of(l, p, &row);
+            agent = text_of(l, l->rows[p->row].row.agent, l->rows[p->row].agent);
+        } else {
+            continue;
+        }
+        catalog_draft_add(&d, &row);
+    }
+    catalog_draft_put(&d, l->store, in->folder, agent);
+    catalog_draft_deinit(&d);
+}
+
+/* ------------------------------------------------------------------ for the host */
+
+typedef struct giving {
+    sessile_listed *rows;
+    size_t count;
+    char *text;
+} giving;
+
+static size_t size_with_nul(const sessile_listed *row)
+{
+    return row->id.size + row->agent.size + row->user.size + row->title.size + 5 +
+           strlen(row->message);
+}
+
+/* A row whose text is still the listing's or a catalog's. */
+static sessile_listed borrowed(const listing *l, const key *k)
+{
+    const place *p = &l->places[k->place];
+    const catalog *c = &l->shelves[p->shelf].found;
+    sessile_listed out;
+    catalog_row row;
+
+    if (p->state == OPENED) {
+        const opened *from = &l->rows[p->row];
+        out = from->row;
+        out.id = text_of(l, out.id, from->id);
+        out.agent = text_of(l, out.agent, from->agent);
+        out.user = text_of(l, out.user, from->user);
+        out.title = text_of(l, out.title, from->title);
+        out.message = l->text.data + from->message;
+        return out;
+    }
+    catalog_get(c, p->row, &row);
+    memset(&out, 0, sizeof out);
+    out.id = row.id;
+    out.agent = c->agent;
+    out.user = row.user;
+    out.title = row.title;
+    out.created_ms = row.created_ms;
+    out.modified_ms = row.modified_ms;
+    out.entries = row.entries;
+    out.messages = row.messages;
+    out.bytes = row.stat.bytes;
+    out.message = "";
+    return out;
+}
+
+static void move(char **to, sessile_slice *text)
+{
+    if (text->size)
+        memcpy(*to, text->data, text->size);
+    (*to)[text->size] = 0;
+    text->data = text->size ? *to : "";
+    *to += text->size + 1;
 }
 
 static sessile_status give(listing *l, sessile_listed **out, size_t *count,
                            sessile_error *err)
 {
+    size_t skip =
+        l->options->offset < l->key_count ? (size_t)l->options->offset : l->key_count;
+    size_t n = l->key_count - skip, size = 1;
     sessile_listed *rows;
     char *text;
 
-    rows = give_alloc(&l->store->alloc, l->count * sizeof *rows + l->text.size + 1);
+    for (size_t i = 0; i < n; i++) {
+        sessile_listed row = borrowed(l, &l->keys[skip + i]);
+        size += size_with_nul(&row);
+    }
+    rows = give_alloc(&l->store->alloc, n * sizeof *rows + size);
     if (!rows)
         return fail_nomem(err);
-    text = (char *)(rows + l->count);
-    if (l->text.size)
-        memcpy(text, l->text.data, l->text.size);
-    for (size_t i = 0; i < l->count; i++) {
-        const found *from = &l->rows[i];
-        rows[i] = from->row;
-        set_slice(&rows[i].id, text, from->id);
-        set_slice(&rows[i].agent, text, from->agent);
-        set_slice(&rows[i].user, text, from->user);
-        set_slice(&rows[i].title, text, from->title);
-        rows[i].message = text + from->message;
+    text = (char *)(rows + n);
+    for (size_t i = 0; i < n; i++) {
+        sessile_slice message;
+        rows[i] = borrowed(l, &l->keys[skip + i]);
+        move(&text, &rows[i].id);
+        move(&text, &rows[i].agent);
+        move(&text, &rows[i].user);
+        move(&text, &rows[i].title);
+        message = (sessile_slice){rows[i].message, strlen(rows[i].message)};
+        move(&text, &message);
+        rows[i].message = message.data;
     }
     *out = rows;
-    *count = l->count;
+    *count = n;
     return SESSILE_OK;
+}
+
+static void listing_deinit(listing *l)
+{
+    const allocator *a = &l->store->alloc;
+
+    for (size_t i = 0; i < l->shelf_count; i++)
+        catalog_deinit(&l->shelves[i].found);
+    if (l->shelves)
+        mem_free(a, l->shelves, l->shelf_capacity * sizeof *l->shelves);
+    if (l->places)
+        mem_free(a, l->places, l->capacity * sizeof *l->places);
+    if (l->rows)
+        mem_free(a, l->rows, l->row_capacity * sizeof *l->rows);
+    if (l->keys)
+        mem_free(a, l->keys, l->key_capacity * sizeof *l->keys);
+    buf_deinit(&l->names);
+    buf_deinit(&l->text);
+}
+
+static int in_order(const listing *l)
+{
+    for (size_t i = 1; i < l->key_count; i++)
+        if (newer(&l->keys[i - 1], &l->keys[i]) > 0)
+            return 0;
+    return 1;
+}
+
+static size_t most_wanted(const sessile_list_options *o)
+{
+    uint64_t want = o->limit && o->offset <= UINT64_MAX - o->limit ? o->offset + o->limit
+                                                                   : UINT64_MAX;
+    return want < SIZE_MAX ? (size_t)want : SIZE_MAX;
+}
+
+sessile_status store_handle_list_with(sessile_store *s,
+                                      const sessile_list_options *options,
+                                      sessile_listed **out, size_t *count,
+                                      sessile_error *err)
+{
+    listing l = {.store = s, .options = options, .want = most_wanted(options)};
+    sessile_status status;
+
+    *out = NULL;
+    *count = 0;
+    l.now_ms = s->os->now_ms(s->os->ud);
+    buf_init(&l.names, &s->alloc);
+    buf_init(&l.text, &s->alloc);
+    status = gather_all(&l, err);
+    if (!status && (look_up(&l) || look_at_others(&l)))
+        status = fail_nomem(err);
+    if (!status) {
+        for (size_t i = 0; i < l.shelf_count; i++)
+            remember(&l, &l.shelves[i]);
+        if (!in_order(&l))
+            qsort(l.keys, l.key_count, sizeof *l.keys, newer);
+        status = give(&l, out, count, err);
+    }
+    listing_deinit(&l);
+    return status;
 }
 
 sessile_status store_handle_list(sessile_store *s, const char *agent,
                                  sessile_listed **out, size_t *count, sessile_error *err)
 {
-    listing l = {.store = s};
-    char folder[NAME_SIZE];
-    sessile_status status;
+    sessile_list_options options;
 
-    *out = NULL;
-    *count = 0;
-    buf_init(&l.text, &s->alloc);
+    memset(&options, 0, sizeof options);
     if (agent)
-        keyring_folder_name(s->keys, (sessile_slice){agent, strlen(agent)}, folder);
-    status =
-        s->backend.table->list(s->backend.self, agent ? folder : NULL, visit, &l, err);
-    if (status == SESSILE_NOTFOUND) {
-        error_clear(err); /* nothing was ever written there */
-        status = SESSILE_OK;
-    }
-    if (!status && l.status)
-        status = fail_nomem(err);
-    if (!status)
-        status = look_all(&l, err);
-    if (!status) {
-        if (l.count > 1)
-            qsort(l.rows, l.count, sizeof *l.rows, newer);
-        status = give(&l, out, count, err);
-    }
-    if (l.rows)
-        mem_free(&s->alloc, l.rows, l.capacity * sizeof *l.rows);
-    buf_deinit(&l.text);
-    return status;
+        options.agent = (sessile_slice){agent, strlen(agent)};
+    return store_handle_list_with(s, &options, out, count, err);
 }

@@ -29,6 +29,9 @@ static sessile_status find_from(sessile_session *s, sessile_id leaf, sessile_id 
             high = middle;
     }
     *out = low;
+    sessile_status status = session_reach_path_locked(s, leaf, from, err);
+    if (status)
+        return status;
     if (session_descends_locked(s, leaf, from))
         return SESSILE_OK;
     if (!count)
@@ -122,7 +125,7 @@ static sessile_status read_rows(sessile_session *s, reading *r, size_t count,
         size_t end = i + 1;
         while (end < count && r->ids[end] - r->ids[end - 1] <= GAP)
             end++;
-        status = log_read_range(s->log, r->ids[i], r->ids[end - 1], take_row, r, err);
+        status = session_texts_locked(s, r->ids[i], r->ids[end - 1], take_row, r, err);
         if (!status && r->done != end)
             status = session_damaged(s, r->ids[r->done], err, "it is not where it was");
         i = end;

@@ -60,6 +60,7 @@ sessile_status session_create(sessile_store *st, const sessile_session_options *
 {
     static const sessile_slice nothing = {NULL, 0};
     char folder[NAME_SIZE], name[NAME_SIZE], shown[NAME_SHOWN], uuid[UUID_SIZE];
+    char user[NAME_SIZE];
     buf metadata, text;
     session_names names;
     sessile_status status;
@@ -91,8 +92,9 @@ sessile_status session_create(sessile_store *st, const sessile_session_options *
         goto out;
     }
     names_place(st, &names, folder, name);
-    status = log_create(&st->backend, st->keys, folder, name, text.data, text.size,
-                        &st->alloc, err);
+    keyring_user_name(st->keys, names.user, user);
+    status = log_create_for(&st->backend, st->keys, folder, name, user, text.data,
+                            text.size, &st->alloc, err);
     name_show(names.id, shown);
     if (status == SESSILE_EXISTS)
         fail(err, SESSILE_EXISTS, "session %s exists: resume it, or choose another id",
@@ -109,7 +111,7 @@ out:
 
 /* ------------------------------------------------------------------ open */
 
-static sessile_session *session_new(sessile_store *st)
+sessile_session *session_blank(sessile_store *st)
 {
     sessile_session *s = mem_zalloc(&st->alloc, sizeof *s);
 
@@ -120,7 +122,12 @@ static sessile_session *session_new(sessile_store *st)
         return NULL;
     }
     s->store = st;
+    s->forgotten_before = atomic_load(&st->forgotten_count);
+    atomic_init(&s->timeout_ms, st->timeout_ms);
+    atomic_init(&s->interrupts, 0);
+    atomic_init(&s->torn, 0);
     s->pid = st->os->pid(st->os->ud);
+    s->takes_snapshots = (st->backend.table->capabilities & SESSILE_BACKEND_CACHES) != 0;
     context_init(&s->current, &st->alloc);
     buf_init(&s->scratch, &st->alloc);
     return s;
@@ -141,6 +148,8 @@ void session_drop(sessile_session *s)
     a = &s->store->alloc;
     if (s->log)
         log_close(s->log);
+    fold_snapshots_free(s);
+    mem_free(a, s->absent, s->absent_blocks);
     if (s->policy.release && s->policy.policy)
         s->policy.release(s->policy.policy);
     if (s->worker.release && s->worker.policy)
@@ -162,21 +171,44 @@ void session_drop(sessile_session *s)
     mem_free(a, s, sizeof *s);
 }
 
-static sessile_status scan(sessile_session *s, const char *folder, const char *name,
-                           sessile_error *err)
+static sessile_status open_log(sessile_session *s, const char *folder, const char *name,
+                               int fresh, uint64_t *torn, sessile_error *err)
 {
     sessile_store *st = s->store;
+    log_keeper keeper = session_keeper(s, fresh);
     fold f = {.s = s};
-    sessile_status status;
 
-    status =
-        log_open(&s->log, &st->backend, st->keys, folder, name, session_read_depth(st),
-                 st->timeout_ms, fold_visit, &f, &s->torn, &st->alloc, err);
-    if (status)
-        return status;
+    return log_open_kept(&s->log, &st->backend, st->keys, folder, name,
+                         session_read_depth(st), st->timeout_ms, &keeper, fold_visit, &f,
+                         torn, &st->alloc, err);
+}
+
+sessile_status session_scan(sessile_session *s, const char *folder, const char *name,
+                            int fresh, sessile_error *err)
+{
+    uint64_t torn = 0;
+    sessile_status status = open_log(s, folder, name, fresh, &torn, err);
+
+    if (!status)
+        status = session_read_past(s, err);
+    /* What stands in the way may be the index alone: the lines decide. */
+    if (status && s->restored && status != SESSILE_NOMEM) {
+        log_close(s->log);
+        s->log = NULL;
+        fold_forget(s);
+        status = open_log(s, folder, name, 1, &torn, err);
+        if (!status)
+            status = session_read_past(s, err);
+    }
+    if (!status) {
+        atomic_store(&s->torn, torn);
+        log_set_stop(s->log, session_interrupted_locked, s);
+    }
     fold_forget_parts(s);
+    if (!status)
+        status = session_reach_locked(s, s->head, err);
     s->base = s->head;
-    return SESSILE_OK;
+    return status;
 }
 
 sessile_status session_open(sessile_session **out, sessile_store *st,
@@ -193,9 +225,16 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
         return status;
     if (options && (options->window < 0 || options->reserve < 0))
         return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
-    s = session_new(st);
+    if (options && options->has_timeout) {
+        status = store_handle_timeout(options->timeout_ms, err);
+        if (status)
+            return status;
+    }
+    s = session_blank(st);
     if (!s)
         return fail_nomem(err);
+    if (options && options->has_timeout)
+        atomic_store(&s->timeout_ms, options->timeout_ms);
     s->id = mem_dup(&st->alloc, names.id.data, names.id.size);
     s->agent = mem_dup(&st->alloc, names.agent.data, names.agent.size);
     s->user =
@@ -210,7 +249,7 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
         goto out;
     }
     names_place(st, &names, folder, name);
-    status = scan(s, folder, name, err);
+    status = session_scan(s, folder, name, 0, err);
     name_show(names.id, shown);
     if (status == SESSILE_NOTFOUND) {
         name_show(names.agent, agent);
@@ -233,14 +272,14 @@ sessile_status session_open_place(sessile_session **out, sessile_store *st,
                                   sessile_error *err)
 {
     char own_folder[NAME_SIZE], own_name[NAME_SIZE];
-    sessile_session *s = session_new(st);
+    sessile_session *s = session_blank(st);
     session_names names;
     sessile_status status;
 
     *out = NULL;
     if (!s)
         return fail_nomem(err);
-    status = scan(s, folder, name, err);
+    status = session_scan(s, folder, name, 0, err);
     if (status)
         goto out;
     names = (session_names){
@@ -260,6 +299,26 @@ out:
     return status;
 }
 
+sessile_status session_inspect(sessile_session **out, sessile_store *st,
+                               const char *folder, const char *name, log_visit visit,
+                               void *arg, sessile_session **seen, log_tail *tail,
+                               sessile_error *err)
+{
+    sessile_session *s = session_blank(st);
+    sessile_status status;
+
+    *out = NULL;
+    if (!s)
+        return fail_nomem(err);
+    s->takes_snapshots = 0; /* a look writes no index */
+    *seen = s;
+    status =
+        log_inspect(&s->log, &st->backend, st->keys, folder, name, session_read_depth(st),
+                    st->timeout_ms, visit, arg, tail, &st->alloc, err);
+    *out = s; /* its names may be known although the log is not open */
+    return status;
+}
+
 sessile_status session_close(sessile_session *s, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
@@ -269,8 +328,10 @@ sessile_status session_close(sessile_session *s, sessile_error *err)
     /* A child's copy may have been made in the middle of a call: it is left alone. */
     if (session_ours(s, err))
         return SESSILE_FORKED;
-    if (s->store->durability == SESSILE_NONE)
+    if (s->store->durability == SESSILE_NONE && !log_damage(s->log, NULL))
         status = session_named(s, log_sync(s->log, log_count(s->log), err), err);
+    if (!status && s->store->durability == SESSILE_NONE && !s->broken)
+        log_index_try(s->log);
     session_drop(s);
     return status;
 }

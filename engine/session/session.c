@@ -39,16 +39,28 @@ static sessile_status in_place(const sessile_session *s, sessile_error *err)
                                   "this handle lost its place in the "
                                   "log: close it and resume the session"),
                              err);
+    if (session_was_forgotten(s))
+        return session_named(s,
+                             fail(err, SESSILE_SEALED,
+                                  "the secret of this user was forgotten: nothing more "
+                                  "is read or written"),
+                             err);
     return SESSILE_OK;
 }
 
 sessile_status session_lock(sessile_session *s, sessile_error *err)
 {
+    session_wait w = session_wait_begin(s, 0, 0);
+
+    return session_lock_within(s, &w, err);
+}
+
+sessile_status session_lock_within(sessile_session *s, session_wait *w,
+                                   sessile_error *err)
+{
     sessile_status status = session_ours(s, err);
 
-    if (!status)
-        pthread_mutex_lock(&s->mutex);
-    return status;
+    return status ? status : session_take_turn(s, w, err);
 }
 
 void session_unlock(sessile_session *s)
@@ -63,8 +75,14 @@ sessile_status session_refresh_locked(sessile_session *s, sessile_error *err)
 
     if (!status)
         status = in_place(s, err);
-    if (!status)
-        status = session_named(s, log_refresh(s->log, fold_visit, &f, err), err);
+    if (status)
+        return status;
+    status = session_named(s, log_refresh(s->log, fold_visit, &f, err), err);
+    if (s->index_failed || log_replaced(s->log)) {
+        status = session_reload_locked(s, err);
+        if (!status)
+            status = session_named(s, log_refresh(s->log, fold_visit, &f, err), err);
+    }
     fold_forget_parts(s);
     return status;
 }
@@ -169,46 +187,126 @@ static sessile_status write_batch(sessile_session *s, const batch *b, sessile_er
     return status;
 }
 
-sessile_status session_write(sessile_session *s, session_build build, void *arg,
-                             sessile_id *count_out, sessile_error *err)
+/* How often a write is built anew because the log grew behind its back. */
+#define REBUILDS 16
+
+/* Takes the log's lock and reads on; on another log when this one was replaced. */
+static sessile_status begin(sessile_session *s, sessile_error *err)
+{
+    enum { TRIES = 4 }; /* who replaces logs faster than that is at war with us */
+    sessile_error local;
+    sessile_status status = SESSILE_OK;
+
+    err = err ? err : &local;
+    for (int i = 0; i < TRIES; i++) {
+        fold others = {.s = s};
+        log_set_timeout(s->log, session_wait_left(s, s->wait));
+        status = session_named(s, log_begin(s->log, fold_visit, &others, err), err);
+        atomic_store(&s->torn, log_torn(s->log));
+        if (!status || !(s->index_failed || log_replaced(s->log)))
+            break;
+        error_clear(err);
+        status = session_reload_locked(s, err);
+        if (status)
+            break;
+        status = SESSILE_CONFLICT;
+        fail(err, status, "its log is replaced again and again: try later");
+    }
+    fold_forget_parts(s);
+    return status;
+}
+
+/* What is built on the log as it is now, under its lock. *grown: its end was not where it
+ * was read. */
+static sessile_status build_and_write(sessile_session *s, batch *b, session_build build,
+                                      void *arg, int *grown, sessile_error *err)
 {
     const os_table *os = s->store->os;
-    fold others = {.s = s};
+    sessile_status status;
+
+    *grown = 0;
+    buf_clear(&b->text);
+    b->count = 0;
+    b->first = log_count(s->log);
+    b->now_ms = os->now_ms(os->ud);
+    status = build(arg, s, b, err);
+    if (!status && b->text.failed)
+        status = fail_nomem(err);
+    if (!status && b->count) {
+        status = write_batch(s, b, err);
+        *grown = status == SESSILE_CONFLICT;
+    }
+    return status;
+}
+
+/* One attempt, under the log's lock. */
+static sessile_status try_write(sessile_session *s, batch *b, session_build build,
+                                void *arg, int *grown, sessile_error *err)
+{
+    sessile_status status = begin(s, err);
+
+    *grown = 0;
+    if (status)
+        return status;
+    status = build_and_write(s, b, build, arg, grown, err);
+    if (status && s->index_failed) { /* nothing was written: once more, from the lines */
+        status = session_reload_locked(s, err);
+        if (!status)
+            status = build_and_write(s, b, build, arg, grown, err);
+    }
+    if (!status)
+        log_index_write(s->log);
+    log_end(s->log);
+    return status;
+}
+
+sessile_status session_write_within(sessile_session *s, session_wait *w,
+                                    session_build build, void *arg, sessile_id *count_out,
+                                    sessile_error *err)
+{
     sessile_status status = session_ours(s, err);
+    int grown = 1;
     batch b;
 
     if (count_out)
         *count_out = 0;
+    if (!status)
+        status = session_take_turn(s, w, err);
     if (status)
         return status;
     memset(&b, 0, sizeof b);
     b.alloc = &s->store->alloc;
     buf_init(&b.text, b.alloc);
-    pthread_mutex_lock(&s->mutex);
+    s->wait = w;
     status = in_place(s, err);
-    if (!status)
-        status = session_named(s, log_begin(s->log, fold_visit, &others, err), err);
-    if (status)
-        goto out;
-    fold_forget_parts(s);
-    b.first = log_count(s->log);
-    b.now_ms = os->now_ms(os->ud);
-    status = build(arg, s, &b, err);
-    if (!status && b.text.failed)
-        status = fail_nomem(err);
-    if (!status && b.count)
-        status = write_batch(s, &b, err);
-    log_end(s->log);
+    /* Where a store has no locks others append between our look and our write: that is
+     * nobody's business but ours. The caller hears CONFLICT from build alone. */
+    for (int i = 0; !status && grown && i <= REBUILDS; i++) {
+        error_clear(err);
+        status = try_write(s, &b, build, arg, &grown, err);
+        if (grown && i < REBUILDS && !session_interrupted_locked(s))
+            status = SESSILE_OK;
+    }
     if (!status && count_out)
         *count_out = log_count(s->log);
-out:
+    s->wait = NULL;
     pthread_mutex_unlock(&s->mutex);
     batch_deinit(&b);
     return status;
 }
 
-sessile_status session_sync(sessile_session *s, sessile_id count, sessile_error *err)
+sessile_status session_write(sessile_session *s, session_build build, void *arg,
+                             sessile_id *count_out, sessile_error *err)
 {
+    session_wait w = session_wait_begin(s, 0, 0);
+
+    return session_write_within(s, &w, build, arg, count_out, err);
+}
+
+sessile_status session_sync_within(sessile_session *s, const session_wait *w,
+                                   sessile_id count, sessile_error *err)
+{
+    session_syncing syncing = {s, w};
     sessile_status status;
 
     if (s->store->durability == SESSILE_NONE)
@@ -216,5 +314,15 @@ sessile_status session_sync(sessile_session *s, sessile_id count, sessile_error 
     status = session_ours(s, err);
     if (status)
         return status;
-    return session_named(s, log_sync(s->log, count, err), err);
+    /* without the mutex: a reload may put another log there */
+    log_t *log = __atomic_load_n(&s->log, __ATOMIC_ACQUIRE);
+    return session_named(
+        s, log_sync_unless(log, count, session_sync_stopped, &syncing, err), err);
+}
+
+sessile_status session_sync(sessile_session *s, sessile_id count, sessile_error *err)
+{
+    session_wait w = session_wait_begin(s, 0, 0);
+
+    return session_sync_within(s, &w, count, err);
 }

@@ -5,11 +5,15 @@
  * want it held. Writing is one path for everyone: session_write() takes the log's lock,
  * reads what others wrote, lets the caller build entries for the head as it now is,
  * appends them as one commit and folds them in.
+ *
+ * Of old entries only the log's index knows, until somebody walks to them: what looks at
+ * a node says so first (session_reach_locked).
  */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include "codec/entry.h"
 #include "log/log.h"
 #include "session/context.h"
@@ -31,21 +35,39 @@ typedef struct node {
     int64_t time_ms; /* the entry's time */
 } node;
 
+/* The state of the fold after a block of the log, as the index keeps it. */
+typedef struct session_snapshot {
+    void *data;
+    size_t size;
+} session_snapshot;
+
 struct sessile_session {
     sessile_store *store;
-    log_t *log;
+    log_t *log; /* another one when the log was replaced */
     pthread_mutex_t mutex;
     /* fixed after open */
     char *id, *agent, *user; /* NUL-terminated, with sizes: they may hold any byte */
     size_t id_size, agent_size, user_size;
     int64_t created_ms;
-    uint64_t torn;
+    /* safe to touch without the mutex */
+    atomic_int timeout_ms;           /* how long a call may wait */
+    atomic_uint interrupts;          /* how often sessile_interrupt() was called */
+    _Atomic uint64_t torn;           /* bytes set aside by this handle */
+    const struct session_wait *wait; /* under the mutex: of the call that has its turn */
     int64_t window, reserve;
     policy_ref policy;
     policy_ref worker; /* idle, of isolated policies; under the mutex */
     /* the fold, under the mutex */
-    node *nodes;
+    node *nodes; /* see session_reach_locked() */
     size_t node_count, node_capacity;
+    unsigned char *absent; /* of the first blocks: 1 when a block is not in nodes yet */
+    size_t absent_blocks, absent_count;
+    size_t blocks_taken; /* how often a block came, or all of them anew */
+    int restored;        /* the index was believed for entries in these blocks */
+    int index_failed;    /* it could not be, inside a fold: session_reload_locked() */
+    session_snapshot *snapshots; /* of blocks that are not in the index */
+    size_t snapshot_first, snapshot_count, snapshot_capacity;
+    int takes_snapshots;
     message_link *links;
     size_t link_count, link_capacity;
     sessile_id head;   /* 0: the header: nothing on the path */
@@ -64,12 +86,13 @@ struct sessile_session {
     } * parts;
     size_t part_count, part_capacity;
     buf scratch;
-    uint64_t last_refusal;       /* hash64 of the newest refusal's data; 0: none */
-    uint64_t refusals_repeated;  /* how often it came again since it was written */
+    uint64_t last_refusal;      /* hash64_lasting of the newest refusal's data; 0: none */
+    uint64_t refusals_repeated; /* how often it came again since it was written */
     sessile_tokens usage_tokens; /* see session_tokens_locked */
     sessile_id usage_at;         /* the turn entry it comes from, 0: none */
-    int broken;   /* the fold lost its place in the log: every call says so */
-    uint32_t pid; /* who opened it; fixed after open */
+    int broken;              /* the fold lost its place in the log: every call says so */
+    uint32_t pid;            /* who opened it; fixed after open */
+    size_t forgotten_before; /* store->forgotten_count when it was opened */
 };
 
 sessile_status session_create(sessile_store *st, const sessile_session_options *options,
@@ -78,11 +101,40 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
                             const sessile_session_options *options, sessile_error *err);
 sessile_status session_close(sessile_session *s, sessile_error *err);
 
-/* Takes the mutex, unless this is another process than the one that opened the handle:
- * then FORKED, and no lock is touched, since a fork may have copied it while it was held.
+/*
+ * How long one call may wait, for the log's lock and its turn in the handle together, and
+ * which interruptions were there before it began. The clock starts at its first wait.
  */
+typedef struct session_wait {
+    int timeout_ms; /* -1: for ever */
+    unsigned interrupts;
+    uint64_t since_us; /* 0: it has not waited yet */
+} session_wait;
+/* Begins the patience of a call: the handle's, or timeout_ms when has_timeout. */
+session_wait session_wait_begin(sessile_session *s, int has_timeout, int timeout_ms);
+/* Waits for the mutex. BUSY, CANCELLED: it is not held. (session/wait.c) */
+sessile_status session_take_turn(sessile_session *s, session_wait *w, sessile_error *err);
+/* What is left for the next wait, ms. */
+int session_wait_left(const sessile_session *s, const session_wait *w);
+/* A log_stop of a session with the mutex: its call was interrupted. */
+int session_interrupted_locked(void *session);
+
+/* Takes the mutex (BUSY, CANCELLED), unless this is another process than the one that
+ * opened the handle: then FORKED, and no lock is touched, since a fork may have copied it
+ * while it was held. */
 sessile_status session_lock(sessile_session *s, sessile_error *err);
+sessile_status session_lock_within(sessile_session *s, session_wait *w,
+                                   sessile_error *err);
 void session_unlock(sessile_session *s);
+
+/* 1 when its user was forgotten through this store handle since it was opened (keys.c).
+ */
+int session_was_forgotten(const sessile_session *s);
+
+/* OK, or why the session can only be read: DAMAGED or TRUNCATED. lost: NULL, or how many
+ * entries are. */
+sessile_status session_damage_locked(const sessile_session *s, uint64_t *lost,
+                                     sessile_error *err);
 
 /* Folds in what other handles have committed since. */
 sessile_status session_refresh_locked(sessile_session *s, sessile_error *err);
@@ -105,17 +157,43 @@ void batch_add(batch *b, entry_fields *fields);
  * writes nothing. An error writes nothing. */
 typedef sessile_status (*session_build)(void *arg, sessile_session *s, batch *b,
                                         sessile_error *err);
-/* Takes the mutex. *count_out: log_count after it, for session_sync(). */
+/* Takes the mutex. *count_out: log_count after it, for session_sync(). When the log has
+ * grown all the same between reading and appending, build is called again on what there
+ * is then. */
 sessile_status session_write(sessile_session *s, session_build build, void *arg,
                              sessile_id *count_out, sessile_error *err);
 /* Waits until that is durable, unless the store's durability is NONE. No mutex held. */
 sessile_status session_sync(sessile_session *s, sessile_id count, sessile_error *err);
+/* The same as parts of one call with one patience. */
+sessile_status session_write_within(sessile_session *s, session_wait *w,
+                                    session_build build, void *arg, sessile_id *count_out,
+                                    sessile_error *err);
+sessile_status session_sync_within(sessile_session *s, const session_wait *w,
+                                   sessile_id count, sessile_error *err);
 
 /* Adds an entry for a message: checked text, read columns. Returns its id. */
 sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t size,
                          const message *m, int64_t tokens);
 
-/* 1 when ancestor is id or lies on the path from id to the root. */
+/*
+ * A node may be looked at when it is the header, the head, was folded by this handle, or
+ * after this: what the log's index holds of old entries is taken out of it by blocks,
+ * when they are wanted. Nodes may move meanwhile. NOMEM; what the log says when the index
+ * is bad and it has to be folded anew.
+ */
+sessile_status session_reach_locked(sessile_session *s, sessile_id id,
+                                    sessile_error *err);
+/* All of the path from id on that is above low, which itself is left out. */
+sessile_status session_reach_path_locked(sessile_session *s, sessile_id id,
+                                         sessile_id low, sessile_error *err);
+/* The fold made anew: from the lines of the log, or, when another log has its name, from
+ * that one. NOTFOUND, CONFLICT: it is not what this handle has read. */
+sessile_status session_reload_locked(sessile_session *s, sessile_error *err);
+/* Appends the text of entry id. As log_read(). */
+sessile_status session_text_locked(sessile_session *s, sessile_id id, buf *out,
+                                   sessile_error *err);
+
+/* 1 when ancestor is id or lies on the path from id to the root (which was reached). */
 int session_descends_locked(const sessile_session *s, sessile_id id, sessile_id ancestor);
 /* CONFLICT unless head, compactions after it aside, is base (strict) or descends from it.
  */
@@ -191,7 +269,7 @@ sessile_status render_context(const context *c, render_text text, void *arg,
 
 /* Appends the JSON array of keys, ascending neighbours on a path joined to ranges; keys
  * of own puts (entry SESSILE_NO_ID) are named "<self>.<n>". */
-sessile_status compaction_put_keys(const sessile_session *s, const sessile_key *keys,
+sessile_status compaction_put_keys(sessile_session *s, const sessile_key *keys,
                                    size_t count, sessile_id self, buf *out,
                                    sessile_error *err);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "session/state_inside.h"
 
 void state_journal_to(sessile_state *s, buf *journal)
@@ -39,7 +40,7 @@ static void put_context(const context *c, buf *out)
     }
     wire_put_u32(out, (uint32_t)c->link_count);
     for (size_t i = 0; i < c->link_count; i++) {
-        wire_put_u64(out, c->links[i].id);
+        wire_put_u64(out, hash64_bare(c->links[i].id));
         wire_put_u8(out, c->links[i].is_result);
         wire_put_u8(out, c->links[i].in_call);
     }
@@ -87,7 +88,7 @@ static sessile_status get_context(wire *w, context *c, sessile_error *err)
         return fail_nomem(err);
     for (uint32_t i = 0; i < count; i++) {
         memset(&c->links[i], 0, sizeof c->links[i]);
-        c->links[i].id = wire_u64(w);
+        c->links[i].id = hash64_veil(wire_u64(w));
         c->links[i].is_result = wire_u8(w);
         c->links[i].in_call = wire_u8(w);
     }

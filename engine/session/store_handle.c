@@ -49,7 +49,18 @@ static size_t scheme_size(const char *url)
     return n >= 2 && letter && url[n] == ':' ? n : 0;
 }
 
-static sessile_status open_backend(sessile_store *s, const char *url, sessile_error *err)
+static sessile_status open_file(sessile_store *s, const char *path, int allow_network,
+                                sessile_error *err)
+{
+    sessile_status status = store_file_open(&s->backend, path, s->os, &s->alloc, err);
+
+    if (!status && allow_network)
+        store_file_allow_network(&s->backend);
+    return status;
+}
+
+static sessile_status open_backend(sessile_store *s, const char *url, int allow_network,
+                                   sessile_error *err)
 {
     size_t scheme = scheme_size(url);
 
@@ -62,7 +73,7 @@ static sessile_status open_backend(sessile_store *s, const char *url, sessile_er
     if (scheme == 4 && !memcmp(url, "file", 4)) {
         if (!url[5])
             return fail(err, SESSILE_INVALID, "\"file:\" wants a folder after it");
-        return store_file_open(&s->backend, url + 5, s->os, &s->alloc, err);
+        return open_file(s, url + 5, allow_network, err);
     }
     if (scheme)
         return fail(
@@ -70,18 +81,27 @@ static sessile_status open_backend(sessile_store *s, const char *url, sessile_er
             "this build has no store for \"%.*s:\": use \"file:PATH\" or \"ram:\" "
             "(a folder of that name is written \"./%.*s:…\")",
             (int)(scheme > 40 ? 40 : scheme), url, (int)(scheme > 40 ? 40 : scheme), url);
-    return store_file_open(&s->backend, url, s->os, &s->alloc, err);
+    return open_file(s, url, allow_network, err);
 }
 
 /* Nesting that no reader of ours, nor of others, has trouble with. */
 #define DEPTH_MOST 1000
 
-static sessile_status options_check(const sessile_store_options *o, sessile_error *err)
+sessile_status store_handle_timeout(int timeout_ms, sessile_error *err)
 {
-    if (o->timeout_ms < -1)
+    if (timeout_ms < -1)
         return fail(err, SESSILE_INVALID,
                     "timeout_ms is %d: give milliseconds, or -1 to wait for ever",
-                    o->timeout_ms);
+                    timeout_ms);
+    return SESSILE_OK;
+}
+
+static sessile_status options_check(const sessile_store_options *o, sessile_error *err)
+{
+    sessile_status status = store_handle_timeout(o->timeout_ms, err);
+
+    if (status)
+        return status;
     if (o->window < 0 || o->reserve < 0)
         return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
     if (o->limits.depth > DEPTH_MOST)
@@ -104,8 +124,9 @@ static void free_text(const allocator *a, char *text)
         mem_free(a, text, strlen(text) + 1);
 }
 
-sessile_status store_handle_open(sessile_store **out, const char *url,
-                                 const sessile_store_options *options, sessile_error *err)
+static sessile_status open_store(sessile_store **out, const char *url,
+                                 const sessile_store_options *options, int make,
+                                 sessile_error *err)
 {
     sessile_store_options defaults;
     allocator a = allocator_default;
@@ -162,13 +183,16 @@ sessile_status store_handle_open(sessile_store **out, const char *url,
                       "the default agent's name is longer than the limit [id]");
         goto out;
     }
-    status = open_backend(s, url, err);
+    status = open_backend(s, url, options->allow_network, err);
     if (status)
         goto out;
     if (s->backend.table->capabilities & SESSILE_BACKEND_SEALS)
-        status =
-            keyring_open(&s->keys, s->backend.table, s->backend.self, options->key_source,
-                         options->key, options->suite, s->os, &s->alloc, err);
+        status = (make ? keyring_make : keyring_open)(
+            &s->keys, s->backend.table, s->backend.self, options->key_source,
+            options->key, options->suite, s->os, &s->alloc, err);
+    else if (make)
+        status = fail(err, SESSILE_UNSUPPORTED,
+                      "a store of this kind is volatile: it has no keyring");
     else
         status = keyring_volatile(&s->keys, &s->alloc, err);
     if (status)
@@ -178,6 +202,18 @@ sessile_status store_handle_open(sessile_store **out, const char *url,
 out:
     store_handle_close(s);
     return status;
+}
+
+sessile_status store_handle_open(sessile_store **out, const char *url,
+                                 const sessile_store_options *options, sessile_error *err)
+{
+    return open_store(out, url, options, 0, err);
+}
+
+sessile_status store_handle_make(sessile_store **out, const char *url,
+                                 const sessile_store_options *options, sessile_error *err)
+{
+    return open_store(out, url, options, 1, err);
 }
 
 void store_handle_close(sessile_store *s)
@@ -194,6 +230,7 @@ void store_handle_close(sessile_store *s)
         store_close(&s->backend);
     free_text(&a, s->agent);
     free_text(&a, s->policy_path);
+    mem_free(&a, s->forgotten, s->forgotten_capacity * sizeof *s->forgotten);
     free_text(&a, s->worker);
     pthread_mutex_destroy(&s->mutex);
     mem_free(&a, s, sizeof *s);

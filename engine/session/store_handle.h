@@ -3,6 +3,7 @@
 #define SESSION_STORE_HANDLE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include "base/os.h"
 #include "store/store.h"
 #include "vault/vault.h"
@@ -30,17 +31,30 @@ struct sessile_store {
     pthread_mutex_t mutex; /* guards what follows */
     policy_ref policy;
     unsigned char uuid_last[16];
+    uint64_t *forgotten; /* hash64 of users forgotten through this handle */
+    size_t forgotten_capacity;
+    _Atomic size_t forgotten_count; /* read without the mutex */
 };
 
 sessile_status store_handle_open(sessile_store **out, const char *url,
                                  const sessile_store_options *options,
                                  sessile_error *err);
+/* The same, but EXISTS when the store has its keyring already. */
+sessile_status store_handle_make(sessile_store **out, const char *url,
+                                 const sessile_store_options *options,
+                                 sessile_error *err);
+/* INVALID when timeout_ms is none: less than -1. */
+sessile_status store_handle_timeout(int timeout_ms, sessile_error *err);
 void store_handle_close(sessile_store *s);
 
 /* A new id into out, by version. */
 void store_handle_uuid(sessile_store *s, int v4, char out[37]);
 
-/* Rows for sessile_list(): opens each log of the agent (NULL: all). */
+/* Rows for sessile_list_with() (options not NULL), and all of an agent (NULL: of all). */
+sessile_status store_handle_list_with(sessile_store *s,
+                                      const sessile_list_options *options,
+                                      sessile_listed **out, size_t *count,
+                                      sessile_error *err);
 sessile_status store_handle_list(sessile_store *s, const char *agent,
                                  sessile_listed **out, size_t *count, sessile_error *err);
 

@@ -2,7 +2,8 @@
  * tree.c: walking the tree of entries, and naming the place of an error in it.
  *
  * Ids strictly descend towards the root (the fold refuses anything else), so every walk
- * ends. Must never write to the fold, nor read from the log.
+ * ends. Before a walk its path is reached (reach.c), so that no step can fail. Must never
+ * write to the fold, nor read from the log.
  */
 #include "session/fold.h"
 
@@ -35,14 +36,47 @@ sessile_status session_named(const sessile_session *s, sessile_status status,
     if (!err || !status || !strncmp(err->message, "session ", 8))
         return status;
     name_show((sessile_slice){s->id, s->id_size}, shown);
+    if ((status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED) && s->id) {
+        sessile_error what = *err;
+        char command[SALVAGE_SIZE];
+        session_salvage_command(s, command);
+        return fail(err, status, "session %s: %s: %s", shown, what.message, command);
+    }
     fail_prefix(err, "session %s", shown);
     return status;
+}
+
+/* 1 when a shell takes the word as it is. */
+static int is_plain_word(const char *text, size_t size)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789._@:+/-";
+    if (!size || size > 64 || text[0] == '-')
+        return 0;
+    for (size_t i = 0; i < size; i++)
+        if (!text[i] || !strchr(plain, text[i]))
+            return 0;
+    return 1;
+}
+
+void session_salvage_command(const sessile_session *s, char out[SALVAGE_SIZE])
+{
+    const char *agent = s->store->agent;
+
+    if (!s->id || !is_plain_word(s->id, s->id_size) ||
+        !is_plain_word(s->agent, s->agent_size))
+        snprintf(out, SALVAGE_SIZE, "sessile check --salvage");
+    else if (strlen(agent) == s->agent_size && !memcmp(agent, s->agent, s->agent_size))
+        snprintf(out, SALVAGE_SIZE, "sessile check %s --salvage", s->id);
+    else
+        snprintf(out, SALVAGE_SIZE, "sessile check %s --agent %s --salvage", s->id,
+                 s->agent);
 }
 
 sessile_status session_damaged(const sessile_session *s, sessile_id id,
                                sessile_error *err, const char *format, ...)
 {
-    char what[256], shown[NAME_SHOWN], place[2 * NAME_SIZE + 16];
+    char what[256], shown[NAME_SHOWN], place[2 * NAME_SIZE + 16], command[SALVAGE_SIZE];
     va_list args;
 
     if (!err)
@@ -55,10 +89,13 @@ sessile_status session_damaged(const sessile_session *s, sessile_id id,
         return fail(err, SESSILE_DAMAGED, "entry %08" PRIx32 ": %s", id, what);
     name_show((sessile_slice){s->id, s->id_size}, shown);
     place_of(s, place, sizeof place);
+    if (id) /* of what its header says nothing can be salvaged */
+        session_salvage_command(s, command);
+    else
+        snprintf(command, sizeof command, "bring back a backup");
     return fail(err, SESSILE_DAMAGED,
-                "session %s (%s), entry %08" PRIx32 ": %s; nothing was changed, bring "
-                "back a backup",
-                shown, place, id, what);
+                "session %s (%s), entry %08" PRIx32 ": %s; nothing was changed: %s",
+                shown, place, id, what, command);
 }
 
 /* ------------------------------------------------------------------ the tree */
@@ -76,13 +113,15 @@ int session_has_leaf(const sessile_session *s, sessile_id id)
            s->nodes[id].type == ENTRY_TOMBSTONE;
 }
 
-sessile_status session_check_leaf(const sessile_session *s, sessile_id id,
-                                  sessile_error *err)
+sessile_status session_check_leaf(sessile_session *s, sessile_id id, sessile_error *err)
 {
+    sessile_status status = SESSILE_OK;
     char shown[NAME_SHOWN];
 
-    if (session_has_leaf(s, id))
-        return SESSILE_OK;
+    if (id < s->node_count)
+        status = session_reach_locked(s, id, err);
+    if (status || session_has_leaf(s, id))
+        return status;
     name_show((sessile_slice){s->id, s->id_size}, shown);
     if (id >= s->node_count)
         return fail(err, SESSILE_NOTFOUND,
@@ -107,17 +146,25 @@ int session_descends_locked(const sessile_session *s, sessile_id id, sessile_id 
 sessile_status session_check_base_locked(sessile_session *s, sessile_id base, int strict,
                                          sessile_error *err)
 {
+    sessile_status status = SESSILE_OK;
     sessile_id at = s->head;
     char shown[NAME_SHOWN];
 
     if (strict) {
-        while (at != base && s->nodes[at].type == ENTRY_COMPACTION)
+        while (!status && at != base && s->nodes[at].type == ENTRY_COMPACTION) {
             at = s->nodes[at].parent;
+            if (at != base)
+                status = session_reach_locked(s, at, err);
+        }
         if (at == base)
             return SESSILE_OK;
-    } else if (session_descends_locked(s, s->head, base)) {
-        return SESSILE_OK;
+    } else {
+        status = session_reach_path_locked(s, s->head, base, err);
     }
+    if (status)
+        return status;
+    if (!strict && session_descends_locked(s, s->head, base))
+        return SESSILE_OK;
     name_show((sessile_slice){s->id, s->id_size}, shown);
     if (base >= s->node_count)
         return fail(err, SESSILE_CONFLICT,
@@ -143,9 +190,12 @@ void id_list_deinit(id_list *l)
 
 int path_gather(const sessile_session *s, sessile_id high, sessile_id low, id_list *out)
 {
+    uint64_t lost = 0;
     sessile_id id;
 
     for (id = high; id > low; id = s->nodes[id].parent) {
+        if (s->nodes[id].type == ENTRY_TOMBSTONE)
+            lost++;
         if (!node_is_message(&s->nodes[id]))
             continue;
         if (mem_grow(out->alloc, (void **)&out->at, &out->capacity, out->count + 1,
@@ -153,7 +203,8 @@ int path_gather(const sessile_session *s, sessile_id high, sessile_id low, id_li
             return -1;
         out->at[out->count++] = id;
     }
-    return id == low ? 0 : 1;
+    out->lost += lost;
+    return id == low || lost ? 0 : 1;
 }
 
 sessile_status session_path_locked(sessile_session *s, sessile_id leaf, sessile_id **out,
@@ -165,6 +216,8 @@ sessile_status session_path_locked(sessile_session *s, sessile_id leaf, sessile_
 
     *out = NULL;
     *count = 0;
+    if (!status)
+        status = session_reach_path_locked(s, leaf, 0, err);
     if (status)
         return status;
     left = s->nodes[leaf].messages;
@@ -174,8 +227,14 @@ sessile_status session_path_locked(sessile_session *s, sessile_id leaf, sessile_
     if (!*out)
         return fail_nomem(err);
     *count = left;
-    for (; left; leaf = s->nodes[leaf].parent)
+    for (; left && leaf; leaf = s->nodes[leaf].parent)
         if (node_is_message(&s->nodes[leaf]))
             (*out)[--left] = leaf;
-    return SESSILE_OK;
+    if (!left)
+        return SESSILE_OK;
+    /* Only an index can say so, and only one that was made to lie. */
+    mem_free(a, *out, *count * sizeof **out);
+    *out = NULL;
+    *count = 0;
+    return session_damaged(s, leaf, err, "its index counts messages that are not there");
 }

@@ -14,10 +14,11 @@
 static sessile_status write_and_sync(sessile_session *s, session_build build, void *arg,
                                      sessile_error *err)
 {
+    session_wait w = session_wait_begin(s, 0, 0);
     sessile_id count;
-    sessile_status status = session_write(s, build, arg, &count, err);
+    sessile_status status = session_write_within(s, &w, build, arg, &count, err);
 
-    return status ? status : session_sync(s, count, err);
+    return status ? status : session_sync_within(s, &w, count, err);
 }
 
 /* One entry on its way into the log: its checked text, and what is known of it. */

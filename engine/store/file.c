@@ -23,10 +23,17 @@ typedef struct file_log {
     int fd;
     int readonly; /* the file or its device does not let us write */
     int locked;   /* OS_LOCK_… that this handle holds */
+    int has_turn; /* among the handles of this store */
+    int named;    /* its name is known to be durable */
     uint64_t device, inode;
+    int replaced; /* when its name was looked at last, it led to another log */
+    file_shared *shared;
+    uint64_t number; /* among the handles of the log */
     /* As seen when the lock was taken: while it is held nobody else moves them. */
     uint64_t size;
     int64_t mtime_ms;
+    file_cache cache;
+    lock_stop stop;
 } file_log;
 
 /* The table's handle is ours by another name. */
@@ -36,36 +43,6 @@ static file_log *of(sessile_backend_log *log)
 }
 
 /* ---------------------------------------------------------------------- poisoned logs */
-
-static int is_poisoned(file_log *log)
-{
-    file_store *fs = log->fs;
-    pthread_mutex_lock(&fs->mutex);
-    int found = fs->poison_all;
-    for (size_t i = 0; i < fs->poison_count && !found; i++) {
-        found =
-            fs->poisons[i].device == log->device && fs->poisons[i].inode == log->inode;
-    }
-    pthread_mutex_unlock(&fs->mutex);
-    return found;
-}
-
-/* For every handle of this store: the pages of a failed sync are marked clean, so that a
- * second sync, through whichever descriptor, would report a success that is none. */
-static void poison(file_log *log)
-{
-    file_store *fs = log->fs;
-    pthread_mutex_lock(&fs->mutex);
-    void *list = fs->poisons;
-    if (mem_grow(&fs->alloc, &list, &fs->poison_capacity, fs->poison_count + 1,
-                 sizeof(*fs->poisons)) == 0) {
-        fs->poisons = list;
-        fs->poisons[fs->poison_count++] = (file_poison){log->device, log->inode};
-    } else {
-        fs->poison_all = 1;
-    }
-    pthread_mutex_unlock(&fs->mutex);
-}
 
 static sessile_status fail_poisoned(const file_log *log, sessile_error *err)
 {
@@ -106,7 +83,13 @@ static sessile_status file_create(void *self, const char *folder, const char *na
     if (fs->os->stat_at(fs->os->ud, in->fd, file, &st) == 0) {
         return fail(err, SESSILE_EXISTS, "%s is already there", file);
     }
-    return file_write_new(fs, in->fd, file, data, size, err);
+    status = file_write_new(fs, in->fd, file, data, size, &st, err);
+    if (status == SESSILE_OK) {
+        pthread_mutex_lock(&fs->mutex);
+        fs->made = (file_inode){st.device, st.inode};
+        pthread_mutex_unlock(&fs->mutex);
+    }
+    return status;
 }
 
 static sessile_status file_open(void *self, const char *folder, const char *name,
@@ -130,6 +113,7 @@ static sessile_status file_open(void *self, const char *folder, const char *name
     }
     log->fs = fs;
     log->folder = in;
+    log->cache.fd = -1;
     (void)file_name(log->name, name, NULL);
     log->fd = os->open_at(os->ud, in->fd, log->name, OS_READ | OS_WRITE);
     if (log->fd < 0 && (errno == EACCES || errno == EROFS)) {
@@ -153,6 +137,17 @@ static sessile_status file_open(void *self, const char *folder, const char *name
     }
     log->device = st.device;
     log->inode = st.inode;
+    log->shared = file_shared_get(fs, st.device, st.inode, &log->number);
+    if (log->shared == NULL) {
+        status = fail_nomem(err);
+        goto out;
+    }
+    pthread_mutex_lock(&fs->mutex);
+    log->named = fs->made.inode == st.inode && fs->made.device == st.device;
+    if (log->named) {
+        fs->made = (file_inode){0, 0}; /* whose inode it is later, nobody knows */
+    }
+    pthread_mutex_unlock(&fs->mutex);
     *out = (sessile_backend_log *)(void *)log;
     log = NULL;
 out:
@@ -169,7 +164,12 @@ static void file_close(sessile_backend_log *handle)
 {
     if (handle != NULL) {
         file_log *log = of(handle);
+        file_cache_close(log->fs, &log->cache);
         log->fs->os->close(log->fs->os->ud, log->fd); /* its lock goes with it */
+        if (log->has_turn) {
+            file_shared_give(log->shared);
+        }
+        file_shared_put(log->fs, log->shared);
         mem_free(&log->fs->alloc, log, sizeof(*log));
     }
 }
@@ -180,11 +180,16 @@ static sessile_status file_size(sessile_backend_log *handle, uint64_t *bytes,
                                 int64_t *mtime_ms, sessile_error *err)
 {
     file_log *log = of(handle);
+    const os_table *os = log->fs->os;
     os_stat_info st;
     *bytes = 0;
     *mtime_ms = 0;
     if (log->locked == OS_LOCK_NONE) {
-        if (log->fs->os->stat_fd(log->fs->os->ud, log->fd, &st) != 0) {
+        /* Asked by its name, which also says whether it is still this one's: readers take
+         * no lock. What is gone may be read to its end all the same. */
+        int named = os->stat_at(os->ud, log->folder->fd, log->name, &st) == 0;
+        log->replaced = named && (st.device != log->device || st.inode != log->inode);
+        if ((!named || log->replaced) && os->stat_fd(os->ud, log->fd, &st) != 0) {
             return fail_errno(err, errno, "cannot look at %s", log->name);
         }
         *bytes = st.size;
@@ -235,6 +240,10 @@ static void file_unlock(sessile_backend_log *handle)
         log->locked = OS_LOCK_NONE;
         log->fs->os->lock(log->fs->os->ud, log->fd, OS_LOCK_NONE);
     }
+    if (log->has_turn) {
+        log->has_turn = 0;
+        file_shared_give(log->shared);
+    }
 }
 
 static sessile_status file_lock(sessile_backend_log *handle, int mode, int timeout_ms,
@@ -246,20 +255,37 @@ static sessile_status file_lock(sessile_backend_log *handle, int mode, int timeo
     *replaced = 0;
     int wanted = mode == SESSILE_LOCK_EXCLUSIVE ? OS_LOCK_EXCLUSIVE : OS_LOCK_SHARED;
     if (log->readonly && wanted == OS_LOCK_EXCLUSIVE) {
-        return fail(err, SESSILE_DENIED, "%s may only be read: chmod u+w it", log->name);
+        return fail(err, SESSILE_DENIED,
+                    "%s may only be read: chmod u+w it and open it again", log->name);
+    }
+    sessile_status allowed =
+        file_may_write(log->fs, log->folder->network, log->folder->name, err);
+    if (allowed != SESSILE_OK) {
+        return allowed; /* nor is a shared lock worth anything there */
     }
     lock_try t = {log, wanted};
-    int got = lock_wait(os, timeout_ms, try_lock, &t);
-    if (got < 0) {
-        return fail_errno(err, errno, "cannot lock %s", log->name);
+    int got = LOCK_GOT;
+    if (wanted == OS_LOCK_EXCLUSIVE) {
+        got = file_shared_take(log->shared, os, &timeout_ms, log->stop);
+        log->has_turn = got == LOCK_GOT;
     }
-    if (got > 0) {
-        return fail(err, SESSILE_BUSY,
-                    "another writer holds %s: wait longer, or try again", log->name);
+    if (got == LOCK_GOT) {
+        got = lock_wait(os, timeout_ms, try_lock, &t, log->stop);
+    }
+    if (got != LOCK_GOT) {
+        int error = errno;
+        file_unlock(handle);
+        return got == LOCK_STOPPED ? store_stopped(log->name, err)
+               : got == LOCK_TAKEN ? fail(err, SESSILE_BUSY,
+                                          "another writer holds %s: wait longer, or try "
+                                          "again",
+                                          log->name)
+                                   : fail_errno(err, error, "cannot lock %s", log->name);
     }
     log->locked = wanted;
+    log->replaced = 0;
     if (os->stat_at(os->ud, log->folder->fd, log->name, &st) == 0) {
-        *replaced = st.device != log->device || st.inode != log->inode;
+        *replaced = log->replaced = st.device != log->device || st.inode != log->inode;
     } else if (errno == ENOENT) {
         *replaced = 1;
     } else {
@@ -282,9 +308,68 @@ static sessile_status file_lock(sessile_backend_log *handle, int mode, int timeo
     return SESSILE_OK;
 }
 
+static void file_set_stop(sessile_backend_log *handle, int (*ask)(void *arg), void *arg)
+{
+    of(handle)->stop = (lock_stop){ask, arg};
+}
+
+/* Not done by file_lock: who only tries does without, and looking through /proc is slow.
+ */
+static sessile_status file_busy(sessile_backend_log *handle, sessile_error *err)
+{
+    const file_log *log = of(handle);
+    const os_table *os = log->fs->os;
+    os_holder holder;
+    if (os->lock_holder == NULL) {
+        errno = ENOSYS;
+    } else if (os->lock_holder(os->ud, log->fd, &holder) == 0) {
+        const char *program = holder.program[0] != '\0' ? holder.program : "no name";
+        if (holder.own) {
+            return fail(err, SESSILE_BUSY,
+                        "another handle of this process holds %s: wait longer, or let "
+                        "it finish first",
+                        log->name);
+        }
+        if (holder.stopped) {
+            return fail(err, SESSILE_BUSY,
+                        "process %u (%s) holds %s and is stopped: continue it (kill "
+                        "-CONT %u), or end it",
+                        holder.pid, program, log->name, holder.pid);
+        }
+        return fail(err, SESSILE_BUSY,
+                    "process %u (%s) holds %s: wait longer, or try again when it is done",
+                    holder.pid, program, log->name);
+    }
+    if (errno == ENOSYS) {
+        return fail(err, SESSILE_BUSY,
+                    "another writer holds %s, and without /proc it cannot be told who: "
+                    "wait longer, or try again",
+                    log->name);
+    }
+    return fail(err, SESSILE_BUSY,
+                "another writer holds %s, one that cannot be seen from here or has just "
+                "let go: wait longer, or try again",
+                log->name);
+}
+
 int file_log_is_locked(const sessile_backend_log *handle)
 {
     return ((const file_log *)(const void *)handle)->locked == OS_LOCK_EXCLUSIVE;
+}
+
+static int file_replaced(sessile_backend_log *handle)
+{
+    return of(handle)->replaced;
+}
+
+file_cache *file_log_cache(sessile_backend_log *handle, file_store **fs,
+                           const file_folder **folder, const char **name)
+{
+    file_log *log = of(handle);
+    *fs = log->fs;
+    *folder = log->folder;
+    *name = log->name;
+    return &log->cache;
 }
 
 /* ---------------------------------------------------------------------- append, sync */
@@ -300,14 +385,17 @@ static sessile_status file_append(sessile_backend_log *handle, sessile_log_end *
     size_t written = 0;
     *poisoned = 0;
     if (log->readonly) {
-        return fail(err, SESSILE_DENIED, "%s may only be read: chmod u+w it", log->name);
+        return fail(err, SESSILE_DENIED,
+                    "%s may only be read: chmod u+w it and open it again", log->name);
     }
-    if (is_poisoned(log)) {
+    if (file_shared_is_poisoned(log->shared)) {
         *poisoned = 1;
         return fail_poisoned(log, err);
     }
-    /* Asked again although the lock is held: this comparison is the fence. */
-    if (os->stat_fd(os->ud, log->fd, &st) != 0) {
+    /* This comparison is the fence. Under the exclusive lock the size is the one that was
+     * seen when it was taken: only who holds it moves the end. */
+    st.size = log->size;
+    if (log->locked != OS_LOCK_EXCLUSIVE && os->stat_fd(os->ud, log->fd, &st) != 0) {
         return fail_errno(err, errno, "cannot look at %s", log->name);
     }
     if (st.size < end->bytes) {
@@ -321,12 +409,20 @@ static sessile_status file_append(sessile_backend_log *handle, sessile_log_end *
         return fail(err, SESSILE_CONFLICT, "%s has grown: read on, then try again",
                     log->name);
     }
+    /* Who made this log, or put it in the place of another, may have been killed before
+     * the sync of the folder. What is about to be acknowledged hangs on that name. */
+    if (!log->named) {
+        if (os->sync_all(os->ud, log->folder->fd) != 0) {
+            return fail_errno(err, errno, "cannot sync the folder of %s", log->name);
+        }
+        log->named = 1;
+    }
     /* Without O_APPEND, with which Linux ignores pwrite's offset. */
     if (os_write_full(os, log->fd, data, size, end->bytes, &written) != 0) {
         sessile_status status = fail_errno(err, errno, "cannot append to %s", log->name);
         /* also when no byte is said to have gone: a failed call may have moved the end */
         if (os->truncate(os->ud, log->fd, end->bytes) != 0) {
-            poison(log);
+            file_shared_poison(log->shared);
             *poisoned = 1;
         }
         return status;
@@ -345,7 +441,8 @@ static sessile_status file_rewrite(sessile_backend_log *handle, uint64_t offset,
     const os_table *os = log->fs->os;
     size_t written;
     if (log->readonly) {
-        return fail(err, SESSILE_DENIED, "%s may only be read: chmod u+w it", log->name);
+        return fail(err, SESSILE_DENIED,
+                    "%s may only be read: chmod u+w it and open it again", log->name);
     }
     /* The same bytes: a write that stops half-way has changed nothing. */
     if (os_write_full(os, log->fd, data, size, offset, &written) != 0) {
@@ -357,13 +454,11 @@ static sessile_status file_rewrite(sessile_backend_log *handle, uint64_t offset,
 static sessile_status file_sync(sessile_backend_log *handle, sessile_error *err)
 {
     file_log *log = of(handle);
-    const os_table *os = log->fs->os;
-    if (is_poisoned(log)) {
+    if (file_shared_is_poisoned(log->shared)) {
         return fail_poisoned(log, err);
     }
-    if (os->sync_data(os->ud, log->fd) != 0) {
+    if (file_shared_sync(log->shared, log->fs->os, log->fd, log->number) != 0) {
         int error = errno;
-        poison(log);
         fail_errno(err, error,
                    "cannot sync %s: what was written since the last sync may "
                    "or may not be there; open it again and look",
@@ -373,7 +468,9 @@ static sessile_status file_sync(sessile_backend_log *handle, sessile_error *err)
         }
         return SESSILE_IO;
     }
-    return SESSILE_OK;
+    /* Another handle's sync that failed may have been the one we shared, or have marked
+     * our pages clean before ours came to them. */
+    return file_shared_is_poisoned(log->shared) ? fail_poisoned(log, err) : SESSILE_OK;
 }
 
 /* ---------------------------------------------------------------------- set aside */
@@ -387,7 +484,7 @@ static sessile_status file_set_aside(sessile_backend_log *handle, uint64_t offse
     if (log->locked != OS_LOCK_EXCLUSIVE) {
         return fail(err, SESSILE_INVALID, "a log is cut only under its lock");
     }
-    if (is_poisoned(log)) {
+    if (file_shared_is_poisoned(log->shared)) {
         return fail_poisoned(log, err);
     }
     if (os->stat_fd(os->ud, log->fd, &st) != 0) {
@@ -407,7 +504,7 @@ static sessile_status file_set_aside(sessile_backend_log *handle, uint64_t offse
     log->size = offset;
     if (os->sync_all(os->ud, log->fd) != 0) {
         status = fail_errno(err, errno, "cannot sync %s after cutting it", log->name);
-        poison(log);
+        file_shared_poison(log->shared);
     }
     return status;
 }
@@ -422,7 +519,7 @@ static void file_free(void *self)
     }
     allocator a = fs->alloc;
     file_folders_free(fs);
-    mem_free(&a, fs->poisons, fs->poison_capacity * sizeof(*fs->poisons));
+    file_shared_free_all(fs);
     if (fs->root != NULL) {
         mem_free(&a, fs->root, strlen(fs->root) + 1);
     }
@@ -433,7 +530,8 @@ static void file_free(void *self)
 static const sessile_backend file_backend = {
     .version = SESSILE_BACKEND_VERSION,
     .capabilities = SESSILE_BACKEND_SEALS | SESSILE_BACKEND_CUTS | SESSILE_BACKEND_LOCKS |
-                    SESSILE_BACKEND_REPLACES,
+                    SESSILE_BACKEND_CACHES | SESSILE_BACKEND_REPLACES |
+                    SESSILE_BACKEND_SHELVES,
     .name = "file",
     .free = file_free,
     .create = file_create,
@@ -447,15 +545,37 @@ static const sessile_backend file_backend = {
     .sync = file_sync,
     .set_aside = file_set_aside,
     .list = file_list,
+    .list_others = file_list_others,
     .blob_get = file_blob_get,
     .blob_put_new = file_blob_put_new,
+    .blob_replace = file_blob_replace,
+    .blob_remove = file_blob_remove,
+    .blob_list = file_blob_list,
+    .blob_settle = file_blob_settle,
     .has_logs = file_has_logs,
     .rewrite = file_rewrite,
+    .cache_size = file_cache_size,
+    .cache_read = file_cache_read,
+    .cache_write = file_cache_write,
     .draft_new = file_draft_new,
     .draft_write = file_draft_write,
     .draft_replace = file_draft_replace,
     .draft_drop = file_draft_drop,
+    .stat = file_stat,
+    .shelf_get = file_shelf_get,
+    .shelf_put = file_shelf_put,
+    .shelf_drop = file_shelf_drop,
+    .list_stat = file_list_stat,
+    .set_stop = file_set_stop,
+    .busy = file_busy,
+    .replaced = file_replaced,
+    .sweep = file_sweep,
 };
+
+void store_file_allow_network(store *st)
+{
+    ((file_store *)st->self)->allow_network = 1;
+}
 
 sessile_status store_file_open(store *out, const char *root, const os_table *os,
                                const allocator *a, sessile_error *err)

@@ -3,10 +3,15 @@
  *
  *   file_path.c  ROOT and the folders below it: opened, checked, made; names
  *   file_blob.c  ROOT/<blob>, and "write it whole under a temporary name" for all of them
+ *   file_change.c blobs that are there: replaced, removed, listed
  *   file_piece.c the torn end of a log, copied before it is cut
- *   file_list.c  which logs there are
+ *   file_list.c  which logs there are, and what their files say of themselves
+ *   file_shelf.c .catalog beside the logs of a folder
  *   file_draft.c a log written anew, in the place of one that is there
+ *   file_sweep.c what crashes left of files that were not named yet
  *   file_cache.c NAME.idx beside a log
+ *   file_shared.c what the handles of one log have in common: its poison, their turns,
+ *                their syncs
  *   file.c       logs: open, create, read, lock, append, sync, set aside
  */
 #ifndef STORE_FILE_H
@@ -18,6 +23,7 @@
 #include "base/error.h"
 #include "base/os.h"
 #include "sessile_backend.h"
+#include "store/wait.h"
 
 /* An agent's folder. Kept open while the store is, since each append asks it whether the
  * log's name still leads to the log. */
@@ -26,12 +32,27 @@ typedef struct file_folder {
     char *name;
     int fd;
     int named_durably; /* its own name is known to be durable */
+    char network[16]; /* the network file system it lies on, fixed at opening; "": none */
 } file_folder;
 
-/* A log that nothing may be appended to any more, by device and inode. */
-typedef struct file_poison {
+/* What the handles of one log in this store share (file_shared.c). */
+typedef struct file_shared {
+    struct file_shared *next;
+    uint64_t device, inode; /* which log */
+    unsigned handles;       /* under the store's mutex */
+    pthread_mutex_t mutex;  /* all that follows */
+    pthread_cond_t moved;   /* the turn was given back, or a sync has ended */
+    int taken;              /* a handle has the turn */
+    int poisoned;           /* nothing may be appended to it any more */
+    uint64_t opened;        /* handles so far */
+    int syncing;
+    uint64_t begun, done;              /* syncs, counted */
+    struct file_sync_waiting *waiting; /* those who want one */
+} file_shared;
+
+typedef struct file_inode {
     uint64_t device, inode;
-} file_poison;
+} file_inode;
 
 #define FILE_SUFFIX    ".jsonl"
 #define FILE_NAME_SIZE 256
@@ -40,12 +61,13 @@ typedef struct file_store {
     const os_table *os;
     allocator alloc;
     char *root;
+    int allow_network;      /* fixed after open */
     pthread_mutex_t mutex;  /* all that follows */
     int root_fd, agents_fd; /* -1: not there yet */
+    int root_named;         /* ROOT's own name is known to be durable */
     file_folder *folders;
-    file_poison *poisons;
-    size_t poison_count, poison_capacity;
-    int poison_all; /* a poison could not be remembered: all are */
+    file_inode made; /* the log made last, its name durable; 0: opened since */
+    file_shared *shared;
 } file_store;
 
 /* Opens ROOT if it is not open; makes it first when make is 1. NOTFOUND otherwise. */
@@ -58,20 +80,58 @@ sessile_status file_folder_get(file_store *fs, const char *name, int make,
                                file_folder **out, sessile_error *err);
 void file_folders_free(file_store *fs);
 
+/* Visits the folders of agents until visit returns other than 0. NOTFOUND: none yet. */
+sessile_status file_folders_each(file_store *fs,
+                                 int (*visit)(void *arg, file_folder *folder), void *arg,
+                                 sessile_error *err);
+/* What a log's file (its file name: log) says of itself. 0, or -1 and errno. */
+int file_look(const file_store *fs, const file_folder *folder, const char *log,
+              sessile_backend_stat *out);
+
+/* What the handles of a log share: for one more handle, for one less. NULL: no memory.
+ * *number: the handle's, in the order of opening. */
+file_shared *file_shared_get(file_store *fs, uint64_t device, uint64_t inode,
+                             uint64_t *number);
+void file_shared_put(file_store *fs, file_shared *shared);
+void file_shared_free_all(file_store *fs);
+void file_shared_poison(file_shared *shared);
+int file_shared_is_poisoned(file_shared *shared);
+/* The turn to come to the log's lock: as lock_wait(); what was waited is taken off
+ * *timeout_ms. Given back once the lock is, by whichever thread. */
+int file_shared_take(file_shared *shared, const os_table *os, int *timeout_ms,
+                     lock_stop stop);
+void file_shared_give(file_shared *shared);
+/* Makes durable what was written to the log before the call, by a sync of this handle or
+ * by one that it shares. 0; -1 and errno: this thread's sync failed, and poisoned. Who
+ * gets 0 asks whether the log is poisoned: another's sync may have failed. */
+int file_shared_sync(file_shared *shared, const os_table *os, int fd, uint64_t number);
+/* How many handles sync or wait for a sync. Its mutex is held. */
+size_t file_shared_waiting(const file_shared *shared);
+
 /* INVALID when name is not one the engine makes. */
 sessile_status file_name_check(const char *name, sessile_error *err);
+
+/* Looks what kind of file system the folder open as fd lies on; network is "" for a local
+ * one, and where it cannot be told. */
+void file_network(const file_store *fs, int fd, char network[16]);
+/* UNSUPPORTED when that is one on which nothing is written. what: an agent's folder, or
+ * NULL: ROOT. */
+sessile_status file_may_write(const file_store *fs, const char *network, const char *what,
+                              sessile_error *err);
 
 /* DENIED unless st is a regular file of ours that others cannot write (private: nor
  * read). what names it. */
 sessile_status file_check(const file_store *fs, const os_stat_info *st, int private_only,
                           const char *what, sessile_error *err);
 
-/* Makes dir/name with these bytes, whole and durable, or not at all. EXISTS. */
+/* Makes dir/name with these bytes, whole and durable, or not at all. *made (may be NULL):
+ * the file. EXISTS. */
 sessile_status file_write_new(file_store *fs, int dir, const char *name, const void *data,
-                              size_t size, sessile_error *err);
+                              size_t size, os_stat_info *made, sessile_error *err);
 /* The parts of it, for content that comes in pieces. temporary has room for
  * FILE_TEMPORARY. file_publish syncs, renames and closes *fd. */
-#define FILE_TEMPORARY 32
+#define FILE_TEMPORARY        32
+#define FILE_TEMPORARY_PREFIX ".new-"
 sessile_status file_temporary(file_store *fs, int dir, char *temporary, int *fd,
                               sessile_error *err);
 sessile_status file_publish(file_store *fs, int dir, const char *temporary, int *fd,
@@ -85,6 +145,17 @@ sessile_status file_set_piece(file_store *fs, int dir, int from, const char *log
 
 /* 1 while this handle holds the exclusive lock of its log. */
 int file_log_is_locked(const sessile_backend_log *log);
+
+/* The cache of a log as its handle keeps it: opened when it is first wanted. */
+typedef struct file_cache {
+    int fd; /* -1: not open */
+    int readonly;
+    uint64_t device, inode;
+} file_cache;
+/* The handle's own, and where the log lies. */
+file_cache *file_log_cache(sessile_backend_log *log, file_store **fs,
+                           const file_folder **folder, const char **name);
+void file_cache_close(file_store *fs, file_cache *cache);
 /* Removes what is cached of a log (its file name: log), if there is anything. */
 void file_cache_drop(file_store *fs, const file_folder *folder, const char *log);
 
@@ -97,13 +168,48 @@ sessile_status file_draft_replace(sessile_backend_draft *draft, sessile_backend_
                                   int keep, char *kept, size_t kept_size,
                                   sessile_error *err);
 void file_draft_drop(sessile_backend_draft *draft);
+sessile_status file_cache_size(sessile_backend_log *log, uint64_t *bytes,
+                               sessile_error *err);
+sessile_status file_cache_read(sessile_backend_log *log, uint64_t offset, void *out,
+                               size_t size, size_t *got, sessile_error *err);
+sessile_status file_cache_write(sessile_backend_log *log, uint64_t offset,
+                                const void *data, size_t size, sessile_error *err);
+sessile_status file_sweep(void *self,
+                          int (*visit)(void *arg, const char *folder, const char *file,
+                                       uint64_t bytes),
+                          void *arg, sessile_error *err);
 sessile_status file_list(void *self, const char *folder,
                          int (*visit)(void *arg, const char *folder, const char *name),
                          void *arg, sessile_error *err);
-int file_has_logs(void *self);
+sessile_status file_list_others(void *self, const char *folder,
+                                int (*visit)(void *arg, const char *folder,
+                                             const char *file, uint64_t bytes),
+                                void *arg, sessile_error *err);
+sessile_status file_list_stat(void *self, const char *folder,
+                              int (*visit)(void *arg, const char *folder,
+                                           const char *name,
+                                           const sessile_backend_stat *stat),
+                              void *arg, sessile_error *err);
+sessile_status file_has_logs(void *self, int *found, sessile_error *err);
+sessile_status file_stat(void *self, const char *folder, const char *name,
+                         sessile_backend_stat *out, sessile_error *err);
+sessile_status file_shelf_get(void *self, const char *folder, char **out, size_t *size,
+                              sessile_error *err);
+sessile_status file_shelf_put(void *self, const char *folder, const void *data,
+                              size_t size, sessile_error *err);
+sessile_status file_shelf_drop(void *self, const char *folder, sessile_error *err);
 sessile_status file_blob_get(void *self, const char *name, char **out, size_t *size,
                              sessile_error *err);
 sessile_status file_blob_put_new(void *self, const char *name, const void *data,
                                  size_t size, sessile_error *err);
+
+sessile_status file_blob_replace(void *self, const char *name, const void *was,
+                                 size_t was_size, const void *data, size_t size,
+                                 sessile_error *err);
+sessile_status file_blob_remove(void *self, const char *name, sessile_error *err);
+sessile_status file_blob_settle(void *self, const char *name, sessile_error *err);
+sessile_status file_blob_list(void *self, const char *prefix,
+                              int (*visit)(void *arg, const char *name), void *arg,
+                              sessile_error *err);
 
 #endif

@@ -19,14 +19,24 @@ sessile_status file_temporary(file_store *fs, int dir, char *temporary, int *fd,
 {
     const os_table *os = fs->os;
     unsigned char random[8];
+    char network[16];
+    file_network(fs, dir, network);
+    sessile_status status = file_may_write(fs, network, NULL, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
     /* the leading dot keeps it out of lists; no log and no blob can have such a name */
     random_bytes(random, sizeof(random));
-    memcpy(temporary, ".new-", 5);
-    hex_encode(temporary + 5, random, sizeof(random));
+    size_t prefix = strlen(FILE_TEMPORARY_PREFIX);
+    memcpy(temporary, FILE_TEMPORARY_PREFIX, prefix);
+    hex_encode(temporary + prefix, random, sizeof(random));
     *fd = os->open_at(os->ud, dir, temporary, OS_WRITE | OS_CREATE_NEW);
     if (*fd < 0) {
         return fail_errno(err, errno, "cannot make a file in %s", fs->root);
     }
+    /* Until it is closed: who sweeps up leftovers sees that this is none. Where there are
+     * no locks its age has to do. */
+    (void)os->lock(os->ud, *fd, OS_LOCK_EXCLUSIVE);
     return SESSILE_OK;
 }
 
@@ -70,7 +80,7 @@ discard:
 }
 
 sessile_status file_write_new(file_store *fs, int dir, const char *name, const void *data,
-                              size_t size, sessile_error *err)
+                              size_t size, os_stat_info *made, sessile_error *err)
 {
     char temporary[FILE_TEMPORARY];
     size_t written = 0;
@@ -81,6 +91,10 @@ sessile_status file_write_new(file_store *fs, int dir, const char *name, const v
     }
     if (os_write_full(fs->os, fd, data, size, 0, &written) != 0) {
         status = fail_errno(err, errno, "cannot write %s in %s", name, fs->root);
+    } else if (made != NULL && fs->os->stat_fd(fs->os->ud, fd, made) != 0) {
+        status = fail_errno(err, errno, "cannot look at %s in %s", name, fs->root);
+    }
+    if (status != SESSILE_OK) {
         file_discard(fs, dir, temporary, &fd);
         return status;
     }
@@ -152,5 +166,5 @@ sessile_status file_blob_put_new(void *self, const char *name, const void *data,
     if (status != SESSILE_OK) {
         return status;
     }
-    return file_write_new(fs, root, name, data, size, err);
+    return file_write_new(fs, root, name, data, size, NULL, err);
 }

@@ -91,6 +91,7 @@ static sessile_status keep_old(file_draft *draft, char *kept, size_t kept_size,
 {
     const os_table *os = draft->fs->os;
     int stem = (int)(strlen(draft->name) - strlen(FILE_SUFFIX));
+    os_stat_info old, there;
     for (unsigned n = 1; n <= KEPT_MOST; n++) {
         int size = snprintf(kept, kept_size, "%.*s.replaced-%u", stem, draft->name, n);
         if (size < 0 || (size_t)size >= kept_size) {
@@ -102,6 +103,12 @@ static sessile_status keep_old(file_draft *draft, char *kept, size_t kept_size,
         if (errno != EEXIST) {
             return fail_errno(err, errno, "cannot keep the old %s as %s", draft->name,
                               kept);
+        }
+        /* kept already, by a run that was interrupted before its rename */
+        if (os->stat_at(os->ud, draft->folder->fd, draft->name, &old) == 0 &&
+            os->stat_at(os->ud, draft->folder->fd, kept, &there) == 0 &&
+            old.device == there.device && old.inode == there.inode) {
+            return SESSILE_OK;
         }
     }
     return fail(err, SESSILE_EXISTS,

@@ -42,6 +42,29 @@ sessile_status file_check(const file_store *fs, const os_stat_info *st, int priv
     return SESSILE_OK;
 }
 
+void file_network(const file_store *fs, int fd, char network[16])
+{
+    const os_table *os = fs->os;
+    if (os->network == NULL || os->network(os->ud, fd, network, 16) != 1) {
+        network[0] = '\0';
+    }
+}
+
+sessile_status file_may_write(const file_store *fs, const char *network, const char *what,
+                              sessile_error *err)
+{
+    if (network[0] == '\0' || fs->allow_network) {
+        return SESSILE_OK;
+    }
+    return fail(
+        err, SESSILE_UNSUPPORTED,
+        "%s%s%s is on a network file system (%s), whose locks and syncs cannot be "
+        "relied on: keep the store on a local disk; or, when one machine alone "
+        "writes there, open it with allow_network (Lua: network = true, command: "
+        "--network)",
+        fs->root, what == NULL ? "" : "/agents/", what == NULL ? "" : what, network);
+}
+
 /* Opens a folder and sees that it is one of ours. dir -1: name is ROOT. */
 static sessile_status open_folder(file_store *fs, int dir, const char *name, int *fd,
                                   sessile_error *err)
@@ -83,11 +106,15 @@ static sessile_status open_folder(file_store *fs, int dir, const char *name, int
 
 static sessile_status root_locked(file_store *fs, int make, sessile_error *err)
 {
+    /* Also when it is there and open: who made it may not have come to their sync. */
+    if (make && !fs->root_named) {
+        if (os_make_path(fs->os, &fs->alloc, fs->root) != 0) {
+            return fail_errno(err, errno, "cannot make the folder %s", fs->root);
+        }
+        fs->root_named = 1;
+    }
     if (fs->root_fd >= 0) {
         return SESSILE_OK;
-    }
-    if (make && os_make_path(fs->os, &fs->alloc, fs->root) != 0) {
-        return fail_errno(err, errno, "cannot make the folder %s", fs->root);
     }
     return open_folder(fs, -1, fs->root, &fs->root_fd, err);
 }
@@ -104,11 +131,8 @@ static sessile_status folder_below(file_store *fs, int dir, const char *name, in
 
 static sessile_status agents_locked(file_store *fs, int make, sessile_error *err)
 {
-    if (fs->agents_fd >= 0) {
-        return SESSILE_OK;
-    }
     sessile_status status = root_locked(fs, make, err);
-    if (status != SESSILE_OK) {
+    if (status != SESSILE_OK || fs->agents_fd >= 0) {
         return status;
     }
     return folder_below(fs, fs->root_fd, "agents", make, &fs->agents_fd, err);
@@ -158,12 +182,22 @@ static sessile_status folder_locked(file_store *fs, const char *name, int make,
             return status;
         }
         folder->name = copy;
+        file_network(fs, folder->fd, folder->network);
         folder->next = fs->folders;
         fs->folders = folder;
+    }
+    sessile_status status =
+        make ? file_may_write(fs, folder->network, folder->name, err) : SESSILE_OK;
+    if (status != SESSILE_OK) {
+        return status;
     }
     if (make && !folder->named_durably) {
         /* Also when somebody else made it a moment ago: they may not have come to their
          * sync, and what we are about to acknowledge hangs on these names. */
+        status = root_locked(fs, 1, err);
+        if (status != SESSILE_OK) {
+            return status;
+        }
         if (os->sync_all(os->ud, fs->agents_fd) != 0 ||
             os->sync_all(os->ud, fs->root_fd) != 0) {
             return fail_errno(err, errno, "cannot sync the folders of %s", fs->root);

@@ -42,6 +42,7 @@ typedef struct ram_handle {
     ram_store *rs;
     ram_log *log;
     int locked;
+    lock_stop stop;
 } ram_handle;
 
 static ram_handle *of(sessile_backend_log *log)
@@ -247,12 +248,23 @@ static sessile_status ram_lock(sessile_backend_log *handle, int mode, int timeou
     ram_handle *h = of(handle);
     lock_try t = {h->log, mode};
     *replaced = 0; /* a log lives as long as its store */
-    if (lock_wait(h->rs->os, timeout_ms, try_lock, &t) != 0) {
+    switch (lock_wait(h->rs->os, timeout_ms, try_lock, &t, h->stop)) {
+    case LOCK_GOT:
+        break;
+    case LOCK_STOPPED:
+        return store_stopped(h->log->name, err);
+    default:
         return fail(err, SESSILE_BUSY,
-                    "another writer holds %s: wait longer, or try again", h->log->name);
+                    "another handle of this process holds %s: wait longer, or try again",
+                    h->log->name);
     }
     h->locked = mode;
     return SESSILE_OK;
+}
+
+static void ram_set_stop(sessile_backend_log *handle, int (*ask)(void *arg), void *arg)
+{
+    of(handle)->stop = (lock_stop){ask, arg};
 }
 
 static sessile_status ram_append(sessile_backend_log *handle, sessile_log_end *end,
@@ -386,13 +398,14 @@ static sessile_status ram_blob_put_new(void *self, const char *name, const void 
     return status;
 }
 
-static int ram_has_logs(void *self)
+static sessile_status ram_has_logs(void *self, int *found, sessile_error *err)
 {
     ram_store *rs = self;
+    (void)err;
     pthread_mutex_lock(&rs->mutex);
-    int has = rs->logs != NULL;
+    *found = rs->logs != NULL;
     pthread_mutex_unlock(&rs->mutex);
-    return has;
+    return SESSILE_OK;
 }
 
 static void ram_free(void *self)
@@ -429,6 +442,7 @@ static const sessile_backend ram_backend = {
     .read = ram_read,
     .lock = ram_lock,
     .unlock = ram_unlock,
+    .set_stop = ram_set_stop,
     .append = ram_append,
     .sync = ram_sync,
     .list = ram_list,

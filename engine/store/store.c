@@ -36,7 +36,8 @@ int store_name_ok(const char *name)
  * first tries only give the processor away; who still waits then sleeps, a little longer
  * each time, so that a hundred waiters do not keep a core busy.
  */
-int lock_wait(const os_table *os, int timeout_ms, int (*attempt)(void *arg), void *arg)
+int lock_wait(const os_table *os, int timeout_ms, int (*attempt)(void *arg), void *arg,
+              lock_stop stop)
 {
     enum { EAGER = 8, LONGEST_MS = 8 };
     uint64_t start = 0;
@@ -46,11 +47,14 @@ int lock_wait(const os_table *os, int timeout_ms, int (*attempt)(void *arg), voi
         if (got <= 0 || timeout_ms == 0) {
             return got;
         }
+        if (stop.ask != NULL && stop.ask(stop.arg)) {
+            return LOCK_STOPPED;
+        }
         uint64_t now = os->clock_us(os->ud);
         if (tries == 0) {
             start = now;
         } else if (timeout_ms > 0 && now - start >= (uint64_t)timeout_ms * 1000) {
-            return 1;
+            return LOCK_TAKEN;
         }
         if (tries < EAGER) {
             os->sleep_ms(os->ud, 0);
@@ -64,4 +68,12 @@ int lock_wait(const os_table *os, int timeout_ms, int (*attempt)(void *arg), voi
         os->sleep_ms(os->ud, pause);
         pause_ms = pause_ms < LONGEST_MS ? pause_ms * 2 : LONGEST_MS;
     }
+}
+
+sessile_status store_stopped(const char *log, sessile_error *err)
+{
+    return fail(err, SESSILE_CANCELLED,
+                "waiting for %s was ended by another thread: nothing was written, do it "
+                "again when you want it",
+                log);
 }

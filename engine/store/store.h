@@ -21,6 +21,9 @@ typedef struct store {
 sessile_status store_file_open(store *out, const char *root, const os_table *os,
                                const allocator *a, sessile_error *err);
 
+/* Lets it write on network file systems: UNSUPPORTED otherwise. Before it is used. */
+void store_file_allow_network(store *st);
+
 /* Logs in memory, for the life of the handle; threads excluded by a mutex a log. */
 sessile_status store_ram_open(store *out, const os_table *os, const allocator *a,
                               sessile_error *err);

@@ -7,14 +7,27 @@
 #ifndef STORE_WAIT_H
 #define STORE_WAIT_H
 
+#include "base/error.h"
 #include "base/os.h"
+
+/* What ends a wait before its time: asked between tries, 1 ends it. ask NULL: nothing. */
+typedef struct lock_stop {
+    int (*ask)(void *arg);
+    void *arg;
+} lock_stop;
+
+enum { LOCK_GOT = 0, LOCK_TAKEN = 1, LOCK_STOPPED = 2 };
 
 /*
  * Calls attempt(arg) until it returns 0 (got it) or -1 (failed), or timeout_ms have
- * passed
- * (-1: for ever; 0: one try). Returns 0, -1, or 1: still taken.
+ * passed (-1: for ever; 0: one try), or stop says so. Returns LOCK_GOT, -1, LOCK_TAKEN or
+ * LOCK_STOPPED.
  */
-int lock_wait(const os_table *os, int timeout_ms, int (*attempt)(void *arg), void *arg);
+int lock_wait(const os_table *os, int timeout_ms, int (*attempt)(void *arg), void *arg,
+              lock_stop stop);
+
+/* CANCELLED, naming the log. */
+sessile_status store_stopped(const char *log, sessile_error *err);
 
 /* 1 when name is a single component that the engine may have made: 1 to 200 bytes of
  * [a-z0-9_=.-], not starting with a dot. */

@@ -42,9 +42,24 @@ int secret_is_key(const secret *s);
 int secret_key(const secret *s, const unsigned char *salt, uint64_t ops, uint64_t mem,
                unsigned char out[VAULT_KEY]);
 
-/* The keyring's master key of an epoch, borrowed; NULL: no such epoch. */
+/* The keyring's master key of an epoch, borrowed; NULL: no such epoch is known. */
 const unsigned char *keyring_master(const keyring *k, uint64_t epoch);
-uint64_t keyring_epoch(const keyring *k); /* the newest */
+/* The same, and the keyring is read again when it is not known. NULL: err is filled if
+ * that failed. */
+const unsigned char *keyring_master_now(const keyring *k, uint64_t epoch,
+                                        sessile_error *err);
+/* What seals a new log, by the keyring as it is in the store now, and durably so. */
+sessile_status keyring_current(const keyring *k, suite *s, uint64_t *epoch,
+                               const unsigned char **key, sessile_error *err);
 const unsigned char *keyring_name_key(const keyring *k);
+
+/* A user's secret of an epoch, into guarded memory. SEALED: forgotten; DAMAGED. make:
+ * drawn and put when there is none; durable on return, whoever put it. */
+sessile_status user_secret_open(const keyring *k, const char *user, uint64_t epoch,
+                                const unsigned char *master_key,
+                                unsigned char out[VAULT_KEY], sessile_error *err);
+sessile_status user_secret_make(const keyring *k, const char *user, uint64_t epoch,
+                                const unsigned char *master_key,
+                                unsigned char out[VAULT_KEY], sessile_error *err);
 
 #endif

@@ -1,70 +1,59 @@
 /*
- * keyring.c: a store's keyring: opened, or made once.
+ * keyring.c: a store's keyring: opened, made once, read again when another process may
+ * have changed it.
  *
- * Owns the blob "keyring", one line of JSON:
- *
- *   {"sessile_keyring":1,"mode":"plain","name":"B"}
- *   {"sessile_keyring":1,"mode":"sealed","kdf":"none","s":"B"}
- *   {"sessile_keyring":1,"mode":"sealed","kdf":"argon2id","salt":"B","ops":N,"mem":N,"s":"B"}
- *
- * s = nonce ‖ XChaCha20-Poly1305(secret's key; inner), additional data = the line before
- * its base64; inner = {"suite":"S","name":"B","epochs":[{"epoch":1,"key":"B"},…]}.
- *
- * It must never open a plain keyring for someone who asked for a sealed store or the
- * other way round (so that swapping the blob switches nothing off), never make one beside
- * logs that have none, and never hold key material outside guarded memory.
+ * Owns what is known of it in memory. It must never make a keyring beside logs that have
+ * none, and never let a log be sealed under an epoch that the store may have dropped, or
+ * that a power cut may take away: a log whose epoch is in no keyring is lost.
  */
 #include <sodium.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "codec/json.h"
-#include "vault/guarded.h"
-
-#define BLOB        "keyring"
-#define DEPTH       8
-#define EPOCHS_MOST 4096
-
-/* What a keyring's passphrase is stretched with. The floor is what this file writes. The
- * ceiling keeps an edited keyring from taking the machine's memory and hours of time. */
-#define OPS      crypto_pwhash_OPSLIMIT_INTERACTIVE
-#define MEM      crypto_pwhash_MEMLIMIT_INTERACTIVE
-#define OPS_MOST 32u
-#define MEM_MOST (UINT64_C(1) << 30)
-
-_Static_assert(SECRET_SALT == crypto_pwhash_argon2id_SALTBYTES, "salt");
-
-typedef struct master {
-    uint64_t epoch;
-    unsigned char key[VAULT_KEY];
-} master;
-
-struct keyring {
-    const allocator *alloc;
-    int sealed;
-    suite suite;
-    unsigned char *name_key; /* guarded */
-    master *masters;         /* guarded, ascending */
-    size_t count;
-};
+#include "vault/ring.h"
 
 void keyring_free(keyring *k)
 {
-    if (k != NULL) {
-        sodium_free(k->name_key);
-        sodium_free(k->masters);
-        mem_free(k->alloc, k, sizeof(*k));
+    if (k == NULL) {
+        return;
     }
+    const allocator *a = k->alloc;
+    if (k->ring != NULL) {
+        masters_free(k->ring->masters);
+        wrapping_deinit(&k->ring->wrap);
+        mem_free(a, k->ring->blob, k->ring->blob_size + 1);
+        pthread_mutex_destroy(&k->ring->mutex);
+        mem_free(a, k->ring, sizeof(*k->ring));
+    }
+    sodium_free(k->name_key);
+    mem_free(a, k, sizeof(*k));
 }
+
+static keyring *keyring_new(const sessile_backend *backend, void *self,
+                            sessile_key_source source, const allocator *a)
+{
+    keyring *k = mem_zalloc(a, sizeof(*k));
+    if (k == NULL) {
+        return NULL;
+    }
+    k->alloc = a;
+    k->backend = backend;
+    k->self = self;
+    k->source = source;
+    k->ring = mem_zalloc(a, sizeof(*k->ring));
+    if (k->ring == NULL) {
+        mem_free(a, k, sizeof(*k));
+        return NULL;
+    }
+    pthread_mutex_init(&k->ring->mutex, NULL);
+    return k;
+}
+
+/* ---------------------------------------------------------------------- what is in it */
 
 int keyring_sealed(const keyring *k)
 {
     return k->sealed;
-}
-
-suite keyring_suite(const keyring *k)
-{
-    return k->suite;
 }
 
 const unsigned char *keyring_name_key(const keyring *k)
@@ -72,387 +61,422 @@ const unsigned char *keyring_name_key(const keyring *k)
     return k->name_key;
 }
 
+static master *find(const ring *r, uint64_t epoch)
+{
+    master *m = r->masters;
+    while (m != NULL && m->epoch != epoch) {
+        m = m->older;
+    }
+    return m;
+}
+
+static const master *newest(const ring *r)
+{
+    const master *m = r->masters;
+    while (m != NULL && m->dropped) {
+        m = m->older;
+    }
+    return m;
+}
+
+suite keyring_suite(const keyring *k)
+{
+    pthread_mutex_lock(&k->ring->mutex);
+    suite s = k->ring->suite;
+    pthread_mutex_unlock(&k->ring->mutex);
+    return s;
+}
+
 uint64_t keyring_epoch(const keyring *k)
 {
-    return k->count == 0 ? 0 : k->masters[k->count - 1].epoch;
+    pthread_mutex_lock(&k->ring->mutex);
+    const master *m = newest(k->ring);
+    uint64_t epoch = m != NULL ? m->epoch : 0;
+    pthread_mutex_unlock(&k->ring->mutex);
+    return epoch;
 }
 
 const unsigned char *keyring_master(const keyring *k, uint64_t epoch)
 {
-    for (size_t i = k->count; i > 0; i--) {
-        if (k->masters[i - 1].epoch == epoch) {
-            return k->masters[i - 1].key;
+    pthread_mutex_lock(&k->ring->mutex);
+    const master *m = find(k->ring, epoch);
+    pthread_mutex_unlock(&k->ring->mutex);
+    return m != NULL ? m->key : NULL;
+}
+
+const unsigned char *keyring_master_now(const keyring *k, uint64_t epoch,
+                                        sessile_error *err)
+{
+    const unsigned char *key = keyring_master(k, epoch);
+    if (key == NULL && keyring_refresh(k, err) == SESSILE_OK) {
+        key = keyring_master(k, epoch);
+    }
+    return key;
+}
+
+int keyring_has(const keyring *k, uint64_t epoch)
+{
+    pthread_mutex_lock(&k->ring->mutex);
+    const master *m = find(k->ring, epoch);
+    int has = m != NULL && !m->dropped;
+    pthread_mutex_unlock(&k->ring->mutex);
+    return has;
+}
+
+size_t keyring_epochs(const keyring *k, uint64_t *out, size_t room)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&k->ring->mutex);
+    for (const master *m = k->ring->masters; m != NULL; m = m->older) {
+        if (!m->dropped) {
+            if (count < room) {
+                out[count] = m->epoch;
+            }
+            count++;
         }
     }
-    return NULL;
+    pthread_mutex_unlock(&k->ring->mutex);
+    return count;
 }
 
-static keyring *keyring_new(size_t masters, const allocator *a)
+void keyring_facts(const keyring *k, keyring_about *out)
 {
-    keyring *k = mem_zalloc(a, sizeof(*k));
-    if (k == NULL) {
-        return NULL;
-    }
-    k->alloc = a;
-    k->name_key = sodium_malloc(VAULT_KEY);
-    k->masters = masters > 0 ? sodium_allocarray(masters, sizeof(*k->masters)) : NULL;
-    k->count = masters;
-    if (k->name_key == NULL || (masters > 0 && k->masters == NULL)) {
-        keyring_free(k);
-        return NULL;
-    }
-    return k;
+    memset(out, 0, sizeof(*out));
+    pthread_mutex_lock(&k->ring->mutex);
+    out->sealed = k->sealed;
+    out->source = k->source;
+    out->stretched = k->ring->wrap.stretched;
+    out->ops = k->ring->wrap.ops;
+    out->mem = k->ring->wrap.mem;
+    out->suite = k->ring->suite;
+    const master *m = newest(k->ring);
+    out->epoch = m != NULL ? m->epoch : 0;
+    pthread_mutex_unlock(&k->ring->mutex);
 }
 
-/* A string without escapes that is base64 of exactly size bytes. */
-static int read_bytes(json value, unsigned char *out, size_t size)
+sessile_status keyring_current(const keyring *k, suite *s, uint64_t *epoch,
+                               const unsigned char **key, sessile_error *err)
 {
-    const char *text;
-    size_t text_size;
-    /* base64 comes in threes */
-    if (!json_plain(value, &text, &text_size) || text_size != base64_size(size)) {
-        return -1;
+    sessile_status status = keyring_refresh(k, err);
+    if (status != SESSILE_OK) {
+        return status;
     }
-    unsigned char *room = sodium_malloc(text_size / 4 * 3 + 1);
-    int result = -1;
-    if (room != NULL && base64_decode(room, text, text_size) == (int64_t)size) {
-        memcpy(out, room, size);
-        result = 0;
+    pthread_mutex_lock(&k->ring->mutex);
+    const master *m = newest(k->ring);
+    int settled = k->ring->settled;
+    *s = k->ring->suite;
+    *epoch = m->epoch;
+    *key = m->key;
+    pthread_mutex_unlock(&k->ring->mutex);
+    if (!settled && k->backend != NULL && k->backend->blob_settle != NULL) {
+        /* Whoever wrote it may not have come to the sync of its name: what hangs on this
+         * epoch must not outlive it. */
+        status = k->backend->blob_settle(k->self, RING_BLOB, err);
+        if (status != SESSILE_OK) {
+            return status;
+        }
+        pthread_mutex_lock(&k->ring->mutex);
+        k->ring->settled = newest(k->ring) == m;
+        pthread_mutex_unlock(&k->ring->mutex);
     }
-    sodium_free(room);
-    return result;
-}
-
-static sessile_status fail_damaged(sessile_error *err)
-{
-    return fail(
-        err, SESSILE_DAMAGED,
-        "the store's keyring is not one this version wrote: bring back a copy of it");
-}
-
-/* ---------------------------------------------------------------------- making */
-
-static void put_bytes(buf *out, const char *name, const void *data, size_t size)
-{
-    buf_puts(out, name);
-    buf_puts(out, "\"");
-    base64_put(out, data, size);
-    buf_puts(out, "\"");
-}
-
-static sessile_status make_plain(keyring **out, buf *text, const allocator *a,
-                                 sessile_error *err)
-{
-    keyring *k = keyring_new(0, a);
-    if (k == NULL) {
-        return fail_nomem(err);
-    }
-    random_bytes(k->name_key, VAULT_KEY);
-    buf_puts(text, "{\"sessile_keyring\":1,\"mode\":\"plain\"");
-    put_bytes(text, ",\"name\":", k->name_key, VAULT_KEY);
-    buf_puts(text, "}\n");
-    *out = k;
     return SESSILE_OK;
 }
 
-static sessile_status make_sealed(keyring **out, buf *text, const secret *s, suite wanted,
-                                  const allocator *a, sessile_error *err)
-{
-    unsigned char salt[SECRET_SALT];
-    sessile_status status = SESSILE_OK;
-    buf inner, sealed;
-    buf_init(&inner, &allocator_guarded);
-    buf_init(&sealed, a);
-    unsigned char *key = sodium_malloc(VAULT_KEY);
-    keyring *k = keyring_new(1, a);
-    if (k == NULL || key == NULL) {
-        status = fail_nomem(err);
-        goto out;
-    }
-    k->sealed = 1;
-    k->suite = wanted;
-    random_bytes(k->name_key, VAULT_KEY);
-    k->masters[0].epoch = 1;
-    random_bytes(k->masters[0].key, VAULT_KEY);
-    random_bytes(salt, sizeof(salt));
+/* ---------------------------------------------------------------------- reading again */
 
-    buf_puts(text, "{\"sessile_keyring\":1,\"mode\":\"sealed\"");
-    if (secret_is_key(s)) {
-        buf_puts(text, ",\"kdf\":\"none\"");
-    } else {
-        buf_puts(text, ",\"kdf\":\"argon2id\"");
-        put_bytes(text, ",\"salt\":", salt, sizeof(salt));
-        buf_puts(text, ",\"ops\":");
-        buf_put_u64(text, OPS);
-        buf_puts(text, ",\"mem\":");
-        buf_put_u64(text, MEM);
+/* The masters of `in` go over into the ring; those that it has not are dropped. -1: they
+ * contradict each other. Under the mutex. */
+static int merge(ring *r, ring_inner *in)
+{
+    for (const master *theirs = in->masters; theirs != NULL; theirs = theirs->older) {
+        const master *ours = find(r, theirs->epoch);
+        if (ours != NULL && !same_bytes(ours->key, theirs->key, VAULT_KEY)) {
+            return -1;
+        }
     }
-    buf_puts(text, ",\"s\":\"");
-    buf_puts(&inner, "{\"suite\":\"");
-    buf_puts(&inner, suite_name(wanted));
-    buf_puts(&inner, "\"");
-    put_bytes(&inner, ",\"name\":", k->name_key, VAULT_KEY);
-    buf_puts(&inner, ",\"epochs\":[{\"epoch\":1");
-    put_bytes(&inner, ",\"key\":", k->masters[0].key, VAULT_KEY);
-    buf_puts(&inner, "}]}");
-    const suite outer = SUITE_XCHACHA20_POLY1305;
-    size_t size = suite_nonce_size(outer) + inner.size + VAULT_TAG;
-    if (text->failed || inner.failed || buf_reserve(&sealed, size) != 0 ||
-        secret_key(s, salt, OPS, MEM, key) != 0) {
-        status = fail_nomem(err);
-        goto out;
+    for (master *ours = r->masters; ours != NULL; ours = ours->older) {
+        ours->dropped = 1;
     }
-    seal_bytes(outer, key, text->data, text->size, inner.data, inner.size,
-               (unsigned char *)sealed.data);
-    base64_put(text, sealed.data, size);
-    buf_puts(text, "\"}\n");
-    *out = k;
-    k = NULL;
-out:
-    keyring_free(k);
-    sodium_free(key);
-    buf_deinit(&inner);
-    buf_deinit(&sealed);
+    while (in->masters != NULL) {
+        master *theirs = in->masters;
+        in->masters = theirs->older;
+        master *ours = find(r, theirs->epoch);
+        if (ours != NULL) {
+            ours->dropped = 0;
+            theirs->older = NULL;
+            masters_free(theirs);
+            continue;
+        }
+        master **at = &r->masters;
+        while (*at != NULL && (*at)->epoch > theirs->epoch) {
+            at = &(*at)->older;
+        }
+        theirs->older = *at;
+        *at = theirs;
+    }
+    return 0;
+}
+
+sessile_status keyring_adopt(const keyring *k, ring_inner *in, const char *blob,
+                             size_t size, int settled, sessile_error *err)
+{
+    ring *r = k->ring;
+    char *copy = mem_dup(k->alloc, blob, size);
+    if (copy == NULL) {
+        return fail_nomem(err);
+    }
+    pthread_mutex_lock(&r->mutex);
+    int other = !same_bytes(in->name_key, k->name_key, VAULT_KEY) || merge(r, in) != 0;
+    if (!other) {
+        char *was = r->blob;
+        size_t was_size = r->blob_size;
+        r->suite = in->suite;
+        r->blob = copy;
+        r->blob_size = size;
+        r->settled = settled;
+        copy = was;
+        size = was_size;
+    }
+    pthread_mutex_unlock(&r->mutex);
+    mem_free(k->alloc, copy, size + 1);
+    return other ? fail(err, SESSILE_SEALED,
+                        "the store's keyring was replaced by another one: close the "
+                        "store and open it again")
+                 : SESSILE_OK;
+}
+
+sessile_status keyring_refresh(const keyring *k, sessile_error *err)
+{
+    char *blob;
+    size_t size;
+    ring_text text;
+    ring_inner inner = {SUITE_NONE, NULL, NULL};
+    if (!k->sealed || k->backend == NULL) {
+        return SESSILE_OK;
+    }
+    sessile_status status = k->backend->blob_get(k->self, RING_BLOB, &blob, &size, err);
+    if (status == SESSILE_NOTFOUND) {
+        return fail(err, SESSILE_SEALED,
+                    "the store's keyring is gone: bring back a copy of it");
+    }
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&k->ring->mutex);
+    int same = k->ring->blob_size == size && memcmp(k->ring->blob, blob, size) == 0;
+    pthread_mutex_unlock(&k->ring->mutex);
+    if (same) {
+        sessile_free(blob);
+        return SESSILE_OK;
+    }
+    status = ring_text_read(&text, blob, size, 1, k->alloc, err);
+    if (status == SESSILE_OK) {
+        pthread_mutex_lock(&k->ring->mutex);
+        status = ring_text_open(&text, k->ring->wrap.key, &inner, err);
+        pthread_mutex_unlock(&k->ring->mutex);
+        if (status == SESSILE_SEALED) {
+            fail(err, SESSILE_SEALED,
+                 "the store's secret was changed since it was opened: close the store "
+                 "and open it with the new one");
+        }
+    }
+    if (status == SESSILE_OK) {
+        status = keyring_adopt(k, &inner, blob, size, 0, err);
+    }
+    ring_inner_free(&inner);
+    ring_text_deinit(&text);
+    sessile_free(blob);
     return status;
 }
 
 /* ---------------------------------------------------------------------- opening */
 
-/* The inner text: opened, so written by somebody with the secret, yet checked. */
-static sessile_status read_inner(keyring **out, const char *text, size_t size,
-                                 const allocator *a, sessile_error *err)
+/* Fills k with what `in` holds. */
+static sessile_status fill(keyring *k, ring_inner *in, const char *blob, size_t size,
+                           int settled, sessile_error *err)
 {
-    buf checked;
-    const char *name;
-    size_t name_size, count = 0;
-    suite s;
-    keyring *k = NULL;
-    buf_init(&checked, &allocator_guarded);
-    sessile_status status = json_check(&checked, text, size, DEPTH, err);
-    if (status != SESSILE_OK) {
-        /* NOMEM stays; every other fault is the keyring's, and its text is not quoted */
-        status = status == SESSILE_NOMEM ? status : fail_damaged(err);
-        goto out;
-    }
-    json inner = json_of(checked.data, checked.size);
-    json epochs = json_get(inner, "epochs");
-    if (!json_plain(json_get(inner, "suite"), &name, &name_size) ||
-        epochs.type != JSON_ARRAY) {
-        status = fail_damaged(err);
-        goto out;
-    }
-    status = suite_of(name, name_size, &s, err);
-    if (status != SESSILE_OK) {
-        goto out;
-    }
-    for (json_iter it = json_begin(epochs); json_next(&it);) {
-        count++;
-    }
-    if (count < 1 || count > EPOCHS_MOST) {
-        status = fail_damaged(err);
-        goto out;
-    }
-    k = keyring_new(count, a);
-    if (k == NULL) {
-        status = fail_nomem(err);
-        goto out;
-    }
     k->sealed = 1;
-    k->suite = s;
-    int bad = read_bytes(json_get(inner, "name"), k->name_key, VAULT_KEY) != 0;
-    json_iter it = json_begin(epochs);
-    for (size_t i = 0; i < count && json_next(&it) && !bad; i++) {
-        master *m = &k->masters[i];
-        bad = json_uint(json_get(it.value, "epoch"), &m->epoch) != 0 || m->epoch == 0 ||
-              m->epoch > UINT32_MAX || (i > 0 && m->epoch <= k->masters[i - 1].epoch) ||
-              read_bytes(json_get(it.value, "key"), m->key, VAULT_KEY) != 0;
+    k->name_key = sodium_malloc(VAULT_KEY);
+    if (k->name_key == NULL) {
+        return fail_nomem(err);
     }
-    if (bad) {
-        status = fail_damaged(err);
-        goto out;
-    }
-    *out = k;
-    k = NULL;
-out:
-    keyring_free(k);
-    buf_deinit(&checked);
-    return status;
+    memcpy(k->name_key, in->name_key, VAULT_KEY);
+    return keyring_adopt(k, in, blob, size, settled, err);
 }
 
-/* line: the blob without its newline; outer: the same text, checked and unchanged by it.
- */
-static sessile_status read_sealed(keyring **out, const buf *line, json outer,
-                                  sessile_key_source source, const char *key_text,
-                                  const os_table *os, const allocator *a,
+static sessile_status read_sealed(keyring *k, const ring_text *text, const char *key_text,
+                                  const char *blob, size_t size, const os_table *os,
                                   sessile_error *err)
 {
-    unsigned char salt[SECRET_SALT] = {0};
-    uint64_t ops = 0, mem = 0;
-    const char *text;
-    size_t text_size;
-    int64_t raw;
+    ring_inner inner = {SUITE_NONE, NULL, NULL};
+    wrapping *w = &k->ring->wrap;
     secret *s = NULL;
-    unsigned char *key = NULL, *inner = NULL;
-    sessile_status status;
-    buf sealed;
-    const suite with = SUITE_XCHACHA20_POLY1305;
-    size_t overhead = suite_nonce_size(with) + VAULT_TAG;
-    buf_init(&sealed, a);
-
-    json kdf = json_get(outer, "kdf");
-    int stretched = json_is(kdf, "argon2id");
-    if ((!stretched && !json_is(kdf, "none")) ||
-        !json_plain(json_get(outer, "s"), &text, &text_size) ||
-        (size_t)(text + text_size - line->data) + 2 != line->size) {
-        status = fail_damaged(err);
-        goto out;
-    }
-    if (stretched && (read_bytes(json_get(outer, "salt"), salt, sizeof(salt)) != 0 ||
-                      json_uint(json_get(outer, "ops"), &ops) != 0 ||
-                      json_uint(json_get(outer, "mem"), &mem) != 0 || ops < OPS ||
-                      ops > OPS_MOST || mem < MEM || mem > MEM_MOST)) {
-        status = fail_damaged(err);
-        goto out;
-    }
-    if (buf_reserve(&sealed, text_size / 4 * 3) != 0) {
-        status = fail_nomem(err);
-        goto out;
-    }
-    raw = base64_decode(sealed.data, text, text_size);
-    if (raw < (int64_t)overhead) {
-        status = fail_damaged(err);
-        goto out;
-    }
-    status = secret_get(&s, source, key_text, 0, os, a, err);
+    sessile_status status = secret_get(&s, k->source, key_text, 0, os, k->alloc, err);
     if (status != SESSILE_OK) {
+        return status;
+    }
+    if (secret_is_key(s) == text->stretched) {
+        status = fail(err, SESSILE_SEALED,
+                      text->stretched
+                          ? "this store was sealed with a passphrase, not with a key"
+                          : "this store was sealed with a key, not with a passphrase");
         goto out;
     }
-    if (secret_is_key(s) == stretched) {
-        status =
-            fail(err, SESSILE_SEALED,
-                 stretched ? "this store was sealed with a passphrase, not with a key"
-                           : "this store was sealed with a key, not with a passphrase");
-        goto out;
-    }
-    key = sodium_malloc(VAULT_KEY);
-    inner = sodium_malloc((size_t)raw);
-    if (key == NULL || inner == NULL || secret_key(s, salt, ops, mem, key) != 0) {
+    w->stretched = text->stretched;
+    w->ops = text->ops;
+    w->mem = text->mem;
+    memcpy(w->salt, text->salt, sizeof(w->salt));
+    w->key = sodium_malloc(VAULT_KEY);
+    if (w->key == NULL || secret_key(s, w->salt, w->ops, w->mem, w->key) != 0) {
         status = fail_nomem(err);
         goto out;
     }
-    if (open_bytes(with, key, line->data, (size_t)(text - line->data),
-                   (unsigned char *)sealed.data, (size_t)raw, inner) != 0) {
-        status =
-            fail(err, SESSILE_SEALED,
-                 "the secret does not open this store's keyring: give the one it was "
-                 "made with");
-        goto out;
+    status = ring_text_open(text, w->key, &inner, err);
+    if (status == SESSILE_OK) {
+        status = fill(k, &inner, blob, size, 0, err);
     }
-    status = read_inner(out, (char *)inner, (size_t)raw - overhead, a, err);
 out:
+    ring_inner_free(&inner);
     secret_free(s);
-    sodium_free(key);
-    sodium_free(inner);
-    buf_deinit(&sealed);
     return status;
 }
 
-static sessile_status keyring_read(keyring **out, const char *blob, size_t size,
-                                   sessile_key_source source, const char *key,
-                                   const os_table *os, const allocator *a,
+static sessile_status keyring_read(keyring *k, const char *blob, size_t size,
+                                   const char *key, const os_table *os,
                                    sessile_error *err)
 {
-    buf line;
-    uint64_t version;
-    keyring *k = NULL;
-    buf_init(&line, a);
-    if (size > 0 && blob[size - 1] == '\n') {
-        size--;
+    ring_text text;
+    sessile_status status =
+        ring_text_read(&text, blob, size, k->source != SESSILE_KEY_PLAIN, k->alloc, err);
+    if (status == SESSILE_OK && text.sealed) {
+        status = read_sealed(k, &text, key, blob, size, os, err);
+    } else if (status == SESSILE_OK) {
+        k->name_key = text.name_key;
+        text.name_key = NULL;
     }
-    sessile_status status = json_check(&line, blob, size, DEPTH, err);
-    if (status != SESSILE_OK) {
-        status = status == SESSILE_NOMEM ? status : fail_damaged(err);
-        goto out;
-    }
-    json outer = json_of(line.data, line.size);
-    if (line.size != size || memcmp(line.data, blob, size) != 0 ||
-        json_uint(json_get(outer, "sessile_keyring"), &version) != 0) {
-        status =
-            fail_damaged(err); /* the additional data is the text as it was written */
-        goto out;
-    }
-    if (version != 1) {
-        status =
-            fail(err, SESSILE_UNSUPPORTED, "the store's keyring is of a newer version");
-        goto out;
-    }
-    json mode = json_get(outer, "mode");
-    if (json_is(mode, "sealed")) {
-        status = source == SESSILE_KEY_PLAIN
-                     ? fail(err, SESSILE_SEALED,
-                            "this store is sealed and was opened without a key: give one")
-                     : read_sealed(out, &line, outer, source, key, os, a, err);
-    } else if (!json_is(mode, "plain")) {
-        status = fail_damaged(err);
-    } else if (source != SESSILE_KEY_PLAIN) {
-        status =
-            fail(err, SESSILE_SEALED,
-                 "this store's keyring says that it is plain: open it with no key if "
-                 "it was meant to be");
-    } else if ((k = keyring_new(0, a)) == NULL) {
-        status = fail_nomem(err);
-    } else if (read_bytes(json_get(outer, "name"), k->name_key, VAULT_KEY) != 0) {
-        status = fail_damaged(err);
-    } else {
-        *out = k;
-        k = NULL;
-    }
-out:
-    keyring_free(k);
-    buf_deinit(&line);
+    ring_text_deinit(&text);
     return status;
 }
 
-/* ---------------------------------------------------------------------- the door */
+/* ---------------------------------------------------------------------- making */
 
-static sessile_status make(keyring **out, const sessile_backend *backend, void *self,
-                           sessile_key_source source, const char *key, const char *wanted,
-                           const os_table *os, const allocator *a, sessile_error *err)
+static sessile_status make_plain(keyring *k, buf *text, sessile_error *err)
 {
-    keyring *k = NULL;
+    k->name_key = sodium_malloc(VAULT_KEY);
+    if (k->name_key == NULL) {
+        return fail_nomem(err);
+    }
+    random_bytes(k->name_key, VAULT_KEY);
+    return ring_text_put_plain(text, k->name_key, err);
+}
+
+static sessile_status make_sealed(keyring *k, buf *text, ring_inner *in, const secret *s,
+                                  sessile_error *err)
+{
+    in->name_key = sodium_malloc(VAULT_KEY);
+    in->masters = master_new(1);
+    if (in->name_key == NULL || in->masters == NULL) {
+        return fail_nomem(err);
+    }
+    random_bytes(in->name_key, VAULT_KEY);
+    random_bytes(in->masters->key, VAULT_KEY);
+    sessile_status status = wrapping_make(&k->ring->wrap, s, err);
+    return status == SESSILE_OK ? ring_text_put(text, &k->ring->wrap, in, err) : status;
+}
+
+static sessile_status make(keyring *k, const char *key, const char *wanted,
+                           const os_table *os, sessile_error *err)
+{
+    ring_inner inner = {SUITE_NONE, NULL, NULL};
     secret *s = NULL;
-    suite chosen =
-        suite_here(SUITE_AES_256_GCM) ? SUITE_AES_256_GCM : SUITE_XCHACHA20_POLY1305;
     sessile_status status = SESSILE_OK;
     buf text;
-    buf_init(&text, a);
-    if (source == SESSILE_KEY_PLAIN) {
-        status = make_plain(&k, &text, a, err);
+    buf_init(&text, k->alloc);
+    if (k->source == SESSILE_KEY_PLAIN) {
+        status = make_plain(k, &text, err);
     } else {
+        inner.suite =
+            suite_here(SUITE_AES_256_GCM) ? SUITE_AES_256_GCM : SUITE_XCHACHA20_POLY1305;
         if (wanted != NULL) {
-            status = suite_of(wanted, strlen(wanted), &chosen, err);
+            status = suite_of(wanted, strlen(wanted), &inner.suite, err);
         }
         if (status == SESSILE_OK) {
-            status = secret_get(&s, source, key, 1, os, a, err);
+            status = secret_get(&s, k->source, key, 1, os, k->alloc, err);
         }
         if (status == SESSILE_OK) {
-            status = make_sealed(&k, &text, s, chosen, a, err);
+            status = make_sealed(k, &text, &inner, s, err);
         }
     }
-    if (status == SESSILE_OK && text.failed) {
-        status = fail_nomem(err);
-    }
     if (status == SESSILE_OK) {
-        status = backend->blob_put_new(self, BLOB, text.data, text.size, err);
+        status = k->backend->blob_put_new(k->self, RING_BLOB, text.data, text.size, err);
     }
-    if (status == SESSILE_OK) {
-        *out = k;
-        k = NULL;
+    if (status == SESSILE_OK && k->source != SESSILE_KEY_PLAIN) {
+        status = fill(k, &inner, text.data, text.size, 1, err);
     }
-    keyring_free(k);
+    ring_inner_free(&inner);
     secret_free(s);
     buf_wipe(&text); /* of a plain one, it holds the name key */
     return status;
+}
+
+static sessile_status open_or_make(keyring **out, const sessile_backend *backend,
+                                   void *self, sessile_key_source source, const char *key,
+                                   const char *wanted, int may_open, const os_table *os,
+                                   const allocator *a, sessile_error *err)
+{
+    *out = NULL;
+    /* Twice: who loses the race to make one opens the winner's. */
+    for (int tries = 0;; tries++) {
+        char *blob = NULL;
+        size_t size = 0;
+        int logs = 0;
+        keyring *k;
+        sessile_status status = backend->blob_get(self, RING_BLOB, &blob, &size, err);
+        if (status == SESSILE_OK && !may_open) {
+            sessile_free(blob);
+            return fail(err, SESSILE_EXISTS,
+                        "the store has its keyring already: see `sessile keys status`");
+        }
+        if (status != SESSILE_OK && status != SESSILE_NOTFOUND) {
+            return status;
+        }
+        if (status == SESSILE_NOTFOUND) {
+            /* what cannot be looked at is an error: no second keyring is made beside logs
+             */
+            sessile_status looked = backend->has_logs(self, &logs, err);
+            if (looked != SESSILE_OK) {
+                return looked;
+            }
+            if (logs && tries == 0) {
+                continue; /* somebody may have made both a moment ago */
+            }
+            if (logs) {
+                return fail(err, SESSILE_SEALED,
+                            "the store has logs but no keyring: bring back its keyring");
+            }
+        }
+        k = keyring_new(backend, self, source, a);
+        if (k == NULL) {
+            sessile_free(blob);
+            return fail_nomem(err);
+        }
+        if (status == SESSILE_OK) {
+            status = keyring_read(k, blob, size, key, os, err);
+            sessile_free(blob);
+        } else {
+            error_clear(err);
+            status = make(k, key, wanted, os, err);
+        }
+        if (status == SESSILE_OK) {
+            *out = k;
+            return SESSILE_OK;
+        }
+        keyring_free(k);
+        if (status != SESSILE_EXISTS || tries > 1) {
+            return status;
+        }
+        error_clear(err);
+    }
 }
 
 sessile_status keyring_open(keyring **out, const sessile_backend *backend, void *self,
@@ -460,39 +484,32 @@ sessile_status keyring_open(keyring **out, const sessile_backend *backend, void 
                             const char *wanted, const os_table *os, const allocator *a,
                             sessile_error *err)
 {
-    *out = NULL;
-    /* Twice: who loses the race to make one opens the winner's. */
-    for (int tries = 0;; tries++) {
-        char *blob = NULL;
-        size_t size = 0;
-        sessile_status status = backend->blob_get(self, BLOB, &blob, &size, err);
-        if (status == SESSILE_OK) {
-            status = keyring_read(out, blob, size, source, key, os, a, err);
-            sessile_free(blob);
-            return status;
-        }
-        if (status != SESSILE_NOTFOUND) {
-            return status;
-        }
-        if (backend->has_logs(self)) {
-            return fail(err, SESSILE_SEALED,
-                        "the store has logs but no keyring: bring back its keyring");
-        }
-        error_clear(err);
-        status = make(out, backend, self, source, key, wanted, os, a, err);
-        if (status != SESSILE_EXISTS || tries > 0) {
-            return status;
-        }
-        error_clear(err);
-    }
+    return open_or_make(out, backend, self, source, key, wanted, 1, os, a, err);
+}
+
+sessile_status keyring_make(keyring **out, const sessile_backend *backend, void *self,
+                            sessile_key_source source, const char *key,
+                            const char *wanted, const os_table *os, const allocator *a,
+                            sessile_error *err)
+{
+    return open_or_make(out, backend, self, source, key, wanted, 0, os, a, err);
 }
 
 sessile_status keyring_volatile(keyring **out, const allocator *a, sessile_error *err)
 {
     buf text;
-    buf_init(&text, a);
     *out = NULL;
-    sessile_status status = make_plain(out, &text, a, err);
+    keyring *k = keyring_new(NULL, NULL, SESSILE_KEY_PLAIN, a);
+    if (k == NULL) {
+        return fail_nomem(err);
+    }
+    buf_init(&text, a);
+    sessile_status status = make_plain(k, &text, err);
     buf_wipe(&text);
-    return status;
+    if (status != SESSILE_OK) {
+        keyring_free(k);
+        return status;
+    }
+    *out = k;
+    return SESSILE_OK;
 }

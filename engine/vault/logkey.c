@@ -4,12 +4,14 @@
  * Owns these bytes of a sealed header, and no others:
  *
  *   {"id":"00000000","sessile":1,"suite":"S","epoch":N,"key":"B","commitment":"C"
+ *   {"id":"00000000","sessile":1,"suite":"S","epoch":N,"user":"U","key":"B","commitment":"C"
  *
- * B = nonce ‖ seal(master key of epoch N; data key), additional data = the line before B;
- * C = BLAKE2b-256(key: data key; the line before `,"commitment"`). The line is read byte
- * for byte as it is written: no other spelling of the same JSON is a header. The
- * commitment ties every line to one key, which AEAD alone does not. The data key must
- * never be anywhere but in guarded memory.
+ * B = nonce ‖ seal(W; data key), additional data = the line before B; W is the master key
+ * of epoch N, or the secret in the blob U, which is user-HASH-N. C = BLAKE2b-256(key:
+ * data key; the line before `,"commitment"`). The line is read byte for byte as it is
+ * written: no other spelling of the same JSON is a header. The commitment ties every line
+ * to one key, which AEAD alone does not. The data key must never be anywhere but in
+ * guarded memory, nor must W.
  */
 #include <sodium.h>
 #include <string.h>
@@ -20,29 +22,70 @@
 #define PREFIX       "{\"id\":\"00000000\",\"sessile\":1"
 #define EPOCH_DIGITS 10
 
-sessile_status logkey_new(logkey *out, const keyring *k, buf *line, sessile_error *err)
+#define USER_SIZE (sizeof(USER_PREFIX) - 1 + 52) /* base32 of 32 bytes */
+
+/* The key that wraps the data key: the master key, or the user's secret in *own (guarded;
+ * the caller frees it). */
+static sessile_status wrapper(const keyring *k, const char *user, uint64_t epoch,
+                              const unsigned char *master_key, int make,
+                              const unsigned char **out, unsigned char **own,
+                              sessile_error *err)
 {
-    unsigned char wrapped[64 + VAULT_KEY + VAULT_TAG];
-    sessile_status status = SESSILE_OK;
-    memset(out, 0, sizeof(*out));
-    suite s = keyring_suite(k);
-    uint64_t epoch = keyring_epoch(k);
-    unsigned char *key = datakey_new(s);
-    if (key == NULL) {
+    *out = master_key;
+    *own = NULL;
+    if (user[0] == '\0') {
+        return SESSILE_OK;
+    }
+    *own = sodium_malloc(VAULT_KEY);
+    if (*own == NULL) {
         return fail_nomem(err);
     }
-    random_bytes(key, VAULT_KEY);
+    *out = *own;
+    return make ? user_secret_make(k, user, epoch, master_key, *own, err)
+                : user_secret_open(k, user, epoch, master_key, *own, err);
+}
+
+static void put_wrap(buf *line, suite s, uint64_t epoch, const char *user)
+{
     buf_puts(line, ",\"suite\":\"");
     buf_puts(line, suite_name(s));
     buf_puts(line, "\",\"epoch\":");
     buf_put_u64(line, epoch);
+    if (user[0] != '\0') {
+        buf_puts(line, ",\"user\":\"");
+        buf_puts(line, user);
+        buf_puts(line, "-");
+        buf_put_u64(line, epoch);
+        buf_puts(line, "\"");
+    }
     buf_puts(line, ",\"key\":\"");
-    if (line->failed) {
+}
+
+sessile_status logkey_new(logkey *out, const keyring *k, const char *user, buf *line,
+                          sessile_error *err)
+{
+    unsigned char wrapped[64 + VAULT_KEY + VAULT_TAG];
+    unsigned char *key = NULL, *own = NULL;
+    const unsigned char *master_key, *with;
+    uint64_t epoch;
+    suite s;
+    user = user != NULL ? user : "";
+    memset(out, 0, sizeof(*out));
+    sessile_status status = keyring_current(k, &s, &epoch, &master_key, err);
+    if (status == SESSILE_OK) {
+        status = wrapper(k, user, epoch, master_key, 1, &with, &own, err);
+    }
+    if (status != SESSILE_OK) {
+        goto out;
+    }
+    key = datakey_new(s);
+    put_wrap(line, s, epoch, user);
+    if (key == NULL || line->failed) {
         status = fail_nomem(err);
         goto out;
     }
-    seal_bytes(s, keyring_master(k, epoch), line->data, line->size, key, VAULT_KEY,
-               wrapped);
+    random_bytes(key, VAULT_KEY);
+    seal_bytes(s, with, line->data, line->size, key, VAULT_KEY, wrapped);
     base64_put(line, wrapped, suite_nonce_size(s) + VAULT_KEY + VAULT_TAG);
     buf_puts(line, "\"");
     if (line->failed) {
@@ -59,10 +102,13 @@ sessile_status logkey_new(logkey *out, const keyring *k, buf *line, sessile_erro
     }
     datakey_prepare(s, key);
     out->suite = s;
+    out->epoch = epoch;
+    memcpy(out->user, user, strlen(user) + 1);
     out->key = key;
     key = NULL;
 out:
     sodium_free(key);
+    sodium_free(own);
     return status;
 }
 
@@ -107,36 +153,89 @@ static int number(cursor *c, uint64_t *out)
     return c->at == start || (*start == '0' && c->at - start > 1) ? -1 : 0;
 }
 
+/* `user-HASH-N"`: N must be the line's epoch. */
+static int read_user(cursor *c, uint64_t epoch, char out[NAME_SIZE])
+{
+    const char *text;
+    size_t size;
+    uint64_t n;
+    if (quoted(c, &text, &size) != 0 || size < USER_SIZE + 2 ||
+        memcmp(text, USER_PREFIX, sizeof(USER_PREFIX) - 1) != 0 ||
+        text[USER_SIZE] != '-') {
+        return -1;
+    }
+    for (size_t i = sizeof(USER_PREFIX) - 1; i < USER_SIZE; i++) {
+        if (!((text[i] >= 'a' && text[i] <= 'z') || (text[i] >= '2' && text[i] <= '7'))) {
+            return -1;
+        }
+    }
+    cursor digits = {text + USER_SIZE + 1, text + size};
+    if (number(&digits, &n) != 0 || digits.at != digits.end || n != epoch) {
+        return -1;
+    }
+    memcpy(out, text, USER_SIZE);
+    out[USER_SIZE] = '\0';
+    return 0;
+}
+
+/* Everything up to the base64 of the key. suite_text: what it says of its suite. */
+static int read_wrap(cursor *c, logkey_about *out, const char **suite_text,
+                     size_t *suite_size)
+{
+    memset(out, 0, sizeof(*out));
+    if (expect(c, PREFIX ",\"suite\":\"") != 0 ||
+        quoted(c, suite_text, suite_size) != 0 || expect(c, ",\"epoch\":") != 0 ||
+        number(c, &out->epoch) != 0 ||
+        (expect(c, ",\"user\":\"") == 0 && read_user(c, out->epoch, out->user) != 0)) {
+        return -1;
+    }
+    return expect(c, ",\"key\":\"");
+}
+
+int logkey_look(logkey_about *out, const char *line, size_t size)
+{
+    cursor c = {line, line + size};
+    const char *text;
+    size_t text_size;
+    if (read_wrap(&c, out, &text, &text_size) != 0) {
+        return -1;
+    }
+    (void)suite_of(text, text_size, &out->suite, NULL);
+    return 0;
+}
+
+static sessile_status fail_closed(const char *user, sessile_error *err)
+{
+    return user[0] != '\0'
+               ? fail(err, SESSILE_SEALED,
+                      "this log's key does not open with the secret of its user: that "
+                      "secret was forgotten since, or the first line was changed")
+               : fail(err, SESSILE_SEALED,
+                      "this log's key does not open with this store's: the log is of "
+                      "another store, or its first line was changed");
+}
+
 sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size_t size,
                            sessile_error *err)
 {
     unsigned char wrapped[64 + VAULT_KEY + VAULT_TAG];
     unsigned char stated[VAULT_COMMITMENT + 3];
-    unsigned char *key = NULL;
+    unsigned char *key = NULL, *own = NULL;
+    const unsigned char *master_key, *with;
     const char *text;
     size_t text_size, head, body;
-    uint64_t epoch;
+    sessile_status status = SESSILE_OK;
+    sessile_error why = {SESSILE_OK, ""};
+    logkey_about about;
     suite s;
     cursor c = {line, line + size};
     memset(out, 0, sizeof(*out));
-    if (expect(&c, PREFIX ",\"suite\":\"") != 0 || quoted(&c, &text, &text_size) != 0) {
+    if (read_wrap(&c, &about, &text, &text_size) != 0) {
         goto damaged;
     }
-    sessile_status status = suite_of(text, text_size, &s, err);
+    status = suite_of(text, text_size, &s, err);
     if (status != SESSILE_OK) {
         return status;
-    }
-    if (expect(&c, ",\"epoch\":") != 0 || number(&c, &epoch) != 0) {
-        goto damaged;
-    }
-    if (expect(&c, ",\"user\":\"") == 0) {
-        return fail(
-            err, SESSILE_UNSUPPORTED,
-            "this log is sealed with a user's own secret, which this version cannot "
-            "read: use a newer one");
-    }
-    if (expect(&c, ",\"key\":\"") != 0) {
-        goto damaged;
     }
     head = (size_t)(c.at - line);
     size_t raw = suite_nonce_size(s) + VAULT_KEY + VAULT_TAG;
@@ -151,17 +250,24 @@ sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size
         base64_decode(stated, text, text_size) != VAULT_COMMITMENT || c.at != c.end) {
         goto damaged;
     }
-    const unsigned char *master = keyring_master(k, epoch);
+    master_key = keyring_master_now(k, about.epoch, &why);
+    if (master_key == NULL) {
+        /* why the keyring could not be read again says more */
+        return why.code != SESSILE_OK ? fail(err, why.code, "%s", why.message)
+                                      : fail_closed("", err);
+    }
+    status = wrapper(k, about.user, about.epoch, master_key, 0, &with, &own, err);
+    if (status != SESSILE_OK) {
+        goto out;
+    }
     key = datakey_new(s);
     if (key == NULL) {
-        return fail_nomem(err);
+        status = fail_nomem(err);
+        goto out;
     }
-    if (master == NULL || open_bytes(s, master, line, head, wrapped, raw, key) != 0) {
-        sodium_free(key);
-        return fail(
-            err, SESSILE_SEALED,
-            "this log's key does not open with this store's: the log is of another "
-            "store, or its first line was changed");
+    if (open_bytes(s, with, line, head, wrapped, raw, key) != 0) {
+        status = fail_closed(about.user, err);
+        goto out;
     }
     hash256(out->commitment, line, body, key, VAULT_KEY);
     if (!same_bytes(out->commitment, stated, VAULT_COMMITMENT)) {
@@ -169,12 +275,20 @@ sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size
     }
     datakey_prepare(s, key);
     out->suite = s;
+    out->epoch = about.epoch;
+    memcpy(out->user, about.user, sizeof(out->user));
     out->key = key;
-    return SESSILE_OK;
+    key = NULL;
+    goto out;
 damaged:
+    status = fail(err, SESSILE_DAMAGED, "the first line is not that of a sealed log");
+out:
     sodium_free(key);
-    memset(out, 0, sizeof(*out));
-    return fail(err, SESSILE_DAMAGED, "the first line is not that of a sealed log");
+    sodium_free(own);
+    if (status != SESSILE_OK) {
+        memset(out, 0, sizeof(*out));
+    }
+    return status;
 }
 
 void logkey_deinit(logkey *k)

@@ -74,3 +74,14 @@ void keyring_folder_name(const keyring *k, sessile_slice agent, char out[NAME_SI
     }
     hashed_name(k, &agent, 1, out);
 }
+
+void keyring_user_name(const keyring *k, sessile_slice user, char out[NAME_SIZE])
+{
+    out[0] = '\0';
+    if (user.size > 0 && keyring_sealed(k)) {
+        hashed_name(k, &user, 1, out);
+        /* the "=" of names gives way to the prefix of blobs */
+        memmove(out + sizeof(USER_PREFIX) - 1, out + 1, strlen(out));
+        memcpy(out, USER_PREFIX, sizeof(USER_PREFIX) - 1);
+    }
+}

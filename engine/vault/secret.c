@@ -164,8 +164,8 @@ static int config_home(buf *out, const os_table *os)
  * file finds all of it. Its name is not durable yet. EXISTS: somebody else was first,
  * which is as good.
  */
-static sessile_status make_key_file(int dir, const char *path, const os_table *os,
-                                    sessile_error *err)
+static sessile_status make_key_file(int dir, const char *name, const char *path,
+                                    const os_table *os, sessile_error *err)
 {
     enum { TEXT = 4 + 2 * VAULT_KEY + 1 };
     sessile_status status = SESSILE_OK;
@@ -192,7 +192,7 @@ static sessile_status make_key_file(int dir, const char *path, const os_table *o
     }
     if (os_write_full(os, fd, text, TEXT, 0, &written) != 0 ||
         os->sync_all(os->ud, fd) != 0 ||
-        os->rename_new(os->ud, dir, temporary, "key") != 0) {
+        os->rename_new(os->ud, dir, temporary, name) != 0) {
         status = errno == EEXIST
                      ? SESSILE_EXISTS
                      : fail_errno(err, errno, "cannot make the key file %s", path);
@@ -221,10 +221,47 @@ static sessile_status make_default(char *path, const os_table *os, const allocat
     } else if ((dir = os->open_at(os->ud, -1, path, OS_READ | OS_DIRECTORY)) < 0) {
         status = fail_errno(err, errno, "cannot open the folder %s", path);
     } else {
-        status = make_key_file(dir, path, os, err);
+        status = make_key_file(dir, "key", path, os, err);
         os->close(os->ud, dir);
     }
     *slash = '/';
+    return status;
+}
+
+sessile_status secret_file_make(const char *path, const os_table *os, const allocator *a,
+                                sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    buf folder;
+    const char *name = strrchr(path, '/');
+    name = name != NULL ? name + 1 : path;
+    if (name[0] == '\0') {
+        return fail(err, SESSILE_INVALID, "the new key file %s is a folder: name a file",
+                    path);
+    }
+    buf_init(&folder, a);
+    buf_put(&folder, path, (size_t)(name - path));
+    buf_puts(&folder, "."); /* "" is the current one */
+    if (folder.failed) {
+        status = fail_nomem(err);
+        goto out;
+    }
+    int dir = os->open_at(os->ud, -1, folder.data, OS_READ | OS_DIRECTORY);
+    if (dir < 0) {
+        status = fail_errno(err, errno, "cannot open the folder of %s", path);
+        goto out;
+    }
+    status = make_key_file(dir, name, path, os, err);
+    if (status == SESSILE_EXISTS) {
+        error_clear(err); /* by whomever: it is used as it is */
+        status = SESSILE_OK;
+    }
+    if (status == SESSILE_OK && os->sync_all(os->ud, dir) != 0) {
+        status = fail_errno(err, errno, "cannot sync the folder of %s", path);
+    }
+    os->close(os->ud, dir);
+out:
+    buf_deinit(&folder);
     return status;
 }
 

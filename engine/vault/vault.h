@@ -40,6 +40,10 @@ sessile_status secret_get(secret **out, sessile_key_source source, const char *k
                           int may_make, const os_table *os, const allocator *a,
                           sessile_error *err);
 void secret_free(secret *s);
+/* Makes a key file with a random key, durably, if there is nothing at path. Its folder
+ * must be there. */
+sessile_status secret_file_make(const char *path, const os_table *os, const allocator *a,
+                                sessile_error *err);
 
 /* ---- the keyring */
 
@@ -57,9 +61,61 @@ sessile_status keyring_open(keyring **out, const sessile_backend *backend, void 
                             const allocator *a, sessile_error *err);
 /* The keyring of a volatile store: plain, a random name key. */
 sessile_status keyring_volatile(keyring **out, const allocator *a, sessile_error *err);
+/* The same, but EXISTS when there is one. */
+sessile_status keyring_make(keyring **out, const sessile_backend *backend, void *self,
+                            sessile_key_source source, const char *key,
+                            const char *suite_name, const os_table *os,
+                            const allocator *a, sessile_error *err);
 void keyring_free(keyring *k);
 int keyring_sealed(const keyring *k);
 suite keyring_suite(const keyring *k);
+uint64_t keyring_epoch(const keyring *k); /* the newest; 0: plain */
+
+/* What may be said of a keyring. */
+typedef struct keyring_about {
+    int sealed;
+    sessile_key_source source;
+    int stretched; /* the secret is a passphrase, by Argon2id of ops and mem bytes */
+    uint64_t ops, mem;
+    suite suite;
+    uint64_t epoch;
+} keyring_about;
+void keyring_facts(const keyring *k, keyring_about *out);
+/* How many epochs there are, newest first; the first `room` of them in out. */
+size_t keyring_epochs(const keyring *k, uint64_t *out, size_t room);
+int keyring_has(const keyring *k, uint64_t epoch);
+
+/*
+ * Reads the keyring again if another process changed it: epochs that are new are known
+ * from then on, those dropped seal nothing more. SEALED: the secret was changed (what is
+ * known stays), or it is another keyring.
+ */
+sessile_status keyring_refresh(const keyring *k, sessile_error *err);
+
+/*
+ * Changes of the keyring, each durable on return; a crash leaves it as it was or changed.
+ * An IO error leaves open which. UNSUPPORTED: of a plain store. Two at once are both
+ * made.
+ */
+/* One more epoch with a new master key, which seals what is made from then on. */
+sessile_status keyring_new_epoch(keyring *k, sessile_error *err);
+/* Wrapped by another secret from then on; as for secret_get(), and never made here. */
+sessile_status keyring_set_secret(keyring *k, sessile_key_source source, const char *key,
+                                  const os_table *os, sessile_error *err);
+/* UNSUPPORTED: unknown, or this CPU. */
+sessile_status keyring_set_suite(keyring *k, const char *suite_name, sessile_error *err);
+/* All epochs but the newest and those given. */
+sessile_status keyring_drop_epochs(keyring *k, const uint64_t *keep, size_t count,
+                                   sessile_error *err);
+
+/* Removes every secret of a user (by keyring_user_name()); *removed: how many. Running it
+ * again after an interruption is harmless. UNSUPPORTED: a plain store. */
+sessile_status keyring_forget(keyring *k, const char *user, uint64_t *removed,
+                              sessile_error *err);
+/* Removes the secrets of users of epochs that are dropped: nothing opens them. */
+sessile_status keyring_drop_users(keyring *k, sessile_error *err);
+/* How many users have a secret. */
+sessile_status keyring_users(const keyring *k, uint64_t *count, sessile_error *err);
 
 /* File and folder names by format.md: as they stand, or "=" and base32 of the keyed hash.
  * out has room for NAME_SIZE. */
@@ -67,6 +123,10 @@ suite keyring_suite(const keyring *k);
 void keyring_log_name(const keyring *k, sessile_slice user, sessile_slice id,
                       char out[NAME_SIZE]);
 void keyring_folder_name(const keyring *k, sessile_slice agent, char out[NAME_SIZE]);
+/* How blobs of a user's secrets begin: "user-" and the hash; "" for an empty user and in
+ * a store that is not sealed. */
+#define USER_PREFIX "user-"
+void keyring_user_name(const keyring *k, sessile_slice user, char out[NAME_SIZE]);
 
 /* ---- a log's key */
 
@@ -74,17 +134,33 @@ typedef struct logkey {
     suite suite;        /* SUITE_NONE: plain, nothing else is set */
     unsigned char *key; /* guarded memory, VAULT_KEY bytes */
     unsigned char commitment[VAULT_COMMITMENT];
+    uint64_t epoch;
+    char user[NAME_SIZE]; /* whose secret wraps it, by keyring_user_name(); "": none */
 } logkey;
 /*
  * New: draws a data key and appends to line, which holds `{"id":"00000000","sessile":1`,
- * the fields ,"suite":…,"epoch":…,"key":"…","commitment":"…" of format.md.
+ * the fields ,"suite":…,"epoch":…,"user":"…","key":"…","commitment":"…" of format.md;
+ * user: whose secret wraps it, by keyring_user_name(), made when there is none; NULL or
+ * "": the store's master key. Reads the keyring again first (see keyring_refresh()).
  */
-sessile_status logkey_new(logkey *out, const keyring *k, buf *line, sessile_error *err);
+sessile_status logkey_new(logkey *out, const keyring *k, const char *user, buf *line,
+                          sessile_error *err);
 /* Opens the data key of a sealed header line (its bytes up to and without `,"commit"`).
- * SEALED: wrapped by another key; UNSUPPORTED: suite; DAMAGED: not such a line. */
+ * SEALED: wrapped by another key, or by the secret of a user that was forgotten;
+ * UNSUPPORTED: suite; DAMAGED: not such a line, or the blob of the user's secret is not
+ * what was written. */
 sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size_t size,
                            sessile_error *err);
 void logkey_deinit(logkey *k);
+
+/* What a sealed header line says in clear of its key; nothing is opened. 0, or -1: not
+ * such a line (text may go on behind what is looked at). */
+typedef struct logkey_about {
+    suite suite; /* SUITE_NONE: one that is unknown here */
+    uint64_t epoch;
+    char user[NAME_SIZE]; /* as in logkey */
+} logkey_about;
+int logkey_look(logkey_about *out, const char *line, size_t size);
 
 /* Appends to line (which holds everything before the base64, from the line's first byte
  * at line_start) the base64 of nonce ‖ seal(key; previous tag ‖ entry); AAD = commitment

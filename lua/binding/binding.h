@@ -26,6 +26,7 @@
 #define BINDING_SESSION "sessile.core.Session"
 #define BINDING_ENTRIES "sessile.core.Entries"
 #define BINDING_RUN     "sessile.core.Run"
+#define BINDING_CHECK   "sessile.core.Check"
 #define BINDING_GUARD   "sessile.core.Guard"
 
 #if defined(__GNUC__)
@@ -76,6 +77,10 @@ struct binding_store *binding_store_live(lua_State *L, int index);
 void binding_store_release(struct binding_store *store);
 /* The policy at index, or NULL for nil or none. */
 sessile_policy *binding_policy_opt(lua_State *L, int index);
+
+/* check.c */
+void binding_check_open(lua_State *L);
+int binding_store_check(lua_State *L);
 
 /* session.c */
 void binding_session_open(lua_State *L);
@@ -128,6 +133,9 @@ sessile_slice binding_field_bytes(lua_State *L, int table, const char *name);
 const char *binding_field_string(lua_State *L, int table, const char *name);
 lua_Integer binding_field_integer(lua_State *L, int table, const char *name,
                                   lua_Integer fallback);
+/* 1 and *out when the field is there: milliseconds, any negative number being -1. */
+int binding_field_timeout(lua_State *L, int table, const char *name, int *out);
+int binding_timeout(lua_Integer ms);
 int binding_field_boolean(lua_State *L, int table, const char *name);
 /* An 8-digit id, or SESSILE_NO_ID when the field is absent; raises when it is no id. */
 sessile_id binding_field_id(lua_State *L, int table, const char *name);

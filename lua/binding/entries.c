@@ -47,7 +47,7 @@ int binding_session_messages(lua_State *L)
 }
 
 /* session:context([leaf]) -> list, {tokens, low, high, source, head, dropped, orphans,
- * unanswered}; nil, message, code */
+ * unanswered, lost}; nil, message, code */
 int binding_session_context(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
@@ -77,6 +77,8 @@ int binding_session_context(lua_State *L)
     lua_setfield(L, -2, "orphans");
     lua_pushinteger(L, (lua_Integer)info.unanswered);
     lua_setfield(L, -2, "unanswered");
+    lua_pushinteger(L, (lua_Integer)info.lost);
+    lua_setfield(L, -2, "lost");
     binding_guard_free(guard);
     return 2;
 }

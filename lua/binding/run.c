@@ -126,8 +126,25 @@ static int read_messages(lua_State *L, int list, sessile_slice **out, size_t *co
     return 0;
 }
 
-/* session:turn(messages, {usage, model, metadata, base, policy, no_policy, window,
- * reserve}) -> run; nil, message, code */
+/* What a turn does when its base is no longer the head. */
+static sessile_on_conflict field_on_conflict(lua_State *L, int table)
+{
+    static const char *const names[] = {"fail", "append", "branch"};
+    const char *given = binding_field_string(L, table, "on_conflict");
+    for (int i = 0; given && i < 3; i++) {
+        if (strcmp(given, names[i]) == 0) {
+            return (sessile_on_conflict)i;
+        }
+    }
+    if (given) {
+        luaL_error(L,
+                   "option 'on_conflict': \"fail\", \"append\" or \"branch\" expected");
+    }
+    return SESSILE_ON_CONFLICT_FAIL;
+}
+
+/* session:turn(messages, {usage, model, metadata, base, on_conflict, policy, no_policy,
+ * window, reserve, timeout_ms}) -> run; nil, message, code */
 int binding_session_turn(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
@@ -147,6 +164,8 @@ int binding_session_turn(lua_State *L)
     options.model = binding_field_bytes(L, 3, "model");
     options.base = binding_field_id(L, 3, "base");
     options.has_base = options.base != SESSILE_NO_ID;
+    options.on_conflict = field_on_conflict(L, 3);
+    options.has_timeout = binding_field_timeout(L, 3, "timeout_ms", &options.timeout_ms);
     options.no_policy = binding_field_boolean(L, 3, "no_policy");
     options.window = binding_field_integer(L, 3, "window", 0);
     options.reserve = binding_field_integer(L, 3, "reserve", 0);
@@ -164,7 +183,7 @@ int binding_session_turn(lua_State *L)
 typedef sessile_status (*run_begin)(sessile_run **, sessile_session *,
                                     const sessile_run_options *, sessile_error *);
 
-/* {policy, instructions, reason, window, reserve} */
+/* {policy, instructions, reason, window, reserve, timeout_ms} */
 static int begin(lua_State *L, run_begin function)
 {
     struct binding_session *session = binding_session_live(L, 1);
@@ -179,6 +198,7 @@ static int begin(lua_State *L, run_begin function)
     sessile_run_options_init(&options);
     options.instructions = binding_field_bytes(L, 2, "instructions");
     options.reason = binding_field_reason(L, 2, "reason");
+    options.has_timeout = binding_field_timeout(L, 2, "timeout_ms", &options.timeout_ms);
     options.window = binding_field_integer(L, 2, "window", 0);
     options.reserve = binding_field_integer(L, 2, "reserve", 0);
     run = run_new(L, 2, &options);

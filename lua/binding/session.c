@@ -71,7 +71,7 @@ static int session_text(lua_State *L)
 }
 
 /* store:create, resume, session{id, agent, user, title, metadata, uuid, policy, window,
- * reserve} -> session; nil, message, code */
+ * reserve, timeout_ms} -> session; nil, message, code */
 int binding_session_make(lua_State *L, int mode)
 {
     struct binding_store *store = binding_store_live(L, 1);
@@ -95,6 +95,7 @@ int binding_session_make(lua_State *L, int mode)
     options.uuid_v4 = uuid && uuid[0] == 'v' && uuid[1] == '4';
     options.window = binding_field_integer(L, 2, "window", 0);
     options.reserve = binding_field_integer(L, 2, "reserve", 0);
+    options.has_timeout = binding_field_timeout(L, 2, "timeout_ms", &options.timeout_ms);
     failed = binding_field_json(L, 2, "metadata", &options.metadata);
     if (failed) {
         return failed;
@@ -117,14 +118,28 @@ int binding_session_make(lua_State *L, int mode)
 
 /* ------------------------------------------------------------------ names and times */
 
-/* session:info() -> {id, agent, user, created, torn} */
+/* session:info() -> {id, agent, user, created, torn, damage} */
 static int session_info(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
+    sessile_status status;
+    sessile_error why;
+    uint64_t lost;
     if (!session) {
         return 3;
     }
-    lua_createtable(L, 0, 5);
+    lua_createtable(L, 0, 6);
+    status = sessile_session_damage(session->handle, &lost, &why);
+    if (status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED) {
+        lua_createtable(L, 0, 3);
+        lua_pushfstring(L, "E%s", sessile_status_name(status));
+        lua_setfield(L, -2, "code");
+        lua_pushstring(L, why.message);
+        lua_setfield(L, -2, "message");
+        lua_pushinteger(L, (lua_Integer)lost);
+        lua_setfield(L, -2, "lost");
+        lua_setfield(L, -2, "damage");
+    }
     binding_push_slice(L, sessile_session_id(session->handle));
     lua_setfield(L, -2, "id");
     binding_push_slice(L, sessile_session_agent(session->handle));
@@ -180,6 +195,19 @@ static int session_set_title(lua_State *L)
     }
     title.data = luaL_checklstring(L, 2, &title.size);
     return binding_done(L, sessile_set_title(session->handle, title, &err), &err);
+}
+
+/* session:set_timeout(ms) -> true: how long its calls wait; -1: for ever */
+static int session_set_timeout(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_error err;
+    if (!session) {
+        return 3;
+    }
+    int timeout_ms = binding_timeout(luaL_checkinteger(L, 2));
+    return binding_done(L, sessile_session_set_timeout(session->handle, timeout_ms, &err),
+                        &err);
 }
 
 /* ------------------------------------------------------------------ writes */
@@ -322,6 +350,7 @@ static const luaL_Reg methods[] = {
     {"modified", session_modified},
     {"title", session_title},
     {"set_title", session_set_title},
+    {"set_timeout", session_set_timeout},
     {"append", session_append},
     {"custom", session_custom},
     {"clear", session_clear},

@@ -105,8 +105,8 @@ static void read_limits(lua_State *L, int table, sessile_limits *out)
     lua_pop(L, 1);
 }
 
-/* open(url, {agent, key_source, key, suite, durability, timeout_ms, window, reserve,
- * policy_path, isolated, worker, limits}) -> store; nil, message, code */
+/* open(url, {agent, key_source, key, suite, durability, timeout_ms, network, window,
+ * reserve, policy_path, isolated, worker, limits}) -> store; nil, message, code */
 int binding_open(lua_State *L)
 {
     static const char *const sources[] = {"default", "plain",  "env",
@@ -133,9 +133,8 @@ int binding_open(lua_State *L)
         options.durability =
             one_of(L, 2, "durability", durabilities) ? SESSILE_NONE : SESSILE_SYNC;
         timeout = binding_field_integer(L, 2, "timeout_ms", options.timeout_ms);
-        options.timeout_ms = timeout < 0           ? -1
-                             : timeout > INT32_MAX ? INT32_MAX
-                                                   : (int)timeout;
+        options.timeout_ms = binding_timeout(timeout);
+        options.allow_network = binding_field_boolean(L, 2, "network");
         options.window = binding_field_integer(L, 2, "window", 0);
         options.reserve = binding_field_integer(L, 2, "reserve", 0);
         options.policy_path = binding_field_string(L, 2, "policy_path");
@@ -208,21 +207,34 @@ static void push_listed(lua_State *L, const sessile_listed *row)
         lua_setfield(L, -2, "status");
         lua_pushstring(L, row->message ? row->message : "");
         lua_setfield(L, -2, "message");
-        return;
+        if (row->entries == 0) {
+            return;
+        }
+    } else {
+        lua_pushliteral(L, "ok");
+        lua_setfield(L, -2, "status");
     }
-    lua_pushliteral(L, "ok");
-    lua_setfield(L, -2, "status");
     set_integer(L, "created", (uint64_t)row->created_ms);
     set_integer(L, "modified", (uint64_t)row->modified_ms);
     set_integer(L, "entries", row->entries);
     set_integer(L, "messages", row->messages);
 }
 
-/* store:list([agent]) -> rows, newest first */
+/* A count among the options: not negative. */
+static uint64_t option_count(lua_State *L, int table, const char *name)
+{
+    lua_Integer value = binding_field_integer(L, table, name, 0);
+    if (value < 0) {
+        luaL_error(L, "option '%s' is negative", name);
+    }
+    return (uint64_t)value;
+}
+
+/* store:list({agent, prefix, title, offset, limit}) -> rows, newest first */
 static int store_list(lua_State *L)
 {
     struct binding_store *store = binding_store_live(L, 1);
-    const char *agent = luaL_optstring(L, 2, NULL);
+    sessile_list_options options;
     struct binding_guard *guard;
     sessile_listed *rows = NULL;
     sessile_status status;
@@ -231,8 +243,15 @@ static int store_list(lua_State *L)
     if (!store) {
         return 3;
     }
+    luaL_checktype(L, 2, LUA_TTABLE);
+    sessile_list_options_init(&options);
+    options.agent = binding_field_bytes(L, 2, "agent");
+    options.id_prefix = binding_field_bytes(L, 2, "prefix");
+    options.title = binding_field_bytes(L, 2, "title");
+    options.offset = option_count(L, 2, "offset");
+    options.limit = option_count(L, 2, "limit");
     guard = binding_guard(L);
-    status = sessile_list(store->handle, agent, &rows, &count, &err);
+    status = sessile_list_with(store->handle, &options, &rows, &count, &err);
     guard->block = rows;
     if (status != SESSILE_OK) {
         return binding_fail(L, &err);
@@ -330,10 +349,9 @@ static int policy_text(lua_State *L)
 /* ------------------------------------------------------------------ registration */
 
 static const luaL_Reg store_methods[] = {
-    {"close", store_close},     {"sealed", store_sealed},
-    {"create", store_create},   {"resume", store_resume},
-    {"session", store_session}, {"list", store_list},
-    {"policy", store_policy},   {NULL, NULL},
+    {"close", store_close},         {"sealed", store_sealed},   {"create", store_create},
+    {"resume", store_resume},       {"session", store_session}, {"list", store_list},
+    {"check", binding_store_check}, {"policy", store_policy},   {NULL, NULL},
 };
 
 static const luaL_Reg policy_methods[] = {

@@ -155,6 +155,19 @@ lua_Integer binding_field_integer(lua_State *L, int table, const char *name,
     return value;
 }
 
+int binding_timeout(lua_Integer ms)
+{
+    return ms < 0 ? -1 : ms > INT32_MAX ? INT32_MAX : (int)ms;
+}
+
+int binding_field_timeout(lua_State *L, int table, const char *name, int *out)
+{
+    int given = field(L, table, name) != LUA_TNIL;
+    lua_pop(L, 1);
+    *out = binding_timeout(given ? binding_field_integer(L, table, name, 0) : 0);
+    return given;
+}
+
 int binding_field_boolean(lua_State *L, int table, const char *name)
 {
     int value;

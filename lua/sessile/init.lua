@@ -20,9 +20,9 @@ local sessile = {
 
 local open_options = {
   agent = "string", key = "any", suite = "string", durability = "string",
-  timeout_ms = "number", window = "number", reserve = "number", policy = "any",
-  model = "callable", policy_path = "string|table", isolation = "string", worker = "string",
-  limits = "table",
+  timeout_ms = "number", network = "boolean", window = "number", reserve = "number",
+  policy = "any", model = "callable", policy_path = "string|table", isolation = "string",
+  worker = "string", limits = "table",
 }
 
 local limit_names = {
@@ -52,7 +52,8 @@ function sessile.open(url, opts)
   end
   local handle, message, ecode = core.open(where, {
     agent = given.agent, key_source = source, key = value, suite = given.suite,
-    durability = given.durability, timeout_ms = given.timeout_ms, window = given.window,
+    durability = given.durability, timeout_ms = given.timeout_ms, network = given.network,
+    window = given.window,
     reserve = given.reserve, policy_path = paths.policy_path(given.policy_path),
     limits = options.check("sessile.open: limits", given.limits, limit_names),
     isolated = given.isolation == "worker", worker = paths.worker(given.worker),

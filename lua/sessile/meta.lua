@@ -29,7 +29,8 @@ local sessile = {}
 ---@field key? sessile.Key|false false: a plain store; nil: $SESSILE_KEY or a key file
 ---@field suite? "aes-256-gcm"|"xchacha20-poly1305" of a new store
 ---@field durability? "sync"|"none"
----@field timeout_ms? integer longest wait for a lock; 5000; -1: for ever
+---@field timeout_ms? integer longest wait for another writer; 5000; -1: for ever
+---@field network? boolean write on a network file system too: one machine alone does
 ---@field window? integer the model's window in tokens; 0: unlimited
 ---@field reserve? integer tokens of the window kept free
 ---@field policy? sessile.PolicySpec|false
@@ -228,6 +229,7 @@ local Store = {}
 ---@field model? sessile.Model
 ---@field window? integer
 ---@field reserve? integer
+---@field timeout_ms? integer longest wait for another writer; nil: the store's
 
 ---Makes a session; without an id it gets a new one.
 ---@param opts? string|sessile.SessionOptions
@@ -261,15 +263,53 @@ function Store:session(opts) end
 ---@field messages? integer
 ---@field bytes integer
 ---@field torn integer bytes of a torn tail that opening it set aside
----@field status string "ok", or why it cannot be opened, as "EDAMAGED"
+---@field status string "ok", or what is wrong, as "EDAMAGED"; with entries it can be read
 ---@field message? string
 
----The sessions, newest first.
----@param opts? {agent: string?, limit: integer?}
+---@class sessile.ListOptions
+---@field agent? string only of this agent
+---@field prefix? string only those whose id begins so
+---@field title? string only those of exactly this title
+---@field offset? integer that many of the newest are left out
+---@field limit? integer at most that many
+
+---The sessions, newest first: by the time of the newest entry. Only logs that are new or
+---changed are opened; with `limit`, no more of them than it takes.
+---@param opts? sessile.ListOptions
 ---@return sessile.Listed[]? rows
 ---@return string? message
 ---@return string? code
 function Store:list(opts) end
+
+---@class sessile.Finding
+---@field severity "note"|"warning"|"damage"
+---@field code? string as "EDAMAGED"
+---@field session? string
+---@field agent? string
+---@field file string below the store
+---@field entry? string its id
+---@field offset integer
+---@field bytes integer
+---@field what string a sentence
+---@field next? string the command to type
+
+---@class sessile.Report
+---@field ok boolean nothing is damaged, or all that was is salvaged
+---@field sessions integer
+---@field entries integer
+---@field bytes integer
+---@field lost integer entries that cannot be read
+---@field damaged integer logs
+---@field salvaged integer logs
+---@field findings sessile.Finding[]
+
+---Looks at one session or at all; changes nothing unless it is to salvage.
+---@param opts? string|{id: string?, agent: string?, user: string?, salvage: boolean?,
+---on_step: fun(step: table)?}
+---@return sessile.Report? report
+---@return string? message
+---@return string? code
+function Store:check(opts) end
 
 ---Closes the store and its sessions.
 ---@return true? ok
@@ -279,13 +319,19 @@ function Store:close() end
 
 -- ---------------------------------------------------------------- sessions
 
+---@class sessile.Damage
+---@field code string "EDAMAGED" or "ETRUNCATED"
+---@field message string where, how much is lost, and what to type
+---@field lost integer entries; a tombstone stands in for each
+
 ---@class sessile.Session
 ---@field id string
 ---@field agent string
 ---@field user string
 ---@field created integer ms
 ---@field modified integer ms
----@field torn integer bytes that recovery set aside when it was opened
+---@field torn integer bytes that recovery set aside when it was opened and since
+---@field damage? sessile.Damage it can be read, and nothing can be written to it
 ---@field title string may be set; raises when that fails
 local Session = {}
 
@@ -302,9 +348,12 @@ function Session:append(message) end
 ---@field model_name? string
 ---@field metadata? table
 ---@field base? string the head the turn was thought on
+---@field on_conflict? "fail"|"append"|"branch" when the base is no longer the head: ECONFLICT,
+---or written at the head as it is; "branch" is EUNSUPPORTED yet
 ---@field policy? sessile.PolicySpec|false
 ---@field window? integer
 ---@field reserve? integer
+---@field timeout_ms? integer longest wait of each of its calls for another writer
 
 ---The messages of one turn as one commit; then policies run.
 ---@param messages (sessile.Message|sessile.Json)[]
@@ -321,6 +370,7 @@ function Session:turn(messages, opts) end
 ---@field reason? string
 ---@field window? integer
 ---@field reserve? integer
+---@field timeout_ms? integer longest wait of each of its calls for another writer
 
 ---Runs a policy on the context at the head.
 ---@param opts? sessile.CompactOptions
@@ -352,6 +402,7 @@ function Session:messages(opts) end
 ---@field dropped integer
 ---@field orphans integer
 ---@field unanswered integer
+---@field lost integer entries that damage took
 
 ---What the model would get.
 ---@param opts? {leaf: string?}
@@ -389,6 +440,13 @@ function Session:clear() end
 ---@return string? message
 ---@return string? code
 function Session:set_title(title) end
+
+---How long its calls wait for another writer from now on.
+---@param timeout_ms integer -1: for ever; 0: the lock is tried once
+---@return true? ok
+---@return string? message
+---@return string? code
+function Session:set_timeout(timeout_ms) end
 
 ---Turns, bare appends and compactions on the path.
 ---@return integer? count

@@ -124,7 +124,7 @@ local function finish(ledger, store, session)
     local facts = getmetatable(message).__index
     ledger.all = ledger.all + (facts.tokens or 0)
   end
-  for _, row in ipairs(store:list() or {}) do
+  for _, row in ipairs(store:list { agent = session.agent, prefix = session.id } or {}) do
     if row.id == session.id and row.agent == session.agent then
       ledger.bytes = row.bytes
     end

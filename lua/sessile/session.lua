@@ -30,7 +30,7 @@ end
 local context_options = { leaf = "string" }
 
 --- What the model would get, and {tokens, low, high, source, head, dropped, orphans,
---- unanswered}.
+--- unanswered, lost}.
 function methods:context(given)
   return self._core:context(options.check("session:context", given, context_options).leaf)
 end
@@ -113,17 +113,28 @@ function methods:set_title(title)
   return self._core:set_title(title)
 end
 
+--- How many milliseconds its calls wait for another writer from now on; -1: for ever.
+function methods:set_timeout(timeout_ms)
+  if type(timeout_ms) ~= "number" or timeout_ms ~= math.floor(timeout_ms) then
+    error("session:set_timeout: a whole number of milliseconds expected, or -1", 2)
+  end
+  return self._core:set_timeout(math.tointeger(timeout_ms) or -1)
+end
+
 -- ---------------------------------------------------------------- runs
 
 -- `model` is the host's function, or the name of the model that spoke, which is recorded.
 local turn_options = {
   usage = "table", model = "callable|string", model_name = "string", metadata = "table",
-  base = "string", policy = "any", window = "number", reserve = "number",
+  base = "string", on_conflict = "string", policy = "any", window = "number",
+  reserve = "number", timeout_ms = "number",
 }
 local compact_options = {
   policy = "any", model = "callable", instructions = "string", reason = "string",
-  window = "number", reserve = "number",
+  window = "number", reserve = "number", timeout_ms = "number",
 }
+
+local on_conflicts = { fail = true, append = true, branch = true }
 
 -- The policy of a call: its own, else the session's (which is the store's where the session
 -- named none). Returns what policy.resolve does, or a table that says nothing.
@@ -152,6 +163,9 @@ function starters.turn(self, messages, given)
   if not chosen then
     return nil, message, code
   end
+  if opts.on_conflict and not on_conflicts[opts.on_conflict] then
+    error("session:turn: option 'on_conflict': \"fail\", \"append\" or \"branch\" expected", 3)
+  end
   local name, model = opts.model_name, opts.model
   if type(model) == "string" then
     name, model = name or model, nil
@@ -159,8 +173,8 @@ function starters.turn(self, messages, given)
   local run
   run, message, code = self._core:turn(messages, {
     usage = opts.usage, model = name, metadata = opts.metadata, base = opts.base,
-    policy = chosen.handle, no_policy = chosen.none, window = opts.window,
-    reserve = opts.reserve,
+    on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
+    window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
   })
   if not run then
     return nil, message, code
@@ -177,7 +191,7 @@ local function start(self, kind, given)
   local run
   run, message, code = self._core[kind](self._core, {
     policy = chosen.handle, instructions = opts.instructions, reason = opts.reason,
-    window = opts.window, reserve = opts.reserve,
+    window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
   })
   if not run then
     return nil, message, code
@@ -266,7 +280,9 @@ local meta = object.class {
     agent = fixed "agent",
     user = fixed "user",
     created = fixed "created",
-    torn = fixed "torn",
+    torn = function(self) return (self._core:info() or self._info).torn end,
+    -- nil, or {code, message, lost}: it can be read, not written
+    damage = function(self) return self._info.damage end,
     modified = function(self) return (self._core:modified()) end,
     title = function(self) return (self._core:title()) end,
   },

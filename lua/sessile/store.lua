@@ -16,7 +16,7 @@ store.methods = methods
 local session_options = {
   id = "string|table", session_id = "string", user_id = "string", agent = "string",
   user = "string", title = "string", metadata = "table", uuid = "string", policy = "any",
-  model = "callable", window = "number", reserve = "number",
+  model = "callable", window = "number", reserve = "number", timeout_ms = "number",
 }
 
 -- An id as a host may have it: a string, {session_id=, user_id=}, or among the options.
@@ -63,7 +63,7 @@ local function make(self, kind, given)
   handle, message, code = self._core[kind](self._core, {
     id = opts.id, agent = opts.agent, user = opts.user, title = opts.title,
     metadata = opts.metadata, uuid = uuid_version(who, opts.uuid),
-    window = opts.window, reserve = opts.reserve,
+    window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
   })
   if not handle then
     return nil, message, code
@@ -93,21 +93,70 @@ function methods:session(given)
   return make(self, "session", given)
 end
 
-local list_options = { agent = "string", limit = "number" }
+local list_options = {
+  agent = "string", prefix = "string", title = "string", offset = "number", limit = "number",
+}
 
---- The sessions of the store, newest first, or those of one agent.
+--- The sessions of the store, newest first: of one agent, of ids that begin so, of a title.
 function methods:list(given)
   local opts = options.check("store:list", given, list_options)
-  local rows, message, code = self._core:list(opts.agent)
-  if not rows then
+  if opts.title == "" then
+    opts.title = nil -- the engine's word for any
+  end
+  opts.offset = math.max(opts.offset or 0, 0)
+  if opts.limit and opts.limit <= 0 then
+    opts.limit, opts.offset = 1, math.maxinteger -- nobody: the engine's 0 is everybody
+  end
+  return self._core:list(opts)
+end
+
+local check_options = {
+  id = "string", agent = "string", user = "string", salvage = "boolean",
+  on_step = "callable",
+}
+
+--- Looks at one session (an id, or {id=, agent=, user=}), or at all of them. Nothing is
+--- changed, unless salvage = true: then a damaged log is written anew, a tombstone in the
+--- place of each entry that is lost, its old bytes kept. on_step(step) is called after each
+--- log. Returns {ok, sessions, entries, bytes, lost, damaged, salvaged, findings}.
+function methods:check(given)
+  local opts = options.check("store:check", type(given) == "string" and { id = given } or given,
+    check_options)
+  local check, message, code = self._core:check {
+    id = opts.id, agent = opts.agent, user = opts.user, salvage = opts.salvage,
+  }
+  if not check then
     return nil, message, code
   end
-  if opts.limit then
-    for i = #rows, math.max(opts.limit, 0) + 1, -1 do
-      rows[i] = nil
+  local report = {
+    ok = true, sessions = 0, entries = 0, bytes = 0, lost = 0, damaged = 0, salvaged = 0,
+    findings = {},
+  }
+  local step
+  step, message, code = check:step()
+  while step do
+    local hurt = false
+    for _, found in ipairs(step.findings) do
+      found.session, found.agent = step.id, step.agent
+      report.findings[#report.findings + 1] = found
+      hurt = hurt or found.severity == "damage"
     end
+    report.sessions = report.sessions + (step.file == "agents" and 0 or 1)
+    report.entries, report.bytes = report.entries + step.entries, report.bytes + step.bytes
+    report.lost = report.lost + step.lost
+    report.damaged = report.damaged + (hurt and 1 or 0)
+    report.salvaged = report.salvaged + (step.salvaged and 1 or 0)
+    report.ok = report.ok and (not hurt or step.salvaged)
+    if opts.on_step then
+      opts.on_step(step)
+    end
+    step, message, code = check:step()
   end
-  return rows
+  check:close()
+  if message then
+    return nil, message, code
+  end
+  return report
 end
 
 --- Closes the store and every session of it. Closing twice is closing once.

@@ -340,6 +340,23 @@ sessile_status see(void *seen_, sessile_id id, const char *text, size_t size,
     return SESSILE_OK;
 }
 
+static sessile_status say_lost(void *seen_, const log_flaw *lost, sessile_id id, buf *out,
+                               sessile_error *err)
+{
+    (void)seen_;
+    (void)err;
+    assert_true(lost->first <= id && id <= lost->last);
+    buf_printf(out, "lost %08x", (unsigned)id);
+    return SESSILE_OK;
+}
+
+void kit_read_past(log_t *log, seen *s)
+{
+    sessile_error err = {0};
+    assert_int_equal(log_read_past(log, see, say_lost, s, &err), SESSILE_OK);
+    assert_int_equal(s->count, log_count(log));
+}
+
 void seen_free(seen *s)
 {
     for (size_t i = 0; i < s->count; i++)

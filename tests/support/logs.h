@@ -102,6 +102,9 @@ void kit_create(kit *k, const char *name);
 sessile_status kit_try(kit *k, const char *name, log_t **out, seen *s, uint64_t *torn,
                        sessile_error *err);
 log_t *kit_resume(kit *k, const char *name, seen *s);
+/* Of a damaged log: reads on past the damage, adding to s what can be read and, for each
+ * entry that is lost, "lost 00000005". */
+void kit_read_past(log_t *log, seen *s);
 /* One write of count entries; content names them. Not synced. */
 sessile_status try_write(log_t *log, size_t count, const char *content, size_t padding,
                          sessile_error *err);

@@ -643,6 +643,19 @@ static void hash256_is_blake2b(void **state)
     assert_memory_not_equal(out, keyed, 32);
 }
 
+static void a_lasting_hash_can_be_bared_and_veiled_again(void **state)
+{
+    uint64_t hash = hash64_lasting("call_1", 6);
+    (void)state;
+    assert_true(hash == hash64_lasting("call_1", 6));
+    assert_true(hash != hash64_lasting("call_2", 6));
+    /* the same in every process and release: it is kept on disks */
+    assert_true(hash64_bare(hash) == UINT64_C(0xcef132fa0ac773d0));
+    assert_true(hash64_veil(hash64_bare(hash)) == hash);
+    for (uint64_t i = 0; i < 1000; i++)
+        assert_true(hash64_bare(hash64_veil(i << (i % 64))) == i << (i % 64));
+}
+
 static void hash64_is_constant_and_tells_apart(void **state)
 {
     (void)state;
@@ -758,6 +771,7 @@ int main(void)
         cmocka_unit_test(times_that_are_none_are_refused),
         cmocka_unit_test(hash256_is_blake2b),
         cmocka_unit_test(hash64_is_constant_and_tells_apart),
+        cmocka_unit_test(a_lasting_hash_can_be_bared_and_veiled_again),
         cmocka_unit_test(bytes_are_wiped_and_compared),
         cmocka_unit_test(keys_print_and_parse),
         cmocka_unit_test(keys_have_one_spelling),

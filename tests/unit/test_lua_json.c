@@ -115,6 +115,7 @@ static void test_numbers_keep_their_value(void **state)
         "1.7976931348623157e+308",
         "123456789.12345679",
         "0.30000000000000004",
+        "-0.0",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_string_equal(there_and_back(L, texts[i]), texts[i]);

@@ -1,7 +1,8 @@
 /*
  * test_message.c: roles, calls and results of every form, flags, usage.
  *
- * Owns the promises of codec/message.h. Links are compared by hash64 of the ids' bytes.
+ * Owns the promises of codec/message.h. Links are compared by hash64_lasting of the ids'
+ * bytes.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +40,7 @@ static int free_links(void **state)
 static void assert_link(size_t i, const char *id, int is_result, int in_call)
 {
     assert_true(i < link_count);
-    assert_true(links[i].id == hash64(id, strlen(id)));
+    assert_true(links[i].id == hash64_lasting(id, strlen(id)));
     assert_int_equal(links[i].is_result, is_result);
     assert_int_equal(links[i].in_call, in_call);
 }
@@ -333,14 +334,18 @@ static void the_text_of_a_calls_id_is_found_again(void **state)
     buf out;
     (void)state;
     buf_init(&out, &allocator_default);
-    assert_int_equal(message_call_id(text, strlen(text), hash64("bb", 2), &out), 1);
+    assert_int_equal(message_call_id(text, strlen(text), hash64_lasting("bb", 2), &out),
+                     1);
     assert_string_equal(out.data, "\"b\\u0062\"");
-    assert_int_equal(message_call_id(text, strlen(text), hash64("a", 1), &out), 1);
+    assert_int_equal(message_call_id(text, strlen(text), hash64_lasting("a", 1), &out),
+                     1);
     assert_string_equal(out.data, "\"b\\u0062\"\"a\"");
-    assert_int_equal(message_call_id(text, strlen(text), hash64("r", 1), &out), 0);
-    assert_int_equal(message_call_id(text, strlen(text), hash64("x", 1), &out), 0);
-    assert_int_equal(message_call_id("[]", 2, hash64("x", 1), &out), 0);
-    assert_int_equal(message_call_id("", 0, hash64("x", 1), &out), 0);
+    assert_int_equal(message_call_id(text, strlen(text), hash64_lasting("r", 1), &out),
+                     0);
+    assert_int_equal(message_call_id(text, strlen(text), hash64_lasting("x", 1), &out),
+                     0);
+    assert_int_equal(message_call_id("[]", 2, hash64_lasting("x", 1), &out), 0);
+    assert_int_equal(message_call_id("", 0, hash64_lasting("x", 1), &out), 0);
     buf_deinit(&out);
 }
 

@@ -57,6 +57,60 @@ static int new_file(folder *f, const char *name)
     return fd;
 }
 
+/* ------------------------------------------------------------------ what /proc tells */
+
+static void network_file_systems_are_known_by_their_names(void **state)
+{
+    static const uint64_t fuse = 0x65735546;
+    (void)state;
+    assert_string_equal(os_network_name(0x6969, "nfs4", "server:/home"), "NFS");
+    assert_string_equal(os_network_name(0xFF534D42, "", ""), "CIFS");
+    assert_string_equal(os_network_name(0x01021997, "", ""), "9P");
+    assert_string_equal(os_network_name(fuse, "fuse.sshfs", "me@host:/x"), "sshfs");
+    assert_string_equal(os_network_name(fuse, "fuse.glusterfs", "x"), "glusterfs");
+    assert_string_equal(os_network_name(fuse, "fuse.some", "//host/share"), "FUSE");
+    assert_string_equal(os_network_name(fuse, "fuse.some", "https://host/"), "FUSE");
+    assert_null(os_network_name(fuse, "fuseblk", "/dev/sdb1"));
+    assert_null(os_network_name(fuse, "fuse.gocryptfs", "/home/me/.vault"));
+    assert_null(os_network_name(fuse, "", ""));
+    assert_null(os_network_name(0xEF53, "ext4", "/dev/sda1"));
+    assert_null(os_network_name(0x01021994, "tmpfs", "tmpfs"));
+}
+
+static void local_folder_is_on_no_network(void **state)
+{
+    folder *f = *state;
+    char name[16] = "x";
+    assert_int_equal(os_posix.network(NULL, f->fd, name, sizeof name), 0);
+    assert_string_equal(name, "");
+    assert_int_equal(os_posix.network(NULL, -1, name, sizeof name), -1);
+}
+
+static void holder_of_a_lock_is_found_through_its_descriptor(void **state)
+{
+    folder *f = *state;
+    os_holder holder;
+    int a = new_file(f, "a"), b, other = new_file(f, "b");
+    b = os_posix.open_at(NULL, f->fd, "a", OS_READ | OS_WRITE);
+    assert_int_equal(os_posix.lock_holder(NULL, a, &holder), -1);
+    assert_int_equal(errno, ESRCH);
+    assert_int_equal(os_posix.lock(NULL, b, OS_LOCK_EXCLUSIVE), 0);
+    assert_int_equal(os_posix.lock(NULL, other, OS_LOCK_EXCLUSIVE), 0);
+    assert_int_equal(os_posix.lock_holder(NULL, a, &holder), 0);
+    assert_true(holder.own);
+    assert_false(holder.stopped);
+    assert_int_equal(holder.pid, getpid());
+    assert_string_equal(holder.program, "test_os");
+    /* the descriptor that asks is not the answer */
+    assert_int_equal(os_posix.lock_holder(NULL, b, &holder), -1);
+    /* nor is one of the same file that holds nothing */
+    assert_int_equal(os_posix.lock(NULL, b, OS_LOCK_NONE), 0);
+    assert_int_equal(os_posix.lock_holder(NULL, a, &holder), -1);
+    os_posix.close(NULL, a);
+    os_posix.close(NULL, b);
+    os_posix.close(NULL, other);
+}
+
 static int has(folder *f, const char *name)
 {
     os_stat_info info;
@@ -317,6 +371,9 @@ int main(void)
         in_folder(a_folder_is_listed_again_and_again),
         in_folder(offsets_past_the_system_are_errors),
         in_folder(whole_reads_and_writes_go_on_after_short_ones),
+        cmocka_unit_test(network_file_systems_are_known_by_their_names),
+        in_folder(local_folder_is_on_no_network),
+        in_folder(holder_of_a_lock_is_found_through_its_descriptor),
         cmocka_unit_test(clocks_go_forward),
     };
     return cmocka_run_group_tests_name("os", tests, NULL, NULL);

@@ -73,6 +73,14 @@ static void place_close(place *p)
 #define T p.st.table
 #define S p.st.self
 
+static int has_logs(place *p)
+{
+    sessile_error err = {0};
+    int found;
+    assert_int_equal(p->st.table->has_logs(p->st.self, &found, &err), SESSILE_OK);
+    return found;
+}
+
 static sessile_backend_log *opened(place *p, const char *name)
 {
     sessile_backend_log *log;
@@ -201,7 +209,7 @@ static void names_that_lead_elsewhere_are_INVALID(void **state)
         assert_int_equal(T->blob_get(S, name, &blob, &size, &err), SESSILE_INVALID);
         assert_int_equal(T->blob_put_new(S, name, "x", 1, &err), SESSILE_INVALID);
     }
-    assert_int_equal(T->has_logs(S), 0);
+    assert_int_equal(has_logs(&p), 0);
     place_close(&p);
 }
 
@@ -257,7 +265,7 @@ static void list_shows_every_log_once(void **state)
     (void)state;
     place_open(&p);
     assert_int_equal(T->list(S, NULL, note, &none, &err), SESSILE_OK);
-    assert_int_equal(T->has_logs(S), 0);
+    assert_int_equal(has_logs(&p), 0);
     assert_int_equal(T->create(S, "main", "a", "x\n", 2, &err), SESSILE_OK);
     assert_int_equal(T->create(S, "main", "=b", "x\n", 2, &err), SESSILE_OK);
     assert_int_equal(T->create(S, "else", "a", "x\n", 2, &err), SESSILE_OK);
@@ -271,7 +279,7 @@ static void list_shows_every_log_once(void **state)
     assert_string_equal(some.text, "else/a ");
     assert_int_equal(one.left, 0);
     assert_string_equal(none.text, "");
-    assert_int_equal(T->has_logs(S), 1);
+    assert_int_equal(has_logs(&p), 1);
     place_close(&p);
 }
 
@@ -292,7 +300,7 @@ static void blob_is_put_once_and_whole(void **state)
     assert_int_equal(size, 3);
     assert_memory_equal(data, "a\0b", 4);
     sessile_free(data);
-    assert_int_equal(T->has_logs(S), 0);
+    assert_int_equal(has_logs(&p), 0);
     place_close(&p);
 }
 
@@ -386,7 +394,7 @@ static void opening_makes_nothing(void **state)
     assert_int_equal(T->open(S, "main", "log", &log, &err), SESSILE_NOTFOUND);
     assert_int_equal(T->blob_get(S, "keyring", &blob, &size, &err), SESSILE_NOTFOUND);
     assert_int_equal(T->list(S, NULL, note, &none, &err), SESSILE_OK);
-    assert_int_equal(T->has_logs(S), 0);
+    assert_int_equal(has_logs(&p), 0);
     assert_int_equal(access(p.root, F_OK), -1);
     place_close(&p);
 }
@@ -394,6 +402,7 @@ static void opening_makes_nothing(void **state)
 static void links_are_refused_wherever_they_stand(void **state)
 {
     place p, q;
+    int logs = 0;
     sessile_error err = {0};
     sessile_backend_log *log;
     char *blob;
@@ -424,7 +433,8 @@ static void links_are_refused_wherever_they_stand(void **state)
     assert_int_equal(T->open(S, "link", "log", &log, &err), SESSILE_DENIED);
     assert_int_equal(T->create(S, "link", "new", "y\n", 2, &err), SESSILE_DENIED);
     assert_int_equal(T->list(S, NULL, note, &found, &err), SESSILE_DENIED);
-    assert_int_equal(T->has_logs(S), 1);
+    /* whichever it comes upon first */
+    assert_true(T->has_logs(S, &logs, &err) == SESSILE_DENIED || logs == 1);
 
     snprintf(q.root, sizeof q.root, "%s/link", q.folder);
     assert_int_equal(symlink(p.root, q.root), 0);
@@ -613,7 +623,7 @@ static void create_syncs_the_file_and_every_folder_above_it(void **state)
     faults_none(&p.os);
     assert_int_equal(again.table->create(again.self, "main", "log3", "x\n", 2, &err),
                      SESSILE_OK);
-    assert_int_equal(p.os.counts[CALL_SYNC_ALL], 4);
+    assert_int_equal(p.os.counts[CALL_SYNC_ALL], 5);
     store_close(&again);
     place_close(&p);
 }

@@ -50,6 +50,7 @@ local function store_options(globals)
   local words = {}
   if globals.store then words[#words + 1] = " --store " .. hints.quoted(globals.store) end
   if globals.key_file then words[#words + 1] = " --key-file " .. hints.quoted(globals.key_file) end
+  if globals.network then words[#words + 1] = " --network" end
   if globals.plain then words[#words + 1] = " --plain" end
   return table.concat(words)
 end
@@ -57,6 +58,7 @@ end
 -- Those that open a store.
 local OPENS = {
   new = 1, append = 1, show = 1, context = 1, list = 1, tree = 1, compact = 1, import = 1,
+  check = 1,
 }
 
 --- A sentence with commands in it, as `sessile list`: each gets the name of this program and

@@ -24,9 +24,9 @@ local EXIT = {
 -- What to do next, when the command knows nothing better.
 local NEXT = {
   ENOTFOUND = "See what there is: sessile list",
-  EBUSY = "Try again, or end the other writer first.",
-  EDAMAGED = "Nothing was changed. Copy the file away before you do anything else.",
-  ETRUNCATED = "Nothing was changed. Look for a newer copy of the file.",
+  EBUSY = "Try again, wait longer with --timeout 1m, or end the other writer first.",
+  EDAMAGED = "Nothing was changed. See what is wrong, and where: sessile check",
+  ETRUNCATED = "Nothing was changed. See what is wrong, and where: sessile check",
   ECONFLICT = "Look again with `sessile show last`, then repeat it.",
   EDENIED = "Look at the owner and the mode of what is named here.",
   ESEALED = "Give the right key: set SESSILE_KEY, or --key-file FILE.",
@@ -101,13 +101,21 @@ function app:session(name)
     return nil, message, code, step
   end
   note_torn(self, session.id, message)
+  if session.damage then
+    -- What can be read is printed; the exit code says that it is not all.
+    self.damaged = session.damage.code
+    self:note(terminal.line(session.damage.message))
+  end
   return session
 end
 
 --- The rows of the store, newest first.
 ---@param store table
-function app:list(store)
-  local rows, message, code = store:list { agent = self.globals.agent }
+---@param which sessile.ListOptions?  only these of them
+function app:list(store, which)
+  which = which or {}
+  which.agent = self.globals.agent
+  local rows, message, code = store:list(which)
   for _, row in ipairs(rows or {}) do
     note_torn(self, row.id, row.torn)
   end
@@ -247,7 +255,7 @@ local function dispatch(words)
   if message then
     return fail(self, message, code, step)
   end
-  return math.tointeger(result) or 0
+  return math.tointeger(result) or EXIT[self.damaged] or 0
 end
 
 --- Runs a command line; returns the exit code.

@@ -16,6 +16,9 @@ options.global = {
   { "--key-file FILE", "read the store's key from FILE (else $SESSILE_KEY, else your key file)" },
   { "--plain", "the store is not sealed" },
   { "--agent NAME", "only sessions of this agent (when making one: main)" },
+  { "--timeout TIME", "how long to wait for another writer: seconds, or 500ms, 2m (else 5)",
+    time = true },
+  { "--network", "write even though the store is on a network file system" },
   { "-h --help", "what a command does, with examples" },
 }
 
@@ -52,6 +55,28 @@ local function whole_number(flag)
   end
 end
 
+local UNITS = { [""] = 1000, ms = 1, s = 1000, m = 60000, h = 3600000, d = 86400000 }
+
+--- A time as typed, in ms: seconds ("90", "0.5") or with a unit ("500ms", "5m", "90d").
+---@param text string
+---@return integer? ms
+function options.time(text)
+  local number, unit = text:match "^(%d+%.?%d*)(%l*)$"
+  local ms = number and UNITS[unit] and tonumber(number) * UNITS[unit]
+  return ms and ms <= math.maxinteger and math.floor(ms) or nil
+end
+
+local function time(flag)
+  return function(text)
+    local ms = options.time(text)
+    if not ms then
+      return nil, ("option '%s': '%s' is no time: write seconds, or 500ms, 5m, 2h"):format(flag,
+        hints.shown(text))
+    end
+    return ms
+  end
+end
+
 local function add_option(parser, row)
   local read = options.read(row[1])
   if not read.value then
@@ -60,6 +85,7 @@ local function add_option(parser, row)
   end
   local option = parser:option(read.flags):target(read.field):argname(read.value)
   if row.integer then option:convert(whole_number(read.words[#read.words])) end
+  if row.time then option:convert(time(read.words[#read.words])) end
   if row.many then option:count("*") end
   if row.choices then option:choices(row.choices) end
   if row.default then option:default(row.default) end

@@ -14,13 +14,14 @@ local registry = {}
 local SHIPPED = {
   "demo", "new", "append", "show", "context", "list", "tree", "compact", "import",
   "policy list", "policy show", "policy new", "policy test", "policy try", "policy replay",
-  "policy bench", "fixture", "run", "version", "help",
+  "policy bench", "fixture", "check", "run", "version", "help",
 }
 
 ---@class sessile.cli.option
 ---@field [1] string      "--last N", "--dry-run", "-o --output FILE"
 ---@field [2] string      what it does, for the help
 ---@field integer boolean?  its value is a whole number, 0 or more
+---@field time boolean?     its value is a time, as "30", "500ms" or "5m"; read as ms
 ---@field many boolean?     may be given again: its value is a list
 ---@field choices string[]?
 ---@field default string?

@@ -107,7 +107,9 @@ function sessions.open(globals, create)
         "Make a session there with `sessile new`, or name another store with --store."
     end
   end
-  local options = { agent = globals.agent }
+  local options = {
+    agent = globals.agent, timeout_ms = globals.timeout, network = globals.network or nil,
+  }
   if globals.plain then
     options.key = false
   elseif globals.key_file then
@@ -161,12 +163,17 @@ local function row_name(row)
     terminal.line(row.agent or "?"), title)
 end
 
+-- Can its messages be read? Of a damaged one too, past the damage.
+local function opens(row)
+  return row.status == "ok" or row.entries ~= nil
+end
+
 -- The rows that fit and can be opened; and the first that fits and cannot.
 local function matching(rows, fits)
   local found, closed = {}, nil
   for _, row in ipairs(rows) do
     if row.id and fits(row) then
-      if row.status == "ok" then
+      if opens(row) then
         found[#found + 1] = row
       else
         closed = closed or row
@@ -208,7 +215,7 @@ function sessions.find(rows, name)
   end
   if name == "last" then
     for _, row in ipairs(rows) do
-      if row.id and row.status == "ok" then
+      if row.id and opens(row) then
         return row
       end
     end
@@ -246,13 +253,58 @@ local function resume_exact(store, name, agent)
   elseif not session or agent then
     return session
   end
-  local rows = store:list() or {}
+  local rows = store:list { prefix = name } or {}
   local same = matching(rows, function(row) return row.id == name end)
   if #same > 1 then
     session:close() -- another agent has one of this id
     return nil, rows
   end
   return session
+end
+
+local FEW = 8
+
+-- The rows that a name can mean: those whose id begins so and those of that title; of
+-- `last`, the newest few. And whether there are no others.
+local function candidates(store, name, agent)
+  if name == "" or name == "last" then
+    local rows, message, code = store:list { agent = agent, limit = FEW }
+    return rows, rows and #rows < FEW or message, code
+  end
+  local rows, message, code = store:list { agent = agent, prefix = name }
+  if not rows then
+    return nil, message, code
+  end
+  local titled
+  titled, message, code = store:list { agent = agent, title = name }
+  if not titled then
+    return nil, message, code
+  end
+  for _, row in ipairs(titled) do
+    if row.id:sub(1, #name) ~= name then -- else it is among them
+      rows[#rows + 1] = row
+    end
+  end
+  return rows, false
+end
+
+-- As sessions.find, in all rows only when the name means none of its candidates: the error
+-- tells of logs that cannot be read.
+local function find(store, name, agent)
+  local rows, whole, code = candidates(store, name, agent)
+  if not rows then
+    return nil, whole, code
+  end
+  local row, message, step
+  row, message, code, step = sessions.find(rows, name)
+  if not row and code == "ENOTFOUND" and whole ~= true then
+    rows, message, code = store:list { agent = agent }
+    if not rows then
+      return nil, message, code
+    end
+    return sessions.find(rows, name)
+  end
+  return row, message, code, step
 end
 
 --- Resumes the session that a name means. Beside it: how many bytes of a torn tail were set
@@ -268,13 +320,11 @@ function sessions.resume(store, name, agent)
     return nil, message, code
   end
   local row, step
-  if not rows then
-    rows, message, code = store:list { agent = agent }
-    if not rows then
-      return nil, message, code
-    end
+  if rows then
+    row, message, code, step = sessions.find(rows, name)
+  else
+    row, message, code, step = find(store, name, agent)
   end
-  row, message, code, step = sessions.find(rows, name)
   if not row then
     return nil, message, code, step
   end

@@ -34,7 +34,7 @@ return {
       app:print_json {
         messages = app.array(rows), tokens = info.tokens, source = info.source,
         head = info.head, dropped = info.dropped, orphans = info.orphans,
-        unanswered = info.unanswered,
+        unanswered = info.unanswered, lost = info.lost,
       }
     else
       local now = app.now()
@@ -45,6 +45,10 @@ return {
       local source = tostring(info.source or "estimate")
       app:note(("%d messages, %s tokens (%s); %d of the conversation not shown to the model")
         :format(#list, terminal.number(info.tokens), source, info.dropped or 0))
+      if info.lost > 0 then
+        app:note(("%d of its entries %s lost to damage; messages among them are not shown")
+          :format(info.lost, info.lost == 1 and "is" or "are"))
+      end
     end
     session:close()
   end,

@@ -45,7 +45,9 @@ return {
     local store, message, code, step = app:store()
     local rows = {}
     if store then
-      rows, message, code = app:list(store)
+      -- Short ids are short beside all of them; JSON has them whole.
+      local few = app.json and args.sort == "modified" and args.limit
+      rows, message, code = app:list(store, { limit = few or nil })
     end
     if not store and code ~= "ENOTFOUND" or not rows then
       return nil, message, code, step

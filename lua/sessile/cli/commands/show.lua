@@ -19,13 +19,15 @@ local function split(app, name)
     return nil, message, code, step
   end
   local rows
-  rows, message, code = app:list(store)
-  if not rows then
-    return nil, message, code
-  end
-  for _, row in ipairs(rows) do
-    if row.id == name or row.title == name then
-      return name
+  for _, which in ipairs { "prefix", "title" } do
+    rows, message, code = app:list(store, { [which] = name })
+    if not rows then
+      return nil, message, code
+    end
+    for _, row in ipairs(rows) do
+      if row.id == name or row.title == name then
+        return name
+      end
     end
   end
   return id, ("0"):rep(8 - #entry) .. entry:lower()

@@ -1,0 +1,82 @@
+/* keys.c: the public functions of keys: made, changed, looked at, forgotten. */
+#include "api/api.h"
+
+#include <string.h>
+
+#include "session/keys.h"
+
+sessile_status sessile_keys_init(const char *url, const sessile_store_options *options,
+                                 sessile_error *err)
+{
+    error_clear(err);
+    if (!url)
+        return api_missing(err, __func__, "url");
+    return keys_init(url, options, err);
+}
+
+sessile_status sessile_keys_rotate(sessile_store *store,
+                                   const sessile_rotate_options *options, uint64_t *epoch,
+                                   sessile_error *err)
+{
+    error_clear(err);
+    if (epoch)
+        *epoch = 0;
+    if (!store)
+        return api_missing(err, __func__, "store");
+    if (options && options->new_secret && !options->key)
+        return api_missing(err, __func__, "options->key");
+    return keys_rotate(store, options, epoch, err);
+}
+
+sessile_status sessile_keys_status(sessile_store *store, sessile_keys **out,
+                                   sessile_error *err)
+{
+    error_clear(err);
+    if (!out)
+        return api_missing(err, __func__, "out");
+    *out = NULL;
+    if (!store)
+        return api_missing(err, __func__, "store");
+    return keys_status(store, out, err);
+}
+
+sessile_status sessile_reseal_begin(sessile_reseal **out, sessile_store *store,
+                                    const char *suite, sessile_error *err)
+{
+    error_clear(err);
+    if (!out)
+        return api_missing(err, __func__, "out");
+    *out = NULL;
+    if (!store)
+        return api_missing(err, __func__, "store");
+    return reseal_begin(out, store, suite, err);
+}
+
+sessile_status sessile_reseal_step(sessile_reseal *reseal, sessile_reseal_state *state,
+                                   sessile_error *err)
+{
+    error_clear(err);
+    if (state)
+        memset(state, 0, sizeof *state);
+    if (!reseal)
+        return api_missing(err, __func__, "reseal");
+    return reseal_step(reseal, state, err);
+}
+
+void sessile_reseal_free(sessile_reseal *reseal)
+{
+    reseal_free(reseal);
+}
+
+sessile_status sessile_forget(sessile_store *store, sessile_slice user,
+                              uint64_t *sessions, sessile_error *err)
+{
+    error_clear(err);
+    if (sessions)
+        *sessions = 0;
+    if (!store)
+        return api_missing(err, __func__, "store");
+    if (api_bad(user))
+        return api_missing(err, __func__, "the data of user");
+    return forget_user(store, user, sessions, err);
+}

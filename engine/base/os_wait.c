@@ -1,0 +1,53 @@
+/*
+ * os_wait.c: waiting for other threads in slices.
+ *
+ * A wait that somebody may end from a signal handler cannot be ended by a signal on a
+ * condition: the handler may only count a number up. So the wait is cut into slices, and
+ * between two of them the waiter looks at the number. What is waited for still ends the
+ * wait at once. By the monotonic clock: setting the time must not prolong a slice.
+ */
+#include "base/os.h"
+
+#include <errno.h>
+#include <time.h>
+
+static struct timespec slice_end(clockid_t clock)
+{
+    struct timespec t = {0, 0};
+    clock_gettime(clock, &t);
+    t.tv_nsec += OS_SLICE_MS * 1000000L;
+    if (t.tv_nsec >= 1000000000L) {
+        t.tv_nsec -= 1000000000L;
+        t.tv_sec++;
+    }
+    return t;
+}
+
+int os_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t monotonic;
+    if (pthread_condattr_init(&monotonic) != 0)
+        return -1;
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    int result = pthread_cond_init(cond, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return result == 0 ? 0 : -1;
+}
+
+void os_cond_slice(pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+    struct timespec until = slice_end(CLOCK_MONOTONIC);
+    pthread_cond_timedwait(cond, mutex, &until);
+}
+
+int os_mutex_slice(pthread_mutex_t *mutex)
+{
+#ifdef __SANITIZE_THREAD__
+    /* ThreadSanitizer does not see a mutex that was taken by the other call. */
+    struct timespec until = slice_end(CLOCK_REALTIME);
+    return pthread_mutex_timedlock(mutex, &until) == 0;
+#else
+    struct timespec until = slice_end(CLOCK_MONOTONIC);
+    return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until) == 0;
+#endif
+}

@@ -1,0 +1,99 @@
+/*
+ * check.c: a log opened for a look.
+ *
+ * Owns the reading of a whole log that changes nothing, whatever is found: it is read
+ * from its first byte, so that every line is opened and compared with the one before it,
+ * and what is past the last commit is judged under a shared lock, so that no write in
+ * progress is called anything. Must never cut, set aside, settle or cache.
+ */
+#include "log/inside.h"
+
+/* Reads on to the end as it is now. */
+static sessile_status read_on(log_t *log, log_visit visit, void *arg, uint64_t *size,
+                              sessile_error *err)
+{
+    int64_t mtime_ms;
+    sessile_status status = log->st.table->size(log->handle, size, &mtime_ms, err);
+    if (status == SESSILE_OK && *size > log->end.bytes) {
+        status = log_scan(log, *size, visit, arg, err);
+    }
+    if (status == SESSILE_OK && *size < log->end.bytes) {
+        log->judged = 1;
+        status = fail(err, SESSILE_TRUNCATED,
+                      "%s ends at byte %llu, and %llu bytes were there a moment ago. "
+                      "Nothing was changed",
+                      log->name, (unsigned long long)*size,
+                      (unsigned long long)log->end.bytes);
+    }
+    return status;
+}
+
+/* What is past the last commit, once nobody is writing it. */
+static sessile_status look_at_tail(log_t *log, int timeout_ms, log_visit visit, void *arg,
+                                   uint64_t *size, log_tail *tail, sessile_error *err)
+{
+    const sessile_backend *table = log->st.table;
+    int replaced, locks = (table->capabilities & SESSILE_BACKEND_LOCKS) != 0;
+    sessile_status status = SESSILE_OK;
+    if (locks) {
+        status =
+            table->lock(log->handle, SESSILE_LOCK_SHARED, timeout_ms, &replaced, err);
+        if (status == SESSILE_BUSY) {
+            error_clear(err);
+            tail->busy = 1;
+            return SESSILE_OK;
+        }
+        if (status != SESSILE_OK) {
+            return status;
+        }
+        status = read_on(log, visit, arg, size, err);
+    }
+    if (status == SESSILE_OK && *size > log->end.bytes) {
+        status = log_judge(log, *size, err);
+    }
+    if (locks) {
+        table->unlock(log->handle);
+    }
+    return status;
+}
+
+sessile_status log_inspect(log_t **out, store *st, const keyring *k, const char *folder,
+                           const char *name, unsigned depth, int timeout_ms,
+                           log_visit visit, void *arg, log_tail *tail, const allocator *a,
+                           sessile_error *err)
+{
+    sessile_error local = {SESSILE_OK, ""};
+    uint64_t size;
+    log_t *log;
+    err = err != NULL ? err : &local;
+    error_clear(err);
+    *out = NULL;
+    *tail = (log_tail){0, 0, 0};
+    sessile_status status = log_attach(&log, st, k, folder, name, depth, a, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    log->timeout_ms = timeout_ms;
+    status = read_on(log, visit, arg, &size, err);
+    if (status == SESSILE_OK && size > log->end.bytes) {
+        status = look_at_tail(log, timeout_ms, visit, arg, &size, tail, err);
+    }
+    if (status == SESSILE_OK && log->end.count == 0) {
+        status =
+            fail(err, SESSILE_DAMAGED,
+                 "%s is damaged at byte 0, entry 00000000, its header: nothing of it "
+                 "can be opened. Nothing was changed: bring back a backup",
+                 log->name);
+    }
+    status = log_take_damage(log, status, err);
+    if (status != SESSILE_OK) {
+        log_close(log);
+        return status;
+    }
+    if (log->damage == NULL && size > log->end.bytes) {
+        tail->offset = log->end.bytes;
+        tail->bytes = size - log->end.bytes;
+    }
+    *out = log;
+    return SESSILE_OK;
+}

@@ -1,0 +1,151 @@
+/*
+ * copy.c: a log written anew, in the place of one that is there.
+ *
+ * Owns the lines of a draft: a new data key, a chain of tags from the header on, writes
+ * as the caller ends them. It must never judge what it is given to copy, nor touch the
+ * log that is replaced: who calls has read it, under its lock, and knows what is to be
+ * kept.
+ *
+ * A draft is synced before it gets its name. So every line of it is durable as soon as
+ * anybody can see one, and each write names all that is before it as safe: damage in a
+ * copy is never taken for a torn end.
+ */
+#include "log/copy.h"
+
+#include <string.h>
+
+#include "log/inside.h"
+
+/* Lines are handed to the backend in pieces of this size. */
+#define PIECE ((size_t)1 << 20)
+/* The clear part of a sealed header is shorter. */
+#define HEADER_LOOK 1024
+
+void log_copy_drop(log_copy *copy)
+{
+    if (copy->alloc == NULL) {
+        return;
+    }
+    if (copy->draft != NULL) {
+        copy->st.table->draft_drop(copy->draft);
+    }
+    logkey_deinit(&copy->key);
+    buf_deinit(&copy->lines);
+    buf_deinit(&copy->scratch);
+    memset(copy, 0, sizeof(*copy));
+}
+
+static sessile_status flush(log_copy *copy, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    if (copy->lines.size > 0) {
+        status = copy->st.table->draft_write(copy->draft, copy->lines.data,
+                                             copy->lines.size, err);
+        buf_clear(&copy->lines);
+    }
+    return status;
+}
+
+sessile_status log_copy_begin(log_copy *copy, store *st, const keyring *k,
+                              const char *folder, const char *name, const char *user,
+                              const char *header, size_t size, const allocator *a,
+                              sessile_error *err)
+{
+    memset(copy, 0, sizeof(*copy));
+    if ((st->table->capabilities & SESSILE_BACKEND_REPLACES) == 0) {
+        return fail(err, SESSILE_UNSUPPORTED, "this store cannot replace a log");
+    }
+    if (!log_is_entry(header, size, 0)) {
+        return fail(err, SESSILE_INVALID, "a log begins with an entry of id 00000000");
+    }
+    copy->st = *st;
+    copy->alloc = a;
+    copy->keys = k;
+    buf_init(&copy->lines, a);
+    buf_init(&copy->scratch, a);
+    sessile_status status = line_put_header(&copy->key, k, user, &copy->lines, header,
+                                            size, copy->tag, &copy->scratch, err);
+    if (status == SESSILE_OK && copy->lines.size > LINE_LONGEST) {
+        status = fail(err, SESSILE_LIMIT, "the header is too long [message]");
+    }
+    if (status == SESSILE_OK) {
+        status = st->table->draft_new(st->self, folder, name, &copy->draft, err);
+    }
+    copy->count = copy->committed = 1;
+    copy->bytes = copy->lines.size;
+    return status;
+}
+
+sessile_status log_copy_entry(log_copy *copy, const char *text, size_t size,
+                              int ends_write, sessile_error *err)
+{
+    unsigned char previous[VAULT_TAG];
+    line_clear clear = {0, 0};
+    size_t start = copy->lines.size;
+    if (copy->count >= SESSILE_NO_ID || !log_is_entry(text, size, copy->count)) {
+        return fail(err, SESSILE_INVALID, "an entry to copy has not the id %08llx",
+                    (unsigned long long)copy->count);
+    }
+    if (ends_write) {
+        clear = (line_clear){copy->count + 1 - copy->committed, copy->committed};
+    }
+    memcpy(previous, copy->tag, VAULT_TAG);
+    sessile_status status = line_put(&copy->key, &copy->lines, text, size, clear,
+                                     previous, copy->tag, &copy->scratch, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    if (copy->lines.size - start > LINE_LONGEST) {
+        return fail(err, SESSILE_LIMIT, "an entry to copy is too long [message]");
+    }
+    copy->bytes += copy->lines.size - start;
+    copy->count++;
+    if (ends_write) {
+        copy->committed = copy->count;
+    }
+    return copy->lines.size < PIECE ? SESSILE_OK : flush(copy, err);
+}
+
+/*
+ * Begun before a user was forgotten and finished after it, a copy would bring back what
+ * was to be gone for ever: its key is wrapped by a new secret of that user. So the old
+ * log has to open still, now that the new secret is there. Who forgets removes secrets
+ * until there are none: it has seen the new one, or we see that the old one is gone.
+ */
+static sessile_status still_opens(const log_copy *copy, sessile_backend_log *old,
+                                  sessile_error *err)
+{
+    logkey key;
+    char text[HEADER_LOOK];
+    size_t got = 0;
+    sessile_status status =
+        copy->st.table->read(old, 0, 0, text, sizeof(text), &got, err);
+    const char *end = status == SESSILE_OK ? memmem(text, got, ",\"commit\":", 10) : NULL;
+    if (status == SESSILE_OK) {
+        status = end == NULL
+                     ? fail(err, SESSILE_DAMAGED, "the first line of a log is damaged")
+                     : logkey_open(&key, copy->keys, text, (size_t)(end - text), err);
+    }
+    if (status == SESSILE_OK) {
+        logkey_deinit(&key);
+    }
+    return status;
+}
+
+sessile_status log_copy_finish(log_copy *copy, sessile_backend_log *old, int keep,
+                               char *kept, size_t kept_size, sessile_error *err)
+{
+    if (copy->committed != copy->count) {
+        return fail(err, SESSILE_INVALID, "the last write of a copy is not ended");
+    }
+    sessile_status status = flush(copy, err);
+    if (status == SESSILE_OK && copy->key.user[0] != '\0') {
+        status = still_opens(copy, old, err);
+    }
+    if (status == SESSILE_OK) {
+        status =
+            copy->st.table->draft_replace(copy->draft, old, keep, kept, kept_size, err);
+        copy->draft = NULL; /* freed also when it fails */
+    }
+    return status;
+}

@@ -1,0 +1,57 @@
+/*
+ * copy.h: a log written anew, entry by entry, to take the place of the one that is there.
+ *
+ *   log_copy_begin(&copy, …, header, size, …);
+ *   log_copy_entry(&copy, text, size, ends_write, &err);    // entry 1, 2, …
+ *   log_copy_finish(&copy, old, keep, kept, sizeof kept, &err);
+ *   log_copy_drop(&copy);                                   // always, at the end
+ *
+ * The new log has a data key of its own, under the newest epoch and the suite of the
+ * keyring. Ids are positions, as in every log. Until log_copy_finish() returns OK the old
+ * log is what it was; a crash leaves one of the two.
+ */
+#ifndef LOG_COPY_H
+#define LOG_COPY_H
+
+#include "log/log.h"
+
+typedef struct log_copy {
+    store st;
+    const allocator *alloc;
+    const keyring *keys;
+    sessile_backend_draft *draft; /* NULL: finished or dropped */
+    logkey key;
+    buf lines, scratch;
+    unsigned char tag[VAULT_TAG]; /* of the newest line */
+    uint64_t count;               /* entries so far, the header among them */
+    uint64_t committed;           /* of which in finished writes */
+    uint64_t bytes;
+} log_copy;
+
+/*
+ * Begins a copy with its header, an entry's text of id 0. user: whose secret seals it, as
+ * log_user() has it; NULL or "": the store's own key does. Works under the exclusive lock
+ * of the log that is to be replaced. UNSUPPORTED: the store replaces no logs. On failure
+ * nothing is left but what log_copy_drop() takes.
+ */
+sessile_status log_copy_begin(log_copy *copy, store *st, const keyring *k,
+                              const char *folder, const char *name, const char *user,
+                              const char *header, size_t size, const allocator *a,
+                              sessile_error *err);
+/* Adds the next entry (text: checked JSON whose id is copy->count). ends_write: it is the
+ * last line of its write. INVALID, LIMIT [message], FULL, IO. */
+sessile_status log_copy_entry(log_copy *copy, const char *text, size_t size,
+                              int ends_write, sessile_error *err);
+/*
+ * Makes the copy durable and gives it the log's name. old: the open log that is replaced,
+ * under its exclusive lock, which goes on naming the old bytes until it is closed. keep:
+ * the old bytes get a name of their own first, written into kept. INVALID: the last write
+ * is not ended. SEALED: the user whose log it is was forgotten meanwhile. IO may leave
+ * either of the two logs under the name.
+ */
+sessile_status log_copy_finish(log_copy *copy, sessile_backend_log *old, int keep,
+                               char *kept, size_t kept_size, sessile_error *err);
+/* Gives up what is not finished, and the memory. A zeroed copy is left alone. */
+void log_copy_drop(log_copy *copy);
+
+#endif

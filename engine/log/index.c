@@ -1,0 +1,369 @@
+/*
+ * index.c: where opening begins, and the blocks that are wanted later.
+ *
+ * Owns what this handle has taken out of the cache. It must never believe it over the
+ * log: a block counts when its last entry stands in the log where it says, with the tag
+ * it says. What does not count is passed over in silence, since a scan says the same;
+ * but a block that opens is a witness all the same: what it says was safe, was.
+ */
+#include <string.h>
+
+#include "base/text.h"
+#include "log/inside.h"
+
+#define DOMAIN "sessile index 1" /* with its NUL: 16 bytes */
+/* Room for entries behind the last block, so that the arrays need not grow at once. */
+#define SLACK (2 * LOG_BLOCK)
+
+void index_named(log_t *log, const char *header, size_t size)
+{
+    unsigned char hash[32];
+    hash256(hash, header, size, NULL, 0);
+    memset(log->index.ad, 0, INDEX_AD);
+    memcpy(log->index.ad, DOMAIN, sizeof(DOMAIN));
+    memcpy(log->index.ad + 16, hash, sizeof(hash));
+}
+
+static void drop_lazy(log_t *log)
+{
+    log_index *ix = &log->index;
+    mem_free(log->alloc, ix->present, (size_t)ix->lazy);
+    ix->present = NULL;
+    ix->lazy = 0;
+}
+
+static void drop_ends(log_t *log)
+{
+    log_index *ix = &log->index;
+    mem_free(log->alloc, ix->ends, ix->end_capacity * sizeof(*ix->ends));
+    ix->ends = NULL;
+    ix->end_count = ix->end_capacity = 0;
+}
+
+void index_forget(log_t *log)
+{
+    log_index *ix = &log->index;
+    drop_lazy(log);
+    drop_ends(log);
+    ix->anchor_count = 0;
+    ix->written = ix->size = 0;
+    ix->rewrite = 1;
+    memset(&log->end, 0, sizeof(log->end));
+    log->in_write = 0;
+}
+
+void index_deinit(log_t *log)
+{
+    log_index *ix = &log->index;
+    drop_lazy(log);
+    drop_ends(log);
+    mem_free(log->alloc, ix->anchors, ix->anchor_capacity * sizeof(*ix->anchors));
+    ix->anchors = NULL;
+    ix->anchor_count = ix->anchor_capacity = 0;
+}
+
+static uint64_t get64(const unsigned char *at)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < 8; i++) {
+        n |= (uint64_t)at[i] << (8 * i);
+    }
+    return n;
+}
+
+/* ---------------------------------------------------------------------- blocks taken */
+
+/* Takes the offsets of a block and hands on the rest. INVALID: it does not go with what
+ * is known. */
+static sessile_status take(log_t *log, const log_block *b, sessile_error *err)
+{
+    log_index *ix = &log->index;
+    uint64_t first = b->number * LOG_BLOCK, before = 0;
+    for (size_t i = 0; i < LOG_BLOCK; i++) {
+        uint64_t offset = get64(b->offsets + 8 * i);
+        if (i > 0 || b->number > 0 ? offset <= before : offset != 0) {
+            goto bad;
+        }
+        before = offset;
+    }
+    if (b->anchor.bytes <= before || b->anchor.bytes > log->end.bytes) {
+        goto bad;
+    }
+    /* Its neighbours say where it begins and ends, as far as they are there. */
+    if (b->number > 0 && ix->present[b->number - 1] &&
+        log->offsets[first] != get64(b->offsets)) {
+        goto bad;
+    }
+    if (b->anchor.count < log->end.count &&
+        (b->number + 1 >= ix->lazy || ix->present[b->number + 1]) &&
+        log->offsets[b->anchor.count] != b->anchor.bytes) {
+        goto bad;
+    }
+    sessile_status status = ix->keeper.take(ix->keeper.arg, b->number, b->records,
+                                            b->extra, b->extra_size, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    for (size_t i = 0; i < LOG_BLOCK; i++) {
+        log->offsets[first + i] = get64(b->offsets + 8 * i);
+    }
+    log->offsets[b->anchor.count] = b->anchor.bytes;
+    ix->present[b->number] = 1;
+    return SESSILE_OK;
+bad:
+    return fail(err, SESSILE_INVALID, "a block of the index of %s does not fit the log",
+                log->name);
+}
+
+sessile_status log_reach(log_t *log, sessile_id id, sessile_error *err)
+{
+    const log_index *ix = &log->index;
+    uint64_t number = id / LOG_BLOCK, end;
+    log_block b;
+    if (number >= ix->lazy || ix->present[number]) {
+        return SESSILE_OK;
+    }
+    block_init(&b, log->alloc);
+    sessile_status status = block_find(log, number, &end, err);
+    if (status == SESSILE_OK) {
+        status = block_read(log, end, &b, err);
+    }
+    if (status == SESSILE_OK && b.number != number) {
+        status = fail(err, SESSILE_INVALID, "the index of %s is out of order", log->name);
+    }
+    if (status == SESSILE_OK) {
+        status = take(log, &b, err);
+    }
+    block_deinit(&b);
+    return status;
+}
+
+/* ---------------------------------------------------------------------- opening */
+
+/* Line `index` of the log, from `from` to `to`, into text: 1 when it is a good line. */
+static int good_line(log_t *log, uint64_t index, uint64_t from, uint64_t to, line *l,
+                     buf *text, sessile_status *status, sessile_error *err)
+{
+    size_t got = 0;
+    buf_clear(&log->piece);
+    buf_clear(text);
+    *status = SESSILE_OK;
+    if (from >= to || to - from > LINE_LONGEST + 1) {
+        return 0;
+    }
+    size_t size = (size_t)(to - from);
+    if (buf_reserve(&log->piece, size) != 0) {
+        *status = fail_nomem(err);
+        return 0;
+    }
+    *status =
+        log->st.table->read(log->handle, index, from, log->piece.data, size, &got, err);
+    if (*status != SESSILE_OK || got != size || log->piece.data[size - 1] != '\n' ||
+        memchr(log->piece.data, '\n', size - 1) != NULL) {
+        return 0;
+    }
+    line_verdict verdict = line_open(&log->key, log->depth, log->piece.data, size - 1,
+                                     index == 0, l, text, err);
+    *status = verdict == LINE_FAILED ? err->code : SESSILE_OK;
+    return verdict == LINE_GOOD && l->id == index;
+}
+
+/* 1 when the log has the block's last entry where the block says. */
+static int agrees(log_t *log, const log_block *b, sessile_status *status,
+                  sessile_error *err)
+{
+    const uint64_t last = b->anchor.count - 1;
+    line l;
+    if (!good_line(log, last, get64(b->offsets + 8 * (LOG_BLOCK - 1)), b->anchor.bytes,
+                   &l, &log->text, status, err)) {
+        return 0;
+    }
+    return memcmp(l.tag, b->anchor.tag, VAULT_TAG) == 0 &&
+           (l.commit != 0) == (b->anchor.in_write == 0);
+}
+
+/* The last block of the cache; INVALID: there is none that can be used. */
+static sessile_status last_block(log_t *log, log_block *b, sessile_error *err)
+{
+    enum { TRIES = 3 }; /* a writer may be adding to it this moment */
+    uint64_t size = 0, was;
+    sessile_status status = SESSILE_INVALID;
+    for (int i = 0; i < TRIES && status == SESSILE_INVALID; i++) {
+        was = size;
+        status = log->st.table->cache_size(log->handle, &size, err);
+        if (status == SESSILE_OK) {
+            status = size > 0 && size != was ? block_read_last(log, size, b, err)
+                                             : SESSILE_INVALID;
+        }
+        if (size == 0 || size == was) {
+            break;
+        }
+    }
+    return status == SESSILE_NOMEM || status == SESSILE_OK ? status : SESSILE_INVALID;
+}
+
+/* Shows entry 0: what a session is called is not the index's to say. */
+static sessile_status show_header(log_t *log, uint64_t size, log_visit visit, void *arg,
+                                  int *shown, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    char *text;
+    size_t text_size;
+    reader r;
+    line l;
+    *shown = 0;
+    reader_init(&r, log, 0, size);
+    reader_found found = reader_next(&r, 0, &text, &text_size, err);
+    if (found == READER_FAILED) {
+        return err->code;
+    }
+    if (found != READER_LINE) {
+        return SESSILE_OK;
+    }
+    buf_clear(&log->text);
+    line_verdict verdict =
+        line_open(&log->key, log->depth, text, text_size, 1, &l, &log->text, err);
+    if (verdict == LINE_FAILED) {
+        return err->code;
+    }
+    if (verdict == LINE_GOOD) {
+        *shown = 1;
+        if (visit != NULL) {
+            status = visit(arg, 0, log->text.data, log->text.size, err);
+        }
+    }
+    return status;
+}
+
+/* Memory for what the block leaves out. */
+static sessile_status make_room(log_t *log, const log_block *b, sessile_error *err)
+{
+    log_index *ix = &log->index;
+    size_t count = (size_t)b->anchor.count + SLACK;
+    ix->lazy = b->number + 1;
+    ix->present = mem_zalloc(log->alloc, (size_t)ix->lazy);
+    if (log->offset_capacity < count) {
+        mem_free(log->alloc, log->offsets, log->offset_capacity * sizeof(*log->offsets));
+        log->offset_capacity = 0;
+        log->offsets = mem_alloc(log->alloc, count * sizeof(*log->offsets));
+        log->offset_capacity = log->offsets != NULL ? count : 0;
+    }
+    if (ix->present == NULL || log->offsets == NULL ||
+        block_note(log, b->number, b->end) != 0) {
+        return fail_nomem(err);
+    }
+    return SESSILE_OK;
+}
+
+sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg,
+                           sessile_error *err)
+{
+    log_index *ix = &log->index;
+    sessile_error why = {SESSILE_OK, ""};
+    int shown = 0;
+    log_block b;
+    if (ix->keeper.record_size == 0) {
+        return SESSILE_OK;
+    }
+    block_init(&b, log->alloc);
+    sessile_status status = last_block(log, &b, &why);
+    if (status != SESSILE_OK) {
+        status = status == SESSILE_NOMEM ? fail_nomem(err) : SESSILE_OK;
+        goto out;
+    }
+    ix->witness = b.anchor.count;
+    ix->witness_bytes = b.anchor.bytes;
+    log->proved = b.anchor.count;
+    ix->rewrite = ix->keeper.fresh;
+    if (b.anchor.bytes > size || ix->keeper.fresh) {
+        goto out; /* of the first log_witness() will speak */
+    }
+    if (!agrees(log, &b, &status, err)) {
+        ix->rewrite = 1;
+        goto out;
+    }
+    status = show_header(log, size, visit, arg, &shown, err);
+    if (status != SESSILE_OK || !shown) {
+        goto out;
+    }
+    status = make_room(log, &b, err);
+    if (status == SESSILE_OK) {
+        log->end.count = b.anchor.count;
+        log->end.bytes = b.anchor.bytes;
+        memcpy(log->end.tag, b.anchor.tag, VAULT_TAG);
+        log->in_write = b.anchor.in_write;
+        ix->written = b.number + 1;
+        ix->size = b.end;
+        status = ix->keeper.restore(ix->keeper.arg, b.anchor.count, b.snapshot,
+                                    b.snapshot_size, err);
+    }
+    if (status == SESSILE_OK) {
+        status = take(log, &b, err);
+    }
+    if (status == SESSILE_OK) {
+        log_learn(log, b.anchor.count, b.anchor.count);
+    } else if (status == SESSILE_INVALID) { /* what it holds is not what it should be */
+        error_clear(err);
+        index_forget(log);
+        ix->keeper.reset(ix->keeper.arg);
+        status = SESSILE_OK;
+    }
+out:
+    block_deinit(&b);
+    log_trim(log);
+    return status;
+}
+
+sessile_status log_witness(log_t *log, uint64_t size, sessile_error *err)
+{
+    const log_index *ix = &log->index;
+    if (log->end.count >= ix->witness) {
+        return SESSILE_OK;
+    }
+    int cut = ix->witness_bytes > size;
+    log->judged = 1;
+    return fail(err, cut ? SESSILE_TRUNCATED : SESSILE_DAMAGED,
+                "%s %s at byte %llu, entry %08llx: its index says that %llu entries in "
+                "%llu bytes were written safely. Nothing was changed",
+                log->name, cut ? "is cut off" : "is damaged",
+                (unsigned long long)log->end.bytes, (unsigned long long)log->end.count,
+                (unsigned long long)ix->witness, (unsigned long long)ix->witness_bytes);
+}
+
+/* ---------------------------------------------------------------------- from the start
+ */
+
+sessile_status log_rescan(log_t *log, log_visit visit, void *arg, sessile_error *err)
+{
+    sessile_error local = {SESSILE_OK, ""};
+    const sessile_log_end known = log->end;
+    err = err != NULL ? err : &local;
+    /* What is known of the index stays aside until the lines have said that they are
+     * all there. */
+    log_index was = log->index;
+    log->index.lazy = 0;
+    log->index.present = NULL;
+    log->index.anchors = NULL;
+    log->index.anchor_count = log->index.anchor_capacity = 0;
+    memset(&log->end, 0, sizeof(log->end));
+    sessile_status status = log_scan(log, known.bytes, visit, arg, err);
+    if (status == SESSILE_OK && memcmp(&log->end, &known, sizeof(known)) != 0) {
+        status = fail(err, SESSILE_DAMAGED,
+                      "%s is damaged at byte %llu, entry %08llx: bring back a backup",
+                      log->name, (unsigned long long)log->end.bytes,
+                      (unsigned long long)log->end.count);
+    }
+    log_index now = log->index;
+    if (status != SESSILE_OK) {
+        mem_free(log->alloc, now.anchors, now.anchor_capacity * sizeof(*now.anchors));
+        log->index = was;
+        log->end = known;
+        return status;
+    }
+    mem_free(log->alloc, was.anchors, was.anchor_capacity * sizeof(*was.anchors));
+    mem_free(log->alloc, was.present, (size_t)was.lazy);
+    drop_ends(log);
+    log->index.written = log->index.size = log->index.retry = 0;
+    log->index.rewrite = 1;
+    return SESSILE_OK;
+}

@@ -1,0 +1,209 @@
+/*
+ * index_write.c: blocks added to the index, under the log's exclusive lock.
+ *
+ * Owns the end of the cache. It must never fail who appends: an index that cannot be
+ * written is no reason to say that an entry was not. It must never add a block whose last
+ * entry is not known to be on the device, for the block will say that it is.
+ */
+#include <string.h>
+
+#include "log/inside.h"
+
+/* What is written at once. */
+#define PIECE ((size_t)256 << 10)
+
+void index_pass(log_t *log, uint64_t index, uint64_t bytes_end, uint64_t in_write,
+                const unsigned char tag[VAULT_TAG])
+{
+    log_index *ix = &log->index;
+    if (index % LOG_BLOCK != LOG_BLOCK - 1 || ix->keeper.record_size == 0 || ix->off ||
+        index / LOG_BLOCK < ix->lazy) {
+        return;
+    }
+    size_t at = (size_t)(index / LOG_BLOCK - ix->lazy);
+    if (at > ix->anchor_count ||
+        mem_grow(log->alloc, (void **)&ix->anchors, &ix->anchor_capacity, at + 1,
+                 sizeof(*ix->anchors)) != 0) {
+        ix->off = 1;
+        return;
+    }
+    /* also again: a write that was refused may have been passed here before */
+    ix->anchor_count = at + 1 > ix->anchor_count ? at + 1 : ix->anchor_count;
+    ix->anchors[at].count = index + 1;
+    ix->anchors[at].bytes = bytes_end;
+    ix->anchors[at].in_write = in_write;
+    memcpy(ix->anchors[at].tag, tag, VAULT_TAG);
+}
+
+/* 1 when the block is one of this log as it is now. */
+static int fits(const log_t *log, const log_block *b)
+{
+    const log_index *ix = &log->index;
+    if (b->anchor.count > log->end.count) {
+        return 0;
+    }
+    if (b->number < ix->lazy) {
+        return 1; /* nothing better is known of it */
+    }
+    const log_anchor *a = &ix->anchors[b->number - ix->lazy];
+    return b->number - ix->lazy < ix->anchor_count && a->bytes == b->anchor.bytes &&
+           memcmp(a->tag, b->anchor.tag, VAULT_TAG) == 0;
+}
+
+/* Sees how far the cache goes, which another handle may have added to. 0, or -1: it
+ * cannot be gone on with. */
+static int look(log_t *log)
+{
+    log_index *ix = &log->index;
+    sessile_error err = {SESSILE_OK, ""};
+    uint64_t size = 0;
+    log_block b;
+    if (log->st.table->cache_size(log->handle, &size, &err) != SESSILE_OK) {
+        return -1;
+    }
+    if (!ix->rewrite && size == ix->size) {
+        return 0;
+    }
+    if (!ix->rewrite && size > 0) {
+        block_init(&b, log->alloc);
+        sessile_status status = block_read_last(log, size, &b, &err);
+        if (status == SESSILE_OK && fits(log, &b) &&
+            block_note(log, b.number, b.end) == 0) {
+            ix->written = b.number + 1;
+            ix->size = b.end;
+            block_deinit(&b);
+            return ix->written >= ix->lazy ? 0 : -1;
+        }
+        block_deinit(&b);
+        if (status != SESSILE_OK && status != SESSILE_INVALID) {
+            return -1;
+        }
+    }
+    /* Nothing in it is of use. Made anew by who has seen the whole log. */
+    if (ix->lazy > 0) {
+        return -1;
+    }
+    ix->written = ix->size = ix->end_count = 0;
+    return 0;
+}
+
+static sessile_status add(log_t *log, uint64_t until, sessile_error *err)
+{
+    log_index *ix = &log->index;
+    sessile_status status = SESSILE_OK;
+    buf out;
+    buf_init(&out, log->alloc);
+    for (uint64_t k = ix->written; k < until && status == SESSILE_OK;) {
+        uint64_t from = ix->size;
+        buf_clear(&out);
+        while (k < until && out.size < PIECE && status == SESSILE_OK) {
+            status = k - ix->lazy >= ix->anchor_count
+                         ? fail(err, SESSILE_NOTFOUND, "no such block")
+                         : block_put(log, k, from + out.size, &ix->anchors[k - ix->lazy],
+                                     &out, err);
+            if (status == SESSILE_OK && block_note(log, k, from + out.size) != 0) {
+                status = fail_nomem(err);
+            }
+            k++;
+        }
+        if (status == SESSILE_OK) {
+            status =
+                log->st.table->cache_write(log->handle, from, out.data, out.size, err);
+        }
+        if (status == SESSILE_OK) {
+            ix->written = k;
+            ix->size = from + out.size;
+            ix->rewrite = 0;
+        }
+    }
+    ix->end_count = ix->end_count > ix->written ? (size_t)ix->written : ix->end_count;
+    buf_deinit(&out);
+    return status;
+}
+
+static void give_up(log_t *log)
+{
+    log_index *ix = &log->index;
+    ix->off = 1;
+    ix->keeper.written(ix->keeper.arg, UINT64_MAX);
+}
+
+void log_keep(log_t *log, log_keeper keeper)
+{
+    if (log->index.keeper.record_size != 0) {
+        log->index.keeper = keeper;
+    }
+}
+
+void log_index_drop(log_t *log)
+{
+    int replaced;
+    if (log->index.keeper.record_size == 0) {
+        return;
+    }
+    if (log->locked) {
+        (void)log->st.table->cache_write(log->handle, 0, "", 0, NULL);
+    } else if (log->st.table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, 0, &replaced,
+                                   NULL) == SESSILE_OK) {
+        if (!replaced) {
+            (void)log->st.table->cache_write(log->handle, 0, "", 0, NULL);
+        }
+        log->st.table->unlock(log->handle);
+    }
+    give_up(log);
+}
+
+void log_index_write(log_t *log)
+{
+    log_index *ix = &log->index;
+    sessile_error err = {SESSILE_OK, ""};
+    if (ix->keeper.record_size == 0 || ix->off) {
+        return;
+    }
+    pthread_mutex_lock(&log->mutex);
+    uint64_t durable = log->poison.code == SESSILE_OK ? log->durable : 0;
+    pthread_mutex_unlock(&log->mutex);
+    durable = durable < log->end.count ? durable : log->end.count;
+    uint64_t until = durable / LOG_BLOCK;
+    if (until <= (ix->rewrite ? 0 : ix->written) || durable < ix->retry) {
+        return;
+    }
+    sessile_status status = look(log) == 0 ? SESSILE_OK : SESSILE_IO;
+    if (status == SESSILE_OK && until > ix->written) {
+        status = add(log, until, &err);
+    }
+    ix->keeper.written(ix->keeper.arg, ix->written);
+    if (status == SESSILE_DENIED || status == SESSILE_NOTFOUND ||
+        status == SESSILE_LIMIT) {
+        give_up(log);
+    } else if (status != SESSILE_OK) {
+        ix->retry = durable + LOG_BLOCK;
+    }
+}
+
+void log_index_try(log_t *log)
+{
+    const log_index *ix = &log->index;
+    uint64_t size;
+    int64_t mtime_ms;
+    int replaced;
+    if (ix->keeper.record_size == 0 || ix->off || log->locked || log->damage != NULL) {
+        return;
+    }
+    pthread_mutex_lock(&log->mutex);
+    uint64_t durable = log->durable;
+    pthread_mutex_unlock(&log->mutex);
+    durable = durable < log->end.count ? durable : log->end.count;
+    if (durable / LOG_BLOCK <= (ix->rewrite ? 0 : ix->written) ||
+        log->st.table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, NULL) !=
+            SESSILE_OK) {
+        return;
+    }
+    /* When others have appended, the index is theirs to go on with. */
+    if (!replaced &&
+        log->st.table->size(log->handle, &size, &mtime_ms, NULL) == SESSILE_OK &&
+        size == log->end.bytes) {
+        log_index_write(log);
+    }
+    log->st.table->unlock(log->handle);
+}

@@ -1,0 +1,177 @@
+/*
+ * reseal.c: a log sealed anew, under the newest epoch and the suite of the keyring.
+ *
+ * Owns the way of a log from one key to another: under its exclusive lock, all of it read
+ * and proved, copied entry by entry, put in its place in one step. It must never copy a
+ * log that it could not read whole: what is damaged stays under the key it has, until
+ * somebody has decided what is to become of it.
+ *
+ * Writers wait meanwhile. Whoever has the log open finds another one under its name at
+ * its next lock. What was written and not yet synced when the lock was taken is in the
+ * copy, and so durable before anybody sees it.
+ */
+#include <string.h>
+
+#include "log/copy.h"
+#include "log/inside.h"
+
+/* What of a log's start is looked at: the clear part of a header is far shorter. */
+#define LOOK_SIZE 1024
+
+sessile_status log_look_at(store *st, const char *folder, const char *name, int shared,
+                           int timeout_ms, log_about *out, sessile_error *err)
+{
+    static const char plain[] = ",\"sessile\":1,\"commit\":1,\"_c\":\"";
+    const sessile_backend *table = st->table;
+    sessile_backend_log *log;
+    char text[LOOK_SIZE];
+    size_t got = 0;
+    int64_t mtime_ms;
+    int replaced = 0, locks = shared && (table->capabilities & SESSILE_BACKEND_LOCKS);
+    memset(out, 0, sizeof(*out));
+    sessile_status status = table->open(st->self, folder, name, &log, err);
+    while (status == SESSILE_OK && locks) {
+        status = table->lock(log, SESSILE_LOCK_SHARED, timeout_ms, &replaced, err);
+        if (status != SESSILE_OK || !replaced) {
+            break;
+        }
+        table->close(log);
+        log = NULL;
+        status = table->open(st->self, folder, name, &log, err);
+    }
+    if (status == SESSILE_OK) {
+        status = table->size(log, &out->bytes, &mtime_ms, err);
+    }
+    if (status == SESSILE_OK) {
+        status = table->read(log, 0, 0, text, sizeof(text), &got, err);
+    }
+    if (status == SESSILE_OK && logkey_look(&out->key, text, got) == 0) {
+        out->sealed = 1;
+    } else if (status == SESSILE_OK && memchr(text, '\n', got) != NULL &&
+               memmem(text, got, plain, sizeof(plain) - 1) == NULL) {
+        /* a plain header may be longer than what was looked at */
+        status = fail(err, SESSILE_DAMAGED, "%s/%s has not the first line of a log",
+                      folder, name);
+    }
+    if (log != NULL) {
+        table->close(log); /* its lock goes with it */
+    }
+    return status;
+}
+
+/* 1 when that is what a new log would be sealed with. */
+static int is_newest(const keyring *k, uint64_t epoch, suite s)
+{
+    keyring_about now;
+    keyring_facts(k, &now);
+    return now.epoch == epoch && now.suite == s;
+}
+
+/* The log with its key, under its exclusive lock, and the one that its name leads to. */
+static sessile_status attach_locked(log_t **out, store *st, const keyring *k,
+                                    const char *folder, const char *name, int timeout_ms,
+                                    const allocator *a, sessile_error *err)
+{
+    for (;;) {
+        int replaced = 0;
+        sessile_status status = log_attach(out, st, k, folder, name, 0, a, err);
+        if (status != SESSILE_OK) {
+            return status;
+        }
+        (*out)->timeout_ms = timeout_ms;
+        status = st->table->lock((*out)->handle, SESSILE_LOCK_EXCLUSIVE, timeout_ms,
+                                 &replaced, err);
+        if (status == SESSILE_OK && !replaced) {
+            return SESSILE_OK;
+        }
+        log_close(*out); /* its lock goes with it */
+        *out = NULL;
+        if (status != SESSILE_OK) {
+            return status;
+        }
+    }
+}
+
+/* Every line up to the last commit, which a scan has proved, into the copy. */
+static sessile_status copy_lines(log_t *log, const keyring *k, const char *folder,
+                                 const char *name, log_copy *copy, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    uint64_t count = log->end.count;
+    reader r;
+    reader_init(&r, log, 0, log->end.bytes);
+    for (uint64_t index = 0; status == SESSILE_OK && index < count; index++) {
+        char *text;
+        size_t size;
+        line l;
+        reader_found found = reader_next(&r, index, &text, &size, err);
+        if (found == READER_FAILED) {
+            return err->code;
+        }
+        buf_clear(&log->text);
+        line_verdict verdict = found != READER_LINE
+                                   ? LINE_BAD
+                                   : line_open(&log->key, log->depth, text, size,
+                                               index == 0, &l, &log->text, err);
+        if (verdict == LINE_FAILED) {
+            return err->code;
+        }
+        if (verdict == LINE_BAD || l.id != index) {
+            return fail(err, SESSILE_IO,
+                        "%s was changed while it was sealed anew: try again", log->name);
+        }
+        status = index == 0
+                     ? log_copy_begin(copy, &log->st, k, folder, name, log->key.user,
+                                      log->text.data, log->text.size, log->alloc, err)
+                     : log_copy_entry(copy, log->text.data, log->text.size, l.commit != 0,
+                                      err);
+    }
+    return status;
+}
+
+sessile_status log_reseal(store *st, const keyring *k, const char *folder,
+                          const char *name, int timeout_ms, int *done, const allocator *a,
+                          sessile_error *err)
+{
+    sessile_error local = {SESSILE_OK, ""};
+    log_copy copy;
+    log_t *log;
+    uint64_t cut = 0;
+    err = err != NULL ? err : &local;
+    *done = 0;
+    memset(&copy, 0, sizeof(copy));
+    error_clear(err);
+    if (!keyring_sealed(k) || (st->table->capabilities & SESSILE_BACKEND_REPLACES) == 0) {
+        return fail(err, SESSILE_UNSUPPORTED, "this store cannot seal a log anew");
+    }
+    sessile_status status = attach_locked(&log, st, k, folder, name, timeout_ms, a, err);
+    if (status != SESSILE_OK || is_newest(k, log->key.epoch, log->key.suite)) {
+        goto out;
+    }
+    status = log_recover(log, NULL, NULL, &cut, err);
+    if (status == SESSILE_OK) {
+        status = copy_lines(log, k, folder, name, &copy, err);
+    }
+    if (status == SESSILE_OK) {
+        status = log_copy_finish(&copy, log->handle, 0, NULL, 0, err);
+    }
+    *done = status == SESSILE_OK;
+    log_copy_drop(&copy);
+out:
+    log_close(log);
+    return status;
+}
+
+sessile_status log_keep_up(store *st, const keyring *k, const char *folder,
+                           const char *name, uint64_t epoch, const allocator *a,
+                           sessile_error *err)
+{
+    int done;
+    if (keyring_refresh(k, NULL) != SESSILE_OK || keyring_epoch(k) == epoch ||
+        (st->table->capabilities & SESSILE_BACKEND_REPLACES) == 0) {
+        return SESSILE_OK;
+    }
+    sessile_status status = log_reseal(st, k, folder, name, -1, &done, a, err);
+    /* Its epoch is there yet: whoever drops it will look at every log before. */
+    return status != SESSILE_OK && keyring_has(k, epoch) ? SESSILE_OK : status;
+}

@@ -1,0 +1,93 @@
+/*
+ * rewrite.c: a damaged log written anew.
+ *
+ * Owns the way from a log that may only be read to one that can be written again: a new
+ * log under the same name with the same entries under the same ids, stand-ins where they
+ * are lost. It must never touch the old bytes, which keep a name of their own, nor write
+ * what it has not just opened.
+ *
+ * It is a new log (copy.c): a header of its own, a data key of its own, each line a
+ * commit that names the one before it as durable. Stopped anywhere, there is the old log
+ * or the new one under the name, whole, and perhaps a draft that is no log.
+ */
+#include <string.h>
+
+#include "log/copy.h"
+#include "log/inside.h"
+
+/* OK when the log is still the one that was read. */
+static sessile_status unchanged(log_t *log, int replaced, sessile_error *err)
+{
+    uint64_t size;
+    int64_t mtime_ms;
+    if (replaced) {
+        return fail(err, SESSILE_NOTFOUND,
+                    "%s was removed or replaced since it was opened: open it again",
+                    log->name);
+    }
+    sessile_status status = log->st.table->size(log->handle, &size, &mtime_ms, err);
+    if (status == SESSILE_OK && size != log_bytes(log)) {
+        status = fail(err, SESSILE_CONFLICT, "%s changed while it was read: try again",
+                      log->name);
+    }
+    return status;
+}
+
+/* Every entry of log, its header first. */
+static sessile_status copy_all(log_t *log, log_copy *copy, const keyring *k,
+                               const char *folder, const char *name, buf *text,
+                               sessile_error *err)
+{
+    sessile_status status = log_read(log, 0, text, err);
+    if (status == SESSILE_OK) {
+        status = log_copy_begin(copy, &log->st, k, folder, name, log_user(log),
+                                text->data, text->size, log->alloc, err);
+    }
+    for (uint64_t id = 1; status == SESSILE_OK && id < log_count(log); id++) {
+        buf_clear(text);
+        status = log_read(log, (sessile_id)id, text, err);
+        if (status == SESSILE_OK) {
+            status = log_copy_entry(copy, text->data, text->size, 1, err);
+        }
+    }
+    return status;
+}
+
+sessile_status log_rewrite(log_t *log, const keyring *k, const char *folder,
+                           const char *name, char *kept, size_t kept_size,
+                           sessile_error *err)
+{
+    const sessile_backend *table = log->st.table;
+    const unsigned needed = SESSILE_BACKEND_REPLACES | SESSILE_BACKEND_LOCKS;
+    sessile_error local = {SESSILE_OK, ""};
+    log_copy copy;
+    buf text;
+    int replaced;
+    err = err != NULL ? err : &local;
+    error_clear(err);
+    memset(&copy, 0, sizeof(copy));
+    if (kept_size > 0) {
+        kept[0] = '\0';
+    }
+    if ((table->capabilities & needed) != needed) {
+        return fail(err, SESSILE_UNSUPPORTED, "the store of %s replaces no logs",
+                    log->name);
+    }
+    sessile_status status =
+        table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, log->timeout_ms, &replaced, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    buf_init(&text, log->alloc);
+    status = unchanged(log, replaced, err);
+    if (status == SESSILE_OK) {
+        status = copy_all(log, &copy, k, folder, name, &text, err);
+    }
+    if (status == SESSILE_OK) {
+        status = log_copy_finish(&copy, log->handle, 1, kept, kept_size, err);
+    }
+    log_copy_drop(&copy);
+    table->unlock(log->handle);
+    buf_deinit(&text);
+    return status;
+}

@@ -1,0 +1,673 @@
+/*
+ * salvage.c: what can be read past damage.
+ *
+ * Owns the record of a handle's damage: why nothing may be written, where the lines are
+ * that open past V, and the texts that stand in for entries that are lost. It must never
+ * change a byte, and never show as an entry what does not open.
+ *
+ * The problem: behind a damaged line stand lines that were acknowledged, whole. Refusing
+ * the log would lose them all for one bit. The choice: each line says its id and opens by
+ * itself, so every line that opens takes the place that its id gives it, wherever it
+ * stands; each id without one has a stand-in, made by the floor above, so that positions,
+ * parents and lists of entries hold. Nothing may be appended to such a log: rewrite.c
+ * makes a new one of it.
+ *
+ * How many ids there were is told by the lines. One that opens is believed; of a sealed
+ * log no stranger can make one. In a plain log anybody can, so an id is believed only as
+ * far as the file is long, and some more for what may have been cut out. A line that does
+ * not open, but has the whole layout of one, is believed about its own id as far as the
+ * bytes before it could hold so many lines; and that what it calls durable existed.
+ *
+ * Rejected: taking lines in the order in which they stand (two lines that were swapped
+ * would cost one), and leaving ids out that are lost (every later id would change).
+ */
+#include <string.h>
+
+#include "log/inside.h"
+
+/* No line is shorter, whatever its entry. */
+#define SHORTEST UINT64_C(64)
+/* So many entries more than its bytes can tell of may have been cut out of a log. */
+#define CUT_OUT UINT64_C(65536)
+/* Flaws that are listed; the rest is counted. */
+#define FLAWS_MOST 1000
+
+/* Where entry first + i was found. size 0: nowhere. */
+typedef struct place {
+    uint64_t at;
+    uint32_t size; /* without its newline */
+    unsigned char previous[VAULT_TAG], tag[VAULT_TAG];
+} place;
+
+typedef struct stand_in {
+    sessile_id id;
+    size_t at, size; /* of texts */
+} stand_in;
+
+struct log_damage_record {
+    sessile_error why;
+    uint64_t first; /* the first id that the scan did not show */
+    uint64_t count; /* places that hold, once all were shown */
+    int was_read;   /* they were */
+    place *places;
+    size_t place_count, place_capacity;
+    uint64_t ended;        /* ids below it are of a finished write, or named by one */
+    uint64_t most;         /* ids from here on are not believed of lines that open */
+    uint64_t most_claimed; /* nor from here on of lines that do not */
+    uint64_t size;         /* of the log, in bytes, when it was read */
+    uint64_t behind;       /* where the newest line that opened ends */
+    uint64_t newest;       /* its id plus 1 */
+    log_flaw bytes;        /* the stretch of no line that is just being passed */
+    stand_in *covers;      /* by id */
+    size_t cover_count, cover_capacity;
+    buf texts;
+    log_flaw *flaws;
+    size_t flaw_count, flaw_capacity;
+    uint64_t flaws_left, lost;
+};
+
+typedef struct log_damage_record record;
+
+/* ---------------------------------------------------------------------- the record */
+
+void log_damage_free(log_t *log)
+{
+    record *d = log->damage;
+    if (d == NULL) {
+        return;
+    }
+    mem_free(log->alloc, d->places, d->place_capacity * sizeof(*d->places));
+    mem_free(log->alloc, d->covers, d->cover_capacity * sizeof(*d->covers));
+    mem_free(log->alloc, d->flaws, d->flaw_capacity * sizeof(*d->flaws));
+    buf_deinit(&d->texts);
+    mem_free(log->alloc, d, sizeof(*d));
+    log->damage = NULL;
+}
+
+sessile_status log_hurt(log_t *log, const sessile_error *why, sessile_error *err)
+{
+    if (log->damage == NULL) {
+        log->damage = mem_zalloc(log->alloc, sizeof(*log->damage));
+        if (log->damage == NULL) {
+            return fail_nomem(err);
+        }
+        buf_init(&log->damage->texts, log->alloc);
+        log->damage->first = log->end.count;
+        log->damage->why = *why;
+    }
+    return SESSILE_OK;
+}
+
+sessile_status log_take_damage(log_t *log, sessile_status status, sessile_error *err)
+{
+    if ((status != SESSILE_DAMAGED && status != SESSILE_TRUNCATED) ||
+        log->end.count == 0 || !log->judged) {
+        return status;
+    }
+    sessile_error why = *err;
+    error_clear(err);
+    return log_hurt(log, &why, err);
+}
+
+sessile_status log_damage(const log_t *log, sessile_error *err)
+{
+    if (log->damage == NULL) {
+        return SESSILE_OK;
+    }
+    if (err != NULL) {
+        *err = log->damage->why;
+    }
+    return log->damage->why.code;
+}
+
+sessile_id log_count(const log_t *log)
+{
+    const record *d = log->damage;
+    return (sessile_id)(d != NULL && d->was_read ? d->first + d->count : log->end.count);
+}
+
+uint64_t log_bytes(const log_t *log)
+{
+    const record *d = log->damage;
+    return d != NULL && d->was_read ? d->size : log->end.bytes;
+}
+
+uint64_t log_lost(const log_t *log)
+{
+    return log->damage != NULL ? log->damage->lost : 0;
+}
+
+size_t log_flaws(const log_t *log, const log_flaw **out, uint64_t *left)
+{
+    const record *d = log->damage;
+    *out = d != NULL ? d->flaws : NULL;
+    *left = d != NULL ? d->flaws_left : 0;
+    return d != NULL ? d->flaw_count : 0;
+}
+
+static sessile_status add_flaw(log_t *log, log_flaw flaw, sessile_error *err)
+{
+    record *d = log->damage;
+    if (d->flaw_count == FLAWS_MOST) {
+        d->flaws_left++;
+        return SESSILE_OK;
+    }
+    if (mem_grow(log->alloc, (void **)&d->flaws, &d->flaw_capacity, d->flaw_count + 1,
+                 sizeof(*d->flaws)) != 0) {
+        return fail_nomem(err);
+    }
+    d->flaws[d->flaw_count++] = flaw;
+    return SESSILE_OK;
+}
+
+/* ---------------------------------------------------------------------- stand-ins */
+
+/* The first stand-in whose id is not below id. */
+static size_t cover_at(const record *d, uint64_t id)
+{
+    size_t low = 0, high = d->cover_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (d->covers[middle].id < id) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+int log_is_covered(const log_t *log, sessile_id id)
+{
+    const record *d = log->damage;
+    size_t at = d != NULL ? cover_at(d, id) : 0;
+    return d != NULL && at < d->cover_count && d->covers[at].id == id;
+}
+
+sessile_status log_cover(log_t *log, sessile_id id, const char *text, size_t size,
+                         sessile_error *err)
+{
+    record *d = log->damage;
+    size_t at = cover_at(d, id);
+    if (mem_grow(log->alloc, (void **)&d->covers, &d->cover_capacity, d->cover_count + 1,
+                 sizeof(*d->covers)) != 0) {
+        return fail_nomem(err);
+    }
+    size_t start = d->texts.size;
+    buf_put(&d->texts, text, size);
+    if (d->texts.failed) {
+        d->texts.failed = 0;
+        d->texts.size = start;
+        return fail_nomem(err);
+    }
+    memmove(d->covers + at + 1, d->covers + at,
+            (d->cover_count - at) * sizeof(*d->covers));
+    d->covers[at] = (stand_in){id, start, size};
+    d->cover_count++;
+    d->lost += d->was_read;
+    return SESSILE_OK;
+}
+
+/* ---------------------------------------------------------------------- lines */
+
+/* The next place in text from `from` on where a line may begin: at a `{"id":"` that no
+ * value of JSON could begin with, so not behind `,` `[` `:`. */
+static size_t next_start(const char *text, size_t size, size_t from)
+{
+    for (size_t at = from; at < size; at += LINE_START_SIZE) {
+        const char *found = memmem(text + at, size - at, LINE_START, LINE_START_SIZE);
+        if (found == NULL) {
+            break;
+        }
+        at = (size_t)(found - text);
+        if (at == 0 ||
+            (text[at - 1] != ',' && text[at - 1] != '[' && text[at - 1] != ':')) {
+            return at;
+        }
+    }
+    return size;
+}
+
+/* A line that opens and has no place yet, or fits its place better than what is there. */
+static sessile_status take_line(log_t *log, const line *l, uint64_t at, size_t size,
+                                sessile_error *err)
+{
+    record *d = log->damage;
+    uint64_t index = l->id - d->first;
+    if (index >= d->place_count) {
+        if (mem_grow(log->alloc, (void **)&d->places, &d->place_capacity,
+                     (size_t)index + 1, sizeof(*d->places)) != 0) {
+            return fail_nomem(err);
+        }
+        memset(d->places + d->place_count, 0,
+               ((size_t)index + 1 - d->place_count) * sizeof(*d->places));
+        d->place_count = (size_t)index + 1;
+    }
+    place *p = &d->places[index];
+    if (p->size != 0) {
+        const unsigned char *before = index > 0 ? d->places[index - 1].tag : log->end.tag;
+        if (log->key.suite == SUITE_NONE || memcmp(p->previous, before, VAULT_TAG) == 0 ||
+            memcmp(l->previous, before, VAULT_TAG) != 0) {
+            return SESSILE_OK;
+        }
+    }
+    p->at = at;
+    p->size = (uint32_t)size;
+    memcpy(p->previous, l->previous, VAULT_TAG);
+    memcpy(p->tag, l->tag, VAULT_TAG);
+    if (l->commit != 0 && (uint64_t)l->id + 1 > d->ended) {
+        d->ended = (uint64_t)l->id + 1;
+    }
+    d->behind = at + size + 1;
+    d->newest = (uint64_t)l->id + 1;
+    return SESSILE_OK;
+}
+
+/* What a line that does not open says about how many there were. */
+static void heed_claim(log_t *log, const char *text, size_t size, uint64_t at)
+{
+    record *d = log->damage;
+    line l;
+    if (!line_claims(&log->key, text, size, &l)) {
+        return;
+    }
+    uint64_t room = at > d->behind ? (at - d->behind) / SHORTEST : 0;
+    if (l.id < d->most_claimed && l.commit != 0 && l.id <= d->newest + room &&
+        (uint64_t)l.id + 1 > d->ended) {
+        d->ended = (uint64_t)l.id + 1;
+    }
+    if (l.has_durable && l.durable < d->most_claimed &&
+        (uint64_t)l.durable + 1 > d->ended) {
+        d->ended = (uint64_t)l.durable + 1;
+    }
+}
+
+/* One that may be a line. *good: it is one of this log. */
+static sessile_status try_line(log_t *log, char *text, size_t size, uint64_t at,
+                               int *good, sessile_error *err)
+{
+    record *d = log->damage;
+    line l;
+    buf_clear(&log->text);
+    *good = 0;
+    line_verdict verdict =
+        line_open(&log->key, log->depth, text, size, 0, &l, &log->text, err);
+    if (verdict == LINE_FAILED && err->code == SESSILE_NOMEM) {
+        return err->code;
+    }
+    error_clear(err);
+    if (verdict != LINE_GOOD || l.id < d->first || l.id >= d->most) {
+        return SESSILE_OK;
+    }
+    uint64_t index = l.id - d->first;
+    int there = index < d->place_count && d->places[index].size != 0;
+    sessile_status status = take_line(log, &l, at, size, err);
+    *good = status == SESSILE_OK && !there;
+    return status;
+}
+
+/* Ends the stretch of no line that was being passed, if there is one. */
+static sessile_status end_bytes(log_t *log, sessile_error *err)
+{
+    record *d = log->damage;
+    sessile_status status = SESSILE_OK;
+    if (d->bytes.bytes > 0) {
+        status = add_flaw(log, d->bytes, err);
+    }
+    d->bytes.bytes = 0;
+    return status;
+}
+
+static sessile_status pass_bytes(log_t *log, uint64_t at, uint64_t size,
+                                 sessile_error *err)
+{
+    record *d = log->damage;
+    sessile_status status = SESSILE_OK;
+    if (d->bytes.bytes > 0 && d->bytes.offset + d->bytes.bytes != at) {
+        status = end_bytes(log, err);
+    }
+    if (d->bytes.bytes == 0) {
+        d->bytes = (log_flaw){LOG_BYTES, SESSILE_NO_ID, SESSILE_NO_ID, at, 0};
+    }
+    d->bytes.bytes += size;
+    return status;
+}
+
+/* The lines in a stretch of bytes that ends before a newline: usually one. Where a
+ * newline was lost or changed into something else there are more. */
+static sessile_status take_stretch(log_t *log, char *text, size_t size, uint64_t at,
+                                   sessile_error *err)
+{
+    size_t start = next_start(text, size, 0);
+    sessile_status status = SESSILE_OK;
+    if (start > 0) {
+        status = pass_bytes(log, at, start < size ? start : size + 1, err);
+    }
+    while (start < size && status == SESSILE_OK) {
+        size_t end = next_start(text, size, start + LINE_START_SIZE);
+        size_t whole = (end < size ? end : size + 1) - start;
+        int good = 0;
+        if (end < size) {
+            status = try_line(log, text + start, whole - 1, at + start, &good, err);
+        }
+        if (status == SESSILE_OK && !good) {
+            status = try_line(log, text + start, end - start, at + start, &good, err);
+        }
+        if (status == SESSILE_OK && !good) {
+            heed_claim(log, text + start, end - start, at + start);
+            status = pass_bytes(log, at + start, whole, err);
+        }
+        start = end;
+    }
+    return status;
+}
+
+/* Finds a place for every line past V that opens. */
+static sessile_status collect(log_t *log, sessile_error *err)
+{
+    record *d = log->damage;
+    sessile_status status = SESSILE_OK;
+    reader r;
+    reader_init(&r, log, log->end.bytes, d->size);
+    while (status == SESSILE_OK) {
+        char *text;
+        size_t size;
+        uint64_t at = r.at;
+        reader_found found = reader_next(&r, d->first, &text, &size, err);
+        if (found == READER_TOO_LONG) {
+            found = reader_skip(&r, d->first, err);
+            if (found != READER_FAILED) {
+                status = pass_bytes(log, at, r.at - at, err);
+            }
+            if (found == READER_LINE) {
+                continue;
+            }
+        } else if (found == READER_LINE) {
+            status = take_stretch(log, text, size, at, err);
+            continue;
+        }
+        if (found == READER_FAILED) {
+            status = err->code;
+        } else if (status == SESSILE_OK && d->size > r.at) {
+            status = pass_bytes(log, r.at, d->size - r.at, err);
+        }
+        break;
+    }
+    if (status == SESSILE_OK) {
+        status = end_bytes(log, err);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------------- flaws */
+
+/* Lost entries between neighbours that were found: where they should stand. */
+static log_flaw hole(const log_t *log, size_t first, size_t last)
+{
+    const record *d = log->damage;
+    uint64_t from = log->end.bytes, to = d->size;
+    if (first > 0) {
+        from = d->places[first - 1].at + d->places[first - 1].size + 1;
+    }
+    if (last + 1 < d->place_count) {
+        to = d->places[last + 1].at;
+    }
+    return (log_flaw){LOG_LOST, (sessile_id)(d->first + first),
+                      (sessile_id)(d->first + last), from, to > from ? to - from : 0};
+}
+
+/* Bytes of no line that lie where lost entries should be are those entries. */
+static int in_a_hole(const record *d, size_t holes, const log_flaw *bytes)
+{
+    for (size_t i = holes; i < d->flaw_count; i++) {
+        const log_flaw *h = &d->flaws[i];
+        if (h->kind == LOG_LOST && bytes->offset >= h->offset &&
+            bytes->offset < h->offset + h->bytes) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Flaws in the order of ids, then what is left of the bytes. */
+static sessile_status find_flaws(log_t *log, sessile_error *err)
+{
+    record *d = log->damage;
+    size_t stretches = d->flaw_count, kept = 0;
+    sessile_status status = SESSILE_OK;
+    for (size_t i = 0; i < d->place_count && status == SESSILE_OK; i++) {
+        const place *p = &d->places[i];
+        if (p->size == 0) {
+            size_t last = i;
+            while (last + 1 < d->place_count && d->places[last + 1].size == 0) {
+                last++;
+            }
+            status = add_flaw(log, hole(log, i, last), err);
+            d->lost += last - i + 1;
+            i = last;
+            continue;
+        }
+        const place *before = i > 0 ? &d->places[i - 1] : NULL;
+        const unsigned char *tag = before != NULL ? before->tag : log->end.tag;
+        int known = before == NULL || before->size != 0;
+        if ((known && before != NULL && p->at < before->at) ||
+            (known && log->key.suite != SUITE_NONE &&
+             memcmp(p->previous, tag, VAULT_TAG) != 0)) {
+            sessile_id id = (sessile_id)(d->first + i);
+            status = add_flaw(
+                log, (log_flaw){LOG_ORDER, id, id, p->at, (uint64_t)p->size + 1}, err);
+        }
+    }
+    for (size_t i = 0; i < d->flaw_count && status == SESSILE_OK; i++) {
+        if (i >= stretches || !in_a_hole(d, stretches, &d->flaws[i])) {
+            d->flaws[kept++] = d->flaws[i];
+        }
+    }
+    d->flaw_count = kept;
+    return status;
+}
+
+/* Entries of a write whose end is not there are left out, as at the end of any log. */
+static sessile_status leave_unended(log_t *log, sessile_error *err)
+{
+    record *d = log->damage;
+    log_flaw out = {LOG_UNENDED, SESSILE_NO_ID, SESSILE_NO_ID, 0, 0};
+    while (d->first + d->place_count > d->ended) {
+        const place *p = &d->places[--d->place_count];
+        if (p->size != 0) {
+            out.offset = out.bytes == 0 || p->at < out.offset ? p->at : out.offset;
+            out.bytes += (uint64_t)p->size + 1;
+        }
+    }
+    uint64_t missing = d->ended - d->first - d->place_count;
+    if (missing > 0) {
+        size_t count = (size_t)(d->ended - d->first);
+        if (mem_grow(log->alloc, (void **)&d->places, &d->place_capacity, count,
+                     sizeof(*d->places)) != 0) {
+            return fail_nomem(err);
+        }
+        memset(d->places + d->place_count, 0, (size_t)missing * sizeof(*d->places));
+        d->place_count = count;
+    }
+    return out.bytes > 0 ? add_flaw(log, out, err) : SESSILE_OK;
+}
+
+/* ---------------------------------------------------------------------- shown */
+
+/* Entry first + i where it was found, opened into out. */
+static sessile_status open_place(log_t *log, size_t i, buf *out, sessile_error *err)
+{
+    const record *d = log->damage;
+    const place *p = &d->places[i];
+    size_t got = 0, was = out->size;
+    line l;
+    buf_clear(&log->piece);
+    if (buf_reserve(&log->piece, p->size) != 0) {
+        return fail_nomem(err);
+    }
+    sessile_status status = log->st.table->read(log->handle, d->first, p->at,
+                                                log->piece.data, p->size, &got, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    line_verdict verdict = LINE_BAD;
+    if (got == p->size) {
+        verdict =
+            line_open(&log->key, log->depth, log->piece.data, p->size, 0, &l, out, err);
+    }
+    if (verdict == LINE_FAILED) {
+        return err->code;
+    }
+    if (verdict == LINE_BAD || l.id != d->first + i) {
+        out->size = was;
+        return fail(err, SESSILE_DAMAGED,
+                    "%s is damaged at byte %llu, entry %08llx: the line there could be "
+                    "read a moment ago. Nothing was changed",
+                    log->name, (unsigned long long)p->at,
+                    (unsigned long long)(d->first + i));
+    }
+    return SESSILE_OK;
+}
+
+static sessile_status show_stand_in(log_t *log, log_flaw lost, sessile_id id,
+                                    log_visit visit, log_stand_in make, void *arg,
+                                    sessile_error *err)
+{
+    record *d = log->damage;
+    size_t at = cover_at(d, id);
+    buf text;
+    buf_init(&text, log->alloc);
+    sessile_status status = SESSILE_OK;
+    if (at == d->cover_count || d->covers[at].id != id) {
+        status = make(arg, &lost, id, &text, err);
+        if (status == SESSILE_OK && text.failed) {
+            status = fail_nomem(err);
+        }
+        if (status == SESSILE_OK) {
+            status = log_cover(log, id, text.data, text.size, err);
+        }
+    }
+    if (status == SESSILE_OK) {
+        const stand_in *s = &d->covers[at];
+        status = visit(arg, id, d->texts.data + s->at, s->size, err);
+    }
+    buf_deinit(&text);
+    return status;
+}
+
+static sessile_status show(log_t *log, log_visit visit, log_stand_in make, void *arg,
+                           sessile_error *err)
+{
+    record *d = log->damage;
+    log_flaw lost = {LOG_LOST, 0, 0, 0, 0};
+    sessile_status status = SESSILE_OK;
+    for (size_t i = 0; i < d->place_count && status == SESSILE_OK; i++) {
+        sessile_id id = (sessile_id)(d->first + i);
+        const place *p = &d->places[i];
+        if (p->size == 0) {
+            if (i == 0 || d->places[i - 1].size != 0) {
+                size_t last = i;
+                while (last + 1 < d->place_count && d->places[last + 1].size == 0) {
+                    last++;
+                }
+                lost = hole(log, i, last);
+            }
+            status = show_stand_in(log, lost, id, visit, make, arg, err);
+            continue;
+        }
+        buf_clear(&log->text);
+        if (log_is_covered(log, id)) { /* refused when this was tried before */
+            status = SESSILE_DAMAGED;
+        } else {
+            status = open_place(log, i, &log->text, err);
+        }
+        if (status == SESSILE_OK) {
+            status = visit(arg, id, log->text.data, log->text.size, err);
+        }
+        if (status == SESSILE_DAMAGED) {
+            lost = (log_flaw){LOG_REFUSED, id, id, p->at, (uint64_t)p->size + 1};
+            error_clear(err);
+            status = add_flaw(log, lost, err);
+            d->lost += status == SESSILE_OK;
+            if (status == SESSILE_OK) {
+                status = show_stand_in(log, lost, id, visit, make, arg, err);
+            }
+        }
+    }
+    return status;
+}
+
+/* Puts into the reason how much there is and how much is not. */
+static void count_up(log_t *log)
+{
+    record *d = log->damage;
+    sessile_error was = d->why;
+    fail(&d->why, was.code,
+         "%s; of %llu entries %llu can be read and %llu %s lost; nothing can be written "
+         "to "
+         "it",
+         was.message, (unsigned long long)(d->first + d->count),
+         (unsigned long long)(d->first + d->count - d->lost), (unsigned long long)d->lost,
+         d->lost == 1 ? "is" : "are");
+}
+
+sessile_status log_read_past(log_t *log, log_visit visit, log_stand_in make, void *arg,
+                             sessile_error *err)
+{
+    sessile_error local = {SESSILE_OK, ""};
+    record *d = log->damage;
+    int64_t mtime_ms;
+    err = err != NULL ? err : &local;
+    if (d == NULL || d->was_read) {
+        return SESSILE_OK;
+    }
+    d->place_count = d->flaw_count = 0;
+    d->flaws_left = 0;
+    d->lost = cover_at(d, d->first); /* what was refused before the damage */
+    d->bytes.bytes = 0;
+    d->ended = d->first > log->proved ? d->first : log->proved;
+    d->behind = log->end.bytes;
+    d->newest = d->first;
+    sessile_status status = log->st.table->size(log->handle, &d->size, &mtime_ms, err);
+    d->most_claimed = d->first + CUT_OUT + d->size / SHORTEST;
+    if (d->most_claimed > SESSILE_NO_ID) {
+        d->most_claimed = SESSILE_NO_ID;
+    }
+    d->most = log->key.suite == SUITE_NONE ? d->most_claimed : SESSILE_NO_ID;
+    if (status == SESSILE_OK) {
+        status = collect(log, err);
+    }
+    if (status == SESSILE_OK) {
+        status = leave_unended(log, err);
+    }
+    if (status == SESSILE_OK) {
+        status = find_flaws(log, err);
+    }
+    if (status == SESSILE_OK) {
+        status = show(log, visit, make, arg, err);
+    }
+    log_trim(log);
+    if (status == SESSILE_OK) {
+        d->count = d->place_count;
+        d->was_read = 1;
+        count_up(log);
+    }
+    return status;
+}
+
+sessile_status log_read_salvaged(log_t *log, sessile_id id, buf *out, int *found,
+                                 sessile_error *err)
+{
+    const record *d = log->damage;
+    size_t at = cover_at(d, id);
+    *found = 1;
+    if (at < d->cover_count && d->covers[at].id == id) {
+        buf_put(out, d->texts.data + d->covers[at].at, d->covers[at].size);
+        return out->failed ? fail_nomem(err) : SESSILE_OK;
+    }
+    if (id >= d->first && id - d->first < d->count) {
+        return open_place(log, (size_t)(id - d->first), out, err);
+    }
+    *found = 0;
+    return SESSILE_OK;
+}

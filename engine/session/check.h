@@ -1,0 +1,14 @@
+/* check.h: a look at everything a store has, and the salvage of what is damaged. */
+#ifndef SESSION_CHECK_H
+#define SESSION_CHECK_H
+
+#include "session/store_handle.h"
+
+/* As sessile.h says of sessile_check_open(), _next() and _close(). */
+sessile_status check_open(sessile_check **out, sessile_store *st,
+                          const sessile_session_options *which, int salvage,
+                          sessile_error *err);
+sessile_status check_next(sessile_check *c, sessile_checked *out, sessile_error *err);
+void check_close(sessile_check *c);
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * keys.h: what the keys of a store mean for its sessions: sealed anew, counted,
+ * forgotten.
+ */
+#ifndef SESSION_KEYS_H
+#define SESSION_KEYS_H
+
+#include "session/session.h"
+
+/* As sessile.h says of the functions of these names; arguments are not NULL. */
+sessile_status keys_init(const char *url, const sessile_store_options *options,
+                         sessile_error *err);
+sessile_status keys_rotate(sessile_store *st, const sessile_rotate_options *options,
+                           uint64_t *epoch, sessile_error *err);
+sessile_status keys_status(sessile_store *st, sessile_keys **out, sessile_error *err);
+sessile_status reseal_begin(sessile_reseal **out, sessile_store *st, const char *suite,
+                            sessile_error *err);
+sessile_status reseal_step(sessile_reseal *r, sessile_reseal_state *state,
+                           sessile_error *err);
+void reseal_free(sessile_reseal *r);
+sessile_status forget_user(sessile_store *st, sessile_slice user, uint64_t *sessions,
+                           sessile_error *err);
+
+#endif

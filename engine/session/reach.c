@@ -1,0 +1,96 @@
+/*
+ * reach.c: entries that were left in the index, brought when somebody walks to them.
+ *
+ * Owns the rule: who looks at a node says so first. The header and the head are always
+ * there, and so is everything that this handle has folded itself; the rest comes by
+ * blocks. A block that cannot be had is no error of the log: then the whole log is folded
+ * again from its lines (reload.c), once, and everything is there from then on.
+ */
+#include "session/fold.h"
+
+/* Inside a fold, where nothing can be read again: the caller of the scan reloads. */
+sessile_status fold_reach(sessile_session *s, sessile_id id, sessile_error *err)
+{
+    size_t block = id / LOG_BLOCK;
+    sessile_status status;
+
+    if (id == 0 || block >= s->absent_blocks || !s->absent[block])
+        return SESSILE_OK;
+    status = log_reach(s->log, id, err);
+    if (status && status != SESSILE_NOMEM) {
+        s->index_failed = 1;
+        status = fail(err, SESSILE_IO, "its index cannot be read");
+    }
+    return status;
+}
+
+sessile_status session_reach_locked(sessile_session *s, sessile_id id, sessile_error *err)
+{
+    sessile_status status = fold_reach(s, id, err);
+
+    return status && s->index_failed ? session_reload_locked(s, err) : status;
+}
+
+sessile_status session_reach_path_locked(sessile_session *s, sessile_id id,
+                                         sessile_id low, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+
+    if (id >= s->node_count)
+        return SESSILE_OK;
+    while (!status && s->absent_count && id > low) {
+        status = session_reach_locked(s, id, err);
+        if (!status)
+            id = s->nodes[id].parent;
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static sessile_status reach_range(sessile_session *s, sessile_id first, sessile_id last,
+                                  sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+
+    /* The header's node is always there; where its line ends is its block's to say. */
+    first = first ? first : 1;
+    last = last ? last : 1;
+    for (uint64_t id = first; !status && s->absent_count && id <= last;
+         id = (id / LOG_BLOCK + 1) * LOG_BLOCK)
+        status = session_reach_locked(s, (sessile_id)id, err);
+    return status;
+}
+
+/* 1 when what was read as damaged may only have been looked for at a wrong place, and the
+ * log was folded anew to know better. */
+static int knows_better(sessile_session *s, sessile_status status, sessile_id id)
+{
+    if (status != SESSILE_DAMAGED || !s->restored || id / LOG_BLOCK >= s->absent_blocks)
+        return 0;
+    s->restored = 0; /* once */
+    return session_reload_locked(s, NULL) == SESSILE_OK;
+}
+
+sessile_status session_text_locked(sessile_session *s, sessile_id id, buf *out,
+                                   sessile_error *err)
+{
+    size_t was = out->size;
+    sessile_status status = reach_range(s, id, id, err);
+
+    if (!status)
+        status = log_read(s->log, id, out, err);
+    if (status && knows_better(s, status, id)) {
+        out->size = was;
+        status = log_read(s->log, id, out, err);
+    }
+    return status;
+}
+
+sessile_status session_texts_locked(sessile_session *s, sessile_id first, sessile_id last,
+                                    log_visit visit, void *arg, sessile_error *err)
+{
+    sessile_status status = reach_range(s, first, last, err);
+
+    return status ? status : log_read_range(s->log, first, last, visit, arg, err);
+}

@@ -1,0 +1,66 @@
+/*
+ * salvage.c: a session whose log is damaged.
+ *
+ * Owns what stands in for entries that are lost: tombstones. Must never make one look
+ * like something that was said.
+ *
+ * A tombstone's parent is the entry lost before it, or the head as it was when the first
+ * of them was to be folded: most entries follow the head, so that the path of what came
+ * later, which names a lost entry as its parent, most likely runs as it did. It does not
+ * move the head. What was lost cannot be asked: where the head had been moved in between,
+ * the path may show messages of another branch, which is one more reason why such a
+ * session says what it is.
+ */
+#include "session/fold.h"
+
+#include <inttypes.h>
+
+static sessile_id parent_of(const sessile_session *s, const log_flaw *lost, sessile_id id)
+{
+    return id > lost->first && s->nodes[id - 1].type == ENTRY_TOMBSTONE ? id - 1
+                                                                        : s->head;
+}
+
+sessile_status fold_stand_in(void *arg, const log_flaw *lost, sessile_id id, buf *out,
+                             sessile_error *err)
+{
+    const fold *f = arg;
+    entry_fields fields = {.id = id,
+                           .parent = parent_of(f->s, lost, id),
+                           .time_ms = f->s->modified_ms,
+                           .type = ENTRY_TOMBSTONE,
+                           .source = SOURCE_SYSTEM,
+                           .tokens = -1};
+    buf data;
+
+    buf_init(&data, out->alloc);
+    buf_printf(&data,
+               "{\"lost\":true,\"first\":\"%08" PRIx32 "\",\"last\":\"%08" PRIx32
+               "\",\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64 "}",
+               lost->first, lost->last, lost->offset, lost->bytes);
+    fields.data = data.data;
+    fields.data_size = data.size;
+    if (data.failed)
+        out->failed = 1;
+    else
+        entry_put(out, &fields);
+    buf_deinit(&data);
+    return out->failed ? fail_nomem(err) : SESSILE_OK;
+}
+
+sessile_status session_read_past(sessile_session *s, sessile_error *err)
+{
+    fold f = {.s = s};
+
+    if (!log_damage(s->log, NULL))
+        return SESSILE_OK;
+    return log_read_past(s->log, fold_visit, fold_stand_in, &f, err);
+}
+
+sessile_status session_damage_locked(const sessile_session *s, uint64_t *lost,
+                                     sessile_error *err)
+{
+    if (lost)
+        *lost = log_lost(s->log);
+    return session_named(s, log_damage(s->log, err), err);
+}

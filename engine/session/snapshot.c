@@ -1,0 +1,395 @@
+/*
+ * snapshot.c: what a session keeps in the index of its log, and takes out of it again.
+ *
+ * Owns the bytes of a record (one node), of the links of a block, and of a snapshot: the
+ * state of the fold after a block's last entry, all that is not per entry. What the
+ * header says is not in it (the header is read each time), nor is the context: it is
+ * built from the newest compaction when somebody asks.
+ *
+ * A snapshot is taken when the fold passes the end of a block and kept until the block is
+ * written. Must never trust what it takes back more than to be read again: a block of a
+ * plain store can be made by anybody, so that every number is checked before an array is
+ * indexed with it.
+ */
+#include "session/fold.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "tokens/tokens.h"
+
+enum {
+    VERSION = 1,
+    RECORD_SIZE = 44,
+    LINK_SIZE = 9,
+    PART_SIZE = 4 + 32,
+    FIXED_SIZE = 96,
+    SLACK = 2 * LOG_BLOCK, /* room for entries behind the last block */
+    PARTS_MOST = 1024      /* more messages of one unfinished turn are not kept */
+};
+
+/* ------------------------------------------------------------------ numbers */
+
+static void put32(unsigned char **to, uint32_t n)
+{
+    for (int i = 0; i < 4; i++)
+        *(*to)++ = (unsigned char)(n >> (8 * i));
+}
+
+static void put64(unsigned char **to, uint64_t n)
+{
+    put32(to, (uint32_t)n);
+    put32(to, (uint32_t)(n >> 32));
+}
+
+static uint32_t get32(const unsigned char **from)
+{
+    const unsigned char *at = *from;
+
+    *from += 4;
+    return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+static uint64_t get64(const unsigned char **from)
+{
+    uint64_t low = get32(from);
+
+    return low | (uint64_t)get32(from) << 32;
+}
+
+static void put_usage(unsigned char **to, const sessile_usage *u)
+{
+    put64(to, (uint64_t)u->input);
+    put64(to, (uint64_t)u->output);
+    put64(to, (uint64_t)u->cache_read);
+    put64(to, (uint64_t)u->cache_write);
+}
+
+static void get_usage(const unsigned char **from, sessile_usage *u)
+{
+    u->input = (int64_t)get64(from);
+    u->output = (int64_t)get64(from);
+    u->cache_read = (int64_t)get64(from);
+    u->cache_write = (int64_t)get64(from);
+}
+
+/* ------------------------------------------------------------------ snapshots taken */
+
+static void snapshot_free(sessile_session *s, size_t i)
+{
+    mem_free(&s->store->alloc, s->snapshots[i].data, s->snapshots[i].size);
+    s->snapshots[i] = (session_snapshot){NULL, 0};
+}
+
+void fold_snapshots_cut(sessile_session *s, size_t blocks)
+{
+    while (s->snapshot_count && s->snapshot_first + s->snapshot_count > blocks)
+        snapshot_free(s, --s->snapshot_count);
+}
+
+void fold_snapshots_free(sessile_session *s)
+{
+    fold_snapshots_cut(s, 0);
+    if (s->snapshots)
+        mem_free(&s->store->alloc, s->snapshots,
+                 s->snapshot_capacity * sizeof *s->snapshots);
+    s->snapshots = NULL;
+    s->snapshot_capacity = 0;
+}
+
+void fold_snapshot(sessile_session *s)
+{
+    const allocator *a = &s->store->alloc;
+    size_t block = s->node_count / LOG_BLOCK - 1;
+    unsigned char *data, *at;
+    size_t size;
+
+    if (!s->takes_snapshots)
+        return;
+    if (!s->snapshot_count)
+        s->snapshot_first = block;
+    size = FIXED_SIZE + s->title_size + s->part_count * PART_SIZE;
+    data = NULL;
+    if (block == s->snapshot_first + s->snapshot_count && s->part_count <= PARTS_MOST &&
+        !mem_grow(a, (void **)&s->snapshots, &s->snapshot_capacity, s->snapshot_count + 1,
+                  sizeof *s->snapshots))
+        data = mem_alloc(a, size);
+    if (!data) { /* the index ends here, for this handle */
+        s->takes_snapshots = 0;
+        return;
+    }
+    at = data;
+    put32(&at, VERSION);
+    put32(&at, s->head);
+    put_usage(&at, &s->usage);
+    put32(&at, s->usage_at);
+    put32(&at, (uint32_t)s->part_count);
+    put64(&at, (uint64_t)s->usage_tokens.tokens);
+    put64(&at, (uint64_t)s->modified_ms);
+    put32(&at, s->last_refusal ? 1 : 0);
+    put32(&at, (uint32_t)s->title_size);
+    put64(&at, hash64_bare(s->last_refusal));
+    memset(at, 0, (size_t)(data + FIXED_SIZE - at));
+    at = data + FIXED_SIZE;
+    if (s->title_size)
+        memcpy(at, s->title, s->title_size);
+    at += s->title_size;
+    for (size_t i = 0; i < s->part_count; i++) {
+        put32(&at, s->parts[i].id);
+        put_usage(&at, &s->parts[i].usage);
+    }
+    s->snapshots[s->snapshot_count++] = (session_snapshot){data, size};
+}
+
+/* ------------------------------------------------------------------ given to the log */
+
+static sessile_status fill(void *arg, uint64_t block, void *records, buf *extra,
+                           buf *snapshot, sessile_error *err)
+{
+    sessile_session *s = arg;
+    size_t first = (size_t)block * LOG_BLOCK;
+    unsigned char *to = records;
+
+    if (block < s->snapshot_first || block - s->snapshot_first >= s->snapshot_count ||
+        first + LOG_BLOCK > s->node_count ||
+        (block < s->absent_blocks && s->absent[block]))
+        return fail(err, SESSILE_NOTFOUND, "this block's end was not seen");
+    for (size_t i = first; i < first + LOG_BLOCK; i++) {
+        const node *n = &s->nodes[i];
+        put32(&to, n->parent);
+        put32(&to, n->tokens);
+        put32(&to, n->turn);
+        put32(&to, n->link_count);
+        put32(&to, n->events);
+        put32(&to, n->messages);
+        put32(&to, n->context_at);
+        put32(&to, n->vars_at);
+        *to++ = n->type;
+        *to++ = n->role;
+        *to++ = n->flags;
+        *to++ = n->marks;
+        put64(&to, (uint64_t)n->time_ms);
+        for (uint32_t k = 0; k < n->link_count; k++) {
+            const message_link *l = &s->links[n->link + k];
+            unsigned char raw[LINK_SIZE], *at = raw;
+            put64(&at, hash64_bare(l->id));
+            *at = (unsigned char)(l->is_result | l->in_call << 1);
+            buf_put(extra, raw, LINK_SIZE);
+        }
+    }
+    buf_put(snapshot, s->snapshots[block - s->snapshot_first].data,
+            s->snapshots[block - s->snapshot_first].size);
+    return SESSILE_OK;
+}
+
+static void written(void *arg, uint64_t block)
+{
+    sessile_session *s = arg;
+    size_t gone = 0;
+
+    if (block == UINT64_MAX) { /* there will be no index */
+        s->takes_snapshots = 0;
+        fold_snapshots_free(s);
+        return;
+    }
+    while (gone < s->snapshot_count && s->snapshot_first + gone < block)
+        snapshot_free(s, gone++);
+    if (gone) {
+        s->snapshot_count -= gone;
+        s->snapshot_first += gone;
+        memmove(s->snapshots, s->snapshots + gone,
+                s->snapshot_count * sizeof *s->snapshots);
+    }
+}
+
+/* ------------------------------------------------------------------ taken back */
+
+static sessile_status strange(sessile_error *err)
+{
+    return fail(err, SESSILE_INVALID, "the index holds what no session is");
+}
+
+/* Memory for count entries, of which only the header is there. */
+static sessile_status make_room(sessile_session *s, size_t count, sessile_error *err)
+{
+    const allocator *a = &s->store->alloc;
+    size_t blocks = count / LOG_BLOCK;
+    node *nodes = s->nodes;
+
+    s->absent = mem_alloc(a, blocks);
+    if (!s->absent)
+        return fail_nomem(err);
+    memset(s->absent, 1, blocks);
+    s->absent_blocks = s->absent_count = blocks;
+    if (s->node_capacity < count + SLACK) {
+        nodes = mem_alloc(a, (count + SLACK) * sizeof *nodes);
+        if (!nodes)
+            return fail_nomem(err);
+        nodes[0] = s->nodes[0];
+        mem_free(a, s->nodes, s->node_capacity * sizeof *nodes);
+        s->nodes = nodes;
+        s->node_capacity = count + SLACK;
+    }
+    s->node_count = count;
+    return SESSILE_OK;
+}
+
+static sessile_status get_parts(sessile_session *s, const unsigned char *from,
+                                size_t count, sessile_error *err)
+{
+    if (mem_grow(&s->store->alloc, (void **)&s->parts, &s->part_capacity, count,
+                 sizeof *s->parts))
+        return fail_nomem(err);
+    for (size_t i = 0; i < count; i++) {
+        s->parts[i].id = get32(&from);
+        get_usage(&from, &s->parts[i].usage);
+    }
+    s->part_count = count;
+    return SESSILE_OK;
+}
+
+static sessile_status restore(void *arg, uint64_t count, const void *snapshot,
+                              size_t size, sessile_error *err)
+{
+    sessile_session *s = arg;
+    const unsigned char *from = snapshot;
+    uint32_t part_count, title_size, refused;
+    sessile_status status;
+    uint64_t hash;
+    char *title;
+    int64_t n;
+
+    if (s->node_count != 1 || size < FIXED_SIZE || get32(&from) != VERSION)
+        return strange(err);
+    s->head = get32(&from);
+    get_usage(&from, &s->usage);
+    s->usage_at = get32(&from);
+    part_count = get32(&from);
+    n = (int64_t)get64(&from);
+    s->modified_ms = (int64_t)get64(&from);
+    refused = get32(&from);
+    title_size = get32(&from);
+    hash = get64(&from);
+    if (s->head >= count || s->usage_at >= count || part_count > PARTS_MOST ||
+        title_size > size - FIXED_SIZE ||
+        (size_t)part_count * PART_SIZE != size - FIXED_SIZE - title_size)
+        return strange(err);
+    s->usage_tokens = (sessile_tokens){n, n, n, TOKEN_SOURCE_USAGE};
+    s->last_refusal = refused ? hash64_veil(hash) : 0;
+    from = (const unsigned char *)snapshot + FIXED_SIZE;
+    title = mem_dup(&s->store->alloc, from, title_size);
+    if (!title)
+        return fail_nomem(err);
+    if (s->title)
+        mem_free(&s->store->alloc, s->title, s->title_size + 1);
+    s->title = title;
+    s->title_size = title_size;
+    status = get_parts(s, from + title_size, part_count, err);
+    if (!status)
+        status = make_room(s, (size_t)count, err);
+    s->current_stale = 1;
+    s->restored = 1;
+    return status;
+}
+
+static int get_node(node *n, size_t id, const unsigned char *from)
+{
+    n->parent = get32(&from);
+    n->tokens = get32(&from);
+    n->turn = get32(&from);
+    n->link_count = get32(&from);
+    n->events = get32(&from);
+    n->messages = get32(&from);
+    n->context_at = get32(&from);
+    n->vars_at = get32(&from);
+    n->type = *from++;
+    n->role = *from++;
+    n->flags = *from++;
+    n->marks = *from++;
+    n->time_ms = (int64_t)get64(&from);
+    return (id ? n->parent < id : n->parent == SESSILE_NO_ID) && n->context_at <= id &&
+           n->vars_at <= id && n->messages <= id && n->type <= ENTRY_TOMBSTONE;
+}
+
+static sessile_status take(void *arg, uint64_t block, const void *records,
+                           const void *extra, size_t extra_size, sessile_error *err)
+{
+    sessile_session *s = arg;
+    const unsigned char *from = records, *link = extra;
+    size_t first = (size_t)block * LOG_BLOCK, left = extra_size / LINK_SIZE;
+    size_t links = s->link_count;
+
+    if (block >= s->absent_blocks || !s->absent[block])
+        return SESSILE_OK;
+    if (extra_size % LINK_SIZE || left > UINT32_MAX - links)
+        return strange(err);
+    if (mem_grow(&s->store->alloc, (void **)&s->links, &s->link_capacity, links + left,
+                 sizeof *s->links))
+        return fail_nomem(err);
+    for (size_t i = first; i < first + LOG_BLOCK; i++, from += RECORD_SIZE) {
+        node n;
+        memset(&n, 0, sizeof n);
+        if (!get_node(&n, i, from) || n.link_count > left)
+            return strange(err);
+        n.link = (uint32_t)links;
+        left -= n.link_count;
+        for (uint32_t k = 0; k < n.link_count; k++) {
+            message_link l = {.id = hash64_veil(get64(&link))};
+            l.is_result = *link & 1;
+            l.in_call = *link++ >> 1 & 1;
+            s->links[links++] = l;
+        }
+        s->nodes[i] = n;
+    }
+    if (left)
+        return strange(err);
+    s->link_count = links;
+    s->absent[block] = 0;
+    s->absent_count--;
+    s->blocks_taken++;
+    return SESSILE_OK;
+}
+
+static void reset(void *arg)
+{
+    sessile_session *s = arg;
+
+    fold_forget(s);
+}
+
+void fold_forget(sessile_session *s)
+{
+    const allocator *a = &s->store->alloc;
+
+    fold_snapshots_cut(s, 0);
+    fold_forget_parts(s);
+    mem_free(a, s->absent, s->absent_blocks);
+    s->absent = NULL;
+    s->absent_blocks = s->absent_count = 0;
+    if (s->title)
+        mem_free(a, s->title, s->title_size + 1);
+    s->title = NULL;
+    s->title_size = 0;
+    s->node_count = s->link_count = 0;
+    s->head = s->base = s->usage_at = 0;
+    memset(&s->usage, 0, sizeof s->usage);
+    memset(&s->usage_tokens, 0, sizeof s->usage_tokens);
+    s->modified_ms = 0;
+    s->last_refusal = 0;
+    context_clear(&s->current);
+    s->current.upto = 0;
+    s->current_stale = 0;
+    s->restored = s->index_failed = 0;
+}
+
+log_keeper session_keeper(sessile_session *s, int fresh)
+{
+    return (log_keeper){.arg = s,
+                        .record_size = RECORD_SIZE,
+                        .fresh = fresh,
+                        .fill = fill,
+                        .restore = restore,
+                        .take = take,
+                        .reset = reset,
+                        .written = written};
+}

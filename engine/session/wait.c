@@ -1,0 +1,85 @@
+/*
+ * wait.c: how long a call waits, and what ends it.
+ *
+ * A call waits for three things: its turn in the handle, which one thread holds at a
+ * time; the log's lock, which other handles hold; and a sync that another thread is
+ * making. The first two share the call's time. All three look, every few milliseconds,
+ * whether sessile_interrupt() has counted up since the call began.
+ *
+ * Must never end a call that need not wait, nor a wait for what the call does itself: a
+ * sync that was begun is seen through, since nobody could say what it had done.
+ */
+#include "session/fold.h"
+
+#include <inttypes.h>
+
+/* Threads in one handle hold each other up for as long as a read takes: who asked not to
+ * wait for other writers did not ask to be sent away for that. */
+#define TURN_LEAST_MS 100
+
+session_wait session_wait_begin(sessile_session *s, int has_timeout, int timeout_ms)
+{
+    return (session_wait){
+        .timeout_ms = has_timeout ? timeout_ms : atomic_load(&s->timeout_ms),
+        .interrupts = atomic_load(&s->interrupts),
+    };
+}
+
+static uint64_t now_us(const sessile_session *s)
+{
+    return s->store->os->clock_us(s->store->os->ud);
+}
+
+int session_wait_left(const sessile_session *s, const session_wait *w)
+{
+    if (w->timeout_ms <= 0 || !w->since_us)
+        return w->timeout_ms;
+    uint64_t gone_ms = (now_us(s) - w->since_us) / 1000;
+    return gone_ms < (uint64_t)w->timeout_ms ? w->timeout_ms - (int)gone_ms : 0;
+}
+
+static int interrupted(const sessile_session *s, const session_wait *w)
+{
+    return atomic_load(&s->interrupts) != w->interrupts;
+}
+
+int session_interrupted_locked(void *session)
+{
+    const sessile_session *s = session;
+
+    return s->wait && interrupted(s, s->wait);
+}
+
+int session_sync_stopped(void *arg)
+{
+    const session_syncing *syncing = arg;
+
+    return interrupted(syncing->s, syncing->wait);
+}
+
+sessile_status session_take_turn(sessile_session *s, session_wait *w, sessile_error *err)
+{
+    int64_t most_ms = w->timeout_ms < TURN_LEAST_MS ? TURN_LEAST_MS : w->timeout_ms;
+
+    if (pthread_mutex_trylock(&s->mutex) == 0)
+        return SESSILE_OK;
+    if (!w->since_us)
+        w->since_us = now_us(s);
+    while (!os_mutex_slice(&s->mutex)) {
+        if (interrupted(s, w))
+            return session_named(
+                s,
+                fail(err, SESSILE_CANCELLED,
+                     "waiting for other threads in this handle was ended by another "
+                     "thread: nothing was done, do it again when you want it"),
+                err);
+        if (w->timeout_ms >= 0 && now_us(s) - w->since_us >= (uint64_t)most_ms * 1000)
+            return session_named(
+                s,
+                fail(err, SESSILE_BUSY,
+                     "another thread is using this handle, and may itself wait for a "
+                     "writer: wait longer, or open a handle for each thread"),
+                err);
+    }
+    return SESSILE_OK;
+}

@@ -1,0 +1,145 @@
+/*
+ * check.c: a check of a store as a userdata that is asked for one step after the other.
+ *
+ * It counts as a child of its store, which lives on until the check is gone.
+ */
+#include "binding.h"
+
+struct binding_check {
+    sessile_check *handle;
+    struct binding_store *store;
+};
+
+static int check_finalize(lua_State *L)
+{
+    struct binding_check *check = luaL_checkudata(L, 1, BINDING_CHECK);
+    if (check->handle) {
+        sessile_check_close(check->handle);
+        check->handle = NULL;
+        binding_store_release(check->store);
+    }
+    return 0;
+}
+
+static int check_text(lua_State *L)
+{
+    lua_pushliteral(L, BINDING_CHECK);
+    return 1;
+}
+
+static void set_text(lua_State *L, const char *name, const char *text)
+{
+    if (text && text[0]) {
+        lua_pushstring(L, text);
+        lua_setfield(L, -2, name);
+    }
+}
+
+static void set_integer(lua_State *L, const char *name, uint64_t value)
+{
+    lua_pushinteger(L, (lua_Integer)value);
+    lua_setfield(L, -2, name);
+}
+
+static void push_finding(lua_State *L, const sessile_finding *f)
+{
+    static const char *const severities[] = {"note", "warning", "damage"};
+    lua_createtable(L, 0, 8);
+    set_text(L, "severity", severities[f->severity]);
+    if (f->code != SESSILE_OK) {
+        lua_pushfstring(L, "E%s", sessile_status_name(f->code));
+        lua_setfield(L, -2, "code");
+    }
+    set_text(L, "file", f->file);
+    if (f->entry != SESSILE_NO_ID) {
+        binding_push_id(L, f->entry);
+        lua_setfield(L, -2, "entry");
+    }
+    set_integer(L, "offset", f->offset);
+    set_integer(L, "bytes", f->bytes);
+    set_text(L, "what", f->what);
+    set_text(L, "next", f->next);
+}
+
+/* check:step() -> {id, agent, file, entries, bytes, lost, salvaged, findings, index,
+ * total}; nil at the end; nil, message, code */
+static int check_step(lua_State *L)
+{
+    struct binding_check *check = luaL_checkudata(L, 1, BINDING_CHECK);
+    sessile_checked step;
+    sessile_error err;
+    size_t i;
+    if (!check->handle) {
+        return binding_closed(L, "check");
+    }
+    if (sessile_check_next(check->handle, &step, &err) != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    if (!step.file) {
+        lua_pushnil(L);
+        return 1;
+    }
+    lua_createtable(L, 0, 10);
+    if (step.id.size) {
+        binding_push_slice(L, step.id);
+        lua_setfield(L, -2, "id");
+        binding_push_slice(L, step.agent);
+        lua_setfield(L, -2, "agent");
+    }
+    set_text(L, "file", step.file);
+    set_integer(L, "entries", step.entries);
+    set_integer(L, "bytes", step.bytes);
+    set_integer(L, "lost", step.lost);
+    lua_pushboolean(L, step.salvaged);
+    lua_setfield(L, -2, "salvaged");
+    set_integer(L, "index", step.index + 1);
+    set_integer(L, "total", step.total);
+    lua_createtable(L, (int)step.count, 0);
+    for (i = 0; i < step.count; i++) {
+        push_finding(L, &step.findings[i]);
+        lua_rawseti(L, -2, (lua_Integer)(i + 1));
+    }
+    lua_setfield(L, -2, "findings");
+    return 1;
+}
+
+/* store:check{id, agent, user, salvage} -> check; nil, message, code */
+int binding_store_check(lua_State *L)
+{
+    struct binding_store *store = binding_store_live(L, 1);
+    struct binding_check *check;
+    sessile_session_options which;
+    sessile_error err;
+    int salvage;
+    if (!store) {
+        return 3;
+    }
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 2);
+    sessile_session_options_init(&which);
+    which.id = binding_field_bytes(L, 2, "id");
+    which.agent = binding_field_bytes(L, 2, "agent");
+    which.user = binding_field_bytes(L, 2, "user");
+    salvage = binding_field_boolean(L, 2, "salvage");
+    check = binding_new(L, sizeof *check, 1, BINDING_CHECK);
+    lua_pushvalue(L, 1);
+    lua_setiuservalue(L, -2, 1);
+    if (sessile_check_open(&check->handle, store->handle, &which, salvage, &err) !=
+        SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    check->store = store;
+    store->children++;
+    return 1;
+}
+
+static const luaL_Reg methods[] = {
+    {"step", check_step},
+    {"close", check_finalize},
+    {NULL, NULL},
+};
+
+void binding_check_open(lua_State *L)
+{
+    binding_class(L, BINDING_CHECK, methods, check_finalize, check_text);
+}

@@ -1,0 +1,124 @@
+--- check: looks at a session, or at all of a store; salvages what is damaged.
+--
+-- Owns: the choice of the session, and how findings are told. Must never change anything
+-- without --salvage.
+
+local hints = require "sessile.cli.hints"
+local sessions = require "sessile.cli.sessions"
+local system = require "sessile.system"
+local terminal = require "sessile.cli.terminal"
+
+local COLOURS = { damage = "red", warning = "yellow", note = "cyan" }
+
+-- One finding: the file, what it is, and the next command.
+local function tell(app, found)
+  local line = ("%s: %s: %s"):format(app.paint(found.severity, COLOURS[found.severity]),
+    terminal.line(found.file or "?"), terminal.line(found.what))
+  app:out(line .. "\n")
+  if found.next and not found.what:find(found.next, 1, true) then
+    app:out("  " .. terminal.safe(hints.fill(found.next, app.globals)) .. "\n")
+  end
+end
+
+local function plural(n, word)
+  return ("%s %s%s"):format(terminal.number(n), word, n == 1 and "" or "s")
+end
+
+local function totals(report)
+  local text = ("%s, %s, %s: "):format(plural(report.sessions, "session"),
+    report.entries == 1 and "1 entry" or terminal.number(report.entries) .. " entries",
+    terminal.bytes(report.bytes))
+  if report.damaged == 0 then
+    return text .. "all lines read, all previous tags followed, nothing is damaged"
+  end
+  return text .. ("%s damaged, %s lost, %d salvaged"):format(
+    plural(report.damaged, "log"),
+    report.lost == 1 and "1 entry" or terminal.number(report.lost) .. " entries",
+    report.salvaged)
+end
+
+-- A line on a terminal that says how far it is, once it takes longer than a second.
+local function progress()
+  local began, shown = os.time(), false
+  local function step(at)
+    if at and os.time() - began > 1 and at.index < at.total then
+      shown = true
+      io.stderr:write(("\r%d of %d logs "):format(at.index, at.total))
+    elseif not at and shown then
+      io.stderr:write("\r\27[K")
+    end
+  end
+  return system.isatty(2) and step or function() end
+end
+
+-- The report of the session that a name means: of its id when there is one, else of what
+-- the list says. given: the other options.
+local function check(store, name, given)
+  given.id = name
+  local report, message, code = store:check(given)
+  if report or code ~= "ENOTFOUND" then
+    return report, message, code
+  end
+  local rows
+  rows, message, code = store:list { agent = given.agent }
+  if not rows then
+    return nil, message, code
+  end
+  local row, step
+  row, message, code, step = sessions.find(rows, name)
+  if not row then
+    return nil, message, code, step
+  end
+  given.id, given.agent = row.id, row.agent
+  given.user = row.user ~= "" and row.user or nil
+  return store:check(given)
+end
+
+return {
+  name = "check",
+  summary = "look for damage in a session, or in all; write damaged logs anew",
+  usage = "check [ID] [--salvage]",
+  examples = {
+    { "sessile check", "every log of the store, every line; changes nothing" },
+    { "sessile check bug-42", "one session" },
+    { "sessile check bug-42 --salvage", "make a damaged session writable again" },
+  },
+  arguments = {
+    { "id", "a session's id, a beginning of it, its title, or `last`", "?" },
+  },
+  options = {
+    { "--salvage", "write damaged logs anew, and keep their old bytes" },
+  },
+  about = "A damaged session can be read and not written. --salvage writes a new log in its\n"
+    .. "place: each entry that is lost is a tombstone, every other one is what and where it\n"
+    .. "was. The old bytes are kept beside it. The exit code is 5 when there is damage.",
+  run = function(app, args)
+    local store, message, code, step = app:store()
+    if not store then
+      return nil, message, code, step
+    end
+    local given = {
+      agent = app.globals.agent, salvage = args.salvage, on_step = progress(),
+    }
+    local report
+    if args.id then
+      report, message, code, step = check(store, args.id, given)
+    else
+      report, message, code = store:check(given)
+    end
+    given.on_step()
+    if not report then
+      return nil, message, code, step
+    end
+    if app.json then
+      report.findings = app.array(report.findings)
+      app:print_json(report)
+    else
+      for _, found in ipairs(report.findings) do
+        tell(app, found)
+      end
+      app:out(totals(report) .. "\n")
+    end
+    return report.ok and 0 or 5
+  end,
+}

@@ -1,0 +1,91 @@
+/*
+ * measure.h: what the benches share: the clock, the table, stores to measure, and the
+ * floors and the peer that stand beside ours.
+ *
+ * Each row is one operation of ours and what it is compared with, done alternately in the
+ * same run on the same file system: one fdatasync drifts by a factor of two within
+ * minutes, so only the ratio means something. Times are microseconds.
+ */
+#ifndef BENCH_MEASURE_H
+#define BENCH_MEASURE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "sessile.h"
+
+/* ---- the run */
+
+enum { MESSAGE = 600 }; /* bytes of a message */
+
+/* The folder that everything is made in, and what ends it. usage: NAME [FOLDER]. */
+extern char bench_folder[4000];
+void bench_begin(int argc, char **argv);
+int bench_end(void);
+/* BENCH_SHORT=1: few repetitions and no large sizes, to see that it runs. */
+int bench_short(void);
+size_t rounds(size_t n);
+
+double now_us(void);
+void must(sessile_status st, const sessile_error *err);
+_Noreturn void broken(const char *what);
+
+/* ---- samples and rows */
+
+typedef struct samples {
+    double *at;
+    size_t count, capacity;
+} samples;
+void sample(samples *s, double us);
+double median(const samples *s);
+double p95(const samples *s);
+
+typedef struct row {
+    const char *name;
+    const samples *ours, *floor, *peer; /* floor and peer may be NULL */
+    const char *floor_is;
+    double wanted;    /* the ratio to reach; 0: none */
+    double target_ms; /* an absolute time that was asked for; 0: none */
+} row;
+/* Prints the row and empties its samples. */
+void row_print(const row *r);
+/* A line below the table. */
+void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- ours */
+
+/* A message of MESSAGE bytes; out has room for twice as many. */
+sessile_slice message_text(char *out, int i);
+sessile_store *open_store(const char *name, sessile_key_source key,
+                          sessile_durability durability, sessile_alloc alloc,
+                          void *alloc_ud);
+sessile_session *open_session(sessile_store *store, const char *id);
+void close_session(sessile_session *s);
+/* Appends messages until there are count. */
+void fill_session(sessile_session *s, size_t count);
+/* The path of a session's log. */
+void log_path(char out[4400], const char *store, const char *id);
+off_t file_size(const char *path);
+
+/* ---- floors: the same bytes with bare system calls */
+
+int floor_open(const char *name);
+/* Writes at *end and, if asked, syncs: the time. */
+double floor_write(int fd, off_t *end, const void *data, size_t size, int synced);
+
+/* A file of sealed lines as ours are, and reading its last count: pread, base64, AEAD. */
+void floor_log_make(const char *name, size_t lines);
+double floor_log_read(const char *name, size_t count);
+
+/* ---- the peer: a table in SQLite, WAL, synchronous=FULL */
+
+typedef struct peer peer;
+peer *peer_open(const char *name); /* NULL: built without SQLite */
+void peer_close(peer *p);
+void peer_begin(peer *p);
+void peer_put(peer *p, int session, int id, sessile_slice text);
+void peer_commit(peer *p);
+/* Reads the newest count rows of a session; the bytes read. */
+size_t peer_read(peer *p, int session, size_t count);
+
+#endif

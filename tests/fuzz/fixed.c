@@ -1,0 +1,107 @@
+/*
+ * fixed.c: a keyring and a log's key that are the same in every run.
+ *
+ * A seed that was sealed yesterday must open today, or libFuzzer would begin each day in
+ * front of a closed door. XChaCha20-Poly1305, which every machine has. Nothing was ever
+ * sealed with these keys but tests.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "fuzz/fuzz.h"
+
+static const char sealed_blob[] =
+    "{\"sessile_keyring\":1,\"mode\":\"sealed\",\"kdf\":\"none\",\"s\":\"jSOK"
+    "vGYv3k46JmuqVCVlpPWMoWJE8otlKen2zR6ebyt3M3/3TAxj8OR5H9g7dHgsvVtSXbBrygn4"
+    "UsZQxh8bVDVtRevtztiduxqR2Ta/YKjwCO6e3g94JbbP5xSrgJtXFp432wOUpJHCV/SJ51LZ"
+    "jwakZd2CzsY3rbflNmn/gcthDiDflsJbIoXHUolmi2gAe1SM4n12akFRjOYUcZuqQvkwmxwy"
+    "NmH0xXNn067RrubnzBNbcU4dVHxroN5O6M/lVfp5E4+3hTI=\"}";
+static const char plain_blob[] = "{\"sessile_keyring\":1,\"mode\":\"plain\",\"name\":"
+                                 "\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"}";
+
+const char fixed_header_entry[] =
+    "{\"id\":\"00000000\",\"parentId\":null,\"timestamp\":\"2026-01-02T03:04:"
+    "05.678Z\",\"type\":\"session\",\"source\":\"host\",\"data\":{\"session\""
+    ":\"fixed\",\"agent\":\"main\",\"user\":\"\",\"title\":\"Fixed\",\"create"
+    "d\":\"2026-01-02T03:04:05.678Z\"}}";
+const char fixed_header[] =
+    "{\"id\":\"00000000\",\"sessile\":1,\"suite\":\"xchacha20-poly1305\",\"ep"
+    "och\":1,\"key\":\"mfkhqj567tBjWHv9NYNhszANfvVZm7Rai+u4S1/SWF8CS0Mp1xqJe9"
+    "QcX8eNVlKbrLYhmGVhjrsSy9WcvyPT6b0eAoksNevO\",\"commitment\":\"7HwMX3/CIE"
+    "xiAYAiJ74jP6BLn03DTej6rfRviLvjgmo=\",\"commit\":1,\"s\":\"NRW6K9Q9Mvy9rt"
+    "RzFfY/C/flBc+3Z3wLnVVO/lB5hYYv/C+o2yzJI7utcgLsaUVSPcGzy9Kfj3ov7PTr3DeDZD"
+    "n3uvdXXbHAcUZA+AJ3DzTELLl+dd3t8bDmZFAhTO2usimr7IjUSF4LflvsTH5n4s+nj8g8ZU"
+    "sUh51H+gtLWL4bSokmAgBV0m/DskLdLLAaog3+Hrg/dzw1GY2MN/tbAjtJYFH9+WXJXKsPn5"
+    "NWjHsruB3bZbgfcnndPZDWZ1mQD3+GWMJtH2WocBYvU7E/N9NYRhlSznY32Yl0oi/RAHo55a"
+    "4JtTqZ/2gE6R30zT4WKAa+N+Mu4G5qrxVcBRHoxER2BsR+T4zt7QE=\"}";
+
+_Noreturn void fuzz_broken(const char *file, int line, const char *what)
+{
+    fprintf(stderr, "%s:%d: does not hold: %s\n", file, line, what);
+    abort();
+}
+
+void *fuzz_copy(const void *data, size_t size)
+{
+    char *copy = malloc(size > 0 ? size : 1);
+    FUZZ_CHECK(copy != NULL);
+    if (size > 0) {
+        memcpy(copy, data, size);
+    }
+    return copy;
+}
+
+/* A backend that has one blob and nothing else. */
+typedef struct one_blob {
+    const void *data;
+    size_t size;
+} one_blob;
+
+static sessile_status blob_get(void *self, const char *name, char **out, size_t *size,
+                               sessile_error *err)
+{
+    const one_blob *blob = self;
+    (void)name;
+    *out = give_dup(&allocator_default, blob->data, blob->size);
+    *size = blob->size;
+    return *out != NULL ? SESSILE_OK : fail_nomem(err);
+}
+
+static const sessile_backend one_blob_backend = {
+    .version = SESSILE_BACKEND_VERSION, .name = "blob", .blob_get = blob_get};
+
+sessile_status fixed_keyring_open(keyring **out, const void *blob, size_t size,
+                                  int sealed, sessile_error *err)
+{
+    static one_blob one; /* read again when a log names an epoch that is not known */
+    one = (one_blob){blob, size};
+    FUZZ_CHECK(base_init() == 0);
+    return keyring_open(
+        out, &one_blob_backend, &one, sealed ? SESSILE_KEY_SECRET : SESSILE_KEY_PLAIN,
+        sealed ? FIXED_SECRET : NULL, NULL, &os_posix, &allocator_default, err);
+}
+
+const keyring *fixed_keyring(int sealed)
+{
+    static keyring *rings[2];
+    const char *blob = sealed ? sealed_blob : plain_blob;
+    sessile_error err;
+    if (rings[sealed] == NULL) {
+        FUZZ_CHECK(fixed_keyring_open(&rings[sealed], blob, strlen(blob), sealed, &err) ==
+                   SESSILE_OK);
+    }
+    return rings[sealed];
+}
+
+const logkey *fixed_logkey(int sealed)
+{
+    static logkey keys[2];
+    const char *end = strstr(fixed_header, ",\"commit\"");
+    if (sealed && keys[1].suite == SUITE_NONE) {
+        FUZZ_CHECK(logkey_open(&keys[1], fixed_keyring(1), fixed_header,
+                               (size_t)(end - fixed_header), NULL) == SESSILE_OK);
+    }
+    return &keys[sealed];
+}

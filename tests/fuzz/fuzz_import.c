@@ -1,0 +1,204 @@
+/*
+ * fuzz_import.c: recorded conversations, and the JSON reader in Lua that they go through.
+ *
+ * The first byte chooses the format (or lets the first line tell); the rest is the file.
+ *
+ * Holds: no error is raised; each line goes somewhere (a message, or a custom entry), or
+ * nothing was imported and it says why; the reader in Lua takes the same texts for JSON
+ * as the engine does.
+ */
+#include "fuzz/fuzz.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <lauxlib.h>
+#include <lualib.h>
+
+#include "base/text.h"
+#include "codec/json.h"
+
+/* Of lua/binding, which fuzzers are linked with. */
+int luaopen_sessile_core(lua_State *L);
+
+static const char *const words[] = {"\n",
+                                    "{\"role\":\"user\",\"content\":\"a\"}\n",
+                                    "\"role\":\"assistant\"",
+                                    "{\"type\":\"message\",\"message\":",
+                                    "\"type\":\"toolCall\"",
+                                    "\"toolResult\"",
+                                    "\"toolCallId\":\"a\"",
+                                    "\"usage\":{\"input\":1,\"output\":2}",
+                                    "\"id\":\"00000001\"",
+                                    "\"type\":\"turn\"",
+                                    "\"data\":{",
+                                    "\"content\":[",
+                                    "\\u00e9",
+                                    "\xff",
+                                    "null",
+                                    NULL};
+
+const fuzz_about fuzz_this = {"import", 3000, 1 << 13, words};
+
+/* Lines are as io.lines has them. Returns nothing; whatever is wrong is an error. */
+static const char program[] =
+    "local import, span, sessile = ...\n"
+    "local file = {}\n"
+    "function file:read() return table.remove(self, 1) end\n"
+    "local store = assert(sessile.open('ram:', { key = false }))\n"
+    "return span.valid, function(text, from)\n"
+    "  local lines, count = setmetatable({}, { __index = file }), 0\n"
+    "  for line in (text:sub(-1) == '\\n' and text or text .. '\\n'):gmatch '(.-)\\n' "
+    "do\n"
+    "    lines[#lines + 1] = line\n"
+    "  end\n"
+    "  local total = #lines\n"
+    "  local records, format, code = import.open(lines, from)\n"
+    "  if not records then\n"
+    "    assert(type(format) == 'string' and code == 'EINVALID', format)\n"
+    "    return\n"
+    "  end\n"
+    "  local session, counts, why = import.into(store, records, { from = format })\n"
+    "  if not session then\n"
+    "    assert(type(counts) == 'string', 'no reason')\n"
+    "    assert(why == 'EINVALID' or why == 'ELIMIT' or why == 'EEXISTS', counts)\n"
+    "    return\n"
+    "  end\n"
+    "  local messages, customs = 0, 0\n"
+    "  for entry in session:entries() do\n"
+    "    if entry.type == 'message' then messages = messages + 1 end\n"
+    "    if entry.type == 'custom' then customs = customs + 1 end\n"
+    "  end\n"
+    "  assert(messages == counts.messages, 'messages')\n"
+    "  assert(customs >= counts.customs, 'customs')\n"
+    "  assert(counts.refused <= counts.unread, 'refused')\n"
+    "  session:close()\n"
+    "  return messages, customs, total\n"
+    "end\n";
+
+static void broken(lua_State *L)
+{
+    fprintf(stderr, "%s\n", lua_tostring(L, -1));
+    fuzz_broken(__FILE__, __LINE__, "the importers raise nothing");
+}
+
+static int traceback(lua_State *L)
+{
+    luaL_traceback(L, L, lua_tostring(L, 1), 1);
+    return 1;
+}
+
+/* 1 traceback, 2 span.valid, 3 the import */
+static lua_State *make(void)
+{
+    const char *root = getenv("SESSILE_ROOT");
+    char path[4200];
+    lua_State *L = luaL_newstate();
+    FUZZ_CHECK(L != NULL);
+    luaL_openlibs(L);
+    luaL_requiref(L, "sessile.core", luaopen_sessile_core, 0);
+    snprintf(path, sizeof path, "%s/lua/?.lua;%s/lua/?/init.lua", root ? root : ".",
+             root ? root : ".");
+    lua_getglobal(L, "package");
+    lua_pushstring(L, path);
+    lua_setfield(L, -2, "path");
+    lua_settop(L, 0);
+    lua_pushcfunction(L, traceback);
+    if (luaL_loadstring(L, program) ||
+        luaL_dostring(L, "return require 'sessile.import', require 'sessile.import.span',"
+                         "require 'sessile'")) {
+        broken(L);
+    }
+    /* what require says beside the module is left out */
+    if (lua_pcall(L, 3, 2, 1)) {
+        broken(L);
+    }
+    return L;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static lua_State *L;
+    static unsigned used;
+    static const char *const formats[] = {NULL, "pi", "jsonl"};
+    if (L == NULL || ++used % 2000 == 0) {
+        if (L != NULL) {
+            lua_close(L); /* a ram: store keeps what was ever in it */
+        }
+        L = make();
+    }
+    if (size == 0) {
+        return 0;
+    }
+    const char *text = (const char *)data + 1;
+    buf checked;
+    buf_init(&checked, &allocator_default);
+    sessile_status status = json_check(&checked, text, size - 1, 128, NULL);
+    buf_deinit(&checked);
+    lua_pushvalue(L, 2);
+    lua_pushlstring(L, text, size - 1);
+    if (lua_pcall(L, 1, 1, 1)) {
+        broken(L);
+    }
+    FUZZ_CHECK(lua_toboolean(L, -1) == (status == SESSILE_OK));
+    lua_settop(L, 3);
+
+    lua_pushvalue(L, 3);
+    lua_pushlstring(L, text, size - 1);
+    lua_pushstring(L, formats[data[0] % 3]);
+    if (lua_pcall(L, 2, 0, 1)) {
+        broken(L);
+    }
+    lua_settop(L, 3);
+    return 0;
+}
+
+static void give(fuzz_take take, void *arg, char how, const char *text)
+{
+    size_t size = strlen(text);
+    char *seed = malloc(size + 1);
+    FUZZ_CHECK(seed != NULL);
+    seed[0] = how;
+    memcpy(seed + 1, text, size);
+    take(arg, seed, size + 1);
+    free(seed);
+}
+
+void fuzz_seeds(fuzz_take take, void *arg)
+{
+    static const char plain[] =
+        "{\"role\":\"user\",\"content\":\"why?\"}\n"
+        "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"c1\","
+        "\"type\":"
+        "\"function\",\"function\":{\"name\":\"ls\",\"arguments\":\"{}\"}}],\"usage\":"
+        "{\"input_tokens\":9007199254740993}}\n"
+        "{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"a\"}\n"
+        "not json \xff\n[1,2]\n";
+    static const char entries[] = "{\"id\":\"00000000\",\"type\":\"session\",\"data\":{"
+                                  "\"session\":\"x\",\"title\":\"t\"}}\n"
+                                  "{\"id\":\"00000001\",\"type\":\"message\",\"data\":{"
+                                  "\"role\":\"user\",\"content\":\"q\"}}\n"
+                                  "{\"id\":\"00000002\",\"type\":\"turn\",\"data\":{"
+                                  "\"first\":\"00000001\",\"count\":1}}\n";
+    static const char pi[] =
+        "{\"type\":\"session\",\"version\":3,\"id\":\"s1\",\"timestamp\":\"2026-01-01T00:"
+        "00:00Z\"}\n"
+        "{\"type\":\"message\",\"id\":\"a\",\"parentId\":null,\"message\":{\"role\":"
+        "\"user\","
+        "\"content\":[{\"type\":\"text\",\"text\":\"hi\"}]}}\n"
+        "{\"type\":\"message\",\"id\":\"b\",\"parentId\":\"a\",\"message\":{\"role\":"
+        "\"assistant\","
+        "\"content\":[{\"type\":\"toolCall\",\"id\":\"c1\",\"name\":\"ls\",\"arguments\":"
+        "{\"p\":1}}],"
+        "\"usage\":{\"input\":1,\"output\":2,\"cacheRead\":0,\"cacheWrite\":0}}}\n"
+        "{\"type\":\"message\",\"id\":\"c\",\"parentId\":\"b\",\"message\":{\"role\":"
+        "\"toolResult\","
+        "\"toolCallId\":\"c1\",\"toolName\":\"ls\",\"content\":[],\"isError\":false}}\n";
+    static const char *const texts[] = {plain, entries, pi, "[1,{\"a\":[]}]",
+                                        "\"\\ud800\""};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        for (char how = 0; how < 3; how++) {
+            give(take, arg, how, texts[i]);
+        }
+    }
+}

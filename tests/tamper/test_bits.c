@@ -1,0 +1,94 @@
+/*
+ * test_bits.c: no bit of a log can be changed without somebody being told.
+ *
+ * Owns promise 4, on logs of 64 KB. After each flip, opening refuses and changes nothing,
+ * or, for a bit of the last write, sets that write aside and reports it. What was
+ * acknowledged is never missing, and never shown as anything else than it was, without
+ * one of the two.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#undef fail
+
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "support/tamper.h"
+
+enum { LARGE = 64 << 10 };
+
+typedef struct figures {
+    unsigned long refused, aside;
+} figures;
+
+static void flip(sample *s, size_t at, int bit, figures *f)
+{
+    verdict v = look_flipped(s, at, bit);
+    assert_int_not_equal(v, WHOLE);
+    assert_true(v == REFUSED || at >= s->last);
+    f->refused += v == REFUSED;
+    f->aside += v == SET_ASIDE;
+}
+
+/* Every bit of the first two and the last two lines, and of the others one random bit of
+ * each `stride`-th byte; with SESSILE_SOAK every bit. */
+static void flip_everywhere(kit_mode mode, size_t stride)
+{
+    uint64_t seed = (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32;
+    int soak = getenv("SESSILE_SOAK") != NULL;
+    figures f = {0, 0};
+    sample s;
+    print_message("%s, seed %llu\n", kit_names[mode], (unsigned long long)seed);
+    sample_open_large(&s, mode, "bits", 200, LARGE);
+    size_t phase = random_next(&seed) % stride;
+    for (size_t at = 0; at < s.size; at++) {
+        if (soak || at < s.lines[2] || at >= s.lines[s.line_count - 2]) {
+            for (int bit = 0; bit < 8; bit++)
+                flip(&s, at, bit, &f);
+        } else if (at % stride == phase) {
+            flip(&s, at, (int)(random_next(&seed) % 8), &f);
+        }
+    }
+    assert_true(f.refused > 0 && f.aside > 0);
+    assert_int_equal(look(&s, s.bytes, s.size), WHOLE);
+    printf("# figure: flipped bits of a 64 KB log (%s) refused = %lu\n", kit_names[mode],
+           f.refused);
+    printf("# figure: flipped bits of a 64 KB log (%s) set aside and reported = %lu\n",
+           kit_names[mode], f.aside);
+    printf("# figure: flipped bits of a 64 KB log (%s) not seen = 0\n", kit_names[mode]);
+    sample_close(&s);
+}
+
+static void no_flipped_bit_of_a_plain_log_passes(void **state)
+{
+    (void)state;
+    flip_everywhere(KIT_PLAIN, 8);
+}
+
+static void no_flipped_bit_of_a_log_sealed_with_AES_passes(void **state)
+{
+    (void)state;
+    if (!kit_possible(KIT_AES))
+        skip();
+    flip_everywhere(KIT_AES, 2);
+}
+
+static void no_flipped_bit_of_a_log_sealed_with_XChaCha20_passes(void **state)
+{
+    (void)state;
+    flip_everywhere(KIT_XCHACHA, kit_possible(KIT_AES) ? 32 : 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_flipped_bit_of_a_plain_log_passes),
+        cmocka_unit_test(no_flipped_bit_of_a_log_sealed_with_AES_passes),
+        cmocka_unit_test(no_flipped_bit_of_a_log_sealed_with_XChaCha20_passes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,428 @@
+/*
+ * test_index.c: an index is a cache: whatever became of it, the log is what is shown.
+ *
+ * Owns what promises 4 and 12 ask of the index beside a log. It is changed in every byte,
+ * cut anywhere, older than the log, of another log, and of another course of the same
+ * log; a session must show exactly what its log holds. The one thing an index may add is
+ * that the log once was longer: then nothing is written.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#undef fail
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "support/logs.h"
+
+enum { FIRST = 300, ALL = 600 }; /* entries: more than one block, more than two */
+
+static faults lazy;
+static uint64_t seed;
+
+typedef struct view {
+    buf text; /* all that can be seen of a session, one line a thing */
+} view;
+
+typedef struct shelf {
+    int sealed;
+    char folder[256], root[300];
+    sessile_store *store;
+} shelf;
+
+static void must(sessile_status status, const sessile_error *err)
+{
+    if (status != SESSILE_OK)
+        print_error("%s: %s\n", sessile_status_name(status), err->message);
+    assert_int_equal(status, SESSILE_OK);
+}
+
+static void shelf_begin(shelf *s)
+{
+    sessile_store_options o;
+    sessile_error err;
+    sessile_store_options_init(&o);
+    o.key_source = s->sealed ? SESSILE_KEY_SECRET : SESSILE_KEY_PLAIN;
+    o.key = KIT_SECRET;
+    must(sessile_open(&s->store, s->root, &o, &err), &err);
+}
+
+static void shelf_open(shelf *s, int sealed)
+{
+    memset(s, 0, sizeof *s);
+    s->sealed = sealed;
+    scratch_make(s->folder);
+    snprintf(s->root, sizeof s->root, "%s/store", s->folder);
+    shelf_begin(s);
+}
+
+/* Another handle: nothing that the first one knew is left. */
+static void shelf_again(shelf *s)
+{
+    sessile_store_close(s->store);
+    shelf_begin(s);
+}
+
+static void shelf_close(shelf *s)
+{
+    sessile_store_close(s->store);
+    scratch_remove(s->folder);
+}
+
+static void path_of(const shelf *s, const char *id, const char *suffix, char out[600])
+{
+    snprintf(out, 600, "%s/agents/main/%s%s", s->root, id, suffix);
+}
+
+static sessile_status resume(const shelf *s, const char *id, sessile_session **out,
+                             sessile_error *err)
+{
+    sessile_session_options o;
+    sessile_session_options_init(&o);
+    o.id = sessile_text(id);
+    return sessile_resume(out, s->store, &o, err);
+}
+
+/* Entries up to `until`: turns of two messages, and now and then a title or a clear.
+ * course: one letter, so that two courses have lines of the same sizes. */
+static void go_on(const shelf *s, const char *id, size_t until, char course)
+{
+    sessile_session *session;
+    sessile_error err;
+    sessile_id at = 0;
+    must(resume(s, id, &session, &err), &err);
+    for (unsigned n = 0; at + 1 < until; n++) {
+        char text[200], title[40];
+        snprintf(text, sizeof text, "{\"role\":\"user\",\"content\":\"%c %06u\"}", course,
+                 n);
+        snprintf(title, sizeof title, "title %c %06u", course, n);
+        if (n % 50 == 20 &&
+            n < 150) /* none behind the last block: it is from the index */
+            must(sessile_set_title(session, sessile_text(title), &err), &err);
+        if (n % 90 == 70)
+            must(sessile_clear(session, &err), &err);
+        must(sessile_append(session, sessile_text(text), &at, &err), &err);
+    }
+    must(sessile_session_close(session, &err), &err);
+}
+
+static void make(const shelf *s, const char *id)
+{
+    sessile_session_options o;
+    sessile_session *session;
+    sessile_error err;
+    sessile_session_options_init(&o);
+    o.id = sessile_text(id);
+    must(sessile_create(&session, s->store, &o, &err), &err);
+    must(sessile_session_close(session, &err), &err);
+}
+
+/* Everything a session shows; the status is that of the first call that is refused. */
+static sessile_status show(const shelf *s, const char *id, buf *out)
+{
+    sessile_session *session;
+    sessile_error err = {SESSILE_OK, ""};
+    sessile_message *rows = NULL;
+    sessile_context_info info;
+    sessile_entries *all = NULL;
+    char *title = NULL;
+    const char *text;
+    size_t count = 0, size;
+    uint64_t events;
+    sessile_id entry;
+    buf_clear(out);
+    sessile_status status = resume(s, id, &session, &err);
+    if (status != SESSILE_OK)
+        return status;
+    status = sessile_context(session, SESSILE_NO_ID, &rows, &count, &info, &err);
+    if (!status) {
+        buf_printf(out, "head %08x\n", info.head);
+        for (size_t i = 0; i < count; i++) {
+            buf_printf(out, "%08x ", rows[i].key.entry);
+            buf_put(out, rows[i].json.data, rows[i].json.size);
+            buf_puts(out, "\n");
+        }
+        status = sessile_title(session, &title, &size, &err);
+    }
+    if (!status) {
+        buf_puts(out, title);
+        status = sessile_event_count(session, &events, &err);
+    }
+    if (!status) {
+        buf_printf(out, "\n%llu events\n", (unsigned long long)events);
+        status = sessile_entries_open(&all, session, &err);
+    }
+    while (!status) {
+        status = sessile_entries_next(all, &entry, &text, &size, &err);
+        if (status || size == 0)
+            break;
+        buf_put(out, text, size);
+        buf_puts(out, "\n");
+    }
+    assert_false(out->failed);
+    sessile_entries_close(all);
+    sessile_free(title);
+    sessile_free(rows);
+    must(sessile_session_close(session, NULL), &err);
+    return status;
+}
+
+/* Puts these bytes in the place of the index, and compares what a new handle shows. */
+static void same_with(shelf *s, const char *bytes, size_t size, const buf *expected)
+{
+    char path[600];
+    buf now;
+    buf_init(&now, &allocator_default);
+    path_of(s, "log", ".idx", path);
+    unlink(path);
+    if (bytes != NULL)
+        file_write_all(path, bytes, size);
+    shelf_again(s);
+    sessile_status status = show(s, "log", &now);
+    if (status)
+        print_error("%s\n", sessile_status_name(status));
+    assert_int_equal(status, SESSILE_OK);
+    if (now.size != expected->size || memcmp(now.data, expected->data, now.size))
+        print_error("seed %llu: shown is\n%.300s\nand not\n%.300s\n",
+                    (unsigned long long)seed, now.data, expected->data);
+    assert_int_equal(now.size, expected->size);
+    assert_memory_equal(now.data, expected->data, now.size);
+    buf_deinit(&now);
+}
+
+static char *index_bytes(const shelf *s, const char *id, size_t *size)
+{
+    char path[600];
+    struct stat st;
+    path_of(s, id, ".idx", path);
+    if (stat(path, &st) != 0)
+        return NULL;
+    return file_read_all(path, size);
+}
+
+/* A session of 600 entries that has an index. */
+static char *begin(shelf *s, int sealed, buf *expected, size_t *size)
+{
+    shelf_open(s, sealed);
+    make(s, "log");
+    go_on(s, "log", ALL, 'a');
+    buf_init(expected, &allocator_default);
+    must(show(s, "log", expected), NULL);
+    char *bytes = index_bytes(s, "log", size);
+    assert_non_null(bytes); /* there is one, or this tests nothing */
+    same_with(s, bytes, *size, expected);
+    same_with(s, NULL, 0, expected);
+    return bytes;
+}
+
+static void end(shelf *s, char *bytes, buf *expected)
+{
+    free(bytes);
+    buf_deinit(expected);
+    shelf_close(s);
+}
+
+/* ------------------------------------------------------------------ bytes */
+
+static void changed_index_changes_nothing(void **state)
+{
+    unsigned long tried = 0;
+    (void)state;
+    for (int sealed = 0; sealed < 2; sealed++) {
+        shelf s;
+        buf expected;
+        size_t size, stride = getenv("SESSILE_SOAK") ? 1 : 199;
+        char *bytes = begin(&s, sealed, &expected, &size);
+        for (size_t at = random_next(&seed) % stride; at < size; at += stride, tried++) {
+            char was = bytes[at];
+            bytes[at] = (char)(was ^ (1 << random_next(&seed) % 8));
+            same_with(&s, bytes, size, &expected);
+            bytes[at] = was;
+        }
+        end(&s, bytes, &expected);
+    }
+    printf("# figure: flipped bits of an index that changed nothing shown = %lu\n",
+           tried);
+}
+
+static void index_cut_anywhere_or_grown_changes_nothing(void **state)
+{
+    unsigned long tried = 0;
+    (void)state;
+    for (int sealed = 0; sealed < 2; sealed++) {
+        shelf s;
+        buf expected;
+        size_t size, stride = getenv("SESSILE_SOAK") ? 1 : 397;
+        char *bytes = begin(&s, sealed, &expected, &size);
+        for (size_t cut = random_next(&seed) % stride; cut < size; cut += stride, tried++)
+            same_with(&s, bytes, cut, &expected);
+        char *more = calloc(2, size);
+        assert_non_null(more);
+        memcpy(more, bytes, size);
+        same_with(&s, more, 2 * size, &expected);
+        memcpy(more + size, bytes, size); /* all of its blocks once more */
+        same_with(&s, more, 2 * size, &expected);
+        free(more);
+        tried += 2;
+        end(&s, bytes, &expected);
+    }
+    printf("# figure: cut or grown indexes that changed nothing shown = %lu\n", tried);
+}
+
+/* ------------------------------------------------------------------ other indexes */
+
+static void index_of_another_log_changes_nothing(void **state)
+{
+    (void)state;
+    for (int sealed = 0; sealed < 2; sealed++) {
+        shelf s;
+        buf expected;
+        size_t size, other_size;
+        char *bytes = begin(&s, sealed, &expected, &size);
+        make(&s, "twin");
+        go_on(&s, "twin", ALL, 'b');
+        char *other = index_bytes(&s, "twin", &other_size);
+        assert_non_null(other);
+        same_with(&s, other, other_size, &expected);
+        free(other);
+        end(&s, bytes, &expected);
+    }
+}
+
+static void index_of_another_course_changes_nothing(void **state)
+{
+    /* brought back from a backup, a log goes on in other words of the same sizes */
+    (void)state;
+    for (int sealed = 0; sealed < 2; sealed++) {
+        shelf s;
+        char path[600];
+        buf expected;
+        size_t size, index_size;
+        shelf_open(&s, sealed);
+        make(&s, "log");
+        go_on(&s, "log", FIRST, 'a');
+        path_of(&s, "log", ".jsonl", path);
+        char *backup = file_read_all(path, &size);
+        go_on(&s, "log", ALL, 'a');
+        char *index = index_bytes(&s, "log", &index_size);
+        assert_non_null(index);
+        char idx[600];
+        path_of(&s, "log", ".idx", idx);
+        unlink(idx);
+        file_write_all(path, backup, size);
+        shelf_again(&s);
+        go_on(&s, "log", ALL, 'b');
+        unlink(idx);
+        shelf_again(&s);
+        buf_init(&expected, &allocator_default);
+        must(show(&s, "log", &expected), NULL);
+        assert_non_null(strstr(expected.data, "title b"));
+        same_with(&s, index, index_size, &expected);
+        free(backup);
+        end(&s, index, &expected);
+    }
+}
+
+static void log_shorter_than_its_index_is_not_written(void **state)
+{
+    (void)state;
+    for (int sealed = 0; sealed < 2; sealed++) {
+        shelf s;
+        char path[600];
+        size_t size, index_size, after;
+        sessile_session *session = NULL;
+        sessile_error err;
+        sessile_id id;
+        shelf_open(&s, sealed);
+        make(&s, "log");
+        go_on(&s, "log", FIRST / 2, 'a');
+        path_of(&s, "log", ".jsonl", path);
+        char *backup = file_read_all(path, &size);
+        go_on(&s, "log", ALL, 'a');
+        char *index = index_bytes(&s, "log", &index_size);
+        assert_non_null(index);
+        file_write_all(path, backup, size); /* whole lines: nothing is torn */
+        shelf_again(&s);
+        sessile_status status = resume(&s, "log", &session, &err);
+        if (status == SESSILE_OK)
+            status = sessile_append(session,
+                                    sessile_text("{\"role\":\"user\",\"content\":\"x\"}"),
+                                    &id, &err);
+        assert_int_equal(status, SESSILE_TRUNCATED);
+        if (session != NULL)
+            must(sessile_session_close(session, NULL), &err);
+        char *now = file_read_all(path, &after);
+        assert_int_equal(after, size);
+        assert_memory_equal(now, backup, size);
+        free(now);
+        free(backup);
+        free(index);
+        shelf_close(&s);
+    }
+}
+
+static void damage_behind_an_index_is_named_when_it_is_read(void **state)
+{
+    unsigned long named = 0;
+    (void)state;
+    for (int sealed = 0; sealed < 2; sealed++) {
+        shelf s;
+        buf expected, now;
+        char path[600], idx[600];
+        size_t size, log_size;
+        char *bytes = begin(&s, sealed, &expected, &size);
+        buf_init(&now, &allocator_default);
+        path_of(&s, "log", ".jsonl", path);
+        char *log = file_read_all(path, &log_size);
+        path_of(&s, "log", ".idx", idx);
+        for (size_t at = 700 + random_next(&seed) % 99; at < log_size / 3; at += 4999) {
+            char was = log[at];
+            log[at] = (char)(was ^ (1 << random_next(&seed) % 8));
+            file_write_all(path, log, log_size);
+            file_write_all(idx, bytes, size);
+            shelf_again(&s);
+            sessile_status status = show(&s, "log", &now);
+            if (status == SESSILE_OK) /* open to be read: what is lost says so */
+                assert_non_null(strstr(now.data, "tombstone"));
+            else
+                assert_int_equal(status, SESSILE_DAMAGED);
+            log[at] = was;
+            named++;
+        }
+        free(log);
+        buf_deinit(&now);
+        end(&s, bytes, &expected);
+    }
+    assert_true(named > 0);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    seed = (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32;
+    print_message("seed %llu\n", (unsigned long long)seed);
+    faults_init(&lazy);
+    lazy.lazy = 1;
+    os_current = &lazy.table;
+    return base_init();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(changed_index_changes_nothing),
+        cmocka_unit_test(index_cut_anywhere_or_grown_changes_nothing),
+        cmocka_unit_test(index_of_another_log_changes_nothing),
+        cmocka_unit_test(index_of_another_course_changes_nothing),
+        cmocka_unit_test(log_shorter_than_its_index_is_not_written),
+        cmocka_unit_test(damage_behind_an_index_is_named_when_it_is_read),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}
