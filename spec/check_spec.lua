@@ -114,4 +114,93 @@ describe("sessile check", function()
     out = cli.done(at "check hu")
     assert.matches("nothing is damaged", out)
   end)
+
+  -- A store of one session of n messages; the words for it, and its log.
+  local function plain(n)
+    local folder = home .. "/plain"
+    local store <close> = assert(sessile.open(folder, { key = false }))
+    local s <close> = assert(store:create "hurt")
+    for i = 1, n do
+      assert(s:append { role = "user", content = ("word%d."):format(i) })
+    end
+    return function(words) return ("--plain --store %s %s"):format(folder, words) end,
+      folder .. "/agents/main/hurt.jsonl"
+  end
+
+  -- Runs the last line that was printed.
+  local function paste(text)
+    local command = assert(text:match("([^\n]+)\n?$"):match(
+      cli.binary:gsub("%p", "%%%0") .. " (.*)"), text)
+    return cli.sessile(command)
+  end
+
+  it("is named once by a write that is refused, as a command that works", function()
+    local at, path = plain(4)
+    spoil(path, "word2")
+    local out, err, code = cli.sessile(at "append hurt more")
+    assert.equal(5, code)
+    assert.equal("", out)
+    local _, times = err:gsub("is damaged at byte", "")
+    assert.equal(1, times, err)
+    out, err, code = paste(err)
+    assert.equal(0, code, out .. err)
+    assert.matches("salvaged: 4 entries", out)
+    assert.is_nil(out:find("check [^\n]*%-%-salvage"), out) -- it is done
+    assert.truthy(out:find(path, 1, true), out)
+    cli.done(at "append hurt more")
+  end)
+
+  it("is told by the exit code of what meets an old entry", function()
+    local at, path = plain(600)
+    spoil(path, "word2.")
+    for _, word in ipairs { "show", "context" } do
+      local out, err, code = cli.sessile(at(word .. " hurt"))
+      assert.equal("", out)
+      assert.equal(5, code, word .. ": " .. err)
+    end
+  end)
+
+  it("promises no salvage of a log that has no first line", function()
+    local at, path = plain(2)
+    cli.write(path, "")
+    local _, err, code = cli.sessile(at "show hurt")
+    assert.equal(5, code)
+    assert.matches("bring back a backup", err)
+    assert.is_nil(err:find("salvage", 1, true), err)
+  end)
+
+  it("of logs that may not be read has exit code 7", function()
+    if cli.is_root() then
+      local at = plain(1)
+      os.execute(("ln -sf /etc/passwd %s/plain/agents/main/hurt.jsonl"):format(home))
+      local out, err, code = cli.sessile(at "check hurt")
+      assert.equal(7, code, out .. err)
+    else
+      local at, path = plain(1)
+      os.execute("chmod 000 " .. path)
+      local out, err, code = cli.sessile(at "check")
+      assert.equal(7, code, out .. err)
+    end
+  end)
+
+  it("of a store whose keyring is gone says which file to bring back", function()
+    local folder = home .. "/sealed"
+    cli.done(("--store %s new --id a"):format(folder))
+    for _, harm in ipairs { ": >", "rm" } do
+      os.execute(("%s %s/keyring"):format(harm, folder))
+      local _, err, code = cli.sessile(("--store %s list"):format(folder))
+      assert.is_true(code == 5 or code == 7, err)
+      assert.truthy(err:find(folder .. "/keyring", 1, true), err)
+      assert.is_nil(err:find("right one", 1, true), err)
+    end
+  end)
+
+  it("hints at commands of two words with the store that was named", function()
+    local folder = home .. "/sealed"
+    cli.done(("--store %s new --id a"):format(folder))
+    local _, err = cli.done(("--store %s keys rotate"):format(folder))
+    local command = assert(err:match("`[^ ]+ ([^`]+)`"), err)
+    assert.equal("keys reseal --store " .. folder, command)
+    assert.matches("sealed anew: 1 of 1", (cli.done(command)))
+  end)
 end)

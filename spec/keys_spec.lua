@@ -169,6 +169,145 @@ describe("a sealed store", function()
   end)
 end)
 
+describe("the keys of a store", function()
+  local dir, store
+  local ann = "ann.lee@example.org" -- long enough not to be found by chance
+  local other = "hex:" .. ("f0"):rep(32)
+
+  before_each(function()
+    dir = temp.dir()
+    store = assert(open(dir, sessile.key.secret(hex)))
+    fill(store)
+    local s <close> = assert(store:create { id = "s", user = ann })
+    assert(s:append { role = "user", content = canary })
+  end)
+
+  after_each(function()
+    store:close()
+    temp.clean()
+  end)
+
+  it("are told about, and never shown", function()
+    local keys = assert(store:keys())
+    assert.is_true(keys.sealed)
+    assert.same({ { epoch = 1, logs = 2 } }, keys.epochs)
+    assert.equal("none", keys.kdf)
+    assert.equal("secret", keys.source)
+    assert.equal(1, keys.users)
+    assert.equal(1, keys.user_logs)
+    assert.equal(0, keys.old_logs)
+    for _, value in pairs(keys) do
+      assert.not_matches("0123456789abcdef", tostring(value), 1, true)
+    end
+  end)
+
+  it("get a new epoch, and old sessions are sealed anew", function()
+    assert.equal(2, assert(store:rotate()))
+    local seen = 0
+    local done = assert(store:reseal { progress = function(state)
+      seen = math.max(seen, state.seen)
+    end })
+    assert.equal(2, seen)
+    assert.equal(2, done.resealed)
+    assert.equal(1, done.dropped)
+    assert.same({}, done.failures)
+    assert.equal(canary, read(store))
+    assert.same({ { epoch = 2, logs = 2 } }, assert(store:keys()).epochs)
+  end)
+
+  it("are wrapped by another secret, and the old one is refused", function()
+    assert(store:rotate { key = sessile.key.secret(other) })
+    assert.equal(canary, read(store))
+    local refused, message, code = open(dir, sessile.key.secret(hex))
+    assert.is_nil(refused)
+    assert.equal("ESEALED", code)
+    assert.not_matches(hex, message, 1, true)
+    local again <close> = assert(open(dir, sessile.key.secret(other)))
+    assert.equal(canary, read(again))
+  end)
+
+  it("are wrapped by a key file that is made for it", function()
+    local path = dir .. "/new.key"
+    assert(store:rotate { key = sessile.key.file(path), make = true })
+    local again <close> = assert(open(dir, sessile.key.file(path)))
+    assert.equal(canary, read(again))
+  end)
+
+  it("change the suite", function()
+    local done = assert(store:reseal { suite = "xchacha20-poly1305" })
+    assert.equal(0, done.failed)
+    assert.equal("xchacha20-poly1305", assert(store:keys()).suite)
+    assert.equal(canary, read(store))
+    local none, _, code = store:reseal { suite = "rot13" }
+    assert.is_nil(none)
+    assert.equal("EUNSUPPORTED", code)
+  end)
+
+  it("of a user are forgotten for ever", function()
+    local s = assert(store:resume { id = "s", user = ann })
+    assert.equal(1, assert(store:forget(ann)))
+    local none, message, code = store:resume { id = "s", user = ann }
+    assert.is_nil(none)
+    assert.equal("ESEALED", code)
+    assert.matches("forgotten", message)
+    none, message, code = s:append { role = "user", content = "more" }
+    assert.is_nil(none)
+    assert.equal("ESEALED", code, message)
+    s:close()
+    assert.equal(canary, read(store)) -- nobody else's
+    assert.equal(0, assert(store:forget(ann)))
+    local again <close> = assert(store:create { id = "t", user = ann })
+    assert(again:append { role = "user", content = "new" })
+  end)
+
+  it("are none in a plain store", function()
+    local plain <close> = assert(sessile.open(dir .. "/plain", { key = false }))
+    for _, call in ipairs { "rotate", "reseal" } do
+      local none, message, code = plain[call](plain)
+      assert.is_nil(none)
+      assert.equal("EUNSUPPORTED", code)
+      assert.matches("plain", message)
+    end
+    local none, _, code = plain:forget(ann)
+    assert.is_nil(none)
+    assert.equal("EUNSUPPORTED", code)
+    assert.same({ sealed = false, logs = 0 }, assert(plain:keys()))
+  end)
+
+  it("are made before anything else", function()
+    local url = dir .. "/made"
+    assert.is_true(sessile.keys_init(url, { key = sessile.key.secret(hex),
+      suite = "xchacha20-poly1305" }))
+    local none, _, code = sessile.keys_init(url, { key = sessile.key.secret(hex) })
+    assert.is_nil(none)
+    assert.equal("EEXISTS", code)
+    local made <close> = assert(sessile.open(url, { key = sessile.key.secret(hex) }))
+    assert.equal("xchacha20-poly1305", assert(made:keys()).suite)
+  end)
+
+  it("raise for what is a mistake in the program", function()
+    assert.has_error(function() store:rotate { make = true } end)
+    assert.has_error(function() store:rotate { key = false } end)
+    assert.has_error(function() store:rotate { key = "text" } end)
+    assert.has_error(function() store:forget() end)
+    assert.has_error(function() store:reseal { progress = 1 } end)
+    assert.has_error(function() store:rotate { secret = 1 } end)
+  end)
+
+  it("shows nothing on disk, whatever was done to them", function()
+    assert(store:rotate())
+    assert(store:reseal())
+    assert(store:rotate { key = sessile.key.secret(other) })
+    assert(store:forget(ann))
+    for _, path in ipairs(temp.files(dir)) do
+      local text = temp.read(path)
+      for _, secret in ipairs { canary, hex:sub(5), other:sub(5), ann, '"content"' } do
+        assert.is_nil(text:find(secret, 1, true), path)
+      end
+    end
+  end)
+end)
+
 describe("a key", function()
   it("never prints its secret", function()
     assert.equal("sessile.Key: secret", tostring(sessile.key.secret(hex)))

@@ -33,15 +33,21 @@ static sessile_status look_at_tail(log_t *log, int timeout_ms, log_visit visit, 
                                    uint64_t *size, log_tail *tail, sessile_error *err)
 {
     const sessile_backend *table = log->st.table;
-    int replaced, locks = (table->capabilities & SESSILE_BACKEND_LOCKS) != 0;
+    int replaced, locked = 0;
     sessile_status status = SESSILE_OK;
-    if (locks) {
+    if (table->capabilities & SESSILE_BACKEND_LOCKS) {
         status =
             table->lock(log->handle, SESSILE_LOCK_SHARED, timeout_ms, &replaced, err);
         if (status == SESSILE_BUSY) {
             error_clear(err);
             tail->busy = 1;
             return SESSILE_OK;
+        }
+        locked = status == SESSILE_OK;
+        if (status == SESSILE_UNSUPPORTED) { /* a network folder */
+            error_clear(err);
+            tail->unlocked = 1;
+            status = SESSILE_OK;
         }
         if (status != SESSILE_OK) {
             return status;
@@ -51,7 +57,7 @@ static sessile_status look_at_tail(log_t *log, int timeout_ms, log_visit visit, 
     if (status == SESSILE_OK && *size > log->end.bytes) {
         status = log_judge(log, *size, err);
     }
-    if (locks) {
+    if (locked) {
         table->unlock(log->handle);
     }
     return status;
@@ -59,22 +65,31 @@ static sessile_status look_at_tail(log_t *log, int timeout_ms, log_visit visit, 
 
 sessile_status log_inspect(log_t **out, store *st, const keyring *k, const char *folder,
                            const char *name, unsigned depth, int timeout_ms,
-                           log_visit visit, void *arg, log_tail *tail, const allocator *a,
-                           sessile_error *err)
+                           const log_keeper *keeper, log_visit visit, void *arg,
+                           log_tail *tail, const allocator *a, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
-    uint64_t size;
+    uint64_t size = 0;
     log_t *log;
     err = err != NULL ? err : &local;
     error_clear(err);
     *out = NULL;
-    *tail = (log_tail){0, 0, 0};
+    *tail = (log_tail){0, 0, 0, 0};
     sessile_status status = log_attach(&log, st, k, folder, name, depth, a, err);
     if (status != SESSILE_OK) {
         return status;
     }
     log->timeout_ms = timeout_ms;
-    status = read_on(log, visit, arg, &size, err);
+    if (keeper != NULL && (st->table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
+        log->index.keeper = *keeper;
+        log->index.keeper.fresh = 1;
+    }
+    *out = log;
+    /* The witness before the log's size: what it knows of was there by then. */
+    status = index_begin(log, 0, NULL, NULL, err);
+    if (status == SESSILE_OK) {
+        status = read_on(log, visit, arg, &size, err);
+    }
     if (status == SESSILE_OK && size > log->end.bytes) {
         status = look_at_tail(log, timeout_ms, visit, arg, &size, tail, err);
     }
@@ -85,8 +100,12 @@ sessile_status log_inspect(log_t **out, store *st, const keyring *k, const char 
                  "can be opened. Nothing was changed: bring back a backup",
                  log->name);
     }
+    if (status == SESSILE_OK) {
+        status = log_witness(log, size, err);
+    }
     status = log_take_damage(log, status, err);
     if (status != SESSILE_OK) {
+        *out = NULL;
         log_close(log);
         return status;
     }
@@ -94,6 +113,5 @@ sessile_status log_inspect(log_t **out, store *st, const keyring *k, const char 
         tail->offset = log->end.bytes;
         tail->bytes = size - log->end.bytes;
     }
-    *out = log;
     return SESSILE_OK;
 }

@@ -139,7 +139,7 @@ sessile_status log_copy_finish(log_copy *copy, sessile_backend_log *old, int kee
         return fail(err, SESSILE_INVALID, "the last write of a copy is not ended");
     }
     sessile_status status = flush(copy, err);
-    if (status == SESSILE_OK && copy->key.user[0] != '\0') {
+    if (status == SESSILE_OK && copy->key.user[0] != '\0' && copy->keys != NULL) {
         status = still_opens(copy, old, err);
     }
     if (status == SESSILE_OK) {

@@ -18,7 +18,7 @@
 typedef struct log_copy {
     store st;
     const allocator *alloc;
-    const keyring *keys;
+    const keyring *keys;          /* NULL: the old log need not open any more */
     sessile_backend_draft *draft; /* NULL: finished or dropped */
     logkey key;
     buf lines, scratch;

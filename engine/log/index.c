@@ -174,6 +174,10 @@ static int agrees(log_t *log, const log_block *b, sessile_status *status,
 {
     const uint64_t last = b->anchor.count - 1;
     line l;
+    *status = SESSILE_OK;
+    if (b->anchor.bytes / LOG_SHORTEST < b->anchor.count) {
+        return 0; /* so many lines do not fit: no memory for them */
+    }
     if (!good_line(log, last, get64(b->offsets + 8 * (LOG_BLOCK - 1)), b->anchor.bytes,
                    &l, &log->text, status, err)) {
         return 0;

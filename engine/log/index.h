@@ -5,6 +5,7 @@
  *   block.c        one block: built, sealed, found in the cache, opened
  *   index.c        where opening begins; blocks that come later
  *   index_write.c  blocks added, under the log's lock
+ *   index_check.c  blocks compared with a scan, for a look
  *
  * The index is never believed over the log: opening compares its anchor with the log's
  * own line, and whatever does not fit is dropped and made anew from the lines.

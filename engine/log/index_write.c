@@ -135,22 +135,26 @@ void log_keep(log_t *log, log_keeper keeper)
     }
 }
 
-void log_index_drop(log_t *log)
+sessile_status log_index_drop(log_t *log, int timeout_ms, sessile_error *err)
 {
-    int replaced;
+    const sessile_backend *table = log->st.table;
+    sessile_status status = SESSILE_OK;
+    int replaced = 0;
     if (log->index.keeper.record_size == 0) {
-        return;
+        return SESSILE_OK;
     }
-    if (log->locked) {
-        (void)log->st.table->cache_write(log->handle, 0, "", 0, NULL);
-    } else if (log->st.table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, 0, &replaced,
-                                   NULL) == SESSILE_OK) {
-        if (!replaced) {
-            (void)log->st.table->cache_write(log->handle, 0, "", 0, NULL);
-        }
-        log->st.table->unlock(log->handle);
+    if (!log->locked) {
+        status = log_lock(table, log->handle, SESSILE_LOCK_EXCLUSIVE, timeout_ms,
+                          &replaced, err);
+    }
+    if (status == SESSILE_OK && !replaced) {
+        status = table->cache_write(log->handle, 0, "", 0, err);
+    }
+    if (!log->locked && (status == SESSILE_OK || status != SESSILE_BUSY)) {
+        table->unlock(log->handle);
     }
     give_up(log);
+    return status;
 }
 
 void log_index_write(log_t *log)

@@ -12,7 +12,8 @@
  *   check.c   opened for a look, changing nothing
  *   copy.c    a log written anew, in the place of one that is there
  *   reseal.c  a log sealed anew
- *   index.h   the index: block.c its bytes, index.c read, index_write.c written
+ *   index.h   the index: block.c its bytes, index.c read, index_write.c written,
+ *             index_check.c compared with the log
  */
 #ifndef LOG_INSIDE_H
 #define LOG_INSIDE_H
@@ -44,7 +45,7 @@ struct log {
      * of an unfinished write end is behind. */
     uint64_t in_write;
     log_index index;
-    struct log *before; /* log_outlive() */
+    struct log *before;               /* log_outlive() */
     struct log_damage_record *damage; /* NULL, or why nothing may be written: salvage.c */
     int judged; /* the log's bytes were found damaged or cut, not a visitor's entry */
     uint64_t proved; /* entries that a witness outside the log knows to have been safe */
@@ -61,6 +62,9 @@ struct log {
     int syncing;
     sessile_error poison; /* code other than OK: nothing may be appended any more */
 };
+
+/* No line is shorter, whatever its entry. */
+#define LOG_SHORTEST UINT64_C(64)
 
 /* Lines from `at` on, up to the size that was given. */
 typedef struct reader {
@@ -101,11 +105,24 @@ sessile_status log_recover(log_t *log, log_visit visit, void *arg, uint64_t *tor
 /* Without: scan; what is bad is read again, and judged under a shared lock. */
 sessile_status log_look(log_t *log, log_visit visit, void *arg, sessile_error *err);
 
-/* A log was just made under an epoch. If there is a newer one by now, whoever seals old
- * logs anew may not have seen it, and drop that epoch: then it is done here. */
-sessile_status log_keep_up(store *st, const keyring *k, const char *folder,
-                           const char *name, uint64_t epoch, const allocator *a,
+/* A log that was made just now. */
+typedef struct log_made {
+    const char *folder, *name, *user;
+    const char *header; /* the entry's text */
+    size_t header_size;
+    const char *line; /* its line, newline included */
+    size_t line_size;
+    uint64_t epoch; /* that it was sealed in */
+    const allocator *alloc;
+} log_made;
+/* If there is a newer epoch by now, whoever seals old logs anew may not have seen this
+ * one, and dropped its epoch: then that is done here. */
+sessile_status log_keep_up(store *st, const keyring *k, const log_made *made,
                            sessile_error *err);
+
+/* Takes a lock of the backend; BUSY names who has it. */
+sessile_status log_lock(const sessile_backend *table, sessile_backend_log *handle,
+                        int kind, int timeout_ms, int *replaced, sessile_error *err);
 
 /* After DAMAGED or TRUNCATED in err: keeps it as the handle's damage and clears it, when
  * at least the header was read. Else, and for every other error: status as it is. */

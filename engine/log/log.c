@@ -81,7 +81,9 @@ static sessile_status read_key(log_t *log, const keyring *k, sessile_error *err)
         return err->code;
     }
     if (found != READER_LINE) {
-        return fail(err, SESSILE_DAMAGED, "it has no first line");
+        return fail(err, SESSILE_DAMAGED,
+                    "it has no first line: nothing of it can be opened. Nothing was "
+                    "changed: bring back a backup");
     }
     index_named(log, text, text_size);
     return line_key(&log->key, k, text, text_size, err);
@@ -194,7 +196,9 @@ sessile_status log_create_for(store *st, const keyring *k, const char *folder,
         status = st->table->create(st->self, folder, name, out.data, out.size, err);
     }
     if (status == SESSILE_OK && keyring_sealed(k)) {
-        status = log_keep_up(st, k, folder, name, key.epoch, a, err);
+        log_made made = {folder,   name,     user,      header, size,
+                         out.data, out.size, key.epoch, a};
+        status = log_keep_up(st, k, &made, err);
     }
 out:
     logkey_deinit(&key);
@@ -259,7 +263,9 @@ sessile_status log_open_kept(log_t **out, store *st, const keyring *k, const cha
     if (status != SESSILE_OK) {
         goto out;
     }
-    if (size == log->end.bytes && log->end.count > 0) {
+    /* The index may be newer than the size: then the log has grown since, or was cut. */
+    if (size == log->end.bytes && log->end.count > 0 &&
+        log->end.count >= log->index.witness) {
         goto out;
     }
     /* Something is past the last commit. With the lock, the truth can be had at once. */
@@ -338,6 +344,14 @@ sessile_status log_refresh(log_t *log, log_visit visit, void *arg, sessile_error
 
 /* ---------------------------------------------------------------------- append */
 
+sessile_status log_lock(const sessile_backend *table, sessile_backend_log *handle,
+                        int kind, int timeout_ms, int *replaced, sessile_error *err)
+{
+    sessile_status status = table->lock(handle, kind, timeout_ms, replaced, err);
+    return status == SESSILE_BUSY && table->busy != NULL ? table->busy(handle, err)
+                                                         : status;
+}
+
 sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
@@ -358,11 +372,8 @@ sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *
         log->locked = status == SESSILE_OK;
         return status;
     }
-    status = log->st.table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, log->timeout_ms,
-                                 &replaced, err);
-    if (status == SESSILE_BUSY && log->st.table->busy != NULL) {
-        status = log->st.table->busy(log->handle, err);
-    }
+    status = log_lock(log->st.table, log->handle, SESSILE_LOCK_EXCLUSIVE, log->timeout_ms,
+                      &replaced, err);
     if (status != SESSILE_OK) {
         return status;
     }

@@ -98,8 +98,26 @@ sessile_status log_rescan(log_t *log, log_visit visit, void *arg, sessile_error 
 void log_index_write(log_t *log);
 /* The same, when the lock can be had at once. */
 void log_index_try(log_t *log);
-/* Empties the index, when the lock can be had at once, and gives it up. */
-void log_index_drop(log_t *log);
+/* Empties the index, when the lock can be had in timeout_ms, and gives it up. BUSY, IO:
+ * it is still there. */
+sessile_status log_index_drop(log_t *log, int timeout_ms, sessile_error *err);
+/* What a look at the index found. */
+typedef struct log_index_about {
+    uint64_t bytes; /* 0: there is none */
+    int strange;   /* nothing in it opens: it is another log's, or spoiled from the end */
+    uint64_t torn; /* bytes behind its last whole block */
+    uint64_t blocks; /* that are there, or should be */
+    uint64_t wrong;  /* of those: do not open, or say other than the log */
+    uint64_t first;  /* the first of them */
+    uint64_t behind; /* reach past the log's last commit: not compared */
+} log_index_about;
+/*
+ * Compares the index with what this handle has scanned from the log's first byte
+ * (log_inspect), and what the keeper has made of it. Changes nothing. What seems wrong is
+ * looked at again under a shared lock; when that cannot be had it is not told. IO, NOMEM.
+ */
+sessile_status log_index_check(log_t *log, int timeout_ms, log_index_about *out,
+                               sessile_error *err);
 /* Another keeper for what was opened with one. */
 void log_keep(log_t *log, log_keeper keeper);
 /* 1 when another log has taken its name, as the last log_refresh() or log_begin() has
@@ -210,15 +228,17 @@ size_t log_flaws(const log_t *log, const log_flaw **out, uint64_t *left);
 typedef struct log_tail {
     uint64_t offset, bytes; /* past the last commit; bytes 0: nothing */
     int busy;               /* a writer is at work: they may be its write in progress */
+    int unlocked;           /* or so they may be: this folder refuses locks */
 } log_tail;
 /*
- * As log_open(), but changes nothing, whatever it finds: a torn tail is left and told.
- * Such a handle is for reading and for log_rewrite().
+ * As log_open_kept(), but from the first byte, and changes nothing, whatever it finds: a
+ * torn tail is left and told. Of the index only the witness is taken; keeper NULL: not
+ * even that. Such a handle is for reading, log_index_check() and log_rewrite().
  */
 sessile_status log_inspect(log_t **out, store *st, const keyring *k, const char *folder,
                            const char *name, unsigned depth, int timeout_ms,
-                           log_visit visit, void *arg, log_tail *tail, const allocator *a,
-                           sessile_error *err);
+                           const log_keeper *keeper, log_visit visit, void *arg,
+                           log_tail *tail, const allocator *a, sessile_error *err);
 /* Makes the handle's log one that may only be read, for a reason found above. */
 sessile_status log_hurt(log_t *log, const sessile_error *why, sessile_error *err);
 

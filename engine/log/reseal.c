@@ -31,7 +31,7 @@ sessile_status log_look_at(store *st, const char *folder, const char *name, int 
     memset(out, 0, sizeof(*out));
     sessile_status status = table->open(st->self, folder, name, &log, err);
     while (status == SESSILE_OK && locks) {
-        status = table->lock(log, SESSILE_LOCK_SHARED, timeout_ms, &replaced, err);
+        status = log_lock(table, log, SESSILE_LOCK_SHARED, timeout_ms, &replaced, err);
         if (status != SESSILE_OK || !replaced) {
             break;
         }
@@ -79,8 +79,8 @@ static sessile_status attach_locked(log_t **out, store *st, const keyring *k,
             return status;
         }
         (*out)->timeout_ms = timeout_ms;
-        status = st->table->lock((*out)->handle, SESSILE_LOCK_EXCLUSIVE, timeout_ms,
-                                 &replaced, err);
+        status = log_lock(st->table, (*out)->handle, SESSILE_LOCK_EXCLUSIVE, timeout_ms,
+                          &replaced, err);
         if (status == SESSILE_OK && !replaced) {
             return SESSILE_OK;
         }
@@ -162,16 +162,70 @@ out:
     return status;
 }
 
-sessile_status log_keep_up(store *st, const keyring *k, const char *folder,
-                           const char *name, uint64_t epoch, const allocator *a,
+/* Of a log that is its header alone: the same header under the newest key. */
+static sessile_status replace_made(store *st, const keyring *k, const log_made *made,
+                                   sessile_backend_log *old, sessile_error *err)
+{
+    log_copy copy;
+    sessile_status status =
+        log_copy_begin(&copy, st, k, made->folder, made->name, made->user, made->header,
+                       made->header_size, made->alloc, err);
+    /* Its own maker seals it: there is nothing that forgetting could have ended. */
+    copy.keys = NULL;
+    if (status == SESSILE_OK) {
+        status = log_copy_finish(&copy, old, 0, NULL, 0, err);
+    }
+    log_copy_drop(&copy);
+    return status;
+}
+
+/* 1 when the log holds the line that was made and no more. -1: it cannot be told. */
+static int is_as_made(const store *st, sessile_backend_log *log, const log_made *made)
+{
+    uint64_t bytes;
+    int64_t mtime_ms;
+    size_t got = 0;
+    buf text;
+    int same = -1;
+    if (st->table->size(log, &bytes, &mtime_ms, NULL) != SESSILE_OK) {
+        return -1;
+    }
+    if (bytes != made->line_size) {
+        return 0;
+    }
+    buf_init(&text, made->alloc);
+    if (buf_reserve(&text, made->line_size) == 0 &&
+        st->table->read(log, 0, 0, text.data, made->line_size, &got, NULL) ==
+            SESSILE_OK) {
+        same = got == made->line_size && memcmp(text.data, made->line, got) == 0;
+    }
+    buf_deinit(&text);
+    return same;
+}
+
+sessile_status log_keep_up(store *st, const keyring *k, const log_made *made,
                            sessile_error *err)
 {
-    int done;
-    if (keyring_refresh(k, NULL) != SESSILE_OK || keyring_epoch(k) == epoch ||
+    sessile_backend_log *log;
+    int done, replaced = 0;
+    if (keyring_refresh(k, NULL) != SESSILE_OK || keyring_epoch(k) == made->epoch ||
         (st->table->capabilities & SESSILE_BACKEND_REPLACES) == 0) {
         return SESSILE_OK;
     }
-    sessile_status status = log_reseal(st, k, folder, name, -1, &done, a, err);
-    /* Its epoch is there yet: whoever drops it will look at every log before. */
-    return status != SESSILE_OK && keyring_has(k, epoch) ? SESSILE_OK : status;
+    sessile_status status =
+        st->table->open(st->self, made->folder, made->name, &log, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    status = st->table->lock(log, SESSILE_LOCK_EXCLUSIVE, -1, &replaced, err);
+    int same = status == SESSILE_OK && !replaced ? is_as_made(st, log, made) : 0;
+    if (same == 1) {
+        status = replace_made(st, k, made, log, err);
+    }
+    st->table->close(log); /* its lock goes with it */
+    if (same == 1 || replaced || status != SESSILE_OK) {
+        return status;
+    }
+    /* somebody has written to it already */
+    return log_reseal(st, k, made->folder, made->name, -1, &done, made->alloc, err);
 }

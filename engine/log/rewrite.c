@@ -73,8 +73,8 @@ sessile_status log_rewrite(log_t *log, const keyring *k, const char *folder,
         return fail(err, SESSILE_UNSUPPORTED, "the store of %s replaces no logs",
                     log->name);
     }
-    sessile_status status =
-        table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, log->timeout_ms, &replaced, err);
+    sessile_status status = log_lock(table, log->handle, SESSILE_LOCK_EXCLUSIVE,
+                                     log->timeout_ms, &replaced, err);
     if (status != SESSILE_OK) {
         return status;
     }

@@ -25,8 +25,6 @@
 
 #include "log/inside.h"
 
-/* No line is shorter, whatever its entry. */
-#define SHORTEST UINT64_C(64)
 /* So many entries more than its bytes can tell of may have been cut out of a log. */
 #define CUT_OUT UINT64_C(65536)
 /* Flaws that are listed; the rest is counted. */
@@ -271,7 +269,7 @@ static void heed_claim(log_t *log, const char *text, size_t size, uint64_t at)
     if (!line_claims(&log->key, text, size, &l)) {
         return;
     }
-    uint64_t room = at > d->behind ? (at - d->behind) / SHORTEST : 0;
+    uint64_t room = at > d->behind ? (at - d->behind) / LOG_SHORTEST : 0;
     if (l.id < d->most_claimed && l.commit != 0 && l.id <= d->newest + room &&
         (uint64_t)l.id + 1 > d->ended) {
         d->ended = (uint64_t)l.id + 1;
@@ -629,11 +627,14 @@ sessile_status log_read_past(log_t *log, log_visit visit, log_stand_in make, voi
     d->behind = log->end.bytes;
     d->newest = d->first;
     sessile_status status = log->st.table->size(log->handle, &d->size, &mtime_ms, err);
-    d->most_claimed = d->first + CUT_OUT + d->size / SHORTEST;
+    d->most_claimed = d->first + CUT_OUT + d->size / LOG_SHORTEST;
     if (d->most_claimed > SESSILE_NO_ID) {
         d->most_claimed = SESSILE_NO_ID;
     }
     d->most = log->key.suite == SUITE_NONE ? d->most_claimed : SESSILE_NO_ID;
+    if (d->ended > d->most) { /* by an index that anybody could have made */
+        d->ended = d->most > d->first ? d->most : d->first;
+    }
     if (status == SESSILE_OK) {
         status = collect(log, err);
     }

@@ -76,6 +76,15 @@ static row *add(sessile_check *c, sessile_severity severity, sessile_status code
     return r;
 }
 
+static void tell_error(sessile_check *c, const sessile_error *err)
+{
+    row *r =
+        add(c, err->code == SESSILE_BUSY ? SESSILE_WARNING : SESSILE_DAMAGE, err->code);
+
+    if (r)
+        snprintf(r->what, sizeof r->what, "%s", err->message);
+}
+
 static void what_to_type(sessile_check *c, row *r)
 {
     if (c->s && c->s->log)
@@ -151,9 +160,8 @@ static void known_of(const sessile_check *c, const log_flaw *f, char *out, size_
     for (size_t id = (size_t)f->last + 1; id < s->node_count; id++)
         if (s->nodes[id].parent >= f->first && s->nodes[id].parent <= f->last &&
             s->nodes[id].type != ENTRY_TOMBSTONE) {
-            snprintf(out, size,
-                     "; %08" PRIx32 " of them had an entry of type %s after it",
-                     s->nodes[id].parent, entry_type_name((entry_type)s->nodes[id].type));
+            snprintf(out, size, "; an entry of type %s followed %08" PRIx32,
+                     entry_type_name((entry_type)s->nodes[id].type), s->nodes[id].parent);
             return;
         }
 }
@@ -241,15 +249,18 @@ static void tell_tail(sessile_check *c, const log_tail *tail)
 
     if (!tail->bytes)
         return;
-    r = add(c, tail->busy ? SESSILE_NOTE : SESSILE_WARNING, SESSILE_OK);
+    r = add(c, tail->busy || tail->unlocked ? SESSILE_NOTE : SESSILE_WARNING, SESSILE_OK);
     if (!r)
         return;
     r->f.offset = tail->offset;
     r->f.bytes = tail->bytes;
-    if (tail->busy)
+    if (tail->busy || tail->unlocked)
         snprintf(r->what, sizeof r->what,
-                 "somebody is writing: %" PRIu64 " bytes from byte %" PRIu64
+                 "%s: %" PRIu64 " bytes from byte %" PRIu64
                  " on may be a write in progress",
+                 tail->busy ? "somebody is writing"
+                            : "its folder refuses locks, so that nobody can tell whether "
+                              "somebody is writing",
                  tail->bytes, tail->offset);
     else
         snprintf(r->what, sizeof r->what,
@@ -257,6 +268,57 @@ static void tell_tail(sessile_check *c, const log_tail *tail)
                  " on were never acknowledged as safe, or their damage is the last thing "
                  "in the log; opening the session sets them aside",
                  tail->bytes, tail->offset);
+}
+
+static int is_wrong(const log_index_about *ix)
+{
+    return ix->strange || ix->torn || ix->wrong;
+}
+
+/* It is only a cache: whatever is wrong with it, the entries are in the log. */
+static void tell_index(sessile_check *c, const log_index_about *ix)
+{
+    static const char again[] =
+        "it is only a cache: the log has every entry; it is made anew when a session "
+        "meets it, or by a salvage";
+    row *r;
+
+    if (!is_wrong(ix) || !(r = add(c, SESSILE_WARNING, SESSILE_OK)))
+        return;
+    what_to_type(c, r);
+    r->f.bytes = ix->bytes;
+    if (ix->strange)
+        snprintf(r->what, sizeof r->what,
+                 "nothing opens in the last part of its index of %" PRIu64
+                 " bytes: it is another log's, or was spoiled; %s",
+                 ix->bytes, again);
+    else if (ix->wrong) {
+        r->f.entry = (sessile_id)(ix->first * LOG_BLOCK);
+        snprintf(r->what, sizeof r->what,
+                 "of %" PRIu64 " blocks of its index %" PRIu64
+                 " are spoiled or say other than the log, the first of them that of the "
+                 "entries from %08" PRIx32 " on; %s",
+                 ix->blocks, ix->wrong, r->f.entry, again);
+    } else
+        snprintf(r->what, sizeof r->what,
+                 "the last %" PRIu64
+                 " bytes of its index are no block of it: a write was "
+                 "cut off; %s",
+                 ix->torn, again);
+}
+
+static void drop_index(sessile_check *c)
+{
+    const sessile_store *st = c->store;
+    sessile_error err;
+    row *r;
+
+    error_clear(&err);
+    if (log_index_drop(c->s->log, st->timeout_ms, &err))
+        tell_error(c, &err);
+    else if ((r = add(c, SESSILE_NOTE, SESSILE_OK)))
+        snprintf(r->what, sizeof r->what,
+                 "its index was emptied: the next session that is opened makes it anew");
 }
 
 static void tell_names(sessile_check *c, const place *p)
@@ -338,15 +400,6 @@ static sessile_status cover_refused(sessile_check *c, sessile_error *err)
     return status;
 }
 
-static void tell_error(sessile_check *c, const sessile_error *err)
-{
-    row *r =
-        add(c, err->code == SESSILE_BUSY ? SESSILE_WARNING : SESSILE_DAMAGE, err->code);
-
-    if (r)
-        snprintf(r->what, sizeof r->what, "%s", err->message);
-}
-
 /* Room for all rows and one more. */
 static int reserve_findings(sessile_check *c)
 {
@@ -357,7 +410,7 @@ static int reserve_findings(sessile_check *c)
     return -1;
 }
 
-static int salvage(sessile_check *c, const place *p)
+static int salvage(sessile_check *c, const place *p, const log_index_about *ix)
 {
     sessile_session *s = c->s;
     uint64_t lost = log_lost(s->log), count = log_count(s->log);
@@ -366,7 +419,9 @@ static int salvage(sessile_check *c, const place *p)
     row *r;
 
     if (!log_damage(s->log, NULL)) {
-        if (!c->all && (r = add(c, SESSILE_NOTE, SESSILE_OK)))
+        if (is_wrong(ix))
+            drop_index(c);
+        else if (!c->all && (r = add(c, SESSILE_NOTE, SESSILE_OK)))
             snprintf(
                 r->what, sizeof r->what,
                 "it is not damaged: there is nothing to salvage, nothing was changed");
@@ -402,13 +457,19 @@ static sessile_status look(sessile_check *c, const place *p, sessile_checked *ou
     sessile_session *made = NULL;
     sessile_error why;
     sessile_status status;
+    log_index_about ix;
     log_tail tail;
 
+    memset(&ix, 0, sizeof ix);
     file_name(c, p->folder, p->name, c->file);
     error_clear(&why);
     status = session_inspect(&made, c->store, p->folder, p->name, visit, c, &c->s, &tail,
                              &why);
     c->s = made;
+    /* before anything stands in for what is lost; where something does already, the index
+     * has no say */
+    if (!status && !c->refused_count)
+        status = log_index_check(c->s->log, c->store->timeout_ms, &ix, &why);
     if (!status)
         status = cover_refused(c, &why);
     if (!status)
@@ -416,6 +477,7 @@ static sessile_status look(sessile_check *c, const place *p, sessile_checked *ou
     if (!status) {
         tell_damage(c);
         tell_tail(c, &tail);
+        tell_index(c, &ix);
         tell_names(c, p);
         status = look_at_lists(c, &why);
     }
@@ -432,7 +494,7 @@ static sessile_status look(sessile_check *c, const place *p, sessile_checked *ou
         out->bytes = log_bytes(c->s->log);
         out->lost = log_lost(c->s->log);
         if (c->salvage)
-            out->salvaged = salvage(c, p);
+            out->salvaged = salvage(c, p, &ix);
     }
     if (c->s) {
         out->id = (sessile_slice){c->s->id, c->s->id_size};
@@ -460,25 +522,54 @@ static int has_log(const sessile_check *c, const char *folder, const char *file,
     return 0;
 }
 
+/* What a crash left and nobody is writing; 1: it may go. */
+static int visit_leftover(void *arg, const char *folder, const char *file, uint64_t bytes)
+{
+    sessile_check *c = arg;
+    row *r = add(c, c->salvage ? SESSILE_NOTE : SESSILE_WARNING, SESSILE_OK);
+
+    if (!r)
+        return 0;
+    if (folder)
+        snprintf(r->file, sizeof r->file, "agents/%s/%.*s", folder, 128, file);
+    else
+        snprintf(r->file, sizeof r->file, "%.*s", 128, file);
+    r->f.bytes = bytes;
+    snprintf(r->what, sizeof r->what,
+             c->salvage ? "what a crash left behind, which was no log yet: removed"
+                        : "what a crash left behind, which is no log yet; nobody is "
+                          "writing it any more");
+    if (!c->salvage)
+        snprintf(r->next, sizeof r->next, "sessile check --salvage");
+    return c->salvage;
+}
+
+static int is_told(const sessile_check *c, const char *file)
+{
+    for (size_t i = 0; i < c->row_count; i++)
+        if (!strcmp(c->rows[i].file, file))
+            return 1;
+    return 0;
+}
+
 static int visit_other(void *arg, const char *folder, const char *file, uint64_t bytes)
 {
     sessile_check *c = arg;
     size_t size = strlen(file);
     const char *what;
+    char path[FILE_SIZE];
     sessile_severity severity = SESSILE_NOTE;
     row *r;
 
     if (is_part(file, ".torn-")) {
-        what = "a torn end that was set aside: nothing in it was acknowledged as safe";
+        what = "a torn end that was set aside: no line says that it was written safely";
     } else if (is_part(file, ".replaced-")) {
         what =
             "the old bytes of a log that was written anew: remove it when the new one is "
             "known to be good";
     } else if (!strncmp(file, ".new-", 5)) {
-        severity = SESSILE_WARNING;
-        what =
-            "what an interrupted write left behind: it is no log, remove it when nobody "
-            "is writing";
+        what = "a write in progress, or what one that was interrupted left behind less "
+               "than an hour ago: it is no log yet";
     } else if (size > 4 && !strcmp(file + size - 4, ".idx")) {
         if (has_log(c, folder, file, size - 4))
             return 0;
@@ -490,10 +581,13 @@ static int visit_other(void *arg, const char *folder, const char *file, uint64_t
         severity = SESSILE_WARNING;
         what = "no file of a store: a stranger put it there";
     }
+    snprintf(path, sizeof path, "agents/%s/%.*s", folder, 128, file);
+    if (is_told(c, path))
+        return 0;
     r = add(c, severity, SESSILE_OK);
     if (!r)
         return 1;
-    snprintf(r->file, sizeof r->file, "agents/%s/%.*s", folder, 128, file);
+    memcpy(r->file, path, sizeof path);
     r->f.bytes = bytes;
     snprintf(r->what, sizeof r->what, "%s", what);
     return 0;
@@ -503,8 +597,12 @@ static sessile_status look_beside(sessile_check *c, sessile_error *err)
 {
     const sessile_backend *table = c->store->backend.table;
     sessile_status status = SESSILE_OK;
+    sessile_error why;
 
     snprintf(c->file, sizeof c->file, "agents");
+    error_clear(&why);
+    if (table->sweep && table->sweep(c->store->backend.self, visit_leftover, c, &why))
+        tell_error(c, &why);
     if (table->list_others)
         status = table->list_others(c->store->backend.self, NULL, visit_other, c, err);
     return c->failed ? fail_nomem(err) : status;

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "session/catalog.h"
 #include "session/fold.h"
 
 enum { EPOCHS_MOST = 4096 };
@@ -335,6 +336,8 @@ static sessile_status finish(sessile_reseal *r, sessile_error *err)
         status = keyring_drop_epochs(keys, r->keep, r->keep_count, err);
     if (!status)
         status = keyring_drop_users(keys, err);
+    if (!status && before > 1)
+        status = catalog_drop(r->store, err); /* sealed with a master key as well */
     if (!status) {
         size_t after = keyring_epochs(keys, NULL, 0);
         r->state.dropped = before > after ? before - after : 0;
@@ -444,7 +447,6 @@ int session_was_forgotten(const sessile_session *s)
 sessile_status forget_user(sessile_store *st, sessile_slice user, uint64_t *sessions,
                            sessile_error *err)
 {
-    const sessile_backend *table = st->backend.table;
     char name[NAME_SIZE];
     uint64_t open = 0, removed;
     sessile_status status, noted;
@@ -463,8 +465,8 @@ sessile_status forget_user(sessile_store *st, sessile_slice user, uint64_t *sess
     noted = note_forgotten(st, user, status ? NULL : err);
     /* Titles may stand in the lists' caches. Also when nothing was removed: an earlier
      * run may have ended before it came to this. */
-    if (!status && table->shelf_drop)
-        status = table->shelf_drop(st->backend.self, NULL, err);
+    if (!status)
+        status = catalog_drop(st, err);
     if (sessions)
         *sessions = open;
     return status ? status : noted;

@@ -305,16 +305,17 @@ sessile_status session_inspect(sessile_session **out, sessile_store *st,
                                sessile_error *err)
 {
     sessile_session *s = session_blank(st);
+    log_keeper keeper;
     sessile_status status;
 
     *out = NULL;
     if (!s)
         return fail_nomem(err);
-    s->takes_snapshots = 0; /* a look writes no index */
+    keeper = session_keeper(s, 1); /* a look writes no index, but compares */
     *seen = s;
     status =
         log_inspect(&s->log, &st->backend, st->keys, folder, name, session_read_depth(st),
-                    st->timeout_ms, visit, arg, tail, &st->alloc, err);
+                    st->timeout_ms, &keeper, visit, arg, tail, &st->alloc, err);
     *out = s; /* its names may be known although the log is not open */
     return status;
 }

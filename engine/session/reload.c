@@ -158,7 +158,7 @@ static sessile_status fold_again(sessile_session *s, sessile_session *t,
                       "its lines are not what its index has said: resume the session");
     if (status) {
         s->broken = 1;
-        log_index_drop(s->log);
+        (void)log_index_drop(s->log, 0, NULL);
         goto out;
     }
     trade(s, t);
@@ -171,7 +171,7 @@ out:
 
 sessile_status session_reload_locked(sessile_session *s, sessile_error *err)
 {
-    sessile_error local;
+    sessile_error local = {SESSILE_OK, ""};
     sessile_status status;
     sessile_session *t = session_blank(s->store);
 

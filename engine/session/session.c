@@ -194,7 +194,7 @@ static sessile_status write_batch(sessile_session *s, const batch *b, sessile_er
 static sessile_status begin(sessile_session *s, sessile_error *err)
 {
     enum { TRIES = 4 }; /* who replaces logs faster than that is at war with us */
-    sessile_error local;
+    sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_OK;
 
     err = err ? err : &local;

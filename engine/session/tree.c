@@ -36,7 +36,8 @@ sessile_status session_named(const sessile_session *s, sessile_status status,
     if (!err || !status || !strncmp(err->message, "session ", 8))
         return status;
     name_show((sessile_slice){s->id, s->id_size}, shown);
-    if ((status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED) && s->id) {
+    /* of a log that did not open nothing can be salvaged */
+    if ((status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED) && s->id && s->log) {
         sessile_error what = *err;
         char command[SALVAGE_SIZE];
         session_salvage_command(s, command);

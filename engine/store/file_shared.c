@@ -176,6 +176,8 @@ int file_shared_sync(file_shared *shared, const os_table *os, int fd, uint64_t n
     pthread_mutex_lock(&shared->mutex);
     uint64_t wanted = shared->begun + 1; /* one that is going on began too early */
     me.next = shared->waiting;
+    /* it leaves the list before this returns */
+    /* cppcheck-suppress autoVariables */
     shared->waiting = &me;
     while (shared->syncing && shared->done < wanted) {
         pthread_cond_wait(&shared->moved, &shared->mutex);

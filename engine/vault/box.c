@@ -2,7 +2,7 @@
  * box.c: bytes that are no lines, sealed: the blocks of an index, a catalog.
  *
  * Owns the layout of a box: nonce ‖ ciphertext ‖ tag under a key; of a plain store the
- * bytes and the first 16 bytes of their BLAKE2b-256, which finds accidents, not people.
+ * bytes and 16 bytes of a hash of them, which finds accidents, not people.
  * What a box is for stands in its additional data, so that no box passes for another. It
  * must never show a byte of a box that does not open.
  */

@@ -212,7 +212,8 @@ static sessile_status fail_closed(const char *user, sessile_error *err)
                       "secret was forgotten since, or the first line was changed")
                : fail(err, SESSILE_SEALED,
                       "this log's key does not open with this store's: the log is of "
-                      "another store, or its first line was changed");
+                      "another store, or its first line was changed. Nothing was "
+                      "changed: bring back a backup");
 }
 
 sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size_t size,

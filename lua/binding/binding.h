@@ -26,6 +26,7 @@
 #define BINDING_SESSION "sessile.core.Session"
 #define BINDING_ENTRIES "sessile.core.Entries"
 #define BINDING_RUN     "sessile.core.Run"
+#define BINDING_RESEAL  "sessile.core.Reseal"
 #define BINDING_CHECK   "sessile.core.Check"
 #define BINDING_GUARD   "sessile.core.Guard"
 
@@ -75,8 +76,22 @@ void binding_store_open(lua_State *L);
 int binding_open(lua_State *L);
 struct binding_store *binding_store_live(lua_State *L, int index);
 void binding_store_release(struct binding_store *store);
+/* Options of open at `table` (nil: the defaults); text is anchored by the table. */
+void binding_store_options(lua_State *L, int table, sessile_store_options *out);
+/* The index of a field's text among `values` (ended by NULL), 0 when it is absent; raises
+ * for another text. */
+int binding_one_of(lua_State *L, int table, const char *name, const char *const *values);
 /* The policy at index, or NULL for nil or none. */
 sessile_policy *binding_policy_opt(lua_State *L, int index);
+
+/* keys.c */
+extern const char *const binding_key_sources[];
+void binding_keys_open(lua_State *L);
+int binding_keys_init(lua_State *L);
+int binding_store_keys(lua_State *L);
+int binding_store_rotate(lua_State *L);
+int binding_store_reseal(lua_State *L);
+int binding_store_forget(lua_State *L);
 
 /* check.c */
 void binding_check_open(lua_State *L);

@@ -75,9 +75,10 @@ static int core_count(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"open", binding_open}, {"array", core_array}, {"json", core_json},
-    {"text", core_text},    {"plain", core_plain}, {"count", core_count},
-    {NULL, NULL},
+    {"open", binding_open}, {"keys_init", binding_keys_init},
+    {"array", core_array},  {"json", core_json},
+    {"text", core_text},    {"plain", core_plain},
+    {"count", core_count},  {NULL, NULL},
 };
 
 BINDING_EXPORT int luaopen_sessile_core(lua_State *L)
@@ -86,6 +87,7 @@ BINDING_EXPORT int luaopen_sessile_core(lua_State *L)
     lua_json_open(L);
     lua_state_open(L);
     binding_store_open(L);
+    binding_keys_open(L);
     binding_session_open(L);
     binding_entries_open(L);
     binding_run_open(L);

@@ -61,7 +61,7 @@ static int store_text(lua_State *L)
 
 /* ------------------------------------------------------------------ open */
 
-static int one_of(lua_State *L, int table, const char *name, const char *const *values)
+int binding_one_of(lua_State *L, int table, const char *name, const char *const *values)
 {
     const char *text = binding_field_string(L, table, name);
     int i;
@@ -105,19 +105,44 @@ static void read_limits(lua_State *L, int table, sessile_limits *out)
     lua_pop(L, 1);
 }
 
+void binding_store_options(lua_State *L, int table, sessile_store_options *out)
+{
+    static const char *const durabilities[] = {"sync", "none", NULL};
+    const char *agent;
+    sessile_store_options_init(out);
+    if (lua_isnoneornil(L, table)) {
+        return;
+    }
+    luaL_checktype(L, table, LUA_TTABLE);
+    agent = binding_field_string(L, table, "agent");
+    if (agent) {
+        out->agent = agent;
+    }
+    out->key_source =
+        (sessile_key_source)binding_one_of(L, table, "key_source", binding_key_sources);
+    out->key = binding_field_string(L, table, "key");
+    out->suite = binding_field_string(L, table, "suite");
+    out->durability = binding_one_of(L, table, "durability", durabilities) ? SESSILE_NONE
+                                                                           : SESSILE_SYNC;
+    out->timeout_ms =
+        binding_timeout(binding_field_integer(L, table, "timeout_ms", out->timeout_ms));
+    out->allow_network = binding_field_boolean(L, table, "network");
+    out->window = binding_field_integer(L, table, "window", 0);
+    out->reserve = binding_field_integer(L, table, "reserve", 0);
+    out->policy_path = binding_field_string(L, table, "policy_path");
+    read_limits(L, table, &out->limits);
+}
+
 /* open(url, {agent, key_source, key, suite, durability, timeout_ms, network, window,
  * reserve, policy_path, isolated, worker, limits}) -> store; nil, message, code */
 int binding_open(lua_State *L)
 {
-    static const char *const sources[] = {"default", "plain",  "env",
-                                          "file",    "secret", NULL};
-    static const char *const durabilities[] = {"sync", "none", NULL};
     const char *url = luaL_checkstring(L, 1);
     sessile_store_options options;
     sessile_error err;
     struct binding_store *store;
-    lua_Integer timeout;
     lua_settop(L, 2);
+<<<<<<< HEAD
     if (!lua_isnil(L, 2)) {
         luaL_checktype(L, 2, LUA_TTABLE);
     }
@@ -143,6 +168,9 @@ int binding_open(lua_State *L)
         options.worker = binding_field_string(L, 2, "worker");
         read_limits(L, 2, &options.limits);
     }
+=======
+    binding_store_options(L, 2, &options);
+>>>>>>> main
     store = binding_new(L, sizeof *store, 0, BINDING_STORE);
     if (sessile_open(&store->handle, url, &options, &err) != SESSILE_OK) {
         store->closed = 1;
@@ -349,9 +377,19 @@ static int policy_text(lua_State *L)
 /* ------------------------------------------------------------------ registration */
 
 static const luaL_Reg store_methods[] = {
-    {"close", store_close},         {"sealed", store_sealed},   {"create", store_create},
-    {"resume", store_resume},       {"session", store_session}, {"list", store_list},
-    {"check", binding_store_check}, {"policy", store_policy},   {NULL, NULL},
+    {"close", store_close},
+    {"sealed", store_sealed},
+    {"create", store_create},
+    {"resume", store_resume},
+    {"session", store_session},
+    {"list", store_list},
+    {"check", binding_store_check},
+    {"policy", store_policy},
+    {"keys", binding_store_keys},
+    {"rotate", binding_store_rotate},
+    {"reseal", binding_store_reseal},
+    {"forget", binding_store_forget},
+    {NULL, NULL},
 };
 
 static const luaL_Reg policy_methods[] = {

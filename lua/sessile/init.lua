@@ -31,6 +31,16 @@ local limit_names = {
   policy_result = "number",
 }
 
+-- Where a store is; nil, message, code.
+local function place(url)
+  local where = url and paths.expand_url(url) or paths.default_store()
+  if not where then
+    return nil, "there is no default store without a home: set HOME or XDG_DATA_HOME, or "
+      .. "give a path", "ENOTFOUND"
+  end
+  return where
+end
+
 --- Opens the store at `url`: a path, "file:PATH" or "ram:"; nil: the default store.
 function sessile.open(url, opts)
   local given = options.check("sessile.open", opts, open_options)
@@ -41,10 +51,9 @@ function sessile.open(url, opts)
     error(("sessile.open: option 'isolation': \"none\" or \"worker\" expected, got '%s'")
       :format(given.isolation), 2)
   end
-  local where = url and paths.expand_url(url) or paths.default_store()
+  local where, why, missing = place(url)
   if not where then
-    return nil, "there is no default store without a home: set HOME or XDG_DATA_HOME, or "
-      .. "give sessile.open a path", "ENOTFOUND"
+    return nil, why, missing
   end
   local source, value, code = key.resolve(given.key)
   if not source then
@@ -62,6 +71,24 @@ function sessile.open(url, opts)
     return nil, message, ecode
   end
   return store.wrap(handle, where, given)
+end
+
+--- Makes the keyring of a store, and the key file of this user when the key comes from
+--- there and there is none; opens nothing. EEXISTS when there is a keyring.
+function sessile.keys_init(url, opts)
+  local given = options.check("sessile.keys_init", opts, { key = "any", suite = "string" })
+  if url ~= nil and type(url) ~= "string" then
+    error("sessile.keys_init: a path or URL expected, got " .. type(url), 2)
+  end
+  local where, why, missing = place(url)
+  if not where then
+    return nil, why, missing
+  end
+  local source, value, code = key.resolve(given.key)
+  if not source then
+    return nil, value, code
+  end
+  return core.keys_init(where, { key_source = source, key = value, suite = given.suite })
 end
 
 --- Marks a table as an array, so that an empty one is written as []. Returns it.

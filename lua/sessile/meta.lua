@@ -47,6 +47,19 @@ local sessile = {}
 ---@return string? code
 function sessile.open(url, opts) end
 
+---@class sessile.KeysInitOptions
+---@field key? sessile.Key|false
+---@field suite? "aes-256-gcm"|"xchacha20-poly1305"
+
+---Makes the keyring of a store, and your key file when there is none; opens nothing.
+---EEXISTS: there is one.
+---@param url? string
+---@param opts? sessile.KeysInitOptions
+---@return true? made
+---@return string? message
+---@return string? code
+function sessile.keys_init(url, opts) end
+
 ---Marks a table as an array, so that an empty one is written as []. Returns it.
 ---@generic T: table
 ---@param list? T
@@ -310,6 +323,65 @@ function Store:list(opts) end
 ---@return string? message
 ---@return string? code
 function Store:check(opts) end
+
+---@class sessile.Keys
+---@field sealed boolean false: plain; then only logs is there
+---@field logs integer
+---@field suite? string how new sessions are sealed
+---@field source? string where the secret came from: "default", "env", "file", "secret"
+---@field kdf? "none"|"argon2id" argon2id: the secret is a passphrase
+---@field kdf_ops? integer
+---@field kdf_mem? integer bytes
+---@field users? integer that have a secret of their own
+---@field user_logs? integer sealed with one
+---@field old_logs? integer that reseal would seal anew
+---@field odd_logs? integer whose first line could not be read
+---@field epochs? {epoch: integer, logs: integer}[] newest first
+
+---What may be said of the store's keys; never a key.
+---@return sessile.Keys? keys
+---@return string? message
+---@return string? code
+function Store:keys() end
+
+---@class sessile.RotateOptions
+---@field key? sessile.Key the new secret; nil: the same secret, a new epoch
+---@field make? boolean of key.file: made with a random key when it is not there
+
+---A new epoch, which seals new sessions; or another secret for the store, which the old one
+---opens no more. No session is touched.
+---@param opts? sessile.RotateOptions
+---@return integer? epoch the newest
+---@return string? message
+---@return string? code
+function Store:rotate(opts) end
+
+---@class sessile.ResealState
+---@field logs integer in the store
+---@field seen integer of which dealt with
+---@field resealed integer
+---@field forgotten integer of users that were forgotten
+---@field failed integer left as they were
+---@field dropped integer older epochs, dropped at the end
+---@field failures? {log: string, message: string, code: string}[]
+
+---@class sessile.ResealOptions
+---@field suite? "aes-256-gcm"|"xchacha20-poly1305" the store's from now on
+---@field progress? fun(state: sessile.ResealState) called after each log
+
+---Seals anew what is not of the newest epoch, log by log; then drops older epochs.
+---@param opts? sessile.ResealOptions
+---@return sessile.ResealState? done
+---@return string? message
+---@return string? code
+function Store:reseal(opts) end
+
+---Makes every session of a user unreadable for ever, in copies of the logs too.
+---@param user string
+---@return integer? sessions that could be read until now
+---@return string? message
+---@return string? code
+function Store:forget(user) end
 
 ---Closes the store and its sessions.
 ---@return true? ok

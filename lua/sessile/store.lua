@@ -3,6 +3,7 @@
 -- Owns the defaults that a session falls back to (policy, model) and closes its sessions
 -- when it is closed. Never keeps a session alive.
 
+local keys = require "sessile.keys"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local policy = require "sessile.policy"
@@ -157,6 +158,10 @@ function methods:check(given)
     return nil, message, code
   end
   return report
+end
+
+for name, method in pairs(keys) do
+  methods[name] = method
 end
 
 --- Closes the store and every session of it. Closing twice is closing once.

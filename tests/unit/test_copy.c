@@ -112,6 +112,54 @@ static void copy_holds_the_same_entries_under_another_key(void **state)
     free(new);
 }
 
+/* The numbers behind "commit" of all lines, as text. */
+static void commits_of(char out[200])
+{
+    size_t size, at = 0;
+    char *bytes = bytes_of(&size);
+    out[0] = 0;
+    for (char *line = bytes; line < bytes + size; line = strchr(line, '\n') + 1) {
+        char *end = strchr(line, '\n'), *commit;
+        *end = 0;
+        commit = strstr(line, ",\"commit\":");
+        at += (size_t)snprintf(out + at, 200 - at, "%d ", commit ? atoi(commit + 10) : 0);
+        *end = '\n';
+    }
+    free(bytes);
+}
+
+static void log_sealed_anew_has_the_same_writes(void **state)
+{
+    (void)state;
+    sessile_error err = {0};
+    char before[200], after[200];
+    seen entries = {0};
+    int done;
+    write_some();
+    commits_of(before);
+    assert_string_equal(before, "1 1 0 0 3 0 2 ");
+    if (!keyring_sealed(k.keys)) {
+        assert_int_equal(
+            log_reseal(&k.st, k.keys, "main", "log", 100, &done, &k.alloc, &err),
+            SESSILE_UNSUPPORTED);
+        return;
+    }
+    assert_int_equal(keyring_new_epoch(k.keys, &err), SESSILE_OK);
+    assert_int_equal(log_reseal(&k.st, k.keys, "main", "log", 100, &done, &k.alloc, &err),
+                     SESSILE_OK);
+    assert_int_equal(done, 1);
+    commits_of(after);
+    assert_string_equal(before, after);
+    log_t *log = kit_resume(&k, "log", &entries);
+    assert_int_equal(entries.count, 7);
+    log_close(log);
+    seen_free(&entries);
+    /* once is enough */
+    assert_int_equal(log_reseal(&k.st, k.keys, "main", "log", 100, &done, &k.alloc, &err),
+                     SESSILE_OK);
+    assert_int_equal(done, 0);
+}
+
 /* Every write of a copy names what was before it: so damage in it is never cut. */
 static void damage_in_a_copy_is_no_torn_end(void **state)
 {
@@ -212,6 +260,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         EACH_MODE(copy_holds_the_same_entries_under_another_key),
+        EACH_MODE(log_sealed_anew_has_the_same_writes),
         EACH_MODE(damage_in_a_copy_is_no_torn_end),
         EACH_MODE(old_log_is_kept_when_asked),
         EACH_MODE(failing_copy_leaves_the_old_log),

@@ -598,6 +598,29 @@ static void any_index_shows_what_the_log_says(void **state)
     print_message("# figure: indexes that were not as written = %zu\n", tried);
 }
 
+/* The header's node is there from the beginning, its line's place is not. */
+static void the_header_is_read_beside_a_bad_first_block(void **state)
+{
+    bed b = bed_make(STORE_SEALED);
+    sessile_session *s;
+    sessile_error err;
+    files f;
+    buf text;
+    (void)state;
+    make_story(&b, "s", 900, 11);
+    f = take_files(&b, "s");
+    f.idx[100] ^= 1;
+    put_index(&b, f.idx, f.idx_size);
+    s = session_resumed(b.st, "s");
+    assert_int_equal(s->restored, 1);
+    buf_init(&text, &allocator_default);
+    must(session_text_locked(s, 0, &text, &err), &err);
+    buf_deinit(&text);
+    session_closed(s);
+    drop_files(&f);
+    bed_end(&b);
+}
+
 static void an_index_of_another_log_is_passed_over(void **state)
 {
     (void)state;
@@ -1297,6 +1320,7 @@ int main(void)
         cmocka_unit_test(a_lazy_handle_goes_on_as_a_whole_one_would),
         cmocka_unit_test(one_old_entry_does_not_bring_the_others),
         cmocka_unit_test(any_index_shows_what_the_log_says),
+        cmocka_unit_test(the_header_is_read_beside_a_bad_first_block),
         cmocka_unit_test(an_index_of_another_log_is_passed_over),
         cmocka_unit_test(an_older_index_is_gone_on_with),
         cmocka_unit_test(a_log_older_than_its_index_is_truncated),

@@ -690,12 +690,6 @@ static void *write_on(void *arg)
         snprintf(text, sizeof text, "{\"role\":\"user\",\"content\":\"<%d.%u>\"}",
                  w->number, w->said);
         sessile_status status = sessile_append(s, sessile_text(text), &id, &err);
-        if (status == SESSILE_NOTFOUND) { /* another log has its name: as it says */
-            sessile_session_close(s, NULL);
-            if (sessile_resume(&s, st, &options, NULL) != SESSILE_OK)
-                return "cannot open again";
-            continue;
-        }
         if (status != SESSILE_OK) {
             fprintf(stderr, "# %s\n", err.message);
             return "cannot append";

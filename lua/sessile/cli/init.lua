@@ -25,8 +25,8 @@ local EXIT = {
 local NEXT = {
   ENOTFOUND = "See what there is: sessile list",
   EBUSY = "Try again, wait longer with --timeout 1m, or end the other writer first.",
-  EDAMAGED = "Nothing was changed. See what is wrong, and where: sessile check",
-  ETRUNCATED = "Nothing was changed. See what is wrong, and where: sessile check",
+  EDAMAGED = "See what is wrong, and where: sessile check",
+  ETRUNCATED = "See what is wrong, and where: sessile check",
   ECONFLICT = "Look again with `sessile show last`, then repeat it.",
   EDENIED = "Look at the owner and the mode of what is named here.",
   ESEALED = "Give the right key: set SESSILE_KEY, or --key-file FILE.",
@@ -98,13 +98,18 @@ function app:session(name)
   local session
   session, message, code, step = sessions.resume(store, name, self.globals.agent)
   if not session then
+    if code == "ESEALED" and not step then -- the store's keyring did open
+      step = message:find("forgotten", 1, true) and "See the others: sessile list"
+        or "The key is the store's, and nothing was changed. Put a copy of that log back; "
+        .. "see the others: sessile check"
+    end
     return nil, message, code, step
   end
   note_torn(self, session.id, message)
   if session.damage then
     -- What can be read is printed; the exit code says that it is not all.
     self.damaged = session.damage.code
-    self:note(terminal.line(session.damage.message))
+    self.damage = terminal.line(session.damage.message)
   end
   return session
 end
@@ -131,13 +136,22 @@ end
 
 -- ---------------------------------------------------------------- dispatch
 
+-- A sentence of the engine, and the command at its end that mends what it tells of.
+local function split_command(message)
+  local what, command = message:match "^(.*): (sessile check [^:]*%-%-salvage)$"
+  return what or message, command
+end
+
 -- No sentence is longer: an id of thousands of bytes must not push the rest off the screen.
 local LONGEST = 1000
 
 -- view: whether JSON is wanted, and the global options as far as they are known.
 local function fail(view, message, code, step)
   message = terminal.safe(tostring(message)):gsub("[%s.]+$", "")
-  message = terminal.cut(message, LONGEST)
+  local command
+  message, command = split_command(message)
+  message = terminal.cut(hints.fill(message, view.globals), LONGEST)
+  step = step or command and "To write it anew, with what can be read: " .. command
   if step == nil and not (code == "EDENIED" and message:find("chmod", 1, true)) then
     step = NEXT[code]
   end
@@ -149,6 +163,7 @@ local function fail(view, message, code, step)
     return EXIT[code] or 1
   end
   local paint = terminal.painter(2)
+  io.stdout:flush()
   io.stderr:write(paint("sessile:", "red"), " ", message, message:find "?$" and "\n" or ".\n")
   if step then
     io.stderr:write(step, "\n")
@@ -254,6 +269,9 @@ local function dispatch(words)
   close(self)
   if message then
     return fail(self, message, code, step)
+  elseif self.damage then
+    io.stdout:flush()
+    self:note(self.damage)
   end
   return math.tointeger(result) or EXIT[self.damaged] or 0
 end

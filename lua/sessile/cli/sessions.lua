@@ -55,8 +55,11 @@ function sessions.place(globals)
   return folder, folder
 end
 
--- Where the key came from, in words; and whether there is one.
-local function key_source(globals)
+--- Where the key comes from, in words; and whether there is one.
+---@param globals table
+---@return string words
+---@return boolean given
+function sessions.key_source(globals)
   local env = os.getenv "SESSILE_KEY"
   if globals.key_file then
     return "the key file " .. globals.key_file, true
@@ -77,7 +80,7 @@ local function key_step(globals, url)
     plain:close()
     return "It is not sealed. If it was meant to be so, open it with --plain."
   end
-  local source, given = key_source(globals)
+  local source, given = sessions.key_source(globals)
   return (given and ("The key came from %s. "):format(source) or "")
     .. "Give the right one: set SESSILE_KEY, or --key-file FILE."
 end
@@ -119,14 +122,43 @@ function sessions.open(globals, create)
   if store then
     return store
   elseif code == "EINVALID" and message:find("secret", 1, true) then
-    return nil, ("%s holds no usable key: %s"):format(key_source(globals), message), "ESEALED",
+    return nil, ("%s holds no usable key: %s"):format((sessions.key_source(globals)), message),
+      "ESEALED",
       "A passphrase has at least 12 characters."
+  elseif message:find("keyring", 1, true) and message:find("bring back", 1, true) then
+    return nil, message, code, ("Put a copy of %s back; the logs are as they were.")
+      :format(terminal.line((folder or url) .. "/keyring"))
   elseif code == "ESEALED" then
     return nil, message, code, key_step(globals, url)
   elseif code == "ENOTFOUND" then
     return nil, message, code, "Name a folder that can be made: --store FOLDER"
   end
   return nil, message, code
+end
+
+--- Makes the keyring of the store that was named, and opens nothing.
+---@param globals table
+---@param suite string?
+---@return boolean? made
+---@return string? message
+---@return string? code
+---@return string? step
+function sessions.init(globals, suite)
+  local url, folder = sessions.place(globals)
+  if globals.plain and globals.key_file then
+    return nil, "--plain and --key-file exclude each other", "EUSAGE"
+  end
+  local key
+  if globals.plain then
+    key = false
+  elseif globals.key_file then
+    key = sessile.key.file(globals.key_file)
+  end
+  local made, message, code = sessile.keys_init(url or folder, { key = key, suite = suite })
+  if not made then
+    return nil, message, code, code == "EEXISTS" and "See it: sessile keys status" or nil
+  end
+  return true
 end
 
 --- The file in which a torn end of that size was set aside; the folders of logs when it

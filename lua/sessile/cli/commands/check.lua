@@ -10,12 +10,14 @@ local terminal = require "sessile.cli.terminal"
 
 local COLOURS = { damage = "red", warning = "yellow", note = "cyan" }
 
--- One finding: the file, what it is, and the next command.
-local function tell(app, found)
+-- One finding: the file, what it is, and the next command, unless that is done.
+local function tell(app, found, done)
+  local _, folder = sessions.place(app.globals)
+  local file = (folder and folder .. "/" or "") .. (found.file or "?")
   local line = ("%s: %s: %s"):format(app.paint(found.severity, COLOURS[found.severity]),
-    terminal.line(found.file or "?"), terminal.line(found.what))
+    terminal.line(file), terminal.line(found.what))
   app:out(line .. "\n")
-  if found.next and not found.what:find(found.next, 1, true) then
+  if found.next and not done and not found.what:find(found.next, 1, true) then
     app:out("  " .. terminal.safe(hints.fill(found.next, app.globals)) .. "\n")
   end
 end
@@ -35,6 +37,31 @@ local function totals(report)
     plural(report.damaged, "log"),
     report.lost == 1 and "1 entry" or terminal.number(report.lost) .. " entries",
     report.salvaged)
+end
+
+-- The files that a salvage wrote anew.
+local function salvaged(findings)
+  local files = {}
+  for _, found in ipairs(findings) do
+    if found.severity == "note" and found.what:find "^salvaged:" then
+      files[found.file] = true
+    end
+  end
+  return files
+end
+
+-- 5; 7 when all that is wrong is that logs may not be read.
+local function exit_code(report)
+  local code = 5
+  for _, found in ipairs(report.findings) do
+    if found.severity == "damage" then
+      if found.code ~= "EDENIED" then
+        return 5
+      end
+      code = 7
+    end
+  end
+  return code
 end
 
 -- A line on a terminal that says how far it is, once it takes longer than a second.
@@ -91,7 +118,8 @@ return {
   },
   about = "A damaged session can be read and not written. --salvage writes a new log in its\n"
     .. "place: each entry that is lost is a tombstone, every other one is what and where it\n"
-    .. "was. The old bytes are kept beside it. The exit code is 5 when there is damage.",
+    .. "was. The old bytes are kept beside it. The exit code is 5 when\n"
+    .. "there is damage, 7 when all that is wrong is that logs may not be read.",
   run = function(app, args)
     local store, message, code, step = app:store()
     if not store then
@@ -114,11 +142,15 @@ return {
       report.findings = app.array(report.findings)
       app:print_json(report)
     else
-      for _, found in ipairs(report.findings) do
-        tell(app, found)
+      local done = salvaged(report.findings)
+      for i, found in ipairs(report.findings) do
+        -- of one log the command is shown once
+        local after = report.findings[i + 1]
+        local again = after and after.file == found.file and after.next == found.next
+        tell(app, found, again or done[found.file])
       end
       app:out(totals(report) .. "\n")
     end
-    return report.ok and 0 or 5
+    return report.ok and 0 or exit_code(report)
   end,
 }

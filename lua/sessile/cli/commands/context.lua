@@ -21,7 +21,8 @@ return {
     if not session then
       return nil, message, code, step
     end
-    local list, info = session:context()
+    local list, info
+    list, info, code = session:context()
     if not list then
       session:close()
       return nil, info, code

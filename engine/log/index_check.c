@@ -1,0 +1,154 @@
+/*
+ * index_check.c: the index compared with the log, for a look.
+ *
+ * Owns the comparison of every block with what a scan of all lines said: offsets, anchor,
+ * and what the floor above keeps, byte for byte. Must never change a byte of either, nor
+ * call a block wrong that somebody may just be writing.
+ */
+#include <string.h>
+
+#include "log/inside.h"
+
+static uint64_t get64(const unsigned char *at)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < 8; i++) {
+        n |= (uint64_t)at[i] << (8 * i);
+    }
+    return n;
+}
+
+static int same_bytes(const buf *made, const unsigned char *is, size_t size)
+{
+    return made->size == size && (size == 0 || memcmp(made->data, is, size) == 0);
+}
+
+/* *same: block b says what the scan said. */
+static sessile_status compare(log_t *log, const log_block *b, int *same,
+                              sessile_error *err)
+{
+    const log_index *ix = &log->index;
+    const log_anchor *a;
+    size_t size = LOG_BLOCK * ix->keeper.record_size;
+    sessile_error why = {SESSILE_OK, ""};
+    buf records, extra, snapshot;
+    *same = b->number < ix->anchor_count;
+    if (!*same) {
+        return SESSILE_OK;
+    }
+    a = &ix->anchors[b->number];
+    *same = a->count == b->anchor.count && a->bytes == b->anchor.bytes &&
+            a->in_write == b->anchor.in_write &&
+            memcmp(a->tag, b->anchor.tag, VAULT_TAG) == 0;
+    for (size_t i = 0; i < LOG_BLOCK && *same; i++) {
+        *same = log->offsets[b->number * LOG_BLOCK + i] == get64(b->offsets + 8 * i);
+    }
+    if (!*same) {
+        return SESSILE_OK;
+    }
+    buf_init(&records, log->alloc);
+    buf_init(&extra, log->alloc);
+    buf_init(&snapshot, log->alloc);
+    sessile_status status =
+        buf_reserve(&records, size) == 0 ? SESSILE_OK : fail_nomem(err);
+    if (status == SESSILE_OK) {
+        status = ix->keeper.fill(ix->keeper.arg, b->number, records.data, &extra,
+                                 &snapshot, &why);
+        if (status == SESSILE_NOMEM || extra.failed || snapshot.failed) {
+            status = fail_nomem(err);
+        } else if (status != SESSILE_OK) { /* there is nothing to compare with */
+            status = SESSILE_OK;
+        } else {
+            *same = memcmp(records.data, b->records, size) == 0 &&
+                    same_bytes(&extra, b->extra, b->extra_size) &&
+                    same_bytes(&snapshot, b->snapshot, b->snapshot_size);
+        }
+    }
+    buf_deinit(&records);
+    buf_deinit(&extra);
+    buf_deinit(&snapshot);
+    return status;
+}
+
+/* INVALID, which says that a block is wrong, is no error here. */
+static sessile_status wrong_or(sessile_status status, int *good, sessile_error *err)
+{
+    *good = status == SESSILE_OK;
+    if (status == SESSILE_INVALID) {
+        error_clear(err);
+        return SESSILE_OK;
+    }
+    return status;
+}
+
+static sessile_status look(log_t *log, log_index_about *out, sessile_error *err)
+{
+    uint64_t end;
+    int good;
+    log_block b;
+    memset(out, 0, sizeof(*out));
+    log->index.end_count = 0;
+    sessile_status status = log->st.table->cache_size(log->handle, &out->bytes, err);
+    if (status != SESSILE_OK || out->bytes == 0) {
+        return status;
+    }
+    block_init(&b, log->alloc);
+    status = wrong_or(block_read_last(log, out->bytes, &b, err), &good, err);
+    if (!good) {
+        out->strange = status == SESSILE_OK;
+        goto out;
+    }
+    out->torn = out->bytes - b.end;
+    out->blocks = b.number + 1;
+    status = block_note(log, b.number, b.end) == 0 ? SESSILE_OK : fail_nomem(err);
+    for (uint64_t k = out->blocks; status == SESSILE_OK && k-- > 0;) {
+        status = wrong_or(block_find(log, k, &end, err), &good, err);
+        if (good) {
+            status = wrong_or(block_read(log, end, &b, err), &good, err);
+        }
+        good = good && b.number == k;
+        if (good && b.anchor.count > log->end.count) {
+            out->behind++;
+            continue;
+        }
+        if (good) {
+            status = compare(log, &b, &good, err);
+        }
+        if (status == SESSILE_OK && !good) {
+            out->wrong++;
+            out->first = k;
+        }
+    }
+out:
+    block_deinit(&b);
+    return status;
+}
+
+sessile_status log_index_check(log_t *log, int timeout_ms, log_index_about *out,
+                               sessile_error *err)
+{
+    const sessile_backend *table = log->st.table;
+    sessile_error local = {SESSILE_OK, ""};
+    int replaced;
+    err = err != NULL ? err : &local;
+    memset(out, 0, sizeof(*out));
+    if (log->index.keeper.record_size == 0) {
+        return SESSILE_OK;
+    }
+    sessile_status status = look(log, out, err);
+    if (status != SESSILE_OK || (!out->strange && out->torn == 0 && out->wrong == 0) ||
+        (table->capabilities & SESSILE_BACKEND_LOCKS) == 0) {
+        return status;
+    }
+    /* Again, while nobody adds to it. */
+    status = table->lock(log->handle, SESSILE_LOCK_SHARED, timeout_ms, &replaced, err);
+    if (status == SESSILE_OK) {
+        status = look(log, out, err);
+        table->unlock(log->handle);
+    } else if (status == SESSILE_BUSY || status == SESSILE_UNSUPPORTED) {
+        error_clear(err);
+        memset(out, 0, sizeof(*out));
+        status = SESSILE_OK;
+    }
+    return status;
+}

@@ -1,0 +1,50 @@
+--- forget: makes the sessions of a user unreadable, for ever.
+--
+-- Owns: the question before it. Must never be done by mistake: there is no way back.
+
+local ask = require "sessile.cli.ask"
+local hints = require "sessile.cli.hints"
+
+return {
+  name = "forget",
+  summary = "make every session of a user unreadable, for ever",
+  usage = "forget USER [--yes]",
+  examples = {
+    { "sessile forget ann@example.org", "asks first" },
+    { "sessile forget ann@example.org --yes", "in a script" },
+  },
+  arguments = { { "user", "the user, as sessions were made for" } },
+  options = { ask.option },
+  about = "The user's secret is overwritten and removed. Nothing opens those sessions then, in\n"
+    .. "backups of the logs neither; only a copy of the secret itself (the store's user-…\n"
+    .. "files) would. The logs stay where they are, unreadable.",
+  run = function(app, args)
+    local store, message, code, step = app:store()
+    if not store then
+      return nil, message, code, step
+    end
+    if not store.sealed then
+      return nil, "this store is plain: users have no secrets here", "EUNSUPPORTED",
+        "Remove the files of that user's sessions; see which they are: sessile list"
+    end
+    local sure
+    sure, message, code, step = ask.sure(app, args,
+      ("Make every session of %s unreadable, for ever"):format(hints.shown(args.user)))
+    if sure == nil then
+      return nil, message, code, step
+    elseif not sure then
+      app:note "Nothing was changed."
+      return 1
+    end
+    local count
+    count, message, code = store:forget(args.user)
+    if not count then
+      return nil, message, code, code == "EIO" and "Run it again: it is harmless." or nil
+    end
+    if app.json then
+      app:print_json { user = args.user, sessions = count }
+    else
+      app:out(("Sessions that can be read no more: %d\n"):format(count))
+    end
+  end,
+}

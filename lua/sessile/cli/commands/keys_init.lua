@@ -1,0 +1,34 @@
+--- keys init: makes the keyring of a store, before anything is in it.
+
+local sessions = require "sessile.cli.sessions"
+
+return {
+  name = "keys init",
+  summary = "make the keyring of a store, and your key file when there is none",
+  usage = "keys init [--suite S]",
+  examples = {
+    { "sessile keys init --store ./sessions", "with $SESSILE_KEY, or a key file made for you" },
+    { "sessile keys init --key-file ./store.key", "with a key that is there" },
+  },
+  options = {
+    { "--suite S", "how logs are sealed (else the CPU's best)",
+      choices = { "aes-256-gcm", "xchacha20-poly1305" } },
+  },
+  about = "A store gets its keyring by itself when it is first used. Whoever wants to choose\n"
+    .. "the suite, or to keep a copy of the key before anything is written, does it here.",
+  run = function(app, args)
+    local ok, message, code, step = sessions.init(app.globals, args.suite)
+    if not ok then
+      return nil, message, code, step
+    end
+    if app.json then
+      app:print_json { made = true, key = sessions.key_source(app.globals) }
+    elseif app.globals.plain then
+      app:out "The store is there. It is plain: nothing in it is sealed.\n"
+    else
+      app:out("The store is there, sealed. Its key is in "
+        .. sessions.key_source(app.globals) .. ".\n")
+      app:note "Keep a copy of the key elsewhere: without it nothing can be read, by nobody."
+    end
+  end,
+}

@@ -1,0 +1,58 @@
+--- keys reseal: seals old sessions anew, under the newest master key.
+
+local progress = require "sessile.cli.progress"
+local terminal = require "sessile.cli.terminal"
+
+local function tell(app, done)
+  app:out(("Sessions sealed anew: %d of %d.\n"):format(done.resealed, done.logs))
+  if done.dropped > 0 then
+    app:out(("Older master keys dropped: %d. They open nothing here.\n"):format(done.dropped))
+  end
+  if done.forgotten > 0 then
+    app:note(("Of users that were forgotten, opened by nothing: %d."):format(done.forgotten))
+  end
+  for _, failure in ipairs(done.failures) do
+    app:note(("%s was left as it was: %s"):format(terminal.line(failure.log),
+      failure.message))
+  end
+end
+
+return {
+  name = "keys reseal",
+  summary = "seal old sessions anew, under the newest master key",
+  usage = "keys reseal [--suite S]",
+  examples = {
+    { "sessile keys rotate && sessile keys reseal", "after a key was seen by somebody else" },
+    { "sessile keys reseal --suite xchacha20-poly1305", "for machines without AES" },
+  },
+  options = {
+    { "--suite S", "how logs are sealed from now on",
+      choices = { "aes-256-gcm", "xchacha20-poly1305" } },
+  },
+  about = "Each session is sealed anew in one step; others may go on writing. Interrupted, it\n"
+    .. "goes on where it stopped when it is run again. Copies elsewhere stay as they are.",
+  run = function(app, args)
+    local store, message, code, step = app:store()
+    if not store then
+      return nil, message, code, step
+    end
+    local show, finish = progress.bar(app, "sealing anew")
+    local done
+    done, message, code = store:reseal {
+      suite = args.suite,
+      progress = function(state) show(state.seen, state.logs) end,
+    }
+    finish()
+    if not done then
+      return nil, message, code, store.sealed
+        and "What was sealed anew is so; to go on: sessile keys reseal" or nil
+    end
+    if app.json then
+      done.failures = app.array(done.failures)
+      app:print_json(done)
+    else
+      tell(app, done)
+    end
+    return done.failed > 0 and 5 or 0
+  end,
+}

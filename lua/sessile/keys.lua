@@ -1,0 +1,73 @@
+-- keys.lua: what can be done to the keys of a store: looked at, changed, sealed anew, and a
+-- user forgotten. The methods of a store that begin here.
+--
+-- Never holds a secret: a new one is named as open's `key` names one.
+
+local key = require "sessile.key"
+local options = require "sessile.options"
+
+local keys = {}
+
+--- What may be said of the store's keys; never a key.
+function keys:keys()
+  return self._core:keys()
+end
+
+local rotate_options = { key = "any", make = "boolean" }
+
+--- A new epoch, which seals new sessions; or, with `key`, another secret for the store.
+function keys:rotate(given)
+  local opts = options.check("store:rotate", given, rotate_options)
+  if opts.key == nil then
+    if opts.make then
+      error("store:rotate: make wants a key: sessile.key.file(path)", 2)
+    end
+    return self._core:rotate()
+  end
+  local source, value, code = key.resolve(opts.key)
+  if not source then
+    return nil, value, code
+  elseif source == "plain" then
+    error("store:rotate: key: a store that is sealed cannot become a plain one", 2)
+  end
+  return self._core:rotate { key_source = source, key = value, make = opts.make }
+end
+
+local reseal_options = { suite = "string", progress = "callable" }
+
+--- Seals anew what is not of the newest epoch, log by log. Returns what was done.
+function keys:reseal(given)
+  local opts = options.check("store:reseal", given, reseal_options)
+  local work, message, code = self._core:reseal(opts.suite)
+  if not work then
+    return nil, message, code
+  end
+  local guard <close> = work
+  local failures = {}
+  while true do
+    local done, state, why = guard:step()
+    if done == nil then
+      return nil, state, why
+    end
+    failures[#failures + 1] = state.failure
+    state.failure = nil
+    if opts.progress then
+      opts.progress(state)
+    end
+    if done then
+      state.failures = failures
+      return state
+    end
+  end
+end
+
+--- Makes every session of a user unreadable for ever, in copies of the logs too. Returns how
+--- many could be read until now.
+function keys:forget(user)
+  if type(user) ~= "string" then
+    error("store:forget: the name of a user expected, got " .. type(user), 2)
+  end
+  return self._core:forget(user)
+end
+
+return keys
