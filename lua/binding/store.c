@@ -130,6 +130,9 @@ void binding_store_options(lua_State *L, int table, sessile_store_options *out)
     out->window = binding_field_integer(L, table, "window", 0);
     out->reserve = binding_field_integer(L, table, "reserve", 0);
     out->policy_path = binding_field_string(L, table, "policy_path");
+    out->isolation =
+        binding_field_boolean(L, table, "isolated") ? SESSILE_WORKER : SESSILE_IN_PROCESS;
+    out->worker = binding_field_string(L, table, "worker");
     read_limits(L, table, &out->limits);
 }
 
@@ -142,35 +145,7 @@ int binding_open(lua_State *L)
     sessile_error err;
     struct binding_store *store;
     lua_settop(L, 2);
-<<<<<<< HEAD
-    if (!lua_isnil(L, 2)) {
-        luaL_checktype(L, 2, LUA_TTABLE);
-    }
-    sessile_store_options_init(&options);
-    if (lua_istable(L, 2)) {
-        const char *agent = binding_field_string(L, 2, "agent");
-        if (agent) {
-            options.agent = agent;
-        }
-        options.key_source = (sessile_key_source)one_of(L, 2, "key_source", sources);
-        options.key = binding_field_string(L, 2, "key");
-        options.suite = binding_field_string(L, 2, "suite");
-        options.durability =
-            one_of(L, 2, "durability", durabilities) ? SESSILE_NONE : SESSILE_SYNC;
-        timeout = binding_field_integer(L, 2, "timeout_ms", options.timeout_ms);
-        options.timeout_ms = binding_timeout(timeout);
-        options.allow_network = binding_field_boolean(L, 2, "network");
-        options.window = binding_field_integer(L, 2, "window", 0);
-        options.reserve = binding_field_integer(L, 2, "reserve", 0);
-        options.policy_path = binding_field_string(L, 2, "policy_path");
-        options.isolation =
-            binding_field_boolean(L, 2, "isolated") ? SESSILE_WORKER : SESSILE_IN_PROCESS;
-        options.worker = binding_field_string(L, 2, "worker");
-        read_limits(L, 2, &options.limits);
-    }
-=======
     binding_store_options(L, 2, &options);
->>>>>>> main
     store = binding_new(L, sizeof *store, 0, BINDING_STORE);
     if (sessile_open(&store->handle, url, &options, &err) != SESSILE_OK) {
         store->closed = 1;
