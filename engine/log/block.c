@@ -15,7 +15,7 @@
 
 #include "log/inside.h"
 
-#define VERSION 1
+#define VERSION 2
 #define MAGIC   "sessidx1"
 
 #define TRAILER_SIZE 32
@@ -104,7 +104,8 @@ static int parse(const log_t *log, log_block *b)
 {
     const size_t record = log->index.keeper.record_size;
     const unsigned char *at = (const unsigned char *)b->plain.data;
-    size_t fixed = FIXED_SIZE + LOG_BLOCK * (8 + record), size = b->plain.size;
+    size_t fixed = FIXED_SIZE + LOG_BLOCK * (8 + INDEX_TAG + record),
+           size = b->plain.size;
     if (size < fixed || get32(at) != VERSION || get32(at + 4) != record ||
         get64(at + 8) != b->number) {
         return -1;
@@ -121,7 +122,8 @@ static int parse(const log_t *log, log_block *b)
         return -1;
     }
     b->offsets = at + FIXED_SIZE;
-    b->records = b->offsets + LOG_BLOCK * 8;
+    b->tags = b->offsets + LOG_BLOCK * 8;
+    b->records = b->tags + LOG_BLOCK * INDEX_TAG;
     b->extra = at + fixed;
     b->snapshot = b->extra + b->extra_size;
     return 0;
@@ -280,7 +282,7 @@ sessile_status block_put(log_t *log, uint64_t number, uint64_t start,
         status = block_find(log, number & (number - 1), &jump, err);
     }
     if (status == SESSILE_OK &&
-        buf_reserve(&plain, FIXED_SIZE + LOG_BLOCK * 8 + records) != 0) {
+        buf_reserve(&plain, FIXED_SIZE + LOG_BLOCK * (8 + INDEX_TAG) + records) != 0) {
         status = fail_nomem(err);
     }
     if (status != SESSILE_OK) {
@@ -290,6 +292,8 @@ sessile_status block_put(log_t *log, uint64_t number, uint64_t start,
     for (size_t i = 0; i < LOG_BLOCK; i++, at += 8) {
         put64(at, log->offsets[number * LOG_BLOCK + i]);
     }
+    memcpy(at, log->index.tags[number * LOG_BLOCK], LOG_BLOCK * INDEX_TAG);
+    at += LOG_BLOCK * INDEX_TAG;
     status = keeper->fill(keeper->arg, number, at, &extra, &snapshot, err);
     if (status == SESSILE_OK && (extra.failed || snapshot.failed)) {
         status = fail_nomem(err);
@@ -311,7 +315,7 @@ sessile_status block_put(log_t *log, uint64_t number, uint64_t start,
     put32(fixed + 48, (uint32_t)extra.size);
     put32(fixed + 52, (uint32_t)snapshot.size);
     memcpy(plain.data, fixed, FIXED_SIZE);
-    plain.size = FIXED_SIZE + LOG_BLOCK * 8 + records;
+    plain.size = FIXED_SIZE + LOG_BLOCK * (8 + INDEX_TAG) + records;
     buf_put(&plain, extra.data, extra.size);
     buf_put(&plain, snapshot.data, snapshot.size);
     if (plain.failed) {

@@ -60,6 +60,17 @@ void index_deinit(log_t *log)
     mem_free(log->alloc, ix->anchors, ix->anchor_capacity * sizeof(*ix->anchors));
     ix->anchors = NULL;
     ix->anchor_count = ix->anchor_capacity = 0;
+    mem_free(log->alloc, ix->tags, ix->tag_capacity * sizeof(*ix->tags));
+    ix->tags = NULL;
+    ix->tag_capacity = 0;
+}
+
+int index_knows(const log_t *log, uint64_t id, const unsigned char tag[VAULT_TAG])
+{
+    const log_index *ix = &log->index;
+    uint64_t number = id / LOG_BLOCK;
+    return number >= ix->lazy || !ix->present[number] ||
+           memcmp(ix->tags[id], tag, INDEX_TAG) == 0;
 }
 
 static uint64_t get64(const unsigned char *at)
@@ -108,6 +119,7 @@ static sessile_status take(log_t *log, const log_block *b, sessile_error *err)
         log->offsets[first + i] = get64(b->offsets + 8 * i);
     }
     log->offsets[b->anchor.count] = b->anchor.bytes;
+    memcpy(ix->tags[first], b->tags, LOG_BLOCK * sizeof(*ix->tags));
     ix->present[b->number] = 1;
     return SESSILE_OK;
 bad:
@@ -253,6 +265,8 @@ static sessile_status make_room(log_t *log, const log_block *b, sessile_error *e
         log->offset_capacity = log->offsets != NULL ? count : 0;
     }
     if (ix->present == NULL || log->offsets == NULL ||
+        mem_grow(log->alloc, (void **)&ix->tags, &ix->tag_capacity, count,
+                 sizeof(*ix->tags)) != 0 ||
         block_note(log, b->number, b->end) != 0) {
         return fail_nomem(err);
     }
@@ -349,6 +363,8 @@ sessile_status log_rescan(log_t *log, log_visit visit, void *arg, sessile_error 
     log->index.present = NULL;
     log->index.anchors = NULL;
     log->index.anchor_count = log->index.anchor_capacity = 0;
+    log->index.tags = NULL;
+    log->index.tag_capacity = 0;
     memset(&log->end, 0, sizeof(log->end));
     sessile_status status = log_scan(log, known.bytes, visit, arg, err);
     if (status == SESSILE_OK && memcmp(&log->end, &known, sizeof(known)) != 0) {
@@ -360,11 +376,13 @@ sessile_status log_rescan(log_t *log, log_visit visit, void *arg, sessile_error 
     log_index now = log->index;
     if (status != SESSILE_OK) {
         mem_free(log->alloc, now.anchors, now.anchor_capacity * sizeof(*now.anchors));
+        mem_free(log->alloc, now.tags, now.tag_capacity * sizeof(*now.tags));
         log->index = was;
         log->end = known;
         return status;
     }
     mem_free(log->alloc, was.anchors, was.anchor_capacity * sizeof(*was.anchors));
+    mem_free(log->alloc, was.tags, was.tag_capacity * sizeof(*was.tags));
     mem_free(log->alloc, was.present, (size_t)was.lazy);
     drop_ends(log);
     log->index.written = log->index.size = log->index.retry = 0;

@@ -16,6 +16,8 @@
 #include "log/log.h"
 
 #define INDEX_AD 64
+/* What a block keeps of a tag. */
+#define INDEX_TAG 8
 
 /* Where a block ends in the log: its last entry, and how many lines of a write that goes
  * on behind it end there (0: its write ends with it). */
@@ -46,6 +48,11 @@ typedef struct log_index {
     log_anchor *anchors;
     size_t anchor_count, anchor_capacity;
 
+    /* Of each entry the first bytes of its line's tag: of those taken out of the cache,
+     * and of those passed by this handle, for the blocks to come. */
+    unsigned char (*tags)[INDEX_TAG];
+    size_t tag_capacity;
+
     uint64_t witness, witness_bytes; /* entries that are known to have been safe */
 } log_index;
 
@@ -56,7 +63,7 @@ typedef struct log_block {
     uint64_t number;
     uint64_t start, end; /* in the cache */
     log_anchor anchor;
-    const unsigned char *offsets, *records, *extra, *snapshot;
+    const unsigned char *offsets, *tags, *records, *extra, *snapshot;
     size_t extra_size, snapshot_size;
     buf plain;
 } log_block;
@@ -89,6 +96,9 @@ sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg
 /* What index_begin() did is undone: the log is to be scanned from its start. */
 void index_forget(log_t *log);
 void index_deinit(log_t *log);
+/* 0 when a block says that entry id has another tag: its line opens, and is of another
+ * course of this log. */
+int index_knows(const log_t *log, uint64_t id, const unsigned char tag[VAULT_TAG]);
 
 /* ---- index_write.c */
 

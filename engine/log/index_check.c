@@ -43,6 +43,8 @@ static sessile_status compare(log_t *log, const log_block *b, int *same,
     for (size_t i = 0; i < LOG_BLOCK && *same; i++) {
         *same = log->offsets[b->number * LOG_BLOCK + i] == get64(b->offsets + 8 * i);
     }
+    *same = *same &&
+            memcmp(ix->tags[b->number * LOG_BLOCK], b->tags, LOG_BLOCK * INDEX_TAG) == 0;
     if (!*same) {
         return SESSILE_OK;
     }

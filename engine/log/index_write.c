@@ -16,8 +16,16 @@ void index_pass(log_t *log, uint64_t index, uint64_t bytes_end, uint64_t in_writ
                 const unsigned char tag[VAULT_TAG])
 {
     log_index *ix = &log->index;
-    if (index % LOG_BLOCK != LOG_BLOCK - 1 || ix->keeper.record_size == 0 || ix->off ||
-        index / LOG_BLOCK < ix->lazy) {
+    if (ix->keeper.record_size == 0 || ix->off || index / LOG_BLOCK < ix->lazy) {
+        return;
+    }
+    if (mem_grow(log->alloc, (void **)&ix->tags, &ix->tag_capacity, (size_t)index + 1,
+                 sizeof(*ix->tags)) != 0) {
+        ix->off = 1;
+        return;
+    }
+    memcpy(ix->tags[index], tag, INDEX_TAG);
+    if (index % LOG_BLOCK != LOG_BLOCK - 1) {
         return;
     }
     size_t at = (size_t)(index / LOG_BLOCK - ix->lazy);

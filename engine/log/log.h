@@ -272,11 +272,12 @@ sessile_status log_look_at(store *st, const char *folder, const char *name, int 
 /*
  * Seals a log anew, if it is not of the newest epoch and of the keyring's suite: every
  * entry as it is, every write as it was, under a new data key, in one step. A torn end is
- * set aside first. Waits for the exclusive lock: BUSY. DAMAGED, SEALED, IO, FULL: the log
- * is as it was. *done: 1 when it was sealed anew.
+ * set aside first. keeper: whose index is heard as a witness; NULL: none. Waits for the
+ * exclusive lock: BUSY. DAMAGED, TRUNCATED, SEALED, IO, FULL: the log is as it was.
+ * *done: 1 when it was sealed anew.
  */
 sessile_status log_reseal(store *st, const keyring *k, const char *folder,
-                          const char *name, int timeout_ms, int *done, const allocator *a,
-                          sessile_error *err);
+                          const char *name, int timeout_ms, const log_keeper *keeper,
+                          int *done, const allocator *a, sessile_error *err);
 
 #endif

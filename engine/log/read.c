@@ -2,7 +2,8 @@
  * read.c: entries by id, once a scan has said where they are.
  *
  * Reads and checks; never writes, never locks: what is committed does not move. Each line
- * is opened by itself; that lines follow each other is the scan's to compare.
+ * is opened by itself; that lines follow each other is the scan's to compare, or, of
+ * lines that this handle has not scanned, the tags' that the index keeps.
  */
 #include <string.h>
 
@@ -49,7 +50,7 @@ static sessile_status open_one(log_t *log, uint64_t id, char *text, size_t size,
     if (verdict == LINE_FAILED) {
         return err->code;
     }
-    if (verdict == LINE_BAD || l.id != id) {
+    if (verdict == LINE_BAD || l.id != id || !index_knows(log, id, l.tag)) {
         out->size = was;
         return fail(
             err, SESSILE_DAMAGED,

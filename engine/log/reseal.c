@@ -129,14 +129,34 @@ static sessile_status copy_lines(log_t *log, const keyring *k, const char *folde
     return status;
 }
 
+/* Reads all of it, with the index as a witness: once it is a copy, under another key,
+ * nothing opens the index any more that knew what the log had to hold. */
+static sessile_status prove(log_t *log, const log_keeper *keeper, sessile_error *err)
+{
+    uint64_t size = 0, cut = 0;
+    int64_t mtime_ms;
+    if (keeper != NULL && (log->st.table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
+        log->index.keeper = *keeper;
+        log->index.keeper.fresh = 1;
+        log->index.off = 1; /* nothing is added to it */
+    }
+    sessile_status status = index_begin(log, 0, NULL, NULL, err);
+    if (status == SESSILE_OK) {
+        status = log_recover(log, NULL, NULL, &cut, err);
+    }
+    if (status == SESSILE_OK) {
+        status = log->st.table->size(log->handle, &size, &mtime_ms, err);
+    }
+    return status == SESSILE_OK ? log_witness(log, size, err) : status;
+}
+
 sessile_status log_reseal(store *st, const keyring *k, const char *folder,
-                          const char *name, int timeout_ms, int *done, const allocator *a,
-                          sessile_error *err)
+                          const char *name, int timeout_ms, const log_keeper *keeper,
+                          int *done, const allocator *a, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
     log_copy copy;
     log_t *log;
-    uint64_t cut = 0;
     err = err != NULL ? err : &local;
     *done = 0;
     memset(&copy, 0, sizeof(copy));
@@ -148,7 +168,7 @@ sessile_status log_reseal(store *st, const keyring *k, const char *folder,
     if (status != SESSILE_OK || is_newest(k, log->key.epoch, log->key.suite)) {
         goto out;
     }
-    status = log_recover(log, NULL, NULL, &cut, err);
+    status = prove(log, keeper, err);
     if (status == SESSILE_OK) {
         status = copy_lines(log, k, folder, name, &copy, err);
     }
@@ -227,5 +247,5 @@ sessile_status log_keep_up(store *st, const keyring *k, const log_made *made,
         return status;
     }
     /* somebody has written to it already */
-    return log_reseal(st, k, made->folder, made->name, -1, &done, made->alloc, err);
+    return log_reseal(st, k, made->folder, made->name, -1, NULL, &done, made->alloc, err);
 }

@@ -284,6 +284,7 @@ static sessile_status deal_with(sessile_reseal *r, const place *at, sessile_erro
     sessile_status status;
     keyring_about now;
     log_about log;
+    log_keeper keeper = session_keeper(NULL, 1);
     int done = 0;
 
     error_clear(&why);
@@ -304,7 +305,7 @@ static sessile_status deal_with(sessile_reseal *r, const place *at, sessile_erro
     if (log.key.epoch == now.epoch && log.key.suite == now.suite)
         return SESSILE_OK;
     status = log_reseal(&st->backend, st->keys, at->folder, at->name, st->timeout_ms,
-                        &done, &st->alloc, &why);
+                        &keeper, &done, &st->alloc, &why);
     r->state.resealed += done != 0;
     switch (status) {
     case SESSILE_OK:

@@ -140,12 +140,12 @@ static void log_sealed_anew_has_the_same_writes(void **state)
     assert_string_equal(before, "1 1 0 0 3 0 2 ");
     if (!keyring_sealed(k.keys)) {
         assert_int_equal(
-            log_reseal(&k.st, k.keys, "main", "log", 100, &done, &k.alloc, &err),
+            log_reseal(&k.st, k.keys, "main", "log", 100, NULL, &done, &k.alloc, &err),
             SESSILE_UNSUPPORTED);
         return;
     }
     assert_int_equal(keyring_new_epoch(k.keys, &err), SESSILE_OK);
-    assert_int_equal(log_reseal(&k.st, k.keys, "main", "log", 100, &done, &k.alloc, &err),
+    assert_int_equal(log_reseal(&k.st, k.keys, "main", "log", 100, NULL, &done, &k.alloc, &err),
                      SESSILE_OK);
     assert_int_equal(done, 1);
     commits_of(after);
@@ -155,7 +155,7 @@ static void log_sealed_anew_has_the_same_writes(void **state)
     log_close(log);
     seen_free(&entries);
     /* once is enough */
-    assert_int_equal(log_reseal(&k.st, k.keys, "main", "log", 100, &done, &k.alloc, &err),
+    assert_int_equal(log_reseal(&k.st, k.keys, "main", "log", 100, NULL, &done, &k.alloc, &err),
                      SESSILE_OK);
     assert_int_equal(done, 0);
 }
