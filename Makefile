@@ -48,6 +48,7 @@ sources  = $(sort $(wildcard $(1)))
 
 ENGINE  := $(call objects,$(call sources,$(FLOORS:%=engine/%/*.c)))
 COMMAND := $(call objects,$(call sources,engine/command/*.c))
+WORKERS := $(call objects,$(call sources,engine/worker/*.c))
 BINDING := $(call objects,$(call sources,lua/binding/*.c))
 SUPPORT := $(call objects,$(call sources,tests/support/*.c))
 # A test is one program, whichever folder it lives in: unit, or a part of the harness.
@@ -78,6 +79,7 @@ A    := $(BUILD)/libsessile.a
 SO   := $(BUILD)/libsessile.so.$(VERSION)
 CORE := $(if $(BINDING),$(BUILD)/lua/sessile/core.so)
 BIN  := $(if $(COMMAND),$(BUILD)/bin/sessile)
+WORKER := $(if $(WORKERS),$(BUILD)/libexec/sessile-worker)
 
 .PHONY: all build demo test check asan tsan valgrind bench coverage install clean help deps
 .PHONY: deps-build deps-test deps-check deps-bench deps-soak
@@ -86,13 +88,14 @@ BIN  := $(if $(COMMAND),$(BUILD)/bin/sessile)
 .SECONDARY:
 
 all: build
-build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(BIN) $(BUILD)/sessile.pc
+build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(BIN) $(WORKER) $(BUILD)/sessile.pc
 everything: build $(BUILD)/internal.a $(TESTS) $(FUZZERS) $(BENCHES) $(SAMPLES)
 
 # ---- objects -------------------------------------------------------------------------
 # Each kind of source sees only the headers it may use.
 
-$(OBJ)/engine/policy/%.o $(OBJ)/engine/command/%.o: DOOR = -I$(LUA_INCLUDE)
+$(OBJ)/engine/policy/%.o $(OBJ)/engine/command/%.o $(OBJ)/engine/worker/%.o: DOOR = -I$(LUA_INCLUDE)
+$(OBJ)/engine/session/store_handle.o: DOOR = -DSESSILE_LIBEXEC='"$(PREFIX)/libexec/sessile"'
 $(OBJ)/engine/codec/%.o: DOOR = -I/usr/include/uuid
 
 $(OBJ)/engine/%.o: engine/%.c Makefile
@@ -158,6 +161,10 @@ $(BIN): $(COMMAND) $(BINDING) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) -Wl,-E -o $@ $^ $(LIBS)
 
+$(WORKER): $(WORKERS) $(BUILD)/internal.a
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $^ $(LIBS)
+
 # Not linked with liblua: the host brings it, and two copies in one process crash. The
 # version script exports luaopen_* alone.
 $(CORE): $(BINDING) $(BUILD)/internal.a
@@ -221,7 +228,7 @@ check: deps-check
 # Every source once with -Werror, in a folder of its own.
 warnings:
 	@+$(again) --quiet BUILD=build-werror WERROR=1 objects
-objects: $(ENGINE) $(COMMAND) $(BINDING) $(SUPPORT)
+objects: $(ENGINE) $(COMMAND) $(WORKERS) $(BINDING) $(SUPPORT)
 objects: $(TESTS:$(BUILD)/tests/%=$(OBJ)/tests/%.o)
 objects: $(FUZZERS:$(BUILD)/fuzz/%=$(OBJ)/tests/fuzz/fuzz_%.o) $(FUZZ_SHARED) $(FUZZ_DRIVER)
 objects: $(BENCHES:$(BUILD)/bench/%=$(OBJ)/tests/bench/%.o) $(BENCH_SHARED)
@@ -309,6 +316,7 @@ install: build
 	$(fill_pc) > $(D)/lib/pkgconfig/sessile.pc
 	$(if $(CORE),install -m 755 $(CORE) $(D)/lib/lua/5.4/sessile)
 	$(if $(BIN),install -m 755 $(BIN) $(D)/bin)
+	$(if $(WORKER),install -D -m 755 $(WORKER) $(D)/libexec/sessile/sessile-worker)
 	cd lua/sessile && find . -name '*.lua' \
 	    -exec install -D -m 644 {} $(abspath $(D))/share/lua/5.4/sessile/{} \;
 	find policies -name '*.lua' -exec install -m 644 {} $(D)/share/sessile/policies \;

@@ -160,6 +160,26 @@ describe("sessile check", function()
     end
   end)
 
+  it("finds nothing in an index that another process wrote", function()
+    local at = plain(600)
+    local out = cli.done(at "check")
+    assert.matches("^1 session, 601 entries, [^\n]*nothing is damaged\n$", out)
+  end)
+
+  it("calls a session whose user was forgotten no damage", function()
+    local folder = home .. "/sealed"
+    cli.done(("--store %s new --id a"):format(folder))
+    cli.write(home .. "/user.lua", ([[
+      local store <close> = assert(require "sessile".open(%q))
+      assert(store:create { id = "b", user = "ann" }):close()
+    ]]):format(folder))
+    cli.done("run " .. home .. "/user.lua")
+    cli.done(("--store %s forget ann --yes"):format(folder))
+    local out = cli.done(("--store %s check"):format(folder))
+    assert.matches("note: [^\n]*was forgotten", out)
+    assert.matches("nothing is damaged", out)
+  end)
+
   it("promises no salvage of a log that has no first line", function()
     local at, path = plain(2)
     cli.write(path, "")

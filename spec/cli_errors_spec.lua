@@ -71,6 +71,25 @@ describe("what may not be read", function()
     end
   end)
 
+  it("is no end of reading when it is the folder of a torn end", function()
+    if alone() then return end
+    os.execute(("chown 65534 %s/theirs"):format(open))
+    local store = open .. "/theirs/store"
+    local at = "--plain --store " .. store .. " "
+    assert.equal(0, (select(3, sessile(at .. "new --id z", nil, cli.as_nobody))))
+    assert.equal(0, (select(3, sessile(at .. "append z word1", nil, cli.as_nobody))))
+    assert.equal(0, (select(3, sessile(at .. "append z word2", nil, cli.as_nobody))))
+    os.execute(("truncate -s -5 %s/agents/main/z.jsonl; chmod 500 %s/agents/main"):format(store,
+      store))
+    local out, err, code = sessile(at .. "show z", nil, cli.as_nobody)
+    assert.equal(0, code, err)
+    has(out, "word1")
+    fails(7, at .. "append z more", cli.as_nobody)
+    os.execute(("chmod 700 %s/agents/main"):format(store))
+    assert.equal(0, (select(3, sessile(at .. "append z more", nil, cli.as_nobody))))
+    assert.equal(0, (select(3, sessile(at .. "check z", nil, cli.as_nobody))))
+  end)
+
   it("is DENIED for one log too", function()
     if alone() then return end
     os.execute(("chown 65534 %s/theirs"):format(open))
@@ -317,7 +336,7 @@ describe("with --json", function()
     assert.equal("show", show.name)
     assert.equal("--last N", show.options[1].name)
     assert.is_true(#show.examples > 0)
-    assert.equal(2, #json "help policy")
+    assert.equal(7, #json "help policy")
     assert.is_true(#json "help" > 10)
     assert.equal("EUSAGE", error_of(2, "help nothing --json").code)
   end)

@@ -72,6 +72,16 @@ typedef struct os_table {
     /* 1 when fd lies on a file system that other machines write as well, whose name, cut,
      * goes to name; 0 when not; -1 and errno. May be absent: 0. */
     int (*network)(void *ud, int fd, char *name, size_t size);
+
+    /* Other processes. spawn: runs the program at path with one end of a pair of sockets
+     * as its standard input and nothing else of ours; returns the other end, and *pid. */
+    int (*spawn)(void *ud, const char *path, uint32_t *pid);
+    /* Reads or writes what can be, waiting at most timeout_ms for any: 0 at the end,
+     * -1 and EAGAIN after the time. */
+    int64_t (*receive)(void *ud, int fd, void *out, size_t size, int timeout_ms);
+    int64_t (*send)(void *ud, int fd, const void *data, size_t size, int timeout_ms);
+    uint64_t (*process_cpu_us)(void *ud, uint32_t pid); /* 0 when it cannot be told */
+    void (*kill)(void *ud, uint32_t pid);               /* at once; waits for its end */
 } os_table;
 
 /* The real system. */

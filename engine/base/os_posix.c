@@ -8,6 +8,7 @@
  * purpose can stand in for it.
  */
 #include "base/os.h"
+#include "base/os_process.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -311,4 +312,9 @@ const os_table os_posix = {
     .env = posix_env,
     .lock_holder = os_proc_lock_holder,
     .network = os_proc_network,
+    .spawn = os_posix_spawn,
+    .receive = os_posix_receive,
+    .send = os_posix_send,
+    .process_cpu_us = os_posix_process_cpu_us,
+    .kill = os_posix_kill,
 };

@@ -144,6 +144,14 @@ typedef enum sessile_durability {
     SESSILE_NONE      /* synced at close; a power cut may take back what came since */
 } sessile_durability;
 
+/* Where policy files run. */
+typedef enum sessile_isolation {
+    SESSILE_IN_PROCESS = 0, /* in a Lua state of their own inside the library */
+    SESSILE_WORKER /* in a process of their own, one a session, which has no keys,
+                      no files and hardly a system call, and is killed when it
+                      overruns its time. The same policy does the same in both */
+} sessile_isolation;
+
 /* Limits. 0 means the default given here. A LIMIT error names the key in [brackets]. */
 typedef struct sessile_limits {
     uint64_t message;       /* bytes of one message [message]: 8 MiB */
@@ -174,6 +182,8 @@ typedef struct sessile_store_options {
     int64_t window;    /* the model's window in tokens; 0: unlimited */
     int64_t reserve;   /* tokens of the window kept free */
     const char *policy_path; /* folders to look policies up in, ':' between; or NULL */
+    sessile_isolation isolation;
+    const char *worker; /* WORKER: the program; NULL: sessile-worker as installed */
     sessile_limits limits;
     sessile_alloc alloc; /* NULL: malloc */
     void *alloc_ud;

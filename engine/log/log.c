@@ -231,6 +231,17 @@ static sessile_status scan_first(log_t *log, uint64_t size, log_visit visit, voi
     return status;
 }
 
+/* 1 when the log has been read and is as long as it was: a torn end is still there. */
+static int is_uncut(log_t *log, uint64_t was)
+{
+    uint64_t size;
+    int64_t mtime_ms;
+    sessile_error err;
+    return log->end.count > 0 && log->poison.code == SESSILE_OK &&
+           log->st.table->size(log->handle, &size, &mtime_ms, &err) == SESSILE_OK &&
+           size >= was && size > log->end.bytes;
+}
+
 sessile_status log_open_kept(log_t **out, store *st, const keyring *k, const char *folder,
                              const char *name, unsigned depth, int timeout_ms,
                              const log_keeper *keeper, log_visit visit, void *arg,
@@ -274,6 +285,11 @@ sessile_status log_open_kept(log_t **out, store *st, const keyring *k, const cha
                             : SESSILE_BUSY;
     if (status == SESSILE_OK) {
         status = log_recover(log, visit, arg, &cut, err);
+        if ((status == SESSILE_DENIED || status == SESSILE_FULL) && is_uncut(log, size)) {
+            error_clear(
+                err); /* there is no place for the torn end: who appends is told */
+            status = SESSILE_OK;
+        }
         log->st.table->unlock(log->handle);
     } else if (status == SESSILE_BUSY || status == SESSILE_DENIED ||
                status == SESSILE_UNSUPPORTED) {

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "policy/lua_json.h"
 #include "policy/lua_state.h"
+#include "policy/worker.h"
 
 /* Registry key of this pipeline's table: the coroutine, the state, the slots of each
  * step. */
@@ -129,7 +130,7 @@ const char *policy_pipeline_log(const policy_pipeline *pl)
 
 uint64_t policy_pipeline_us(const policy_pipeline *pl)
 {
-    return pl->vm ? pl->vm->wall_us : 0;
+    return pl->vm ? pl->vm->wall_us : pl->worker_us;
 }
 
 /* ------------------------------------------------------------------ starting a hook */
@@ -316,6 +317,43 @@ static lua_State *thread_of(lua_State *L)
     return co;
 }
 
+/* ------------------------------------------------------------------ elsewhere */
+
+static worker_job job_of(policy_pipeline *pl, policy_result *out)
+{
+    worker_job job = {.step = pl->step,
+                      .hook = pl->hook,
+                      .reason = pl->reason,
+                      .state = pl->state,
+                      .journal = pl->setup.journal,
+                      .log = &pl->log,
+                      .us = &pl->worker_us,
+                      .out = out};
+    return job;
+}
+
+/* What comes back from the worker. */
+static sessile_status worker_came_back(policy_pipeline *pl, sessile_status status)
+{
+    pl->waiting = status == SESSILE_NEEDS;
+    return status;
+}
+
+static sessile_status call_worker(policy_pipeline *pl, policy_result *out,
+                                  sessile_error *err)
+{
+    worker_job job = job_of(pl, out);
+    sessile_status status = SESSILE_OK;
+
+    if (!pl->opened)
+        status =
+            worker_open(pl->setup.worker, pl->policy, &pl->setup, pl->setup.state, err);
+    pl->opened = status == SESSILE_OK;
+    if (status == SESSILE_OK)
+        status = worker_call(pl->setup.worker, &job, err);
+    return worker_came_back(pl, status);
+}
+
 sessile_status policy_pipeline_call(policy_pipeline *pl, size_t step, sessile_hook hook,
                                     sessile_state *state, sessile_reason reason,
                                     policy_result *out, sessile_error *err)
@@ -329,16 +367,18 @@ sessile_status policy_pipeline_call(policy_pipeline *pl, size_t step, sessile_ho
         return fail(err, SESSILE_INVALID, "the policy waits for an answer");
     if (!(pl->policy->steps[step].info.hooks & (unsigned)hook))
         return SESSILE_OK;
+    pl->step = step;
+    pl->hook = hook;
+    pl->reason = reason;
+    pl->state = state;
+    if (pl->setup.worker)
+        return call_worker(pl, out, err);
     if (!pl->vm) {
         status = chain_take(pl->policy, &pl->vm, err);
         if (status != SESSILE_OK)
             return status;
         pl->vm->pipeline = pl;
     }
-    pl->step = step;
-    pl->hook = hook;
-    pl->reason = reason;
-    pl->state = state;
     pl->vm->pcalls = 0;
     vm_enter(pl->vm);
     if (pl->vm->spent)
@@ -403,6 +443,10 @@ sessile_status policy_pipeline_answer(policy_pipeline *pl, const sessile_answer 
     if (!pl->waiting)
         return fail(err, SESSILE_INVALID, "nothing was asked");
     pl->waiting = 0;
+    if (pl->setup.worker) {
+        worker_job job = job_of(pl, out);
+        return worker_came_back(pl, worker_answer(pl->setup.worker, &job, answer, err));
+    }
     vm_enter(pl->vm);
     a.co = thread_of(pl->vm->L);
     if (vm_call(pl->vm, push_answer, &a, 0, file_of(pl), err) != LUA_OK)

@@ -30,6 +30,10 @@ struct policy_pipeline {
 
     pipeline_random random[CHAIN_STEPS];
     buf log;
+
+    /* in a process of its own */
+    int opened;         /* the worker has been told of this pipeline */
+    uint64_t worker_us; /* spent in Lua there */
 };
 
 /* Makes the ctx of a VM; raises. */

@@ -12,6 +12,7 @@
 #define POLICY_POLICY_H
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/os.h"
 #include "sessile.h"
@@ -62,9 +63,13 @@ typedef struct policy_setup {
     sessile_id turn;        /* seeds ctx.random with session id and policy hash */
     sessile_slice instructions;
     int64_t now_ms; /* the script's only clock */
+    /* Hooks run in this process (borrowed); NULL: in this one. */
+    struct worker *worker;
+    sessile_state *state; /* worker: the state of the pipeline */
+    buf *journal;         /* worker: the state's journal, from its beginning */
 } policy_setup;
 
-/* Borrows the policy (retained) and copies the setup. */
+/* Borrows the policy (retained) and copies the setup's texts. */
 sessile_status policy_pipeline_new(policy_pipeline **out, sessile_policy *p,
                                    const policy_setup *setup, sessile_error *err);
 void policy_pipeline_free(policy_pipeline *pl);

@@ -30,6 +30,7 @@ static sessile_status run_new(sessile_run **out, sessile_session *s, run_kind ki
     if (!run)
         return fail_nomem(err);
     run->alloc = &store->alloc;
+    buf_init(&run->journal, run->alloc);
     run->session = s;
     run->kind = kind;
     run->reason = kind == RUN_TURN ? SESSILE_REASON_TURN : options->reason;
@@ -78,7 +79,9 @@ void run_free(sessile_run *run)
         return;
     const allocator *a = run->alloc;
     policy_pipeline_free(run->pipeline);
+    run_give_worker(run);
     state_free(run->state);
+    buf_deinit(&run->journal);
     policy_release(run->policy);
     run_vars_deinit(run);
     if (run->instructions)

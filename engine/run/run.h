@@ -11,6 +11,7 @@
  *   commit.c    the accepted proposal, judged on the head as it is now, as one entry
  *   vars.c      the policies' notes
  *   record.c    the JSON of compaction and refusal entries
+ *   isolation.c the process that isolated policies run in
  *   run.c       stepping, needs and replies, the outcome
  */
 #ifndef RUN_RUN_H
@@ -49,6 +50,8 @@ struct sessile_run {
     sessile_policy *policy;    /* a reference, or NULL: none runs */
     policy_pipeline *pipeline; /* made when the first Lua hook runs */
     sessile_state *state;
+    struct worker *worker; /* of isolated policies, taken from the session; or NULL */
+    buf journal;           /* of the state, for the worker */
     int64_t window, reserve;
     int has_timeout, timeout_ms; /* of each call; else the session's */
     session_wait wait;           /* of the call that goes on */
@@ -98,6 +101,11 @@ sessile_status run_turn(sessile_run *run, const sessile_slice *messages, size_t 
                         const sessile_run_options *options, sessile_error *err);
 /* The context that policies start from. previous: messages before the turn. */
 sessile_status run_snapshot(sessile_run *run, sessile_error *err);
+
+/* isolation.c: a process for the policies of this run, when the store wants one: the
+ * session's, or a new one. Both do nothing otherwise. */
+sessile_status run_take_worker(sessile_run *run, sessile_error *err);
+void run_give_worker(sessile_run *run);
 
 /* schedule.c: goes on to the next end: OK (STAGE_COMMIT or DONE reached) or NEEDS. */
 sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error *err);

@@ -224,7 +224,10 @@ static sessile_status make_pipeline(sessile_run *run, sessile_error *err)
                           .metadata = {s->metadata, s->metadata_size},
                           .turn = run->saw,
                           .instructions = {run->instructions, run->instructions_size},
-                          .now_ms = run->now_ms};
+                          .now_ms = run->now_ms,
+                          .worker = run->worker,
+                          .state = run->state,
+                          .journal = &run->journal};
     buf title;
     sessile_status st = session_lock(s, err);
     if (st != SESSILE_OK)

@@ -247,6 +247,8 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
         st = state_new(&run->state, &setup, err);
     }
     session_unlock(s);
+    if (st == SESSILE_OK)
+        st = run_take_worker(run, err);
 
     if (st == SESSILE_OK && vars.size > 2)
         st = run_vars_load(run, vars.data, vars.size, err);

@@ -78,8 +78,14 @@ static row *add(sessile_check *c, sessile_severity severity, sessile_status code
 
 static void tell_error(sessile_check *c, const sessile_error *err)
 {
-    row *r =
-        add(c, err->code == SESSILE_BUSY ? SESSILE_WARNING : SESSILE_DAMAGE, err->code);
+    /* A session whose user was forgotten is what it was meant to be. */
+    int forgotten = err->code == SESSILE_SEALED &&
+                    strstr(err->message, "of this user was forgotten:") != NULL;
+    row *r = add(c,
+                 forgotten                   ? SESSILE_NOTE
+                 : err->code == SESSILE_BUSY ? SESSILE_WARNING
+                                             : SESSILE_DAMAGE,
+                 err->code);
 
     if (r)
         snprintf(r->what, sizeof r->what, "%s", err->message);

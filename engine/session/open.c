@@ -152,6 +152,8 @@ void session_drop(sessile_session *s)
     mem_free(a, s->absent, s->absent_blocks);
     if (s->policy.release && s->policy.policy)
         s->policy.release(s->policy.policy);
+    if (s->worker.release && s->worker.policy)
+        s->worker.release(s->worker.policy);
     free_name(a, s->id, s->id_size);
     free_name(a, s->agent, s->agent_size);
     free_name(a, s->user, s->user_size);

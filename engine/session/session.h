@@ -56,6 +56,7 @@ struct sessile_session {
     const struct session_wait *wait; /* under the mutex: of the call that has its turn */
     int64_t window, reserve;
     policy_ref policy;
+    policy_ref worker; /* idle, of isolated policies; under the mutex */
     /* the fold, under the mutex */
     node *nodes; /* see session_reach_locked() */
     size_t node_count, node_capacity;

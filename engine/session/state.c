@@ -142,10 +142,19 @@ void state_free(sessile_state *s)
 
 /* ------------------------------------------------------------------ hooks */
 
+static void forget_hook(sessile_state *s)
+{
+    s->has_vars = 0;
+    if (!s->edited && s->insert_count == 0 && !s->is_built)
+        return;
+    puts_cut(s, s->puts_before);
+    give(s, s->given, context_tokens(&s->given->c));
+}
+
 sessile_status state_hook_begin(sessile_state *s, const char *vars, size_t vars_size,
                                 sessile_error *err)
 {
-    state_hook_drop(s);
+    forget_hook(s);
     if (!s->given->has_pairs && pairing_of(&s->given->pairs, &s->given->c))
         return fail_nomem(err);
     s->given->has_pairs = 1;
@@ -155,16 +164,16 @@ sessile_status state_hook_begin(sessile_state *s, const char *vars, size_t vars_
         buf_put(&s->vars_given, vars, vars_size);
     else
         buf_puts(&s->vars_given, "{}");
-    return s->vars_given.failed ? fail_nomem(err) : SESSILE_OK;
+    if (s->vars_given.failed)
+        return fail_nomem(err);
+    journal_begin(s, vars, vars_size);
+    return SESSILE_OK;
 }
 
 void state_hook_drop(sessile_state *s)
 {
-    s->has_vars = 0;
-    if (!s->edited && s->insert_count == 0 && !s->is_built)
-        return;
-    puts_cut(s, s->puts_before);
-    give(s, s->given, context_tokens(&s->given->c));
+    forget_hook(s);
+    journal_forget(s);
 }
 
 /* ------------------------------------------------------------------ the next list */
@@ -330,6 +339,7 @@ sessile_status state_hook_end(sessile_state *s, int *changed, int *vars_changed,
                      memcmp(s->vars_set.data, s->vars_given.data, s->vars_set.size) != 0);
     if (!differs(s)) {
         give(s, s->given, s->tokens);
+        journal_end(s);
         return SESSILE_OK;
     }
     next = free_list(s);
@@ -343,6 +353,7 @@ sessile_status state_hook_end(sessile_state *s, int *changed, int *vars_changed,
         goto nomem;
     give(s, next, s->tokens);
     *changed = 1;
+    journal_end(s);
     return SESSILE_OK;
 
 nomem:
@@ -367,6 +378,7 @@ sessile_status state_mark(sessile_state *s, sessile_error *err)
     (void)err;
     s->marked = s->given;
     s->puts_at_mark = s->put_count;
+    journal_mark(s);
     return SESSILE_OK;
 }
 
@@ -379,6 +391,7 @@ sessile_status state_rewind(sessile_state *s, sessile_error *err)
     s->has_vars = 0;
     give(s, s->marked, context_tokens(&s->marked->c));
     s->marked = NULL;
+    journal_rewind(s);
     return SESSILE_OK;
 }
 

@@ -170,7 +170,7 @@ sessile_status sessile_state_keep_last(sessile_state *s, int64_t n, sessile_unit
     error_clear(err);
     if ((unit == SESSILE_MESSAGES && (int64_t)s->left <= n) ||
         (unit == SESSILE_TOKENS && s->tokens <= n))
-        return SESSILE_OK;
+        return SESSILE_OK; /* nothing to note either */
     if (cutting_init(&c, s, unit))
         return fail_nomem(err);
     c.left = unit == SESSILE_MESSAGES ? (int64_t)s->left
@@ -181,6 +181,7 @@ sessile_status sessile_state_keep_last(sessile_state *s, int64_t n, sessile_unit
         cut_groups(&c, n);
     }
     mem_free(s->alloc, c.block, c.block_size);
+    journal_keep_last(s, n, unit);
     return SESSILE_OK;
 }
 

@@ -69,6 +69,7 @@ sessile_status sessile_state_drop(sessile_state *s, size_t first, size_t last,
         return code;
     for (i = first; i <= last; i++)
         state_mark_gone(s, i, MARK_DROPPED);
+    journal_drop(s, first, last);
     error_clear(err);
     return SESSILE_OK;
 }
@@ -165,8 +166,10 @@ sessile_status sessile_state_replace(sessile_state *s, size_t i, sessile_slice f
         code = put_again(s, &m, mark, err);
         s->tokens += tokens_now(s, i) - tokens;
     }
-    if (!code)
+    if (!code) {
+        journal_replace(s, i, fields);
         error_clear(err);
+    }
     return code;
 }
 
@@ -243,6 +246,7 @@ sessile_status sessile_state_insert(sessile_state *s, size_t i, sessile_slice te
     s->left++;
     for (k = cover_first; has_covers && k <= cover_last; k++)
         state_mark_gone(s, k, MARK_COVERED);
+    journal_insert(s, i, text, has_covers, cover_first, cover_last);
     error_clear(err);
     return SESSILE_OK;
 }
@@ -419,6 +423,7 @@ sessile_status sessile_state_rebuild(sessile_state *s, const sessile_state_item 
     s->built_capacity = capacity;
     list = NULL;
     mark_built(s, seen);
+    journal_rebuild(s, items, count);
     error_clear(err);
 
 out:
@@ -462,6 +467,7 @@ sessile_status sessile_state_set_vars(sessile_state *s, sessile_slice text,
     if (s->vars_set.failed)
         return fail_nomem(err);
     s->has_vars = 1;
+    journal_vars(s, text);
     error_clear(err);
     return SESSILE_OK;
 }

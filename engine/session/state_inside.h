@@ -7,6 +7,7 @@
  *   state_merge.c  their text
  *   state_cut.c    keep_last, find_cut, pairs
  *   state_read.c   columns and texts
+ *   state_journal.c  what happened, for an equal state in another process
  *
  * Edits are marks beside the list that the hook was given, so that its indexes hold until
  * the hook ends. A state has room for a few lists, of which one is what the pipeline
@@ -66,6 +67,7 @@ struct sessile_state {
     unsigned depth;
     state_read read;
     void *read_arg;
+    buf *journal; /* where calls are noted; NULL: nowhere */
 
     state_list lists[STATE_LISTS];
     state_list *given;  /* lists[0] is what the pipeline began with */
@@ -161,6 +163,22 @@ static inline int is_gone(const sessile_state *s, size_t i)
 /* Takes item i out: MARK_DROPPED or MARK_COVERED. */
 void state_mark_gone(sessile_state *s, size_t i, uint32_t mark);
 sessile_status state_check_unbuilt(const sessile_state *s, sessile_error *err);
+
+/* ---- state_journal.c: notes a call that succeeded, if anybody wants to know */
+
+void journal_begin(const sessile_state *s, const char *vars, size_t size);
+void journal_end(const sessile_state *s);
+void journal_forget(const sessile_state *s);
+void journal_mark(const sessile_state *s);
+void journal_rewind(const sessile_state *s);
+void journal_drop(const sessile_state *s, size_t first, size_t last);
+void journal_replace(const sessile_state *s, size_t i, sessile_slice fields);
+void journal_insert(const sessile_state *s, size_t i, sessile_slice message, int covers,
+                    size_t first, size_t last);
+void journal_keep_last(const sessile_state *s, int64_t n, sessile_unit unit);
+void journal_rebuild(const sessile_state *s, const sessile_state_item *items,
+                     size_t count);
+void journal_vars(const sessile_state *s, sessile_slice text);
 
 /* ---- state_put.c */
 

@@ -12,6 +12,10 @@
 #include "base/text.h"
 #include "codec/entry.h"
 
+#ifndef SESSILE_LIBEXEC
+#define SESSILE_LIBEXEC "/usr/local/libexec/sessile"
+#endif
+
 static void limits_fill(sessile_limits *l)
 {
     if (!l->message)
@@ -104,6 +108,8 @@ static sessile_status options_check(const sessile_store_options *o, sessile_erro
         return fail(err, SESSILE_LIMIT, "the limit [depth] is at most %d", DEPTH_MOST);
     if (o->durability != SESSILE_SYNC && o->durability != SESSILE_NONE)
         return fail(err, SESSILE_INVALID, "durability is neither SYNC nor NONE");
+    if (o->isolation != SESSILE_IN_PROCESS && o->isolation != SESSILE_WORKER)
+        return fail(err, SESSILE_INVALID, "isolation is neither IN_PROCESS nor WORKER");
     return SESSILE_OK;
 }
 
@@ -164,7 +170,11 @@ static sessile_status open_store(sessile_store **out, const char *url,
         dup_text(&s->alloc, options->agent && *options->agent ? options->agent : "main");
     if (options->policy_path)
         s->policy_path = dup_text(&s->alloc, options->policy_path);
-    if (!s->agent || (options->policy_path && !s->policy_path)) {
+    s->isolation = options->isolation;
+    s->worker = dup_text(&s->alloc, options->worker && *options->worker ? options->worker
+                                                                        : SESSILE_LIBEXEC
+                                        "/sessile-worker");
+    if (!s->agent || !s->worker || (options->policy_path && !s->policy_path)) {
         status = fail_nomem(err);
         goto out;
     }
@@ -221,6 +231,7 @@ void store_handle_close(sessile_store *s)
     free_text(&a, s->agent);
     free_text(&a, s->policy_path);
     mem_free(&a, s->forgotten, s->forgotten_capacity * sizeof *s->forgotten);
+    free_text(&a, s->worker);
     pthread_mutex_destroy(&s->mutex);
     mem_free(&a, s, sizeof *s);
 }

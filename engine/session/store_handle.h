@@ -20,8 +20,10 @@ struct sessile_store {
     const os_table *os;
     store backend;
     keyring *keys;
-    char *agent;           /* default agent, NUL-terminated */
-    char *policy_path;     /* or NULL */
+    char *agent;       /* default agent, NUL-terminated */
+    char *policy_path; /* or NULL */
+    sessile_isolation isolation;
+    char *worker;          /* the program that runs isolated policies */
     sessile_limits limits; /* every field set */
     sessile_durability durability;
     int timeout_ms;

@@ -130,11 +130,14 @@ void binding_store_options(lua_State *L, int table, sessile_store_options *out)
     out->window = binding_field_integer(L, table, "window", 0);
     out->reserve = binding_field_integer(L, table, "reserve", 0);
     out->policy_path = binding_field_string(L, table, "policy_path");
+    out->isolation =
+        binding_field_boolean(L, table, "isolated") ? SESSILE_WORKER : SESSILE_IN_PROCESS;
+    out->worker = binding_field_string(L, table, "worker");
     read_limits(L, table, &out->limits);
 }
 
 /* open(url, {agent, key_source, key, suite, durability, timeout_ms, network, window,
- * reserve, policy_path, limits}) -> store; nil, message, code */
+ * reserve, policy_path, isolated, worker, limits}) -> store; nil, message, code */
 int binding_open(lua_State *L)
 {
     const char *url = luaL_checkstring(L, 1);

@@ -20,8 +20,9 @@ local sessile = {
 
 local open_options = {
   agent = "string", key = "any", suite = "string", durability = "string",
-  timeout_ms = "number", network = "boolean", window = "number", reserve = "number", policy = "any",
-  model = "callable", policy_path = "string|table", isolation = "string", limits = "table",
+  timeout_ms = "number", network = "boolean", window = "number", reserve = "number",
+  policy = "any", model = "callable", policy_path = "string|table", isolation = "string",
+  worker = "string", limits = "table",
 }
 
 local limit_names = {
@@ -46,9 +47,9 @@ function sessile.open(url, opts)
   if url ~= nil and type(url) ~= "string" then
     error("sessile.open: a path or URL expected, got " .. type(url), 2)
   end
-  if given.isolation and given.isolation ~= "none" then
-    return nil, ("isolation '%s' is not in this build: policies run in the engine's sandbox")
-      :format(given.isolation), "EUNSUPPORTED"
+  if given.isolation and given.isolation ~= "none" and given.isolation ~= "worker" then
+    error(("sessile.open: option 'isolation': \"none\" or \"worker\" expected, got '%s'")
+      :format(given.isolation), 2)
   end
   local where, why, missing = place(url)
   if not where then
@@ -64,6 +65,7 @@ function sessile.open(url, opts)
     window = given.window,
     reserve = given.reserve, policy_path = paths.policy_path(given.policy_path),
     limits = options.check("sessile.open: limits", given.limits, limit_names),
+    isolated = given.isolation == "worker", worker = paths.worker(given.worker),
   })
   if not handle then
     return nil, message, ecode

@@ -36,7 +36,8 @@ local sessile = {}
 ---@field policy? sessile.PolicySpec|false
 ---@field model? sessile.Model
 ---@field policy_path? string|string[] folders that policies are looked up in
----@field isolation? "none"
+---@field isolation? "none"|"worker" where policy files run: here, or in a process of their own
+---@field worker? string the program of isolated policies; else the one that was installed
 ---@field limits? sessile.Limits
 
 ---Opens the store at a path, "file:PATH" or "ram:"; nil: the default store.

@@ -74,4 +74,22 @@ function paths.policy_path(given)
   return table.concat(list, ":")
 end
 
+--- The program that isolated policies run in: the one given, the one beside the executable or
+--- beside this module; nil: where the library was installed.
+function paths.worker(given)
+  if given then
+    return paths.expand(given)
+  end
+  local places = { here() .. "/../../build/libexec/sessile-worker",
+    here() .. "/../../../../libexec/sessile/sessile-worker" }
+  for _, path in ipairs(places) do
+    local file = io.open(path, "rb")
+    if file then
+      file:close()
+      return path
+    end
+  end
+  return nil
+end
+
 return paths

@@ -39,11 +39,12 @@ local function totals(report)
     report.salvaged)
 end
 
--- The files that a salvage wrote anew.
+-- The files that a salvage mended.
 local function salvaged(findings)
   local files = {}
   for _, found in ipairs(findings) do
-    if found.severity == "note" and found.what:find "^salvaged:" then
+    if found.severity == "note"
+      and (found.what:find "^salvaged:" or found.what:find "^its index was emptied") then
       files[found.file] = true
     end
   end

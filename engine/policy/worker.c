@@ -1,0 +1,408 @@
+/*
+ * worker.c: the engine's side of an isolated policy.
+ *
+ * Owns one child process and the socket to it. It must never wait longer than a script
+ * may run (measured by the child's own CPU time, since a loaded machine is nobody's
+ * fault, with a bound by the clock on the wall beside it), never take a size from the
+ * child without a limit, and never hand it a text that is not in the state it works on.
+ */
+#include "policy/worker.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "policy/chain.h"
+#include "session/state_journal.h"
+
+/* Past the script's own budget, which the worker keeps itself. */
+#define GRACE_MS 50
+/* By the clock on the wall, when the child does not run at all. */
+#define WALL_FACTOR  8
+#define WALL_MORE_MS 2000
+/* How long one wait is before the clocks are looked at again. */
+#define TICK_MS 20
+/* A journal names what it changes, and carries what it writes. */
+#define JOURNAL_MORE ((size_t)4 << 20)
+
+struct worker {
+    allocator alloc;
+    const os_table *os;
+    int fd;                    /* -1: dead */
+    uint32_t pid, owner;       /* its process, and the one that started it */
+    sessile_policy *policy;    /* the chain it knows, a reference; or NULL */
+    uint64_t cpu_limit_us;     /* of this pipeline */
+    uint64_t cpu_us, cpu_from; /* spent before; where the child's clock stood */
+    uint64_t result;           /* bytes that a frame of its may have, at most */
+    buf out, in;
+};
+
+void frame_begin(buf *out, frame kind)
+{
+    buf_clear(out);
+    wire_put_u32(out, 0);
+    wire_put_u8(out, (uint8_t)kind);
+}
+
+void frame_end(buf *out)
+{
+    uint32_t size = (uint32_t)(out->size - 4);
+    if (out->failed)
+        return;
+    if (out->size - 4 > FRAME_MOST) {
+        out->failed = 1;
+        return;
+    }
+    for (int i = 0; i < 4; i++)
+        out->data[i] = (char)(unsigned char)(size >> (8 * i));
+}
+
+/* ------------------------------------------------------------------ life */
+
+sessile_status worker_start(worker **out, const char *path, const os_table *os,
+                            const allocator *a, sessile_error *err)
+{
+    worker *w = mem_zalloc(a, sizeof *w);
+
+    *out = NULL;
+    if (!w)
+        return fail_nomem(err);
+    w->alloc = *a;
+    w->os = os;
+    w->owner = os->pid(os->ud);
+    buf_init(&w->out, &w->alloc);
+    buf_init(&w->in, &w->alloc);
+    w->fd = os->spawn(os->ud, path, &w->pid);
+    if (w->fd < 0) {
+        sessile_status status =
+            fail_errno(err, errno,
+                       "cannot start the policy worker %s: install it, or name it", path);
+        mem_free(a, w, sizeof *w);
+        return status;
+    }
+    *out = w;
+    return SESSILE_OK;
+}
+
+static void end(worker *w)
+{
+    if (w->fd >= 0) {
+        if (w->os->pid(w->os->ud) == w->owner) /* a fork of the host owns nothing */
+            w->os->kill(w->os->ud, w->pid);
+        w->os->close(w->os->ud, w->fd);
+        w->fd = -1;
+    }
+}
+
+void worker_stop(worker *w)
+{
+    allocator a;
+
+    if (!w)
+        return;
+    a = w->alloc;
+    end(w);
+    policy_release(w->policy);
+    buf_deinit(&w->out);
+    buf_deinit(&w->in);
+    mem_free(&a, w, sizeof *w);
+}
+
+int worker_is_dead(const worker *w)
+{
+    return w->fd < 0;
+}
+
+static sessile_status lost(worker *w, const char *why, sessile_error *err)
+{
+    end(w);
+    return fail(err, SESSILE_POLICY, "the policy's process %s: it was ended", why);
+}
+
+/* ------------------------------------------------------------------ the pipe */
+
+typedef struct deadline {
+    uint64_t wall_us;
+} deadline;
+
+static deadline deadline_of(const worker *w)
+{
+    uint64_t now = w->os->clock_us(w->os->ud);
+    deadline d = {now + w->cpu_limit_us * WALL_FACTOR + WALL_MORE_MS * UINT64_C(1000)};
+    return d;
+}
+
+/* What is wrong with its time; NULL: nothing. */
+static const char *overrun(worker *w, const deadline *d)
+{
+    uint64_t cpu = w->os->process_cpu_us(w->os->ud, w->pid);
+    if (cpu > w->cpu_from &&
+        w->cpu_us + (cpu - w->cpu_from) > w->cpu_limit_us + GRACE_MS * UINT64_C(1000))
+        return "took too much time";
+    return w->os->clock_us(w->os->ud) > d->wall_us ? "did not answer in time" : NULL;
+}
+
+static sessile_status send_frame(worker *w, sessile_error *err)
+{
+    deadline d = deadline_of(w);
+    size_t sent = 0;
+
+    frame_end(&w->out);
+    if (w->out.failed)
+        return fail_nomem(err);
+    while (sent < w->out.size) {
+        int64_t n = w->os->send(w->os->ud, w->fd, w->out.data + sent, w->out.size - sent,
+                                TICK_MS);
+        if (n > 0) {
+            sent += (size_t)n;
+        } else if (n == 0 || errno != EAGAIN) {
+            return lost(w, "went away", err);
+        } else {
+            const char *why = overrun(w, &d);
+            if (why)
+                return lost(w, why, err);
+        }
+    }
+    return SESSILE_OK;
+}
+
+/* Receives so many bytes behind what w->in holds. */
+static sessile_status receive(worker *w, size_t size, const deadline *d,
+                              sessile_error *err)
+{
+    if (buf_reserve(&w->in, size))
+        return fail_nomem(err);
+    while (size > 0) {
+        int64_t n =
+            w->os->receive(w->os->ud, w->fd, w->in.data + w->in.size, size, TICK_MS);
+        if (n > 0) {
+            w->in.size += (size_t)n;
+            size -= (size_t)n;
+        } else if (n == 0 || errno != EAGAIN) {
+            return lost(w, "went away", err);
+        } else {
+            const char *why = overrun(w, d);
+            if (why)
+                return lost(w, why, err);
+        }
+    }
+    return SESSILE_OK;
+}
+
+/* The next frame, its kind in *kind and the rest behind *body until the next one. */
+static sessile_status receive_frame(worker *w, frame *kind, wire *body,
+                                    sessile_error *err)
+{
+    deadline d = deadline_of(w);
+    sessile_status status;
+    uint32_t size;
+    wire head;
+
+    buf_clear(&w->in);
+    status = receive(w, 5, &d, err);
+    if (status != SESSILE_OK)
+        return status;
+    wire_init(&head, w->in.data, 5);
+    size = wire_u32(&head);
+    *kind = (frame)wire_u8(&head);
+    if (size < 1 || size - 1 > w->result)
+        return lost(w, "sent too much", err);
+    buf_clear(&w->in);
+    status = receive(w, size - 1, &d, err);
+    wire_init(body, w->in.data, w->in.size);
+    return status;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+static void put_slice(buf *out, sessile_slice text)
+{
+    wire_put_text(out, text.data, text.size);
+}
+
+static void put_cstring(buf *out, const char *text)
+{
+    wire_put_text(out, text, strlen(text));
+}
+
+static sessile_status send_chain(worker *w, const sessile_policy *p, sessile_error *err)
+{
+    frame_begin(&w->out, FRAME_CHAIN);
+    wire_put_u64(&w->out, p->limits.gas);
+    wire_put_u32(&w->out, p->limits.ms);
+    wire_put_u64(&w->out, p->limits.memory);
+    wire_put_u64(&w->out, p->limits.result);
+    wire_put_u32(&w->out, (uint32_t)p->count);
+    for (size_t i = 0; i < p->count; i++) {
+        const chain_step *step = &p->steps[i];
+        put_cstring(&w->out, step->info.name);
+        put_cstring(&w->out, step->info.options);
+        put_cstring(&w->out, step->file ? step->file : "");
+        put_cstring(&w->out, step->info.hash);
+        wire_put_i64(&w->out, step->info.version);
+        wire_put_u32(&w->out, step->info.hooks);
+        wire_put_u8(&w->out, step->info.is_host != 0);
+        wire_put_text(&w->out, step->source ? step->source + step->skip : "",
+                      step->source ? step->source_size - step->skip : 0);
+    }
+    return send_frame(w, err);
+}
+
+sessile_status worker_open(worker *w, sessile_policy *p, const policy_setup *about,
+                           const sessile_state *state, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+
+    if (w->fd < 0)
+        return fail(err, SESSILE_POLICY, "the policy's process has ended");
+    w->cpu_limit_us = (uint64_t)p->limits.ms * 1000;
+    w->cpu_us = 0;
+    w->result = p->limits.result * 4 + JOURNAL_MORE;
+    if (w->result > FRAME_MOST)
+        w->result = FRAME_MOST;
+    w->cpu_from = w->os->process_cpu_us(w->os->ud, w->pid);
+    if (w->policy != p) {
+        policy_retain(p); /* so that no other chain comes to have its address */
+        policy_release(w->policy);
+        w->policy = p;
+        status = send_chain(w, p, err);
+    }
+    if (status != SESSILE_OK)
+        return status;
+    frame_begin(&w->out, FRAME_OPEN);
+    put_slice(&w->out, about->session_id);
+    put_slice(&w->out, about->agent);
+    put_slice(&w->out, about->title);
+    put_slice(&w->out, about->metadata);
+    put_slice(&w->out, about->instructions);
+    wire_put_u32(&w->out, about->turn);
+    wire_put_i64(&w->out, about->now_ms);
+    state_image_put(state, &w->out);
+    return send_frame(w, err);
+}
+
+/* ------------------------------------------------------------------ a hook */
+
+/* A text that the script wants to see: of a message of this state, or none. */
+static sessile_status give_text(worker *w, const worker_job *job, wire *body,
+                                sessile_error *err)
+{
+    sessile_slice text = {"", 0};
+    sessile_error why = {SESSILE_OK, ""};
+    sessile_key key;
+
+    key.entry = wire_u32(body);
+    key.n = wire_u32(body);
+    if (body->bad || body->at != body->end)
+        return lost(w, "sent what is no request", err);
+    sessile_status found = state_text(job->state, key, &text, &why);
+    frame_begin(&w->out, FRAME_TEXT);
+    wire_put_u32(&w->out, (uint32_t)found);
+    put_slice(&w->out, found == SESSILE_OK ? text : sessile_text(why.message));
+    return send_frame(w, err);
+}
+
+/* The end of a hook: its edits are made here. */
+static sessile_status take_end(worker *w, const worker_job *job, wire *body,
+                               sessile_error *err)
+{
+    sessile_error why = {SESSILE_OK, ""};
+    sessile_status status = (sessile_status)wire_u32(body);
+    sessile_slice message = wire_text(body), log, journal;
+
+    job->out->spent = wire_u8(body) != 0;
+    job->out->verdict = wire_u8(body) != 0;
+    *job->us += wire_u64(body);
+    log = wire_text(body);
+    journal = wire_text(body);
+    if (body->bad || body->at != body->end || !utf8_valid(message.data, message.size) ||
+        !utf8_valid(log.data, log.size))
+        return lost(w, "sent what is no answer", err);
+    buf_put(job->log, log.data, log.size);
+    if (job->log->failed)
+        return fail_nomem(err);
+    if (status == SESSILE_POLICY || status == SESSILE_NOMEM)
+        return fail(err, status, "%.*s", (int)(message.size < 500 ? message.size : 500),
+                    message.data);
+    if (status != SESSILE_OK)
+        return lost(w, "sent what is no answer", err);
+    status = state_journal_replay(job->state, journal.data, journal.size, 1, &why);
+    if (status == SESSILE_NOMEM)
+        return fail_nomem(err);
+    if (status != SESSILE_OK)
+        return lost(w, "made edits that are none", err);
+    return SESSILE_OK;
+}
+
+static sessile_status go_on(worker *w, const worker_job *job, sessile_error *err)
+{
+    for (;;) {
+        frame kind;
+        wire body;
+        sessile_status status = receive_frame(w, &kind, &body, err);
+        if (status != SESSILE_OK)
+            return status;
+        switch (kind) {
+        case FRAME_READ:
+            status = give_text(w, job, &body, err);
+            if (status != SESSILE_OK)
+                return status;
+            break;
+        case FRAME_ASK:
+            job->out->request = wire_text(&body);
+            if (body.bad || body.at != body.end)
+                return lost(w, "sent what is no request", err);
+            return SESSILE_NEEDS;
+        case FRAME_END:
+            return take_end(w, job, &body, err);
+        default:
+            return lost(w, "sent what is no answer", err);
+        }
+    }
+}
+
+/* Runs until the worker waits for the host; the time in between is not the script's. */
+static sessile_status timed(worker *w, const worker_job *job, sessile_error *err)
+{
+    w->cpu_from = w->os->process_cpu_us(w->os->ud, w->pid);
+    sessile_status status = send_frame(w, err);
+    if (status == SESSILE_OK)
+        status = go_on(w, job, err);
+    if (w->fd >= 0)
+        w->cpu_us += w->os->process_cpu_us(w->os->ud, w->pid) - w->cpu_from;
+    return status;
+}
+
+sessile_status worker_call(worker *w, const worker_job *job, sessile_error *err)
+{
+    memset(job->out, 0, sizeof *job->out);
+    if (w->fd < 0)
+        return fail(err, SESSILE_POLICY, "the policy's process has ended");
+    frame_begin(&w->out, FRAME_CALL);
+    wire_put_text(&w->out, job->journal->data, job->journal->size);
+    wire_put_u32(&w->out, (uint32_t)job->step);
+    wire_put_u32(&w->out, (uint32_t)job->hook);
+    wire_put_u32(&w->out, (uint32_t)job->reason);
+    if (job->journal->failed)
+        return fail_nomem(err);
+    buf_clear(job->journal);
+    return timed(w, job, err);
+}
+
+sessile_status worker_answer(worker *w, const worker_job *job,
+                             const sessile_answer *answer, sessile_error *err)
+{
+    sessile_slice text = answer->text;
+    const policy_limits *limits = &w->policy->limits;
+
+    memset(job->out, 0, sizeof *job->out);
+    if (w->fd < 0)
+        return fail(err, SESSILE_POLICY, "the policy's process has ended");
+    /* What is too long to be looked at there is told apart by its first bytes. */
+    if (text.size > limits->result + 1)
+        text.size = (size_t)limits->result + 1;
+    frame_begin(&w->out, FRAME_ANSWER);
+    wire_put_u32(&w->out, (uint32_t)answer->status);
+    wire_put_text(&w->out, text.data, text.size);
+    return timed(w, job, err);
+}

@@ -1,0 +1,52 @@
+/*
+ * isolation.c: the process that a run's policies run in, when the store wants one.
+ *
+ * Owns who has the worker: the session while nothing runs, a run while it does, so that
+ * two runs never speak to one. A worker serves one session and dies with it; one that was
+ * killed is not given back, and the next run starts another.
+ */
+#include "policy/worker.h"
+#include "run/run.h"
+#include "session/state_journal.h"
+
+static void stop(void *idle)
+{
+    worker_stop(idle);
+}
+
+sessile_status run_take_worker(sessile_run *run, sessile_error *err)
+{
+    sessile_session *s = run->session;
+    sessile_store *store = s->store;
+    sessile_status status = SESSILE_OK;
+
+    if (store->isolation != SESSILE_WORKER)
+        return SESSILE_OK;
+    status = session_lock(s, err);
+    if (status != SESSILE_OK)
+        return status;
+    run->worker = s->worker.policy;
+    s->worker.policy = NULL;
+    session_unlock(s);
+    if (run->worker == NULL)
+        status = worker_start(&run->worker, store->worker, store->os, &store->alloc, err);
+    if (status == SESSILE_OK)
+        state_journal_to(run->state, &run->journal);
+    return status;
+}
+
+void run_give_worker(sessile_run *run)
+{
+    sessile_session *s = run->session;
+    struct worker *left = run->worker;
+
+    run->worker = NULL;
+    if (left != NULL && !worker_is_dead(left) && session_lock(s, NULL) == SESSILE_OK) {
+        if (s->worker.policy == NULL) {
+            s->worker = (policy_ref){left, stop};
+            left = NULL;
+        }
+        session_unlock(s);
+    }
+    worker_stop(left);
+}

@@ -1,0 +1,98 @@
+--- fixture: cuts a fixture for specs of policies from a session.
+--
+-- Owns: which messages, and that what was taken out is counted. Must never write over a file
+-- that is there.
+
+local redact = require "sessile.redact"
+local span = require "sessile.import.span"
+local terminal = require "sessile.cli.terminal"
+local render = require "sessile.cli.render"
+
+-- The JSON text with every string value redacted, keys and order as they were.
+local function redacted(redactor, raw, field)
+  local members = raw:match "^%s*{" and span.object(raw)
+  if members then
+    local parts = {}
+    for i, member in ipairs(members) do
+      parts[i] = ("%s:%s"):format(member.raw_key, redacted(redactor, member.raw, member.key))
+    end
+    return "{" .. table.concat(parts, ",") .. "}"
+  end
+  local list = raw:match "^%s*%[" and span.array(raw)
+  if list then
+    local parts = {}
+    for i, one in ipairs(list) do
+      parts[i] = redacted(redactor, one, field)
+    end
+    return "[" .. table.concat(parts, ",") .. "]"
+  end
+  local text = span.string(raw)
+  if text then
+    local clean = redactor:value(text, field)
+    return clean == text and raw or span.quote(clean)
+  end
+  return raw
+end
+
+return {
+  name = "fixture",
+  summary = "cut a fixture for specs of policies from a session",
+  usage = "fixture ID [FILE] [--redact] [--last N]",
+  examples = {
+    { "sessile fixture bug-42 spec/fixtures/slow.jsonl --redact", "without secrets and names" },
+    { "sessile fixture last --last 40", "the newest 40 messages, on stdout" },
+  },
+  arguments = {
+    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "file", "a new file (else standard output)", "?" },
+  },
+  options = {
+    { "--redact", "take out keys, passwords, addresses, names of homes" },
+    { "--last N", "only the newest N messages", integer = true },
+  },
+  about = "A fixture is one message a line. What --redact finds by its look it replaces by\n"
+    .. "[secret-1], [email-2], …, the same for the same text. It is a help, not a proof:\n"
+    .. "read a fixture before you publish it.",
+  run = function(app, args)
+    local session, message, code, step = app:session(args.id)
+    if not session then
+      return nil, message, code, step
+    end
+    local list
+    list, message, code = session:messages { last = args.last }
+    session:close()
+    if not list then
+      return nil, message, code
+    end
+    local redactor = redact.new()
+    local lines = {}
+    for i, found in ipairs(list) do
+      local raw = render.facts(found).json
+      lines[i] = args.redact and redacted(redactor, raw) or raw
+    end
+    local text = table.concat(lines, "\n") .. (#lines > 0 and "\n" or "")
+    if args.file and args.file ~= "-" then
+      local there = io.open(args.file)
+      if there then
+        there:close()
+        return nil, ("%s is there already"):format(args.file), "EEXISTS", "Choose another name."
+      end
+      local file, why = io.open(args.file, "w")
+      if not file then
+        return nil, why, "EIO"
+      end
+      local ok, wrong = file:write(text)
+      file:close()
+      if not ok then
+        return nil, wrong, "EIO"
+      end
+    else
+      app:out(text)
+    end
+    local said = ("%d messages"):format(#lines)
+    if args.redact then
+      said = said .. (", %d things taken out; read it before you publish it"):format(redactor.total)
+    end
+    app:note(said .. (args.file and " in " .. terminal.line(args.file) or ""))
+  end,
+}

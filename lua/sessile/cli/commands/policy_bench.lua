@@ -1,0 +1,102 @@
+--- policy bench: what a turn costs under a policy.
+--
+-- Owns: the made conversation and the table. Judges nothing.
+
+local generate = require "sessile.testing.generate"
+local options = require "sessile.cli.options"
+local replay = require "sessile.replay"
+local sessile = require "sessile"
+local terminal = require "sessile.cli.terminal"
+
+local SIZES = { 100, 1000, 10000 }
+local TURNS = 100
+
+-- A session of so many messages, then turns under the policy: µs of each, sorted.
+local function measure(policy, entries, args)
+  local store, message, code = sessile.open("ram:", {
+    key = false, policy = policy, window = args.window, reserve = args.reserve,
+    model = replay.model,
+  })
+  if not store then
+    return nil, message, code
+  end
+  local session = assert(store:create {})
+  local turn, seed = {}, 1
+  while #turn < entries do
+    for _, one in ipairs(generate.turns(seed, { turns = 40 })) do
+      for _, made in ipairs(one) do
+        turn[#turn + 1] = made
+      end
+    end
+    seed = seed + 1
+  end
+  assert(session:turn(turn, { policy = false }))
+  local policy_us, engine_us, applied = {}, {}, 0
+  for i = 1, TURNS do
+    local outcome
+    outcome, message, code = session:turn {
+      { role = "user", content = "question " .. i }, { role = "assistant", content = "answer" } }
+    if not outcome then
+      return nil, message, code
+    end
+    policy_us[i] = outcome.policy_us
+    engine_us[i] = outcome.engine_us - outcome.policy_us
+    applied = applied + (outcome.policy.applied and 1 or 0)
+  end
+  table.sort(policy_us)
+  table.sort(engine_us)
+  store:close()
+  return { entries = #turn, policy = policy_us, engine = engine_us, applied = applied }
+end
+
+local function at(list, share)
+  return list[math.max(1, math.ceil(#list * share))]
+end
+
+return {
+  name = "policy bench",
+  summary = "what a turn costs under a policy",
+  usage = "policy bench NAME [--option NAME=VALUE] [--window N]",
+  examples = {
+    { "sessile policy bench sliding_window --window 20000", "at 100, 1,000 and 10,000 messages" },
+  },
+  arguments = { { "name", "a policy: its name, or a path with a `/` or ending in .lua" } },
+  options = {
+    { "--option NAME=VALUE", "an option of the policy; again for each", many = true },
+    { "--window N", "the model's window in tokens (else unlimited)", integer = true },
+    { "--reserve N", "tokens of the window kept free", integer = true },
+  },
+  about = "Turns of two messages in memory, so that no device is measured. POLICY is the\n"
+    .. "script's own time, ENGINE the laws and the rest. The first turn may compact: see MAX.",
+  run = function(app, args)
+    local chosen, wrong = options.policy(args.name, args.option)
+    if wrong then
+      return nil, wrong, "EUSAGE"
+    end
+    local rows, list = {}, {}
+    for i, size in ipairs(SIZES) do
+      local seen, message, code = measure(chosen, size, args)
+      if not seen then
+        return nil, message, code
+      end
+      list[i] = {
+        messages = seen.entries, applied = seen.applied,
+        policy_us = at(seen.policy, 0.5), policy_us_p95 = at(seen.policy, 0.95),
+        policy_us_max = seen.policy[#seen.policy],
+        engine_us = at(seen.engine, 0.5), engine_us_p95 = at(seen.engine, 0.95),
+      }
+      rows[i] = { terminal.number(seen.entries), terminal.number(seen.applied),
+        terminal.number(list[i].policy_us), terminal.number(list[i].policy_us_p95),
+        terminal.number(list[i].policy_us_max), terminal.number(list[i].engine_us),
+        terminal.number(list[i].engine_us_p95) }
+    end
+    if app.json then
+      app:print_json { policy = args.name, turns = TURNS, rows = app.array(list) }
+      return
+    end
+    app:out(terminal.table({ "MESSAGES>", "APPLIED>", "POLICY µs>", "p95>", "MAX>", "ENGINE µs>",
+      "p95>" }, rows, function(cell, _, heading)
+      return heading and app.paint(cell, "bold") or cell
+    end))
+  end,
+}

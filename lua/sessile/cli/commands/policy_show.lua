@@ -1,0 +1,124 @@
+--- policy show: what one policy is, does and takes.
+--
+-- Owns: what is printed of it. Must never run a hook: the file's table is read in an empty
+-- environment, after the engine has found that it loads.
+
+local hints = require "sessile.cli.hints"
+local paths = require "sessile.paths"
+local sessile = require "sessile"
+local terminal = require "sessile.cli.terminal"
+
+local HOOKS = { "merge", "summarize", "truncate", "should_compact", "flush", "compact" }
+
+-- The file that a name leads to.
+local function find(name)
+  if name:find "/" or name:find "%.lua$" then
+    return paths.expand(name)
+  end
+  for folder in paths.policy_path():gmatch "[^:]+" do
+    local path = ("%s/%s.lua"):format(folder, name)
+    local file = io.open(path)
+    if file then
+      file:close()
+      return path
+    end
+  end
+  return nil
+end
+
+-- What the file returns, with nothing at hand but what a table constructor needs.
+local function table_of(source, path)
+  local env = { math = math, string = string, table = table, utf8 = utf8, ipairs = ipairs,
+    pairs = pairs, tostring = tostring, tonumber = tonumber, type = type, select = select,
+    assert = assert, error = error, setmetatable = setmetatable,
+    require = function() return {} end }
+  local chunk = load(source, "@" .. path, "t", env)
+  local ok, value = pcall(chunk or error)
+  return ok and type(value) == "table" and value or {}
+end
+
+local function chain_of(value)
+  local list = type(value.chain) == "table" and value.chain
+    or type(value[1]) == "table" and value
+  local names = {}
+  for i, step in ipairs(list or {}) do
+    names[i] = type(step) == "table" and tostring(step[1] or step.name) or tostring(step)
+  end
+  return #names > 0 and names or nil
+end
+
+return {
+  name = "policy show",
+  summary = "what a policy does, and which options it takes",
+  usage = "policy show NAME [--source]",
+  examples = {
+    { "sessile policy show summarize", "hooks, options and defaults" },
+    { "sessile policy show sliding_window --source > mine.lua", "a copy, to change it" },
+  },
+  arguments = { { "name", "a policy: its name, or a path with a `/` or ending in .lua" } },
+  options = { { "--source", "print the file" } },
+  run = function(app, args)
+    local store, message, code = sessile.open("ram:", { key = false, policy = args.name })
+    if not store then
+      return nil, message, code, code == "ENOTFOUND" and "See the policies: sessile policy list"
+        or nil
+    end
+    store:close()
+    local path = find(args.name)
+    local file = path and io.open(path)
+    if not file then
+      return nil, ("the file of '%s' cannot be read"):format(hints.shown(args.name)), "ENOTFOUND"
+    end
+    local source = file:read "a"
+    file:close()
+    if args.source then
+      app:out(source)
+      return
+    end
+    local value = table_of(source, path)
+    local hooks = {}
+    for _, hook in ipairs(HOOKS) do
+      hooks[#hooks + 1] = value[hook] and hook or nil
+    end
+    local rows, options = {}, {}
+    for name in pairs(type(value.options) == "table" and value.options or {}) do
+      rows[#rows + 1] = name
+    end
+    table.sort(rows)
+    for i, name in ipairs(rows) do
+      local about = value.options[name]
+      options[i] = {
+        name = name, type = about.type, default = about.default, about = about.about,
+        min = about.min, max = about.max,
+      }
+      rows[i] = { terminal.line(name), terminal.line(tostring(about.type or "")),
+        terminal.line(about.default == nil and "" or tostring(about.default)),
+        terminal.line(about.about or "") }
+    end
+    local chain = chain_of(value)
+    if app.json then
+      app:print_json {
+        name = value.name or args.name, version = value.version, about = value.about, path = path,
+        hooks = app.array(hooks), chain = chain and app.array(chain), options = app.array(options),
+      }
+      return
+    end
+    local name = terminal.line(tostring(value.name or args.name))
+    app:out(("%s%s  %s\n"):format(app.paint(name, "bold"),
+      value.version and " " .. tostring(value.version) or "", terminal.line(value.about or "")))
+    if #hooks > 0 then
+      app:out("hooks:  " .. table.concat(hooks, ", ") .. "\n")
+    end
+    if chain then
+      app:out("chain:  " .. terminal.line(table.concat(chain, ", then ")) .. "\n")
+    end
+    app:out("file:   " .. terminal.line(path) .. "\n")
+    if #rows > 0 then
+      app:out("\n" .. terminal.table({ "OPTION", "TYPE", "DEFAULT", "ABOUT" }, rows,
+        function(cell, column, heading)
+          if heading then return app.paint(cell, "bold") end
+          return column == 1 and app.paint(cell, "cyan") or cell
+        end))
+    end
+  end,
+}

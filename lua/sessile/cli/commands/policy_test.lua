@@ -1,0 +1,147 @@
+--- policy test: runs specs of policies.
+--
+-- Owns: how busted is started, in this process, with the right Lua and the engine at hand; and
+-- the watch over files. Must never run a spec that was not named or found by its name.
+
+local has_system, system = pcall(require, "sessile.system")
+local terminal = require "sessile.cli.terminal"
+
+-- Folders become the specs in them.
+local function specs_of(places)
+  local files = {}
+  for _, place in ipairs(places) do
+    local names = has_system and system.files(place)
+    if not names then
+      files[#files + 1] = place
+    else
+      for _, name in ipairs(names) do
+        if name:find "_spec%.lua$" then
+          files[#files + 1] = place:gsub("/+$", "") .. "/" .. name
+        end
+      end
+    end
+  end
+  return files
+end
+
+-- busted reads its options from `arg`, and ends the process itself when a test failed.
+local function start(files, args)
+  local words = { [0] = "busted", "--ignore-lua" }
+  if args.junit then
+    table.move({ "--output=junit", "-Xoutput", args.junit }, 1, 3, #words + 1, words)
+  elseif args.tap then
+    words[#words + 1] = "--output=TAP"
+  end
+  for _, name in ipairs(args.filter or {}) do
+    words[#words + 1] = "--filter=" .. name
+  end
+  table.move(files, 1, #files, #words + 1, words)
+  _G.arg = words
+  local function tell()
+    if args.coverage then
+      io.stderr:write(terminal.safe(require("sessile.testing.coverage").report()), "\n")
+    end
+  end
+  local exit = os.exit
+  os.exit = function(...) -- luacheck: ignore
+    tell()
+    exit(...)
+  end
+  require "busted.runner" { standalone = false }
+  os.exit = exit -- luacheck: ignore
+  tell()
+end
+
+local function quote(text)
+  return "'" .. text:gsub("'", "'\\''") .. "'"
+end
+
+-- Sizes and times of the specs and of what lies beside them.
+local function stamp(files)
+  local lfs = require "lfs"
+  local parts, seen = {}, {}
+  for _, file in ipairs(files) do
+    local folder = file:match "^(.*)/" or "."
+    if not seen[folder] then
+      seen[folder] = true
+      for name in lfs.dir(folder) do
+        if name:find "%.lua$" or name:find "%.jsonl$" then
+          local about = lfs.attributes(folder .. "/" .. name)
+          if about then
+            parts[#parts + 1] = ("%s %d %d"):format(name, about.modification, about.size)
+          end
+        end
+      end
+    end
+  end
+  table.sort(parts)
+  return table.concat(parts, "\n")
+end
+
+local function watch(app, files, args)
+  local command = { quote(system.executable), "policy", "test" }
+  for _, file in ipairs(files) do
+    command[#command + 1] = quote(file)
+  end
+  if args.coverage then
+    command[#command + 1] = "--coverage"
+  end
+  local line, last = table.concat(command, " "), nil
+  while true do
+    local now = stamp(files)
+    if now ~= last then
+      last = now
+      local _, how, code = os.execute(line)
+      if how == "signal" then
+        return 128 + code
+      end
+      app:note "Waiting for a change (end with Ctrl-C)."
+    end
+    if not os.execute "sleep 1" then
+      return 0
+    end
+  end
+end
+
+return {
+  name = "policy test",
+  summary = "run the specs of policies",
+  usage = "policy test SPEC|FOLDER… [--filter TEXT] [--coverage] [--junit FILE | --tap] [--watch]",
+  examples = {
+    { "sessile policy test frugal_spec.lua", "one spec" },
+    { "SEED=4711 RUNS=1 sessile policy test frugal_spec.lua", "one generated conversation again" },
+    { "UPDATE_GOLDEN=1 sessile policy test spec/", "keep what the policies leave now" },
+    { "sessile policy test spec/ --junit report.xml", "for a build server" },
+  },
+  arguments = { { "specs", "files, or folders of files called *_spec.lua", "+" } },
+  options = {
+    { "--filter TEXT", "only tests whose name has it; again for each", many = true },
+    { "--coverage", "which lines of the policy files ran" },
+    { "--junit FILE", "write a JUnit report" },
+    { "--tap", "print TAP" },
+    { "--watch", "run again whenever a file beside a spec changes" },
+  },
+  about = "Specs are busted's: describe, it, assert. `require \"sessile.testing\"` has the rest.\n"
+    .. "Debian has busted as lua-busted.",
+  run = function(app, args)
+    local files = specs_of(args.specs)
+    if #files == 0 then
+      return nil, "no *_spec.lua is there", "ENOTFOUND", "Begin with: sessile policy new NAME"
+    end
+    for _, file in ipairs(files) do
+      if has_system and system.kind(file) ~= "file" then
+        return nil, ("%s is no file"):format(terminal.line(file)), "ENOTFOUND"
+      end
+    end
+    if not pcall(require, "busted.runner") then
+      return nil, "busted is not installed", "EUNSUPPORTED", "On Debian: apt-get install lua-busted"
+    end
+    if args.watch then
+      return watch(app, files, args)
+    end
+    if args.coverage then
+      require("sessile.testing.coverage").start()
+    end
+    start(files, args)
+  end,
+}

@@ -1,0 +1,121 @@
+--- policy try: what would a policy do to this session now? Nothing is written.
+--
+-- Owns: the difference and the token ledger. Must never compact: it plans.
+
+local diff = require "sessile.cli.diff"
+local options = require "sessile.cli.options"
+local render = require "sessile.cli.render"
+local terminal = require "sessile.cli.terminal"
+
+local number = terminal.number
+
+-- What becomes of the tokens: a row for what stays, what leaves and how, what is new.
+local function ledger(result, changes)
+  local sums, order = {}, { "kept", "replaced", "covered", "lost", "new" }
+  for _, name in ipairs(order) do
+    sums[name] = { messages = 0, before = 0, after = 0 }
+  end
+  for _, change in ipairs(changes) do
+    local facts = render.facts(change.message)
+    local tokens = facts.key and facts.tokens or 0 -- what the engine makes up counts as nothing
+    local was = change.was and render.facts(change.was).tokens or 0
+    local row
+    if change.sign == "=" then
+      row, was = sums.kept, tokens
+    elseif change.sign == "~" then
+      row = sums.replaced
+    elseif change.sign == "+" then
+      row = sums.new
+    else
+      row, was, tokens = sums[change.fate or "lost"] or sums.lost, tokens, 0
+    end
+    row.messages = row.messages + 1
+    row.before, row.after = row.before + was, row.after + tokens
+  end
+  local rows = {}
+  for _, name in ipairs(order) do
+    local row = sums[name]
+    if row.messages > 0 then
+      rows[#rows + 1] = { name, number(row.messages), number(row.before), number(row.after),
+        ("%+d"):format(row.after - row.before) }
+    end
+  end
+  rows[#rows + 1] = { "in all", "", number(result.tokens.before), number(result.tokens.after),
+    ("%+d"):format(result.tokens.after - result.tokens.before) }
+  return sums, rows
+end
+
+return {
+  name = "policy try",
+  summary = "what a policy would do to a session now; nothing is written",
+  usage = "policy try NAME ID [--option NAME=VALUE] [--window N] [--answer TEXT]",
+  examples = {
+    { "sessile policy try edit_tools last", "the difference, and where the tokens go" },
+    { "sessile policy try ./mine.lua bug-42 --window 8000", "your own" },
+    { "sessile policy try summarize last --answer 'A summary.'", "the model plays along" },
+  },
+  arguments = {
+    { "name", "a policy: its name, or a path with a `/` or ending in .lua" },
+    { "id", "a session's id, a beginning of it, its title, or `last`" },
+  },
+  options = {
+    { "--option NAME=VALUE", "an option of the policy; again for each", many = true },
+    { "--window N", "the model's window in tokens (else unlimited)", integer = true },
+    { "--reserve N", "tokens of the window kept free", integer = true },
+    { "--answer TEXT", "what a model that is asked says (else it fails)" },
+  },
+  run = function(app, args)
+    local chosen, wrong = options.policy(args.name, args.option)
+    if wrong then
+      return nil, wrong, "EUSAGE"
+    end
+    local session, message, code, step = app:session(args.id)
+    if not session then
+      return nil, message, code, step
+    end
+    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    local asked = 0
+    local result
+    result, message, code = session:plan {
+      policy = chosen, window = args.window, reserve = args.reserve,
+      model = function()
+        asked = asked + 1
+        return args.answer, "no model is configured here"
+      end,
+    }
+    if not result then
+      return nil, message, code,
+        code == "ENOTFOUND" and "See the policies: sessile policy list" or nil
+    end
+    local policy = result.policy or { verdict = "unchanged" }
+    local changes = diff.compare(result.before, result.after, result.departures)
+    local sums, rows = ledger(result, changes)
+    if app.json then
+      app:print_json {
+        policy = policy.name or args.name, verdict = policy.verdict, law = policy.law,
+        message = policy.message, before = result.tokens.before, after = result.tokens.after,
+        ledger = sums, cannot_fit = result.cannot_fit, model_calls = asked,
+        log = app.array(result.log or {}),
+      }
+      return policy.refused and 1 or 0
+    end
+    for _, line in ipairs(result.log or {}) do
+      app:note(terminal.line(line))
+    end
+    if policy.refused then
+      return nil, ("the policy %s%s: %s"):format(policy.name or "?",
+        policy.law and (" broke law %d of contexts"):format(policy.law) or " failed",
+        policy.message or ""), "EPOLICY"
+    end
+    app:out(diff.text(changes, app.paint, terminal.columns()))
+    app:out("\n" .. terminal.table({ "", "MESSAGES>", "BEFORE>", "AFTER>", "TOKENS>" }, rows,
+      function(cell, _, heading) return heading and app.paint(cell, "bold") or cell end))
+    if asked > 0 and not args.answer then
+      app:note "No model is configured here: the policy did what it does when the model fails."
+    end
+    if result.cannot_fit then
+      app:note(("It still does not fit: %s tokens too many"):format(number(result.cannot_fit)))
+    end
+    app:note "Nothing was written."
+  end,
+}

@@ -1,0 +1,151 @@
+--- testing: specs for policies. `local T = require "sessile.testing"`, in a busted spec.
+--
+--   T.load(policy, options)      a policy, in the real sandbox
+--   policy:run(fixture, opts)    a conversation played under it; what came of it
+--   T.laws(policy)               the laws, over generated conversations, as tests
+--   T.faults(policy)             a model that fails in every way, as tests
+--   T.fixture, T.each_fixture    recorded conversations
+--   T.model                      scripted answers
+--   T.bench                      figures, no judgement
+--   assert.tool_pairs(r) .within_budget(r) .keeps(r, {…}) .lawful(r) .golden(r)
+--
+-- Owns: what a spec sees. Loading it registers the assertions; it must never start a test
+-- outside of the describe block that asked.
+
+local asserts = require "sessile.testing.asserts"
+local fixtures = require "sessile.testing.fixtures"
+local generate = require "sessile.testing.generate"
+local laws = require "sessile.testing.laws"
+local models = require "sessile.testing.models"
+local play = require "sessile.testing.play"
+local properties = require "sessile.testing.properties"
+local sessile = require "sessile"
+
+asserts.install()
+
+local testing = {
+  load = play.load,
+  fixture = fixtures.of,
+  model = models.scripted,
+  generate = generate.turns,
+  check = laws.check,
+}
+
+local function busted()
+  local ok, found = pcall(require, "busted")
+  if not ok or not found.it then
+    error("this wants busted: run the spec with `sessile policy test`, or with busted", 3)
+  end
+  return found
+end
+
+--- Calls fn with each fixture that the pattern names, in order. Raises when there is none: a
+--- spec that looks at nothing passes nothing.
+---@param glob string
+---@param fn fun(fixture: sessile.testing.fixture)
+function testing.each_fixture(glob, fn)
+  local files = fixtures.files(glob)
+  if #files == 0 then
+    error(("no fixture is called %s"):format(glob), 2)
+  end
+  for _, path in ipairs(files) do
+    fn(fixtures.load(path))
+  end
+end
+
+--- One test for each law, and for determinism and idempotence, over generated conversations.
+---@param policy table
+---@param options sessile.testing.laws_options?
+function testing.laws(policy, options)
+  local it = busted().it
+  local broken
+  local function found()
+    broken = broken or laws.check(policy, options)
+    return broken
+  end
+  it("works on every conversation", function()
+    if found()[0] then
+      error(found()[0], 0)
+    end
+  end)
+  for _, law in ipairs(properties.laws) do
+    it(("%s (law %d)"):format(law[2], law[1]), function()
+      if found()[law[1]] then
+        error(found()[law[1]], 0)
+      end
+    end)
+  end
+  it("leaves the same context when all is done once more", function()
+    local wrong = laws.same_twice(policy, options)
+    if wrong then
+      error(wrong, 0)
+    end
+  end)
+  it("changes nothing when it compacts a second time", function()
+    local wrong = laws.idempotent(policy, options)
+    if wrong then
+      error(wrong, 0)
+    end
+  end)
+end
+
+--- One test for each way in which a model can fail: the turns are there, the context is whole.
+---@param policy table
+---@param options sessile.testing.run_options?
+function testing.faults(policy, options)
+  local it = busted().it
+  local turns = generate.turns(7, { turns = 12, scale = 60 })
+  for _, fault in ipairs(models.faults()) do
+    it(("stands a model that %s"):format(fault.name), function()
+      local given = { window = 2000, compact = true }
+      for name, value in pairs(options or {}) do
+        given[name] = value
+      end
+      given.model = fault.model
+      local result = policy:run({ name = "faults", turns = turns }, given)
+      local said = 0
+      for _, turn in ipairs(turns) do
+        said = said + #turn
+      end
+      if #result.messages ~= said then
+        error(("%d messages were said, %d are there"):format(said, #result.messages), 0)
+      end
+      for _, law in ipairs(properties.laws) do
+        local what = properties.broken(result, law[1])
+        if what then
+          error(("law %d: %s"):format(law[1], what), 0)
+        end
+      end
+    end)
+  end
+end
+
+--- Prints what a turn costs under the policy with so many messages in the context.
+---@param name string
+---@param options {policy: table, entries: integer?, window: integer?}
+function testing.bench(name, options)
+  busted().it(("bench: %s"):format(name), function()
+    local count = options.entries or 1000
+    local store <close> = assert(sessile.open("ram:", {
+      key = false, policy = options.policy.spec, window = options.window,
+      policy_path = options.policy.policy_path, model = models.scripted { "A summary." },
+    }))
+    local session = assert(store:create {})
+    local turn = {}
+    for i = 1, count do
+      turn[i] = { role = i % 2 == 1 and "user" or "assistant", content = "message " .. i }
+    end
+    assert(session:turn(turn, { policy = false }))
+    local times = {}
+    for i = 1, 50 do
+      local outcome = assert(session:turn {
+        { role = "user", content = "again " .. i }, { role = "assistant", content = "yes" } })
+      times[i] = outcome.policy_us
+    end
+    table.sort(times)
+    io.stderr:write(("# %s: %d entries: policy %d µs median, %d µs p95\n"):format(name, count,
+      times[25], times[48]))
+  end)
+end
+
+return testing

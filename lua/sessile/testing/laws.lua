@@ -1,0 +1,114 @@
+--- laws: one policy, many made conversations, all the laws.
+--
+-- Owns: the choice of conversations and windows, and the search for the smallest one that
+-- breaks a law. Must never let a failure pass that cannot be replayed: the seed is in the
+-- report.
+
+local generate = require "sessile.testing.generate"
+local models = require "sessile.testing.models"
+local properties = require "sessile.testing.properties"
+local report = require "sessile.testing.report"
+local shrink = require "sessile.testing.shrink"
+
+local laws = {}
+
+---@class sessile.testing.laws_options
+---@field runs integer?      conversations (default 60; the environment's RUNS)
+---@field seed integer?      of the first (default 1; the environment's SEED, alone)
+---@field windows integer[]? in tokens (default 200, 1000 and 4000)
+---@field shape sessile.testing.shape?
+---@field model any?         else one that answers in a sentence
+---@field compact boolean?   ask for a compaction at the end (default true)
+
+-- A case: one conversation in one window.
+local function play(policy, case, turns)
+  return policy:run({ name = "made", turns = turns }, {
+    window = case.window, reserve = case.reserve, compact = case.compact,
+    model = case.model and case.model() or models.scripted { "Short summary." },
+  })
+end
+
+local function tell(policy, case, law, says, turns, what, at)
+  return table.concat({
+    ("policy '%s' breaks law %d (it %s): %s"):format(policy.name, law, says, what),
+    ("the smallest conversation found that shows it, in a window of %d%s%s:"):format(case.window,
+      case.reserve > 0 and (" with %d kept free"):format(case.reserve) or "",
+      at and (", refused in turn %d"):format(at) or ""),
+    report.turns(turns),
+    ("to see it again: SEED=%d RUNS=1"):format(case.seed),
+  }, "\n")
+end
+
+--- Plays all the cases. Returns what was broken: for each law (0: an error of the policy, or a
+--- spent budget) a report, or nothing.
+---@param policy table   of T.load
+---@param options sessile.testing.laws_options?
+---@return table<integer, string> broken
+---@return integer played
+function laws.check(policy, options)
+  options = options or {}
+  local seed = options.seed or math.tointeger(tonumber(os.getenv "SEED")) or 1
+  local runs = options.runs or math.tointeger(tonumber(os.getenv "RUNS")) or 60
+  local windows = options.windows or { 200, 1000, 4000 }
+  local broken, played = {}, 0
+  local wanted = { { 0, "fails" }, table.unpack(properties.laws) }
+  for i = 0, runs - 1 do
+    local turns = generate.turns(seed + i, options.shape)
+    local window = windows[i % #windows + 1]
+    local case = {
+      seed = seed + i, window = window, reserve = i % 4 == 0 and window // 10 or 0,
+      compact = options.compact ~= false, model = options.model,
+    }
+    local result = play(policy, case, turns)
+    played = played + 1
+    for _, law in ipairs(wanted) do
+      local number, says = law[1], law[2]
+      if not broken[number] and properties.broken(result, number) then
+        local least = shrink.turns(turns, function(fewer)
+          return properties.broken(play(policy, case, fewer), number) ~= nil
+        end)
+        local what, at = properties.broken(play(policy, case, least), number)
+        broken[number] = tell(policy, case, number, says, least, what, at)
+      end
+    end
+  end
+  return broken, played
+end
+
+--- The same context, byte for byte, when everything is done once more.
+---@return string? wrong
+function laws.same_twice(policy, options)
+  options = options or {}
+  local seed = options.seed or 1
+  for i = 0, (options.runs or 20) - 1 do
+    local turns = generate.turns(seed + i, options.shape)
+    local case = { seed = seed + i, window = 1000, reserve = 0, compact = true,
+      model = options.model }
+    local one, two = play(policy, case, turns), play(policy, case, turns)
+    if report.context(one.context) ~= report.context(two.context) or one.tokens ~= two.tokens then
+      return ("policy '%s' leaves two contexts of one conversation (SEED=%d)\n%s\nand\n%s")
+        :format(policy.name, case.seed, report.context(one.context), report.context(two.context))
+    end
+  end
+  return nil
+end
+
+--- A second compaction right after the first one changes nothing.
+---@return string? wrong
+function laws.idempotent(policy, options)
+  options = options or {}
+  local seed = options.seed or 1
+  for i = 0, (options.runs or 20) - 1 do
+    local turns = generate.turns(seed + i, options.shape)
+    local wrong = policy:run_twice({ name = "made", turns = turns }, {
+      window = 1000, model = options.model and options.model() or models.scripted { "Short." },
+    })
+    if wrong then
+      return ("policy '%s': %s (SEED=%d)\n%s"):format(policy.name, wrong, seed + i,
+        report.turns(turns))
+    end
+  end
+  return nil
+end
+
+return laws

@@ -1,0 +1,55 @@
+-- policies/README.md, followed to the letter: its commands and its spec.
+
+local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
+local cli = dofile(here .. "/support/cli.lua")
+
+local root = os.getenv "SESSILE_ROOT" or "."
+local guide = cli.read(root .. "/policies/README.md")
+  :match "\n## From nothing to a tested policy\n(.-)\n## "
+
+local function blocks(language)
+  local found = {}
+  for block in guide:gmatch("\n```" .. language .. "\n(.-)\n```") do
+    found[#found + 1] = block
+  end
+  return found
+end
+
+describe("the guide for authors of policies", function()
+  local home
+  setup(function()
+    home = cli.begin()
+    assert(os.execute(("ln -s %s/examples %s/examples"):format(cli.quote(root), cli.quote(home))))
+  end)
+  teardown(cli.finish)
+
+  -- In a folder of its own, as the reader would be.
+  local function typed(line)
+    local words = assert(line:match "^sessile (.*)$", line)
+    cli.write(home .. "/stdin", "")
+    local command = ("cd %s && env -u SESSILE_KEY -u SESSILE_STORE HOME=%s XDG_DATA_HOME=%s/data "
+      .. "XDG_CONFIG_HOME=%s/config %s %s <stdin >stdout 2>stderr"):format(cli.quote(home),
+      cli.quote(home), cli.quote(home), cli.quote(home), cli.quote(cli.binary), words)
+    local _, _, code = os.execute(command)
+    return cli.read(home .. "/stdout"), cli.read(home .. "/stderr"), code
+  end
+
+  it("has commands that work, in their order", function()
+    local count = 0
+    for _, block in ipairs(blocks "sh") do
+      for line in block:gmatch "[^\n]+" do
+        local out, err, code = typed(line)
+        assert.equal(0, code, line .. "\n" .. out .. err)
+        count = count + 1
+      end
+    end
+    assert.is_true(count >= 9)
+  end)
+
+  it("has a spec that passes", function()
+    cli.write(home .. "/guide_spec.lua", blocks "lua"[1])
+    local out, err, code = typed "sessile policy test guide_spec.lua"
+    assert.equal(0, code, out .. err)
+    assert.truthy(out:find("0 failures / 0 errors", 1, true))
+  end)
+end)
