@@ -215,6 +215,21 @@ describe("sessile check", function()
     end
   end)
 
+  it("has nothing to say of an index that another process wrote", function()
+    local folder = home .. "/other"
+    local store = assert(sessile.open(folder, { key = false, durability = "none" }))
+    local s = assert(store:create "long")
+    for i = 1, 300 do
+      assert(s:append { role = "user", content = "word" .. i })
+    end
+    assert(s:close())
+    store:close()
+    assert.is_true(#cli.read(folder .. "/agents/main/long.idx") > 0)
+    local out, err = cli.done(("--store %s --plain check"):format(folder))
+    assert.matches("nothing is damaged", out)
+    assert.not_matches("index", out .. err)
+  end)
+
   it("hints at commands of two words with the store that was named", function()
     local folder = home .. "/sealed"
     cli.done(("--store %s new --id a"):format(folder))

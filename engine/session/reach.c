@@ -76,8 +76,10 @@ sessile_status session_text_locked(sessile_session *s, sessile_id id, buf *out,
                                    sessile_error *err)
 {
     size_t was = out->size;
-    sessile_status status = reach_range(s, id, id, err);
+    sessile_status status = session_in_place(s, err);
 
+    if (!status)
+        status = reach_range(s, id, id, err);
     if (!status)
         status = log_read(s->log, id, out, err);
     if (status && knows_better(s, status, id)) {
@@ -90,7 +92,9 @@ sessile_status session_text_locked(sessile_session *s, sessile_id id, buf *out,
 sessile_status session_texts_locked(sessile_session *s, sessile_id first, sessile_id last,
                                     log_visit visit, void *arg, sessile_error *err)
 {
-    sessile_status status = reach_range(s, first, last, err);
+    sessile_status status = session_in_place(s, err);
 
+    if (!status)
+        status = reach_range(s, first, last, err);
     return status ? status : log_read_range(s->log, first, last, visit, arg, err);
 }

@@ -31,7 +31,7 @@ sessile_status session_ours(const sessile_session *s, sessile_error *err)
 
 /* A scan that a fold ended shows the same entries again at the next, so want of memory is
  * made up for by itself; what is not is a gap. */
-static sessile_status in_place(const sessile_session *s, sessile_error *err)
+sessile_status session_in_place(const sessile_session *s, sessile_error *err)
 {
     if (s->broken)
         return session_named(s,
@@ -74,7 +74,7 @@ sessile_status session_refresh_locked(sessile_session *s, sessile_error *err)
     sessile_status status = session_ours(s, err);
 
     if (!status)
-        status = in_place(s, err);
+        status = session_in_place(s, err);
     if (status)
         return status;
     status = session_named(s, log_refresh(s->log, fold_visit, &f, err), err);
@@ -278,7 +278,7 @@ sessile_status session_write_within(sessile_session *s, session_wait *w,
     b.alloc = &s->store->alloc;
     buf_init(&b.text, b.alloc);
     s->wait = w;
-    status = in_place(s, err);
+    status = session_in_place(s, err);
     /* Where a store has no locks others append between our look and our write: that is
      * nobody's business but ours. The caller hears CONFLICT from build alone. */
     for (int i = 0; !status && grown && i <= REBUILDS; i++) {

@@ -130,6 +130,9 @@ void session_unlock(sessile_session *s);
 /* 1 when its user was forgotten through this store handle since it was opened (keys.c).
  */
 int session_was_forgotten(const sessile_session *s);
+/* IO: this handle lost its place in the log; SEALED: its user was forgotten. Whoever
+ * shows anything of a session asks first, also when it was found before. */
+sessile_status session_in_place(const sessile_session *s, sessile_error *err);
 
 /* OK, or why the session can only be read: DAMAGED or TRUNCATED. lost: NULL, or how many
  * entries are. */

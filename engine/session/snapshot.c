@@ -128,6 +128,7 @@ void fold_snapshot(sessile_session *s)
     put64(&at, (uint64_t)s->modified_ms);
     put32(&at, s->last_refusal ? 1 : 0);
     put32(&at, (uint32_t)s->title_size);
+    /* of none, it would be other bytes in each process */
     put64(&at, s->last_refusal ? hash64_bare(s->last_refusal) : 0);
     memset(at, 0, (size_t)(data + FIXED_SIZE - at));
     at = data + FIXED_SIZE;

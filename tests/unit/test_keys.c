@@ -412,6 +412,11 @@ static void forgotten_user_is_SEALED_in_copies_too(void **state)
     sessile_store *st = filled(), *other = keyed_open(root, KEYED_OLD);
     char *others = keyed_read_all(st, KEYED_USER);
     sessile_session *open = keyed_resume(st, "a", KEYED_USER);
+    sessile_entries *shown;
+    const char *bytes;
+    size_t size;
+    must(sessile_entries_open(&shown, open, &err), &err);
+    must(sessile_entries_next(shown, NULL, &bytes, &size, &err), &err);
     keyed_copy(root, copy);
     must(sessile_forget(st, sessile_text(KEYED_USER), &count, &err), &err);
     assert_int_equal(count, 2);
@@ -432,6 +437,10 @@ static void forgotten_user_is_SEALED_in_copies_too(void **state)
                                     &id, &err),
                      SESSILE_SEALED);
     assert_int_equal(sessile_head(open, &id, &err), SESSILE_SEALED);
+    /* nor does it go on with what it had begun to show */
+    assert_int_equal(sessile_entries_next(shown, NULL, &bytes, &size, &err),
+                     SESSILE_SEALED);
+    sessile_entries_close(shown);
     sessile_session_close(open, NULL);
     /* the logs out of a backup, beside the keyring and blobs of now */
     snprintf(from, sizeof from, "%s/agents", copy);
