@@ -141,7 +141,9 @@ typedef enum sessile_key_source {
 
 typedef enum sessile_durability {
     SESSILE_SYNC = 0, /* what acknowledges has been synced to the device */
-    SESSILE_NONE      /* synced at close; a power cut may take back what came since */
+    SESSILE_NONE /* synced at close; a power cut may take back what came since. No line
+                    then says what is safe, so that damage in the middle of such a
+                    log can pass for a torn end: set aside, and reported */
 } sessile_durability;
 
 /* Where policy files run. */
