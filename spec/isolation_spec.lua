@@ -53,6 +53,26 @@ local function play(isolation, policy, options)
   return log_of(session), outcome
 end
 
+-- The processes that this one started and that run `program`, by what the system says of them.
+local function children(program)
+  local function read(pid, name)
+    local file = io.open(("/proc/%s/%s"):format(pid, name), "rb")
+    local text = file and file:read "a" or ""
+    if file then
+      file:close()
+    end
+    return text
+  end
+  local own, found = read("self", "stat"):match "^%d+", {}
+  for pid in require("lfs").dir "/proc" do
+    if pid:find "^%d+$" and read(pid, "stat"):match "%) %a (%d+)" == own
+      and read(pid, "cmdline"):find(program, 1, true) then
+      found[#found + 1] = pid
+    end
+  end
+  return found
+end
+
 -- A program in place of the worker.
 local function impostor(text)
   local path = os.tmpname()
@@ -180,9 +200,22 @@ describe("a worker that fails", function()
   it("is none of the host's children afterwards", function()
     local path = impostor "while :; do :; done"
     turns(path)
+    assert.same({}, children(path))
     os.remove(path)
-    local pipe <close> = assert(io.popen(("pgrep -f '%s' | wc -l"):format(path:gsub("%W", "."))))
-    assert.is_true(pipe:read "n" <= 1) -- the shell of this question itself
+  end)
+
+  it("and ends between two turns is replaced before the next", function()
+    local store <close> = open("worker", { policy = { "sliding_window", messages = 2 } })
+    local session = assert(store:create { id = "s" })
+    for i = 1, 4 do
+      local outcome = assert(session:turn { { role = "user", content = "q" .. i },
+        { role = "assistant", content = "a" .. i } })
+      assert.is_nil(outcome.policy.refused)
+        local workers = children(worker)
+      assert.equal(1, #workers)
+      assert(os.execute("kill -9 " .. workers[1]))
+    end
+    assert.equal(2, #session:context())
   end)
 
   it("does nothing when a person starts it", function()

@@ -108,8 +108,13 @@ void worker_stop(worker *w)
     mem_free(&a, w, sizeof *w);
 }
 
-int worker_is_dead(const worker *w)
+int worker_is_dead(worker *w)
 {
+    char byte;
+    /* Idle, it says nothing: what can be read is its end, or nonsense. */
+    if (w->fd >= 0 &&
+        (w->os->receive(w->os->ud, w->fd, &byte, 1, 0) >= 0 || errno != EAGAIN))
+        end(w);
     return w->fd < 0;
 }
 

@@ -22,7 +22,8 @@ sessile_status worker_start(worker **out, const char *path, const os_table *os,
                             const allocator *a, sessile_error *err);
 /* Kills it. NULL is ignored. */
 void worker_stop(worker *w);
-int worker_is_dead(const worker *w);
+/* 1 when it has ended, by itself or by us, while nothing was asked of it. */
+int worker_is_dead(worker *w);
 
 /* Tells it of a chain and of one pipeline over a state. */
 sessile_status worker_open(worker *w, sessile_policy *p, const policy_setup *about,

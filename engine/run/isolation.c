@@ -28,6 +28,10 @@ sessile_status run_take_worker(sessile_run *run, sessile_error *err)
     run->worker = s->worker.policy;
     s->worker.policy = NULL;
     session_unlock(s);
+    if (run->worker != NULL && worker_is_dead(run->worker)) {
+        worker_stop(run->worker);
+        run->worker = NULL;
+    }
     if (run->worker == NULL)
         status = worker_start(&run->worker, store->worker, store->os, &store->alloc, err);
     if (status == SESSILE_OK)

@@ -11,7 +11,6 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -96,10 +95,11 @@ static int filter(void)
 
 int jail_shut(unsigned long long memory)
 {
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) || prctl(PR_SET_DUMPABLE, 0) ||
-        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || limit(RLIMIT_CORE, 0) ||
-        limit(RLIMIT_FSIZE, 0) || limit(RLIMIT_NOFILE, 1) || limit(RLIMIT_NPROC, 0) ||
-        limit(RLIMIT_AS, (rlim_t)memory))
+    /* No PR_SET_PDEATHSIG: it kills with the thread that started us, which a host may end
+     * long before itself. A host that is gone is the end of the socket. */
+    if (prctl(PR_SET_DUMPABLE, 0) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        limit(RLIMIT_CORE, 0) || limit(RLIMIT_FSIZE, 0) || limit(RLIMIT_NOFILE, 1) ||
+        limit(RLIMIT_NPROC, 0) || limit(RLIMIT_AS, (rlim_t)memory))
         return -1;
     return filter();
 }
