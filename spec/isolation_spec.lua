@@ -211,7 +211,7 @@ describe("a worker that fails", function()
       local outcome = assert(session:turn { { role = "user", content = "q" .. i },
         { role = "assistant", content = "a" .. i } })
       assert.is_nil(outcome.policy.refused)
-        local workers = children(worker)
+      local workers = children(worker)
       assert.equal(1, #workers)
       assert(os.execute("kill -9 " .. workers[1]))
     end

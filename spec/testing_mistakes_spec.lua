@@ -27,7 +27,8 @@ end
 describe("the laws over generated conversations", function()
   for name, law in pairs(MISTAKES) do
     it(("catch the mistake %s by law %d"):format(name, law), function()
-      local policy = T.load(("spec/mistakes/%s.lua"):format(name))
+      local policy = T.load(("spec/mistakes/%s.lua"):format(name), nil,
+        { limits = { policy_ms = 50, policy_gas = 2000000 } })
       local broken = T.check(policy, { runs = 24 })
       assert.is_string(broken[law])
       assert.truthy(broken[law]:find("SEED=%d+"))

@@ -12,6 +12,9 @@ local shrink = require "sessile.testing.shrink"
 
 local laws = {}
 
+-- Tries of the shrinking when each may spend a policy's whole budget of time.
+local SLOW = 60
+
 ---@class sessile.testing.laws_options
 ---@field runs integer?      conversations (default 60; the environment's RUNS)
 ---@field seed integer?      of the first (default 1; the environment's SEED, alone)
@@ -66,7 +69,7 @@ function laws.check(policy, options)
       if not broken[number] and properties.broken(result, number) then
         local least = shrink.turns(turns, function(fewer)
           return properties.broken(play(policy, case, fewer), number) ~= nil
-        end)
+        end, number == 0 and SLOW or nil)
         local what, at = properties.broken(play(policy, case, least), number)
         broken[number] = tell(policy, case, number, says, least, what, at)
       end

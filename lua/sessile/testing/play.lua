@@ -37,6 +37,7 @@ end
 
 ---@class sessile.testing.load_options
 ---@field policy_path string?  folders to look names up in, `:` between
+---@field limits table?  as sessile.open: policy_gas, policy_ms, policy_memory, policy_result
 
 --- A policy, loaded and checked as the engine does it; raises what the engine says of one that
 --- does not load.
@@ -45,13 +46,15 @@ end
 ---@param about sessile.testing.load_options?
 function play.load(policy, options, about)
   local spec = coverage.watched(policy, options) or spec_of(policy, options)
-  local path = about and about.policy_path
-  local store, message = sessile.open("ram:", { key = false, policy = spec, policy_path = path })
+  about = about or {}
+  local store, message = sessile.open("ram:", { key = false, policy = spec,
+    policy_path = about.policy_path, limits = about.limits })
   if not store then
     error(message, 0)
   end
   store:close()
-  return setmetatable({ name = name_of(policy), spec = spec, policy_path = path }, meta)
+  return setmetatable({ name = name_of(policy), spec = spec, policy_path = about.policy_path,
+    limits = about.limits }, meta)
 end
 
 ---@class sessile.testing.run_options
@@ -96,9 +99,8 @@ function methods:run(fixture, options)
   options = options or {}
   local model = options.model or models.scripted { "A summary of what came before." }
   local store <close> = assert(sessile.open("ram:", {
-    key = false, policy = self.spec, policy_path = self.policy_path, model = function(request)
-      return model(request)
-    end,
+    key = false, policy = self.spec, policy_path = self.policy_path, limits = self.limits,
+    model = function(request) return model(request) end,
     window = options.window, reserve = options.reserve,
   }))
   local session = assert(store:create { id = "fixture" })
@@ -139,7 +141,7 @@ function methods:run_twice(fixture, options)
   fixture = fixtures.of(fixture)
   options = options or {}
   local store <close> = assert(sessile.open("ram:", {
-    key = false, policy = self.spec, policy_path = self.policy_path,
+    key = false, policy = self.spec, policy_path = self.policy_path, limits = self.limits,
     model = options.model, window = options.window, reserve = options.reserve,
   }))
   local session = assert(store:create { id = "fixture" })
