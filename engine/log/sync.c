@@ -7,7 +7,8 @@
  * the kernel has marked the pages clean, and a second sync would report a success that is
  * none.
  *
- * Processes sync each for themselves; sharing between them would have its place here.
+ * Handles of one log in one process share as well, below: store/file_shared.c. Processes
+ * sync each for themselves.
  */
 #include <string.h>
 

@@ -5,7 +5,8 @@
  * One rule is behind all of it: what a session shows is what its log says, with
  * an index, without one, and with any index at all; or the error is the one
  * that names what is wrong. A whole state is one text here, so that two ways to
- * it can be compared.
+ * it can be compared. (One long file, since every fault of an index is held
+ * against that one text and the same few logs.)
  */
 #include <setjmp.h>
 #include <stdarg.h>

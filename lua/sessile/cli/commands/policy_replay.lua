@@ -3,32 +3,14 @@
 -- Owns: the choice of files and the printed ledger. Must never write to a store: everything
 -- happens in memory.
 
-local has_system, system = pcall(require, "sessile.system")
 local hints = require "sessile.cli.hints"
 local import = require "sessile.import"
 local ledgers = require "sessile.cli.ledger"
 local options = require "sessile.cli.options"
+local places = require "sessile.cli.places"
 local recordings = require "sessile.cli.recordings"
 local replay = require "sessile.replay"
 local sessile = require "sessile"
-
--- Folders become the .jsonl files in them.
-local function files_of(places)
-  local files = {}
-  for _, place in ipairs(places) do
-    local names = has_system and system.files(place)
-    if not names then
-      files[#files + 1] = place
-    else
-      for _, name in ipairs(names) do
-        if name:find("%.jsonl$") then
-          files[#files + 1] = place:gsub("/+$", "") .. "/" .. name
-        end
-      end
-    end
-  end
-  return files
-end
 
 -- The policy that was named, once it loads: what is wrong with it is said of no recording.
 local function policy_of(args)
@@ -77,7 +59,7 @@ return {
     .. "turns after which the context did not fit; PEAK, END and ALL are tokens: the largest\n"
     .. "context, the last one, and the whole conversation.",
   run = function(app, args)
-    local files = files_of(args.files)
+    local files = places.files(args.files, "%.jsonl$")
     if #files == 0 then
       return nil, "no .jsonl file is there", "ENOTFOUND", "Give a recording, or a folder of them."
     end

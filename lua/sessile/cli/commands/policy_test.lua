@@ -4,25 +4,8 @@
 -- the watch over files. Must never run a spec that was not named or found by its name.
 
 local has_system, system = pcall(require, "sessile.system")
+local places = require "sessile.cli.places"
 local terminal = require "sessile.cli.terminal"
-
--- Folders become the specs in them.
-local function specs_of(places)
-  local files = {}
-  for _, place in ipairs(places) do
-    local names = has_system and system.files(place)
-    if not names then
-      files[#files + 1] = place
-    else
-      for _, name in ipairs(names) do
-        if name:find "_spec%.lua$" then
-          files[#files + 1] = place:gsub("/+$", "") .. "/" .. name
-        end
-      end
-    end
-  end
-  return files
-end
 
 -- busted reads its options from `arg`, and ends the process itself when a test failed.
 local function start(files, args)
@@ -124,7 +107,7 @@ return {
   about = "Specs are busted's: describe, it, assert. `require \"sessile.testing\"` has the rest.\n"
     .. "Debian has busted as lua-busted.",
   run = function(app, args)
-    local files = specs_of(args.specs)
+    local files = places.files(args.specs, "_spec%.lua$")
     if #files == 0 then
       return nil, "no *_spec.lua is there", "ENOTFOUND", "Begin with: sessile policy new NAME"
     end
