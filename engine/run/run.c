@@ -31,10 +31,12 @@ static sessile_status run_new(sessile_run **out, sessile_session *s, run_kind ki
         return fail_nomem(err);
     run->alloc = &store->alloc;
     buf_init(&run->journal, run->alloc);
+    buf_init(&run->prompt, run->alloc);
     run->session = s;
     run->kind = kind;
     run->reason = kind == RUN_TURN ? SESSILE_REASON_TURN : options->reason;
     run->outcome.compaction = run->outcome.refusal = SESSILE_NO_ID;
+    run->outcome.branch_summary = run->outcome.from = SESSILE_NO_ID;
     run->outcome.hook = "";
     run->judged.key.entry = SESSILE_NO_ID;
     run->started_us = clock_us(run);
@@ -82,6 +84,9 @@ void run_free(sessile_run *run)
     run_give_worker(run);
     state_free(run->state);
     buf_deinit(&run->journal);
+    buf_deinit(&run->prompt);
+    if (run->model)
+        mem_free(a, run->model, run->model_size + 1);
     policy_release(run->policy);
     run_vars_deinit(run);
     if (run->instructions)
@@ -146,6 +151,44 @@ sessile_status run_begin_compact(sessile_run **out, sessile_session *s, int plan
     return SESSILE_OK;
 }
 
+sessile_status run_begin_branch(sessile_run **out, sessile_session *s, sessile_id to,
+                                const sessile_run_options *options, sessile_error *err)
+{
+    sessile_run *run;
+    sessile_status st = run_new(&run, s, RUN_BRANCH, options, err);
+    if (st != SESSILE_OK)
+        return st;
+    run->to = to;
+    if (options->model.size) {
+        run->model = mem_dup(run->alloc, options->model.data, options->model.size);
+        run->model_size = run->model ? options->model.size : 0;
+        st = run->model ? SESSILE_OK : fail_nomem(err);
+    }
+    if (st == SESSILE_OK)
+        st = run_branch(run, options, err);
+    if (st != SESSILE_OK) {
+        run_free(run);
+        return st;
+    }
+    run->stage = STAGE_DONE;
+    if (options->summarize && !options->summary.size) {
+        /* The head has moved whatever happens now. */
+        sessile_error why = {SESSILE_OK, ""};
+        run->outcome.verdict = SESSILE_UNCHANGED;
+        if (run_branch_state(run, &why) != SESSILE_OK) {
+            run->outcome.verdict = SESSILE_REFUSED;
+            run_say(run, why.message);
+        } else if (!run->state) {
+            run_say(run, "nothing was left behind");
+        } else {
+            run->stage = STAGE_SUMMARIZE;
+        }
+    }
+    run->outcome.engine_us = clock_us(run) - run->started_us;
+    *out = run;
+    return SESSILE_OK;
+}
+
 /* The context as the run leaves it, or for a plan would leave it. */
 static const context *context_left(const sessile_run *run)
 {
@@ -192,15 +235,25 @@ static sessile_status step(sessile_run *run, sessile_need *need, sessile_error *
     if (run->failed.code != SESSILE_OK)
         return fail(err, run->failed.code, "%s", run->failed.message);
     if (run->stage < STAGE_COMMIT)
-        st = run_schedule(run, need, err);
-    if (st == SESSILE_OK && run->stage == STAGE_COMMIT)
-        st = commit(run, err);
-    /* One sync for all that this run wrote, and only then success. */
-    if (st == SESSILE_OK && run->written && !run->synced) {
-        st = session_sync_within(run->session, &run->wait, run->written, err);
-        if (st == SESSILE_OK)
-            run->synced = 1;
+        st = run->kind == RUN_BRANCH ? run_branch_ask(run, need, err)
+                                     : run_schedule(run, need, err);
+    if (st == SESSILE_OK && run->stage == STAGE_COMMIT) {
+        if (run->kind == RUN_BRANCH)
+            run_branch_commit(run);
+        else
+            st = commit(run, err);
     }
+    /* One sync for all that this run wrote, and only then success. */
+    return st == SESSILE_OK ? run_sync(run, err) : st;
+}
+
+sessile_status run_sync(sessile_run *run, sessile_error *err)
+{
+    sessile_status st = SESSILE_OK;
+
+    if (run->written && !run->synced)
+        st = session_sync_within(run->session, &run->wait, run->written, err);
+    run->synced |= st == SESSILE_OK;
     return st;
 }
 
@@ -283,10 +336,10 @@ sessile_status run_context(sessile_run *run, sessile_message **out, size_t *coun
     st = session_lock(s, err);
     if (st != SESSILE_OK)
         return st;
-    if (run->state)
+    if (run->state && run->kind != RUN_BRANCH)
         c = context_left(run);
     else
-        st = session_context_at_locked(s, run->last, &leaf, err);
+        st = session_context_at_locked(s, run->outcome.leaf, &leaf, err);
     if (st == SESSILE_OK)
         st = render_context(c, text_locked, run, s, out, count, &info, run->alloc, err);
     session_unlock(s);

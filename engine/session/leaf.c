@@ -81,6 +81,21 @@ sessile_status session_context_at_locked(sessile_session *s, sessile_id leaf,
     return build(s, leaf, out, err);
 }
 
+sessile_status session_between_locked(sessile_session *s, sessile_id low, sessile_id high,
+                                      context *out, sessile_error *err)
+{
+    id_list ids = {.alloc = &s->store->alloc};
+    sessile_status status = session_reach_path_locked(s, high, low, err);
+
+    if (!status && path_gather(s, high, low, &ids) < 0)
+        status = fail_nomem(err);
+    for (size_t i = ids.count; !status && i > 0; i--)
+        if (context_push_node(s, ids.at[i - 1], out))
+            status = fail_nomem(err);
+    id_list_deinit(&ids);
+    return status;
+}
+
 sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *out,
                                       sessile_error *err)
 {
@@ -117,13 +132,16 @@ sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *
     return out->failed ? fail_nomem(err) : SESSILE_OK;
 }
 
-sessile_status session_vars_locked(sessile_session *s, buf *out, sessile_error *err)
+sessile_status session_vars_at_locked(sessile_session *s, sessile_id leaf, buf *out,
+                                      sessile_error *err)
 {
-    sessile_id at = s->nodes[s->head].vars_at;
-    sessile_status status;
+    sessile_status status = session_check_leaf(s, leaf, err);
+    sessile_id at = status ? 0 : s->nodes[leaf].vars_at;
     json vars;
     entry e;
 
+    if (status)
+        return status;
     if (!at) {
         buf_puts(out, "{}");
         return out->failed ? fail_nomem(err) : SESSILE_OK;

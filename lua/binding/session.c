@@ -365,6 +365,13 @@ static const luaL_Reg methods[] = {
     {"turn", binding_session_turn},
     {"compact", binding_session_compact},
     {"plan", binding_session_plan},
+    {"branch", binding_session_branch},
+    {"path", binding_session_path},
+    {"children", binding_session_children},
+    {"siblings", binding_session_siblings},
+    {"leaves", binding_session_leaves},
+    {"common_ancestor", binding_session_common_ancestor},
+    {"tree", binding_session_tree},
     {NULL, NULL},
 };
 

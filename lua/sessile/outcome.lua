@@ -71,7 +71,9 @@ function outcome.make(raw, session, kind, log)
     ids = raw.first and message_ids(raw.first, raw.last) or {},
     turn = raw.first and raw.last or nil,
     leaf = raw.leaf,
-    tokens = raw.verdict ~= "none"
+    from = raw.from,
+    branch_summary = raw.branch_summary,
+    tokens = raw.verdict ~= "none" and kind ~= "branch"
       and { before = raw.tokens_before, after = raw.tokens_after } or nil,
     policy = policy_of(raw),
     cannot_fit = raw.cannot_fit > 0 and raw.cannot_fit or nil,

@@ -7,7 +7,8 @@
 
 local coverage = {}
 
-local hooks = { "merge", "summarize", "truncate", "should_compact", "flush", "compact" }
+local hooks = { "merge", "summarize", "truncate", "should_compact", "flush", "compact",
+  "branch_summary" }
 local seen = {} -- path -> {line -> times}
 local lines = {} -- path -> list of lines of the source
 
