@@ -617,19 +617,19 @@ SESSILE_API sessile_status sessile_leaves(sessile_session *session, sessile_id *
 /* One row of sessile_tree(). Rows are in the order of the log: parents come first. */
 typedef struct sessile_node {
     sessile_id id;
-    sessile_id parent;          /* of some types only: the nearest ancestor that is among
-                                   them; SESSILE_NO_ID: none */
-    uint32_t first_child;       /* its row; SESSILE_NO_ID: none */
-    uint32_t next_sibling;      /* its row, children being oldest first; or none */
-    uint32_t tokens;            /* of a message; else 0 */
-    unsigned char role;         /* of a message, a sessile_role; else SESSILE_ROLE_NONE */
+    sessile_id parent;     /* of some types only: the nearest ancestor that is among
+                              them; SESSILE_NO_ID: none */
+    uint32_t first_child;  /* its row; SESSILE_NO_ID: none */
+    uint32_t next_sibling; /* its row, children being oldest first; or none */
+    uint32_t tokens;       /* of a message; else 0 */
+    unsigned char role;    /* of a message, a sessile_role; else SESSILE_ROLE_NONE */
     unsigned is_path : 1;  /* of the conversation; 0: a fact */
     unsigned on_path : 1;  /* on the path to the head */
     unsigned is_head : 1;
     unsigned in_context : 1; /* the model would be shown it as it stands */
-    const char *type;           /* "message", "turn", …; static */
-    int64_t total_tokens;       /* of all messages from the header to here */
-    int64_t time_ms;            /* the entry's time */
+    const char *type;        /* "message", "turn", …; static */
+    int64_t total_tokens;    /* of all messages from the header to here */
+    int64_t time_ms;         /* the entry's time */
 } sessile_node;
 
 /* Call the init function first: it asks for all entries. */
@@ -775,10 +775,10 @@ typedef struct sessile_run_options {
     sessile_slice model;    /* turn: the model's name, or empty; branch: of the model to
                                ask, given with the engine's own request */
     sessile_slice metadata; /* turn: JSON object, or empty */
-    int has_base;           /* turn, branch: base below is the head it was thought on; else
-                               it is the head that this handle last showed or made (by
-                               head, context, messages, a write), so that a CONFLICT
-                               comes again until somebody has looked */
+    int has_base; /* turn, branch: base below is the head it was thought on; else
+                     it is the head that this handle last showed or made (by
+                     head, context, messages, a write), so that a CONFLICT
+                     comes again until somebody has looked */
     sessile_id base;
     sessile_policy *policy;     /* of this call; NULL: the session's, else the store's */
     int no_policy;              /* turn: run none, whatever is configured */
@@ -818,12 +818,12 @@ SESSILE_API sessile_status sessile_plan_begin(sessile_run **out, sessile_session
                                               sessile_error *err);
 
 /*
- * Moves the head to an entry of the tree, where the conversation goes on: by a fact in the
- * log, so that it is there again after a restart though nothing was said. What is left
- * stays in the log. NOTFOUND: no such entry of the tree; the message names the nearest.
- * CONFLICT: the head is not the base (compactions after it aside): nothing was written;
- * on_conflict APPEND moves it from wherever it is. Other errors as for append; INVALID,
- * LIMIT [message] (the summary).
+ * Moves the head to an entry of the tree, where the conversation goes on: by a fact in
+ * the log, so that it is there again after a restart though nothing was said. What is
+ * left stays in the log. NOTFOUND: no such entry of the tree; the message names the
+ * nearest. CONFLICT: the head is not the base (compactions after it aside): nothing was
+ * written; on_conflict APPEND moves it from wherever it is. Other errors as for append;
+ * INVALID, LIMIT [message] (the summary).
  *
  * A summary of what is left becomes a "branch_summary" entry, a message of the user at
  * the new head, which the context shows; in its metadata are `kind` ("branch_summary"),
@@ -910,10 +910,10 @@ typedef struct sessile_departure {
 /* The result of a run. All of it is borrowed from the run. */
 typedef struct sessile_outcome {
     sessile_id first, last; /* turn: its first message and its turn entry */
-    sessile_id leaf;        /* the head after the run; of a turn beside the head: its leaf */
-    sessile_id from;        /* branch: the head that was left; else SESSILE_NO_ID */
+    sessile_id leaf; /* the head after the run; of a turn beside the head: its leaf */
+    sessile_id from; /* branch: the head that was left; else SESSILE_NO_ID */
     sessile_id branch_summary; /* branch: the entry with the summary, or SESSILE_NO_ID */
-    sessile_id compaction;  /* the entry written, or SESSILE_NO_ID */
+    sessile_id compaction;     /* the entry written, or SESSILE_NO_ID */
     sessile_verdict verdict;
     int too_little;      /* a compact's saving was under 5 % and was left out */
     const char *policy;  /* REFUSED: the culprit; else the last that edited; or "" */
@@ -928,7 +928,8 @@ typedef struct sessile_outcome {
     int64_t cannot_fit; /* tokens by which the context exceeds window - reserve */
     const sessile_departure *departures;
     size_t departure_count;
-    const char *summary; /* text of the first message written, or ""; of a branch, its summary */
+    const char *summary; /* text of the first message written, or ""; branch: the summary
+                          */
     uint64_t engine_us;  /* time spent in the engine, host's waits aside */
     uint64_t policy_us;  /* of which in policies */
 } sessile_outcome;
@@ -974,8 +975,8 @@ SESSILE_API sessile_status sessile_state_get(const sessile_state *state, size_t 
 /* The message's JSON, read on demand, borrowed for the state's life. */
 SESSILE_API sessile_status sessile_state_json(sessile_state *state, size_t i,
                                               sessile_slice *out, sessile_error *err);
-/* merge: how many messages from the start are the context before the turn; branch_summary:
- * count, all of them being what is left. */
+/* merge: how many messages from the start are the context before the turn;
+ * branch_summary: count, all of them being what is left. */
 SESSILE_API size_t sessile_state_previous(const sessile_state *state);
 
 /* Takes out first..last (inclusive). */

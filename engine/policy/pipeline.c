@@ -256,10 +256,9 @@ static void take_text(lua_State *L, hook_end *end, int index)
     }
     text = lua_tolstring(L, index, &size);
     if (size > limit) {
-        end->status =
-            fail(&end->err, SESSILE_LIMIT,
-                 "its text has %zu bytes and the limit [policy_result] is %llu", size,
-                 (unsigned long long)limit);
+        end->status = fail(&end->err, SESSILE_LIMIT,
+                           "its text has %zu bytes and the limit [policy_result] is %llu",
+                           size, (unsigned long long)limit);
         return;
     }
     buf_clear(&pl->text);

@@ -47,8 +47,8 @@ static sessile_status add_summary(branch_write *w, batch *b, sessile_error *err)
                from, fork);
     if (w->data.failed)
         return fail_nomem(err);
-    sessile_status st = message_read(&m, w->data.data, w->data.size, NULL, NULL, NULL,
-                                     run->alloc, err);
+    sessile_status st =
+        message_read(&m, w->data.data, w->data.size, NULL, NULL, NULL, run->alloc, err);
     if (st != SESSILE_OK)
         return st;
     entry_fields f = {.parent = run->to,
@@ -108,10 +108,8 @@ sessile_status run_branch(sessile_run *run, const sessile_run_options *options,
                           sessile_error *err)
 {
     const sessile_limits *limits = &run->session->store->limits;
-    branch_write w = {.run = run,
-                      .options = options,
-                      .text = options->summary,
-                      .source = SOURCE_HOST};
+    branch_write w = {
+        .run = run, .options = options, .text = options->summary, .source = SOURCE_HOST};
     sessile_status st;
 
     if (!utf8_valid(w.text.data, w.text.size))
@@ -128,9 +126,9 @@ sessile_status run_branch(sessile_run *run, const sessile_run_options *options,
     if (st != SESSILE_OK)
         return st;
     run->outcome.from = run->from;
-    run->outcome.leaf =
-        run->outcome.branch_summary == SESSILE_NO_ID ? run->to
-                                                     : run->outcome.branch_summary;
+    run->outcome.leaf = run->outcome.branch_summary == SESSILE_NO_ID
+                            ? run->to
+                            : run->outcome.branch_summary;
     if (w.text.size) {
         run->summary = mem_dup(run->alloc, w.text.data, w.text.size);
         run->summary_size = run->summary ? w.text.size : 0;

@@ -128,7 +128,8 @@ static sessile_status put_transcript(sessile_run *run, buf *out, sessile_error *
     buf one;
     size_t size = 0;
 
-    if (run->window && (uint64_t)room * 2 < most) /* two bytes a token: on the safe side */
+    if (run->window &&
+        (uint64_t)room * 2 < most) /* two bytes a token: on the safe side */
         most = (size_t)room * 2;
     buf_init(&one, run->alloc);
     while (st == SESSILE_OK && first > 0) {

@@ -67,8 +67,7 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
 
     if (st != SESSILE_OK)
         return st;
-    int descends =
-        s->head == run->saw || session_descends_locked(s, s->head, run->saw);
+    int descends = s->head == run->saw || session_descends_locked(s, s->head, run->saw);
     if (!descends && run->beside)
         parent = run->saw; /* on the turn's own leaf, where nobody is */
     else if (!descends)

@@ -1,6 +1,6 @@
 /*
- * run.h: one operation (turn, compact, plan, branch) as a state machine that can stop and be
- * answered.
+ * run.h: one operation (turn, compact, plan, branch) as a state machine that can stop and
+ * be answered.
  *
  * A run walks a fixed schedule of hooks over one proposal (session/state.h). Between two
  * calls of the host it holds no lock and no Lua stack but its own pipeline's. Whatever

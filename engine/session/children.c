@@ -258,9 +258,8 @@ static void all_rows(const sessile_session *s, sessile_node *rows)
         fill_row(s, (sessile_id)i, &rows[i]);
         rows[i].parent = i && parent < i ? parent : SESSILE_NO_ID;
         rows[i].total_tokens =
-            (int64_t)rows[i].tokens + (rows[i].parent == SESSILE_NO_ID
-                                           ? 0
-                                           : rows[parent].total_tokens);
+            (int64_t)rows[i].tokens +
+            (rows[i].parent == SESSILE_NO_ID ? 0 : rows[parent].total_tokens);
     }
 }
 

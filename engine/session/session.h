@@ -294,8 +294,7 @@ sessile_status session_common_ancestor_locked(sessile_session *s, sessile_id a,
                                               sessile_id b, sessile_id *out,
                                               sessile_error *err);
 sessile_status session_tree_locked(sessile_session *s, const sessile_tree_options *o,
-                                   sessile_node **out, size_t *count,
-                                   sessile_error *err);
+                                   sessile_node **out, size_t *count, sessile_error *err);
 
 /* ---- compactions (session/compaction.c) */
 

@@ -135,8 +135,9 @@ static sessile_status no_leaf(sessile_session *s, sessile_id id, sessile_error *
     int there = id < s->node_count;
     sessile_id from = there ? id : (sessile_id)s->node_count;
     sessile_id low = next_leaf(s, from, 0);
-    sessile_id other =
-        there ? next_leaf(s, from, 1) : low ? next_leaf(s, low, 0) : SESSILE_NO_ID;
+    sessile_id other = there ? next_leaf(s, from, 1)
+                       : low ? next_leaf(s, low, 0)
+                             : SESSILE_NO_ID;
 
     name_show((sessile_slice){s->id, s->id_size}, shown);
     if (low != SESSILE_NO_ID && other != SESSILE_NO_ID)

@@ -1,6 +1,6 @@
 /*
- * run.c: runs as userdata: a turn, a compaction, a plan or a branch on its way; the needs it
- * states, the answers it takes, and its outcome.
+ * run.c: runs as userdata: a turn, a compaction, a plan or a branch on its way; the needs
+ * it states, the answers it takes, and its outcome.
  *
  * Owns the state that a hook is given while it is given: it is cut off when the answer
  * came or the run is closed, whichever is first, so that a script that kept it gets an
@@ -248,8 +248,8 @@ int binding_session_branch(lua_State *L)
     options.window = binding_field_integer(L, 3, "window", 0);
     options.reserve = binding_field_integer(L, 3, "reserve", 0);
     run = run_new(L, 3, &options);
-    status = sessile_branch_begin(&run->handle, session->handle, key.entry, &options,
-                                  &err);
+    status =
+        sessile_branch_begin(&run->handle, session->handle, key.entry, &options, &err);
     return run_begun(L, run, session, status, &err);
 }
 
@@ -264,11 +264,9 @@ static void push_hook(lua_State *L, const sessile_need *need)
     lua_state_push(L, need->state, NULL);
     lua_pushvalue(L, -1);
     lua_setiuservalue(L, 1, RUN_STATE);
-    if (need->hook == SESSILE_HOOK_MERGE ||
-        need->hook == SESSILE_HOOK_BRANCH_SUMMARY) {
+    if (need->hook == SESSILE_HOOK_MERGE || need->hook == SESSILE_HOOK_BRANCH_SUMMARY) {
         lua_state_push_previous(L, lua_gettop(L));
-        lua_setfield(L, at,
-                     need->hook == SESSILE_HOOK_MERGE ? "previous" : "abandoned");
+        lua_setfield(L, at, need->hook == SESSILE_HOOK_MERGE ? "previous" : "abandoned");
     }
     lua_setfield(L, at, "state");
     if (need->options.size) {

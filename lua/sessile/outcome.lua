@@ -68,8 +68,8 @@ function outcome.make(raw, session, kind, log)
   return setmetatable({
     status = "completed",
     kind = kind,
-    ids = raw.first and message_ids(raw.first, raw.last) or {},
-    turn = raw.first and raw.last or nil,
+    ids = kind == "turn" and message_ids(raw.first, raw.last) or {},
+    turn = kind == "turn" and raw.last or nil,
     leaf = raw.leaf,
     from = raw.from,
     branch_summary = raw.branch_summary,
