@@ -46,7 +46,8 @@ describe("the laws over generated conversations", function()
   end)
 
   it("find nothing in the policies that ship", function()
-    local ours = { "sliding_window", "edit_tools", "key_messages", "summarize", "tiered" }
+    local ours = { "sliding_window", "edit_tools", "key_messages", "merge_dedupe", "summarize",
+      "tiered", "token_budget" }
     for _, name in ipairs(ours) do
       local broken, played = T.check(T.load(name), { runs = 30 })
       assert.same({}, broken)
