@@ -14,8 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT(literal) \
-    ((sessile_slice){literal, sizeof literal - 1})
+#define TEXT(literal) ((sessile_slice){literal, sizeof literal - 1})
 
 static void ok(sessile_status status, const sessile_error *err)
 {
