@@ -70,9 +70,9 @@ static sessile_status build_branch(void *arg, sessile_session *s, batch *b,
     branch_write *w = arg;
     sessile_run *run = w->run;
     sessile_id base = w->options->has_base ? w->options->base : s->base;
-    sessile_status st = SESSILE_OK;
+    sessile_status st = session_check_running_locked(s, err);
 
-    if (w->options->on_conflict != SESSILE_ON_CONFLICT_APPEND)
+    if (st == SESSILE_OK && w->options->on_conflict != SESSILE_ON_CONFLICT_APPEND)
         st = session_check_base_locked(s, base, 1, err);
     if (st == SESSILE_OK)
         st = session_check_leaf(s, run->to, err);
@@ -98,10 +98,11 @@ static sessile_status build_summary(void *arg, sessile_session *s, batch *b,
     branch_write *w = arg;
 
     w->stale = NULL;
-    if (s->head == w->run->to)
-        return add_summary(w, b, err);
-    w->stale = "the conversation went on before there was a summary";
-    return SESSILE_OK;
+    if (session_check_running_locked(s, NULL) != SESSILE_OK)
+        w->stale = "the host has paused the session meanwhile";
+    else if (s->head != w->run->to)
+        w->stale = "the conversation went on before there was a summary";
+    return w->stale ? SESSILE_OK : add_summary(w, b, err);
 }
 
 sessile_status run_branch(sessile_run *run, const sessile_run_options *options,

@@ -64,11 +64,14 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
     sessile_id now_at = s->head ? s->nodes[s->head].context_at : 0;
     sessile_id parent = s->head;
     sessile_status st = session_reach_path_locked(s, s->head, run->saw, err);
+    sessile_error paused = {SESSILE_OK, ""};
 
     if (st != SESSILE_OK)
         return st;
     int descends = s->head == run->saw || session_descends_locked(s, s->head, run->saw);
-    if (!descends && run->beside)
+    if (session_check_running_locked(s, &paused) != SESSILE_OK)
+        w->stale = "the host has paused the session meanwhile";
+    else if (!descends && run->beside)
         parent = run->saw; /* on the turn's own leaf, where nobody is */
     else if (!descends)
         w->stale = "the head has moved to another branch";

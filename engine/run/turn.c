@@ -124,7 +124,9 @@ static sessile_status build_turn(void *arg, sessile_session *s, batch *b,
 {
     turn_write *w = arg;
     sessile_id parent;
-    sessile_status st = find_parent(w, s, &parent, err);
+    sessile_status st = session_check_running_locked(s, err);
+    if (st == SESSILE_OK)
+        st = find_parent(w, s, &parent, err);
     if (st == SESSILE_OK)
         st = count_previous(w, s, parent, err);
     if (st != SESSILE_OK)
@@ -258,6 +260,8 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
         }
     } else {
         st = session_refresh_locked(s, err);
+        if (st == SESSILE_OK && run->kind == RUN_COMPACT)
+            st = session_check_running_locked(s, err);
         if (st == SESSILE_OK)
             st = session_context_locked(s, &c, err);
         run->saw = s->head;

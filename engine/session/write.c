@@ -35,8 +35,10 @@ static sessile_status build_message(void *arg, sessile_session *s, batch *b,
                                     sessile_error *err)
 {
     one *w = arg;
-    sessile_status status = session_check_base_locked(s, s->base, 0, err);
+    sessile_status status = session_check_running_locked(s, err);
 
+    if (!status)
+        status = session_check_base_locked(s, s->base, 0, err);
     if (status)
         return status;
     w->id = batch_message(b, s->head, w->text.data, w->text.size, &w->columns, w->tokens);
@@ -61,6 +63,18 @@ static sessile_status build_fact(void *arg, sessile_session *s, batch *b,
     return SESSILE_OK;
 }
 
+/* The head is moved to the root. */
+static sessile_status build_clear(void *arg, sessile_session *s, batch *b,
+                                  sessile_error *err)
+{
+    sessile_status status = session_check_running_locked(s, err);
+
+    (void)arg;
+    if (!status)
+        batch_move_head(b, 0, s->head);
+    return status;
+}
+
 static sessile_status check_text(buf *out, const sessile_session *s, sessile_slice text,
                                  const char *what, sessile_error *err)
 {
@@ -75,22 +89,30 @@ static sessile_status check_text(buf *out, const sessile_session *s, sessile_sli
     return json_check(out, text.data ? text.data : "", text.size, limits->depth, err);
 }
 
+sessile_status session_check_message(const sessile_session *s, sessile_slice text,
+                                     buf *out, message *columns, int64_t *tokens,
+                                     sessile_error *err)
+{
+    sessile_status status = check_text(out, s, text, "message", err);
+
+    if (!status)
+        status = message_read(columns, out->data, out->size, NULL, NULL, NULL,
+                              &s->store->alloc, err);
+    if (!status)
+        *tokens = tokens_of_message(columns);
+    return status;
+}
+
 sessile_status session_append_message(sessile_session *s, sessile_slice text,
                                       sessile_id *out, sessile_error *err)
 {
-    const allocator *a = &s->store->alloc;
     one w = {.id = SESSILE_NO_ID};
     sessile_status status;
 
-    buf_init(&w.text, a);
-    status = check_text(&w.text, s, text, "message", err);
+    buf_init(&w.text, &s->store->alloc);
+    status = session_check_message(s, text, &w.text, &w.columns, &w.tokens, err);
     if (!status)
-        status =
-            message_read(&w.columns, w.text.data, w.text.size, NULL, NULL, NULL, a, err);
-    if (!status) {
-        w.tokens = tokens_of_message(&w.columns);
         status = write_and_sync(s, build_message, &w, err);
-    }
     if (!status)
         *out = w.id;
     buf_deinit(&w.text);
@@ -132,15 +154,6 @@ sessile_status session_set_title(sessile_session *s, sessile_slice title,
     status = w.text.failed ? fail_nomem(err) : write_and_sync(s, build_fact, &w, err);
     buf_deinit(&w.text);
     return status;
-}
-
-static sessile_status build_clear(void *arg, sessile_session *s, batch *b,
-                                  sessile_error *err)
-{
-    (void)arg;
-    (void)err;
-    batch_move_head(b, 0, s->head);
-    return SESSILE_OK;
 }
 
 sessile_status session_clear(sessile_session *s, sessile_error *err)
