@@ -882,10 +882,10 @@ SESSILE_API sessile_status sessile_compactions(sessile_session *session,
 
 /* What happened to a message. */
 typedef enum sessile_why_kind {
-    SESSILE_WHY_SAID = 0, /* it was said, and so came into the context */
-    SESSILE_WHY_WRITTEN,  /* a compaction wrote it; stands_for says what it stands for */
-    SESSILE_WHY_LEFT,     /* a compaction took it out; see fate and by */
-    SESSILE_WHY_RESTORED, /* a compaction put it back */
+    SESSILE_WHY_SAID = 0,  /* it was said, and so came into the context */
+    SESSILE_WHY_WRITTEN,   /* a compaction wrote it; stands_for says what it stands for */
+    SESSILE_WHY_LEFT,      /* a compaction took it out; see fate and by */
+    SESSILE_WHY_RESTORED,  /* a compaction put it back */
     SESSILE_WHY_ELSEWHERE, /* it is on another branch, which left the path at `at` */
     SESSILE_WHY_NO_MESSAGE, /* it is something else, which never enters a context */
     SESSILE_WHY_ORPHAN, /* in the list, and not shown to the model: a result whose call is
@@ -898,13 +898,13 @@ typedef enum sessile_why_kind {
 
 typedef struct sessile_why_step {
     sessile_why_kind kind;
-    sessile_key key; /* which message: the one asked for, or one that stood for it */
-    sessile_id at;   /* the entry where it happened */
-    int64_t time_ms; /* of that entry */
+    sessile_key key;   /* which message: the one asked for, or one that stood for it */
+    sessile_id at;     /* the entry where it happened */
+    int64_t time_ms;   /* of that entry */
     sessile_role role; /* SAID, WRITTEN */
     const char *type;  /* NO_MESSAGE: the type of entry; else "" */
     sessile_fate fate; /* LEFT */
-    sessile_key by;    /* LEFT: what stands for it, or entry SESSILE_NO_ID; ORPHAN, MOVED */
+    sessile_key by; /* LEFT: what stands for it, or entry SESSILE_NO_ID; ORPHAN, MOVED */
     const sessile_key *stands_for; /* WRITTEN */
     size_t stands_for_count;
     const sessile_compaction *compaction; /* WRITTEN, LEFT, RESTORED; else NULL */
@@ -912,7 +912,7 @@ typedef struct sessile_why_step {
 
 typedef struct sessile_explanation {
     sessile_key key;
-    int in_context;   /* 1: the model is shown this very message */
+    int in_context;    /* 1: the model is shown this very message */
     sessile_key shown; /* the message that the model is shown for it: itself, or the one
                           that stands for it; entry SESSILE_NO_ID: none */
     const sessile_why_step *steps; /* oldest first, at least one */

@@ -62,7 +62,7 @@ typedef struct source {
 
 typedef struct loader {
     sessile_session *s;
-    sessile_id at; /* the compaction whose list is read */
+    sessile_id at;  /* the compaction whose list is read */
     int names_only; /* items are keys: no message that a policy wrote is read */
     context *out;
     source *sources;

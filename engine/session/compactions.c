@@ -42,8 +42,8 @@ struct compaction_rows {
     const allocator *alloc;
 };
 
-sessile_status compaction_rows_new(compaction_rows **out, sessile_session *s,
-                                   history *h, sessile_error *err)
+sessile_status compaction_rows_new(compaction_rows **out, sessile_session *s, history *h,
+                                   sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
     compaction_rows *rows = mem_zalloc(a, sizeof *rows);
@@ -239,21 +239,16 @@ sessile_compaction *compaction_rows_give(const compaction_rows *rows, void *to)
     for (size_t i = 0; i < rows->count; i++) {
         const row *from = &rows->rows[i];
         sessile_slice *const slices[TEXTS] = {
-            [TEXT_POLICY] = &out[i].policy,
-            [TEXT_POLICIES] = &out[i].policies,
-            [TEXT_REASON] = &out[i].reason,
-            [TEXT_INSTRUCTIONS] = &out[i].instructions,
-            [TEXT_SUMMARY] = &out[i].summary,
-            [TEXT_HOOK] = &out[i].hook,
-            [TEXT_MESSAGE] = &out[i].message,
-            [TEXT_LAW] = &out[i].law_name,
+            [TEXT_POLICY] = &out[i].policy,   [TEXT_POLICIES] = &out[i].policies,
+            [TEXT_REASON] = &out[i].reason,   [TEXT_INSTRUCTIONS] = &out[i].instructions,
+            [TEXT_SUMMARY] = &out[i].summary, [TEXT_HOOK] = &out[i].hook,
+            [TEXT_MESSAGE] = &out[i].message, [TEXT_LAW] = &out[i].law_name,
         };
         out[i] = from->c;
         for (int k = 0; k < TEXTS; k++)
-            *slices[k] = from->texts[k].size
-                             ? (sessile_slice){text + from->texts[k].at,
-                                               from->texts[k].size}
-                             : (sessile_slice){"", 0};
+            *slices[k] = from->texts[k].size ? (sessile_slice){text + from->texts[k].at,
+                                                               from->texts[k].size}
+                                             : (sessile_slice){"", 0};
     }
     return out;
 }

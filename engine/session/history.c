@@ -140,7 +140,7 @@ static uint32_t group_made(maker *m, const history_step *step, history_event *e)
     if (!e->came && map_get(&m->put_of, number_of(e->key), &n)) {
         put = e->by = (sessile_key){step->at, n};
         e->fate = map_get(&m->replaced, number_of(e->key), NULL) ? SESSILE_REPLACED
-                                                                : SESSILE_COVERED;
+                                                                 : SESSILE_COVERED;
     }
     if (put.entry != SESSILE_NO_ID && map_get(&m->groups, number_of(put), &group))
         return group;
@@ -297,8 +297,8 @@ static sessile_status make_step(maker *m, size_t index, sessile_id since,
     context_clear(&m->after);
     status = session_read_entry(m->s, step->at, &m->text, &e, err);
     if (!status)
-        status = compaction_names(m->s, step->at, json_get(e.data, "context"), &m->after,
-                                  err);
+        status =
+            compaction_names(m->s, step->at, json_get(e.data, "context"), &m->after, err);
     if (!status)
         status = compaction_upto(m->s, step->at, e.data, &upto, err);
     if (!status && push_path(m, &m->after, upto, step->at))
@@ -325,13 +325,15 @@ static int find_steps(history *h, const sessile_session *s, sessile_id leaf)
     sessile_id at;
     size_t count = 0;
 
-    for (at = s->nodes[leaf].context_at; at; at = s->nodes[s->nodes[at].parent].context_at)
+    for (at = s->nodes[leaf].context_at; at;
+         at = s->nodes[s->nodes[at].parent].context_at)
         count++;
     if (mem_grow(h->alloc, (void **)&h->steps, &h->step_capacity, count,
                  sizeof *h->steps))
         return -1;
     h->step_count = count;
-    for (at = s->nodes[leaf].context_at; at; at = s->nodes[s->nodes[at].parent].context_at)
+    for (at = s->nodes[leaf].context_at; at;
+         at = s->nodes[s->nodes[at].parent].context_at)
         h->steps[--count] = (history_step){.at = at, .undoes = SESSILE_NO_ID};
     return 0;
 }
@@ -340,8 +342,7 @@ sessile_status history_make(history *h, sessile_session *s, sessile_id leaf,
                             sessile_error *err)
 {
     maker m = {.h = h, .s = s};
-    sessile_status status =
-        session_path_locked(s, leaf, &m.path, &m.path_count, err);
+    sessile_status status = session_path_locked(s, leaf, &m.path, &m.path_count, err);
 
     context_init(&m.before, h->alloc);
     context_init(&m.after, h->alloc);
@@ -370,7 +371,8 @@ sessile_status history_make(history *h, sessile_session *s, sessile_id leaf,
 
 /* ------------------------------------------------------------------ what is in force */
 
-/* The group is as compaction `at` left it, or what was done to it since was taken back. */
+/* The group is as compaction `at` left it, or what was done to it since was taken back.
+ */
 static int turn_holds(const history *h, uint32_t group, sessile_id at)
 {
     uint32_t t = h->groups[group].last;

@@ -29,10 +29,10 @@ typedef struct history_event {
 /* A message that was written and all that it stands for, or one that was lost: they come
  * and go together. */
 typedef struct history_group {
-    sessile_id at;    /* the compaction that made it */
-    sessile_key put;  /* entry SESSILE_NO_ID: none */
-    uint32_t last;    /* its newest turn */
-    int touched;      /* scratch of history_in_force() */
+    sessile_id at;   /* the compaction that made it */
+    sessile_key put; /* entry SESSILE_NO_ID: none */
+    uint32_t last;   /* its newest turn */
+    int touched;     /* scratch of history_in_force() */
 } history_group;
 
 /* A compaction turned a group on or off. */
@@ -75,9 +75,9 @@ uint32_t history_last(const history *h, sessile_key key);
 const history_step *history_find(const history *h, sessile_id at);
 /*
  * Which of a step's events are in force: out[i] is 1 or 0, one for each of its events.
- * They are, by groups, when the group is as the step left it, or what was done to it since
- * was taken back, and when no other compaction has touched what is in the context of it.
- * Returns how many are.
+ * They are, by groups, when the group is as the step left it, or what was done to it
+ * since was taken back, and when no other compaction has touched what is in the context
+ * of it. Returns how many are.
  */
 uint32_t history_in_force(history *h, const history_step *step, uint8_t *out);
 
@@ -95,8 +95,8 @@ sessile_status session_compactions(sessile_session *s, sessile_compaction **out,
 /* ---- rows of compactions, as they are handed out (compactions.c) */
 
 typedef struct compaction_rows compaction_rows;
-sessile_status compaction_rows_new(compaction_rows **out, sessile_session *s,
-                                   history *h, sessile_error *err);
+sessile_status compaction_rows_new(compaction_rows **out, sessile_session *s, history *h,
+                                   sessile_error *err);
 void compaction_rows_free(compaction_rows *rows);
 /* Adds the row of compaction or refusal `id` and sets *index (may be NULL) to its
  * number. */

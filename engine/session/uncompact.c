@@ -5,16 +5,16 @@
  * later compaction did, and must never write a list that tears a call from its result or
  * turns the order of the log around.
  *
- * The problem: a compaction in the middle of the path is to be taken back, and those after
- * it have worked on what it left. The rule is history_in_force()'s: only what is so to this
- * day is taken back, and a message that was written goes and comes together with what it
- * stands for. So nothing is ever in the context twice, once as it was said and once as
- * part of a summary.
+ * The problem: a compaction in the middle of the path is to be taken back, and those
+ * after it have worked on what it left. The rule is history_in_force()'s: only what is so
+ * to this day is taken back, and a message that was written goes and comes together with
+ * what it stands for. So nothing is ever in the context twice, once as it was said and
+ * once as part of a summary.
  *
  * The place of what comes back: where the message stood that covered it; else behind what
- * it stood behind before, or behind what stands for that now. An entry moves from there as
- * far as the order of the log wants it. Rejected: by id alone, which cannot say on which
- * side of a summary a message belongs.
+ * it stood behind before, or behind what stands for that now. An entry moves from there
+ * as far as the order of the log wants it. Rejected: by id alone, which cannot say on
+ * which side of a summary a message belongs.
  */
 #include "session/history.h"
 
@@ -29,12 +29,13 @@ typedef struct undoing {
     /* what is made, anew at each build */
     history h;
     const history_step *step;
-    uint8_t *force;   /* one per event of the step */
+    uint8_t *force; /* one per event of the step */
     size_t force_size;
     const context *now; /* the handle's */
-    context was, path, after; /* as it was before the step; all of the path; as proposed */
+    context was, path,
+        after; /* as it was before the step; all of the path; as proposed */
     finder in_now, in_was;
-    map changes; /* of keys: the step's event */
+    map changes;     /* of keys: the step's event */
     uint32_t *slots; /* one per item of was: before which item of now it comes back */
     size_t slot_count;
     buf keys; /* restored, then removed: sessile_key[] */
@@ -112,9 +113,8 @@ static sessile_status no_compaction(const undoing *u, const sessile_session *s,
                                     sessile_error *err)
 {
     sessile_id id = u->which;
-    const char *what = id < s->node_count
-                           ? entry_type_name((entry_type)s->nodes[id].type)
-                           : NULL;
+    const char *what =
+        id < s->node_count ? entry_type_name((entry_type)s->nodes[id].type) : NULL;
 
     if (!what)
         fail(err, SESSILE_NOTFOUND,
@@ -184,8 +184,8 @@ static sessile_status choose(undoing *u, sessile_session *s, sessile_error *err)
         fail(err, SESSILE_INVALID, "compaction %08" PRIx32 " changed nothing", u->which);
     else
         fail(err, SESSILE_INVALID,
-             "nothing of compaction %08" PRIx32
-             " is in force any more: %08" PRIx32 " changed it since, take that back first",
+             "nothing of compaction %08" PRIx32 " is in force any more: %08" PRIx32
+             " changed it since, take that back first",
              u->which, newest_change(u, u->step));
     return session_named(s, SESSILE_INVALID, err);
 }
@@ -310,8 +310,7 @@ static int merge(undoing *u, const uint32_t *heads, const uint32_t *next)
         if (i == u->now->count)
             return 0;
         it = &u->now->items[i];
-        if (!goes(u, it->key) &&
-            context_push(&u->after, it, u->now->links + it->link))
+        if (!goes(u, it->key) && context_push(&u->after, it, u->now->links + it->link))
             return -1;
     }
     return 0;
@@ -562,9 +561,9 @@ static sessile_status put_data(undoing *u, sessile_session *s, sessile_error *er
         status = put_part(u, s, "restored", &u->was, restored_of(u),
                           u->result.restored_count, &separator, err);
     if (!status)
-        status = put_part(u, s, "removed", u->now,
-                          restored_of(u) + u->result.restored_count,
-                          u->result.removed_count, &separator, err);
+        status =
+            put_part(u, s, "removed", u->now, restored_of(u) + u->result.restored_count,
+                     u->result.removed_count, &separator, err);
     buf_puts(&u->data, "}}");
     return !status && u->data.failed ? fail_nomem(err) : status;
 }

@@ -27,17 +27,17 @@ typedef struct asking {
     map row_of; /* of compactions: their row */
     step *steps;
     size_t step_count, step_capacity;
-    buf keys;   /* what written messages stand for: sessile_key[] */
-    buf chain;  /* the message and what stands for it, each for the one before: uint32_t
-                   events of the newest thing that happened, EVENT_NONE: nothing yet */
+    buf keys;  /* what written messages stand for: sessile_key[] */
+    buf chain; /* the message and what stands for it, each for the one before: uint32_t
+                  events of the newest thing that happened, EVENT_NONE: nothing yet */
     int in_context;
     sessile_key shown;
     const allocator *alloc;
     sessile_error *err;
 } asking;
 
-static sessile_status add(asking *a, sessile_why_kind kind, sessile_key key, sessile_id at,
-                          step **out)
+static sessile_status add(asking *a, sessile_why_kind kind, sessile_key key,
+                          sessile_id at, step **out)
 {
     step *added;
 
@@ -151,12 +151,11 @@ static sessile_status check_key(asking *a)
     if (!status)
         status = session_reach_locked(s, id, a->err);
     if (!status && a->key.n && s->nodes[id].type != ENTRY_COMPACTION)
-        return session_named(s,
-                             fail(a->err, SESSILE_NOTFOUND,
-                                  "entry %08x is a %s, which writes no messages",
-                                  (unsigned)id,
-                                  entry_type_name((entry_type)s->nodes[id].type)),
-                             a->err);
+        return session_named(
+            s,
+            fail(a->err, SESSILE_NOTFOUND, "entry %08x is a %s, which writes no messages",
+                 (unsigned)id, entry_type_name((entry_type)s->nodes[id].type)),
+            a->err);
     return status;
 }
 
@@ -306,9 +305,9 @@ static sessile_status call_of(asking *a, const context *c, const pairing *p, siz
     for (size_t i = 0; !status && i < path.count; i++)
         for (uint32_t k = 0; ids[i] == it->key.entry && k < path.items[i].link_count; k++)
             if (pairs.links[path.items[i].link + k].mate != PAIR_NONE)
-                *out = path.items[pairs.links[pairs.links[path.items[i].link + k].mate]
-                                      .item]
-                           .key;
+                *out =
+                    path.items[pairs.links[pairs.links[path.items[i].link + k].mate].item]
+                        .key;
     if (ids)
         mem_free(&a->s->store->alloc, ids, count * sizeof *ids);
     pairing_deinit(&pairs);
@@ -437,7 +436,10 @@ static sessile_status explain(asking *a)
 sessile_status session_why(sessile_session *s, sessile_key key, sessile_explanation **out,
                            sessile_error *err)
 {
-    asking a = {.s = s, .key = key, .alloc = &s->store->alloc, .err = err,
+    asking a = {.s = s,
+                .key = key,
+                .alloc = &s->store->alloc,
+                .err = err,
                 .shown = {SESSILE_NO_ID, 0}};
     sessile_status status = session_lock(s, err);
 
