@@ -122,6 +122,11 @@ int binding_session_tree(lua_State *L);
 /* nil, a message that names the nearest entries, "ENOTFOUND": for what is no id. */
 int binding_no_entry(lua_State *L, struct binding_session *session);
 
+/* explain.c */
+int binding_session_compactions(lua_State *L);
+int binding_session_why(lua_State *L);
+int binding_session_uncompact(lua_State *L);
+
 /* run.c */
 void binding_run_open(lua_State *L);
 int binding_session_turn(lua_State *L);
