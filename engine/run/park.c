@@ -111,8 +111,7 @@ sessile_status run_close_park(sessile_run *run, sessile_session *s, batch *b,
 {
     buf data;
 
-    if (run->park == SESSILE_NO_ID ||
-        !facts_find(&s->facts, FACT_PARK, run->park, "", 0))
+    if (run->park == SESSILE_NO_ID || !facts_find(&s->facts, FACT_PARK, run->park, "", 0))
         return SESSILE_OK;
     buf_init(&data, run->alloc);
     buf_printf(&data, "{\"off\":true,\"park\":\"%08" PRIx32 "\"}", run->park);
@@ -176,18 +175,19 @@ sessile_status run_park(sessile_run *run, sessile_id *out, sessile_error *err)
     if (!run->asked)
         return fail(err, SESSILE_INVALID, "nothing is asked: there is nothing to park");
     if (policy_step_get(run->policy, run->step)->is_host)
-        return fail(err, SESSILE_INVALID,
-                    "a hook of the host is waited for, and only a model's answer can come "
-                    "from elsewhere: reply first");
+        return fail(
+            err, SESSILE_INVALID,
+            "a hook of the host is waited for, and only a model's answer can come "
+            "from elsewhere: reply first");
     if (run->kind == RUN_PLAN)
         return fail(err, SESSILE_INVALID,
                     "a plan writes nothing, so that nobody could answer it later");
     run->wait = session_wait_begin(run->session, run->has_timeout, run->timeout_ms);
     buf_init(&w.data, run->alloc);
     put_park(run, &w.data);
-    st = w.data.failed
-             ? fail_nomem(err)
-             : session_write_within(run->session, &run->wait, build_park, &w, &count, err);
+    st = w.data.failed ? fail_nomem(err)
+                       : session_write_within(run->session, &run->wait, build_park, &w,
+                                              &count, err);
     if (st == SESSILE_OK)
         st = session_sync_within(run->session, &run->wait, count, err);
     buf_deinit(&w.data);
@@ -303,15 +303,17 @@ static sessile_status take_given(sessile_run *run, const entry *e, sessile_error
         read_i64(json_get(e->data, "reserve"), &run->reserve) ||
         !json_plain(json_get(e->data, "reason"), &name, &size))
         return broken(e->id, err);
-    while (reason > 0 && (strlen(sessile_reason_name((sessile_reason)reason)) != size ||
-                          memcmp(sessile_reason_name((sessile_reason)reason), name, size)))
+    while (reason > 0 &&
+           (strlen(sessile_reason_name((sessile_reason)reason)) != size ||
+            memcmp(sessile_reason_name((sessile_reason)reason), name, size)))
         reason--;
     run->reason = (sessile_reason)reason;
     if (instructions.type == JSON_STRING) {
         buf text;
         buf_init(&text, run->alloc);
         if (!json_string(&text, instructions) && !text.failed)
-            run->instructions = mem_dup(run->alloc, text.size ? text.data : "", text.size);
+            run->instructions =
+                mem_dup(run->alloc, text.size ? text.data : "", text.size);
         run->instructions_size = run->instructions ? text.size : 0;
         buf_deinit(&text);
         if (!run->instructions)
@@ -348,10 +350,11 @@ static sessile_status read_step(recorded *r, json step, sessile_id id, sessile_e
     if (r->name.failed || r->path.failed || r->options.failed)
         return fail_nomem(err);
     if (json_get(step, "hash").type != JSON_STRING)
-        return fail(err, SESSILE_INVALID,
-                    "the parked chain has '%s', functions of a host: give the policy that "
-                    "was parked",
-                    r->name.size ? r->name.data : "");
+        return fail(
+            err, SESSILE_INVALID,
+            "the parked chain has '%s', functions of a host: give the policy that "
+            "was parked",
+            r->name.size ? r->name.data : "");
     return SESSILE_OK;
 }
 

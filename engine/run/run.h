@@ -89,8 +89,8 @@ struct sessile_run {
     run_answers known;              /* given before it was parked */
     int replays;                    /* it runs again from a park */
     sessile_id park;                /* the park it answers, until that is closed */
-    int phase;            /* STAGE_COMPACT: where this step stands */
-    int64_t tokens_given; /* what the compact was given */
+    int phase;                      /* STAGE_COMPACT: where this step stands */
+    int64_t tokens_given;           /* what the compact was given */
     int did_not_fit;
     uint32_t edited;        /* bit a step: its hook changed the list */
     uint32_t edited_before; /* the same before the compact, for the rewind */

@@ -133,11 +133,11 @@ static sessile_park_row *pack(const sessile_session *s, const parked *rows, size
     if (texts->size)
         memcpy(to, texts->data, texts->size);
     for (size_t i = 0; i < count; i++)
-        out[i] = (sessile_park_row){.entry = rows[i].fact->about,
-                                    .time_ms = rows[i].time_ms,
-                                    .policy = {to + rows[i].policy, rows[i].policy_size},
-                                    .request = {to + rows[i].request,
-                                                rows[i].request_size}};
+        out[i] =
+            (sessile_park_row){.entry = rows[i].fact->about,
+                               .time_ms = rows[i].time_ms,
+                               .policy = {to + rows[i].policy, rows[i].policy_size},
+                               .request = {to + rows[i].request, rows[i].request_size}};
     return out;
 }
 
