@@ -22,7 +22,13 @@ local function say(value)
   return ok and text or ("an error of type " .. type(value))
 end
 
---- Asks the host's model. Returns its text; nil and the reason.
+--- What a model function returns for an answer that comes later, from elsewhere.
+host.later = setmetatable({}, {
+  __name = "sessile.later",
+  __tostring = function() return "sessile.later" end,
+})
+
+--- Asks the host's model. Returns its text, or host.later; nil and the reason.
 local function ask(model, request)
   if not model then
     return nil, "no model is configured: give model= to the call, the session or the store"
@@ -34,7 +40,7 @@ local function ask(model, request)
   if not text then
     return nil, reason ~= nil and say(reason) or "the model gave no answer"
   end
-  if type(text) ~= "string" then
+  if text ~= host.later and type(text) ~= "string" then
     return nil, ("the model answered with a %s, not a text"):format(type(text))
   end
   return text
@@ -91,12 +97,19 @@ function methods:fail(reason)
   return self._core:fail(say(reason))
 end
 
+--- Writes the run down, to be answered later and perhaps elsewhere, and ends it.
+function methods:park()
+  return self._core:park()
+end
+
 --- Answers a need as turn, compact and plan do: with the model and the hooks configured.
 function methods:answer(need)
   if need.kind == "model" then
     local text, reason = ask(self._model, need.request)
     if not text then
       return self:fail(reason)
+    elseif text == host.later then
+      return self:park()
     end
     return self:reply(text)
   end
@@ -165,6 +178,10 @@ function host.drive(run, finish)
     ok, message, code = guard:answer(need)
     if not ok then
       return nil, message, code
+    end
+    local parked = guard:outcome()
+    if parked and parked.status == "paused" then
+      return parked
     end
   end
   if finish then
