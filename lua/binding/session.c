@@ -367,6 +367,9 @@ static const luaL_Reg methods[] = {
     {"plan", binding_session_plan},
     {"parked", binding_session_parked},
     {"answer", binding_session_answer},
+    {"compactions", binding_session_compactions},
+    {"why", binding_session_why},
+    {"uncompact", binding_session_uncompact},
     {NULL, NULL},
 };
 
