@@ -241,8 +241,8 @@ sessile_status session_path_locked(sessile_session *s, sessile_id leaf, sessile_
 sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *out,
                                       sessile_error *err);
 /* vars of all policies at a leaf, a JSON object {"name":{…}}, appended to out. */
-sessile_status session_vars_at_locked(sessile_session *s, sessile_id leaf, buf *out,
-                                      sessile_error *err);
+sessile_status session_vars_locked(sessile_session *s, sessile_id leaf, buf *out,
+                                   sessile_error *err);
 /* NOTFOUND unless id can be a leaf; the message names the nearest that can. */
 sessile_status session_check_leaf(sessile_session *s, sessile_id id, sessile_error *err);
 /* Tokens of the context at the head, by usage where the last turn reported some and no

@@ -372,6 +372,8 @@ static const luaL_Reg methods[] = {
     {"leaves", binding_session_leaves},
     {"common_ancestor", binding_session_common_ancestor},
     {"tree", binding_session_tree},
+    {"parked", binding_session_parked},
+    {"answer", binding_session_answer},
     {"compactions", binding_session_compactions},
     {"why", binding_session_why},
     {"uncompact", binding_session_uncompact},

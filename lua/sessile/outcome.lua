@@ -73,7 +73,8 @@ function outcome.make(raw, session, kind, log)
     log[#log + 1] = line
   end
   return setmetatable({
-    status = "completed",
+    status = raw.verdict == "parked" and "paused" or "completed",
+    park = raw.park,
     kind = kind,
     ids = kind == "turn" and message_ids(raw.first, raw.last) or {},
     turn = kind == "turn" and raw.last or nil,
