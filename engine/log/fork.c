@@ -41,8 +41,8 @@ static sessile_status next_line(log_t *log, reader *r, uint64_t index, line *l,
     case READER_LINE:
         break;
     }
-    switch (line_open(&log->key, log->depth, text, size, index == 0, l, &log->text,
-                      err)) {
+    switch (
+        line_open(&log->key, log->depth, text, size, index == 0, l, &log->text, err)) {
     case LINE_FAILED:
         return err->code;
     case LINE_BAD:
@@ -79,8 +79,8 @@ sessile_status log_copy_lines(log_copy *copy, log_t *source, sessile_id last,
         }
         memcpy(previous, l.tag, VAULT_TAG);
         if (visit != NULL) {
-            status = visit(arg, (sessile_id)index, source->text.data, source->text.size,
-                           err);
+            status =
+                visit(arg, (sessile_id)index, source->text.data, source->text.size, err);
         }
         if (status == SESSILE_OK && index > 0) {
             status = log_copy_entry(copy, source->text.data, source->text.size,

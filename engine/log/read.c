@@ -38,8 +38,9 @@ static sessile_status bring(log_t *log, uint64_t first, uint64_t last, sessile_e
 }
 
 /* Opens entry id, whose bytes (newline included) are at text. */
-static sessile_status open_line(log_t *log, uint64_t id, char *text, size_t size, buf *out,
-                                unsigned char tag[VAULT_TAG], sessile_error *err)
+static sessile_status open_tagged(log_t *log, uint64_t id, char *text, size_t size,
+                                  buf *out, unsigned char tag[VAULT_TAG],
+                                  sessile_error *err)
 {
     line l;
     size_t was = out->size;
@@ -66,7 +67,7 @@ static sessile_status open_one(log_t *log, uint64_t id, char *text, size_t size,
                                sessile_error *err)
 {
     unsigned char tag[VAULT_TAG];
-    return open_line(log, id, text, size, out, tag, err);
+    return open_tagged(log, id, text, size, out, tag, err);
 }
 
 /* An entry that a scan has shown. */
@@ -82,8 +83,8 @@ static sessile_status read_scanned(log_t *log, sessile_id id, buf *out,
         status = bring(log, id, id, err);
     }
     if (status == SESSILE_OK) {
-        status = open_line(log, id, log->piece.data,
-                           (size_t)(end_of(log, id) - log->offsets[id]), out, tag, err);
+        status = open_tagged(log, id, log->piece.data,
+                             (size_t)(end_of(log, id) - log->offsets[id]), out, tag, err);
     }
     if (log->piece.capacity > RANGE_PIECE) {
         buf_deinit(&log->piece);
