@@ -61,19 +61,19 @@ static sessile_status check_subject(sessile_session *s, const stated *w,
     if (status)
         return status;
     if (w->about >= s->node_count || s->nodes[w->about].type == ENTRY_TOMBSTONE)
-        return session_named(
-            s,
-            fail(err, SESSILE_NOTFOUND,
-                 "there is no entry %08" PRIx32 " to label: the newest is %08" PRIx32,
-                 w->about, (sessile_id)(s->node_count - 1)),
-            err);
+        return session_named(s,
+                             fail(err, SESSILE_NOTFOUND,
+                                  "there is no entry %08" PRIx32
+                                  " to label: the newest is %08" PRIx32,
+                                  w->about, (sessile_id)(s->node_count - 1)),
+                             err);
     if (pin && !node_is_message(&s->nodes[w->about]))
-        status = session_named(
-            s,
-            fail(err, SESSILE_INVALID,
-                 "entry %08" PRIx32 " is no message: only messages can be pinned",
-                 w->about),
-            err);
+        status = session_named(s,
+                               fail(err, SESSILE_INVALID,
+                                    "entry %08" PRIx32
+                                    " is no message: only messages can be pinned",
+                                    w->about),
+                               err);
     return status;
 }
 
@@ -109,8 +109,9 @@ sessile_status session_label(sessile_session *s, sessile_id id, sessile_slice na
     if (!name.size || !utf8_valid(name.data, name.size))
         return fail(err, SESSILE_INVALID, "a label is a text in UTF-8, not empty");
     if (name.size > LABEL_MOST)
-        return fail(err, SESSILE_LIMIT, "this label has %zu bytes, at most %d are allowed",
-                    name.size, LABEL_MOST);
+        return fail(err, SESSILE_LIMIT,
+                    "this label has %zu bytes, at most %d are allowed", name.size,
+                    LABEL_MOST);
     buf_init(&w.text, &s->store->alloc);
     buf_puts(&w.text, "{\"label\":");
     json_put_string(&w.text, name.data, name.size);

@@ -76,8 +76,8 @@ static int add_named(facts *f, fact_kind kind, const entry *e, sessile_id about,
     buf_init(&text, f->names.alloc);
     buf_puts(&text, prefix);
     if (name.type != JSON_STRING || (!json_string(&text, name) && !text.failed))
-        code = facts_add(f, kind, e->id, about, text.size ? text.data : "", text.size,
-                         off);
+        code =
+            facts_add(f, kind, e->id, about, text.size ? text.data : "", text.size, off);
     buf_deinit(&text);
     return code;
 }
@@ -104,8 +104,8 @@ static int of_members(facts *f, const entry *e, json object, const char *prefix)
     int code = 0;
 
     while (!code && json_next(&it))
-        code = add_named(f, FACT_METADATA, e, 0, prefix, it.key,
-                         it.value.type == JSON_NULL);
+        code =
+            add_named(f, FACT_METADATA, e, 0, prefix, it.key, it.value.type == JSON_NULL);
     return code;
 }
 
@@ -124,8 +124,8 @@ static int of_metadata(facts *f, const entry *e)
         else if (plain && size == 8 && !memcmp(key, "metadata", 8))
             code = of_members(f, e, it.value, "metadata.");
         else
-            code = add_named(f, FACT_METADATA, e, 0, "", it.key,
-                             it.value.type == JSON_NULL);
+            code =
+                add_named(f, FACT_METADATA, e, 0, "", it.key, it.value.type == JSON_NULL);
     }
     return code;
 }
@@ -148,8 +148,7 @@ static int of_park(facts *f, const entry *e)
 
     if (!is_true(json_get(e->data, "off")))
         return facts_add(f, FACT_PARK, e->id, e->id, "", 0, 0);
-    return ends(e, "park", &about) ? 0
-                                   : facts_add(f, FACT_PARK, e->id, about, "", 0, 1);
+    return ends(e, "park", &about) ? 0 : facts_add(f, FACT_PARK, e->id, about, "", 0, 1);
 }
 
 /* A tombstone that withdraws a checkpoint. (One that stands in for what was lost names
@@ -169,8 +168,8 @@ static int of_tombstone(facts *f, const entry *e)
         buf_init(&name, f->names.alloc);
         buf_put(&name, fact_name(f, &one), one.name_size); /* names may move */
         if (!name.failed)
-            code = facts_add(f, FACT_CHECKPOINT, e->id, about,
-                             name.size ? name.data : "", name.size, 1);
+            code = facts_add(f, FACT_CHECKPOINT, e->id, about, name.size ? name.data : "",
+                             name.size, 1);
         buf_deinit(&name);
         return code;
     }
@@ -250,8 +249,7 @@ static int compare_subject(const named *a, const named *b)
     order = size ? memcmp(a->name, b->name, size) : 0;
     if (order)
         return order;
-    return a->one.name_size < b->one.name_size ? -1
-                                               : a->one.name_size > b->one.name_size;
+    return a->one.name_size < b->one.name_size ? -1 : a->one.name_size > b->one.name_size;
 }
 
 static int by_subject(const void *x, const void *y)
@@ -273,8 +271,8 @@ static int by_entry(const void *x, const void *y)
     return a->name_at < b->name_at ? -1 : 1;
 }
 
-static int newest(const facts *f, fact_kind kind, int with_taken_back,
-                  const allocator *a, fact **out, size_t *count)
+static int newest(const facts *f, fact_kind kind, int with_taken_back, const allocator *a,
+                  fact **out, size_t *count)
 {
     named *all;
     size_t n = 0, kept = 0;

@@ -1,5 +1,6 @@
 /*
- * facts.h: the facts in force: labels, settings, checkpoints, and what a session waits for.
+ * facts.h: the facts in force: labels, settings, checkpoints, and what a session waits
+ * for.
  *
  * A fact is an entry about the session, or about one of its entries, that is not on the
  * path: the newest one of its kind, subject and name holds, whatever the branch, and one

@@ -47,10 +47,11 @@ sessile_status session_check_running_locked(sessile_session *s, sessile_error *e
     if (!session_read_entry(s, id, &text, &e, NULL))
         (void)json_string(&reason, json_get(e.data, "reason"));
     size_t shown = reason.size ? utf8_floor(reason.data, reason.size, REASON_SHOWN) : 0;
-    sessile_status status = fail(
-        err, SESSILE_SUSPENDED,
-        "it was paused by entry %08" PRIx32 "%s%.*s: resume it with the answer, or cancel",
-        id, shown ? " for " : "", (int)shown, shown ? reason.data : "");
+    sessile_status status =
+        fail(err, SESSILE_SUSPENDED,
+             "it was paused by entry %08" PRIx32
+             "%s%.*s: resume it with the answer, or cancel",
+             id, shown ? " for " : "", (int)shown, shown ? reason.data : "");
     buf_deinit(&text);
     buf_deinit(&reason);
     return session_named(s, status, err);
