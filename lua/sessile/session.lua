@@ -10,6 +10,7 @@ local object = require "sessile.object"
 local options = require "sessile.options"
 local outcome = require "sessile.outcome"
 local policy = require "sessile.policy"
+local settings = require "sessile.interaction.settings"
 
 local session = {}
 
@@ -123,7 +124,7 @@ end
 
 -- ---------------------------------------------------------------- forks
 
-local fork_options = {
+local fork_options = settings.add_to {
   id = "string", agent = "string", user = "string", title = "string", metadata = "table",
   uuid = "string", policy = "any", model = "callable", window = "number",
   reserve = "number", timeout_ms = "number",
@@ -139,19 +140,20 @@ function methods:fork(entry, given)
     error("session:fork: an entry id expected, got " .. type(entry), 2)
   end
   local opts = options.check("session:fork", given, fork_options)
-  local chosen, message, code = self._policy, nil, nil
+  local own = settings.over(self._settings, settings.take("session:fork", opts))
+  local chosen = self._policy
   if opts.policy ~= nil then
+    local message, code
     chosen, message, code = policy.resolve(self._store_core, opts.policy)
     if not chosen then
       return nil, message, code
     end
   end
-  local handle
-  handle, message, code = self._core:fork(entry, opts)
+  local handle, message, code = self._core:fork(entry, opts)
   if not handle then
     return nil, message, code
   end
-  return self._adopt(self._store, handle, chosen, opts.model or self._model)
+  return self._adopt(self._store, handle, chosen, opts.model or self._model, own)
 end
 
 -- ---------------------------------------------------------------- runs
@@ -240,9 +242,15 @@ function starters.plan(self, given)
   return start(self, "plan", given)
 end
 
+--- Whether a value is a session.
+function session.is(value)
+  return type(value) == "table" and rawget(value, "_core") ~= nil
+    and value.turn == methods.turn
+end
+
 --- Starts a run of that kind and leaves the stepping to the caller.
 function session.begin(self, kind, ...)
-  if type(self) ~= "table" or self._core == nil or self.turn ~= methods.turn then
+  if not session.is(self) then
     error("sessile.step: a session expected", 3)
   end
   if not starters[kind] then
@@ -343,7 +351,8 @@ local meta = object.class {
 }
 
 --- Wraps an opened core session. defaults: store, store_core, policy (resolved, or false),
---- model (or false), adopt (makes a session of another core session of the store).
+--- model (or false), settings (of its loops), adopt (makes a session of another core
+--- session of the store).
 function session.wrap(handle, defaults)
   return setmetatable({
     _core = handle,
@@ -352,6 +361,7 @@ function session.wrap(handle, defaults)
     _store_core = defaults.store_core,
     _policy = defaults.policy,
     _model = defaults.model,
+    _settings = defaults.settings,
     _adopt = defaults.adopt,
     _closed = false,
   }, meta)

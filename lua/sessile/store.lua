@@ -8,13 +8,14 @@ local object = require "sessile.object"
 local options = require "sessile.options"
 local policy = require "sessile.policy"
 local session = require "sessile.session"
+local settings = require "sessile.interaction.settings"
 
 local store = {}
 
 local methods = {}
 store.methods = methods
 
-local session_options = {
+local session_options = settings.add_to {
   id = "string|table", session_id = "string", user_id = "string", agent = "string",
   user = "string", title = "string", metadata = "table", uuid = "string", policy = "any",
   model = "callable", window = "number", reserve = "number", timeout_ms = "number",
@@ -47,9 +48,10 @@ local function uuid_version(who, uuid)
 end
 
 -- A core session of this store as a session.
-local function adopt(self, handle, chosen, model)
+local function adopt(self, handle, chosen, model, own)
   local made = session.wrap(handle, {
-    store = self, store_core = self._core, policy = chosen, model = model, adopt = adopt,
+    store = self, store_core = self._core, policy = chosen, model = model, settings = own,
+    adopt = adopt,
   })
   self._sessions[made] = true
   return made
@@ -78,7 +80,8 @@ local function make(self, kind, given)
   if not handle then
     return nil, message, code
   end
-  return adopt(self, handle, chosen or self._policy, opts.model or self._model)
+  return adopt(self, handle, chosen or self._policy, opts.model or self._model,
+    settings.over(self._settings, settings.take(who, opts, 3)))
 end
 
 --- Makes a session; EEXISTS when there is one. Without an id it gets a new one.
@@ -96,7 +99,7 @@ function methods:session(given)
   return make(self, "session", given)
 end
 
-local put_options = {
+local put_options = settings.add_to {
   id = "string", agent = "string", user = "string", policy = "any", model = "callable",
   window = "number", reserve = "number", timeout_ms = "number",
 }
@@ -108,19 +111,20 @@ function methods:put(source, given)
     error("store:put: a session expected, got " .. type(source), 2)
   end
   local opts = options.check("store:put", given, put_options)
-  local chosen, message, code = self._policy, nil, nil
+  local own = settings.over(self._settings, settings.take("store:put", opts))
+  local chosen = self._policy
   if opts.policy ~= nil then
+    local message, code
     chosen, message, code = policy.resolve(self._core, opts.policy)
     if not chosen then
       return nil, message, code
     end
   end
-  local handle
-  handle, message, code = self._core:put(source._core, opts)
+  local handle, message, code = self._core:put(source._core, opts)
   if not handle then
     return nil, message, code
   end
-  return adopt(self, handle, chosen, opts.model or self._model)
+  return adopt(self, handle, chosen, opts.model or self._model, own)
 end
 
 local list_options = {
@@ -240,6 +244,7 @@ function store.wrap(handle, url, defaults)
     _sealed = handle:sealed(),
     _policy = chosen or false,
     _model = defaults.model or false,
+    _settings = settings.take("sessile.open", defaults, 3),
     _sessions = setmetatable({}, { __mode = "k" }),
     _closed = false,
   }, meta)
