@@ -387,6 +387,9 @@ static const luaL_Reg methods[] = {
     {"compact", binding_session_compact},
     {"plan", binding_session_plan},
     {"fork", binding_session_fork},
+    {"compactions", binding_session_compactions},
+    {"why", binding_session_why},
+    {"uncompact", binding_session_uncompact},
     {NULL, NULL},
 };
 
