@@ -367,6 +367,7 @@ static int session_tokens(lua_State *L)
 
 static const luaL_Reg methods[] = {
     {"close", session_close},
+    {"fork", binding_session_fork},
     {"info", session_info},
     {"modified", session_modified},
     {"title", session_title},
@@ -386,7 +387,8 @@ static const luaL_Reg methods[] = {
     {"turn", binding_session_turn},
     {"compact", binding_session_compact},
     {"plan", binding_session_plan},
-    {"fork", binding_session_fork},
+    {"parked", binding_session_parked},
+    {"answer", binding_session_answer},
     {"compactions", binding_session_compactions},
     {"why", binding_session_why},
     {"uncompact", binding_session_uncompact},
