@@ -365,6 +365,15 @@ static const luaL_Reg methods[] = {
     {"turn", binding_session_turn},
     {"compact", binding_session_compact},
     {"plan", binding_session_plan},
+    {"label", binding_session_label},
+    {"unlabel", binding_session_unlabel},
+    {"labels", binding_session_labels},
+    {"settings", binding_session_settings},
+    {"metadata", binding_session_metadata},
+    {"suspend", binding_session_suspend},
+    {"suspended", binding_session_suspended},
+    {"resume_with", binding_session_resume_with},
+    {"cancel", binding_session_cancel},
     {NULL, NULL},
 };
 

@@ -1,0 +1,140 @@
+--- info: what there is to know of one session, beside what was said in it.
+--
+-- Owns: the choice of facts and their order. Must never read the whole log for it.
+
+local render = require "sessile.cli.render"
+local span = require "sessile.import.span"
+local terminal = require "sessile.cli.terminal"
+
+-- The session's row in the list; without one (nobody could look) an empty table.
+local function row_of(app, session)
+  local rows = app:list(app:store(), { prefix = session.id })
+  for _, row in ipairs(rows or {}) do
+    if row.id == session.id and row.agent == session.agent
+      and (row.user or "") == session.user then
+      return row
+    end
+  end
+  return {}
+end
+
+local function collect(app, session)
+  local row = row_of(app, session)
+  local labels, message, code = session:labels()
+  if not labels then
+    return nil, message, code
+  end
+  local settings, metadata, usage, pause
+  settings, message, code = session:settings()
+  if settings then metadata, message, code = session:metadata() end
+  if metadata then usage, message, code = session:usage() end
+  if not usage then
+    return nil, message, code
+  end
+  pause, message, code = session:suspended()
+  if message then
+    return nil, message, code
+  end
+  return {
+    id = session.id, agent = session.agent, user = session.user, title = session.title,
+    created = session.created, modified = session.modified, head = session:head(),
+    entries = row.entries, messages = row.messages, bytes = row.bytes,
+    events = session:event_count(), tokens = session:tokens(), usage = usage,
+    status = session.damage and session.damage.code or pause and "suspended" or "active",
+    labels = labels, suspension = pause, settings = settings, metadata = metadata,
+  }
+end
+
+local function as_json(app, info)
+  local labels = {}
+  for i, label in ipairs(info.labels) do
+    labels[i] = { entry = label.id, label = label.name, time = label.time }
+  end
+  info.labels = app.array(labels)
+  info.settings = app.raw(render.facts(info.settings).json)
+  info.metadata = app.raw(render.facts(info.metadata).json)
+  app:print_json(info)
+end
+
+-- One line an object: key = value, …
+local function members(object)
+  local parts = {}
+  for i, member in ipairs(span.object(render.facts(object).json) or {}) do
+    parts[i] = ("%s = %s"):format(terminal.line(member.key), terminal.line(member.raw))
+  end
+  return #parts > 0 and table.concat(parts, ", ") or nil
+end
+
+local function usage_text(usage)
+  local parts = {}
+  for _, name in ipairs { "input", "output", "cache_read", "cache_write" } do
+    if usage[name] > 0 then
+      parts[#parts + 1] = ("%s %s"):format(name:gsub("_", " "), terminal.number(usage[name]))
+    end
+  end
+  return #parts > 0 and table.concat(parts, ", ") or nil
+end
+
+local function labels_text(labels)
+  local parts = {}
+  for i, label in ipairs(labels) do
+    parts[i] = ("%s@%s"):format(terminal.line(label.name), label.id)
+  end
+  return #parts > 0 and table.concat(parts, ", ") or nil
+end
+
+local function pause_text(pause, now)
+  if not pause then return nil end
+  local reason = pause.reason ~= "" and terminal.line(pause.reason) or "no reason given"
+  return ("%s (entry %s, %s)"):format(reason, pause.id, terminal.ago(pause.time, now))
+end
+
+return {
+  name = "info",
+  summary = "what there is to know of a session",
+  usage = "info ID",
+  examples = {
+    { "sessile info last", "times, counts, usage, labels, settings" },
+    { "sessile info bug-42 --json | jq .settings", "for a program" },
+  },
+  arguments = { { "id", "a session's id, a beginning of it, its title, or `last`" } },
+  run = function(app, args)
+    local session, message, code, step = app:session(args.id)
+    if not session then
+      return nil, message, code, step
+    end
+    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    local info
+    info, message, code = collect(app, session)
+    if not info then
+      return nil, message, code
+    elseif app.json then
+      return as_json(app, info)
+    end
+    local now, columns = app.now(), terminal.columns() or 100
+    local function line(name, text)
+      if text and text ~= "" then
+        app:out(("%s  %s\n"):format(app.paint(("%-9s"):format(name), "dim"),
+          terminal.cut(text, math.max(columns - 11, 40))))
+      end
+    end
+    line("id", app.paint(terminal.line(info.id), "cyan"))
+    line("title", terminal.line(info.title))
+    line("agent", terminal.line(info.agent))
+    line("user", terminal.line(info.user))
+    line("status", info.status)
+    line("waits for", pause_text(info.suspension, now))
+    line("created", terminal.ago(info.created, now))
+    line("modified", terminal.ago(info.modified, now))
+    line("head", info.head)
+    line("messages", info.messages and ("%s in %s entries, %s"):format(
+      terminal.number(info.messages), terminal.number(info.entries), terminal.bytes(info.bytes)))
+    line("events", info.events
+      and terminal.number(info.events) .. " turns, appends and compactions")
+    line("context", info.tokens and terminal.number(info.tokens) .. " tokens")
+    line("usage", usage_text(info.usage))
+    line("labels", labels_text(info.labels))
+    line("settings", members(info.settings))
+    line("metadata", members(info.metadata))
+  end,
+}
