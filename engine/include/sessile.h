@@ -899,7 +899,7 @@ typedef struct sessile_outcome {
     int too_little;      /* a compact's saving was under 5 % and was left out */
     const char *policy;  /* REFUSED: the culprit; else the last that edited; or "" */
     const char *hook;    /* REFUSED: where; or "" */
-    int law;             /* REFUSED: 1 to 10, or 0 for an error or a spent budget */
+    int law;             /* REFUSED: 1 to 10 (a spent budget is law 10), or 0: an error */
     const char *message; /* REFUSED, STALE: why; or "" */
     sessile_id refusal;  /* the entry that records it, or SESSILE_NO_ID */
     uint64_t repeated;   /* REFUSED: how often the same refusal has come again since
