@@ -2,7 +2,7 @@
 -- until it calls nothing.
 --
 -- Owns the order of things and of events. What was said is written before the next step
--- begins (transcript.lua), so a loop that dies is gone on with from the log. Plain Lua from
+-- begins (steps.lua), so a loop that dies is gone on with from the log. Plain Lua from
 -- top to bottom: a model, a tool or a hook that yields suspends this loop and nothing else;
 -- outside a coroutine nothing yields. Never raises for what a host's function does.
 --
@@ -86,6 +86,7 @@ local function finish(self, given)
 end
 
 local function failed(self, message, code)
+  self.transcript:leave()
   self:emit { type = "error", message = message, code = code }
   return finish(self, {
     status = "failed", error = message, code = code,
@@ -93,9 +94,20 @@ local function failed(self, message, code)
   })
 end
 
-local function paused(self, pause)
+-- at: the entry of the pause, when the session is paused already.
+local function paused(self, pause, at)
+  local message, code
+  if not at then
+    at, message, code = self.transcript:rest(pause)
+  end
+  if not at then
+    return failed(self, message, code)
+  end
+  table.move(self.transcript.wrote or {}, 1, #(self.transcript.wrote or {}), #self.ids + 1,
+    self.ids)
   self:emit { type = "paused", reason = pause.reason, state = pause.state }
-  return finish(self, { status = "paused", reason = pause.reason, state = pause.state })
+  return finish(self, { status = "paused", reason = pause.reason, state = pause.state,
+    suspension = at ~= true and at or nil })
 end
 
 local function completed(self, reply, written)
@@ -293,10 +305,20 @@ local function last_word(self)
   return last and (last.role == "assistant" or last.role == "model") and last or nil
 end
 
--- Says what was given, or finds what was under way. {open=}: calls that wait; {reply=}: the
--- model has spoken; {} else; nil, message, code.
+-- Says what was given, or finds what was under way. {pause=}: the session waits for an answer;
+-- {open=}: calls that wait; {reply=}: the model has spoken; {} else; nil, message, code.
 local function begin(self)
-  local open, message, code = self.transcript:open()
+  local pause, message, code = self.transcript:pause()
+  if not pause and message then
+    return nil, message, code
+  elseif pause and not self.input then
+    return { pause = pause }
+  elseif pause then
+    return nil, ("the session is paused (%s): answer with resume_with, or cancel")
+      :format(pause.reason or "no reason given"), "ESUSPENDED"
+  end
+  local open
+  open, message, code = self.transcript:open()
   if not open and message then
     return nil, message, code
   end
@@ -361,6 +383,8 @@ function Loop:run()
   if not begun then
     self:emit { type = "error", message = message, code = code }
     return nil, message, code
+  elseif begun.pause then
+    return paused(self, begun.pause, begun.pause.id)
   elseif begun.reply then
     return completed(self, begun.reply)
   end
