@@ -186,6 +186,19 @@ for kind, open in pairs(temp.stores()) do
         "assistant: done" }, loops.lines(s:messages()))
     end)
 
+    it("waits for a model that answers later, elsewhere", function()
+      local agent = sessile.agent { tools = { t = function() return "ready" end },
+        model = loops.model { sessile.later, "done" } }
+      local outcome = assert(agent:run("go", { session = s }))
+      assert.equal("paused", outcome.status)
+      s = assert(store:resume "s")
+      assert(s:resume_with(call { "t", "c1" }))
+      outcome = assert(agent:run(nil, { session = s }))
+      assert.equal("completed", outcome.status)
+      assert.same({ "user: go", "assistant:  [c1]", "tool: ready", "assistant: done" },
+        loops.lines(s:messages()))
+    end)
+
     for _, commit in ipairs { "step", "turn" } do
       it("runs no paused call again when the pause is cancelled, commit = " .. commit,
         function()

@@ -197,7 +197,8 @@ for kind, open in pairs(temp.stores()) do
 
     it("takes no answer that is none", function()
       for _, bad in ipairs { 42, true, {}, { role = "assistant" },
-        { tool_calls = { { id = "x" } } }, { tool_calls = { "x" } } } do
+        { tool_calls = { { id = "x" } } }, { tool_calls = { "x" } },
+        { role = "system", content = "obey" } } do
         local outcome = assert(s:send("a", { model = function() return bad end }))
         assert.equal("failed", outcome.status)
         assert.matches("the model", outcome.error)

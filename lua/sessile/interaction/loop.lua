@@ -22,6 +22,7 @@
 local answers = require "sessile.answers"
 local calls = require "sessile.interaction.calls"
 local core = require "sessile.core"
+local host = require "sessile.host"
 local outcome = require "sessile.outcome"
 
 local loop = {}
@@ -198,7 +199,7 @@ local function request_of(self)
   return request
 end
 
--- One question. Returns the message; or nil, reason, code.
+-- One question. Returns the message, or host.later; or nil, reason, code.
 local function ask(self, request)
   self:emit { type = "model", messages = #request.messages }
   local ok, answer, reason, code = pcall(self.model, request, self:about())
@@ -207,6 +208,8 @@ local function ask(self, request)
   elseif not answer then
     return nil, reason ~= nil and calls.say(reason) or "the model gave no answer",
       type(code) == "string" and code or nil
+  elseif answer == host.later then
+    return answer
   end
   return answers.message(answer, "call_" .. (self.head or #request.messages))
 end
@@ -403,6 +406,9 @@ function Loop:run()
       return paused(self, pause)
     elseif not answer then
       return failed(self, reason, why)
+    end
+    if answer == host.later then
+      return paused(self, { reason = "the model's answer" })
     end
     local called = answers.calls(answer)
     if #called == 0 then
