@@ -280,7 +280,10 @@ sessile_status render_context(const context *c, render_text text, void *arg,
  *       "message":{…}}], n from 1 in the order of the list; keys listed as in context
  *   "policy", "reason", "instructions", "summary", "firstKeptEntryId", "tokens_before",
  *   "tokens_after", "token_source", "duration_ms", "account": written by the run, for
- * people "vars": {"<policy>":{…}}, of all policies, whole; there only when they changed
+ *       people
+ *   "uncompacts": the compaction that this one takes back (its account then says what was
+ *       "restored" and "removed")
+ *   "vars": {"<policy>":{…}}, of all policies, whole; there only when they changed
  * A compaction without "context" leaves the context as it was.
  */
 

@@ -374,6 +374,9 @@ static const luaL_Reg methods[] = {
     {"suspended", binding_session_suspended},
     {"resume_with", binding_session_resume_with},
     {"cancel", binding_session_cancel},
+    {"compactions", binding_session_compactions},
+    {"why", binding_session_why},
+    {"uncompact", binding_session_uncompact},
     {NULL, NULL},
 };
 
