@@ -141,6 +141,129 @@ for kind, open in pairs(temp.stores()) do
   end)
 end
 
+describe("what policies see of labels", function()
+  local build = os.getenv "SESSILE_BUILD" or "build"
+  local path
+
+  -- Notes of each message's labels; and what happens when the list is written to.
+  local POLICY = [[
+    return { name = "notes", version = 1, truncate = function(state, ctx)
+      local seen = {}
+      for i = 1, #state.messages do
+        local m = state.messages[i]
+        seen[i] = table.concat(m.labels, "+") .. (m.pinned and "!" or "")
+        assert(not pcall(function() m.labels[1] = "mine" end))
+        assert(#m.labels == #state.messages[i].labels)
+      end
+      state.vars = { seen = table.concat(seen, " ") }
+    end }
+  ]]
+
+  before_each(function()
+    path = temp.dir()
+    temp.write(path .. "/notes.lua", POLICY, "600")
+  end)
+
+  after_each(temp.clean)
+
+  local function entries_of(s)
+    local list = {}
+    for entry in s:entries() do
+      list[#list + 1] = entry.json:gsub('"timestamp":"[^"]*"', ""):gsub('"created":"[^"]*"', "")
+        :gsub('"duration_ms":%d+', "")
+    end
+    return table.concat(list, "\n")
+  end
+
+  local function play(isolation)
+    local store <close> = assert(sessile.open("ram:", {
+      key = false, isolation = isolation, worker = build .. "/libexec/sessile-worker",
+      policy_path = path,
+    }))
+    local s = assert(store:create "s")
+    assert(s:append(user "one"))
+    assert(s:append(assistant "two"))
+    assert(s:label("00000001", "b"))
+    assert(s:label("00000001", "a"))
+    assert(s:label("00000002", "gone"))
+    assert(s:unlabel("00000002", "gone"))
+    assert(s:pin "00000002")
+    assert(s:label("00000000", "of the header"))
+    local outcome = assert(s:turn({ user "three" }, { policy = "notes" }))
+    assert.is_nil(outcome.policy.refused)
+    for entry in s:entries { types = { "compaction" } } do
+      return entry.data.vars.notes.seen, entries_of(s)
+    end
+  end
+
+  it("is a list of names, in the order they were put, pins aside, in any isolation", function()
+    local seen, log = play(nil)
+    assert.equal("b+a ! ", seen)
+    local isolated, isolated_log = play "worker"
+    assert.equal(seen, isolated)
+    assert.equal(log, isolated_log)
+  end)
+
+  it("is as it was when the run began", function()
+    local store <close> = assert(sessile.open "ram:")
+    local s = assert(store:create "s")
+    assert(s:append(user "one"))
+    assert(s:label("00000001", "before"))
+    local seen = {}
+    assert(s:turn({ user "two" }, { policy = {
+      merge = function(_, state)
+        assert(s:label("00000001", "meanwhile"))
+        seen[1] = table.concat(state.messages[1].labels, " ")
+      end,
+      truncate = function(state)
+        seen[2] = table.concat(state.messages[1].labels, " ")
+      end,
+    } }))
+    assert.same({ "before", "before" }, seen)
+  end)
+
+  it("lets key_messages keep what somebody labelled", function()
+    local store <close> = assert(sessile.open("ram:", { policy_path = "policies" }))
+    local s = assert(store:create "s")
+    for i = 1, 20 do
+      assert(s:append(assistant("m" .. i)))
+    end
+    assert(s:label("00000003", "keep"))
+    assert(s:label("00000004", "other"))
+    assert(s:pin "00000005")
+    local outcome = assert(s:compact { policy = { "key_messages", labels = { "keep" },
+      preserve_recent = 2 } })
+    assert.is_true(outcome.policy.applied)
+    assert.same({ "m3", "m5", "m19", "m20" }, contents(s:context()))
+  end)
+
+  it("lets no shipped policy take a pin", function()
+    local store <close> = assert(sessile.open("ram:", { policy_path = "policies",
+      model = function() return "a summary of it all" end }))
+    for _, policy in ipairs {
+      { "sliding_window", messages = 4 }, { "key_messages", preserve_recent = 2 },
+      { "summarize", preserve_recent = 2 }, { "tiered" }, { "edit_tools" },
+    } do
+      local s = assert(store:create())
+      for i = 1, 40 do
+        assert(s:append(i % 2 == 1 and user(("q%d "):format(i) .. ("x"):rep(400))
+          or assistant(("a%d "):format(i) .. ("y"):rep(400))))
+      end
+      assert(s:pin "00000003")
+      local outcome = assert(s:compact { policy = policy, window = 3000 })
+      assert.is_nil(outcome.policy.refused, policy[1])
+      local kept = false
+      for _, m in ipairs(s:context()) do
+        kept = kept or m.id == "00000003"
+      end
+      assert.is_true(kept, policy[1])
+      if policy[1] ~= "edit_tools" then
+        assert.is_true(outcome.policy.applied, policy[1])
+      end
+    end
+  end)
+end)
+
 describe("labels on the command line", function()
   before_each(function()
     cli.begin()
