@@ -282,6 +282,7 @@ describe("labels on the command line", function()
     local list = cli.json "label list bug-42"
     assert.equal(3, #list)
     assert.equal("again", list[2].label)
+    assert.equal("00000001", cli.json("fork bug-42 again --id b").head)
     assert.equal("00000001", list[2].entry)
     assert.matches("answer", cli.done "label list bug-42", 1, true)
   end)

@@ -35,11 +35,17 @@ local function collect(app, session)
   if message then
     return nil, message, code
   end
+  local context, about = session:context()
+  if not context then
+    return nil, about, code
+  end
   return {
     id = session.id, agent = session.agent, user = session.user, title = session.title,
     created = session.created, modified = session.modified, head = session:head(),
-    entries = row.entries, messages = row.messages, bytes = row.bytes,
-    events = session:event_count(), tokens = session:tokens(), usage = usage,
+    entries = row.entries, messages = row.messages or #assert(session:messages()),
+    bytes = row.bytes,
+    events = session:event_count(), in_context = #context, tokens = about.tokens,
+    token_source = about.source, usage = usage, origin = session.origin,
     status = session.damage and session.damage.code or pause and "suspended" or "active",
     labels = labels, suspension = pause, settings = settings, metadata = metadata,
   }
@@ -89,17 +95,25 @@ local function pause_text(pause, now)
   return ("%s (entry %s, %s)"):format(reason, pause.id, terminal.ago(pause.time, now))
 end
 
+-- What a session is linked to, as "bug-42 (agent coder) at 0000002a".
+local function link_text(info, link)
+  if not link then return nil end
+  local agent = link.agent ~= info.agent and (" (agent %s)"):format(link.agent) or ""
+  return terminal.line(("%s%s at %s"):format(link.id, agent, link.entry))
+end
+
 return {
   name = "info",
   summary = "what there is to know of a session",
-  usage = "info ID",
+  usage = "info [ID]",
   examples = {
     { "sessile info last", "times, counts, usage, labels, settings" },
     { "sessile info bug-42 --json | jq .settings", "for a program" },
+    { "sessile info last --json | jq .origin", "what it was forked from" },
   },
-  arguments = { { "id", "a session's id, a beginning of it, its title, or `last`" } },
+  arguments = { { "id", "a session's id, a beginning of it, its title, or `last`", "?" } },
   run = function(app, args)
-    local session, message, code, step = app:session(args.id)
+    local session, message, code, step = app:session(args.id or "last")
     if not session then
       return nil, message, code, step
     end
@@ -127,11 +141,14 @@ return {
     line("created", terminal.ago(info.created, now))
     line("modified", terminal.ago(info.modified, now))
     line("head", info.head)
-    line("messages", info.messages and ("%s in %s entries, %s"):format(
-      terminal.number(info.messages), terminal.number(info.entries), terminal.bytes(info.bytes)))
+    line("forked", info.origin and "from " .. link_text(info, info.origin))
+    line("messages", ("%s, of which %s are in the context (%s tokens, %s)"):format(
+      terminal.number(info.messages), terminal.number(info.in_context),
+      terminal.number(info.tokens), info.token_source))
+    line("entries", info.entries and ("%s, %s"):format(terminal.number(info.entries),
+      terminal.bytes(info.bytes)))
     line("events", info.events
       and terminal.number(info.events) .. " turns, appends and compactions")
-    line("context", info.tokens and terminal.number(info.tokens) .. " tokens")
     line("usage", usage_text(info.usage))
     line("labels", labels_text(info.labels))
     line("settings", members(info.settings))
