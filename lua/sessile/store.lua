@@ -8,13 +8,14 @@ local object = require "sessile.object"
 local options = require "sessile.options"
 local policy = require "sessile.policy"
 local session = require "sessile.session"
+local settings = require "sessile.interaction.settings"
 
 local store = {}
 
 local methods = {}
 store.methods = methods
 
-local session_options = {
+local session_options = settings.add_to {
   id = "string|table", session_id = "string", user_id = "string", agent = "string",
   user = "string", title = "string", metadata = "table", uuid = "string", policy = "any",
   model = "callable", window = "number", reserve = "number", timeout_ms = "number",
@@ -74,6 +75,7 @@ local function make(self, kind, given)
     store_core = self._core,
     policy = chosen or self._policy,
     model = opts.model or self._model,
+    settings = settings.over(self._settings, settings.take(who, opts, 3)),
   })
   self._sessions[made] = true
   return made
@@ -211,6 +213,7 @@ function store.wrap(handle, url, defaults)
     _sealed = handle:sealed(),
     _policy = chosen or false,
     _model = defaults.model or false,
+    _settings = settings.take("sessile.open", defaults, 3),
     _sessions = setmetatable({}, { __mode = "k" }),
     _closed = false,
   }, meta)
