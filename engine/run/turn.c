@@ -211,7 +211,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
         return st;
     buf_init(&vars, run->alloc);
     context_init(&at, run->alloc);
-    if (run->kind == RUN_TURN) {
+    if (run->kind == RUN_TURN || run->is_fallback) {
         /* Others may have written since the turn: the policy sees the turn's own leaf. */
         if (s->head == run->saw) {
             st = session_context_locked(s, &c, err);
@@ -232,6 +232,8 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
         run->context_at = run->saw ? s->nodes[run->saw].context_at : 0;
         st = session_vars_locked(s, &vars, err);
     }
+    if (st == SESSILE_OK)
+        st = run_count_locked(run, err);
     if (st == SESSILE_OK) {
         state_setup setup = {.context = c,
                              .previous = run->previous,

@@ -405,8 +405,13 @@ static void apply(fold *f, change *c)
         s->title_size = c->title_size;
         c->title = NULL;
     }
-    if (c->e.type == ENTRY_REFUSAL)
-        s->last_refusal = hash64_lasting(c->e.data.at, c->e.data.size);
+    /* Two in a row of one turn: each is compared with the last of its own kind. */
+    if (c->e.type == ENTRY_REFUSAL) {
+        uint64_t *last = json_get(c->e.data, "fallback_of").type == JSON_STRING
+                             ? &s->last_fallback_refusal
+                             : &s->last_refusal;
+        *last = hash64_lasting(c->e.data.at, c->e.data.size);
+    }
     s->modified_ms = c->e.time_ms;
     if (s->node_count % LOG_BLOCK == 0)
         fold_snapshot(s);
@@ -476,6 +481,7 @@ void fold_mark_set(fold *f, fold_mark *m)
     m->title_size = s->title_size;
     m->modified_ms = s->modified_ms;
     m->last_refusal = s->last_refusal;
+    m->last_fallback_refusal = s->last_fallback_refusal;
     f->keep_title = s->title;
 }
 
@@ -508,5 +514,6 @@ void fold_mark_rewind(fold *f, const fold_mark *m)
     s->title_size = m->title_size;
     s->modified_ms = m->modified_ms;
     s->last_refusal = m->last_refusal;
+    s->last_fallback_refusal = m->last_fallback_refusal;
     f->keep_title = NULL;
 }

@@ -28,8 +28,9 @@ struct sessile_store {
     sessile_durability durability;
     int timeout_ms;
     int64_t window, reserve;
+    sessile_triggers *triggers; /* or NULL */
     pthread_mutex_t mutex; /* guards what follows */
-    policy_ref policy;
+    policy_ref policy, fallback;
     unsigned char uuid_last[16];
     uint64_t *forgotten; /* hash64 of users forgotten through this handle */
     size_t forgotten_capacity;

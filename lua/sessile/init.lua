@@ -9,6 +9,7 @@ local options = require "sessile.options"
 local paths = require "sessile.paths"
 local session = require "sessile.session"
 local store = require "sessile.store"
+local trigger = require "sessile.trigger"
 
 local sessile = {
   version = core.version,
@@ -22,7 +23,7 @@ local open_options = {
   agent = "string", key = "any", suite = "string", durability = "string",
   timeout_ms = "number", network = "boolean", window = "number", reserve = "number",
   policy = "any", model = "callable", policy_path = "string|table", isolation = "string",
-  worker = "string", limits = "table",
+  worker = "string", limits = "table", fallback = "any", trigger = "any",
 }
 
 local limit_names = {
@@ -51,6 +52,7 @@ function sessile.open(url, opts)
     error(("sessile.open: option 'isolation': \"none\" or \"worker\" expected, got '%s'")
       :format(given.isolation), 2)
   end
+  given.trigger = trigger.resolve("sessile.open", given.trigger)
   local where, why, missing = place(url)
   if not where then
     return nil, why, missing

@@ -1,6 +1,6 @@
 -- store.lua: a store: the sessions in it, and what they have in common.
 --
--- Owns the defaults that a session falls back to (policy, model) and closes its sessions
+-- Owns the defaults that a session falls back to (policy, fallback, trigger, model) and closes its sessions
 -- when it is closed. Never keeps a session alive.
 
 local keys = require "sessile.keys"
@@ -8,6 +8,7 @@ local object = require "sessile.object"
 local options = require "sessile.options"
 local policy = require "sessile.policy"
 local session = require "sessile.session"
+local trigger = require "sessile.trigger"
 
 local store = {}
 
@@ -18,6 +19,7 @@ local session_options = {
   id = "string|table", session_id = "string", user_id = "string", agent = "string",
   user = "string", title = "string", metadata = "table", uuid = "string", policy = "any",
   model = "callable", window = "number", reserve = "number", timeout_ms = "number",
+  fallback = "any", trigger = "any",
 }
 
 -- An id as a host may have it: a string, {session_id=, user_id=}, or among the options.
@@ -46,6 +48,22 @@ local function uuid_version(who, uuid)
   return uuid
 end
 
+-- Loads what the options say of policy and fallback, each nil when they say nothing; false,
+-- message, code.
+local function load_policies(handle, given)
+  local loaded = {}
+  for _, name in ipairs { "policy", "fallback" } do
+    if given[name] ~= nil then
+      local message, code
+      loaded[name], message, code = policy.resolve(handle, given[name])
+      if not loaded[name] then
+        return false, message, code
+      end
+    end
+  end
+  return loaded
+end
+
 -- kind: the core's method of that name.
 local function make(self, kind, given)
   local who = "store:" .. kind
@@ -53,12 +71,10 @@ local function make(self, kind, given)
   if kind ~= "create" and opts.id == nil then
     error(who .. ": the id of a session expected", 3)
   end
-  local chosen, message, code
-  if opts.policy ~= nil then
-    chosen, message, code = policy.resolve(self._core, opts.policy)
-    if not chosen then
-      return nil, message, code
-    end
+  local when = trigger.resolve(who, opts.trigger, 3)
+  local loaded, message, code = load_policies(self._core, opts)
+  if not loaded then
+    return nil, message, code
   end
   local handle
   handle, message, code = self._core[kind](self._core, {
@@ -72,7 +88,9 @@ local function make(self, kind, given)
   local made = session.wrap(handle, {
     store = self,
     store_core = self._core,
-    policy = chosen or self._policy,
+    policy = loaded.policy or self._policy,
+    fallback = loaded.fallback or self._fallback,
+    trigger = when or self._trigger,
     model = opts.model or self._model,
   })
   self._sessions[made] = true
@@ -195,21 +213,20 @@ local meta = object.class {
 }
 
 --- Wraps an opened core store. defaults: the options of sessile.open. nil, message, code
---- when the policy among them cannot be loaded.
+--- when a policy among them cannot be loaded.
 function store.wrap(handle, url, defaults)
-  local chosen, message, code
-  if defaults.policy ~= nil then
-    chosen, message, code = policy.resolve(handle, defaults.policy)
-    if not chosen then
-      handle:close()
-      return nil, message, code
-    end
+  local loaded, message, code = load_policies(handle, defaults)
+  if not loaded then
+    handle:close()
+    return nil, message, code
   end
   return setmetatable({
     _core = handle,
     _url = url,
     _sealed = handle:sealed(),
-    _policy = chosen or false,
+    _policy = loaded.policy or false,
+    _fallback = loaded.fallback or false,
+    _trigger = defaults.trigger or false, -- resolved by sessile.open, before anything opens
     _model = defaults.model or false,
     _sessions = setmetatable({}, { __mode = "k" }),
     _closed = false,
