@@ -415,15 +415,15 @@ SESSILE_API sessile_status sessile_forget(sessile_store *store, sessile_slice us
  * store's. Ids, agents and users are opaque bytes. Call the init function first. */
 typedef struct sessile_session_options {
     sessile_slice id, agent, user;
-    sessile_slice title;     /* of a new session */
-    sessile_slice metadata;  /* JSON object of a new session, or empty */
-    int uuid_v4;             /* make a version 4 id instead of version 7 */
-    sessile_policy *policy;   /* of this handle; NULL: the store's */
-    sessile_policy *fallback; /* of this handle; NULL: the store's */
+    sessile_slice title;              /* of a new session */
+    sessile_slice metadata;           /* JSON object of a new session, or empty */
+    int uuid_v4;                      /* make a version 4 id instead of version 7 */
+    sessile_policy *policy;           /* of this handle; NULL: the store's */
+    sessile_policy *fallback;         /* of this handle; NULL: the store's */
     const sessile_triggers *triggers; /* of this handle, copied, in place of the store's
                                          as a whole; NULL: the store's */
-    int64_t window, reserve; /* of this handle; 0: the store's */
-    int has_timeout;         /* timeout_ms below is of this handle; else the store's */
+    int64_t window, reserve;          /* of this handle; 0: the store's */
+    int has_timeout; /* timeout_ms below is of this handle; else the store's */
     int timeout_ms;
 } sessile_session_options;
 
@@ -749,17 +749,17 @@ typedef struct sessile_run_options {
                                head, context, messages, a write), so that a CONFLICT
                                comes again until somebody has looked */
     sessile_id base;
-    sessile_policy *policy;     /* of this call; NULL: the session's, else the store's */
-    int no_policy;              /* turn: run none, whatever is configured */
-    sessile_policy *fallback;   /* of this call; NULL: the session's, else the store's */
-    int no_fallback;            /* run none, whatever is configured */
+    sessile_policy *policy;   /* of this call; NULL: the session's, else the store's */
+    int no_policy;            /* turn: run none, whatever is configured */
+    sessile_policy *fallback; /* of this call; NULL: the session's, else the store's */
+    int no_fallback;          /* run none, whatever is configured */
     const sessile_triggers *triggers; /* turn: of this call, copied, in place of the
                                          session's as a whole; NULL: the session's */
     sessile_slice event; /* turn: the name of what happened, or empty; a trigger that
                             lists it fires, one that does not lets it pass */
-    sessile_slice instructions; /* compact: what the person typed */
-    sessile_reason reason;      /* compact: default MANUAL */
-    int64_t window, reserve;    /* 0: the session's */
+    sessile_slice instructions;      /* compact: what the person typed */
+    sessile_reason reason;           /* compact: default MANUAL */
+    int64_t window, reserve;         /* 0: the session's */
     sessile_on_conflict on_conflict; /* turn */
     int has_timeout;                 /* timeout_ms below is of each call of this run; else
                                         the session's */
@@ -887,9 +887,9 @@ typedef struct sessile_outcome {
     int64_t cannot_fit; /* tokens by which the context exceeds window - reserve */
     const sessile_departure *departures;
     size_t departure_count;
-    const char *summary; /* text of the first message written, or "" */
-    uint64_t engine_us;  /* time spent in the engine, host's waits aside */
-    uint64_t policy_us;  /* of which in policies */
+    const char *summary;   /* text of the first message written, or "" */
+    uint64_t engine_us;    /* time spent in the engine, host's waits aside */
+    uint64_t policy_us;    /* of which in policies */
     sessile_reason reason; /* turn: why the policies last compacted, or were to: EVENT,
                               OVERFLOW, THRESHOLD, TIMER; TURN: nothing said so; else the
                               reason that was given */

@@ -185,9 +185,9 @@ static sessile_status put_reason(const sessile_run *run, buf *out, sessile_error
         json_put_string(out, run->event, run->event_size);
     }
     if (run->window > 0)
-        buf_printf(out, ",\"room\":%lld",
-                   (long long)(run->window > run->reserve ? run->window - run->reserve
-                                                          : 0));
+        buf_printf(
+            out, ",\"room\":%lld",
+            (long long)(run->window > run->reserve ? run->window - run->reserve : 0));
     if (reason == SESSILE_REASON_TURN) {
         last_compaction last;
         char id[9];

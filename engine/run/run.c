@@ -34,8 +34,8 @@ static int keep(const allocator *a, sessile_slice text, char **out, size_t *size
 
 static int keep_texts(sessile_run *run, const sessile_run_options *options)
 {
-    if (run->kind == RUN_TURN && keep(run->alloc, options->event, &run->event,
-                                      &run->event_size))
+    if (run->kind == RUN_TURN &&
+        keep(run->alloc, options->event, &run->event, &run->event_size))
         return -1;
     return keep(run->alloc, options->instructions, &run->instructions,
                 &run->instructions_size);
@@ -284,8 +284,8 @@ sessile_status run_outcome(sessile_run *run, sessile_outcome *out, sessile_error
     o->departure_count = run->departure_count;
     o->policy_us = run->pipeline ? policy_pipeline_us(run->pipeline) : 0;
     *out = *o;
-    out->fallback = (sessile_fallback){.policy = "", .hook = "", .message = "",
-                                       .refusal = SESSILE_NO_ID};
+    out->fallback = (sessile_fallback){
+        .policy = "", .hook = "", .message = "", .refusal = SESSILE_NO_ID};
     if (run->is_fallback)
         run_fallback_outcome(run, out);
     return SESSILE_OK;

@@ -100,12 +100,13 @@ struct sessile_run {
     int replied;           /* an answer has come and is not taken in yet */
     sessile_answer answer; /* its text is owned: answer_text */
     char *answer_text;
-    int phase;            /* STAGE_COMPACT: where this step stands */
-    sessile_reason fired; /* a trigger's, which asks no should_compact; TURN: none did */
-    int overflowed;       /* STAGE_COMPACT went by for that reason */
-    sessile_reason why;   /* of the newest flush or compact; else the run's */
-    sessile_reason stands; /* of the compact whose edits are in the list; TURN: none */
-    int64_t tokens_given; /* what the compact was given */
+    int phase;             /* STAGE_COMPACT: where this step stands */
+    sessile_reason fired;  /* a trigger's, which asks no should_compact; TURN: none did */
+    int overflowed;        /* STAGE_COMPACT went by for that reason */
+    sessile_reason why;    /* of the newest flush or compact; else the run's */
+    sessile_reason stands; /* of the flush or compact whose edits are in the list; TURN:
+                              none */
+    int64_t tokens_given;  /* what the compact was given */
     int did_not_fit;
     uint32_t edited;        /* bit a step: its hook changed the list */
     uint32_t edited_before; /* the same before the compact, for the rewind */

@@ -175,9 +175,9 @@ static int saves_too_little(const sessile_run *run)
 {
     sessile_reason reason = run_reason_of_hook(run);
     int64_t now = sessile_state_tokens(run->state);
-    if (run->did_not_fit || (reason != SESSILE_REASON_THRESHOLD &&
-                             reason != SESSILE_REASON_TIMER &&
-                             reason != SESSILE_REASON_EVENT))
+    if (run->did_not_fit ||
+        (reason != SESSILE_REASON_THRESHOLD && reason != SESSILE_REASON_TIMER &&
+         reason != SESSILE_REASON_EVENT))
         return 0;
     return run->tokens_given - now < run->tokens_given / 20;
 }
@@ -219,7 +219,7 @@ static sessile_status hook_done(sessile_run *run, sessile_error *err)
             run->outcome.too_little = 1;
             run->edited = run->edited_before;
             st = state_rewind(run->state, err);
-        } else if (run->hook == SESSILE_HOOK_COMPACT) {
+        } else if (run->hook == SESSILE_HOOK_COMPACT || run->hook == SESSILE_HOOK_FLUSH) {
             run->stands = run_reason_of_hook(run);
         }
     }

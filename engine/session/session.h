@@ -76,7 +76,7 @@ struct sessile_session {
     int64_t window, reserve;
     policy_ref policy, fallback;
     sessile_triggers *triggers; /* in place of the store's; or NULL */
-    policy_ref worker; /* idle, of isolated policies; under the mutex */
+    policy_ref worker;          /* idle, of isolated policies; under the mutex */
     /* the fold, under the mutex */
     node *nodes; /* see session_reach_locked() */
     size_t node_count, node_capacity;
@@ -108,7 +108,8 @@ struct sessile_session {
     buf scratch;
     uint64_t last_refusal;      /* hash64_lasting of the newest refusal's data; 0: none */
     uint64_t refusals_repeated; /* how often it came again since it was written */
-    uint64_t last_fallback_refusal; /* the same two of refusals of fallbacks, since open */
+    uint64_t
+        last_fallback_refusal; /* the same two of refusals of fallbacks, since open */
     uint64_t fallback_refusals_repeated;
     trigger_attempt by_share, by_overflow;
     sessile_id last_compaction_at; /* the compaction that last_compaction was read from */
