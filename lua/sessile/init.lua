@@ -52,7 +52,7 @@ function sessile.open(url, opts)
     error(("sessile.open: option 'isolation': \"none\" or \"worker\" expected, got '%s'")
       :format(given.isolation), 2)
   end
-  given.trigger = trigger.resolve("sessile.open", given.trigger)
+  given.trigger = trigger.resolve("sessile.open", given.trigger, 2)
   local where, why, missing = place(url)
   if not where then
     return nil, why, missing

@@ -190,7 +190,7 @@ function starters.turn(self, messages, given)
     usage = opts.usage, model = name, metadata = opts.metadata, base = opts.base,
     on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
     fallback = chosen.fallback.handle, event = opts.event,
-    trigger = trigger.resolve("session:turn", opts.trigger, 4) or self._trigger,
+    trigger = trigger.resolve("session:turn", opts.trigger, 3) or self._trigger,
     window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
   })
   if not run then

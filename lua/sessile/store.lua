@@ -1,7 +1,7 @@
 -- store.lua: a store: the sessions in it, and what they have in common.
 --
--- Owns the defaults that a session falls back to (policy, fallback, trigger, model) and closes its sessions
--- when it is closed. Never keeps a session alive.
+-- Owns the defaults that a session falls back to (policy, fallback, trigger, model) and closes
+-- its sessions when it is closed. Never keeps a session alive.
 
 local keys = require "sessile.keys"
 local object = require "sessile.object"
@@ -71,7 +71,7 @@ local function make(self, kind, given)
   if kind ~= "create" and opts.id == nil then
     error(who .. ": the id of a session expected", 3)
   end
-  local when = trigger.resolve(who, opts.trigger, 3)
+  local when = trigger.resolve(who, opts.trigger, 2)
   local loaded, message, code = load_policies(self._core, opts)
   if not loaded then
     return nil, message, code

@@ -49,17 +49,18 @@ local function check(who, given, level)
   end
   for i, name in ipairs(copy.events or {}) do
     if type(name) ~= "string" or name == "" then
-      error(("%s: trigger: event %d: a name expected"):format(who, i), level + 1)
+      error(("%s: trigger: event %d: a name expected"):format(who, i), level)
     end
   end
   if copy.events and #copy.events == 0 and next(copy.events) ~= nil then
-    error(who .. ": trigger: option 'events': a list of names expected", level + 1)
+    error(who .. ": trigger: option 'events': a list of names expected", level)
   end
   return copy
 end
 
 --- Turns what the host wrote into {messages, seconds, share (per thousand), overflow, events};
---- false into an empty one, which fires never; nil stays nil. level: whose line is to blame.
+--- false into an empty one, which fires never; nil stays nil. level: whose line is to blame,
+--- as in error().
 function trigger.resolve(who, given, level)
   if given == nil then
     return nil
@@ -67,7 +68,8 @@ function trigger.resolve(who, given, level)
   if given == false then
     return {}
   end
-  return check(who, given, (level or 2) + 1)
+  local copy = check(who, given, level + 2)
+  return copy
 end
 
 return trigger
