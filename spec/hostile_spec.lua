@@ -69,6 +69,9 @@ for _, isolation in ipairs { "none", "worker" } do
         if outcome.policy.verdict == "refused" then
           assert.equal(6, count)
           assert.is_true(#outcome.policy.refused > 0 and #outcome.policy.refused < 600)
+          if outcome.policy.refused:find("it spent its budget", 1, true) then
+            assert.equal(10, outcome.policy.law)
+          end
         end
       end)
     end
@@ -84,6 +87,7 @@ it("says the same in both isolations", function()
       goto next
     end
     assert.equal(here.policy.verdict, there.policy.verdict, script.name)
+    assert.equal(here.policy.law, there.policy.law, script.name)
     -- where a script is when its time is over is chance
     if here.policy.refused and not here.policy.refused:find("budget", 1, true) then
       assert.equal(here.policy.refused, there.policy.refused, script.name)

@@ -3,11 +3,11 @@
 
 local T = require "sessile.testing"
 
--- mistake -> the law that names it; 0: an error, or a budget that is spent
+-- mistake -> the law that names it
 local MISTAKES = {
   cut_anywhere = 1,
   forgets_work = 2,
-  edits_in_place = 0, -- refused before the laws are asked: a new message has no id
+  edits_in_place = 3,
   sorts_by_role = 4,
   drops_the_question = 5,
   drops_the_system = 5,
@@ -15,7 +15,7 @@ local MISTAKES = {
   drops_the_newest = 7,
   speaks_as_system = 3,
   endless_summary = 10,
-  never_ends = 0,
+  never_ends = 10,
   splits_the_summary = 1,
 }
 
@@ -46,7 +46,8 @@ describe("the laws over generated conversations", function()
   end)
 
   it("find nothing in the policies that ship", function()
-    local ours = { "sliding_window", "edit_tools", "key_messages", "summarize", "tiered" }
+    local ours = { "sliding_window", "edit_tools", "key_messages", "merge_dedupe", "summarize",
+      "tiered", "token_budget" }
     for _, name in ipairs(ours) do
       local broken, played = T.check(T.load(name), { runs = 30 })
       assert.same({}, broken)

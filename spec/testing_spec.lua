@@ -179,7 +179,8 @@ describe("shrinking", function()
 end)
 
 describe("the policies that ship", function()
-  for _, name in ipairs { "sliding_window", "edit_tools", "key_messages", "summarize", "tiered" } do
+  for _, name in ipairs { "sliding_window", "edit_tools", "key_messages", "merge_dedupe",
+    "summarize", "tiered", "token_budget" } do
     describe(name, function()
       local policy = T.load(name)
       T.laws(policy, { runs = 20 })

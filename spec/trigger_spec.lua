@@ -279,16 +279,16 @@ for _, isolation in ipairs { "none", "worker" } do
       assert.same({ "overflow nil", "overflow nil" }, outcome.log)
     end)
 
-    for what, body in pairs {
-      ["breaks a law"] = "state:drop(#state.messages - 1)",
-      ["raises"] = "error('out of ideas', 0)",
-      ["spends its budget"] = "state.vars.n = 1 while true do end",
+    for what, case in pairs {
+      ["breaks a law"] = { "state:drop(#state.messages - 1)", law = 5 },
+      ["raises"] = { "error('out of ideas', 0)" },
+      ["spends its budget"] = { "state.vars.n = 1 while true do end", law = 10 },
     } do
       it("the fallback runs when the policy " .. what, function()
         local s = open {
           limits = { policy_ms = 200 },
           policy = policy(("return { name = 'unlucky', truncate = function(state, ctx) "
-            .. "ctx.log('here') if #state.messages >= 6 then %s end end }"):format(body)),
+            .. "ctx.log('here') if #state.messages >= 6 then %s end end }"):format(case[1])),
           fallback = { "sliding_window", messages = 2 },
         }
         assert(s:turn(pair "one"))
@@ -299,7 +299,7 @@ for _, isolation in ipairs { "none", "worker" } do
         assert.is_string(told.refused)
         assert.is_false(told.applied)
         assert.equal(0, told.dropped)
-        assert.equal(what == "breaks a law" and 5 or nil, told.law)
+        assert.equal(case.law, told.law)
         assert.equal("sliding_window", told.fallback.name)
         assert.is_true(told.fallback.applied)
         assert.equal("applied", told.fallback.verdict)

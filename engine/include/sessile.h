@@ -569,6 +569,88 @@ SESSILE_API sessile_status sessile_append_custom(sessile_session *session,
                                                  sessile_slice data, const char *source,
                                                  sessile_id *out, sessile_error *err);
 
+/* ------------------------------------------------------------------ labels and settings */
+
+/*
+ * Facts about a session: entries that never enter the context and never move the head,
+ * each durable on return. The newest one holds, whatever the branch, and comes back when
+ * the session is resumed. Errors of those that write: INVALID, LIMIT, BUSY, CANCELLED,
+ * IO, FULL, NOMEM.
+ */
+
+/*
+ * Puts a label (UTF-8, 1 to 200 bytes) on an entry, or takes it away. An entry may have
+ * several, a label may be on several. "pinned" is the pin: a message that has it stays in
+ * the context, unedited, whatever policies propose; it can only be on a message
+ * (INVALID). A label that is there already is not written again. NOTFOUND: no such entry;
+ * or no such label on it.
+ */
+SESSILE_API sessile_status sessile_label(sessile_session *session, sessile_id entry,
+                                         sessile_slice name, sessile_error *err);
+SESSILE_API sessile_status sessile_unlabel(sessile_session *session, sessile_id entry,
+                                           sessile_slice name, sessile_error *err);
+
+/* One label of one entry. The name is borrowed from the list and ends with a NUL. */
+typedef struct sessile_label_row {
+    sessile_id entry;
+    sessile_slice name;
+    sessile_id fact; /* the entry that says so */
+    int64_t time_ms; /* its time */
+} sessile_label_row;
+/* All labels in force, by entry, then as they were put; one block: sessile_free(). */
+SESSILE_API sessile_status sessile_labels(sessile_session *session,
+                                          sessile_label_row **out, size_t *count,
+                                          sessile_error *err);
+
+/*
+ * Settings (the model, a thinking level: whatever a host wants back) and metadata, each a
+ * JSON object of which every member is kept by itself: setting states the members of
+ * `object`, the others stay; null takes one back. Of metadata, those that the session was
+ * made with count as stated first. Handed out: the object in force, keys as they were
+ * last stated; *out is freed with sessile_free().
+ */
+SESSILE_API sessile_status sessile_set_settings(sessile_session *session,
+                                                sessile_slice object, sessile_error *err);
+SESSILE_API sessile_status sessile_settings(sessile_session *session, char **out,
+                                            size_t *size, sessile_error *err);
+SESSILE_API sessile_status sessile_set_metadata(sessile_session *session,
+                                                sessile_slice object, sessile_error *err);
+SESSILE_API sessile_status sessile_metadata(sessile_session *session, char **out,
+                                            size_t *size, sessile_error *err);
+
+/* ------------------------------------------------------------------ pauses */
+
+/*
+ * The host's pause, kept in the log: until it ends, whatever would add to the
+ * conversation or move its head answers SUSPENDED, in any process; reading, labels and
+ * settings go on. (A policy that waits for its model stops nobody.) reason: UTF-8, or
+ * empty; state: JSON, or empty: what the host wants back. SUSPENDED: it is paused
+ * already.
+ */
+SESSILE_API sessile_status sessile_suspend(sessile_session *session, sessile_slice reason,
+                                           sessile_slice state, sessile_id *out,
+                                           sessile_error *err);
+
+typedef struct sessile_suspension {
+    sessile_id entry;
+    int64_t time_ms;
+    sessile_slice reason, state; /* as given; borrowed from the block */
+} sessile_suspension;
+/* What it waits for, as a block for sessile_free(), or NULL: it is not paused. */
+SESSILE_API sessile_status sessile_suspended(sessile_session *session,
+                                             sessile_suspension **out,
+                                             sessile_error *err);
+
+/* Ends the pause and appends the messages that were waited for (none: count 0), as one
+ * commit. *first (may be NULL): the first of them. NOTFOUND: it is not paused. */
+SESSILE_API sessile_status sessile_resume_with(sessile_session *session,
+                                               const sessile_slice *messages,
+                                               size_t count, sessile_id *first,
+                                               sessile_error *err);
+/* Ends the pause, and every parked run, with nothing appended. NOTFOUND: there is none. */
+SESSILE_API sessile_status sessile_cancel(sessile_session *session, sessile_slice reason,
+                                          sessile_error *err);
+
 /* ------------------------------------------------------------------ reading */
 
 /* One message of a list. Text is borrowed from the list. */
@@ -877,7 +959,7 @@ typedef struct sessile_outcome {
     int too_little;      /* a compact's saving was under 5 % and was left out */
     const char *policy;  /* REFUSED: the culprit; else the last that edited; or "" */
     const char *hook;    /* REFUSED: where; or "" */
-    int law;             /* REFUSED: 1 to 10, or 0 for an error or a spent budget */
+    int law;             /* REFUSED: 1 to 10 (a spent budget is law 10), or 0: an error */
     const char *message; /* REFUSED, STALE: why; or "" */
     sessile_id refusal;  /* the entry that records it, or SESSILE_NO_ID */
     uint64_t repeated;   /* REFUSED: how often the same refusal has come again since

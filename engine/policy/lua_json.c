@@ -150,6 +150,7 @@ typedef struct writer {
     size_t size, capacity, max;
     int box, message, depth;
     const char *problem; /* why writing failed; the path is in frames */
+    int too_much;        /* it was a bound */
     lua_json_charge charge;
     frame frames[WRITE_DEPTH + 1];
 } writer;
@@ -161,6 +162,7 @@ static int reserve(writer *w, size_t more)
     char *grown;
     if (more > w->max || w->size > w->max - more) {
         w->problem = "the JSON text would be too long";
+        w->too_much = 1;
         return 0;
     }
     if (w->capacity - w->size >= more)
@@ -436,6 +438,7 @@ static int write_table(writer *w, int index, int empty_is_array)
     }
     if (w->depth >= WRITE_DEPTH) {
         w->problem = "it is nested deeper than 128";
+        w->too_much = 1;
         return 0;
     }
     w->frames[w->depth].table = lua_topointer(w->L, index);
@@ -509,7 +512,7 @@ static void push_problem(writer *w)
     lua_concat(L, 2);
 }
 
-int lua_json_text(lua_State *L, int index, int message, size_t max_size)
+int lua_json_bounded(lua_State *L, int index, int message, size_t max_size, int *too_much)
 {
     writer w;
     int top = lua_gettop(L), ok;
@@ -533,7 +536,14 @@ int lua_json_text(lua_State *L, int index, int message, size_t max_size)
         push_problem(&w);
     lua_replace(L, top + 1);
     lua_settop(L, top + 1);
+    *too_much = w.too_much;
     return ok;
+}
+
+int lua_json_text(lua_State *L, int index, int message, size_t max_size)
+{
+    int too_much;
+    return lua_json_bounded(L, index, message, max_size, &too_much);
 }
 
 void lua_json_meter(lua_State *L, lua_json_charge charge)

@@ -33,6 +33,9 @@ void lua_json_push_member(lua_State *L, const char *text, size_t size, const cha
  * metamethod runs.
  */
 int lua_json_text(lua_State *L, int index, int message, size_t max_size);
+/* The same; *too_much: 1 when it was nesting or max_size that refused it. */
+int lua_json_bounded(lua_State *L, int index, int message, size_t max_size,
+                     int *too_much);
 
 /* Marks the table at index as an array. */
 void lua_json_mark_array(lua_State *L, int index);

@@ -32,6 +32,16 @@ static sessile_status refuse(sessile_error *err, const char *format, ...)
     return SESSILE_INVALID;
 }
 
+/* LIMIT where a bound was passed: that is told from what is malformed (law 10). */
+static sessile_status as_limit(int too_much, sessile_error *err)
+{
+    if (!too_much)
+        return SESSILE_INVALID;
+    if (err)
+        err->code = SESSILE_LIMIT;
+    return SESSILE_LIMIT;
+}
+
 /* A list under construction. What items point to is held by tables on Lua's stack. */
 typedef struct builder {
     lua_State *L;
@@ -101,15 +111,6 @@ static sessile_status read_keys(builder *b, size_t at, int table, const char *fi
     return SESSILE_OK;
 }
 
-static int has(lua_State *L, int table, const char *field)
-{
-    int there;
-    lua_pushstring(L, field);
-    there = lua_rawget(L, table) != LUA_TNIL;
-    lua_pop(L, 1);
-    return there;
-}
-
 /* Pushes a copy of a table without covers and replaces, which are not the message's. */
 static void push_bare(lua_State *L, int table)
 {
@@ -131,12 +132,8 @@ static sessile_status read_new(builder *b, size_t at, int table, sessile_state_i
 {
     lua_State *L = b->L;
     sessile_status status;
+    int too_much;
 
-    if (has(L, table, "id") || has(L, table, "key"))
-        return refuse(b->err,
-                      "message %zu: a new message has no id and no key: name what it "
-                      "stands for in covers or replaces",
-                      at + 1);
     if ((status = read_keys(b, at, table, "covers", &item->covers, &item->cover_count)) ||
         (status =
              read_keys(b, at, table, "replaces", &item->replaces, &item->replace_count)))
@@ -145,8 +142,10 @@ static sessile_status read_new(builder *b, size_t at, int table, sessile_state_i
         push_bare(L, table);
     else
         lua_pushvalue(L, table);
-    if (!lua_json_text(L, -1, 1, TEXT_MAX))
-        return refuse(b->err, "message %zu: %s", at + 1, lua_tostring(L, -1));
+    if (!lua_json_bounded(L, -1, 1, TEXT_MAX, &too_much)) {
+        (void)refuse(b->err, "message %zu: %s", at + 1, lua_tostring(L, -1));
+        return as_limit(too_much, b->err);
+    }
     item->json.data = lua_tolstring(L, -1, &item->json.size);
     lua_box_charge(L, b->box, item->json.size);
     hold(b);
@@ -255,10 +254,13 @@ static sessile_status keep_vars(lua_State *L, lua_box *box, int state_index,
                                 sessile_error *err)
 {
     sessile_slice text;
+    int too_much;
     if (lua_getiuservalue(L, state_index, BOX_VARS) == LUA_TNIL)
         return SESSILE_OK;
-    if (!lua_json_text(L, -1, 0, TEXT_MAX))
-        return refuse(err, "vars: %s", lua_tostring(L, -1));
+    if (!lua_json_bounded(L, -1, 0, TEXT_MAX, &too_much)) {
+        (void)refuse(err, "vars: %s", lua_tostring(L, -1));
+        return as_limit(too_much, err);
+    }
     lua_getiuservalue(L, state_index, BOX_VARS_TEXT);
     if (lua_rawequal(L, -1, -2))
         return SESSILE_OK;

@@ -271,10 +271,13 @@ static sessile_status finish(policy_pipeline *pl, lua_State *co, policy_result *
 
     if (vm_call(pl->vm, finish_hook, &end, 0, file_of(pl), err) != LUA_OK)
         return failed(pl, out, pl->vm->starved ? SESSILE_NOMEM : SESSILE_POLICY);
-    if (end.status == SESSILE_INVALID || end.status == SESSILE_LIMIT)
-        return failed(pl, out,
-                      fail(err, SESSILE_POLICY, "%s: %s: %s", pl->origin,
-                           sessile_hook_name(pl->hook), end.err.message));
+    if (end.status == SESSILE_INVALID || end.status == SESSILE_LIMIT) {
+        (void)failed(pl, out,
+                     fail(err, SESSILE_POLICY, "%s: %s: %s", pl->origin,
+                          sessile_hook_name(pl->hook), end.err.message));
+        out->spent |= end.status == SESSILE_LIMIT;
+        return SESSILE_POLICY;
+    }
     if (end.status != SESSILE_OK)
         return failed(pl, out, fail(err, end.status, "%s", end.err.message));
     out->verdict = end.verdict;

@@ -78,7 +78,8 @@ typedef struct policy_result {
     int verdict;           /* should_compact: 0 or 1 */
     sessile_slice request; /* NEEDS: the model request, JSON, borrowed until the
                               answer */
-    int spent;             /* POLICY: 1 when a budget (gas, time, memory) was */
+    int spent;             /* POLICY: 1 when a budget (gas, time, memory) was, or when
+                              what came back is too large or too deep */
 } policy_result;
 
 /*

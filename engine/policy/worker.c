@@ -33,6 +33,7 @@ struct worker {
     sessile_policy *policy;    /* the chain it knows, a reference; or NULL */
     uint64_t cpu_limit_us;     /* of this pipeline */
     uint64_t cpu_us, cpu_from; /* spent before; where the child's clock stood */
+    int overran;               /* it was ended because it took too long */
     uint64_t result;           /* bytes that a frame of its may have, at most */
     buf out, in;
 };
@@ -147,6 +148,12 @@ static const char *overrun(worker *w, const deadline *d)
     return w->os->clock_us(w->os->ud) > d->wall_us ? "did not answer in time" : NULL;
 }
 
+static sessile_status stop_late(worker *w, const char *why, sessile_error *err)
+{
+    w->overran = 1;
+    return lost(w, why, err);
+}
+
 static sessile_status send_frame(worker *w, sessile_error *err)
 {
     deadline d = deadline_of(w);
@@ -165,7 +172,7 @@ static sessile_status send_frame(worker *w, sessile_error *err)
         } else {
             const char *why = overrun(w, &d);
             if (why)
-                return lost(w, why, err);
+                return stop_late(w, why, err);
         }
     }
     return SESSILE_OK;
@@ -188,7 +195,7 @@ static sessile_status receive(worker *w, size_t size, const deadline *d,
         } else {
             const char *why = overrun(w, d);
             if (why)
-                return lost(w, why, err);
+                return stop_late(w, why, err);
         }
     }
     return SESSILE_OK;
@@ -373,6 +380,7 @@ static sessile_status timed(worker *w, const worker_job *job, sessile_error *err
     sessile_status status = send_frame(w, err);
     if (status == SESSILE_OK)
         status = go_on(w, job, err);
+    job->out->spent |= w->overran;
     if (w->fd >= 0)
         w->cpu_us += w->os->process_cpu_us(w->os->ud, w->pid) - w->cpu_from;
     return status;

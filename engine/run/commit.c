@@ -63,10 +63,13 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
     sessile_run *run = w->run;
     sessile_id now_at = s->head ? s->nodes[s->head].context_at : 0;
     sessile_status st = session_reach_path_locked(s, s->head, run->saw, err);
+    sessile_error paused = {SESSILE_OK, ""};
 
     if (st != SESSILE_OK)
         return st;
-    if (s->head != run->saw && !session_descends_locked(s, s->head, run->saw))
+    if (session_check_running_locked(s, &paused) != SESSILE_OK)
+        w->stale = "the host has paused the session meanwhile";
+    else if (s->head != run->saw && !session_descends_locked(s, s->head, run->saw))
         w->stale = "the head has moved to another branch";
     else if (now_at != run->context_at)
         w->stale = "another compaction came first";

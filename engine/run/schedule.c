@@ -166,7 +166,8 @@ static void hook_failed(sessile_run *run, const sessile_error *why)
 {
     run_name_policy(run);
     state_hook_drop(run->state);
-    run_refuse(run, LAW_NONE, why->message[0] ? why->message : "the policy failed");
+    run_refuse(run, run->result.spent ? LAW_BOUNDS : LAW_NONE,
+               why->message[0] ? why->message : "the policy failed");
 }
 
 /* Law 6's second half: a compact that barely saves only breaks the prompt cache. Not when

@@ -85,9 +85,9 @@ static sessile_status build_turn(void *arg, sessile_session *s, batch *b,
 {
     turn_write *w = arg;
     sessile_id base = w->options->has_base ? w->options->base : s->base;
-    sessile_status st = w->options->on_conflict == SESSILE_ON_CONFLICT_APPEND
-                            ? SESSILE_OK
-                            : session_check_base_locked(s, base, 1, err);
+    sessile_status st = session_check_running_locked(s, err);
+    if (st == SESSILE_OK && w->options->on_conflict != SESSILE_ON_CONFLICT_APPEND)
+        st = session_check_base_locked(s, base, 1, err);
     if (st != SESSILE_OK)
         return st;
     const context *c;
@@ -221,6 +221,8 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
         }
     } else {
         st = session_refresh_locked(s, err);
+        if (st == SESSILE_OK && run->kind == RUN_COMPACT)
+            st = session_check_running_locked(s, err);
         if (st == SESSILE_OK)
             st = session_context_locked(s, &c, err);
         run->saw = s->head;

@@ -158,8 +158,8 @@ static int push(context *out, item *it, const message_link *links)
 
     if ((it->role == SESSILE_SYSTEM || it->role == SESSILE_DEVELOPER) &&
         (!last || ((last->role == SESSILE_SYSTEM || last->role == SESSILE_DEVELOPER) &&
-                   (last->flags & ITEM_PINNED))))
-        it->flags |= ITEM_PINNED;
+                   (last->flags & ITEM_OPENING))))
+        it->flags |= ITEM_PINNED | ITEM_OPENING;
     return context_push(out, it, links);
 }
 

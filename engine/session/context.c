@@ -98,6 +98,6 @@ void context_mark_opening(context *c)
         item *it = &c->items[i];
         if (it->role != SESSILE_SYSTEM && it->role != SESSILE_DEVELOPER)
             break;
-        it->flags |= ITEM_PINNED;
+        it->flags |= ITEM_PINNED | ITEM_OPENING;
     }
 }

@@ -17,7 +17,8 @@ enum {
     ITEM_SUMMARY = MESSAGE_SUMMARY,
     ITEM_KIND = MESSAGE_KIND,
     ITEM_ERROR = MESSAGE_ERROR,
-    ITEM_PINNED = 16, /* pinned entries, and the system messages that open the context */
+    ITEM_PINNED = 16,  /* pinned entries, and the system messages that open the context */
+    ITEM_OPENING = 32, /* of the latter */
 };
 
 typedef struct item {

@@ -394,6 +394,8 @@ static void apply(fold *f, change *c)
     s->nodes[s->node_count++] = c->n;
     apply_usage(s, c);
     apply_context(s, c);
+    if (facts_moved_pin(&s->facts, c->e.id)) /* seen when it is built again */
+        s->current_stale = 1;
     if (c->head != SESSILE_NO_ID) {
         s->head = c->head;
         f->moved = 1;
@@ -424,6 +426,7 @@ sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t siz
     sessile_session *s = f->s;
     const allocator *a = &s->store->alloc;
     size_t links = s->link_count, taken = s->blocks_taken;
+    size_t facts = s->facts.count, names = s->facts.names.size;
     change c = {.head = SESSILE_NO_ID};
     sessile_status status;
 
@@ -446,12 +449,15 @@ sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t siz
         c.n.type = (uint8_t)c.e.type;
         status = plan(f, &c, err);
     }
+    if (!status && facts_of_entry(&s->facts, &c.e))
+        status = fail_nomem(err);
     if (!status) {
         apply(f, &c);
         return SESSILE_OK;
     }
     if (s->blocks_taken == taken)
         s->link_count = links;
+    facts_cut(&s->facts, facts, names);
     if (c.title)
         mem_free(a, c.title, c.title_size + 1);
     if (status == SESSILE_DAMAGED && err) {
@@ -473,6 +479,8 @@ void fold_mark_set(fold *f, fold_mark *m)
     m->item_count = s->current.count;
     m->item_link_count = s->current.link_count;
     m->upto = s->current.upto;
+    m->fact_count = s->facts.count;
+    m->fact_names = s->facts.names.size;
     m->head = s->head;
     m->usage = s->usage;
     m->usage_tokens = s->usage_tokens;
@@ -504,6 +512,9 @@ void fold_mark_rewind(fold *f, const fold_mark *m)
     s->current.count = m->item_count;
     s->current.link_count = m->item_link_count;
     s->current.upto = m->upto;
+    if (s->facts.count != m->fact_count)
+        s->current_stale = 1;
+    facts_cut(&s->facts, m->fact_count, m->fact_names);
     s->head = m->head;
     s->usage = m->usage;
     s->usage_tokens = m->usage_tokens;

@@ -26,6 +26,7 @@ sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t siz
 typedef struct fold_mark {
     size_t node_count, link_count, item_count, item_link_count, title_size;
     size_t blocks_taken;
+    size_t fact_count, fact_names;
     sessile_id head, upto, usage_at;
     sessile_usage usage;
     sessile_tokens usage_tokens;

@@ -265,6 +265,26 @@ static int law_truth(const laws_input *in, const placing *places, judgement *out
     return 0;
 }
 
+/* A message that says it is an entry, and is not. Judged before all else: a policy that
+ * believes to keep a message is not told of what its leaving breaks. */
+static int law_names(const laws_input *in, const placing *places, judgement *out)
+{
+    size_t i;
+
+    for (i = 0; i < in->put_count; i++) {
+        const put *w = &in->puts[i];
+        int is_key = w->name.entry != SESSILE_NO_ID;
+        if (places->put_at[i] == PLACE_NONE || !w->has_name)
+            continue;
+        return broken(out, LAW_TRUTH, w->name,
+                      "%s claims %s%s: a message that a policy writes has none, it names "
+                      "what it stands for in covers or replaces",
+                      name_of(w->columns.key).text, is_key ? "the id " : "an id",
+                      is_key ? name_of(w->name).text : "");
+    }
+    return 0;
+}
+
 static int law_order(const placing *places, judgement *out)
 {
     if (!places->disorder)
@@ -399,7 +419,7 @@ sessile_status laws_check(const laws_input *in, judgement *out, const allocator 
         pairs.is = &after;
     }
     /* Law 1 looks at everything that has a place, and what law 3 refuses has none. */
-    (void)(law_pairs(&pairs) || law_open_work(in, out) || law_truth(in, &places, out) ||
+    (void)(law_names(in, &places, out) || law_pairs(&pairs) || law_open_work(in, out) || law_truth(in, &places, out) ||
            law_order(&places, out) || law_pinned(in, &places, out) ||
            law_floor(in, &places, out) || law_bounds(in, &places, out));
 

@@ -35,6 +35,8 @@ typedef struct put {
     sessile_key *covers, *replaces; /* keys of `before`, flattened, ascending */
     size_t cover_count, replace_count;
     int invalid_role; /* system/developer though it replaces none such */
+    int has_name;     /* a hand-built message that says it is an entry … */
+    sessile_key name; /* … this one; entry SESSILE_NO_ID: it is none at all */
 } put;
 
 typedef struct judgement {

@@ -12,9 +12,40 @@
 #include "session/fold.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tokens/tokens.h"
+
+static int compare_about(const void *x, const void *y)
+{
+    const fact *a = x, *b = y;
+
+    return a->about < b->about ? -1 : a->about > b->about;
+}
+
+/* Marks the items that are pinned by a label. */
+static sessile_status mark_pins(const sessile_session *s, context *c, sessile_error *err)
+{
+    const allocator *a = &s->store->alloc;
+    size_t count, pins = 0;
+    fact *labels;
+
+    if (facts_in_force(&s->facts, FACT_LABEL, a, &labels, &count))
+        return fail_nomem(err);
+    for (size_t i = 0; i < count; i++)
+        if (fact_is_named(&s->facts, &labels[i], FACT_PINNED, sizeof FACT_PINNED - 1))
+            labels[pins++] = labels[i];
+    for (size_t i = 0; pins && i < c->count; i++) {
+        item *it = &c->items[i];
+        fact wanted = {.about = it->key.entry};
+        if (!it->key.n &&
+            bsearch(&wanted, labels, pins, sizeof *labels, compare_about))
+            it->flags |= ITEM_PINNED;
+    }
+    mem_free(a, labels, count * sizeof *labels);
+    return SESSILE_OK;
+}
 
 static sessile_status build(sessile_session *s, sessile_id leaf, context *out,
                             sessile_error *err)
@@ -43,6 +74,8 @@ static sessile_status build(sessile_session *s, sessile_id leaf, context *out,
         if (context_push_node(s, ids.at[i - 1], out))
             status = fail_nomem(err);
     out->lost += ids.lost;
+    if (!status)
+        status = mark_pins(s, out, err);
 out:
     id_list_deinit(&ids);
     if (status)

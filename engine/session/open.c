@@ -130,6 +130,7 @@ sessile_session *session_blank(sessile_store *st)
     s->pid = st->os->pid(st->os->ud);
     s->takes_snapshots = (st->backend.table->capabilities & SESSILE_BACKEND_CACHES) != 0;
     context_init(&s->current, &st->alloc);
+    facts_init(&s->facts, &st->alloc);
     buf_init(&s->scratch, &st->alloc);
     return s;
 }
@@ -170,6 +171,7 @@ void session_drop(sessile_session *s)
     if (s->parts)
         mem_free(a, s->parts, s->part_capacity * sizeof *s->parts);
     context_deinit(&s->current);
+    facts_deinit(&s->facts);
     buf_deinit(&s->scratch);
     pthread_mutex_destroy(&s->mutex);
     mem_free(a, s, sizeof *s);

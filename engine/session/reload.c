@@ -87,6 +87,7 @@ static void trade(sessile_session *s, sessile_session *t)
     SWAP(part_count);
     SWAP(part_capacity);
     SWAP(head);
+    SWAP(facts);
     SWAP(usage);
     SWAP(usage_tokens);
     SWAP(usage_at);

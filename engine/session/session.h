@@ -17,6 +17,7 @@
 #include "codec/entry.h"
 #include "log/log.h"
 #include "session/context.h"
+#include "session/facts.h"
 #include "session/store_handle.h"
 
 enum { NODE_HAS_CONTEXT = 1, NODE_HAS_VARS = 2, NODE_HAS_USAGE = 4 /* of a turn */ };
@@ -94,6 +95,7 @@ struct sessile_session {
     sessile_id base;   /* the head this handle last showed or made */
     context current;   /* the context at the head */
     int current_stale; /* current is to be built anew before use */
+    facts facts;       /* labels, settings, checkpoints, pauses */
     sessile_usage usage;
     char *title;
     size_t title_size;
@@ -249,11 +251,19 @@ sessile_status session_vars_locked(sessile_session *s, buf *out, sessile_error *
 sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
                                      sessile_error *err);
 
+/* SUSPENDED, with what it waits for, while the host has paused this session: asked by
+ * whoever builds path entries or moves the head. (session/suspend.c) */
+sessile_status session_check_running_locked(sessile_session *s, sessile_error *err);
+
 /* ---- small writes, each synced (session/write.c) */
 
 /* As sessile.h says of the functions of these names; arguments are not NULL. */
 sessile_status session_append_message(sessile_session *s, sessile_slice text,
                                       sessile_id *out, sessile_error *err);
+/* A message's text checked into out, with its columns (spans into out) and tokens. */
+sessile_status session_check_message(const sessile_session *s, sessile_slice text,
+                                     buf *out, message *columns, int64_t *tokens,
+                                     sessile_error *err);
 sessile_status session_append_custom(sessile_session *s, sessile_slice data,
                                      entry_source source, sessile_id *out,
                                      sessile_error *err);

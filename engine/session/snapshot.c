@@ -19,13 +19,15 @@
 #include "tokens/tokens.h"
 
 enum {
-    VERSION = 1,
+    VERSION = 2,
     RECORD_SIZE = 44,
     LINK_SIZE = 9,
     PART_SIZE = 4 + 32,
     FIXED_SIZE = 96,
     SLACK = 2 * LOG_BLOCK, /* room for entries behind the last block */
-    PARTS_MOST = 1024      /* more messages of one unfinished turn are not kept */
+    PARTS_MOST = 1024,     /* more messages of one unfinished turn are not kept */
+    FACT_SIZE = 13,
+    FACTS_MOST = 65536 /* with more in force, the index ends */
 };
 
 /* ------------------------------------------------------------------ numbers */
@@ -97,25 +99,48 @@ void fold_snapshots_free(sessile_session *s)
     s->snapshot_capacity = 0;
 }
 
+static void put_facts(unsigned char **to, const facts *f, const fact *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        put32(to, list[i].entry);
+        put32(to, list[i].about);
+        put32(to, list[i].name_size);
+        *(*to)++ = (unsigned char)(list[i].kind | list[i].off << 7);
+    }
+    for (size_t i = 0; i < count; i++) {
+        memcpy(*to, fact_name(f, &list[i]), list[i].name_size);
+        *to += list[i].name_size;
+    }
+}
+
 void fold_snapshot(sessile_session *s)
 {
     const allocator *a = &s->store->alloc;
     size_t block = s->node_count / LOG_BLOCK - 1;
     unsigned char *data, *at;
-    size_t size;
+    size_t size, fact_count = 0, names = 0;
+    fact *in_force = NULL;
 
     if (!s->takes_snapshots)
         return;
     if (!s->snapshot_count)
         s->snapshot_first = block;
-    size = FIXED_SIZE + s->title_size + s->part_count * PART_SIZE;
     data = NULL;
-    if (block == s->snapshot_first + s->snapshot_count && s->part_count <= PARTS_MOST &&
+    size = 0;
+    if (!facts_newest(&s->facts, 0, a, &in_force, &fact_count)) {
+        for (size_t i = 0; i < fact_count; i++)
+            names += in_force[i].name_size;
+        size = FIXED_SIZE + s->title_size + s->part_count * PART_SIZE +
+               fact_count * FACT_SIZE + names;
+    }
+    if (size && fact_count <= FACTS_MOST &&
+        block == s->snapshot_first + s->snapshot_count && s->part_count <= PARTS_MOST &&
         !mem_grow(a, (void **)&s->snapshots, &s->snapshot_capacity, s->snapshot_count + 1,
                   sizeof *s->snapshots))
         data = mem_alloc(a, size);
     if (!data) { /* the index ends here, for this handle */
         s->takes_snapshots = 0;
+        mem_free(a, in_force, fact_count * sizeof *in_force);
         return;
     }
     at = data;
@@ -130,6 +155,8 @@ void fold_snapshot(sessile_session *s)
     put32(&at, (uint32_t)s->title_size);
     /* of none, it would be other bytes in each process */
     put64(&at, s->last_refusal ? hash64_bare(s->last_refusal) : 0);
+    put32(&at, (uint32_t)fact_count);
+    put32(&at, (uint32_t)names);
     memset(at, 0, (size_t)(data + FIXED_SIZE - at));
     at = data + FIXED_SIZE;
     if (s->title_size)
@@ -139,6 +166,8 @@ void fold_snapshot(sessile_session *s)
         put32(&at, s->parts[i].id);
         put_usage(&at, &s->parts[i].usage);
     }
+    put_facts(&at, &s->facts, in_force, fact_count);
+    mem_free(a, in_force, fact_count * sizeof *in_force);
     s->snapshots[s->snapshot_count++] = (session_snapshot){data, size};
 }
 
@@ -249,13 +278,41 @@ static sessile_status get_parts(sessile_session *s, const unsigned char *from,
     return SESSILE_OK;
 }
 
+/* Their records, then their names: exactly size bytes. */
+static sessile_status get_facts(sessile_session *s, const unsigned char *from,
+                                size_t size, size_t fact_count, size_t names,
+                                uint64_t count, sessile_error *err)
+{
+    const char *name = (const char *)from + fact_count * FACT_SIZE;
+
+    if (fact_count > FACTS_MOST || fact_count * FACT_SIZE > size ||
+        names != size - fact_count * FACT_SIZE)
+        return strange(err);
+    facts_clear(&s->facts);
+    for (size_t i = 0; i < fact_count; i++) {
+        sessile_id entry = get32(&from), about = get32(&from);
+        uint32_t name_size = get32(&from);
+        uint8_t kind = *from & 0x7f, off = *from >> 7;
+        from++;
+        if (entry >= count || about > entry || name_size > names ||
+            kind < FACT_LABEL || kind > FACT_PARK)
+            return strange(err);
+        if (facts_add(&s->facts, (fact_kind)kind, entry, about, name, name_size, off))
+            return fail_nomem(err);
+        name += name_size;
+        names -= name_size;
+    }
+    return names ? strange(err) : SESSILE_OK;
+}
+
 static sessile_status restore(void *arg, uint64_t count, const void *snapshot,
                               size_t size, sessile_error *err)
 {
     sessile_session *s = arg;
     const unsigned char *from = snapshot;
-    uint32_t part_count, title_size, refused;
+    uint32_t part_count, title_size, refused, fact_count, names;
     sessile_status status;
+    size_t rest;
     uint64_t hash;
     char *title;
     int64_t n;
@@ -271,10 +328,13 @@ static sessile_status restore(void *arg, uint64_t count, const void *snapshot,
     refused = get32(&from);
     title_size = get32(&from);
     hash = get64(&from);
+    fact_count = get32(&from);
+    names = get32(&from);
     if (s->head >= count || s->usage_at >= count || part_count > PARTS_MOST ||
         title_size > size - FIXED_SIZE ||
-        (size_t)part_count * PART_SIZE != size - FIXED_SIZE - title_size)
+        (size_t)part_count * PART_SIZE > size - FIXED_SIZE - title_size)
         return strange(err);
+    rest = size - FIXED_SIZE - title_size - (size_t)part_count * PART_SIZE;
     s->usage_tokens = (sessile_tokens){n, n, n, TOKEN_SOURCE_USAGE};
     s->last_refusal = refused ? hash64_veil(hash) : 0;
     from = (const unsigned char *)snapshot + FIXED_SIZE;
@@ -285,7 +345,11 @@ static sessile_status restore(void *arg, uint64_t count, const void *snapshot,
         mem_free(&s->store->alloc, s->title, s->title_size + 1);
     s->title = title;
     s->title_size = title_size;
-    status = get_parts(s, from + title_size, part_count, err);
+    from += title_size;
+    status = get_parts(s, from, part_count, err);
+    from += (size_t)part_count * PART_SIZE;
+    if (!status)
+        status = get_facts(s, from, rest, fact_count, names, count, err);
     if (!status)
         status = make_room(s, (size_t)count, err);
     s->current_stale = 1;
@@ -378,6 +442,7 @@ void fold_forget(sessile_session *s)
     s->modified_ms = 0;
     s->last_refusal = s->last_fallback_refusal = 0;
     s->last_compaction_at = 0;
+    facts_clear(&s->facts);
     context_clear(&s->current);
     s->current.upto = 0;
     s->current_stale = 0;

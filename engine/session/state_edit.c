@@ -219,7 +219,8 @@ sessile_status sessile_state_insert(sessile_state *s, size_t i, sessile_slice te
     if (!code && has_covers)
         code = check_covered(s, cover_first, cover_last, err);
     if (!code)
-        code = put_complete(s, text, SESSILE_USER, has_covers ? "summary" : "note", err);
+        code = put_complete(s, text, SESSILE_USER, has_covers ? "summary" : "note", NULL,
+                            NULL, err);
     if (!code)
         code = put_read(s, &m, err);
     if (code)
@@ -268,7 +269,7 @@ static int keys_of(sessile_state *s, const sessile_key *named, size_t named_coun
 /* A new message that replaces exactly one is what that one was, in other words: it has
  * its role, and nothing is added to its metadata. */
 static sessile_status complete_built(sessile_state *s, const sessile_state_item *given,
-                                     sessile_error *err)
+                                     sessile_key *name, int *has_name, sessile_error *err)
 {
     sessile_role role = SESSILE_USER;
     const char *kind = given->cover_count || given->replace_count ? "summary" : "note";
@@ -287,7 +288,7 @@ static sessile_status complete_built(sessile_state *s, const sessile_state_item 
             role = (sessile_role)s->lists[0].c.items[at].role;
         kind = NULL;
     }
-    return put_complete(s, given->json, role, kind, err);
+    return put_complete(s, given->json, role, kind, name, has_name, err);
 }
 
 static sessile_status build_new(sessile_state *s, const sessile_state_item *given,
@@ -295,8 +296,10 @@ static sessile_status build_new(sessile_state *s, const sessile_state_item *give
 {
     sessile_key *covers = NULL, *replaces = NULL;
     size_t cover_count = 0, replace_count = 0;
+    sessile_key name = {SESSILE_NO_ID, 0};
+    int has_name = 0;
     message m;
-    sessile_status code = complete_built(s, given, err);
+    sessile_status code = complete_built(s, given, &name, &has_name, err);
 
     if (!code)
         code = put_read(s, &m, err);
@@ -315,6 +318,8 @@ static sessile_status build_new(sessile_state *s, const sessile_state_item *give
     if (put_stands(s, *number, covers, cover_count, replaces, replace_count))
         goto nomem;
     put_of(s, *number)->columns.turn = turn;
+    put_of(s, *number)->has_name = has_name;
+    put_of(s, *number)->name = name;
     return SESSILE_OK;
 
 nomem:

@@ -196,10 +196,11 @@ uint32_t stand_turn(const sessile_state *s, uint32_t otherwise);
 /* ---- state_merge.c */
 
 /* What is missing in a message that a hook made: role_default, metadata.kind (NULL: none
- * is added). The message is then in s->work. */
+ * is added). The message is then in s->work. A member "id" or "key" is INVALID, or, with
+ * has_name, noted for law 3. */
 sessile_status put_complete(sessile_state *s, sessile_slice message,
                             sessile_role role_default, const char *kind,
-                            sessile_error *err);
+                            sessile_key *name, int *has_name, sessile_error *err);
 /* Fields over the message `base`; the result is in s->work. */
 sessile_status put_merge(sessile_state *s, sessile_slice base, sessile_slice fields,
                          sessile_error *err);

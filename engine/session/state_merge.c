@@ -36,11 +36,16 @@ static sessile_status check_object(sessile_state *s, sessile_slice given, json *
     return SESSILE_OK;
 }
 
+static const char *name_in(json object)
+{
+    return json_get(object, "id").type != JSON_NONE    ? "id"
+           : json_get(object, "key").type != JSON_NONE ? "key"
+                                                       : NULL;
+}
+
 static sessile_status check_nameless(json object, sessile_error *err)
 {
-    const char *name = json_get(object, "id").type != JSON_NONE    ? "id"
-                       : json_get(object, "key").type != JSON_NONE ? "key"
-                                                                   : NULL;
+    const char *name = name_in(object);
     if (!name)
         return SESSILE_OK;
     return fail(err, SESSILE_INVALID,
@@ -80,9 +85,30 @@ static void put_kind(buf *out, int *any, const char *kind, json metadata)
     }
 }
 
+/* The entry that a message says it is; entry SESSILE_NO_ID when that is no key. 0 or -1. */
+static int read_name(sessile_state *s, json object, sessile_key *out)
+{
+    json value = json_get(object, name_in(object));
+    sessile_slice text;
+    buf decoded;
+    int code = 0;
+
+    out->entry = SESSILE_NO_ID;
+    out->n = 0;
+    if (value.type != JSON_STRING)
+        return 0;
+    buf_init(&decoded, s->alloc);
+    code = json_string(&decoded, value);
+    text = (sessile_slice){decoded.data, decoded.size};
+    if (code == 0 && sessile_key_parse(text, out) != SESSILE_OK)
+        out->entry = SESSILE_NO_ID;
+    buf_deinit(&decoded);
+    return code;
+}
+
 sessile_status put_complete(sessile_state *s, sessile_slice given,
                             sessile_role role_default, const char *kind,
-                            sessile_error *err)
+                            sessile_key *name, int *has_name, sessile_error *err)
 {
     json root, metadata;
     json_iter it;
@@ -90,10 +116,14 @@ sessile_status put_complete(sessile_state *s, sessile_slice given,
     int any = 0, needs_kind, written = 0;
     sessile_status code = check_object(s, given, &root, err);
 
-    if (!code)
+    if (!code && !has_name)
         code = check_nameless(root, err);
     if (code)
         return code;
+    if (has_name)
+        *has_name = name_in(root) != NULL;
+    if (has_name && *has_name && read_name(s, root, name))
+        return fail_nomem(err);
     metadata = json_get(root, "metadata");
     if (metadata.type != JSON_NONE && metadata.type != JSON_NULL &&
         metadata.type != JSON_OBJECT)

@@ -35,8 +35,10 @@ static sessile_status build_message(void *arg, sessile_session *s, batch *b,
                                     sessile_error *err)
 {
     one *w = arg;
-    sessile_status status = session_check_base_locked(s, s->base, 0, err);
+    sessile_status status = session_check_running_locked(s, err);
 
+    if (!status)
+        status = session_check_base_locked(s, s->base, 0, err);
     if (status)
         return status;
     w->id = batch_message(b, s->head, w->text.data, w->text.size, &w->columns, w->tokens);
@@ -61,6 +63,15 @@ static sessile_status build_fact(void *arg, sessile_session *s, batch *b,
     return SESSILE_OK;
 }
 
+/* The head is moved to the root. */
+static sessile_status build_clear(void *arg, sessile_session *s, batch *b,
+                                  sessile_error *err)
+{
+    sessile_status status = session_check_running_locked(s, err);
+
+    return status ? status : build_fact(arg, s, b, err);
+}
+
 static sessile_status check_text(buf *out, const sessile_session *s, sessile_slice text,
                                  const char *what, sessile_error *err)
 {
@@ -75,22 +86,30 @@ static sessile_status check_text(buf *out, const sessile_session *s, sessile_sli
     return json_check(out, text.data ? text.data : "", text.size, limits->depth, err);
 }
 
+sessile_status session_check_message(const sessile_session *s, sessile_slice text,
+                                     buf *out, message *columns, int64_t *tokens,
+                                     sessile_error *err)
+{
+    sessile_status status = check_text(out, s, text, "message", err);
+
+    if (!status)
+        status = message_read(columns, out->data, out->size, NULL, NULL, NULL,
+                              &s->store->alloc, err);
+    if (!status)
+        *tokens = tokens_of_message(columns);
+    return status;
+}
+
 sessile_status session_append_message(sessile_session *s, sessile_slice text,
                                       sessile_id *out, sessile_error *err)
 {
-    const allocator *a = &s->store->alloc;
     one w = {.id = SESSILE_NO_ID};
     sessile_status status;
 
-    buf_init(&w.text, a);
-    status = check_text(&w.text, s, text, "message", err);
+    buf_init(&w.text, &s->store->alloc);
+    status = session_check_message(s, text, &w.text, &w.columns, &w.tokens, err);
     if (!status)
-        status =
-            message_read(&w.columns, w.text.data, w.text.size, NULL, NULL, NULL, a, err);
-    if (!status) {
-        w.tokens = tokens_of_message(&w.columns);
         status = write_and_sync(s, build_message, &w, err);
-    }
     if (!status)
         *out = w.id;
     buf_deinit(&w.text);
@@ -141,7 +160,7 @@ sessile_status session_clear(sessile_session *s, sessile_error *err)
 
     buf_init(&w.text, &s->store->alloc);
     buf_puts(&w.text, "{\"head\":\"00000000\"}");
-    status = w.text.failed ? fail_nomem(err) : write_and_sync(s, build_fact, &w, err);
+    status = w.text.failed ? fail_nomem(err) : write_and_sync(s, build_clear, &w, err);
     buf_deinit(&w.text);
     return status;
 }

@@ -438,7 +438,7 @@ static void compare(const model *m, sessile_id leaf, const context *c)
             wrong(m, leaf, "role", i);
         if (it->link_count != k->links || it->link + it->link_count > c->link_count)
             wrong(m, leaf, "links", i);
-        if (it->flags != (k->flags | (opening ? ITEM_PINNED : 0)))
+        if (it->flags != (k->flags | (opening ? ITEM_PINNED | ITEM_OPENING : 0)))
             wrong(m, leaf, "flags", i);
     }
 }

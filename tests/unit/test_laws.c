@@ -402,6 +402,26 @@ static void two_that_stand_for_one_break_truth(void **unused)
     end(&p);
 }
 
+static void a_new_message_that_claims_an_id_breaks_truth(void **unused)
+{
+    proposal p;
+    put *w;
+    (void)unused;
+    begin(&p, "s u a:x r:x u a");
+    w = add_word(&p, "a", "", "");
+    w->has_name = 1;
+    w->name = (sessile_key){3, 0};
+    propose(&p, "1 2 +1 4 5 6"); /* told before law 1: the orphan comes of it */
+    expect_law(&p, LAW_TRUTH, "new message 1 claims the id 00000003: a message that a policy writes has "
+               "none, it names what it stands for in covers or replaces");
+    w->name.entry = SESSILE_NO_ID;
+    expect_law(&p, LAW_TRUTH, "new message 1 claims an id: a message that a policy writes has none, it "
+               "names what it stands for in covers or replaces");
+    propose(&p, "1 2 3 4 5 6");
+    expect_law(&p, LAW_NONE, "");
+    end(&p);
+}
+
 static void a_new_system_message_breaks_truth(void **unused)
 {
     proposal p;
@@ -962,6 +982,7 @@ int main(void)
         cmocka_unit_test(standing_for_what_stays_breaks_truth),
         cmocka_unit_test(standing_for_what_never_was_breaks_truth),
         cmocka_unit_test(two_that_stand_for_one_break_truth),
+        cmocka_unit_test(a_new_message_that_claims_an_id_breaks_truth),
         cmocka_unit_test(a_new_system_message_breaks_truth),
         cmocka_unit_test(another_order_breaks_order),
         cmocka_unit_test(a_message_twice_breaks_order),

@@ -268,9 +268,6 @@ static void test_nonsense_results_are_named(void **state)
     assert_string_equal(
         refused("return {state.messages[1], 7}"),
         "body.lua:1: truncate: message 2 of the list is no message (number)");
-    assert_string_equal(refused("return {state.messages[1], {id='x', role='user'}}"),
-                        "body.lua:1: truncate: message 2: a new message has no id and no "
-                        "key: name what it stands for in covers or replaces");
     assert_string_equal(
         refused("return {[1] = state.messages[1], [3] = state.messages[2]}"),
         "body.lua:1: truncate: it returned a list of messages with holes");

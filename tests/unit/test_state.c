@@ -880,10 +880,30 @@ static void the_same_list_built_by_hand_is_no_change(void **unused)
     end(&h);
 }
 
+static void an_id_in_a_hand_built_message_is_left_to_law_3(void **unused)
+{
+    static const char *const texts[3] = {"{\"id\":\"00000002\",\"content\":\"x\"}",
+                                         "{\"key\":3,\"content\":\"x\"}",
+                                         "{\"content\":\"x\"}"};
+    size_t i;
+    (void)unused;
+    for (i = 0; i < 3; i++) {
+        sessile_state_item items[3] = {kept(0), made(texts[i]), kept(2)};
+        laws_input in;
+        hook h;
+        begin(&h, "s u a");
+        OK(sessile_state_rebuild(h.s, items, 3, &err));
+        assert_int_equal(finish(&h), 1);
+        OK(state_laws(h.s, &in, &err));
+        assert_int_equal(in.puts[0].has_name, i < 2);
+        assert_int_equal(in.puts[0].name.entry, i == 0 ? 2 : SESSILE_NO_ID);
+        end(&h);
+    }
+}
+
 static void a_hand_built_list_is_checked(void **unused)
 {
     sessile_state_item twice[2] = {kept(1), kept(1)}, far[1] = {kept(3)};
-    sessile_state_item new_id[2] = {kept(0), made("{\"id\":\"00000001\"}")};
     sessile_state_item edited[1] = {kept(1)};
     hook h;
 
@@ -893,7 +913,6 @@ static void a_hand_built_list_is_checked(void **unused)
     assert_string_equal(err.message,
                         "item 1 of the list: message 1 is in the list twice");
     INVALID(sessile_state_rebuild(h.s, far, 1, &err));
-    INVALID(sessile_state_rebuild(h.s, new_id, 2, &err));
     edited[0].json = sessile_text("{}");
     INVALID(sessile_state_rebuild(h.s, edited, 1, &err));
     OK(drop(&h, 1, 1)); /* nothing was changed by all that */
@@ -1441,6 +1460,7 @@ int main(void)
         cmocka_unit_test(a_list_can_be_built_by_hand),
         cmocka_unit_test(a_hand_built_list_wins_over_edits),
         cmocka_unit_test(the_same_list_built_by_hand_is_no_change),
+        cmocka_unit_test(an_id_in_a_hand_built_message_is_left_to_law_3),
         cmocka_unit_test(a_hand_built_list_is_checked),
         cmocka_unit_test(order_is_judged_later),
         cmocka_unit_test(strange_keys_are_judged_later),

@@ -183,8 +183,7 @@ local seen = {
   [9] = properties.budget,
 }
 
---- How a result breaks a law: a sentence and the turn, or nil. law 0: an error of the policy
---- or a spent budget.
+--- How a result breaks a law: a sentence and the turn, or nil. law 0: an error of the policy.
 ---@param result sessile.testing.result
 ---@param law integer
 function properties.broken(result, law)
