@@ -52,9 +52,11 @@ WORKERS := $(call objects,$(call sources,engine/worker/*.c))
 BINDING := $(call objects,$(call sources,lua/binding/*.c))
 SUPPORT := $(call objects,$(call sources,tests/support/*.c))
 # A test is one program, whichever folder it lives in: unit, or a part of the harness.
-TEST_DIRS := unit crash fault kill model tamper
+TEST_DIRS := unit crash fault kill model tamper store
 TEST_C    := $(call sources,$(TEST_DIRS:%=tests/%/test_*.c))
 TESTS     := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
+# What is no test_x.c in store/ is shared by the programs there.
+STORE_SHARED := $(call objects,$(filter-out tests/store/test_%,$(call sources,tests/store/*.c)))
 # fuzz/fuzz_x.c is the program fuzz/x; what else is in that folder they share, but for the
 # driver, which libFuzzer takes the place of.
 FUZZERS   := $(patsubst tests/fuzz/fuzz_%.c,$(BUILD)/fuzz/%,$(call sources,tests/fuzz/fuzz_*.c))
@@ -172,6 +174,7 @@ $(CORE): $(BINDING) $(BUILD)/internal.a
 	@echo '{ global: luaopen_*; local: *; };' > $(OBJ)/core.map
 	$(LINK) -shared -Wl,--version-script=$(OBJ)/core.map -o $@ $^ $(ENGINE_LIBS)
 
+$(filter $(BUILD)/tests/store/%,$(TESTS)): $(STORE_SHARED)
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $^ $(TEST_LIBS) $(LIBS)
@@ -229,7 +232,7 @@ check: deps-check
 warnings:
 	@+$(again) --quiet BUILD=build-werror WERROR=1 objects
 objects: $(ENGINE) $(COMMAND) $(WORKERS) $(BINDING) $(SUPPORT)
-objects: $(TESTS:$(BUILD)/tests/%=$(OBJ)/tests/%.o)
+objects: $(TESTS:$(BUILD)/tests/%=$(OBJ)/tests/%.o) $(STORE_SHARED)
 objects: $(FUZZERS:$(BUILD)/fuzz/%=$(OBJ)/tests/fuzz/fuzz_%.o) $(FUZZ_SHARED) $(FUZZ_DRIVER)
 objects: $(BENCHES:$(BUILD)/bench/%=$(OBJ)/tests/bench/%.o) $(BENCH_SHARED)
 objects: $(SAMPLES:$(BUILD)/examples/%=$(OBJ)/examples/%.o)
@@ -309,7 +312,7 @@ D = $(DESTDIR)$(PREFIX)
 install: build
 	install -d $(D)/include $(D)/lib/pkgconfig $(D)/lib/lua/5.4/sessile $(D)/bin \
 	    $(D)/share/lua/5.4/sessile $(D)/share/sessile/policies
-	$(if $(HEADERS),install -m 644 engine/include/sessile.h $(D)/include)
+	$(if $(HEADERS),install -m 644 $(HEADERS) $(D)/include)
 	install -m 644 $(A) $(D)/lib
 	$(if $(ENGINE),install -m 755 $(SO) $(D)/lib)
 	$(if $(ENGINE),cp -Pf $(BUILD)/libsessile.so.0 $(BUILD)/libsessile.so $(D)/lib)

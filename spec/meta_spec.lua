@@ -33,6 +33,7 @@ local function registered()
   add("Store:", require "sessile.store".methods)
   add("Session:", require "sessile.session".methods)
   add("Run:", require "sessile.host".methods)
+  add("Agent:", require "sessile.interaction.agent".methods)
   add("Plan:", require "sessile.outcome".plan_methods)
   return set
 end

@@ -5,6 +5,7 @@
 
 #include "policy/policy.h"
 #include "session/store_handle.h"
+#include "sessile_store.h"
 
 void sessile_store_options_init(sessile_store_options *options)
 {
@@ -29,6 +30,26 @@ sessile_status sessile_open(sessile_store **out, const char *url,
         options = &defaults;
     }
     return store_handle_open(out, url, options, err);
+}
+
+sessile_status sessile_open_with(sessile_store **out, const sessile_backend *backend,
+                                 void *self, const sessile_store_options *options,
+                                 sessile_error *err)
+{
+    error_clear(err);
+    if (out)
+        *out = NULL;
+    if (!out || !backend) {
+        if (backend && backend->free)
+            backend->free(self);
+        return api_missing(err, __func__, out ? "backend" : "out");
+    }
+    sessile_store_options defaults;
+    if (!options) {
+        sessile_store_options_init(&defaults);
+        options = &defaults;
+    }
+    return store_handle_open_with(out, backend, self, options, err);
 }
 
 void sessile_store_close(sessile_store *store)

@@ -5,6 +5,7 @@
  * is no memory: NULL goes up, and the caller says NOMEM.
  */
 #include "base/alloc.h"
+#include "sessile_store.h"
 
 #include <stdalign.h>
 #include <stdint.h>
@@ -137,6 +138,16 @@ char *give_dup(const allocator *a, const void *data, size_t size)
         memcpy(copy, data, size);
     copy[size] = 0;
     return copy;
+}
+
+size_t given_size(const void *ptr)
+{
+    return ((const given *)ptr - 1)->size - sizeof(given);
+}
+
+char *sessile_copy(const void *data, size_t size)
+{
+    return give_dup(&allocator_default, data, size);
 }
 
 void sessile_free(void *ptr)

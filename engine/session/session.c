@@ -187,7 +187,8 @@ static sessile_status write_batch(sessile_session *s, const batch *b, sessile_er
     return status;
 }
 
-/* How often a write is built anew because the log grew behind its back. */
+/* How often a write is built anew because the log is said to have grown, when it has not.
+ */
 #define REBUILDS 16
 
 /* Takes the log's lock and reads on; on another log when this one was replaced. */
@@ -280,12 +281,15 @@ sessile_status session_write_within(sessile_session *s, session_wait *w,
     s->wait = w;
     status = session_in_place(s, err);
     /* Where a store has no locks others append between our look and our write: that is
-     * nobody's business but ours. The caller hears CONFLICT from build alone. */
-    for (int i = 0; !status && grown && i <= REBUILDS; i++) {
+     * nobody's business but ours. The caller hears CONFLICT from build alone, or from a
+     * store that says so although nobody writes. */
+    for (int tries = 0, idle = 0; !status && grown; tries++) {
+        sessile_id known = log_count(s->log);
         error_clear(err);
         status = try_write(s, &b, build, arg, &grown, err);
-        if (grown && i < REBUILDS && !session_interrupted_locked(s))
-            status = SESSILE_OK;
+        idle = log_count(s->log) > known ? 0 : idle + 1;
+        if (grown && idle <= REBUILDS)
+            status = session_wait_again(s, w, tries, err);
     }
     if (!status && count_out)
         *count_out = log_count(s->log);

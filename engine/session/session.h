@@ -144,6 +144,10 @@ session_wait session_wait_begin(sessile_session *s, int has_timeout, int timeout
 sessile_status session_take_turn(sessile_session *s, session_wait *w, sessile_error *err);
 /* What is left for the next wait, ms. */
 int session_wait_left(const sessile_session *s, const session_wait *w);
+/* After another writer was faster, for the time number `tries` (from 0): a pause that
+ * grows, and OK; CANCELLED, or BUSY when the call may wait no longer. */
+sessile_status session_wait_again(sessile_session *s, session_wait *w, int tries,
+                                  sessile_error *err);
 /* A log_stop of a session with the mutex: its call was interrupted. */
 int session_interrupted_locked(void *session);
 

@@ -1,6 +1,6 @@
 /*
- * store_handle.c: what sessile_store is: a backend found by its url, its keyring, and the
- * defaults of sessions.
+ * store_handle.c: what sessile_store is: a backend, found by its url or brought by the
+ * host, its keyring, and the defaults of sessions.
  *
  * Must never open a log (list.c and open.c do), nor repeat in an error what may hold a
  * password: of a url with an unknown scheme only the scheme is named.
@@ -125,7 +125,25 @@ static void free_text(const allocator *a, char *text)
         mem_free(a, text, strlen(text) + 1);
 }
 
-static sessile_status open_store(sessile_store **out, const char *url,
+/* Where the backend comes from. */
+typedef struct origin {
+    const char *url;
+    const sessile_backend *table; /* or the host's own, */
+    void *self;                   /* which is taken over by whoever opens it */
+} origin;
+
+static sessile_status open_origin(sessile_store *s, origin *from, int allow_network,
+                                  sessile_error *err)
+{
+    const sessile_backend *table = from->table;
+
+    if (!table)
+        return open_backend(s, from->url, allow_network, err);
+    from->table = NULL;
+    return store_hosted_open(&s->backend, table, from->self, &s->alloc, err);
+}
+
+static sessile_status open_store(sessile_store **out, origin *from,
                                  const sessile_store_options *options, int make,
                                  sessile_error *err)
 {
@@ -140,7 +158,7 @@ static sessile_status open_store(sessile_store **out, const char *url,
         defaults.timeout_ms = 5000;
         options = &defaults;
     }
-    if (!url || !*url)
+    if (!from->table && (!from->url || !*from->url))
         return fail(err, SESSILE_INVALID,
                     "the store's url is empty: give a folder, \"file:PATH\" or \"ram:\"");
     status = options_check(options, err);
@@ -186,7 +204,7 @@ static sessile_status open_store(sessile_store **out, const char *url,
     }
     status = triggers_copy(&s->triggers, options->triggers, &s->alloc, err);
     if (!status)
-        status = open_backend(s, url, options->allow_network, err);
+        status = open_origin(s, from, options->allow_network, err);
     if (status)
         goto out;
     if (s->backend.table->capabilities & SESSILE_BACKEND_SEALS)
@@ -210,13 +228,29 @@ out:
 sessile_status store_handle_open(sessile_store **out, const char *url,
                                  const sessile_store_options *options, sessile_error *err)
 {
-    return open_store(out, url, options, 0, err);
+    origin from = {.url = url};
+
+    return open_store(out, &from, options, 0, err);
+}
+
+sessile_status store_handle_open_with(sessile_store **out, const sessile_backend *backend,
+                                      void *self, const sessile_store_options *options,
+                                      sessile_error *err)
+{
+    origin from = {.table = backend, .self = self};
+    sessile_status status = open_store(out, &from, options, 0, err);
+
+    if (from.table && backend->free) /* it did not come to that */
+        backend->free(self);
+    return status;
 }
 
 sessile_status store_handle_make(sessile_store **out, const char *url,
                                  const sessile_store_options *options, sessile_error *err)
 {
-    return open_store(out, url, options, 1, err);
+    origin from = {.url = url};
+
+    return open_store(out, &from, options, 1, err);
 }
 
 void store_handle_close(sessile_store *s)

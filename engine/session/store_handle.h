@@ -40,6 +40,10 @@ struct sessile_store {
 sessile_status store_handle_open(sessile_store **out, const char *url,
                                  const sessile_store_options *options,
                                  sessile_error *err);
+/* The same over a backend of the host's, which is taken over also on failure. */
+sessile_status store_handle_open_with(sessile_store **out, const sessile_backend *backend,
+                                      void *self, const sessile_store_options *options,
+                                      sessile_error *err);
 /* The same, but EXISTS when the store has its keyring already. */
 sessile_status store_handle_make(sessile_store **out, const char *url,
                                  const sessile_store_options *options,

@@ -13,6 +13,8 @@
 
 #include <inttypes.h>
 
+#include "base/text.h"
+
 /* Threads in one handle hold each other up for as long as a read takes: who asked not to
  * wait for other writers did not ask to be sent away for that. */
 #define TURN_LEAST_MS 100
@@ -55,6 +57,41 @@ int session_sync_stopped(void *arg)
     const session_syncing *syncing = arg;
 
     return interrupted(syncing->s, syncing->wait);
+}
+
+/*
+ * Where the append is the only fence, a writer that loses reads on and tries again at
+ * once, and so do all who lost with it: one of them loses most of the time. So whoever
+ * lost a few times steps back for a while, each for another while.
+ */
+sessile_status session_wait_again(sessile_session *s, session_wait *w, int tries,
+                                  sessile_error *err)
+{
+    enum { EAGER = 2, AT_LEAST = 16, LONGEST_MS = 16 };
+    unsigned char draw;
+
+    if (!w->since_us)
+        w->since_us = now_us(s);
+    if (interrupted(s, w))
+        return session_named(
+            s,
+            fail(err, SESSILE_CANCELLED,
+                 "another thread ended this write while others were faster: nothing was "
+                 "written, do it again when you want it"),
+            err);
+    if (tries >= AT_LEAST && session_wait_left(s, w) == 0)
+        return session_named(s,
+                             fail(err, SESSILE_BUSY,
+                                  "other writers were faster %d times: wait longer, or "
+                                  "try again",
+                                  tries + 1),
+                             err);
+    if (tries < EAGER)
+        return SESSILE_OK;
+    random_bytes(&draw, 1);
+    int most = tries - EAGER < 4 ? 1 << (tries - EAGER) : LONGEST_MS;
+    s->store->os->sleep_ms(s->store->os->ud, draw % (most + 1));
+    return SESSILE_OK;
 }
 
 sessile_status session_take_turn(sessile_session *s, session_wait *w, sessile_error *err)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sessile_backend.h"
+#include "sessile_store.h"
 #include "store/store.h"
 #include "store/wait.h"
 

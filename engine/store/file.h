@@ -22,7 +22,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/os.h"
-#include "sessile_backend.h"
+#include "sessile_store.h"
 #include "store/wait.h"
 
 /* An agent's folder. Kept open while the store is, since each append asks it whether the

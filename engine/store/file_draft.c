@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sessile_backend.h"
+#include "sessile_store.h"
 #include "store/wait.h"
 
 #define KEPT_MOST 10000 /* names tried for what is kept */

@@ -1,11 +1,11 @@
-/* store.h: the backends that come with the engine. */
+/* store.h: the backends that come with the engine, and the host's. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
 #include "base/os.h"
 #include "base/error.h"
 #include "base/alloc.h"
-#include "sessile_backend.h"
+#include "sessile_store.h"
 
 /* An open backend: its table and its self. */
 typedef struct store {
@@ -27,6 +27,11 @@ void store_file_allow_network(store *st);
 /* Logs in memory, for the life of the handle; threads excluded by a mutex a log. */
 sessile_status store_ram_open(store *out, const os_table *os, const allocator *a,
                               sessile_error *err);
+
+/* What a host brought: self is the store's from here on, and freed also on failure.
+ * INVALID: the table lacks what it needs; UNSUPPORTED: its version. */
+sessile_status store_hosted_open(store *out, const sessile_backend *table, void *self,
+                                 const allocator *a, sessile_error *err);
 
 void store_close(store *s);
 

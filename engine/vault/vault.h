@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/os.h"
-#include "sessile_backend.h"
+#include "sessile_store.h"
 
 typedef enum suite {
     SUITE_NONE = 0, /* plain */

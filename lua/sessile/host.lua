@@ -6,6 +6,7 @@
 -- number, kill their coroutine), the turn was written before the first of them ran: their
 -- failure becomes a failed answer, or a run that is dropped, and never an error of the turn.
 
+local answers = require "sessile.answers"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local outcome = require "sessile.outcome"
@@ -22,17 +23,21 @@ local function say(value)
   return ok and text or ("an error of type " .. type(value))
 end
 
---- Asks the host's model. Returns its text; nil and the reason.
-local function ask(model, request)
+--- Asks the host's model. Returns its text; nil and the reason. A message will do: what it
+--- says is taken.
+local function ask(model, request, session)
   if not model then
     return nil, "no model is configured: give model= to the call, the session or the store"
   end
-  local ok, text, reason = pcall(model, request)
+  local ok, text, reason = pcall(model, request, { session = session, reason = "policy" })
   if not ok then
     return nil, "the model raised: " .. say(text)
   end
   if not text then
     return nil, reason ~= nil and say(reason) or "the model gave no answer"
+  end
+  if type(text) == "table" and text.content ~= nil then
+    text = answers.text(text)
   end
   if type(text) ~= "string" then
     return nil, ("the model answered with a %s, not a text"):format(type(text))
@@ -69,7 +74,7 @@ local function context_of(self, need)
   if not ctx then
     ctx = policy.context(need.policy, {
       session = about_session(self._session),
-      model = function(request) return ask(self._model, request) end,
+      model = function(request) return ask(self._model, request, self._session) end,
       log = function(text) self._log[#self._log + 1] = text end,
     }, need.now)
     contexts[need.policy] = ctx
@@ -95,7 +100,7 @@ end
 --- Answers a need as turn, compact and plan do: with the model and the hooks configured.
 function methods:answer(need)
   if need.kind == "model" then
-    local text, reason = ask(self._model, need.request)
+    local text, reason = ask(self._model, need.request, self._session)
     if not text then
       return self:fail(reason)
     end

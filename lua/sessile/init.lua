@@ -3,11 +3,14 @@
 -- Loading it does nothing: no file is touched, no global is set, no library table changes.
 -- Expected failure returns nil, message, "ECODE"; misuse raises.
 
+local agent = require "sessile.interaction.agent"
 local core = require "sessile.core"
 local key = require "sessile.key"
 local options = require "sessile.options"
 local paths = require "sessile.paths"
+local send = require "sessile.interaction.send"
 local session = require "sessile.session"
+local settings = require "sessile.interaction.settings"
 local store = require "sessile.store"
 local trigger = require "sessile.trigger"
 
@@ -19,7 +22,7 @@ local sessile = {
   key = { env = key.env, file = key.file, command = key.command, secret = key.secret },
 }
 
-local open_options = {
+local open_options = settings.add_to {
   agent = "string", key = "any", suite = "string", durability = "string",
   timeout_ms = "number", network = "boolean", window = "number", reserve = "number",
   policy = "any", model = "callable", policy_path = "string|table", isolation = "string",
@@ -108,5 +111,14 @@ end
 function sessile.step(s, kind, ...)
   return session.begin(s, kind, ...)
 end
+
+--- A message to a model with tools, hooks and all, and nothing kept: see session:send.
+sessile.send = send.send
+
+--- What a tool or a hook returns to end its loop until somebody answers: {reason=, state=}.
+sessile.pause = send.pause
+
+--- A model, its tools and its hooks, kept together and run on any session.
+sessile.agent = agent.make
 
 return sessile

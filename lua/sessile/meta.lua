@@ -37,6 +37,14 @@ local sessile = {}
 ---@field fallback? sessile.PolicySpec|false what runs instead, once, when the policy was refused
 ---@field trigger? sessile.Trigger|false when to compact without asking the policy whether
 ---@field model? sessile.Model
+---@field tools? table<string, sessile.Tool|function> of its sessions' loops; and so on:
+---@field before? sessile.Before|sessile.Before[]
+---@field after? sessile.After|sessile.After[]
+---@field reducer? sessile.Reducer
+---@field max_steps? integer
+---@field on_event? fun(event: sessile.Event)
+---@field parallel? boolean|fun(tasks: function[])
+---@field commit? "step"|"turn"
 ---@field policy_path? string|string[] folders that policies are looked up in
 ---@field isolation? "none"|"worker" where policy files run: here, or in a process of their own
 ---@field worker? string the program of isolated policies; else the one that was installed
@@ -86,6 +94,32 @@ function sessile.json(text) end
 ---@return string? code
 function sessile.step(s, kind, ...) end
 
+---@class sessile.StatelessOptions: sessile.SendOptions
+---@field messages? sessile.Message[] what was said; without `message` the last is the new one
+---@field message? string|sessile.Message
+---@field session? sessile.Session makes it session:send
+
+---A message to a model, with tools and hooks, and nothing kept but the outcome's messages.
+---@param opts sessile.StatelessOptions
+---@return sessile.SendOutcome? outcome
+---@return string? message
+---@return string? code
+function sessile.send(opts) end
+
+---What a tool or a hook returns to end its loop until somebody answers.
+---@param given {reason: string?, state: any}
+---@return sessile.Pause
+function sessile.pause(given) end
+
+---@class sessile.Pause
+---@field reason? string
+---@field state? any JSON-able
+
+---A model, its tools and hooks, kept together.
+---@param opts sessile.AgentOptions
+---@return sessile.Agent
+function sessile.agent(opts) end
+
 ---@class sessile.keys
 local key = {}
 
@@ -118,7 +152,7 @@ function key.secret(text) end
 
 ---@class sessile.ToolCall
 ---@field id string
----@field name string
+---@field name? string
 ---@field arguments string JSON text, as the model gave it
 
 ---The caller's fields; what was read has id, key, tokens, time and json behind them, which
@@ -151,12 +185,17 @@ function key.secret(text) end
 
 -- ---------------------------------------------------------------- policies
 
----@alias sessile.Model fun(request: sessile.ModelRequest): string?, string?
+---Answers with a text or, in a loop, with a message that may have tool_calls and usage; or
+---fails with nil, a reason and perhaps a code: "EOVERFLOW" when it was given too much.
+---@alias sessile.Model fun(request: sessile.ModelRequest, ctx: sessile.LoopContext):
+---(string|sessile.Message)?, string?, string?
 
 ---@class sessile.ModelRequest
 ---@field messages sessile.Message[]
 ---@field max_tokens? integer
----@field purpose? string
+---@field purpose? string of a policy's question
+---@field tools? {name: string, description: string?, parameters: table?}[] in a loop, by name
+---@field step? integer in a loop, from 1
 
 ---A name or path, {"name", option = …}, a table of hooks, or a chain of these.
 ---@alias sessile.PolicySpec string|sessile.HostPolicy|table
@@ -256,6 +295,14 @@ local Store = {}
 ---@field window? integer
 ---@field reserve? integer
 ---@field timeout_ms? integer longest wait for another writer; nil: the store's
+---@field tools? table<string, sessile.Tool|function> of its loops; and so on:
+---@field before? sessile.Before|sessile.Before[]
+---@field after? sessile.After|sessile.After[]
+---@field reducer? sessile.Reducer
+---@field max_steps? integer
+---@field on_event? fun(event: sessile.Event)
+---@field parallel? boolean|fun(tasks: function[])
+---@field commit? "step"|"turn"
 
 ---Makes a session; without an id it gets a new one.
 ---@param opts? string|sessile.SessionOptions
@@ -566,6 +613,129 @@ function Session:custom(data, source) end
 ---@return string? message
 ---@return string? code
 function Session:close() end
+
+-- ---------------------------------------------------------------- sending and agents
+
+---@class sessile.LoopContext
+---@field session? sessile.Session nil without one
+---@field reason "send"|"resume"|"policy" why the model is asked
+---@field step integer 0 before the first request
+---@field cancelled fun(): boolean
+---@field call? string of a tool: the call's id
+---@field tool? string its name
+---@field attempt? integer how often this call was started, this time included
+
+---@class sessile.Tool
+---@field run fun(args: table, ctx: sessile.LoopContext): any, any text, content blocks, any
+---JSON-able value, or sessile.pause{…}; nil and a reason, or an error raised, tell the model
+---that it failed
+---@field description? string
+---@field parameters? table JSON schema; given to the model, not checked
+---@field repeatable? boolean may run again when a crash left open whether it ran
+
+---Sees the first request and may change or replace it, refuse (nil, reason) or pause.
+---@alias sessile.Before fun(request: sessile.ModelRequest, ctx: sessile.LoopContext): any, any
+---Sees the last reply before it is kept and may change or replace it, refuse or pause.
+---@alias sessile.After fun(reply: sessile.Message, ctx: sessile.LoopContext): any, any
+---Makes the next state from the last (nil at first) and what happened since.
+---@alias sessile.Reducer fun(state: any, events: sessile.Event[]): any
+
+---@class sessile.Event
+---@field type "start"|"interrupted"|"message"|"context"|"model"|"overflow"|"compact"|
+---"tool_start"|"tool_end"|"turn"|"done"|"paused"|"error"
+---@field step integer
+---@field call? {id: string, name: string, arguments: string|table}
+---@field message? sessile.Message|string of overflow and error: what was said
+---@field [string] any
+
+---@class sessile.SendOptions
+---@field model? sessile.Model
+---@field model_name? string recorded with what it said
+---@field tools? table<string, sessile.Tool|function>
+---@field before? sessile.Before|sessile.Before[]
+---@field after? sessile.After|sessile.After[]
+---@field reducer? sessile.Reducer
+---@field max_steps? integer requests to the model; 50
+---@field on_event? fun(event: sessile.Event)
+---@field parallel? boolean|fun(tasks: function[]) several calls of one message: nil or true:
+---at once in a coroutine; a function: runs all tasks and comes back when they have ended
+---@field commit? "step"|"turn" "step": each message is on disk before the next step; "turn":
+---all of them become one turn at the end
+---@field policy? sessile.PolicySpec|false
+---@field metadata? table of the turn
+---@field on_conflict? "fail"|"append"
+---@field window? integer
+---@field reserve? integer
+---@field timeout_ms? integer
+
+---A message through hooks, model, tools, hooks, turn and policy; nil goes on with what was
+---under way. nil, message, code when nothing could begin.
+---@param message? string|sessile.Message|sessile.Message[]
+---@param opts? sessile.SendOptions
+---@return sessile.SendOutcome? outcome
+---@return string? message
+---@return string? code
+function Session:send(message, opts) end
+
+---@class sessile.InteractionState
+---@field messages sessile.Message[] the context
+---@field head string
+---@field tokens integer
+---@field value any what the reducer made last
+
+---What sends have left behind.
+---@return sessile.InteractionState? state
+---@return string? message
+---@return string? code
+function Session:state() end
+
+---Writes what a send could not. true: written; nil alone: there was nothing.
+---@param opts? {on_conflict: "fail"|"append"|nil}
+---@return true? written
+---@return string? message
+---@return string? code
+function Session:save(opts) end
+
+---@class sessile.SendOutcome: sessile.Outcome
+---@field status "completed"|"paused"|"failed"
+---@field kind "send"
+---@field ids string[] of every message that was written
+---@field steps integer requests to the model
+---@field reply? sessile.Message completed: the model's last message
+---@field text? string what it says
+---@field usage? table<string, integer> summed over the requests
+---@field error? string failed: why
+---@field code? string failed: as "ECONFLICT", "ELIMIT" (max_steps), "ECANCELLED", or the model's
+---@field unsaved? sessile.Message[] failed: what could not be written; session:save writes it
+---@field reason? string paused
+---@field state? any paused
+---@field messages? sessile.Message[] without a session: what is new
+
+---@class sessile.AgentOptions: sessile.SendOptions
+---@field name? string
+---@field session? sessile.Session|string a session, or an id in `store`, made when missing
+---@field store? sessile.Store
+
+---@class sessile.Agent
+---@field name? string
+---@field session? sessile.Session
+---@field store? sessile.Store
+local Agent = {}
+
+---@class sessile.RunOptions: sessile.AgentOptions
+---@field messages? sessile.Message[] without a session: what was said before
+
+---Runs on a message; nil goes on with what was under way. Options come before the agent's.
+---@param message? string|sessile.Message|sessile.Message[]
+---@param opts? sessile.RunOptions
+---@return sessile.SendOutcome? outcome
+---@return string? message
+---@return string? code
+function Agent:run(message, opts) end
+
+---Ends its runs: no further request is sent, no further tool started.
+---@return true
+function Agent:cancel() end
 
 -- ---------------------------------------------------------------- outcomes
 

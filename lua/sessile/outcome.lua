@@ -50,10 +50,17 @@ end
 
 local meta = { __name = "sessile.Outcome" }
 
+--- An outcome of other facts than a run's: of a loop, which may have failed or be paused.
+--- session: nil when there is none; then `context` is among the facts.
+function outcome.of(session, facts)
+  facts._session = session
+  return setmetatable(facts, meta)
+end
+
 -- What costs a look at the session is looked up when it is first read: the context, and,
 -- where no policy ran and so nobody counted, the tokens.
 function meta.__index(self, key)
-  if key ~= "context" and key ~= "tokens" then
+  if key ~= "context" and key ~= "tokens" or not rawget(self, "_session") then
     return nil
   end
   local list, info = self._session:context { leaf = self.leaf }

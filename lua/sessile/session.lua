@@ -225,9 +225,15 @@ function starters.plan(self, given)
   return start(self, "plan", given)
 end
 
+--- Whether a value is a session.
+function session.is(value)
+  return type(value) == "table" and rawget(value, "_core") ~= nil
+    and value.turn == methods.turn
+end
+
 --- Starts a run of that kind and leaves the stepping to the caller.
 function session.begin(self, kind, ...)
-  if type(self) ~= "table" or self._core == nil or self.turn ~= methods.turn then
+  if not session.is(self) then
     error("sessile.step: a session expected", 3)
   end
   if not starters[kind] then
@@ -320,7 +326,7 @@ local meta = object.class {
 }
 
 --- Wraps an opened core session. defaults: store, store_core, policy and fallback (resolved,
---- or false), trigger (resolved, or false), model (or false).
+--- or false), trigger (resolved, or false), model (or false), settings (of its loops).
 function session.wrap(handle, defaults)
   return setmetatable({
     _core = handle,
@@ -331,6 +337,7 @@ function session.wrap(handle, defaults)
     _fallback = defaults.fallback,
     _trigger = defaults.trigger,
     _model = defaults.model,
+    _settings = defaults.settings,
     _closed = false,
   }, meta)
 end

@@ -8,6 +8,7 @@ local object = require "sessile.object"
 local options = require "sessile.options"
 local policy = require "sessile.policy"
 local session = require "sessile.session"
+local settings = require "sessile.interaction.settings"
 local trigger = require "sessile.trigger"
 
 local store = {}
@@ -15,7 +16,7 @@ local store = {}
 local methods = {}
 store.methods = methods
 
-local session_options = {
+local session_options = settings.add_to {
   id = "string|table", session_id = "string", user_id = "string", agent = "string",
   user = "string", title = "string", metadata = "table", uuid = "string", policy = "any",
   model = "callable", window = "number", reserve = "number", timeout_ms = "number",
@@ -92,6 +93,7 @@ local function make(self, kind, given)
     fallback = loaded.fallback or self._fallback,
     trigger = when or self._trigger,
     model = opts.model or self._model,
+    settings = settings.over(self._settings, settings.take(who, opts, 3)),
   })
   self._sessions[made] = true
   return made
@@ -228,6 +230,7 @@ function store.wrap(handle, url, defaults)
     _fallback = loaded.fallback or false,
     _trigger = defaults.trigger or false, -- resolved by sessile.open, before anything opens
     _model = defaults.model or false,
+    _settings = settings.take("sessile.open", defaults, 3),
     _sessions = setmetatable({}, { __mode = "k" }),
     _closed = false,
   }, meta)

@@ -19,6 +19,7 @@ report $? "make install DESTDIR="
 
 cat >"$stage/host.c" <<'C'
 #include <sessile.h>
+#include <sessile_store.h>
 #include <string.h>
 int main(void) { return strcmp(sessile_version(), SESSILE_VERSION) != 0; }
 C

@@ -52,7 +52,7 @@ refused engine/log/a.c '#include "../store/store.h"'
 refused engine/log/a.c '#include "log.h"'
 refused engine/log/a.c '/* x */ #include "run/run.h" // y'
 allowed engine/vault/a.c '#include "codec/json.h"' '#include "base/buf.h"' '#include <sodium.h>'
-allowed engine/base/a.c '#include "sessile.h"' '#include "sessile_backend.h"' '#include <errno.h>'
+allowed engine/base/a.c '#include "sessile.h"' '#include "sessile_store.h"' '#include <errno.h>'
 allowed engine/api/a.c '#include "run/run.h"' '#include "base/buf.h"' '#include "api/a.h"'
 allowed engine/log/a.c '/* one' '#include "run/run.h"' '*/ // #include "run/run.h"'
 
@@ -78,7 +78,7 @@ allowed engine/command/a.c '#include <lua.h>' '#include "sessile.h"'
 
 # The binding.
 refused lua/binding/a.c '#include "session/tree.h"'
-refused lua/binding/a.c '#include "sessile_backend.h"'
+refused lua/binding/a.c '#include "sessile_store.h"'
 refused lua/binding/a.c '#include <unistd.h>'
 refused lua/binding/a.c '#include "policy/policy.h"'
 refused engine/policy/lua_state.h '#include "base/buf.h"'

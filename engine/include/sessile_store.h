@@ -1,11 +1,14 @@
 /*
- * sessile_backend.h: the interface of a backend, for those who write one.
+ * sessile_store.h: the interface of a backend, for those who write a store.
  *
- * The engine's own backends (store/file*.c, store/ram.c) are written to it. A host cannot
- * hand in one of its own yet, so it is not installed.
+ * Fill a sessile_backend with your functions and hand it to sessile_open_with(): from
+ * then on sessions live where you keep them. The engine's own stores (store/file*.c,
+ * store/ram.c) are written to this table too.
  *
  * A backend keeps logs and blobs as bytes it does not understand. A log is a sequence of
- * records (lines) that only grows. All that a backend promises about writers is:
+ * records (lines) that only grows; a blob is a small named value (the keyring is one). In
+ * a sealed store a backend never sees a word of what was said. All that it promises about
+ * writers is:
  *
  *     append these records if the log still ends at E.
  *
@@ -13,12 +16,42 @@
  * stopped finds another end and is told CONFLICT; one whose answer was lost reads the
  * record at E and compares it with its own bytes. No epochs, leases or idempotency keys.
  *
- * Folder and log names are single path components of [a-z0-9_=.-], made by the engine.
- * The table only grows at its end; `version` says which members are there. Functions may
- * block; they must not call sessile.
+ * The least that works: create, open, close, size, read, append, sync, list, and with
+ * SESSILE_BACKEND_SEALS blob_get and blob_put_new; everything else NULL, and capabilities
+ * SESSILE_BACKEND_SEALS alone. Each append is then whole or not there at all, as in a
+ * transaction, and is the only fence: writers who were too late read on and try again.
+ * What a backend leaves out costs this:
+ *   SEALS     the store is volatile like "ram:": plain, no keyring, and the names of its
+ *             logs mean nothing to a later handle
+ *   LOCKS     nothing; writers that meet try again until their time is up
+ *   CUTS      a torn end would stay; so leave it out only if there are none
+ *   CACHES    opening a session reads all of its log
+ *   REPLACES  no salvage of a damaged log, no reseal: UNSUPPORTED
+ *   SHELVES   a list of sessions opens each of them
+ *   blob_replace, blob_remove   no rotation of keys, no forgetting of users: UNSUPPORTED
+ * CUTS, CACHES and REPLACES go with LOCKS.
+ *
+ * Rules
+ *   - Folder and log names are single path components of [a-z0-9_=.-], made by the
+ *     engine, at most 200 bytes. What else a backend may hold it leaves out of lists.
+ *   - Two handles of one log, whoever opened them, see each other's appends at once: size
+ *     and read say what is there now.
+ *   - Any thread may call, also for one log at once. Functions may block. They must not
+ *     call sessile, but for sessile_copy() and sessile_free().
+ *   - A function that fails returns a status other than OK and writes into err, which is
+ *     never NULL, a sentence that names the thing and says what to do; the caller of the
+ *     engine reads it as it stands. No passwords in it.
+ *   - An error is not an OK that came late: what a function said did not happen must not
+ *     happen afterwards.
+ *   - What a table cannot mean (sizes beyond bounds, a status that there is none of) is
+ *     answered with IO and believed no further.
+ *   - The table only grows at its end; `version` says which members are there.
+ *
+ * tests/store/ has a suite that every store passes, and a store of 300 lines written from
+ * this header alone; its README says how to run it over another one.
  */
-#ifndef SESSILE_BACKEND_H
-#define SESSILE_BACKEND_H
+#ifndef SESSILE_STORE_H
+#define SESSILE_STORE_H
 
 #include "sessile.h"
 
@@ -68,7 +101,8 @@ typedef struct sessile_backend {
     unsigned capabilities;
     const char *name; /* "file" */
 
-    /* Frees self. Logs have been closed. */
+    /* Frees self, when the store is closed or could not be opened. Logs have been closed.
+     * NULL: self stays the host's. */
     void (*free)(void *self);
 
     /* Makes a log whose first record(s) are data, durable on return, or nothing at all.
@@ -125,7 +159,8 @@ typedef struct sessile_backend {
                            int (*visit)(void *arg, const char *folder, const char *name),
                            void *arg, sessile_error *err);
 
-    /* A named blob: handed out by sessile_free(); NOTFOUND. Permissions are checked. */
+    /* A named blob, made by sessile_copy(), for sessile_free(); NOTFOUND. Permissions are
+     * checked. */
     sessile_status (*blob_get)(void *self, const char *name, char **out, size_t *size,
                                sessile_error *err);
     /* Puts a blob if it is absent (EXISTS otherwise), durable and whole, or not at all.
@@ -133,7 +168,7 @@ typedef struct sessile_backend {
     sessile_status (*blob_put_new)(void *self, const char *name, const void *data,
                                    size_t size, sessile_error *err);
 
-    /* *found: 1 when at least one log is there. */
+    /* *found: 1 when at least one log is there. May be absent: list is asked. */
     sessile_status (*has_logs)(void *self, int *found, sessile_error *err);
 
     /* Writes size bytes once more where they stand, at offset, so that the next sync
@@ -190,8 +225,8 @@ typedef struct sessile_backend {
     sessile_status (*stat)(void *self, const char *folder, const char *name,
                            sessile_backend_stat *out, sessile_error *err);
     /* A cache of a folder: one blob, replaced whole, never synced, lost or wrong at any
-     * time. Two who put at once: one of the two blobs is there. Get: handed out by
-     * sessile_free(); NOTFOUND; DENIED as for a log. Drop: of a folder, or of all (NULL);
+     * time. Two who put at once: one of the two blobs is there. Get: made by
+     * sessile_copy(); NOTFOUND; DENIED as for a log. Drop: of a folder, or of all (NULL);
      * OK when there is none. */
     sessile_status (*shelf_get)(void *self, const char *folder, char **out, size_t *size,
                                 sessile_error *err);
@@ -239,6 +274,24 @@ typedef struct sessile_backend {
                                          uint64_t bytes),
                             void *arg, sessile_error *err);
 } sessile_backend;
+
+/*
+ * Opens a store over a backend of the host's. The table is copied (its name too); self is
+ * handed to its functions and belongs to the store from this call on: backend->free gets
+ * it when the store is closed, or before this returns an error. options: as for
+ * sessile_open(); key_source and key say whether the store is sealed or plain, if the
+ * backend SEALS; the keyring is a blob of it, made when it has neither keyring nor logs.
+ * Close it with sessile_store_close(). Errors: those of sessile_open(); INVALID: the
+ * table lacks a function (named); UNSUPPORTED: its version.
+ */
+SESSILE_API sessile_status sessile_open_with(sessile_store **out,
+                                             const sessile_backend *backend, void *self,
+                                             const sessile_store_options *options,
+                                             sessile_error *err);
+
+/* A copy that sessile_free() takes, with a NUL behind it; NULL: no memory. For what a
+ * backend hands out. */
+SESSILE_API char *sessile_copy(const void *data, size_t size);
 
 #ifdef __cplusplus
 }

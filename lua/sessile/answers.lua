@@ -1,0 +1,209 @@
+-- answers.lua: what a model said and what tools gave back, as messages.
+--
+-- Owns the way from a host's loose answer (a text, a message, a provider's nested calls) to a
+-- message as it is kept, and from a tool's return values to the message that answers a call.
+-- Never writes and never calls anybody.
+
+local core = require "sessile.core"
+local span = require "sessile.import.span"
+
+local answers = {}
+
+--- The value of a JSON text; nil and why not.
+function answers.decode(text)
+  if type(text) ~= "string" or not span.valid(text) then
+    return nil, "not JSON"
+  end
+  return core.plain(core.json(text))
+end
+
+-- {"type":"function","function":{"name":…,"arguments":…}} and the like become flat, keeping
+-- what else the call has. Arguments are a JSON text.
+local function flat_call(call, fallback)
+  local flat = {}
+  for key, value in pairs(call) do
+    flat[key] = value
+  end
+  local inner = call["function"]
+  if type(inner) == "table" then
+    flat["function"], flat.type = nil, nil
+    flat.name = flat.name or inner.name
+    if flat.arguments == nil then
+      flat.arguments = inner.arguments
+    end
+  end
+  flat.id = flat.id or fallback
+  if flat.arguments == nil then
+    flat.arguments = "{}"
+  elseif type(flat.arguments) == "table" then
+    flat.arguments = core.text(flat.arguments)
+  end
+  return flat
+end
+
+--- A model's answer as a message of the assistant. name: what calls without an id are called.
+--- nil and a reason when it is neither text nor message.
+function answers.message(answer, name)
+  if type(answer) == "string" then
+    return { role = "assistant", content = answer }
+  end
+  if type(answer) ~= "table" then
+    return nil, ("the model answered with a %s, not with a text or a message")
+      :format(type(answer))
+  end
+  local message = {}
+  for key, value in pairs(answer) do
+    message[key] = value
+  end
+  if message.json and message.role == nil then
+    local decoded = answers.decode(message.json)
+    if type(decoded) ~= "table" then
+      return nil, "the model's answer is not a JSON object"
+    end
+    message = decoded
+  end
+  message.role = message.role or "assistant"
+  if message.content == nil and message.tool_calls == nil then
+    return nil, "the model's answer has neither content nor tool_calls"
+  end
+  if type(message.tool_calls) == "table" then
+    local calls = {}
+    for i, call in ipairs(message.tool_calls) do
+      if type(call) ~= "table" then
+        return nil, "the model's answer has a tool call that is no table"
+      end
+      calls[i] = flat_call(call, ("%s_%d"):format(name, i))
+      if type(calls[i].name) ~= "string" or type(calls[i].arguments) ~= "string" then
+        return nil, "the model's answer has a tool call without a name or arguments"
+      end
+    end
+    message.tool_calls = #calls > 0 and calls or nil
+  end
+  return message
+end
+
+--- What a message says, as text: its content, or the text blocks of it.
+function answers.text(message)
+  local content = type(message) == "table" and message.content or message
+  if type(content) ~= "table" then
+    return type(content) == "string" and content or ""
+  end
+  local parts = {}
+  for _, block in ipairs(content) do
+    if type(block) == "table" and block.type == "text" and type(block.text) == "string" then
+      parts[#parts + 1] = block.text
+    end
+  end
+  return table.concat(parts, "\n")
+end
+
+--- The calls of a message that nothing in it answers: {id, name, arguments}, each id once.
+--- arguments: JSON text, or the table of a content block.
+function answers.calls(message)
+  local list, known = {}, {}
+  local function add(id, name, arguments)
+    if type(id) == "string" and not known[id] then
+      known[id] = true
+      list[#list + 1] = { id = id, name = name, arguments = arguments }
+    end
+  end
+  if type(message.tool_calls) == "table" then
+    for _, call in ipairs(message.tool_calls) do
+      if call.output == nil then
+        add(call.id, call.name, call.arguments)
+      else
+        known[call.id] = true
+      end
+    end
+  end
+  if type(message.content) == "table" then
+    for _, block in ipairs(message.content) do
+      if type(block) == "table" and block.type == "tool_use" then
+        add(block.id, block.name, block.input or {})
+      end
+    end
+  end
+  return list
+end
+
+--- The ids of the calls that a message answers, when it does nothing else; or nil.
+function answers.answered(message)
+  if message.role == "tool" or message.role == "function" then
+    return { message.tool_call_id }
+  end
+  if type(message.content) ~= "table" or #message.content == 0 then
+    return nil
+  end
+  local ids = {}
+  for i, block in ipairs(message.content) do
+    if type(block) ~= "table" or block.type ~= "tool_result" then
+      return nil
+    end
+    ids[i] = block.tool_use_id
+  end
+  return ids
+end
+
+--- The message that answers a call. failed: the text says what went wrong.
+function answers.result(call, content, failed)
+  return {
+    role = "tool", tool_call_id = call.id, author = call.name, content = content,
+    metadata = failed and { error = true } or nil,
+  }
+end
+
+-- A list of content blocks: each a table with a type.
+local function is_blocks(value)
+  if #value == 0 then
+    return false
+  end
+  for _, block in ipairs(value) do
+    if type(block) ~= "table" or type(block.type) ~= "string" then
+      return false
+    end
+  end
+  return true
+end
+
+--- The message that answers a call, from what its tool returned.
+function answers.of_tool(call, value, reason)
+  local kind = type(value)
+  if kind == "string" then
+    return answers.result(call, value)
+  elseif kind == "nil" or value == false and reason ~= nil then
+    if reason == nil then
+      return answers.result(call, "done")
+    end
+    return answers.result(call, tostring(reason), true)
+  elseif kind == "number" or kind == "boolean" then
+    return answers.result(call, tostring(value))
+  elseif kind == "table" and is_blocks(value) then
+    return answers.result(call, value)
+  end
+  local text, message = core.text(value)
+  if not text then
+    return answers.result(call, "the tool's result cannot be written: " .. message, true)
+  end
+  return answers.result(call, text)
+end
+
+local overflows = {
+  "context.length", "context.window", "maximum context", "prompt is too long",
+  "input is too long", "too many tokens", "exceeds? the model'?s? context",
+}
+
+--- Whether a model's failure says that it was given too much.
+function answers.overflow(reason, code)
+  if code == "EOVERFLOW" then
+    return true
+  end
+  local text = tostring(reason):lower()
+  for _, pattern in ipairs(overflows) do
+    if text:find(pattern) then
+      return true
+    end
+  end
+  return false
+end
+
+return answers

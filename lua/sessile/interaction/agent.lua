@@ -1,0 +1,113 @@
+-- agent.lua: sessile.agent: a model, its tools and hooks, kept together and run on any session.
+--
+-- Owns the defaults of its runs and their cancellation. Holds nothing of a conversation: that
+-- is the session's, and an agent without one leaves nothing behind.
+
+local object = require "sessile.object"
+local options = require "sessile.options"
+local send = require "sessile.interaction.send"
+local session = require "sessile.session"
+local settings = require "sessile.interaction.settings"
+
+local agent = {}
+
+local methods = {}
+agent.methods = methods
+
+local function kinds(more)
+  local all = { session = "any", store = "any" }
+  for name, kind in pairs(send.kinds) do
+    all[name] = kind
+  end
+  for name, kind in pairs(more or {}) do
+    all[name] = kind
+  end
+  return all
+end
+
+local agent_kinds = kinds { name = "string" }
+local run_kinds = kinds { messages = "table" }
+
+local inherited = {
+  "model", "model_name", "policy", "metadata", "on_conflict", "window", "reserve",
+  "timeout_ms",
+}
+
+-- A session from what was given for one: a session, or the id of one in the store, which is
+-- made when there is none. nil: none was given; nil, message, code.
+local function session_of(who, given, store, level)
+  if given == nil or given == false then
+    return nil
+  elseif session.is(given) then
+    return given
+  elseif type(given) ~= "string" and type(given) ~= "table" then
+    error(("%s: option 'session': a session or its id expected, got %s")
+      :format(who, type(given)), level + 1)
+  elseif not store then
+    error(who .. ": option 'session': an id needs store=", level + 1)
+  end
+  return store:session(given)
+end
+
+--- Runs on a text, a message or a list of messages; on nothing it goes on with what was under
+--- way. given: options of this run, before the agent's. Returns the outcome.
+function methods:run(message, given)
+  local who = "agent:run"
+  local opts = options.check(who, given, run_kinds)
+  local chosen = settings.over(self._settings, settings.take(who, opts))
+  local input = send.input_of(who, message, 2)
+  for _, name in ipairs(inherited) do
+    if opts[name] == nil then
+      opts[name] = self._options[name]
+    end
+  end
+  local named = opts.session
+  if named == nil then
+    named = self._options.session
+  end
+  local on, why, code = session_of(who, named, opts.store or self._options.store, 2)
+  if not on and why then
+    return nil, why, code
+  end
+  if on and opts.messages then
+    error("agent:run: option 'messages': the session holds what was said before", 2)
+  elseif not on and not input and not opts.messages then
+    error("agent:run: without a session a message is expected", 2)
+  end
+  local round = self._round
+  opts.stopped = function() return self._round ~= round end
+  return send.run(who, on, input, opts, chosen, opts.messages)
+end
+
+--- Ends the runs that are under way: no further request is sent and no further tool started.
+function methods:cancel()
+  rawset(self, "_round", self._round + 1)
+  return true
+end
+
+local meta = object.class {
+  name = "sessile.Agent",
+  methods = methods,
+  readers = {
+    name = function(self) return self._options.name end,
+    session = function(self) return self._options.session end,
+    store = function(self) return self._options.store end,
+  },
+  text = function(self) return self._options.name or "agent" end,
+  close = function() return true end,
+}
+
+--- Makes an agent. Nothing is asked and nothing is written before it runs.
+function agent.make(given)
+  if type(given) ~= "table" then
+    error("sessile.agent: a table of options expected, got " .. type(given), 2)
+  end
+  local opts = options.check("sessile.agent", given, agent_kinds)
+  return setmetatable({
+    _options = opts,
+    _settings = settings.take("sessile.agent", opts),
+    _round = 0,
+  }, meta)
+end
+
+return agent

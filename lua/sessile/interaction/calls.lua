@@ -1,0 +1,297 @@
+-- calls.lua: running the calls of one message: which tool, with what, and what is written.
+--
+-- Owns the order in which tools start and results are written, and the promise that a tool
+-- which is not declared repeatable never runs twice for one call, whatever was killed when.
+-- Never decides what happens to the loop: it says what came of the calls.
+--
+-- Before a tool runs, that it starts is on disk. Results are written in the order of the
+-- calls; one that is ready early is kept as a fact until its turn comes. So after a crash a
+-- call is in one of four states: never started (it runs), finished (its result is used),
+-- paused, or started and not finished (it runs again if the tool is repeatable; else the
+-- model is told that nobody knows).
+
+local answers = require "sessile.answers"
+
+local calls = {}
+
+local interrupted = "interrupted: this call was started and its end was not recorded. It may "
+  .. "or may not have taken effect, and it was not run again."
+local cancelled = "cancelled before it was run"
+local cut_short = "cancelled while it ran; it may or may not have taken effect"
+local moved_on = "not run: the conversation went on before it could be"
+
+local pause = { __name = "sessile.Pause" }
+
+--- What a tool or a hook returns to end the loop until somebody answers.
+function calls.pause(given)
+  return setmetatable(given, pause)
+end
+
+function calls.is_pause(value)
+  return getmetatable(value) == pause
+end
+
+-- An error value as text, whatever its __tostring does.
+local function say(value)
+  local ok, text = pcall(tostring, value)
+  return ok and text or ("an error of type " .. type(value))
+end
+
+calls.say = say
+
+-- ---------------------------------------------------------------- one call
+
+local function no_such_tool(loop, call)
+  local names = {}
+  for name in pairs(loop.tools) do
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  return answers.result(call, ("there is no tool called '%s'; there are: %s")
+    :format(tostring(call.name), #names > 0 and table.concat(names, ", ") or "none"), true)
+end
+
+-- The arguments of a call as a table; nil and the message that says what is wrong.
+local function arguments_of(call)
+  if type(call.arguments) == "table" then
+    return call.arguments
+  end
+  local text = call.arguments
+  if text == nil or type(text) == "string" and text:find "^%s*$" then
+    return {}
+  end
+  local value, why = answers.decode(text)
+  if type(value) ~= "table" then
+    return nil, answers.result(call, ("the arguments are %s; a JSON object is wanted")
+      :format(why or "not a JSON object"), true)
+  end
+  return value
+end
+
+-- Runs the tool. Returns the message that answers the call, or a pause.
+local function run(loop, tool, call, args, state)
+  local ctx = loop:about { call = call.id, tool = call.name,
+    attempt = state and state.starts or 1 }
+  local ok, value, reason = pcall(tool.run, args, ctx)
+  if not ok then
+    return answers.result(call, "the tool failed: " .. say(value), true)
+  end
+  if calls.is_pause(value) then
+    return nil, value
+  end
+  return answers.of_tool(call, value, reason)
+end
+
+-- Does one call, from its start to its result. Returns {message=, known=}, {pause=}, or nil,
+-- message, code when the log cannot be written.
+local function perform(loop, open, call)
+  local state = open.state[call.id]
+  if state and state.result then
+    return { message = state.result, known = true }
+  elseif state and state.pause then
+    return { pause = state.pause, known = true }
+  end
+  local tool = loop.tools[call.name]
+  if state and state.starts > 0 then
+    local again = tool ~= nil and tool.repeatable == true
+    loop:emit { type = "interrupted", call = call, repeatable = again }
+    if not again then
+      return { message = answers.result(call, interrupted, true) }
+    end
+  end
+  if loop:cancelled() then
+    return { message = answers.result(call, cancelled, true) }
+  end
+  local args, wrong
+  if tool then
+    args, wrong = arguments_of(call)
+  else
+    wrong = no_such_tool(loop, call)
+  end
+  if wrong then
+    loop:emit { type = "tool_start", call = call }
+    return { message = wrong }
+  end
+  local first, message, code = loop.transcript:started(open, call)
+  if first == nil then
+    return nil, message, code
+  elseif first == false then
+    return nil, ("the call %s of '%s' is being run by somebody else: one loop at a time can "
+      .. "go on with a session"):format(call.id, call.name), "ECONFLICT"
+  end
+  loop:emit { type = "tool_start", call = call, args = args }
+  local result, asked = run(loop, tool, call, args, state)
+  return { message = result, pause = asked }
+end
+
+-- ---------------------------------------------------------------- results
+
+-- Writes one result; one that the log does not take (too long, no UTF-8) becomes one that
+-- says so.
+local function write(loop, call, done)
+  local id, message, code = loop.transcript:result(done.message)
+  if not id and (code == "EINVALID" or code == "ELIMIT") then
+    done.message = answers.result(call, "the tool's result cannot be kept: " .. message, true)
+    id, message, code = loop.transcript:result(done.message)
+  end
+  if not id then
+    return nil, message, code
+  end
+  if id ~= true then
+    loop.ids[#loop.ids + 1] = id
+  end
+  loop:emit { type = "tool_end", call = call, message = done.message, id = id ~= true and id
+    or nil, failed = (done.message.metadata or {}).error == true, known = done.known }
+  return true
+end
+
+-- Writes what can be written in the order of the calls; keeps the result of call `i` as a
+-- fact when its turn has not come.
+local function settle(loop, open, batch, i)
+  local list = open.calls
+  local this = i and batch[i]
+  if this and this.pause and not this.known then
+    batch.pause = batch.pause or this.pause
+    return loop.transcript:paused(open, list[i], this.pause)
+  elseif this and this.pause then
+    batch.pause = batch.pause or this.pause
+    return true
+  end
+  local ok, message, code = true, nil, nil
+  if not batch.writing then -- else another thread of the host's is at it
+    batch.writing = true
+    while ok and batch[batch.next] and batch[batch.next].message do
+      ok, message, code = write(loop, list[batch.next], batch[batch.next])
+      batch.next = batch.next + 1
+    end
+    batch.writing = false
+  end
+  if ok and this and i >= batch.next and not this.known then
+    ok, message, code = loop.transcript:finished(open, list[i], this.message)
+    if not ok and (code == "EINVALID" or code == "ELIMIT") then
+      return true -- it will be judged when it is written
+    end
+  end
+  if not ok then
+    return nil, message, code
+  end
+  return true
+end
+
+-- ---------------------------------------------------------------- several at once
+
+-- Each call in a coroutine of its own. All are started before any is waited for; what one
+-- yields is yielded to the host's scheduler, and what comes back is that one's. In the order
+-- of the calls, round and round.
+local function interleave(loop, count, body, stopped)
+  local threads, values = {}, {}
+  local function resume(i, ...)
+    values[i] = table.pack(coroutine.resume(threads[i], ...))
+    if not values[i][1] then
+      error(values[i][2], 0) -- tools are called in pcall: this is a defect of ours
+    end
+    if coroutine.status(threads[i]) == "dead" then
+      threads[i] = nil
+    end
+  end
+  for i = 1, count do
+    threads[i] = coroutine.create(body)
+    resume(i, i)
+  end
+  while next(threads) do
+    for i = 1, count do
+      if threads[i] then
+        local back = table.pack(coroutine.yield(table.unpack(values[i], 2, values[i].n)))
+        if loop:cancelled() then
+          for j, thread in pairs(threads) do
+            coroutine.close(thread)
+            stopped(j)
+          end
+          return
+        end
+        resume(i, table.unpack(back, 1, back.n))
+      end
+    end
+  end
+end
+
+-- How the calls are run: function(count, body, stopped).
+local function driver(loop, count)
+  local parallel = loop.parallel
+  if count > 1 and parallel and type(parallel) ~= "boolean" then
+    return function(_, _, body)
+      local tasks = {}
+      for i = 1, count do
+        tasks[i] = function() body(i) end
+      end
+      parallel(tasks)
+    end
+  elseif count > 1 and parallel ~= false and coroutine.isyieldable() then
+    return interleave
+  end
+  return function(_, _, body)
+    for i = 1, count do
+      body(i)
+    end
+  end
+end
+
+--- Runs the calls that wait. Returns {pause=}: nil when all are answered; or nil, message,
+--- code when something could not be written.
+function calls.run(loop, open)
+  local count = #open.calls
+  local batch = { next = 1 }
+  local failure
+  local function finish(i, done, message, code)
+    batch[i] = done or {}
+    local ok = done ~= nil
+    if ok then
+      ok, message, code = settle(loop, open, batch, i)
+    end
+    if not ok then
+      failure = failure or { message, code }
+    end
+  end
+  local function body(i)
+    if not failure then
+      finish(i, perform(loop, open, open.calls[i]))
+    end
+  end
+  local function stopped(i)
+    finish(i, { message = answers.result(open.calls[i], cut_short, true) })
+  end
+  driver(loop, count)(loop, count, body, stopped)
+  for i = 1, count do
+    if not failure and not batch[i] then
+      failure = { "the host's parallel() came back before every tool had ended", "EINVALID" }
+    end
+  end
+  if failure then
+    return nil, failure[1], failure[2]
+  end
+  return { pause = batch.pause }
+end
+
+--- Answers the calls that wait without running anything, since something else was said: with
+--- the result that was recorded, or with what is known of them. true; nil, message, code.
+function calls.close(loop, open)
+  local batch = { next = 1 }
+  for i, call in ipairs(open.calls) do
+    local state = open.state[call.id] or { starts = 0 }
+    if state.pause and not state.result then
+      return nil, ("the call %s of '%s' is paused (%s): answer it first")
+        :format(call.id, tostring(call.name), tostring(state.pause.reason)), "ESUSPENDED"
+    end
+    if not state.result and state.starts > 0 then
+      loop:emit { type = "interrupted", call = call, repeatable = false }
+    end
+    batch[i] = {
+      message = state.result
+        or answers.result(call, state.starts > 0 and interrupted or moved_on, true),
+      known = true,
+    }
+  end
+  return settle(loop, open, batch)
+end
+
+return calls

@@ -1,0 +1,400 @@
+-- loop.lua: observe, think, act: the model is asked, its calls are run, it is asked again,
+-- until it calls nothing.
+--
+-- Owns the order of things and of events. What was said is written before the next step
+-- begins (transcript.lua), so a loop that dies is gone on with from the log. Plain Lua from
+-- top to bottom: a model, a tool or a hook that yields suspends this loop and nothing else;
+-- outside a coroutine nothing yields. Never raises for what a host's function does.
+--
+-- Events, in this order; each is {type=, step=, …}:
+--   start                         the loop begins
+--   interrupted, tool_end         calls that were under way when an earlier loop died
+--   message                       what was said to the model is written, one for each
+--   then for each step
+--     context                     the messages were read
+--     model                       the request goes out
+--     overflow, compact, context, model   when it was too long: once, and only then
+--     message                     what the model said is written
+--     tool_start, tool_end        each in the order of the calls
+--   turn                          the last message is written and policies have run
+--   done | paused | error         the end, always exactly one
+
+local answers = require "sessile.answers"
+local calls = require "sessile.interaction.calls"
+local core = require "sessile.core"
+local outcome = require "sessile.outcome"
+
+local loop = {}
+
+local Loop = {}
+Loop.__index = Loop
+
+local default_steps = 50
+
+--- A loop that is ready to run. spec: session (or nil), transcript, model, tools, before,
+--- after, reducer, max_steps, parallel, on_event, input (a list, or nil), stopped (function),
+--- state (function: the reducer's state until now), policy, policy_model, beside (another
+--- loop runs on the same handle: what waits is not ours to answer).
+function loop.new(spec)
+  local self = setmetatable(spec, Loop)
+  self.tools = self.tools or {}
+  self.max_steps = self.max_steps or default_steps
+  self.step, self.ids, self.log, self.events = 0, {}, {}, {}
+  self.usage = {}
+  return self
+end
+
+--- What a host's function is told beside its argument. more: further fields, or nil.
+function Loop:about(more)
+  local ctx = more or {}
+  ctx.session, ctx.step = self.session, self.step
+  ctx.reason = self.input and "send" or "resume"
+  ctx.cancelled = function() return self:cancelled() end
+  return ctx
+end
+
+function Loop:cancelled()
+  return self.stopped ~= nil and self.stopped()
+end
+
+--- Tells the host, and remembers for the reducer. What on_event raises is in the log of the
+--- outcome, and changes nothing.
+function Loop:emit(event)
+  event.step = self.step
+  if self.reducer then
+    self.events[#self.events + 1] = event
+  end
+  if self.on_event then
+    local ok, why = pcall(self.on_event, event)
+    if not ok then
+      self.log[#self.log + 1] = "on_event raised: " .. calls.say(why)
+    end
+  end
+end
+
+-- ---------------------------------------------------------------- how it ends
+
+local function finish(self, given)
+  given.kind = "send"
+  given.ids, given.log, given.steps = self.ids, self.log, self.step
+  given.usage = next(self.usage) and self.usage or nil
+  if not self.session then
+    given.messages = self.transcript.list
+    given.context = self.transcript:context()
+  end
+  return outcome.of(self.session, given)
+end
+
+local function failed(self, message, code)
+  self:emit { type = "error", message = message, code = code }
+  return finish(self, {
+    status = "failed", error = message, code = code,
+    unsaved = self.transcript.unsaved and self.transcript.unsaved.messages,
+  })
+end
+
+local function paused(self, pause)
+  self:emit { type = "paused", reason = pause.reason, state = pause.state }
+  return finish(self, { status = "paused", reason = pause.reason, state = pause.state })
+end
+
+local function completed(self, reply, written)
+  local result = written
+  if type(written) == "table" then
+    self:emit { type = "turn", outcome = written }
+    for name, value in pairs(finish(self, {})) do
+      if name ~= "log" and name ~= "_session" then
+        rawset(result, name, value)
+      end
+    end
+    table.move(self.log, 1, #self.log, #result.log + 1, result.log)
+  else
+    result = finish(self, { status = "completed" })
+  end
+  result.reply, result.text = reply, answers.text(reply)
+  self:emit { type = "done", outcome = result }
+  return result
+end
+
+-- ---------------------------------------------------------------- asking the model
+
+-- Calls each hook with the value and the context; what one returns takes the value's place.
+-- Returns the value; or nil, pause; or nil, nil, reason.
+local function through(hooks, name, value, ctx)
+  for _, hook in ipairs(hooks or {}) do
+    local ok, given, reason = pcall(hook, value, ctx)
+    if not ok then
+      return nil, nil, ("a hook %s generation raised: %s"):format(name, calls.say(given))
+    elseif calls.is_pause(given) then
+      return nil, given
+    elseif given == nil and reason ~= nil then
+      return nil, nil, ("a hook %s generation refused: %s"):format(name, calls.say(reason))
+    elseif given ~= nil then
+      value = given
+    end
+  end
+  return value
+end
+
+-- What tools there are, as a model is told, by name.
+local function described(tools)
+  local list = {}
+  for name, tool in pairs(tools) do
+    list[#list + 1] = {
+      name = name, description = tool.description, parameters = tool.parameters,
+    }
+  end
+  table.sort(list, function(a, b) return a.name < b.name end)
+  return #list > 0 and list or nil
+end
+
+-- The request of this step. Hooks see the first one, and the first after the context was made
+-- anew; what they made of it is the beginning of all that follow. Same returns as through().
+local function request_of(self)
+  local list, info, code = self.transcript:context()
+  if not list then
+    return nil, nil, info, code
+  end
+  self.head = info.head
+  self:emit { type = "context", messages = #list, tokens = info.tokens, head = info.head }
+  local opening = self.opening
+  if opening and opening.rewritten == self.transcript.rewritten then
+    local messages = table.move(opening.messages, 1, #opening.messages, 1, {})
+    for i, message in ipairs(list) do
+      if not opening.known[message.key or i] then
+        messages[#messages + 1] = message
+      end
+    end
+    return { messages = messages, tools = opening.tools, step = self.step }
+  end
+  opening = { rewritten = self.transcript.rewritten, known = {} }
+  for i, message in ipairs(list) do
+    opening.known[message.key or i] = true
+  end
+  local request, pause, reason = through(self.before, "before", {
+    messages = list, tools = described(self.tools), step = self.step,
+  }, self:about())
+  if not request then
+    return nil, pause, reason
+  end
+  if type(request) ~= "table" or type(request.messages) ~= "table" then
+    return nil, nil, "a hook before generation returned no request: {messages=, tools=} is wanted"
+  end
+  opening.messages = table.move(request.messages, 1, #request.messages, 1, {})
+  opening.tools = request.tools
+  self.opening = opening
+  return request
+end
+
+-- One question. Returns the message; or nil, reason, code.
+local function ask(self, request)
+  self:emit { type = "model", messages = #request.messages }
+  local ok, answer, reason, code = pcall(self.model, request, self:about())
+  if not ok then
+    return nil, "the model raised: " .. calls.say(answer)
+  elseif not answer then
+    return nil, reason ~= nil and calls.say(reason) or "the model gave no answer",
+      type(code) == "string" and code or nil
+  end
+  return answers.message(answer, "call_" .. (self.head or #request.messages))
+end
+
+-- As ask(), but when the request was too long the context is compacted once and the model is
+-- asked once more. Returns the message; nil, pause; nil, nil, reason, code.
+local function think(self)
+  local request, pause, reason, code = request_of(self)
+  if not request then
+    return nil, pause, reason, code
+  end
+  local message
+  message, reason, code = ask(self, request)
+  if message or not answers.overflow(reason, code) then
+    return message, nil, reason, code
+  end
+  self:emit { type = "overflow", message = reason, code = code }
+  local done, why = self.transcript:compact {
+    reason = "overflow", model = self.policy_model, policy = self.policy or nil,
+  }
+  if not done or not done.compaction then
+    return nil, nil, ("%s (and the context could not be made shorter: %s)"):format(reason,
+      why or done.policy and (done.policy.refused or done.policy.verdict) or "unchanged"),
+      code or "EOVERFLOW"
+  end
+  self:emit { type = "compact", outcome = done }
+  request, pause, reason, code = request_of(self)
+  if not request then
+    return nil, pause, reason, code
+  end
+  message, reason, code = ask(self, request)
+  return message, nil, reason, code or (not message and answers.overflow(reason)
+    and "EOVERFLOW" or nil)
+end
+
+-- ---------------------------------------------------------------- writing what it said
+
+local function count_usage(self, usage)
+  if type(usage) ~= "table" then
+    return nil
+  end
+  for name, value in pairs(usage) do
+    if math.type(value) then
+      self.usage[name] = (self.usage[name] or 0) + value
+    end
+  end
+  return usage
+end
+
+-- The reducer's next state; nil, after a line in the log, when there is none to be kept.
+local function reduce(self)
+  if not self.reducer then
+    return nil
+  end
+  local before, message = self.state()
+  if before == nil and message then
+    self.log[#self.log + 1] = "the state could not be read: " .. message
+    return nil
+  end
+  local ok, after = pcall(self.reducer, before, self.events)
+  if not ok then
+    self.log[#self.log + 1] = "the reducer raised: " .. calls.say(after)
+    return nil
+  end
+  local text, why = core.text(after)
+  if after ~= nil and not text then
+    self.log[#self.log + 1] = "the reducer's state cannot be kept: " .. why
+    return nil
+  end
+  return after
+end
+
+-- Writes what the model said. Returns what transcript:answer does.
+local function write(self, message, final)
+  local usage = count_usage(self, message.usage)
+  local state = final and reduce(self) or nil
+  local written, why, code = self.transcript:answer(message, {
+    final = final, usage = usage, total = self.usage, state = state,
+  })
+  if not written then
+    return nil, why, code
+  end
+  if type(written) == "table" then
+    table.move(written.ids, 1, #written.ids, #self.ids + 1, self.ids)
+  end
+  self:emit { type = "message", message = message, id = self.ids[#self.ids] }
+  return written
+end
+
+-- ---------------------------------------------------------------- the loop
+
+-- The last message, when the loop has nothing to do: the model spoke, and called nothing.
+local function last_word(self)
+  local list = self.transcript:context()
+  local last = list and list[#list]
+  return last and (last.role == "assistant" or last.role == "model") and last or nil
+end
+
+-- Says what was given, or finds what was under way. {open=}: calls that wait; {reply=}: the
+-- model has spoken; {} else; nil, message, code.
+local function begin(self)
+  local open, message, code = self.transcript:open()
+  if not open and message then
+    return nil, message, code
+  end
+  if not self.input then
+    if open then
+      return { open = open }
+    end
+    local reply = last_word(self)
+    return { reply = reply }
+  end
+  if open and not self.beside then
+    local ok
+    ok, message, code = calls.close(self, open)
+    if not ok then
+      return nil, message, code
+    end
+  end
+  local ids
+  ids, message, code = self.transcript:input(self.input)
+  if not ids then
+    return nil, message, code
+  end
+  table.move(ids, 1, #ids, #self.ids + 1, self.ids)
+  for i, said in ipairs(self.input) do
+    self:emit { type = "message", message = said, id = ids[i] }
+  end
+  return {}
+end
+
+-- Runs the calls. nil when the loop goes on; else its outcome.
+local function act(self, open)
+  local ran, message, code = calls.run(self, open)
+  if not ran then
+    return failed(self, message, code)
+  end
+  return ran.pause and paused(self, ran.pause) or nil
+end
+
+-- The last word: hooks, the turn, the end.
+local function conclude(self, message)
+  local reply, pause, reason = through(self.after, "after", message, self:about())
+  if reply then
+    reply, reason = answers.message(reply, "call_" .. (self.head or 0))
+  end
+  if not reply and not pause then
+    return failed(self, reason)
+  end
+  local written, why, code = write(self, reply or message, true)
+  if not written then
+    return failed(self, why, code)
+  end
+  if pause then
+    return paused(self, pause)
+  end
+  return completed(self, reply, written)
+end
+
+--- Runs to the end and returns the outcome; nil, message, code when nothing could begin.
+function Loop:run()
+  self:emit { type = "start", session = self.session }
+  local begun, message, code = begin(self)
+  if not begun then
+    self:emit { type = "error", message = message, code = code }
+    return nil, message, code
+  elseif begun.reply then
+    return completed(self, begun.reply)
+  end
+  local ended = begun.open and act(self, begun.open)
+  if ended then
+    return ended
+  end
+  while not self:cancelled() do
+    if self.step >= self.max_steps then
+      return failed(self, ("stopped after %d steps: raise max_steps, or go on by sending nothing")
+        :format(self.step), "ELIMIT")
+    end
+    self.step = self.step + 1
+    local answer, pause, reason, why = think(self)
+    if pause then
+      return paused(self, pause)
+    elseif not answer then
+      return failed(self, reason, why)
+    end
+    local called = answers.calls(answer)
+    if #called == 0 then
+      return conclude(self, answer)
+    end
+    local written
+    written, message, code = write(self, answer, false)
+    if not written then
+      return failed(self, message, code)
+    end
+    ended = act(self, self.transcript:opened(written, called))
+    if ended then
+      return ended
+    end
+  end
+  return failed(self, "cancelled", "ECANCELLED")
+end
+
+return loop

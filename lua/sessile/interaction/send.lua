@@ -1,0 +1,220 @@
+-- send.lua: session:send, session:state, session:save and sessile.send: one message in, the
+-- whole cycle, one outcome.
+--
+-- Owns what a call of these may be given, and where its defaults come from: the call's word
+-- before the session's, the session's before the store's. Adds its methods to those of
+-- sessions; session.lua knows nothing of it.
+
+local calls = require "sessile.interaction.calls"
+local loop = require "sessile.interaction.loop"
+local options = require "sessile.options"
+local session = require "sessile.session"
+local settings = require "sessile.interaction.settings"
+local transcript = require "sessile.interaction.transcript"
+
+local send = {}
+
+send.kinds = settings.add_to {
+  model = "callable", model_name = "string", policy = "any", metadata = "table",
+  on_conflict = "string", window = "number", reserve = "number", timeout_ms = "number",
+}
+
+-- What is said: a text, a message, a list of messages, or nothing, as a list or nil.
+local function input_of(who, given, level)
+  if given == nil then
+    return nil
+  elseif type(given) == "string" then
+    return { { role = "user", content = given } }
+  elseif type(given) ~= "table" then
+    error(("%s: a message expected, got %s"):format(who, type(given)), level + 1)
+  elseif given.role ~= nil or given.json ~= nil then
+    return { given }
+  elseif #given == 0 then
+    error(who .. ": a message or a list of messages expected, got an empty table", level + 1)
+  end
+  return given
+end
+
+-- ---------------------------------------------------------------- state
+
+-- Of each session: what its reducer made last and at which entry of the path that stands.
+local states = setmetatable({}, { __mode = "k" })
+-- How many loops run on each handle.
+local running = setmetatable({}, { __mode = "k" })
+-- What a loop could not write: {messages=, options=}.
+local pending = setmetatable({}, { __mode = "k" })
+
+-- The state that the newest turn on the path carries. nil: none; nil, message, code.
+local function state_of(self)
+  local id, message, code = self:head()
+  if not id then
+    return nil, message, code
+  end
+  local known = states[self]
+  local from = id
+  while true do
+    if known and known.at == id then
+      states[self] = { at = from, value = known.value }
+      return known.value
+    end
+    local entry
+    entry, message, code = self:entry(id)
+    if not entry then
+      return nil, message, code
+    end
+    local metadata = entry.type == "turn" and entry.data.metadata
+    if type(metadata) == "table" and metadata.state ~= nil then
+      states[self] = { at = from, value = metadata.state }
+      return metadata.state
+    elseif type(entry.parentId) ~= "string" then
+      states[self] = { at = from, value = nil }
+      return nil
+    end
+    id = entry.parentId
+  end
+end
+
+--- What a send leaves behind: {messages=, head=, tokens=, value=}: the context, where it
+--- ends, its size, and what the reducer made of it all.
+function session.methods:state()
+  local list, info, code = self:context()
+  if not list then
+    return nil, info, code
+  end
+  local value, message
+  value, message, code = state_of(self)
+  if value == nil and message then
+    return nil, message, code
+  end
+  return { messages = list, head = info.head, tokens = info.tokens, value = value }
+end
+
+--- Writes what a send could not. true when it is written, nil when there was nothing; nil,
+--- message, code when it failed again. given: on_conflict.
+function session.methods:save(given)
+  local opts = options.check("session:save", given, { on_conflict = "string" })
+  local waits = pending[self]
+  if not waits then
+    return nil
+  end
+  waits.options.on_conflict = opts.on_conflict or waits.options.on_conflict
+  local outcome, message, code = self:turn(waits.messages, waits.options)
+  if not outcome then
+    return nil, message, code
+  end
+  pending[self] = nil
+  return true
+end
+
+-- ---------------------------------------------------------------- sending
+
+-- Runs a loop on a session.
+local function on_session(who, self, input, opts, chosen)
+  local model = opts.model or self._model
+  if not model then
+    return nil, who .. ": no model is configured: give model= to the call, the session or the "
+      .. "store", "EINVALID"
+  end
+  local ctx = { session = self, reason = "policy" }
+  local writing = {
+    policy = opts.policy, model_name = opts.model_name, metadata = opts.metadata,
+    on_conflict = opts.on_conflict, window = opts.window, reserve = opts.reserve,
+    timeout_ms = opts.timeout_ms,
+    policy_model = function(request) return model(request, ctx) end,
+  }
+  local make = chosen.commit == "turn" and transcript.whole or transcript.steps
+  local spec = {
+    session = self, transcript = make(self, writing), model = model, input = input,
+    policy = opts.policy, policy_model = writing.policy_model, stopped = opts.stopped,
+    state = function() return state_of(self) end,
+  }
+  for name, value in pairs(chosen) do
+    spec[name] = value
+  end
+  if input == nil and running[self] then
+    return nil, who .. ": a loop runs on this session: it has to end before another can go on "
+      .. "with it", "EBUSY"
+  end
+  spec.beside = running[self] ~= nil
+  running[self] = (running[self] or 0) + 1
+  local ok, outcome, message, code = pcall(function()
+    return loop.new(spec):run()
+  end)
+  running[self] = running[self] > 1 and running[self] - 1 or nil
+  if not ok then
+    error(outcome, 0)
+  end
+  if spec.transcript.unsaved then
+    pending[self] = spec.transcript.unsaved
+  end
+  return outcome, message, code
+end
+
+-- Runs a loop without one: nothing is kept but what the outcome holds.
+local function on_nothing(who, before, input, opts, chosen)
+  if not opts.model then
+    return nil, who .. ": no model is configured: give model=", "EINVALID"
+  end
+  local spec = {
+    transcript = transcript.memory(before), model = opts.model, input = input,
+    stopped = opts.stopped, state = function() return nil end,
+  }
+  for name, value in pairs(chosen) do
+    spec[name] = value
+  end
+  return loop.new(spec):run()
+end
+
+--- What sends do once their options are checked. self: a session, or nil; opts: model,
+--- policy and what else a turn takes, stopped; chosen: settings; before: messages that a
+--- session would have held.
+function send.run(who, self, input, opts, chosen, before)
+  if self then
+    return on_session(who, self, input, opts, settings.over(self._settings or {}, chosen))
+  end
+  return on_nothing(who, before, input, opts, chosen)
+end
+
+--- A message to the session: load, hooks, model, tools and model again, hooks, turn with
+--- policy. Returns the outcome. Without a message it goes on with what was under way.
+function session.methods:send(message, given)
+  local opts = options.check("session:send", given, send.kinds)
+  local input = input_of("session:send", message, 2)
+  return send.run("session:send", self, input, opts, settings.take("session:send", opts))
+end
+
+local stateless = settings.add_to {
+  model = "callable", messages = "table", message = "any", session = "any",
+  model_name = "string", policy = "any", metadata = "table", on_conflict = "string",
+  window = "number", reserve = "number", timeout_ms = "number",
+}
+
+--- The same without a session: nothing is kept. given: messages (what was said before, and
+--- the new message as the last), model, tools and so on; session makes it session:send.
+function send.send(given)
+  if type(given) ~= "table" then
+    error("sessile.send: a table of options expected, got " .. type(given), 2)
+  end
+  local opts = options.check("sessile.send", given, stateless)
+  local chosen = settings.take("sessile.send", opts)
+  local input = input_of("sessile.send", opts.message, 2)
+  if opts.session then
+    if not session.is(opts.session) then
+      error("sessile.send: option 'session': a session expected", 2)
+    end
+    input = input or input_of("sessile.send", opts.messages, 2)
+    return send.run("sessile.send", opts.session, input, opts, chosen)
+  end
+  local before = opts.messages or {}
+  if not input and #before == 0 then
+    error("sessile.send: messages expected", 2)
+  end
+  return send.run("sessile.send", nil, input, opts, chosen, before)
+end
+
+send.input_of = input_of
+send.pause = function(given)
+  return calls.pause(options.check("sessile.pause", given, { reason = "string", state = "any" }))
+end
+
+return send

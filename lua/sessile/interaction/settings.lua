@@ -1,0 +1,105 @@
+-- settings.lua: what a store, a session, an agent or one call may say about how a message is
+-- sent: the names, their kinds, and which of several words holds.
+--
+-- Owns those names and the checks of tools and hooks. Knows nothing of sessions, so that the
+-- session layer can keep such settings without the loop that uses them.
+
+local options = require "sessile.options"
+
+local settings = {}
+
+--- Option kinds, beside `model` and `policy`, which stores and sessions have anyway.
+settings.kinds = {
+  tools = "table", before = "table|callable", after = "table|callable", reducer = "callable",
+  max_steps = "number", on_event = "callable", parallel = "boolean|callable",
+  commit = "string",
+}
+
+local tool_kinds = {
+  run = "callable", parameters = "table", description = "string", repeatable = "boolean",
+}
+
+-- Tools as the loop reads them: {name = {run=, …}}; a function alone is its run.
+local function check_tools(who, tools, level)
+  local checked = {}
+  for name, tool in pairs(tools) do
+    if type(name) ~= "string" or name == "" then
+      error(who .. ": tools: names expected, as in tools = { read_file = {…} }", level + 1)
+    end
+    local label = ("%s: tool '%s'"):format(who, name)
+    if type(tool) == "function" then
+      tool = { run = tool }
+    end
+    checked[name] = options.check(label, tool, tool_kinds, level)
+    if not checked[name].run then
+      error(label .. ": run is missing: a function(args, ctx) expected", level + 1)
+    end
+  end
+  return checked
+end
+
+-- One function, or a list of them, as a list.
+local function check_hooks(who, name, hooks, level)
+  if options.callable(hooks) then
+    return { hooks }
+  end
+  local list = {}
+  for i, hook in ipairs(hooks) do
+    if not options.callable(hook) then
+      error(("%s: option '%s': number %d is no function"):format(who, name, i), level + 1)
+    end
+    list[i] = hook
+  end
+  if next(hooks) ~= nil and #list == 0 then
+    error(("%s: option '%s': a list of functions expected"):format(who, name), level + 1)
+  end
+  return list
+end
+
+--- The settings among options that were checked against `kinds`, ready for use. Raises at
+--- the caller's caller when a tool or a hook is none.
+function settings.take(who, given, level)
+  level = (level or 2) + 1
+  local taken = {}
+  for name in pairs(settings.kinds) do
+    taken[name] = given[name]
+  end
+  if taken.tools then
+    taken.tools = check_tools(who, taken.tools, level)
+  end
+  for _, name in ipairs { "before", "after" } do
+    if taken[name] then
+      taken[name] = check_hooks(who, name, taken[name], level)
+    end
+  end
+  if taken.max_steps and taken.max_steps < 1 then
+    error(who .. ": option 'max_steps': at least 1 expected", level)
+  end
+  if taken.commit and taken.commit ~= "step" and taken.commit ~= "turn" then
+    error(who .. ": option 'commit': \"step\" or \"turn\" expected", level)
+  end
+  return taken
+end
+
+--- Settings in which `over` comes before `under`.
+function settings.over(under, over)
+  local merged = {}
+  for name in pairs(settings.kinds) do
+    local value = over[name]
+    if value == nil then
+      value = under[name]
+    end
+    merged[name] = value
+  end
+  return merged
+end
+
+--- Adds the names of the settings to a table of option kinds; returns it.
+function settings.add_to(kinds)
+  for name, kind in pairs(settings.kinds) do
+    kinds[name] = kind
+  end
+  return kinds
+end
+
+return settings

@@ -1,0 +1,239 @@
+/*
+ * failing.c: a table in front of another one, in which any function can be made to fail.
+ *
+ * The functions of a log are not told which store it is of, so there is one such table at
+ * a time in a process.
+ */
+#include "store/suite.h"
+
+#include <string.h>
+
+static failing *now;
+
+/* 1 when this call is the one that fails; err is filled. */
+static int due(const char *function, sessile_error *err)
+{
+    if (!now->function || strcmp(now->function, function) != 0 || now->after-- != 0)
+        return 0;
+    now->hits++;
+    err->code = now->status;
+    strcpy(err->message, FAILING_SAYS);
+    return 1;
+}
+
+#define FAILS(function)      \
+    if (due(#function, err)) \
+    return now->status
+
+static sessile_status f_create(void *self, const char *folder, const char *name,
+                               const void *data, size_t size, sessile_error *err)
+{
+    (void)self;
+    FAILS(create);
+    return now->under->create(now->self, folder, name, data, size, err);
+}
+
+static sessile_status f_open(void *self, const char *folder, const char *name,
+                             sessile_backend_log **out, sessile_error *err)
+{
+    (void)self;
+    FAILS(open);
+    return now->under->open(now->self, folder, name, out, err);
+}
+
+static sessile_status f_size(sessile_backend_log *log, uint64_t *bytes, int64_t *mtime_ms,
+                             sessile_error *err)
+{
+    FAILS(size);
+    return now->under->size(log, bytes, mtime_ms, err);
+}
+
+static sessile_status f_read(sessile_backend_log *log, uint64_t index, uint64_t offset,
+                             void *out, size_t size, size_t *got, sessile_error *err)
+{
+    FAILS(read);
+    return now->under->read(log, index, offset, out, size, got, err);
+}
+
+static sessile_status f_lock(sessile_backend_log *log, int mode, int timeout_ms,
+                             int *replaced, sessile_error *err)
+{
+    FAILS(lock);
+    return now->under->lock(log, mode, timeout_ms, replaced, err);
+}
+
+static sessile_status f_append(sessile_backend_log *log, sessile_log_end *end,
+                               const void *data, size_t size, uint64_t count,
+                               const unsigned char new_tag[16], int *poisoned,
+                               sessile_error *err)
+{
+    FAILS(append);
+    return now->under->append(log, end, data, size, count, new_tag, poisoned, err);
+}
+
+static sessile_status f_sync(sessile_backend_log *log, sessile_error *err)
+{
+    FAILS(sync);
+    return now->under->sync(log, err);
+}
+
+static sessile_status f_rewrite(sessile_backend_log *log, uint64_t offset,
+                                const void *data, size_t size, sessile_error *err)
+{
+    FAILS(rewrite);
+    return now->under->rewrite(log, offset, data, size, err);
+}
+
+static sessile_status f_list(void *self, const char *folder,
+                             int (*visit)(void *arg, const char *folder,
+                                          const char *name),
+                             void *arg, sessile_error *err)
+{
+    (void)self;
+    FAILS(list);
+    return now->under->list(now->self, folder, visit, arg, err);
+}
+
+static sessile_status f_has_logs(void *self, int *found, sessile_error *err)
+{
+    (void)self;
+    FAILS(has_logs);
+    return now->under->has_logs(now->self, found, err);
+}
+
+static sessile_status f_blob_get(void *self, const char *name, char **out, size_t *size,
+                                 sessile_error *err)
+{
+    (void)self;
+    FAILS(blob_get);
+    return now->under->blob_get(now->self, name, out, size, err);
+}
+
+static sessile_status f_blob_put_new(void *self, const char *name, const void *data,
+                                     size_t size, sessile_error *err)
+{
+    (void)self;
+    FAILS(blob_put_new);
+    return now->under->blob_put_new(now->self, name, data, size, err);
+}
+
+static sessile_status f_blob_settle(void *self, const char *name, sessile_error *err)
+{
+    (void)self;
+    FAILS(blob_settle);
+    return now->under->blob_settle(now->self, name, err);
+}
+
+static sessile_status f_cache_size(sessile_backend_log *log, uint64_t *bytes,
+                                   sessile_error *err)
+{
+    FAILS(cache_size);
+    return now->under->cache_size(log, bytes, err);
+}
+
+static sessile_status f_cache_read(sessile_backend_log *log, uint64_t offset, void *out,
+                                   size_t size, size_t *got, sessile_error *err)
+{
+    FAILS(cache_read);
+    return now->under->cache_read(log, offset, out, size, got, err);
+}
+
+static sessile_status f_cache_write(sessile_backend_log *log, uint64_t offset,
+                                    const void *data, size_t size, sessile_error *err)
+{
+    FAILS(cache_write);
+    return now->under->cache_write(log, offset, data, size, err);
+}
+
+static sessile_status f_list_stat(void *self, const char *folder,
+                                  int (*visit)(void *arg, const char *folder,
+                                               const char *name,
+                                               const sessile_backend_stat *stat),
+                                  void *arg, sessile_error *err)
+{
+    (void)self;
+    FAILS(list_stat);
+    return now->under->list_stat(now->self, folder, visit, arg, err);
+}
+
+static sessile_status f_stat(void *self, const char *folder, const char *name,
+                             sessile_backend_stat *out, sessile_error *err)
+{
+    (void)self;
+    FAILS(stat);
+    return now->under->stat(now->self, folder, name, out, err);
+}
+
+static sessile_status f_shelf_get(void *self, const char *folder, char **out,
+                                  size_t *size, sessile_error *err)
+{
+    (void)self;
+    FAILS(shelf_get);
+    return now->under->shelf_get(now->self, folder, out, size, err);
+}
+
+static sessile_status f_shelf_put(void *self, const char *folder, const void *data,
+                                  size_t size, sessile_error *err)
+{
+    (void)self;
+    FAILS(shelf_put);
+    return now->under->shelf_put(now->self, folder, data, size, err);
+}
+
+static sessile_status f_shelf_drop(void *self, const char *folder, sessile_error *err)
+{
+    (void)self;
+    return now->under->shelf_drop(now->self, folder, err);
+}
+
+static void f_free(void *self)
+{
+    (void)self;
+    if (now->under->free)
+        now->under->free(now->self);
+}
+
+const char *const failing_names[] = {
+    "create",    "open",        "size",      "read",       "lock",       "append",
+    "sync",      "rewrite",     "list",      "has_logs",   "blob_get",   "blob_put_new",
+    "stat",      "blob_settle", "list_stat", "cache_size", "cache_read", "cache_write",
+    "shelf_get", "shelf_put",   NULL};
+
+#define COVER(name) f->table.name = under->name ? f_##name : NULL
+
+void failing_init(failing *f, const sessile_backend *under, void *self)
+{
+    memset(f, 0, sizeof *f);
+    f->table = *under;
+    f->under = under;
+    f->self = self;
+    f->table.free = f_free;
+    COVER(create);
+    COVER(open);
+    COVER(size);
+    COVER(read);
+    COVER(lock);
+    COVER(append);
+    COVER(sync);
+    COVER(rewrite);
+    COVER(list);
+    COVER(has_logs);
+    COVER(blob_get);
+    COVER(blob_put_new);
+    COVER(blob_settle);
+    COVER(cache_size);
+    COVER(cache_read);
+    COVER(cache_write);
+    COVER(list_stat);
+    COVER(stat);
+    COVER(shelf_get);
+    COVER(shelf_put);
+    COVER(shelf_drop);
+    /* what a failure here would reach is not shown through sessions */
+    f->table.capabilities &= ~(unsigned)SESSILE_BACKEND_REPLACES;
+    f->table.list_others = NULL;
+    f->table.sweep = NULL;
+    f->table.blob_replace = NULL;
+    f->table.blob_remove = NULL;
+    now = f;
+}

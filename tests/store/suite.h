@@ -1,0 +1,69 @@
+/*
+ * suite.h: the stores that the suite runs over, and what a case needs of them.
+ *
+ * A store is one line in stores.c. Cases are in test_backend.c (the table itself),
+ * test_sessions.c (sessions over it) and test_failures.c (what becomes of them when its
+ * functions fail); each runs over every line.
+ */
+#ifndef STORE_SUITE_H
+#define STORE_SUITE_H
+
+#include "sessile_store.h"
+
+typedef struct suite_store {
+    const char *name;
+    int sealed;   /* opened with a key */
+    int vanishes; /* another handle finds nothing of what the first one kept */
+    /* Where stores of this kind lie, empty; ended by place_free. */
+    void *(*place)(void);
+    void (*place_free)(void *place);
+    /* One more handle of the store in that place: a backend, as sessile_open_with() takes
+     * it. The suite calls table->free(self), where there is one. */
+    sessile_status (*backend)(void *place, const sessile_backend **table, void **self,
+                              sessile_error *err);
+    /* A URL for sessile_open(), written into out; NULL: it is opened over `backend`. */
+    void (*url)(void *place, char out[512]);
+} suite_store;
+
+extern const suite_store suite_stores[];
+extern const size_t suite_store_count;
+
+/* A place of a kind, for one case. */
+typedef struct site {
+    const suite_store *kind;
+    void *place;
+} site;
+
+/* cmocka fixtures of every case: *state is a suite_store on the way in, then a site. */
+int site_set_up(void **state);
+int site_tear_down(void **state);
+
+/* Runs each case over each kind (or those whose name holds argv[1]): a case's initial
+ * state is the kind. Returns how many failed. */
+struct CMUnitTest;
+int suite_run(const char *title, const struct CMUnitTest *cases, size_t count, int argc,
+              char **argv);
+
+/* Another handle of the store; fails the test when it cannot be opened. */
+sessile_store *site_store(const site *g);
+/* The options it is opened with. */
+void site_options(const site *g, sessile_store_options *out);
+
+/*
+ * A table in front of another one, in which a function can be made to fail. Functions are
+ * named by their place in names[], ended by NULL.
+ */
+typedef struct failing {
+    sessile_backend table; /* hand this one to sessile_open_with(), with self = failing */
+    const sessile_backend *under;
+    void *self;
+    const char *function; /* which one fails, or NULL */
+    int after;            /* that many calls of it go through first */
+    sessile_status status;
+    int hits; /* how often it did */
+} failing;
+extern const char *const failing_names[];
+void failing_init(failing *f, const sessile_backend *under, void *self);
+#define FAILING_SAYS "the failing store did what it was told to"
+
+#endif
