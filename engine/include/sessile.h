@@ -832,7 +832,8 @@ typedef struct sessile_run_options {
                                comes again until somebody has looked */
     sessile_id base;
     sessile_policy *policy;   /* of this call; NULL: the session's, else the store's */
-    int no_policy;            /* turn: run none, whatever is configured */
+    int no_policy;            /* turn: run none, whatever is configured; the next turn
+                                 judges triggers for both */
     sessile_policy *fallback; /* of this call; NULL: the session's, else the store's */
     int no_fallback;          /* run none, whatever is configured */
     const sessile_triggers *triggers; /* turn: of this call, copied, in place of the

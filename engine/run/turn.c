@@ -120,6 +120,8 @@ static sessile_status build_turn(void *arg, sessile_session *s, batch *b,
         buf_puts(&w->data, ",\"metadata\":");
         buf_put(&w->data, w->metadata.data, w->metadata.size);
     }
+    if (w->options->no_policy)
+        buf_puts(&w->data, ",\"policy\":false");
     buf_putc(&w->data, '}');
     if (w->data.failed)
         return fail_nomem(err);

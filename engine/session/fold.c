@@ -257,6 +257,8 @@ static sessile_status fold_turn(fold *f, change *c, sessile_error *err)
         c->total = c->usage;
     if (c->has_usage && usage_total(&c->usage) > 0)
         c->n.marks |= NODE_HAS_USAGE;
+    if (json_get(c->e.data, "policy").type == JSON_FALSE)
+        c->n.marks |= NODE_NO_POLICY;
     c->head = c->e.id;
     return SESSILE_OK;
 }

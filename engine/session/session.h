@@ -20,7 +20,12 @@
 #include "session/facts.h"
 #include "session/store_handle.h"
 
-enum { NODE_HAS_CONTEXT = 1, NODE_HAS_VARS = 2, NODE_HAS_USAGE = 4 /* of a turn */ };
+enum {
+    NODE_HAS_CONTEXT = 1,
+    NODE_HAS_VARS = 2,
+    NODE_HAS_USAGE = 4, /* of a turn */
+    NODE_NO_POLICY = 8  /* of a turn: it was to run none, whatever is configured */
+};
 
 /* What is kept of each entry: at most 48 bytes (the log keeps 8 more for the offset). */
 typedef struct node {

@@ -83,7 +83,8 @@ sessile_status session_turn_before_locked(sessile_session *s, sessile_id turn,
         sessile_status status = session_reach_locked(s, id, err);
         if (status)
             return status;
-        if (id == last || s->nodes[id].type == ENTRY_TURN)
+        const node *n = &s->nodes[id];
+        if (id == last || (n->type == ENTRY_TURN && !(n->marks & NODE_NO_POLICY)))
             break;
     }
     *out = id == SESSILE_NO_ID ? 0 : id;

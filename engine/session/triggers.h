@@ -24,7 +24,8 @@ int triggers_name(const sessile_triggers *t, sessile_slice event);
 /* As seen from leaf, a path entry that was reached. */
 sessile_status session_last_compaction_locked(sessile_session *s, sessile_id leaf,
                                               last_compaction *out, sessile_error *err);
-/* The newest turn or last compaction before `turn` on its path; 0: there is none. */
+/* The newest turn that policies could run after, or the last compaction, before `turn` on
+ * its path; 0: there is none. */
 sessile_status session_turn_before_locked(sessile_session *s, sessile_id turn,
                                           sessile_id last, sessile_id *out,
                                           sessile_error *err);

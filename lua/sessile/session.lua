@@ -144,7 +144,7 @@ local function one_of(self, given, own)
   if given ~= nil then
     return policy.resolve(self._store_core, given)
   end
-  return own or { none = true }
+  return own or {}
 end
 
 -- The policy of a call and its fallback; nil, message, code.

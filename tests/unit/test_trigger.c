@@ -366,6 +366,26 @@ static void appended_messages_count_and_run_nothing(void **state)
     FIRES(w, "threshold");
 }
 
+static void a_turn_without_a_policy_leaves_it_to_the_next(void **state)
+{
+    world *w = *state;
+    use(w, (sessile_triggers){.messages = 4, .seconds = 60});
+    IS_QUIET(w);
+    w->options.no_policy = 1;
+    now_ms += 61000;
+    for (int i = 0; i < 2; i++)
+        IS_QUIET(w);
+    w->options.no_policy = 0;
+    FIRES(w, "threshold");
+    w->t.messages = 0;
+    w->options.no_policy = 1;
+    now_ms += 61000;
+    IS_QUIET(w);
+    reopen(w);
+    w->options.no_policy = 0;
+    FIRES(w, "timer");
+}
+
 static void seconds_are_judged_by_the_turns_time(void **state)
 {
     world *w = *state;
@@ -787,6 +807,7 @@ int main(void)
         IN_WORLD(what_comes_to_nothing_is_tried_again_as_many_messages_later),
         IN_WORLD(a_truncate_that_cuts_each_turn_puts_nothing_off),
         IN_WORLD(appended_messages_count_and_run_nothing),
+        IN_WORLD(a_turn_without_a_policy_leaves_it_to_the_next),
         IN_WORLD(seconds_are_judged_by_the_turns_time),
         IN_WORLD(a_share_of_the_window_fires_once_it_is_used),
         IN_WORLD(a_share_that_stays_used_waits_for_more),
