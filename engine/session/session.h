@@ -314,6 +314,8 @@ sessile_status render_context(const context *c, render_text text, void *arg,
  *       "last_compact" (after a turn: the last compaction before it, see last_compaction)
  *   "instructions", "summary", "firstKeptEntryId", "tokens_before", "tokens_after",
  *       "token_source", "duration_ms", "account": written by the run, for people
+ *   "uncompacts": the compaction that this one takes back (its account then says what was
+ *       "restored" and "removed")
  *   "vars": {"<policy>":{…}}, of all policies, whole; there only when they changed
  * A compaction without "context" leaves the context as it was.
  */

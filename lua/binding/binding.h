@@ -112,6 +112,11 @@ int binding_session_entry(lua_State *L);
 int binding_session_messages(lua_State *L);
 int binding_session_context(lua_State *L);
 
+/* explain.c */
+int binding_session_compactions(lua_State *L);
+int binding_session_why(lua_State *L);
+int binding_session_uncompact(lua_State *L);
+
 /* run.c */
 void binding_run_open(lua_State *L);
 int binding_session_turn(lua_State *L);

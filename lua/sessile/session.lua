@@ -11,6 +11,7 @@ local options = require "sessile.options"
 local outcome = require "sessile.outcome"
 local policy = require "sessile.policy"
 local trigger = require "sessile.trigger"
+local why = require "sessile.why"
 
 local session = {}
 
@@ -280,6 +281,40 @@ function methods:plan(given)
     return nil, message, code
   end
   return outcome.plan(result, before, after, diff.make)
+end
+
+-- ---------------------------------------------------------------- explaining
+
+--- Why a message is in the context, or not: what happened to it, step by step.
+function methods:why(key)
+  if type(key) ~= "string" then
+    error("session:why: the id of a message expected, got " .. type(key), 2)
+  end
+  local found, message, code = self._core:why(key)
+  if not found then
+    return nil, message, code
+  end
+  return why.make(found)
+end
+
+local uncompact_options = { dry_run = "boolean" }
+
+--- Takes a compaction back: the one named, or the newest that is in force. Returns what came
+--- back and what went.
+function methods:uncompact(id, given)
+  if type(id) == "table" and given == nil then
+    id, given = nil, id
+  end
+  if id ~= nil and type(id) ~= "string" then
+    error("session:uncompact: the id of a compaction expected, got " .. type(id), 2)
+  end
+  local opts = options.check("session:uncompact", given, uncompact_options)
+  return self._core:uncompact(id, opts.dry_run)
+end
+
+--- The compactions on the path and the refusals between them, oldest first.
+function methods:log()
+  return self._core:compactions()
 end
 
 -- ---------------------------------------------------------------- the handle
