@@ -917,7 +917,8 @@ typedef enum sessile_verdict {
     SESSILE_APPLIED,
     SESSILE_REFUSED,    /* it failed or broke a law: see law and message */
     SESSILE_TOO_LITTLE, /* compact saved under 5 %: left out; nothing else was edited */
-    SESSILE_STALE       /* the conversation moved on while it was thinking */
+    SESSILE_STALE,      /* the conversation moved on while it was thinking */
+    SESSILE_PARKED      /* it waits for an answer from elsewhere: see outcome.park */
 } sessile_verdict;
 
 /* One key that a proposal takes out of the context. */
@@ -964,6 +965,7 @@ typedef struct sessile_outcome {
     int law;             /* REFUSED: 1 to 10 (a spent budget is law 10), or 0: an error */
     const char *message; /* REFUSED, STALE: why; or "" */
     sessile_id refusal;  /* the entry that records it, or SESSILE_NO_ID */
+    sessile_id park;     /* PARKED: the entry to answer, or SESSILE_NO_ID */
     uint64_t repeated;   /* REFUSED: how often the same refusal has come again since
                             it was recorded (then refusal is SESSILE_NO_ID) */
     const char *log;     /* what policy files said with ctx.log, a line each; "" */
@@ -986,6 +988,43 @@ SESSILE_API sessile_status sessile_run_outcome(sessile_run *run, sessile_outcome
  * sessile_context(). INVALID before the run is done. */
 SESSILE_API sessile_status sessile_run_context(sessile_run *run, sessile_message **out,
                                                size_t *count, sessile_error *err);
+
+/*
+ * Writes a run that waits for a model down, durably, and ends it: its outcome is PARKED,
+ * *out (and outcome.park) the entry to answer, in this process or another, now or later.
+ * Nobody is held up: others append and turn meanwhile. INVALID: nothing is asked, a hook
+ * of the host is, or the run is a plan. Other errors: as for append; the run still waits.
+ */
+SESSILE_API sessile_status sessile_run_park(sessile_run *run, sessile_id *out,
+                                            sessile_error *err);
+
+/* A parked run that can still be answered. Text is borrowed from the list. */
+typedef struct sessile_park_row {
+    sessile_id entry;
+    int64_t time_ms;
+    sessile_slice policy;  /* which asks */
+    sessile_slice request; /* of its model: JSON, as sessile_need.request */
+} sessile_park_row;
+/* Oldest first; one block: sessile_free(). One is gone when it was answered or cancelled,
+ * when another compaction came since, or when the head left the branch it was on. */
+SESSILE_API sessile_status sessile_parked(sessile_session *session,
+                                          sessile_park_row **out, size_t *count,
+                                          sessile_error *err);
+
+/*
+ * Starts a run that goes on where a parked one stopped: park SESSILE_NO_ID: the newest.
+ * Its policy runs again from its start on the context it had; what was answered before is
+ * answered again from the log, then `answer` (NULL: none yet, so that it asks again).
+ * What it asks that nobody answered, the run needs. Options: policy (NULL: the session's,
+ * else the store's, else the one that was parked, from its files), timeout. When its end
+ * is written the park is closed. NOTFOUND: it cannot be answered any more; SUSPENDED;
+ * INVALID, POLICY, DENIED: as for sessile_policy_load().
+ */
+SESSILE_API sessile_status sessile_answer_begin(sessile_run **out,
+                                                sessile_session *session, sessile_id park,
+                                                const sessile_answer *answer,
+                                                const sessile_run_options *options,
+                                                sessile_error *err);
 
 /* Frees a run. Before its last OK: the turn stands, the proposal is dropped. */
 SESSILE_API void sessile_run_free(sessile_run *run);

@@ -253,8 +253,9 @@ sessile_status session_path_locked(sessile_session *s, sessile_id leaf, sessile_
 /* Appends the message JSON named by key. */
 sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *out,
                                       sessile_error *err);
-/* vars of all policies at the head, a JSON object {"name":{…}}, appended to out. */
-sessile_status session_vars_locked(sessile_session *s, buf *out, sessile_error *err);
+/* vars of all policies at a leaf, a JSON object {"name":{…}}, appended to out. */
+sessile_status session_vars_locked(sessile_session *s, sessile_id leaf, buf *out,
+                                   sessile_error *err);
 /* Tokens of the context at the head, by usage where the last turn reported some and no
  * compaction came after it, else estimated. */
 sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,

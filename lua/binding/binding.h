@@ -122,6 +122,11 @@ void binding_run_open(lua_State *L);
 int binding_session_turn(lua_State *L);
 int binding_session_compact(lua_State *L);
 int binding_session_plan(lua_State *L);
+int binding_session_answer(lua_State *L);
+
+/* park.c */
+int binding_run_park(lua_State *L, struct binding_run *run);
+int binding_session_parked(lua_State *L);
 
 /* ---- values.c */
 

@@ -11,6 +11,7 @@
 ---@field version string
 ---@field null lightuserdata JSON's null
 ---@field key sessile.keys
+---@field later table what a model function returns when the answer comes later: see Session:answer
 local sessile = {}
 
 ---@class sessile.Limits
@@ -515,6 +516,33 @@ function Session:turn(messages, opts) end
 ---@return string? code
 function Session:compact(opts) end
 
+---@class sessile.Parked
+---@field id string the entry that wrote it down
+---@field time integer ms
+---@field policy string which asks
+---@field request sessile.ModelRequest
+
+---The runs that wait for a model's answer from elsewhere, oldest first.
+---@return sessile.Parked[]? list
+---@return string? message
+---@return string? code
+function Session:parked() end
+
+---@class sessile.AnswerOptions
+---@field park? string which one; the newest
+---@field failed? string there is no answer, and why
+---@field policy? sessile.PolicySpec else the session's, else the one that was parked
+---@field model? sessile.Model for what nobody answered yet
+---@field timeout_ms? integer
+
+---Goes on with a parked run, here or in another process than it began in.
+---@param text? string what the model said; nil: it is asked again
+---@param opts? sessile.AnswerOptions
+---@return sessile.Outcome? outcome
+---@return string? message
+---@return string? code
+function Session:answer(text, opts) end
+
 ---As compact, but nothing is written.
 ---@param opts? sessile.CompactOptions
 ---@return sessile.Plan? plan
@@ -826,7 +854,7 @@ function Agent:cancel() end
 
 ---@class sessile.Verdict
 ---@field applied boolean
----@field verdict "applied"|"unchanged"|"refused"|"too_little"|"stale"
+---@field verdict "applied"|"unchanged"|"refused"|"too_little"|"stale"|"parked"
 ---@field refused? string why
 ---@field message? string
 ---@field law? integer
@@ -844,8 +872,9 @@ function Agent:cancel() end
 ---@field repeated? integer how often the same refusal came again
 
 ---@class sessile.Outcome
----@field status "completed"
----@field kind "turn"|"compact"|"plan"
+---@field status "completed"|"paused"
+---@field park? string paused: the entry to answer
+---@field kind "turn"|"compact"|"plan"|"answer"
 ---@field ids string[] of the turn's messages
 ---@field turn? string the turn's own entry
 ---@field leaf string the head after the run
@@ -927,6 +956,12 @@ function Run:reply(value) end
 ---@return string? message
 ---@return string? code
 function Run:fail(reason) end
+
+---Writes it down, to be answered later and perhaps elsewhere, and ends it. Its id.
+---@return string? park
+---@return string? message
+---@return string? code
+function Run:park() end
 
 ---Answers as turn, compact and plan do.
 ---@param need sessile.Need

@@ -137,6 +137,11 @@ local compact_options = {
   window = "number", reserve = "number", timeout_ms = "number", fallback = "any",
 }
 
+local answer_options = {
+  park = "string", failed = "string", policy = "any", model = "callable",
+  timeout_ms = "number",
+}
+
 local on_conflicts = { fail = true, append = true, branch = true }
 
 -- What a call gives, else the session's (which is the store's where the session gave none).
@@ -226,6 +231,26 @@ function starters.plan(self, given)
   return start(self, "plan", given)
 end
 
+function starters.answer(self, text, given)
+  local opts = options.check("session:answer", given, answer_options, 4)
+  if text ~= nil and type(text) ~= "string" then
+    error("session:answer: the model's text expected, got " .. type(text), 3)
+  end
+  local chosen, message, code = choose(self, opts.policy)
+  if not chosen then
+    return nil, message, code
+  end
+  local run
+  run, message, code = self._core:answer {
+    park = opts.park, text = text, failed = opts.failed, policy = chosen.handle,
+    timeout_ms = opts.timeout_ms,
+  }
+  if not run then
+    return nil, message, code
+  end
+  return host.wrap(run, self, "answer", chosen, opts.model or self._model)
+end
+
 --- Whether a value is a session.
 function session.is(value)
   return type(value) == "table" and rawget(value, "_core") ~= nil
@@ -238,7 +263,7 @@ function session.begin(self, kind, ...)
     error("sessile.step: a session expected", 3)
   end
   if not starters[kind] then
-    error("sessile.step: \"turn\", \"compact\" or \"plan\" expected", 3)
+    error("sessile.step: \"turn\", \"compact\", \"plan\" or \"answer\" expected", 3)
   end
   return starters[kind](self, ...)
 end
@@ -255,6 +280,22 @@ end
 --- Runs a policy on the context at the head. Returns the outcome.
 function methods:compact(given)
   local run, message, code = starters.compact(self, given)
+  if not run then
+    return nil, message, code
+  end
+  return host.drive(run)
+end
+
+--- The runs that wait for a model's answer from elsewhere, oldest first: {id, time, policy,
+--- request}.
+function methods:parked()
+  return self._core:parked()
+end
+
+--- Goes on with a parked run: text is what the model said; nil: it is asked again (or
+--- failed= says why there is no answer). Returns the outcome.
+function methods:answer(text, given)
+  local run, message, code = starters.answer(self, text, given)
   if not run then
     return nil, message, code
   end
