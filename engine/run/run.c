@@ -85,7 +85,7 @@ sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
 
     if (!options->no_policy)
         run->policy = choose(store, options->policy, &s->policy, &store->policy);
-    if (run->policy && !options->no_fallback)
+    if (!options->no_policy && !options->no_fallback)
         run->fallback = choose(store, options->fallback, &s->fallback, &store->fallback);
     run->window = options->window ? options->window
                   : s->window     ? s->window

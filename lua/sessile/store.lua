@@ -49,20 +49,13 @@ local function uuid_version(who, uuid)
   return uuid
 end
 
--- Loads what the options say of policy and fallback, each nil when they say nothing; false,
--- message, code.
-local function load_policies(handle, given)
-  local loaded = {}
-  for _, name in ipairs { "policy", "fallback" } do
-    if given[name] ~= nil then
-      local message, code
-      loaded[name], message, code = policy.resolve(handle, given[name])
-      if not loaded[name] then
-        return false, message, code
-      end
-    end
-  end
-  return loaded
+-- A core session of this store as a session. defaults: policy, fallback, trigger, model,
+-- settings, as session.wrap takes them.
+local function adopt(self, handle, defaults)
+  defaults.store, defaults.store_core, defaults.adopt = self, self._core, adopt
+  local made = session.wrap(handle, defaults)
+  self._sessions[made] = true
+  return made
 end
 
 -- kind: the core's method of that name.
@@ -73,7 +66,7 @@ local function make(self, kind, given)
     error(who .. ": the id of a session expected", 3)
   end
   local when = trigger.resolve(who, opts.trigger, 2)
-  local loaded, message, code = load_policies(self._core, opts)
+  local loaded, message, code = policy.load(self._core, opts)
   if not loaded then
     return nil, message, code
   end
@@ -86,17 +79,13 @@ local function make(self, kind, given)
   if not handle then
     return nil, message, code
   end
-  local made = session.wrap(handle, {
-    store = self,
-    store_core = self._core,
+  return adopt(self, handle, {
     policy = loaded.policy or self._policy,
     fallback = loaded.fallback or self._fallback,
     trigger = when or self._trigger,
     model = opts.model or self._model,
     settings = settings.over(self._settings, settings.take(who, opts, 3)),
   })
-  self._sessions[made] = true
-  return made
 end
 
 --- Makes a session; EEXISTS when there is one. Without an id it gets a new one.
@@ -112,6 +101,39 @@ end
 --- Opens a session, or makes it when there is none.
 function methods:session(given)
   return make(self, "session", given)
+end
+
+local put_options = settings.add_to {
+  id = "string", agent = "string", user = "string", policy = "any", model = "callable",
+  window = "number", reserve = "number", timeout_ms = "number",
+  fallback = "any", trigger = "any",
+}
+
+--- Copies a session of another store whole into this one, under the same id unless another
+--- is given. EEXISTS when it is taken.
+function methods:put(source, given)
+  if type(source) ~= "table" or type(source.fork) ~= "function" then
+    error("store:put: a session expected, got " .. type(source), 2)
+  end
+  local opts = options.check("store:put", given, put_options)
+  local when = trigger.resolve("store:put", opts.trigger, 2)
+  local own = settings.over(self._settings, settings.take("store:put", opts))
+  local loaded, message, code = policy.load(self._core, opts)
+  if not loaded then
+    return nil, message, code
+  end
+  local handle
+  handle, message, code = self._core:put(source._core, opts)
+  if not handle then
+    return nil, message, code
+  end
+  return adopt(self, handle, {
+    policy = loaded.policy or self._policy,
+    fallback = loaded.fallback or self._fallback,
+    trigger = when or self._trigger,
+    model = opts.model or self._model,
+    settings = own,
+  })
 end
 
 local list_options = {
@@ -217,7 +239,7 @@ local meta = object.class {
 --- Wraps an opened core store. defaults: the options of sessile.open. nil, message, code
 --- when a policy among them cannot be loaded.
 function store.wrap(handle, url, defaults)
-  local loaded, message, code = load_policies(handle, defaults)
+  local loaded, message, code = policy.load(handle, defaults)
   if not loaded then
     handle:close()
     return nil, message, code
