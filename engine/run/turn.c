@@ -218,12 +218,14 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     sessile_session *s = run->session;
     buf vars;
     context at;
+    facts labels;
     const context *c = NULL;
     sessile_status st = session_lock_within(s, &run->wait, err);
     if (st != SESSILE_OK)
         return st;
     buf_init(&vars, run->alloc);
     context_init(&at, run->alloc);
+    facts_init(&labels, run->alloc);
     if (run->kind == RUN_TURN || run->replays || run->is_fallback) {
         /* Others may have written since the turn: the policy sees the turn's own leaf. */
         if (s->head == run->saw) {
@@ -254,8 +256,12 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     }
     if (st == SESSILE_OK)
         st = run_count_locked(run, err);
+    /* One picture for all hooks, whatever is labelled meanwhile. */
+    if (st == SESSILE_OK && facts_labels(&s->facts, &labels))
+        st = fail_nomem(err);
     if (st == SESSILE_OK) {
         state_setup setup = {.context = c,
+                             .labels = &labels,
                              .previous = run->previous,
                              .window = run->window,
                              .reserve = run->reserve,
@@ -279,6 +285,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
         run->outcome.tokens_after = run->outcome.tokens_before;
     }
     context_deinit(&at);
+    facts_deinit(&labels);
     buf_deinit(&vars);
     return st;
 }
