@@ -55,8 +55,29 @@ sessile_status session_check_title(const sessile_store *st, sessile_slice title,
     return SESSILE_OK;
 }
 
+/* The place that the names lead to, or another one. */
+static void place_of(const sessile_store *st, const session_names *names,
+                     const session_place *at, char folder[NAME_SIZE],
+                     char name[NAME_SIZE])
+{
+    if (at) {
+        memcpy(folder, at->folder, NAME_SIZE);
+        memcpy(name, at->name, NAME_SIZE);
+    } else {
+        names_place(st, names, folder, name);
+    }
+}
+
 sessile_status session_create(sessile_store *st, const sessile_session_options *options,
                               sessile_error *err, char *new_id)
+{
+    return session_create_at(st, options, NULL, err, new_id);
+}
+
+sessile_status session_create_at(sessile_store *st,
+                                 const sessile_session_options *options,
+                                 const session_place *at, sessile_error *err,
+                                 char *new_id)
 {
     static const sessile_slice nothing = {NULL, 0};
     char folder[NAME_SIZE], name[NAME_SIZE], shown[NAME_SHOWN], uuid[UUID_SIZE];
@@ -91,7 +112,7 @@ sessile_status session_create(sessile_store *st, const sessile_session_options *
         status = fail_nomem(err);
         goto out;
     }
-    names_place(st, &names, folder, name);
+    place_of(st, &names, at, folder, name);
     keyring_user_name(st->keys, names.user, user);
     status = log_create_for(&st->backend, st->keys, folder, name, user, text.data,
                             text.size, &st->alloc, err);
@@ -216,6 +237,13 @@ sessile_status session_scan(sessile_session *s, const char *folder, const char *
 sessile_status session_open(sessile_session **out, sessile_store *st,
                             const sessile_session_options *options, sessile_error *err)
 {
+    return session_open_at(out, st, options, NULL, err);
+}
+
+sessile_status session_open_at(sessile_session **out, sessile_store *st,
+                               const sessile_session_options *options,
+                               const session_place *at, sessile_error *err)
+{
     char folder[NAME_SIZE], name[NAME_SIZE], shown[NAME_SHOWN], agent[NAME_SHOWN];
     sessile_session *s = NULL;
     session_names names;
@@ -250,7 +278,7 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
         status = fail_nomem(err);
         goto out;
     }
-    names_place(st, &names, folder, name);
+    place_of(st, &names, at, folder, name);
     status = session_scan(s, folder, name, 0, err);
     name_show(names.id, shown);
     if (status == SESSILE_NOTFOUND) {

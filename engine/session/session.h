@@ -102,6 +102,28 @@ sessile_status session_create(sessile_store *st, const sessile_session_options *
 sessile_status session_open(sessile_session **out, sessile_store *st,
                             const sessile_session_options *options, sessile_error *err);
 sessile_status session_close(sessile_session *s, sessile_error *err);
+/* The same in a place that the names do not lead to. at NULL: the one they lead to. */
+typedef struct session_place {
+    char folder[NAME_SIZE], name[NAME_SIZE];
+} session_place;
+sessile_status session_create_at(sessile_store *st,
+                                 const sessile_session_options *options,
+                                 const session_place *at, sessile_error *err,
+                                 char *new_id);
+sessile_status session_open_at(sessile_session **out, sessile_store *st,
+                               const sessile_session_options *options,
+                               const session_place *at, sessile_error *err);
+
+/* ---- records that somebody else keeps (session/records.c) */
+
+/* As sessile.h says of the functions of these names. */
+sessile_status session_records_open(sessile_session **out, sessile_store *st,
+                                    const sessile_session_options *options,
+                                    const sessile_slice *records, size_t count,
+                                    sessile_error *err);
+sessile_status session_records_locked(sessile_session *s, uint64_t from,
+                                      sessile_slice **out, size_t *count,
+                                      sessile_error *err);
 
 /*
  * How long one call may wait, for the log's lock and its turn in the handle together, and

@@ -79,13 +79,18 @@ int binding_session_make(lua_State *L, int mode)
     sessile_session_options options;
     sessile_status status;
     sessile_error err;
+    sessile_slice *records = NULL;
+    size_t record_count = 0;
     const char *uuid;
     int failed;
     if (!store) {
         return 3;
     }
     luaL_checktype(L, 2, LUA_TTABLE);
-    lua_settop(L, 2);
+    lua_settop(L, 3);
+    if (mode == 'o') {
+        records = binding_records(L, 3, &record_count);
+    }
     sessile_session_options_init(&options);
     options.id = binding_field_bytes(L, 2, "id");
     options.agent = binding_field_bytes(L, 2, "agent");
@@ -104,6 +109,8 @@ int binding_session_make(lua_State *L, int mode)
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, -2, 1);
     status = mode == 'c' ? sessile_create(&session->handle, store->handle, &options, &err)
+             : mode == 'o' ? sessile_records_open(&session->handle, store->handle,
+                                                  &options, records, record_count, &err)
              : mode == 'r'
                  ? sessile_resume(&session->handle, store->handle, &options, &err)
                  : sessile_session_open(&session->handle, store->handle, &options, &err);
@@ -358,6 +365,7 @@ static const luaL_Reg methods[] = {
     {"event_count", session_event_count},
     {"usage", session_usage},
     {"tokens", session_tokens},
+    {"records", binding_session_records},
     {"messages", binding_session_messages},
     {"context", binding_session_context},
     {"entry", binding_session_entry},

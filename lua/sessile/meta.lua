@@ -26,7 +26,8 @@ local sessile = {}
 
 ---@class sessile.OpenOptions
 ---@field agent? string default agent of sessions; "main"
----@field key? sessile.Key|false false: a plain store; nil: $SESSILE_KEY or a key file
+---@field key? sessile.Key|string|false false: a plain store; nil: $SESSILE_KEY or a key file, and
+---  plain over an adapter, which takes 32 bytes as well
 ---@field suite? "aes-256-gcm"|"xchacha20-poly1305" of a new store
 ---@field durability? "sync"|"none"
 ---@field timeout_ms? integer longest wait for another writer; 5000; -1: for ever
@@ -48,8 +49,24 @@ local sessile = {}
 ---@field worker? string the program of isolated policies; else the one that was installed
 ---@field limits? sessile.Limits
 
----Opens the store at a path, "file:PATH" or "ram:"; nil: the default store.
----@param url? string
+---What an adapter's functions are told beside the id.
+---@class sessile.AdapterContext
+---@field session {id: string, agent: string, user: string}
+---@field reason string what is being done: "create", "append", "turn", "save" …
+---@field deadline? integer ms since 1970; nil: no hurry
+
+---@alias sessile.OuterId string|{session_id: string, user_id: string}
+
+---A store that the host keeps. All of it may yield.
+---@class sessile.Adapter
+---@field load fun(id: sessile.OuterId, ctx: sessile.AdapterContext): string[]?, any
+---@field save fun(id: sessile.OuterId, new: {count: integer, records: string[]}, was: integer,
+---  ctx: sessile.AdapterContext): boolean?, any
+---@field delete? fun(id: sessile.OuterId, ctx: sessile.AdapterContext): boolean?, any
+---@field list? fun(ctx: sessile.AdapterContext): table?, any
+
+---Opens the store at a path, "file:PATH" or "ram:"; nil: the default store; or one of yours.
+---@param url? string|sessile.Adapter
 ---@param opts? sessile.OpenOptions
 ---@return sessile.Store? store
 ---@return string? message
@@ -334,6 +351,14 @@ function Store:session(opts) end
 ---@field offset? integer that many of the newest are left out
 ---@field limit? integer at most that many
 
+---Deletes a session: true; false when the adapter kept it, by choice. ENOTFOUND; EUNSUPPORTED:
+---so far every store but an adapter with a delete.
+---@param opts string|sessile.OuterId|{id: string, agent: string?, user: string?}
+---@return boolean? deleted
+---@return string? message
+---@return string? code
+function Store:delete(opts) end
+
 ---The sessions, newest first: by the time of the newest entry. Only logs that are new or
 ---changed are opened; with `limit`, no more of them than it takes.
 ---@param opts? sessile.ListOptions
@@ -453,6 +478,7 @@ function Store:close() end
 ---@field torn integer bytes that recovery set aside when it was opened and since
 ---@field damage? sessile.Damage it can be read, and nothing can be written to it
 ---@field title string may be set; raises when that fails
+---@field unsaved integer over an adapter: records that it has not kept, and this handle alone has
 local Session = {}
 
 ---One message, committed alone; no policy runs.
@@ -748,6 +774,7 @@ function Agent:cancel() end
 ---@field ids string[] of the turn's messages
 ---@field turn? string the turn's own entry
 ---@field leaf string the head after the run
+---@field saved? true nil: not kept by the host's adapter, by its choice
 ---@field context sessile.Message[] fetched when first read
 ---@field tokens {before: integer, after: integer}
 ---@field policy? sessile.Verdict nil without a policy
