@@ -915,14 +915,16 @@ typedef enum sessile_verdict {
     SESSILE_APPLIED,
     SESSILE_REFUSED,    /* it failed or broke a law: see law and message */
     SESSILE_TOO_LITTLE, /* compact saved under 5 %: left out; nothing else was edited */
-    SESSILE_STALE       /* the conversation moved on while it was thinking */
+    SESSILE_STALE,      /* the conversation moved on while it was thinking */
+    SESSILE_PARKED      /* it waits for an answer from elsewhere: see outcome.park */
 } sessile_verdict;
 
 /* One key that a proposal takes out of the context. */
 typedef enum sessile_fate {
     SESSILE_LOST = 0, /* dropped */
     SESSILE_COVERED,  /* a new message stands for it among others */
-    SESSILE_REPLACED  /* a new message stands for it alone */
+    SESSILE_REPLACED, /* a new message stands for it alone */
+    SESSILE_UNDONE    /* a compaction wrote it, and was taken back (never of a run) */
 } sessile_fate;
 typedef struct sessile_departure {
     sessile_key key;
@@ -944,6 +946,7 @@ typedef struct sessile_outcome {
     int law;             /* REFUSED: 1 to 10 (a spent budget is law 10), or 0: an error */
     const char *message; /* REFUSED, STALE: why; or "" */
     sessile_id refusal;  /* the entry that records it, or SESSILE_NO_ID */
+    sessile_id park;     /* PARKED: the entry to answer, or SESSILE_NO_ID */
     uint64_t repeated;   /* REFUSED: how often the same refusal has come again since
                             it was recorded (then refusal is SESSILE_NO_ID) */
     const char *log;     /* what policy files said with ctx.log, a line each; "" */
@@ -963,8 +966,157 @@ SESSILE_API sessile_status sessile_run_outcome(sessile_run *run, sessile_outcome
 SESSILE_API sessile_status sessile_run_context(sessile_run *run, sessile_message **out,
                                                size_t *count, sessile_error *err);
 
+/*
+ * Writes a run that waits for a model down, durably, and ends it: its outcome is PARKED,
+ * *out (and outcome.park) the entry to answer, in this process or another, now or later.
+ * Nobody is held up: others append and turn meanwhile. INVALID: nothing is asked, a hook
+ * of the host is, or the run is a plan. Other errors: as for append; the run still waits.
+ */
+SESSILE_API sessile_status sessile_run_park(sessile_run *run, sessile_id *out,
+                                            sessile_error *err);
+
+/* A parked run that can still be answered. Text is borrowed from the list. */
+typedef struct sessile_park_row {
+    sessile_id entry;
+    int64_t time_ms;
+    sessile_slice policy;  /* which asks */
+    sessile_slice request; /* of its model: JSON, as sessile_need.request */
+} sessile_park_row;
+/* Oldest first; one block: sessile_free(). One is gone when it was answered or cancelled,
+ * when another compaction came since, or when the head left the branch it was on. */
+SESSILE_API sessile_status sessile_parked(sessile_session *session,
+                                          sessile_park_row **out, size_t *count,
+                                          sessile_error *err);
+
+/*
+ * Starts a run that goes on where a parked one stopped: park SESSILE_NO_ID: the newest.
+ * Its policy runs again from its start on the context it had; what was answered before is
+ * answered again from the log, then `answer` (NULL: none yet, so that it asks again).
+ * What it asks that nobody answered, the run needs. Options: policy (NULL: the session's,
+ * else the store's, else the one that was parked, from its files), timeout. When its end
+ * is written the park is closed. NOTFOUND: it cannot be answered any more; SUSPENDED;
+ * INVALID, POLICY, DENIED: as for sessile_policy_load().
+ */
+SESSILE_API sessile_status sessile_answer_begin(sessile_run **out,
+                                                sessile_session *session, sessile_id park,
+                                                const sessile_answer *answer,
+                                                const sessile_run_options *options,
+                                                sessile_error *err);
+
 /* Frees a run. Before its last OK: the turn stands, the proposal is dropped. */
 SESSILE_API void sessile_run_free(sessile_run *run);
+
+/* ------------------------------------------------------------------ explaining */
+
+/* A compaction on the path that has a context, or a refusal there. */
+typedef struct sessile_compaction {
+    sessile_id id;
+    int refused; /* 1: what a policy proposed and was not allowed; nothing changed */
+    int64_t time_ms;
+    sessile_slice policy;   /* "edit_tools 1, summarize 2": names and versions of those
+                               whose edits are in it; of a refusal the culprit's name */
+    sessile_slice policies; /* the same with hashes and options, a JSON array */
+    sessile_slice reason;   /* "turn", "threshold", "manual", … */
+    sessile_slice instructions, summary; /* or empty */
+    int64_t tokens_before, tokens_after; /* -1: it does not say */
+    /* of compactions */
+    sessile_id uncompacts;            /* the one that it takes back; or SESSILE_NO_ID */
+    uint64_t kept;                    /* messages of its list that were there before */
+    uint64_t lost, covered, replaced; /* what left, by fate */
+    uint64_t undone;                  /* what left since it was written by the other */
+    uint64_t written, restored;       /* what came: messages written, and put back */
+    uint64_t in_force; /* how many of those that left or came did so to this day:
+                          nothing happened to them since, or it was taken back */
+    /* of refusals */
+    sessile_slice hook, message; /* where, and why; or empty */
+    int law;                     /* 1 to 10; 0: an error or a spent budget */
+    sessile_slice law_name;      /* or empty */
+    sessile_key entry;           /* which message; or entry SESSILE_NO_ID */
+    uint64_t repeated; /* of the newest refusal: how often it came again, as far as
+                          this handle has seen */
+} sessile_compaction;
+
+/* The compactions with a context on the path to the head, and the refusals between them,
+ * in order of the log: one block of *count rows, given back with sessile_free(). DAMAGED:
+ * one of them cannot be read; NOMEM. */
+SESSILE_API sessile_status sessile_compactions(sessile_session *session,
+                                               sessile_compaction **out, size_t *count,
+                                               sessile_error *err);
+
+/* What happened to a message. */
+typedef enum sessile_why_kind {
+    SESSILE_WHY_SAID = 0,  /* it was said, and so came into the context */
+    SESSILE_WHY_WRITTEN,   /* a compaction wrote it; stands_for says what it stands for */
+    SESSILE_WHY_LEFT,      /* a compaction took it out; see fate and by */
+    SESSILE_WHY_RESTORED,  /* a compaction put it back */
+    SESSILE_WHY_ELSEWHERE, /* it is on another branch, which left the path at `at` */
+    SESSILE_WHY_NO_MESSAGE, /* it is something else, which never enters a context */
+    SESSILE_WHY_ORPHAN, /* in the list, and not shown to the model: a result whose call is
+                           unknown, answered already, or not in the context (then by
+                           names the message with the call) */
+    SESSILE_WHY_UNANSWERED, /* shown; a call in it has no result and is answered "not
+                               answered" by the engine */
+    SESSILE_WHY_MOVED /* shown, not in its place but behind its call, which by names */
+} sessile_why_kind;
+
+typedef struct sessile_why_step {
+    sessile_why_kind kind;
+    sessile_key key;   /* which message: the one asked for, or one that stood for it */
+    sessile_id at;     /* the entry where it happened */
+    int64_t time_ms;   /* of that entry */
+    sessile_role role; /* SAID, WRITTEN */
+    const char *type;  /* NO_MESSAGE: the type of entry; else "" */
+    sessile_fate fate; /* LEFT */
+    sessile_key by; /* LEFT: what stands for it, or entry SESSILE_NO_ID; ORPHAN, MOVED */
+    const sessile_key *stands_for; /* WRITTEN */
+    size_t stands_for_count;
+    const sessile_compaction *compaction; /* WRITTEN, LEFT, RESTORED; else NULL */
+} sessile_why_step;
+
+typedef struct sessile_explanation {
+    sessile_key key;
+    int in_context;    /* 1: the model is shown this very message */
+    sessile_key shown; /* the message that the model is shown for it: itself, or the one
+                          that stands for it; entry SESSILE_NO_ID: none */
+    const sessile_why_step *steps; /* oldest first, at least one */
+    size_t step_count;
+} sessile_explanation;
+
+/*
+ * Why a message is in the context at the head, or not: all that happened to it and, once
+ * something else stood for it, to that. *out is one block: free it with sessile_free().
+ * NOTFOUND: there is no such entry, or the compaction wrote no such message. DAMAGED,
+ * NOMEM.
+ */
+SESSILE_API sessile_status sessile_why(sessile_session *session, sessile_key key,
+                                       sessile_explanation **out, sessile_error *err);
+
+/* What taking a compaction back came to. */
+typedef struct sessile_uncompacted {
+    sessile_id compaction; /* the entry written; SESSILE_NO_ID: a dry run */
+    sessile_id undone;     /* the compaction that was taken back */
+    const sessile_key *restored, *removed; /* in order of the context */
+    size_t restored_count, removed_count;
+    int64_t tokens_before, tokens_after; /* of the context, by estimate */
+    int64_t cannot_fit; /* tokens by which it exceeds the session's window - reserve */
+} sessile_uncompacted;
+
+/*
+ * Takes a compaction on the path to the head back, as a new compaction: what it took out
+ * comes back (where what covered it stood, else by the order of the log), what it wrote
+ * goes. What a later compaction did to any of that stays as it is; a message that was
+ * written goes only together with the return of all it stands for. Policies' notes stay.
+ * Taking such a compaction back does the first one again.
+ *
+ * which: SESSILE_NO_ID is the newest one that is in force and takes no other back.
+ * dry_run 1: nothing is written. *out is one block: free it with sessile_free(). Errors:
+ * NOTFOUND (no compaction with a context on the path), INVALID (nothing of it is in
+ * force; or a call and its result would be torn apart: the sentence names them), CONFLICT
+ * (the head is no descendant of what this handle last saw), and as for sessile_append().
+ */
+SESSILE_API sessile_status sessile_uncompact(sessile_session *session, sessile_id which,
+                                             int dry_run, sessile_uncompacted **out,
+                                             sessile_error *err);
 
 /* ------------------------------------------------------------------ states */
 

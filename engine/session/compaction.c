@@ -62,7 +62,8 @@ typedef struct source {
 
 typedef struct loader {
     sessile_session *s;
-    sessile_id at; /* the compaction whose list is read */
+    sessile_id at;  /* the compaction whose list is read */
+    int names_only; /* items are keys: no message that a policy wrote is read */
     context *out;
     source *sources;
     size_t source_count, source_capacity;
@@ -241,6 +242,12 @@ static sessile_status push_put(loader *l, sessile_key key, json name)
     if (key.entry > l->at || (s->nodes[key.entry].type != ENTRY_COMPACTION &&
                               s->nodes[key.entry].type != ENTRY_TOMBSTONE))
         return malformed(l, "its context names a message of what is no compaction", name);
+    if (l->names_only && s->nodes[key.entry].type == ENTRY_TOMBSTONE) {
+        l->out->lost++;
+        return SESSILE_OK;
+    }
+    if (l->names_only)
+        return context_push(l->out, &it, NULL) ? fail_nomem(l->err) : SESSILE_OK;
     status = load(l, key.entry, &from);
     if (status || from->lost) {
         l->out->lost += !status;
@@ -293,28 +300,55 @@ sessile_status compaction_list(sessile_session *s, sessile_id at, context *out,
 {
     loader l = {.s = s, .at = at, .out = out, .alloc = &s->store->alloc, .err = err};
     sessile_status status;
-    const char *text;
     json_iter it;
     source *own;
-    size_t size;
 
     *upto = 0;
     map_init(&l.by_id, l.alloc);
     l.ids.alloc = l.alloc;
     status = load(&l, at, &own);
+    if (!status)
+        status = compaction_upto(s, at, own->e.data, upto, err);
     if (status)
         goto out;
-    if (!json_plain(json_get(own->e.data, "upto"), &text, &size) ||
-        id_parse(text, size, upto) || *upto >= at) {
-        status = session_damaged(s, at, err,
-                                 "it does not say which entry its context goes "
-                                 "up to");
-        goto out;
-    }
     it = json_begin(json_get(own->e.data, "context"));
     while (!status && json_next(&it))
         status = push_name(&l, it.value);
 out:
+    loader_deinit(&l);
+    return status;
+}
+
+sessile_status compaction_upto(sessile_session *s, sessile_id at, json data,
+                               sessile_id *out, sessile_error *err)
+{
+    const char *text;
+    size_t size;
+
+    *out = 0;
+    if (json_plain(json_get(data, "upto"), &text, &size) && !id_parse(text, size, out) &&
+        *out < at)
+        return SESSILE_OK;
+    return session_damaged(s, at, err,
+                           "it does not say which entry its context goes up to");
+}
+
+sessile_status compaction_names(sessile_session *s, sessile_id at, json list,
+                                context *out, sessile_error *err)
+{
+    loader l = {.s = s,
+                .at = at,
+                .names_only = 1,
+                .out = out,
+                .alloc = &s->store->alloc,
+                .err = err};
+    sessile_status status = SESSILE_OK;
+    json_iter it = json_begin(list);
+
+    map_init(&l.by_id, l.alloc);
+    l.ids.alloc = l.alloc;
+    while (!status && json_next(&it))
+        status = push_name(&l, it.value);
     loader_deinit(&l);
     return status;
 }

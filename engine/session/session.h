@@ -244,8 +244,9 @@ sessile_status session_path_locked(sessile_session *s, sessile_id leaf, sessile_
 /* Appends the message JSON named by key. */
 sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *out,
                                       sessile_error *err);
-/* vars of all policies at the head, a JSON object {"name":{…}}, appended to out. */
-sessile_status session_vars_locked(sessile_session *s, buf *out, sessile_error *err);
+/* vars of all policies at a leaf, a JSON object {"name":{…}}, appended to out. */
+sessile_status session_vars_locked(sessile_session *s, sessile_id leaf, buf *out,
+                                   sessile_error *err);
 /* Tokens of the context at the head, by usage where the last turn reported some and no
  * compaction came after it, else estimated. */
 sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
@@ -302,7 +303,10 @@ sessile_status render_context(const context *c, render_text text, void *arg,
  *       "message":{…}}], n from 1 in the order of the list; keys listed as in context
  *   "policy", "reason", "instructions", "summary", "firstKeptEntryId", "tokens_before",
  *   "tokens_after", "token_source", "duration_ms", "account": written by the run, for
- * people "vars": {"<policy>":{…}}, of all policies, whole; there only when they changed
+ *       people
+ *   "uncompacts": the compaction that this one takes back (its account then says what was
+ *       "restored" and "removed")
+ *   "vars": {"<policy>":{…}}, of all policies, whole; there only when they changed
  * A compaction without "context" leaves the context as it was.
  */
 

@@ -121,11 +121,21 @@ int binding_session_entry(lua_State *L);
 int binding_session_messages(lua_State *L);
 int binding_session_context(lua_State *L);
 
+/* explain.c */
+int binding_session_compactions(lua_State *L);
+int binding_session_why(lua_State *L);
+int binding_session_uncompact(lua_State *L);
+
 /* run.c */
 void binding_run_open(lua_State *L);
 int binding_session_turn(lua_State *L);
 int binding_session_compact(lua_State *L);
 int binding_session_plan(lua_State *L);
+int binding_session_answer(lua_State *L);
+
+/* park.c */
+int binding_run_park(lua_State *L, struct binding_run *run);
+int binding_session_parked(lua_State *L);
 
 /* ---- values.c */
 

@@ -373,6 +373,11 @@ static const luaL_Reg methods[] = {
     {"turn", binding_session_turn},
     {"compact", binding_session_compact},
     {"plan", binding_session_plan},
+    {"parked", binding_session_parked},
+    {"answer", binding_session_answer},
+    {"compactions", binding_session_compactions},
+    {"why", binding_session_why},
+    {"uncompact", binding_session_uncompact},
     {NULL, NULL},
 };
 

@@ -56,22 +56,8 @@ end
 -- ---------------------------------------------------------------- runs
 
 -- What a run has written is saved before anybody is asked something that may take long, and
--- before it says that it is done.
+-- before it says that it is done, or waits elsewhere.
 local run_methods = {}
-local run_meta = { __index = run_methods }
-
-function run_methods:step()
-  local need, message, code = self.core:step()
-  if not need then
-    return nil, message, code
-  end
-  local ok
-  ok, message, code = self.session:keep(self.reason)
-  if not ok then
-    return nil, message, code
-  end
-  return need
-end
 
 function run_methods:outcome()
   local raw, message, code = self.core:outcome()
@@ -81,11 +67,32 @@ function run_methods:outcome()
   return raw, message, code
 end
 
-for _, name in ipairs { "reply", "fail", "context", "close" } do
-  run_methods[name] = function(self, ...)
-    return self.core[name](self.core, ...)
+function run_methods:close()
+  return self.core:close()
+end
+
+-- Any other method of the core's run, and then what it has written to the host.
+local function run_through(name)
+  return function(self, ...)
+    local results = table.pack(self.core[name](self.core, ...))
+    if results[1] and (name == "step" or name == "park") then
+      local ok, message, code = self.session:keep(self.reason)
+      if not ok then
+        return nil, message, code
+      end
+    end
+    return table.unpack(results, 1, results.n)
   end
 end
+
+local run_meta = {
+  __index = function(self, name)
+    if not run_methods[name] and rawget(self, "core")[name] then
+      run_methods[name] = run_through(name)
+    end
+    return run_methods[name]
+  end,
+}
 
 -- ---------------------------------------------------------------- sessions
 
@@ -95,7 +102,7 @@ local session_methods = {}
 -- handle was faster.
 local reads = {}
 for name in ("info modified title head event_count usage tokens messages context entry entries "
-  .. "records"):gmatch "%S+" do
+  .. "records parked compactions why"):gmatch "%S+" do
   reads[name] = true
 end
 

@@ -11,6 +11,7 @@
 ---@field version string
 ---@field null lightuserdata JSON's null
 ---@field key sessile.keys
+---@field later table what a model function returns when the answer comes later: see Session:answer
 local sessile = {}
 
 ---@class sessile.Limits
@@ -525,12 +526,117 @@ function Session:turn(messages, opts) end
 ---@return string? code
 function Session:compact(opts) end
 
+---@class sessile.Parked
+---@field id string the entry that wrote it down
+---@field time integer ms
+---@field policy string which asks
+---@field request sessile.ModelRequest
+
+---The runs that wait for a model's answer from elsewhere, oldest first.
+---@return sessile.Parked[]? list
+---@return string? message
+---@return string? code
+function Session:parked() end
+
+---@class sessile.AnswerOptions
+---@field park? string which one; the newest
+---@field failed? string there is no answer, and why
+---@field policy? sessile.PolicySpec else the session's, else the one that was parked
+---@field model? sessile.Model for what nobody answered yet
+---@field timeout_ms? integer
+
+---Goes on with a parked run, here or in another process than it began in.
+---@param text? string what the model said; nil: it is asked again
+---@param opts? sessile.AnswerOptions
+---@return sessile.Outcome? outcome
+---@return string? message
+---@return string? code
+function Session:answer(text, opts) end
+
 ---As compact, but nothing is written.
 ---@param opts? sessile.CompactOptions
 ---@return sessile.Plan? plan
 ---@return string? message
 ---@return string? code
 function Session:plan(opts) end
+
+---@class sessile.Compaction
+---@field kind "compaction"|"refusal"
+---@field id string
+---@field time integer ms
+---@field policy? string names and versions of those whose edits are in it; or the culprit
+---@field reason? string "turn", "threshold", "manual", …
+---@field instructions? string
+---@field summary? string
+---@field policies? {name: string, version: integer, hash: string?, options: table}[]
+---@field tokens? {before: integer, after: integer}
+---@field uncompacts? string the compaction that it takes back
+---@field kept? integer messages of its list that were there before
+---@field lost? integer
+---@field covered? integer
+---@field replaced? integer
+---@field undone? integer what left since the compaction taken back had written it
+---@field written? integer messages that it wrote
+---@field restored? integer messages that it put back
+---@field in_force? "yes"|"partly"|"no" whether what it did is so to this day
+---@field hook? string refusal
+---@field message? string refusal: why
+---@field law? integer refusal
+---@field law_name? string refusal
+---@field entry? string refusal: the message it is about
+---@field repeated? integer refusal: how often it came again, as far as this handle has seen
+
+---The compactions with a context on the path to the head, and the refusals between them.
+---@return sessile.Compaction[]? list oldest first
+---@return string? message
+---@return string? code
+function Session:log() end
+
+---@class sessile.WhyStep
+---@field kind string "said", "written", "left", "restored"; "elsewhere" (on another branch),
+---"no_message"; "orphan" (not shown), "unanswered", "moved" (shown behind its call)
+---@field key string the message asked for, or one that stood for it
+---@field at string the entry where it happened
+---@field time integer ms
+---@field text string a sentence
+---@field role? sessile.Role
+---@field type? string no_message: the entry's type
+---@field fate? "lost"|"covered"|"replaced"|"undone" left
+---@field by? string left: what stands for it; orphan, moved: the message with the call
+---@field stands_for? string[] written
+---@field compaction? sessile.Compaction written, left, restored
+
+---@class sessile.Explanation
+---@field key string
+---@field in_context boolean the model is shown this very message
+---@field shown? string the message that the model is shown for it
+---@field steps sessile.WhyStep[] oldest first
+---@field verdict string a sentence
+---@field text string all sentences, one a line; also what tostring() gives
+
+---Why a message is in the context at the head, or not.
+---@param name string an entry id, or the name of a message that a compaction wrote
+---@return sessile.Explanation? explanation
+---@return string? message
+---@return string? code
+function Session:why(name) end
+
+---@class sessile.Uncompacted
+---@field compaction? string the entry written; nil: a dry run
+---@field undone string the compaction taken back
+---@field restored string[] what came back
+---@field removed string[] what went
+---@field tokens {before: integer, after: integer}
+---@field cannot_fit? integer tokens by which the context exceeds window less reserve
+
+---Takes a compaction on the path back; the newest in force that takes no other back when none
+---is named. Taking such a compaction back does the first one again.
+---@param id? string
+---@param opts? {dry_run: boolean?}
+---@return sessile.Uncompacted? done
+---@return string? message
+---@return string? code
+function Session:uncompact(id, opts) end
 
 ---Every message from the root to the head, compacted or not.
 ---@param opts? {from: string?, leaf: string?, limit: integer?, last: integer?, role: string?}
@@ -758,7 +864,7 @@ function Agent:cancel() end
 
 ---@class sessile.Verdict
 ---@field applied boolean
----@field verdict "applied"|"unchanged"|"refused"|"too_little"|"stale"
+---@field verdict "applied"|"unchanged"|"refused"|"too_little"|"stale"|"parked"
 ---@field refused? string why
 ---@field message? string
 ---@field law? integer
@@ -769,8 +875,9 @@ function Agent:cancel() end
 ---@field too_little boolean
 
 ---@class sessile.Outcome
----@field status "completed"
----@field kind "turn"|"compact"|"plan"
+---@field status "completed"|"paused"
+---@field park? string paused: the entry to answer
+---@field kind "turn"|"compact"|"plan"|"answer"
 ---@field ids string[] of the turn's messages
 ---@field turn? string the turn's own entry
 ---@field leaf string the head after the run
@@ -851,6 +958,12 @@ function Run:reply(value) end
 ---@return string? message
 ---@return string? code
 function Run:fail(reason) end
+
+---Writes it down, to be answered later and perhaps elsewhere, and ends it. Its id.
+---@return string? park
+---@return string? message
+---@return string? code
+function Run:park() end
 
 ---Answers as turn, compact and plan do.
 ---@param need sessile.Need

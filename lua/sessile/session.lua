@@ -10,6 +10,7 @@ local object = require "sessile.object"
 local options = require "sessile.options"
 local outcome = require "sessile.outcome"
 local policy = require "sessile.policy"
+local why = require "sessile.why"
 
 local session = {}
 
@@ -134,6 +135,11 @@ local compact_options = {
   window = "number", reserve = "number", timeout_ms = "number",
 }
 
+local answer_options = {
+  park = "string", failed = "string", policy = "any", model = "callable",
+  timeout_ms = "number",
+}
+
 local on_conflicts = { fail = true, append = true, branch = true }
 
 -- The policy of a call: its own, else the session's (which is the store's where the session
@@ -207,6 +213,26 @@ function starters.plan(self, given)
   return start(self, "plan", given)
 end
 
+function starters.answer(self, text, given)
+  local opts = options.check("session:answer", given, answer_options, 4)
+  if text ~= nil and type(text) ~= "string" then
+    error("session:answer: the model's text expected, got " .. type(text), 3)
+  end
+  local chosen, message, code = choose(self, opts.policy)
+  if not chosen then
+    return nil, message, code
+  end
+  local run
+  run, message, code = self._core:answer {
+    park = opts.park, text = text, failed = opts.failed, policy = chosen.handle,
+    timeout_ms = opts.timeout_ms,
+  }
+  if not run then
+    return nil, message, code
+  end
+  return host.wrap(run, self, "answer", chosen, opts.model or self._model)
+end
+
 --- Whether a value is a session.
 function session.is(value)
   return type(value) == "table" and rawget(value, "_core") ~= nil
@@ -219,7 +245,7 @@ function session.begin(self, kind, ...)
     error("sessile.step: a session expected", 3)
   end
   if not starters[kind] then
-    error("sessile.step: \"turn\", \"compact\" or \"plan\" expected", 3)
+    error("sessile.step: \"turn\", \"compact\", \"plan\" or \"answer\" expected", 3)
   end
   return starters[kind](self, ...)
 end
@@ -236,6 +262,22 @@ end
 --- Runs a policy on the context at the head. Returns the outcome.
 function methods:compact(given)
   local run, message, code = starters.compact(self, given)
+  if not run then
+    return nil, message, code
+  end
+  return host.drive(run)
+end
+
+--- The runs that wait for a model's answer from elsewhere, oldest first: {id, time, policy,
+--- request}.
+function methods:parked()
+  return self._core:parked()
+end
+
+--- Goes on with a parked run: text is what the model said; nil: it is asked again (or
+--- failed= says why there is no answer). Returns the outcome.
+function methods:answer(text, given)
+  local run, message, code = starters.answer(self, text, given)
   if not run then
     return nil, message, code
   end
@@ -262,6 +304,40 @@ function methods:plan(given)
     return nil, message, code
   end
   return outcome.plan(result, before, after, diff.make)
+end
+
+-- ---------------------------------------------------------------- explaining
+
+--- Why a message is in the context, or not: what happened to it, step by step.
+function methods:why(key)
+  if type(key) ~= "string" then
+    error("session:why: the id of a message expected, got " .. type(key), 2)
+  end
+  local found, message, code = self._core:why(key)
+  if not found then
+    return nil, message, code
+  end
+  return why.make(found)
+end
+
+local uncompact_options = { dry_run = "boolean" }
+
+--- Takes a compaction back: the one named, or the newest that is in force. Returns what came
+--- back and what went.
+function methods:uncompact(id, given)
+  if type(id) == "table" and given == nil then
+    id, given = nil, id
+  end
+  if id ~= nil and type(id) ~= "string" then
+    error("session:uncompact: the id of a compaction expected, got " .. type(id), 2)
+  end
+  local opts = options.check("session:uncompact", given, uncompact_options)
+  return self._core:uncompact(id, opts.dry_run)
+end
+
+--- The compactions on the path and the refusals between them, oldest first.
+function methods:log()
+  return self._core:compactions()
 end
 
 -- ---------------------------------------------------------------- the handle

@@ -1,0 +1,133 @@
+-- why.lua: what the engine says of a message, as sentences.
+--
+-- Each step has its sentence in `text`, the whole is one sentence a line. Says nothing that is
+-- not in the steps.
+
+local why = {}
+
+local function time(ms)
+  return os.date("!%Y-%m-%d %H:%M UTC", ms // 1000)
+end
+
+local function number(n)
+  local text = ("%d"):format(n):reverse():gsub("(%d%d%d)", "%1,"):reverse()
+  return (text:gsub("^,", ""))
+end
+
+-- "compaction 00000016 (sliding_window 1, threshold, 2026-11-22 04:50 UTC, 900 → 400 tokens)"
+local function compaction(of)
+  local parts = {}
+  if of.policy then
+    parts[#parts + 1] = of.policy
+  end
+  if of.uncompacts then
+    parts[#parts + 1] = "which takes " .. of.uncompacts .. " back"
+  end
+  parts[#parts + 1] = of.reason
+  parts[#parts + 1] = time(of.time)
+  if of.tokens then
+    parts[#parts + 1] = ("%s → %s tokens"):format(number(of.tokens.before),
+      number(of.tokens.after))
+  end
+  return ("compaction %s (%s)"):format(of.id, table.concat(parts, ", "))
+end
+
+-- Neighbours in the list are told as one, as "00000003 to 00000009".
+local function keys(list)
+  if #list == 0 then
+    return "nothing: it is a note"
+  elseif #list == 1 then
+    return list[1]
+  end
+  return ("%d messages, %s to %s"):format(#list, list[1], list[#list])
+end
+
+local fates = {
+  lost = function() return "nothing stands for it" end,
+  covered = function(step) return step.by .. " stands for it, among others" end,
+  replaced = function(step) return step.by .. " replaced it" end,
+  undone = function(step)
+    return "it was written by compaction " .. (step.compaction.uncompacts or "?")
+  end,
+}
+
+local sayings = {}
+
+function sayings.said(step)
+  return ("%s (%s) was said on %s, and so came into the context."):format(step.key,
+    step.role or "a message", time(step.time))
+end
+
+function sayings.written(step)
+  return ("%s (%s) was written by %s; it stands for %s."):format(step.key,
+    step.role or "a message", compaction(step.compaction), keys(step.stands_for))
+end
+
+function sayings.left(step)
+  local told = step.compaction.instructions
+  return ("%s was taken out by %s%s: %s."):format(step.key, compaction(step.compaction),
+    told and (", which was told %q"):format(told) or "", fates[step.fate](step))
+end
+
+function sayings.restored(step)
+  return ("%s was put back by %s."):format(step.key, compaction(step.compaction))
+end
+
+function sayings.elsewhere(step)
+  return ("It is not on the path to the head: the two part at %s."):format(step.at)
+end
+
+function sayings.no_message(step)
+  if step.type == "tombstone" then
+    return step.key .. " was lost to damage: a tombstone stands in for it."
+  end
+  return ("%s is an entry of type %s, which never enters the context%s."):format(step.key,
+    step.type, step.type == "compaction" and
+    (": messages that it wrote are called %s.1, %s.2 …"):format(step.key, step.key) or "")
+end
+
+function sayings.orphan(step)
+  return ("%s is in the list and left out of what the model is shown: it is a result, and its "
+    .. "call %s."):format(step.key, step.by and ("in %s is not in the context"):format(step.by)
+    or "is unknown or was answered already")
+end
+
+function sayings.unanswered(step)
+  return ("A call in %s was never answered: the model is shown \"not answered\" for it."):format(
+    step.key)
+end
+
+function sayings.moved(step)
+  return ("%s answered its call late: it is shown behind %s, where the call is."):format(step.key,
+    step.by or "its call")
+end
+
+local function verdict(of)
+  if of.in_context then
+    return "The model is shown it."
+  elseif of.shown then
+    return ("The model is shown %s for it."):format(of.shown)
+  end
+  return "The model is not shown it."
+end
+
+local meta = { __name = "sessile.Explanation" }
+
+function meta.__tostring(self)
+  return self.text
+end
+
+--- Shapes what the core's why() returned: adds the sentences.
+function why.make(found)
+  local lines = {}
+  for i, step in ipairs(found.steps) do
+    step.text = sayings[step.kind](step)
+    lines[i] = step.text
+  end
+  found.verdict = verdict(found)
+  lines[#lines + 1] = found.verdict
+  found.text = table.concat(lines, "\n")
+  return setmetatable(found, meta)
+end
+
+return why
