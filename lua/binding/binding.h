@@ -114,6 +114,18 @@ int binding_now(lua_State *L);
 /* The strings of the list at index, which anchors them; pushes what holds the array. */
 sessile_slice *binding_records(lua_State *L, int index, size_t *count);
 
+/* Options of a session at `table`, and a new userdata for one of the store at index
+ * `store`, closed until it says that it was opened. */
+int binding_session_options(lua_State *L, int table, sessile_session_options *out);
+struct binding_session *binding_session_new(lua_State *L, int store);
+void binding_session_opened(struct binding_session *session, struct binding_store *store);
+
+/* fork.c */
+int binding_session_fork(lua_State *L);
+int binding_store_put(lua_State *L);
+/* Sets what the header says of other sessions in the table on top. */
+void binding_push_links(lua_State *L, const sessile_session *session);
+
 /* entries.c */
 void binding_entries_open(lua_State *L);
 int binding_session_entries(lua_State *L);
