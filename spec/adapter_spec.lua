@@ -457,6 +457,61 @@ describe("an adapter", function()
     assert.same({ "really?", "yes", "and now?", "yes" }, texts(assert(store:resume "a")))
   end)
 
+  it("keeps forks, and copies of sessions of other stores", function()
+    local s = assert(store:create { id = "a", title = "First" })
+    assert(s:append(user "one"))
+    local at = assert(s:append(user "two"))
+    assert(s:append(user "three"))
+    local fork = assert(s:fork(at, { id = "b" }))
+    assert.same({ "one", "two" }, texts(fork))
+    assert.equal(0, fork.unsaved)
+    assert(fork:append(user "else"))
+    assert.same({ "one", "two", "three" }, texts(s))
+    assert.same({ "one", "two", "else" }, texts(assert(store:resume "b")))
+    assert.equal("a", assert(store:resume "b").origin.id)
+    local _, _, code = s:fork(at, { id = "b" })
+    assert.equal("EEXISTS", code)
+    assert(s:fork(nil, { id = "c" })) -- what was made and refused is not in the way
+    h.answer = function(asked) return asked[1] == "save" and table.pack(nil, "full") or nil end
+    _, _, code = s:fork(at, { id = "d" })
+    assert.equal("EIO", code)
+    h.answer = nil
+    assert(s:fork(at, { id = "d" }))
+
+    local ram = assert(sessile.open "ram:")
+    local copy = assert(ram:put(s))
+    assert.same({ "one", "two", "three" }, texts(copy))
+    assert(copy:append(user "four"))
+    local back = assert(store:put(copy, { id = "e" }))
+    assert.equal("First", back.title)
+    assert.same({ "one", "two", "three", "four" }, texts(assert(store:resume "e")))
+    _, _, code = store:put(copy)
+    assert.equal("EEXISTS", code)
+    ram:close()
+  end)
+
+  it("has a run that is parked, and the answer to it", function()
+    local policy = { { "summarize", preserve_recent = 2 } }
+    local s = assert(store:create { id = "a", policy = policy })
+    for i = 1, 6 do
+      s:turn({ user(("question "):rep(20) .. i), { role = "assistant", content = "yes" } },
+        { policy = false })
+    end
+    local run = assert(sessile.step(s, "compact"))
+    local need = assert(run:step())
+    assert.equal("model", need.kind)
+    assert(run:park())
+    run:close()
+    assert.equal(0, s.unsaved)
+    s = assert(store:resume { id = "a", policy = policy })
+    assert.equal(1, #assert(s:parked()))
+    assert(s:answer "In short: six questions.")
+    assert.equal(0, s.unsaved)
+    s = assert(store:resume "a")
+    assert.equal(0, #assert(s:parked()))
+    assert.truthy(s:context()[1].content:find("six questions", 1, true))
+  end)
+
   -- -------------------------------------------------------------- later
 
   describe("that yields", function()

@@ -587,7 +587,8 @@ SESSILE_API sessile_status sessile_open_records(sessile_store **out,
 /*
  * Opens the session named by options over its records, all of them, in order; count 0:
  * makes a new one, as sessile_create(). The handle's log is its own: no other handle
- * sees it, no list has it, and it is gone with the handle.
+ * sees it, no list has it, and it is gone with the handle. (So is that of a fork or a
+ * copy that is made in such a store: its records are read from 0.)
  * Records are looked at like a log on a disk: DAMAGED when they do not begin with a
  * session's header, name another session, or do not end with a whole write (it says how
  * many do); what is damaged before a record that was safe opens to be read (see

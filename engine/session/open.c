@@ -174,6 +174,10 @@ void session_drop(sessile_session *s)
     a = &s->store->alloc;
     if (s->log)
         log_close(s->log);
+    if (s->place) {
+        store_ram_unname(&s->store->backend, s->place->folder, s->place->name);
+        mem_free(a, s->place, sizeof *s->place + 1);
+    }
     fold_snapshots_free(s);
     mem_free(a, s->absent, s->absent_blocks);
     if (s->policy.release && s->policy.policy)
@@ -280,7 +284,9 @@ sessile_status session_open_at(sessile_session **out, sessile_store *st,
     s->user_size = names.user.size;
     s->window = options && options->window ? options->window : st->window;
     s->reserve = options && options->reserve ? options->reserve : st->reserve;
-    if (!s->id || !s->agent || !s->user) {
+    if (at)
+        s->place = (session_place *)(void *)mem_dup(&st->alloc, at, sizeof *at);
+    if (!s->id || !s->agent || !s->user || (at && !s->place)) {
         status = fail_nomem(err);
         goto out;
     }

@@ -3,9 +3,9 @@
  *
  * A record is a line of the log without its newline. Taken in, records are a log like any
  * other, in memory: what a disk may have done to a log, a host's table may have done to
- * them, and the scan sees it. Each handle has a log of its own, under a name that it
- * loses as soon as it is open: what another handle writes comes by way of the records'
- * keeper, which is the only one that can say who was first.
+ * them, and the scan sees it. Each handle has a log of its own, under a name that nobody
+ * else knows and that goes with it: what another handle writes comes by way of the
+ * records' keeper, which is the only one that can say who was first.
  *
  * Must never write on where records do not end with a whole write: the keeper has more
  * than the engine believes, and what is added would stand behind it.
@@ -98,14 +98,32 @@ sessile_status session_records_open(sessile_session **out, sessile_store *st,
     if (!count && !named.id.size)
         named.id = (sessile_slice){id, UUID_SIZE - 1};
     status = session_open_at(out, st, &named, &at, err);
-    store_ram_unname(&st->backend, at.folder, at.name);
     if (!status && count)
         status = check_end(*out, count, err);
     if (status) {
         session_drop(*out);
         *out = NULL;
+        store_ram_unname(&st->backend, at.folder, at.name);
     }
     return status;
+}
+
+void session_records_own(sessile_store *st, const sessile_session_options *named,
+                         sessile_session *s)
+{
+    session_names names;
+    session_place at, own;
+
+    if (!st->over_records || names_of(&names, st, named, 0, NULL))
+        return;
+    names_place(st, &names, at.folder, at.name);
+    private_place(st, &own);
+    if (s)
+        s->place = (session_place *)(void *)mem_dup(&st->alloc, &own, sizeof own);
+    if (s && s->place)
+        store_ram_rename(&st->backend, at.folder, at.name, own.folder, own.name);
+    else
+        store_ram_unname(&st->backend, at.folder, at.name);
 }
 
 sessile_status session_records_locked(sessile_session *s, uint64_t from,

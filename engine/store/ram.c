@@ -208,6 +208,30 @@ static void ram_close(sessile_backend_log *handle)
     mem_free(&rs->alloc, of(handle), sizeof(ram_handle));
 }
 
+void store_ram_rename(store *st, const char *folder, const char *name,
+                      const char *new_folder, const char *new_name)
+{
+    ram_store *rs = st->self;
+    char *f = mem_dup(&rs->alloc, new_folder, strlen(new_folder));
+    char *n = mem_dup(&rs->alloc, new_name, strlen(new_name));
+    pthread_mutex_lock(&rs->mutex);
+    ram_log *log = f != NULL && n != NULL ? find(rs, folder, name) : NULL;
+    if (log != NULL) {
+        char *was = log->folder;
+        log->folder = f;
+        f = was;
+        was = log->name;
+        log->name = n;
+        n = was;
+    }
+    pthread_mutex_unlock(&rs->mutex);
+    free_text(rs, f);
+    free_text(rs, n);
+    if (log == NULL) {
+        store_ram_unname(st, folder, name);
+    }
+}
+
 void store_ram_unname(store *st, const char *folder, const char *name)
 {
     ram_store *rs = st->self;

@@ -215,9 +215,6 @@ local function through(name)
     local class = class_of(results[1])
     if class == "sessile.core.Run" then
       return setmetatable({ core = results[1], session = self, reason = name }, run_meta)
-    elseif class == "sessile.core.Session" then
-      results[1]:close()
-      return nil, "a store of the host's cannot do that yet", "EUNSUPPORTED"
     end
     if self:unsaved() > before then
       local ok
@@ -228,6 +225,15 @@ local function through(name)
     end
     return table.unpack(results, 1, results.n)
   end
+end
+
+--- A session of its own with everything up to an entry.
+function session_methods:fork(entry, opts)
+  local given = { id = opts.id, agent = opts.agent or self.names.agent,
+    user = opts.user or self.names.user, timeout_ms = opts.timeout_ms }
+  return self.store:add("fork", given, function()
+    return self.core:fork(entry, opts)
+  end)
 end
 
 local session_meta = {
@@ -245,6 +251,7 @@ local function wrap_session(self, handle, opts, loaded)
   local names = handle:info()
   return setmetatable({
     core = handle,
+    store = self,
     functions = self.functions,
     names = names,
     outer = outer_id(names.id, names.user),
@@ -297,19 +304,56 @@ local function open(self, opts, records)
   return wrap_session(self, handle, opts, #records)
 end
 
-local function make(self, opts, reason)
-  local made, message, code = open(self, opts, {})
-  if not made then
-    return nil, message, code
-  end
-  local ok
-  ok, message, code = made:keep(reason)
+-- Hands the records of a session that was just made to the host; else there is none.
+local function keep_new(made, reason)
+  local ok, message, code = made:keep(reason)
   if not ok then
     made.core:close()
     made.closed = true
     return nil, message, code
   end
   return made
+end
+
+local function make(self, opts, reason)
+  local made, message, code = open(self, opts, {})
+  if not made then
+    return nil, message, code
+  end
+  return keep_new(made, reason)
+end
+
+--- Keeps a session that `copy` makes of another one, unless there is one of its names.
+function store_methods:add(reason, opts, copy)
+  local message, code
+  if opts.id then
+    local records
+    records, message, code = load_records(self, opts, reason)
+    if message then
+      return nil, message, code
+    elseif records then
+      return nil, ("session %q exists: choose another id"):format(opts.id), "EEXISTS"
+    end
+  end
+  local handle
+  handle, message, code = copy()
+  if not handle then
+    return nil, message, code
+  end
+  return keep_new(wrap_session(self, handle, opts, 0), reason)
+end
+
+--- A copy of a session of another store.
+function store_methods:put(source, opts)
+  local names, message, code = source:info()
+  if not names then
+    return nil, message, code
+  end
+  local given = { id = opts.id or names.id, agent = opts.agent or names.agent,
+    user = opts.user or names.user, timeout_ms = opts.timeout_ms }
+  return self:add("put", given, function()
+    return self.core:put(source, opts)
+  end)
 end
 
 function store_methods:create(opts)

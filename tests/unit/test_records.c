@@ -298,8 +298,62 @@ static void records_of_any_store_go_out(void **state)
     sessile_store_close(st);
 }
 
-/* ------------------------------------------------------------------ changed on the way
- */
+/* Forks and copies are handles' own as well, and can be forked again. */
+static void forks_have_records_of_their_own(void **state)
+{
+    (void)state;
+    for (int sealed = 0; sealed < 2; sealed++) {
+        sessile_store_options o;
+        sessile_session_options so;
+        sessile_store *st;
+        sessile_session *s, *fork, *second, *copy;
+        sessile_check *check;
+        sessile_error err;
+        kept k, f = {.count = 0}, c = {.count = 0};
+
+        sessile_store_options_init(&o);
+        o.alloc = count_alloc;
+        o.key_source = sealed ? SESSILE_KEY_SECRET : SESSILE_KEY_PLAIN;
+        o.key = KEY;
+        must(sessile_open_records(&st, &o, &err), &err);
+        seven(&k, st);
+        size_t before = live;
+        must(over(&s, st, "s", &k, &err), &err);
+        sessile_session_options_init(&so);
+        so.id = sessile_text("fork");
+        for (int i = 0; i < 3; i++) { /* the name is free as soon as it is made */
+            must(sessile_fork(&fork, s, 2, &so, &err), &err);
+            assert_int_equal(messages(fork), 2);
+            must(sessile_fork(&second, fork, 1, &so, &err), &err);
+            assert_int_equal(messages(second), 1);
+            must(sessile_session_close(second, &err), &err);
+            if (i < 2)
+                must(sessile_session_close(fork, &err), &err);
+        }
+        keep(&f, fork);
+        must(sessile_put(&copy, st, fork, NULL, &err), &err);
+        keep(&c, copy);
+        must(sessile_session_close(copy, &err), &err);
+        must(sessile_session_close(fork, &err), &err);
+        must(sessile_session_close(s, &err), &err);
+        assert_int_equal(live, before);
+        must(over(&fork, st, "fork", &f, &err), &err);
+        assert_int_equal(messages(fork), 2);
+        must(over(&copy, st, "fork", &c, &err), &err);
+        assert_int_equal(messages(copy), 2);
+        must(sessile_session_close(fork, &err), &err);
+        must(sessile_session_close(copy, &err), &err);
+        assert_int_equal(sessile_check_open(&check, st, NULL, 0, &err),
+                         SESSILE_UNSUPPORTED);
+        kept_free(&k);
+        kept_free(&f);
+        kept_free(&c);
+        sessile_store_close(st);
+        assert_int_equal(live, 0);
+    }
+}
+
+/* ---------------------------------------------------------- changed on the way */
 
 /* Opens what is left; when it opens to be read and not written, that is its damage. */
 static sessile_status opens(sessile_store *st, const kept *k, sessile_error *err)
@@ -516,6 +570,7 @@ int main(void)
         cmocka_unit_test(a_closed_session_leaves_nothing_behind),
         cmocka_unit_test(a_new_session_without_an_id_gets_one),
         cmocka_unit_test(records_of_any_store_go_out),
+        cmocka_unit_test(forks_have_records_of_their_own),
         cmocka_unit_test(cut_where_a_write_ends_is_shorter_and_elsewhere_damaged),
         cmocka_unit_test(swapped_dropped_doubled_and_changed_records_are_seen),
         cmocka_unit_test(garbage_is_DAMAGED),
