@@ -185,7 +185,8 @@ typedef struct sessile_store_options {
     int64_t reserve;   /* tokens of the window kept free */
     const char *policy_path; /* folders to look policies up in, ':' between; or NULL */
     sessile_isolation isolation;
-    const char *worker; /* WORKER: the program; NULL: sessile-worker as installed */
+    const char *worker; /* for WORKER, and for policy files that others may write: the
+                           program; NULL: sessile-worker as installed */
     sessile_limits limits;
     sessile_alloc alloc; /* NULL: malloc */
     void *alloc_ud;
@@ -853,7 +854,10 @@ typedef struct sessile_policy_step {
  * Loads and checks a chain of count steps: finds the files, compiles them, checks their
  * options. The policy is immutable, safe under threads, counted by reference.
  * Errors: NOTFOUND (names what there is), POLICY (does not compile or load), INVALID
- * (options), DENIED (a file that others may write), LIMIT, NOMEM.
+ * (options), DENIED (no regular file; a link; see below), LIMIT, NOMEM.
+ * A file that neither its user nor root owns, or that others may write, is run in a
+ * process of its own only, with the rest of its chain, whatever the store's isolation is;
+ * DENIED where that cannot be started (see worker in the store's options).
  */
 SESSILE_API sessile_status sessile_policy_load(sessile_policy **out, sessile_store *store,
                                                const sessile_policy_step *steps,
@@ -1204,6 +1208,11 @@ SESSILE_API sessile_status sessile_state_get(const sessile_state *state, size_t 
 /* The message's JSON, read on demand, borrowed for the state's life. */
 SESSILE_API sessile_status sessile_state_json(sessile_state *state, size_t i,
                                               sessile_slice *out, sessile_error *err);
+/* The n-th label (from 0) that message i had when the run began, pins aside, borrowed for
+ * the state's life; data NULL: it has no more. What a policy wrote has none. */
+SESSILE_API sessile_status sessile_state_label(const sessile_state *state, size_t i,
+                                               size_t n, sessile_slice *out,
+                                               sessile_error *err);
 /* merge: how many messages from the start are the context before the turn; else count. */
 SESSILE_API size_t sessile_state_previous(const sessile_state *state);
 

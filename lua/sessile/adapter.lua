@@ -102,7 +102,7 @@ local session_methods = {}
 -- handle was faster.
 local reads = {}
 for name in ("info modified title head event_count usage tokens messages context entry entries "
-  .. "records parked compactions why"):gmatch "%S+" do
+  .. "records parked compactions why labels suspended"):gmatch "%S+" do
   reads[name] = true
 end
 
