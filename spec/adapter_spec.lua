@@ -490,6 +490,24 @@ describe("an adapter", function()
     ram:close()
   end)
 
+  it("keeps labels, settings and pauses", function()
+    local s = assert(store:create "a")
+    local id = assert(s:append(user "one"))
+    local before = #h.kept.a
+    assert(s:label(id, "here"))
+    assert(s:settings { model = "m" })
+    assert(s:suspend { reason = "lunch" })
+    assert.is_true(#h.kept.a >= before + 3)
+    assert.equal(0, s.unsaved)
+    s = assert(store:resume "a")
+    assert.equal("m", assert(s:settings()).model)
+    local _, _, code = s:turn { user "two" }
+    assert.equal("ESUSPENDED", code)
+    h.answers(nil, "down") -- what only reads asks nobody
+    assert(s:settings())
+    assert(s:labels())
+  end)
+
   it("has a run that is parked, and the answer to it", function()
     local policy = { { "summarize", preserve_recent = 2 } }
     local s = assert(store:create { id = "a", policy = policy })
