@@ -964,7 +964,8 @@ function Session:save(opts) end
 ---@field error? string failed: why
 ---@field code? string failed: as "ECONFLICT", "ELIMIT" (max_steps), "ECANCELLED", or the model's
 ---@field unsaved? sessile.Message[] failed: what could not be written; session:save writes it
----@field reason? string paused
+---@field reason? string paused: until s:resume_with or s:cancel
+---@field suspension? string paused: the entry that says so
 ---@field state? any paused
 ---@field messages? sessile.Message[] without a session: what is new
 
