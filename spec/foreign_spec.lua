@@ -97,7 +97,9 @@ describe("a policy file that others may write", function()
 
   it("is told the same when it does not load", function()
     for _, source in ipairs {
-      "return {", "return 3", "error('no')", 'return { truncte = function() end }',
+      "return {", "return 3", 'return {\n  onCompact = function() end\n}',
+      'return { helper = function() end,\n  truncate = function() end,\n  flsh = function() end }',
+ "error('no')", 'return { truncte = function() end }',
       'return { truncate = 5 }', 'return { name = 5 }', 'return { version = "x" }',
       'return { options = { n = { type = "whole" } } }', "\27Lua", "local x = _ENV return {}",
       'return { chain = {} }', 'return { chain = { "nothing" } }', 'return { chain = { 5 } }',
