@@ -430,6 +430,97 @@ describe("a fallback", function()
   end)
 end)
 
+describe("a run that is parked", function()
+  local folder, store, path
+  local ASKER = [[return { name = "asker", compact = function(state, ctx)
+    local text = ctx.model { messages = {}, purpose = "summary" }
+    ctx.log(ctx.reason)
+    state:insert(1, { content = text }, { covers = { 1, #state.messages - 2 } })
+  end }]]
+
+  before_each(function()
+    folder = os.tmpname()
+    os.remove(folder)
+    path = file(ASKER)
+  end)
+
+  after_each(function()
+    os.execute(("rm -rf '%s' '%s'"):format(folder, path))
+  end)
+
+  local function open(options)
+    options.key = false
+    store = assert(sessile.open(folder, options))
+    return assert(store:session "s")
+  end
+
+  it("by a trigger goes on for the same reason where no trigger is configured", function()
+    local s = open { policy = path, trigger = { messages = 99, events = { "deploy" } },
+      model = function() return sessile.later end }
+    assert(s:turn(pair "one"))
+    assert(s:turn(pair(("two "):rep(50))))
+    local outcome = assert(s:turn(pair "three", { event = "deploy" }))
+    assert.equal("paused", outcome.status)
+    store:close()
+
+    s = open {}
+    outcome = assert(s:answer "what was said")
+    assert.is_true(outcome.policy.applied)
+    assert.equal("event", outcome.policy.reason)
+    assert.same({ "event" }, outcome.log)
+    local data = s:entry(outcome.compaction).data
+    assert.equal("event", data.reason)
+    assert.equal("deploy", data.event)
+    assert.equal("what was said", s:context()[1].content)
+    store:close()
+  end)
+
+  it("as a fallback goes on as one", function()
+    local broken = { name = "broken", compact = function() error("out of ideas", 0) end }
+    local s = open { policy = broken, fallback = path, model = function() return sessile.later end }
+    assert(s:turn(pair(("one "):rep(50))))
+    assert(s:turn(pair "two"))
+    local outcome = assert(s:compact())
+    assert.equal("paused", outcome.status)
+    assert.truthy(outcome.policy.refused:find("out of ideas", 1, true))
+    assert.equal("parked", outcome.policy.fallback.verdict)
+    store:close()
+
+    s = open { policy = broken }
+    outcome = assert(s:answer "what was said")
+    assert.equal("completed", outcome.status)
+    assert.equal("broken", outcome.policy.name)
+    assert.truthy(outcome.policy.refused:find("out of ideas", 1, true))
+    assert.is_true(outcome.policy.fallback.applied)
+    assert.equal("broken", s:entry(outcome.compaction).data.fallback_of)
+    assert.equal("what was said", s:context()[1].content)
+    assert.same({}, assert(s:parked()))
+    store:close()
+  end)
+
+  it("and refused when it goes on has its fallback", function()
+    local out <close> = assert(io.open(path, "w"))
+    out:write [[return { name = "asker", compact = function(_, ctx)
+      error(ctx.model { messages = {} }, 0) end }]]
+    out:close()
+    local s = open { policy = path, model = function() return sessile.later end }
+    assert(s:turn(pair "one"))
+    assert(s:turn(pair "two"))
+    assert.equal("paused", assert(s:compact()).status)
+    store:close()
+
+    s = open { fallback = { name = "spare", compact = function(state)
+      state:keep_last(1, "turns")
+    end } }
+    local outcome = assert(s:answer "no use")
+    assert.truthy(outcome.policy.refused:find("no use", 1, true))
+    assert.is_true(outcome.policy.fallback.applied)
+    assert.equal(2, #s:context())
+    assert.same({}, assert(s:parked()))
+    store:close()
+  end)
+end)
+
 describe("a worker that is killed", function()
   it("has its fallback in a new one", function()
     local path = file "return { name = 'a', truncate = function() while true do end end }"

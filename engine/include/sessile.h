@@ -1039,7 +1039,7 @@ typedef struct sessile_departure {
 
 /* What a fallback came to; the fields as in sessile_outcome. */
 typedef struct sessile_fallback {
-    sessile_verdict verdict; /* NO_POLICY: it did not run */
+    sessile_verdict verdict; /* NO_POLICY: it did not run; PARKED: it waits for a model */
     int too_little;
     const char *policy;
     const char *hook;

@@ -57,7 +57,7 @@ static void forget(sessile_run *run)
     run->edited = run->edited_before = 0;
     run->did_not_fit = 0;
     run->fired = run->stands = SESSILE_REASON_TURN;
-    run->overflowed = 0;
+    run->overflowed = run->replays_overflow = 0;
     run->phase = 0;
     run->step = 0;
     run->hook = 0;

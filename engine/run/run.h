@@ -121,10 +121,12 @@ struct sessile_run {
     run_answers known;              /* given before it was parked */
     int replays;                    /* it runs again from a park */
     sessile_id park;                /* the park it answers, until that is closed */
-    int phase;             /* STAGE_COMPACT: where this step stands */
-    sessile_reason fired;  /* a trigger's, which asks no should_compact; TURN: none did */
-    int overflowed;        /* STAGE_COMPACT went by for that reason */
-    sessile_reason why;    /* of the newest flush or compact; else the run's */
+    int phase;                      /* STAGE_COMPACT: where this step stands */
+    sessile_reason fired; /* a trigger's, which asks no should_compact; TURN: none did */
+    sessile_reason fired_first; /* when STAGE_COMPACT began, or as the park says */
+    int overflowed;             /* STAGE_COMPACT goes, or went, by for that reason */
+    int replays_overflow;       /* it did when the run was parked */
+    sessile_reason why;         /* of the newest flush or compact; else the run's */
     sessile_reason stands; /* of the flush or compact whose edits are in the list; TURN:
                               none */
     int64_t tokens_given;  /* what the compact was given */

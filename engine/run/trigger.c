@@ -135,7 +135,7 @@ static int compacts(const sessile_run *run)
     return 0;
 }
 
-sessile_reason run_fired(sessile_run *run)
+static sessile_reason judge(sessile_run *run)
 {
     const sessile_triggers *t = run_triggers(run);
     const run_counts *c = &run->counts;
@@ -150,7 +150,6 @@ sessile_reason run_fired(sessile_run *run)
         return SESSILE_REASON_EVENT;
     if (overflow) {
         remember(run, &run->session->by_overflow);
-        run->overflowed = 1;
         return SESSILE_REASON_OVERFLOW;
     }
     if (share || passed(t->messages, c->messages_before, c->messages))
@@ -159,11 +158,27 @@ sessile_reason run_fired(sessile_run *run)
                                                  : SESSILE_REASON_TURN;
 }
 
-int run_fired_again(sessile_run *run)
+/* What a run that was parked was told, it is told again. */
+sessile_reason run_fired(sessile_run *run)
+{
+    if (!run->replays)
+        run->fired_first = judge(run);
+    if (run->fired_first == SESSILE_REASON_OVERFLOW)
+        run->overflowed = 1;
+    return run->fired_first;
+}
+
+static int still_overflows(sessile_run *run)
 {
     const sessile_triggers *t = run_triggers(run);
-    if (run->kind != RUN_TURN || run->overflowed || !t || !compacts(run) ||
-        !by_overflow(run, t))
+    if (run->replays_overflow)
+        return laws_cannot_fit(state_after(run->state), run->window, run->reserve) > 0;
+    return t && compacts(run) && by_overflow(run, t);
+}
+
+int run_fired_again(sessile_run *run)
+{
+    if (run->kind != RUN_TURN || run->overflowed || !still_overflows(run))
         return 0;
     remember(run, &run->session->by_overflow);
     run->overflowed = 1;

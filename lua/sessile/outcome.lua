@@ -90,7 +90,7 @@ function outcome.make(raw, session, kind, log)
     log[#log + 1] = line
   end
   return setmetatable({
-    status = raw.verdict == "parked" and "paused" or "completed",
+    status = raw.park and "paused" or "completed",
     park = raw.park,
     kind = kind,
     ids = raw.first and message_ids(raw.first, raw.last) or {},
