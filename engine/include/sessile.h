@@ -667,7 +667,8 @@ SESSILE_API sessile_status sessile_append_custom(sessile_session *session,
                                                  sessile_slice data, const char *source,
                                                  sessile_id *out, sessile_error *err);
 
-/* ------------------------------------------------------------------ labels and settings */
+/* ------------------------------------------------------------------ labels and settings
+ */
 
 /*
  * Facts about a session: entries that never enter the context and never move the head,
@@ -745,7 +746,8 @@ SESSILE_API sessile_status sessile_resume_with(sessile_session *session,
                                                const sessile_slice *messages,
                                                size_t count, sessile_id *first,
                                                sessile_error *err);
-/* Ends the pause, and every parked run, with nothing appended. NOTFOUND: there is none. */
+/* Ends the pause, and every parked run, with nothing appended. NOTFOUND: there is none.
+ */
 SESSILE_API sessile_status sessile_cancel(sessile_session *session, sessile_slice reason,
                                           sessile_error *err);
 
@@ -842,6 +844,7 @@ typedef struct sessile_node {
     unsigned is_path : 1;  /* of the conversation; 0: a fact */
     unsigned on_path : 1;  /* on the path to the head */
     unsigned is_head : 1;
+    unsigned labelled : 1;   /* it has a label, or a pin */
     unsigned in_context : 1; /* the model would be shown it as it stands */
     const char *type;        /* "message", "turn", …; static */
     int64_t total_tokens;    /* of all messages from the header to here */
@@ -852,6 +855,7 @@ typedef struct sessile_node {
 typedef struct sessile_tree_options {
     const char *const *types; /* only entries of these types */
     size_t type_count;        /* 0: of any */
+    int labelled;             /* 1: only entries that have a label: sessile_labels() */
 } sessile_tree_options;
 SESSILE_API void sessile_tree_options_init(sessile_tree_options *options);
 

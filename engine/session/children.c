@@ -201,11 +201,20 @@ sessile_status session_common_ancestor_locked(sessile_session *s, sessile_id a,
 
 /* ------------------------------------------------------------------ rows */
 
-/* Bits of the types that are wanted; all of them when none is named. */
-static sessile_status read_types(const sessile_tree_options *o, uint32_t *wanted,
+/* Which entries are wanted. */
+typedef struct pick {
+    uint32_t types; /* a bit each */
+    int all;
+    int only_labelled;
+    unsigned char *labelled; /* 1 for each entry that has a label; NULL: none has */
+} pick;
+
+static sessile_status read_types(const sessile_tree_options *o, pick *p,
                                  sessile_error *err)
 {
-    *wanted = o->type_count ? 0 : UINT32_MAX;
+    p->all = !o->type_count && !o->labelled;
+    p->only_labelled = o->labelled;
+    p->types = o->type_count ? 0 : UINT32_MAX;
     for (size_t i = 0; i < o->type_count; i++) {
         int type = ENTRY_SESSION;
         while (type <= ENTRY_TOMBSTONE &&
@@ -217,12 +226,37 @@ static sessile_status read_types(const sessile_tree_options *o, uint32_t *wanted
                         "compaction, branch_summary, head, label, checkpoint, metadata, "
                         "suspend, park, refusal, custom, tombstone",
                         o->types[i]);
-        *wanted |= UINT32_C(1) << type;
+        p->types |= UINT32_C(1) << type;
     }
     return SESSILE_OK;
 }
 
-static void fill_row(const sessile_session *s, sessile_id id, sessile_node *row)
+static sessile_status read_labels(const sessile_session *s, pick *p, sessile_error *err)
+{
+    const allocator *a = &s->store->alloc;
+    size_t count;
+    fact *list;
+
+    if (facts_in_force(&s->facts, FACT_LABEL, a, &list, &count))
+        return fail_nomem(err);
+    if (count)
+        p->labelled = mem_zalloc(a, s->node_count);
+    for (size_t i = 0; p->labelled && i < count; i++)
+        if (list[i].about < s->node_count)
+            p->labelled[list[i].about] = 1;
+    if (list)
+        mem_free(a, list, count * sizeof *list);
+    return count && !p->labelled ? fail_nomem(err) : SESSILE_OK;
+}
+
+static int is_wanted(const sessile_session *s, const pick *p, size_t id)
+{
+    return (p->types >> s->nodes[id].type & 1) &&
+           (!p->only_labelled || (p->labelled && p->labelled[id]));
+}
+
+static void fill_row(const sessile_session *s, const pick *p, sessile_id id,
+                     sessile_node *row)
 {
     const node *n = &s->nodes[id];
 
@@ -233,7 +267,8 @@ static void fill_row(const sessile_session *s, sessile_id id, sessile_node *row)
     row->tokens = n->tokens;
     row->time_ms = n->time_ms;
     row->first_child = row->next_sibling = SESSILE_NO_ID;
-    row->is_path = (unsigned char)session_has_leaf(s, id);
+    row->is_path = session_has_leaf(s, id) != 0;
+    row->labelled = p->labelled && p->labelled[id];
 }
 
 /* Parents come first, so that a walk from the end puts every child before its later
@@ -251,23 +286,23 @@ static void link_rows(sessile_node *rows, size_t count, const uint32_t *row_of)
 }
 
 /* All entries: the row of an entry is its id. */
-static void all_rows(const sessile_session *s, sessile_node *rows)
+static void all_rows(const sessile_session *s, const pick *p, sessile_node *rows)
 {
     for (size_t i = 0; i < s->node_count; i++) {
         sessile_id parent = s->nodes[i].parent;
-        fill_row(s, (sessile_id)i, &rows[i]);
-        rows[i].parent = i && parent < i ? parent : SESSILE_NO_ID;
+        int has_parent = i && parent < i;
+        fill_row(s, p, (sessile_id)i, &rows[i]);
+        rows[i].parent = has_parent ? parent : SESSILE_NO_ID;
         rows[i].total_tokens =
-            (int64_t)rows[i].tokens +
-            (rows[i].parent == SESSILE_NO_ID ? 0 : rows[parent].total_tokens);
+            (int64_t)rows[i].tokens + (has_parent ? rows[parent].total_tokens : 0);
     }
 }
 
 /* Some: each under the nearest of its ancestors that is among them. totals and row_of
  * have an element for every entry; row_of[id]: the row of the entry, or of that
  * ancestor. */
-static size_t some_rows(const sessile_session *s, uint32_t wanted, sessile_node *rows,
-                        int64_t *totals, uint32_t *row_of)
+static void some_rows(const sessile_session *s, const pick *p, sessile_node *rows,
+                      int64_t *totals, uint32_t *row_of)
 {
     size_t count = 0;
 
@@ -277,23 +312,13 @@ static size_t some_rows(const sessile_session *s, uint32_t wanted, sessile_node 
         uint32_t up = has_parent ? row_of[n->parent] : UINT32_MAX;
         totals[i] = (int64_t)n->tokens + (has_parent ? totals[n->parent] : 0);
         row_of[i] = up;
-        if (!(wanted & UINT32_C(1) << n->type))
+        if (!is_wanted(s, p, i))
             continue;
-        fill_row(s, (sessile_id)i, &rows[count]);
+        fill_row(s, p, (sessile_id)i, &rows[count]);
         rows[count].parent = up == UINT32_MAX ? SESSILE_NO_ID : rows[up].id;
         rows[count].total_tokens = totals[i];
         row_of[i] = (uint32_t)count++;
     }
-    return count;
-}
-
-static size_t count_rows(const sessile_session *s, uint32_t wanted)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < s->node_count; i++)
-        count += wanted >> s->nodes[i].type & 1;
-    return count;
 }
 
 /* The row of an entry, or count: it has none. */
@@ -325,48 +350,61 @@ static void mark_rows(const sessile_session *s, const context *c, sessile_node *
     }
 }
 
-sessile_status session_tree_locked(sessile_session *s, const sessile_tree_options *o,
-                                   sessile_node **out, size_t *count, sessile_error *err)
+/* The rows of those that are picked, marked and linked; everything is in reach. */
+static sessile_status make_rows(sessile_session *s, const pick *p, const context *c,
+                                sessile_node **out, size_t *count, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
-    uint32_t *row_of = NULL, wanted;
-    sessile_node *rows = NULL;
+    size_t n = p->all ? s->node_count : 0;
+    uint32_t *row_of = NULL;
     int64_t *totals = NULL;
-    size_t n = s->node_count;
-    const context *c;
-    sessile_status status = read_types(o, &wanted, err);
+    sessile_node *rows = NULL;
 
-    if (!status)
-        status = session_reach_all_locked(s, err);
-    if (!status)
-        status = session_context_locked(s, &c, err);
-    if (status)
-        return status;
-    if (wanted != UINT32_MAX) {
-        n = count_rows(s, wanted);
+    if (!p->all) {
+        for (size_t i = 0; i < s->node_count; i++)
+            n += (size_t)is_wanted(s, p, i);
         row_of = mem_alloc(a, s->node_count * sizeof *row_of);
         totals = mem_alloc(a, s->node_count * sizeof *totals);
-        if (!row_of || !totals)
-            goto nomem;
     }
-    rows = give_alloc(a, (n ? n : 1) * sizeof *rows);
-    if (!rows)
-        goto nomem;
-    if (row_of)
-        (void)some_rows(s, wanted, rows, totals, row_of);
-    else
-        all_rows(s, rows);
-    link_rows(rows, n, row_of);
-    mark_rows(s, c, rows, n, row_of);
-    *out = rows;
-    *count = n;
-    goto out;
-nomem:
-    status = fail_nomem(err);
-out:
+    if (p->all || (row_of && totals))
+        rows = give_alloc(a, (n ? n : 1) * sizeof *rows);
+    if (rows) {
+        if (p->all)
+            all_rows(s, p, rows);
+        else
+            some_rows(s, p, rows, totals, row_of);
+        link_rows(rows, n, row_of);
+        mark_rows(s, c, rows, n, row_of);
+        *out = rows;
+        *count = n;
+    }
     if (row_of)
         mem_free(a, row_of, s->node_count * sizeof *row_of);
     if (totals)
         mem_free(a, totals, s->node_count * sizeof *totals);
+    return rows ? SESSILE_OK : fail_nomem(err);
+}
+
+sessile_status session_tree_locked(sessile_session *s, const sessile_tree_options *o,
+                                   sessile_node **out, size_t *count, sessile_error *err)
+{
+    pick p = {0};
+    const context *c;
+    sessile_status status = read_types(o, &p, err);
+
+    /* Either may find that the log has to be folded anew, with entries out of reach. */
+    while (!status) {
+        status = session_context_locked(s, &c, err);
+        if (!status)
+            status = session_reach_all_locked(s, err);
+        if (!s->current_stale && !s->absent_count)
+            break;
+    }
+    if (!status)
+        status = read_labels(s, &p, err);
+    if (!status)
+        status = make_rows(s, &p, c, out, count, err);
+    if (p.labelled)
+        mem_free(&s->store->alloc, p.labelled, s->node_count);
     return status;
 }

@@ -138,7 +138,7 @@ static void set_flag(lua_State *L, const char *name, unsigned flag)
 
 static void push_node(lua_State *L, const sessile_node *node)
 {
-    lua_createtable(L, 0, 12);
+    lua_createtable(L, 0, 13);
     binding_push_id(L, node->id);
     lua_setfield(L, -2, "id");
     binding_push_id(L, node->parent);
@@ -202,7 +202,8 @@ static const char **read_types(lua_State *L, int index, size_t *count)
     return types;
 }
 
-/* session:tree([types]) -> the list of nodes, in the order of the log; nil, message, code
+/* session:tree([types], [labelled]) -> the list of nodes, in the order of the log; nil,
+ * message, code
  */
 int binding_session_tree(lua_State *L)
 {
@@ -216,8 +217,9 @@ int binding_session_tree(lua_State *L)
     if (!session) {
         return 3;
     }
-    lua_settop(L, 2);
+    lua_settop(L, 3);
     sessile_tree_options_init(&options);
+    options.labelled = lua_toboolean(L, 3);
     options.types = read_types(L, 2, &options.type_count);
     guard = binding_guard(L);
     status = sessile_tree(session->handle, &options, &rows, &count, &err);

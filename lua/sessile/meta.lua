@@ -628,6 +628,7 @@ function Session:branch(id, opts) end
 ---@field is_path boolean of the conversation; false: a fact
 ---@field on_path boolean on the path to the head
 ---@field is_head boolean
+---@field labels string[] in force; "pinned" is the pin
 ---@field in_context boolean the model would be shown it as it stands
 ---@field children sessile.Node[] oldest first
 ---@field entry sessile.Entry read when first looked at
@@ -639,8 +640,8 @@ function Session:branch(id, opts) end
 ---@field nodes table<string, sessile.Node> by id
 ---@field list sessile.Node[] in the order of the log
 
----The entries as a tree, all of them or those of some types.
----@param opts? {types: string[]?}
+---The entries as a tree: all of them, those of some types, those that have a label.
+---@param opts? {types: string[]?, labelled: boolean?}
 ---@return sessile.Tree? tree
 ---@return string? message
 ---@return string? code

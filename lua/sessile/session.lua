@@ -111,7 +111,7 @@ function methods:leaves()
   return self._core:leaves()
 end
 
-local tree_options = { types = "table" }
+local tree_options = { types = "table", labelled = "boolean" }
 
 -- What is read of a node's entry when somebody looks: `entry`, and its `timestamp`.
 local function node_meta(self)
@@ -132,19 +132,31 @@ local function node_meta(self)
   }
 end
 
---- The entries as a tree: {root, current, nodes = {id → node}, list}. types: only those, each
---- under the nearest of its ancestors that is among them.
+--- The entries as a tree: {root, current, nodes = {id → node}, list}. types: only those; labelled:
+--- only what has a label; each under the nearest of its ancestors that is among them.
 function methods:tree(given)
   local opts = options.check("session:tree", given, tree_options)
-  local list, message, code = self._core:tree(opts.types)
+  local list, message, code = self._core:tree(opts.types, opts.labelled)
   if not list then
+    return nil, message, code
+  end
+  local labels
+  labels, message, code = self._core:labels()
+  if not labels then
     return nil, message, code
   end
   local meta, tree = node_meta(self), { list = list, nodes = {} }
   for _, node in ipairs(list) do
     tree.nodes[node.id] = setmetatable(node, meta)
+    node.labels = {}
     if node.is_head then
       tree.current = node.id
+    end
+  end
+  for _, label in ipairs(labels) do
+    local node = tree.nodes[label.id]
+    if node then
+      node.labels[#node.labels + 1] = label.name
     end
   end
   tree.current = tree.current or self._core:head()
