@@ -379,7 +379,7 @@ function starters.branch(self, id, given)
   if summary ~= nil and type(summary) ~= "string" and type(summary) ~= "boolean" then
     error("session:branch: option 'summary': a text, or true, expected", 3)
   end
-  local chosen, message, code = choose(self, opts.policy)
+  local chosen, message, code = choose(self, opts)
   if not chosen then
     return nil, message, code
   end
