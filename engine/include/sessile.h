@@ -1030,8 +1030,9 @@ typedef struct sessile_uncompacted {
  * which: SESSILE_NO_ID is the newest one that is in force and takes no other back.
  * dry_run 1: nothing is written. *out is one block: free it with sessile_free(). Errors:
  * NOTFOUND (no compaction with a context on the path), INVALID (nothing of it is in
- * force; or a call and its result would be torn apart: the sentence names them), CONFLICT
- * (the head is no descendant of what this handle last saw), and as for sessile_append().
+ * force; or a call and its result would be torn apart, or what is pinned would go: the
+ * sentence names them), CONFLICT (the head is no descendant of what this handle last
+ * saw), SUSPENDED, and as for sessile_append().
  */
 SESSILE_API sessile_status sessile_uncompact(sessile_session *session, sessile_id which,
                                              int dry_run, sessile_uncompacted **out,
