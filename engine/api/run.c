@@ -5,6 +5,7 @@
 
 #include "policy/policy.h"
 #include "run/begin.h"
+#include "session/parks.h"
 #include "session/session.h"
 
 sessile_status sessile_policy_load(sessile_policy **out, sessile_store *store,
@@ -151,6 +152,45 @@ sessile_status sessile_run_context(sessile_run *run, sessile_message **out, size
     if (!run)
         return api_missing(err, __func__, "run");
     return run_context(run, out, count, err);
+}
+
+sessile_status sessile_run_park(sessile_run *run, sessile_id *out, sessile_error *err)
+{
+    sessile_id unwanted;
+    error_clear(err);
+    if (!out)
+        out = &unwanted;
+    *out = SESSILE_NO_ID;
+    if (!run)
+        return api_missing(err, __func__, "run");
+    return run_park(run, out, err);
+}
+
+sessile_status sessile_parked(sessile_session *session, sessile_park_row **out,
+                              size_t *count, sessile_error *err)
+{
+    error_clear(err);
+    if (!out || !count)
+        return api_missing(err, __func__, "out or count");
+    *out = NULL;
+    *count = 0;
+    if (!session)
+        return api_missing(err, __func__, "session");
+    return session_parked(session, out, count, err);
+}
+
+sessile_status sessile_answer_begin(sessile_run **out, sessile_session *session,
+                                    sessile_id park, const sessile_answer *answer,
+                                    const sessile_run_options *options,
+                                    sessile_error *err)
+{
+    sessile_run_options defaults;
+    sessile_status st = check(out, session, &options, &defaults, __func__, err);
+    if (st != SESSILE_OK)
+        return st;
+    if (answer && api_bad(answer->text))
+        return api_missing(err, __func__, "answer->text.data");
+    return run_begin_answer(out, session, park, answer, options, err);
 }
 
 void sessile_run_free(sessile_run *run)

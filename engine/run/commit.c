@@ -71,7 +71,8 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
         w->stale = "the host has paused the session meanwhile";
     else if (s->head != run->saw && !session_descends_locked(s, s->head, run->saw))
         w->stale = "the head has moved to another branch";
-    else if (now_at != run->context_at)
+    else if (now_at != run->context_at ||
+             (s->head ? s->nodes[s->head].vars_at : 0) != run->vars_at)
         w->stale = "another compaction came first";
     else if (s->head != run->saw && w->with_context)
         st = judge_with_later(w, s, err);
@@ -90,7 +91,7 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
                       .tokens = -1};
     batch_add(b, &f);
     run->outcome.compaction = self;
-    return SESSILE_OK;
+    return run_close_park(run, s, b, err);
 }
 
 /* session_build: the refusal, unless it is the one that was written last. */
@@ -116,7 +117,7 @@ static sessile_status build_refusal(void *arg, sessile_session *s, batch *b,
     run->outcome.refusal = batch_next(b);
     s->refusals_repeated = 0;
     batch_add(b, &f);
-    return SESSILE_OK;
+    return run_close_park(run, s, b, err);
 }
 
 static sessile_status write_refusal(sessile_run *run, sessile_error *err)

@@ -22,8 +22,8 @@ static void begin_wait(sessile_run *run)
     run->wait = session_wait_begin(run->session, run->has_timeout, run->timeout_ms);
 }
 
-static sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
-                              const sessile_run_options *options, sessile_error *err)
+sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
+                       const sessile_run_options *options, sessile_error *err)
 {
     sessile_store *store = s->store;
     sessile_run *run = mem_zalloc(&store->alloc, sizeof *run);
@@ -34,7 +34,8 @@ static sessile_status run_new(sessile_run **out, sessile_session *s, run_kind ki
     run->session = s;
     run->kind = kind;
     run->reason = kind == RUN_TURN ? SESSILE_REASON_TURN : options->reason;
-    run->outcome.compaction = run->outcome.refusal = SESSILE_NO_ID;
+    run->outcome.compaction = run->outcome.refusal = run->outcome.park = SESSILE_NO_ID;
+    run->park = SESSILE_NO_ID;
     run->outcome.hook = "";
     run->judged.key.entry = SESSILE_NO_ID;
     run->started_us = clock_us(run);
@@ -84,6 +85,8 @@ void run_free(sessile_run *run)
     buf_deinit(&run->journal);
     policy_release(run->policy);
     run_vars_deinit(run);
+    run_answers_deinit(&run->answers, a);
+    run_answers_deinit(&run->known, a);
     if (run->instructions)
         mem_free(a, run->instructions, run->instructions_size + 1);
     if (run->answer_text)
@@ -92,6 +95,11 @@ void run_free(sessile_run *run)
         mem_free(a, run->summary, run->summary_size + 1);
     mem_free(a, run->departures, run->departure_capacity * sizeof *run->departures);
     mem_free(a, run, sizeof *run);
+}
+
+void run_begun(sessile_run *run)
+{
+    run->outcome.engine_us = clock_us(run) - run->started_us;
 }
 
 sessile_status run_begin_turn(sessile_run **out, sessile_session *s,
@@ -116,7 +124,7 @@ sessile_status run_begin_turn(sessile_run **out, sessile_session *s,
         run_free(run);
         return st;
     }
-    run->outcome.engine_us = clock_us(run) - run->started_us;
+    run_begun(run);
     *out = run;
     return SESSILE_OK;
 }
@@ -141,7 +149,7 @@ sessile_status run_begin_compact(sessile_run **out, sessile_session *s, int plan
         run_free(run);
         return st;
     }
-    run->outcome.engine_us = clock_us(run) - run->started_us;
+    run_begun(run);
     *out = run;
     return SESSILE_OK;
 }
@@ -180,6 +188,8 @@ static sessile_status commit(sessile_run *run, sessile_error *err)
     run->stage = STAGE_DONE;
     if (st != SESSILE_OK)
         st = commit_failed(run, &why, err);
+    if (st == SESSILE_OK)
+        st = run_end_park(run, err);
     if (run->state)
         run->outcome.cannot_fit =
             laws_cannot_fit(context_left(run), run->window, run->reserve);
@@ -225,6 +235,13 @@ sessile_status run_reply(sessile_run *run, const sessile_answer *answer,
                          answer->text.size);
     if (!text)
         return fail_nomem(err);
+    if (!policy_step_get(run->policy, run->step)->is_host) {
+        sessile_status st = run_answers_note(run, answer, err);
+        if (st != SESSILE_OK) {
+            mem_free(run->alloc, text, answer->text.size + 1);
+            return st;
+        }
+    }
     if (run->answer_text)
         mem_free(run->alloc, run->answer_text, run->answer.text.size + 1);
     run->answer_text = text;

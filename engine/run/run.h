@@ -12,6 +12,8 @@
  *   vars.c      the policies' notes
  *   record.c    the JSON of compaction and refusal entries
  *   isolation.c the process that isolated policies run in
+ *   answers.c   what models answered, now and before the run was parked
+ *   park.c      a run that waits, written down and answered elsewhere
  *   run.c       stepping, needs and replies, the outcome
  */
 #ifndef RUN_RUN_H
@@ -43,6 +45,20 @@ typedef struct run_vars {
     size_t name_size, text_size;
 } run_vars;
 
+/* One answer of a model, and the request it is for. */
+typedef struct run_answer {
+    unsigned char request[32]; /* BLAKE2b-256 of its JSON */
+    sessile_status status;     /* OK, or text is why there is none */
+    char *text;
+    size_t size;
+    int used; /* known: it has been given to this run's policy */
+} run_answer;
+
+typedef struct run_answers {
+    run_answer *at;
+    size_t count, capacity;
+} run_answers;
+
 struct sessile_run {
     const allocator *alloc;
     sessile_session *session;
@@ -68,8 +84,13 @@ struct sessile_run {
     int replied;           /* an answer has come and is not taken in yet */
     sessile_answer answer; /* its text is owned: answer_text */
     char *answer_text;
-    int phase;            /* STAGE_COMPACT: where this step stands */
-    int64_t tokens_given; /* what the compact was given */
+    unsigned char request_hash[32]; /* of what a model was asked last */
+    run_answers answers;            /* given to this run's policy so far */
+    run_answers known;              /* given before it was parked */
+    int replays;                    /* it runs again from a park */
+    sessile_id park;                /* the park it answers, until that is closed */
+    int phase;                      /* STAGE_COMPACT: where this step stands */
+    int64_t tokens_given;           /* what the compact was given */
     int did_not_fit;
     uint32_t edited;        /* bit a step: its hook changed the list */
     uint32_t edited_before; /* the same before the compact, for the rewind */
@@ -79,6 +100,7 @@ struct sessile_run {
     /* ids */
     sessile_id first, last, saw; /* saw: the newest path entry the policy knows */
     sessile_id context_at;       /* the compaction in force then */
+    sessile_id vars_at;          /* the notes in force then */
     sessile_id written;          /* log count that must become durable; 0: nothing */
     int synced;
     size_t previous; /* messages of the context before the turn */
@@ -95,6 +117,12 @@ struct sessile_run {
     judgement judged;
     policy_result result;
 };
+
+/* run.c: a run with its policy, window and patience, and nothing done. */
+sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
+                       const sessile_run_options *options, sessile_error *err);
+/* It has begun: the time this took is the engine's. */
+void run_begun(sessile_run *run);
 
 /* turn.c */
 sessile_status run_turn(sessile_run *run, const sessile_slice *messages, size_t count,
@@ -120,6 +148,24 @@ int run_changed(const sessile_run *run);
 
 /* commit.c: judges the whole and writes compaction or refusal. */
 sessile_status run_commit(sessile_run *run, sessile_error *err);
+
+/* answers.c: copies are made; run_answers_known() is borrowed until the run ends. */
+sessile_status run_answers_add(run_answers *list, const unsigned char request[32],
+                               sessile_status status, sessile_slice text,
+                               const allocator *a, sessile_error *err);
+void run_answers_deinit(run_answers *list, const allocator *a);
+/* The host's answer to the request that was asked last, as the policy will be told. */
+sessile_status run_answers_note(sessile_run *run, const sessile_answer *answer,
+                                sessile_error *err);
+void run_request_hash(unsigned char out[32], sessile_slice request);
+/* The next answer that was given to this very request before; or NULL. */
+const run_answer *run_answers_known(sessile_run *run);
+
+/* park.c: adds to a commit the fact that ends the park this run answers, if any; and the
+ * same in a commit of its own. */
+sessile_status run_close_park(sessile_run *run, sessile_session *s, batch *b,
+                              sessile_error *err);
+sessile_status run_end_park(sessile_run *run, sessile_error *err);
 
 /* record.c */
 sessile_status record_compaction(sessile_run *run, sessile_id self, int with_context,

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "run/begin.h"
 
 /* Bytes of a host's reason that are kept. */
 #define REASON_MOST 400
@@ -305,6 +306,23 @@ static void describe_need(const sessile_run *run, sessile_need *need)
         need->request = run->result.request;
 }
 
+/* A model was asked: 1 when a run that was parked had this answer already, which is taken
+ * in next. */
+static int was_answered(sessile_run *run, sessile_error *why, sessile_status *st)
+{
+    if (policy_step_get(run->policy, run->step)->is_host)
+        return 0;
+    run_request_hash(run->request_hash, run->result.request);
+    const run_answer *known = run_answers_known(run);
+    if (!known)
+        return 0;
+    sessile_answer answer = {.status = known->status, .text = {known->text, known->size}};
+    run->asked = 1;
+    *st = run_reply(run, &answer, why);
+    run->asked = 0;
+    return *st == SESSILE_OK;
+}
+
 sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error *err)
 {
     while (run->stage < STAGE_COMMIT) {
@@ -318,6 +336,8 @@ sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error 
                 break;
             st = start_hook(run, &why);
         }
+        if (st == SESSILE_NEEDS && was_answered(run, &why, &st))
+            continue;
         if (st == SESSILE_NEEDS) {
             /* Written, not yet durable, and nobody knows how long the answer takes. */
             if (run->written && !run->synced) {

@@ -200,6 +200,17 @@ static sessile_status read_text(void *arg, sessile_key key, buf *out, sessile_er
     return st;
 }
 
+/* How many messages of the context at a turn's end were there before it. */
+static size_t before_turn(const sessile_run *run, const context *c)
+{
+    size_t n = 0;
+    if (run->kind != RUN_TURN)
+        return c->count;
+    while (n < c->count && (c->items[n].key.n || c->items[n].key.entry < run->first))
+        n++;
+    return n;
+}
+
 sessile_status run_snapshot(sessile_run *run, sessile_error *err)
 {
     sessile_session *s = run->session;
@@ -211,13 +222,17 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
         return st;
     buf_init(&vars, run->alloc);
     context_init(&at, run->alloc);
-    if (run->kind == RUN_TURN) {
+    if (run->kind == RUN_TURN || run->replays) {
         /* Others may have written since the turn: the policy sees the turn's own leaf. */
         if (s->head == run->saw) {
             st = session_context_locked(s, &c, err);
         } else {
             st = session_context_at_locked(s, run->saw, &at, err);
             c = &at;
+        }
+        if (st == SESSILE_OK && run->replays) {
+            run->previous = before_turn(run, c);
+            run->outcome.leaf = s->head;
         }
     } else {
         st = session_refresh_locked(s, err);
@@ -232,7 +247,8 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     }
     if (st == SESSILE_OK) {
         run->context_at = run->saw ? s->nodes[run->saw].context_at : 0;
-        st = session_vars_locked(s, &vars, err);
+        run->vars_at = run->saw ? s->nodes[run->saw].vars_at : 0;
+        st = session_vars_locked(s, run->saw, &vars, err);
     }
     if (st == SESSILE_OK) {
         state_setup setup = {.context = c,

@@ -150,13 +150,17 @@ sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *
     return out->failed ? fail_nomem(err) : SESSILE_OK;
 }
 
-sessile_status session_vars_locked(sessile_session *s, buf *out, sessile_error *err)
+sessile_status session_vars_locked(sessile_session *s, sessile_id leaf, buf *out,
+                                   sessile_error *err)
 {
-    sessile_id at = s->nodes[s->head].vars_at;
-    sessile_status status;
+    sessile_status status = session_reach_locked(s, leaf, err);
+    sessile_id at;
     json vars;
     entry e;
 
+    if (status)
+        return status;
+    at = s->nodes[leaf].vars_at;
     if (!at) {
         buf_puts(out, "{}");
         return out->failed ? fail_nomem(err) : SESSILE_OK;

@@ -216,6 +216,37 @@ int binding_session_plan(lua_State *L)
     return begin(L, sessile_plan_begin);
 }
 
+/* {park, text or failed (neither: it asks again), policy, timeout_ms} */
+int binding_session_answer(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_run_options options;
+    struct binding_run *run;
+    sessile_answer answer;
+    sessile_status status;
+    sessile_error err;
+    sessile_id park;
+    int given;
+    if (!session) {
+        return 3;
+    }
+    lua_settop(L, 2);
+    sessile_run_options_init(&options);
+    memset(&answer, 0, sizeof answer);
+    park = binding_field_id(L, 2, "park");
+    options.has_timeout = binding_field_timeout(L, 2, "timeout_ms", &options.timeout_ms);
+    lua_getfield(L, 2, "text");
+    lua_getfield(L, 2, "failed");
+    given = !lua_isnil(L, -2) || !lua_isnil(L, -1);
+    answer.status = lua_isnil(L, -2) ? SESSILE_IO : SESSILE_OK;
+    answer.text = binding_field_bytes(L, 2, lua_isnil(L, -2) ? "failed" : "text");
+    lua_settop(L, 2);
+    run = run_new(L, 2, &options);
+    status = sessile_answer_begin(&run->handle, session->handle, park,
+                                  given ? &answer : NULL, &options, &err);
+    return run_begun(L, run, session, status, &err);
+}
+
 /* ------------------------------------------------------------------ needs */
 
 /* The fields of a hook's need; the run is at 1, the need on top. */
@@ -347,6 +378,16 @@ static int run_reply(lua_State *L)
     return give(L, run, &answer);
 }
 
+static int run_park(lua_State *L)
+{
+    struct binding_run *run = run_live(L);
+    if (!run) {
+        return 3;
+    }
+    luaL_argcheck(L, run->asks != SESSILE_NEED_NONE, 1, "the run asked nothing");
+    return binding_run_park(L, run);
+}
+
 /* run:fail(reason) -> true: the answer is that there is none */
 static int run_fail(lua_State *L)
 {
@@ -368,7 +409,8 @@ static int run_fail(lua_State *L)
 static const char *verdict_name(sessile_verdict verdict)
 {
     static const char *const names[] = {"none",    "unchanged",  "applied",
-                                        "refused", "too_little", "stale"};
+                                        "refused", "too_little", "stale",
+                                        "parked"};
     size_t i = (size_t)verdict;
     return i < sizeof names / sizeof *names ? names[i] : "unchanged";
 }
@@ -437,6 +479,7 @@ static int run_outcome(lua_State *L)
     set_id(L, "leaf", o.leaf);
     set_id(L, "compaction", o.compaction);
     set_id(L, "refusal", o.refusal);
+    set_id(L, "park", o.park);
     set_integer(L, "repeated", (lua_Integer)o.repeated);
     set_text(L, "log", o.log);
     set_text(L, "verdict", verdict_name(o.verdict));
@@ -485,6 +528,7 @@ static const luaL_Reg methods[] = {
     {"step", run_step},
     {"reply", run_reply},
     {"fail", run_fail},
+    {"park", run_park},
     {"outcome", run_outcome},
     {"context", run_context},
     {NULL, NULL},

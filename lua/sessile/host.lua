@@ -23,8 +23,14 @@ local function say(value)
   return ok and text or ("an error of type " .. type(value))
 end
 
---- Asks the host's model. Returns its text; nil and the reason. A message will do: what it
---- says is taken.
+--- What a model function returns for an answer that comes later, from elsewhere.
+host.later = setmetatable({}, {
+  __name = "sessile.later",
+  __tostring = function() return "sessile.later" end,
+})
+
+--- Asks the host's model. Returns its text, or host.later; nil and the reason. A message will
+--- do: what it says is taken.
 local function ask(model, request, session)
   if not model then
     return nil, "no model is configured: give model= to the call, the session or the store"
@@ -39,7 +45,7 @@ local function ask(model, request, session)
   if type(text) == "table" and text.content ~= nil then
     text = answers.text(text)
   end
-  if type(text) ~= "string" then
+  if text ~= host.later and type(text) ~= "string" then
     return nil, ("the model answered with a %s, not a text"):format(type(text))
   end
   return text
@@ -73,7 +79,13 @@ local function context_of(self, need)
   if not ctx then
     ctx = policy.context(need.policy, {
       session = about_session(self._session),
-      model = function(request) return ask(self._model, request, self._session) end,
+      model = function(request)
+        local text, reason = ask(self._model, request, self._session)
+        if text == host.later then
+          return nil, "only a policy file can wait for an answer from elsewhere"
+        end
+        return text, reason
+      end,
       log = function(text) self._log[#self._log + 1] = text end,
     }, need.now)
     self._contexts[need.policy] = ctx
@@ -96,12 +108,19 @@ function methods:fail(reason)
   return self._core:fail(say(reason))
 end
 
+--- Writes the run down, to be answered later and perhaps elsewhere, and ends it.
+function methods:park()
+  return self._core:park()
+end
+
 --- Answers a need as turn, compact and plan do: with the model and the hooks configured.
 function methods:answer(need)
   if need.kind == "model" then
     local text, reason = ask(self._model, need.request, self._session)
     if not text then
       return self:fail(reason)
+    elseif text == host.later then
+      return self:park()
     end
     return self:reply(text)
   end
@@ -170,6 +189,10 @@ function host.drive(run, finish)
     ok, message, code = guard:answer(need)
     if not ok then
       return nil, message, code
+    end
+    local parked = guard:outcome()
+    if parked and parked.status == "paused" then
+      return parked
     end
   end
   if finish then

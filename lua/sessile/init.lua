@@ -5,6 +5,7 @@
 
 local agent = require "sessile.interaction.agent"
 local core = require "sessile.core"
+local host = require "sessile.host"
 local key = require "sessile.key"
 local options = require "sessile.options"
 local paths = require "sessile.paths"
@@ -17,6 +18,9 @@ local sessile = {
   version = core.version,
   --- JSON's null.
   null = core.null,
+  --- What a model function returns when the answer comes later, perhaps in another process:
+  --- the run is parked, and s:answer(text) goes on with it.
+  later = host.later,
   --- Where the secret of a sealed store comes from: key.env, .file, .command, .secret.
   key = { env = key.env, file = key.file, command = key.command, secret = key.secret },
 }
@@ -105,7 +109,7 @@ function sessile.json(text)
 end
 
 --- Starts a run without the loop: kind is "turn" (messages, options), "compact" or "plan"
---- (options). Returns a run: step it until it says true, answering each need.
+--- (options), "answer" (text, options). Returns a run: step it until it says true, answering each need.
 function sessile.step(s, kind, ...)
   return session.begin(s, kind, ...)
 end

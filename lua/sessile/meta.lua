@@ -11,6 +11,7 @@
 ---@field version string
 ---@field null lightuserdata JSON's null
 ---@field key sessile.keys
+---@field later table what a model function returns when the answer comes later: see Session:answer
 local sessile = {}
 
 ---@class sessile.Limits
@@ -313,6 +314,25 @@ function Store:resume(opts) end
 ---@return string? code
 function Store:session(opts) end
 
+---@class sessile.PutOptions
+---@field id? string the session's own, unless given
+---@field agent? string
+---@field user? string
+---@field policy? sessile.PolicySpec|false of the copy's handle; nil: the store's
+---@field model? sessile.Model
+---@field window? integer
+---@field reserve? integer
+---@field timeout_ms? integer
+
+---Copies a session of another store whole into this one: every entry and branch, the same
+---ids, sealed as this store seals. EEXISTS: the name is taken here.
+---@param source sessile.Session
+---@param opts? sessile.PutOptions
+---@return sessile.Session? copy
+---@return string? message
+---@return string? code
+function Store:put(source, opts) end
+
 ---@class sessile.Listed
 ---@field id? string
 ---@field agent? string
@@ -444,6 +464,14 @@ function Store:close() end
 ---@field message string where, how much is lost, and what to type
 ---@field lost integer entries; a tombstone stands in for each
 
+---An entry of another session.
+---@class sessile.Link
+---@field id string
+---@field agent string
+---@field user string
+---@field entry string its id
+---@field tag? string what its line was known by
+
 ---@class sessile.Session
 ---@field id string
 ---@field agent string
@@ -453,6 +481,7 @@ function Store:close() end
 ---@field torn integer bytes that recovery set aside when it was opened and since
 ---@field damage? sessile.Damage it can be read, and nothing can be written to it
 ---@field title string may be set; raises when that fails
+---@field origin? sessile.Link of a fork: what it was forked from, and where
 local Session = {}
 
 ---One message, committed alone; no policy runs.
@@ -461,6 +490,29 @@ local Session = {}
 ---@return string? message
 ---@return string? code
 function Session:append(message) end
+
+---@class sessile.ForkOptions
+---@field id? string of the fork; nil: a new one
+---@field agent? string nil: the session's
+---@field user? string nil: the session's; "": nobody's
+---@field title? string nil: the session's, as it is now
+---@field metadata? table members that are put over the session's own
+---@field uuid? "v4"|"v7"
+---@field policy? sessile.PolicySpec|false of the fork's handle; nil: the session's
+---@field model? sessile.Model
+---@field window? integer
+---@field reserve? integer
+---@field timeout_ms? integer
+
+---A new session with everything up to an entry, which is its head: ids keep their meaning,
+---branches that were left before it, and labels, title, settings and metadata as they are
+---now, come along; a pause does not. nil, or options alone: up to the head.
+---@param entry? string
+---@param opts? sessile.ForkOptions
+---@return sessile.Session? fork
+---@return string? message
+---@return string? code
+function Session:fork(entry, opts) end
 
 ---@class sessile.TurnOptions
 ---@field usage? table what the provider reported
@@ -498,6 +550,33 @@ function Session:turn(messages, opts) end
 ---@return string? message
 ---@return string? code
 function Session:compact(opts) end
+
+---@class sessile.Parked
+---@field id string the entry that wrote it down
+---@field time integer ms
+---@field policy string which asks
+---@field request sessile.ModelRequest
+
+---The runs that wait for a model's answer from elsewhere, oldest first.
+---@return sessile.Parked[]? list
+---@return string? message
+---@return string? code
+function Session:parked() end
+
+---@class sessile.AnswerOptions
+---@field park? string which one; the newest
+---@field failed? string there is no answer, and why
+---@field policy? sessile.PolicySpec else the session's, else the one that was parked
+---@field model? sessile.Model for what nobody answered yet
+---@field timeout_ms? integer
+
+---Goes on with a parked run, here or in another process than it began in.
+---@param text? string what the model said; nil: it is asked again
+---@param opts? sessile.AnswerOptions
+---@return sessile.Outcome? outcome
+---@return string? message
+---@return string? code
+function Session:answer(text, opts) end
 
 ---As compact, but nothing is written.
 ---@param opts? sessile.CompactOptions
@@ -810,7 +889,7 @@ function Agent:cancel() end
 
 ---@class sessile.Verdict
 ---@field applied boolean
----@field verdict "applied"|"unchanged"|"refused"|"too_little"|"stale"
+---@field verdict "applied"|"unchanged"|"refused"|"too_little"|"stale"|"parked"
 ---@field refused? string why
 ---@field message? string
 ---@field law? integer
@@ -821,8 +900,9 @@ function Agent:cancel() end
 ---@field too_little boolean
 
 ---@class sessile.Outcome
----@field status "completed"
----@field kind "turn"|"compact"|"plan"
+---@field status "completed"|"paused"
+---@field park? string paused: the entry to answer
+---@field kind "turn"|"compact"|"plan"|"answer"
 ---@field ids string[] of the turn's messages
 ---@field turn? string the turn's own entry
 ---@field leaf string the head after the run
@@ -902,6 +982,12 @@ function Run:reply(value) end
 ---@return string? message
 ---@return string? code
 function Run:fail(reason) end
+
+---Writes it down, to be answered later and perhaps elsewhere, and ends it. Its id.
+---@return string? park
+---@return string? message
+---@return string? code
+function Run:park() end
 
 ---Answers as turn, compact and plan do.
 ---@param need sessile.Need

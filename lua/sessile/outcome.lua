@@ -73,7 +73,8 @@ function outcome.make(raw, session, kind, log)
     log[#log + 1] = line
   end
   return setmetatable({
-    status = "completed",
+    status = raw.verdict == "parked" and "paused" or "completed",
+    park = raw.park,
     kind = kind,
     ids = raw.first and message_ids(raw.first, raw.last) or {},
     turn = raw.first and raw.last or nil,

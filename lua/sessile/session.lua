@@ -10,6 +10,7 @@ local object = require "sessile.object"
 local options = require "sessile.options"
 local outcome = require "sessile.outcome"
 local policy = require "sessile.policy"
+local settings = require "sessile.interaction.settings"
 local why = require "sessile.why"
 
 local session = {}
@@ -122,6 +123,40 @@ function methods:set_timeout(timeout_ms)
   return self._core:set_timeout(math.tointeger(timeout_ms) or -1)
 end
 
+-- ---------------------------------------------------------------- forks
+
+local fork_options = settings.add_to {
+  id = "string", agent = "string", user = "string", title = "string", metadata = "table",
+  uuid = "string", policy = "any", model = "callable", window = "number",
+  reserve = "number", timeout_ms = "number",
+}
+
+--- A new session with everything up to an entry (nil: the head), of the same store. It has
+--- this one's policy and model unless others are given. fork(options) forks at the head.
+function methods:fork(entry, given)
+  if type(entry) == "table" and given == nil then
+    entry, given = nil, entry
+  end
+  if entry ~= nil and type(entry) ~= "string" then
+    error("session:fork: an entry id expected, got " .. type(entry), 2)
+  end
+  local opts = options.check("session:fork", given, fork_options)
+  local own = settings.over(self._settings, settings.take("session:fork", opts))
+  local chosen = self._policy
+  if opts.policy ~= nil then
+    local message, code
+    chosen, message, code = policy.resolve(self._store_core, opts.policy)
+    if not chosen then
+      return nil, message, code
+    end
+  end
+  local handle, message, code = self._core:fork(entry, opts)
+  if not handle then
+    return nil, message, code
+  end
+  return self._adopt(self._store, handle, chosen, opts.model or self._model, own)
+end
+
 -- ---------------------------------------------------------------- runs
 
 -- `model` is the host's function, or the name of the model that spoke, which is recorded.
@@ -133,6 +168,11 @@ local turn_options = {
 local compact_options = {
   policy = "any", model = "callable", instructions = "string", reason = "string",
   window = "number", reserve = "number", timeout_ms = "number",
+}
+
+local answer_options = {
+  park = "string", failed = "string", policy = "any", model = "callable",
+  timeout_ms = "number",
 }
 
 local on_conflicts = { fail = true, append = true, branch = true }
@@ -208,6 +248,26 @@ function starters.plan(self, given)
   return start(self, "plan", given)
 end
 
+function starters.answer(self, text, given)
+  local opts = options.check("session:answer", given, answer_options, 4)
+  if text ~= nil and type(text) ~= "string" then
+    error("session:answer: the model's text expected, got " .. type(text), 3)
+  end
+  local chosen, message, code = choose(self, opts.policy)
+  if not chosen then
+    return nil, message, code
+  end
+  local run
+  run, message, code = self._core:answer {
+    park = opts.park, text = text, failed = opts.failed, policy = chosen.handle,
+    timeout_ms = opts.timeout_ms,
+  }
+  if not run then
+    return nil, message, code
+  end
+  return host.wrap(run, self, "answer", chosen, opts.model or self._model)
+end
+
 --- Whether a value is a session.
 function session.is(value)
   return type(value) == "table" and rawget(value, "_core") ~= nil
@@ -220,7 +280,7 @@ function session.begin(self, kind, ...)
     error("sessile.step: a session expected", 3)
   end
   if not starters[kind] then
-    error("sessile.step: \"turn\", \"compact\" or \"plan\" expected", 3)
+    error("sessile.step: \"turn\", \"compact\", \"plan\" or \"answer\" expected", 3)
   end
   return starters[kind](self, ...)
 end
@@ -237,6 +297,22 @@ end
 --- Runs a policy on the context at the head. Returns the outcome.
 function methods:compact(given)
   local run, message, code = starters.compact(self, given)
+  if not run then
+    return nil, message, code
+  end
+  return host.drive(run)
+end
+
+--- The runs that wait for a model's answer from elsewhere, oldest first: {id, time, policy,
+--- request}.
+function methods:parked()
+  return self._core:parked()
+end
+
+--- Goes on with a parked run: text is what the model said; nil: it is asked again (or
+--- failed= says why there is no answer). Returns the outcome.
+function methods:answer(text, given)
+  local run, message, code = starters.answer(self, text, given)
   if not run then
     return nil, message, code
   end
@@ -322,6 +398,14 @@ local meta = object.class {
     user = fixed "user",
     created = fixed "created",
     torn = function(self) return (self._core:info() or self._info).torn end,
+    -- of a fork: {id, agent, user, entry, tag}
+    origin = function(self)
+      local origin = self._info.origin
+      return origin and {
+        id = origin.id, agent = origin.agent, user = origin.user, entry = origin.entry,
+        tag = origin.tag,
+      }
+    end,
     -- nil, or {code, message, lost}: it can be read, not written
     damage = function(self) return self._info.damage end,
     modified = function(self) return (self._core:modified()) end,
@@ -343,7 +427,8 @@ local meta = object.class {
 }
 
 --- Wraps an opened core session. defaults: store, store_core, policy (resolved, or false),
---- model (or false), settings (of its loops).
+--- model (or false), settings (of its loops), adopt (makes a session of another core
+--- session of the store).
 function session.wrap(handle, defaults)
   return setmetatable({
     _core = handle,
@@ -353,6 +438,7 @@ function session.wrap(handle, defaults)
     _policy = defaults.policy,
     _model = defaults.model,
     _settings = defaults.settings,
+    _adopt = defaults.adopt,
     _closed = false,
   }, meta)
 end

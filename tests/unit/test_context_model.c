@@ -456,7 +456,7 @@ static void check_head(const model *m, sessile_session *s)
         wrong(m, s->head, "the head", 0);
     compare(m, m->head, c);
     buf_init(&vars, &allocator_default);
-    if (session_vars_locked(s, &vars, &err))
+    if (session_vars_locked(s, s->head, &vars, &err))
         fail_msg("SEED=%" PRIu64 ": %s", m->seed, err.message);
     if (strcmp(vars.data, m->entries[m->head].vars[0] ? m->entries[m->head].vars : "{}"))
         wrong(m, s->head, "vars", 0);

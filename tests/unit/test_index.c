@@ -289,7 +289,7 @@ static sessile_status put_state(sessile_session *s, buf *out, sessile_error *err
         status = session_tokens_locked(s, &tokens, err);
     if (!status) {
         buf_printf(out, "tokens %lld %s\n", (long long)tokens.tokens, tokens.source);
-        status = session_vars_locked(s, out, err);
+        status = session_vars_locked(s, s->head, out, err);
     }
     for (size_t id = 5; !status && id < total; id = id * 3 / 2) {
         status = session_reach_locked(s, (sessile_id)id, err);

@@ -8,6 +8,8 @@ local options = require "sessile.cli.options"
 local render = require "sessile.cli.render"
 local terminal = require "sessile.cli.terminal"
 
+local sessile = require "sessile"
+
 local NO_MODEL = "no model is configured here"
 
 local function verdict_json(app, result, id, changes, asked)
@@ -43,6 +45,9 @@ end
 
 local function run(app, args, session)
   local chosen, wrong = options.policy(args.policy, args.option)
+  if args.park and args.dry_run then
+    wrong = "--park and --dry-run exclude each other"
+  end
   if wrong then
     return nil, wrong, "EUSAGE"
   end
@@ -51,6 +56,9 @@ local function run(app, args, session)
     policy = chosen, window = args.window, reserve = args.reserve,
     instructions = #args.instructions > 0 and table.concat(args.instructions, " ") or nil,
     model = function()
+      if args.park then
+        return sessile.later
+      end
       asked = true
       return nil, NO_MODEL
     end,
@@ -67,6 +75,15 @@ local function run(app, args, session)
       step = "Look again, then repeat it: sessile show " .. hints.id(session.id)
     end
     return nil, message, code, step
+  end
+  if result.status == "paused" then
+    if app.json then
+      app:print_json { session = session.id, verdict = "parked", park = result.park }
+    else
+      app:out(result.park .. "\n")
+      app:note(("It waits for a model's answer: sessile answer %s"):format(hints.id(session.id)))
+    end
+    return
   end
   local policy = result.policy or { verdict = "unchanged" }
   local changes = args.dry_run and diff.compare(result.before, result.after, result.departures)
@@ -109,7 +126,7 @@ end
 return {
   name = "compact",
   summary = "run a policy on what the model would get",
-  usage = "compact ID [--policy P] [--option NAME=VALUE] [--dry-run] [INSTRUCTIONS…]",
+  usage = "compact ID [--policy P] [--option NAME=VALUE] [--park | --dry-run] [INSTRUCTIONS…]",
   examples = {
     { "sessile compact last --policy edit_tools --dry-run", "what would go? nothing is written" },
     { "sessile compact bug-42 --policy sliding_window --window 8000", "for a model of that size" },
@@ -124,11 +141,13 @@ return {
     { "--option NAME=VALUE", "an option of the policy; again for each", many = true },
     { "--window N", "the model's window in tokens (else unlimited)", integer = true },
     { "--reserve N", "tokens of the window kept free", integer = true },
+    { "--park", "when the policy asks a model: write the question down for `sessile answer`" },
     { "--dry-run", "show the difference, write nothing" },
   },
   about = "Whatever leaves the context stays in the session: `sessile show` has it.\n"
     .. "There is no model here: summarize and tiered, which ask one, cut without a summary\n"
-    .. "(tiered only when shorter tool output is not enough), and say so.",
+    .. "(tiered only when shorter tool output is not enough), and say so. With --park their\n"
+    .. "question is kept, and `sessile answer` goes on with the answer.",
   run = function(app, args)
     local session, message, code, step = app:session(args.id)
     if not session then

@@ -1,0 +1,83 @@
+/*
+ * answers.c: what models answered in one run, and what they had answered before it was
+ * parked.
+ *
+ * A policy that runs again from its start asks again what it asked before; each request
+ * is known by the BLAKE2b-256 of its JSON, and a request that was asked n times has n
+ * answers, in their order. A request that nobody has answered goes to the host. So a
+ * changed policy, or a changed context, costs a question, and breaks nothing.
+ */
+#include "run/run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+void run_answers_deinit(run_answers *list, const allocator *a)
+{
+    for (size_t i = 0; i < list->count; i++)
+        mem_free(a, list->at[i].text, list->at[i].size + 1);
+    mem_free(a, list->at, list->capacity * sizeof *list->at);
+    memset(list, 0, sizeof *list);
+}
+
+sessile_status run_answers_add(run_answers *list, const unsigned char request[32],
+                               sessile_status status, sessile_slice text,
+                               const allocator *a, sessile_error *err)
+{
+    char *copy = mem_dup(a, text.size ? text.data : "", text.size);
+
+    if (!copy || mem_grow(a, (void **)&list->at, &list->capacity, list->count + 1,
+                          sizeof *list->at)) {
+        mem_free(a, copy, text.size + 1);
+        return fail_nomem(err);
+    }
+    run_answer *one = &list->at[list->count++];
+    memcpy(one->request, request, sizeof one->request);
+    one->status = status;
+    one->text = copy;
+    one->size = text.size;
+    one->used = 0;
+    return SESSILE_OK;
+}
+
+/* What a policy will be told is what is kept: an answer that it may not see whole is kept
+ * as the failure that stands for it. */
+sessile_status run_answers_note(sessile_run *run, const sessile_answer *answer,
+                                sessile_error *err)
+{
+    uint64_t limit = run->session->store->limits.policy_result;
+    sessile_slice text = answer->text;
+    sessile_status status = answer->status;
+    char why[80];
+
+    if (text.size > limit || !utf8_valid(text.data, text.size)) {
+        status = SESSILE_POLICY;
+        if (text.size > limit)
+            snprintf(why, sizeof why, "the answer is longer than %llu bytes",
+                     (unsigned long long)limit);
+        else
+            snprintf(why, sizeof why, "the answer is not UTF-8");
+        text = sessile_text(why);
+    }
+    return run_answers_add(&run->answers, run->request_hash, status, text, run->alloc,
+                           err);
+}
+
+void run_request_hash(unsigned char out[32], sessile_slice request)
+{
+    hash256(out, request.data ? request.data : "", request.size, NULL, 0);
+}
+
+const run_answer *run_answers_known(sessile_run *run)
+{
+    for (size_t i = 0; i < run->known.count; i++) {
+        run_answer *one = &run->known.at[i];
+        if (!one->used && !memcmp(one->request, run->request_hash, 32)) {
+            one->used = 1;
+            return one;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,470 @@
+/*
+ * park.c: a run that waits for a model, written down, and answered in another process.
+ *
+ * The problem: a model's answer may come hours later, in a process that did not ask. The
+ * choice: nothing of Lua is kept; the entry holds what the policy was given (which turn,
+ * which options, the time, the reason) and every answer so far, and whoever has the next
+ * answer runs the policy again from its start, with answers.c in the model's place. That
+ * is why a policy must be deterministic. Rejected: keeping the coroutine, which would tie
+ * an answer to one build of Lua and to one process.
+ *
+ * Must never let a park hold anybody up: it is a fact, and a park that is never answered
+ * costs a compaction.
+ */
+#include "run/run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "run/begin.h"
+#include "session/parks.h"
+
+/* ------------------------------------------------------------------ writing it down */
+
+static void put_hash(buf *out, const unsigned char hash[32])
+{
+    for (int i = 0; i < 32; i++)
+        buf_printf(out, "%02x", hash[i]);
+}
+
+static void put_chain(const sessile_policy *chain, buf *out)
+{
+    buf_puts(out, "\"policy\":[");
+    for (size_t i = 0; i < policy_step_count(chain); i++) {
+        const policy_step_info *step = policy_step_get(chain, i);
+        buf_puts(out, i ? ",{\"name\":" : "{\"name\":");
+        json_put_cstring(out, step->name);
+        buf_puts(out, ",\"version\":");
+        buf_put_i64(out, step->version);
+        if (step->hash[0])
+            buf_printf(out, ",\"hash\":\"%s\"", step->hash);
+        buf_puts(out, ",\"options\":");
+        buf_puts(out, step->options);
+        if (step->path[0] && utf8_valid(step->path, strlen(step->path))) {
+            buf_puts(out, ",\"path\":");
+            json_put_cstring(out, step->path);
+        }
+        buf_putc(out, '}');
+    }
+    buf_putc(out, ']');
+}
+
+static void put_answers(const run_answers *list, buf *out)
+{
+    buf_puts(out, ",\"answers\":[");
+    for (size_t i = 0; i < list->count; i++) {
+        const run_answer *one = &list->at[i];
+        buf_puts(out, i ? ",{\"request\":\"" : "{\"request\":\"");
+        put_hash(out, one->request);
+        buf_puts(out, one->status == SESSILE_OK ? "\",\"text\":" : "\",\"failed\":");
+        json_put_string(out, one->text, one->size);
+        buf_putc(out, '}');
+    }
+    buf_putc(out, ']');
+}
+
+static void put_park(const sessile_run *run, buf *out)
+{
+    char id[9];
+
+    id_print(run->saw, id);
+    buf_printf(out, "{\"kind\":\"%s\",\"saw\":\"%s\",",
+               run->kind == RUN_TURN ? "turn" : "compact", id);
+    if (run->kind == RUN_TURN) {
+        id_print(run->first, id);
+        buf_printf(out, "\"first\":\"%s\",", id);
+    }
+    put_chain(run->policy, out);
+    buf_printf(out, ",\"reason\":\"%s\"", sessile_reason_name(run->reason));
+    if (run->instructions_size) {
+        buf_puts(out, ",\"instructions\":");
+        json_put_string(out, run->instructions, run->instructions_size);
+    }
+    buf_printf(out, ",\"now\":%" PRId64 ",\"window\":%" PRId64 ",\"reserve\":%" PRId64,
+               run->now_ms, run->window, run->reserve);
+    put_answers(&run->answers, out);
+    buf_puts(out, ",\"asks\":{\"policy\":");
+    json_put_cstring(out, policy_step_get(run->policy, run->step)->name);
+    buf_puts(out, ",\"hash\":\"");
+    put_hash(out, run->request_hash);
+    buf_puts(out, "\",\"request\":");
+    buf_put(out, run->result.request.data, run->result.request.size);
+    buf_puts(out, "}}");
+}
+
+static void put_fact(const sessile_session *s, batch *b, const buf *data)
+{
+    entry_fields f = {.parent = s->head,
+                      .type = ENTRY_PARK,
+                      .source = SOURCE_POLICY,
+                      .data = data->data,
+                      .data_size = data->size,
+                      .tokens = -1};
+
+    batch_add(b, &f);
+}
+
+sessile_status run_close_park(sessile_run *run, sessile_session *s, batch *b,
+                              sessile_error *err)
+{
+    buf data;
+
+    if (run->park == SESSILE_NO_ID || !facts_find(&s->facts, FACT_PARK, run->park, "", 0))
+        return SESSILE_OK;
+    buf_init(&data, run->alloc);
+    buf_printf(&data, "{\"off\":true,\"park\":\"%08" PRIx32 "\"}", run->park);
+    if (!data.failed)
+        put_fact(s, b, &data);
+    sessile_status st = data.failed ? fail_nomem(err) : SESSILE_OK;
+    buf_deinit(&data);
+    return st;
+}
+
+typedef struct park_write {
+    sessile_run *run;
+    buf data;
+    sessile_id id;
+} park_write;
+
+/* session_build: the park; the one that this run answers is closed with it. */
+static sessile_status build_park(void *arg, sessile_session *s, batch *b,
+                                 sessile_error *err)
+{
+    park_write *w = arg;
+    sessile_status st = run_close_park(w->run, s, b, err);
+
+    w->id = batch_next(b);
+    if (st == SESSILE_OK)
+        put_fact(s, b, &w->data);
+    return st;
+}
+
+static sessile_status build_close(void *arg, sessile_session *s, batch *b,
+                                  sessile_error *err)
+{
+    return run_close_park(arg, s, b, err);
+}
+
+/* What an answered run did not close with an entry of its own. */
+sessile_status run_end_park(sessile_run *run, sessile_error *err)
+{
+    sessile_id count = 0;
+    sessile_status st;
+
+    if (run->park == SESSILE_NO_ID)
+        return SESSILE_OK;
+    st = session_write_within(run->session, &run->wait, build_close, run, &count, err);
+    if (st != SESSILE_OK)
+        return st;
+    run->park = SESSILE_NO_ID;
+    if (count) {
+        run->written = count;
+        run->synced = 0;
+    }
+    return SESSILE_OK;
+}
+
+sessile_status run_park(sessile_run *run, sessile_id *out, sessile_error *err)
+{
+    park_write w = {.run = run, .id = SESSILE_NO_ID};
+    sessile_id count = 0;
+    sessile_status st;
+
+    if (!run->asked)
+        return fail(err, SESSILE_INVALID, "nothing is asked: there is nothing to park");
+    if (policy_step_get(run->policy, run->step)->is_host)
+        return fail(
+            err, SESSILE_INVALID,
+            "a hook of the host is waited for, and only a model's answer can come "
+            "from elsewhere: reply first");
+    if (run->kind == RUN_PLAN)
+        return fail(err, SESSILE_INVALID,
+                    "a plan writes nothing, so that nobody could answer it later");
+    run->wait = session_wait_begin(run->session, run->has_timeout, run->timeout_ms);
+    buf_init(&w.data, run->alloc);
+    put_park(run, &w.data);
+    st = w.data.failed ? fail_nomem(err)
+                       : session_write_within(run->session, &run->wait, build_park, &w,
+                                              &count, err);
+    if (st == SESSILE_OK)
+        st = session_sync_within(run->session, &run->wait, count, err);
+    buf_deinit(&w.data);
+    if (st != SESSILE_OK)
+        return st;
+    run->asked = 0;
+    run->park = SESSILE_NO_ID;
+    run_forget(run);
+    run->outcome.verdict = SESSILE_PARKED;
+    run->outcome.park = w.id;
+    run->stage = STAGE_DONE;
+    run->synced = 1;
+    *out = w.id;
+    return SESSILE_OK;
+}
+
+/* ------------------------------------------------------------------ read again */
+
+static int read_hash(json value, unsigned char out[32])
+{
+    const char *text;
+    size_t size;
+
+    if (!json_plain(value, &text, &size) || size != 64)
+        return -1;
+    for (int i = 0; i < 64; i++) {
+        char c = text[i];
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                           : -1;
+        if (digit < 0)
+            return -1;
+        out[i / 2] = (unsigned char)(i & 1 ? out[i / 2] | digit : digit << 4);
+    }
+    return 0;
+}
+
+static sessile_status broken(sessile_id id, sessile_error *err)
+{
+    return fail(err, SESSILE_DAMAGED,
+                "park %08" PRIx32 " does not say what its policy was given: cancel it",
+                id);
+}
+
+/* Appends what was answered, and then the answer to what it asks. */
+static sessile_status take_answers(sessile_run *run, const entry *e,
+                                   const sessile_answer *answer, sessile_error *err)
+{
+    json_iter it = json_begin(json_get(e->data, "answers"));
+    sessile_status st = SESSILE_OK;
+    unsigned char hash[32];
+    buf text;
+
+    buf_init(&text, run->alloc);
+    while (st == SESSILE_OK && json_next(&it)) {
+        json said = json_get(it.value, "text"), failed = json_get(it.value, "failed");
+        int ok = said.type == JSON_STRING;
+        buf_clear(&text);
+        if (read_hash(json_get(it.value, "request"), hash) ||
+            (!ok && failed.type != JSON_STRING))
+            st = broken(e->id, err);
+        else if (json_string(&text, ok ? said : failed) || text.failed)
+            st = fail_nomem(err);
+        else
+            st = run_answers_add(&run->known, hash, ok ? SESSILE_OK : SESSILE_POLICY,
+                                 (sessile_slice){text.data, text.size}, run->alloc, err);
+    }
+    buf_deinit(&text);
+    if (st == SESSILE_OK && answer) {
+        if (read_hash(json_get(json_get(e->data, "asks"), "hash"), hash))
+            return broken(e->id, err);
+        st = run_answers_add(&run->known, hash, answer->status, answer->text, run->alloc,
+                             err);
+    }
+    return st;
+}
+
+static int read_entry_id(json value, sessile_id below, sessile_id *out)
+{
+    const char *text;
+    size_t size;
+
+    return json_plain(value, &text, &size) && !id_parse(text, size, out) && *out < below
+               ? 0
+               : -1;
+}
+
+static int read_i64(json value, int64_t *out)
+{
+    uint64_t n;
+
+    if (json_uint(value, &n) || n > INT64_MAX)
+        return -1;
+    *out = (int64_t)n;
+    return 0;
+}
+
+static sessile_status take_given(sessile_run *run, const entry *e, sessile_error *err)
+{
+    json instructions = json_get(e->data, "instructions");
+    const char *name;
+    size_t size;
+    int reason = SESSILE_REASON_MANUAL;
+
+    if (!json_plain(json_get(e->data, "kind"), &name, &size))
+        return broken(e->id, err);
+    run->kind = size == 4 && !memcmp(name, "turn", 4) ? RUN_TURN : RUN_COMPACT;
+    if (read_entry_id(json_get(e->data, "saw"), e->id, &run->saw) ||
+        (run->kind == RUN_TURN &&
+         read_entry_id(json_get(e->data, "first"), run->saw, &run->first)) ||
+        read_i64(json_get(e->data, "now"), &run->now_ms) ||
+        read_i64(json_get(e->data, "window"), &run->window) ||
+        read_i64(json_get(e->data, "reserve"), &run->reserve) ||
+        !json_plain(json_get(e->data, "reason"), &name, &size))
+        return broken(e->id, err);
+    while (reason > 0 &&
+           (strlen(sessile_reason_name((sessile_reason)reason)) != size ||
+            memcmp(sessile_reason_name((sessile_reason)reason), name, size)))
+        reason--;
+    run->reason = (sessile_reason)reason;
+    if (instructions.type == JSON_STRING) {
+        buf text;
+        buf_init(&text, run->alloc);
+        if (!json_string(&text, instructions) && !text.failed)
+            run->instructions =
+                mem_dup(run->alloc, text.size ? text.data : "", text.size);
+        run->instructions_size = run->instructions ? text.size : 0;
+        buf_deinit(&text);
+        if (!run->instructions)
+            return fail_nomem(err);
+    }
+    if (run->kind == RUN_TURN) {
+        run->last = run->saw;
+        run->outcome.first = run->first;
+        run->outcome.last = run->last;
+    }
+    return SESSILE_OK;
+}
+
+/* ------------------------------------------------------------------ its policies */
+
+enum { CHAIN_MOST = 16 };
+
+/* A recorded step as it is loaded: strings are owned. */
+typedef struct recorded {
+    buf name, path, options;
+} recorded;
+
+static sessile_status read_step(recorded *r, json step, sessile_id id, sessile_error *err)
+{
+    json name = json_get(step, "name"), path = json_get(step, "path");
+    json options = json_get(step, "options");
+
+    if (name.type != JSON_STRING || options.type != JSON_OBJECT)
+        return broken(id, err);
+    if (json_string(&r->name, name) ||
+        (path.type == JSON_STRING && json_string(&r->path, path)))
+        return fail_nomem(err);
+    buf_put(&r->options, options.at, options.size);
+    if (r->name.failed || r->path.failed || r->options.failed)
+        return fail_nomem(err);
+    if (json_get(step, "hash").type != JSON_STRING)
+        return fail(
+            err, SESSILE_INVALID,
+            "the parked chain has '%s', functions of a host: give the policy that "
+            "was parked",
+            r->name.size ? r->name.data : "");
+    return SESSILE_OK;
+}
+
+static sessile_status load(sessile_run *run, const recorded *steps, size_t count,
+                           int by_path, sessile_error *err)
+{
+    sessile_store *store = run->session->store;
+    policy_limits limits = {.gas = store->limits.policy_gas,
+                            .ms = store->limits.policy_ms,
+                            .memory = store->limits.policy_memory,
+                            .result = store->limits.policy_result};
+    sessile_policy_step chain[CHAIN_MOST] = {{NULL, NULL, 0}};
+
+    for (size_t i = 0; i < count; i++) {
+        chain[i].name = by_path && steps[i].path.size ? steps[i].path.data
+                        : steps[i].name.size          ? steps[i].name.data
+                                                      : "";
+        chain[i].options = steps[i].options.data;
+    }
+    return policy_load(&run->policy, chain, count, store->policy_path, &limits, store->os,
+                       &store->alloc, err);
+}
+
+/* Nobody named a policy: the one that was parked, from the files it was loaded from, or
+ * by its names. */
+static sessile_status load_recorded(sessile_run *run, const entry *e, sessile_error *err)
+{
+    recorded steps[CHAIN_MOST];
+    size_t count = 0;
+    sessile_status st = SESSILE_OK;
+    json_iter it = json_begin(json_get(e->data, "policy"));
+
+    while (st == SESSILE_OK && json_next(&it)) {
+        if (count == CHAIN_MOST) {
+            st = broken(e->id, err);
+            break;
+        }
+        buf_init(&steps[count].name, run->alloc);
+        buf_init(&steps[count].path, run->alloc);
+        buf_init(&steps[count].options, run->alloc);
+        st = read_step(&steps[count++], it.value, e->id, err);
+    }
+    if (st == SESSILE_OK && !count)
+        st = broken(e->id, err);
+    if (st == SESSILE_OK) {
+        st = load(run, steps, count, 1, err);
+        if (st == SESSILE_NOTFOUND) {
+            error_clear(err);
+            st = load(run, steps, count, 0, err);
+        }
+    }
+    while (count-- > 0) {
+        buf_deinit(&steps[count].name);
+        buf_deinit(&steps[count].path);
+        buf_deinit(&steps[count].options);
+    }
+    return st;
+}
+
+/* ------------------------------------------------------------------ answering */
+
+static sessile_status take_park(sessile_run *run, sessile_id id,
+                                const sessile_answer *answer, sessile_error *err)
+{
+    sessile_session *s = run->session;
+    sessile_status st = session_lock_within(s, &run->wait, err);
+    buf text;
+    entry e;
+
+    if (st != SESSILE_OK)
+        return st;
+    buf_init(&text, run->alloc);
+    st = session_refresh_locked(s, err);
+    if (st == SESSILE_OK)
+        st = session_check_running_locked(s, err);
+    if (st == SESSILE_OK)
+        st = session_park_locked(s, &id, &text, &e, err);
+    session_unlock(s);
+    if (st == SESSILE_OK)
+        st = take_given(run, &e, err);
+    if (st == SESSILE_OK)
+        st = take_answers(run, &e, answer, err);
+    if (st == SESSILE_OK && !run->policy)
+        st = load_recorded(run, &e, err);
+    if (st == SESSILE_OK)
+        run->park = id;
+    buf_deinit(&text);
+    return st;
+}
+
+sessile_status run_begin_answer(sessile_run **out, sessile_session *s, sessile_id park,
+                                const sessile_answer *answer,
+                                const sessile_run_options *options, sessile_error *err)
+{
+    sessile_run *run;
+    sessile_status st = run_new(&run, s, RUN_COMPACT, options, err);
+
+    if (st != SESSILE_OK)
+        return st;
+    run->replays = 1;
+    st = take_park(run, park, answer, err);
+    if (st == SESSILE_OK) {
+        run->stage = run->kind == RUN_TURN ? STAGE_MERGE : STAGE_COMPACT;
+        st = run_snapshot(run, err);
+    }
+    if (st != SESSILE_OK) {
+        run_free(run);
+        return st;
+    }
+    run_begun(run);
+    *out = run;
+    return SESSILE_OK;
+}

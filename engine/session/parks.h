@@ -1,0 +1,29 @@
+/*
+ * parks.h: the runs that wait, written down, for somebody to answer them.
+ *
+ * The data of a `park` entry, written by run/park.c:
+ *
+ *   {"kind":"turn"|"compact","saw":"<entry>","first":"<entry>" (of a turn),
+ *    "policy":[{"name":…,"version":…,"hash":…,"options":{…},"path":…}],
+ *    "reason":…,"instructions":…,"now":<ms>,"window":n,"reserve":n,
+ *    "answers":[{"request":"<BLAKE2b-256, hex>","text":…|"failed":…}],
+ *    "asks":{"policy":"<name>","hash":"<BLAKE2b-256, hex>","request":{…}}}
+ *
+ * and of one that ends it: {"off":true,"park":"<entry>"}.
+ */
+#ifndef SESSION_PARKS_H
+#define SESSION_PARKS_H
+
+#include "session/session.h"
+
+/*
+ * Reads park `id` (SESSILE_NO_ID: the newest that is open) into text, e its entry.
+ * NOTFOUND: no such park, or it is closed. The mutex is held.
+ */
+sessile_status session_park_locked(sessile_session *s, sessile_id *id, buf *text,
+                                   entry *e, sessile_error *err);
+/* As sessile_parked(). */
+sessile_status session_parked(sessile_session *s, sessile_park_row **out, size_t *count,
+                              sessile_error *err);
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * park.c: parked runs: written down, listed, answered.
+ *
+ * Owns nothing: a run that answers is a run like any other (run.c).
+ */
+#include "binding.h"
+#include "policy/lua_json.h"
+
+/* run:park() -> the park's id; the run is done */
+int binding_run_park(lua_State *L, struct binding_run *run)
+{
+    sessile_id id;
+    sessile_error err;
+    if (sessile_run_park(run->handle, &id, &err) != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    run->asks = SESSILE_NEED_NONE;
+    run->done = 1;
+    binding_push_id(L, id);
+    return 1;
+}
+
+/* session:parked() -> {{id, time, policy, request}} */
+int binding_session_parked(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    struct binding_guard *guard;
+    sessile_park_row *rows = NULL;
+    sessile_status status;
+    sessile_error err;
+    size_t count = 0, i;
+    if (!session) {
+        return 3;
+    }
+    guard = binding_guard(L);
+    status = sessile_parked(session->handle, &rows, &count, &err);
+    guard->block = rows;
+    if (status != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    lua_newtable(L);
+    for (i = 0; i < count; i++) {
+        lua_createtable(L, 0, 4);
+        binding_push_id(L, rows[i].entry);
+        lua_setfield(L, -2, "id");
+        lua_pushinteger(L, (lua_Integer)rows[i].time_ms);
+        lua_setfield(L, -2, "time");
+        binding_push_slice(L, rows[i].policy);
+        lua_setfield(L, -2, "policy");
+        if (rows[i].request.size) {
+            lua_json_push(L, rows[i].request.data, rows[i].request.size);
+            lua_setfield(L, -2, "request");
+        }
+        lua_rawseti(L, -2, (lua_Integer)(i + 1));
+    }
+    binding_guard_free(guard);
+    return 1;
+}

@@ -1,0 +1,130 @@
+--- answer: the answer that a parked run waits for.
+--
+-- Owns: showing what is asked, and saying what became of the answer. Must never take
+-- nothing for an answer: without a text it only shows.
+
+local hints = require "sessile.cli.hints"
+local options = require "sessile.cli.options"
+local render = require "sessile.cli.render"
+local terminal = require "sessile.cli.terminal"
+
+local sessile = require "sessile"
+
+local function read_text(args)
+  local text = args.text
+  if text == "-" then
+    text = io.stdin:read "a"
+    if not text then
+      return nil, "standard input cannot be read", "EIO"
+    end
+    return (text:gsub("\n$", ""))
+  end
+  return text
+end
+
+-- What is asked, as a person reads it.
+local function show(app, session, rows)
+  if app.json then
+    app:print_json { session = session.id, parked = app.array(rows) }
+    return
+  end
+  for _, row in ipairs(rows) do
+    app:out(("%s  %s asks its model, %s\n"):format(row.id, terminal.line(row.policy),
+      terminal.ago(row.time, os.time() * 1000)))
+    for _, message in ipairs(row.request and row.request.messages or {}) do
+      app:out(("\n%s\n%s\n"):format(app.paint(terminal.line(message.role or "?"), "bold"),
+        terminal.safe(render.text(message))))
+    end
+  end
+  app:note(("Answer it: … | sessile answer %s -"):format(hints.id(session.id)))
+end
+
+-- A run that was answered asked something else: it waits again.
+local function report(app, session, result)
+  local policy = result.policy or {}
+  if app.json then
+    app:print_json {
+      session = session.id, status = result.status, park = result.park,
+      verdict = policy.verdict, message = policy.message, compaction = result.compaction,
+      before = result.tokens and result.tokens.before,
+      after = result.tokens and result.tokens.after,
+    }
+    return policy.refused and 1 or 0
+  end
+  if result.status == "paused" then
+    app:note(("It asks something else now: sessile answer %s"):format(hints.id(session.id)))
+    return
+  elseif policy.refused then
+    return nil, ("the policy %s: %s"):format(policy.name or "?", policy.message or "failed"),
+      "EPOLICY"
+  elseif policy.verdict == "applied" then
+    app:out(("%s → %s tokens, %d messages left the context\n"):format(
+      terminal.number(result.tokens.before), terminal.number(result.tokens.after),
+      #(policy.departures or {})))
+  else
+    app:note(policy.message or "It proposes nothing: the context stays as it is.")
+  end
+end
+
+local function run(app, args, session)
+  local rows, message, code = session:parked()
+  if not rows then
+    return nil, message, code
+  elseif #rows == 0 then
+    return nil, ("no run of session %s waits for an answer"):format(hints.shown(session.id)),
+      "ENOTFOUND"
+  end
+  local text
+  text, message, code = read_text(args)
+  if code then
+    return nil, message, code
+  elseif not text and not args.fail then
+    return show(app, session, rows)
+  end
+  local chosen, wrong = options.policy(args.policy, args.option)
+  if wrong then
+    return nil, wrong, "EUSAGE"
+  end
+  local result
+  result, message, code = session:answer(text, {
+    park = args.park, failed = not text and args.fail or nil, policy = chosen,
+    model = function() return sessile.later end,
+  })
+  if not result then
+    return nil, message, code
+  end
+  return report(app, session, result)
+end
+
+return {
+  name = "answer",
+  summary = "answer what a policy asked its model",
+  usage = "answer ID [TEXT | -] [--park ENTRY] [--fail REASON] [--policy P]",
+  examples = {
+    { "sessile answer last", "what is asked?" },
+    { "my-model < request | sessile answer bug-42 -", "the answer, from standard input" },
+    { "sessile answer bug-42 --fail 'no quota'", "there is none: the policy does without" },
+  },
+  arguments = {
+    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "text", "what the model said; `-`: standard input, less one newline at its end", "?" },
+  },
+  options = {
+    { "--park ENTRY", "which, when several wait (else the newest)" },
+    { "--fail REASON", "there is no answer, and why" },
+    { "--policy P", "another policy than the one that was parked" },
+    { "--option NAME=VALUE", "an option of that policy; again for each", many = true },
+  },
+  about = "The policy runs again from its start; what it asked before is answered from the log.\n"
+    .. "When it asks something else, it is parked again.",
+  run = function(app, args)
+    local session, message, code, step = app:session(args.id)
+    if not session then
+      return nil, message, code, step
+    end
+    local result
+    result, message, code, step = run(app, args, session)
+    session:close()
+    return result, message, code, step
+  end,
+}
