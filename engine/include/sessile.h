@@ -1119,10 +1119,10 @@ typedef struct sessile_uncompacted {
 
 /*
  * Takes a compaction on the path to the head back, as a new compaction: what it took out
- * comes back (where what covered it stood, else by the order of the log), what it wrote
- * goes. What a later compaction did to any of that stays as it is; a message that was
- * written goes only together with the return of all it stands for. Policies' notes stay.
- * Taking such a compaction back does the first one again.
+ * comes back (where it stood, as far as that can still be told), what it wrote goes. What
+ * a later compaction did to any of that stays as it is; a message that was written goes
+ * only together with the return of all it stands for. Policies' notes stay. Taking such a
+ * compaction back does the first one again.
  *
  * which: SESSILE_NO_ID is the newest one that is in force and takes no other back.
  * dry_run 1: nothing is written. *out is one block: free it with sessile_free(). Errors:

@@ -11,8 +11,9 @@
  * what it stands for. So nothing is ever in the context twice, once as it was said and
  * once as part of a summary.
  *
- * The place of what comes back: where the message stood that covered it; else behind what
- * it stood behind before, or behind what stands for that now. An entry moves from there
+ * The place of what comes back: behind what it stood behind before; when that is gone,
+ * where the message stands that covered it; else behind what stands for what it stood
+ * behind. So what is taken back at once is exactly what it was. An entry moves from there
  * as far as the order of the log wants it. Rejected: by id alone, which cannot say on
  * which side of a summary a message belongs.
  */
@@ -253,6 +254,7 @@ static sessile_status find_places(undoing *u, sessile_error *err)
 {
     staying st = {.u = u};
     size_t behind = 0, newest = 0, low, high, at;
+    int known = 0; /* the item before is there itself, or comes back */
 
     u->slots = mem_alloc(u->alloc, (u->was.count + 1) * sizeof *u->slots);
     if (!u->slots)
@@ -268,9 +270,10 @@ static sessile_status find_places(undoing *u, sessile_error *err)
             found = stands_at(u, key, &at);
             if (found > 0)
                 behind = at + 1;
+            known = found > 0 && key_same(u->now.items[at].key, key);
         } else {
             size_t slot = behind;
-            if (e->by.entry != SESSILE_NO_ID)
+            if (!known && e->by.entry != SESSILE_NO_ID)
                 found = finder_find(&u->in_now, e->by, &at);
             if (found > 0)
                 slot = at;
@@ -282,6 +285,7 @@ static sessile_status find_places(undoing *u, sessile_error *err)
             }
             u->slots[i] = (uint32_t)slot;
             behind = slot;
+            known = 1;
         }
         if (found < 0)
             return fail_nomem(err);
