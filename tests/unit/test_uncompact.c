@@ -372,8 +372,8 @@ static void is_what_it_was(const model *m, sessile_session *s, sessile_id before
     assert_int_equal(count, c.count);
     for (size_t i = 0; i < count; i++)
         if (!same(now[i], c.items[i].key))
-            fail_msg("SEED=%" PRIu64 ": at %08x item %zu is %08x.%u, not %08x.%u", m->seed,
-                     s->head, i, now[i].entry, now[i].n, c.items[i].key.entry,
+            fail_msg("SEED=%" PRIu64 ": at %08x item %zu is %08x.%u, not %08x.%u",
+                     m->seed, s->head, i, now[i].entry, now[i].n, c.items[i].key.entry,
                      c.items[i].key.n);
     context_deinit(&c);
 }
