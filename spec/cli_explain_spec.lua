@@ -58,8 +58,8 @@ describe("why", function()
 
   it("refuses what is no entry, and one that is not there", function()
     local _, err, code = sessile "why talk zz"
-    assert.equal(2, code)
-    has(err, "'zz' is no entry")
+    assert.equal(3, code)
+    has(err, "'zz' is no entry of session talk")
     _, err, code = sessile "why talk ff"
     assert.equal(3, code)
     has(err, "there is no entry 000000ff")
@@ -100,7 +100,7 @@ describe("uncompact", function()
     assert.equal(3, code)
     has(err, "is a message, no compaction")
     _, _, code = sessile "uncompact talk zz"
-    assert.equal(2, code)
+    assert.equal(3, code)
   end)
 end)
 

@@ -56,9 +56,9 @@ end
 local function run(app, args, session)
   local which, message, code, step
   if args.entry then
-    which, message, code = entries.key(args.entry)
+    which, message, code, step = entries.find(session, args.entry)
     if not which then
-      return nil, message, code, "See the compactions: sessile log " .. hints.id(session.id)
+      return nil, message, code, step
     end
   end
   local would
@@ -106,7 +106,7 @@ return {
   },
   arguments = {
     { "id", "a session's id, a beginning of it, its title, or `last`" },
-    { "entry", "the number of a compaction", "?" },
+    { "entry", "a compaction: its number, a label, or `head`", "?" },
   },
   options = {
     { "--dry-run", "say what would come back, write nothing" },

@@ -3,7 +3,6 @@
 -- Owns: the printing. Must never say more than the engine does.
 
 local entries = require "sessile.cli.entries"
-local hints = require "sessile.cli.hints"
 local render = require "sessile.cli.render"
 local terminal = require "sessile.cli.terminal"
 
@@ -46,16 +45,24 @@ local function heading(app, session, key, columns)
     render.brief(entry.data, math.max(columns - #key - terminal.width(role) - 4, 20))))
 end
 
+-- An entry, or "16.1": what a compaction wrote.
+local function find(session, text)
+  local digits, n = text:match "^(%x+)%.([1-9]%d*)$"
+  if digits and #digits <= 8 then
+    return ("%s%s.%s"):format(("0"):rep(8 - #digits), digits:lower(), n)
+  end
+  return entries.find(session, text)
+end
+
 local function run(app, args, session)
-  local key, message, code = entries.key(args.entry, true)
+  local key, message, code, step = find(session, args.entry)
   if not key then
-    return nil, message, code, "See the entries: sessile tree " .. hints.id(session.id)
+    return nil, message, code, step
   end
   local why
   why, message, code = session:why(key)
   if not why then
-    return nil, message, code, code == "ENOTFOUND"
-      and "See the entries: sessile tree " .. hints.id(session.id) or nil
+    return nil, message, code, entries.step(code, session.id)
   end
   if app.json then
     return as_json(app, session.id, why)
@@ -83,10 +90,7 @@ return {
     { "sessile why last 2a", "what happened to that message" },
     { "sessile why bug-42 16.1", "of one that compaction 16 wrote" },
   },
-  arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`" },
-    { "entry", "the number of a message" },
-  },
+  arguments = entries.arguments,
   about = "Says what happened to the message, oldest first: which compaction took it out, when,\n"
     .. "by which policy, and what stands for it; then what happened to that.",
   run = function(app, args)
