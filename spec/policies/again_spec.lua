@@ -38,7 +38,7 @@ end
 local function turns_with_a_dead_call()
   local turns = transcript.work(30, 120)
   for i = 2, 30, 3 do
-    table.insert(turns[i], 2, { role = "user", content = transcript.text("the same reminder", 40) })
+    table.insert(turns[i], 2, { role = "user", content = transcript.text("the same reminder", 130) })
   end
   turns[2] = {
     { role = "user", content = "question 2" },

@@ -70,9 +70,9 @@ local function run(app, args, session)
   local columns = terminal.columns() or 100
   heading(app, session, key, columns)
   local told = {}
-  for _, step in ipairs(why.steps) do
-    app:out("- " .. terminal.line(step.text) .. "\n")
-    local of = step.compaction
+  for _, happened in ipairs(why.steps) do
+    app:out("- " .. terminal.line(happened.text) .. "\n")
+    local of = happened.compaction
     if of and of.summary and not told[of.id] then
       told[of.id] = true
       app:out("  Its summary: "
