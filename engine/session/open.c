@@ -58,6 +58,14 @@ sessile_status session_check_title(const sessile_store *st, sessile_slice title,
 sessile_status session_create(sessile_store *st, const sessile_session_options *options,
                               sessile_error *err, char *new_id)
 {
+    return session_create_linked(st, options, NULL, err, new_id);
+}
+
+sessile_status session_create_linked(sessile_store *st,
+                                     const sessile_session_options *options,
+                                     const sessile_link *parent, sessile_error *err,
+                                     char *new_id)
+{
     static const sessile_slice nothing = {NULL, 0};
     char folder[NAME_SIZE], name[NAME_SIZE], shown[NAME_SHOWN], uuid[UUID_SIZE];
     char user[NAME_SIZE];
@@ -88,6 +96,7 @@ sessile_status session_create(sessile_store *st, const sessile_session_options *
     header_put(&text, &names,
                &(header_fields){.title = options ? options->title : nothing,
                                 .metadata = {metadata.data, metadata.size},
+                                .parent = parent,
                                 .now_ms = st->os->now_ms(st->os->ud)});
     if (text.failed) {
         status = fail_nomem(err);

@@ -101,6 +101,11 @@ struct sessile_session {
 
 sessile_status session_create(sessile_store *st, const sessile_session_options *options,
                               sessile_error *err, char *new_id /* UUID_SIZE, or NULL */);
+/* The same; its header names the session that it is a child of (NULL: of none). */
+sessile_status session_create_linked(sessile_store *st,
+                                     const sessile_session_options *options,
+                                     const sessile_link *parent, sessile_error *err,
+                                     char *new_id);
 sessile_status session_open(sessile_session **out, sessile_store *st,
                             const sessile_session_options *options, sessile_error *err);
 sessile_status session_close(sessile_session *s, sessile_error *err);

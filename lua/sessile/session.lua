@@ -5,12 +5,12 @@
 -- tables; nothing here keeps a message.
 
 local diff = require "sessile.diff"
+local family = require "sessile.family"
 local host = require "sessile.host"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local outcome = require "sessile.outcome"
 local policy = require "sessile.policy"
-local settings = require "sessile.interaction.settings"
 local why = require "sessile.why"
 
 local session = {}
@@ -123,38 +123,10 @@ function methods:set_timeout(timeout_ms)
   return self._core:set_timeout(math.tointeger(timeout_ms) or -1)
 end
 
--- ---------------------------------------------------------------- forks
+-- ---------------------------------------------------------------- forks and children
 
-local fork_options = settings.add_to {
-  id = "string", agent = "string", user = "string", title = "string", metadata = "table",
-  uuid = "string", policy = "any", model = "callable", window = "number",
-  reserve = "number", timeout_ms = "number",
-}
-
---- A new session with everything up to an entry (nil: the head), of the same store. It has
---- this one's policy and model unless others are given. fork(options) forks at the head.
-function methods:fork(entry, given)
-  if type(entry) == "table" and given == nil then
-    entry, given = nil, entry
-  end
-  if entry ~= nil and type(entry) ~= "string" then
-    error("session:fork: an entry id expected, got " .. type(entry), 2)
-  end
-  local opts = options.check("session:fork", given, fork_options)
-  local own = settings.over(self._settings, settings.take("session:fork", opts))
-  local chosen = self._policy
-  if opts.policy ~= nil then
-    local message, code
-    chosen, message, code = policy.resolve(self._store_core, opts.policy)
-    if not chosen then
-      return nil, message, code
-    end
-  end
-  local handle, message, code = self._core:fork(entry, opts)
-  if not handle then
-    return nil, message, code
-  end
-  return self._adopt(self._store, handle, chosen, opts.model or self._model, own)
+for name, method in pairs(family.methods) do
+  methods[name] = method
 end
 
 -- ---------------------------------------------------------------- runs
@@ -398,14 +370,9 @@ local meta = object.class {
     user = fixed "user",
     created = fixed "created",
     torn = function(self) return (self._core:info() or self._info).torn end,
-    -- of a fork: {id, agent, user, entry, tag}
-    origin = function(self)
-      local origin = self._info.origin
-      return origin and {
-        id = origin.id, agent = origin.agent, user = origin.user, entry = origin.entry,
-        tag = origin.tag,
-      }
-    end,
+    -- of a fork, of a child: {id, agent, user, entry, tag}
+    origin = function(self) return family.link(self._info, "origin") end,
+    parent = function(self) return family.link(self._info, "parent") end,
     -- nil, or {code, message, lost}: it can be read, not written
     damage = function(self) return self._info.damage end,
     modified = function(self) return (self._core:modified()) end,

@@ -25,7 +25,7 @@ local function read(session)
     created = session.created, modified = session.modified, head = head,
     messages = #messages, events = session:event_count(), in_context = #context,
     tokens = about.tokens, token_source = about.source, usage = session:usage(),
-    origin = session.origin,
+    origin = session.origin, parent = session.parent, children = session:subsessions(),
   }
 end
 
@@ -46,6 +46,10 @@ local function draw(app, session, it)
     it.token_source))
   row("events", terminal.number(it.events))
   if it.origin then row("forked", "from " .. link_text(session, it.origin)) end
+  if it.parent then row("child of", link_text(session, it.parent)) end
+  for i, child in ipairs(it.children or {}) do
+    row(i == 1 and "children" or "", ("%s, %s"):format(link_text(session, child), child.state))
+  end
 end
 
 return {
@@ -65,6 +69,7 @@ return {
     local it
     it, message, code = read(session)
     if it and app.json then
+      it.children = app.array(it.children or {})
       app:print_json(it)
     elseif it then
       draw(app, session, it)
