@@ -130,8 +130,10 @@ for kind, open in pairs(temp.stores()) do
 end
 
 describe("sessile fork", function()
+  local home
+
   before_each(function()
-    cli.begin()
+    home = cli.begin()
     cli.done "new --id a --title 'A title'"
     cli.done "append a one"
     cli.done "append a two"
@@ -159,6 +161,18 @@ describe("sessile fork", function()
     cli.done "check"
   end)
 
+  it("info shows a child and its parent", function()
+    cli.write(home .. "/child.lua", [[
+      local store <close> = assert(require "sessile".open(os.getenv "XDG_DATA_HOME" .. "/sessile"))
+      local parent = assert(store:session "p")
+      assert(assert(parent:child { id = "c", agent = "searcher" }):discard())
+    ]])
+    cli.done("run " .. cli.quote(home .. "/child.lua"))
+    assert.matches("child of +p %(agent main%) at 00000000", (cli.done "info c"))
+    assert.matches("children +c %(agent searcher%) at 00000000, discarded", (cli.done "info p"))
+    assert.equal("discarded", cli.json("info p").children[1].state)
+  end)
+
   it("says what is wrong", function()
     local function refuse(words, exit, text)
       local _, err, code = cli.sessile(words)
@@ -167,7 +181,7 @@ describe("sessile fork", function()
       cli.no_traceback(err)
     end
     refuse("fork a 99", 3, "sessile tree a")
-    refuse("fork a nonsense", 2, "hexadecimal")
+    refuse("fork a nonsense", 3, "hexadecimal")
     refuse("fork a --id a", 1, "exists")
     refuse("fork a --id last", 2, "last")
     refuse("fork nobody", 3, "nobody")

@@ -177,8 +177,9 @@ function methods:merge(given)
   if not opts.summary then
     error("session:merge: summary expected: a text, or true to ask the model", 2)
   end
-  local text, message, code = opts.summary, nil, nil
+  local text = opts.summary
   if text == true then
+    local message, code
     text, message, code = summarize(self, opts)
     if not text then
       return nil, message, code
