@@ -111,7 +111,7 @@ static sessile_status make_empty(sessile_session *parent,
         session_choose_names(&names, parent->store, parent, options, 1, err);
 
     if (!status)
-        status = session_create_linked(parent->store, options, link, err, new_id);
+        status = session_create_at(parent->store, options, link, NULL, err, new_id);
     if (!status && !options->id.size)
         options->id = (sessile_slice){new_id, UUID_SIZE - 1};
     return status;

@@ -27,7 +27,8 @@ local sessile = {}
 
 ---@class sessile.OpenOptions
 ---@field agent? string default agent of sessions; "main"
----@field key? sessile.Key|false false: a plain store; nil: $SESSILE_KEY or a key file
+---@field key? sessile.Key|string|false false: a plain store; nil: $SESSILE_KEY or a key file, and
+---  plain over an adapter, which takes 32 bytes as well
 ---@field suite? "aes-256-gcm"|"xchacha20-poly1305" of a new store
 ---@field durability? "sync"|"none"
 ---@field timeout_ms? integer longest wait for another writer; 5000; -1: for ever
@@ -49,8 +50,24 @@ local sessile = {}
 ---@field worker? string the program of isolated policies; else the one that was installed
 ---@field limits? sessile.Limits
 
----Opens the store at a path, "file:PATH" or "ram:"; nil: the default store.
----@param url? string
+---What an adapter's functions are told beside the id.
+---@class sessile.AdapterContext
+---@field session {id: string, agent: string, user: string}
+---@field reason string what is being done: "create", "append", "turn", "save" …
+---@field deadline? integer ms since 1970; nil: no hurry
+
+---@alias sessile.OuterId string|{session_id: string, user_id: string}
+
+---A store that the host keeps. All of it may yield.
+---@class sessile.Adapter
+---@field load fun(id: sessile.OuterId, ctx: sessile.AdapterContext): string[]?, any
+---@field save fun(id: sessile.OuterId, new: {count: integer, records: string[]}, was: integer,
+---  ctx: sessile.AdapterContext): boolean?, any
+---@field delete? fun(id: sessile.OuterId, ctx: sessile.AdapterContext): boolean?, any
+---@field list? fun(ctx: sessile.AdapterContext): table?, any
+
+---Opens the store at a path, "file:PATH" or "ram:"; nil: the default store; or one of yours.
+---@param url? string|sessile.Adapter
 ---@param opts? sessile.OpenOptions
 ---@return sessile.Store? store
 ---@return string? message
@@ -354,6 +371,14 @@ function Store:put(source, opts) end
 ---@field offset? integer that many of the newest are left out
 ---@field limit? integer at most that many
 
+---Deletes a session: true; false when the adapter kept it, by choice. ENOTFOUND; EUNSUPPORTED:
+---so far every store but an adapter with a delete.
+---@param opts string|sessile.OuterId|{id: string, agent: string?, user: string?}
+---@return boolean? deleted
+---@return string? message
+---@return string? code
+function Store:delete(opts) end
+
 ---The sessions, newest first: by the time of the newest entry. Only logs that are new or
 ---changed are opened; with `limit`, no more of them than it takes.
 ---@param opts? sessile.ListOptions
@@ -481,6 +506,7 @@ function Store:close() end
 ---@field torn integer bytes that recovery set aside when it was opened and since
 ---@field damage? sessile.Damage it can be read, and nothing can be written to it
 ---@field title string may be set; raises when that fails
+---@field unsaved integer over an adapter: records that it has not kept, and this handle alone has
 ---@field origin? sessile.Link of a fork: what it was forked from, and where
 ---@field parent? sessile.Link of a child: the session that it was begun from, and where
 local Session = {}
@@ -989,7 +1015,8 @@ function Session:save(opts) end
 ---@field error? string failed: why
 ---@field code? string failed: as "ECONFLICT", "ELIMIT" (max_steps), "ECANCELLED", or the model's
 ---@field unsaved? sessile.Message[] failed: what could not be written; session:save writes it
----@field reason? string paused
+---@field reason? string paused: until s:resume_with or s:cancel
+---@field suspension? string paused: the entry that says so
 ---@field state? any paused
 ---@field messages? sessile.Message[] without a session: what is new
 
@@ -1048,6 +1075,7 @@ function Agent:cancel() end
 ---@field ids string[] of the turn's messages
 ---@field turn? string the turn's own entry
 ---@field leaf string the head after the run
+---@field saved? true nil: not kept by the host's adapter, by its choice
 ---@field context sessile.Message[] fetched when first read
 ---@field tokens {before: integer, after: integer}
 ---@field policy? sessile.Verdict nil without a policy

@@ -22,11 +22,11 @@ local session_options = settings.add_to {
 }
 
 -- An id as a host may have it: a string, {session_id=, user_id=}, or among the options.
-local function identity(who, given)
+local function identity(who, given, kinds)
   if type(given) == "string" then
     return { id = given }
   end
-  local opts = options.check(who, given, session_options, 3)
+  local opts = options.check(who, given, kinds or session_options, 3)
   local structured = type(opts.id) == "table" and opts.id or opts
   if type(opts.id) == "table" then
     options.check(who .. ": id", opts.id, { session_id = "string", user_id = "string" }, 3)
@@ -99,6 +99,24 @@ function methods:session(given)
   return make(self, "session", given)
 end
 
+local delete_options = {
+  id = "string|table", session_id = "string", user_id = "string", agent = "string",
+  user = "string",
+}
+
+--- Deletes a session. true; false when the host's store kept it, by choice; ENOTFOUND.
+--- EUNSUPPORTED for stores that delete nothing: so far, all but adapters with a delete.
+function methods:delete(given)
+  local opts = identity("store:delete", given, delete_options)
+  if opts.id == nil then
+    error("store:delete: the id of a session expected", 2)
+  end
+  if not self._core.delete then
+    return nil, "this store deletes no sessions yet", "EUNSUPPORTED"
+  end
+  return self._core:delete { id = opts.id, agent = opts.agent, user = opts.user }
+end
+
 local put_options = settings.add_to {
   id = "string", agent = "string", user = "string", policy = "any", model = "callable",
   window = "number", reserve = "number", timeout_ms = "number",
@@ -120,7 +138,7 @@ function methods:put(source, given)
       return nil, message, code
     end
   end
-  local handle, message, code = self._core:put(source._core, opts)
+  local handle, message, code = self._core:put(source._core.core or source._core, opts)
   if not handle then
     return nil, message, code
   end
