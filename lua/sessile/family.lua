@@ -6,6 +6,7 @@
 local options = require "sessile.options"
 local policy = require "sessile.policy"
 local settings = require "sessile.interaction.settings"
+local trigger = require "sessile.trigger"
 
 local family = {}
 
@@ -16,7 +17,7 @@ local function new_options(more)
   local kinds = settings.add_to {
     id = "string", agent = "string", user = "string", title = "string", metadata = "table",
     uuid = "string", policy = "any", model = "callable", window = "number",
-    reserve = "number", timeout_ms = "number",
+    reserve = "number", timeout_ms = "number", fallback = "any", trigger = "any",
   }
   for name, kind in pairs(more or {}) do
     kinds[name] = kind
@@ -24,23 +25,27 @@ local function new_options(more)
   return kinds
 end
 
--- What the core's function makes, as a session with the policy, model and settings of this
--- one unless others are given.
+-- What the core's function makes, as a session with the policy, fallback, trigger, model and
+-- settings of this one unless others are given.
 local function make(self, who, opts, core)
   local own = settings.over(self._settings, settings.take(who, opts, 3))
-  local chosen = self._policy
-  if opts.policy ~= nil then
-    local message, code
-    chosen, message, code = policy.resolve(self._store_core, opts.policy)
-    if not chosen then
-      return nil, message, code
-    end
+  local when = trigger.resolve(who, opts.trigger, 3)
+  local loaded, message, code = policy.load(self._store_core, opts)
+  if not loaded then
+    return nil, message, code
   end
-  local handle, message, code = core()
+  local handle
+  handle, message, code = core()
   if not handle then
     return nil, message, code
   end
-  return self._adopt(self._store, handle, chosen, opts.model or self._model, own)
+  return self._adopt(self._store, handle, {
+    policy = loaded.policy or self._policy,
+    fallback = loaded.fallback or self._fallback,
+    trigger = when or self._trigger,
+    model = opts.model or self._model,
+    settings = own,
+  })
 end
 
 -- ---------------------------------------------------------------- forks

@@ -12,6 +12,7 @@ local object = require "sessile.object"
 local options = require "sessile.options"
 local outcome = require "sessile.outcome"
 local policy = require "sessile.policy"
+local trigger = require "sessile.trigger"
 local why = require "sessile.why"
 
 local session = {}
@@ -136,11 +137,12 @@ end
 local turn_options = {
   usage = "table", model = "callable|string", model_name = "string", metadata = "table",
   base = "string", on_conflict = "string", policy = "any", window = "number",
-  reserve = "number", timeout_ms = "number",
+  reserve = "number", timeout_ms = "number", fallback = "any", trigger = "any",
+  event = "string",
 }
 local compact_options = {
   policy = "any", model = "callable", instructions = "string", reason = "string",
-  window = "number", reserve = "number", timeout_ms = "number",
+  window = "number", reserve = "number", timeout_ms = "number", fallback = "any",
 }
 
 local answer_options = {
@@ -150,13 +152,26 @@ local answer_options = {
 
 local on_conflicts = { fail = true, append = true, branch = true }
 
--- The policy of a call: its own, else the session's (which is the store's where the session
--- named none). Returns what policy.resolve does, or a table that says nothing.
-local function choose(self, given)
+-- What a call gives, else the session's (which is the store's where the session gave none).
+-- Returns what policy.resolve does, or a table that says nothing.
+local function one_of(self, given, own)
   if given ~= nil then
     return policy.resolve(self._store_core, given)
   end
-  return self._policy or { none = true }
+  return own or {}
+end
+
+-- The policy of a call and its fallback; nil, message, code.
+local function choose(self, opts)
+  local chosen, message, code = one_of(self, opts.policy, self._policy)
+  local fallback
+  if chosen then
+    fallback, message, code = one_of(self, opts.fallback, self._fallback)
+  end
+  if not fallback then
+    return nil, message, code
+  end
+  return { handle = chosen.handle, hosts = chosen.hosts, none = chosen.none, fallback = fallback }
 end
 
 local function check_list(who, messages)
@@ -173,7 +188,7 @@ local starters = {}
 function starters.turn(self, messages, given)
   check_list("session:turn", messages)
   local opts = options.check("session:turn", given, turn_options, 4)
-  local chosen, message, code = choose(self, opts.policy)
+  local chosen, message, code = choose(self, opts)
   if not chosen then
     return nil, message, code
   end
@@ -188,6 +203,8 @@ function starters.turn(self, messages, given)
   run, message, code = self._core:turn(messages, {
     usage = opts.usage, model = name, metadata = opts.metadata, base = opts.base,
     on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
+    fallback = chosen.fallback.handle, event = opts.event,
+    trigger = trigger.resolve("session:turn", opts.trigger, 3) or self._trigger,
     window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
   })
   if not run then
@@ -198,13 +215,14 @@ end
 
 local function start(self, kind, given)
   local opts = options.check("session:" .. kind, given, compact_options, 5)
-  local chosen, message, code = choose(self, opts.policy)
+  local chosen, message, code = choose(self, opts)
   if not chosen then
     return nil, message, code
   end
   local run
   run, message, code = self._core[kind](self._core, {
-    policy = chosen.handle, instructions = opts.instructions, reason = opts.reason,
+    policy = chosen.handle, fallback = chosen.fallback.handle,
+    instructions = opts.instructions, reason = opts.reason,
     window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
   })
   if not run then
@@ -226,13 +244,14 @@ function starters.answer(self, text, given)
   if text ~= nil and type(text) ~= "string" then
     error("session:answer: the model's text expected, got " .. type(text), 3)
   end
-  local chosen, message, code = choose(self, opts.policy)
+  local chosen, message, code = choose(self, opts)
   if not chosen then
     return nil, message, code
   end
   local run
   run, message, code = self._core:answer {
     park = opts.park, text = text, failed = opts.failed, policy = chosen.handle,
+    fallback = chosen.fallback.handle,
     timeout_ms = opts.timeout_ms,
   }
   if not run then
@@ -403,9 +422,9 @@ local meta = object.class {
   close = methods.close,
 }
 
---- Wraps an opened core session. defaults: store, store_core, policy (resolved, or false),
---- model (or false), settings (of its loops), adopt (makes a session of another core
---- session of the store).
+--- Wraps an opened core session. defaults: store, store_core, policy and fallback (resolved,
+--- or false), trigger (resolved, or false), model (or false), settings (of its loops), adopt
+--- (makes a session of another core session of the store).
 function session.wrap(handle, defaults)
   return setmetatable({
     _core = handle,
@@ -413,6 +432,8 @@ function session.wrap(handle, defaults)
     _store = defaults.store,
     _store_core = defaults.store_core,
     _policy = defaults.policy,
+    _fallback = defaults.fallback,
+    _trigger = defaults.trigger,
     _model = defaults.model,
     _settings = defaults.settings,
     _adopt = defaults.adopt,
