@@ -4,6 +4,7 @@
  * Owns the life of a handle: it is valid before it is filled, so that one function takes
  * it down at any stage. Must never create a session when one is to be opened.
  */
+#include "session/checkpoint.h"
 #include "session/fold.h"
 
 #include <inttypes.h>
@@ -130,6 +131,9 @@ sessile_session *session_blank(sessile_store *st)
     s->takes_snapshots = (st->backend.table->capabilities & SESSILE_BACKEND_CACHES) != 0;
     context_init(&s->current, &st->alloc);
     facts_init(&s->facts, &st->alloc);
+    buf_init(&s->agent_info.version, &st->alloc);
+    buf_init(&s->agent_info.config, &st->alloc);
+    buf_init(&s->agent_info.tools, &st->alloc);
     buf_init(&s->scratch, &st->alloc);
     return s;
 }
@@ -168,6 +172,7 @@ void session_drop(sessile_session *s)
         mem_free(a, s->parts, s->part_capacity * sizeof *s->parts);
     context_deinit(&s->current);
     facts_deinit(&s->facts);
+    session_free_agent_info(s);
     buf_deinit(&s->scratch);
     pthread_mutex_destroy(&s->mutex);
     mem_free(a, s, sizeof *s);
@@ -250,6 +255,10 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
         status = fail_nomem(err);
         goto out;
     }
+    if (options)
+        status = session_set_agent_info(s, &options->agent_info, err);
+    if (status)
+        goto out;
     names_place(st, &names, folder, name);
     status = session_scan(s, folder, name, 0, err);
     name_show(names.id, shown);

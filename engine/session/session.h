@@ -42,6 +42,11 @@ typedef struct session_snapshot {
     size_t size;
 } session_snapshot;
 
+/* What an agent says of itself: it goes into its checkpoints. */
+typedef struct session_agent_info {
+    buf version, config, tools; /* empty: unknown */
+} session_agent_info;
+
 struct sessile_session {
     sessile_store *store;
     log_t *log; /* another one when the log was replaced */
@@ -56,6 +61,7 @@ struct sessile_session {
     _Atomic uint64_t torn;           /* bytes set aside by this handle */
     const struct session_wait *wait; /* under the mutex: of the call that has its turn */
     int64_t window, reserve;
+    session_agent_info agent_info; /* fixed after open */
     policy_ref policy;
     policy_ref worker; /* idle, of isolated policies; under the mutex */
     /* the fold, under the mutex */
