@@ -23,8 +23,8 @@ static void keep_policy(sessile_session *s, sessile_policy *policy)
     s->policy = (policy_ref){policy, api_release_policy};
 }
 
-static sessile_status open_it(sessile_session **out, sessile_store *store,
-                              const sessile_session_options *options, sessile_error *err)
+sessile_status api_open(sessile_session **out, sessile_store *store,
+                        const sessile_session_options *options, sessile_error *err)
 {
     sessile_status st = session_open(out, store, options, err);
     if (st == SESSILE_OK)
@@ -64,14 +64,14 @@ sessile_status sessile_create(sessile_session **out, sessile_store *store,
     named = *options;
     if (named.id.size == 0)
         named.id = sessile_text(id);
-    return open_it(out, store, &named, err);
+    return api_open(out, store, &named, err);
 }
 
 sessile_status sessile_resume(sessile_session **out, sessile_store *store,
                               const sessile_session_options *options, sessile_error *err)
 {
     sessile_status st = check(out, store, options, __func__, 1, err);
-    return st == SESSILE_OK ? open_it(out, store, options, err) : st;
+    return st == SESSILE_OK ? api_open(out, store, options, err) : st;
 }
 
 sessile_status sessile_session_open(sessile_session **out, sessile_store *store,
@@ -81,7 +81,7 @@ sessile_status sessile_session_open(sessile_session **out, sessile_store *store,
     sessile_status st = check(out, store, options, __func__, 1, err);
     if (st != SESSILE_OK)
         return st;
-    st = open_it(out, store, options, err);
+    st = api_open(out, store, options, err);
     if (st != SESSILE_NOTFOUND)
         return st;
     error_clear(err);
@@ -90,7 +90,7 @@ sessile_status sessile_session_open(sessile_session **out, sessile_store *store,
     if (st != SESSILE_OK && st != SESSILE_EXISTS)
         return st;
     error_clear(err);
-    return open_it(out, store, options, err);
+    return api_open(out, store, options, err);
 }
 
 sessile_status sessile_session_close(sessile_session *session, sessile_error *err)

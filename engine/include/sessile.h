@@ -422,6 +422,60 @@ SESSILE_API sessile_status sessile_session_open(sessile_session **out,
                                                 const sessile_session_options *options,
                                                 sessile_error *err);
 
+/* ---- forks and copies */
+
+/* The tag of a line of a log, in hex; at most SESSILE_TAG_SIZE bytes with its NUL. */
+#define SESSILE_TAG_SIZE 33
+
+/* An entry of another session: where a fork was taken, or where a child was begun. */
+typedef struct sessile_link {
+    sessile_slice id, agent, user; /* borrowed from the session; user empty: of none */
+    sessile_id entry;
+    char tag[SESSILE_TAG_SIZE]; /* what that entry's line was known by; "": not kept */
+} sessile_link;
+
+/*
+ * A new session with everything that `session` holds up to `entry` (SESSILE_NO_ID: its
+ * head), which is the head of the new one. Ids mean what they meant: branches that were
+ * left before it come along. Labels, pins and checkpoints that were put on these entries
+ * later, the title, settings and metadata come along as they are now; a pause, a status
+ * and a time to live do not. The two have nothing in common from then on: either may be
+ * deleted. Lines are opened and sealed again one by one, whatever the size; no lock is
+ * held, others may write to the session meanwhile. Killed at any moment, the new session
+ * is there whole or not at all.
+ *
+ * options: id (empty: a new one), agent and user (data NULL: the session's own; a user of
+ * size 0: none), title (data NULL: the session's), metadata (members that are put over
+ * the session's own), policy, window, reserve, timeout (of the handle; else the
+ * session's). A fork for another user is sealed with that user's secret, so that
+ * forgetting the one leaves the other's. out NULL: it is made and not opened (then an id
+ * must be given).
+ *
+ * Errors: NOTFOUND (no such entry, or one that is not on any path), EXISTS, DAMAGED or
+ * TRUNCATED (the session is damaged at or before the entry: the sentence names the newest
+ * entry that can be forked), SEALED (its user was forgotten meanwhile), INVALID, LIMIT,
+ * IO, FULL, DENIED, NOMEM. Nothing was made but after IO: look.
+ */
+SESSILE_API sessile_status sessile_fork(sessile_session **out, sessile_session *session,
+                                        sessile_id entry,
+                                        const sessile_session_options *options,
+                                        sessile_error *err);
+
+/*
+ * Copies a session whole into another store, sealed as that store seals: every entry, of
+ * every branch, under the same ids, the head where it is, pauses as they are. options
+ * (NULL: none): id, agent and user, each the session's own when its data is NULL; policy,
+ * window, reserve and timeout of the handle. Errors: EXISTS (the name is taken there);
+ * DAMAGED, TRUNCATED (salvage it first); as for sessile_fork(). out NULL: not opened.
+ */
+SESSILE_API sessile_status sessile_put(sessile_session **out, sessile_store *store,
+                                       sessile_session *session,
+                                       const sessile_session_options *options,
+                                       sessile_error *err);
+
+/* 1 and *out when the session is a fork: of what. The link outlives what it names. */
+SESSILE_API int sessile_session_origin(const sessile_session *session, sessile_link *out);
+
 /* Closes the handle (with durability NONE: syncs first, whose failure is returned; the
  * handle is gone either way). NULL is OK. FORKED: in a child process the handle is left
  * alone, since it may have been copied in the middle of a call. */
@@ -454,7 +508,7 @@ SESSILE_API sessile_slice sessile_session_id(const sessile_session *session);
 SESSILE_API sessile_slice sessile_session_agent(const sessile_session *session);
 SESSILE_API sessile_slice sessile_session_user(const sessile_session *session);
 SESSILE_API int64_t sessile_session_created(const sessile_session *session);
-/* The time of the newest entry. */
+/* The time of the newest entry; of a fork that nothing was added to, when it was made. */
 SESSILE_API int64_t sessile_session_modified(sessile_session *session);
 /* Bytes that recovery set aside when this handle was opened and since: it grows when a
  * writer died and this handle found its torn end before a write of its own. 0: none. */

@@ -190,8 +190,9 @@ typedef struct sessile_backend {
                                   const void *data, size_t size, sessile_error *err);
 
     /*
-     * A draft takes a log's place whole or not at all. draft_new makes it beside the log
-     * under no name of a log; draft_write appends to it; draft_replace makes it durable
+     * A draft takes a log's place whole or not at all. draft_new makes it beside the log,
+     * in a folder that is made when missing, under no name of a log; draft_write appends
+     * to it; draft_replace makes it durable
      * and gives it the log's name, durably, in one step, drops the log's cache, and frees
      * the draft also when it fails. old: the log that is replaced, held under its
      * exclusive lock, which keeps naming the old bytes. keep: the old bytes get a name of
@@ -273,6 +274,11 @@ typedef struct sessile_backend {
                             int (*visit)(void *arg, const char *folder, const char *file,
                                          uint64_t bytes),
                             void *arg, sessile_error *err);
+
+    /* Makes a draft durable and gives it its name as a new log, durably, in one step;
+     * frees it also when it fails. EXISTS: the name is taken, and nothing was changed.
+     * May be absent: a new log is then handed to create in one piece. */
+    sessile_status (*draft_publish)(sessile_backend_draft *draft, sessile_error *err);
 } sessile_backend;
 
 /*

@@ -1,10 +1,9 @@
 /*
- * copy.c: a log written anew, in the place of one that is there.
+ * copy.c: a log written whole, in the place of one that is there or under a new name.
  *
  * Owns the lines of a draft: a new data key, a chain of tags from the header on, writes
  * as the caller ends them. It must never judge what it is given to copy, nor touch the
- * log that is replaced: who calls has read it, under its lock, and knows what is to be
- * kept.
+ * log that is copied or replaced: who calls has read it and knows what is to be kept.
  *
  * A draft is synced before it gets its name. So every line of it is durable as soon as
  * anybody can see one, and each write names all that is before it as safe: damage in a
@@ -38,6 +37,9 @@ void log_copy_drop(log_copy *copy)
 static sessile_status flush(log_copy *copy, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
+    if (copy->draft == NULL) {
+        return copy->lines.failed ? fail_nomem(err) : SESSILE_OK; /* gathered */
+    }
     if (copy->lines.size > 0) {
         status = copy->st.table->draft_write(copy->draft, copy->lines.data,
                                              copy->lines.size, err);
@@ -46,15 +48,12 @@ static sessile_status flush(log_copy *copy, sessile_error *err)
     return status;
 }
 
-sessile_status log_copy_begin(log_copy *copy, store *st, const keyring *k,
-                              const char *folder, const char *name, const char *user,
-                              const char *header, size_t size, const allocator *a,
-                              sessile_error *err)
+/* draft: whether the store is to be given the lines in pieces. */
+static sessile_status begin(log_copy *copy, store *st, const keyring *k,
+                            const char *folder, const char *name, const char *user,
+                            const char *header, size_t size, int draft,
+                            const allocator *a, sessile_error *err)
 {
-    memset(copy, 0, sizeof(*copy));
-    if ((st->table->capabilities & SESSILE_BACKEND_REPLACES) == 0) {
-        return fail(err, SESSILE_UNSUPPORTED, "this store cannot replace a log");
-    }
     if (!log_is_entry(header, size, 0)) {
         return fail(err, SESSILE_INVALID, "a log begins with an entry of id 00000000");
     }
@@ -68,12 +67,37 @@ sessile_status log_copy_begin(log_copy *copy, store *st, const keyring *k,
     if (status == SESSILE_OK && copy->lines.size > LINE_LONGEST) {
         status = fail(err, SESSILE_LIMIT, "the header is too long [message]");
     }
-    if (status == SESSILE_OK) {
+    if (status == SESSILE_OK && draft) {
         status = st->table->draft_new(st->self, folder, name, &copy->draft, err);
     }
+    copy->folder = folder;
+    copy->name = name;
     copy->count = copy->committed = 1;
     copy->bytes = copy->lines.size;
     return status;
+}
+
+sessile_status log_copy_begin(log_copy *copy, store *st, const keyring *k,
+                              const char *folder, const char *name, const char *user,
+                              const char *header, size_t size, const allocator *a,
+                              sessile_error *err)
+{
+    memset(copy, 0, sizeof(*copy));
+    if ((st->table->capabilities & SESSILE_BACKEND_REPLACES) == 0) {
+        return fail(err, SESSILE_UNSUPPORTED, "this store cannot replace a log");
+    }
+    return begin(copy, st, k, folder, name, user, header, size, 1, a, err);
+}
+
+sessile_status log_copy_begin_new(log_copy *copy, store *st, const keyring *k,
+                                  const char *folder, const char *name, const char *user,
+                                  const char *header, size_t size, const allocator *a,
+                                  sessile_error *err)
+{
+    memset(copy, 0, sizeof(*copy));
+    int draft = (st->table->capabilities & SESSILE_BACKEND_REPLACES) != 0 &&
+                st->table->draft_publish != NULL;
+    return begin(copy, st, k, folder, name, user, header, size, draft, a, err);
 }
 
 sessile_status log_copy_entry(log_copy *copy, const char *text, size_t size,
@@ -106,25 +130,33 @@ sessile_status log_copy_entry(log_copy *copy, const char *text, size_t size,
     return copy->lines.size < PIECE ? SESSILE_OK : flush(copy, err);
 }
 
+/* Both ways to finish. */
+static sessile_status ended(log_copy *copy, sessile_error *err)
+{
+    if (copy->committed != copy->count) {
+        return fail(err, SESSILE_INVALID, "the last write of a copy is not ended");
+    }
+    return flush(copy, err);
+}
+
 /*
  * Begun before a user was forgotten and finished after it, a copy would bring back what
  * was to be gone for ever: its key is wrapped by a new secret of that user. So the old
  * log has to open still, now that the new secret is there. Who forgets removes secrets
  * until there are none: it has seen the new one, or we see that the old one is gone.
  */
-static sessile_status still_opens(const log_copy *copy, sessile_backend_log *old,
-                                  sessile_error *err)
+static sessile_status still_opens(const store *st, const keyring *k,
+                                  sessile_backend_log *old, sessile_error *err)
 {
     logkey key;
     char text[HEADER_LOOK];
     size_t got = 0;
-    sessile_status status =
-        copy->st.table->read(old, 0, 0, text, sizeof(text), &got, err);
+    sessile_status status = st->table->read(old, 0, 0, text, sizeof(text), &got, err);
     const char *end = status == SESSILE_OK ? memmem(text, got, ",\"commit\":", 10) : NULL;
     if (status == SESSILE_OK) {
         status = end == NULL
                      ? fail(err, SESSILE_DAMAGED, "the first line of a log is damaged")
-                     : logkey_open(&key, copy->keys, text, (size_t)(end - text), err);
+                     : logkey_open(&key, k, text, (size_t)(end - text), err);
     }
     if (status == SESSILE_OK) {
         logkey_deinit(&key);
@@ -135,17 +167,43 @@ static sessile_status still_opens(const log_copy *copy, sessile_backend_log *old
 sessile_status log_copy_finish(log_copy *copy, sessile_backend_log *old, int keep,
                                char *kept, size_t kept_size, sessile_error *err)
 {
-    if (copy->committed != copy->count) {
-        return fail(err, SESSILE_INVALID, "the last write of a copy is not ended");
-    }
-    sessile_status status = flush(copy, err);
+    sessile_status status = ended(copy, err);
     if (status == SESSILE_OK && copy->key.user[0] != '\0' && copy->keys != NULL) {
-        status = still_opens(copy, old, err);
+        status = still_opens(&copy->st, copy->keys, old, err);
     }
     if (status == SESSILE_OK) {
         status =
             copy->st.table->draft_replace(copy->draft, old, keep, kept, kept_size, err);
         copy->draft = NULL; /* freed also when it fails */
+    }
+    return status;
+}
+
+sessile_status log_copy_publish(log_copy *copy, const log_t *source, const keyring *k,
+                                sessile_error *err)
+{
+    int done;
+    sessile_status status = ended(copy, err);
+    if (status == SESSILE_OK && source->key.user[0] != '\0') {
+        status = still_opens(&source->st, k, source->handle, err);
+    }
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    if (copy->draft != NULL) {
+        status = copy->st.table->draft_publish(copy->draft, err);
+        copy->draft = NULL; /* freed also when it fails */
+    } else {
+        status = copy->st.table->create(copy->st.self, copy->folder, copy->name,
+                                        copy->lines.data, copy->lines.size, err);
+    }
+    /* Of a newer epoch by now, whoever seals old logs anew may not have seen this one. */
+    if (status == SESSILE_OK && keyring_sealed(copy->keys) &&
+        (copy->st.table->capabilities & SESSILE_BACKEND_REPLACES) != 0 &&
+        keyring_refresh(copy->keys, NULL) == SESSILE_OK &&
+        keyring_epoch(copy->keys) != copy->key.epoch) {
+        status = log_reseal(&copy->st, copy->keys, copy->folder, copy->name, -1, NULL,
+                            &done, copy->alloc, err);
     }
     return status;
 }

@@ -10,7 +10,8 @@
  *   salvage.c what can be read past damage, and what stands in for the rest
  *   rewrite.c all of it written anew, in the place of the damaged log
  *   check.c   opened for a look, changing nothing
- *   copy.c    a log written anew, in the place of one that is there
+ *   copy.c    a log written whole, in the place of one that is there or a new one
+ *   fork.c    the lines of one log sealed anew into another
  *   reseal.c  a log sealed anew
  *   index.h   the index: block.c its bytes, index.c read, index_write.c written,
  *             index_check.c compared with the log
@@ -136,10 +137,6 @@ sessile_status log_read_salvaged(log_t *log, sessile_id id, buf *out, int *found
 /* 1 when text is one line of JSON that begins with this id and ends with a brace. */
 int log_is_entry(const char *text, size_t size, uint64_t id);
 
-/* The handle with its memory, no line read yet. */
-sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *folder,
-                          const char *name, unsigned depth, const allocator *a,
-                          sessile_error *err);
 /* What was scanned, of size bytes, does not reach the entry of which the index knows that
  * it was safe: TRUNCATED when there are too few bytes for it, else DAMAGED. */
 sessile_status log_witness(log_t *log, uint64_t size, sessile_error *err);

@@ -127,6 +127,10 @@ int log_replaced(const log_t *log);
  * log_sync(old). What old remembers of its entries is freed. */
 void log_outlive(log_t *log, log_t *old);
 
+/* A handle with its key, no line read yet: for log_copy_lines(). */
+sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *folder,
+                          const char *name, unsigned depth, const allocator *a,
+                          sessile_error *err);
 void log_close(log_t *log); /* does not sync */
 /* What ends a wait of this handle, in log_begin() or (asked with the arg given there) in
  * log_sync_unless(): asked every few milliseconds; 1: CANCELLED. Set once, after open. */
@@ -177,6 +181,11 @@ sessile_status log_sync_unless(log_t *log, sessile_id target, log_stop stop, voi
 /* Appends entry id's text to out. NOTFOUND; DAMAGED (names entry and offset); IO. Checks
  * the line; its previous tag is compared only by scans. */
 sessile_status log_read(log_t *log, sessile_id id, buf *out, sessile_error *err);
+/* The tag of entry id's line: 16 bytes (plain: 8, and zeros). As log_read(). */
+sessile_status log_tag(log_t *log, sessile_id id, unsigned char tag[VAULT_TAG],
+                       sessile_error *err);
+/* How many entries stand before the first damage; all, where there is none. */
+sessile_id log_sound(const log_t *log);
 /* Shows entries first..last (inclusive), read in large pieces. */
 sessile_status log_read_range(log_t *log, sessile_id first, sessile_id last,
                               log_visit visit, void *arg, sessile_error *err);

@@ -38,8 +38,9 @@ static sessile_status bring(log_t *log, uint64_t first, uint64_t last, sessile_e
 }
 
 /* Opens entry id, whose bytes (newline included) are at text. */
-static sessile_status open_one(log_t *log, uint64_t id, char *text, size_t size, buf *out,
-                               sessile_error *err)
+static sessile_status open_tagged(log_t *log, uint64_t id, char *text, size_t size,
+                                  buf *out, unsigned char tag[VAULT_TAG],
+                                  sessile_error *err)
 {
     line l;
     size_t was = out->size;
@@ -58,7 +59,48 @@ static sessile_status open_one(log_t *log, uint64_t id, char *text, size_t size,
             "was written. Nothing was changed",
             log->name, (unsigned long long)log->offsets[id], (unsigned long long)id);
     }
+    memcpy(tag, l.tag, VAULT_TAG);
     return SESSILE_OK;
+}
+
+static sessile_status open_one(log_t *log, uint64_t id, char *text, size_t size, buf *out,
+                               sessile_error *err)
+{
+    unsigned char tag[VAULT_TAG];
+    return open_tagged(log, id, text, size, out, tag, err);
+}
+
+/* An entry that a scan has shown. */
+static sessile_status read_scanned(log_t *log, sessile_id id, buf *out,
+                                   unsigned char tag[VAULT_TAG], sessile_error *err)
+{
+    if (id >= log->end.count) {
+        return fail(err, SESSILE_NOTFOUND, "%s has no entry %08x", log->name,
+                    (unsigned)id);
+    }
+    sessile_status status = log_reach(log, id, err);
+    if (status == SESSILE_OK) {
+        status = bring(log, id, id, err);
+    }
+    if (status == SESSILE_OK) {
+        status = open_tagged(log, id, log->piece.data,
+                             (size_t)(end_of(log, id) - log->offsets[id]), out, tag, err);
+    }
+    if (log->piece.capacity > RANGE_PIECE) {
+        buf_deinit(&log->piece);
+    }
+    return status;
+}
+
+sessile_status log_tag(log_t *log, sessile_id id, unsigned char tag[VAULT_TAG],
+                       sessile_error *err)
+{
+    sessile_error local = {SESSILE_OK, ""};
+    buf_clear(&log->text);
+    sessile_status status =
+        read_scanned(log, id, &log->text, tag, err != NULL ? err : &local);
+    log_trim(log);
+    return status;
 }
 
 sessile_status log_read(log_t *log, sessile_id id, buf *out, sessile_error *err)
@@ -72,22 +114,8 @@ sessile_status log_read(log_t *log, sessile_id id, buf *out, sessile_error *err)
             return salvaged;
         }
     }
-    if (id >= log->end.count) {
-        return fail(err, SESSILE_NOTFOUND, "%s has no entry %08x", log->name,
-                    (unsigned)id);
-    }
-    sessile_status status = log_reach(log, id, err);
-    if (status == SESSILE_OK) {
-        status = bring(log, id, id, err);
-    }
-    if (status == SESSILE_OK) {
-        status = open_one(log, id, log->piece.data,
-                          (size_t)(end_of(log, id) - log->offsets[id]), out, err);
-    }
-    if (log->piece.capacity > RANGE_PIECE) {
-        buf_deinit(&log->piece);
-    }
-    return status;
+    unsigned char tag[VAULT_TAG];
+    return read_scanned(log, id, out, tag, err);
 }
 
 /* A range of a damaged log, whose lines need not follow each other. */

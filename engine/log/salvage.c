@@ -107,6 +107,11 @@ sessile_status log_take_damage(log_t *log, sessile_status status, sessile_error 
     return log_hurt(log, &why, err);
 }
 
+sessile_id log_sound(const log_t *log)
+{
+    return (sessile_id)(log->damage != NULL ? log->damage->first : log->end.count);
+}
+
 sessile_status log_damage(const log_t *log, sessile_error *err)
 {
     if (log->damage == NULL) {

@@ -217,8 +217,7 @@ sessile_status session_state_members(sessile_session *s, const char *kind,
     return status;
 }
 
-/* The last member of an object whose key is exactly that; JSON_NONE: there is none. */
-static json member_of(json object, const char *key, size_t size, buf *work)
+json session_member(json object, const char *key, size_t size, buf *work)
 {
     json found = {NULL, 0, JSON_NONE};
     json_iter it = json_begin(object);
@@ -263,7 +262,7 @@ static sessile_status gather(gathering *g, const fact *one, sessile_error *err)
     if (status)
         return status;
     g->at = one->entry;
-    value = member_of(json_get(g->e.data, g->kind), key, size, &g->work);
+    value = session_member(json_get(g->e.data, g->kind), key, size, &g->work);
     if (value.type != JSON_NONE)
         put_member(g->out, key, size, value);
     return SESSILE_OK;

@@ -23,6 +23,10 @@ sessile_status session_state_members(sessile_session *s, const char *kind,
 sessile_status session_members(sessile_session *s, const char *kind, buf *out,
                                sessile_error *err);
 
+/* The last member of an object whose key is exactly that; JSON_NONE: there is none. work:
+ * written to; failed when there was no memory. */
+json session_member(json object, const char *key, size_t size, buf *work);
+
 /* ---- the host's pause (session/suspend.c) */
 
 sessile_status session_suspend(sessile_session *s, sessile_slice reason,

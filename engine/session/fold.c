@@ -125,6 +125,18 @@ static int same_name(const char *data, size_t size, const buf *name)
     return size == name->size && (size == 0 || !memcmp(data, name->data, size));
 }
 
+/* What the header says of another session, the first time that it is folded. */
+static void take_link(header_link *to, header_link *from)
+{
+    const allocator *a = from->id.alloc;
+
+    if (to->entry != SESSILE_NO_ID || from->entry == SESSILE_NO_ID)
+        return;
+    header_link_deinit(to);
+    *to = *from;
+    header_link_init(from, a);
+}
+
 /* The header: its names are ours, or, when the handle was opened by the name of a file,
  * become ours if they belong there. */
 static sessile_status fold_header(fold *f, change *c, sessile_error *err)
@@ -162,6 +174,8 @@ static sessile_status fold_header(fold *f, change *c, sessile_error *err)
         goto out;
     }
     s->created_ms = h.created_ms;
+    take_link(&s->origin, &h.origin);
+    take_link(&s->parent, &h.parent);
     json metadata = json_get(c->e.data, "metadata");
     if (metadata.type == JSON_OBJECT && !s->metadata) {
         s->metadata = mem_dup(a, metadata.at, metadata.size);
@@ -409,7 +423,8 @@ static void apply(fold *f, change *c)
     }
     if (c->e.type == ENTRY_REFUSAL)
         s->last_refusal = hash64_lasting(c->e.data.at, c->e.data.size);
-    s->modified_ms = c->e.time_ms;
+    /* a fork is younger than the entries it was made with */
+    s->modified_ms = c->e.time_ms > s->created_ms ? c->e.time_ms : s->created_ms;
     if (s->node_count % LOG_BLOCK == 0)
         fold_snapshot(s);
 }

@@ -123,6 +123,9 @@ int path_gather(const sessile_session *s, sessile_id high, sessile_id low, id_li
 sessile_status session_texts_locked(sessile_session *s, sessile_id first, sessile_id last,
                                     log_visit visit, void *arg, sessile_error *err);
 
+/* The tag of entry id's line. As log_tag(). */
+sessile_status session_tag_locked(sessile_session *s, sessile_id id,
+                                  unsigned char tag[VAULT_TAG], sessile_error *err);
 /* Entry id read into text (cleared first). */
 sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text,
                                   entry *out, sessile_error *err);

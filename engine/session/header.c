@@ -79,7 +79,7 @@ void name_show(sessile_slice name, char out[NAME_SHOWN])
              shown < name.size ? "…" : "");
 }
 
-static void put_name(buf *out, sessile_slice name)
+void header_put_name(buf *out, sessile_slice name)
 {
     if (utf8_valid(name.data, name.size)) {
         json_put_string(out, name.data, name.size);
@@ -90,12 +90,37 @@ static void put_name(buf *out, sessile_slice name)
     buf_puts(out, "\"}");
 }
 
-void header_put(buf *out, const session_names *names, sessile_slice title,
-                sessile_slice metadata, int64_t now_ms)
+static void put_link(buf *out, const char *name, const sessile_link *link)
+{
+    buf_printf(out, ",\"%s\":{\"agent\":", name);
+    header_put_name(out, link->agent);
+    buf_puts(out, ",\"id\":");
+    header_put_name(out, link->id);
+    if (link->user.size) {
+        buf_puts(out, ",\"user\":");
+        header_put_name(out, link->user);
+    }
+    buf_printf(out, ",\"entry\":\"%08" PRIx32 "\"", link->entry);
+    if (link->tag[0])
+        buf_printf(out, ",\"tag\":\"%s\"", link->tag);
+    buf_putc(out, '}');
+}
+
+static void put_names(buf *data, const session_names *names)
+{
+    buf_puts(data, "{\"session\":");
+    header_put_name(data, names->id);
+    buf_puts(data, ",\"agent\":");
+    header_put_name(data, names->agent);
+    buf_puts(data, ",\"user\":");
+    header_put_name(data, names->user);
+}
+
+void header_put(buf *out, const session_names *names, const header_fields *given)
 {
     entry_fields fields = {.id = 0,
                            .parent = SESSILE_NO_ID,
-                           .time_ms = now_ms,
+                           .time_ms = given->now_ms,
                            .type = ENTRY_SESSION,
                            .source = SOURCE_HOST,
                            .tokens = -1};
@@ -103,20 +128,19 @@ void header_put(buf *out, const session_names *names, sessile_slice title,
     buf data;
 
     buf_init(&data, out->alloc);
-    buf_puts(&data, "{\"session\":");
-    put_name(&data, names->id);
-    buf_puts(&data, ",\"agent\":");
-    put_name(&data, names->agent);
-    buf_puts(&data, ",\"user\":");
-    put_name(&data, names->user);
+    put_names(&data, names);
     buf_puts(&data, ",\"title\":");
-    json_put_string(&data, title.data, title.size);
-    time_print(now_ms, created);
+    json_put_string(&data, given->title.data, given->title.size);
+    time_print(given->now_ms, created);
     buf_printf(&data, ",\"created\":\"%s\"", created);
-    if (metadata.size) {
+    if (given->metadata.size) {
         buf_puts(&data, ",\"metadata\":");
-        buf_put(&data, metadata.data, metadata.size);
+        buf_put(&data, given->metadata.data, given->metadata.size);
     }
+    if (given->origin)
+        put_link(&data, "origin", given->origin);
+    if (given->parent)
+        put_link(&data, "parent", given->parent);
     buf_putc(&data, '}');
     fields.data = data.data;
     fields.data_size = data.size;
@@ -127,8 +151,64 @@ void header_put(buf *out, const session_names *names, sessile_slice title,
     buf_deinit(&data);
 }
 
+sessile_status header_rename(buf *out, const char *text, size_t size,
+                             const session_names *names, sessile_error *err)
+{
+    sessile_status status;
+    json_iter it;
+    entry e;
+    buf data;
+
+    status = entry_read(&e, text, size, err);
+    if (!status && e.type != ENTRY_SESSION)
+        status = fail(err, SESSILE_DAMAGED, "its first entry is no session header");
+    if (status)
+        return status;
+    buf_init(&data, out->alloc);
+    put_names(&data, names);
+    for (it = json_begin(e.data); json_next(&it);) {
+        if (json_is(it.key, "session") || json_is(it.key, "agent") ||
+            json_is(it.key, "user"))
+            continue;
+        buf_putc(&data, ',');
+        buf_put(&data, it.key.at, it.key.size);
+        buf_putc(&data, ':');
+        buf_put(&data, it.value.at, it.value.size);
+    }
+    buf_putc(&data, '}');
+    buf_put(out, text, (size_t)(e.data.at - text));
+    buf_put(out, data.data, data.size);
+    buf_put(out, e.data.at + e.data.size,
+            size - (size_t)(e.data.at - text) - e.data.size);
+    if (data.failed || out->failed)
+        status = fail_nomem(err);
+    buf_deinit(&data);
+    return status;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+void header_link_init(header_link *l, const allocator *a)
+{
+    buf_init(&l->id, a);
+    buf_init(&l->agent, a);
+    buf_init(&l->user, a);
+    l->entry = SESSILE_NO_ID;
+    l->tag[0] = 0;
+}
+
+void header_link_deinit(header_link *l)
+{
+    buf_deinit(&l->id);
+    buf_deinit(&l->agent);
+    buf_deinit(&l->user);
+    l->entry = SESSILE_NO_ID;
+}
+
 void header_init(header *h, const allocator *a)
 {
+    header_link_init(&h->origin, a);
+    header_link_init(&h->parent, a);
     buf_init(&h->id, a);
     buf_init(&h->agent, a);
     buf_init(&h->user, a);
@@ -138,15 +218,15 @@ void header_init(header *h, const allocator *a)
 
 void header_deinit(header *h)
 {
+    header_link_deinit(&h->origin);
+    header_link_deinit(&h->parent);
     buf_deinit(&h->id);
     buf_deinit(&h->agent);
     buf_deinit(&h->user);
     buf_deinit(&h->title);
 }
 
-/* Decodes a name: a string, or bytes in base64. 0, or -1: neither (or no memory: failed).
- */
-static int get_name(buf *out, json value)
+int header_get_name(buf *out, json value)
 {
     const char *text;
     size_t size;
@@ -165,6 +245,30 @@ static int get_name(buf *out, json value)
     return 0;
 }
 
+/* A link that makes no sense is none: it is what is said of another session, and no
+ * reason not to open this one. -1: no memory. */
+static int get_link(header_link *l, json value)
+{
+    json user = json_get(value, "user");
+    const char *text;
+    size_t size;
+    sessile_id id;
+
+    if (value.type != JSON_OBJECT)
+        return 0;
+    if (header_get_name(&l->id, json_get(value, "id")) ||
+        header_get_name(&l->agent, json_get(value, "agent")) ||
+        (user.type != JSON_NONE && header_get_name(&l->user, user)) ||
+        !json_plain(json_get(value, "entry"), &text, &size) || id_parse(text, size, &id))
+        return l->id.failed || l->agent.failed || l->user.failed ? -1 : 0;
+    l->entry = id;
+    if (json_plain(json_get(value, "tag"), &text, &size) && size < sizeof l->tag) {
+        memcpy(l->tag, text, size);
+        l->tag[size] = 0;
+    }
+    return 0;
+}
+
 sessile_status header_read(header *h, const entry *e, sessile_error *err)
 {
     json title = json_get(e->data, "title");
@@ -174,15 +278,18 @@ sessile_status header_read(header *h, const entry *e, sessile_error *err)
     if (e->type != ENTRY_SESSION || e->id != 0)
         return fail(err, SESSILE_DAMAGED,
                     "its first entry is no session header: restore it from a backup");
-    if (get_name(&h->id, json_get(e->data, "session")) ||
-        get_name(&h->agent, json_get(e->data, "agent")) ||
-        get_name(&h->user, json_get(e->data, "user")) ||
+    if (header_get_name(&h->id, json_get(e->data, "session")) ||
+        header_get_name(&h->agent, json_get(e->data, "agent")) ||
+        header_get_name(&h->user, json_get(e->data, "user")) ||
         (title.type == JSON_STRING && json_string(&h->title, title))) {
         if (h->id.failed || h->agent.failed || h->user.failed || h->title.failed)
             return fail_nomem(err);
         return fail(err, SESSILE_DAMAGED,
                     "its header does not name a session: restore it from a backup");
     }
+    if (get_link(&h->origin, json_get(e->data, "origin")) ||
+        get_link(&h->parent, json_get(e->data, "parent")))
+        return fail_nomem(err);
     if (!json_plain(json_get(e->data, "created"), &created, &size) ||
         time_parse(created, size, &h->created_ms))
         h->created_ms = e->time_ms;

@@ -24,13 +24,37 @@ void names_place(const sessile_store *st, const session_names *names,
 #define NAME_SHOWN 96
 void name_show(sessile_slice name, char out[NAME_SHOWN]);
 
-/* Appends the header entry. metadata: checked JSON text of an object, or empty. */
-void header_put(buf *out, const session_names *names, sessile_slice title,
-                sessile_slice metadata, int64_t now_ms);
+/* What a new header says beside its names. */
+typedef struct header_fields {
+    sessile_slice title;
+    sessile_slice metadata;              /* checked JSON text of an object, or empty */
+    const sessile_link *origin, *parent; /* or NULL */
+    int64_t now_ms;
+} header_fields;
+/* Appends the header entry. */
+void header_put(buf *out, const session_names *names, const header_fields *fields);
+/* Appends the header entry `text` under other names, all else token for token. NOMEM;
+ * DAMAGED: it is no header. */
+sessile_status header_rename(buf *out, const char *text, size_t size,
+                             const session_names *names, sessile_error *err);
+/* Appends a name as JSON: a string, or {"b64":"…"} where it is not UTF-8. */
+void header_put_name(buf *out, sessile_slice name);
+/* Decodes such a name. 0, or -1: it is none (or no memory: out->failed). */
+int header_get_name(buf *out, json value);
+
+/* An entry of another session, decoded; entry SESSILE_NO_ID: there is none. */
+typedef struct header_link {
+    buf id, agent, user;
+    sessile_id entry;
+    char tag[SESSILE_TAG_SIZE];
+} header_link;
+void header_link_init(header_link *l, const allocator *a);
+void header_link_deinit(header_link *l);
 
 /* What a header says, decoded. Valid after header_init(); deinit'ed by the caller. */
 typedef struct header {
     buf id, agent, user, title;
+    header_link origin, parent;
     int64_t created_ms;
 } header;
 void header_init(header *h, const allocator *a);

@@ -21,8 +21,8 @@ unsigned session_read_depth(const sessile_store *st)
 
 /* ------------------------------------------------------------------ create */
 
-static sessile_status check_metadata(buf *out, const sessile_store *st,
-                                     sessile_slice text, sessile_error *err)
+sessile_status session_check_metadata(buf *out, const sessile_store *st,
+                                      sessile_slice text, sessile_error *err)
 {
     sessile_status status;
 
@@ -83,11 +83,13 @@ sessile_status session_create(sessile_store *st, const sessile_session_options *
     }
     status = session_check_title(st, options ? options->title : nothing, err);
     if (!status && options)
-        status = check_metadata(&metadata, st, options->metadata, err);
+        status = session_check_metadata(&metadata, st, options->metadata, err);
     if (status)
         goto out;
-    header_put(&text, &names, options ? options->title : nothing,
-               (sessile_slice){metadata.data, metadata.size}, st->os->now_ms(st->os->ud));
+    header_put(&text, &names,
+               &(header_fields){.title = options ? options->title : nothing,
+                                .metadata = {metadata.data, metadata.size},
+                                .now_ms = st->os->now_ms(st->os->ud)});
     if (text.failed) {
         status = fail_nomem(err);
         goto out;
@@ -130,6 +132,8 @@ sessile_session *session_blank(sessile_store *st)
     s->pid = st->os->pid(st->os->ud);
     s->takes_snapshots = (st->backend.table->capabilities & SESSILE_BACKEND_CACHES) != 0;
     context_init(&s->current, &st->alloc);
+    header_link_init(&s->origin, &st->alloc);
+    header_link_init(&s->parent, &st->alloc);
     facts_init(&s->facts, &st->alloc);
     buf_init(&s->agent_info.version, &st->alloc);
     buf_init(&s->agent_info.config, &st->alloc);
@@ -171,6 +175,8 @@ void session_drop(sessile_session *s)
     if (s->parts)
         mem_free(a, s->parts, s->part_capacity * sizeof *s->parts);
     context_deinit(&s->current);
+    header_link_deinit(&s->origin);
+    header_link_deinit(&s->parent);
     facts_deinit(&s->facts);
     session_free_agent_info(s);
     buf_deinit(&s->scratch);

@@ -72,6 +72,20 @@ static int knows_better(sessile_session *s, sessile_status status, sessile_id id
     return session_reload_locked(s, NULL) == SESSILE_OK;
 }
 
+sessile_status session_tag_locked(sessile_session *s, sessile_id id,
+                                  unsigned char tag[VAULT_TAG], sessile_error *err)
+{
+    sessile_status status = session_in_place(s, err);
+
+    if (!status)
+        status = reach_range(s, id, id, err);
+    if (!status)
+        status = log_tag(s->log, id, tag, err);
+    if (status && knows_better(s, status, id))
+        status = log_tag(s->log, id, tag, err);
+    return status;
+}
+
 sessile_status session_text_locked(sessile_session *s, sessile_id id, buf *out,
                                    sessile_error *err)
 {

@@ -94,17 +94,46 @@ sessile_id batch_next(const batch *b)
     return b->first + (sessile_id)b->count;
 }
 
-void batch_add(batch *b, entry_fields *fields)
+void batch_init(batch *b, sessile_id first, int64_t now_ms, const allocator *a)
+{
+    memset(b, 0, sizeof *b);
+    b->first = first;
+    b->now_ms = now_ms;
+    b->alloc = a;
+    buf_init(&b->text, a);
+}
+
+/* Where the next entry begins. 0 or -1. */
+static int batch_begin(batch *b)
 {
     if (mem_grow(b->alloc, (void **)&b->starts, &b->capacity, b->count + 1,
                  sizeof *b->starts)) {
         b->text.failed = 1;
-        return;
+        return -1;
     }
+    b->starts[b->count++] = b->text.size;
+    return 0;
+}
+
+void batch_add(batch *b, entry_fields *fields)
+{
     fields->id = batch_next(b);
     fields->time_ms = b->now_ms;
-    b->starts[b->count++] = b->text.size;
-    entry_put(&b->text, fields);
+    if (!batch_begin(b))
+        entry_put(&b->text, fields);
+}
+
+void batch_copy(batch *b, const char *text, size_t size)
+{
+    size_t at = b->text.size;
+    char id[9];
+
+    id_print(batch_next(b), id);
+    if (batch_begin(b))
+        return;
+    buf_put(&b->text, text, size);
+    if (!b->text.failed) /* every text that came out of a log begins {"id":"00000000" */
+        memcpy(b->text.data + at + 7, id, 8);
 }
 
 sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t size,
@@ -133,14 +162,14 @@ sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t s
     return id;
 }
 
-static sessile_slice batch_entry(const batch *b, size_t i)
+sessile_slice batch_entry(const batch *b, size_t i)
 {
     size_t end = i + 1 < b->count ? b->starts[i + 1] : b->text.size;
 
     return (sessile_slice){b->text.data + b->starts[i], end - b->starts[i]};
 }
 
-static void batch_deinit(batch *b)
+void batch_deinit(batch *b)
 {
     if (b->starts)
         mem_free(b->alloc, b->starts, b->capacity * sizeof *b->starts);
@@ -275,9 +304,7 @@ sessile_status session_write_within(sessile_session *s, session_wait *w,
         status = session_take_turn(s, w, err);
     if (status)
         return status;
-    memset(&b, 0, sizeof b);
-    b.alloc = &s->store->alloc;
-    buf_init(&b.text, b.alloc);
+    batch_init(&b, 0, 0, &s->store->alloc);
     s->wait = w;
     status = session_in_place(s, err);
     /* Where a store has no locks others append between our look and our write: that is

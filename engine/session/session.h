@@ -18,6 +18,7 @@
 #include "log/log.h"
 #include "session/context.h"
 #include "session/facts.h"
+#include "session/header.h"
 #include "session/store_handle.h"
 
 enum { NODE_HAS_CONTEXT = 1, NODE_HAS_VARS = 2, NODE_HAS_USAGE = 4 /* of a turn */ };
@@ -87,6 +88,7 @@ struct sessile_session {
     size_t title_size;
     char *metadata; /* JSON object of the header, or NULL; fixed after open */
     size_t metadata_size;
+    header_link origin, parent; /* of the header; fixed after open */
     int64_t modified_ms;
     struct usage_part { /* usage of messages that a turn entry may yet replace */
         sessile_id id;
@@ -167,6 +169,13 @@ typedef struct batch {
 sessile_id batch_next(const batch *b);
 /* Adds an entry: id and time are set by the batch. NOMEM is found by session_write. */
 void batch_add(batch *b, entry_fields *fields);
+
+/* The text of the i-th entry; borrowed until the next is added. */
+sessile_slice batch_entry(const batch *b, size_t i);
+/* Adds an entry whose text is there already, its id put in its place. */
+void batch_copy(batch *b, const char *text, size_t size);
+void batch_init(batch *b, sessile_id first, int64_t now_ms, const allocator *a);
+void batch_deinit(batch *b);
 
 /* Builds the entries for the head as it is now (mutex and log lock held). Adding nothing
  * writes nothing. An error writes nothing. */
@@ -258,6 +267,10 @@ sessile_status session_clear(sessile_session *s, sessile_error *err);
 /* LIMIT [title]; INVALID: not UTF-8. */
 sessile_status session_check_title(const sessile_store *st, sessile_slice title,
                                    sessile_error *err);
+
+/* Checks a JSON object for a header into out; empty stays empty. */
+sessile_status session_check_metadata(buf *out, const sessile_store *st,
+                                      sessile_slice text, sessile_error *err);
 
 /* ---- lists for the host (session/render.c) */
 

@@ -570,6 +570,7 @@ static const sessile_backend file_backend = {
     .busy = file_busy,
     .replaced = file_replaced,
     .sweep = file_sweep,
+    .draft_publish = file_draft_publish,
 };
 
 void store_file_allow_network(store *st)

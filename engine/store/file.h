@@ -167,6 +167,7 @@ sessile_status file_draft_write(sessile_backend_draft *draft, const void *data,
 sessile_status file_draft_replace(sessile_backend_draft *draft, sessile_backend_log *old,
                                   int keep, char *kept, size_t kept_size,
                                   sessile_error *err);
+sessile_status file_draft_publish(sessile_backend_draft *draft, sessile_error *err);
 void file_draft_drop(sessile_backend_draft *draft);
 sessile_status file_cache_size(sessile_backend_log *log, uint64_t *bytes,
                                sessile_error *err);

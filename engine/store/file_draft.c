@@ -1,11 +1,12 @@
 /*
- * file_draft.c: a log written anew, to take the place of the one that is there.
+ * file_draft.c: a log written in pieces before it has its name: a new one, or one that
+ * takes the place of the one that is there.
  *
- * Owns a temporary file from its making to the rename that gives it the log's name. The
+ * Owns a temporary file from its making to the rename that gives it the log's name. A
  * log that is replaced is held under its lock all along, so that nobody appends to what
  * is about to go; who waits for that lock finds the name leading elsewhere and opens it
  * again. It must never touch the bytes of the log that is replaced, and leaves at every
- * moment one whole log under the name.
+ * moment one whole log under the name, or none where there was none.
  */
 #include "store/file.h"
 
@@ -50,7 +51,7 @@ sessile_status file_draft_new(void *self, const char *folder, const char *name,
     *out = NULL;
     sessile_status status = file_name_check(name, err);
     if (status == SESSILE_OK) {
-        status = file_folder_get(fs, folder, 0, &in, err);
+        status = file_folder_get(fs, folder, 1, &in, err);
     }
     if (status != SESSILE_OK) {
         return status;
@@ -164,6 +165,28 @@ sessile_status file_draft_replace(sessile_backend_draft *handle, sessile_backend
         status = SESSILE_IO;
     }
     file_cache_drop(fs, draft->folder, draft->name);
+    mem_free(&fs->alloc, draft, sizeof(*draft));
+    return status;
+}
+
+sessile_status file_draft_publish(sessile_backend_draft *handle, sessile_error *err)
+{
+    file_draft *draft = of(handle);
+    file_store *fs = draft->fs;
+    os_stat_info made;
+    sessile_status status;
+    if (fs->os->stat_fd(fs->os->ud, draft->fd, &made) != 0) {
+        status = fail_errno(err, errno, "cannot look at the new %s", draft->name);
+        file_draft_drop(handle);
+        return status;
+    }
+    status = file_publish(fs, draft->folder->fd, draft->temporary, &draft->fd,
+                          draft->name, err);
+    if (status == SESSILE_OK) {
+        pthread_mutex_lock(&fs->mutex);
+        fs->made = (file_inode){made.device, made.inode};
+        pthread_mutex_unlock(&fs->mutex);
+    }
     mem_free(&fs->alloc, draft, sizeof(*draft));
     return status;
 }

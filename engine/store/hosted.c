@@ -376,6 +376,19 @@ static sessile_status hosted_draft_replace(sessile_backend_draft *handle,
     return status;
 }
 
+static sessile_status hosted_draft_publish(sessile_backend_draft *handle,
+                                           sessile_error *err)
+{
+    hosted_draft *draft = of_draft(handle);
+    hosted *h = draft->h;
+    answer a;
+    sessile_error *e = hear(&a, err);
+    sessile_status status =
+        told(h, &a, h->host.draft_publish(draft->draft, e), "draft_publish");
+    mem_free(&h->alloc, draft, sizeof(*draft));
+    return status;
+}
+
 static void hosted_draft_drop(sessile_backend_draft *handle)
 {
     if (handle != NULL) {
@@ -715,6 +728,7 @@ static void show(sessile_backend *shown, const sessile_backend *host)
         shown->draft_write = hosted_draft_write;
         shown->draft_replace = hosted_draft_replace;
         shown->draft_drop = hosted_draft_drop;
+        shown->draft_publish = host->draft_publish ? hosted_draft_publish : NULL;
         shown->replaced = host->replaced ? hosted_replaced : NULL;
     }
     if (has & SESSILE_BACKEND_SHELVES) {

@@ -105,6 +105,18 @@ struct binding_session *binding_session_live(lua_State *L, int index);
 sessile_status binding_session_release(struct binding_session *session,
                                        sessile_error *err);
 
+/* Options of a session at `table`, and a new userdata for one of the store at index
+ * `store`, closed until it says that it was opened. */
+int binding_session_options(lua_State *L, int table, sessile_session_options *out);
+struct binding_session *binding_session_new(lua_State *L, int store);
+void binding_session_opened(struct binding_session *session, struct binding_store *store);
+
+/* fork.c */
+int binding_session_fork(lua_State *L);
+int binding_store_put(lua_State *L);
+/* Sets what the header says of other sessions in the table on top. */
+void binding_push_links(lua_State *L, const sessile_session *session);
+
 /* entries.c */
 void binding_entries_open(lua_State *L);
 int binding_session_entries(lua_State *L);

@@ -70,6 +70,41 @@ static int session_text(lua_State *L)
     return 1;
 }
 
+/* The options of a session at `table`; pushes one value that anchors them, or three of a
+ * failure, whose number it returns. */
+int binding_session_options(lua_State *L, int table, sessile_session_options *out)
+{
+    const char *uuid;
+    sessile_session_options_init(out);
+    out->id = binding_field_bytes(L, table, "id");
+    out->agent = binding_field_bytes(L, table, "agent");
+    out->user = binding_field_bytes(L, table, "user");
+    out->title = binding_field_bytes(L, table, "title");
+    uuid = binding_field_string(L, table, "uuid");
+    out->uuid_v4 = uuid && uuid[0] == 'v' && uuid[1] == '4';
+    out->window = binding_field_integer(L, table, "window", 0);
+    out->reserve = binding_field_integer(L, table, "reserve", 0);
+    out->has_timeout = binding_field_timeout(L, table, "timeout_ms", &out->timeout_ms);
+    return binding_field_json(L, table, "metadata", &out->metadata);
+}
+
+struct binding_session *binding_session_new(lua_State *L, int store)
+{
+    struct binding_session *session =
+        binding_new(L, sizeof *session, 1, BINDING_SESSION);
+    session->closed = 1;
+    lua_pushvalue(L, store);
+    lua_setiuservalue(L, -2, 1);
+    return session;
+}
+
+void binding_session_opened(struct binding_session *session, struct binding_store *store)
+{
+    session->closed = 0;
+    session->store = store;
+    store->children++;
+}
+
 /* store:create, resume, session{id, agent, user, title, metadata, uuid, policy, window,
  * reserve, timeout_ms} -> session; nil, message, code */
 int binding_session_make(lua_State *L, int mode)
@@ -79,46 +114,31 @@ int binding_session_make(lua_State *L, int mode)
     sessile_session_options options;
     sessile_status status;
     sessile_error err;
-    const char *uuid;
     int failed;
     if (!store) {
         return 3;
     }
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
-    sessile_session_options_init(&options);
-    options.id = binding_field_bytes(L, 2, "id");
-    options.agent = binding_field_bytes(L, 2, "agent");
-    options.user = binding_field_bytes(L, 2, "user");
-    options.title = binding_field_bytes(L, 2, "title");
-    uuid = binding_field_string(L, 2, "uuid");
-    options.uuid_v4 = uuid && uuid[0] == 'v' && uuid[1] == '4';
-    options.window = binding_field_integer(L, 2, "window", 0);
-    options.reserve = binding_field_integer(L, 2, "reserve", 0);
-    options.has_timeout = binding_field_timeout(L, 2, "timeout_ms", &options.timeout_ms);
-    failed = binding_field_json(L, 2, "metadata", &options.metadata);
+    failed = binding_session_options(L, 2, &options);
     if (failed) {
         return failed;
     }
-    session = binding_new(L, sizeof *session, 1, BINDING_SESSION);
-    lua_pushvalue(L, 1);
-    lua_setiuservalue(L, -2, 1);
+    session = binding_session_new(L, 1);
     status = mode == 'c' ? sessile_create(&session->handle, store->handle, &options, &err)
              : mode == 'r'
                  ? sessile_resume(&session->handle, store->handle, &options, &err)
                  : sessile_session_open(&session->handle, store->handle, &options, &err);
     if (status != SESSILE_OK) {
-        session->closed = 1;
         return binding_fail(L, &err);
     }
-    session->store = store;
-    store->children++;
+    binding_session_opened(session, store);
     return 1;
 }
 
 /* ------------------------------------------------------------------ names and times */
 
-/* session:info() -> {id, agent, user, created, torn, damage} */
+/* session:info() -> {id, agent, user, created, torn, damage, origin} */
 static int session_info(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
@@ -128,7 +148,7 @@ static int session_info(lua_State *L)
     if (!session) {
         return 3;
     }
-    lua_createtable(L, 0, 6);
+    lua_createtable(L, 0, 7);
     status = sessile_session_damage(session->handle, &lost, &why);
     if (status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED) {
         lua_createtable(L, 0, 3);
@@ -150,6 +170,7 @@ static int session_info(lua_State *L)
     lua_setfield(L, -2, "created");
     lua_pushinteger(L, (lua_Integer)sessile_session_torn(session->handle));
     lua_setfield(L, -2, "torn");
+    binding_push_links(L, session->handle);
     return 1;
 }
 
@@ -346,6 +367,7 @@ static int session_tokens(lua_State *L)
 
 static const luaL_Reg methods[] = {
     {"close", session_close},
+    {"fork", binding_session_fork},
     {"info", session_info},
     {"modified", session_modified},
     {"title", session_title},

@@ -364,6 +364,7 @@ static const luaL_Reg store_methods[] = {
     {"rotate", binding_store_rotate},
     {"reseal", binding_store_reseal},
     {"forget", binding_store_forget},
+    {"put", binding_store_put},
     {NULL, NULL},
 };
 

@@ -314,6 +314,25 @@ function Store:resume(opts) end
 ---@return string? code
 function Store:session(opts) end
 
+---@class sessile.PutOptions
+---@field id? string the session's own, unless given
+---@field agent? string
+---@field user? string
+---@field policy? sessile.PolicySpec|false of the copy's handle; nil: the store's
+---@field model? sessile.Model
+---@field window? integer
+---@field reserve? integer
+---@field timeout_ms? integer
+
+---Copies a session of another store whole into this one: every entry and branch, the same
+---ids, sealed as this store seals. EEXISTS: the name is taken here.
+---@param source sessile.Session
+---@param opts? sessile.PutOptions
+---@return sessile.Session? copy
+---@return string? message
+---@return string? code
+function Store:put(source, opts) end
+
 ---@class sessile.Listed
 ---@field id? string
 ---@field agent? string
@@ -445,6 +464,14 @@ function Store:close() end
 ---@field message string where, how much is lost, and what to type
 ---@field lost integer entries; a tombstone stands in for each
 
+---An entry of another session.
+---@class sessile.Link
+---@field id string
+---@field agent string
+---@field user string
+---@field entry string its id
+---@field tag? string what its line was known by
+
 ---@class sessile.Session
 ---@field id string
 ---@field agent string
@@ -454,6 +481,7 @@ function Store:close() end
 ---@field torn integer bytes that recovery set aside when it was opened and since
 ---@field damage? sessile.Damage it can be read, and nothing can be written to it
 ---@field title string may be set; raises when that fails
+---@field origin? sessile.Link of a fork: what it was forked from, and where
 local Session = {}
 
 ---One message, committed alone; no policy runs.
@@ -462,6 +490,29 @@ local Session = {}
 ---@return string? message
 ---@return string? code
 function Session:append(message) end
+
+---@class sessile.ForkOptions
+---@field id? string of the fork; nil: a new one
+---@field agent? string nil: the session's
+---@field user? string nil: the session's; "": nobody's
+---@field title? string nil: the session's, as it is now
+---@field metadata? table members that are put over the session's own
+---@field uuid? "v4"|"v7"
+---@field policy? sessile.PolicySpec|false of the fork's handle; nil: the session's
+---@field model? sessile.Model
+---@field window? integer
+---@field reserve? integer
+---@field timeout_ms? integer
+
+---A new session with everything up to an entry, which is its head: ids keep their meaning,
+---branches that were left before it, and labels, title, settings and metadata as they are
+---now, come along; a pause does not. nil, or options alone: up to the head.
+---@param entry? string
+---@param opts? sessile.ForkOptions
+---@return sessile.Session? fork
+---@return string? message
+---@return string? code
+function Session:fork(entry, opts) end
 
 ---@class sessile.TurnOptions
 ---@field usage? table what the provider reported

@@ -10,6 +10,7 @@ local object = require "sessile.object"
 local options = require "sessile.options"
 local outcome = require "sessile.outcome"
 local policy = require "sessile.policy"
+local settings = require "sessile.interaction.settings"
 local why = require "sessile.why"
 
 local session = {}
@@ -120,6 +121,40 @@ function methods:set_timeout(timeout_ms)
     error("session:set_timeout: a whole number of milliseconds expected, or -1", 2)
   end
   return self._core:set_timeout(math.tointeger(timeout_ms) or -1)
+end
+
+-- ---------------------------------------------------------------- forks
+
+local fork_options = settings.add_to {
+  id = "string", agent = "string", user = "string", title = "string", metadata = "table",
+  uuid = "string", policy = "any", model = "callable", window = "number",
+  reserve = "number", timeout_ms = "number",
+}
+
+--- A new session with everything up to an entry (nil: the head), of the same store. It has
+--- this one's policy and model unless others are given. fork(options) forks at the head.
+function methods:fork(entry, given)
+  if type(entry) == "table" and given == nil then
+    entry, given = nil, entry
+  end
+  if entry ~= nil and type(entry) ~= "string" then
+    error("session:fork: an entry id expected, got " .. type(entry), 2)
+  end
+  local opts = options.check("session:fork", given, fork_options)
+  local own = settings.over(self._settings, settings.take("session:fork", opts))
+  local chosen = self._policy
+  if opts.policy ~= nil then
+    local message, code
+    chosen, message, code = policy.resolve(self._store_core, opts.policy)
+    if not chosen then
+      return nil, message, code
+    end
+  end
+  local handle, message, code = self._core:fork(entry, opts)
+  if not handle then
+    return nil, message, code
+  end
+  return self._adopt(self._store, handle, chosen, opts.model or self._model, own)
 end
 
 -- ---------------------------------------------------------------- runs
@@ -363,6 +398,14 @@ local meta = object.class {
     user = fixed "user",
     created = fixed "created",
     torn = function(self) return (self._core:info() or self._info).torn end,
+    -- of a fork: {id, agent, user, entry, tag}
+    origin = function(self)
+      local origin = self._info.origin
+      return origin and {
+        id = origin.id, agent = origin.agent, user = origin.user, entry = origin.entry,
+        tag = origin.tag,
+      }
+    end,
     -- nil, or {code, message, lost}: it can be read, not written
     damage = function(self) return self._info.damage end,
     modified = function(self) return (self._core:modified()) end,
@@ -384,7 +427,8 @@ local meta = object.class {
 }
 
 --- Wraps an opened core session. defaults: store, store_core, policy (resolved, or false),
---- model (or false), settings (of its loops).
+--- model (or false), settings (of its loops), adopt (makes a session of another core
+--- session of the store).
 function session.wrap(handle, defaults)
   return setmetatable({
     _core = handle,
@@ -394,6 +438,7 @@ function session.wrap(handle, defaults)
     _policy = defaults.policy,
     _model = defaults.model,
     _settings = defaults.settings,
+    _adopt = defaults.adopt,
     _closed = false,
   }, meta)
 end

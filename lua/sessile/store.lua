@@ -47,6 +47,16 @@ local function uuid_version(who, uuid)
   return uuid
 end
 
+-- A core session of this store as a session.
+local function adopt(self, handle, chosen, model, own)
+  local made = session.wrap(handle, {
+    store = self, store_core = self._core, policy = chosen, model = model, settings = own,
+    adopt = adopt,
+  })
+  self._sessions[made] = true
+  return made
+end
+
 -- kind: the core's method of that name.
 local function make(self, kind, given)
   local who = "store:" .. kind
@@ -70,15 +80,8 @@ local function make(self, kind, given)
   if not handle then
     return nil, message, code
   end
-  local made = session.wrap(handle, {
-    store = self,
-    store_core = self._core,
-    policy = chosen or self._policy,
-    model = opts.model or self._model,
-    settings = settings.over(self._settings, settings.take(who, opts, 3)),
-  })
-  self._sessions[made] = true
-  return made
+  return adopt(self, handle, chosen or self._policy, opts.model or self._model,
+    settings.over(self._settings, settings.take(who, opts, 3)))
 end
 
 --- Makes a session; EEXISTS when there is one. Without an id it gets a new one.
@@ -94,6 +97,34 @@ end
 --- Opens a session, or makes it when there is none.
 function methods:session(given)
   return make(self, "session", given)
+end
+
+local put_options = settings.add_to {
+  id = "string", agent = "string", user = "string", policy = "any", model = "callable",
+  window = "number", reserve = "number", timeout_ms = "number",
+}
+
+--- Copies a session of another store whole into this one, under the same id unless another
+--- is given. EEXISTS when it is taken.
+function methods:put(source, given)
+  if type(source) ~= "table" or type(source.fork) ~= "function" then
+    error("store:put: a session expected, got " .. type(source), 2)
+  end
+  local opts = options.check("store:put", given, put_options)
+  local own = settings.over(self._settings, settings.take("store:put", opts))
+  local chosen = self._policy
+  if opts.policy ~= nil then
+    local message, code
+    chosen, message, code = policy.resolve(self._core, opts.policy)
+    if not chosen then
+      return nil, message, code
+    end
+  end
+  local handle, message, code = self._core:put(source._core, opts)
+  if not handle then
+    return nil, message, code
+  end
+  return adopt(self, handle, chosen, opts.model or self._model, own)
 end
 
 local list_options = {

@@ -32,6 +32,47 @@ static int same(const buf *b, sessile_slice s)
     return b->size == s.size && (s.size == 0 || memcmp(b->data, s.data, s.size) == 0);
 }
 
+static sessile_link link_of(const header_link *l)
+{
+    sessile_link link = {{l->id.data, l->id.size},
+                         {l->agent.data, l->agent.size},
+                         {l->user.data, l->user.size},
+                         l->entry,
+                         ""};
+    memcpy(link.tag, l->tag, sizeof(link.tag));
+    return link;
+}
+
+static int same_link(const header_link *a, const header_link *b)
+{
+    sessile_link l = link_of(b);
+    return a->entry == b->entry &&
+           (a->entry == SESSILE_NO_ID ||
+            (same(&a->id, l.id) && same(&a->agent, l.agent) && same(&a->user, l.user) &&
+             strcmp(a->tag, b->tag) == 0));
+}
+
+/* Under another name a header says the same of everything else. */
+static void renamed(const char *text, size_t size, const header *h)
+{
+    const session_names names = {{"b", 1}, {"\xff", 1}, {"", 0}};
+    buf out;
+    entry e;
+    header now;
+    buf_init(&out, &allocator_default);
+    header_init(&now, &allocator_default);
+    FUZZ_CHECK(header_rename(&out, text, size, &names, NULL) == SESSILE_OK);
+    FUZZ_CHECK(entry_read(&e, out.data, out.size, NULL) == SESSILE_OK);
+    FUZZ_CHECK(header_read(&now, &e, NULL) == SESSILE_OK);
+    FUZZ_CHECK(same(&now.id, names.id) && same(&now.agent, names.agent) &&
+               now.user.size == 0 && now.created_ms == h->created_ms);
+    FUZZ_CHECK(same(&now.title, (sessile_slice){h->title.data, h->title.size}));
+    FUZZ_CHECK(same_link(&now.origin, &h->origin) &&
+               same_link(&now.parent, &h->parent));
+    header_deinit(&now);
+    buf_deinit(&out);
+}
+
 static void of_an_entry(const char *data, size_t size)
 {
     sessile_error err = {SESSILE_OK, ""};
@@ -51,14 +92,22 @@ static void of_an_entry(const char *data, size_t size)
             buf text;
             buf_init(&text, &allocator_default);
             header_init(&again, &allocator_default);
-            header_put(&text, &names, (sessile_slice){h.title.data, h.title.size},
-                       (sessile_slice){"", 0}, h.created_ms);
+            sessile_link origin = link_of(&h.origin), parent = link_of(&h.parent);
+            header_fields fields = {
+                .title = {h.title.data, h.title.size},
+                .origin = h.origin.entry != SESSILE_NO_ID ? &origin : NULL,
+                .parent = h.parent.entry != SESSILE_NO_ID ? &parent : NULL,
+                .now_ms = h.created_ms};
+            header_put(&text, &names, &fields);
             FUZZ_CHECK(!text.failed);
             FUZZ_CHECK(entry_read(&e, text.data, text.size, NULL) == SESSILE_OK);
             FUZZ_CHECK(header_read(&again, &e, NULL) == SESSILE_OK);
             FUZZ_CHECK(same(&again.id, names.id) && same(&again.agent, names.agent) &&
                        same(&again.user, names.user));
             FUZZ_CHECK(again.created_ms == h.created_ms);
+            FUZZ_CHECK(same_link(&again.origin, &h.origin));
+            FUZZ_CHECK(same_link(&again.parent, &h.parent));
+            renamed(text.data, text.size, &again);
             header_deinit(&again);
             buf_deinit(&text);
         }
@@ -106,13 +155,19 @@ static void of_names(const uint8_t *data, size_t size)
     buf_init(&text, &allocator_default);
     buf_init(&checked, &allocator_default);
     header_init(&h, &allocator_default);
-    header_put(&text, &names, (sessile_slice){"t", 1}, (sessile_slice){"", 0}, 1);
+    sessile_link link = {names.id, names.agent, names.user, 7, "00ff"};
+    header_fields fields = {
+        .title = {"t", 1}, .origin = &link, .parent = &link, .now_ms = 1};
+    header_put(&text, &names, &fields);
     FUZZ_CHECK(json_check(&checked, text.data, text.size, 64, NULL) == SESSILE_OK);
     FUZZ_CHECK(checked.size == text.size);
     FUZZ_CHECK(entry_read(&e, checked.data, checked.size, NULL) == SESSILE_OK);
     FUZZ_CHECK(header_read(&h, &e, NULL) == SESSILE_OK);
     FUZZ_CHECK(same(&h.id, names.id) && same(&h.agent, names.agent) &&
                same(&h.user, names.user));
+    FUZZ_CHECK(h.origin.entry == 7 && same(&h.origin.id, names.id) &&
+               same(&h.origin.agent, names.agent) && same(&h.origin.user, names.user));
+    FUZZ_CHECK(same_link(&h.origin, &h.parent) && strcmp(h.origin.tag, "00ff") == 0);
     header_deinit(&h);
     buf_deinit(&text);
     buf_deinit(&checked);

@@ -58,7 +58,7 @@ end
 -- Those that open a store.
 local OPENS = {
   new = 1, append = 1, show = 1, context = 1, list = 1, tree = 1, compact = 1, import = 1,
-  check = 1, keys = 1, forget = 1,
+  check = 1, keys = 1, forget = 1, fork = 1, info = 1,
 }
 
 --- A sentence with commands in it, as `sessile list`: each gets the name of this program and

@@ -1,0 +1,76 @@
+/* fork.c: the public functions that make sessions of other sessions. */
+#include "api/api.h"
+
+#include <string.h>
+
+#include "session/fork.h"
+
+static sessile_status check(const sessile_session_options *given,
+                            sessile_session_options *options, const char *function,
+                            sessile_error *err)
+{
+    sessile_session_options_init(options);
+    if (given)
+        *options = *given;
+    if (api_bad(options->id) || api_bad(options->agent) || api_bad(options->user) ||
+        api_bad(options->title) || api_bad(options->metadata))
+        return api_missing(err, function, "the data of a slice in options");
+    if (options->has_timeout && store_handle_timeout(options->timeout_ms, err))
+        return SESSILE_INVALID;
+    return SESSILE_OK;
+}
+
+sessile_status sessile_fork(sessile_session **out, sessile_session *session,
+                            sessile_id entry, const sessile_session_options *options,
+                            sessile_error *err)
+{
+    sessile_session_options chosen;
+    char id[UUID_SIZE];
+    error_clear(err);
+    if (out)
+        *out = NULL;
+    if (!session)
+        return api_missing(err, __func__, "session");
+    sessile_status st = check(options, &chosen, __func__, err);
+    if (st != SESSILE_OK)
+        return st;
+    if (!out && !chosen.id.size)
+        return fail(err, SESSILE_INVALID,
+                    "a fork that is not opened wants an id: nobody would know it");
+    st = session_fork(session, entry, &chosen, NULL, id, err);
+    return st == SESSILE_OK && out ? api_open(out, session->store, &chosen, err) : st;
+}
+
+sessile_status sessile_put(sessile_session **out, sessile_store *store,
+                           sessile_session *session,
+                           const sessile_session_options *options, sessile_error *err)
+{
+    sessile_session_options chosen;
+    error_clear(err);
+    if (out)
+        *out = NULL;
+    if (!session || !store)
+        return api_missing(err, __func__, "store or session");
+    sessile_status st = check(options, &chosen, __func__, err);
+    if (st == SESSILE_OK)
+        st = session_put(store, session, &chosen, err);
+    return st == SESSILE_OK && out ? api_open(out, store, &chosen, err) : st;
+}
+
+static int give_link(const header_link *from, sessile_link *out)
+{
+    memset(out, 0, sizeof *out);
+    out->entry = from->entry;
+    if (from->entry == SESSILE_NO_ID)
+        return 0;
+    out->id = (sessile_slice){from->id.data, from->id.size};
+    out->agent = (sessile_slice){from->agent.data, from->agent.size};
+    out->user = (sessile_slice){from->user.data, from->user.size};
+    memcpy(out->tag, from->tag, sizeof out->tag);
+    return 1;
+}
+
+int sessile_session_origin(const sessile_session *session, sessile_link *out)
+{
+    return session && out ? give_link(&session->origin, out) : 0;
+}

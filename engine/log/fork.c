@@ -1,0 +1,96 @@
+/*
+ * fork.c: the lines of one log sealed anew into another.
+ *
+ * Owns the one pass over a log that a fork is made of: a line read, opened, compared with
+ * the one before it, sealed under the new log's key. It holds a piece of the source and a
+ * piece of the copy, however long the log is. It must never take a lock, nor change a
+ * byte of the source: others write to it meanwhile, behind what is copied.
+ */
+#include <string.h>
+
+#include "log/copy.h"
+#include "log/inside.h"
+
+static sessile_status damaged(const log_t *log, uint64_t at, uint64_t index,
+                              sessile_error *err)
+{
+    return fail(err, SESSILE_DAMAGED,
+                "%s is damaged at byte %llu, entry %08llx: the line there is not what "
+                "was written. Nothing was changed",
+                log->name, (unsigned long long)at, (unsigned long long)index);
+}
+
+/* The next line of the source, opened into log->text. */
+static sessile_status next_line(log_t *log, reader *r, uint64_t index, line *l,
+                                sessile_error *err)
+{
+    char *text;
+    size_t size;
+    uint64_t at = r->at;
+    buf_clear(&log->text);
+    switch (reader_next(r, index, &text, &size, err)) {
+    case READER_FAILED:
+        return err->code;
+    case READER_END:
+        return fail(err, SESSILE_TRUNCATED,
+                    "%s is shorter than it was: entry %08llx at byte %llu is gone. "
+                    "Nothing was changed",
+                    log->name, (unsigned long long)index, (unsigned long long)at);
+    case READER_TOO_LONG:
+        return damaged(log, at, index, err);
+    case READER_LINE:
+        break;
+    }
+    switch (
+        line_open(&log->key, log->depth, text, size, index == 0, l, &log->text, err)) {
+    case LINE_FAILED:
+        return err->code;
+    case LINE_BAD:
+        return damaged(log, at, index, err);
+    case LINE_GOOD:
+        break;
+    }
+    return l->id == index ? SESSILE_OK : damaged(log, at, index, err);
+}
+
+sessile_status log_copy_lines(log_copy *copy, log_t *source, sessile_id last,
+                              const unsigned char *tag, log_visit visit, void *arg,
+                              sessile_error *err)
+{
+    sessile_error local = {SESSILE_OK, ""};
+    sessile_status status = SESSILE_OK;
+    unsigned char previous[VAULT_TAG] = {0};
+    uint64_t size = 0;
+    int64_t mtime_ms;
+    reader r;
+    err = err != NULL ? err : &local;
+    status = source->st.table->size(source->handle, &size, &mtime_ms, err);
+    reader_init(&r, source, 0, size);
+    for (uint64_t index = 0; status == SESSILE_OK && index <= last; index++) {
+        line l;
+        uint64_t at = r.at;
+        status = next_line(source, &r, index, &l, err);
+        if (status == SESSILE_OK && source->key.suite != SUITE_NONE &&
+            memcmp(l.previous, previous, VAULT_TAG) != 0) {
+            status = damaged(source, at, index, err);
+        }
+        if (status != SESSILE_OK) {
+            break;
+        }
+        memcpy(previous, l.tag, VAULT_TAG);
+        if (visit != NULL) {
+            status =
+                visit(arg, (sessile_id)index, source->text.data, source->text.size, err);
+        }
+        if (status == SESSILE_OK && index > 0) {
+            status = log_copy_entry(copy, source->text.data, source->text.size,
+                                    l.commit != 0 || index == last, err);
+        }
+    }
+    if (status == SESSILE_OK && tag != NULL && memcmp(previous, tag, VAULT_TAG) != 0) {
+        status = fail(err, SESSILE_CONFLICT,
+                      "%s was written anew while it was copied: try again", source->name);
+    }
+    log_trim(source);
+    return status;
+}

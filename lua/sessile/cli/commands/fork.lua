@@ -1,0 +1,76 @@
+--- fork: makes a new session of everything in another one, up to an entry.
+--
+-- Owns: how an entry is named here. Must never change the session that is forked.
+
+local hints = require "sessile.cli.hints"
+
+-- "2a" is 0000002a; nil: it is no entry's number.
+local function entry_id(typed)
+  return typed:find "^%x+$" and #typed <= 8 and ("0"):rep(8 - #typed) .. typed:lower() or nil
+end
+
+local function run(app, args, session)
+  local entry = args.entry and entry_id(args.entry)
+  if args.entry and not entry then
+    return nil, ("'%s' is no entry: they are numbered with 1 to 8 hexadecimal digits"):format(
+      hints.shown(args.entry)), "EUSAGE", "See them: sessile tree " .. hints.id(session.id)
+  end
+  local fork, message, code = session:fork(entry, {
+    id = args.id, agent = args.to_agent, user = args.to_user, title = args.title,
+  })
+  if not fork then
+    local step
+    if code == "EEXISTS" then
+      step = "Choose another id, or leave --id out."
+    elseif code == "ENOTFOUND" then
+      step = "See the entries: sessile tree " .. hints.id(session.id)
+    end
+    return nil, message, code, step
+  end
+  local id, origin = fork.id, fork.origin
+  if app.json then
+    app:print_json { id = id, agent = fork.agent, user = fork.user, title = fork.title,
+      head = fork:head(), origin = origin }
+  else
+    app:out(id .. "\n")
+  end
+  fork:close()
+end
+
+return {
+  name = "fork",
+  summary = "make a new session of another one, up to an entry, and print its id",
+  usage = "fork SESSION [ENTRY] [--id NEW] [--title TEXT]",
+  examples = {
+    { "sessile fork bug-42", "all that is on its way to the head" },
+    { "sessile fork bug-42 0000002a --id bug-42b --title 'Another way'", "up to an entry" },
+    { "sessile fork last --to-agent critic", "for another agent" },
+  },
+  arguments = {
+    { "session", "a session's id, a beginning of it, its title, or `last`" },
+    { "entry", "the newest entry that comes along (else the head); `sessile tree` shows them",
+      "?" },
+  },
+  options = {
+    { "--id NEW", "the fork's id: any text" },
+    { "--title TEXT", "what it is about (else as the session's)" },
+    { "--to-agent NAME", "the agent that it is for (else the session's)" },
+    { "--to-user NAME", "the user whose it is (else the session's)" },
+  },
+  about = "Ids mean in the fork what they meant; labels, title and settings come along as they\n"
+    .. "are now, a pause does not. The two have nothing in common from then on: either may be\n"
+    .. "deleted.",
+  run = function(app, args)
+    if args.id == "last" then
+      return nil, "the id 'last' is taken: it always means the newest session", "EUSAGE"
+    end
+    local session, message, code, step = app:session(args.session)
+    if not session then
+      return nil, message, code, step
+    end
+    local exit
+    exit, message, code, step = run(app, args, session)
+    session:close()
+    return exit, message, code, step
+  end,
+}
