@@ -117,17 +117,9 @@ void hash256(unsigned char out[32], const void *data, size_t size, const void *k
     (void)crypto_generichash(out, 32, data, size, key, key ? key_size : 0);
 }
 
-void sha256_of(unsigned char out[32], const void *first, size_t first_size,
-               const void *second, size_t second_size)
+void sha256(unsigned char out[32], const void *data, size_t size)
 {
-    static const unsigned char between[1] = {0};
-    crypto_hash_sha256_state state;
-
-    (void)crypto_hash_sha256_init(&state);
-    (void)crypto_hash_sha256_update(&state, first, first_size);
-    (void)crypto_hash_sha256_update(&state, between, 1);
-    (void)crypto_hash_sha256_update(&state, second, second_size);
-    (void)crypto_hash_sha256_final(&state, out);
+    (void)crypto_hash_sha256(out, data, size);
 }
 
 /*

@@ -63,12 +63,11 @@ static void put_agent(const sessile_session *s, buf *out)
     buf_putc(out, '}');
 }
 
-void checkpoint_checksum(const sessile_session *s, const char *data, size_t size,
-                         char out[65])
+void checkpoint_checksum(const char *data, size_t size, char out[65])
 {
     unsigned char sum[32];
 
-    sha256_of(sum, s->id, s->id_size, data, size);
+    sha256(sum, data, size);
     for (int i = 0; i < 32; i++) {
         static const char digits[] = "0123456789abcdef";
         out[2 * i] = digits[sum[i] >> 4];
@@ -114,7 +113,7 @@ static sessile_status put_data(checkpoint_write *w, sessile_session *s,
     put_state(w, &w->data);
     if (w->data.failed)
         return fail_nomem(err);
-    checkpoint_checksum(s, w->data.data, w->data.size, sum);
+    checkpoint_checksum(w->data.data, w->data.size, sum);
     buf_printf(&w->data, ",\"checksum\":\"%s\"}", sum);
     return w->data.failed ? fail_nomem(err) : SESSILE_OK;
 }

@@ -7,7 +7,7 @@
  *    "agent":{"name":…,"version":…,"config":…,"tools":[…]},
  *    "messages":n,"tokens":[n,"<source>"],"metadata":{…},
  *    "state":<JSON>  or  "zstd":"<base64>","bytes":n,
- *    "checksum":"<SHA-256, hex, of session id, a NUL, and the data up to here>"}
+ *    "checksum":"<SHA-256, hex, of the data up to here>"}
  *
  * what does not apply being left out. The conversation is not copied: it is the path to
  * `head`, which nothing can change.
@@ -42,8 +42,7 @@ void session_free_agent_info(sessile_session *s);
 
 /* ---- shared by checkpoint.c and restore.c */
 
-void checkpoint_checksum(const sessile_session *s, const char *data, size_t size,
-                         char out[65]);
+void checkpoint_checksum(const char *data, size_t size, char out[65]);
 /* The checkpoint in force that id names. NOTFOUND. The mutex is held. */
 sessile_status checkpoint_find_locked(sessile_session *s, sessile_id id,
                                       sessile_error *err);

@@ -18,7 +18,7 @@
 /* ------------------------------------------------------------------ verified */
 
 /* The data of a checkpoint is an object whose last member is its checksum. */
-static int is_sound(const sessile_session *s, json data)
+static int is_sound(json data)
 {
     static const char member[] = ",\"checksum\":\"";
     size_t tail = sizeof member - 1 + 64 + 2;
@@ -29,7 +29,7 @@ static int is_sound(const sessile_session *s, json data)
     const char *at = data.at + data.size - tail;
     if (memcmp(at, member, sizeof member - 1) || memcmp(at + tail - 2, "\"}", 2))
         return 0;
-    checkpoint_checksum(s, data.at, (size_t)(at - data.at), sum);
+    checkpoint_checksum(data.at, (size_t)(at - data.at), sum);
     return memcmp(at + sizeof member - 1, sum, 64) == 0;
 }
 
@@ -38,7 +38,7 @@ static sessile_status read_checkpoint(sessile_session *s, sessile_id id, buf *te
 {
     sessile_status status = session_read_entry(s, id, text, e, err);
 
-    if (!status && (e->type != ENTRY_CHECKPOINT || !is_sound(s, e->data)))
+    if (!status && (e->type != ENTRY_CHECKPOINT || !is_sound(e->data)))
         return session_damaged(s, id, err, "this checkpoint is not what was written");
     return status;
 }
@@ -137,7 +137,7 @@ static sessile_status add(listing *l, const fact *one, sessile_error *err)
     if (status)
         return status;
     fill(&e, &row);
-    row.sound = is_sound(l->s, e.data);
+    row.sound = is_sound(e.data);
     if (!wanted(l->filter, &row, fact_name(&l->s->facts, one), one->name_size))
         return SESSILE_OK;
     row.name = keep(l, json_get(e.data, "name"));

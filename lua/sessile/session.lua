@@ -4,6 +4,7 @@
 -- host's functions may yield when they run in a coroutine. What is returned is always new
 -- tables; nothing here keeps a message.
 
+local checkpoints = require "sessile.checkpoints"
 local diff = require "sessile.diff"
 local host = require "sessile.host"
 local object = require "sessile.object"
@@ -339,6 +340,10 @@ function methods:plan(given)
     return nil, message, code
   end
   return outcome.plan(result, before, after, diff.make)
+end
+
+for name, method in pairs(checkpoints.methods) do
+  methods[name] = method
 end
 
 -- ---------------------------------------------------------------- explaining

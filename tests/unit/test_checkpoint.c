@@ -297,33 +297,6 @@ static void one_that_was_tampered_with_is_refused(void **state)
     session_closed(s);
 }
 
-/* One of another session is not sound here. */
-static void one_of_another_session_is_refused(void **state)
-{
-    place *p = *state;
-    sessile_session *a = session_made(p->store, "a"), *b = session_made(p->store, "b");
-    sessile_restored *r;
-    sessile_error err;
-    buf text;
-    entry e;
-
-    say(a, "user", "one");
-    say(b, "user", "one");
-    sessile_id id = checkpoint(a, "", "1");
-    buf_init(&text, &a->store->alloc);
-    pthread_mutex_lock(&a->mutex);
-    ok(session_text_locked(a, id, &text, &err), &err);
-    pthread_mutex_unlock(&a->mutex);
-    ok(entry_read(&e, text.data, text.size, &err), &err);
-    char *data = strndup(e.data.at, e.data.size);
-    id = put_entry(b, "checkpoint", SESSILE_NO_ID, data);
-    assert_int_equal(sessile_restore(b, id, 0, &r, &err), SESSILE_DAMAGED);
-    free(data);
-    buf_deinit(&text);
-    session_closed(a);
-    session_closed(b);
-}
-
 static void another_version_of_the_agent_is_told(void **state)
 {
     place *p = *state;
@@ -419,8 +392,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_is_withdrawn, place_set_up_plain,
                                         place_tear_down),
         cmocka_unit_test_setup_teardown(one_that_was_tampered_with_is_refused,
-                                        place_set_up_ram, place_tear_down),
-        cmocka_unit_test_setup_teardown(one_of_another_session_is_refused,
                                         place_set_up_ram, place_tear_down),
         cmocka_unit_test_setup_teardown(another_version_of_the_agent_is_told,
                                         place_set_up_sealed, place_tear_down),
