@@ -42,14 +42,13 @@ return {
     if remove ~= (args.entry ~= nil) then
       return nil, "say: checkpoint ID [NAME], or: checkpoint rm ID CHECKPOINT", "EUSAGE"
     end
-    local state, message, code, step = nil, nil, nil, nil
+    local session, state, message, code, step
     if not remove then
       state, message, code, step = read_state(args)
       if code then
         return nil, message, code, step
       end
     end
-    local session
     session, message, code, step = app:session(remove and args.name or args.id)
     if not session then
       return nil, message, code, step
