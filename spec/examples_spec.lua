@@ -79,6 +79,28 @@ describe("examples/hello.lua", function()
   end)
 end)
 
+describe("examples/agent.lua", function()
+  it("reads, waits for a person, writes and ends", function()
+    local out, err, status = run(command .. " run examples/agent.lua")
+    assert.equal("", err)
+    assert.equal(0, status)
+    local lines = lines_of(out)
+    assert.equal("0 start      ", lines[1])
+    local said = {}
+    for _, line in ipairs(lines) do
+      if not line:find "^%d+ [%a_]+ *%a*$" then
+        said[#said + 1] = line
+      end
+    end
+    assert.same({ "? may I write VERSION?", "= VERSION was written.",
+      "6 messages, VERSION is 2.0" }, said)
+  end)
+
+  it("is short", function()
+    assert.is_true(#lines_of(temp.read "examples/agent.lua") < 120)
+  end)
+end)
+
 describe("examples/demo-session.jsonl", function()
   it("is a conversation of turns, with one call that was never answered", function()
     local transcript = require "spec.support.transcript"

@@ -167,7 +167,7 @@ describe("sessile fork", function()
       cli.no_traceback(err)
     end
     refuse("fork a 99", 3, "sessile tree a")
-    refuse("fork a nonsense", 2, "hexadecimal")
+    refuse("fork a nonsense", 3, "hexadecimal")
     refuse("fork a --id a", 1, "exists")
     refuse("fork a --id last", 2, "last")
     refuse("fork nobody", 3, "nobody")

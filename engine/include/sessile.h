@@ -1257,6 +1257,11 @@ SESSILE_API sessile_status sessile_state_get(const sessile_state *state, size_t 
 /* The message's JSON, read on demand, borrowed for the state's life. */
 SESSILE_API sessile_status sessile_state_json(sessile_state *state, size_t i,
                                               sessile_slice *out, sessile_error *err);
+/* The n-th label (from 0) that message i had when the run began, pins aside, borrowed for
+ * the state's life; data NULL: it has no more. What a policy wrote has none. */
+SESSILE_API sessile_status sessile_state_label(const sessile_state *state, size_t i,
+                                               size_t n, sessile_slice *out,
+                                               sessile_error *err);
 /* merge: how many messages from the start are the context before the turn; else count. */
 SESSILE_API size_t sessile_state_previous(const sessile_state *state);
 

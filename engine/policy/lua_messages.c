@@ -77,7 +77,28 @@ static sessile_slice json_of_view(lua_State *L, const lua_view *view)
     return json;
 }
 
-static void push_column(lua_State *L, const sessile_column *column, int field)
+/* Its labels, a list that cannot be changed. */
+static void push_labels(lua_State *L, const lua_view *view)
+{
+    sessile_slice name;
+    sessile_error err;
+    lua_newtable(L);
+    lua_json_mark_array(L, -1);
+    for (size_t n = 0;; n++) {
+        if (sessile_state_label(view->box->state, view->index, n, &name, &err) !=
+            SESSILE_OK)
+            luaL_error(L, "%s", err.message);
+        if (!name.data)
+            break;
+        lua_box_charge(L, view->box, 16 + name.size);
+        lua_pushlstring(L, name.data, name.size);
+        lua_rawseti(L, -2, (lua_Integer)n + 1);
+    }
+    lua_json_freeze(L, -1);
+}
+
+static void push_column(lua_State *L, const lua_view *view, const sessile_column *column,
+                        int field)
 {
     char key[SESSILE_KEY_SIZE];
     switch (field) {
@@ -102,9 +123,8 @@ static void push_column(lua_State *L, const sessile_column *column, int field)
     case FIELD_TURN:
         lua_pushinteger(L, column->turn);
         break;
-    case FIELD_LABELS: /* columns carry none yet */
-        lua_newtable(L);
-        lua_json_mark_array(L, -1);
+    case FIELD_LABELS:
+        push_labels(L, view);
         break;
     case FIELD_OPEN:
         lua_pushboolean(L, column->open);
@@ -138,7 +158,7 @@ static int view_index(lua_State *L)
     if (field) {
         sessile_column column = column_of(L, view);
         lua_box_charge(L, view->box, 16);
-        push_column(L, &column, field);
+        push_column(L, view, &column, field);
         return 1;
     }
     json = json_of_view(L, view);
@@ -163,7 +183,7 @@ static int view_tostring(lua_State *L)
     lua_view *view = check_view(L);
     sessile_column column = column_of(L, view);
     lua_pushliteral(L, "message ");
-    push_column(L, &column, FIELD_KEY);
+    push_column(L, view, &column, FIELD_KEY);
     lua_concat(L, 2);
     return 1;
 }
@@ -196,7 +216,7 @@ static int view_pairs(lua_State *L)
     lua_settop(L, 1);
     lua_json_push(L, json.data, json.size);
     for (field = 1; field < FIELD_END; field++) {
-        push_column(L, &column, field);
+        push_column(L, view, &column, field);
         lua_setfield(L, 2, field_names[field]);
     }
     lua_json_keys(L, 2);

@@ -216,12 +216,14 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     sessile_session *s = run->session;
     buf vars;
     context at;
+    facts labels;
     const context *c = NULL;
     sessile_status st = session_lock_within(s, &run->wait, err);
     if (st != SESSILE_OK)
         return st;
     buf_init(&vars, run->alloc);
     context_init(&at, run->alloc);
+    facts_init(&labels, run->alloc);
     if (run->kind == RUN_TURN || run->replays) {
         /* Others may have written since the turn: the policy sees the turn's own leaf. */
         if (s->head == run->saw) {
@@ -250,8 +252,12 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
         run->vars_at = run->saw ? s->nodes[run->saw].vars_at : 0;
         st = session_vars_locked(s, run->saw, &vars, err);
     }
+    /* One picture for all hooks, whatever is labelled meanwhile. */
+    if (st == SESSILE_OK && facts_labels(&s->facts, &labels))
+        st = fail_nomem(err);
     if (st == SESSILE_OK) {
         state_setup setup = {.context = c,
+                             .labels = &labels,
                              .previous = run->previous,
                              .window = run->window,
                              .reserve = run->reserve,
@@ -275,6 +281,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
         run->outcome.tokens_after = run->outcome.tokens_before;
     }
     context_deinit(&at);
+    facts_deinit(&labels);
     buf_deinit(&vars);
     return st;
 }

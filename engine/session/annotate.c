@@ -1,7 +1,7 @@
 /*
  * annotate.c: labels, settings and metadata: stated as facts, found again in force.
  *
- * What is stated already is not written again. Settings and metadata are kept member by
+ * A label that is there already is not written again. Settings and metadata are kept member by
  * member: each member has the value that the newest entry naming it gives, so that two
  * writers who set different members do not undo each other, and every value that ever
  * held is in the log with its time.

@@ -321,3 +321,40 @@ int facts_newest(const facts *f, fact_kind kind, const allocator *a, fact **out,
 {
     return newest(f, kind, 1, a, out, count);
 }
+
+/* ------------------------------------------------------------------ pictures */
+
+int facts_labels(const facts *f, facts *into)
+{
+    const allocator *a = f->names.alloc;
+    size_t count;
+    fact *list;
+    int code;
+
+    if (!f->count)
+        return 0;
+    code = facts_in_force(f, FACT_LABEL, a, &list, &count);
+    for (size_t i = 0; !code && i < count; i++)
+        if (!fact_is_named(f, &list[i], FACT_PINNED, sizeof FACT_PINNED - 1))
+            code = facts_add(into, FACT_LABEL, list[i].entry, list[i].about,
+                             fact_name(f, &list[i]), list[i].name_size, 0);
+    mem_free(a, list, count * sizeof *list);
+    return code;
+}
+
+size_t facts_labels_of(const facts *picture, sessile_id about, const fact **out)
+{
+    size_t low = 0, high = picture->count, count = 0;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (picture->at[middle].about < about)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low + count < picture->count && picture->at[low + count].about == about)
+        count++;
+    *out = count ? &picture->at[low] : NULL;
+    return count;
+}

@@ -74,4 +74,10 @@ int facts_in_force(const facts *f, fact_kind kind, const allocator *a, fact **ou
 int facts_newest(const facts *f, fact_kind kind, const allocator *a, fact **out,
                  size_t *count);
 
+/* A picture of the labels in force, pins aside, in an empty list of its own, ordered by
+ * entry, then as they were put. 0 or -1. */
+int facts_labels(const facts *f, facts *into);
+/* Of such a picture: how many labels an entry has, and the first of them. */
+size_t facts_labels_of(const facts *picture, sessile_id about, const fact **out);
+
 #endif

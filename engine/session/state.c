@@ -71,11 +71,21 @@ static void init(sessile_state *s, const state_setup *setup)
     for (i = 0; i < STATE_LISTS; i++)
         state_list_init(&s->lists[i], a);
     finder_init(&s->find, &s->lists[0].c, a);
+    facts_init(&s->labels, a);
     map_init(&s->names, a);
     buf_init(&s->vars_given, a);
     buf_init(&s->vars_set, a);
     buf_init(&s->checked, a);
     buf_init(&s->work, a);
+}
+
+static int copy_labels(sessile_state *s, const facts *from)
+{
+    for (size_t i = 0; from && i < from->count; i++)
+        if (facts_add(&s->labels, FACT_LABEL, from->at[i].entry, from->at[i].about,
+                      fact_name(from, &from->at[i]), from->at[i].name_size, 0))
+            return -1;
+    return 0;
 }
 
 sessile_status state_new(sessile_state **out, const state_setup *setup,
@@ -91,7 +101,7 @@ sessile_status state_new(sessile_state **out, const state_setup *setup,
     init(s, setup);
     first = &s->lists[0];
     if (context_copy(&first->c, setup->context) || pairing_of(&first->pairs, &first->c) ||
-        grow_marks(s, first->c.count))
+        grow_marks(s, first->c.count) || copy_labels(s, setup->labels))
         goto nomem;
     first->has_pairs = 1;
     buf_puts(&s->vars_given, "{}");
@@ -122,6 +132,7 @@ void state_free(sessile_state *s)
         mem_free(a, s->texts, s->lists[0].c.count * sizeof *s->texts);
     }
     finder_deinit(&s->find);
+    facts_deinit(&s->labels);
     for (i = 0; i < STATE_LISTS; i++)
         state_list_deinit(&s->lists[i], a);
     map_deinit(&s->names);

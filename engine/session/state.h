@@ -11,6 +11,7 @@
 #define SESSION_STATE_H
 
 #include "session/context.h"
+#include "session/facts.h"
 #include "session/laws.h"
 
 /* Reads the text of an item that is no own put: appends its message JSON to out. */
@@ -19,6 +20,7 @@ typedef sessile_status (*state_read)(void *arg, sessile_key key, buf *out,
 
 typedef struct state_setup {
     const context *context; /* copied */
+    const facts *labels;    /* a picture of them (facts_labels()), copied; NULL: none */
     size_t previous;        /* how many items were there before the turn */
     int64_t window, reserve;
     uint32_t floor;

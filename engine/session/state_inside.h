@@ -96,6 +96,7 @@ struct sessile_state {
 
     item_text *texts; /* one per item of the first list, made when one is read */
     finder find;      /* over the first list */
+    facts labels;     /* of its entries, as they were when the run began */
 
     buf vars_given, vars_set;
     int has_vars; /* the hook set some */

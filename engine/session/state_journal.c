@@ -21,7 +21,7 @@ void state_journal_to(sessile_state *s, buf *journal)
 
 /* ------------------------------------------------------------------ the beginning */
 
-enum { ITEM_BYTES = 26, LINK_BYTES = 10 };
+enum { ITEM_BYTES = 26, LINK_BYTES = 10, LABEL_BYTES = 8 };
 
 static void put_context(const context *c, buf *out)
 {
@@ -46,6 +46,16 @@ static void put_context(const context *c, buf *out)
     }
 }
 
+static void put_labels(const facts *labels, buf *out)
+{
+    wire_put_u32(out, (uint32_t)labels->count);
+    for (size_t i = 0; i < labels->count; i++) {
+        const fact *one = &labels->at[i];
+        wire_put_u32(out, one->about);
+        wire_put_text(out, fact_name(labels, one), one->name_size);
+    }
+}
+
 void state_image_put(const sessile_state *s, buf *out)
 {
     wire_put_u64(out, s->lists[0].previous);
@@ -55,6 +65,7 @@ void state_image_put(const sessile_state *s, buf *out)
     wire_put_u64(out, s->result_limit);
     wire_put_u64(out, s->vars_limit);
     wire_put_u32(out, s->depth);
+    put_labels(&s->labels, out);
     put_context(&s->lists[0].c, out);
 }
 
@@ -101,9 +112,28 @@ static sessile_status get_context(wire *w, context *c, sessile_error *err)
     return w->bad ? fail_image(err) : SESSILE_OK;
 }
 
-sessile_status state_image_get(wire *w, state_setup *setup, context *into,
+static sessile_status get_labels(wire *w, facts *into, sessile_error *err)
+{
+    uint32_t count = wire_count(w, LABEL_BYTES);
+    sessile_id before = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        sessile_id about = wire_u32(w);
+        sessile_slice name = wire_text(w);
+        if (w->bad || about < before)
+            return fail_image(err);
+        before = about;
+        if (facts_add(into, FACT_LABEL, 0, about, name.data, name.size, 0))
+            return fail_nomem(err);
+    }
+    return SESSILE_OK;
+}
+
+sessile_status state_image_get(wire *w, state_setup *setup, context *into, facts *labels,
                                sessile_error *err)
 {
+    sessile_status status;
+
     setup->previous = (size_t)wire_u64(w);
     setup->window = wire_i64(w);
     setup->reserve = wire_i64(w);
@@ -112,7 +142,9 @@ sessile_status state_image_get(wire *w, state_setup *setup, context *into,
     setup->vars_limit = wire_u64(w);
     setup->depth = wire_u32(w);
     setup->context = into;
-    return get_context(w, into, err);
+    setup->labels = labels;
+    status = get_labels(w, labels, err);
+    return status ? status : get_context(w, into, err);
 }
 
 /* ------------------------------------------------------------------ noting */

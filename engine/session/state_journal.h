@@ -15,9 +15,9 @@
 
 /* The state as it was when state_new() had made it, whatever has happened since. */
 void state_image_put(const sessile_state *s, buf *out);
-/* The reverse: fills setup but for read, read_arg and alloc, its context into `into`
- * (init'ed). INVALID: no image. */
-sessile_status state_image_get(wire *w, state_setup *setup, context *into,
+/* The reverse: fills setup but for read, read_arg and alloc, its context into `into`, its
+ * labels into `labels` (both init'ed). INVALID: no image. */
+sessile_status state_image_get(wire *w, state_setup *setup, context *into, facts *labels,
                                sessile_error *err);
 
 /* From now on every successful call is noted in journal; NULL: no longer. */

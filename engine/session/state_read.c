@@ -63,6 +63,27 @@ sessile_status sessile_state_get(const sessile_state *s, size_t i, sessile_colum
     return SESSILE_OK;
 }
 
+sessile_status sessile_state_label(const sessile_state *s, size_t i, size_t n,
+                                   sessile_slice *out, sessile_error *err)
+{
+    const fact *labels;
+    const item *it;
+
+    *out = (sessile_slice){NULL, 0};
+    if (i >= s->given->c.count)
+        return fail(err, SESSILE_INVALID,
+                    "there is no message %zu: the state has %zu, "
+                    "counted from 0",
+                    i, s->given->c.count);
+    it = given_item(s, i);
+    if (s->labels.count && !it->key.n &&
+        n < facts_labels_of(&s->labels, it->key.entry, &labels))
+        *out =
+            (sessile_slice){fact_name(&s->labels, &labels[n]), labels[n].name_size};
+    error_clear(err);
+    return SESSILE_OK;
+}
+
 /* The text of item i of the first list. */
 static sessile_status first_text(sessile_state *s, size_t i, sessile_slice *out,
                                  sessile_error *err)

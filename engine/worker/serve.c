@@ -210,6 +210,7 @@ static int take_open(server *s, wire *w)
     policy_setup about;
     state_setup setup;
     context given;
+    facts labels;
     int result = -1;
 
     close_pipeline(s);
@@ -225,7 +226,8 @@ static int take_open(server *s, wire *w)
     about.turn = wire_u32(w);
     about.now_ms = wire_i64(w);
     context_init(&given, s->alloc);
-    if (state_image_get(w, &setup, &given, NULL) == SESSILE_OK && w->at == w->end) {
+    facts_init(&labels, s->alloc);
+    if (state_image_get(w, &setup, &given, &labels, NULL) == SESSILE_OK && w->at == w->end) {
         setup.read = read_text;
         setup.read_arg = s;
         setup.alloc = s->alloc;
@@ -234,6 +236,7 @@ static int take_open(server *s, wire *w)
             result = 0;
     }
     context_deinit(&given);
+    facts_deinit(&labels);
     s->logged = 0;
     s->us = 0;
     return result;

@@ -105,6 +105,17 @@ struct binding_session *binding_session_live(lua_State *L, int index);
 sessile_status binding_session_release(struct binding_session *session,
                                        sessile_error *err);
 
+/* annotate.c: methods of a session */
+int binding_session_label(lua_State *L);
+int binding_session_unlabel(lua_State *L);
+int binding_session_labels(lua_State *L);
+int binding_session_settings(lua_State *L);
+int binding_session_metadata(lua_State *L);
+int binding_session_suspend(lua_State *L);
+int binding_session_suspended(lua_State *L);
+int binding_session_resume_with(lua_State *L);
+int binding_session_cancel(lua_State *L);
+
 /* Options of a session at `table`, and a new userdata for one of the store at index
  * `store`, closed until it says that it was opened. */
 int binding_session_options(lua_State *L, int table, sessile_session_options *out);
@@ -202,8 +213,8 @@ void binding_push_slice(lua_State *L, sessile_slice slice);
 /* A list of message tables: the caller's fields, and by metatable id, key, tokens, time,
  * json. */
 void binding_push_messages(lua_State *L, const sessile_message *list, size_t count);
-/* An entry as a table, with .json by metatable. */
-void binding_push_entry(lua_State *L, const char *json, size_t size);
+/* An entry, settings: a JSON object as a table, with .json and __name by metatable. */
+void binding_push_object(lua_State *L, const char *name, const char *json, size_t size);
 void binding_push_tokens(lua_State *L, const sessile_tokens *tokens);
 sessile_reason binding_field_reason(lua_State *L, int table, const char *name);
 

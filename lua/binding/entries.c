@@ -102,7 +102,7 @@ int binding_session_entry(lua_State *L)
     if (status != SESSILE_OK) {
         return binding_fail(L, &err);
     }
-    binding_push_entry(L, json, size);
+    binding_push_object(L, "sessile.Entry", json, size);
     binding_guard_free(guard);
     return 1;
 }
@@ -187,7 +187,7 @@ static int entries_next(lua_State *L)
             break;
         }
         if (wanted(L, types, json, size)) {
-            binding_push_entry(L, json, size);
+            binding_push_object(L, "sessile.Entry", json, size);
             return 1;
         }
     }

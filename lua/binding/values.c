@@ -339,14 +339,14 @@ void binding_push_messages(lua_State *L, const sessile_message *list, size_t cou
     }
 }
 
-void binding_push_entry(lua_State *L, const char *json, size_t size)
+void binding_push_object(lua_State *L, const char *name, const char *json, size_t size)
 {
-    luaL_checkstack(L, 8, "entry");
+    luaL_checkstack(L, 8, name);
     lua_json_push(L, json, size);
     lua_createtable(L, 0, 1);
     lua_pushlstring(L, json, size);
     lua_setfield(L, -2, "json");
-    behind(L, "sessile.Entry");
+    behind(L, name);
 }
 
 void binding_push_tokens(lua_State *L, const sessile_tokens *tokens)

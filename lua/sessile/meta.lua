@@ -807,6 +807,96 @@ function Session:usage() end
 ---@return string? code
 function Session:custom(data, source) end
 
+---Puts a label on an entry: UTF-8, 1 to 200 bytes. An entry may have several.
+---@param id string
+---@param name string
+---@return true? ok
+---@return string? message
+---@return string? code
+function Session:label(id, name) end
+
+---Takes a label away.
+---@param id string
+---@param name string
+---@return true? ok
+---@return string? message
+---@return string? code
+function Session:unlabel(id, name) end
+
+---@class sessile.Label
+---@field id string the entry
+---@field name string "pinned" is the pin
+---@field time integer ms
+---@field fact string the entry that says so
+
+---The labels in force, by entry.
+---@return sessile.Label[]? labels
+---@return string? message
+---@return string? code
+function Session:labels() end
+
+---Keeps a message in the context, unedited, whatever policies propose.
+---@param id string
+---@return true? ok
+---@return string? message
+---@return string? code
+function Session:pin(id) end
+
+---@param id string
+---@return true? ok
+---@return string? message
+---@return string? code
+function Session:unpin(id) end
+
+---The settings in force (the model, a thinking level: what a host wants back). With a table,
+---states its members; the others stay, sessile.null takes one back.
+---@param object? table
+---@return table|true|nil settings
+---@return string? message
+---@return string? code
+function Session:settings(object) end
+
+---The metadata in force; with a table, as settings.
+---@param object? table
+---@return table|true|nil metadata
+---@return string? message
+---@return string? code
+function Session:metadata(object) end
+
+---Pauses the session: what would add to the conversation is ESUSPENDED, in any process, until
+---it is resumed or cancelled. The outcome's status is "paused".
+---@param opts? {reason: string?, state: any}
+---@return sessile.Outcome? outcome
+---@return string? message
+---@return string? code
+function Session:suspend(opts) end
+
+---@class sessile.Suspension
+---@field id string the entry
+---@field time integer ms
+---@field reason string
+---@field state any as it was given
+
+---What it waits for; nil: it is not paused.
+---@return sessile.Suspension? pause
+---@return string? message
+---@return string? code
+function Session:suspended() end
+
+---Ends the pause with the messages that were waited for: one, a list, or none.
+---@param messages? sessile.Message|sessile.Json|(sessile.Message|sessile.Json)[]
+---@return string[]? ids
+---@return string? message
+---@return string? code
+function Session:resume_with(messages) end
+
+---Ends the pause, and every parked run, with nothing appended.
+---@param reason? string
+---@return true? ok
+---@return string? message
+---@return string? code
+function Session:cancel(reason) end
+
 ---@return true? ok
 ---@return string? message
 ---@return string? code
@@ -905,7 +995,8 @@ function Session:save(opts) end
 ---@field error? string failed: why
 ---@field code? string failed: as "ECONFLICT", "ELIMIT" (max_steps), "ECANCELLED", or the model's
 ---@field unsaved? sessile.Message[] failed: what could not be written; session:save writes it
----@field reason? string paused
+---@field reason? string paused: until s:resume_with or s:cancel
+---@field suspension? string paused: the entry that says so
 ---@field state? any paused
 ---@field messages? sessile.Message[] without a session: what is new
 
@@ -959,7 +1050,8 @@ function Agent:cancel() end
 ---@class sessile.Outcome
 ---@field status "completed"|"paused"
 ---@field park? string paused: the entry to answer
----@field kind "turn"|"compact"|"plan"|"answer"
+---@field suspension? string paused by the host: the entry that says why
+---@field kind "turn"|"compact"|"plan"|"answer"|"suspend"
 ---@field ids string[] of the turn's messages
 ---@field turn? string the turn's own entry
 ---@field leaf string the head after the run

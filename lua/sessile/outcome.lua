@@ -94,6 +94,14 @@ function outcome.make(raw, session, kind, log)
   }, meta)
 end
 
+--- Of a session that the host paused: nothing was said, the entry `suspension` says why.
+function outcome.paused(session, head, id)
+  return setmetatable({
+    status = "paused", kind = "suspend", ids = {}, leaf = head, suspension = id, log = {},
+    _session = session,
+  }, meta)
+end
+
 -- ---------------------------------------------------------------- plans
 
 local plan_methods = {}

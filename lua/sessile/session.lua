@@ -4,6 +4,7 @@
 -- host's functions may yield when they run in a coroutine. What is returned is always new
 -- tables; nothing here keeps a message.
 
+local annotate = require "sessile.annotate"
 local checkpoints = require "sessile.checkpoints"
 local diff = require "sessile.diff"
 local host = require "sessile.host"
@@ -378,6 +379,10 @@ end
 --- The compactions on the path and the refusals between them, oldest first.
 function methods:log()
   return self._core:compactions()
+end
+
+for name, method in pairs(annotate.methods) do
+  methods[name] = method
 end
 
 -- ---------------------------------------------------------------- the handle

@@ -58,7 +58,8 @@ end
 -- Those that open a store.
 local OPENS = {
   new = 1, append = 1, show = 1, context = 1, list = 1, tree = 1, compact = 1, import = 1,
-  check = 1, keys = 1, forget = 1, fork = 1, info = 1,
+  check = 1, keys = 1, forget = 1, fork = 1, info = 1, label = 1, pin = 1, unpin = 1,
+  settings = 1,
 }
 
 --- A sentence with commands in it, as `sessile list`: each gets the name of this program and
@@ -69,8 +70,8 @@ local OPENS = {
 function hints.fill(text, globals)
   return (text:gsub("%f[%w/]sessile (%l+)( ?%l*)", function(command, after)
     local store = globals and OPENS[command] and store_options(globals) or ""
-    if command == "keys" then -- a name of two words
-      command, after = command .. after, ""
+    if command == "keys" or command == "label" and (after == " rm" or after == " list") then
+      command, after = command .. after, "" -- a name of two words
     end
     return ("%s %s%s%s"):format(hints.program, command, store, after)
   end))

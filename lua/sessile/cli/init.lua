@@ -40,6 +40,7 @@ local NEXT = {
 ---@field globals table       store, key_file, plain, agent as typed
 ---@field paint fun(text: string, colour: string): string   for stdout
 ---@field now fun(): integer  ms since the epoch, to the second
+---@field last_id string?     of the session that was resumed last
 local app = {}
 app.__index = app
 
@@ -105,6 +106,7 @@ function app:session(name)
     end
     return nil, message, code, step
   end
+  self.last_id = session.id
   note_torn(self, session.id, message)
   if session.damage then
     -- What can be read is printed; the exit code says that it is not all.
@@ -268,6 +270,9 @@ local function dispatch(words)
   result, message, code, step = command.run(self, args)
   close(self)
   if message then
+    if code == "ESUSPENDED" and self.last_id then
+      step = step or "See what it waits for: sessile info " .. hints.id(self.last_id)
+    end
     return fail(self, message, code, step)
   elseif self.damage then
     io.stdout:flush()

@@ -10,7 +10,9 @@ local loop = require "sessile.interaction.loop"
 local options = require "sessile.options"
 local session = require "sessile.session"
 local settings = require "sessile.interaction.settings"
+local steps = require "sessile.interaction.steps"
 local transcript = require "sessile.interaction.transcript"
+local whole = require "sessile.interaction.whole"
 
 local send = {}
 
@@ -122,9 +124,10 @@ local function on_session(who, self, input, opts, chosen)
     timeout_ms = opts.timeout_ms,
     policy_model = function(request) return model(request, ctx) end,
   }
-  local make = chosen.commit == "turn" and transcript.whole or transcript.steps
+  -- What was under way is gone on with step by step: it is in the log already.
+  local kind = chosen.commit == "turn" and input and whole or steps
   local spec = {
-    session = self, transcript = make(self, writing), model = model, input = input,
+    session = self, transcript = kind.new(self, writing), model = model, input = input,
     policy = opts.policy, policy_model = writing.policy_model, stopped = opts.stopped,
     state = function() return state_of(self) end,
   }

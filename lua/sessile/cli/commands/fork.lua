@@ -1,25 +1,23 @@
 --- fork: makes a new session of everything in another one, up to an entry.
 --
--- Owns: how an entry is named here. Must never change the session that is forked.
+-- Must never change the session that is forked.
 
+local entries = require "sessile.cli.entries"
 local hints = require "sessile.cli.hints"
 
--- "2a" is 0000002a; nil: it is no entry's number.
-local function entry_id(typed)
-  return typed:find "^%x+$" and #typed <= 8 and ("0"):rep(8 - #typed) .. typed:lower() or nil
-end
-
 local function run(app, args, session)
-  local entry = args.entry and entry_id(args.entry)
-  if args.entry and not entry then
-    return nil, ("'%s' is no entry: they are numbered with 1 to 8 hexadecimal digits"):format(
-      hints.shown(args.entry)), "EUSAGE", "See them: sessile tree " .. hints.id(session.id)
+  local entry, message, code, step
+  if args.entry then
+    entry, message, code, step = entries.find(session, args.entry)
+    if not entry then
+      return nil, message, code, step
+    end
   end
-  local fork, message, code = session:fork(entry, {
+  local fork
+  fork, message, code = session:fork(entry, {
     id = args.id, agent = args.to_agent, user = args.to_user, title = args.title,
   })
   if not fork then
-    local step
     if code == "EEXISTS" then
       step = "Choose another id, or leave --id out."
     elseif code == "ENOTFOUND" then
@@ -48,7 +46,7 @@ return {
   },
   arguments = {
     { "session", "a session's id, a beginning of it, its title, or `last`" },
-    { "entry", "the newest entry that comes along (else the head); `sessile tree` shows them",
+    { "entry", "the newest entry that comes along (else the head): its number or a label",
       "?" },
   },
   options = {

@@ -1,59 +1,114 @@
---- info: what a session is: names, times, counts, and what it was made from.
+--- info: what there is to know of one session, beside what was said in it.
 --
--- Owns: the layout. Must never show a message.
+-- Owns: the choice of facts and their order. Must never read the whole log for it.
 
+local render = require "sessile.cli.render"
+local span = require "sessile.import.span"
 local terminal = require "sessile.cli.terminal"
 
--- What a session is linked to, as "bug-42 (agent coder) at 0000002a".
-local function link_text(session, link)
-  local agent = link.agent ~= session.agent and (" (agent %s)"):format(link.agent) or ""
-  return terminal.line(("%s%s at %s"):format(link.id, agent, link.entry))
+-- The session's row in the list; without one (nobody could look) an empty table.
+local function row_of(app, session)
+  local rows = app:list(app:store(), { prefix = session.id })
+  for _, row in ipairs(rows or {}) do
+    if row.id == session.id and row.agent == session.agent
+      and (row.user or "") == session.user then
+      return row
+    end
+  end
+  return {}
 end
 
-local function read(session)
-  local head, message, code = session:head()
-  if not head then
+local function collect(app, session)
+  local row = row_of(app, session)
+  local labels, message, code = session:labels()
+  if not labels then
+    return nil, message, code
+  end
+  local settings, metadata, usage, pause
+  settings, message, code = session:settings()
+  if settings then metadata, message, code = session:metadata() end
+  if metadata then usage, message, code = session:usage() end
+  if not usage then
+    return nil, message, code
+  end
+  pause, message, code = session:suspended()
+  if message then
     return nil, message, code
   end
   local context, about = session:context()
   if not context then
     return nil, about, code
   end
-  local messages = assert(session:messages())
   return {
     id = session.id, agent = session.agent, user = session.user, title = session.title,
-    created = session.created, modified = session.modified, head = head,
-    messages = #messages, events = session:event_count(), in_context = #context,
-    tokens = about.tokens, token_source = about.source, usage = session:usage(),
-    origin = session.origin,
+    created = session.created, modified = session.modified, head = session:head(),
+    entries = row.entries, messages = row.messages or #assert(session:messages()),
+    bytes = row.bytes,
+    events = session:event_count(), in_context = #context, tokens = about.tokens,
+    token_source = about.source, usage = usage, origin = session.origin,
+    status = session.damage and session.damage.code or pause and "suspended" or "active",
+    labels = labels, suspension = pause, settings = settings, metadata = metadata,
   }
 end
 
-local function draw(app, session, it)
-  local now = app.now()
-  local function row(name, value)
-    app:out(("%-10s %s\n"):format(name, value))
+local function as_json(app, info)
+  local labels = {}
+  for i, label in ipairs(info.labels) do
+    labels[i] = { entry = label.id, label = label.name, time = label.time }
   end
-  row("id", app.paint(terminal.line(it.id), "cyan"))
-  row("agent", terminal.line(it.agent))
-  if it.user ~= "" then row("user", terminal.line(it.user)) end
-  if it.title ~= "" then row("title", terminal.line(it.title)) end
-  row("created", terminal.ago(it.created, now))
-  row("modified", terminal.ago(it.modified, now))
-  row("head", it.head)
-  row("messages", ("%s, of which %s are in the context (%s tokens, %s)"):format(
-    terminal.number(it.messages), terminal.number(it.in_context), terminal.number(it.tokens),
-    it.token_source))
-  row("events", terminal.number(it.events))
-  if it.origin then row("forked", "from " .. link_text(session, it.origin)) end
+  info.labels = app.array(labels)
+  info.settings = app.raw(render.facts(info.settings).json)
+  info.metadata = app.raw(render.facts(info.metadata).json)
+  app:print_json(info)
+end
+
+-- One line an object: key = value, …
+local function members(object)
+  local parts = {}
+  for i, member in ipairs(span.object(render.facts(object).json) or {}) do
+    parts[i] = ("%s = %s"):format(terminal.line(member.key), terminal.line(member.raw))
+  end
+  return #parts > 0 and table.concat(parts, ", ") or nil
+end
+
+local function usage_text(usage)
+  local parts = {}
+  for _, name in ipairs { "input", "output", "cache_read", "cache_write" } do
+    if usage[name] > 0 then
+      parts[#parts + 1] = ("%s %s"):format(name:gsub("_", " "), terminal.number(usage[name]))
+    end
+  end
+  return #parts > 0 and table.concat(parts, ", ") or nil
+end
+
+local function labels_text(labels)
+  local parts = {}
+  for i, label in ipairs(labels) do
+    parts[i] = ("%s@%s"):format(terminal.line(label.name), label.id)
+  end
+  return #parts > 0 and table.concat(parts, ", ") or nil
+end
+
+local function pause_text(pause, now)
+  if not pause then return nil end
+  local reason = pause.reason ~= "" and terminal.line(pause.reason) or "no reason given"
+  return ("%s (entry %s, %s)"):format(reason, pause.id, terminal.ago(pause.time, now))
+end
+
+-- What a session is linked to, as "bug-42 (agent coder) at 0000002a".
+local function link_text(info, link)
+  if not link then return nil end
+  local agent = link.agent ~= info.agent and (" (agent %s)"):format(link.agent) or ""
+  return terminal.line(("%s%s at %s"):format(link.id, agent, link.entry))
 end
 
 return {
   name = "info",
-  summary = "what a session is, and what it was made from",
+  summary = "what there is to know of a session",
   usage = "info [ID]",
   examples = {
-    { "sessile info bug-42", "its names, times and counts" },
+    { "sessile info last", "times, counts, usage, labels, settings" },
+    { "sessile info bug-42 --json | jq .settings", "for a program" },
     { "sessile info last --json | jq .origin", "what it was forked from" },
   },
   arguments = { { "id", "a session's id, a beginning of it, its title, or `last`", "?" } },
@@ -62,16 +117,41 @@ return {
     if not session then
       return nil, message, code, step
     end
-    local it
-    it, message, code = read(session)
-    if it and app.json then
-      app:print_json(it)
-    elseif it then
-      draw(app, session, it)
-    end
-    session:close()
-    if not it then
+    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    local info
+    info, message, code = collect(app, session)
+    if not info then
       return nil, message, code
+    elseif app.json then
+      return as_json(app, info)
     end
+    local now, columns = app.now(), terminal.columns() or 100
+    local function line(name, text)
+      if text and text ~= "" then
+        app:out(("%s  %s\n"):format(app.paint(("%-9s"):format(name), "dim"),
+          terminal.cut(text, math.max(columns - 11, 40))))
+      end
+    end
+    line("id", app.paint(terminal.line(info.id), "cyan"))
+    line("title", terminal.line(info.title))
+    line("agent", terminal.line(info.agent))
+    line("user", terminal.line(info.user))
+    line("status", info.status)
+    line("waits for", pause_text(info.suspension, now))
+    line("created", terminal.ago(info.created, now))
+    line("modified", terminal.ago(info.modified, now))
+    line("head", info.head)
+    line("forked", info.origin and "from " .. link_text(info, info.origin))
+    line("messages", ("%s, of which %s are in the context (%s tokens, %s)"):format(
+      terminal.number(info.messages), terminal.number(info.in_context),
+      terminal.number(info.tokens), info.token_source))
+    line("entries", info.entries and ("%s, %s"):format(terminal.number(info.entries),
+      terminal.bytes(info.bytes)))
+    line("events", info.events
+      and terminal.number(info.events) .. " turns, appends and compactions")
+    line("usage", usage_text(info.usage))
+    line("labels", labels_text(info.labels))
+    line("settings", members(info.settings))
+    line("metadata", members(info.metadata))
   end,
 }

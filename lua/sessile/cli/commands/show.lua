@@ -3,34 +3,54 @@
 -- Owns: the choice of what to print. Must never show stored text as it is on a terminal:
 -- render.lua makes it inert.
 
+local entries = require "sessile.cli.entries"
 local hints = require "sessile.cli.hints"
 local render = require "sessile.cli.render"
 local span = require "sessile.import.span"
 local terminal = require "sessile.cli.terminal"
 
--- "ID@ENTRY", unless a session is called exactly that.
-local function split(app, name)
-  local id, entry = name:match("^(.*)@(%x+)$")
-  if not id or #entry > 8 then
-    return name
+-- The session and, of "ID@ENTRY", the entry: a session that is called so comes first.
+local function open(app, name)
+  local id, entry = name:match "^(.+)@([^@]+)$"
+  if not id then
+    return app:session(name)
   end
   local store, message, code, step = app:store()
   if not store then
     return nil, message, code, step
   end
-  local rows
-  for _, which in ipairs { "prefix", "title" } do
+  local whole = not entry:find "^%x%x?%x?%x?%x?%x?%x?%x?$"
+  for _, which in ipairs(whole and {} or { "prefix", "title" }) do
+    local rows
     rows, message, code = app:list(store, { [which] = name })
     if not rows then
       return nil, message, code
     end
     for _, row in ipairs(rows) do
-      if row.id == name or row.title == name then
-        return name
-      end
+      whole = whole or row.id == name or row.title == name
     end
   end
-  return id, ("0"):rep(8 - #entry) .. entry:lower()
+  local session
+  if whole then
+    session, message, code, step = app:session(name)
+    if session or code ~= "ENOTFOUND" then
+      return session, message, code, step
+    end
+  end
+  local holder = app:session(id)
+  if not holder then
+    if not whole then
+      return app:session(id)
+    end
+    return nil, message, code, step
+  end
+  local found
+  found, message, code, step = entries.find(holder, entry)
+  if not found then
+    holder:close()
+    return nil, message, code, step
+  end
+  return holder, found
 end
 
 -- JSON, a member a line, strings cut: for eyes, not for programs (those use --json).
@@ -73,26 +93,13 @@ local function show_entry(app, session, id)
   app:out(outline(raw, columns)) -- on another branch
 end
 
--- "ID@zz": that it is the entry which is wrong; nil when there is no such session either.
-local function wrong_entry(app, name)
-  local id, entry = name:match "^(.+)@([^@]*)$"
-  local session = id and app:session(id)
-  if not session then
-    return nil
-  end
-  id = session.id
-  session:close()
-  return ("'%s' is no entry of session %s: entries are numbered with 1 to 8 hexadecimal digits")
-    :format(hints.shown(entry), hints.shown(id)), "See the entries: sessile tree " .. hints.id(id)
-end
-
 return {
   name = "show",
   summary = "print the messages of a session, or one entry",
   usage = "show ID[@ENTRY] [--last N]",
   examples = {
     { "sessile show last --last 3", "the newest three messages" },
-    { "sessile show bug-42@2a", "one entry, by its number" },
+    { "sessile show bug-42@2a", "one entry, by its number or a label" },
     { "sessile show bug-42 --json | jq '.[].message.role'", "for a program" },
   },
   arguments = {
@@ -104,24 +111,15 @@ return {
   about = "Every message from the first to the newest is shown, compacted or not. What the\n"
     .. "model would get is shown by `sessile context`.",
   run = function(app, args)
-    local name, entry, code, step = split(app, args.id)
-    if not name then
+    local session, entry, code, step = open(app, args.id)
+    if not session then
       return nil, entry, code, step
     end
-    local session, message
-    session, message, code, step = app:session(name)
-    if not session and code == "ENOTFOUND" and not entry then
-      local wrong, look = wrong_entry(app, name)
-      message, step = wrong or message, look or step
-    end
-    if not session then
-      return nil, message, code, step
-    end
     local _ <close> = setmetatable({}, { __close = function() session:close() end })
-    if entry then
+    if type(entry) == "string" then
       return show_entry(app, session, entry)
     end
-    local list
+    local list, message
     list, message, code = session:messages { last = args.last }
     if not list then
       return nil, message, code

@@ -1,0 +1,234 @@
+/*
+ * annotate.c: labels, settings, metadata and pauses of a session handle.
+ *
+ * Owns the shapes in which they are seen in Lua. Never decides what is in force: that is
+ * the engine's.
+ */
+#include "binding.h"
+#include "policy/lua_json.h"
+
+/* ------------------------------------------------------------------ labels */
+
+static int label(lua_State *L,
+                 sessile_status (*put)(sessile_session *, sessile_id, sessile_slice,
+                                       sessile_error *))
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_slice name;
+    sessile_error err;
+    sessile_id entry;
+    if (!session) {
+        return 3;
+    }
+    entry = binding_check_id(L, 2);
+    name.data = luaL_checklstring(L, 3, &name.size);
+    return binding_done(L, put(session->handle, entry, name, &err), &err);
+}
+
+/* session:label(id, name) -> true; nil, message, code */
+int binding_session_label(lua_State *L)
+{
+    return label(L, sessile_label);
+}
+
+/* session:unlabel(id, name) -> true; nil, message, code */
+int binding_session_unlabel(lua_State *L)
+{
+    return label(L, sessile_unlabel);
+}
+
+/* session:labels() -> {{id, name, time, fact}, …} */
+int binding_session_labels(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    struct binding_guard *guard;
+    sessile_label_row *rows = NULL;
+    sessile_status status;
+    sessile_error err;
+    size_t count = 0, i;
+    if (!session) {
+        return 3;
+    }
+    guard = binding_guard(L);
+    status = sessile_labels(session->handle, &rows, &count, &err);
+    guard->block = rows;
+    if (status != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
+    for (i = 0; i < count; i++) {
+        lua_createtable(L, 0, 4);
+        binding_push_id(L, rows[i].entry);
+        lua_setfield(L, -2, "id");
+        binding_push_slice(L, rows[i].name);
+        lua_setfield(L, -2, "name");
+        lua_pushinteger(L, (lua_Integer)rows[i].time_ms);
+        lua_setfield(L, -2, "time");
+        binding_push_id(L, rows[i].fact);
+        lua_setfield(L, -2, "fact");
+        lua_rawseti(L, -2, (lua_Integer)(i + 1));
+    }
+    binding_guard_free(guard);
+    return 1;
+}
+
+/* ------------------------------------------------------------------ members */
+
+/* With a table: its members are stated -> true. Without: those in force -> a table. */
+static int members(lua_State *L, const char *what, const char *class,
+                   sessile_status (*set)(sessile_session *, sessile_slice,
+                                         sessile_error *),
+                   sessile_status (*get)(sessile_session *, char **, size_t *,
+                                         sessile_error *))
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    struct binding_guard *guard;
+    sessile_status status;
+    sessile_slice object;
+    sessile_error err;
+    char *text = NULL;
+    size_t size = 0;
+    if (!session) {
+        return 3;
+    }
+    if (!lua_isnoneornil(L, 2)) {
+        int failed = binding_json(L, 2, 0, what, &object);
+        return failed ? failed
+                      : binding_done(L, set(session->handle, object, &err), &err);
+    }
+    guard = binding_guard(L);
+    status = get(session->handle, &text, &size, &err);
+    guard->block = text;
+    if (status != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    binding_push_object(L, class, text, size);
+    binding_guard_free(guard);
+    return 1;
+}
+
+/* session:settings([object]) */
+int binding_session_settings(lua_State *L)
+{
+    return members(L, "settings", "sessile.Settings", sessile_set_settings, sessile_settings);
+}
+
+/* session:metadata([object]) */
+int binding_session_metadata(lua_State *L)
+{
+    return members(L, "metadata", "sessile.Metadata", sessile_set_metadata, sessile_metadata);
+}
+
+/* ------------------------------------------------------------------ pauses */
+
+/* session:suspend(reason or nil, state or nil) -> id; nil, message, code */
+int binding_session_suspend(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_slice reason = {NULL, 0}, state = {NULL, 0};
+    sessile_error err;
+    sessile_id id;
+    if (!session) {
+        return 3;
+    }
+    lua_settop(L, 3);
+    reason.data = luaL_optlstring(L, 2, "", &reason.size);
+    if (!lua_isnil(L, 3)) {
+        int failed = binding_json(L, 3, 0, "state", &state);
+        if (failed) {
+            return failed;
+        }
+    }
+    if (sessile_suspend(session->handle, reason, state, &id, &err) != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    binding_push_id(L, id);
+    return 1;
+}
+
+/* session:suspended() -> {id, time, reason, state}, or false: it is not paused */
+int binding_session_suspended(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    struct binding_guard *guard;
+    sessile_suspension *pause = NULL;
+    sessile_status status;
+    sessile_error err;
+    if (!session) {
+        return 3;
+    }
+    guard = binding_guard(L);
+    status = sessile_suspended(session->handle, &pause, &err);
+    guard->block = pause;
+    if (status != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    if (!pause) {
+        lua_pushboolean(L, 0);
+        return 1;
+    }
+    lua_createtable(L, 0, 4);
+    binding_push_id(L, pause->entry);
+    lua_setfield(L, -2, "id");
+    lua_pushinteger(L, (lua_Integer)pause->time_ms);
+    lua_setfield(L, -2, "time");
+    binding_push_slice(L, pause->reason);
+    lua_setfield(L, -2, "reason");
+    if (pause->state.size) {
+        lua_json_push(L, pause->state.data, pause->state.size);
+        lua_setfield(L, -2, "state");
+    }
+    binding_guard_free(guard);
+    return 1;
+}
+
+/* session:resume_with({message, …}) -> id of the first, or true: none was given */
+int binding_session_resume_with(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_slice *messages;
+    sessile_error err;
+    sessile_id first;
+    size_t count, i;
+    if (!session) {
+        return 3;
+    }
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 2);
+    count = (size_t)lua_rawlen(L, 2);
+    messages = lua_newuserdatauv(L, count * sizeof *messages + 1, 0);
+    lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0); /* keeps the texts */
+    for (i = 0; i < count; i++) {
+        int failed;
+        lua_rawgeti(L, 2, (lua_Integer)(i + 1));
+        failed = binding_json(L, -1, 1, "message", &messages[i]);
+        if (failed) {
+            return failed;
+        }
+        lua_rawseti(L, 4, (lua_Integer)(i + 1));
+        lua_settop(L, 4);
+    }
+    if (sessile_resume_with(session->handle, messages, count, &first, &err) !=
+        SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    if (count) {
+        binding_push_id(L, first);
+    } else {
+        lua_pushboolean(L, 1);
+    }
+    return 1;
+}
+
+/* session:cancel([reason]) -> true; nil, message, code */
+int binding_session_cancel(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_slice reason;
+    sessile_error err;
+    if (!session) {
+        return 3;
+    }
+    reason.data = luaL_optlstring(L, 2, "", &reason.size);
+    return binding_done(L, sessile_cancel(session->handle, reason, &err), &err);
+}

@@ -1,0 +1,131 @@
+-- annotate.lua: labels, pins, settings, metadata and the host's pause, as methods of a
+-- session.
+--
+-- Owns the shapes in which they are given. Must never keep one: what is in force is the
+-- engine's to say, each time it is asked.
+
+local options = require "sessile.options"
+local outcome = require "sessile.outcome"
+
+local methods = {}
+
+-- ---------------------------------------------------------------- labels
+
+local PIN = "pinned"
+
+local function named(who, id, name)
+  if type(id) ~= "string" then
+    error(who .. ": an entry id expected, got " .. type(id), 3)
+  elseif type(name) ~= "string" then
+    error(who .. ": a name expected, got " .. type(name), 3)
+  end
+end
+
+--- Puts a label on an entry. One that is there already stays.
+function methods:label(id, name)
+  named("session:label", id, name)
+  return self._core:label(id, name)
+end
+
+--- Takes a label away; ENOTFOUND when it is not there.
+function methods:unlabel(id, name)
+  named("session:unlabel", id, name)
+  return self._core:unlabel(id, name)
+end
+
+--- The labels in force: {{id, name, time, fact}, …}, by entry. A pin is the label "pinned".
+function methods:labels()
+  return self._core:labels()
+end
+
+--- Keeps a message in the context, unedited, whatever policies propose.
+function methods:pin(id)
+  named("session:pin", id, PIN)
+  return self._core:label(id, PIN)
+end
+
+--- Takes the pin away.
+function methods:unpin(id)
+  named("session:unpin", id, PIN)
+  return self._core:unlabel(id, PIN)
+end
+
+-- ---------------------------------------------------------------- members
+
+local function members(self, kind, object)
+  if object ~= nil and type(object) ~= "table" then
+    error(("session:%s: a table expected, got %s"):format(kind, type(object)), 3)
+  end
+  return self._core[kind](self._core, object)
+end
+
+--- The settings in force; with a table, states its members: the others stay, sessile.null
+--- takes one back.
+function methods:settings(object)
+  return members(self, "settings", object)
+end
+
+--- The metadata in force; with a table, as settings.
+function methods:metadata(object)
+  return members(self, "metadata", object)
+end
+
+-- ---------------------------------------------------------------- pauses
+
+local suspend_options = { reason = "string", state = "any" }
+
+--- Pauses the session: until resume_with or cancel, in any process, whatever would add to the
+--- conversation is ESUSPENDED. Returns the outcome, status "paused".
+function methods:suspend(given)
+  local opts = options.check("session:suspend", given, suspend_options)
+  local head, message, code = self._core:head()
+  if not head then
+    return nil, message, code
+  end
+  local id
+  id, message, code = self._core:suspend(opts.reason, opts.state)
+  if not id then
+    return nil, message, code
+  end
+  return outcome.paused(self, head, id)
+end
+
+--- What it waits for: {id, time, reason, state}; nil when it is not paused.
+function methods:suspended()
+  local pause, message, code = self._core:suspended()
+  if pause == false then
+    return nil
+  end
+  return pause, message, code
+end
+
+--- Ends the pause with the messages that were waited for (one, a list, or none), written as
+--- one commit. Returns their ids.
+function methods:resume_with(messages)
+  if messages ~= nil and type(messages) ~= "table" then
+    error("session:resume_with: a message or a list expected, got " .. type(messages), 2)
+  end
+  local list = messages or {}
+  if #list == 0 and next(list) ~= nil then
+    list = { messages }
+  end
+  local first, message, code = self._core:resume_with(list)
+  if not first then
+    return nil, message, code
+  end
+  local ids = {}
+  for i = 1, #list do
+    ids[i] = ("%08x"):format(tonumber(first, 16) + i - 1)
+  end
+  return ids
+end
+
+--- Ends the pause, and every parked run, with nothing appended.
+function methods:cancel(reason)
+  if reason ~= nil and type(reason) ~= "string" then
+    error("session:cancel: a string expected, got " .. type(reason), 2)
+  end
+  return self._core:cancel(reason)
+end
+
+return { methods = methods }

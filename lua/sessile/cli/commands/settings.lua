@@ -1,0 +1,77 @@
+--- settings: what a host wants back with a session: the model, a thinking level, anything.
+--
+-- Owns: how KEY=JSON is read. Must never touch a setting that was not named.
+
+local hints = require "sessile.cli.hints"
+local render = require "sessile.cli.render"
+local sessile = require "sessile"
+local span = require "sessile.import.span"
+local terminal = require "sessile.cli.terminal"
+
+-- A value that is no JSON is text, so that `model=gpt-4o` is what it looks like.
+local function object_of(pairs_typed)
+  local members = {}
+  for i, text in ipairs(pairs_typed) do
+    local key, value = text:match "^([^=]+)=(.*)$"
+    if not key then
+      return nil, ("'%s' is not KEY=JSON"):format(hints.shown(text)), "EUSAGE",
+        "As: sessile settings last model=gpt-4o 'stop=[\"END\"]'; KEY=null takes one back."
+    end
+    members[i] = span.quote(key) .. ":" .. (span.valid(value) and value or span.quote(value))
+  end
+  return sessile.json("{" .. table.concat(members, ",") .. "}")
+end
+
+return {
+  name = "settings",
+  summary = "show or change what a host keeps with a session: its model, …",
+  usage = "settings ID [KEY=JSON…]",
+  examples = {
+    { "sessile settings bug-42", "what is set" },
+    { "sessile settings bug-42 model=gpt-4o thinking=null", "set one, take one back" },
+  },
+  arguments = {
+    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "values", "what to set: KEY=JSON; KEY=null takes it back; no JSON is text", "*" },
+  },
+  about = "Every value that ever held is in the log with its time; the newest holds.",
+  run = function(app, args)
+    local object, message, code, step
+    if #args.values > 0 then
+      object, message, code, step = object_of(args.values)
+      if not object then
+        return nil, message, code, step
+      end
+    end
+    local session
+    session, message, code, step = app:session(args.id)
+    if not session then
+      return nil, message, code, step
+    end
+    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    if object then
+      local ok
+      ok, message, code = session:settings(object)
+      if not ok then
+        return nil, message, code
+      end
+    end
+    local settings
+    settings, message, code = session:settings()
+    if not settings then
+      return nil, message, code
+    end
+    local raw = render.facts(settings).json
+    if app.json then
+      app:print_json(app.raw(raw))
+      return
+    end
+    for _, member in ipairs(span.object(raw) or {}) do
+      app:out(("%s = %s\n"):format(terminal.line(member.key), terminal.line(member.raw)))
+    end
+    if next(settings) == nil then
+      app:note("Nothing is set. Set something: sessile settings " .. hints.id(session.id)
+        .. " model=NAME")
+    end
+  end,
+}

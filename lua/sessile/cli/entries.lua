@@ -1,0 +1,93 @@
+--- entries: from what somebody typed to one entry of an open session.
+--
+-- Owns: what names an entry: its number (1 to 8 hexadecimal digits), a label, or `head`.
+-- Must never choose between two entries that have one label.
+
+local hints = require "sessile.cli.hints"
+
+local entries = {}
+
+local function fail(session, text)
+  return nil, ("'%s' is no entry of session %s: an entry is a number of 1 to 8 hexadecimal "
+    .. "digits, a label, or `head`"):format(hints.shown(text), hints.shown(session.id)),
+    "ENOTFOUND", entries.step("ENOTFOUND", session.id)
+end
+
+-- The entries that have this label.
+local function labelled(labels, name)
+  local ids = {}
+  for _, label in ipairs(labels) do
+    if label.name == name then
+      ids[#ids + 1] = label.id
+    end
+  end
+  return ids
+end
+
+--- The entry that is meant. Eight digits are always a number; anything else is a label first.
+---@param session sessile.Session
+---@param text string
+---@return string? id
+---@return string? message
+---@return string? code
+---@return string? step
+function entries.find(session, text)
+  local digits = #text <= 8 and text:match "^%x+$"
+  if digits and #digits == 8 then
+    return digits:lower()
+  end
+  local labels, message, code = session:labels()
+  if not labels then
+    return nil, message, code
+  end
+  local ids = labelled(labels, text)
+  if #ids == 1 then
+    return ids[1]
+  elseif #ids > 1 then
+    return nil, ("'%s' is on %d entries"):format(hints.shown(text), #ids), "EUSAGE",
+      "Name one of them: " .. table.concat(ids, ", ", 1, math.min(#ids, 8))
+  elseif text == "head" then
+    return session:head()
+  elseif not digits then
+    return fail(session, text)
+  end
+  return ("0"):rep(8 - #digits) .. digits:lower()
+end
+
+--- The same for a command: the session that `name` means, and the entry of it.
+---@param app sessile.cli.app
+---@param name string
+---@param text string
+---@return sessile.Session? session
+---@return string? id      or the sentence
+---@return string? code
+---@return string? step
+function entries.open(app, name, text)
+  local session, message, code, step = app:session(name)
+  if not session then
+    return nil, message, code, step
+  end
+  local id
+  id, message, code, step = entries.find(session, text)
+  if not id then
+    session:close()
+    return nil, message, code, step
+  end
+  return session, id
+end
+
+--- What to do next when an entry is not there: see those that are.
+---@param code string?
+---@param session_id string
+---@return string?
+function entries.step(code, session_id)
+  return code == "ENOTFOUND" and "See the entries: sessile tree " .. hints.id(session_id) or nil
+end
+
+--- The arguments of a command that is about one entry.
+entries.arguments = {
+  { "id", "a session's id, a beginning of it, its title, or `last`" },
+  { "entry", "an entry: its number, a label, or `head`" },
+}
+
+return entries
