@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "session/triggers.h"
 
 enum { READ_DEPTH = 1000, ENTRY_DEPTH = 8 /* levels an entry has around a message */ };
 
@@ -56,8 +57,29 @@ sessile_status session_check_title(const sessile_store *st, sessile_slice title,
     return SESSILE_OK;
 }
 
+/* The place that the names lead to, or another one. */
+static void place_of(const sessile_store *st, const session_names *names,
+                     const session_place *at, char folder[NAME_SIZE],
+                     char name[NAME_SIZE])
+{
+    if (at) {
+        memcpy(folder, at->folder, NAME_SIZE);
+        memcpy(name, at->name, NAME_SIZE);
+    } else {
+        names_place(st, names, folder, name);
+    }
+}
+
 sessile_status session_create(sessile_store *st, const sessile_session_options *options,
                               sessile_error *err, char *new_id)
+{
+    return session_create_at(st, options, NULL, err, new_id);
+}
+
+sessile_status session_create_at(sessile_store *st,
+                                 const sessile_session_options *options,
+                                 const session_place *at, sessile_error *err,
+                                 char *new_id)
 {
     static const sessile_slice nothing = {NULL, 0};
     char folder[NAME_SIZE], name[NAME_SIZE], shown[NAME_SHOWN], uuid[UUID_SIZE];
@@ -94,7 +116,7 @@ sessile_status session_create(sessile_store *st, const sessile_session_options *
         status = fail_nomem(err);
         goto out;
     }
-    names_place(st, &names, folder, name);
+    place_of(st, &names, at, folder, name);
     keyring_user_name(st->keys, names.user, user);
     status = log_create_for(&st->backend, st->keys, folder, name, user, text.data,
                             text.size, &st->alloc, err);
@@ -157,12 +179,19 @@ void session_drop(sessile_session *s)
     a = &s->store->alloc;
     if (s->log)
         log_close(s->log);
+    if (s->place) {
+        store_ram_unname(&s->store->backend, s->place->folder, s->place->name);
+        mem_free(a, s->place, sizeof *s->place + 1);
+    }
     fold_snapshots_free(s);
     mem_free(a, s->absent, s->absent_blocks);
     if (s->policy.release && s->policy.policy)
         s->policy.release(s->policy.policy);
     if (s->worker.release && s->worker.policy)
         s->worker.release(s->worker.policy);
+    if (s->fallback.release && s->fallback.policy)
+        s->fallback.release(s->fallback.policy);
+    triggers_free(s->triggers, a);
     free_name(a, s->id, s->id_size);
     free_name(a, s->agent, s->agent_size);
     free_name(a, s->user, s->user_size);
@@ -227,6 +256,13 @@ sessile_status session_scan(sessile_session *s, const char *folder, const char *
 sessile_status session_open(sessile_session **out, sessile_store *st,
                             const sessile_session_options *options, sessile_error *err)
 {
+    return session_open_at(out, st, options, NULL, err);
+}
+
+sessile_status session_open_at(sessile_session **out, sessile_store *st,
+                               const sessile_session_options *options,
+                               const session_place *at, sessile_error *err)
+{
     char folder[NAME_SIZE], name[NAME_SIZE], shown[NAME_SHOWN], agent[NAME_SHOWN];
     sessile_session *s = NULL;
     session_names names;
@@ -238,6 +274,9 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
         return status;
     if (options && (options->window < 0 || options->reserve < 0))
         return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
+    status = options ? triggers_check(options->triggers, err) : SESSILE_OK;
+    if (status)
+        return status;
     if (options && options->has_timeout) {
         status = store_handle_timeout(options->timeout_ms, err);
         if (status)
@@ -257,15 +296,19 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
     s->user_size = names.user.size;
     s->window = options && options->window ? options->window : st->window;
     s->reserve = options && options->reserve ? options->reserve : st->reserve;
-    if (!s->id || !s->agent || !s->user) {
+    if (at)
+        s->place = (session_place *)(void *)mem_dup(&st->alloc, at, sizeof *at);
+    if (!s->id || !s->agent || !s->user || (at && !s->place)) {
         status = fail_nomem(err);
         goto out;
     }
     if (options)
+        status = triggers_copy(&s->triggers, options->triggers, &st->alloc, err);
+    if (!status && options)
         status = session_set_agent_info(s, &options->agent_info, err);
     if (status)
         goto out;
-    names_place(st, &names, folder, name);
+    place_of(st, &names, at, folder, name);
     status = session_scan(s, folder, name, 0, err);
     name_show(names.id, shown);
     if (status == SESSILE_NOTFOUND) {

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "codec/entry.h"
+#include "session/triggers.h"
 
 #ifndef SESSILE_LIBEXEC
 #define SESSILE_LIBEXEC "/usr/local/libexec/sessile"
@@ -110,7 +111,7 @@ static sessile_status options_check(const sessile_store_options *o, sessile_erro
         return fail(err, SESSILE_INVALID, "durability is neither SYNC nor NONE");
     if (o->isolation != SESSILE_IN_PROCESS && o->isolation != SESSILE_WORKER)
         return fail(err, SESSILE_INVALID, "isolation is neither IN_PROCESS nor WORKER");
-    return SESSILE_OK;
+    return triggers_check(o->triggers, err);
 }
 
 static char *dup_text(const allocator *a, const char *text)
@@ -129,6 +130,7 @@ typedef struct origin {
     const char *url;
     const sessile_backend *table; /* or the host's own, */
     void *self;                   /* which is taken over by whoever opens it */
+    int records;                  /* or records that come later */
 } origin;
 
 static sessile_status open_origin(sessile_store *s, origin *from, int allow_network,
@@ -136,6 +138,10 @@ static sessile_status open_origin(sessile_store *s, origin *from, int allow_netw
 {
     const sessile_backend *table = from->table;
 
+    if (from->records) {
+        s->over_records = 1;
+        return store_ram_open(&s->backend, s->os, &s->alloc, err);
+    }
     if (!table)
         return open_backend(s, from->url, allow_network, err);
     from->table = NULL;
@@ -157,7 +163,7 @@ static sessile_status open_store(sessile_store **out, origin *from,
         defaults.timeout_ms = 5000;
         options = &defaults;
     }
-    if (!from->table && (!from->url || !*from->url))
+    if (!from->records && !from->table && (!from->url || !*from->url))
         return fail(err, SESSILE_INVALID,
                     "the store's url is empty: give a folder, \"file:PATH\" or \"ram:\"");
     status = options_check(options, err);
@@ -201,10 +207,15 @@ static sessile_status open_store(sessile_store **out, origin *from,
                       "the default agent's name is longer than the limit [id]");
         goto out;
     }
-    status = open_origin(s, from, options->allow_network, err);
+    status = triggers_copy(&s->triggers, options->triggers, &s->alloc, err);
+    if (!status)
+        status = open_origin(s, from, options->allow_network, err);
     if (status)
         goto out;
-    if (s->backend.table->capabilities & SESSILE_BACKEND_SEALS)
+    if (s->over_records)
+        status = keyring_given(&s->keys, options->key_source, options->key,
+                               options->suite, s->os, &s->alloc, err);
+    else if (s->backend.table->capabilities & SESSILE_BACKEND_SEALS)
         status = (make ? keyring_make : keyring_open)(
             &s->keys, s->backend.table, s->backend.self, options->key_source,
             options->key, options->suite, s->os, &s->alloc, err);
@@ -250,6 +261,15 @@ sessile_status store_handle_make(sessile_store **out, const char *url,
     return open_store(out, &from, options, 1, err);
 }
 
+sessile_status store_handle_open_records(sessile_store **out,
+                                         const sessile_store_options *options,
+                                         sessile_error *err)
+{
+    origin from = {.records = 1};
+
+    return open_store(out, &from, options, 0, err);
+}
+
 void store_handle_close(sessile_store *s)
 {
     allocator a;
@@ -259,6 +279,9 @@ void store_handle_close(sessile_store *s)
     a = s->alloc;
     if (s->policy.release && s->policy.policy)
         s->policy.release(s->policy.policy);
+    if (s->fallback.release && s->fallback.policy)
+        s->fallback.release(s->fallback.policy);
+    triggers_free(s->triggers, &a);
     keyring_free(s->keys);
     if (s->backend.table)
         store_close(&s->backend);

@@ -2,8 +2,9 @@
  * ram.c: logs and blobs in memory, for the life of the store handle.
  *
  * Owns copies of what it is given. It must never touch the disk. A log is shared by all
- * its handles; whoever holds one keeps it, so a log never moves while it is read. The
- * lock and the bytes have one mutex a log; the list of logs has the store's.
+ * its handles; whoever holds one keeps it, so a log never moves while it is read, and one
+ * that lost its name goes with its last handle. The lock and the bytes have one mutex a
+ * log; the list of logs has the store's.
  */
 #include "store/store.h"
 
@@ -22,6 +23,9 @@ typedef struct ram_log {
     int has_end;
     int64_t mtime_ms;
     int readers, writer; /* who holds the lock */
+    /* under the store's mutex */
+    unsigned handles;
+    int unnamed; /* goes with its last handle */
 } ram_log;
 
 typedef struct ram_blob {
@@ -151,15 +155,19 @@ static sessile_status ram_open(void *self, const char *folder, const char *name,
     if (status != SESSILE_OK) {
         return status;
     }
-    pthread_mutex_lock(&rs->mutex);
-    ram_log *log = find(rs, folder, name);
-    pthread_mutex_unlock(&rs->mutex);
-    if (log == NULL) {
-        return fail(err, SESSILE_NOTFOUND, "there is no log %s", name);
-    }
     ram_handle *handle = mem_zalloc(&rs->alloc, sizeof(*handle));
     if (handle == NULL) {
         return fail_nomem(err);
+    }
+    pthread_mutex_lock(&rs->mutex);
+    ram_log *log = find(rs, folder, name);
+    if (log != NULL) {
+        log->handles++;
+    }
+    pthread_mutex_unlock(&rs->mutex);
+    if (log == NULL) {
+        mem_free(&rs->alloc, handle, sizeof(*handle));
+        return fail(err, SESSILE_NOTFOUND, "there is no log %s", name);
     }
     handle->rs = rs;
     handle->log = log;
@@ -185,9 +193,63 @@ static void ram_unlock(sessile_backend_log *handle)
 
 static void ram_close(sessile_backend_log *handle)
 {
-    if (handle != NULL) {
-        ram_unlock(handle);
-        mem_free(&of(handle)->rs->alloc, of(handle), sizeof(ram_handle));
+    if (handle == NULL) {
+        return;
+    }
+    ram_unlock(handle);
+    ram_store *rs = of(handle)->rs;
+    ram_log *log = of(handle)->log;
+    pthread_mutex_lock(&rs->mutex);
+    int last = --log->handles == 0 && log->unnamed;
+    pthread_mutex_unlock(&rs->mutex);
+    if (last) {
+        free_log(rs, log);
+    }
+    mem_free(&rs->alloc, of(handle), sizeof(ram_handle));
+}
+
+void store_ram_rename(store *st, const char *folder, const char *name,
+                      const char *new_folder, const char *new_name)
+{
+    ram_store *rs = st->self;
+    char *f = mem_dup(&rs->alloc, new_folder, strlen(new_folder));
+    char *n = mem_dup(&rs->alloc, new_name, strlen(new_name));
+    pthread_mutex_lock(&rs->mutex);
+    ram_log *log = f != NULL && n != NULL ? find(rs, folder, name) : NULL;
+    if (log != NULL) {
+        char *was = log->folder;
+        log->folder = f;
+        f = was;
+        was = log->name;
+        log->name = n;
+        n = was;
+    }
+    pthread_mutex_unlock(&rs->mutex);
+    free_text(rs, f);
+    free_text(rs, n);
+    if (log == NULL) {
+        store_ram_unname(st, folder, name);
+    }
+}
+
+void store_ram_unname(store *st, const char *folder, const char *name)
+{
+    ram_store *rs = st->self;
+    pthread_mutex_lock(&rs->mutex);
+    ram_log *log = find(rs, folder, name);
+    int last = 0;
+    if (log != NULL) {
+        ram_log **at = &rs->logs;
+        while (*at != log) {
+            at = &(*at)->next;
+        }
+        *at = log->next;
+        log->unnamed = 1;
+        last = log->handles == 0;
+    }
+    pthread_mutex_unlock(&rs->mutex);
+    if (last) {
+        free_log(rs, log);
     }
 }
 
@@ -319,22 +381,31 @@ static sessile_status ram_list(void *self, const char *folder,
                                void *arg, sessile_error *err)
 {
     ram_store *rs = self;
-    (void)err;
+    sessile_status status = SESSILE_OK;
+    buf names;
+    buf_init(&names, &rs->alloc);
     pthread_mutex_lock(&rs->mutex);
-    ram_log *log = rs->logs;
+    for (const ram_log *log = rs->logs; log != NULL; log = log->next) {
+        if (folder == NULL || strcmp(folder, log->folder) == 0) {
+            buf_put(&names, log->folder, strlen(log->folder) + 1);
+            buf_put(&names, log->name, strlen(log->name) + 1);
+        }
+    }
     pthread_mutex_unlock(&rs->mutex);
-    while (log != NULL) {
-        /* visit may make or open logs: it runs without the mutex; logs are never removed
-         */
-        if ((folder == NULL || strcmp(folder, log->folder) == 0) &&
-            visit(arg, log->folder, log->name) != 0) {
+    if (names.failed) {
+        status = fail_nomem(err);
+    }
+    /* visit may make, open or remove logs: it runs without the mutex, over names */
+    for (const char *at = names.data;
+         status == SESSILE_OK && at != NULL && at < names.data + names.size;) {
+        const char *in = at, *name = in + strlen(in) + 1;
+        if (visit(arg, in, name) != 0) {
             break;
         }
-        pthread_mutex_lock(&rs->mutex);
-        log = log->next;
-        pthread_mutex_unlock(&rs->mutex);
+        at = name + strlen(name) + 1;
     }
-    return SESSILE_OK;
+    buf_deinit(&names);
+    return status;
 }
 
 static sessile_status ram_blob_get(void *self, const char *name, char **out, size_t *size,

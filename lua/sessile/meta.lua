@@ -27,7 +27,8 @@ local sessile = {}
 
 ---@class sessile.OpenOptions
 ---@field agent? string default agent of sessions; "main"
----@field key? sessile.Key|false false: a plain store; nil: $SESSILE_KEY or a key file
+---@field key? sessile.Key|string|false false: a plain store; nil: $SESSILE_KEY or a key file, and
+---  plain over an adapter, which takes 32 bytes as well
 ---@field suite? "aes-256-gcm"|"xchacha20-poly1305" of a new store
 ---@field durability? "sync"|"none"
 ---@field timeout_ms? integer longest wait for another writer; 5000; -1: for ever
@@ -35,6 +36,8 @@ local sessile = {}
 ---@field window? integer the model's window in tokens; 0: unlimited
 ---@field reserve? integer tokens of the window kept free
 ---@field policy? sessile.PolicySpec|false
+---@field fallback? sessile.PolicySpec|false what runs instead, once, when the policy was refused
+---@field trigger? sessile.Trigger|false when to compact without asking the policy whether
 ---@field model? sessile.Model
 ---@field tools? table<string, sessile.Tool|function> of its sessions' loops; and so on:
 ---@field before? sessile.Before|sessile.Before[]
@@ -50,8 +53,24 @@ local sessile = {}
 ---@field agent_info? {version: string?, config: string?, tools: string[]?} kept in checkpoints
 ---@field limits? sessile.Limits
 
----Opens the store at a path, "file:PATH" or "ram:"; nil: the default store.
----@param url? string
+---What an adapter's functions are told beside the id.
+---@class sessile.AdapterContext
+---@field session {id: string, agent: string, user: string}
+---@field reason string what is being done: "create", "append", "turn", "save" …
+---@field deadline? integer ms since 1970; nil: no hurry
+
+---@alias sessile.OuterId string|{session_id: string, user_id: string}
+
+---A store that the host keeps. All of it may yield.
+---@class sessile.Adapter
+---@field load fun(id: sessile.OuterId, ctx: sessile.AdapterContext): string[]?, any
+---@field save fun(id: sessile.OuterId, new: {count: integer, records: string[]}, was: integer,
+---  ctx: sessile.AdapterContext): boolean?, any
+---@field delete? fun(id: sessile.OuterId, ctx: sessile.AdapterContext): boolean?, any
+---@field list? fun(ctx: sessile.AdapterContext): table?, any
+
+---Opens the store at a path, "file:PATH" or "ram:"; nil: the default store; or one of yours.
+---@param url? string|sessile.Adapter
 ---@param opts? sessile.OpenOptions
 ---@return sessile.Store? store
 ---@return string? message
@@ -200,6 +219,14 @@ function key.secret(text) end
 ---A name or path, {"name", option = …}, a table of hooks, or a chain of these.
 ---@alias sessile.PolicySpec string|sessile.HostPolicy|table
 
+---When every policy that has a `compact` runs it, unasked; judged at the end of a turn.
+---@class sessile.Trigger
+---@field messages? integer each time so many came since the last compaction, or the start
+---@field seconds? integer|string each time so many passed since then: 600, "10m", "2h", "1d"
+---@field share? number of window less reserve in use: 0.8
+---@field overflow? boolean the context does not fit window less reserve
+---@field events? string[] names: one is given with the turn
+
 ---@class sessile.HostPolicy
 ---@field name? string
 ---@field options? table
@@ -281,6 +308,8 @@ local Store = {}
 ---@field metadata? table of a new session
 ---@field uuid? "v4"|"v7"
 ---@field policy? sessile.PolicySpec|false
+---@field fallback? sessile.PolicySpec|false nil: the store's
+---@field trigger? sessile.Trigger|false in place of the store's as a whole
 ---@field model? sessile.Model
 ---@field window? integer
 ---@field reserve? integer
@@ -354,6 +383,14 @@ function Store:put(source, opts) end
 ---@field title? string only those of exactly this title
 ---@field offset? integer that many of the newest are left out
 ---@field limit? integer at most that many
+
+---Deletes a session: true; false when the adapter kept it, by choice. ENOTFOUND; EUNSUPPORTED:
+---so far every store but an adapter with a delete.
+---@param opts string|sessile.OuterId|{id: string, agent: string?, user: string?}
+---@return boolean? deleted
+---@return string? message
+---@return string? code
+function Store:delete(opts) end
 
 ---The sessions, newest first: by the time of the newest entry. Only logs that are new or
 ---changed are opened; with `limit`, no more of them than it takes.
@@ -482,6 +519,7 @@ function Store:close() end
 ---@field torn integer bytes that recovery set aside when it was opened and since
 ---@field damage? sessile.Damage it can be read, and nothing can be written to it
 ---@field title string may be set; raises when that fails
+---@field unsaved integer over an adapter: records that it has not kept, and this handle alone has
 ---@field origin? sessile.Link of a fork: what it was forked from, and where
 local Session = {}
 
@@ -524,6 +562,9 @@ function Session:fork(entry, opts) end
 ---@field on_conflict? "fail"|"append"|"branch" when the base is no longer the head: ECONFLICT,
 ---or written at the head as it is; "branch" is EUNSUPPORTED yet
 ---@field policy? sessile.PolicySpec|false
+---@field fallback? sessile.PolicySpec|false nil: the session's
+---@field trigger? sessile.Trigger|false in place of the session's as a whole
+---@field event? string the name of what happened: fires a trigger that lists it
 ---@field window? integer
 ---@field reserve? integer
 ---@field timeout_ms? integer longest wait of each of its calls for another writer
@@ -538,6 +579,7 @@ function Session:turn(messages, opts) end
 
 ---@class sessile.CompactOptions
 ---@field policy? sessile.PolicySpec
+---@field fallback? sessile.PolicySpec|false
 ---@field model? sessile.Model
 ---@field instructions? string
 ---@field reason? string
@@ -1046,6 +1088,13 @@ function Agent:cancel() end
 ---@field dropped integer
 ---@field departures sessile.Departure[]
 ---@field too_little boolean
+---@field reason? string why the policies last compacted: "event", "overflow", "threshold",
+---"timer"; "turn": nothing said so; else the reason given
+---@field fallback? sessile.FallbackVerdict it was refused, and this ran instead
+
+---@class sessile.FallbackVerdict: sessile.Verdict
+---@field refusal? string the entry of its own refusal
+---@field repeated? integer how often the same refusal came again
 
 ---@class sessile.Outcome
 ---@field status "completed"|"paused"
@@ -1055,9 +1104,11 @@ function Agent:cancel() end
 ---@field ids string[] of the turn's messages
 ---@field turn? string the turn's own entry
 ---@field leaf string the head after the run
+---@field saved? true nil: not kept by the host's adapter, by its choice
 ---@field context sessile.Message[] fetched when first read
 ---@field tokens {before: integer, after: integer}
 ---@field policy? sessile.Verdict nil without a policy
+---@field departures sessile.Departure[] what left the context, whoever took it out
 ---@field cannot_fit? integer tokens by which the context exceeds window less reserve
 ---@field compaction? string
 ---@field repeated? integer how often the same refusal came again since it was recorded
@@ -1108,6 +1159,7 @@ function Plan:diff() end
 ---@field previous? sessile.Message[] merge
 ---@field options? table hook
 ---@field now? integer hook
+---@field fallback? boolean true: the fallback asks
 
 ---@class sessile.Run
 local Run = {}

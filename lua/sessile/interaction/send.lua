@@ -91,12 +91,22 @@ function session.methods:state()
   return { messages = list, head = info.head, tokens = info.tokens, value = value }
 end
 
---- Writes what a send could not. true when it is written, nil when there was nothing; nil,
---- message, code when it failed again. given: on_conflict.
+--- Writes what a send could not, and what the host's store did not take. true when it is
+--- written, nil when there was nothing; nil, message, code when it failed again. given:
+--- on_conflict.
 function session.methods:save(given)
   local opts = options.check("session:save", given, { on_conflict = "string" })
   local waits = pending[self]
-  if not waits then
+  if self.unsaved > 0 then
+    local ok, message, code = self._core:save()
+    if not ok then
+      return nil, message, code
+    elseif not waits or waits.written then
+      pending[self] = nil
+      return self.unsaved == 0 or nil
+    end
+  end
+  if not waits or waits.written then
     return nil
   end
   waits.options.on_conflict = opts.on_conflict or waits.options.on_conflict

@@ -155,7 +155,9 @@ function transcript.write_turn(self, messages, usage, about)
   local outcome, message, code = self.session:turn(messages, given)
   if not outcome then
     given.base = nil
-    self.unsaved = { messages = messages, options = given }
+    -- a turn that only the host's store lacks is in the session: save() sends it there
+    local written = code == "EIO" and self.session.unsaved > 0
+    self.unsaved = { messages = messages, options = given, written = written }
     return nil, message, code
   end
   return outcome
