@@ -211,6 +211,9 @@ typedef struct sessile_store_options {
     int64_t window;    /* the model's window in tokens; 0: unlimited */
     int64_t reserve;   /* tokens of the window kept free */
     const sessile_triggers *triggers; /* of every session that has none; NULL: none */
+    const sessile_triggers *checkpoint_on; /* when turns make checkpoints, likewise;
+                                              overflow is not looked at */
+    uint32_t checkpoint_keep;              /* see sessile_checkpoint_options.keep */
     const char *policy_path; /* folders to look policies up in, ':' between; or NULL */
     sessile_isolation isolation;
     const char *worker; /* for WORKER, and for policy files that others may write: the
@@ -435,6 +438,9 @@ typedef struct sessile_session_options {
     int has_timeout; /* timeout_ms below is of this handle; else the store's */
     int timeout_ms;
     sessile_agent_info agent_info; /* of this handle; copied */
+    const sessile_triggers *checkpoint_on; /* of this handle, copied, in place of the
+                                              store's; NULL: the store's */
+    uint32_t checkpoint_keep;              /* 0: the store's */
 } sessile_session_options;
 
 SESSILE_API void sessile_session_options_init(sessile_session_options *options);
@@ -1089,6 +1095,11 @@ typedef struct sessile_run_options {
                                          session's as a whole; NULL: the session's */
     sessile_slice event; /* turn: the name of what happened, or empty; a trigger that
                             lists it fires, one that does not lets it pass */
+    const sessile_triggers *checkpoint_on; /* turn: as triggers, for checkpoints: messages
+                            and seconds since the last one; share: when it is passed */
+    uint32_t checkpoint_keep; /* 0: the session's */
+    sessile_slice state;      /* turn: JSON for a checkpoint that is due, copied; empty:
+                                 the run needs it then (SESSILE_NEED_STATE) */
     sessile_slice instructions;      /* compact: what the person typed */
     sessile_reason reason;           /* compact: default MANUAL */
     int64_t window, reserve;         /* 0: the session's */
@@ -1125,7 +1136,9 @@ SESSILE_API sessile_status sessile_plan_begin(sessile_run **out, sessile_session
 typedef enum sessile_need_kind {
     SESSILE_NEED_NONE = 0,
     SESSILE_NEED_MODEL, /* ask your model; answer with its text */
-    SESSILE_NEED_HOOK   /* run your hook on the state; answer with its verdict */
+    SESSILE_NEED_HOOK,  /* run your hook on the state; answer with its verdict */
+    SESSILE_NEED_STATE  /* a checkpoint is due: answer with your state, JSON; or with a
+                           failure: it is made without one */
 } sessile_need_kind;
 
 /* What a run waits for. Everything is borrowed until the reply. */
@@ -1215,6 +1228,8 @@ typedef struct sessile_outcome {
     const char *message; /* REFUSED, STALE: why; or "" */
     sessile_id refusal;  /* the entry that records it, or SESSILE_NO_ID */
     sessile_id park;     /* PARKED: the entry to answer, or SESSILE_NO_ID */
+    sessile_id checkpoint; /* that the turn made by itself, or SESSILE_NO_ID */
+    const char *checkpoint_failed; /* why one that was due could not be made; or "" */
     uint64_t repeated;   /* REFUSED: how often the same refusal has come again since
                             it was recorded (then refusal is SESSILE_NO_ID) */
     const char *log;     /* what policy files said with ctx.log, a line each; "" */

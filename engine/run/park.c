@@ -196,6 +196,10 @@ sessile_status run_park(sessile_run *run, sessile_id *out, sessile_error *err)
 
     if (!run->asked)
         return fail(err, SESSILE_INVALID, "nothing is asked: there is nothing to park");
+    if (run->checkpoint.asked)
+        return fail(err, SESSILE_INVALID,
+                    "the state of a checkpoint is waited for, and only a model's answer "
+                    "can come from elsewhere: reply first");
     if (policy_step_get(run->policy, run->step)->is_host)
         return fail(
             err, SESSILE_INVALID,

@@ -94,6 +94,8 @@ struct sessile_session {
     session_agent_info agent_info; /* fixed after open */
     policy_ref policy, fallback;
     sessile_triggers *triggers; /* in place of the store's; or NULL */
+    sessile_triggers *checkpoint_on; /* likewise */
+    uint32_t checkpoint_keep;
     policy_ref worker;          /* idle, of isolated policies; under the mutex */
     /* the fold, under the mutex */
     node *nodes; /* see session_reach_locked() */
