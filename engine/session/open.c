@@ -5,6 +5,7 @@
  * it down at any stage. Must never create a session when one is to be opened.
  */
 #include "session/fold.h"
+#include "session/life.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -55,6 +56,12 @@ sessile_status session_check_title(const sessile_store *st, sessile_slice title,
     return SESSILE_OK;
 }
 
+static int64_t ttl_of(const sessile_store *st, const sessile_session_options *options)
+{
+    int64_t own = options ? options->ttl_ms : 0;
+    return own < 0 ? 0 : own ? own : st->ttl_ms;
+}
+
 sessile_status session_create(sessile_store *st, const sessile_session_options *options,
                               sessile_error *err, char *new_id)
 {
@@ -88,6 +95,7 @@ sessile_status session_create(sessile_store *st, const sessile_session_options *
     header_put(&text, &names,
                &(header_fields){.title = options ? options->title : nothing,
                                 .metadata = {metadata.data, metadata.size},
+                                .ttl_ms = ttl_of(st, options),
                                 .now_ms = st->os->now_ms(st->os->ud)});
     if (text.failed) {
         status = fail_nomem(err);
@@ -221,6 +229,21 @@ sessile_status session_scan(sessile_session *s, const char *folder, const char *
 
 sessile_status session_open(sessile_session **out, sessile_store *st,
                             const sessile_session_options *options, sessile_error *err)
+{
+    sessile_status status = session_open_any(out, st, options, err);
+
+    if (!status)
+        status = session_check_there_locked(*out, err); /* nobody else has it yet */
+    if (status) {
+        session_drop(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+sessile_status session_open_any(sessile_session **out, sessile_store *st,
+                                const sessile_session_options *options,
+                                sessile_error *err)
 {
     char folder[NAME_SIZE], name[NAME_SIZE], shown[NAME_SHOWN], agent[NAME_SHOWN];
     sessile_session *s = NULL;

@@ -27,7 +27,7 @@ struct sessile_store {
     sessile_limits limits; /* every field set */
     sessile_durability durability;
     int timeout_ms;
-    int64_t window, reserve;
+    int64_t window, reserve, ttl_ms;
     pthread_mutex_t mutex; /* guards what follows */
     policy_ref policy;
     unsigned char uuid_last[16];

@@ -2,7 +2,8 @@
  * ram.c: logs and blobs in memory, for the life of the store handle.
  *
  * Owns copies of what it is given. It must never touch the disk. A log is shared by all
- * its handles; whoever holds one keeps it, so a log never moves while it is read. The
+ * its handles; whoever holds one keeps it, so a log never moves while it is read, also
+ * when it was removed. The
  * lock and the bytes have one mutex a log; the list of logs has the store's.
  */
 #include "store/store.h"
@@ -22,6 +23,8 @@ typedef struct ram_log {
     int has_end;
     int64_t mtime_ms;
     int readers, writer; /* who holds the lock */
+    size_t users;        /* handles and lists that hold it; under the store's mutex */
+    int removed;         /* likewise: no name leads to it */
 } ram_log;
 
 typedef struct ram_blob {
@@ -91,11 +94,25 @@ static sessile_status check_name(const char *name, sessile_error *err)
 static ram_log *find(ram_store *rs, const char *folder, const char *name)
 {
     ram_log *log = rs->logs;
-    while (log != NULL &&
-           (strcmp(log->folder, folder) != 0 || strcmp(log->name, name) != 0)) {
+    while (log != NULL && (log->removed || strcmp(log->folder, folder) != 0 ||
+                           strcmp(log->name, name) != 0)) {
         log = log->next;
     }
     return log;
+}
+
+/* One user less; under the store's mutex. */
+static void give_back(ram_store *rs, ram_log *log)
+{
+    if (--log->users > 0 || !log->removed) {
+        return;
+    }
+    ram_log **at = &rs->logs;
+    while (*at != log) {
+        at = &(*at)->next;
+    }
+    *at = log->next;
+    free_log(rs, log);
 }
 
 static sessile_status ram_create(void *self, const char *folder, const char *name,
@@ -153,11 +170,14 @@ static sessile_status ram_open(void *self, const char *folder, const char *name,
     }
     pthread_mutex_lock(&rs->mutex);
     ram_log *log = find(rs, folder, name);
+    ram_handle *handle = log != NULL ? mem_zalloc(&rs->alloc, sizeof(*handle)) : NULL;
+    if (handle != NULL) {
+        log->users++;
+    }
     pthread_mutex_unlock(&rs->mutex);
     if (log == NULL) {
         return fail(err, SESSILE_NOTFOUND, "there is no log %s", name);
     }
-    ram_handle *handle = mem_zalloc(&rs->alloc, sizeof(*handle));
     if (handle == NULL) {
         return fail_nomem(err);
     }
@@ -186,7 +206,11 @@ static void ram_unlock(sessile_backend_log *handle)
 static void ram_close(sessile_backend_log *handle)
 {
     if (handle != NULL) {
+        ram_store *rs = of(handle)->rs;
         ram_unlock(handle);
+        pthread_mutex_lock(&rs->mutex);
+        give_back(rs, of(handle)->log);
+        pthread_mutex_unlock(&rs->mutex);
         mem_free(&of(handle)->rs->alloc, of(handle), sizeof(ram_handle));
     }
 }
@@ -247,7 +271,7 @@ static sessile_status ram_lock(sessile_backend_log *handle, int mode, int timeou
 {
     ram_handle *h = of(handle);
     lock_try t = {h->log, mode};
-    *replaced = 0; /* a log lives as long as its store */
+    *replaced = 0;
     switch (lock_wait(h->rs->os, timeout_ms, try_lock, &t, h->stop)) {
     case LOCK_GOT:
         break;
@@ -259,6 +283,9 @@ static sessile_status ram_lock(sessile_backend_log *handle, int mode, int timeou
                     h->log->name);
     }
     h->locked = mode;
+    pthread_mutex_lock(&h->rs->mutex);
+    *replaced = h->log->removed;
+    pthread_mutex_unlock(&h->rs->mutex);
     return SESSILE_OK;
 }
 
@@ -320,20 +347,35 @@ static sessile_status ram_list(void *self, const char *folder,
 {
     ram_store *rs = self;
     (void)err;
+    int stopped = 0;
     pthread_mutex_lock(&rs->mutex);
     ram_log *log = rs->logs;
-    pthread_mutex_unlock(&rs->mutex);
     while (log != NULL) {
-        /* visit may make or open logs: it runs without the mutex; logs are never removed
-         */
-        if ((folder == NULL || strcmp(folder, log->folder) == 0) &&
-            visit(arg, log->folder, log->name) != 0) {
-            break;
+        /* visit may make, open or remove logs: it runs without the mutex */
+        log->users++;
+        if (!log->removed && (folder == NULL || strcmp(folder, log->folder) == 0)) {
+            pthread_mutex_unlock(&rs->mutex);
+            stopped = visit(arg, log->folder, log->name) != 0;
+            pthread_mutex_lock(&rs->mutex);
         }
-        pthread_mutex_lock(&rs->mutex);
-        log = log->next;
-        pthread_mutex_unlock(&rs->mutex);
+        ram_log *next = stopped ? NULL : log->next;
+        give_back(rs, log);
+        log = next;
     }
+    pthread_mutex_unlock(&rs->mutex);
+    return SESSILE_OK;
+}
+
+/* Its bytes go with the last handle. */
+static sessile_status ram_remove(sessile_backend_log *handle, uint64_t head,
+                                 sessile_error *err)
+{
+    ram_store *rs = of(handle)->rs;
+    (void)head;
+    (void)err;
+    pthread_mutex_lock(&rs->mutex);
+    of(handle)->log->removed = 1;
+    pthread_mutex_unlock(&rs->mutex);
     return SESSILE_OK;
 }
 
@@ -403,7 +445,10 @@ static sessile_status ram_has_logs(void *self, int *found, sessile_error *err)
     ram_store *rs = self;
     (void)err;
     pthread_mutex_lock(&rs->mutex);
-    *found = rs->logs != NULL;
+    *found = 0;
+    for (const ram_log *log = rs->logs; log != NULL; log = log->next) {
+        *found |= !log->removed;
+    }
     pthread_mutex_unlock(&rs->mutex);
     return SESSILE_OK;
 }
@@ -449,6 +494,7 @@ static const sessile_backend ram_backend = {
     .blob_get = ram_blob_get,
     .blob_put_new = ram_blob_put_new,
     .has_logs = ram_has_logs,
+    .remove = ram_remove,
 };
 
 sessile_status store_ram_open(store *out, const os_table *os, const allocator *a,
