@@ -306,7 +306,7 @@ bench: deps-bench
 	@+$(again) --quiet benches
 	@for b in $(if $(BENCH),$(BENCH:%=$(BUILD)/bench/%),$(BENCHES)); do \
 	    echo "== $${b##*/}"; $$b || exit 1; done
-benches: $(BENCHES)
+benches: $(BENCHES) $(WORKER)
 
 D = $(DESTDIR)$(PREFIX)
 install: build

@@ -2,7 +2,7 @@
 --
 -- Use it   when old messages are of no use once they are old (support chats, monitoring), and
 --          as the last resort behind another policy.
--- Cost     a turn that fits reads one number. A cut is one pass over the messages' sizes; no
+-- Cost     a turn that fits reads one number. A cut reads the sizes of one turn; no
 --          text is read and no model is asked.
 -- Limit    one of `messages`, `turns` or `tokens`; with none of them the model's window less
 --          the reserve. An unlimited window has no limit: then nothing is cut.
@@ -49,8 +49,9 @@ local function is_over(state, limit, unit)
   if unit == "messages" then
     return #messages > limit and #messages - count_opening(state) > limit
   end
-  -- Turns are numbered: only when the newest number is past the limit are they counted.
-  if #messages == 0 or messages[#messages].turn <= limit then
+  -- Turns are numbered: only when these are more numbers than the limit are they counted.
+  local first = messages[count_opening(state) + 1]
+  if not first or messages[#messages].turn - first.turn < limit then
     return false
   end
   local count = 0
@@ -60,6 +61,7 @@ local function is_over(state, limit, unit)
   return count > limit
 end
 
+-- Returns what it takes: tokens, and messages.
 local function carry_summary(state)
   local messages = state.messages
   local i = 1
@@ -67,44 +69,43 @@ local function carry_summary(state)
     i = i + 1
   end
   local first = messages[i]
-  if not first or first.id or type(first.metadata) ~= "table" then
-    return
+  local metadata = first and not first.id and first.metadata
+  if type(metadata) ~= "table" or metadata.kind ~= "summary" then
+    return 0, 0
   end
-  if first.metadata.kind == "summary" then
-    state:insert(i, { role = first.role, content = first.content, metadata = first.metadata },
-      { covers = { i, i } })
-  end
+  state:insert(i, { role = first.role, content = first.content, metadata = metadata },
+    { covers = { i, i } })
+  return first.tokens, 1
 end
 
--- How many of the newest turns make up at most `amount`, and how much they are.
-local function whole_turns(state, amount, unit)
-  local turns, count, size = state:turns(), 0, 0
-  for i = #turns, 1, -1 do
-    local turn = turns[i]
-    local more = unit == "tokens" and turn.tokens or turn.last - turn.first + 1
-    if turn.turn == 0 or size + more > amount then
-      break
-    end
-    count, size = count + 1, size + more
+-- The first message of the oldest whole turn of those that fit into `room`, and how much of
+-- the room is left empty for that.
+local function find_turn(state, room, unit)
+  local messages = state.messages
+  local n = #messages
+  local first = unit == "tokens" and state:find_cut(math.max(0, room)) or math.max(1, n - room + 1)
+  local empty = 0
+  while first > 1 and first <= n and messages[first].turn == messages[first - 1].turn do
+    empty = empty + (unit == "tokens" and messages[first].tokens or 1)
+    first = first + 1
   end
-  return count, size
+  return first <= n and messages[first].turn > 0 and first or nil, empty
 end
 
 -- What is left begins with a user's message where that costs at most half of it: a context
 -- that begins in the middle of an answer is refused by some providers.
 local function cut(state, amount, unit)
-  carry_summary(state)
-  if unit ~= "turns" then
-    local count, size = whole_turns(state, amount, unit)
-    if count > 0 and size * 2 >= amount then
-      state:keep_last(count, "turns")
-      return
-    end
+  local messages, opening = state.messages, count_opening(state)
+  local tokens, count = carry_summary(state)
+  for i = 1, opening do
+    tokens, count = tokens + messages[i].tokens, count + 1
   end
-  if unit == "messages" then
-    amount = amount + count_opening(state)
+  local room = unit == "tokens" and amount - tokens or amount
+  local first, empty = find_turn(state, room, unit)
+  if unit ~= "turns" and first and empty * 2 <= room then
+    state:keep_last(messages[#messages].turn - messages[first].turn + 1, "turns")
   end
-  state:keep_last(amount, unit)
+  state:keep_last(unit == "messages" and amount + count or amount, unit)
 end
 
 local function kept_of(limit, options)

@@ -24,8 +24,8 @@ sessile_status sessile_policy_load(sessile_policy **out, sessile_store *store,
                             .ms = store->limits.policy_ms,
                             .memory = store->limits.policy_memory,
                             .result = store->limits.policy_result};
-    return policy_load(out, steps, count, store->policy_path, &limits, store->os,
-                       &store->alloc, err);
+    return policy_load(out, steps, count, store->policy_path, &limits, store->worker,
+                       store->os, &store->alloc, err);
 }
 
 void sessile_policy_free(sessile_policy *policy)

@@ -117,14 +117,23 @@ static int system_kind(lua_State *L)
     return 2;
 }
 
+/* is_own(path): is it a file of this user or root that nobody else may write? What runs a
+ * policy's source outside of the engine's sandbox asks first. */
+static int system_is_own(lua_State *L)
+{
+    struct stat st;
+    lua_pushboolean(L, lstat(luaL_checkstring(L, 1), &st) == 0 && S_ISREG(st.st_mode) &&
+                           (st.st_uid == 0 || st.st_uid == getuid()) &&
+                           (st.st_mode & 022) == 0);
+    return 1;
+}
+
 /* Pushes the module; executable and Lua folder are at -2 and -1 when it is called. */
 static void push_system(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"isatty", system_isatty},
-                                         {"columns", system_columns},
-                                         {"files", system_files},
-                                         {"kind", system_kind},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"isatty", system_isatty}, {"columns", system_columns}, {"files", system_files},
+        {"kind", system_kind},     {"is_own", system_is_own},   {NULL, NULL}};
     luaL_newlib(L, functions);
     lua_pushvalue(L, -3);
     lua_setfield(L, -2, "executable");

@@ -186,7 +186,8 @@ typedef struct sessile_store_options {
     int64_t ttl_ms;    /* of new sessions that name none; 0: they do not expire */
     const char *policy_path; /* folders to look policies up in, ':' between; or NULL */
     sessile_isolation isolation;
-    const char *worker; /* WORKER: the program; NULL: sessile-worker as installed */
+    const char *worker; /* for WORKER, and for policy files that others may write: the
+                           program; NULL: sessile-worker as installed */
     sessile_limits limits;
     sessile_alloc alloc; /* NULL: malloc */
     void *alloc_ud;
@@ -913,7 +914,10 @@ typedef struct sessile_policy_step {
  * Loads and checks a chain of count steps: finds the files, compiles them, checks their
  * options. The policy is immutable, safe under threads, counted by reference.
  * Errors: NOTFOUND (names what there is), POLICY (does not compile or load), INVALID
- * (options), DENIED (a file that others may write), LIMIT, NOMEM.
+ * (options), DENIED (no regular file; a link; see below), LIMIT, NOMEM.
+ * A file that neither its user nor root owns, or that others may write, is run in a
+ * process of its own only, with the rest of its chain, whatever the store's isolation is;
+ * DENIED where that cannot be started (see worker in the store's options).
  */
 SESSILE_API sessile_status sessile_policy_load(sessile_policy **out, sessile_store *store,
                                                const sessile_policy_step *steps,

@@ -38,6 +38,11 @@ sessile_status chain_new(sessile_policy **out, const policy_limits *limits,
     return SESSILE_OK;
 }
 
+int policy_is_foreign(const sessile_policy *p)
+{
+    return p->is_foreign;
+}
+
 void policy_retain(sessile_policy *p)
 {
     atomic_fetch_add_explicit(&p->references, 1, memory_order_relaxed);

@@ -33,6 +33,7 @@ struct sessile_policy {
     atomic_uint references;
     chain_step steps[CHAIN_STEPS];
     size_t count;
+    int is_foreign;
     pthread_mutex_t lock; /* guards what follows */
     vm *idle;
     unsigned idle_count;

@@ -12,9 +12,11 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "codec/json.h"
+#include "policy/describe.h"
 #include "policy/lua_json.h"
 #include "policy/options.h"
 #include "policy/source.h"
+#include "policy/worker.h"
 
 #define JSON_DEPTH 128
 
@@ -22,6 +24,8 @@ typedef struct loader {
     sessile_policy *p;
     vm *vm; /* only for looking into files: freed when all are loaded */
     source_place place;
+    const char *program; /* what looks into foreign files; or NULL */
+    worker *worker;      /* it runs, once one was met */
 } loader;
 
 /* ------------------------------------------------------------------ looking inside */
@@ -30,6 +34,7 @@ typedef struct loader {
  * effective options as JSON, or the elements of its chain: name, JSON, name, JSON… */
 typedef struct inspection {
     const source *c;
+    const buf *facts; /* of a foreign file: what the worker saw; else NULL */
     options_offer *offers;
     unsigned hooks;
     int64_t version;
@@ -141,17 +146,10 @@ static int inspect(lua_State *L)
     const source *c = in->c;
     int is_integer;
 
-    chain_open(L);
-    chain_compile(L, c->text.data + c->skip, c->text.size - c->skip, c->file);
-    environment_push(L);
-    get_field(L, 3, "string");
-    environment_use_strings(L, 4);
-    lua_settop(L, 3);
-    chain_set_environment(L, 2);
-    lua_call(L, 0, 1);
-    if (!lua_istable(L, 2))
-        return luaL_error(L, "a policy's file returns its table, this one a %s",
-                          luaL_typename(L, 2));
+    if (in->facts)
+        describe_push(L, in->facts->data, in->facts->size);
+    else
+        describe_run(L, c->text.data + c->skip, c->text.size - c->skip, c->file);
     read_hooks(L, 2, in);
     if (get_field(L, 2, "version") != LUA_TNIL) {
         in->version = lua_tointegerx(L, -1, &is_integer);
@@ -249,17 +247,44 @@ static sessile_status load_chain(loader *l, const source *c, options_offer *offe
     return status;
 }
 
+/* What is in a foreign file, as seen in a process of its own. */
+static sessile_status look_from_afar(loader *l, const source *c, buf *facts,
+                                     sessile_error *err)
+{
+    sessile_slice text = {c->text.data + c->skip, c->text.size - c->skip};
+    sessile_error why = {SESSILE_OK, ""};
+
+    if (!l->worker && l->program &&
+        worker_start(&l->worker, l->program, l->place.os, l->place.alloc, &why) ==
+            SESSILE_NOMEM)
+        return fail_nomem(err);
+    if (!l->worker)
+        return fail(err, SESSILE_DENIED,
+                    "the policy %s %s, so it would run in a process of its own%s%s: read "
+                    "it, then copy it or chmod go-w it",
+                    c->path.data, c->foreign, why.message[0] ? ", and " : "",
+                    why.message);
+    return worker_describe(l->worker, &l->p->limits, c->file, text, facts, err);
+}
+
 static sessile_status load_file(loader *l, const char *name, const char *folder,
                                 options_offer *offers, unsigned depth, sessile_error *err)
 {
     lua_State *L = l->vm->L;
     int top = lua_gettop(L);
     source c;
-    inspection in = {&c, offers, 0, 0, 0, SESSILE_OK, err};
+    inspection in = {&c, NULL, offers, 0, 0, 0, SESSILE_OK, err};
     sessile_status status;
+    buf facts;
 
     source_init(&c, &l->p->alloc);
+    buf_init(&facts, &l->p->alloc);
     status = source_read(&c, &l->place, name, folder, err);
+    if (status == SESSILE_OK && c.foreign) {
+        l->p->is_foreign = 1;
+        in.facts = &facts;
+        status = look_from_afar(l, &c, &facts, err);
+    }
     if (status == SESSILE_OK) {
         vm_enter(l->vm);
         if (vm_call(l->vm, inspect, &in, 2, c.file, err) != LUA_OK)
@@ -273,6 +298,7 @@ static sessile_status load_file(loader *l, const char *name, const char *folder,
                      ? load_chain(l, &c, offers, depth, err)
                      : add_step(l, &in, lua_tostring(L, -2), lua_tostring(L, -1), err);
     lua_settop(L, top);
+    buf_deinit(&facts);
     source_deinit(&c);
     return status;
 }
@@ -396,11 +422,11 @@ static policy_limits with_defaults(const policy_limits *limits)
 
 sessile_status policy_load(sessile_policy **out, const sessile_policy_step *steps,
                            size_t count, const char *search_path,
-                           const policy_limits *limits, const os_table *os,
-                           const allocator *a, sessile_error *err)
+                           const policy_limits *limits, const char *worker,
+                           const os_table *os, const allocator *a, sessile_error *err)
 {
     policy_limits all = with_defaults(limits);
-    loader l = {NULL, NULL, {os, a, search_path ? search_path : ""}};
+    loader l = {NULL, NULL, {os, a, search_path ? search_path : ""}, worker, NULL};
     sessile_error unwanted;
     sessile_status status;
     vm *ready;
@@ -414,10 +440,13 @@ sessile_status policy_load(sessile_policy **out, const sessile_policy_step *step
     if (status == SESSILE_OK)
         status = load_steps(&l, steps, count, err);
     vm_free(l.vm);
-    if (status == SESSILE_OK)
+    worker_stop(l.worker);
+    if (status == SESSILE_OK && !l.p->is_foreign) {
         status = chain_take(l.p, &ready, err); /* so that the first turn finds one */
+        if (status == SESSILE_OK)
+            chain_return(l.p, ready);
+    }
     if (status == SESSILE_OK) {
-        chain_return(l.p, ready);
         *out = l.p;
     } else {
         policy_release(l.p);

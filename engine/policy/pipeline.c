@@ -60,6 +60,9 @@ sessile_status policy_pipeline_new(policy_pipeline **out, sessile_policy *p,
     char *at;
 
     *out = NULL;
+    if (p->is_foreign && !setup->worker)
+        return fail(err, SESSILE_DENIED,
+                    "a policy that others may write runs in a process of its own only");
     pl = mem_zalloc(&p->alloc, sizeof *pl);
     if (!pl)
         return fail_nomem(err);

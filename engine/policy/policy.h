@@ -39,15 +39,19 @@ typedef struct policy_step_info {
  * with '/' or ending in ".lua" are paths. A file that returns {name=, version=,
  * chain={…}} is replaced by the chain's elements ("name" or {"name", option=…}), options
  * given to it going to the elements that declare them. At most 16 steps after that,
- * nesting 4. Files: at most 256 KiB of text (no bytecode), regular, owned by us or root
- * and writable by nobody else (DENIED). Options are checked against their declarations:
+ * nesting 4. Files: at most 256 KiB of text (no bytecode), regular (DENIED). One that
+ * neither we nor root own, or that others may write, is foreign: it is looked into by the
+ * program `worker`, and the chain runs in a process of its own, wholly; without a program
+ * (NULL) it is DENIED. Options are checked against their declarations:
  * unknown (INVALID, the nearest name is said), type, min, max, one of `values`; defaults
  * filled in.
  */
 sessile_status policy_load(sessile_policy **out, const sessile_policy_step *steps,
                            size_t count, const char *search_path,
-                           const policy_limits *limits, const os_table *os,
-                           const allocator *a, sessile_error *err);
+                           const policy_limits *limits, const char *worker,
+                           const os_table *os, const allocator *a, sessile_error *err);
+/* 1 when a file of the chain is foreign: it never runs in this process. */
+int policy_is_foreign(const sessile_policy *p);
 void policy_retain(sessile_policy *p);
 void policy_release(sessile_policy *p);
 size_t policy_step_count(const sessile_policy *p);

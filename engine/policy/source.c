@@ -1,10 +1,10 @@
 /*
  * source.c: a policy's file: found by its name, judged, read.
  *
- * Owns the question whether a file may be a policy at all: a regular file of text that
- * belongs to its user or root and that nobody else can write. Must never follow a
- * symbolic link, leave a descriptor open, or hand out text that Lua would read as
- * bytecode.
+ * Owns the question whether a file may be a policy at all, a regular file of text, and
+ * whose it is: one that neither its user nor root owns, or that others may write, is
+ * foreign, and runs in a process of its own. Must never follow a symbolic link, leave a
+ * descriptor open, or hand out text that Lua would read as bytecode.
  */
 #include "policy/source.h"
 
@@ -129,12 +129,9 @@ static sessile_status read_open(const source_place *from, int fd, source *c,
     if (!info.is_regular)
         return fail(err, SESSILE_DENIED, "the policy %s is no regular file", path);
     if (info.uid != 0 && info.uid != os->uid(os->ud))
-        return fail(err, SESSILE_DENIED,
-                    "the policy %s belongs to another user: copy it, and read it first",
-                    path);
-    if (info.mode & 022)
-        return fail(err, SESSILE_DENIED,
-                    "the policy %s can be written by others: chmod go-w it", path);
+        c->foreign = "belongs to another user";
+    else if (info.mode & 022)
+        c->foreign = "can be written by others";
     if (info.size > SOURCE_MAX)
         return fail(err, SESSILE_LIMIT, "the policy %s is larger than %d bytes", path,
                     SOURCE_MAX);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "codec/json.h"
 #include "policy/chain.h"
 #include "session/state_journal.h"
 
@@ -22,6 +23,8 @@
 #define WALL_MORE_MS 2000
 /* How long one wait is before the clocks are looked at again. */
 #define TICK_MS 20
+/* Of what is said of a policy's file. */
+#define FACTS_DEPTH 128
 /* A journal names what it changes, and carries what it writes. */
 #define JOURNAL_MORE ((size_t)4 << 20)
 
@@ -237,13 +240,67 @@ static void put_cstring(buf *out, const char *text)
     wire_put_text(out, text, strlen(text));
 }
 
+static void put_limits(buf *out, const policy_limits *limits)
+{
+    wire_put_u64(out, limits->gas);
+    wire_put_u32(out, limits->ms);
+    wire_put_u64(out, limits->memory);
+    wire_put_u64(out, limits->result);
+}
+
+/* A budget of time begins, for something under these limits. */
+static void begin_time(worker *w, const policy_limits *limits)
+{
+    w->cpu_limit_us = (uint64_t)limits->ms * 1000;
+    w->cpu_us = 0;
+    w->result = limits->result * 4 + JOURNAL_MORE;
+    if (w->result > FRAME_MOST)
+        w->result = FRAME_MOST;
+    w->cpu_from = w->os->process_cpu_us(w->os->ud, w->pid);
+}
+
+sessile_status worker_describe(worker *w, const policy_limits *limits, const char *file,
+                               sessile_slice source, buf *facts, sessile_error *err)
+{
+    frame kind = FRAME_END;
+    wire body;
+    sessile_slice message, text;
+
+    if (w->fd < 0)
+        return fail(err, SESSILE_POLICY, "the policy's process has ended");
+    begin_time(w, limits);
+    frame_begin(&w->out, FRAME_DESCRIBE);
+    put_limits(&w->out, limits);
+    put_cstring(&w->out, file);
+    put_slice(&w->out, source);
+    sessile_status status = send_frame(w, err);
+    if (status == SESSILE_OK)
+        status = receive_frame(w, &kind, &body, err);
+    if (status != SESSILE_OK) {
+        fail_prefix(err, "%s", file);
+        return status;
+    }
+    status = (sessile_status)wire_u32(&body);
+    message = wire_text(&body);
+    text = wire_text(&body);
+    if (kind != FRAME_FACTS || body.bad || body.at != body.end ||
+        !utf8_valid(message.data, message.size))
+        return lost(w, "sent what is no answer", err);
+    if (status == SESSILE_POLICY || status == SESSILE_NOMEM)
+        return fail(err, status, "%.*s", (int)(message.size < 500 ? message.size : 500),
+                    message.data);
+    if (status != SESSILE_OK)
+        return lost(w, "sent what is no answer", err);
+    status = json_check(facts, text.data, text.size, FACTS_DEPTH, err);
+    return status == SESSILE_OK || status == SESSILE_NOMEM
+               ? status
+               : lost(w, "sent what is no answer", err);
+}
+
 static sessile_status send_chain(worker *w, const sessile_policy *p, sessile_error *err)
 {
     frame_begin(&w->out, FRAME_CHAIN);
-    wire_put_u64(&w->out, p->limits.gas);
-    wire_put_u32(&w->out, p->limits.ms);
-    wire_put_u64(&w->out, p->limits.memory);
-    wire_put_u64(&w->out, p->limits.result);
+    put_limits(&w->out, &p->limits);
     wire_put_u32(&w->out, (uint32_t)p->count);
     for (size_t i = 0; i < p->count; i++) {
         const chain_step *step = &p->steps[i];
@@ -267,12 +324,7 @@ sessile_status worker_open(worker *w, sessile_policy *p, const policy_setup *abo
 
     if (w->fd < 0)
         return fail(err, SESSILE_POLICY, "the policy's process has ended");
-    w->cpu_limit_us = (uint64_t)p->limits.ms * 1000;
-    w->cpu_us = 0;
-    w->result = p->limits.result * 4 + JOURNAL_MORE;
-    if (w->result > FRAME_MOST)
-        w->result = FRAME_MOST;
-    w->cpu_from = w->os->process_cpu_us(w->os->ud, w->pid);
+    begin_time(w, &p->limits);
     if (w->policy != p) {
         policy_retain(p); /* so that no other chain comes to have its address */
         policy_release(w->policy);

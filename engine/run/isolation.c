@@ -1,5 +1,6 @@
 /*
- * isolation.c: the process that a run's policies run in, when the store wants one.
+ * isolation.c: the process that a run's policies run in, when the store wants one, or the
+ * policy's file is not its user's own.
  *
  * Owns who has the worker: the session while nothing runs, a run while it does, so that
  * two runs never speak to one. A worker serves one session and dies with it; one that was
@@ -20,7 +21,8 @@ sessile_status run_take_worker(sessile_run *run, sessile_error *err)
     sessile_store *store = s->store;
     sessile_status status = SESSILE_OK;
 
-    if (store->isolation != SESSILE_WORKER)
+    if (store->isolation != SESSILE_WORKER &&
+        !(run->policy && policy_is_foreign(run->policy)))
         return SESSILE_OK;
     status = session_lock(s, err);
     if (status != SESSILE_OK)

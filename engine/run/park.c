@@ -374,8 +374,8 @@ static sessile_status load(sessile_run *run, const recorded *steps, size_t count
                                                       : "";
         chain[i].options = steps[i].options.data;
     }
-    return policy_load(&run->policy, chain, count, store->policy_path, &limits, store->os,
-                       &store->alloc, err);
+    return policy_load(&run->policy, chain, count, store->policy_path, &limits,
+                       store->worker, store->os, &store->alloc, err);
 }
 
 /* Nobody named a policy: the one that was parked, from the files it was loaded from, or

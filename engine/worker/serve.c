@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "policy/chain.h"
+#include "policy/describe.h"
 #include "policy/worker.h"
 #include "session/state_journal.h"
 
@@ -122,16 +123,48 @@ static int get_step(server *s, wire *w, chain_step *step)
     return step->name && step->options && step->file && step->path ? 0 : -1;
 }
 
+static policy_limits get_limits(wire *w)
+{
+    policy_limits limits;
+    limits.gas = wire_u64(w);
+    limits.ms = wire_u32(w);
+    limits.memory = wire_u64(w);
+    limits.result = wire_u64(w);
+    return limits;
+}
+
+/* Looks into a file that nobody runs yet. */
+static int take_description(server *s, wire *w)
+{
+    sessile_error why = {SESSILE_OK, ""};
+    policy_limits limits = get_limits(w);
+    sessile_slice file = wire_text(w), source = wire_text(w);
+    char *name = dup_slice(s, file);
+    sessile_status status = SESSILE_NOMEM;
+    int result = -1;
+
+    buf_clear(&s->spare);
+    if (!w->bad && w->at == w->end && name)
+        status = describe_file(&s->spare, name, source, &limits, s->alloc, &why);
+    if (!w->bad && w->at == w->end) {
+        frame_begin(&s->out, FRAME_FACTS);
+        wire_put_u32(&s->out, (uint32_t)status);
+        wire_put_text(&s->out, why.message, strlen(why.message));
+        wire_put_text(&s->out, s->spare.data, status == SESSILE_OK ? s->spare.size : 0);
+        result = send_all(s);
+    }
+    if (name)
+        mem_free(s->alloc, name, file.size + 1);
+    return result;
+}
+
 static int take_chain(server *s, wire *w)
 {
     policy_limits limits;
     close_pipeline(s);
     policy_release(s->policy);
     s->policy = NULL;
-    limits.gas = wire_u64(w);
-    limits.ms = wire_u32(w);
-    limits.memory = wire_u64(w);
-    limits.result = wire_u64(w);
+    limits = get_limits(w);
     uint32_t count = wire_count(w, 1);
     if (w->bad || count > CHAIN_STEPS ||
         chain_new(&s->policy, &limits, &os_posix, s->alloc, NULL) != SESSILE_OK)
@@ -307,6 +340,9 @@ int serve(int fd)
         switch (kind) {
         case FRAME_CHAIN:
             wrong = take_chain(&s, &body);
+            break;
+        case FRAME_DESCRIBE:
+            wrong = take_description(&s, &body);
             break;
         case FRAME_OPEN:
             wrong = take_open(&s, &body);

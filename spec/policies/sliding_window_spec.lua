@@ -102,6 +102,16 @@ describe("sliding_window", function()
       assert.is_true(session:tokens() <= 1000)
     end)
 
+    it("leaves room for a system message of any size", function()
+      local turns = transcript.chat(40, 30)
+      turns[1][1].content = transcript.text("You are a test.", 600)
+      local _, outcomes = play({ "sliding_window", tokens = 1000 }, turns)
+      assert.is_true(count_applied(outcomes) > 5 and count_applied(outcomes) < 30)
+      for _, outcome in ipairs(outcomes) do
+        assert.is_true(outcome.tokens.after <= 1000)
+      end
+    end)
+
     it("has the window less the reserve as its limit when none is given", function()
       local _, outcomes = play("sliding_window", transcript.chat(60, 50),
         { window = 2000, reserve = 500 })

@@ -70,7 +70,7 @@ sessile_status policies_load(sessile_policy **out, const char *name, const char 
                              const policy_limits *limits, sessile_error *err)
 {
     sessile_policy_step step = {name, options, 0};
-    return policy_load(out, &step, 1, folder, limits, &os_posix, &allocator_default, err);
+    return policy_load(out, &step, 1, folder, limits, NULL, &os_posix, &allocator_default, err);
 }
 
 sessile_policy *policies_must_load(const char *name, const char *options)

@@ -648,7 +648,7 @@ static void test_the_host_never_gives_more_than_the_limit(void **state)
                  bodies[i]);
         policies_write("eats", source);
         assert_int_equal(
-            policy_load(&p, &step, 1, policies_folder(), &limits, &os_posix, &a, &err),
+            policy_load(&p, &step, 1, policies_folder(), &limits, NULL, &os_posix, &a, &err),
             SESSILE_OK);
         list_make(&l, "s u");
         st = list_state(&l);
@@ -824,7 +824,7 @@ static void test_a_vm_full_of_garbage_is_freed(void **state)
                  bodies[i]);
         policies_write("fills", source);
         assert_int_equal(
-            policy_load(&p, &step, 1, policies_folder(), &usual, &os_posix, &a, &err),
+            policy_load(&p, &step, 1, policies_folder(), &usual, NULL, &os_posix, &a, &err),
             SESSILE_OK);
         list_make(&l, "s u");
         st = list_state(&l);

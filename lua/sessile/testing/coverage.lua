@@ -2,8 +2,11 @@
 --
 -- Owns: a run of the policy file's hooks as a host's functions, where Lua's own line hook can
 -- see them, under the same engine and the same laws. (The sandbox that policies run in has no
--- debug library, on purpose.) Only when it is asked for, with `sessile policy test --coverage`.
+-- debug library, on purpose.) Only when it is asked for, with `sessile policy test --coverage`,
+-- and never of a file that is not its user's own.
 -- Must never be what a spec depends on.
+
+local has_system, system = pcall(require, "sessile.system")
 
 local coverage = {}
 
@@ -51,7 +54,8 @@ end
 --- A host policy in place of a policy file, when coverage is wanted and the file can be run
 --- that way (a chain, and a file that requires others, cannot); else nil.
 function coverage.watched(policy, given)
-  if not wanted or type(policy) ~= "string" or not policy:find "%.lua$" then
+  if not wanted or type(policy) ~= "string" or not policy:find "%.lua$"
+    or not has_system or not system.is_own(policy) then
     return nil
   end
   local file = io.open(policy)

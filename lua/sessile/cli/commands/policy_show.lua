@@ -1,8 +1,10 @@
 --- policy show: what one policy is, does and takes.
 --
 -- Owns: what is printed of it. Must never run a hook: the file's table is read in an empty
--- environment, after the engine has found that it loads.
+-- environment, after the engine has found that it loads; and not at all when the file is not its
+-- user's own.
 
+local has_system, system = pcall(require, "sessile.system")
 local hints = require "sessile.cli.hints"
 local paths = require "sessile.paths"
 local sessile = require "sessile"
@@ -75,7 +77,8 @@ return {
       app:out(source)
       return
     end
-    local value = table_of(source, path)
+    local own = not has_system or system.is_own(path)
+    local value = own and table_of(source, path) or {}
     local hooks = {}
     for _, hook in ipairs(HOOKS) do
       hooks[#hooks + 1] = value[hook] and hook or nil
@@ -113,6 +116,10 @@ return {
       app:out("chain:  " .. terminal.line(table.concat(chain, ", then ")) .. "\n")
     end
     app:out("file:   " .. terminal.line(path) .. "\n")
+    if not own then
+      app:note("The file is another user's, or others may write it: it runs in a process of its "
+        .. "own,\nand is not run to be shown. Read it: sessile policy show NAME --source")
+    end
     if #rows > 0 then
       app:out("\n" .. terminal.table({ "OPTION", "TYPE", "DEFAULT", "ABOUT" }, rows,
         function(cell, column, heading)

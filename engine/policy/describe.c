@@ -1,0 +1,201 @@
+/*
+ * describe.c: what a policy's file is: its table, here or as JSON between two processes.
+ *
+ * Owns the one way in which a file is run to be looked at. Must never believe facts more
+ * than it would believe the file: whoever reads the table checks it as if it were that.
+ */
+#include "policy/describe.h"
+
+#include <lauxlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "policy/chain.h"
+#include "policy/lua_json.h"
+
+#define FACTS_MAX ((size_t)1 << 20)
+
+/* All that the contract knows beside functions. */
+static const char *const fields[] = {"name",           "version", "about",     "options",
+                                     "chain",          "merge",   "summarize", "truncate",
+                                     "should_compact", "flush",   "compact",   NULL};
+
+void describe_run(lua_State *L, const char *source, size_t size, const char *file)
+{
+    int top = lua_gettop(L);
+
+    chain_open(L);
+    chain_compile(L, source, size, file);
+    environment_push(L);
+    lua_getfield(L, top + 2, "string");
+    environment_use_strings(L, top + 3);
+    lua_settop(L, top + 2);
+    chain_set_environment(L, top + 1);
+    lua_call(L, 0, 1);
+    if (!lua_istable(L, top + 1))
+        luaL_error(L, "a policy's file returns its table, this one a %s",
+                   luaL_typename(L, top + 1));
+}
+
+/* ------------------------------------------------------------------ to facts */
+
+typedef struct description {
+    const char *file;
+    sessile_slice source;
+} description;
+
+/* Sets the list of the names of the functions of the table at 2 as t.functions. */
+static void set_functions(lua_State *L, int t)
+{
+    lua_Integer n = 0;
+    lua_newtable(L);
+    lua_json_mark_array(L, -1);
+    for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
+        if (lua_type(L, -2) != LUA_TSTRING || !lua_isfunction(L, -1))
+            continue;
+        lua_pushvalue(L, -2);
+        lua_rawseti(L, -4, ++n);
+    }
+    lua_setfield(L, t, "functions");
+}
+
+/* An element of a chain, {"name", option = …}, is a list and has names, which no JSON
+ * has:
+ * {"policy":"name","options":{…}} of the one at the top, in its place. */
+static void split_element(lua_State *L)
+{
+    int element = lua_gettop(L);
+    lua_newtable(L);
+    lua_rawgeti(L, element, 1);
+    lua_setfield(L, -2, "policy");
+    lua_newtable(L);
+    for (lua_pushnil(L); lua_next(L, element);) {
+        if (lua_isinteger(L, -2) && lua_tointeger(L, -2) == 1) {
+            lua_pop(L, 1);
+            continue;
+        }
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, -4);
+    }
+    lua_setfield(L, -2, "options");
+    lua_replace(L, element);
+}
+
+/* The chain at the top, in its place: its elements in a form that JSON has. */
+static void split_chain(lua_State *L)
+{
+    int chain = lua_gettop(L);
+    size_t n = lua_rawlen(L, chain), i;
+    lua_newtable(L);
+    lua_json_mark_array(L, -1);
+    for (i = 1; i <= n && i <= CHAIN_STEPS + 1; i++) {
+        if (lua_rawgeti(L, chain, (lua_Integer)i) == LUA_TTABLE)
+            split_element(L);
+        lua_rawseti(L, -2, (lua_Integer)i);
+    }
+    lua_replace(L, chain);
+}
+
+/* Leaves the facts as a string. */
+static int describe(lua_State *L)
+{
+    const description *d = lua_touserdata(L, 1);
+    size_t i;
+
+    lua_settop(L, 1);
+    describe_run(L, d->source.data, d->source.size, d->file);
+    lua_newtable(L);
+    set_functions(L, 3);
+    lua_newtable(L);
+    for (i = 0; fields[i]; i++) {
+        lua_pushstring(L, fields[i]);
+        if (lua_rawget(L, 2) == LUA_TNIL || lua_isfunction(L, -1)) {
+            lua_pop(L, 1);
+            continue;
+        }
+        if (strcmp(fields[i], "chain") == 0 && lua_istable(L, -1))
+            split_chain(L);
+        if (!lua_json_text(L, -1, 0, FACTS_MAX))
+            return luaL_error(L, "%s: %s", fields[i], lua_tostring(L, -1));
+        lua_pop(L, 1);
+        lua_setfield(L, 4, fields[i]);
+    }
+    lua_setfield(L, 3, "fields");
+    if (!lua_json_text(L, 3, 0, FACTS_MAX))
+        return luaL_error(L, "%s", lua_tostring(L, -1));
+    return 1;
+}
+
+sessile_status describe_file(buf *facts, const char *file, sessile_slice source,
+                             const policy_limits *limits, const allocator *a,
+                             sessile_error *err)
+{
+    description d = {file, source};
+    sessile_status status;
+    vm *v;
+
+    status = vm_new(&v, limits, &os_posix, a, err);
+    if (status != SESSILE_OK)
+        return status;
+    vm_enter(v);
+    if (vm_call(v, describe, &d, 1, file, err) == LUA_OK) {
+        size_t size;
+        const char *text = lua_tolstring(v->L, -1, &size);
+        buf_put(facts, text, size);
+        status = facts->failed ? fail_nomem(err) : SESSILE_OK;
+    } else {
+        status = v->starved ? SESSILE_NOMEM : SESSILE_POLICY;
+    }
+    vm_leave(v);
+    vm_free(v);
+    return status;
+}
+
+/* ------------------------------------------------------------------ from facts */
+
+static int nothing(lua_State *L)
+{
+    (void)L;
+    return 0;
+}
+
+/* What split_chain() did, undone, of the chain at the top. */
+static void join_chain(lua_State *L)
+{
+    int chain = lua_gettop(L);
+    size_t n = lua_rawlen(L, chain), i;
+    for (i = 1; i <= n; i++) {
+        if (lua_rawgeti(L, chain, (lua_Integer)i) == LUA_TTABLE &&
+            lua_getfield(L, -1, "options") == LUA_TTABLE) {
+            lua_getfield(L, -2, "policy");
+            lua_rawseti(L, -2, 1);
+            lua_rawseti(L, chain, (lua_Integer)i);
+        }
+        lua_settop(L, chain);
+    }
+}
+
+void describe_push(lua_State *L, const char *facts, size_t size)
+{
+    int top = lua_gettop(L);
+    size_t i, n;
+
+    chain_open(L);
+    lua_json_push(L, facts, size);
+    if (!lua_istable(L, top + 1) || lua_getfield(L, top + 1, "fields") != LUA_TTABLE ||
+        lua_getfield(L, top + 1, "functions") != LUA_TTABLE)
+        luaL_error(L, "the policy's process sent what is no answer");
+    n = lua_rawlen(L, top + 3);
+    for (i = 1; i <= n; i++) {
+        if (lua_rawgeti(L, top + 3, (lua_Integer)i) != LUA_TSTRING)
+            luaL_error(L, "the policy's process sent what is no answer");
+        lua_pushcfunction(L, nothing);
+        lua_rawset(L, top + 2);
+    }
+    lua_settop(L, top + 2);
+    lua_remove(L, top + 1);
+    if (lua_getfield(L, top + 1, "chain") == LUA_TTABLE)
+        join_chain(L);
+    lua_settop(L, top + 1);
+}

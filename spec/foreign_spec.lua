@@ -1,0 +1,162 @@
+-- A policy file that is not its user's own, or that others may write: it runs in a process of its
+-- own, from the first look at it, and the same comes of it.
+
+local replay = require "sessile.replay"
+local sessile = require "sessile"
+local temp = require "spec.support.temp"
+local transcript = require "spec.support.transcript"
+
+local build = os.getenv "SESSILE_BUILD" or "build"
+local worker = build .. "/libexec/sessile-worker"
+local folder
+
+before_each(function() folder = temp.dir() end)
+after_each(temp.clean)
+
+local function write(name, source, mode)
+  local path = ("%s/%s.lua"):format(folder, name)
+  local file <close> = assert(io.open(path, "w"))
+  file:write(source)
+  assert(os.execute(("chmod %s '%s'"):format(mode or "666", path)))
+  return path
+end
+
+local function open(policy, options)
+  local given = { key = false, policy = policy, worker = worker, policy_path = "policies",
+    model = replay.model }
+  for name, value in pairs(options or {}) do
+    given[name] = value
+  end
+  return sessile.open("ram:", given)
+end
+
+local function source_of(name)
+  local file <close> = assert(io.open("policies/" .. name .. ".lua"))
+  return file:read "a"
+end
+
+-- Processes of this one that run the worker.
+local function workers()
+  local function read(pid, what)
+    local file <close> = io.open(("/proc/%s/%s"):format(pid, what), "rb")
+    return file and file:read "a" or ""
+  end
+  local own, count = read("self", "stat"):match "^%d+", 0
+  for pid in require("lfs").dir "/proc" do
+    if pid:find "^%d+$" and read(pid, "stat"):match "%) [^Z] (%d+)" == own
+      and read(pid, "cmdline"):find("sessile-worker", 1, true) then
+      count = count + 1
+    end
+  end
+  return count
+end
+
+-- Plays the bundled conversation; the entries, less what the clock says, and how many workers ran.
+local function play(policy)
+  local store <close> = assert(open(policy, { window = 9000 }))
+  local session = assert(store:create { id = "s" })
+  for _, turn in ipairs(transcript.turns()) do
+    assert.is_nil(assert(session:turn(turn)).policy.refused)
+  end
+  local ran, lines = workers(), {}
+  for entry in session:entries() do
+    lines[#lines + 1] = entry.json:gsub('"timestamp":"[^"]*"', ""):gsub('"created":"[^"]*"', "")
+      :gsub('"duration_ms":%d+', "")
+  end
+  return table.concat(lines, "\n"), ran
+end
+
+describe("a policy file that others may write", function()
+  for _, name in ipairs { "sliding_window", "edit_tools", "token_budget", "summarize" } do
+    it("runs in a worker and does the same: " .. name, function()
+      local theirs, ran = play(write(name, source_of(name)))
+      assert.equal(1, ran)
+      local ours, none = play(write(name, source_of(name), "600"))
+      assert.equal(0, none)
+      assert.equal(ours, theirs)
+    end)
+  end
+
+  it("takes the whole of its chain there", function()
+    local path = write("own", source_of "sliding_window")
+    local _, ran = play { { "edit_tools" }, { path, messages = 30 } }
+    assert.equal(1, ran)
+  end)
+
+  it("may be a chain that names others", function()
+    local path = write("both", 'return { name = "both", chain = { "edit_tools", '
+      .. '{ "sliding_window", messages = 20 } } }')
+    local _, ran = play { path, preserve_recent = 4 }
+    assert.equal(1, ran)
+  end)
+
+  it("by the group's leave counts too", function()
+    local _, ran = play(write("group", source_of "sliding_window", "620"))
+    assert.equal(1, ran)
+  end)
+
+  it("is told the same when it does not load", function()
+    for _, source in ipairs {
+      "return {", "return 3", "error('no')", 'return { truncte = function() end }',
+      'return { truncate = 5 }', 'return { name = 5 }', 'return { version = "x" }',
+      'return { options = { n = { type = "whole" } } }', "\27Lua", "local x = _ENV return {}",
+      'return { chain = {} }', 'return { chain = { "nothing" } }', 'return { chain = { 5 } }',
+      'return { chain = { {} } }', 'return { chain = { { 3, a = 1 } } }',
+      'return { chain = 5 }', 'return { chain = { "edit_tools" }, truncate = function() end }',
+      'return { chain = { { "edit_tools", nothing = 1 } } }',
+    } do
+      local _, theirs = open(write("bad", source))
+      local _, ours = open(write("bad", source, "600"))
+      assert.is_string(theirs, source)
+      assert.equal(ours, theirs)
+    end
+  end)
+
+  it("is told the nearest name of an option", function()
+    local path = write("mine", source_of "sliding_window")
+    local _, message, code = open { path, mesages = 3 }
+    assert.equal("EINVALID", code)
+    assert.truthy(message:find("'messages'", 1, true))
+  end)
+
+  it("that never ends when it is looked at is ended", function()
+    local store, message, code = open(write("loop", "while true do end"),
+      { limits = { policy_ms = 50, policy_gas = 1000000 } })
+    assert.is_nil(store)
+    assert.equal("EPOLICY", code)
+    assert.truthy(message:find("loop.lua", 1, true), message)
+    assert.equal(0, workers())
+  end)
+
+  it("is denied where there is no worker, with the way out", function()
+    local path = write("mine", "return {}")
+    local store, message, code = open(path, { worker = folder .. "/no-worker" })
+    assert.is_nil(store)
+    assert.equal("EDENIED", code)
+    assert.truthy(message:find("chmod go-w", 1, true), message)
+    assert.truthy(message:find("no-worker", 1, true), message)
+  end)
+
+  it("is still no policy when it is a link, a folder or a pipe", function()
+    local path = write("real", "return {}", "600")
+    assert(os.execute(("ln -s '%s' '%s/link.lua' && mkdir '%s/dir.lua' && mkfifo '%s/pipe.lua'")
+      :format(path, folder, folder, folder)))
+    for _, name in ipairs { "link", "dir", "pipe" } do
+      local store, _, code = open(("%s/%s.lua"):format(folder, name))
+      assert.is_nil(store, name)
+      assert.equal("EDENIED", code, name)
+    end
+  end)
+end)
+
+describe("a policy file that belongs to another user", function()
+  it("runs in a worker", function()
+    local path = write("theirs", source_of "sliding_window", "644")
+    if not os.execute(("chown 65534 '%s' 2>/dev/null"):format(path)) then
+      pending "only root gives a file away"
+      return
+    end
+    local _, ran = play(path)
+    assert.equal(1, ran)
+  end)
+end)
