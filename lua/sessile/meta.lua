@@ -278,6 +278,7 @@ local Store = {}
 ---@field user? string
 ---@field title? string of a new session
 ---@field metadata? table of a new session
+---@field ttl? number|string|false of a new session: seconds, "30d"; false: never
 ---@field uuid? "v4"|"v7"
 ---@field policy? sessile.PolicySpec|false
 ---@field model? sessile.Model
@@ -344,13 +345,25 @@ function Store:put(source, opts) end
 ---@field messages? integer
 ---@field bytes integer
 ---@field torn integer bytes of a torn tail that opening it set aside
----@field status string "ok", or what is wrong, as "EDAMAGED"; with entries it can be read
+---@field status string "active", "suspended", "archived", "expired" or "deleted"; or what is
+---wrong, as "EDAMAGED": with entries it can be read
+---@field labels? string[] each once, pins aside
+---@field ttl? integer ms
+---@field expires? integer ms
+---@field deleted? integer ms
 ---@field message? string
 
 ---@class sessile.ListOptions
 ---@field agent? string only of this agent
 ---@field prefix? string only those whose id begins so
 ---@field title? string only those of exactly this title
+---@field user? string only of this user
+---@field label? string only those with this label
+---@field search? string only those with this in their title
+---@field since? integer ms: modified then or later
+---@field until? integer ms: modified before
+---@field status? string|string[] only of these; nil: all but the deleted
+---@field sort? "modified"|"created"|"title"|"size"|"messages"
 ---@field offset? integer that many of the newest are left out
 ---@field limit? integer at most that many
 
@@ -361,6 +374,29 @@ function Store:put(source, opts) end
 ---@return string? message
 ---@return string? code
 function Store:list(opts) end
+
+---Deletes a session for good, or softly: then it can be undeleted until it is purged.
+---@param which string|{id: string|table, agent: string?, user: string?}
+---@param opts? {soft: boolean?, reason: string?, actor: string?}
+---@return {id_hash: string, time: integer, bytes: integer?}? gone
+---@return string? message
+---@return string? code
+function Store:delete(which, opts) end
+
+---Brings back a session that was deleted softly.
+---@param which string|{id: string|table, agent: string?, user: string?}
+---@param opts? {actor: string?}
+---@return true? ok
+---@return string? message
+---@return string? code
+function Store:undelete(which, opts) end
+
+---Deletes what has expired, and what was deleted softly longer ago than `retention` ("90d").
+---@param opts? {agent: string?, retention: number|string|nil, dry_run: boolean?}
+---@return sessile.Listed[]? rows what went, or would
+---@return string? message
+---@return string? code
+function Store:purge(opts) end
 
 ---@class sessile.Finding
 ---@field severity "note"|"warning"|"damage"
@@ -765,6 +801,26 @@ function Session:label(id, name) end
 ---@return string? message
 ---@return string? code
 function Session:unlabel(id, name) end
+
+---Where it stands: "active", "suspended", "archived", "expired" or "deleted"; times in ms.
+---@return {status: string, ttl: integer?, expires: integer?, deleted: integer?}? life
+---@return string? message
+---@return string? code
+function Session:life() end
+
+---It expires so long after its newest entry: seconds, or "30d"; nil: never.
+---@param span? number|string
+---@return true? ok
+---@return string? message
+---@return string? code
+function Session:set_ttl(span) end
+
+---Puts it away, or, with false, takes it out again; it can be used all the same.
+---@param on? boolean
+---@return true? ok
+---@return string? message
+---@return string? code
+function Session:archive(on) end
 
 ---@class sessile.Label
 ---@field id string the entry

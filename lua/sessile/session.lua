@@ -7,6 +7,7 @@
 local annotate = require "sessile.annotate"
 local diff = require "sessile.diff"
 local host = require "sessile.host"
+local life = require "sessile.life"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local outcome = require "sessile.outcome"
@@ -377,6 +378,10 @@ function methods:log()
 end
 
 for name, method in pairs(annotate.methods) do
+  methods[name] = method
+end
+
+for name, method in pairs(life.session) do
   methods[name] = method
 end
 

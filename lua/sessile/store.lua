@@ -4,6 +4,7 @@
 -- when it is closed. Never keeps a session alive.
 
 local keys = require "sessile.keys"
+local life = require "sessile.life"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local policy = require "sessile.policy"
@@ -19,6 +20,7 @@ local session_options = settings.add_to {
   id = "string|table", session_id = "string", user_id = "string", agent = "string",
   user = "string", title = "string", metadata = "table", uuid = "string", policy = "any",
   model = "callable", window = "number", reserve = "number", timeout_ms = "number",
+  ttl = "any",
 }
 
 -- An id as a host may have it: a string, {session_id=, user_id=}, or among the options.
@@ -76,6 +78,7 @@ local function make(self, kind, given)
     id = opts.id, agent = opts.agent, user = opts.user, title = opts.title,
     metadata = opts.metadata, uuid = uuid_version(who, opts.uuid),
     window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
+    ttl_ms = life.ttl(who .. ": option 'ttl'", opts.ttl, self._ttl, opts.agent or self._agent),
   })
   if not handle then
     return nil, message, code
@@ -128,10 +131,14 @@ function methods:put(source, given)
 end
 
 local list_options = {
-  agent = "string", prefix = "string", title = "string", offset = "number", limit = "number",
+  agent = "string", prefix = "string", title = "string", user = "string", label = "string",
+  search = "string", since = "number", ["until"] = "number", status = "string|table",
+  sort = "string", offset = "number", limit = "number",
 }
 
---- The sessions of the store, newest first: of one agent, of ids that begin so, of a title.
+--- The sessions of the store, newest first, or as `sort` says: of one agent or user, of ids
+--- that begin so, of a title or with `search` in it, with a label, modified since or until a
+--- time (ms), of one status or several (nil: all but the deleted ones).
 function methods:list(given)
   local opts = options.check("store:list", given, list_options)
   if opts.title == "" then
@@ -140,6 +147,9 @@ function methods:list(given)
   opts.offset = math.max(opts.offset or 0, 0)
   if opts.limit and opts.limit <= 0 then
     opts.limit, opts.offset = 1, math.maxinteger -- nobody: the engine's 0 is everybody
+  end
+  if opts.status then
+    opts.lives = life.statuses("store:list", opts.status)
   end
   return self._core:list(opts)
 end
@@ -197,6 +207,10 @@ for name, method in pairs(keys) do
   methods[name] = method
 end
 
+for name, method in pairs(life.store) do
+  methods[name] = method
+end
+
 --- Closes the store and every session of it. Closing twice is closing once.
 function methods:close()
   local failure
@@ -244,6 +258,8 @@ function store.wrap(handle, url, defaults)
     _sealed = handle:sealed(),
     _policy = chosen or false,
     _model = defaults.model or false,
+    _ttl = life.check_default("sessile.open: option 'ttl'", defaults.ttl),
+    _agent = defaults.agent or "main",
     _settings = settings.take("sessile.open", defaults, 3),
     _sessions = setmetatable({}, { __mode = "k" }),
     _closed = false,
