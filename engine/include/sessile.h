@@ -257,15 +257,15 @@ typedef enum sessile_sort {
 
 /* Which sessions. Call the init function first: it asks for all of them. */
 typedef struct sessile_list_options {
-    sessile_slice agent;     /* data NULL: of every agent */
-    sessile_slice id_prefix; /* only those whose id begins so */
-    sessile_slice title;     /* only those of exactly this title; empty: of any */
-    uint64_t offset;         /* that many of the newest are left out */
-    uint64_t limit;          /* at most that many; 0: all */
-    sessile_slice user;      /* only of this user; data NULL: of any */
-    sessile_slice label;     /* only those with this label on an entry; empty: all */
-    sessile_slice text;      /* only those whose title has this in it (ASCII letters
-                                large or small); empty: all */
+    sessile_slice agent;        /* data NULL: of every agent */
+    sessile_slice id_prefix;    /* only those whose id begins so */
+    sessile_slice title;        /* only those of exactly this title; empty: of any */
+    uint64_t offset;            /* that many of the newest are left out */
+    uint64_t limit;             /* at most that many; 0: all */
+    sessile_slice user;         /* only of this user; data NULL: of any */
+    sessile_slice label;        /* only those with this label on an entry; empty: all */
+    sessile_slice text;         /* only those whose title has this in it (ASCII letters
+                                   large or small); empty: all */
     int64_t since_ms, until_ms; /* modified at or after, before; 0: no bound */
     unsigned lives;    /* bits, 1u << SESSILE_LIFE_…; 0: all but the deleted ones */
     sessile_sort sort; /* of equals the newest come first */
@@ -470,9 +470,9 @@ typedef struct sessile_deleted {
 
 /*
  * Deletes a session: id, agent and user of `which` say which one. Hard: its log and all
- * that lies beside it are removed, durably, the header first being overwritten (of a plain
- * log everything), whether it opens or not; handles that are open fail at their next
- * write. Copies elsewhere, as in a backup, still open with the store's keys: see
+ * that lies beside it are removed, durably, the header first being overwritten (of a
+ * plain log everything), whether it opens or not; handles that are open fail at their
+ * next write. Copies elsewhere, as in a backup, still open with the store's keys: see
  * sessile_forget(). Killed in the middle, the session is there whole, or damaged; run it
  * again. Soft: as sessile_life says. options NULL: hard; out may be NULL. NOTFOUND; BUSY;
  * UNSUPPORTED (hard: the store removes nothing); IO.
@@ -677,7 +677,8 @@ SESSILE_API sessile_status sessile_append_custom(sessile_session *session,
                                                  sessile_slice data, const char *source,
                                                  sessile_id *out, sessile_error *err);
 
-/* ------------------------------------------------------------------ labels and settings */
+/* ------------------------------------------------------------------ labels and settings
+ */
 
 /*
  * Facts about a session: entries that never enter the context and never move the head,
@@ -769,7 +770,8 @@ SESSILE_API sessile_status sessile_resume_with(sessile_session *session,
                                                const sessile_slice *messages,
                                                size_t count, sessile_id *first,
                                                sessile_error *err);
-/* Ends the pause, and every parked run, with nothing appended. NOTFOUND: there is none. */
+/* Ends the pause, and every parked run, with nothing appended. NOTFOUND: there is none.
+ */
 SESSILE_API sessile_status sessile_cancel(sessile_session *session, sessile_slice reason,
                                           sessile_error *err);
 

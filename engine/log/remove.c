@@ -33,8 +33,8 @@ sessile_status log_remove(store *st, const keyring *k, const char *folder,
         }
         replaced = 0;
         if (locks) {
-            status = log_lock(table, log, SESSILE_LOCK_EXCLUSIVE, timeout_ms, &replaced,
-                              err);
+            status =
+                log_lock(table, log, SESSILE_LOCK_EXCLUSIVE, timeout_ms, &replaced, err);
         }
         if (status == SESSILE_OK && !replaced) {
             status = table->size(log, bytes, &mtime_ms, err);
@@ -45,8 +45,7 @@ sessile_status log_remove(store *st, const keyring *k, const char *folder,
                           "%s was written to meanwhile: it was left alone", name);
         }
         if (status == SESSILE_OK && !replaced) {
-            status =
-                table->remove(log, keyring_sealed(k) ? HEAD_MOST : UINT64_MAX, err);
+            status = table->remove(log, keyring_sealed(k) ? HEAD_MOST : UINT64_MAX, err);
         }
         table->close(log); /* its lock goes with it */
     }

@@ -352,8 +352,8 @@ void catalog_draft_add(catalog_draft *d, const catalog_row *row)
     put64(out + AT_TTL, (uint64_t)row->life.ttl_ms);
     put64(out + AT_DELETED, (uint64_t)row->life.deleted_ms);
     put32(out + AT_LABELS, (uint32_t)row->labels.size);
-    put32(out + AT_FLAGS, (row->life.archived ? ARCHIVED : 0u) |
-                              (row->life.suspended ? SUSPENDED : 0u));
+    put32(out + AT_FLAGS,
+          (row->life.archived ? ARCHIVED : 0u) | (row->life.suspended ? SUSPENDED : 0u));
     buf_put(&d->rows, out, sizeof out);
     put_slice(&d->text, row->name);
     put_slice(&d->text, id);

@@ -16,11 +16,10 @@
 #include "log/log.h"
 #include "session/fold.h"
 
-#define DELETED  "deleted"
-#define ARCHIVED "archived"
-#define TTL      "ttl_ms"
-#define FIND(s, name)                                                                    \
-    facts_find(&(s)->facts, FACT_METADATA, 0, name, sizeof(name) - 1)
+#define DELETED       "deleted"
+#define ARCHIVED      "archived"
+#define TTL           "ttl_ms"
+#define FIND(s, name) facts_find(&(s)->facts, FACT_METADATA, 0, name, sizeof(name) - 1)
 
 /* No session lives longer by rule: so that no sum of times overflows. */
 #define TTL_MOST (INT64_C(1) << 53)
@@ -81,7 +80,7 @@ sessile_life life_of(const life_facts *f, int64_t modified_ms, int64_t now_ms)
 {
     int64_t expires = life_expires(f, modified_ms);
 
-    return f->deleted_ms                   ? SESSILE_LIFE_DELETED
+    return f->deleted_ms                  ? SESSILE_LIFE_DELETED
            : expires && expires <= now_ms ? SESSILE_LIFE_EXPIRED
            : f->archived                  ? SESSILE_LIFE_ARCHIVED
            : f->suspended                 ? SESSILE_LIFE_SUSPENDED
@@ -231,8 +230,8 @@ static sessile_status delete_softly(sessile_store *st,
 
     buf_init(&w.text, &st->alloc);
     buf_puts(&w.text, "{\"" DELETED "\":{");
-    status = w.text.failed ? fail_nomem(err)
-                           : put_text(&w.text, "reason", o->reason, st, err);
+    status =
+        w.text.failed ? fail_nomem(err) : put_text(&w.text, "reason", o->reason, st, err);
     if (!status && !w.text.failed)
         status = put_text(&w.text, "actor", o->actor, st, err);
     buf_puts(&w.text, "}}");
@@ -268,10 +267,16 @@ static sessile_status remove_log(sessile_store *st, const session_names *names,
                                  uint64_t expected, uint64_t *bytes, sessile_error *err)
 {
     char folder[NAME_SIZE], name[NAME_SIZE];
+    sessile_status status;
 
     names_place(st, names, folder, name);
-    return log_remove(&st->backend, st->keys, folder, name, expected, st->timeout_ms,
-                      bytes, err);
+    status = log_remove(&st->backend, st->keys, folder, name, expected, st->timeout_ms,
+                        bytes, err);
+    /* What lists remember has its names and labels. Who is killed before this leaves them
+     * until the next list. */
+    if (!status && (st->backend.table->capabilities & SESSILE_BACKEND_SHELVES))
+        status = st->backend.table->shelf_drop(st->backend.self, folder, err);
+    return status;
 }
 
 sessile_status session_delete(sessile_store *st, const sessile_session_options *which,
@@ -311,8 +316,7 @@ sessile_status session_undelete(sessile_store *st, const sessile_session_options
 
     buf_init(&w.text, &st->alloc);
     buf_puts(&w.text, "{\"" DELETED "\":null,\"undeleted\":{");
-    status =
-        w.text.failed ? fail_nomem(err) : put_text(&w.text, "actor", actor, st, err);
+    status = w.text.failed ? fail_nomem(err) : put_text(&w.text, "actor", actor, st, err);
     buf_puts(&w.text, "}}");
     if (!status)
         status = mark(st, which, &w, err);

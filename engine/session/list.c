@@ -825,8 +825,10 @@ static int in_order(const listing *l)
 static size_t most_wanted(const sessile_list_options *o)
 {
     /* in another order than the time's all of them have to be known */
-    uint64_t want = o->limit && o->sort == SESSILE_SORT_MODIFIED && o->offset <= UINT64_MAX - o->limit ? o->offset + o->limit
-                                                                   : UINT64_MAX;
+    uint64_t want =
+        o->limit && o->sort == SESSILE_SORT_MODIFIED && o->offset <= UINT64_MAX - o->limit
+            ? o->offset + o->limit
+            : UINT64_MAX;
     return want < SIZE_MAX ? (size_t)want : SIZE_MAX;
 }
 

@@ -109,10 +109,11 @@ sessile_status file_remove(sessile_backend_log *handle, uint64_t head, sessile_e
         return fail_errno(err, errno, "cannot remove %s", log);
     }
     if (fs->os->sync_all(fs->os->ud, folder->fd) != 0) {
-        fail_errno(err, errno,
-                   "%s was removed, but its folder could not be synced: after a power cut "
-                   "it may be there again, unreadable",
-                   log);
+        fail_errno(
+            err, errno,
+            "%s was removed, but its folder could not be synced: after a power cut "
+            "it may be there again, unreadable",
+            log);
         if (err != NULL) {
             err->code = SESSILE_IO;
         }

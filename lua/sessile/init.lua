@@ -109,7 +109,8 @@ function sessile.json(text)
 end
 
 --- Starts a run without the loop: kind is "turn" (messages, options), "compact" or "plan"
---- (options), "answer" (text, options). Returns a run: step it until it says true, answering each need.
+--- (options), "answer" (text, options). Returns a run: step it until it says true, answering
+--- each need.
 function sessile.step(s, kind, ...)
   return session.begin(s, kind, ...)
 end

@@ -34,6 +34,8 @@ local sessile = {}
 ---@field network? boolean write on a network file system too: one machine alone does
 ---@field window? integer the model's window in tokens; 0: unlimited
 ---@field reserve? integer tokens of the window kept free
+---@field ttl? number|string|table<string, number|string> of new sessions: seconds, "30d"; or
+---one for each agent
 ---@field policy? sessile.PolicySpec|false
 ---@field model? sessile.Model
 ---@field tools? table<string, sessile.Tool|function> of its sessions' loops; and so on:

@@ -94,12 +94,11 @@ return {
     { "--limit N", "at most N", integer = true },
   },
   run = function(app, args)
-    local asked, message, code, step = asked_for(app, args)
+    local asked, wrong, wrong_code = asked_for(app, args)
     if not asked then
-      return nil, message, code
+      return nil, wrong, wrong_code
     end
-    local store
-    store, message, code, step = app:store()
+    local store, message, code, step = app:store()
     local rows = {}
     if store then
       -- Short ids are short beside all of them; JSON has them whole.
