@@ -9,7 +9,8 @@
 --          The newest stays, or by `keep` the oldest: then a provider's prompt cache holds up
 --          to where the second one was.
 -- Never    takes system messages at the front, the newest `preserve_recent`, pinned messages,
---          the user's last one, unfinished calls, or what is under `min_tokens`.
+--          the user's last one, unfinished calls, or what is under `min_tokens`: what leaves
+--          breaks a provider's prompt cache there, and a line is not worth that.
 
 -- A value in words: two that differ differ in them.
 local function words(value)
@@ -93,7 +94,7 @@ return {
   options = {
     keep = { type = "string", default = "newest", values = { "newest", "oldest" },
       about = "which of two stays" },
-    min_tokens = { type = "integer", default = 20, min = 1,
+    min_tokens = { type = "integer", default = 100, min = 1,
       about = "leave alone what is smaller" },
     preserve_recent = { type = "integer", default = 10, min = 2,
       about = "newest messages left alone" },

@@ -60,6 +60,34 @@ describe("policy test", function()
     has(cli.read(home .. "/report.xml"), "<testsuite")
   end)
 
+  it("watches, and runs again when a file beside the spec changes", function()
+    done(("policy new frugal --in %s"):format(home))
+    local log = home .. "/watched"
+    local bin = os.getenv "SESSILE_BIN" or "build/bin/sessile"
+    -- timeout ends the group: what watches, and what it runs
+    local pid = io.popen(("timeout 60 %s policy test %s/frugal_spec.lua --watch --tap "
+      .. "--filter newest >%s 2>&1 & echo $!"):format(bin, home, log)):read "n"
+    local function wait_for(count)
+      for _ = 1, 300 do
+        local text = io.open(log) and cli.read(log) or ""
+        local _, runs = text:gsub("Waiting for a change", "")
+        if runs >= count then
+          return text
+        end
+        os.execute "sleep 0.1"
+      end
+      error("it did not run again:\n" .. cli.read(log))
+    end
+    wait_for(1)
+    local source = cli.read(home .. "/frugal.lua"):gsub("version = 1", "version = 22")
+    write(home .. "/frugal.lua", source)
+    local text = wait_for(2)
+    os.execute("kill " .. pid)
+    local _, passed = text:gsub("\nok 1 %- ", "")
+    assert.equal(2, passed + (text:find "^ok 1 %- " and 1 or 0))
+    assert.is_nil(text:find("leaves open work alone", 1, true)) -- the filter holds
+  end)
+
   it("says where to begin when there is no spec", function()
     local _, err, code = sessile(("policy test %s"):format(home))
     assert.equal(3, code)

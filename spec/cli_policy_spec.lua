@@ -134,3 +134,40 @@ describe("a policy file that others may write", function()
     has(err, "process of its own")
   end)
 end)
+
+-- What is wrong with a policy is told with file, line and the nearest right name, by every command
+-- that loads one.
+describe("a policy that does not load", function()
+  local wrong = {
+    { "return {\n  name = 'p',\n  truncate = function(state\n    state:drop(1)\n  end,\n}\n",
+      "p.lua:4:", "')' expected" },
+    { "return {\n  trunkate = function() end,\n}\n", "p.lua:2:", "did you mean 'truncate'?" },
+    { "return {\n  shouldCompact = function() end,\n}\n", "p.lua:2:",
+      "did you mean 'should_compact'?" },
+    { "return {\n\n  onTurn = function() end,\n}\n", "p.lua:3:", "there are merge, summarize" },
+    { "local x = nil + 1\n", "p.lua:1:", "arithmetic" },
+    { "return {\n  options = { turns = { tpye = 'integer' } },\n}\n", "p.lua", "'tpye'" },
+  }
+  for i, case in ipairs(wrong) do
+    it(("is told with its place and what is right: %d"):format(i), function()
+      write(home .. "/p.lua", case[1])
+      for _, command in ipairs { "show %s", "replay %s " .. DEMO, "bench %s" } do
+        local out, err, code = sessile("policy " .. command:format(home .. "/p.lua"))
+        assert.is_true(code ~= 0)
+        assert.equal("", out)
+        assert.is_nil(err:find("traceback", 1, true))
+        has(err, case[2])
+        has(err, case[3])
+      end
+    end)
+  end
+
+  it("or is not there is told with the nearest name", function()
+    for _, command in ipairs { "show %s", "replay %s " .. DEMO, "bench %s" } do
+      local _, err, code = sessile("policy " .. command:format "merge_dedup")
+      assert.equal(3, code)
+      has(err, "did you mean 'merge_dedupe'?")
+      has(err, "policy list")
+    end
+  end)
+end)

@@ -79,6 +79,65 @@ describe("examples/hello.lua", function()
   end)
 end)
 
+describe("examples/own_store.lua", function()
+  teardown(temp.clean)
+
+  local said = {
+    "saved\ttrue",
+    "another handle\tECONFLICT",
+    "user\tWhen is high tide?",
+    "assistant\tAt noon. I was here for the last one.",
+    "user\tThank you.",
+  }
+
+  it("keeps sessions and tells the one who was too late", function()
+    local dir = temp.dir()
+    local out, err, status = run(("TMPDIR=%s %s run examples/own_store.lua"):format(dir, command))
+    assert.equal("", err)
+    assert.equal(0, status)
+    assert.same(said, lines_of(out))
+    assert.same({}, temp.files(dir))
+  end)
+
+  it("keeps them in text files of a folder that is given", function()
+    local dir = temp.dir()
+    local _, err, status = run(("%s run examples/own_store.lua %s"):format(command, dir))
+    assert.equal("", err)
+    assert.equal(0, status)
+    local files = temp.files(dir)
+    assert.equal(1, #files)
+    local lines = lines_of(temp.read(files[1]))
+    assert.equal(5, #lines)
+    assert.truthy(lines[2]:find("When is high tide?", 1, true))
+  end)
+
+  it("is short", function()
+    assert.is_true(#lines_of(temp.read "examples/own_store.lua") < 120)
+  end)
+end)
+
+describe("examples/agent.lua", function()
+  it("reads, waits for a person, writes and ends", function()
+    local out, err, status = run(command .. " run examples/agent.lua")
+    assert.equal("", err)
+    assert.equal(0, status)
+    local lines = lines_of(out)
+    assert.equal("0 start      ", lines[1])
+    local said = {}
+    for _, line in ipairs(lines) do
+      if not line:find "^%d+ [%a_]+ *%a*$" then
+        said[#said + 1] = line
+      end
+    end
+    assert.same({ "? may I write VERSION?", "= VERSION was written.",
+      "6 messages, VERSION is 2.0" }, said)
+  end)
+
+  it("is short", function()
+    assert.is_true(#lines_of(temp.read "examples/agent.lua") < 120)
+  end)
+end)
+
 describe("examples/demo-session.jsonl", function()
   it("is a conversation of turns, with one call that was never answered", function()
     local transcript = require "spec.support.transcript"

@@ -97,7 +97,9 @@ describe("a policy file that others may write", function()
 
   it("is told the same when it does not load", function()
     for _, source in ipairs {
-      "return {", "return 3", "error('no')", 'return { truncte = function() end }',
+      "return {", "return 3", 'return {\n  onCompact = function() end\n}',
+      'return { helper = function() end,\n  truncate = function() end,\n  flsh = function() end }',
+ "error('no')", 'return { truncte = function() end }',
       'return { truncate = 5 }', 'return { name = 5 }', 'return { version = "x" }',
       'return { options = { n = { type = "whole" } } }', "\27Lua", "local x = _ENV return {}",
       'return { chain = {} }', 'return { chain = { "nothing" } }', 'return { chain = { 5 } }',
@@ -126,6 +128,39 @@ describe("a policy file that others may write", function()
     assert.equal("EPOLICY", code)
     assert.truthy(message:find("loop.lua", 1, true), message)
     assert.equal(0, workers())
+  end)
+
+  it("is believed nothing that is no answer", function()
+    -- frames: a size of 32 bits, a kind (10: facts), status, message, facts
+    local function frame(facts)
+      local body = string.pack("<I4s4s4", 0, "", facts)
+      return string.pack("<I4B", #body + 1, 10) .. body
+    end
+    local answers = { "", "nonsense, and a lot of it", frame "{", frame "[]", frame "{}",
+      frame '{"fields":3,"functions":[]}', frame '{"fields":{},"functions":[3]}',
+      frame '{"fields":{},"functions":[["truncate"]]}',
+      frame '{"fields":{},"functions":[[null,1]]}', frame '{"fields":{"chain":[{"options":3}]}}',
+      frame '{"fields":{"chain":[[],{}]},"functions":[]}',
+      frame('{"fields":{},"functions":' .. ("["):rep(5000) .. ("]"):rep(5000) .. "}"),
+      frame("\xff"), "\255\255\255\255\10" }
+    local path = write("mine", "return {}")
+    local function try(answer)
+      local program = folder .. "/impostor"
+      local file = assert(io.open(folder .. "/answer", "wb"))
+      file:write(answer)
+      file:close()
+      file = assert(io.open(program, "w"))
+      file:write(("#!/bin/sh\ncat '%s/answer' >&0\n"):format(folder))
+      file:close()
+      assert(os.execute(("chmod 700 '%s'"):format(program)))
+      return open(path, { worker = program })
+    end
+    assert(try(frame '{"fields":{},"functions":[["truncate",1]]}')):close()
+    for i, answer in ipairs(answers) do
+      local store, message, code = try(answer)
+      assert.is_nil(store, i)
+      assert.equal("EPOLICY", code, message)
+    end
   end)
 
   it("is denied where there is no worker, with the way out", function()

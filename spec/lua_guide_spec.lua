@@ -21,6 +21,13 @@ end
 describe("lua/README.md", function()
   teardown(temp.clean)
 
+  it("shows a store of the host's that keeps a turn", function()
+    local out, err, status = run "A store of your own"
+    assert.equal("", err)
+    assert.equal(0, status)
+    assert.equal("true\n3\t0\n", out)
+  end)
+
   it("shows an agent that runs", function()
     local out, err, status = run "Sending messages, and agents"
     assert.equal(0, status, err)

@@ -53,6 +53,51 @@ describe("a policy under test", function()
     assert.lawful(r)
   end)
 
+  describe("with a recorded model", function()
+    local path
+    before_each(function()
+      path = os.tmpname()
+      os.remove(path)
+    end)
+    after_each(function() os.remove(path) end)
+
+    local function summarize(model)
+      return T.load("summarize", { preserve_recent = 2 }):run(chat, { model = model,
+        compact = true })
+    end
+
+    it("plays back what was kept, and asks nobody", function()
+      local file = assert(io.open(path, "w"))
+      local request
+      summarize(function(asked) request = asked return "x" end)
+      file:write(('{"request":%s,"answer":"Three \\"questions\\"."}\n'):format(
+        require("sessile.core").text(request)))
+      file:close()
+      local model = T.recorded(path, function() error "nobody is asked" end)
+      local r = summarize(model)
+      assert.equal(1, model.calls)
+      assert.keeps(r, { "Three" })
+      assert.equal('Three "questions".', r.context[2].content)
+    end)
+
+    it("fails the test, not the policy, when an answer is missing", function()
+      local ok, why = pcall(summarize, T.recorded(path))
+      assert.is_false(ok)
+      assert.truthy(why:find("RECORD=1", 1, true))
+      assert.is_nil(io.open(path))
+    end)
+
+    it("keeps what it asked with RECORD=1", function()
+      local getenv = os.getenv
+      os.getenv = function(name) return name == "RECORD" and "1" or getenv(name) end -- luacheck: ignore
+      local ok, why = pcall(summarize, T.recorded(path, function() return "A real answer." end))
+      os.getenv = getenv -- luacheck: ignore
+      assert.is_true(ok, why)
+      local r = summarize(T.recorded(path))
+      assert.equal("A real answer.", r.context[2].content)
+    end)
+  end)
+
   it("plays what a recording holds", function()
     local fixture = T.fixture "examples/demo-session.jsonl"
     assert.equal("demo-session", fixture.name)
@@ -169,6 +214,30 @@ describe("shrinking", function()
     assert.equal(1, #least)
     assert.equal(1, #least[1])
     assert.is_true(#least[1][1].content < 30)
+  end)
+
+  it("reaches into blocks", function()
+    local block = { type = "text", text = ("word "):rep(50) .. "culprit" }
+    local function fails(list)
+      local last = list[#list][#list[#list]]
+      return type(last.content) == "table" and last.content[2].text:find("culprit", 1, true) ~= nil
+    end
+    local least = shrink.turns({ { { role = "user", content = {
+      { type = "text", text = ("other "):rep(50) }, block } } } }, fails)
+    assert.is_true(#least[1][1].content[1].text <= 6)
+    assert.truthy(least[1][1].content[2].text:find "culprit")
+    assert.equal(257, #block.text) -- what was given is as it was
+  end)
+
+  it("cuts a recording to the few messages that show it", function()
+    local broken, played = T.check(T.load "spec/mistakes/cut_anywhere.lua",
+      { runs = 0, windows = { 4000 }, fixtures = { "examples/demo-session.jsonl" } })
+    assert.equal(1, played)
+    assert.truthy(broken[1]:find("lost its call", 1, true))
+    assert.truthy(broken[1]:find("cut from the recording demo-session", 1, true))
+    local _, lines = broken[1]:gsub("\n", "")
+    assert.is_true(lines <= 12, broken[1])
+    assert.is_true(#broken[1] < 1500, broken[1])
   end)
 
   it("shows nothing that a terminal obeys", function()

@@ -5,6 +5,15 @@
 
 #include "session/fork.h"
 
+/* Opens what was made. Over records it is nobody else's. */
+static sessile_status open_made(sessile_session **out, sessile_store *store,
+                                const sessile_session_options *chosen, sessile_error *err)
+{
+    sessile_status st = api_open(out, store, chosen, err);
+    session_records_own(store, chosen, *out);
+    return st;
+}
+
 static sessile_status check(const sessile_session_options *given,
                             sessile_session_options *options, const char *function,
                             sessile_error *err)
@@ -38,7 +47,7 @@ sessile_status sessile_fork(sessile_session **out, sessile_session *session,
         return fail(err, SESSILE_INVALID,
                     "a fork that is not opened wants an id: nobody would know it");
     st = session_fork(session, entry, &chosen, NULL, id, err);
-    return st == SESSILE_OK && out ? api_open(out, session->store, &chosen, err) : st;
+    return st == SESSILE_OK && out ? open_made(out, session->store, &chosen, err) : st;
 }
 
 sessile_status sessile_put(sessile_session **out, sessile_store *store,
@@ -54,7 +63,7 @@ sessile_status sessile_put(sessile_session **out, sessile_store *store,
     sessile_status st = check(options, &chosen, __func__, err);
     if (st == SESSILE_OK)
         st = session_put(store, session, &chosen, err);
-    return st == SESSILE_OK && out ? api_open(out, store, &chosen, err) : st;
+    return st == SESSILE_OK && out ? open_made(out, store, &chosen, err) : st;
 }
 
 static int give_link(const header_link *from, sessile_link *out)

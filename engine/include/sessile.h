@@ -657,6 +657,49 @@ typedef enum sessile_role {
 } sessile_role;
 SESSILE_API const char *sessile_role_name(sessile_role role);
 
+/* ------------------------------------------------------------------ records */
+
+/*
+ * A host that keeps sessions in a table, a cache or a service of its own, and wants no
+ * store written in C (sessile_store.h), loads a session's records, opens it over them,
+ * uses it, and saves what it has more than was loaded. A record is one line of text
+ * without its newline: JSON, plain or sealed.
+ */
+
+/*
+ * A store whose sessions are opened over records. options (NULL: the defaults):
+ * key_source DEFAULT or PLAIN: records are plain; SECRET: they are sealed with `key`,
+ * "hex:" or "base64:" and 32 bytes. INVALID: a passphrase, or another source.
+ */
+SESSILE_API sessile_status sessile_open_records(sessile_store **out,
+                                                const sessile_store_options *options,
+                                                sessile_error *err);
+/*
+ * Opens the session named by options over its records, all of them, in order; count 0:
+ * makes a new one, as sessile_create(). The handle's log is its own: no other handle
+ * sees it, no list has it, and it is gone with the handle. (So is that of a fork or a
+ * copy that is made in such a store: its records are read from 0.)
+ * Records are looked at like a log on a disk: DAMAGED when they do not begin with a
+ * session's header, name another session, or do not end with a whole write (it says how
+ * many do); what is damaged before a record that was safe opens to be read (see
+ * sessile_session_damage()). SEALED: another key, or plain records under a key.
+ * UNSUPPORTED: the store is none of sessile_open_records().
+ */
+SESSILE_API sessile_status sessile_records_open(sessile_session **out,
+                                                sessile_store *store,
+                                                const sessile_session_options *options,
+                                                const sessile_slice *records,
+                                                size_t count, sessile_error *err);
+/*
+ * The records after the first `from`, of a session of any store: one block of *count
+ * rows, given back with sessile_free(); NULL and 0 when there are none. Whoever keeps
+ * them adds them all or none, and only if it has exactly `from`: else another handle was
+ * faster, and this one is to be closed. INVALID: there are fewer; DAMAGED, TRUNCATED.
+ */
+SESSILE_API sessile_status sessile_records_read(sessile_session *session, uint64_t from,
+                                                sessile_slice **out, size_t *count,
+                                                sessile_error *err);
+
 /* ------------------------------------------------------------------ writing */
 
 /*

@@ -190,6 +190,11 @@ sessile_id log_sound(const log_t *log);
 sessile_status log_read_range(log_t *log, sessile_id first, sessile_id last,
                               log_visit visit, void *arg, sessile_error *err);
 
+/* Appends the lines of entries first..last as they stand, each with its newline. DAMAGED:
+ * a log that may only be read has none to give. */
+sessile_status log_lines(log_t *log, sessile_id first, sessile_id last, buf *out,
+                         sessile_error *err);
+
 /* ---- damage: what is past it, in a log that may only be read (salvage.c) */
 
 /* OK, or why nothing may be written: DAMAGED or TRUNCATED, with the sentence in err. */

@@ -172,6 +172,36 @@ sessile_status log_read_range(log_t *log, sessile_id first, sessile_id last,
     return status;
 }
 
+sessile_status log_lines(log_t *log, sessile_id first, sessile_id last, buf *out,
+                         sessile_error *err)
+{
+    sessile_error local = {SESSILE_OK, ""};
+    err = err != NULL ? err : &local;
+    sessile_status status = log_damage(log, err);
+    if (status == SESSILE_OK && (last >= log->end.count || first > last)) {
+        status = fail(err, SESSILE_NOTFOUND, "%s has no entries %08x to %08x", log->name,
+                      (unsigned)first, (unsigned)last);
+    }
+    for (uint64_t id = first; id <= last && status == SESSILE_OK;
+         id = (id / LOG_BLOCK + 1) * LOG_BLOCK) {
+        status = log_reach(log, (sessile_id)id, err);
+    }
+    for (uint64_t id = first; id <= last && status == SESSILE_OK; id++) {
+        uint64_t start = id;
+        while (id < last && end_of(log, id + 1) - log->offsets[start] <= RANGE_PIECE) {
+            id++;
+        }
+        status = bring(log, start, id, err);
+        if (status == SESSILE_OK) {
+            buf_put(out, log->piece.data,
+                    (size_t)(end_of(log, id) - log->offsets[start]));
+            status = out->failed ? fail_nomem(err) : SESSILE_OK;
+        }
+    }
+    log_trim(log);
+    return status;
+}
+
 sessile_status log_peek(store *st, const keyring *k, const char *folder, const char *name,
                         unsigned depth, buf *out, const allocator *a, sessile_error *err)
 {

@@ -37,6 +37,22 @@ void describe_run(lua_State *L, const char *source, size_t size, const char *fil
                    luaL_typename(L, top + 1));
 }
 
+int describe_line(lua_State *L, int function)
+{
+    lua_Debug ar;
+    int line;
+    if (lua_iscfunction(L, function)) {
+        if (!lua_getupvalue(L, function, 1))
+            return 0;
+        line = (int)lua_tointeger(L, -1);
+        lua_pop(L, 1);
+        return line;
+    }
+    lua_pushvalue(L, function);
+    lua_getinfo(L, ">S", &ar);
+    return ar.linedefined;
+}
+
 /* ------------------------------------------------------------------ to facts */
 
 typedef struct description {
@@ -44,7 +60,7 @@ typedef struct description {
     sessile_slice source;
 } description;
 
-/* Sets the list of the names of the functions of the table at 2 as t.functions. */
+/* Sets the functions of the table at 2, a list of {name, line}, as t.functions. */
 static void set_functions(lua_State *L, int t)
 {
     lua_Integer n = 0;
@@ -53,7 +69,11 @@ static void set_functions(lua_State *L, int t)
     for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
         if (lua_type(L, -2) != LUA_TSTRING || !lua_isfunction(L, -1))
             continue;
-        lua_pushvalue(L, -2);
+        lua_createtable(L, 2, 0);
+        lua_pushvalue(L, -3);
+        lua_rawseti(L, -2, 1);
+        lua_pushinteger(L, describe_line(L, -2));
+        lua_rawseti(L, -2, 2);
         lua_rawseti(L, -4, ++n);
     }
     lua_setfield(L, t, "functions");
@@ -188,10 +208,13 @@ void describe_push(lua_State *L, const char *facts, size_t size)
         luaL_error(L, "the policy's process sent what is no answer");
     n = lua_rawlen(L, top + 3);
     for (i = 1; i <= n; i++) {
-        if (lua_rawgeti(L, top + 3, (lua_Integer)i) != LUA_TSTRING)
+        if (lua_rawgeti(L, top + 3, (lua_Integer)i) != LUA_TTABLE ||
+            lua_rawgeti(L, top + 4, 1) != LUA_TSTRING ||
+            lua_rawgeti(L, top + 4, 2) != LUA_TNUMBER)
             luaL_error(L, "the policy's process sent what is no answer");
-        lua_pushcfunction(L, nothing);
+        lua_pushcclosure(L, nothing, 1);
         lua_rawset(L, top + 2);
+        lua_settop(L, top + 3);
     }
     lua_settop(L, top + 2);
     lua_remove(L, top + 1);

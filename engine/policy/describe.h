@@ -3,7 +3,7 @@
  *
  * A file that is not its user's own is run to be looked at in the worker only. What it
  * says of itself comes back as JSON: {"fields":{"name":…,"options":…},
- * "functions":["truncate",…]}, of which the engine makes a table that reads like the
+ * "functions":[["truncate",12],…]}, of which the engine makes a table that reads like the
  * file's own, its functions aside, which do nothing.
  */
 #ifndef POLICY_DESCRIBE_H
@@ -19,6 +19,8 @@
 void describe_run(lua_State *L, const char *source, size_t size, const char *file);
 /* Pushes the table that checked facts stand for. Raises when they stand for none. */
 void describe_push(lua_State *L, const char *facts, size_t size);
+/* The line on which a function of such a table begins; 0: none is known. */
+int describe_line(lua_State *L, int function);
 /* Runs a file and appends its facts. POLICY with the file and the line, NOMEM. */
 sessile_status describe_file(buf *facts, const char *file, sessile_slice source,
                              const policy_limits *limits, const allocator *a,

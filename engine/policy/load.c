@@ -49,26 +49,68 @@ static int get_field(lua_State *L, int table, const char *name)
     return lua_rawget(L, table);
 }
 
-/* A misspelt hook would be a policy that silently does nothing. */
-static void check_hook_names(lua_State *L, int table)
+/* A hook that comes, which no engine calls yet. */
+static const char later_hook[] = "branch_summary";
+
+/* The hook that a name is like, or NULL; *is_one: 1 when it is one. */
+static const char *like_hook(const char *name, int *is_one)
 {
-    static const char *const others[] = {"branch_summary"};
+    const char *like = NULL;
+    unsigned best = 3;
     size_t i;
+    for (i = 0; i < CHAIN_HOOKS; i++) {
+        unsigned distance = options_distance(name, chain_hooks[i].name);
+        if (distance < best) {
+            best = distance;
+            like = chain_hooks[i].name;
+        }
+    }
+    *is_one = best == 0 || strcmp(name, later_hook) == 0;
+    return like;
+}
+
+static void push_hook_names(lua_State *L)
+{
+    size_t i;
+    lua_pushstring(L, chain_hooks[0].name);
+    for (i = 1; i < CHAIN_HOOKS; i++) {
+        lua_pushfstring(L, ", %s", chain_hooks[i].name);
+        lua_concat(L, 2);
+    }
+}
+
+/*
+ * A misspelt hook would be a policy that silently does nothing. A function that is like
+ * none may be there for a reason, but not where there is no hook at all. Of several the
+ * first in the file is told.
+ */
+static void check_hook_names(lua_State *L, int table, const inspection *in)
+{
+    const char *wrong = NULL, *wrong_like = NULL;
+    int wrong_line = 0, is_one, any = 0;
+
     lua_pushnil(L);
     while (lua_next(L, table)) {
         if (lua_type(L, -2) == LUA_TSTRING && lua_isfunction(L, -1)) {
-            const char *name = lua_tostring(L, -2), *like = NULL;
-            for (i = 0; i < CHAIN_HOOKS; i++) {
-                unsigned distance = options_distance(name, chain_hooks[i].name);
-                if (distance <= 2)
-                    like = chain_hooks[i].name;
-                if (distance == 0)
-                    break;
+            const char *name = lua_tostring(L, -2), *like = like_hook(name, &is_one);
+            int line = describe_line(L, -1);
+            any |= is_one;
+            if (!is_one && (!wrong || (like && !wrong_like) ||
+                            (!like == !wrong_like && line < wrong_line))) {
+                wrong = name;
+                wrong_like = like;
+                wrong_line = line;
             }
-            if (i == CHAIN_HOOKS && like && strcmp(name, others[0]) != 0)
-                luaL_error(L, "'%s' is no hook: did you mean '%s'?", name, like);
         }
         lua_pop(L, 1);
+    }
+    if (wrong && wrong_like)
+        luaL_error(L, "%s:%d: '%s' is no hook: did you mean '%s'?", in->c->file,
+                   wrong_line, wrong, wrong_like);
+    if (wrong && !any && !in->hooks) {
+        push_hook_names(L);
+        luaL_error(L, "%s:%d: '%s' is no hook: there are %s", in->c->file, wrong_line,
+                   wrong, lua_tostring(L, -1));
     }
 }
 
@@ -84,7 +126,7 @@ static void read_hooks(lua_State *L, int table, inspection *in)
                        luaL_typename(L, -1));
         lua_pop(L, 1);
     }
-    check_hook_names(L, table);
+    check_hook_names(L, table, in);
 }
 
 /* Pushes the policy's own name, or the file's. */

@@ -672,10 +672,15 @@ sessile_status check_open(sessile_check **out, sessile_store *st,
                           const sessile_session_options *which, int wants_salvage,
                           sessile_error *err)
 {
-    sessile_check *c = mem_zalloc(&st->alloc, sizeof *c);
+    sessile_check *c;
     sessile_status status;
 
     *out = NULL;
+    if (st->over_records)
+        return fail(err, SESSILE_UNSUPPORTED,
+                    "a store over records keeps none: open a session over its records, "
+                    "which looks at each");
+    c = mem_zalloc(&st->alloc, sizeof *c);
     if (!c)
         return fail_nomem(err);
     c->store = st;

@@ -368,6 +368,10 @@ static sessile_status write_copy(const plan *p, sessile_store *to,
 
     memset(&copy, 0, sizeof copy);
     names_place(from, &own, folder, name);
+    if (p->s->place) {
+        memcpy(folder, p->s->place->folder, sizeof folder);
+        memcpy(name, p->s->place->name, sizeof name);
+    }
     names_place(to, names, new_folder, new_name);
     keyring_user_name(to->keys, names->user, user);
     status = log_attach(&source, &from->backend, from->keys, folder, name,

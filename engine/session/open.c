@@ -62,8 +62,29 @@ static int64_t ttl_of(const sessile_store *st, const sessile_session_options *op
     return own < 0 ? 0 : own ? own : st->ttl_ms;
 }
 
+/* The place that the names lead to, or another one. */
+static void place_of(const sessile_store *st, const session_names *names,
+                     const session_place *at, char folder[NAME_SIZE],
+                     char name[NAME_SIZE])
+{
+    if (at) {
+        memcpy(folder, at->folder, NAME_SIZE);
+        memcpy(name, at->name, NAME_SIZE);
+    } else {
+        names_place(st, names, folder, name);
+    }
+}
+
 sessile_status session_create(sessile_store *st, const sessile_session_options *options,
                               sessile_error *err, char *new_id)
+{
+    return session_create_at(st, options, NULL, err, new_id);
+}
+
+sessile_status session_create_at(sessile_store *st,
+                                 const sessile_session_options *options,
+                                 const session_place *at, sessile_error *err,
+                                 char *new_id)
 {
     static const sessile_slice nothing = {NULL, 0};
     char folder[NAME_SIZE], name[NAME_SIZE], shown[NAME_SHOWN], uuid[UUID_SIZE];
@@ -101,7 +122,7 @@ sessile_status session_create(sessile_store *st, const sessile_session_options *
         status = fail_nomem(err);
         goto out;
     }
-    names_place(st, &names, folder, name);
+    place_of(st, &names, at, folder, name);
     keyring_user_name(st->keys, names.user, user);
     status = log_create_for(&st->backend, st->keys, folder, name, user, text.data,
                             text.size, &st->alloc, err);
@@ -161,6 +182,10 @@ void session_drop(sessile_session *s)
     a = &s->store->alloc;
     if (s->log)
         log_close(s->log);
+    if (s->place) {
+        store_ram_unname(&s->store->backend, s->place->folder, s->place->name);
+        mem_free(a, s->place, sizeof *s->place + 1);
+    }
     fold_snapshots_free(s);
     mem_free(a, s->absent, s->absent_blocks);
     if (s->policy.release && s->policy.policy)
@@ -227,10 +252,21 @@ sessile_status session_scan(sessile_session *s, const char *folder, const char *
     return status;
 }
 
+static sessile_status open_any(sessile_session **out, sessile_store *st,
+                               const sessile_session_options *options,
+                               const session_place *at, sessile_error *err);
+
 sessile_status session_open(sessile_session **out, sessile_store *st,
                             const sessile_session_options *options, sessile_error *err)
 {
-    sessile_status status = session_open_any(out, st, options, err);
+    return session_open_at(out, st, options, NULL, err);
+}
+
+sessile_status session_open_at(sessile_session **out, sessile_store *st,
+                               const sessile_session_options *options,
+                               const session_place *at, sessile_error *err)
+{
+    sessile_status status = open_any(out, st, options, at, err);
 
     if (!status)
         status = session_check_there_locked(*out, err); /* nobody else has it yet */
@@ -244,6 +280,13 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
 sessile_status session_open_any(sessile_session **out, sessile_store *st,
                                 const sessile_session_options *options,
                                 sessile_error *err)
+{
+    return open_any(out, st, options, NULL, err);
+}
+
+static sessile_status open_any(sessile_session **out, sessile_store *st,
+                               const sessile_session_options *options,
+                               const session_place *at, sessile_error *err)
 {
     char folder[NAME_SIZE], name[NAME_SIZE], shown[NAME_SHOWN], agent[NAME_SHOWN];
     sessile_session *s = NULL;
@@ -275,11 +318,13 @@ sessile_status session_open_any(sessile_session **out, sessile_store *st,
     s->user_size = names.user.size;
     s->window = options && options->window ? options->window : st->window;
     s->reserve = options && options->reserve ? options->reserve : st->reserve;
-    if (!s->id || !s->agent || !s->user) {
+    if (at)
+        s->place = (session_place *)(void *)mem_dup(&st->alloc, at, sizeof *at);
+    if (!s->id || !s->agent || !s->user || (at && !s->place)) {
         status = fail_nomem(err);
         goto out;
     }
-    names_place(st, &names, folder, name);
+    place_of(st, &names, at, folder, name);
     status = session_scan(s, folder, name, 0, err);
     name_show(names.id, shown);
     if (status == SESSILE_NOTFOUND) {

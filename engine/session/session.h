@@ -43,8 +43,13 @@ typedef struct session_snapshot {
     size_t size;
 } session_snapshot;
 
+typedef struct session_place {
+    char folder[NAME_SIZE], name[NAME_SIZE];
+} session_place;
+
 struct sessile_session {
     sessile_store *store;
+    session_place *place; /* of a log that its names do not lead to and that is its own */
     log_t *log; /* another one when the log was replaced */
     pthread_mutex_t mutex;
     /* fixed after open */
@@ -109,6 +114,29 @@ sessile_status session_open_any(sessile_session **out, sessile_store *st,
                                 const sessile_session_options *options,
                                 sessile_error *err);
 sessile_status session_close(sessile_session *s, sessile_error *err);
+/* The same in a place that the names do not lead to. at NULL: the one they lead to. */
+sessile_status session_create_at(sessile_store *st,
+                                 const sessile_session_options *options,
+                                 const session_place *at, sessile_error *err,
+                                 char *new_id);
+sessile_status session_open_at(sessile_session **out, sessile_store *st,
+                               const sessile_session_options *options,
+                               const session_place *at, sessile_error *err);
+
+/* ---- records that somebody else keeps (session/records.c) */
+
+/* As sessile.h says of the functions of these names. */
+sessile_status session_records_open(sessile_session **out, sessile_store *st,
+                                    const sessile_session_options *options,
+                                    const sessile_slice *records, size_t count,
+                                    sessile_error *err);
+/* In a store over records a session that was made by its names is s's own from now on
+ * (NULL: it was not opened, and goes). Elsewhere nothing happens. */
+void session_records_own(sessile_store *st, const sessile_session_options *named,
+                         sessile_session *s);
+sessile_status session_records_locked(sessile_session *s, uint64_t from,
+                                      sessile_slice **out, size_t *count,
+                                      sessile_error *err);
 
 /*
  * How long one call may wait, for the log's lock and its turn in the handle together, and

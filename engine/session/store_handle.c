@@ -131,6 +131,7 @@ typedef struct origin {
     const char *url;
     const sessile_backend *table; /* or the host's own, */
     void *self;                   /* which is taken over by whoever opens it */
+    int records;                  /* or records that come later */
 } origin;
 
 static sessile_status open_origin(sessile_store *s, origin *from, int allow_network,
@@ -138,6 +139,10 @@ static sessile_status open_origin(sessile_store *s, origin *from, int allow_netw
 {
     const sessile_backend *table = from->table;
 
+    if (from->records) {
+        s->over_records = 1;
+        return store_ram_open(&s->backend, s->os, &s->alloc, err);
+    }
     if (!table)
         return open_backend(s, from->url, allow_network, err);
     from->table = NULL;
@@ -159,7 +164,7 @@ static sessile_status open_store(sessile_store **out, origin *from,
         defaults.timeout_ms = 5000;
         options = &defaults;
     }
-    if (!from->table && (!from->url || !*from->url))
+    if (!from->records && !from->table && (!from->url || !*from->url))
         return fail(err, SESSILE_INVALID,
                     "the store's url is empty: give a folder, \"file:PATH\" or \"ram:\"");
     status = options_check(options, err);
@@ -207,7 +212,10 @@ static sessile_status open_store(sessile_store **out, origin *from,
     status = open_origin(s, from, options->allow_network, err);
     if (status)
         goto out;
-    if (s->backend.table->capabilities & SESSILE_BACKEND_SEALS)
+    if (s->over_records)
+        status = keyring_given(&s->keys, options->key_source, options->key,
+                               options->suite, s->os, &s->alloc, err);
+    else if (s->backend.table->capabilities & SESSILE_BACKEND_SEALS)
         status = (make ? keyring_make : keyring_open)(
             &s->keys, s->backend.table, s->backend.self, options->key_source,
             options->key, options->suite, s->os, &s->alloc, err);
@@ -251,6 +259,15 @@ sessile_status store_handle_make(sessile_store **out, const char *url,
     origin from = {.url = url};
 
     return open_store(out, &from, options, 1, err);
+}
+
+sessile_status store_handle_open_records(sessile_store **out,
+                                         const sessile_store_options *options,
+                                         sessile_error *err)
+{
+    origin from = {.records = 1};
+
+    return open_store(out, &from, options, 0, err);
 }
 
 void store_handle_close(sessile_store *s)

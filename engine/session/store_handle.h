@@ -28,7 +28,9 @@ struct sessile_store {
     sessile_durability durability;
     int timeout_ms;
     int64_t window, reserve, ttl_ms;
+    int over_records;      /* its logs are given, and kept by somebody else */
     pthread_mutex_t mutex; /* guards what follows */
+    uint64_t records_opened;
     policy_ref policy;
     unsigned char uuid_last[16];
     uint64_t *forgotten; /* hash64 of users forgotten through this handle */
@@ -43,7 +45,11 @@ sessile_status store_handle_open(sessile_store **out, const char *url,
 sessile_status store_handle_open_with(sessile_store **out, const sessile_backend *backend,
                                       void *self, const sessile_store_options *options,
                                       sessile_error *err);
-/* The same, but EXISTS when the store has its keyring already. */
+/* A volatile one, whose sessions are opened over records. */
+sessile_status store_handle_open_records(sessile_store **out,
+                                         const sessile_store_options *options,
+                                         sessile_error *err);
+/* As store_handle_open(), but EXISTS when the store has its keyring already. */
 sessile_status store_handle_make(sessile_store **out, const char *url,
                                  const sessile_store_options *options,
                                  sessile_error *err);

@@ -2,9 +2,9 @@
  * ram.c: logs and blobs in memory, for the life of the store handle.
  *
  * Owns copies of what it is given. It must never touch the disk. A log is shared by all
- * its handles; whoever holds one keeps it, so a log never moves while it is read, also
- * when it was removed. The
- * lock and the bytes have one mutex a log; the list of logs has the store's.
+ * its handles; whoever holds one keeps it, so a log never moves while it is read, and one
+ * that lost its name goes with its last handle. The lock and the bytes have one mutex a
+ * log; the list of logs has the store's.
  */
 #include "store/store.h"
 
@@ -23,8 +23,9 @@ typedef struct ram_log {
     int has_end;
     int64_t mtime_ms;
     int readers, writer; /* who holds the lock */
-    size_t users;        /* handles and lists that hold it; under the store's mutex */
-    int removed;         /* likewise: no name leads to it */
+    /* under the store's mutex */
+    unsigned handles;
+    int unnamed; /* goes with its last handle */
 } ram_log;
 
 typedef struct ram_blob {
@@ -94,25 +95,11 @@ static sessile_status check_name(const char *name, sessile_error *err)
 static ram_log *find(ram_store *rs, const char *folder, const char *name)
 {
     ram_log *log = rs->logs;
-    while (log != NULL && (log->removed || strcmp(log->folder, folder) != 0 ||
-                           strcmp(log->name, name) != 0)) {
+    while (log != NULL &&
+           (strcmp(log->folder, folder) != 0 || strcmp(log->name, name) != 0)) {
         log = log->next;
     }
     return log;
-}
-
-/* One user less; under the store's mutex. */
-static void give_back(ram_store *rs, ram_log *log)
-{
-    if (--log->users > 0 || !log->removed) {
-        return;
-    }
-    ram_log **at = &rs->logs;
-    while (*at != log) {
-        at = &(*at)->next;
-    }
-    *at = log->next;
-    free_log(rs, log);
 }
 
 static sessile_status ram_create(void *self, const char *folder, const char *name,
@@ -168,18 +155,19 @@ static sessile_status ram_open(void *self, const char *folder, const char *name,
     if (status != SESSILE_OK) {
         return status;
     }
+    ram_handle *handle = mem_zalloc(&rs->alloc, sizeof(*handle));
+    if (handle == NULL) {
+        return fail_nomem(err);
+    }
     pthread_mutex_lock(&rs->mutex);
     ram_log *log = find(rs, folder, name);
-    ram_handle *handle = log != NULL ? mem_zalloc(&rs->alloc, sizeof(*handle)) : NULL;
-    if (handle != NULL) {
-        log->users++;
+    if (log != NULL) {
+        log->handles++;
     }
     pthread_mutex_unlock(&rs->mutex);
     if (log == NULL) {
+        mem_free(&rs->alloc, handle, sizeof(*handle));
         return fail(err, SESSILE_NOTFOUND, "there is no log %s", name);
-    }
-    if (handle == NULL) {
-        return fail_nomem(err);
     }
     handle->rs = rs;
     handle->log = log;
@@ -205,14 +193,82 @@ static void ram_unlock(sessile_backend_log *handle)
 
 static void ram_close(sessile_backend_log *handle)
 {
-    if (handle != NULL) {
-        ram_store *rs = of(handle)->rs;
-        ram_unlock(handle);
-        pthread_mutex_lock(&rs->mutex);
-        give_back(rs, of(handle)->log);
-        pthread_mutex_unlock(&rs->mutex);
-        mem_free(&of(handle)->rs->alloc, of(handle), sizeof(ram_handle));
+    if (handle == NULL) {
+        return;
     }
+    ram_unlock(handle);
+    ram_store *rs = of(handle)->rs;
+    ram_log *log = of(handle)->log;
+    pthread_mutex_lock(&rs->mutex);
+    int last = --log->handles == 0 && log->unnamed;
+    pthread_mutex_unlock(&rs->mutex);
+    if (last) {
+        free_log(rs, log);
+    }
+    mem_free(&rs->alloc, of(handle), sizeof(ram_handle));
+}
+
+void store_ram_rename(store *st, const char *folder, const char *name,
+                      const char *new_folder, const char *new_name)
+{
+    ram_store *rs = st->self;
+    char *f = mem_dup(&rs->alloc, new_folder, strlen(new_folder));
+    char *n = mem_dup(&rs->alloc, new_name, strlen(new_name));
+    pthread_mutex_lock(&rs->mutex);
+    ram_log *log = f != NULL && n != NULL ? find(rs, folder, name) : NULL;
+    if (log != NULL) {
+        char *was = log->folder;
+        log->folder = f;
+        f = was;
+        was = log->name;
+        log->name = n;
+        n = was;
+    }
+    pthread_mutex_unlock(&rs->mutex);
+    free_text(rs, f);
+    free_text(rs, n);
+    if (log == NULL) {
+        store_ram_unname(st, folder, name);
+    }
+}
+
+/* Nothing leads to the log any more; under the store's mutex. 1: nobody has it open. */
+static int unname(ram_store *rs, ram_log *log)
+{
+    ram_log **at = &rs->logs;
+    while (*at != log) {
+        at = &(*at)->next;
+    }
+    *at = log->next;
+    log->unnamed = 1;
+    return log->handles == 0;
+}
+
+void store_ram_unname(store *st, const char *folder, const char *name)
+{
+    ram_store *rs = st->self;
+    pthread_mutex_lock(&rs->mutex);
+    ram_log *log = find(rs, folder, name);
+    int last = log != NULL && unname(rs, log);
+    pthread_mutex_unlock(&rs->mutex);
+    if (last) {
+        free_log(rs, log);
+    }
+}
+
+/* Its bytes go with its last handle, which may be this one. */
+static sessile_status ram_remove(sessile_backend_log *handle, uint64_t head,
+                                 sessile_error *err)
+{
+    ram_store *rs = of(handle)->rs;
+    (void)head;
+    (void)err;
+    pthread_mutex_lock(&rs->mutex);
+    if (!of(handle)->log->unnamed) {
+        (void)unname(rs, of(handle)->log);
+    }
+    pthread_mutex_unlock(&rs->mutex);
+    return SESSILE_OK;
 }
 
 static sessile_status ram_size(sessile_backend_log *handle, uint64_t *bytes,
@@ -284,7 +340,7 @@ static sessile_status ram_lock(sessile_backend_log *handle, int mode, int timeou
     }
     h->locked = mode;
     pthread_mutex_lock(&h->rs->mutex);
-    *replaced = h->log->removed;
+    *replaced = h->log->unnamed;
     pthread_mutex_unlock(&h->rs->mutex);
     return SESSILE_OK;
 }
@@ -346,37 +402,31 @@ static sessile_status ram_list(void *self, const char *folder,
                                void *arg, sessile_error *err)
 {
     ram_store *rs = self;
-    (void)err;
-    int stopped = 0;
+    sessile_status status = SESSILE_OK;
+    buf names;
+    buf_init(&names, &rs->alloc);
     pthread_mutex_lock(&rs->mutex);
-    ram_log *log = rs->logs;
-    while (log != NULL) {
-        /* visit may make, open or remove logs: it runs without the mutex */
-        log->users++;
-        if (!log->removed && (folder == NULL || strcmp(folder, log->folder) == 0)) {
-            pthread_mutex_unlock(&rs->mutex);
-            stopped = visit(arg, log->folder, log->name) != 0;
-            pthread_mutex_lock(&rs->mutex);
+    for (const ram_log *log = rs->logs; log != NULL; log = log->next) {
+        if (folder == NULL || strcmp(folder, log->folder) == 0) {
+            buf_put(&names, log->folder, strlen(log->folder) + 1);
+            buf_put(&names, log->name, strlen(log->name) + 1);
         }
-        ram_log *next = stopped ? NULL : log->next;
-        give_back(rs, log);
-        log = next;
     }
     pthread_mutex_unlock(&rs->mutex);
-    return SESSILE_OK;
-}
-
-/* Its bytes go with the last handle. */
-static sessile_status ram_remove(sessile_backend_log *handle, uint64_t head,
-                                 sessile_error *err)
-{
-    ram_store *rs = of(handle)->rs;
-    (void)head;
-    (void)err;
-    pthread_mutex_lock(&rs->mutex);
-    of(handle)->log->removed = 1;
-    pthread_mutex_unlock(&rs->mutex);
-    return SESSILE_OK;
+    if (names.failed) {
+        status = fail_nomem(err);
+    }
+    /* visit may make, open or remove logs: it runs without the mutex, over names */
+    for (const char *at = names.data;
+         status == SESSILE_OK && at != NULL && at < names.data + names.size;) {
+        const char *in = at, *name = in + strlen(in) + 1;
+        if (visit(arg, in, name) != 0) {
+            break;
+        }
+        at = name + strlen(name) + 1;
+    }
+    buf_deinit(&names);
+    return status;
 }
 
 static sessile_status ram_blob_get(void *self, const char *name, char **out, size_t *size,
@@ -445,10 +495,7 @@ static sessile_status ram_has_logs(void *self, int *found, sessile_error *err)
     ram_store *rs = self;
     (void)err;
     pthread_mutex_lock(&rs->mutex);
-    *found = 0;
-    for (const ram_log *log = rs->logs; log != NULL; log = log->next) {
-        *found |= !log->removed;
-    }
+    *found = rs->logs != NULL;
     pthread_mutex_unlock(&rs->mutex);
     return SESSILE_OK;
 }

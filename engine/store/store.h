@@ -28,6 +28,13 @@ void store_file_allow_network(store *st);
 sessile_status store_ram_open(store *out, const os_table *os, const allocator *a,
                               sessile_error *err);
 
+/* Takes a log's name away: whoever has it open keeps it, and it goes with the last. */
+void store_ram_unname(store *st, const char *folder, const char *name);
+/* Gives a log another name, which must be free; without memory it has none from then on.
+ * Nobody else may be opening or naming it. */
+void store_ram_rename(store *st, const char *folder, const char *name,
+                      const char *new_folder, const char *new_name);
+
 /* What a host brought: self is the store's from here on, and freed also on failure.
  * INVALID: the table lacks what it needs; UNSUPPORTED: its version. */
 sessile_status store_hosted_open(store *out, const sessile_backend *table, void *self,

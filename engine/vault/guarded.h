@@ -52,6 +52,8 @@ const unsigned char *keyring_master_now(const keyring *k, uint64_t epoch,
 sessile_status keyring_current(const keyring *k, suite *s, uint64_t *epoch,
                                const unsigned char **key, sessile_error *err);
 const unsigned char *keyring_name_key(const keyring *k);
+/* 0: nothing of it is kept anywhere. */
+int keyring_has_blobs(const keyring *k);
 
 /* A user's secret of an epoch, into guarded memory. SEALED: forgotten; DAMAGED. make:
  * drawn and put when there is none; durable on return, whoever put it. */

@@ -61,6 +61,11 @@ const unsigned char *keyring_name_key(const keyring *k)
     return k->name_key;
 }
 
+int keyring_has_blobs(const keyring *k)
+{
+    return k->backend != NULL;
+}
+
 static master *find(const ring *r, uint64_t epoch)
 {
     master *m = r->masters;
@@ -512,4 +517,60 @@ sessile_status keyring_volatile(keyring **out, const allocator *a, sessile_error
     }
     *out = k;
     return SESSILE_OK;
+}
+
+/* The secret, which must be a key, is the one master key there is. */
+static sessile_status seal_with_secret(keyring *k, const char *key,
+                                       const char *suite_wanted, const os_table *os,
+                                       sessile_error *err)
+{
+    secret *s = NULL;
+    sessile_status status = SESSILE_OK;
+    k->ring->suite =
+        suite_here(SUITE_AES_256_GCM) ? SUITE_AES_256_GCM : SUITE_XCHACHA20_POLY1305;
+    if (suite_wanted != NULL) {
+        status = suite_of(suite_wanted, strlen(suite_wanted), &k->ring->suite, err);
+    }
+    if (status == SESSILE_OK) {
+        status = secret_get(&s, SESSILE_KEY_SECRET, key, 0, os, k->alloc, err);
+    }
+    if (status == SESSILE_OK && !secret_is_key(s)) {
+        status = fail(err, SESSILE_INVALID,
+                      "records are sealed with a key, not with a passphrase: give "
+                      "\"hex:\" or \"base64:\" and 32 bytes");
+    }
+    if (status == SESSILE_OK) {
+        k->ring->masters = master_new(0);
+        if (k->ring->masters == NULL ||
+            secret_key(s, NULL, 0, 0, k->ring->masters->key) != 0) {
+            status = fail_nomem(err);
+        }
+    }
+    k->sealed = status == SESSILE_OK;
+    k->ring->settled = 1;
+    secret_free(s);
+    return status;
+}
+
+sessile_status keyring_given(keyring **out, sessile_key_source source, const char *key,
+                             const char *suite_wanted, const os_table *os,
+                             const allocator *a, sessile_error *err)
+{
+    *out = NULL;
+    if (source != SESSILE_KEY_SECRET && source != SESSILE_KEY_DEFAULT &&
+        source != SESSILE_KEY_PLAIN) {
+        return fail(err, SESSILE_INVALID,
+                    "records are sealed with a key that the host gives, or are plain: "
+                    "variables and key files are not used");
+    }
+    sessile_status status = keyring_volatile(out, a, err);
+    if (status == SESSILE_OK && source == SESSILE_KEY_SECRET) {
+        (*out)->source = source;
+        status = seal_with_secret(*out, key, suite_wanted, os, err);
+    }
+    if (status != SESSILE_OK) {
+        keyring_free(*out);
+        *out = NULL;
+    }
+    return status;
 }

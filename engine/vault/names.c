@@ -78,7 +78,7 @@ void keyring_folder_name(const keyring *k, sessile_slice agent, char out[NAME_SI
 void keyring_user_name(const keyring *k, sessile_slice user, char out[NAME_SIZE])
 {
     out[0] = '\0';
-    if (user.size > 0 && keyring_sealed(k)) {
+    if (user.size > 0 && keyring_sealed(k) && keyring_has_blobs(k)) {
         hashed_name(k, &user, 1, out);
         /* the "=" of names gives way to the prefix of blobs */
         memmove(out + sizeof(USER_PREFIX) - 1, out + 1, strlen(out));

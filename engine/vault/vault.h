@@ -61,7 +61,13 @@ sessile_status keyring_open(keyring **out, const sessile_backend *backend, void 
                             const allocator *a, sessile_error *err);
 /* The keyring of a volatile store: plain, a random name key. */
 sessile_status keyring_volatile(keyring **out, const allocator *a, sessile_error *err);
-/* The same, but EXISTS when there is one. */
+/* Of a volatile store whose logs are kept by somebody else: plain for DEFAULT and PLAIN;
+ * for SECRET sealed by that key alone, as epoch 0. INVALID: another source, or a
+ * passphrase. */
+sessile_status keyring_given(keyring **out, sessile_key_source source, const char *key,
+                             const char *suite_name, const os_table *os,
+                             const allocator *a, sessile_error *err);
+/* As keyring_open(), but EXISTS when there is one. */
 sessile_status keyring_make(keyring **out, const sessile_backend *backend, void *self,
                             sessile_key_source source, const char *key,
                             const char *suite_name, const os_table *os,
@@ -123,8 +129,8 @@ sessile_status keyring_users(const keyring *k, uint64_t *count, sessile_error *e
 void keyring_log_name(const keyring *k, sessile_slice user, sessile_slice id,
                       char out[NAME_SIZE]);
 void keyring_folder_name(const keyring *k, sessile_slice agent, char out[NAME_SIZE]);
-/* How blobs of a user's secrets begin: "user-" and the hash; "" for an empty user and in
- * a store that is not sealed. */
+/* How blobs of a user's secrets begin: "user-" and the hash; "" for an empty user, and in
+ * a store that is not sealed or has no blobs. */
 #define USER_PREFIX "user-"
 void keyring_user_name(const keyring *k, sessile_slice user, char out[NAME_SIZE]);
 

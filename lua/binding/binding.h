@@ -110,11 +110,20 @@ int binding_store_check(lua_State *L);
 
 /* session.c */
 void binding_session_open(lua_State *L);
-/* Functions of a store that make sessions: mode 'c'reate, 'r'esume, 's'ession. */
+/* Functions of a store that make sessions: mode 'c'reate, 'r'esume, 's'ession, 'o'ver
+ * records. */
 int binding_session_make(lua_State *L, int mode);
 struct binding_session *binding_session_live(lua_State *L, int index);
 sessile_status binding_session_release(struct binding_session *session,
                                        sessile_error *err);
+
+/* records.c */
+int binding_open_records(lua_State *L);
+int binding_store_open_over(lua_State *L);
+int binding_session_records(lua_State *L);
+int binding_now(lua_State *L);
+/* The strings of the list at index, which anchors them; pushes what holds the array. */
+sessile_slice *binding_records(lua_State *L, int index, size_t *count);
 
 /* annotate.c: methods of a session */
 int binding_session_label(lua_State *L);

@@ -75,10 +75,16 @@ static int core_count(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"open", binding_open}, {"keys_init", binding_keys_init},
-    {"array", core_array},  {"json", core_json},
-    {"text", core_text},    {"plain", core_plain},
-    {"count", core_count},  {NULL, NULL},
+    {"open", binding_open},
+    {"keys_init", binding_keys_init},
+    {"open_records", binding_open_records},
+    {"now", binding_now},
+    {"array", core_array},
+    {"json", core_json},
+    {"text", core_text},
+    {"plain", core_plain},
+    {"count", core_count},
+    {NULL, NULL},
 };
 
 BINDING_EXPORT int luaopen_sessile_core(lua_State *L)

@@ -115,18 +115,25 @@ int binding_session_make(lua_State *L, int mode)
     sessile_session_options options;
     sessile_status status;
     sessile_error err;
+    sessile_slice *records = NULL;
+    size_t record_count = 0;
     int failed;
     if (!store) {
         return 3;
     }
     luaL_checktype(L, 2, LUA_TTABLE);
-    lua_settop(L, 2);
+    lua_settop(L, 3);
+    if (mode == 'o') {
+        records = binding_records(L, 3, &record_count);
+    }
     failed = binding_session_options(L, 2, &options);
     if (failed) {
         return failed;
     }
     session = binding_session_new(L, 1);
     status = mode == 'c' ? sessile_create(&session->handle, store->handle, &options, &err)
+             : mode == 'o' ? sessile_records_open(&session->handle, store->handle,
+                                                  &options, records, record_count, &err)
              : mode == 'r'
                  ? sessile_resume(&session->handle, store->handle, &options, &err)
                  : sessile_session_open(&session->handle, store->handle, &options, &err);
@@ -384,6 +391,7 @@ static const luaL_Reg methods[] = {
     {"event_count", session_event_count},
     {"usage", session_usage},
     {"tokens", session_tokens},
+    {"records", binding_session_records},
     {"messages", binding_session_messages},
     {"context", binding_session_context},
     {"entry", binding_session_entry},

@@ -388,6 +388,7 @@ static const luaL_Reg store_methods[] = {
     {"create", store_create},
     {"resume", store_resume},
     {"session", store_session},
+    {"open_over", binding_store_open_over},
     {"list", store_list},
     {"check", binding_store_check},
     {"delete", binding_store_delete},

@@ -63,6 +63,9 @@ function answers.message(answer, name)
     message = decoded
   end
   message.role = message.role or "assistant"
+  if message.role ~= "assistant" and message.role ~= "model" then
+    return nil, ("the model answered as '%s'"):format(tostring(message.role))
+  end
   if message.content == nil and message.tool_calls == nil then
     return nil, "the model's answer has neither content nor tool_calls"
   end

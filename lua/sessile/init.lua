@@ -4,6 +4,7 @@
 -- Expected failure returns nil, message, "ECODE"; misuse raises.
 
 local agent = require "sessile.interaction.agent"
+local adapter = require "sessile.adapter"
 local core = require "sessile.core"
 local host = require "sessile.host"
 local key = require "sessile.key"
@@ -48,36 +49,61 @@ local function place(url)
   return where
 end
 
---- Opens the store at `url`: a path, "file:PATH" or "ram:"; nil: the default store.
+-- Opens the core's store behind `where`: a URL, or the host's adapter.
+local function open_core(where, given)
+  local source, value, code
+  if type(where) == "table" then
+    source, value, code = key.of_records(given.key)
+  else
+    source, value, code = key.resolve(given.key)
+  end
+  if not source then
+    return nil, value, code
+  end
+  local chosen = {
+    agent = given.agent, key_source = source, key = value, suite = given.suite,
+    durability = given.durability, timeout_ms = given.timeout_ms, network = given.network,
+    window = given.window,
+    reserve = given.reserve, policy_path = paths.policy_path(given.policy_path),
+    limits = options.check("sessile.open: limits", given.limits, limit_names, 3),
+    isolated = given.isolation == "worker", worker = paths.worker(given.worker),
+  }
+  if type(where) ~= "table" then
+    return core.open(where, chosen)
+  end
+  local handle, message
+  handle, message, code = core.open_records(chosen)
+  if not handle then
+    return nil, message, code
+  end
+  return adapter.wrap(handle, where, given)
+end
+
+--- Opens the store at `url`: a path, "file:PATH" or "ram:"; nil: the default store; or an
+--- adapter: a table of the host's functions load, save, delete, list.
 function sessile.open(url, opts)
   local given = options.check("sessile.open", opts, open_options)
-  if url ~= nil and type(url) ~= "string" then
-    error("sessile.open: a path or URL expected, got " .. type(url), 2)
+  if type(url) == "table" then
+    adapter.check(url, options.callable)
+  elseif url ~= nil and type(url) ~= "string" then
+    error("sessile.open: a path, URL or adapter expected, got " .. type(url), 2)
   end
   if given.isolation and given.isolation ~= "none" and given.isolation ~= "worker" then
     error(("sessile.open: option 'isolation': \"none\" or \"worker\" expected, got '%s'")
       :format(given.isolation), 2)
   end
-  local where, why, missing = place(url)
+  local where, why, missing = url, nil, nil
+  if type(url) ~= "table" then
+    where, why, missing = place(url)
+  end
   if not where then
     return nil, why, missing
   end
-  local source, value, code = key.resolve(given.key)
-  if not source then
-    return nil, value, code
-  end
-  local handle, message, ecode = core.open(where, {
-    agent = given.agent, key_source = source, key = value, suite = given.suite,
-    durability = given.durability, timeout_ms = given.timeout_ms, network = given.network,
-    window = given.window,
-    reserve = given.reserve, policy_path = paths.policy_path(given.policy_path),
-    limits = options.check("sessile.open: limits", given.limits, limit_names),
-    isolated = given.isolation == "worker", worker = paths.worker(given.worker),
-  })
+  local handle, message, code = open_core(where, given)
   if not handle then
-    return nil, message, ecode
+    return nil, message, code
   end
-  return store.wrap(handle, where, given)
+  return store.wrap(handle, type(where) == "table" and "adapter" or where, given)
 end
 
 --- Makes the keyring of a store, and the key file of this user when the key comes from

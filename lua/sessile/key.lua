@@ -106,4 +106,21 @@ function key.resolve(value)
   return "secret", secret
 end
 
+--- The same for a store whose records the host keeps: they are plain unless there is a key of
+--- 32 bytes, as they are or by key.secret.
+function key.of_records(value)
+  if value == nil or value == false then
+    return "plain"
+  elseif type(value) == "string" then
+    if #value ~= 32 then
+      return nil, ("an adapter's key has 32 bytes, this one has %d: a passphrase does not do")
+        :format(#value), "EINVALID"
+    end
+    return "secret", "hex:" .. (value:gsub("[\0-\255]", function(c)
+      return ("%02x"):format(c:byte())
+    end))
+  end
+  return key.resolve(value)
+end
+
 return key

@@ -27,7 +27,8 @@ local sessile = {}
 
 ---@class sessile.OpenOptions
 ---@field agent? string default agent of sessions; "main"
----@field key? sessile.Key|false false: a plain store; nil: $SESSILE_KEY or a key file
+---@field key? sessile.Key|string|false false: a plain store; nil: $SESSILE_KEY or a key file, and
+---  plain over an adapter, which takes 32 bytes as well
 ---@field suite? "aes-256-gcm"|"xchacha20-poly1305" of a new store
 ---@field durability? "sync"|"none"
 ---@field timeout_ms? integer longest wait for another writer; 5000; -1: for ever
@@ -51,8 +52,24 @@ local sessile = {}
 ---@field worker? string the program of isolated policies; else the one that was installed
 ---@field limits? sessile.Limits
 
----Opens the store at a path, "file:PATH" or "ram:"; nil: the default store.
----@param url? string
+---What an adapter's functions are told beside the id.
+---@class sessile.AdapterContext
+---@field session {id: string, agent: string, user: string}
+---@field reason string what is being done: "create", "append", "turn", "save" …
+---@field deadline? integer ms since 1970; nil: no hurry
+
+---@alias sessile.OuterId string|{session_id: string, user_id: string}
+
+---A store that the host keeps. All of it may yield.
+---@class sessile.Adapter
+---@field load fun(id: sessile.OuterId, ctx: sessile.AdapterContext): string[]?, any
+---@field save fun(id: sessile.OuterId, new: {count: integer, records: string[]}, was: integer,
+---  ctx: sessile.AdapterContext): boolean?, any
+---@field delete? fun(id: sessile.OuterId, ctx: sessile.AdapterContext): boolean?, any
+---@field list? fun(ctx: sessile.AdapterContext): table?, any
+
+---Opens the store at a path, "file:PATH" or "ram:"; nil: the default store; or one of yours.
+---@param url? string|sessile.Adapter
 ---@param opts? sessile.OpenOptions
 ---@return sessile.Store? store
 ---@return string? message
@@ -377,10 +394,11 @@ function Store:put(source, opts) end
 ---@return string? code
 function Store:list(opts) end
 
----Deletes a session for good, or softly: then it can be undeleted until it is purged.
----@param which string|{id: string|table, agent: string?, user: string?}
+---Deletes a session for good, or softly: then it can be undeleted until it is purged. A store
+---of the host's says true, or false: kept, by choice; it has no soft deletion (EUNSUPPORTED).
+---@param which string|sessile.OuterId|{id: string|table, agent: string?, user: string?}
 ---@param opts? {soft: boolean?, reason: string?, actor: string?}
----@return {id_hash: string, time: integer, bytes: integer?}? gone
+---@return {id_hash: string, time: integer, bytes: integer?}|boolean|nil gone
 ---@return string? message
 ---@return string? code
 function Store:delete(which, opts) end
@@ -519,6 +537,7 @@ function Store:close() end
 ---@field torn integer bytes that recovery set aside when it was opened and since
 ---@field damage? sessile.Damage it can be read, and nothing can be written to it
 ---@field title string may be set; raises when that fails
+---@field unsaved integer over an adapter: records that it has not kept, and this handle alone has
 ---@field origin? sessile.Link of a fork: what it was forked from, and where
 local Session = {}
 
@@ -996,7 +1015,8 @@ function Session:save(opts) end
 ---@field error? string failed: why
 ---@field code? string failed: as "ECONFLICT", "ELIMIT" (max_steps), "ECANCELLED", or the model's
 ---@field unsaved? sessile.Message[] failed: what could not be written; session:save writes it
----@field reason? string paused
+---@field reason? string paused: until s:resume_with or s:cancel
+---@field suspension? string paused: the entry that says so
 ---@field state? any paused
 ---@field messages? sessile.Message[] without a session: what is new
 
@@ -1055,6 +1075,7 @@ function Agent:cancel() end
 ---@field ids string[] of the turn's messages
 ---@field turn? string the turn's own entry
 ---@field leaf string the head after the run
+---@field saved? true nil: not kept by the host's adapter, by its choice
 ---@field context sessile.Message[] fetched when first read
 ---@field tokens {before: integer, after: integer}
 ---@field policy? sessile.Verdict nil without a policy

@@ -79,6 +79,7 @@ function outcome.make(raw, session, kind, log)
     ids = raw.first and message_ids(raw.first, raw.last) or {},
     turn = raw.first and raw.last or nil,
     leaf = raw.leaf,
+    saved = raw.saved ~= false or nil, -- nil: the host's store kept it not, by choice
     tokens = raw.verdict ~= "none"
       and { before = raw.tokens_before, after = raw.tokens_after } or nil,
     policy = policy_of(raw),

@@ -418,6 +418,11 @@ local meta = object.class {
     end,
     -- nil, or {code, message, lost}: it can be read, not written
     damage = function(self) return self._info.damage end,
+    -- records that are in this handle alone: only over an adapter
+    unsaved = function(self)
+      local unsaved = self._core.unsaved
+      return unsaved and unsaved(self._core) or 0
+    end,
     modified = function(self) return (self._core:modified()) end,
     title = function(self) return (self._core:title()) end,
   },

@@ -24,11 +24,11 @@ local session_options = settings.add_to {
 }
 
 -- An id as a host may have it: a string, {session_id=, user_id=}, or among the options.
-local function identity(who, given)
+local function identity(who, given, kinds)
   if type(given) == "string" then
     return { id = given }
   end
-  local opts = options.check(who, given, session_options, 3)
+  local opts = options.check(who, given, kinds or session_options, 3)
   local structured = type(opts.id) == "table" and opts.id or opts
   if type(opts.id) == "table" then
     options.check(who .. ": id", opts.id, { session_id = "string", user_id = "string" }, 3)
@@ -123,7 +123,7 @@ function methods:put(source, given)
       return nil, message, code
     end
   end
-  local handle, message, code = self._core:put(source._core, opts)
+  local handle, message, code = self._core:put(source._core.core or source._core, opts)
   if not handle then
     return nil, message, code
   end

@@ -21,7 +21,7 @@ end
 -- The context after turns under merge_dedupe; no outcome was a refusal, no pair is broken.
 local function after(turns, options, open)
   options = options or {}
-  options[1] = "merge_dedupe"
+  options[1], options.min_tokens = "merge_dedupe", options.min_tokens or 20
   local session = assert(transcript.session { policy = options })
   local outcomes = transcript.play(session, turns)
   for _, outcome in ipairs(outcomes) do
@@ -136,9 +136,22 @@ describe("merge_dedupe", function()
     assert.equal(2, #keys_with(context, CONTENTS))
   end)
 
+  it("leaves alone what is under 100 tokens, unless told otherwise", function()
+    local session = assert(transcript.session { policy = "merge_dedupe" })
+    local turns = turns_of(6)
+    for i, one in ipairs(turns) do
+      one[4].content = transcript.text("the contents of x", i < 3 and 60 or 160)
+    end
+    transcript.play(session, turns)
+    local context = session:context()
+    assert.equal(6, #keys_with(context, REMINDER))
+    assert.equal(2, #keys_with(context, turns[1][4].content))
+    assert.equal(2, #keys_with(context, turns[3][4].content))
+  end)
+
   it("goes in front of another policy", function()
     local session = assert(transcript.session { window = 600,
-      policy = { { "merge_dedupe" }, { "sliding_window" } } })
+      policy = { { "merge_dedupe", min_tokens = 20 }, { "sliding_window" } } })
     for _, outcome in ipairs(transcript.play(session, turns_of(20))) do
       assert.is_nil(outcome.policy.refused)
       assert.is_nil(outcome.cannot_fit)

@@ -782,7 +782,7 @@ static void test_files_that_are_no_policies(void **state)
     check_load("return { truncate = 5 }", SESSILE_POLICY,
                "bad.lua: truncate is a function, got number");
     check_load("return { trunctate = function() end }", SESSILE_POLICY,
-               "bad.lua: 'trunctate' is no hook: did you mean 'truncate'?");
+               "bad.lua:1: 'trunctate' is no hook: did you mean 'truncate'?");
     check_load("return { version = 'x' }", SESSILE_POLICY,
                "bad.lua: version is an integer, got string");
     check_load("return { name = '' }", SESSILE_POLICY,

@@ -18,6 +18,7 @@ local interrupted = "interrupted: this call was started and its end was not reco
   .. "or may not have taken effect, and it was not run again."
 local cancelled = "cancelled before it was run"
 local cut_short = "cancelled while it ran; it may or may not have taken effect"
+local unanswered = "cancelled: it was paused, and the pause ended without an answer"
 local moved_on = "not run: the conversation went on before it could be"
 
 local pause = { __name = "sessile.Pause" }
@@ -90,6 +91,8 @@ local function perform(loop, open, call)
     return { message = state.result, known = true }
   elseif state and state.pause then
     return { pause = state.pause, known = true }
+  elseif state and state.ended then
+    return { message = answers.result(call, unanswered, true) }
   end
   local tool = loop.tools[call.name]
   if state and state.starts > 0 then
@@ -282,14 +285,11 @@ function calls.close(loop, open)
       return nil, ("the call %s of '%s' is paused (%s): answer it first")
         :format(call.id, tostring(call.name), tostring(state.pause.reason)), "ESUSPENDED"
     end
-    if not state.result and state.starts > 0 then
+    local known = state.ended and unanswered or state.starts > 0 and interrupted or moved_on
+    if not state.result and known == interrupted then
       loop:emit { type = "interrupted", call = call, repeatable = false }
     end
-    batch[i] = {
-      message = state.result
-        or answers.result(call, state.starts > 0 and interrupted or moved_on, true),
-      known = true,
-    }
+    batch[i] = { message = state.result or answers.result(call, known, true), known = true }
   end
   return settle(loop, open, batch)
 end

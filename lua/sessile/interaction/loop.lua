@@ -2,7 +2,7 @@
 -- until it calls nothing.
 --
 -- Owns the order of things and of events. What was said is written before the next step
--- begins (transcript.lua), so a loop that dies is gone on with from the log. Plain Lua from
+-- begins (steps.lua), so a loop that dies is gone on with from the log. Plain Lua from
 -- top to bottom: a model, a tool or a hook that yields suspends this loop and nothing else;
 -- outside a coroutine nothing yields. Never raises for what a host's function does.
 --
@@ -22,6 +22,7 @@
 local answers = require "sessile.answers"
 local calls = require "sessile.interaction.calls"
 local core = require "sessile.core"
+local host = require "sessile.host"
 local outcome = require "sessile.outcome"
 
 local loop = {}
@@ -86,6 +87,7 @@ local function finish(self, given)
 end
 
 local function failed(self, message, code)
+  self.transcript:leave()
   self:emit { type = "error", message = message, code = code }
   return finish(self, {
     status = "failed", error = message, code = code,
@@ -93,9 +95,20 @@ local function failed(self, message, code)
   })
 end
 
-local function paused(self, pause)
+-- at: the entry of the pause, when the session is paused already.
+local function paused(self, pause, at)
+  local message, code
+  if not at then
+    at, message, code = self.transcript:rest(pause)
+  end
+  if not at then
+    return failed(self, message, code)
+  end
+  table.move(self.transcript.wrote or {}, 1, #(self.transcript.wrote or {}), #self.ids + 1,
+    self.ids)
   self:emit { type = "paused", reason = pause.reason, state = pause.state }
-  return finish(self, { status = "paused", reason = pause.reason, state = pause.state })
+  return finish(self, { status = "paused", reason = pause.reason, state = pause.state,
+    suspension = at ~= true and at or nil })
 end
 
 local function completed(self, reply, written)
@@ -186,7 +199,7 @@ local function request_of(self)
   return request
 end
 
--- One question. Returns the message; or nil, reason, code.
+-- One question. Returns the message, or host.later; or nil, reason, code.
 local function ask(self, request)
   self:emit { type = "model", messages = #request.messages }
   local ok, answer, reason, code = pcall(self.model, request, self:about())
@@ -195,6 +208,8 @@ local function ask(self, request)
   elseif not answer then
     return nil, reason ~= nil and calls.say(reason) or "the model gave no answer",
       type(code) == "string" and code or nil
+  elseif answer == host.later then
+    return answer
   end
   return answers.message(answer, "call_" .. (self.head or #request.messages))
 end
@@ -293,10 +308,20 @@ local function last_word(self)
   return last and (last.role == "assistant" or last.role == "model") and last or nil
 end
 
--- Says what was given, or finds what was under way. {open=}: calls that wait; {reply=}: the
--- model has spoken; {} else; nil, message, code.
+-- Says what was given, or finds what was under way. {pause=}: the session waits for an answer;
+-- {open=}: calls that wait; {reply=}: the model has spoken; {} else; nil, message, code.
 local function begin(self)
-  local open, message, code = self.transcript:open()
+  local pause, message, code = self.transcript:pause()
+  if not pause and message then
+    return nil, message, code
+  elseif pause and not self.input then
+    return { pause = pause }
+  elseif pause then
+    return nil, ("the session is paused (%s): answer with resume_with, or cancel")
+      :format(pause.reason or "no reason given"), "ESUSPENDED"
+  end
+  local open
+  open, message, code = self.transcript:open()
   if not open and message then
     return nil, message, code
   end
@@ -361,6 +386,8 @@ function Loop:run()
   if not begun then
     self:emit { type = "error", message = message, code = code }
     return nil, message, code
+  elseif begun.pause then
+    return paused(self, begun.pause, begun.pause.id)
   elseif begun.reply then
     return completed(self, begun.reply)
   end
@@ -379,6 +406,9 @@ function Loop:run()
       return paused(self, pause)
     elseif not answer then
       return failed(self, reason, why)
+    end
+    if answer == host.later then
+      return paused(self, { reason = "the model's answer" })
     end
     local called = answers.calls(answer)
     if #called == 0 then

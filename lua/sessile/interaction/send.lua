@@ -10,7 +10,9 @@ local loop = require "sessile.interaction.loop"
 local options = require "sessile.options"
 local session = require "sessile.session"
 local settings = require "sessile.interaction.settings"
+local steps = require "sessile.interaction.steps"
 local transcript = require "sessile.interaction.transcript"
+local whole = require "sessile.interaction.whole"
 
 local send = {}
 
@@ -89,12 +91,22 @@ function session.methods:state()
   return { messages = list, head = info.head, tokens = info.tokens, value = value }
 end
 
---- Writes what a send could not. true when it is written, nil when there was nothing; nil,
---- message, code when it failed again. given: on_conflict.
+--- Writes what a send could not, and what the host's store did not take. true when it is
+--- written, nil when there was nothing; nil, message, code when it failed again. given:
+--- on_conflict.
 function session.methods:save(given)
   local opts = options.check("session:save", given, { on_conflict = "string" })
   local waits = pending[self]
-  if not waits then
+  if self.unsaved > 0 then
+    local ok, message, code = self._core:save()
+    if not ok then
+      return nil, message, code
+    elseif not waits or waits.written then
+      pending[self] = nil
+      return self.unsaved == 0 or nil
+    end
+  end
+  if not waits or waits.written then
     return nil
   end
   waits.options.on_conflict = opts.on_conflict or waits.options.on_conflict
@@ -122,9 +134,10 @@ local function on_session(who, self, input, opts, chosen)
     timeout_ms = opts.timeout_ms,
     policy_model = function(request) return model(request, ctx) end,
   }
-  local make = chosen.commit == "turn" and transcript.whole or transcript.steps
+  -- What was under way is gone on with step by step: it is in the log already.
+  local kind = chosen.commit == "turn" and input and whole or steps
   local spec = {
-    session = self, transcript = make(self, writing), model = model, input = input,
+    session = self, transcript = kind.new(self, writing), model = model, input = input,
     policy = opts.policy, policy_model = writing.policy_model, stopped = opts.stopped,
     state = function() return state_of(self) end,
   }

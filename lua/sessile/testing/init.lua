@@ -5,7 +5,7 @@
 --   T.laws(policy)               the laws, over generated conversations, as tests
 --   T.faults(policy)             a model that fails in every way, as tests
 --   T.fixture, T.each_fixture    recorded conversations
---   T.model                      scripted answers
+--   T.model, T.recorded          scripted answers, and those of a file
 --   T.bench                      figures, no judgement
 --   assert.tool_pairs(r) .within_budget(r) .keeps(r, {…}) .lawful(r) .golden(r)
 --
@@ -27,6 +27,7 @@ local testing = {
   load = play.load,
   fixture = fixtures.of,
   model = models.scripted,
+  recorded = models.recorded,
   generate = generate.turns,
   check = laws.check,
 }

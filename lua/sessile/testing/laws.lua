@@ -4,6 +4,8 @@
 -- breaks a law. Must never let a failure pass that cannot be replayed: the seed is in the
 -- report.
 
+local core = require "sessile.core"
+local fixtures = require "sessile.testing.fixtures"
 local generate = require "sessile.testing.generate"
 local models = require "sessile.testing.models"
 local properties = require "sessile.testing.properties"
@@ -20,6 +22,7 @@ local SLOW = 60
 ---@field seed integer?      of the first (default 1; the environment's SEED, alone)
 ---@field windows integer[]? in tokens (default 200, 1000 and 4000)
 ---@field shape sessile.testing.shape?
+---@field fixtures any[]?    recordings to play too, each in each window: paths, or as T.fixture
 ---@field model any?         else one that answers in a sentence
 ---@field compact boolean?   ask for a compaction at the end (default true)
 
@@ -38,8 +41,44 @@ local function tell(policy, case, law, says, turns, what, at)
       case.reserve > 0 and (" with %d kept free"):format(case.reserve) or "",
       at and (", refused in turn %d"):format(at) or ""),
     report.turns(turns),
-    ("to see it again: SEED=%d RUNS=1"):format(case.seed),
+    case.seed and ("to see it again: SEED=%d RUNS=1"):format(case.seed)
+      or ("cut from the recording %s"):format(case.name),
   }, "\n")
+end
+
+-- A recording's messages as tables that can be shrunk.
+local function plain_turns(fixture)
+  local turns = {}
+  for i, turn in ipairs(fixture.turns) do
+    turns[i] = {}
+    for j, message in ipairs(turn) do
+      turns[i][j] = core.plain(message)
+    end
+  end
+  return turns
+end
+
+-- The conversations to play: cases, each with its turns.
+local function cases_of(options)
+  local seed = options.seed or math.tointeger(tonumber(os.getenv "SEED")) or 1
+  local runs = options.runs or math.tointeger(tonumber(os.getenv "RUNS")) or 60
+  local windows = options.windows or { 200, 1000, 4000 }
+  local cases = {}
+  for i = 0, runs - 1 do
+    local window = windows[i % #windows + 1]
+    cases[#cases + 1] = {
+      seed = seed + i, window = window, reserve = i % 4 == 0 and window // 10 or 0,
+      turns = generate.turns(seed + i, options.shape),
+    }
+  end
+  for _, given in ipairs(options.fixtures or {}) do
+    local fixture = fixtures.of(given)
+    for _, window in ipairs(windows) do
+      cases[#cases + 1] = { name = fixture.name, window = window, reserve = 0,
+        turns = plain_turns(fixture) }
+    end
+  end
+  return cases
 end
 
 --- Plays all the cases. Returns what was broken: for each law (0: an error of the policy) a
@@ -50,18 +89,11 @@ end
 ---@return integer played
 function laws.check(policy, options)
   options = options or {}
-  local seed = options.seed or math.tointeger(tonumber(os.getenv "SEED")) or 1
-  local runs = options.runs or math.tointeger(tonumber(os.getenv "RUNS")) or 60
-  local windows = options.windows or { 200, 1000, 4000 }
   local broken, played = {}, 0
   local wanted = { { 0, "fails" }, table.unpack(properties.laws) }
-  for i = 0, runs - 1 do
-    local turns = generate.turns(seed + i, options.shape)
-    local window = windows[i % #windows + 1]
-    local case = {
-      seed = seed + i, window = window, reserve = i % 4 == 0 and window // 10 or 0,
-      compact = options.compact ~= false, model = options.model,
-    }
+  for _, case in ipairs(cases_of(options)) do
+    local turns = case.turns
+    case.compact, case.model = options.compact ~= false, options.model
     local result = play(policy, case, turns)
     played = played + 1
     for _, law in ipairs(wanted) do

@@ -3,6 +3,8 @@
 -- Owns: scripted answers, recorded answers, and the ways in which a model can fail. Must never
 -- answer what the script does not say.
 
+local core = require "sessile.core"
+
 local models = {}
 
 local meta = { __name = "sessile.testing.model" }
@@ -42,6 +44,67 @@ function models.scripted(answers)
     error("a scripted model needs at least one answer", 3)
   end
   return setmetatable({ answers = list, calls = 0, requests = {} }, meta)
+end
+
+-- A request as text, the same for the same request.
+local function text_of(request)
+  return (assert(core.text(request)))
+end
+
+-- What a file of recorded answers holds: request -> list of answers, in the order they came.
+local function read(path)
+  local answers = {}
+  local file = io.open(path)
+  for line in file and file:lines() or function() end do
+    local ok, one = pcall(function() return core.plain(core.json(line)) end)
+    if not ok or type(one) ~= "table" or one.request == nil then
+      error(("%s holds a line that is no recorded answer"):format(path), 0)
+    end
+    local key = text_of(one.request)
+    answers[key] = answers[key] or {}
+    table.insert(answers[key], { text = one.answer, why = one.why })
+  end
+  if file then
+    file:close()
+  end
+  return answers
+end
+
+--- A model that answers what a file holds, so that a spec sees real answers and needs no network.
+--- With RECORD=1 in the environment `ask` is asked what the file does not hold, and its answer is
+--- kept there. A request that nobody recorded fails the test that made it, not the policy:
+--- policy:run raises. The same request asked again gets the next of its answers, or the last.
+---@param path string  a file of lines {"request":…,"answer":…}
+---@param ask (fun(request: table): string?, string?)?
+function models.recorded(path, ask)
+  local answers, asked = read(path), {}
+  local self = { path = path, calls = 0, requests = {}, missing = {} }
+  local function record(key, request)
+    local text, why = ask(request)
+    local file = assert(io.open(path, "a"))
+    file:write(('{"request":%s,"answer":%s%s}\n'):format(key, text and core.text(text) or "null",
+      why and ',"why":' .. core.text(why) or ""))
+    file:close()
+    answers[key] = answers[key] or {}
+    table.insert(answers[key], { text = text, why = why })
+  end
+  return setmetatable(self, { __name = "sessile.testing.model", __call = function(_, request)
+    self.calls = self.calls + 1
+    self.requests[self.calls] = request
+    local key = text_of(request)
+    asked[key] = (asked[key] or 0) + 1
+    local list = answers[key] or {}
+    if asked[key] > #list and ask and os.getenv "RECORD" then
+      record(key, request)
+      list = answers[key]
+    end
+    local answer = list[math.min(asked[key], #list)]
+    if not answer then
+      self.missing[#self.missing + 1] = request
+      return nil, "no answer was recorded"
+    end
+    return answer.text, answer.why
+  end })
 end
 
 --- What a model may do wrong, by name: each is a model of its own.

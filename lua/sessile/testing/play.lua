@@ -90,6 +90,15 @@ local function enter(result, turn, outcome)
   end
 end
 
+-- A policy that stands a failing model would hide that a recording lacks an answer.
+local function check_recorded(model)
+  local missing = type(model) == "table" and model.missing
+  if missing and missing[1] then
+    error(("%s holds no answer to %d of the requests: run once with RECORD=1 and a model to ask")
+      :format(model.path, #missing), 0)
+  end
+end
+
 --- Plays a conversation under the policy.
 ---@param fixture any  a fixture, its name or path, turns, or messages
 ---@param options sessile.testing.run_options?
@@ -121,6 +130,7 @@ function methods:run(fixture, options)
     rawset(outcome, "context", outcome.context)
     enter(result, #fixture.turns, outcome)
   end
+  check_recorded(model)
   local info
   result.context, info = session:context()
   result.tokens, result.info = info.tokens, info

@@ -15,8 +15,11 @@ local function without(list, first, count)
   return rest
 end
 
-local function with(list, i, value)
-  local copy = { table.unpack(list) }
+local function with(table, i, value)
+  local copy = setmetatable({}, getmetatable(table))
+  for key, other in pairs(table) do
+    copy[key] = other
+  end
   copy[i] = value
   return copy
 end
@@ -41,17 +44,32 @@ local function fewer(list, fails)
   return list
 end
 
-local function shorter_text(message)
-  if type(message.content) ~= "string" or #message.content <= 4 then
+-- The first half of a text, whole characters; nil when it is short.
+local function half(text)
+  if type(text) ~= "string" or #text <= 4 then
     return nil
   end
-  local copy = {}
-  for key, value in pairs(message) do
-    copy[key] = value
+  local first = text:sub(1, #text // 2)
+  return first:sub(1, (utf8.offset(first, 0, #first) or #first + 1) - 1)
+end
+
+-- A message with its text, or one of the texts in its blocks, cut to half; or nil. `k` is the
+-- block.
+local function shorter_text(message, k)
+  local content = message.content
+  if type(content) == "table" then
+    local block = content[k]
+    local field = type(block) == "table"
+      and (type(block.text) == "string" and "text" or type(block.content) == "string" and "content")
+    local text = field and half(block[field])
+    return text and with(message, "content", with(content, k, with(block, field, text)))
   end
-  local half = message.content:sub(1, #message.content // 2)
-  copy.content = half:sub(1, (utf8.offset(half, 0, #half) or #half + 1) - 1)
-  return copy
+  local text = k == 1 and half(content)
+  return text and with(message, "content", text)
+end
+
+local function blocks_of(message)
+  return type(message.content) == "table" and #message.content or 1
 end
 
 --- The smallest turns found for which fails(turns) is still true, after at most `most` tries.
@@ -86,10 +104,12 @@ function shrink.turns(turns, fails, most)
   until after == before or left <= 0
   for i = 1, #turns do
     for j = 1, #turns[i] do
-      local copy = shorter_text(turns[i][j])
-      while copy and try(with(turns, i, with(turns[i], j, copy))) do
-        turns = with(turns, i, with(turns[i], j, copy))
-        copy = shorter_text(turns[i][j])
+      for k = 1, blocks_of(turns[i][j]) do
+        local copy = shorter_text(turns[i][j], k)
+        while copy and try(with(turns, i, with(turns[i], j, copy))) do
+          turns = with(turns, i, with(turns[i], j, copy))
+          copy = shorter_text(turns[i][j], k)
+        end
       end
     end
   end

@@ -77,7 +77,8 @@ return {
     for i, size in ipairs(SIZES) do
       local seen, message, code = measure(chosen, size, args)
       if not seen then
-        return nil, message, code
+        return nil, message, code,
+          code == "ENOTFOUND" and "See the policies: sessile policy list" or nil
       end
       list[i] = {
         messages = seen.entries, applied = seen.applied,

@@ -66,9 +66,14 @@ local function watch(app, files, args)
   for _, file in ipairs(files) do
     command[#command + 1] = quote(file)
   end
-  if args.coverage then
-    command[#command + 1] = "--coverage"
+  for _, name in ipairs(args.filter or {}) do
+    command[#command + 1] = "--filter " .. quote(name)
   end
+  if args.junit then
+    command[#command + 1] = "--junit " .. quote(args.junit)
+  end
+  command[#command + 1] = args.tap and "--tap" or nil
+  command[#command + 1] = args.coverage and "--coverage" or nil
   local line, last = table.concat(command, " "), nil
   while true do
     local now = stamp(files)

@@ -1,0 +1,166 @@
+/*
+ * records.c: sessions whose records somebody else keeps: taken in, and given out again.
+ *
+ * A record is a line of the log without its newline. Taken in, records are a log like any
+ * other, in memory: what a disk may have done to a log, a host's table may have done to
+ * them, and the scan sees it. Each handle has a log of its own, under a name that nobody
+ * else knows and that goes with it: what another handle writes comes by way of the
+ * records' keeper, which is the only one that can say who was first.
+ *
+ * Must never write on where records do not end with a whole write: the keeper has more
+ * than the engine believes, and what is added would stand behind it.
+ */
+#include "session/fold.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void private_place(sessile_store *st, session_place *out)
+{
+    pthread_mutex_lock(&st->mutex);
+    uint64_t number = st->records_opened++;
+    pthread_mutex_unlock(&st->mutex);
+    memset(out, 0, sizeof *out);
+    snprintf(out->folder, sizeof out->folder, "records");
+    snprintf(out->name, sizeof out->name, "%" PRIx64, number);
+}
+
+/* Puts the records into a log. */
+static sessile_status take_in(sessile_store *st, const session_place *at,
+                              const sessile_slice *records, size_t count,
+                              sessile_error *err)
+{
+    const sessile_backend *table = st->backend.table;
+    sessile_status status = SESSILE_OK;
+    buf lines;
+
+    buf_init(&lines, &st->alloc);
+    for (size_t i = 0; i < count && !status; i++) {
+        if (!records[i].size || memchr(records[i].data, '\n', records[i].size))
+            status = fail(err, SESSILE_DAMAGED,
+                          "record %zu of %zu is not one line: nothing of it was taken in",
+                          i + 1, count);
+        buf_put(&lines, records[i].data, records[i].size);
+        buf_putc(&lines, '\n');
+    }
+    if (!status && lines.failed)
+        status = fail_nomem(err);
+    if (!status && lines.size > st->limits.session)
+        status = fail(err, SESSILE_LIMIT,
+                      "these records have %zu bytes, the limit [session] is %" PRIu64,
+                      lines.size, st->limits.session);
+    if (!status)
+        status = table->create(st->backend.self, at->folder, at->name, lines.data,
+                               lines.size, err);
+    buf_deinit(&lines);
+    return status;
+}
+
+/* Every record belongs to a write that was finished. */
+static sessile_status check_end(sessile_session *s, size_t count, sessile_error *err)
+{
+    uint64_t known = log_count(s->log);
+
+    if (log_damage(s->log, NULL) || known == count)
+        return SESSILE_OK;
+    return session_named(s,
+                         fail(err, SESSILE_DAMAGED,
+                              "of its %zu records the first %" PRIu64
+                              " are whole writes, and what follows "
+                              "is none: was it cut, or saved in part? Keep those %" PRIu64
+                              ", or bring back a copy",
+                              count, known, known),
+                         err);
+}
+
+sessile_status session_records_open(sessile_session **out, sessile_store *st,
+                                    const sessile_session_options *options,
+                                    const sessile_slice *records, size_t count,
+                                    sessile_error *err)
+{
+    sessile_session_options named = *options;
+    char id[UUID_SIZE];
+    session_place at;
+    sessile_status status;
+
+    *out = NULL;
+    if (!st->over_records)
+        return fail(err, SESSILE_UNSUPPORTED,
+                    "this store keeps its records itself: open one for records");
+    private_place(st, &at);
+    if (count)
+        status = take_in(st, &at, records, count, err);
+    else
+        status = session_create_at(st, options, &at, err, id);
+    if (status)
+        return status;
+    if (!count && !named.id.size)
+        named.id = (sessile_slice){id, UUID_SIZE - 1};
+    status = session_open_at(out, st, &named, &at, err);
+    if (!status && count)
+        status = check_end(*out, count, err);
+    if (status) {
+        session_drop(*out);
+        *out = NULL;
+        store_ram_unname(&st->backend, at.folder, at.name);
+    }
+    return status;
+}
+
+void session_records_own(sessile_store *st, const sessile_session_options *named,
+                         sessile_session *s)
+{
+    session_names names;
+    session_place at, own;
+
+    if (!st->over_records || names_of(&names, st, named, 0, NULL))
+        return;
+    names_place(st, &names, at.folder, at.name);
+    private_place(st, &own);
+    if (s)
+        s->place = (session_place *)(void *)mem_dup(&st->alloc, &own, sizeof own);
+    if (s && s->place)
+        store_ram_rename(&st->backend, at.folder, at.name, own.folder, own.name);
+    else
+        store_ram_unname(&st->backend, at.folder, at.name);
+}
+
+sessile_status session_records_locked(sessile_session *s, uint64_t from,
+                                      sessile_slice **out, size_t *count,
+                                      sessile_error *err)
+{
+    const allocator *a = &s->store->alloc;
+    uint64_t known = log_count(s->log);
+    sessile_status status;
+    sessile_slice *list;
+    buf lines;
+
+    status = log_damage(s->log, err);
+    if (!status && from > known)
+        status = fail(err, SESSILE_INVALID,
+                      "there are %" PRIu64 " records, none after number %" PRIu64, known,
+                      from);
+    if (status || from == known)
+        return session_named(s, status, err);
+    buf_init(&lines, a);
+    status = log_lines(s->log, (sessile_id)from, (sessile_id)(known - 1), &lines, err);
+    size_t n = (size_t)(known - from);
+    list = status ? NULL : give_alloc(a, n * sizeof *list + lines.size);
+    if (list) {
+        char *at = (char *)(list + n);
+        memcpy(at, lines.data, lines.size);
+        for (size_t i = 0; i < n; i++) {
+            char *end = memchr(at, '\n', lines.size - (size_t)(at - (char *)(list + n)));
+            list[i] = (sessile_slice){at, (size_t)(end - at)};
+            *end = 0;
+            at = end + 1;
+        }
+        *out = list;
+        *count = n;
+    } else if (!status) {
+        status = fail_nomem(err);
+    }
+    buf_deinit(&lines);
+    return session_named(s, status, err);
+}

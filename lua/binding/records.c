@@ -1,0 +1,91 @@
+/*
+ * records.c: sessions over records that the host keeps: lists of strings in and out.
+ *
+ * Who asks the host for them, and what it means that it says no, is
+ * lua/sessile/adapter.lua: a host's function may yield, and nothing can be yielded across
+ * C.
+ */
+#include <string.h>
+#include <time.h>
+#include "binding.h"
+
+/* open_records(options as for open) -> store; nil, message, code */
+int binding_open_records(lua_State *L)
+{
+    sessile_store_options options;
+    struct binding_store *store;
+    sessile_error err;
+    lua_settop(L, 1);
+    binding_store_options(L, 1, &options);
+    store = binding_new(L, sizeof *store, 0, BINDING_STORE);
+    if (sessile_open_records(&store->handle, &options, &err) != SESSILE_OK) {
+        store->closed = 1;
+        return binding_fail(L, &err);
+    }
+    return 1;
+}
+
+/* store:open_over({id, …}, {record, …}) -> session; nil, message, code. No records: a new
+ * session. */
+int binding_store_open_over(lua_State *L)
+{
+    return binding_session_make(L, 'o');
+}
+
+sessile_slice *binding_records(lua_State *L, int index, size_t *count)
+{
+    sessile_slice *list;
+    size_t i, n;
+    luaL_checktype(L, index, LUA_TTABLE);
+    n = (size_t)lua_rawlen(L, index);
+    luaL_argcheck(L, n < SIZE_MAX / sizeof *list, index, "too many records");
+    list = lua_newuserdatauv(L, n ? n * sizeof *list : 1, 0);
+    for (i = 0; i < n; i++) {
+        /* a string that the table holds stays where it is */
+        if (lua_rawgeti(L, index, (lua_Integer)(i + 1)) != LUA_TSTRING) {
+            luaL_error(L, "record %d is no string", (int)(i + 1));
+        }
+        list[i].data = lua_tolstring(L, -1, &list[i].size);
+        lua_pop(L, 1);
+    }
+    *count = n;
+    return list;
+}
+
+/* session:records(from) -> the records after the first `from`, as a list */
+int binding_session_records(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    lua_Integer from = luaL_optinteger(L, 2, 0);
+    struct binding_guard *guard;
+    sessile_slice *rows = NULL;
+    sessile_status status;
+    sessile_error err;
+    size_t count = 0, i;
+    if (!session) {
+        return 3;
+    }
+    luaL_argcheck(L, from >= 0, 2, "a count expected");
+    guard = binding_guard(L);
+    status = sessile_records_read(session->handle, (uint64_t)from, &rows, &count, &err);
+    guard->block = rows;
+    if (status != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
+    for (i = 0; i < count; i++) {
+        binding_push_slice(L, rows[i]);
+        lua_rawseti(L, -2, (lua_Integer)(i + 1));
+    }
+    binding_guard_free(guard);
+    return 1;
+}
+
+/* now() -> milliseconds since 1970 */
+int binding_now(lua_State *L)
+{
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    lua_pushinteger(L, (lua_Integer)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+    return 1;
+}

@@ -1,0 +1,186 @@
+-- steps.lua: a transcript in a session: what is said is on disk before the next step begins, and
+-- a loop that died is gone on with from there.
+--
+-- Owns what is written when, and the facts (custom entries) that say how far each call came.
+-- The log has one order for everybody who writes to it: that decides who runs a call.
+
+local answers = require "sessile.answers"
+local transcript = require "sessile.interaction.transcript"
+
+local steps = {}
+steps.__index = steps
+
+--- Messages that are in the session as soon as they are said. writing: the options of its
+--- turns: policy, policy_model, model_name, metadata, on_conflict, window, reserve,
+--- timeout_ms.
+function steps.new(session, writing)
+  return setmetatable({ session = session, writing = writing, rewritten = 0 }, steps)
+end
+
+function steps:context()
+  local list, info, code = self.session:context()
+  if not list then
+    return nil, info, code
+  end
+  self.base = info.head
+  return list, info
+end
+
+function steps:input(messages)
+  if #messages == 1 then
+    local id, message, code = self.session:append(messages[1])
+    return id and { id }, message, code
+  end
+  local outcome, message, code = self.session:turn(messages, { policy = false })
+  return outcome and outcome.ids, message, code
+end
+
+function steps:answer(message, about)
+  return transcript.write_turn(self, { message }, about.usage, about)
+end
+
+function steps:result(message)
+  return self.session:append(message)
+end
+
+function steps:pause()
+  return self.session:suspended()
+end
+
+steps.rest = transcript.suspend
+
+function steps.leave()
+  return nil
+end
+
+function steps:compact(given)
+  local done, message, code = self.session:compact(given)
+  if done then
+    self.rewritten = self.rewritten + 1
+  end
+  return done, message, code
+end
+
+-- ---------------------------------------------------------------- what was under way
+
+local function id_of(number)
+  return ("%08x"):format(number)
+end
+
+-- Reads the entries behind open.seen, in the order of the log, into open.state: for each call
+-- that waits {starts=, result=, pause=, ended=}. What others write about these calls is there
+-- too. ended: the session was paused for it, and the pause ended without an answer. A result
+-- counts when it follows the message of the call and nothing but such results.
+local function look(self, open, upto)
+  local number = tonumber(open.seen, 16) + 1
+  while not upto or number < upto do
+    local entry, message, code = self.session:entry(id_of(number))
+    if not entry then
+      if code == "ENOTFOUND" then
+        break
+      end
+      return nil, message, code
+    end
+    local data = entry.data
+    if entry.type == "custom" and data.message == open.message then
+      local state = open.state[data.call]
+      if state and data.kind == "tool_start" then
+        state.starts = state.starts + 1
+      elseif state and data.kind == "tool_done" then
+        state.result = data.result
+      elseif state and data.kind == "tool_pause" then
+        state.pause = { reason = data.reason, state = data.state }
+      end
+    elseif entry.type == "suspend" and data.off then
+      for _, state in pairs(open.state) do
+        state.ended, state.pause = state.ended or state.pause ~= nil, nil
+      end
+    elseif open.under[entry.parentId] and entry.type ~= "head" then
+      local ids = entry.type == "message" and answers.answered(data)
+      if entry.type ~= "message" or ids then
+        open.under[entry.id] = true
+      end
+      for _, id in pairs(ids or {}) do
+        if open.state[id] and data.role then
+          open.state[id].result = data
+        end
+      end
+    end
+    open.seen = entry.id
+    number = number + 1
+  end
+  return true
+end
+
+local function opened(id, seen, calls)
+  local open = { message = id, calls = calls, state = {}, seen = seen, under = { [id] = true } }
+  for _, call in ipairs(calls) do
+    open.state[call.id] = { starts = 0 }
+  end
+  return open
+end
+
+function steps.opened(_, written, calls)
+  return opened(written.ids[#written.ids], written.turn, calls)
+end
+
+--- The calls that wait at the head, and what the log knows of them.
+function steps:open()
+  local last = 16
+  local list, message, code, calls, at
+  repeat
+    list, message, code = self.session:messages { last = last }
+    if not list then
+      return nil, message, code
+    end
+    calls, at = transcript.waiting(list)
+    local all = #list < last
+    last = last * 8
+  until at > 0 or all
+  if not calls then
+    return nil
+  end
+  local open = opened(list[at].id, list[at].id, calls)
+  local ok
+  ok, message, code = look(self, open)
+  if not ok then
+    return nil, message, code
+  end
+  return open
+end
+
+-- Of two that start the same call, the one whose fact stands first in the log has it.
+function steps:started(open, call)
+  local state = open.state[call.id]
+  local before = state.starts
+  local id, message, code = self.session:custom({
+    kind = "tool_start", call = call.id, message = open.message, tool = call.name,
+    attempt = before + 1,
+  }, "agent")
+  if not id then
+    return nil, message, code
+  end
+  local ok
+  ok, message, code = look(self, open, tonumber(id, 16))
+  if not ok then
+    return nil, message, code
+  end
+  local first = state.starts == before
+  state.starts, open.seen = state.starts + 1, id
+  return first
+end
+
+function steps:finished(open, call, result)
+  return self.session:custom({
+    kind = "tool_done", call = call.id, message = open.message, result = result,
+  }, "tool")
+end
+
+function steps:paused(open, call, pause)
+  return self.session:custom({
+    kind = "tool_pause", call = call.id, message = open.message, reason = pause.reason,
+    state = pause.state,
+  }, "tool")
+end
+
+return steps

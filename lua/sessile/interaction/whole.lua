@@ -1,0 +1,98 @@
+-- whole.lua: a transcript in a session that is written as one turn when the last word is said.
+--
+-- Owns that turn. Nothing is in the log before it, so a loop that dies is not gone on with; one
+-- that pauses is written until there, and gone on with step by step (steps.lua).
+
+local steps = require "sessile.interaction.steps"
+local transcript = require "sessile.interaction.transcript"
+
+local memory = transcript.in_memory
+
+local whole = setmetatable({}, { __index = memory })
+whole.__index = whole
+
+--- Messages that become one turn of the session when the last is there.
+function whole.new(session, writing)
+  local self = transcript.memory()
+  self.session, self.writing, self.pauses = session, writing, {}
+  return setmetatable(self, whole)
+end
+
+function whole:context()
+  if not self.base then
+    local before, info, code = self.session:context()
+    if not before then
+      return nil, info, code
+    end
+    self.before, self.base = before, info.head
+  end
+  return memory.context(self), { head = self.base }
+end
+
+-- The turn's usage is the last request's, for the size of the context; its total is for the
+-- bill. Both are what the provider reported.
+function whole:answer(message, about)
+  memory.answer(self, message)
+  if not about.final then
+    return true
+  end
+  local usage = about.usage and { total = about.total }
+  for name, value in pairs(about.usage or {}) do
+    usage[name] = value
+  end
+  local written, why, code = transcript.write_turn(self, self.list, usage, about)
+  if written then
+    self.list = {}
+  end
+  return written, why, code
+end
+
+function whole:paused(_, call, pause)
+  self.pauses[#self.pauses + 1] = { call = call, pause = pause }
+  return true
+end
+
+-- What was said until now is a turn without policy, so that it is there to go on with.
+function whole:rest(pause)
+  memory.rest(self)
+  local list = self.list
+  if #list > 0 then
+    local written, message, code = transcript.write_turn(self, list, nil, {})
+    if not written then
+      return nil, message, code
+    end
+    self.list, self.wrote = {}, written.ids
+    local _, at = transcript.waiting(list)
+    for _, one in ipairs(self.pauses) do
+      local id
+      id, message, code = steps.paused(self, { message = written.ids[at] }, one.call, one.pause)
+      if not id then
+        return nil, message, code
+      end
+    end
+  end
+  return transcript.suspend(self, pause)
+end
+
+function whole:pause()
+  return self.session:suspended()
+end
+
+function whole:leave()
+  if not self.unsaved and #self.list > 0 then
+    self.unsaved = { messages = self.list, options = transcript.turn_options(self, {}) }
+  end
+end
+
+function whole:compact(given)
+  local done, message, code = self.session:compact(given)
+  if done then
+    self.base, self.rewritten = nil, self.rewritten + 1
+  end
+  return done, message, code
+end
+
+-- What an earlier loop left is in the log.
+whole.open = steps.open
+
+return whole
