@@ -46,6 +46,23 @@ describe("the guide for authors of policies", function()
     assert.is_true(count >= 9)
   end)
 
+  it("has triggers and a fallback that are taken as they stand", function()
+    local sessile = require "sessile"
+    local snippet = cli.read(root .. "/policies/README.md")
+      :match "\n## When a policy compacts\n.-\n```lua\n(.-)\n```"
+    local store = load(snippet .. "\nreturn store", "=snippet", "t", { assert = assert, sessile = {
+      open = function(_, options)
+        options.key, options.policy_path = false, root .. "/policies"
+        return sessile.open("ram:", options)
+      end,
+    } })()
+    local s = assert(store:create())
+    local message = { role = "user", content = "hello" }
+    assert.equal("turn", assert(s:turn { message }).policy.reason)
+    assert.equal("event", assert(s:turn({ message }, { event = "deploy" })).policy.reason)
+    store:close()
+  end)
+
   it("has a spec that passes", function()
     cli.write(home .. "/guide_spec.lua", blocks "lua"[1])
     local out, err, code = typed "sessile policy test guide_spec.lua"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "session/fork.h"
+#include "session/triggers.h"
 
 /* Opens what was made. Over records it is nobody else's. */
 static sessile_status open_made(sessile_session **out, sessile_store *store,
@@ -26,7 +27,7 @@ static sessile_status check(const sessile_session_options *given,
         return api_missing(err, function, "the data of a slice in options");
     if (options->has_timeout && store_handle_timeout(options->timeout_ms, err))
         return SESSILE_INVALID;
-    return SESSILE_OK;
+    return triggers_check(options->triggers, err);
 }
 
 sessile_status sessile_fork(sessile_session **out, sessile_session *session,

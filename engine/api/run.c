@@ -7,6 +7,7 @@
 #include "run/begin.h"
 #include "session/parks.h"
 #include "session/session.h"
+#include "session/triggers.h"
 
 sessile_status sessile_policy_load(sessile_policy **out, sessile_store *store,
                                    const sessile_policy_step *steps, size_t count,
@@ -59,7 +60,8 @@ static sessile_status check(sessile_run **out, sessile_session *session,
     if ((*options)->window < 0 || (*options)->reserve < 0)
         return fail(err, SESSILE_INVALID, "window and reserve are tokens: 0 or more");
     if (api_bad((*options)->usage) || api_bad((*options)->model) ||
-        api_bad((*options)->metadata) || api_bad((*options)->instructions))
+        api_bad((*options)->metadata) || api_bad((*options)->instructions) ||
+        api_bad((*options)->event))
         return api_missing(err, function, "the data of a slice in options");
     if ((unsigned)(*options)->on_conflict > SESSILE_ON_CONFLICT_BRANCH)
         return fail(err, SESSILE_INVALID, "on_conflict is FAIL, APPEND or BRANCH");
@@ -74,7 +76,7 @@ static sessile_status check(sessile_run **out, sessile_session *session,
     }
     if ((unsigned)(*options)->reason > SESSILE_REASON_MANUAL)
         return fail(err, SESSILE_INVALID, "no such reason: %d", (int)(*options)->reason);
-    return SESSILE_OK;
+    return triggers_check((*options)->triggers, err);
 }
 
 sessile_status sessile_turn_begin(sessile_run **out, sessile_session *session,

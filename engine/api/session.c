@@ -6,6 +6,7 @@
 
 #include "policy/policy.h"
 #include "session/session.h"
+#include "session/triggers.h"
 #include "tokens/tokens.h"
 
 void sessile_session_options_init(sessile_session_options *options)
@@ -14,21 +15,23 @@ void sessile_session_options_init(sessile_session_options *options)
         memset(options, 0, sizeof *options);
 }
 
-/* Keeps the handle's own policy: the floor below knows none. */
-static void keep_policy(sessile_session *s, sessile_policy *policy)
+/* Keeps a policy of the handle's own: the floor below knows none. */
+static void keep_policy(policy_ref *ref, sessile_policy *policy)
 {
     if (!policy)
         return;
     policy_retain(policy);
-    s->policy = (policy_ref){policy, api_release_policy};
+    *ref = (policy_ref){policy, api_release_policy};
 }
 
 sessile_status api_open(sessile_session **out, sessile_store *store,
                         const sessile_session_options *options, sessile_error *err)
 {
     sessile_status st = session_open(out, store, options, err);
-    if (st == SESSILE_OK)
-        keep_policy(*out, options->policy);
+    if (st == SESSILE_OK) {
+        keep_policy(&(*out)->policy, options->policy);
+        keep_policy(&(*out)->fallback, options->fallback);
+    }
     return st;
 }
 
@@ -42,6 +45,9 @@ static sessile_status check(sessile_session **out, sessile_store *store,
     *out = NULL;
     if (!store || !options)
         return api_missing(err, function, "store or options");
+    sessile_status st = triggers_check(options->triggers, err);
+    if (st != SESSILE_OK)
+        return st;
     if (id_wanted && options->id.size == 0)
         return fail(err, SESSILE_INVALID, "which session? its id is empty");
     if (api_bad(options->id) || api_bad(options->agent) || api_bad(options->user) ||

@@ -68,17 +68,27 @@ void api_release_policy(void *policy)
     policy_release(policy);
 }
 
-void sessile_store_set_policy(sessile_store *store, sessile_policy *policy)
+static void set_policy(sessile_store *store, policy_ref *ref, sessile_policy *policy)
 {
-    if (!store)
-        return;
     if (policy)
         policy_retain(policy);
     pthread_mutex_lock(&store->mutex);
-    sessile_policy *before = store->policy.policy;
-    store->policy = (policy_ref){policy, api_release_policy};
+    sessile_policy *before = ref->policy;
+    *ref = (policy_ref){policy, api_release_policy};
     pthread_mutex_unlock(&store->mutex);
     policy_release(before);
+}
+
+void sessile_store_set_policy(sessile_store *store, sessile_policy *policy)
+{
+    if (store)
+        set_policy(store, &store->policy, policy);
+}
+
+void sessile_store_set_fallback(sessile_store *store, sessile_policy *fallback)
+{
+    if (store)
+        set_policy(store, &store->fallback, fallback);
 }
 
 void sessile_list_options_init(sessile_list_options *options)

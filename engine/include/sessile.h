@@ -167,6 +167,33 @@ typedef struct sessile_limits {
     uint64_t policy_result; /* bytes a proposal may write [policy_result]: 1 MiB */
 } sessile_limits;
 
+/*
+ * When the policies that have a `compact` are to run it without being asked whether. All
+ * of it is judged at the end of a turn, after merge, summarize and truncate: the engine
+ * has no timers. Several at once are one compaction, whose reason is the first of: EVENT,
+ * OVERFLOW, THRESHOLD (share, messages), TIMER (seconds). When none fires, each policy's
+ * own should_compact is asked.
+ *
+ * None of them can run for ever. "The last compaction" below is the newest one on the
+ * path that a `compact`, a person or the host made, whatever merge, summarize and
+ * truncate wrote since. Messages and seconds are counted in multiples: a compaction that
+ * was refused, or came to nothing, is tried again when as many have passed once more.
+ * Share and overflow, when the context stays that large after they fired, fire again when
+ * it has grown by a twentieth of window - reserve, or another window was given.
+ */
+typedef struct sessile_triggers {
+    uint64_t messages; /* each time so many messages came since the last compaction, or
+                          the start; appended ones too; 0: never */
+    uint64_t seconds;  /* each time so many seconds passed since then, by the turn's
+                          time; 0: never */
+    unsigned share;    /* parts per thousand of window - reserve in use: 800; 0: never;
+                          without a window: never */
+    int overflow; /* the context does not fit window - reserve: one compaction of every
+                     policy that has one, after those that run for another reason */
+    const char *const *events; /* names: one is given with the turn */
+    size_t event_count;
+} sessile_triggers;
+
 /* Call sessile_store_options_init() first; then set what differs. All text is borrowed
  * for the duration of sessile_open() only. */
 typedef struct sessile_store_options {
@@ -184,6 +211,7 @@ typedef struct sessile_store_options {
     int64_t window;    /* the model's window in tokens; 0: unlimited */
     int64_t reserve;   /* tokens of the window kept free */
     int64_t ttl_ms;    /* of new sessions that name none; 0: they do not expire */
+    const sessile_triggers *triggers; /* of every session that has none; NULL: none */
     const char *policy_path; /* folders to look policies up in, ':' between; or NULL */
     sessile_isolation isolation;
     const char *worker; /* for WORKER, and for policy files that others may write: the
@@ -214,6 +242,11 @@ SESSILE_API int sessile_store_sealed(const sessile_store *store);
 
 /* The policy of every session that names none. Borrows a reference; NULL: none. */
 SESSILE_API void sessile_store_set_policy(sessile_store *store, sessile_policy *policy);
+
+/* What runs instead when a policy was refused, for every session that names no other: see
+ * sessile_outcome.fallback. Borrows a reference; NULL: nothing. */
+SESSILE_API void sessile_store_set_fallback(sessile_store *store,
+                                            sessile_policy *fallback);
 
 /*
  * Where a session stands. Expired: its ttl has passed since its newest entry; it can be
@@ -419,12 +452,15 @@ SESSILE_API sessile_status sessile_forget(sessile_store *store, sessile_slice us
  * store's. Ids, agents and users are opaque bytes. Call the init function first. */
 typedef struct sessile_session_options {
     sessile_slice id, agent, user;
-    sessile_slice title;     /* of a new session */
-    sessile_slice metadata;  /* JSON object of a new session, or empty */
-    int uuid_v4;             /* make a version 4 id instead of version 7 */
-    sessile_policy *policy;  /* of this handle; NULL: the store's */
-    int64_t window, reserve; /* of this handle; 0: the store's */
-    int has_timeout;         /* timeout_ms below is of this handle; else the store's */
+    sessile_slice title;              /* of a new session */
+    sessile_slice metadata;           /* JSON object of a new session, or empty */
+    int uuid_v4;                      /* make a version 4 id instead of version 7 */
+    sessile_policy *policy;           /* of this handle; NULL: the store's */
+    sessile_policy *fallback;         /* of this handle; NULL: the store's */
+    const sessile_triggers *triggers; /* of this handle, copied, in place of the store's
+                                         as a whole; NULL: the store's */
+    int64_t window, reserve;          /* of this handle; 0: the store's */
+    int has_timeout; /* timeout_ms below is of this handle; else the store's */
     int timeout_ms;
     int64_t ttl_ms; /* of a new session: it expires so long after its newest entry; 0: the
                        store's; -1: never */
@@ -1001,11 +1037,18 @@ typedef struct sessile_run_options {
                                head, context, messages, a write), so that a CONFLICT
                                comes again until somebody has looked */
     sessile_id base;
-    sessile_policy *policy;     /* of this call; NULL: the session's, else the store's */
-    int no_policy;              /* turn: run none, whatever is configured */
-    sessile_slice instructions; /* compact: what the person typed */
-    sessile_reason reason;      /* compact: default MANUAL */
-    int64_t window, reserve;    /* 0: the session's */
+    sessile_policy *policy;   /* of this call; NULL: the session's, else the store's */
+    int no_policy;            /* turn: run none, whatever is configured; the next turn
+                                 judges triggers for both */
+    sessile_policy *fallback; /* of this call; NULL: the session's, else the store's */
+    int no_fallback;          /* run none, whatever is configured */
+    const sessile_triggers *triggers; /* turn: of this call, copied, in place of the
+                                         session's as a whole; NULL: the session's */
+    sessile_slice event; /* turn: the name of what happened, or empty; a trigger that
+                            lists it fires, one that does not lets it pass */
+    sessile_slice instructions;      /* compact: what the person typed */
+    sessile_reason reason;           /* compact: default MANUAL */
+    int64_t window, reserve;         /* 0: the session's */
     sessile_on_conflict on_conflict; /* turn */
     int has_timeout;                 /* timeout_ms below is of each call of this run; else
                                         the session's */
@@ -1054,6 +1097,7 @@ typedef struct sessile_need {
     sessile_slice instructions;
     sessile_slice options; /* HOOK: the step's options, JSON object */
     int64_t now_ms;        /* HOOK: the turn's time, the only clock a policy should use */
+    int fallback;          /* 1: the fallback asks; step is an index in its chain */
 } sessile_need;
 
 /* The answer to a need. */
@@ -1098,7 +1142,24 @@ typedef struct sessile_departure {
     sessile_key by; /* COVERED, REPLACED: the new message; else entry SESSILE_NO_ID */
 } sessile_departure;
 
-/* The result of a run. All of it is borrowed from the run. */
+/* What a fallback came to; the fields as in sessile_outcome. */
+typedef struct sessile_fallback {
+    sessile_verdict verdict; /* NO_POLICY: it did not run; PARKED: it waits for a model */
+    int too_little;
+    const char *policy;
+    const char *hook;
+    int law;
+    const char *message;
+    sessile_id refusal;
+    uint64_t repeated;
+} sessile_fallback;
+
+/*
+ * The result of a run. All of it is borrowed from the run. When the policy was refused
+ * and a fallback is configured, that has run, once, on the same context, with notes and a
+ * budget of its own: verdict, policy, hook, law, message, refusal and repeated tell of
+ * the policy, `fallback` of the fallback, and all else of what is now in force.
+ */
 typedef struct sessile_outcome {
     sessile_id first, last; /* turn: its first message and its turn entry */
     sessile_id leaf;        /* the head after the run */
@@ -1118,9 +1179,13 @@ typedef struct sessile_outcome {
     int64_t cannot_fit; /* tokens by which the context exceeds window - reserve */
     const sessile_departure *departures;
     size_t departure_count;
-    const char *summary; /* text of the first message written, or "" */
-    uint64_t engine_us;  /* time spent in the engine, host's waits aside */
-    uint64_t policy_us;  /* of which in policies */
+    const char *summary;   /* text of the first message written, or "" */
+    uint64_t engine_us;    /* time spent in the engine, host's waits aside */
+    uint64_t policy_us;    /* of which in policies */
+    sessile_reason reason; /* turn: why the policies last compacted, or were to: EVENT,
+                              OVERFLOW, THRESHOLD, TIMER; TURN: nothing said so; else the
+                              reason that was given */
+    sessile_fallback fallback;
 } sessile_outcome;
 SESSILE_API sessile_status sessile_run_outcome(sessile_run *run, sessile_outcome *out,
                                                sessile_error *err);

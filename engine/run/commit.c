@@ -104,8 +104,11 @@ static sessile_status build_refusal(void *arg, sessile_session *s, batch *b,
     record_refusal(run, &w->data);
     if (w->data.failed)
         return fail_nomem(err);
-    if (hash64_lasting(w->data.data, w->data.size) == s->last_refusal) {
-        run->outcome.repeated = ++s->refusals_repeated;
+    uint64_t last = run->is_fallback ? s->last_fallback_refusal : s->last_refusal;
+    uint64_t *repeated =
+        run->is_fallback ? &s->fallback_refusals_repeated : &s->refusals_repeated;
+    if (hash64_lasting(w->data.data, w->data.size) == last) {
+        run->outcome.repeated = ++*repeated;
         return SESSILE_OK;
     }
     entry_fields f = {.parent = s->head,
@@ -115,7 +118,7 @@ static sessile_status build_refusal(void *arg, sessile_session *s, batch *b,
                       .data_size = w->data.size,
                       .tokens = -1};
     run->outcome.refusal = batch_next(b);
-    s->refusals_repeated = 0;
+    *repeated = 0;
     batch_add(b, &f);
     return run_close_park(run, s, b, err);
 }

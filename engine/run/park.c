@@ -65,6 +65,27 @@ static void put_answers(const run_answers *list, buf *out)
     buf_putc(out, ']');
 }
 
+/* What fired at the turn's end, and what this run stands in for: another process may be
+ * configured otherwise, or judge at another time. */
+static void put_why(const sessile_run *run, buf *out)
+{
+    if (run->fired_first != SESSILE_REASON_TURN)
+        buf_printf(out, ",\"fired\":\"%s\"", sessile_reason_name(run->fired_first));
+    if (run->overflowed)
+        buf_puts(out, ",\"overflowed\":true");
+    if (run->event) {
+        buf_puts(out, ",\"event\":");
+        json_put_string(out, run->event, run->event_size);
+    }
+    if (!run->is_fallback)
+        return;
+    buf_puts(out, ",\"fallback_of\":{\"policy\":");
+    json_put_cstring(out, run->refusal.policy);
+    buf_printf(out, ",\"law\":%d,\"message\":", run->refusal.law);
+    json_put_cstring(out, run->refusal.message);
+    buf_putc(out, '}');
+}
+
 static void put_park(const sessile_run *run, buf *out)
 {
     char id[9];
@@ -84,6 +105,7 @@ static void put_park(const sessile_run *run, buf *out)
     }
     buf_printf(out, ",\"now\":%" PRId64 ",\"window\":%" PRId64 ",\"reserve\":%" PRId64,
                run->now_ms, run->window, run->reserve);
+    put_why(run, out);
     put_answers(&run->answers, out);
     buf_puts(out, ",\"asks\":{\"policy\":");
     json_put_cstring(out, policy_step_get(run->policy, run->step)->name);
@@ -285,12 +307,72 @@ static int read_i64(json value, int64_t *out)
     return 0;
 }
 
+/* The reason of that name, or `other`. */
+static sessile_reason read_reason(json value, sessile_reason other)
+{
+    for (int i = 0; i <= SESSILE_REASON_MANUAL; i++)
+        if (json_is(value, sessile_reason_name((sessile_reason)i)))
+            return (sessile_reason)i;
+    return other;
+}
+
+/* A string of at most size - 1 bytes, cut between characters. -1: NOMEM. */
+static int read_text(const sessile_run *run, json value, char *out, size_t size)
+{
+    buf text;
+    int failed = 0;
+
+    out[0] = 0;
+    buf_init(&text, run->alloc);
+    if (value.type == JSON_STRING)
+        failed = json_string(&text, value) || text.failed;
+    if (!failed && text.size) {
+        size_t keep = utf8_floor(text.data, text.size, size - 1);
+        memcpy(out, text.data, keep);
+        out[keep] = 0;
+    }
+    buf_deinit(&text);
+    return failed ? -1 : 0;
+}
+
+/* put_why(), read again. */
+static sessile_status take_why(sessile_run *run, const entry *e, sessile_error *err)
+{
+    json event = json_get(e->data, "event"), stood = json_get(e->data, "fallback_of");
+    uint64_t law = 0;
+
+    run->fired_first = read_reason(json_get(e->data, "fired"), SESSILE_REASON_TURN);
+    run->replays_overflow = json_get(e->data, "overflowed").type == JSON_TRUE;
+    if (event.type == JSON_STRING) {
+        buf text;
+        buf_init(&text, run->alloc);
+        if (!json_string(&text, event) && !text.failed)
+            run->event = mem_dup(run->alloc, text.size ? text.data : "", text.size);
+        run->event_size = run->event ? text.size : 0;
+        buf_deinit(&text);
+        if (!run->event)
+            return fail_nomem(err);
+    }
+    if (stood.type != JSON_OBJECT)
+        return SESSILE_OK;
+    run->is_fallback = 1;
+    run->refusal.entry = SESSILE_NO_ID;
+    run->refusal.hook = "";
+    if (!json_uint(json_get(stood, "law"), &law) && law <= 10)
+        run->refusal.law = (int)law;
+    if (read_text(run, json_get(stood, "policy"), run->refusal.policy,
+                  sizeof run->refusal.policy) ||
+        read_text(run, json_get(stood, "message"), run->refusal.message,
+                  sizeof run->refusal.message))
+        return fail_nomem(err);
+    return SESSILE_OK;
+}
+
 static sessile_status take_given(sessile_run *run, const entry *e, sessile_error *err)
 {
     json instructions = json_get(e->data, "instructions");
     const char *name;
     size_t size;
-    int reason = SESSILE_REASON_MANUAL;
 
     if (!json_plain(json_get(e->data, "kind"), &name, &size))
         return broken(e->id, err);
@@ -301,13 +383,10 @@ static sessile_status take_given(sessile_run *run, const entry *e, sessile_error
         read_i64(json_get(e->data, "now"), &run->now_ms) ||
         read_i64(json_get(e->data, "window"), &run->window) ||
         read_i64(json_get(e->data, "reserve"), &run->reserve) ||
-        !json_plain(json_get(e->data, "reason"), &name, &size))
+        json_get(e->data, "reason").type != JSON_STRING)
         return broken(e->id, err);
-    while (reason > 0 &&
-           (strlen(sessile_reason_name((sessile_reason)reason)) != size ||
-            memcmp(sessile_reason_name((sessile_reason)reason), name, size)))
-        reason--;
-    run->reason = (sessile_reason)reason;
+    run->reason = read_reason(json_get(e->data, "reason"), SESSILE_REASON_TURN);
+    run->why = run->reason;
     if (instructions.type == JSON_STRING) {
         buf text;
         buf_init(&text, run->alloc);
@@ -436,7 +515,16 @@ static sessile_status take_park(sessile_run *run, sessile_id id,
     if (st == SESSILE_OK)
         st = take_given(run, &e, err);
     if (st == SESSILE_OK)
+        st = take_why(run, &e, err);
+    if (st == SESSILE_OK)
         st = take_answers(run, &e, answer, err);
+    if (st == SESSILE_OK && run->is_fallback) {
+        /* What was parked is the fallback: the configured one, else as it was recorded.
+         */
+        policy_release(run->policy);
+        run->policy = run->fallback;
+        run->fallback = NULL;
+    }
     if (st == SESSILE_OK && !run->policy)
         st = load_recorded(run, &e, err);
     if (st == SESSILE_OK)

@@ -166,6 +166,40 @@ static sessile_status put_account(const sessile_run *run, sessile_id self, buf *
     return st;
 }
 
+/* Why the list is what it is: the compact's reason, when one stands. Else, after a turn,
+ * the last compaction is named, which this is none of. */
+static sessile_status put_reason(const sessile_run *run, buf *out, sessile_error *err)
+{
+    sessile_session *s = run->session;
+    sessile_reason reason =
+        run->stands != SESSILE_REASON_TURN ? run->stands : run->reason;
+    sessile_status st = SESSILE_OK;
+
+    if (run->is_fallback) {
+        buf_puts(out, ",\"fallback_of\":");
+        json_put_cstring(out, run->refusal.policy);
+    }
+    buf_printf(out, ",\"reason\":\"%s\"", sessile_reason_name(reason));
+    if (reason == SESSILE_REASON_EVENT && run->event) {
+        buf_puts(out, ",\"event\":");
+        json_put_string(out, run->event, run->event_size);
+    }
+    if (run->window > 0)
+        buf_printf(
+            out, ",\"room\":%lld",
+            (long long)(run->window > run->reserve ? run->window - run->reserve : 0));
+    if (reason == SESSILE_REASON_TURN) {
+        last_compaction last;
+        char id[9];
+        st = session_last_compaction_locked(s, s->head, &last, err);
+        if (st == SESSILE_OK && last.id) {
+            id_print(last.id, id);
+            buf_printf(out, ",\"last_compact\":\"%s\"", id);
+        }
+    }
+    return st;
+}
+
 static sessile_status put_list(sessile_run *run, sessile_id self, buf *out,
                                sessile_error *err)
 {
@@ -183,7 +217,8 @@ static sessile_status put_list(sessile_run *run, sessile_id self, buf *out,
         st = put_messages(run, &in, &n, self, out, err);
     if (st == SESSILE_OK)
         put_policies(run, out);
-    buf_printf(out, ",\"reason\":\"%s\"", sessile_reason_name(run->reason));
+    if (st == SESSILE_OK)
+        st = put_reason(run, out, err);
     if (run->instructions_size) {
         buf_puts(out, ",\"instructions\":");
         json_put_string(out, run->instructions, run->instructions_size);
@@ -247,7 +282,11 @@ void record_refusal(const sessile_run *run, buf *out)
     /* Progress is judged when all hooks are done: there is no one hook to name. */
     if (run->outcome.hook[0])
         buf_printf(out, ",\"hook\":\"%s\"", run->outcome.hook);
-    buf_printf(out, ",\"reason\":\"%s\"", sessile_reason_name(run->reason));
+    if (run->is_fallback) {
+        buf_puts(out, ",\"fallback_of\":");
+        json_put_cstring(out, run->refusal.policy);
+    }
+    buf_printf(out, ",\"reason\":\"%s\"", sessile_reason_name(run->why));
     if (run->outcome.law)
         buf_printf(out, ",\"law\":%d,\"law_name\":\"%s\"", run->outcome.law,
                    law_name((law)run->outcome.law));

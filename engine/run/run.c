@@ -22,6 +22,39 @@ static void begin_wait(sessile_run *run)
     run->wait = session_wait_begin(run->session, run->has_timeout, run->timeout_ms);
 }
 
+/* A copy of what a slice says, NULL when it is empty: 0, or -1: NOMEM. */
+static int keep(const allocator *a, sessile_slice text, char **out, size_t *size)
+{
+    if (text.size == 0)
+        return 0;
+    *out = mem_dup(a, text.data, text.size);
+    *size = *out ? text.size : 0;
+    return *out ? 0 : -1;
+}
+
+static int keep_texts(sessile_run *run, const sessile_run_options *options)
+{
+    if (run->kind == RUN_TURN &&
+        keep(run->alloc, options->event, &run->event, &run->event_size))
+        return -1;
+    return keep(run->alloc, options->instructions, &run->instructions,
+                &run->instructions_size);
+}
+
+/* A reference to the policy of the call, else of the session, else of the store. */
+static sessile_policy *choose(sessile_store *store, sessile_policy *of_call,
+                              const policy_ref *of_session, const policy_ref *of_store)
+{
+    sessile_policy *chosen = of_call ? of_call : of_session->policy;
+    pthread_mutex_lock(&store->mutex);
+    if (!chosen)
+        chosen = of_store->policy;
+    if (chosen)
+        policy_retain(chosen);
+    pthread_mutex_unlock(&store->mutex);
+    return chosen;
+}
+
 sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
                        const sessile_run_options *options, sessile_error *err)
 {
@@ -31,9 +64,11 @@ sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
         return fail_nomem(err);
     run->alloc = &store->alloc;
     buf_init(&run->journal, run->alloc);
+    buf_init(&run->refusal.log, run->alloc);
     run->session = s;
     run->kind = kind;
     run->reason = kind == RUN_TURN ? SESSILE_REASON_TURN : options->reason;
+    run->why = run->reason;
     run->outcome.compaction = run->outcome.refusal = run->outcome.park = SESSILE_NO_ID;
     run->park = SESSILE_NO_ID;
     run->outcome.hook = "";
@@ -42,28 +77,16 @@ sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
     run->has_timeout = options->has_timeout;
     run->timeout_ms = options->timeout_ms;
     begin_wait(run);
-    if (options->instructions.size) {
-        run->instructions =
-            mem_dup(run->alloc, options->instructions.data, options->instructions.size);
-        if (!run->instructions) {
-            mem_free(run->alloc, run, sizeof *run);
-            return fail_nomem(err);
-        }
-        run->instructions_size = options->instructions.size;
+    if (keep_texts(run, options) ||
+        triggers_copy(&run->triggers, options->triggers, run->alloc, NULL)) {
+        run_free(run);
+        return fail_nomem(err);
     }
 
-    /* The policy of the call, else of the session, else of the store. */
-    if (!options->no_policy) {
-        run->policy = options->policy;
-        if (!run->policy)
-            run->policy = s->policy.policy;
-        pthread_mutex_lock(&store->mutex);
-        if (!run->policy)
-            run->policy = store->policy.policy;
-        if (run->policy)
-            policy_retain(run->policy);
-        pthread_mutex_unlock(&store->mutex);
-    }
+    if (!options->no_policy)
+        run->policy = choose(store, options->policy, &s->policy, &store->policy);
+    if (!options->no_policy && !options->no_fallback)
+        run->fallback = choose(store, options->fallback, &s->fallback, &store->fallback);
     run->window = options->window ? options->window
                   : s->window     ? s->window
                                   : store->window;
@@ -84,7 +107,12 @@ void run_free(sessile_run *run)
     state_free(run->state);
     buf_deinit(&run->journal);
     policy_release(run->policy);
+    policy_release(run->fallback);
+    buf_deinit(&run->refusal.log);
+    triggers_free(run->triggers, a);
     run_vars_deinit(run);
+    if (run->event)
+        mem_free(a, run->event, run->event_size + 1);
     run_answers_deinit(&run->answers, a);
     run_answers_deinit(&run->known, a);
     if (run->instructions)
@@ -201,10 +229,14 @@ static sessile_status step(sessile_run *run, sessile_need *need, sessile_error *
     sessile_status st = SESSILE_OK;
     if (run->failed.code != SESSILE_OK)
         return fail(err, run->failed.code, "%s", run->failed.message);
-    if (run->stage < STAGE_COMMIT)
-        st = run_schedule(run, need, err);
-    if (st == SESSILE_OK && run->stage == STAGE_COMMIT)
-        st = commit(run, err);
+    while (st == SESSILE_OK && run->stage != STAGE_DONE) {
+        if (run->stage < STAGE_COMMIT)
+            st = run_schedule(run, need, err);
+        if (st == SESSILE_OK)
+            st = commit(run, err);
+        if (st == SESSILE_OK && run_wants_fallback(run))
+            run_begin_fallback(run);
+    }
     /* One sync for all that this run wrote, and only then success. */
     if (st == SESSILE_OK && run->written && !run->synced) {
         st = session_sync_within(run->session, &run->wait, run->written, err);
@@ -259,14 +291,20 @@ sessile_status run_outcome(sessile_run *run, sessile_outcome *out, sessile_error
     if (run->failed.code != SESSILE_OK)
         return fail(err, run->failed.code, "%s", run->failed.message);
     sessile_outcome *o = &run->outcome;
+    const char *log = run->pipeline ? policy_pipeline_log(run->pipeline) : "";
     o->policy = run->policy_name;
     o->message = run->message;
     o->summary = run->summary ? run->summary : "";
-    o->log = run->pipeline ? policy_pipeline_log(run->pipeline) : "";
+    o->log = log;
+    o->reason = run->why;
     o->departures = run->departures;
     o->departure_count = run->departure_count;
     o->policy_us = run->pipeline ? policy_pipeline_us(run->pipeline) : 0;
     *out = *o;
+    out->fallback = (sessile_fallback){
+        .policy = "", .hook = "", .message = "", .refusal = SESSILE_NO_ID};
+    if (run->is_fallback)
+        run_fallback_outcome(run, out);
     return SESSILE_OK;
 }
 

@@ -8,6 +8,8 @@
  *
  *   turn.c      begin: check, count, write the turn; snapshot the context
  *   schedule.c  which hook of which policy is next, and what its end means
+ *   trigger.c   whether the turn's end is a time to compact, asked or not
+ *   fallback.c  what runs instead, once, when the policy was refused
  *   commit.c    the accepted proposal, judged on the head as it is now, as one entry
  *   vars.c      the policies' notes
  *   record.c    the JSON of compaction and refusal entries
@@ -23,6 +25,7 @@
 #include "session/laws.h"
 #include "session/session.h"
 #include "session/state.h"
+#include "session/triggers.h"
 
 typedef enum run_kind { RUN_TURN, RUN_COMPACT, RUN_PLAN } run_kind;
 
@@ -44,6 +47,27 @@ typedef struct run_vars {
     char *text; /* JSON object, or NULL: {} */
     size_t name_size, text_size;
 } run_vars;
+
+/* What triggers are judged by: the log at the turn, read with the snapshot. */
+typedef struct run_counts {
+    uint64_t messages, messages_before; /* since the last compaction: at the turn, and at
+                                           the turn before it */
+    uint64_t ms, ms_before;             /* the same */
+    last_compaction last;
+    trigger_attempt by_share, by_overflow; /* on the turn's path; turn 0: none */
+} run_counts;
+
+/* The policy's refusal, while the fallback runs. */
+typedef struct run_refusal {
+    char policy[128], message[504];
+    const char *hook; /* static */
+    int law, too_little;
+    sessile_id entry;
+    uint64_t repeated;
+    buf log;            /* what its files said; of both when joined */
+    int joined;         /* what the fallback's files said has been added */
+    uint64_t policy_us; /* what it took */
+} run_refusal;
 
 /* One answer of a model, and the request it is for. */
 typedef struct run_answer {
@@ -74,8 +98,16 @@ struct sessile_run {
     sessile_reason reason;       /* of the run as a whole */
     char *instructions;
     size_t instructions_size;
+    sessile_triggers *triggers; /* of this call, or NULL */
+    char *event;                /* its name, or NULL */
+    size_t event_size;
+    run_counts counts;
     int64_t now_ms;
     uint64_t started_us;
+    /* the fallback */
+    sessile_policy *fallback; /* a reference, or NULL; once it runs, the one refused */
+    int is_fallback;          /* it runs, or ran */
+    run_refusal refusal;      /* then: what was refused */
     /* schedule */
     run_stage stage;
     size_t step;
@@ -90,7 +122,14 @@ struct sessile_run {
     int replays;                    /* it runs again from a park */
     sessile_id park;                /* the park it answers, until that is closed */
     int phase;                      /* STAGE_COMPACT: where this step stands */
-    int64_t tokens_given;           /* what the compact was given */
+    sessile_reason fired; /* a trigger's, which asks no should_compact; TURN: none did */
+    sessile_reason fired_first; /* when STAGE_COMPACT began, or as the park says */
+    int overflowed;             /* STAGE_COMPACT goes, or went, by for that reason */
+    int replays_overflow;       /* it did when the run was parked */
+    sessile_reason why;         /* of the newest flush or compact; else the run's */
+    sessile_reason stands; /* of the flush or compact whose edits are in the list; TURN:
+                              none */
+    int64_t tokens_given;  /* what the compact was given */
     int did_not_fit;
     uint32_t edited;        /* bit a step: its hook changed the list */
     uint32_t edited_before; /* the same before the compact, for the rewind */
@@ -135,10 +174,28 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err);
 sessile_status run_take_worker(sessile_run *run, sessile_error *err);
 void run_give_worker(sessile_run *run);
 
+/* trigger.c: what is in force for this run, or NULL; what they are judged by (with the
+ * session's mutex); the reason of those that fire on the list as it is now, or TURN; and
+ * whether, after STAGE_COMPACT, overflow still does. */
+const sessile_triggers *run_triggers(const sessile_run *run);
+sessile_status run_count_locked(sessile_run *run, sessile_error *err);
+sessile_reason run_fired(sessile_run *run);
+int run_fired_again(sessile_run *run);
+
+/* fallback.c: 1 when the policy was refused and something is to run instead; begins it;
+ * the outcome as both came to it. */
+int run_wants_fallback(const sessile_run *run);
+void run_begin_fallback(sessile_run *run);
+void run_fallback_outcome(sessile_run *run, sessile_outcome *out);
+
 /* schedule.c: goes on to the next end: OK (STAGE_COMMIT or DONE reached) or NEEDS. */
 sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error *err);
 /* Refuses the pipeline: what came of it is dropped, the schedule jumps to the commit. */
 void run_refuse(sessile_run *run, law broken, const char *message);
+/* Names the policy of the step, for the outcome. */
+void run_name_policy(sessile_run *run);
+/* What ctx.reason says to the hook. */
+sessile_reason run_reason_of_hook(const sessile_run *run);
 /* The outcome's sentence; text may be the run's own. */
 void run_say(sessile_run *run, const char *text);
 /* Drops what the outcome says of a proposal that did not come to be. */

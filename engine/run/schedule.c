@@ -3,9 +3,11 @@
  *
  * The order is fixed: merge of every policy of the chain (turns only), summarize of every
  * one, truncate of every one; then, policy by policy, should_compact, flush and compact,
- * each seeing the list as edited so far. A person's compact asks nobody whether: it runs
- * flush and compact of those that have a compact, and summarize and truncate of those
- * that have none. After each hook that changed the list the laws are checked, so that the
+ * each seeing the list as edited so far. When a trigger fired nobody is asked whether;
+ * and when the list does not fit after all that, and a trigger says so, flush and compact
+ * go through the chain once more. A person's compact asks nobody either: it runs flush
+ * and compact of those that have a compact, and summarize and truncate of those that have
+ * none. After each hook that changed the list the laws are checked, so that the
  * culprit is named. Nothing is written here.
  */
 #include "run/run.h"
@@ -45,10 +47,9 @@ static sessile_hook next_phase(sessile_run *run)
     for (; run->phase < PHASE_END; run->phase++) {
         switch (run->phase) {
         case PHASE_ASK:
-            if (asked_by_person(run))
+            if (asked_by_person(run) || run->fired != SESSILE_REASON_TURN)
                 continue;
-            /* Nobody else says when yet: a compact that does not say so itself waits for
-             * a person. */
+            /* A compact that does not say itself when waits for a trigger or a person. */
             if (!compacts || !has(run, SESSILE_HOOK_SHOULD_COMPACT))
                 return 0;
             run->phase++;
@@ -82,6 +83,13 @@ static sessile_hook next_phase(sessile_run *run)
     return 0;
 }
 
+sessile_reason run_reason_of_hook(const sessile_run *run)
+{
+    if (run->kind != RUN_TURN || run->stage != STAGE_COMPACT)
+        return run->reason;
+    return run->fired != SESSILE_REASON_TURN ? run->fired : SESSILE_REASON_THRESHOLD;
+}
+
 /* Sets run->hook to the next hook, or the stage to STAGE_COMMIT. */
 static void next_hook(sessile_run *run)
 {
@@ -102,7 +110,11 @@ static void next_hook(sessile_run *run)
         }
         run->step = 0;
         run->phase = PHASE_ASK;
+        if (run->stage == STAGE_COMPACT && run_fired_again(run))
+            continue;
         run->stage++;
+        if (run->stage == STAGE_COMPACT)
+            run->fired = run_fired(run);
     }
 }
 
@@ -118,6 +130,8 @@ void run_say(sessile_run *run, const char *text)
 void run_refuse(sessile_run *run, law broken, const char *message)
 {
     run->refused = 1;
+    if (run->hook)
+        run->why = run_reason_of_hook(run);
     run->outcome.law = (int)broken;
     run->outcome.hook = run->hook ? sessile_hook_name(run->hook) : "";
     run_say(run, message);
@@ -125,7 +139,7 @@ void run_refuse(sessile_run *run, law broken, const char *message)
     run->hook = 0;
 }
 
-static void name_culprit(sessile_run *run)
+void run_name_policy(sessile_run *run)
 {
     const char *name = policy_step_get(run->policy, run->step)->name;
     size_t size = strlen(name);
@@ -151,23 +165,23 @@ int run_changed(const sessile_run *run)
  * pipeline, and the turn is acknowledged all the same. */
 static void hook_failed(sessile_run *run, const sessile_error *why)
 {
-    name_culprit(run);
+    run_name_policy(run);
     state_hook_drop(run->state);
     run_refuse(run, run->result.spent ? LAW_BOUNDS : LAW_NONE,
                why->message[0] ? why->message : "the policy failed");
 }
 
-/* Law 6's second half: a compact that barely saves only breaks the prompt cache. */
-static sessile_status leave_out_too_little(sessile_run *run, sessile_error *err)
+/* Law 6's second half: a compact that barely saves only breaks the prompt cache. Not when
+ * a person wanted it, or when every token counts. */
+static int saves_too_little(const sessile_run *run)
 {
+    sessile_reason reason = run_reason_of_hook(run);
     int64_t now = sessile_state_tokens(run->state);
-    if (asked_by_person(run) || run->did_not_fit)
-        return SESSILE_OK;
-    if ((run->tokens_given - now) >= run->tokens_given / 20)
-        return SESSILE_OK;
-    run->outcome.too_little = 1;
-    run->edited = run->edited_before;
-    return state_rewind(run->state, err);
+    if (run->did_not_fit ||
+        (reason != SESSILE_REASON_THRESHOLD && reason != SESSILE_REASON_TIMER &&
+         reason != SESSILE_REASON_EVENT))
+        return 0;
+    return run->tokens_given - now < run->tokens_given / 20;
 }
 
 /* What a hook's end means: its edits are taken in and judged. */
@@ -197,25 +211,24 @@ static sessile_status hook_done(sessile_run *run, sessile_error *err)
             st = laws_check(&in, &run->judged, run->alloc, err);
         if (st != SESSILE_OK)
             return st;
-        name_culprit(run);
+        run_name_policy(run);
         if (run->judged.broken != LAW_NONE) {
             run_refuse(run, run->judged.broken, run->judged.message);
             return SESSILE_OK;
         }
         run->edited |= UINT32_C(1) << (run->step & 31);
-        if (run->hook == SESSILE_HOOK_COMPACT)
-            st = leave_out_too_little(run, err);
+        if (run->hook == SESSILE_HOOK_COMPACT && saves_too_little(run)) {
+            run->outcome.too_little = 1;
+            run->edited = run->edited_before;
+            st = state_rewind(run->state, err);
+        } else if (run->hook == SESSILE_HOOK_COMPACT || run->hook == SESSILE_HOOK_FLUSH) {
+            run->stands = run_reason_of_hook(run);
+        }
     }
     if (run->stage != STAGE_COMPACT)
         run->step++;
     run->hook = 0;
     return st;
-}
-
-static sessile_reason reason_of_hook(const sessile_run *run)
-{
-    return run->kind == RUN_TURN && run->stage == STAGE_COMPACT ? SESSILE_REASON_THRESHOLD
-                                                                : run->reason;
 }
 
 static sessile_status make_pipeline(sessile_run *run, sessile_error *err)
@@ -255,6 +268,8 @@ static sessile_status start_hook(sessile_run *run, sessile_error *err)
                                          vars ? vars->text_size : 2, err);
     if (st != SESSILE_OK)
         return st;
+    if (run->hook == SESSILE_HOOK_FLUSH || run->hook == SESSILE_HOOK_COMPACT)
+        run->why = run_reason_of_hook(run);
     if (run->hook == SESSILE_HOOK_COMPACT) {
         run->tokens_given = sessile_state_tokens(run->state);
         run->did_not_fit =
@@ -272,7 +287,7 @@ static sessile_status start_hook(sessile_run *run, sessile_error *err)
             return st;
     }
     return policy_pipeline_call(run->pipeline, run->step, run->hook, run->state,
-                                reason_of_hook(run), &run->result, err);
+                                run_reason_of_hook(run), &run->result, err);
 }
 
 /* Takes in the host's answer: OK, NEEDS (asked again), or the hook's failure. */
@@ -296,10 +311,11 @@ static void describe_need(const sessile_run *run, sessile_need *need)
                            .policy = step->name,
                            .step = run->step,
                            .hook = run->hook,
-                           .reason = reason_of_hook(run),
+                           .reason = run_reason_of_hook(run),
                            .instructions = {run->instructions, run->instructions_size},
                            .options = {step->options, strlen(step->options)},
-                           .now_ms = run->now_ms};
+                           .now_ms = run->now_ms,
+                           .fallback = run->is_fallback};
     if (step->is_host)
         need->state = run->state;
     else

@@ -120,6 +120,8 @@ static sessile_status build_turn(void *arg, sessile_session *s, batch *b,
         buf_puts(&w->data, ",\"metadata\":");
         buf_put(&w->data, w->metadata.data, w->metadata.size);
     }
+    if (w->options->no_policy)
+        buf_puts(&w->data, ",\"policy\":false");
     buf_putc(&w->data, '}');
     if (w->data.failed)
         return fail_nomem(err);
@@ -224,7 +226,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     buf_init(&vars, run->alloc);
     context_init(&at, run->alloc);
     facts_init(&labels, run->alloc);
-    if (run->kind == RUN_TURN || run->replays) {
+    if (run->kind == RUN_TURN || run->replays || run->is_fallback) {
         /* Others may have written since the turn: the policy sees the turn's own leaf. */
         if (s->head == run->saw) {
             st = session_context_locked(s, &c, err);
@@ -252,6 +254,8 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
         run->vars_at = run->saw ? s->nodes[run->saw].vars_at : 0;
         st = session_vars_locked(s, run->saw, &vars, err);
     }
+    if (st == SESSILE_OK)
+        st = run_count_locked(run, err);
     /* One picture for all hooks, whatever is labelled meanwhile. */
     if (st == SESSILE_OK && facts_labels(&s->facts, &labels))
         st = fail_nomem(err);

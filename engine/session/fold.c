@@ -272,6 +272,8 @@ static sessile_status fold_turn(fold *f, change *c, sessile_error *err)
         c->total = c->usage;
     if (c->has_usage && usage_total(&c->usage) > 0)
         c->n.marks |= NODE_HAS_USAGE;
+    if (json_get(c->e.data, "policy").type == JSON_FALSE)
+        c->n.marks |= NODE_NO_POLICY;
     c->head = c->e.id;
     return SESSILE_OK;
 }
@@ -422,8 +424,13 @@ static void apply(fold *f, change *c)
         s->title_size = c->title_size;
         c->title = NULL;
     }
-    if (c->e.type == ENTRY_REFUSAL)
-        s->last_refusal = hash64_lasting(c->e.data.at, c->e.data.size);
+    /* Two in a row of one turn: each is compared with the last of its own kind. */
+    if (c->e.type == ENTRY_REFUSAL) {
+        uint64_t *last = json_get(c->e.data, "fallback_of").type == JSON_STRING
+                             ? &s->last_fallback_refusal
+                             : &s->last_refusal;
+        *last = hash64_lasting(c->e.data.at, c->e.data.size);
+    }
     /* a fork is younger than the entries it was made with */
     s->modified_ms = c->e.time_ms > s->created_ms ? c->e.time_ms : s->created_ms;
     if (s->node_count % LOG_BLOCK == 0)
@@ -500,6 +507,7 @@ void fold_mark_set(fold *f, fold_mark *m)
     m->title_size = s->title_size;
     m->modified_ms = s->modified_ms;
     m->last_refusal = s->last_refusal;
+    m->last_fallback_refusal = s->last_fallback_refusal;
     f->keep_title = s->title;
 }
 
@@ -535,5 +543,6 @@ void fold_mark_rewind(fold *f, const fold_mark *m)
     s->title_size = m->title_size;
     s->modified_ms = m->modified_ms;
     s->last_refusal = m->last_refusal;
+    s->last_fallback_refusal = m->last_fallback_refusal;
     f->keep_title = NULL;
 }

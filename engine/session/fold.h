@@ -32,7 +32,7 @@ typedef struct fold_mark {
     sessile_tokens usage_tokens;
     char *title;
     int64_t modified_ms;
-    uint64_t last_refusal;
+    uint64_t last_refusal, last_fallback_refusal;
 } fold_mark;
 void fold_mark_set(fold *f, fold_mark *m);
 void fold_mark_keep(fold *f, const fold_mark *m);   /* what was folded since stays */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "session/triggers.h"
 
 enum { READ_DEPTH = 1000, ENTRY_DEPTH = 8 /* levels an entry has around a message */ };
 
@@ -192,6 +193,9 @@ void session_drop(sessile_session *s)
         s->policy.release(s->policy.policy);
     if (s->worker.release && s->worker.policy)
         s->worker.release(s->worker.policy);
+    if (s->fallback.release && s->fallback.policy)
+        s->fallback.release(s->fallback.policy);
+    triggers_free(s->triggers, a);
     free_name(a, s->id, s->id_size);
     free_name(a, s->agent, s->agent_size);
     free_name(a, s->user, s->user_size);
@@ -299,6 +303,9 @@ static sessile_status open_any(sessile_session **out, sessile_store *st,
         return status;
     if (options && (options->window < 0 || options->reserve < 0))
         return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
+    status = options ? triggers_check(options->triggers, err) : SESSILE_OK;
+    if (status)
+        return status;
     if (options && options->has_timeout) {
         status = store_handle_timeout(options->timeout_ms, err);
         if (status)
@@ -324,6 +331,10 @@ static sessile_status open_any(sessile_session **out, sessile_store *st,
         status = fail_nomem(err);
         goto out;
     }
+    if (options)
+        status = triggers_copy(&s->triggers, options->triggers, &st->alloc, err);
+    if (status)
+        goto out;
     place_of(st, &names, at, folder, name);
     status = session_scan(s, folder, name, 0, err);
     name_show(names.id, shown);

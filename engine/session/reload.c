@@ -95,6 +95,7 @@ static void trade(sessile_session *s, sessile_session *t)
     SWAP(title_size);
     SWAP(modified_ms);
     SWAP(last_refusal);
+    SWAP(last_fallback_refusal);
     s->blocks_taken++;
     s->current_stale = 1;
     s->index_failed = 0;

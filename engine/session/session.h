@@ -21,7 +21,12 @@
 #include "session/header.h"
 #include "session/store_handle.h"
 
-enum { NODE_HAS_CONTEXT = 1, NODE_HAS_VARS = 2, NODE_HAS_USAGE = 4 /* of a turn */ };
+enum {
+    NODE_HAS_CONTEXT = 1,
+    NODE_HAS_VARS = 2,
+    NODE_HAS_USAGE = 4, /* of a turn */
+    NODE_NO_POLICY = 8  /* of a turn: it was to run none, whatever is configured */
+};
 
 /* What is kept of each entry: at most 48 bytes (the log keeps 8 more for the offset). */
 typedef struct node {
@@ -43,6 +48,25 @@ typedef struct session_snapshot {
     size_t size;
 } session_snapshot;
 
+/*
+ * The last compaction of a path: the newest one that a `compact`, a person or the host
+ * made. What merge, summarize and truncate write after a turn is none, or a window that
+ * slides would put everything off for ever.
+ */
+typedef struct last_compaction {
+    sessile_id id;     /* 0: there is none */
+    int overflow;      /* its reason was that */
+    int64_t room;      /* window - reserve it was made for; -1: not known */
+    uint32_t messages; /* on the path up to it */
+    int64_t time_ms;   /* its entry's, else when the session was made */
+} last_compaction;
+
+/* When a trigger last fired, whatever came of it. */
+typedef struct trigger_attempt {
+    sessile_id turn; /* 0: never through this handle */
+    int64_t room;    /* window - reserve then */
+} trigger_attempt;
+
 typedef struct session_place {
     char folder[NAME_SIZE], name[NAME_SIZE];
 } session_place;
@@ -62,8 +86,9 @@ struct sessile_session {
     _Atomic uint64_t torn;           /* bytes set aside by this handle */
     const struct session_wait *wait; /* under the mutex: of the call that has its turn */
     int64_t window, reserve;
-    policy_ref policy;
-    policy_ref worker; /* idle, of isolated policies; under the mutex */
+    policy_ref policy, fallback;
+    sessile_triggers *triggers; /* in place of the store's; or NULL */
+    policy_ref worker;          /* idle, of isolated policies; under the mutex */
     /* the fold, under the mutex */
     node *nodes; /* see session_reach_locked() */
     size_t node_count, node_capacity;
@@ -98,6 +123,12 @@ struct sessile_session {
     buf scratch;
     uint64_t last_refusal;      /* hash64_lasting of the newest refusal's data; 0: none */
     uint64_t refusals_repeated; /* how often it came again since it was written */
+    uint64_t
+        last_fallback_refusal; /* the same two of refusals of fallbacks, since open */
+    uint64_t fallback_refusals_repeated;
+    trigger_attempt by_share, by_overflow;
+    sessile_id last_compaction_at; /* the compaction that last_compaction was read from */
+    last_compaction last_compaction;
     sessile_tokens usage_tokens; /* see session_tokens_locked */
     sessile_id usage_at;         /* the turn entry it comes from, 0: none */
     int broken;              /* the fold lost its place in the log: every call says so */
@@ -325,9 +356,11 @@ sessile_status render_context(const context *c, render_text text, void *arg,
  *   "upto": the newest path entry that the policy saw
  *   "put": [{"n":1,"turn":3,"tokens":[12,"estimate"],"replaces":[…],"covers":[…],
  *       "message":{…}}], n from 1 in the order of the list; keys listed as in context
- *   "policy", "reason", "instructions", "summary", "firstKeptEntryId", "tokens_before",
- *   "tokens_after", "token_source", "duration_ms", "account": written by the run, for
- *       people
+ *   "policy", "fallback_of": the policies that edited it, and whom they stood in for
+ *   "reason", "event" (its name), "room" (window less reserve, when there is a window),
+ *       "last_compact" (after a turn: the last compaction before it, see last_compaction)
+ *   "instructions", "summary", "firstKeptEntryId", "tokens_before", "tokens_after",
+ *       "token_source", "duration_ms", "account": written by the run, for people
  *   "uncompacts": the compaction that this one takes back (its account then says what was
  *       "restored" and "removed")
  *   "vars": {"<policy>":{…}}, of all policies, whole; there only when they changed

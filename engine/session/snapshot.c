@@ -440,7 +440,8 @@ void fold_forget(sessile_session *s)
     memset(&s->usage, 0, sizeof s->usage);
     memset(&s->usage_tokens, 0, sizeof s->usage_tokens);
     s->modified_ms = 0;
-    s->last_refusal = 0;
+    s->last_refusal = s->last_fallback_refusal = 0;
+    s->last_compaction_at = 0;
     facts_clear(&s->facts);
     context_clear(&s->current);
     s->current.upto = 0;

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "codec/entry.h"
+#include "session/triggers.h"
 
 #ifndef SESSILE_LIBEXEC
 #define SESSILE_LIBEXEC "/usr/local/libexec/sessile"
@@ -112,7 +113,7 @@ static sessile_status options_check(const sessile_store_options *o, sessile_erro
         return fail(err, SESSILE_INVALID, "durability is neither SYNC nor NONE");
     if (o->isolation != SESSILE_IN_PROCESS && o->isolation != SESSILE_WORKER)
         return fail(err, SESSILE_INVALID, "isolation is neither IN_PROCESS nor WORKER");
-    return SESSILE_OK;
+    return triggers_check(o->triggers, err);
 }
 
 static char *dup_text(const allocator *a, const char *text)
@@ -209,7 +210,9 @@ static sessile_status open_store(sessile_store **out, origin *from,
                       "the default agent's name is longer than the limit [id]");
         goto out;
     }
-    status = open_origin(s, from, options->allow_network, err);
+    status = triggers_copy(&s->triggers, options->triggers, &s->alloc, err);
+    if (!status)
+        status = open_origin(s, from, options->allow_network, err);
     if (status)
         goto out;
     if (s->over_records)
@@ -279,6 +282,9 @@ void store_handle_close(sessile_store *s)
     a = s->alloc;
     if (s->policy.release && s->policy.policy)
         s->policy.release(s->policy.policy);
+    if (s->fallback.release && s->fallback.policy)
+        s->fallback.release(s->fallback.policy);
+    triggers_free(s->triggers, &a);
     keyring_free(s->keys);
     if (s->backend.table)
         store_close(&s->backend);

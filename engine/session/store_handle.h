@@ -28,10 +28,11 @@ struct sessile_store {
     sessile_durability durability;
     int timeout_ms;
     int64_t window, reserve, ttl_ms;
-    int over_records;      /* its logs are given, and kept by somebody else */
-    pthread_mutex_t mutex; /* guards what follows */
+    int over_records;           /* its logs are given, and kept by somebody else */
+    sessile_triggers *triggers; /* or NULL */
+    pthread_mutex_t mutex;      /* guards what follows */
     uint64_t records_opened;
-    policy_ref policy;
+    policy_ref policy, fallback;
     unsigned char uuid_last[16];
     uint64_t *forgotten; /* hash64 of users forgotten through this handle */
     size_t forgotten_capacity;

@@ -14,7 +14,14 @@
 #include "policy/lua_state.h"
 
 /* User values of a run. */
-enum { RUN_SESSION = 1, RUN_POLICY, RUN_STATE, RUN_ANSWER, RUN_VALUES = RUN_ANSWER };
+enum {
+    RUN_SESSION = 1,
+    RUN_POLICY,
+    RUN_FALLBACK,
+    RUN_STATE,
+    RUN_ANSWER,
+    RUN_VALUES = RUN_ANSWER
+};
 
 /* ------------------------------------------------------------------ life */
 
@@ -62,8 +69,8 @@ static int run_text(lua_State *L)
     return 1;
 }
 
-/* Pushes an empty run of the session at 1. Its policy, the field of the table at options,
- * is kept with it. */
+/* Pushes an empty run of the session at 1. Its policy and its fallback, fields of the
+ * table at options, are kept with it. */
 static struct binding_run *run_new(lua_State *L, int options, sessile_run_options *out)
 {
     struct binding_run *run = binding_new(L, sizeof *run, RUN_VALUES, BINDING_RUN);
@@ -74,7 +81,11 @@ static struct binding_run *run_new(lua_State *L, int options, sessile_run_option
         lua_getfield(L, options, "policy");
         out->policy = binding_policy_opt(L, -1);
         lua_setiuservalue(L, at, RUN_POLICY);
+        lua_getfield(L, options, "fallback");
+        out->fallback = binding_policy_opt(L, -1);
+        lua_setiuservalue(L, at, RUN_FALLBACK);
     }
+    out->no_fallback = !out->fallback;
     return run;
 }
 
@@ -143,12 +154,56 @@ static sessile_on_conflict field_on_conflict(lua_State *L, int table)
     return SESSILE_ON_CONFLICT_FAIL;
 }
 
+/* A count: whole and not negative. */
+static uint64_t field_count(lua_State *L, int table, const char *name)
+{
+    lua_Integer n = binding_field_integer(L, table, name, 0);
+    if (n < 0) {
+        luaL_error(L, "trigger '%s': a number below zero", name);
+    }
+    return (uint64_t)n;
+}
+
+/* The table `trigger`, {messages, seconds, share (per thousand), overflow, events}, as
+ * *out, and 1; 0 when there is none. It is left on the stack, with what *out borrows. */
+static int field_triggers(lua_State *L, int table, sessile_triggers *out)
+{
+    int at, events;
+    const char **names;
+    size_t i;
+    memset(out, 0, sizeof *out);
+    if (!lua_istable(L, table) || lua_getfield(L, table, "trigger") != LUA_TTABLE) {
+        return 0;
+    }
+    at = lua_gettop(L);
+    out->messages = field_count(L, at, "messages");
+    out->seconds = field_count(L, at, "seconds");
+    out->share = (unsigned)field_count(L, at, "share");
+    out->overflow = binding_field_boolean(L, at, "overflow");
+    if (lua_getfield(L, at, "events") != LUA_TTABLE) {
+        return 1;
+    }
+    events = lua_gettop(L);
+    out->event_count = (size_t)lua_rawlen(L, events);
+    names = lua_newuserdatauv(L, (out->event_count + 1) * sizeof *names, 0);
+    for (i = 0; i < out->event_count; i++) {
+        if (lua_rawgeti(L, events, (lua_Integer)(i + 1)) != LUA_TSTRING) {
+            luaL_error(L, "trigger 'events': a list of names expected");
+        }
+        names[i] = lua_tostring(L, -1); /* the list keeps it */
+        lua_pop(L, 1);
+    }
+    out->events = names;
+    return 1;
+}
+
 /* session:turn(messages, {usage, model, metadata, base, on_conflict, policy, no_policy,
- * window, reserve, timeout_ms}) -> run; nil, message, code */
+ * fallback, trigger, event, window, reserve, timeout_ms}) -> run; nil, message, code */
 int binding_session_turn(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
     sessile_run_options options;
+    sessile_triggers triggers;
     struct binding_run *run;
     sessile_slice *messages = NULL;
     sessile_status status;
@@ -167,6 +222,10 @@ int binding_session_turn(lua_State *L)
     options.on_conflict = field_on_conflict(L, 3);
     options.has_timeout = binding_field_timeout(L, 3, "timeout_ms", &options.timeout_ms);
     options.no_policy = binding_field_boolean(L, 3, "no_policy");
+    options.event = binding_field_bytes(L, 3, "event");
+    if (field_triggers(L, 3, &triggers)) {
+        options.triggers = &triggers;
+    }
     options.window = binding_field_integer(L, 3, "window", 0);
     options.reserve = binding_field_integer(L, 3, "reserve", 0);
     if ((failed = binding_field_json(L, 3, "usage", &options.usage)) ||
@@ -183,7 +242,7 @@ int binding_session_turn(lua_State *L)
 typedef sessile_status (*run_begin)(sessile_run **, sessile_session *,
                                     const sessile_run_options *, sessile_error *);
 
-/* {policy, instructions, reason, window, reserve, timeout_ms} */
+/* {policy, fallback, instructions, reason, window, reserve, timeout_ms} */
 static int begin(lua_State *L, run_begin function)
 {
     struct binding_session *session = binding_session_live(L, 1);
@@ -275,13 +334,17 @@ static void push_hook(lua_State *L, const sessile_need *need)
 
 static void push_need(lua_State *L, const sessile_need *need)
 {
-    lua_createtable(L, 0, 9);
+    lua_createtable(L, 0, 10);
     lua_pushstring(L, need->policy ? need->policy : "");
     lua_setfield(L, -2, "policy");
     lua_pushinteger(L, (lua_Integer)need->step + 1);
     lua_setfield(L, -2, "step");
     lua_pushstring(L, sessile_reason_name(need->reason));
     lua_setfield(L, -2, "reason");
+    if (need->fallback) {
+        lua_pushboolean(L, 1);
+        lua_setfield(L, -2, "fallback");
+    }
     if (need->instructions.size) {
         binding_push_slice(L, need->instructions);
         lua_setfield(L, -2, "instructions");
@@ -460,6 +523,25 @@ static void push_departures(lua_State *L, const sessile_outcome *o)
     }
 }
 
+/* What the fallback came to, when it ran. */
+static void set_fallback(lua_State *L, const sessile_fallback *f)
+{
+    if (f->verdict == SESSILE_NO_POLICY) {
+        return;
+    }
+    lua_createtable(L, 0, 8);
+    set_text(L, "verdict", verdict_name(f->verdict));
+    lua_pushboolean(L, f->too_little);
+    lua_setfield(L, -2, "too_little");
+    set_text(L, "policy", f->policy);
+    set_text(L, "hook", f->hook);
+    set_integer(L, "law", f->law);
+    set_text(L, "message", f->message);
+    set_id(L, "refusal", f->refusal);
+    set_integer(L, "repeated", (lua_Integer)f->repeated);
+    lua_setfield(L, -2, "fallback");
+}
+
 /* run:outcome() -> what sessile_outcome holds, under the same names; ids are strings,
  * what is absent is nil */
 static int run_outcome(lua_State *L)
@@ -473,7 +555,7 @@ static int run_outcome(lua_State *L)
     if (sessile_run_outcome(run->handle, &o, &err) != SESSILE_OK) {
         return binding_fail(L, &err);
     }
-    lua_createtable(L, 0, 20);
+    lua_createtable(L, 0, 22);
     set_id(L, "first", o.first);
     set_id(L, "last", o.last);
     set_id(L, "leaf", o.leaf);
@@ -495,6 +577,8 @@ static int run_outcome(lua_State *L)
     set_integer(L, "cannot_fit", o.cannot_fit);
     set_integer(L, "engine_us", (int64_t)o.engine_us);
     set_integer(L, "policy_us", (int64_t)o.policy_us);
+    set_text(L, "reason", sessile_reason_name(o.reason));
+    set_fallback(L, &o.fallback);
     push_departures(L, &o);
     lua_setfield(L, -2, "departures");
     return 1;

@@ -75,7 +75,8 @@ local function about_session(session)
 end
 
 local function context_of(self, need)
-  local ctx = self._contexts[need.policy]
+  local contexts = need.fallback and self._fallback_contexts or self._contexts
+  local ctx = contexts[need.policy]
   if not ctx then
     ctx = policy.context(need.policy, {
       session = about_session(self._session),
@@ -88,7 +89,7 @@ local function context_of(self, need)
       end,
       log = function(text) self._log[#self._log + 1] = text end,
     }, need.now)
-    self._contexts[need.policy] = ctx
+    contexts[need.policy] = ctx
   end
   return ctx
 end
@@ -124,7 +125,8 @@ function methods:answer(need)
     end
     return self:reply(text)
   end
-  local spec = self._policy.hosts and self._policy.hosts[need.policy]
+  local chosen = need.fallback and self._policy.fallback or self._policy
+  local spec = chosen.hosts and chosen.hosts[need.policy]
   if not spec then
     return self:fail(("no policy called '%s' was given to this run"):format(need.policy))
   end
@@ -157,7 +159,8 @@ local meta = object.class {
   close = methods.close,
 }
 
---- Wraps a core run. chosen: what policy.resolve returned; model: a function, or false.
+--- Wraps a core run. chosen: what policy.resolve returned, and in its field fallback the same
+--- of the fallback; model: a function, or false.
 function host.wrap(run, session, kind, chosen, model)
   if model and not options.callable(model) then
     error("the model is no function", 2)
@@ -169,6 +172,7 @@ function host.wrap(run, session, kind, chosen, model)
     _policy = chosen,
     _model = model,
     _contexts = {},
+    _fallback_contexts = {},
     _log = {},
   }, meta)
 end

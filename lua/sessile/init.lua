@@ -14,6 +14,7 @@ local send = require "sessile.interaction.send"
 local session = require "sessile.session"
 local settings = require "sessile.interaction.settings"
 local store = require "sessile.store"
+local trigger = require "sessile.trigger"
 
 local sessile = {
   version = core.version,
@@ -30,7 +31,7 @@ local open_options = settings.add_to {
   agent = "string", key = "any", suite = "string", durability = "string",
   timeout_ms = "number", network = "boolean", window = "number", reserve = "number",
   policy = "any", model = "callable", policy_path = "string|table", isolation = "string",
-  worker = "string", limits = "table", ttl = "any",
+  worker = "string", limits = "table", ttl = "any", fallback = "any", trigger = "any",
 }
 
 local limit_names = {
@@ -92,6 +93,7 @@ function sessile.open(url, opts)
     error(("sessile.open: option 'isolation': \"none\" or \"worker\" expected, got '%s'")
       :format(given.isolation), 2)
   end
+  given.trigger = trigger.resolve("sessile.open", given.trigger, 2)
   local where, why, missing = url, nil, nil
   if type(url) ~= "table" then
     where, why, missing = place(url)

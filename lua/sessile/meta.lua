@@ -38,6 +38,8 @@ local sessile = {}
 ---@field ttl? number|string|table<string, number|string> of new sessions: seconds, "30d"; or
 ---one for each agent
 ---@field policy? sessile.PolicySpec|false
+---@field fallback? sessile.PolicySpec|false what runs instead, once, when the policy was refused
+---@field trigger? sessile.Trigger|false when to compact without asking the policy whether
 ---@field model? sessile.Model
 ---@field tools? table<string, sessile.Tool|function> of its sessions' loops; and so on:
 ---@field before? sessile.Before|sessile.Before[]
@@ -218,6 +220,14 @@ function key.secret(text) end
 ---A name or path, {"name", option = …}, a table of hooks, or a chain of these.
 ---@alias sessile.PolicySpec string|sessile.HostPolicy|table
 
+---When every policy that has a `compact` runs it, unasked; judged at the end of a turn.
+---@class sessile.Trigger
+---@field messages? integer each time so many came since the last compaction, or the start
+---@field seconds? integer|string each time so many passed since then: 600, "10m", "2h", "1d"
+---@field share? number of window less reserve in use: 0.8
+---@field overflow? boolean the context does not fit window less reserve
+---@field events? string[] names: one is given with the turn
+
 ---@class sessile.HostPolicy
 ---@field name? string
 ---@field options? table
@@ -300,6 +310,8 @@ local Store = {}
 ---@field ttl? number|string|false of a new session: seconds, "30d"; false: never
 ---@field uuid? "v4"|"v7"
 ---@field policy? sessile.PolicySpec|false
+---@field fallback? sessile.PolicySpec|false nil: the store's
+---@field trigger? sessile.Trigger|false in place of the store's as a whole
 ---@field model? sessile.Model
 ---@field window? integer
 ---@field reserve? integer
@@ -580,6 +592,9 @@ function Session:fork(entry, opts) end
 ---@field on_conflict? "fail"|"append"|"branch" when the base is no longer the head: ECONFLICT,
 ---or written at the head as it is; "branch" is EUNSUPPORTED yet
 ---@field policy? sessile.PolicySpec|false
+---@field fallback? sessile.PolicySpec|false nil: the session's
+---@field trigger? sessile.Trigger|false in place of the session's as a whole
+---@field event? string the name of what happened: fires a trigger that lists it
 ---@field window? integer
 ---@field reserve? integer
 ---@field timeout_ms? integer longest wait of each of its calls for another writer
@@ -594,6 +609,7 @@ function Session:turn(messages, opts) end
 
 ---@class sessile.CompactOptions
 ---@field policy? sessile.PolicySpec
+---@field fallback? sessile.PolicySpec|false
 ---@field model? sessile.Model
 ---@field instructions? string
 ---@field reason? string
@@ -1066,6 +1082,13 @@ function Agent:cancel() end
 ---@field dropped integer
 ---@field departures sessile.Departure[]
 ---@field too_little boolean
+---@field reason? string why the policies last compacted: "event", "overflow", "threshold",
+---"timer"; "turn": nothing said so; else the reason given
+---@field fallback? sessile.FallbackVerdict it was refused, and this ran instead
+
+---@class sessile.FallbackVerdict: sessile.Verdict
+---@field refusal? string the entry of its own refusal
+---@field repeated? integer how often the same refusal came again
 
 ---@class sessile.Outcome
 ---@field status "completed"|"paused"
@@ -1079,6 +1102,7 @@ function Agent:cancel() end
 ---@field context sessile.Message[] fetched when first read
 ---@field tokens {before: integer, after: integer}
 ---@field policy? sessile.Verdict nil without a policy
+---@field departures sessile.Departure[] what left the context, whoever took it out
 ---@field cannot_fit? integer tokens by which the context exceeds window less reserve
 ---@field compaction? string
 ---@field repeated? integer how often the same refusal came again since it was recorded
@@ -1129,6 +1153,7 @@ function Plan:diff() end
 ---@field previous? sessile.Message[] merge
 ---@field options? table hook
 ---@field now? integer hook
+---@field fallback? boolean true: the fallback asks
 
 ---@class sessile.Run
 local Run = {}

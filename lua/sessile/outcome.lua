@@ -14,11 +14,8 @@ local function message_ids(first, last)
   return ids
 end
 
--- nil without a policy.
-local function policy_of(raw)
-  if raw.verdict == "none" then
-    return nil
-  end
+-- What one policy came to: raw has verdict, message, law, policy, hook and too_little.
+local function verdict_of(raw, departures)
   local applied = raw.verdict == "applied"
   local refused = raw.verdict == "refused"
   return {
@@ -29,10 +26,26 @@ local function policy_of(raw)
     law = refused and raw.law > 0 and raw.law or nil,
     name = raw.policy,
     hook = raw.hook,
-    dropped = applied and #raw.departures or 0,
-    departures = raw.departures,
+    dropped = applied and #departures or 0,
+    departures = departures,
     too_little = raw.too_little,
   }
+end
+
+-- nil without a policy. What left the context is the fallback's doing when that ran.
+local function policy_of(raw)
+  if raw.verdict == "none" then
+    return nil
+  end
+  local fallback = raw.fallback
+  local made = verdict_of(raw, fallback and {} or raw.departures)
+  made.reason = raw.reason
+  if fallback then
+    made.fallback = verdict_of(fallback, raw.departures)
+    made.fallback.refusal = fallback.refusal
+    made.fallback.repeated = fallback.repeated > 0 and fallback.repeated or nil
+  end
+  return made
 end
 
 local meta = { __name = "sessile.Outcome" }
@@ -62,7 +75,11 @@ function meta.__index(self, key)
 end
 
 function meta.__tostring(self)
-  local verdict = self.policy and self.policy.verdict or "no policy"
+  local policy = self.policy
+  local verdict = policy and policy.verdict or "no policy"
+  if policy and policy.fallback then
+    verdict = ("%s, fallback %s"):format(verdict, policy.fallback.verdict)
+  end
   return ("sessile.Outcome: %s, %s"):format(self.status, verdict)
 end
 
@@ -73,7 +90,7 @@ function outcome.make(raw, session, kind, log)
     log[#log + 1] = line
   end
   return setmetatable({
-    status = raw.verdict == "parked" and "paused" or "completed",
+    status = raw.park and "paused" or "completed",
     park = raw.park,
     kind = kind,
     ids = raw.first and message_ids(raw.first, raw.last) or {},
@@ -83,6 +100,7 @@ function outcome.make(raw, session, kind, log)
     tokens = raw.verdict ~= "none"
       and { before = raw.tokens_before, after = raw.tokens_after } or nil,
     policy = policy_of(raw),
+    departures = raw.departures,
     cannot_fit = raw.cannot_fit > 0 and raw.cannot_fit or nil,
     compaction = raw.compaction,
     refusal = raw.refusal,
@@ -126,7 +144,7 @@ function outcome.plan(result, before, after, diff)
     after = after,
     tokens = result.tokens,
     policy = result.policy,
-    departures = result.policy and result.policy.departures or {},
+    departures = result.departures,
     cannot_fit = result.cannot_fit,
     summary = result.summary,
     engine_us = result.engine_us,

@@ -121,6 +121,22 @@ function policy.resolve(store, spec)
   return resolved
 end
 
+--- Loads what the fields policy and fallback of `given` say. Returns {policy=, fallback=}, each
+--- what policy.resolve returns, nil where nothing is said; nil, message, code.
+function policy.load(store, given)
+  local loaded = {}
+  for _, name in ipairs { "policy", "fallback" } do
+    if given[name] ~= nil then
+      local message, code
+      loaded[name], message, code = policy.resolve(store, given[name])
+      if not loaded[name] then
+        return nil, message, code
+      end
+    end
+  end
+  return loaded
+end
+
 -- ---------------------------------------------------------------- the hooks' ctx
 
 -- Keys in one order on every machine: numbers, then strings by their bytes, then booleans.

@@ -13,6 +13,7 @@ local options = require "sessile.options"
 local outcome = require "sessile.outcome"
 local policy = require "sessile.policy"
 local settings = require "sessile.interaction.settings"
+local trigger = require "sessile.trigger"
 local why = require "sessile.why"
 
 local session = {}
@@ -130,11 +131,12 @@ end
 local fork_options = settings.add_to {
   id = "string", agent = "string", user = "string", title = "string", metadata = "table",
   uuid = "string", policy = "any", model = "callable", window = "number",
-  reserve = "number", timeout_ms = "number",
+  reserve = "number", timeout_ms = "number", fallback = "any", trigger = "any",
 }
 
 --- A new session with everything up to an entry (nil: the head), of the same store. It has
---- this one's policy and model unless others are given. fork(options) forks at the head.
+--- this one's policy, fallback, trigger and model unless others are given. fork(options)
+--- forks at the head.
 function methods:fork(entry, given)
   if type(entry) == "table" and given == nil then
     entry, given = nil, entry
@@ -144,19 +146,23 @@ function methods:fork(entry, given)
   end
   local opts = options.check("session:fork", given, fork_options)
   local own = settings.over(self._settings, settings.take("session:fork", opts))
-  local chosen = self._policy
-  if opts.policy ~= nil then
-    local message, code
-    chosen, message, code = policy.resolve(self._store_core, opts.policy)
-    if not chosen then
-      return nil, message, code
-    end
+  local when = trigger.resolve("session:fork", opts.trigger, 2)
+  local loaded, message, code = policy.load(self._store_core, opts)
+  if not loaded then
+    return nil, message, code
   end
-  local handle, message, code = self._core:fork(entry, opts)
+  local handle
+  handle, message, code = self._core:fork(entry, opts)
   if not handle then
     return nil, message, code
   end
-  return self._adopt(self._store, handle, chosen, opts.model or self._model, own)
+  return self._adopt(self._store, handle, {
+    policy = loaded.policy or self._policy,
+    fallback = loaded.fallback or self._fallback,
+    trigger = when or self._trigger,
+    model = opts.model or self._model,
+    settings = own,
+  })
 end
 
 -- ---------------------------------------------------------------- runs
@@ -165,11 +171,12 @@ end
 local turn_options = {
   usage = "table", model = "callable|string", model_name = "string", metadata = "table",
   base = "string", on_conflict = "string", policy = "any", window = "number",
-  reserve = "number", timeout_ms = "number",
+  reserve = "number", timeout_ms = "number", fallback = "any", trigger = "any",
+  event = "string",
 }
 local compact_options = {
   policy = "any", model = "callable", instructions = "string", reason = "string",
-  window = "number", reserve = "number", timeout_ms = "number",
+  window = "number", reserve = "number", timeout_ms = "number", fallback = "any",
 }
 
 local answer_options = {
@@ -179,13 +186,26 @@ local answer_options = {
 
 local on_conflicts = { fail = true, append = true, branch = true }
 
--- The policy of a call: its own, else the session's (which is the store's where the session
--- named none). Returns what policy.resolve does, or a table that says nothing.
-local function choose(self, given)
+-- What a call gives, else the session's (which is the store's where the session gave none).
+-- Returns what policy.resolve does, or a table that says nothing.
+local function one_of(self, given, own)
   if given ~= nil then
     return policy.resolve(self._store_core, given)
   end
-  return self._policy or { none = true }
+  return own or {}
+end
+
+-- The policy of a call and its fallback; nil, message, code.
+local function choose(self, opts)
+  local chosen, message, code = one_of(self, opts.policy, self._policy)
+  local fallback
+  if chosen then
+    fallback, message, code = one_of(self, opts.fallback, self._fallback)
+  end
+  if not fallback then
+    return nil, message, code
+  end
+  return { handle = chosen.handle, hosts = chosen.hosts, none = chosen.none, fallback = fallback }
 end
 
 local function check_list(who, messages)
@@ -202,7 +222,7 @@ local starters = {}
 function starters.turn(self, messages, given)
   check_list("session:turn", messages)
   local opts = options.check("session:turn", given, turn_options, 4)
-  local chosen, message, code = choose(self, opts.policy)
+  local chosen, message, code = choose(self, opts)
   if not chosen then
     return nil, message, code
   end
@@ -217,6 +237,8 @@ function starters.turn(self, messages, given)
   run, message, code = self._core:turn(messages, {
     usage = opts.usage, model = name, metadata = opts.metadata, base = opts.base,
     on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
+    fallback = chosen.fallback.handle, event = opts.event,
+    trigger = trigger.resolve("session:turn", opts.trigger, 3) or self._trigger,
     window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
   })
   if not run then
@@ -227,13 +249,14 @@ end
 
 local function start(self, kind, given)
   local opts = options.check("session:" .. kind, given, compact_options, 5)
-  local chosen, message, code = choose(self, opts.policy)
+  local chosen, message, code = choose(self, opts)
   if not chosen then
     return nil, message, code
   end
   local run
   run, message, code = self._core[kind](self._core, {
-    policy = chosen.handle, instructions = opts.instructions, reason = opts.reason,
+    policy = chosen.handle, fallback = chosen.fallback.handle,
+    instructions = opts.instructions, reason = opts.reason,
     window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
   })
   if not run then
@@ -255,13 +278,14 @@ function starters.answer(self, text, given)
   if text ~= nil and type(text) ~= "string" then
     error("session:answer: the model's text expected, got " .. type(text), 3)
   end
-  local chosen, message, code = choose(self, opts.policy)
+  local chosen, message, code = choose(self, opts)
   if not chosen then
     return nil, message, code
   end
   local run
   run, message, code = self._core:answer {
     park = opts.park, text = text, failed = opts.failed, policy = chosen.handle,
+    fallback = chosen.fallback.handle,
     timeout_ms = opts.timeout_ms,
   }
   if not run then
@@ -441,9 +465,9 @@ local meta = object.class {
   close = methods.close,
 }
 
---- Wraps an opened core session. defaults: store, store_core, policy (resolved, or false),
---- model (or false), settings (of its loops), adopt (makes a session of another core
---- session of the store).
+--- Wraps an opened core session. defaults: store, store_core, policy and fallback (resolved,
+--- or false), trigger (resolved, or false), model (or false), settings (of its loops), adopt
+--- (makes a session of another core session of the store).
 function session.wrap(handle, defaults)
   return setmetatable({
     _core = handle,
@@ -451,6 +475,8 @@ function session.wrap(handle, defaults)
     _store = defaults.store,
     _store_core = defaults.store_core,
     _policy = defaults.policy,
+    _fallback = defaults.fallback,
+    _trigger = defaults.trigger,
     _model = defaults.model,
     _settings = defaults.settings,
     _adopt = defaults.adopt,

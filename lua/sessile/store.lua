@@ -1,7 +1,7 @@
 -- store.lua: a store: the sessions in it, and what they have in common.
 --
--- Owns the defaults that a session falls back to (policy, model) and closes its sessions
--- when it is closed. Never keeps a session alive.
+-- Owns the defaults that a session falls back to (policy, fallback, trigger, model) and closes
+-- its sessions when it is closed. Never keeps a session alive.
 
 local keys = require "sessile.keys"
 local life = require "sessile.life"
@@ -10,6 +10,7 @@ local options = require "sessile.options"
 local policy = require "sessile.policy"
 local session = require "sessile.session"
 local settings = require "sessile.interaction.settings"
+local trigger = require "sessile.trigger"
 
 local store = {}
 
@@ -20,7 +21,7 @@ local session_options = settings.add_to {
   id = "string|table", session_id = "string", user_id = "string", agent = "string",
   user = "string", title = "string", metadata = "table", uuid = "string", policy = "any",
   model = "callable", window = "number", reserve = "number", timeout_ms = "number",
-  ttl = "any",
+  ttl = "any", fallback = "any", trigger = "any",
 }
 
 -- An id as a host may have it: a string, {session_id=, user_id=}, or among the options.
@@ -49,12 +50,11 @@ local function uuid_version(who, uuid)
   return uuid
 end
 
--- A core session of this store as a session.
-local function adopt(self, handle, chosen, model, own)
-  local made = session.wrap(handle, {
-    store = self, store_core = self._core, policy = chosen, model = model, settings = own,
-    adopt = adopt,
-  })
+-- A core session of this store as a session. defaults: policy, fallback, trigger, model,
+-- settings, as session.wrap takes them.
+local function adopt(self, handle, defaults)
+  defaults.store, defaults.store_core, defaults.adopt = self, self._core, adopt
+  local made = session.wrap(handle, defaults)
   self._sessions[made] = true
   return made
 end
@@ -66,12 +66,10 @@ local function make(self, kind, given)
   if kind ~= "create" and opts.id == nil then
     error(who .. ": the id of a session expected", 3)
   end
-  local chosen, message, code
-  if opts.policy ~= nil then
-    chosen, message, code = policy.resolve(self._core, opts.policy)
-    if not chosen then
-      return nil, message, code
-    end
+  local when = trigger.resolve(who, opts.trigger, 2)
+  local loaded, message, code = policy.load(self._core, opts)
+  if not loaded then
+    return nil, message, code
   end
   local handle
   handle, message, code = self._core[kind](self._core, {
@@ -83,8 +81,13 @@ local function make(self, kind, given)
   if not handle then
     return nil, message, code
   end
-  return adopt(self, handle, chosen or self._policy, opts.model or self._model,
-    settings.over(self._settings, settings.take(who, opts, 3)))
+  return adopt(self, handle, {
+    policy = loaded.policy or self._policy,
+    fallback = loaded.fallback or self._fallback,
+    trigger = when or self._trigger,
+    model = opts.model or self._model,
+    settings = settings.over(self._settings, settings.take(who, opts, 3)),
+  })
 end
 
 --- Makes a session; EEXISTS when there is one. Without an id it gets a new one.
@@ -105,6 +108,7 @@ end
 local put_options = settings.add_to {
   id = "string", agent = "string", user = "string", policy = "any", model = "callable",
   window = "number", reserve = "number", timeout_ms = "number",
+  fallback = "any", trigger = "any",
 }
 
 --- Copies a session of another store whole into this one, under the same id unless another
@@ -114,20 +118,24 @@ function methods:put(source, given)
     error("store:put: a session expected, got " .. type(source), 2)
   end
   local opts = options.check("store:put", given, put_options)
+  local when = trigger.resolve("store:put", opts.trigger, 2)
   local own = settings.over(self._settings, settings.take("store:put", opts))
-  local chosen = self._policy
-  if opts.policy ~= nil then
-    local message, code
-    chosen, message, code = policy.resolve(self._core, opts.policy)
-    if not chosen then
-      return nil, message, code
-    end
+  local loaded, message, code = policy.load(self._core, opts)
+  if not loaded then
+    return nil, message, code
   end
-  local handle, message, code = self._core:put(source._core.core or source._core, opts)
+  local handle
+  handle, message, code = self._core:put(source._core.core or source._core, opts)
   if not handle then
     return nil, message, code
   end
-  return adopt(self, handle, chosen, opts.model or self._model, own)
+  return adopt(self, handle, {
+    policy = loaded.policy or self._policy,
+    fallback = loaded.fallback or self._fallback,
+    trigger = when or self._trigger,
+    model = opts.model or self._model,
+    settings = own,
+  })
 end
 
 local list_options = {
@@ -242,21 +250,20 @@ local meta = object.class {
 }
 
 --- Wraps an opened core store. defaults: the options of sessile.open. nil, message, code
---- when the policy among them cannot be loaded.
+--- when a policy among them cannot be loaded.
 function store.wrap(handle, url, defaults)
-  local chosen, message, code
-  if defaults.policy ~= nil then
-    chosen, message, code = policy.resolve(handle, defaults.policy)
-    if not chosen then
-      handle:close()
-      return nil, message, code
-    end
+  local loaded, message, code = policy.load(handle, defaults)
+  if not loaded then
+    handle:close()
+    return nil, message, code
   end
   return setmetatable({
     _core = handle,
     _url = url,
     _sealed = handle:sealed(),
-    _policy = chosen or false,
+    _policy = loaded.policy or false,
+    _fallback = loaded.fallback or false,
+    _trigger = defaults.trigger or false, -- resolved by sessile.open, before anything opens
     _model = defaults.model or false,
     _ttl = life.check_default("sessile.open: option 'ttl'", defaults.ttl),
     _agent = defaults.agent or "main",

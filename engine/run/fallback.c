@@ -1,0 +1,108 @@
+/*
+ * fallback.c: what runs instead when a policy was refused.
+ *
+ * The refusal is in the log and in the outcome by then. The fallback begins where the
+ * policy began, on the same context, as if that had never run: new state, new pipeline
+ * and so a new budget, the notes as they were, a process of its own that nobody has
+ * killed. It runs once: its own refusal ends the run.
+ */
+#include "run/run.h"
+
+#include <string.h>
+
+int run_wants_fallback(const sessile_run *run)
+{
+    return run->refused && run->fallback && !run->is_fallback;
+}
+
+/* Keeps what the outcome will say of the policy. */
+static void keep_refusal(sessile_run *run)
+{
+    run_refusal *r = &run->refusal;
+    memcpy(r->policy, run->policy_name, sizeof r->policy);
+    memcpy(r->message, run->message, sizeof r->message);
+    r->hook = run->outcome.hook;
+    r->law = run->outcome.law;
+    r->too_little = run->outcome.too_little;
+    r->entry = run->outcome.refusal;
+    r->repeated = run->outcome.repeated;
+    if (run->pipeline) {
+        buf_puts(&r->log, policy_pipeline_log(run->pipeline));
+        r->policy_us = policy_pipeline_us(run->pipeline);
+    }
+}
+
+/* Everything that came of the policy's hooks. */
+static void forget(sessile_run *run)
+{
+    sessile_outcome *o = &run->outcome;
+    policy_pipeline_free(run->pipeline);
+    run->pipeline = NULL;
+    run_give_worker(run);
+    state_free(run->state);
+    run->state = NULL;
+    buf_clear(&run->journal);
+    run_vars_deinit(run);
+    run->vars_changed = 0;
+    run_forget(run);
+    o->verdict = SESSILE_NO_POLICY;
+    o->too_little = 0;
+    o->law = LAW_NONE;
+    o->hook = "";
+    o->repeated = 0;
+    run->policy_name[0] = run->message[0] = 0;
+    run->judged = (judgement){.broken = LAW_NONE, .key = {SESSILE_NO_ID, 0}};
+    run->result = (policy_result){0};
+    run->refused = 0;
+    run->edited = run->edited_before = 0;
+    run->did_not_fit = 0;
+    run->fired = run->stands = SESSILE_REASON_TURN;
+    run->overflowed = run->replays_overflow = 0;
+    run->phase = 0;
+    run->step = 0;
+    run->hook = 0;
+}
+
+void run_begin_fallback(sessile_run *run)
+{
+    sessile_policy *refused = run->policy;
+    sessile_error why = {SESSILE_OK, ""};
+    keep_refusal(run);
+    forget(run);
+    run->is_fallback = 1;
+    run->policy = run->fallback;
+    run->fallback = refused;
+    run->stage = run->kind == RUN_TURN ? STAGE_MERGE : STAGE_COMPACT;
+    run_name_policy(run);
+    if (run_snapshot(run, &why) != SESSILE_OK)
+        run_refuse(run, LAW_NONE, why.message);
+    else
+        run->policy_name[0] = 0;
+}
+
+void run_fallback_outcome(sessile_run *run, sessile_outcome *out)
+{
+    run_refusal *first = &run->refusal;
+    out->fallback = (sessile_fallback){.verdict = out->verdict,
+                                       .too_little = out->too_little,
+                                       .policy = out->policy,
+                                       .hook = out->hook,
+                                       .law = out->law,
+                                       .message = out->message,
+                                       .refusal = out->refusal,
+                                       .repeated = out->repeated};
+    out->verdict = SESSILE_REFUSED;
+    out->too_little = first->too_little;
+    out->policy = first->policy;
+    out->hook = first->hook;
+    out->law = first->law;
+    out->message = first->message;
+    out->refusal = first->entry;
+    out->repeated = first->repeated;
+    out->policy_us += first->policy_us;
+    if (!first->joined)
+        buf_puts(&first->log, out->log);
+    first->joined = 1;
+    if (first->log.data && !first->log.failed)
+        out->log = first->log.data;
+}

@@ -1,0 +1,187 @@
+/*
+ * trigger.c: whether the end of a turn is a time to compact.
+ *
+ * The engine has no timers: everything is judged here, once, on the list as merge,
+ * summarize and truncate left it. Messages and seconds are counted from the last
+ * compaction in multiples, so that what they ask for is asked once, whatever comes of it,
+ * and nothing has to be written down for that. Share and overflow are conditions, which
+ * last: a handle remembers when they fired, the log when that led to a compaction, and
+ * while that did not help they wait until the context has grown by a twentieth.
+ */
+#include "run/run.h"
+
+const sessile_triggers *run_triggers(const sessile_run *run)
+{
+    const sessile_session *s = run->session;
+    return run->triggers ? run->triggers : s->triggers ? s->triggers : s->store->triggers;
+}
+
+static uint64_t since(int64_t then, int64_t now)
+{
+    return now > then ? (uint64_t)(now - then) : 0;
+}
+
+/* Forgets an attempt that was made on another branch. */
+static sessile_status on_path(sessile_session *s, sessile_id leaf, trigger_attempt *a,
+                              sessile_error *err)
+{
+    sessile_status st = SESSILE_OK;
+    if (a->turn && a->turn < leaf)
+        st = session_reach_path_locked(s, leaf, a->turn, err);
+    if (st == SESSILE_OK &&
+        (a->turn > leaf || (a->turn && !session_descends_locked(s, leaf, a->turn))))
+        a->turn = 0;
+    return st;
+}
+
+sessile_status run_count_locked(sessile_run *run, sessile_error *err)
+{
+    sessile_session *s = run->session;
+    run_counts *c = &run->counts;
+    sessile_id before = 0;
+    if (run->kind != RUN_TURN || run->is_fallback || !run_triggers(run))
+        return SESSILE_OK;
+    c->by_share = s->by_share;
+    c->by_overflow = s->by_overflow;
+    sessile_status st = session_reach_locked(s, run->saw, err);
+    if (st == SESSILE_OK)
+        st = session_last_compaction_locked(s, run->saw, &c->last, err);
+    if (st == SESSILE_OK)
+        st = session_turn_before_locked(s, run->saw, c->last.id, &before, err);
+    if (st == SESSILE_OK)
+        st = on_path(s, run->saw, &c->by_share, err);
+    if (st == SESSILE_OK)
+        st = on_path(s, run->saw, &c->by_overflow, err);
+    if (st != SESSILE_OK)
+        return st;
+    const node *now = &s->nodes[run->saw];
+    c->messages = now->messages - c->last.messages;
+    c->ms = since(c->last.time_ms, now->time_ms);
+    if (before && before != c->last.id) {
+        c->messages_before = s->nodes[before].messages - c->last.messages;
+        c->ms_before = since(c->last.time_ms, s->nodes[before].time_ms);
+    }
+    return SESSILE_OK;
+}
+
+/* 1 when a multiple of `every` lies between the turn before and this one. */
+static int passed(uint64_t every, uint64_t before, uint64_t now)
+{
+    return every && now / every > before / every;
+}
+
+static int64_t room_of(const sessile_run *run)
+{
+    return run->window > run->reserve ? run->window - run->reserve : 0;
+}
+
+/* 1 when the context was at least `most` right after entry `at` too, where this was tried
+ * for the same room, and has hardly grown since. */
+static int in_vain(const sessile_run *run, sessile_id at, int64_t room, int64_t most)
+{
+    const context *c = state_after(run->state);
+    int64_t grown = 0;
+    if (!at || (room >= 0 && room != room_of(run)))
+        return 0;
+    for (size_t i = 0; i < c->count; i++) {
+        const item *it = &c->items[i];
+        if (it->key.n == 0 && it->key.entry > at && it->key.entry != SESSILE_NO_ID)
+            grown += it->tokens;
+    }
+    return context_tokens(c) - grown >= most && grown < room_of(run) / 20;
+}
+
+/* The context is at `most` or above, and it is not in vain to say so. */
+static int is_full(const sessile_run *run, int64_t most, trigger_attempt tried,
+                   int count_last)
+{
+    const last_compaction *last = &run->counts.last;
+    return context_tokens(state_after(run->state)) >= most &&
+           !in_vain(run, tried.turn, tried.room, most) &&
+           !(count_last && in_vain(run, last->id, last->room, most));
+}
+
+static int by_share(const sessile_run *run, const sessile_triggers *t)
+{
+    /* Rounded up; in two parts, since room may be any number. */
+    int64_t room = room_of(run), share = t->share;
+    int64_t most = room / 1000 * share + (room % 1000 * share + 999) / 1000;
+    return share && run->window > 0 && is_full(run, most, run->counts.by_share, 1);
+}
+
+static int by_overflow(const sessile_run *run, const sessile_triggers *t)
+{
+    return t->overflow &&
+           laws_cannot_fit(state_after(run->state), run->window, run->reserve) > 0 &&
+           is_full(run, room_of(run) + 1, run->counts.by_overflow,
+                   run->counts.last.overflow);
+}
+
+/* So that a condition which lasts is not acted on at every turn. A handle that cannot be
+ * locked is tried again at the next turn. */
+static void remember(sessile_run *run, trigger_attempt *attempt)
+{
+    if (session_lock(run->session, NULL) != SESSILE_OK)
+        return;
+    *attempt = (trigger_attempt){run->last, room_of(run)};
+    session_unlock(run->session);
+}
+
+static int compacts(const sessile_run *run)
+{
+    for (size_t i = 0; i < policy_step_count(run->policy); i++)
+        if (policy_step_get(run->policy, i)->hooks & SESSILE_HOOK_COMPACT)
+            return 1;
+    return 0;
+}
+
+static sessile_reason judge(sessile_run *run)
+{
+    const sessile_triggers *t = run_triggers(run);
+    const run_counts *c = &run->counts;
+    if (run->kind != RUN_TURN || !t || !compacts(run))
+        return SESSILE_REASON_TURN;
+    uint64_t every_ms = t->seconds > UINT64_MAX / 1000 ? UINT64_MAX : t->seconds * 1000;
+    int event = triggers_name(t, (sessile_slice){run->event, run->event_size});
+    int overflow = by_overflow(run, t), share = by_share(run, t);
+    if (share)
+        remember(run, &run->session->by_share);
+    if (event)
+        return SESSILE_REASON_EVENT;
+    if (overflow) {
+        remember(run, &run->session->by_overflow);
+        return SESSILE_REASON_OVERFLOW;
+    }
+    if (share || passed(t->messages, c->messages_before, c->messages))
+        return SESSILE_REASON_THRESHOLD;
+    return passed(every_ms, c->ms_before, c->ms) ? SESSILE_REASON_TIMER
+                                                 : SESSILE_REASON_TURN;
+}
+
+/* What a run that was parked was told, it is told again. */
+sessile_reason run_fired(sessile_run *run)
+{
+    if (!run->replays)
+        run->fired_first = judge(run);
+    if (run->fired_first == SESSILE_REASON_OVERFLOW)
+        run->overflowed = 1;
+    return run->fired_first;
+}
+
+static int still_overflows(sessile_run *run)
+{
+    const sessile_triggers *t = run_triggers(run);
+    if (run->replays_overflow)
+        return laws_cannot_fit(state_after(run->state), run->window, run->reserve) > 0;
+    return t && compacts(run) && by_overflow(run, t);
+}
+
+int run_fired_again(sessile_run *run)
+{
+    if (run->kind != RUN_TURN || run->overflowed || !still_overflows(run))
+        return 0;
+    remember(run, &run->session->by_overflow);
+    run->overflowed = 1;
+    run->fired = SESSILE_REASON_OVERFLOW;
+    return 1;
+}

@@ -1,0 +1,75 @@
+-- trigger.lua: what a host may write where a trigger is wanted, turned into what the engine
+-- takes.
+--
+--   trigger = { messages = 50, seconds = "10m", share = 0.8, overflow = true,
+--               events = { "deploy" } }
+--   false     none, whatever is configured further out
+--
+-- A trigger says when the policies that have a `compact` run it; the engine judges it at the
+-- end of each turn. Raises: a wrong trigger is a mistake in the program.
+
+local options = require "sessile.options"
+
+local trigger = {}
+
+local fields = {
+  messages = "number", seconds = "any", share = "any", overflow = "boolean", events = "table",
+}
+
+local units = { s = 1, m = 60, h = 3600, d = 86400 }
+
+-- 600, "600", "600s", "10m", "2h", "1d".
+local function seconds_of(given)
+  if type(given) == "string" then
+    local digits, unit = given:match "^(%d+)([smhd]?)$"
+    given = digits and #digits <= 9 and tonumber(digits) * (units[unit] or 1)
+  end
+  local whole = type(given) == "number" and math.tointeger(given)
+  return whole and whole > 0 and whole or nil
+end
+
+local function check(who, given, level)
+  local copy = options.check(who .. ": trigger", given, fields, level)
+  local function wrong(name, wanted)
+    error(("%s: trigger: option '%s': %s expected, got %s"):format(who, name, wanted,
+      type(given[name]) == "table" and "a table" or ("%q"):format(given[name])), level + 1)
+  end
+  if copy.messages and copy.messages < 1 then
+    wrong("messages", "a number above 0")
+  end
+  if copy.seconds ~= nil then
+    copy.seconds = seconds_of(copy.seconds) or wrong("seconds", "seconds, or \"10m\", \"2h\"")
+  end
+  if copy.share ~= nil then
+    local share = copy.share
+    if type(share) ~= "number" or not (share > 0 and share <= 1) then
+      wrong("share", "a part of the window, above 0 and at most 1 (0.8 is 80 %),")
+    end
+    copy.share = math.max(1, math.floor(share * 1000 + 0.5))
+  end
+  for i, name in ipairs(copy.events or {}) do
+    if type(name) ~= "string" or name == "" then
+      error(("%s: trigger: event %d: a name expected"):format(who, i), level)
+    end
+  end
+  if copy.events and #copy.events == 0 and next(copy.events) ~= nil then
+    error(who .. ": trigger: option 'events': a list of names expected", level)
+  end
+  return copy
+end
+
+--- Turns what the host wrote into {messages, seconds, share (per thousand), overflow, events};
+--- false into an empty one, which fires never; nil stays nil. level: whose line is to blame,
+--- as in error().
+function trigger.resolve(who, given, level)
+  if given == nil then
+    return nil
+  end
+  if given == false then
+    return {}
+  end
+  local copy = check(who, given, level + 2)
+  return copy
+end
+
+return trigger
