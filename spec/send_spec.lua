@@ -219,6 +219,7 @@ for kind, open in pairs(temp.stores()) do
         local outcome = assert(s:send("a", { model = function()
           local other = assert(store:resume "s")
           assert(other:append(user "also this"))
+          assert.equal(2, #s:messages()) -- who looks has not thought again
           return "b"
         end }))
         assert.equal("failed", outcome.status)

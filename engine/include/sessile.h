@@ -1332,16 +1332,17 @@ typedef struct sessile_uncompacted {
 
 /*
  * Takes a compaction on the path to the head back, as a new compaction: what it took out
- * comes back (where what covered it stood, else by the order of the log), what it wrote
- * goes. What a later compaction did to any of that stays as it is; a message that was
- * written goes only together with the return of all it stands for. Policies' notes stay.
- * Taking such a compaction back does the first one again.
+ * comes back (where it stood, as far as that can still be told), what it wrote goes. What
+ * a later compaction did to any of that stays as it is; a message that was written goes
+ * only together with the return of all it stands for. Policies' notes stay. Taking such a
+ * compaction back does the first one again.
  *
  * which: SESSILE_NO_ID is the newest one that is in force and takes no other back.
  * dry_run 1: nothing is written. *out is one block: free it with sessile_free(). Errors:
  * NOTFOUND (no compaction with a context on the path), INVALID (nothing of it is in
- * force; or a call and its result would be torn apart: the sentence names them), CONFLICT
- * (the head is no descendant of what this handle last saw), and as for sessile_append().
+ * force; or a call and its result would be torn apart, or what is pinned would go: the
+ * sentence names them), CONFLICT (the head is no descendant of what this handle last
+ * saw), SUSPENDED, and as for sessile_append().
  */
 SESSILE_API sessile_status sessile_uncompact(sessile_session *session, sessile_id which,
                                              int dry_run, sessile_uncompacted **out,

@@ -320,22 +320,29 @@ static sessile_status make_step(maker *m, size_t index, sessile_id since,
 }
 
 /* The compactions on the path, oldest first. */
-static int find_steps(history *h, const sessile_session *s, sessile_id leaf)
+static sessile_status find_steps(history *h, sessile_session *s, sessile_id leaf,
+                                 sessile_error *err)
 {
-    sessile_id at;
-    size_t count = 0;
+    sessile_id at = s->nodes[leaf].context_at;
+    sessile_status status = SESSILE_OK;
 
-    for (at = s->nodes[leaf].context_at; at;
-         at = s->nodes[s->nodes[at].parent].context_at)
-        count++;
-    if (mem_grow(h->alloc, (void **)&h->steps, &h->step_capacity, count,
-                 sizeof *h->steps))
-        return -1;
-    h->step_count = count;
-    for (at = s->nodes[leaf].context_at; at;
-         at = s->nodes[s->nodes[at].parent].context_at)
-        h->steps[--count] = (history_step){.at = at, .undoes = SESSILE_NO_ID};
-    return 0;
+    while (!status && at) {
+        if (mem_grow(h->alloc, (void **)&h->steps, &h->step_capacity, h->step_count + 1,
+                     sizeof *h->steps))
+            return fail_nomem(err);
+        h->steps[h->step_count++] = (history_step){.at = at, .undoes = SESSILE_NO_ID};
+        status = session_reach_locked(s, at, err);
+        if (!status)
+            status = session_reach_locked(s, s->nodes[at].parent, err);
+        if (!status)
+            at = s->nodes[s->nodes[at].parent].context_at;
+    }
+    for (size_t i = 0; i < h->step_count / 2; i++) {
+        history_step first = h->steps[i];
+        h->steps[i] = h->steps[h->step_count - 1 - i];
+        h->steps[h->step_count - 1 - i] = first;
+    }
+    return status;
 }
 
 sessile_status history_make(history *h, sessile_session *s, sessile_id leaf,
@@ -352,8 +359,8 @@ sessile_status history_make(history *h, sessile_session *s, sessile_id leaf,
     map_init(&m.replaced, h->alloc);
     map_init(&m.groups, h->alloc);
     buf_init(&m.text, h->alloc);
-    if (!status && find_steps(h, s, leaf))
-        status = fail_nomem(err);
+    if (!status)
+        status = find_steps(h, s, leaf, err);
     for (size_t i = 0; !status && i < h->step_count; i++)
         status = make_step(&m, i, i ? h->steps[i - 1].at : 0, err);
     context_deinit(&m.before);

@@ -11,8 +11,9 @@
  * what it stands for. So nothing is ever in the context twice, once as it was said and
  * once as part of a summary.
  *
- * The place of what comes back: where the message stood that covered it; else behind what
- * it stood behind before, or behind what stands for that now. An entry moves from there
+ * The place of what comes back: behind what it stood behind before; when that is gone,
+ * where the message stands that covered it; else behind what stands for what it stood
+ * behind. So what is taken back at once is exactly what it was. An entry moves from there
  * as far as the order of the log wants it. Rejected: by id alone, which cannot say on
  * which side of a summary a message belongs.
  */
@@ -31,10 +32,9 @@ typedef struct undoing {
     const history_step *step;
     uint8_t *force; /* one per event of the step */
     size_t force_size;
-    const context *now; /* the handle's */
-    context was, path,
-        after; /* as it was before the step; all of the path; as proposed */
-    finder in_now, in_was;
+    /* at the head; before the step; all of the path; as proposed */
+    context now, was, path, after;
+    finder in_now;
     map changes;     /* of keys: the step's event */
     uint32_t *slots; /* one per item of was: before which item of now it comes back */
     size_t slot_count;
@@ -52,12 +52,12 @@ static void clear(undoing *u)
 
     history_deinit(&u->h);
     finder_deinit(&u->in_now);
-    finder_deinit(&u->in_was);
     mem_free(a, u->force, u->force_size);
     mem_free(a, u->slots, u->slot_count * sizeof *u->slots);
     u->force = NULL;
     u->slots = NULL;
     u->force_size = u->slot_count = 0;
+    context_clear(&u->now);
     context_clear(&u->was);
     context_clear(&u->path);
     context_clear(&u->after);
@@ -72,11 +72,11 @@ static void undoing_init(undoing *u, sessile_id which, const allocator *a)
     u->which = which;
     u->alloc = a;
     history_init(&u->h, a);
+    context_init(&u->now, a);
     context_init(&u->was, a);
     context_init(&u->path, a);
     context_init(&u->after, a);
     map_init(&u->in_now.table, a);
-    map_init(&u->in_was.table, a);
     map_init(&u->changes, a);
     buf_init(&u->keys, a);
     buf_init(&u->data, a);
@@ -86,6 +86,7 @@ static void undoing_init(undoing *u, sessile_id which, const allocator *a)
 static void undoing_deinit(undoing *u)
 {
     clear(u);
+    context_deinit(&u->now);
     context_deinit(&u->was);
     context_deinit(&u->path);
     context_deinit(&u->after);
@@ -234,7 +235,7 @@ typedef struct staying {
 /* Between which items of now an entry belongs. Asked for ascending entries. */
 static void bounds(staying *st, sessile_id entry, size_t *low, size_t *high)
 {
-    const context *now = st->u->now;
+    const context *now = &st->u->now;
 
     for (; st->next < now->count; st->next++) {
         sessile_key key = now->items[st->next].key;
@@ -253,6 +254,7 @@ static sessile_status find_places(undoing *u, sessile_error *err)
 {
     staying st = {.u = u};
     size_t behind = 0, newest = 0, low, high, at;
+    int known = 0; /* the item before is there itself, or comes back */
 
     u->slots = mem_alloc(u->alloc, (u->was.count + 1) * sizeof *u->slots);
     if (!u->slots)
@@ -268,9 +270,10 @@ static sessile_status find_places(undoing *u, sessile_error *err)
             found = stands_at(u, key, &at);
             if (found > 0)
                 behind = at + 1;
+            known = found > 0 && key_same(u->now.items[at].key, key);
         } else {
             size_t slot = behind;
-            if (e->by.entry != SESSILE_NO_ID)
+            if (!known && e->by.entry != SESSILE_NO_ID)
                 found = finder_find(&u->in_now, e->by, &at);
             if (found > 0)
                 slot = at;
@@ -282,6 +285,7 @@ static sessile_status find_places(undoing *u, sessile_error *err)
             }
             u->slots[i] = (uint32_t)slot;
             behind = slot;
+            known = 1;
         }
         if (found < 0)
             return fail_nomem(err);
@@ -298,7 +302,7 @@ static int note_key(undoing *u, sessile_key key)
 /* heads: of each slot's list of what comes back there, threaded through next. */
 static int merge(undoing *u, const uint32_t *heads, const uint32_t *next)
 {
-    for (size_t i = 0; i <= u->now->count; i++) {
+    for (size_t i = 0; i <= u->now.count; i++) {
         const item *it;
         for (uint32_t k = heads[i]; k != SLOT_NONE; k = next[k]) {
             it = &u->was.items[k];
@@ -307,10 +311,10 @@ static int merge(undoing *u, const uint32_t *heads, const uint32_t *next)
                 return -1;
             u->result.restored_count++;
         }
-        if (i == u->now->count)
+        if (i == u->now.count)
             return 0;
-        it = &u->now->items[i];
-        if (!goes(u, it->key) && context_push(&u->after, it, u->now->links + it->link))
+        it = &u->now.items[i];
+        if (!goes(u, it->key) && context_push(&u->after, it, u->now.links + it->link))
             return -1;
     }
     return 0;
@@ -318,7 +322,7 @@ static int merge(undoing *u, const uint32_t *heads, const uint32_t *next)
 
 static sessile_status propose(undoing *u, sessile_error *err)
 {
-    size_t heads_count = u->now->count + 1, count = heads_count + u->was.count;
+    size_t heads_count = u->now.count + 1, count = heads_count + u->was.count;
     uint32_t *heads = mem_alloc(u->alloc, count * sizeof *heads);
     uint32_t *next = heads ? heads + heads_count : NULL;
     int code;
@@ -334,9 +338,9 @@ static sessile_status propose(undoing *u, sessile_error *err)
     }
     code = merge(u, heads, next);
     mem_free(u->alloc, heads, count * sizeof *heads);
-    for (size_t i = 0; !code && i < u->now->count; i++)
-        if (goes(u, u->now->items[i].key)) {
-            code = note_key(u, u->now->items[i].key);
+    for (size_t i = 0; !code && i < u->now.count; i++)
+        if (goes(u, u->now.items[i].key)) {
+            code = note_key(u, u->now.items[i].key);
             u->result.removed_count++;
         }
     return code ? fail_nomem(err) : SESSILE_OK;
@@ -388,7 +392,7 @@ static sessile_status torn(const undoing *u, const sessile_session *s, const ite
 static sessile_status check_pairs(undoing *u, const sessile_session *s,
                                   sessile_error *err)
 {
-    witness w[3] = {{.c = u->now}, {.c = &u->was}, {.c = &u->path}};
+    witness w[3] = {{.c = &u->now}, {.c = &u->was}, {.c = &u->path}};
     sessile_status status = SESSILE_OK;
     pairing is;
 
@@ -445,14 +449,36 @@ static sessile_status check_order(const undoing *u, const sessile_session *s,
     return SESSILE_OK;
 }
 
+/* What somebody pinned stays until it is unpinned. */
+static sessile_status check_pins(const undoing *u, const sessile_session *s,
+                                 sessile_error *err)
+{
+    for (size_t i = 0; i < u->now.count; i++) {
+        const item *it = &u->now.items[i];
+        if (!goes(u, it->key) || !(it->flags & ITEM_PINNED) || (it->flags & ITEM_OPENING))
+            continue;
+        return session_named(s,
+                             fail(err, SESSILE_INVALID,
+                                  "taking compaction %08" PRIx32
+                                  " back would take out %08" PRIx32
+                                  ", which is pinned (law 5): unpin it first",
+                                  u->step->at, it->key.entry),
+                             err);
+    }
+    return SESSILE_OK;
+}
+
 /* ------------------------------------------------------------------ all of it */
 
 static sessile_status read_lists(undoing *u, sessile_session *s, sessile_error *err)
 {
     sessile_id *path = NULL;
     size_t count = 0;
-    sessile_status status = session_context_locked(s, &u->now, err);
+    const context *now;
+    sessile_status status = session_context_locked(s, &now, err);
 
+    if (!status && context_copy(&u->now, now))
+        status = fail_nomem(err);
     if (!status)
         status = session_context_at_locked(s, s->nodes[u->step->at].parent, &u->was, err);
     if (!status)
@@ -462,8 +488,7 @@ static sessile_status read_lists(undoing *u, sessile_session *s, sessile_error *
             status = fail_nomem(err);
     if (path)
         mem_free(&s->store->alloc, path, count * sizeof *path);
-    finder_init(&u->in_now, u->now, u->alloc);
-    finder_init(&u->in_was, &u->was, u->alloc);
+    finder_init(&u->in_now, &u->now, u->alloc);
     return status;
 }
 
@@ -471,6 +496,9 @@ static sessile_status prepare(undoing *u, sessile_session *s, sessile_error *err
 {
     sessile_status status;
 
+    status = session_check_running_locked(s, err);
+    if (status)
+        return status;
     clear(u);
     memset(&u->result, 0, sizeof u->result);
     u->result.compaction = SESSILE_NO_ID;
@@ -489,13 +517,15 @@ static sessile_status prepare(undoing *u, sessile_session *s, sessile_error *err
     if (!status)
         status = propose(u, err);
     if (!status)
+        status = check_pins(u, s, err);
+    if (!status)
         status = check_order(u, s, err);
     if (!status)
         status = check_pairs(u, s, err);
     if (status)
         return status;
     u->result.undone = u->step->at;
-    u->result.tokens_before = context_tokens(u->now);
+    u->result.tokens_before = context_tokens(&u->now);
     u->result.tokens_after = context_tokens(&u->after);
     u->result.cannot_fit = laws_cannot_fit(&u->after, s->window, s->reserve);
     return SESSILE_OK;
@@ -562,7 +592,7 @@ static sessile_status put_data(undoing *u, sessile_session *s, sessile_error *er
                           u->result.restored_count, &separator, err);
     if (!status)
         status =
-            put_part(u, s, "removed", u->now, restored_of(u) + u->result.restored_count,
+            put_part(u, s, "removed", &u->now, restored_of(u) + u->result.restored_count,
                      u->result.removed_count, &separator, err);
     buf_puts(&u->data, "}}");
     return !status && u->data.failed ? fail_nomem(err) : status;

@@ -1,8 +1,8 @@
 /*
  * test_nomem.c: memory runs out at every place where it can.
  *
- * One scenario (open, append, a turn under a policy that asks a model, reading, listing)
- * is played again and again; the first time its first allocation fails and all that
+ * One scenario (open, append, a turn under a policy that asks a model, its compaction
+ * explained and taken back, reading, listing) is played again and again; the first time its first allocation fails and all that
  * follow, the next time its second, until it passes. Nothing may leak, and what was
  * acknowledged before the memory ran out must be there afterwards.
  */
@@ -146,12 +146,38 @@ static sessile_status read_all(life *l)
     return st == SESSILE_OK ? sessile_clear(l->session, NULL) : st;
 }
 
+/* What the policy did is explained, counted, taken back, and done again. */
+static sessile_status explain(life *l)
+{
+    sessile_compaction *log = NULL;
+    sessile_uncompacted *back = NULL, *again = NULL;
+    sessile_explanation *why = NULL;
+    size_t count;
+    sessile_status st = sessile_compactions(l->session, &log, &count, NULL);
+    if (st == SESSILE_OK)
+        st = sessile_why(l->session, (sessile_key){1, 0}, &why, NULL);
+    if (st == SESSILE_OK) {
+        assert_int_equal(count, 1);
+        assert_int_equal(why->step_count, 2);
+        st = sessile_uncompact(l->session, SESSILE_NO_ID, 0, &back, NULL);
+    }
+    if (st == SESSILE_OK) {
+        assert_int_equal(back->restored_count, 2);
+        st = sessile_uncompact(l->session, back->compaction, 0, &again, NULL);
+    }
+    sessile_free(log);
+    sessile_free(why);
+    sessile_free(back);
+    sessile_free(again);
+    return st;
+}
+
 /* 1 when it came to its end. */
 static int live(life *l, const char *folder, const char *policy, rations *r)
 {
     return open_store(l, folder, r) == SESSILE_OK && open_session(l) == SESSILE_OK &&
            say(l) == SESSILE_OK && turn(l, policy) == SESSILE_OK &&
-           read_all(l) == SESSILE_OK;
+           explain(l) == SESSILE_OK && read_all(l) == SESSILE_OK;
 }
 
 static void end(life *l)

@@ -357,6 +357,27 @@ static sessile_id random_target(model *m, sessile_id head)
     return SESSILE_NO_ID;
 }
 
+/* What was taken back at once is the list that it was, in its order. */
+static void is_what_it_was(const model *m, sessile_session *s, sessile_id before)
+{
+    context c;
+    sessile_error err;
+    sessile_key now[KEYS];
+    size_t count = keys_now(s, now);
+
+    context_init(&c, &allocator_default);
+    assert_int_equal(session_lock(s, &err), SESSILE_OK);
+    assert_int_equal(session_context_at_locked(s, before, &c, &err), SESSILE_OK);
+    session_unlock(s);
+    assert_int_equal(count, c.count);
+    for (size_t i = 0; i < count; i++)
+        if (!same(now[i], c.items[i].key))
+            fail_msg("SEED=%" PRIu64 ": at %08x item %zu is %08x.%u, not %08x.%u",
+                     m->seed, s->head, i, now[i].entry, now[i].n, c.items[i].key.entry,
+                     c.items[i].key.n);
+    context_deinit(&c);
+}
+
 static void do_undo(model *m, sessile_session *s, sessile_id target)
 {
     const op *path[2 * OPS];
@@ -386,6 +407,8 @@ static void do_undo(model *m, sessile_session *s, sessile_id target)
     if (!status) {
         assert_int_equal(out->undone, target);
         note(m, out->compaction, parent, OP_UNDO)->target = target;
+        if (target == parent)
+            is_what_it_was(m, s, op_of(m, target)->parent);
     }
     sessile_free(out);
 }

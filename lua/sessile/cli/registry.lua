@@ -12,9 +12,9 @@ local registry = {}
 
 -- In the order of the help. A name of two words is a file with an underscore.
 local SHIPPED = {
-  "demo", "new", "append", "show", "context", "list", "info", "tree", "compact", "answer",
-  "fork", "label", "label rm", "label list", "pin", "unpin", "settings", "delete",
-  "undelete", "archive", "purge", "import",
+  "demo", "new", "append", "show", "context", "list", "info", "tree", "compact", "why",
+  "uncompact", "log", "answer", "fork", "label", "label rm", "label list", "pin", "unpin",
+  "settings", "delete", "undelete", "archive", "purge", "import",
   "policy list", "policy show", "policy new", "policy test", "policy try", "policy replay",
   "policy bench", "fixture", "check", "forget", "keys init", "keys rotate", "keys reseal",
   "keys status", "run", "version", "help",

@@ -1,0 +1,127 @@
+--- uncompact: takes a compaction back.
+--
+-- Owns: the question before it, on a terminal. Must never take back another compaction than
+-- the one that was shown.
+
+local ask = require "sessile.cli.ask"
+local entries = require "sessile.cli.entries"
+local hints = require "sessile.cli.hints"
+local terminal = require "sessile.cli.terminal"
+
+local number = terminal.number
+
+local function count(n, word)
+  return ("%s %s%s"):format(number(n), word, n == 1 and "" or "s")
+end
+
+local function as_json(app, id, done)
+  app:print_json {
+    session = id, compaction = done.compaction, undone = done.undone,
+    restored = app.array(done.restored), removed = app.array(done.removed),
+    before = done.tokens.before, after = done.tokens.after, cannot_fit = done.cannot_fit,
+    dry_run = done.compaction == nil,
+  }
+end
+
+-- A few keys, and how many more there are.
+local function some(list)
+  local shown = table.concat(list, " ", 1, math.min(#list, 6))
+  return #list > 6 and ("%s … %s"):format(shown, list[#list]) or shown
+end
+
+local function tell(app, done)
+  app:out(("%s → %s tokens: %s put back, %s removed\n"):format(number(done.tokens.before),
+    number(done.tokens.after), count(#done.restored, "message"), number(#done.removed)))
+  if #done.restored > 0 then
+    app:out(app.paint("+ " .. some(done.restored), "green") .. "\n")
+  end
+  if #done.removed > 0 then
+    app:out(app.paint("- " .. some(done.removed), "red") .. "\n")
+  end
+  io.stdout:flush()
+  if done.cannot_fit then
+    app:note(("It does not fit any more: %s tokens too many"):format(number(done.cannot_fit)))
+  end
+end
+
+-- Somebody at a terminal is asked; nothing is lost by it, so a script goes on.
+local function sure(app, args, would)
+  if args.yes or app.json or not terminal.is_terminal(0) or not terminal.is_terminal(2) then
+    return true
+  end
+  return ask.sure(app, args, ("Take compaction %s back: %s come back, %s go"):format(would.undone,
+    count(#would.restored, "message"), number(#would.removed)))
+end
+
+local function run(app, args, session)
+  local which, message, code, step
+  if args.entry then
+    which, message, code, step = entries.find(session, args.entry)
+    if not which then
+      return nil, message, code, step
+    end
+  end
+  local would
+  would, message, code = session:uncompact(which, { dry_run = true })
+  if not would then
+    step = (code == "EINVALID" or code == "ENOTFOUND")
+      and "See the compactions: sessile log " .. hints.id(session.id) or nil
+    return nil, message, code, step
+  end
+  local done = would
+  if not args.dry_run then
+    local yes
+    yes, message, code, step = sure(app, args, would)
+    if yes == nil then
+      return nil, message, code, step
+    elseif not yes then
+      app:note "Nothing was changed."
+      return 1
+    end
+    done, message, code = session:uncompact(would.undone)
+    if not done then
+      return nil, message, code
+    end
+  end
+  if app.json then
+    return as_json(app, session.id, done)
+  end
+  tell(app, done)
+  if args.dry_run then
+    app:note "Nothing was written (--dry-run)."
+  else
+    app:note(("To do compaction %s again: sessile uncompact %s %s"):format(done.undone,
+      hints.id(session.id), done.compaction))
+  end
+end
+
+return {
+  name = "uncompact",
+  summary = "take a compaction back: what left the context returns",
+  usage = "uncompact ID [ENTRY] [--dry-run] [--yes]",
+  examples = {
+    { "sessile uncompact last --dry-run", "what would come back? nothing is written" },
+    { "sessile uncompact bug-42", "the newest compaction that is in force" },
+    { "sessile uncompact bug-42 16", "that one; see them with `sessile log bug-42`" },
+  },
+  arguments = {
+    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "entry", "a compaction: its number, a label, or `head`", "?" },
+  },
+  options = {
+    { "--dry-run", "say what would come back, write nothing" },
+    ask.option,
+  },
+  about = "What the compaction took out comes back, what it wrote goes, as far as no later one\n"
+    .. "changed it since. Taking the entry back that this makes does the compaction again.",
+  run = function(app, args)
+    local session, message, code, step = app:session(args.id)
+    if not session then
+      return nil, message, code, step
+    end
+    local result
+    result, message, code, step = run(app, args, session)
+    session:close()
+    return result, message, code, step
+  end,
+}

@@ -1,0 +1,106 @@
+--- why: why a message is in the context, or not.
+--
+-- Owns: the printing. Must never say more than the engine does.
+
+local entries = require "sessile.cli.entries"
+local render = require "sessile.cli.render"
+local terminal = require "sessile.cli.terminal"
+
+-- The row of `sessile log` as JSON wants it.
+local function compaction_json(app, of)
+  local row = {}
+  for name, value in pairs(of) do
+    row[name] = value
+  end
+  row.policies = of.kind == "compaction" and app.array(of.policies or {}) or nil
+  return row
+end
+
+local function as_json(app, id, why)
+  local steps = {}
+  for i, step in ipairs(why.steps) do
+    local row = {}
+    for name, value in pairs(step) do
+      row[name] = value
+    end
+    row.stands_for = step.stands_for and app.array(step.stands_for)
+    row.compaction = step.compaction and compaction_json(app, step.compaction)
+    steps[i] = row
+  end
+  app:print_json {
+    session = id, key = why.key, in_context = why.in_context, shown = why.shown,
+    verdict = why.verdict, steps = app.array(steps),
+  }
+end
+
+-- What the message says, when it is one.
+local function heading(app, session, key, columns)
+  local entry = not key:find(".", 1, true) and session:entry(key)
+  if not entry or entry.type ~= "message" or type(entry.data) ~= "table" then
+    return
+  end
+  local role = render.role(entry.data)
+  app:out(("%s  %s  %s\n"):format(app.paint(key, "dim"),
+    app.paint(role, render.colour(entry.data)),
+    render.brief(entry.data, math.max(columns - #key - terminal.width(role) - 4, 20))))
+end
+
+-- An entry, or "16.1": what a compaction wrote.
+local function find(session, text)
+  local digits, n = text:match "^(%x+)%.([1-9]%d*)$"
+  if digits and #digits <= 8 then
+    return ("%s%s.%s"):format(("0"):rep(8 - #digits), digits:lower(), n)
+  end
+  return entries.find(session, text)
+end
+
+local function run(app, args, session)
+  local key, message, code, step = find(session, args.entry)
+  if not key then
+    return nil, message, code, step
+  end
+  local why
+  why, message, code = session:why(key)
+  if not why then
+    return nil, message, code, entries.step(code, session.id)
+  end
+  if app.json then
+    return as_json(app, session.id, why)
+  end
+  local columns = terminal.columns() or 100
+  heading(app, session, key, columns)
+  local told = {}
+  for _, happened in ipairs(why.steps) do
+    app:out("- " .. terminal.line(happened.text) .. "\n")
+    local of = happened.compaction
+    if of and of.summary and not told[of.id] then
+      told[of.id] = true
+      app:out("  Its summary: "
+        .. terminal.cut(terminal.line(of.summary), math.max(columns - 16, 40)) .. "\n")
+    end
+  end
+  app:out(app.paint(why.verdict, "bold") .. "\n")
+end
+
+return {
+  name = "why",
+  summary = "why a message is in the context, or not",
+  usage = "why ID ENTRY",
+  examples = {
+    { "sessile why last 2a", "what happened to that message" },
+    { "sessile why bug-42 16.1", "of one that compaction 16 wrote" },
+  },
+  arguments = entries.arguments,
+  about = "Says what happened to the message, oldest first: which compaction took it out, when,\n"
+    .. "by which policy, and what stands for it; then what happened to that.",
+  run = function(app, args)
+    local session, message, code, step = app:session(args.id)
+    if not session then
+      return nil, message, code, step
+    end
+    local result
+    result, message, code, step = run(app, args, session)
+    session:close()
+    return result, message, code, step
+  end,
+}
