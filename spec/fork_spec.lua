@@ -130,8 +130,10 @@ for kind, open in pairs(temp.stores()) do
 end
 
 describe("sessile fork", function()
+  local home
+
   before_each(function()
-    cli.begin()
+    home = cli.begin()
     cli.done "new --id a --title 'A title'"
     cli.done "append a one"
     cli.done "append a two"
@@ -157,6 +159,18 @@ describe("sessile fork", function()
     assert.matches("forked +from a %(agent main%) at 00000001", (cli.done "info b"))
     assert.is_nil(cli.json("info a").origin)
     cli.done "check"
+  end)
+
+  it("info shows a child and its parent", function()
+    cli.write(home .. "/child.lua", [[
+      local store <close> = assert(require "sessile".open(os.getenv "XDG_DATA_HOME" .. "/sessile"))
+      local parent = assert(store:session "p")
+      assert(assert(parent:child { id = "c", agent = "searcher" }):discard())
+    ]])
+    cli.done("run " .. cli.quote(home .. "/child.lua"))
+    assert.matches("child of +p %(agent main%) at 00000000", (cli.done "info c"))
+    assert.matches("children +c %(agent searcher%) at 00000000, discarded", (cli.done "info p"))
+    assert.equal("discarded", cli.json("info p").children[1].state)
   end)
 
   it("says what is wrong", function()

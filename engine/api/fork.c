@@ -84,3 +84,65 @@ int sessile_session_origin(const sessile_session *session, sessile_link *out)
 {
     return session && out ? give_link(&session->origin, out) : 0;
 }
+
+int sessile_session_parent(const sessile_session *session, sessile_link *out)
+{
+    return session && out ? give_link(&session->parent, out) : 0;
+}
+
+sessile_status sessile_child(sessile_session **out, sessile_session *parent,
+                             int with_context, const sessile_session_options *options,
+                             sessile_error *err)
+{
+    sessile_session_options chosen;
+    char id[UUID_SIZE];
+    error_clear(err);
+    if (!out)
+        return api_missing(err, __func__, "out");
+    *out = NULL;
+    if (!parent)
+        return api_missing(err, __func__, "parent");
+    sessile_status st = check(options, &chosen, __func__, err);
+    if (st == SESSILE_OK)
+        st = session_child(parent, with_context, &chosen, id, err);
+    return st == SESSILE_OK ? open_made(out, parent->store, &chosen, err) : st;
+}
+
+sessile_status sessile_child_merged(sessile_session *parent, const sessile_session *child,
+                                    sessile_slice message, sessile_id *out,
+                                    sessile_error *err)
+{
+    error_clear(err);
+    if (out)
+        *out = SESSILE_NO_ID;
+    if (!parent || !child)
+        return api_missing(err, __func__, "parent or child");
+    if (api_bad(message))
+        return api_missing(err, __func__, "message.data");
+    return session_child_merged(parent, child, message, out, err);
+}
+
+sessile_status sessile_child_discarded(sessile_session *parent,
+                                       const sessile_session *child, sessile_slice reason,
+                                       sessile_error *err)
+{
+    error_clear(err);
+    if (!parent || !child)
+        return api_missing(err, __func__, "parent or child");
+    if (api_bad(reason))
+        return api_missing(err, __func__, "reason.data");
+    return session_child_discarded(parent, child, reason, err);
+}
+
+sessile_status sessile_subsessions(sessile_session *session, sessile_subsession **out,
+                                   size_t *count, sessile_error *err)
+{
+    error_clear(err);
+    if (out)
+        *out = NULL;
+    if (count)
+        *count = 0;
+    if (!session || !out || !count)
+        return api_missing(err, __func__, "session, out or count");
+    return session_subsessions(session, out, count, err);
+}

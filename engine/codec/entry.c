@@ -27,6 +27,7 @@ static const char *const type_names[] = {
     [ENTRY_REFUSAL] = "refusal",
     [ENTRY_CUSTOM] = "custom",
     [ENTRY_TOMBSTONE] = "tombstone",
+    [ENTRY_CHILD] = "child",
 };
 
 static const char *const source_names[] = {

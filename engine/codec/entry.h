@@ -19,7 +19,8 @@ typedef enum entry_type {
     ENTRY_PARK,
     ENTRY_REFUSAL,
     ENTRY_CUSTOM,
-    ENTRY_TOMBSTONE
+    ENTRY_TOMBSTONE,
+    ENTRY_CHILD
 } entry_type;
 
 typedef enum entry_source {

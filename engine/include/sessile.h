@@ -593,6 +593,62 @@ SESSILE_API sessile_status sessile_put(sessile_session **out, sessile_store *sto
 /* 1 and *out when the session is a fork: of what. The link outlives what it names. */
 SESSILE_API int sessile_session_origin(const sessile_session *session, sessile_link *out);
 
+/* ---- parents and children */
+
+/*
+ * A session for a sub-agent: with a log of its own, linked to `parent` both ways: its
+ * header names the parent and its head, an entry of type "child" in the parent's log
+ * names the child. with_context 0: it is empty; 1: it is a fork of the parent at its
+ * head. options as for sessile_fork(), but that an empty session has the title and
+ * metadata given, and no other. The child is made first: killed in between, there is a
+ * child that its parent does not name. Errors: as for sessile_fork() and
+ * sessile_append_custom().
+ */
+SESSILE_API sessile_status sessile_child(sessile_session **out, sessile_session *parent,
+                                         int with_context,
+                                         const sessile_session_options *options,
+                                         sessile_error *err);
+
+/* 1 and *out when the session is a child: of what. */
+SESSILE_API int sessile_session_parent(const sessile_session *session, sessile_link *out);
+
+/*
+ * What came of a child, written into its parent: merged appends a message (as
+ * sessile_append(); give it a metadata.kind, so that it starts no turn) and names it, in
+ * one commit; *out (may be NULL) is the message. discarded says so, with a reason (UTF-8,
+ * or empty). Neither touches the child, and either may come again: the newest holds.
+ * INVALID: the child is none of this parent; SUSPENDED (merged); as for sessile_append().
+ */
+SESSILE_API sessile_status sessile_child_merged(sessile_session *parent,
+                                                const sessile_session *child,
+                                                sessile_slice message, sessile_id *out,
+                                                sessile_error *err);
+SESSILE_API sessile_status sessile_child_discarded(sessile_session *parent,
+                                                   const sessile_session *child,
+                                                   sessile_slice reason,
+                                                   sessile_error *err);
+
+typedef enum sessile_child_state {
+    SESSILE_CHILD_OPEN = 0, /* nothing came of it yet */
+    SESSILE_CHILD_MERGED,
+    SESSILE_CHILD_DISCARDED
+} sessile_child_state;
+
+/* One child, as its parent's log has it; text is borrowed from the list. */
+typedef struct sessile_subsession {
+    sessile_slice id, agent, user;
+    sessile_id entry; /* the parent's entry that it was begun at */
+    int64_t time_ms;  /* when */
+    sessile_child_state state;
+    sessile_id merged; /* the newest message that came of it, or SESSILE_NO_ID */
+} sessile_subsession;
+/* The children of a session, oldest first, as one block: sessile_free(). Of a fork, those
+ * of its origin that were begun before it are among them. A child may have been deleted:
+ * only the log is asked. */
+SESSILE_API sessile_status sessile_subsessions(sessile_session *session,
+                                               sessile_subsession **out, size_t *count,
+                                               sessile_error *err);
+
 /* Closes the handle (with durability NONE: syncs first, whose failure is returned; the
  * handle is gone either way). NULL is OK. FORKED: in a child process the handle is left
  * alone, since it may have been copied in the middle of a call. */

@@ -16,7 +16,7 @@
 #include "log/inside.h"
 
 /* Lines are handed to the backend in pieces of this size. */
-#define PIECE ((size_t)1 << 20)
+#define PIECE ((size_t)256 << 10)
 /* The clear part of a sealed header is shorter. */
 #define HEADER_LOOK 1024
 

@@ -463,9 +463,9 @@ static sessile_slice given_or(sessile_slice given, const char *own, size_t size)
     return given.data ? given : (sessile_slice){own, size};
 }
 
-static sessile_status choose_names(session_names *names, sessile_store *to,
-                                   sessile_session *s, sessile_session_options *options,
-                                   int id_may_be_empty, sessile_error *err)
+sessile_status session_choose_names(session_names *names, sessile_store *to,
+                                    sessile_session *s, sessile_session_options *options,
+                                    int id_may_be_empty, sessile_error *err)
 {
     if (options->window < 0 || options->reserve < 0)
         return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
@@ -547,7 +547,7 @@ sessile_status session_fork(sessile_session *s, sessile_id entry,
     buf metadata;
 
     buf_init(&metadata, &st->alloc);
-    status = choose_names(&names, st, s, options, 1, err);
+    status = session_choose_names(&names, st, s, options, 1, err);
     if (!status && options->title.data)
         status = session_check_title(st, options->title, err);
     if (!status)
@@ -595,6 +595,6 @@ sessile_status session_put(sessile_store *to, sessile_session *s,
 
     if (!options->id.size)
         options->id = (sessile_slice){s->id, s->id_size};
-    status = choose_names(&names, to, s, options, 0, err);
+    status = session_choose_names(&names, to, s, options, 0, err);
     return status ? status : copy_session(s, to, &names, plan_put, &names, err);
 }

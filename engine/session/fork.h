@@ -1,5 +1,6 @@
 /*
- * fork.h: sessions made of other sessions: forks, and whole copies in other stores.
+ * fork.h: sessions made of other sessions: forks, whole copies in other stores, and
+ * children.
  */
 #ifndef SESSION_FORK_H
 #define SESSION_FORK_H
@@ -17,5 +18,26 @@ sessile_status session_fork(sessile_session *s, sessile_id entry,
 /* The same of sessile_put(). */
 sessile_status session_put(sessile_store *to, sessile_session *s,
                            sessile_session_options *options, sessile_error *err);
+
+/* Names, window, reserve and timeout that are not given are the session's own. */
+sessile_status session_choose_names(session_names *names, sessile_store *to,
+                                    sessile_session *s, sessile_session_options *options,
+                                    int id_may_be_empty, sessile_error *err);
+
+/* ---- children (session/child.c) */
+
+/* As session_fork(), for sessile_child(). */
+sessile_status session_child(sessile_session *parent, int with_context,
+                             sessile_session_options *options, char new_id[UUID_SIZE],
+                             sessile_error *err);
+/* As sessile.h says of the functions of these names. */
+sessile_status session_child_merged(sessile_session *parent, const sessile_session *child,
+                                    sessile_slice message, sessile_id *out,
+                                    sessile_error *err);
+sessile_status session_child_discarded(sessile_session *parent,
+                                       const sessile_session *child, sessile_slice reason,
+                                       sessile_error *err);
+sessile_status session_subsessions(sessile_session *s, sessile_subsession **out,
+                                   size_t *count, sessile_error *err);
 
 #endif

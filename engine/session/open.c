@@ -79,13 +79,13 @@ static void place_of(const sessile_store *st, const session_names *names,
 sessile_status session_create(sessile_store *st, const sessile_session_options *options,
                               sessile_error *err, char *new_id)
 {
-    return session_create_at(st, options, NULL, err, new_id);
+    return session_create_at(st, options, NULL, NULL, err, new_id);
 }
 
 sessile_status session_create_at(sessile_store *st,
                                  const sessile_session_options *options,
-                                 const session_place *at, sessile_error *err,
-                                 char *new_id)
+                                 const sessile_link *parent, const session_place *at,
+                                 sessile_error *err, char *new_id)
 {
     static const sessile_slice nothing = {NULL, 0};
     char folder[NAME_SIZE], name[NAME_SIZE], shown[NAME_SHOWN], uuid[UUID_SIZE];
@@ -118,6 +118,7 @@ sessile_status session_create_at(sessile_store *st,
                &(header_fields){.title = options ? options->title : nothing,
                                 .metadata = {metadata.data, metadata.size},
                                 .ttl_ms = ttl_of(st, options),
+                                .parent = parent,
                                 .now_ms = st->os->now_ms(st->os->ud)});
     if (text.failed) {
         status = fail_nomem(err);

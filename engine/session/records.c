@@ -92,7 +92,7 @@ sessile_status session_records_open(sessile_session **out, sessile_store *st,
     if (count)
         status = take_in(st, &at, records, count, err);
     else
-        status = session_create_at(st, options, &at, err, id);
+        status = session_create_at(st, options, NULL, &at, err, id);
     if (status)
         return status;
     if (!count && !named.id.size)

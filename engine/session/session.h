@@ -145,11 +145,12 @@ sessile_status session_open_any(sessile_session **out, sessile_store *st,
                                 const sessile_session_options *options,
                                 sessile_error *err);
 sessile_status session_close(sessile_session *s, sessile_error *err);
-/* The same in a place that the names do not lead to. at NULL: the one they lead to. */
+/* The same as a child of another session (parent NULL: of none), and in a place that the
+ * names do not lead to (at NULL: the one they lead to). */
 sessile_status session_create_at(sessile_store *st,
                                  const sessile_session_options *options,
-                                 const session_place *at, sessile_error *err,
-                                 char *new_id);
+                                 const sessile_link *parent, const session_place *at,
+                                 sessile_error *err, char *new_id);
 sessile_status session_open_at(sessile_session **out, sessile_store *st,
                                const sessile_session_options *options,
                                const session_place *at, sessile_error *err);

@@ -145,6 +145,10 @@ void binding_session_opened(struct binding_session *session, struct binding_stor
 /* fork.c */
 int binding_session_fork(lua_State *L);
 int binding_store_put(lua_State *L);
+int binding_session_child(lua_State *L);
+int binding_session_merged(lua_State *L);
+int binding_session_discarded(lua_State *L);
+int binding_session_subsessions(lua_State *L);
 /* Sets what the header says of other sessions in the table on top. */
 void binding_push_links(lua_State *L, const sessile_session *session);
 

@@ -66,6 +66,126 @@ int binding_store_put(lua_State *L)
     return 1;
 }
 
+/* session:child(with_context, {id, agent, user, title, metadata, uuid, window, reserve,
+ * timeout_ms}) -> session; nil, message, code */
+int binding_session_child(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    struct binding_session *made;
+    sessile_session_options options;
+    sessile_error err;
+    int failed;
+    if (!session) {
+        return 3;
+    }
+    lua_settop(L, 3);
+    luaL_checktype(L, 3, LUA_TTABLE);
+    failed = binding_session_options(L, 3, &options);
+    if (failed) {
+        return failed;
+    }
+    lua_getiuservalue(L, 1, 1); /* the store */
+    made = binding_session_new(L, lua_gettop(L));
+    if (sessile_child(&made->handle, session->handle, lua_toboolean(L, 2), &options,
+                      &err) != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    binding_session_opened(made, session->store);
+    return 1;
+}
+
+/* session:merged(child, message) -> id; nil, message, code */
+int binding_session_merged(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    struct binding_session *child;
+    sessile_slice message;
+    sessile_error err;
+    sessile_id id;
+    int failed;
+    if (!session) {
+        return 3;
+    }
+    child = binding_session_live(L, 2);
+    if (!child) {
+        return 3;
+    }
+    luaL_checktype(L, 3, LUA_TTABLE);
+    failed = binding_json(L, 3, 1, "message", &message);
+    if (failed) {
+        return failed;
+    }
+    if (sessile_child_merged(session->handle, child->handle, message, &id, &err) !=
+        SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    binding_push_id(L, id);
+    return 1;
+}
+
+/* session:discarded(child, reason) -> true; nil, message, code */
+int binding_session_discarded(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    struct binding_session *child;
+    sessile_slice reason = {NULL, 0};
+    sessile_error err;
+    if (!session) {
+        return 3;
+    }
+    child = binding_session_live(L, 2);
+    if (!child) {
+        return 3;
+    }
+    reason.data = luaL_optlstring(L, 3, "", &reason.size);
+    return binding_done(
+        L, sessile_child_discarded(session->handle, child->handle, reason, &err), &err);
+}
+
+/* session:subsessions() -> {{id, agent, user, entry, time, state, merged}, …} */
+int binding_session_subsessions(lua_State *L)
+{
+    static const char *const states[] = {"open", "merged", "discarded"};
+    struct binding_session *session = binding_session_live(L, 1);
+    struct binding_guard *guard;
+    sessile_subsession *rows = NULL;
+    sessile_status status;
+    sessile_error err;
+    size_t count = 0, i;
+    if (!session) {
+        return 3;
+    }
+    guard = binding_guard(L);
+    status = sessile_subsessions(session->handle, &rows, &count, &err);
+    guard->block = rows;
+    if (status != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
+    for (i = 0; i < count; i++) {
+        lua_createtable(L, 0, 7);
+        binding_push_slice(L, rows[i].id);
+        lua_setfield(L, -2, "id");
+        binding_push_slice(L, rows[i].agent);
+        lua_setfield(L, -2, "agent");
+        binding_push_slice(L, rows[i].user);
+        lua_setfield(L, -2, "user");
+        binding_push_id(L, rows[i].entry);
+        lua_setfield(L, -2, "entry");
+        lua_pushinteger(L, (lua_Integer)rows[i].time_ms);
+        lua_setfield(L, -2, "time");
+        lua_pushstring(L, states[rows[i].state]);
+        lua_setfield(L, -2, "state");
+        if (rows[i].merged != SESSILE_NO_ID) {
+            binding_push_id(L, rows[i].merged);
+            lua_setfield(L, -2, "merged");
+        }
+        lua_rawseti(L, -2, (lua_Integer)(i + 1));
+    }
+    binding_guard_free(guard);
+    return 1;
+}
+
 static void set_link(lua_State *L, const char *name, const sessile_link *link)
 {
     lua_createtable(L, 0, 5);
@@ -89,5 +209,8 @@ void binding_push_links(lua_State *L, const sessile_session *session)
     sessile_link link;
     if (sessile_session_origin(session, &link)) {
         set_link(L, "origin", &link);
+    }
+    if (sessile_session_parent(session, &link)) {
+        set_link(L, "parent", &link);
     }
 }

@@ -146,7 +146,7 @@ int binding_session_make(lua_State *L, int mode)
 
 /* ------------------------------------------------------------------ names and times */
 
-/* session:info() -> {id, agent, user, created, torn, damage, origin} */
+/* session:info() -> {id, agent, user, created, torn, damage, origin, parent} */
 static int session_info(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
@@ -156,7 +156,7 @@ static int session_info(lua_State *L)
     if (!session) {
         return 3;
     }
-    lua_createtable(L, 0, 7);
+    lua_createtable(L, 0, 8);
     status = sessile_session_damage(session->handle, &lost, &why);
     if (status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED) {
         lua_createtable(L, 0, 3);
@@ -376,6 +376,10 @@ static int session_tokens(lua_State *L)
 static const luaL_Reg methods[] = {
     {"close", session_close},
     {"fork", binding_session_fork},
+    {"child", binding_session_child},
+    {"merged", binding_session_merged},
+    {"discarded", binding_session_discarded},
+    {"subsessions", binding_session_subsessions},
     {"info", session_info},
     {"modified", session_modified},
     {"title", session_title},

@@ -102,7 +102,7 @@ local session_methods = {}
 -- handle was faster.
 local reads = {}
 for name in ("info modified title head event_count usage tokens messages context entry entries "
-  .. "records parked compactions why labels suspended"):gmatch "%S+" do
+  .. "records parked compactions why labels suspended subsessions"):gmatch "%S+" do
   reads[name] = true
 end
 
@@ -234,6 +234,44 @@ function session_methods:fork(entry, opts)
   return self.store:add("fork", given, function()
     return self.core:fork(entry, opts)
   end)
+end
+
+-- Does something that writes to this session's log, and hands that to the host.
+local function kept(self, reason, act)
+  local message, code = hindrance(self)
+  if message then
+    return nil, message, code
+  end
+  local result
+  result, message, code = act()
+  if not result then
+    return nil, message, code
+  end
+  local ok
+  ok, message, code = self:keep(reason)
+  if not ok then
+    return nil, message, code
+  end
+  return result
+end
+
+--- A session of its own that this one names, and that names this one.
+function session_methods:child(context, opts)
+  local given = { id = opts.id, agent = opts.agent or self.names.agent,
+    user = opts.user or self.names.user, timeout_ms = opts.timeout_ms }
+  return kept(self, "child", function()
+    return self.store:add("child", given, function()
+      return self.core:child(context, opts)
+    end)
+  end)
+end
+
+function session_methods:merged(child, message)
+  return kept(self, "merge", function() return self.core:merged(child.core, message) end)
+end
+
+function session_methods:discarded(child, reason)
+  return kept(self, "discard", function() return self.core:discarded(child.core, reason) end)
 end
 
 local session_meta = {

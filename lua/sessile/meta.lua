@@ -551,6 +551,7 @@ function Store:close() end
 ---@field title string may be set; raises when that fails
 ---@field unsaved integer over an adapter: records that it has not kept, and this handle alone has
 ---@field origin? sessile.Link of a fork: what it was forked from, and where
+---@field parent? sessile.Link of a child: the session that it was begun from, and where
 local Session = {}
 
 ---One message, committed alone; no policy runs.
@@ -582,6 +583,56 @@ function Session:append(message) end
 ---@return string? message
 ---@return string? code
 function Session:fork(entry, opts) end
+
+---@class sessile.ChildOptions: sessile.ForkOptions
+---@field context? boolean true: it begins as a fork at the head; else it is empty
+
+---A session for a sub-agent, with a log of its own, linked to this one both ways. It has this
+---one's policy and model unless others are given.
+---@param opts? sessile.ChildOptions
+---@return sessile.Session? child
+---@return string? message
+---@return string? code
+function Session:child(opts) end
+
+---@class sessile.Subsession
+---@field id string
+---@field agent string
+---@field user string
+---@field entry string this session's entry that it was begun at
+---@field time integer ms
+---@field state "open"|"merged"|"discarded"
+---@field merged? string the newest message that came of it
+
+---The children of this session, oldest first, as its own log has them.
+---@return sessile.Subsession[]? rows
+---@return string? message
+---@return string? code
+function Session:subsessions() end
+
+---@class sessile.MergeOptions
+---@field summary string|true the text, or true: asked of the model ("child_summary")
+---@field role? sessile.Role of the message; "user"
+---@field metadata? table beside {kind = "child_summary", child =, agent =}
+---@field into? sessile.Session a handle of the parent; else the one that made the child
+---@field model? sessile.Model
+---@field prompt? string what the model is told, instead of the built-in text
+---@field max_tokens? integer of a summary; 1500
+
+---Appends what came of this child to its parent, as a message that starts no turn, and
+---records it, in one commit. A model that fails merges nothing: EPOLICY.
+---@param opts sessile.MergeOptions
+---@return string? id of the message, in the parent
+---@return string? message
+---@return string? code
+function Session:merge(opts) end
+
+---Records in the parent that nothing is to come of this child, which stays as it is.
+---@param opts? {reason: string?, into: sessile.Session?}
+---@return true? done
+---@return string? message
+---@return string? code
+function Session:discard(opts) end
 
 ---@class sessile.TurnOptions
 ---@field usage? table what the provider reported

@@ -6,13 +6,13 @@
 
 local annotate = require "sessile.annotate"
 local diff = require "sessile.diff"
+local family = require "sessile.family"
 local host = require "sessile.host"
 local life = require "sessile.life"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local outcome = require "sessile.outcome"
 local policy = require "sessile.policy"
-local settings = require "sessile.interaction.settings"
 local trigger = require "sessile.trigger"
 local why = require "sessile.why"
 
@@ -126,43 +126,10 @@ function methods:set_timeout(timeout_ms)
   return self._core:set_timeout(math.tointeger(timeout_ms) or -1)
 end
 
--- ---------------------------------------------------------------- forks
+-- ---------------------------------------------------------------- forks and children
 
-local fork_options = settings.add_to {
-  id = "string", agent = "string", user = "string", title = "string", metadata = "table",
-  uuid = "string", policy = "any", model = "callable", window = "number",
-  reserve = "number", timeout_ms = "number", fallback = "any", trigger = "any",
-}
-
---- A new session with everything up to an entry (nil: the head), of the same store. It has
---- this one's policy, fallback, trigger and model unless others are given. fork(options)
---- forks at the head.
-function methods:fork(entry, given)
-  if type(entry) == "table" and given == nil then
-    entry, given = nil, entry
-  end
-  if entry ~= nil and type(entry) ~= "string" then
-    error("session:fork: an entry id expected, got " .. type(entry), 2)
-  end
-  local opts = options.check("session:fork", given, fork_options)
-  local own = settings.over(self._settings, settings.take("session:fork", opts))
-  local when = trigger.resolve("session:fork", opts.trigger, 2)
-  local loaded, message, code = policy.load(self._store_core, opts)
-  if not loaded then
-    return nil, message, code
-  end
-  local handle
-  handle, message, code = self._core:fork(entry, opts)
-  if not handle then
-    return nil, message, code
-  end
-  return self._adopt(self._store, handle, {
-    policy = loaded.policy or self._policy,
-    fallback = loaded.fallback or self._fallback,
-    trigger = when or self._trigger,
-    model = opts.model or self._model,
-    settings = own,
-  })
+for name, method in pairs(family.methods) do
+  methods[name] = method
 end
 
 -- ---------------------------------------------------------------- runs
@@ -432,14 +399,9 @@ local meta = object.class {
     user = fixed "user",
     created = fixed "created",
     torn = function(self) return (self._core:info() or self._info).torn end,
-    -- of a fork: {id, agent, user, entry, tag}
-    origin = function(self)
-      local origin = self._info.origin
-      return origin and {
-        id = origin.id, agent = origin.agent, user = origin.user, entry = origin.entry,
-        tag = origin.tag,
-      }
-    end,
+    -- of a fork, of a child: {id, agent, user, entry, tag}
+    origin = function(self) return family.link(self._info, "origin") end,
+    parent = function(self) return family.link(self._info, "parent") end,
     -- nil, or {code, message, lost}: it can be read, not written
     damage = function(self) return self._info.damage end,
     -- records that are in this handle alone: only over an adapter

@@ -85,3 +85,51 @@ double floor_log_read(const char *name, size_t count)
     free(out);
     return t;
 }
+
+double floor_log_copy(const char *name, size_t count, const char *copy)
+{
+    static char piece[256 << 10], lines[256 << 10];
+    static unsigned char sealed[2 * (NONCE + 16 + ENTRY + TAG)], plain[16 + ENTRY];
+    size_t size = line_size(), head = strlen(CLEAR), per = sizeof piece / size;
+    char from[4200], temporary[4200], to[4200];
+    snprintf(from, sizeof from, "%s/%s", bench_folder, name);
+    snprintf(temporary, sizeof temporary, "%s/.%s", bench_folder, copy);
+    snprintf(to, sizeof to, "%s/%s", bench_folder, copy);
+    int dir = open(bench_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    double t = now_us();
+    int fd = open(from, O_RDONLY | O_CLOEXEC);
+    int out = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    off_t end = (off_t)(count * size);
+    for (off_t at = 0; at < end; at += (off_t)(per * size)) {
+        size_t want = (size_t)(end - at) < per * size ? (size_t)(end - at) : per * size;
+        if (pread(fd, piece, want, at) != (ssize_t)want)
+            broken(from);
+        for (size_t line = 0; line < want; line += size) {
+            unsigned long long plain_size;
+            size_t raw =
+                modp_b64_decode((char *)sealed, piece + line + head, size - head - 3);
+            if (crypto_aead_aes256gcm_decrypt_afternm(
+                    plain, &plain_size, NULL, sealed + NONCE, raw - NONCE,
+                    (unsigned char *)piece + line, head, sealed,
+                    (const crypto_aead_aes256gcm_state *)&prepared))
+                broken("floor");
+            randombytes_buf(sealed, NONCE);
+            memcpy(lines + line, CLEAR, head);
+            crypto_aead_aes256gcm_encrypt_afternm(
+                sealed + NONCE, NULL, plain, plain_size, (unsigned char *)lines + line,
+                head, NULL, sealed, (const crypto_aead_aes256gcm_state *)&prepared);
+            modp_b64_encode(lines + line + head, (char *)sealed, raw);
+            memcpy(lines + line + size - 3, "\"}\n", 3);
+        }
+        if (write(out, lines, want) != (ssize_t)want)
+            broken(to);
+    }
+    int bad = fsync(out) || close(out) || rename(temporary, to) || fsync(dir);
+    t = now_us() - t;
+    close(fd);
+    close(dir);
+    if (bad)
+        broken(to);
+    unlink(to);
+    return t;
+}

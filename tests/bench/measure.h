@@ -76,6 +76,9 @@ double floor_write(int fd, off_t *end, const void *data, size_t size, int synced
 /* A file of sealed lines as ours are, and reading its last count: pread, base64, AEAD. */
 void floor_log_make(const char *name, size_t lines);
 double floor_log_read(const char *name, size_t count);
+/* Its first count lines opened, sealed again and written to a new file: written under a
+ * temporary name, synced, renamed, the folder synced. The copy is removed. */
+double floor_log_copy(const char *name, size_t count, const char *copy);
 
 /* ---- the peer: a table in SQLite, WAL, synchronous=FULL */
 

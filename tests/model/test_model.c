@@ -599,7 +599,7 @@ static int do_list(world *w, unsigned h)
     sessile_id ids[SAID_MOST];
     size_t count;
     int bad = 0;
-    if (sessile_list(w->stores[h / 2], NULL, &rows, &count, &err))
+    if (sessile_list(w->stores[h / 2], "main", &rows, &count, &err))
         return wrong(w, "list: %s", err.message);
     if (count != 1)
         bad = wrong(w, "%zu rows", count);
@@ -612,6 +612,54 @@ static int do_list(world *w, unsigned h)
                     (int)rows->title.size, rows->title.data);
     sessile_free(rows);
     look_at_torn(w);
+    return bad;
+}
+
+/* A fork at any leaf: what was said up to it, under the same ids, and the title. */
+static int do_fork(world *w, unsigned h, uint64_t r)
+{
+    static unsigned forks;
+    sessile_session_options o;
+    sessile_session *f = NULL;
+    sessile_message *rows = NULL;
+    sessile_error err;
+    sessile_id ids[SAID_MOST], head, leaf = w->head;
+    int named = random_next(&r) % 4 != 0, bad = 0;
+    char id[32], *text = NULL;
+    size_t count = 0, size;
+    if (named)
+        for (leaf = (sessile_id)(random_next(&r) % w->count);
+             leaf != 0 && w->log[leaf].type != ENTRY_MESSAGE &&
+             w->log[leaf].type != ENTRY_TURN;)
+            leaf--;
+    snprintf(id, sizeof id, "fork-%u", forks++);
+    sessile_session_options_init(&o);
+    o.id = sessile_text(id);
+    o.agent = sessile_text("forks");
+    if (sessile_fork(&f, w->s[h], named ? leaf : SESSILE_NO_ID, &o, &err))
+        return wrong(w, "fork at %x: %s", leaf, err.message);
+    if (sessile_head(f, &head, &err) || head != leaf)
+        bad = wrong(w, "the fork's head is %x, not %x", head, leaf);
+    for (sessile_id i = 1; !bad && i <= leaf; i++) {
+        if (sessile_entry(f, i, &text, &size, &err))
+            bad = wrong(w, "entry %x of a fork: %s", i, err.message);
+        else
+            bad = same_entry(w, i, text, size);
+        sessile_free(text);
+    }
+    if (!bad && sessile_messages(f, NULL, &rows, &count, &err))
+        bad = wrong(w, "messages of a fork: %s", err.message);
+    if (!bad && count != path(w, leaf, ids))
+        bad = wrong(w, "a fork at %x has %zu messages", leaf, count);
+    for (size_t i = 0; !bad && i < count; i++)
+        if (rows[i].key.entry != ids[i])
+            bad = wrong(w, "a fork has message %x, not %x", rows[i].key.entry, ids[i]);
+    sessile_free(rows);
+    text = NULL;
+    if (!bad && (sessile_title(f, &text, &size, &err) || strcmp(text, w->title) != 0))
+        bad = wrong(w, "the title of a fork is not %s", w->title);
+    sessile_free(text);
+    sessile_session_close(f, NULL);
     return bad;
 }
 
@@ -683,7 +731,7 @@ static int do_tear(world *w, uint64_t r)
     return 0;
 }
 
-static const char kinds[] = "AAAAAATTTTTTBBBFFCNUXHHKKKLMMGESSQRRZIJJY";
+static const char kinds[] = "AAAAAATTTTTTBBBFFCNUXHHKKKLMMGESSQRRZIJJYO";
 
 static int step(world *w, const op *o)
 {
@@ -728,6 +776,8 @@ static int step(world *w, const op *o)
         return do_cache(w, o->number, o->kind);
     case 'Y':
         return do_tear(w, o->number);
+    case 'O': /* a fork */
+        return do_fork(w, h, o->number);
     default:
         return wrong(w, "no such operation: %c", o->kind);
     }

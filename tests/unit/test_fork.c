@@ -790,6 +790,137 @@ static void a_session_is_put_into_a_store_of_any_kind(void **state)
     session_closed(s);
 }
 
+/* ------------------------------------------------------------------ swapped lines */
+
+static char *read_file(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "r");
+    char *all = malloc(1 << 20);
+
+    assert_non_null(file);
+    assert_non_null(all);
+    *size = fread(all, 1, 1 << 20, file);
+    assert_int_equal(fclose(file), 0);
+    return all;
+}
+
+/* Where line n of a log begins; n past its end: the end. */
+static size_t line_at(const char *text, size_t size, int n)
+{
+    size_t at = 0;
+
+    while (n-- > 0 && at < size)
+        at +=
+            (size_t)((const char *)memchr(text + at, '\n', size - at) - (text + at)) + 1;
+    return at;
+}
+
+/* The same entry under the same id, sealed under another key: refused in each place. */
+static void a_line_of_the_source_is_no_line_of_the_fork(void **state)
+{
+    enum { LINES = 6 };
+    place *p = *state;
+    char from[600], to[600];
+    size_t size, other;
+
+    if (p->kind != STORE_SEALED)
+        return;
+    sessile_session *s = session_made(p->store, "a");
+    for (int i = 1; i < LINES; i++)
+        say(s, "user", "the same");
+    session_closed(fork_at(s, SESSILE_NO_ID, "b"));
+    session_closed(s);
+    snprintf(from, sizeof from, "%s/agents/main/a.jsonl", p->folder);
+    snprintf(to, sizeof to, "%s/agents/main/b.jsonl", p->folder);
+    char *source = read_file(from, &other), *fork = read_file(to, &size);
+    for (int i = 1; i < LINES; i++) {
+        size_t a = line_at(source, other, i), a_end = line_at(source, other, i + 1);
+        size_t b = line_at(fork, size, i), b_end = line_at(fork, size, i + 1);
+        FILE *file = fopen(to, "w");
+        assert_non_null(file);
+        assert_int_equal(fwrite(fork, 1, b, file), b);
+        assert_int_equal(fwrite(source + a, 1, a_end - a, file), a_end - a);
+        assert_int_equal(fwrite(fork + b_end, 1, size - b_end, file), size - b_end);
+        assert_int_equal(fclose(file), 0);
+        s = session_resumed(p->store, "b");
+        if (i + 1 < LINES)
+            assert_int_equal(sessile_session_damage(s, NULL, NULL), SESSILE_DAMAGED);
+        else /* the end of a log that is no line of it: set aside, and reported */
+            assert_int_equal(sessile_session_torn(s), a_end - a);
+        session_closed(s);
+    }
+    free(source);
+    free(fork);
+}
+
+/* ------------------------------------------------------------------ children */
+
+static void children_are_named_by_their_parent(void **state)
+{
+    enum { MANY = LOG_BLOCK + 9 };
+    place *p = *state;
+    sessile_session *s = session_made(p->store, "a"), *c, *d;
+    sessile_session_options o;
+    sessile_subsession *rows;
+    sessile_link link;
+    sessile_error err;
+    sessile_id id, head;
+    size_t count;
+
+    sessile_id one = say(s, "user", "one");
+    sessile_session_options_init(&o);
+    o.id = (sessile_slice){"\xff\0", 2};
+    o.user = sessile_text("ann");
+    must(sessile_child(&c, s, 0, &o, &err), &err);
+    sessile_session_options_init(&o);
+    o.agent = sessile_text("other");
+    must(sessile_child(&d, s, 1, &o, &err), &err);
+    assert_head(s, one);
+    assert_says(c, "");
+    assert_says(d, "one");
+    assert_true(sessile_session_parent(c, &link));
+    assert_memory_equal(link.id.data, "a", 1);
+    assert_int_equal(link.entry, one);
+    assert_false(sessile_session_parent(s, &link));
+    for (int i = 0; i < MANY; i++)
+        say(s, "user", "m");
+    must(sessile_child_merged(
+             s, c, sessile_text("{\"role\":\"user\",\"content\":\"done\"}"), &id, &err),
+         &err);
+    must(sessile_head(s, &head, &err), &err);
+    assert_int_equal(head, id);
+    must(sessile_child_discarded(s, d, sessile_text("why"), &err), &err);
+    refused(sessile_child_discarded(c, d, sessile_text(""), &err), SESSILE_INVALID, &err,
+            "no child");
+    refused(sessile_child_merged(s, s, sessile_text("{}"), &id, &err), SESSILE_INVALID,
+            &err, "no child");
+    session_closed(s);
+    s = session_resumed(p->store, "a");
+    must(sessile_subsessions(s, &rows, &count, &err), &err);
+    assert_int_equal(count, 2);
+    assert_int_equal(rows[0].id.size, 2);
+    assert_memory_equal(rows[0].id.data, "\xff\0", 2);
+    assert_string_equal(rows[0].user.data, "ann");
+    assert_string_equal(rows[0].agent.data, "main");
+    assert_int_equal(rows[0].entry, one);
+    assert_int_equal(rows[0].state, SESSILE_CHILD_MERGED);
+    assert_int_equal(rows[0].merged, head);
+    assert_int_equal(rows[1].id.size, 36);
+    assert_string_equal(rows[1].agent.data, "other");
+    assert_int_equal(rows[1].state, SESSILE_CHILD_DISCARDED);
+    sessile_free(rows);
+    /* a paused parent takes no message, and says what became of a child */
+    must(sessile_suspend(s, sessile_text("x"), sessile_text(""), &id, &err), &err);
+    refused(sessile_child_merged(
+                s, c, sessile_text("{\"role\":\"user\",\"content\":\"\"}"), &id, &err),
+            SESSILE_SUSPENDED, &err, "paused");
+    must(sessile_child_discarded(s, c, sessile_text(""), &err), &err);
+    session_closed(d);
+    session_closed(c);
+    session_closed(s);
+    assert_clean(p->store);
+}
+
 /* ------------------------------------------------------------------ ended on the way */
 
 static char *whole_text(sessile_store *st, const char *id)
@@ -933,6 +1064,10 @@ static void ended_anywhere_it_is_there_whole_or_not_at_all(void **state)
                                         place_tear_down),                                \
         cmocka_unit_test_setup_teardown(others_may_write_meanwhile, place_set_up_##kind, \
                                         place_tear_down),                                \
+        cmocka_unit_test_setup_teardown(a_line_of_the_source_is_no_line_of_the_fork,     \
+                                        place_set_up_##kind, place_tear_down),           \
+        cmocka_unit_test_setup_teardown(children_are_named_by_their_parent,              \
+                                        place_set_up_##kind, place_tear_down),           \
         cmocka_unit_test_setup_teardown(a_session_is_put_into_a_store_of_any_kind,       \
                                         place_set_up_##kind, place_tear_down),           \
         cmocka_unit_test_setup_teardown(ended_anywhere_it_is_there_whole_or_not_at_all,  \

@@ -51,6 +51,7 @@ local function collect(app, session)
     bytes = row.bytes,
     events = session:event_count(), in_context = #context, tokens = about.tokens,
     token_source = about.source, usage = usage, origin = session.origin,
+    parent = session.parent, children = session:subsessions() or {},
     status = session.damage and session.damage.code or life.status,
     ttl = life.ttl, expires = life.expires,
     labels = labels, suspension = pause, settings = settings, metadata = metadata,
@@ -63,6 +64,7 @@ local function as_json(app, info)
     labels[i] = { entry = label.id, label = label.name, time = label.time }
   end
   info.labels = app.array(labels)
+  info.children = app.array(info.children)
   info.settings = app.raw(render.facts(info.settings).json)
   info.metadata = app.raw(render.facts(info.metadata).json)
   app:print_json(info)
@@ -149,6 +151,10 @@ return {
     if info.expires then line("expires", os.date("!%Y-%m-%d %H:%M UTC", info.expires // 1000)) end
     line("head", info.head)
     line("forked", info.origin and "from " .. link_text(info, info.origin))
+    line("child of", link_text(info, info.parent))
+    for i, child in ipairs(info.children) do
+      line(i == 1 and "children" or "", ("%s, %s"):format(link_text(info, child), child.state))
+    end
     line("messages", ("%s, of which %s are in the context (%s tokens, %s)"):format(
       terminal.number(info.messages), terminal.number(info.in_context),
       terminal.number(info.tokens), info.token_source))

@@ -1,0 +1,222 @@
+-- family.lua: sessions made of other sessions: forks, children, and what comes of a child.
+--
+-- Owns the Lua half of it: options, and asking the model for a child's summary. What is kept
+-- is written by the engine. Never deletes a session.
+
+local options = require "sessile.options"
+local policy = require "sessile.policy"
+local settings = require "sessile.interaction.settings"
+local trigger = require "sessile.trigger"
+
+local family = {}
+
+local methods = {}
+family.methods = methods
+
+local function new_options(more)
+  local kinds = settings.add_to {
+    id = "string", agent = "string", user = "string", title = "string", metadata = "table",
+    uuid = "string", policy = "any", model = "callable", window = "number",
+    reserve = "number", timeout_ms = "number", fallback = "any", trigger = "any",
+  }
+  for name, kind in pairs(more or {}) do
+    kinds[name] = kind
+  end
+  return kinds
+end
+
+-- What the core's function makes, as a session with the policy, fallback, trigger, model and
+-- settings of this one unless others are given.
+local function make(self, who, opts, core)
+  local own = settings.over(self._settings, settings.take(who, opts, 3))
+  local when = trigger.resolve(who, opts.trigger, 3)
+  local loaded, message, code = policy.load(self._store_core, opts)
+  if not loaded then
+    return nil, message, code
+  end
+  local handle
+  handle, message, code = core()
+  if not handle then
+    return nil, message, code
+  end
+  return self._adopt(self._store, handle, {
+    policy = loaded.policy or self._policy,
+    fallback = loaded.fallback or self._fallback,
+    trigger = when or self._trigger,
+    model = opts.model or self._model,
+    settings = own,
+  })
+end
+
+-- ---------------------------------------------------------------- forks
+
+local fork_options = new_options()
+
+--- A new session with everything up to an entry (nil: the head), of the same store.
+--- fork(options) forks at the head.
+function methods:fork(entry, given)
+  if type(entry) == "table" and given == nil then
+    entry, given = nil, entry
+  end
+  if entry ~= nil and type(entry) ~= "string" then
+    error("session:fork: an entry id expected, got " .. type(entry), 2)
+  end
+  local opts = options.check("session:fork", given, fork_options)
+  return make(self, "session:fork", opts, function()
+    return self._core:fork(entry, opts)
+  end)
+end
+
+-- ---------------------------------------------------------------- children
+
+local child_options = new_options { context = "boolean" }
+
+--- A session for a sub-agent, linked to this one. context = true: it begins as a fork at the
+--- head; else it is empty.
+function methods:child(given)
+  local opts = options.check("session:child", given, child_options)
+  local child, message, code = make(self, "session:child", opts, function()
+    return self._core:child(opts.context, opts)
+  end)
+  if child then
+    rawset(child, "_parent", self)
+  end
+  return child, message, code
+end
+
+--- The children of this session, oldest first.
+function methods:subsessions()
+  return self._core:subsessions()
+end
+
+-- Calls use(parent) with the handle that made this child, or with another one.
+local function with_parent(self, who, into, use)
+  local link = self._info.parent
+  if not link then
+    return nil, who .. ": this session is no child of another one", "EINVALID"
+  end
+  local parent = into or self._parent
+  if parent and not parent._closed then
+    return use(parent)
+  end
+  local message, code
+  parent, message, code = self._store:resume {
+    id = link.id, agent = link.agent, user = link.user ~= "" and link.user or nil,
+  }
+  if not parent then
+    return nil, message, code
+  end
+  local guard <close> = parent
+  return use(guard)
+end
+
+local PROMPT = "You are given the record of a task that was handed to an assistant. Say what "
+  .. "came of it, for the one who handed it over: results, decisions, files and names that "
+  .. "matter, and what is still open. Leave out how it was done. Answer with that text alone."
+
+local function text_of(content)
+  if type(content) ~= "table" then
+    return tostring(content or "")
+  end
+  local parts = {}
+  for _, block in ipairs(content) do
+    parts[#parts + 1] = type(block) == "table" and type(block.text) == "string" and block.text
+      or nil
+  end
+  return table.concat(parts, "\n")
+end
+
+-- What the model would be sent of the child, as one text.
+local function record_of(self)
+  local context, message, code = self._core:context()
+  if not context then
+    return nil, message, code
+  end
+  local parts = {}
+  for _, one in ipairs(context) do
+    local calls = {}
+    for _, call in ipairs(type(one.tool_calls) == "table" and one.tool_calls or {}) do
+      calls[#calls + 1] = ("\n(calls %s %s)"):format(tostring(call.name),
+        tostring(call.arguments))
+    end
+    parts[#parts + 1] = ("[%s] %s%s"):format(one.role, text_of(one.content),
+      table.concat(calls))
+  end
+  return table.concat(parts, "\n\n")
+end
+
+-- The summary of a child; nil, message, code.
+local function summarize(self, opts)
+  local model = opts.model or self._model
+  if not model then
+    return nil, "session:merge: a summary is asked of a model, and none is configured: give "
+      .. "model =, or the text itself as summary =", "EINVALID"
+  end
+  local record, message, code = record_of(self)
+  if not record then
+    return nil, message, code
+  end
+  local ok, text, why = pcall(model, {
+    purpose = "child_summary", max_tokens = opts.max_tokens or 1500,
+    messages = {
+      { role = "system", content = opts.prompt or PROMPT },
+      { role = "user", content = record },
+    },
+  })
+  if not ok or type(text) ~= "string" or not text:find "%S" then
+    return nil, ("session:merge: the model gave no summary (%s): nothing was merged"):format(
+      tostring(not ok and text or why or "no text")), "EPOLICY"
+  end
+  return text
+end
+
+local merge_options = {
+  summary = "string|boolean", role = "string", metadata = "table", into = "table",
+  model = "callable", prompt = "string", max_tokens = "number",
+}
+
+--- Appends what came of this child to its parent, as a message that starts no turn: a text,
+--- or true: asked of the model. Returns the message's id in the parent.
+function methods:merge(given)
+  local opts = options.check("session:merge", given, merge_options)
+  if not opts.summary then
+    error("session:merge: summary expected: a text, or true to ask the model", 2)
+  end
+  local text = opts.summary
+  if text == true then
+    local message, code
+    text, message, code = summarize(self, opts)
+    if not text then
+      return nil, message, code
+    end
+  end
+  local metadata = { kind = "child_summary", child = self.id, agent = self.agent }
+  for name, value in pairs(opts.metadata or {}) do
+    metadata[name] = value
+  end
+  return with_parent(self, "session:merge", opts.into, function(parent)
+    return parent._core:merged(self._core, {
+      role = opts.role or "user", content = text, metadata = metadata,
+    })
+  end)
+end
+
+local discard_options = { reason = "string", into = "table" }
+
+--- Records in the parent that nothing is to come of this child. The child stays.
+function methods:discard(given)
+  local opts = options.check("session:discard", given, discard_options)
+  return with_parent(self, "session:discard", opts.into, function(parent)
+    return parent._core:discarded(self._core, opts.reason)
+  end)
+end
+
+--- A copy of what a session's header says of another session; nil: nothing.
+function family.link(info, name)
+  local link = info[name]
+  return link and {
+    id = link.id, agent = link.agent, user = link.user, entry = link.entry, tag = link.tag,
+  }
+end
+
+return family
