@@ -14,7 +14,7 @@ DESTDIR ?=
 BUILD   ?= build
 
 BUILD_PACKAGES := gcc libc6-dev binutils lua5.4 liblua5.4-dev uuid-dev libsodium-dev \
-                  libmodpbase64-dev lua-argparse
+                  libmodpbase64-dev libzstd-dev lua-argparse
 TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted
 CHECK_PACKAGES := lua-check cppcheck
 BENCH_PACKAGES := libsqlite3-dev
@@ -35,7 +35,7 @@ LINK       = $(CC) -pthread $(OPT) $(LDFLAGS) -Wl,-z,relro,-z,now
 
 LUA_INCLUDE ?= /usr/include/lua5.4
 LUA_LIB     ?= -llua5.4
-ENGINE_LIBS := -lsodium -luuid -lmodpbase64 -lm
+ENGINE_LIBS := -lsodium -luuid -lmodpbase64 -lzstd -lm
 LIBS        := $(ENGINE_LIBS) $(LUA_LIB)
 TEST_LIBS   := -lcmocka -lcjson
 

@@ -27,6 +27,12 @@ const char *sessile_hook_name(sessile_hook hook)
     return "unknown";
 }
 
+const char *sessile_checkpoint_reason_name(sessile_checkpoint_reason reason)
+{
+    static const char *const names[] = {"manual", "periodic", "event", "threshold"};
+    return (unsigned)reason < sizeof names / sizeof *names ? names[reason] : "manual";
+}
+
 const char *sessile_reason_name(sessile_reason reason)
 {
     switch (reason) {

@@ -117,6 +117,11 @@ void hash256(unsigned char out[32], const void *data, size_t size, const void *k
     (void)crypto_generichash(out, 32, data, size, key, key ? key_size : 0);
 }
 
+void sha256(unsigned char out[32], const void *data, size_t size)
+{
+    (void)crypto_hash_sha256(out, data, size);
+}
+
 /*
  * The key of hash64: drawn once, a constant of the process from then on. Without a key a
  * model that chooses the ids of its calls could make tables slow, or two ids the same.

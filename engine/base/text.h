@@ -37,6 +37,8 @@ void random_bytes(void *out, size_t size);
 /* BLAKE2b-256 of size bytes; key may be NULL. */
 void hash256(unsigned char out[32], const void *data, size_t size, const void *key,
              size_t key_size);
+/* SHA-256, for what outsiders are to check: hash256 is faster. */
+void sha256(unsigned char out[32], const void *data, size_t size);
 /* Keyed 64-bit hash for tables (SipHash-2-4), with a key drawn once a process. */
 uint64_t hash64(const void *data, size_t size);
 /*

@@ -450,6 +450,14 @@ SESSILE_API sessile_status sessile_forget(sessile_store *store, sessile_slice us
 
 /* Which session. An empty id asks create for a new one (a UUIDv7); an empty agent is the
  * store's. Ids, agents and users are opaque bytes. Call the init function first. */
+/* What an agent says of itself; it is kept in checkpoints, and compared when one is
+ * restored. Empty: unknown. */
+typedef struct sessile_agent_info {
+    sessile_slice version; /* of its program, at most 200 bytes */
+    sessile_slice config;  /* a hash of its configuration, likewise */
+    sessile_slice tools;   /* JSON array of their names */
+} sessile_agent_info;
+
 typedef struct sessile_session_options {
     sessile_slice id, agent, user;
     sessile_slice title;              /* of a new session */
@@ -464,6 +472,7 @@ typedef struct sessile_session_options {
     int timeout_ms;
     int64_t ttl_ms; /* of a new session: it expires so long after its newest entry; 0: the
                        store's; -1: never */
+    sessile_agent_info agent_info; /* of this handle; copied */
 } sessile_session_options;
 
 SESSILE_API void sessile_session_options_init(sessile_session_options *options);
@@ -875,6 +884,89 @@ SESSILE_API sessile_status sessile_set_ttl(sessile_session *session, int64_t ttl
 /* Archived: put away, and no more than that: it can be read and written. */
 SESSILE_API sessile_status sessile_set_archived(sessile_session *session, int archived,
                                                 sessile_error *err);
+
+/* ------------------------------------------------------------------ checkpoints */
+
+/*
+ * A checkpoint is where an agent stood: the head, and a state of the host's own (which
+ * step, which plan: any JSON). It is one entry, a reference into the log: the
+ * conversation is not copied, since nothing can change it.
+ */
+
+typedef enum sessile_checkpoint_reason {
+    SESSILE_CHECKPOINT_MANUAL = 0,
+    SESSILE_CHECKPOINT_PERIODIC,
+    SESSILE_CHECKPOINT_EVENT,
+    SESSILE_CHECKPOINT_THRESHOLD
+} sessile_checkpoint_reason;
+SESSILE_API const char *
+sessile_checkpoint_reason_name(sessile_checkpoint_reason reason);
+
+/* Zeroed: without name and state. Text is borrowed for the call. */
+typedef struct sessile_checkpoint_options {
+    sessile_slice name;     /* UTF-8, at most 200 bytes; or empty */
+    sessile_slice state;    /* JSON, at most [message] bytes; or empty */
+    sessile_slice metadata; /* JSON object, or empty */
+    sessile_checkpoint_reason reason;
+    sessile_slice event; /* EVENT: which, at most 200 bytes */
+    uint32_t keep;       /* at most so many are kept, this one too; 0: 50. The oldest are
+                            withdrawn, those with a name last */
+} sessile_checkpoint_options;
+
+/* Writes one about the head, durably; no other call is stopped by it, and a session that
+ * is paused takes one too. Errors: as for sessile_label(). */
+SESSILE_API sessile_status sessile_checkpoint(sessile_session *session,
+                                              const sessile_checkpoint_options *options,
+                                              sessile_id *out, sessile_error *err);
+
+/* Which of them. Zeroed: all. */
+typedef struct sessile_checkpoint_filter {
+    sessile_slice name;         /* of this name */
+    int named;                  /* 1: only those that have one */
+    int64_t since_ms, until_ms; /* made between; 0: whenever */
+    const sessile_checkpoint_reason *reason; /* made for this; NULL: for any */
+} sessile_checkpoint_filter;
+
+/* One checkpoint. Text is borrowed from the list. */
+typedef struct sessile_checkpoint_row {
+    sessile_id entry;
+    sessile_id head; /* where it stands; SESSILE_NO_ID: it does not say */
+    int64_t time_ms;
+    sessile_checkpoint_reason reason;
+    uint64_t messages; /* in the context then */
+    int64_t tokens;    /* of it */
+    uint64_t state_bytes;
+    int sound; /* 0: it is not what was written, and cannot be restored */
+    sessile_slice name, version, event, metadata;
+} sessile_checkpoint_row;
+
+/* Those that are kept, newest first; one block: sessile_free(). filter may be NULL. */
+SESSILE_API sessile_status sessile_checkpoints(sessile_session *session,
+                                               const sessile_checkpoint_filter *filter,
+                                               sessile_checkpoint_row **out,
+                                               size_t *count, sessile_error *err);
+
+typedef struct sessile_restored {
+    sessile_id checkpoint, head;
+    sessile_slice state;    /* JSON as it was given, white space aside; or empty */
+    sessile_slice warnings; /* what is different now, a line each; or empty */
+} sessile_restored;
+
+/*
+ * Verifies a checkpoint, moves the head to where it stands, durably, and hands its state
+ * out (one block: sessile_free()). What came later stays in the log as another branch.
+ * Errors: NOTFOUND; DAMAGED (its checksum says that it is not what was written: nothing
+ * was changed); CONFLICT (another version of the agent made it; force: a warning);
+ * SUSPENDED.
+ */
+SESSILE_API sessile_status sessile_restore(sessile_session *session,
+                                           sessile_id checkpoint, int force,
+                                           sessile_restored **out, sessile_error *err);
+
+/* Withdraws one, by a tombstone. NOTFOUND. */
+SESSILE_API sessile_status sessile_checkpoint_delete(sessile_session *session,
+                                                     sessile_id checkpoint,
+                                                     sessile_error *err);
 
 /* ------------------------------------------------------------------ pauses */
 

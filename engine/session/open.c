@@ -4,6 +4,7 @@
  * Owns the life of a handle: it is valid before it is filled, so that one function takes
  * it down at any stage. Must never create a session when one is to be opened.
  */
+#include "session/checkpoint.h"
 #include "session/fold.h"
 #include "session/life.h"
 
@@ -165,6 +166,9 @@ sessile_session *session_blank(sessile_store *st)
     header_link_init(&s->origin, &st->alloc);
     header_link_init(&s->parent, &st->alloc);
     facts_init(&s->facts, &st->alloc);
+    buf_init(&s->agent_info.version, &st->alloc);
+    buf_init(&s->agent_info.config, &st->alloc);
+    buf_init(&s->agent_info.tools, &st->alloc);
     buf_init(&s->scratch, &st->alloc);
     return s;
 }
@@ -212,6 +216,7 @@ void session_drop(sessile_session *s)
     header_link_deinit(&s->origin);
     header_link_deinit(&s->parent);
     facts_deinit(&s->facts);
+    session_free_agent_info(s);
     buf_deinit(&s->scratch);
     pthread_mutex_destroy(&s->mutex);
     mem_free(a, s, sizeof *s);
@@ -334,6 +339,8 @@ static sessile_status open_any(sessile_session **out, sessile_store *st,
     }
     if (options)
         status = triggers_copy(&s->triggers, options->triggers, &st->alloc, err);
+    if (!status && options)
+        status = session_set_agent_info(s, &options->agent_info, err);
     if (status)
         goto out;
     place_of(st, &names, at, folder, name);

@@ -48,6 +48,11 @@ typedef struct session_snapshot {
     size_t size;
 } session_snapshot;
 
+/* What an agent says of itself: it goes into its checkpoints. */
+typedef struct session_agent_info {
+    buf version, config, tools; /* empty: unknown */
+} session_agent_info;
+
 /*
  * The last compaction of a path: the newest one that a `compact`, a person or the host
  * made. What merge, summarize and truncate write after a turn is none, or a window that
@@ -86,6 +91,7 @@ struct sessile_session {
     _Atomic uint64_t torn;           /* bytes set aside by this handle */
     const struct session_wait *wait; /* under the mutex: of the call that has its turn */
     int64_t window, reserve;
+    session_agent_info agent_info; /* fixed after open */
     policy_ref policy, fallback;
     sessile_triggers *triggers; /* in place of the store's; or NULL */
     policy_ref worker;          /* idle, of isolated policies; under the mutex */

@@ -171,6 +171,13 @@ int binding_session_compact(lua_State *L);
 int binding_session_plan(lua_State *L);
 int binding_session_answer(lua_State *L);
 
+/* checkpoint.c */
+int binding_session_checkpoint(lua_State *L);
+int binding_session_checkpoints(lua_State *L);
+int binding_session_restore(lua_State *L);
+int binding_session_delete_checkpoint(lua_State *L);
+int binding_agent_info(lua_State *L, int table, sessile_agent_info *out);
+
 /* park.c */
 int binding_run_park(lua_State *L, struct binding_run *run);
 int binding_session_parked(lua_State *L);

@@ -75,7 +75,12 @@ static int session_text(lua_State *L)
 int binding_session_options(lua_State *L, int table, sessile_session_options *out)
 {
     const char *uuid;
+    int failed;
     sessile_session_options_init(out);
+    failed = binding_agent_info(L, table, &out->agent_info);
+    if (failed) {
+        return failed;
+    }
     out->id = binding_field_bytes(L, table, "id");
     out->agent = binding_field_bytes(L, table, "agent");
     out->user = binding_field_bytes(L, table, "user");
@@ -413,6 +418,10 @@ static const luaL_Reg methods[] = {
     {"resume_with", binding_session_resume_with},
     {"cancel", binding_session_cancel},
     {"parked", binding_session_parked},
+    {"checkpoint", binding_session_checkpoint},
+    {"checkpoints", binding_session_checkpoints},
+    {"restore", binding_session_restore},
+    {"delete_checkpoint", binding_session_delete_checkpoint},
     {"answer", binding_session_answer},
     {"compactions", binding_session_compactions},
     {"why", binding_session_why},

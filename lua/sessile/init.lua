@@ -32,6 +32,7 @@ local open_options = settings.add_to {
   timeout_ms = "number", network = "boolean", window = "number", reserve = "number",
   policy = "any", model = "callable", policy_path = "string|table", isolation = "string",
   worker = "string", limits = "table", ttl = "any", fallback = "any", trigger = "any",
+  agent_info = "table",
 }
 
 local limit_names = {

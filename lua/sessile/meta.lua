@@ -52,6 +52,7 @@ local sessile = {}
 ---@field policy_path? string|string[] folders that policies are looked up in
 ---@field isolation? "none"|"worker" where policy files run: here, or in a process of their own
 ---@field worker? string the program of isolated policies; else the one that was installed
+---@field agent_info? {version: string?, config: string?, tools: string[]?} kept in checkpoints
 ---@field limits? sessile.Limits
 
 ---What an adapter's functions are told beside the id.
@@ -674,6 +675,62 @@ function Session:turn(messages, opts) end
 ---@return string? message
 ---@return string? code
 function Session:compact(opts) end
+
+---@class sessile.CheckpointOptions
+---@field state? any what the host wants back
+---@field name? string
+---@field metadata? table
+---@field keep? integer how many are kept, this one too; 50
+
+---Writes where the agent stands: the head, and a state of its own.
+---@param opts? sessile.CheckpointOptions
+---@return string? id
+---@return string? message
+---@return string? code
+function Session:checkpoint(opts) end
+
+---@class sessile.Checkpoint
+---@field id string
+---@field head string
+---@field time integer ms
+---@field reason "manual"|"periodic"|"event"|"threshold"
+---@field messages integer in the context then
+---@field tokens integer
+---@field state_bytes integer
+---@field sound boolean false: it is not what was written
+---@field name? string
+---@field event? string
+---@field agent_version? string
+---@field metadata? table
+
+---Those that are kept, newest first.
+---@param opts? {name: string?, named: boolean?, since: integer?, until: integer?, reason: string?}
+---@return sessile.Checkpoint[]? list
+---@return string? message
+---@return string? code
+function Session:checkpoints(opts) end
+
+---@class sessile.Restored
+---@field checkpoint string
+---@field head string
+---@field state any
+---@field json? string the state as it was kept
+---@field warnings string[] what is different now
+
+---Verifies a checkpoint and moves the head to where it stands.
+---@param wanted string its id, or the newest of that name
+---@param opts? {force: boolean?} also when another version of the agent made it
+---@return sessile.Restored? restored
+---@return string? message
+---@return string? code
+function Session:restore(wanted, opts) end
+
+---Withdraws one.
+---@param wanted string its id, or the newest of that name
+---@return true? ok
+---@return string? message
+---@return string? code
+function Session:delete_checkpoint(wanted) end
 
 ---@class sessile.Parked
 ---@field id string the entry that wrote it down

@@ -5,6 +5,7 @@
 -- tables; nothing here keeps a message.
 
 local annotate = require "sessile.annotate"
+local checkpoints = require "sessile.checkpoints"
 local diff = require "sessile.diff"
 local family = require "sessile.family"
 local host = require "sessile.host"
@@ -332,6 +333,10 @@ function methods:plan(given)
     return nil, message, code
   end
   return outcome.plan(result, before, after, diff.make)
+end
+
+for name, method in pairs(checkpoints.methods) do
+  methods[name] = method
 end
 
 -- ---------------------------------------------------------------- explaining

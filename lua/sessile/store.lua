@@ -21,7 +21,7 @@ local session_options = settings.add_to {
   id = "string|table", session_id = "string", user_id = "string", agent = "string",
   user = "string", title = "string", metadata = "table", uuid = "string", policy = "any",
   model = "callable", window = "number", reserve = "number", timeout_ms = "number",
-  ttl = "any", fallback = "any", trigger = "any",
+  ttl = "any", fallback = "any", trigger = "any", agent_info = "table",
 }
 
 -- An id as a host may have it: a string, {session_id=, user_id=}, or among the options.
@@ -59,6 +59,12 @@ local function adopt(self, handle, defaults)
   return made
 end
 
+-- What an agent says of itself in its checkpoints.
+local function agent_info(who, given)
+  return given and options.check(who .. ": agent_info", given,
+    { version = "string", config = "string", tools = "table" }, 4)
+end
+
 -- kind: the core's method of that name.
 local function make(self, kind, given)
   local who = "store:" .. kind
@@ -77,6 +83,7 @@ local function make(self, kind, given)
     metadata = opts.metadata, uuid = uuid_version(who, opts.uuid),
     window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
     ttl_ms = life.ttl(who .. ": option 'ttl'", opts.ttl, self._ttl, opts.agent or self._agent),
+    agent_info = agent_info(who, opts.agent_info) or self._agent_info,
   })
   if not handle then
     return nil, message, code
@@ -268,6 +275,7 @@ function store.wrap(handle, url, defaults)
     _ttl = life.check_default("sessile.open: option 'ttl'", defaults.ttl),
     _agent = defaults.agent or "main",
     _settings = settings.take("sessile.open", defaults, 3),
+    _agent_info = agent_info("sessile.open", defaults.agent_info),
     _sessions = setmetatable({}, { __mode = "k" }),
     _closed = false,
   }, meta)

@@ -15,6 +15,7 @@ local SHIPPED = {
   "demo", "new", "append", "show", "context", "list", "info", "tree", "compact", "why",
   "uncompact", "log", "answer", "fork", "label", "label rm", "label list", "pin", "unpin",
   "settings", "delete", "undelete", "archive", "purge", "import",
+  "checkpoint", "checkpoints", "restore",
   "policy list", "policy show", "policy new", "policy test", "policy try", "policy replay",
   "policy bench", "fixture", "check", "forget", "keys init", "keys rotate", "keys reseal",
   "keys status", "run", "version", "help",

@@ -1,0 +1,15 @@
+/* compress.h: large texts made smaller: the door of libzstd. */
+#ifndef CODEC_COMPRESS_H
+#define CODEC_COMPRESS_H
+
+#include "base/buf.h"
+#include "base/error.h"
+
+/* Appends the compressed bytes to out. NOMEM. */
+sessile_status compress_put(buf *out, const void *data, size_t size, sessile_error *err);
+/* Appends the raw bytes, which are exactly raw_size; the caller bounds that. DAMAGED:
+ * they are not, or data is nothing compressed. NOMEM. */
+sessile_status compress_read(buf *out, const void *data, size_t size, size_t raw_size,
+                             sessile_error *err);
+
+#endif

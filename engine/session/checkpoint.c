@@ -1,0 +1,329 @@
+/*
+ * checkpoint.c: checkpoints written, thrown out, withdrawn.
+ *
+ * A checkpoint is one fact, and so one append: a reference into the log and the host's
+ * state, compressed when it is large. At most so many are kept: the same commit withdraws
+ * the oldest by a tombstone, those with a name last.
+ */
+#include "session/checkpoint.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "codec/compress.h"
+#include "session/fold.h"
+
+enum {
+    KEPT = 50,             /* when nobody says how many */
+    COMPRESSED_FROM = 4096 /* bytes of a state */
+};
+
+typedef struct checkpoint_write {
+    const sessile_checkpoint_options *options;
+    buf state, metadata, zstd; /* checked */
+    buf data;
+    sessile_id id;
+} checkpoint_write;
+
+/* ------------------------------------------------------------------ its data */
+
+static void put_state(const checkpoint_write *w, buf *out)
+{
+    if (w->zstd.size) {
+        buf_puts(out, ",\"zstd\":\"");
+        base64_put(out, w->zstd.data, w->zstd.size);
+        buf_printf(out, "\",\"bytes\":%zu", w->state.size);
+    } else if (w->state.size) {
+        buf_puts(out, ",\"state\":");
+        buf_put(out, w->state.data, w->state.size);
+    }
+}
+
+static void put_agent(const sessile_session *s, buf *out)
+{
+    const session_agent_info *info = &s->agent_info;
+
+    buf_puts(out, ",\"agent\":{\"name\":");
+    json_put_string(out, s->agent,
+                    utf8_valid(s->agent, s->agent_size) ? s->agent_size : 0);
+    if (info->version.size) {
+        buf_puts(out, ",\"version\":");
+        json_put_string(out, info->version.data, info->version.size);
+    }
+    if (info->config.size) {
+        buf_puts(out, ",\"config\":");
+        json_put_string(out, info->config.data, info->config.size);
+    }
+    if (info->tools.size) {
+        buf_puts(out, ",\"tools\":");
+        buf_put(out, info->tools.data, info->tools.size);
+    }
+    buf_putc(out, '}');
+}
+
+void checkpoint_checksum(const char *data, size_t size, char out[65])
+{
+    unsigned char sum[32];
+
+    sha256(sum, data, size);
+    for (int i = 0; i < 32; i++) {
+        static const char digits[] = "0123456789abcdef";
+        out[2 * i] = digits[sum[i] >> 4];
+        out[2 * i + 1] = digits[sum[i] & 15];
+    }
+    out[64] = 0;
+}
+
+static sessile_status put_data(checkpoint_write *w, sessile_session *s,
+                               sessile_error *err)
+{
+    const sessile_checkpoint_options *o = w->options;
+    const context *c;
+    sessile_tokens tokens;
+    char head[9], sum[65];
+    sessile_status status = session_context_locked(s, &c, err);
+
+    if (!status)
+        status = session_tokens_locked(s, &tokens, err);
+    if (status)
+        return status;
+    buf_clear(&w->data);
+    id_print(s->head, head);
+    buf_putc(&w->data, '{');
+    if (o->name.size) {
+        buf_puts(&w->data, "\"name\":");
+        json_put_string(&w->data, o->name.data, o->name.size);
+        buf_putc(&w->data, ',');
+    }
+    buf_printf(&w->data, "\"head\":\"%s\",\"reason\":\"%s\"", head,
+               sessile_checkpoint_reason_name(o->reason));
+    if (o->event.size) {
+        buf_puts(&w->data, ",\"event\":");
+        json_put_string(&w->data, o->event.data, o->event.size);
+    }
+    put_agent(s, &w->data);
+    buf_printf(&w->data, ",\"messages\":%zu,\"tokens\":[%" PRId64 ",\"%s\"]", c->count,
+               tokens.tokens, tokens.source);
+    if (w->metadata.size) {
+        buf_puts(&w->data, ",\"metadata\":");
+        buf_put(&w->data, w->metadata.data, w->metadata.size);
+    }
+    put_state(w, &w->data);
+    if (w->data.failed)
+        return fail_nomem(err);
+    checkpoint_checksum(w->data.data, w->data.size, sum);
+    buf_printf(&w->data, ",\"checksum\":\"%s\"}", sum);
+    return w->data.failed ? fail_nomem(err) : SESSILE_OK;
+}
+
+/* ------------------------------------------------------------------ how many */
+
+static void withdraw(const sessile_session *s, batch *b, sessile_id id)
+{
+    char data[64];
+    int size = snprintf(data, sizeof data, "{\"withdraws\":\"%08" PRIx32 "\"}", id);
+    entry_fields f = {.parent = s->head,
+                      .type = ENTRY_TOMBSTONE,
+                      .source = SOURCE_HOST,
+                      .data = data,
+                      .data_size = (size_t)size,
+                      .tokens = -1};
+
+    batch_add(b, &f);
+}
+
+/* Makes room for one more: the oldest without a name, then the oldest. */
+static sessile_status evict(sessile_session *s, batch *b, uint32_t most,
+                            sessile_error *err)
+{
+    const allocator *a = &s->store->alloc;
+    size_t count, over;
+    fact *list;
+
+    if (facts_in_force(&s->facts, FACT_CHECKPOINT, a, &list, &count))
+        return fail_nomem(err);
+    over = count >= most ? count - most + 1 : 0;
+    for (int named = 0; named < 2; named++)
+        for (size_t i = 0; over && i < count; i++)
+            if (!list[i].name_size == !named) {
+                withdraw(s, b, list[i].about);
+                over--;
+            }
+    mem_free(a, list, count * sizeof *list);
+    return SESSILE_OK;
+}
+
+/* ------------------------------------------------------------------ writing */
+
+static sessile_status build_checkpoint(void *arg, sessile_session *s, batch *b,
+                                       sessile_error *err)
+{
+    checkpoint_write *w = arg;
+    sessile_status status = put_data(w, s, err);
+
+    if (!status)
+        status = evict(s, b, w->options->keep ? w->options->keep : KEPT, err);
+    if (status)
+        return status;
+    entry_fields f = {.parent = s->head,
+                      .type = ENTRY_CHECKPOINT,
+                      .source = SOURCE_HOST,
+                      .data = w->data.data,
+                      .data_size = w->data.size,
+                      .tokens = -1};
+    w->id = batch_next(b);
+    batch_add(b, &f);
+    return SESSILE_OK;
+}
+
+static sessile_status check_json(buf *out, const sessile_session *s, sessile_slice text,
+                                 const char *what, int object, sessile_error *err)
+{
+    const sessile_limits *limits = &s->store->limits;
+    sessile_status status;
+
+    if (!text.size)
+        return SESSILE_OK;
+    if (text.size > limits->message)
+        return fail(err, SESSILE_LIMIT,
+                    "the %s has %zu bytes and the limit [message] is %" PRIu64
+                    ": shorten it, or raise the limit",
+                    what, text.size, limits->message);
+    status = json_check(out, text.data, text.size, limits->depth, err);
+    if (status) {
+        fail_prefix(err, "%s", what);
+        return status;
+    }
+    if (object && json_of(out->data, out->size).type != JSON_OBJECT)
+        return fail(err, SESSILE_INVALID, "%s: a JSON object is wanted", what);
+    return SESSILE_OK;
+}
+
+static sessile_status check_text(sessile_slice text, size_t most, const char *what,
+                                 sessile_error *err)
+{
+    if (text.size > most)
+        return fail(err, SESSILE_LIMIT, "this %s has %zu bytes, at most %zu are allowed",
+                    what, text.size, most);
+    if (!utf8_valid(text.data, text.size))
+        return fail(err, SESSILE_INVALID, "the %s is not UTF-8", what);
+    return SESSILE_OK;
+}
+
+static sessile_status write_and_sync(sessile_session *s, session_build build, void *arg,
+                                     sessile_error *err)
+{
+    session_wait wait = session_wait_begin(s, 0, 0);
+    sessile_id count;
+    sessile_status status = session_write_within(s, &wait, build, arg, &count, err);
+
+    return status ? status : session_sync_within(s, &wait, count, err);
+}
+
+sessile_status session_checkpoint(sessile_session *s,
+                                  const sessile_checkpoint_options *options,
+                                  sessile_id *out, sessile_error *err)
+{
+    const allocator *a = &s->store->alloc;
+    checkpoint_write w = {.options = options, .id = SESSILE_NO_ID};
+    sessile_status status = check_text(options->name, CHECKPOINT_NAME_MOST, "name", err);
+
+    if (!status)
+        status = check_text(options->event, CHECKPOINT_NAME_MOST, "event", err);
+    if (status)
+        return status;
+    buf_init(&w.state, a);
+    buf_init(&w.metadata, a);
+    buf_init(&w.zstd, a);
+    buf_init(&w.data, a);
+    status = check_json(&w.state, s, options->state, "state", 0, err);
+    if (!status)
+        status = check_json(&w.metadata, s, options->metadata, "metadata", 1, err);
+    if (!status && w.state.size >= COMPRESSED_FROM)
+        status = compress_put(&w.zstd, w.state.data, w.state.size, err);
+    if (!status)
+        status = write_and_sync(s, build_checkpoint, &w, err);
+    if (!status)
+        *out = w.id;
+    buf_deinit(&w.state);
+    buf_deinit(&w.metadata);
+    buf_deinit(&w.zstd);
+    buf_deinit(&w.data);
+    return status;
+}
+
+/* ------------------------------------------------------------------ withdrawing */
+
+sessile_status checkpoint_find_locked(sessile_session *s, sessile_id id,
+                                      sessile_error *err)
+{
+    const allocator *a = &s->store->alloc;
+    size_t count, i = 0;
+    fact *list;
+
+    if (facts_in_force(&s->facts, FACT_CHECKPOINT, a, &list, &count))
+        return fail_nomem(err);
+    while (i < count && list[i].about != id)
+        i++;
+    mem_free(a, list, count * sizeof *list);
+    if (i < count)
+        return SESSILE_OK;
+    return session_named(
+        s,
+        fail(err, SESSILE_NOTFOUND,
+             "there is no checkpoint %08" PRIx32 ": it has %zu, list them", id, count),
+        err);
+}
+
+static sessile_status build_withdrawal(void *arg, sessile_session *s, batch *b,
+                                       sessile_error *err)
+{
+    const sessile_id *id = arg;
+    sessile_status status = checkpoint_find_locked(s, *id, err);
+
+    if (!status)
+        withdraw(s, b, *id);
+    return status;
+}
+
+sessile_status session_withdraw_checkpoint(sessile_session *s, sessile_id id,
+                                           sessile_error *err)
+{
+    return write_and_sync(s, build_withdrawal, &id, err);
+}
+
+/* ------------------------------------------------------------------ who asks */
+
+void session_free_agent_info(sessile_session *s)
+{
+    buf_deinit(&s->agent_info.version);
+    buf_deinit(&s->agent_info.config);
+    buf_deinit(&s->agent_info.tools);
+}
+
+sessile_status session_set_agent_info(sessile_session *s, const sessile_agent_info *info,
+                                      sessile_error *err)
+{
+    sessile_status status =
+        check_text(info->version, CHECKPOINT_NAME_MOST, "agent's version", err);
+
+    if (!status)
+        status =
+            check_text(info->config, CHECKPOINT_NAME_MOST, "agent's configuration", err);
+    if (!status && info->tools.size)
+        status =
+            check_json(&s->agent_info.tools, s, info->tools, "agent's tools", 0, err);
+    if (!status && info->tools.size &&
+        json_of(s->agent_info.tools.data, s->agent_info.tools.size).type != JSON_ARRAY)
+        status = fail(err, SESSILE_INVALID,
+                      "the agent's tools: a JSON array of their names is wanted");
+    if (status)
+        return status;
+    buf_put(&s->agent_info.version, info->version.data, info->version.size);
+    buf_put(&s->agent_info.config, info->config.data, info->config.size);
+    if (s->agent_info.version.failed || s->agent_info.config.failed)
+        return fail_nomem(err);
+    return SESSILE_OK;
+}

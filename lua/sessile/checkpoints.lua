@@ -1,0 +1,77 @@
+-- checkpoints.lua: checkpoints of a session: where an agent stood, and the way back.
+--
+-- Adds its methods to session.methods. Owns nothing: what is kept is in the log.
+
+local options = require "sessile.options"
+
+local checkpoints = {}
+
+local make_options = { state = "any", name = "string", metadata = "table", keep = "number" }
+local list_options = {
+  name = "string", named = "boolean", since = "number", ["until"] = "number", reason = "string",
+}
+local restore_options = { force = "boolean" }
+
+-- The id that is meant: an id, or the newest checkpoint of that name.
+local function find(self, who, wanted)
+  if type(wanted) ~= "string" then
+    error(("%s: a checkpoint's id or name expected, got %s"):format(who, type(wanted)), 4)
+  end
+  local rows, message, code = self._core:checkpoints { name = wanted }
+  if not rows then
+    return nil, message, code
+  elseif rows[1] then
+    return rows[1].id
+  elseif wanted:find "^%x%x%x%x%x%x%x%x$" then
+    return wanted:lower()
+  end
+  return nil, ("no checkpoint of session %s is called '%s': list them with checkpoints()")
+    :format(self.id, wanted), "ENOTFOUND"
+end
+
+local methods = {}
+checkpoints.methods = methods
+
+--- Writes where the agent stands: the head, and a state of its own. Returns the entry's id.
+function methods:checkpoint(given)
+  return self._core:checkpoint(options.check("session:checkpoint", given, make_options))
+end
+
+--- Those that are kept, newest first: {id, head, time, reason, messages, tokens,
+--- state_bytes, sound, name, event, agent_version, metadata}.
+function methods:checkpoints(given)
+  return self._core:checkpoints(options.check("session:checkpoints", given, list_options))
+end
+
+--- Moves the head to where a checkpoint stands; by its id, or the newest of that name.
+--- Returns {checkpoint, head, state, json, warnings}: the state, its text as kept, and sentences
+--- about what is different now.
+function methods:restore(wanted, given)
+  local opts = options.check("session:restore", given, restore_options)
+  local id, message, code = find(self, "session:restore", wanted)
+  if not id then
+    return nil, message, code
+  end
+  local restored
+  restored, message, code = self._core:restore(id, opts.force or false)
+  if not restored then
+    return nil, message, code
+  end
+  local warnings = {}
+  for line in (restored.warnings or ""):gmatch "[^\n]+" do
+    warnings[#warnings + 1] = line
+  end
+  restored.warnings = warnings
+  return restored
+end
+
+--- Withdraws one, by its id or the newest of that name.
+function methods:delete_checkpoint(wanted)
+  local id, message, code = find(self, "session:delete_checkpoint", wanted)
+  if not id then
+    return nil, message, code
+  end
+  return self._core:delete_checkpoint(id)
+end
+
+return checkpoints

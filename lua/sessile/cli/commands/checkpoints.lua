@@ -1,0 +1,54 @@
+--- checkpoints: those that a session keeps, newest first.
+
+local hints = require "sessile.cli.hints"
+local terminal = require "sessile.cli.terminal"
+
+return {
+  name = "checkpoints",
+  summary = "list the checkpoints of a session",
+  usage = "checkpoints ID [--name NAME] [--reason R]",
+  examples = {
+    { "sessile checkpoints last", "newest first" },
+    { "sessile checkpoints bug-42 --named", "those somebody named" },
+  },
+  arguments = { { "id", "a session's id, a beginning of it, its title, or `last`" } },
+  options = {
+    { "--name NAME", "only of this name" },
+    { "--named", "only those that have a name" },
+    { "--reason R", "only those made for this",
+      choices = { "manual", "periodic", "event", "threshold" } },
+  },
+  run = function(app, args)
+    local session, message, code, step = app:session(args.id)
+    if not session then
+      return nil, message, code, step
+    end
+    local rows
+    rows, message, code = session:checkpoints {
+      name = args.name, named = args.named or nil, reason = args.reason,
+    }
+    local id = session.id
+    session:close()
+    if not rows then
+      return nil, message, code
+    elseif app.json then
+      app:print_json { session = id, checkpoints = app.array(rows) }
+      return
+    elseif #rows == 0 then
+      app:note(("None. Make one: sessile checkpoint %s"):format(hints.id(id)))
+      return
+    end
+    local now, lines = os.time() * 1000, {}
+    for i, row in ipairs(rows) do
+      local why = row.event or row.reason
+      lines[i] = {
+        row.id, terminal.line(row.name or ""), terminal.ago(row.time, now), row.head,
+        terminal.number(row.messages), terminal.number(row.tokens),
+        row.state_bytes > 0 and terminal.bytes(row.state_bytes) or "",
+        row.sound and terminal.line(why) or "DAMAGED",
+      }
+    end
+    app:out(terminal.table({ "ID", "NAME", "MADE", "STANDS AT", "MESSAGES", "TOKENS", "STATE",
+      "WHY" }, lines, app.paint))
+  end,
+}

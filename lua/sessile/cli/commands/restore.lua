@@ -1,0 +1,71 @@
+--- restore: goes back to a checkpoint, and prints the state that was kept with it.
+--
+-- Owns: asking first, since the head of somebody's session moves. Must never ask when nobody
+-- is there to answer.
+
+local ask = require "sessile.cli.ask"
+local hints = require "sessile.cli.hints"
+local terminal = require "sessile.cli.terminal"
+
+local function run(app, args, session)
+  local restored, message, code = session:restore(args.checkpoint, { force = args.force })
+  if not restored then
+    local step
+    if code == "ENOTFOUND" then
+      step = "See them: sessile checkpoints " .. hints.id(session.id)
+    elseif code == "ECONFLICT" then
+      step = "Go back all the same: --force"
+    end
+    return nil, message, code, step
+  end
+  for _, warning in ipairs(restored.warnings) do
+    app:note("Note: " .. terminal.line(warning))
+  end
+  if app.json then
+    app:print_json {
+      session = session.id, checkpoint = restored.checkpoint, head = restored.head,
+      state = restored.json and app.raw(restored.json), warnings = app.array(restored.warnings),
+    }
+    return
+  end
+  if restored.json then
+    app:out(terminal.safe(restored.json) .. "\n")
+  end
+  app:note(("The head of %s is at %s again; what came later is still in it: sessile tree %s")
+    :format(hints.shown(session.id), restored.head, hints.id(session.id)))
+end
+
+return {
+  name = "restore",
+  summary = "go back to a checkpoint, and print its state",
+  usage = "restore ID CHECKPOINT [--force] [--yes]",
+  examples = {
+    { "sessile restore bug-42 'before the rewrite'", "by its name" },
+    { "sessile restore last 0000002a --yes", "by its id, without asking" },
+  },
+  arguments = {
+    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "checkpoint", "its id, or the newest of that name" },
+  },
+  options = {
+    { "--force", "also when another version of the agent made it" },
+    ask.option,
+  },
+  about = "Nothing is deleted: what came after the checkpoint is another branch from then on.",
+  run = function(app, args)
+    local session, message, code, step = app:session(args.id)
+    if not session then
+      return nil, message, code, step
+    end
+    local go
+    go, message, code, step = ask.sure(app, args,
+      ("Move the head of %s back to '%s'"):format(hints.shown(session.id),
+        hints.shown(args.checkpoint)))
+    local result
+    if go then
+      result, message, code, step = run(app, args, session)
+    end
+    session:close()
+    return result, message, code, step
+  end,
+}
