@@ -208,6 +208,7 @@ void session_drop(sessile_session *s)
     free_name(a, s->metadata, s->metadata_size);
     if (s->nodes)
         mem_free(a, s->nodes, s->node_capacity * sizeof *s->nodes);
+    kin_forget(s);
     if (s->links)
         mem_free(a, s->links, s->link_capacity * sizeof *s->links);
     if (s->parts)

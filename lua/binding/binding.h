@@ -159,6 +159,16 @@ int binding_session_entry(lua_State *L);
 int binding_session_messages(lua_State *L);
 int binding_session_context(lua_State *L);
 
+/* tree.c */
+int binding_session_path(lua_State *L);
+int binding_session_children(lua_State *L);
+int binding_session_siblings(lua_State *L);
+int binding_session_leaves(lua_State *L);
+int binding_session_common_ancestor(lua_State *L);
+int binding_session_tree(lua_State *L);
+/* nil, a message that names the nearest entries, "ENOTFOUND": for what is no id. */
+int binding_no_entry(lua_State *L, struct binding_session *session);
+
 /* explain.c */
 int binding_session_compactions(lua_State *L);
 int binding_session_why(lua_State *L);
@@ -169,6 +179,7 @@ void binding_run_open(lua_State *L);
 int binding_session_turn(lua_State *L);
 int binding_session_compact(lua_State *L);
 int binding_session_plan(lua_State *L);
+int binding_session_branch(lua_State *L);
 int binding_session_answer(lua_State *L);
 
 /* checkpoint.c */

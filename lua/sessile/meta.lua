@@ -106,9 +106,10 @@ function sessile.json(text) end
 ---@class sessile.Json
 ---@field json string
 
----Starts a run without the loop: "turn" (messages, options), "compact" or "plan" (options).
+---Starts a run without the loop: "turn" (messages, options), "compact" or "plan" (options),
+---"branch" (id, options).
 ---@param s sessile.Session
----@param kind "turn"|"compact"|"plan"
+---@param kind "turn"|"compact"|"plan"|"branch"
 ---@param ... any
 ---@return sessile.Run? run
 ---@return string? message
@@ -215,6 +216,7 @@ function key.secret(text) end
 ---@field messages sessile.Message[]
 ---@field max_tokens? integer
 ---@field purpose? string of a policy's question
+---@field model? string the name of the model that is wanted
 ---@field tools? {name: string, description: string?, parameters: table?}[] in a loop, by name
 ---@field step? integer in a loop, from 1
 
@@ -238,6 +240,7 @@ function key.secret(text) end
 ---@field should_compact? fun(state: sessile.State, ctx: sessile.Context): boolean?
 ---@field flush? fun(state: sessile.State, ctx: sessile.Context): any
 ---@field compact? fun(state: sessile.State, ctx: sessile.Context): any
+---@field branch_summary? fun(abandoned: sessile.Message[], ctx: sessile.Context): string?
 
 ---@class sessile.Context
 ---@field options table
@@ -676,6 +679,91 @@ function Session:turn(messages, opts) end
 ---@return string? code
 function Session:compact(opts) end
 
+---@class sessile.BranchOptions
+---@field summary? string|boolean what is left, in a text; true: asked of the policy or the model
+---@field policy? sessile.PolicySpec
+---@field model? sessile.Model
+---@field model_name? string of the model to ask, when no policy does
+---@field instructions? string what a summary should look at
+---@field base? string the head it was thought on; else the one this handle last showed
+---@field on_conflict? "fail"|"append" when the head is another: ECONFLICT; go all the same
+---@field window? integer
+---@field reserve? integer
+---@field timeout_ms? integer longest wait of each of its calls for another writer
+
+---Moves the head to an entry, where the conversation goes on; what is left stays in the log. A
+---summary that fails stops nothing: outcome.policy says why there is none.
+---@param id string a message, turn, compaction, branch summary, or the header
+---@param opts? sessile.BranchOptions
+---@return sessile.Outcome? outcome
+---@return string? message
+---@return string? code
+function Session:branch(id, opts) end
+
+---@class sessile.Node
+---@field id string
+---@field parent? string of some types only: the nearest ancestor that is among them
+---@field type string
+---@field role? sessile.Role
+---@field tokens integer
+---@field total_tokens integer of all messages from the header to here
+---@field time integer ms, the entry's
+---@field is_path boolean of the conversation; false: a fact
+---@field on_path boolean on the path to the head
+---@field is_head boolean
+---@field labels string[] in force; "pinned" is the pin
+---@field in_context boolean the model would be shown it as it stands
+---@field children sessile.Node[] oldest first
+---@field entry sessile.Entry read when first looked at
+---@field timestamp string read with the entry
+
+---@class sessile.Tree
+---@field root? sessile.Node nil when the header is not among the types
+---@field current string the head's id
+---@field nodes table<string, sessile.Node> by id
+---@field list sessile.Node[] in the order of the log
+
+---The entries as a tree: all of them, those of some types, those that have a label.
+---@param opts? {types: string[]?, labelled: boolean?}
+---@return sessile.Tree? tree
+---@return string? message
+---@return string? code
+function Session:tree(opts) end
+
+---The ids from the header to an entry, or to the head.
+---@param id? string
+---@return string[]? ids
+---@return string? message
+---@return string? code
+function Session:path(id) end
+
+---The ids of what goes on from an entry, oldest first.
+---@param id string
+---@return string[]? ids
+---@return string? message
+---@return string? code
+function Session:children(id) end
+
+---The ids of what else goes on from its parent.
+---@param id string
+---@return string[]? ids
+---@return string? message
+---@return string? code
+function Session:siblings(id) end
+
+---The newest entry on the paths of both.
+---@param a string
+---@param b string
+---@return string? id
+---@return string? message
+---@return string? code
+function Session:common_ancestor(a, b) end
+
+---The ids that nothing goes on from.
+---@return string[]? ids
+---@return string? message
+---@return string? code
+function Session:leaves() end
 ---@class sessile.CheckpointOptions
 ---@field state? any what the host wants back
 ---@field name? string
@@ -1202,9 +1290,12 @@ function Agent:cancel() end
 ---@field status "completed"|"paused"
 ---@field park? string paused: the entry to answer
 ---@field suspension? string paused by the host: the entry that says why
----@field kind "turn"|"compact"|"plan"|"answer"|"suspend"
+---@field kind "turn"|"compact"|"plan"|"answer"|"branch"|"suspend"
 ---@field ids string[] of the turn's messages
 ---@field turn? string the turn's own entry
+---@field leaf string the head after the run; of a turn beside the head, its leaf
+---@field from? string branch: the head that was left
+---@field branch_summary? string branch: the entry with the summary
 ---@field leaf string the head after the run
 ---@field saved? true nil: not kept by the host's adapter, by its choice
 ---@field context sessile.Message[] fetched when first read
@@ -1259,6 +1350,7 @@ function Plan:diff() end
 ---@field hook? string hook
 ---@field state? sessile.State hook
 ---@field previous? sessile.Message[] merge
+---@field abandoned? sessile.Message[] branch_summary
 ---@field options? table hook
 ---@field now? integer hook
 ---@field fallback? boolean true: the fallback asks
