@@ -9,6 +9,7 @@ local checkpoints = require "sessile.checkpoints"
 local diff = require "sessile.diff"
 local family = require "sessile.family"
 local host = require "sessile.host"
+local life = require "sessile.life"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local outcome = require "sessile.outcome"
@@ -507,6 +508,10 @@ function methods:log()
 end
 
 for name, method in pairs(annotate.methods) do
+  methods[name] = method
+end
+
+for name, method in pairs(life.session) do
   methods[name] = method
 end
 
