@@ -118,13 +118,12 @@ static uint32_t keep_of(const sessile_run *run)
 static void write(sessile_run *run, sessile_slice state)
 {
     sessile_error why = {SESSILE_OK, ""};
-    sessile_checkpoint_options o = {.state = state,
-                                    .reason = run->checkpoint.reason,
-                                    .keep = keep_of(run)};
+    sessile_checkpoint_options o = {
+        .state = state, .reason = run->checkpoint.reason, .keep = keep_of(run)};
     if (o.reason == SESSILE_CHECKPOINT_EVENT)
         o.event = (sessile_slice){run->event, run->event_size};
-    if (session_checkpoint_at(run->session, run->outcome.leaf, &o, &run->outcome.checkpoint,
-                              &why) != SESSILE_OK)
+    if (session_checkpoint_at(run->session, run->outcome.leaf, &o,
+                              &run->outcome.checkpoint, &why) != SESSILE_OK)
         run->checkpoint.why = why;
 }
 
@@ -160,7 +159,8 @@ sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_erro
             return st;
         run->synced = 1;
     }
-    *need = (sessile_need){.kind = SESSILE_NEED_STATE, .policy = "", .now_ms = run->now_ms};
+    *need =
+        (sessile_need){.kind = SESSILE_NEED_STATE, .policy = "", .now_ms = run->now_ms};
     run->checkpoint.asked = 1;
     run->asked = 1;
     return SESSILE_NEEDS;

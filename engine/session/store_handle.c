@@ -105,6 +105,8 @@ static sessile_status options_check(const sessile_store_options *o, sessile_erro
         return status;
     if (o->window < 0 || o->reserve < 0)
         return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
+    if (o->ttl_ms < 0)
+        return fail(err, SESSILE_INVALID, "a ttl may not be negative");
     if (o->limits.depth > DEPTH_MOST)
         return fail(err, SESSILE_LIMIT, "the limit [depth] is at most %d", DEPTH_MOST);
     if (o->durability != SESSILE_SYNC && o->durability != SESSILE_NONE)
@@ -187,6 +189,7 @@ static sessile_status open_store(sessile_store **out, origin *from,
     s->timeout_ms = options->timeout_ms;
     s->window = options->window;
     s->reserve = options->reserve;
+    s->ttl_ms = options->ttl_ms;
     if (pthread_mutex_init(&s->mutex, NULL)) {
         mem_free(&a, s, sizeof *s);
         return fail_nomem(err);
