@@ -210,7 +210,11 @@ typedef struct sessile_store_options {
                           one machine alone writes there. Reading needs no leave. */
     int64_t window;    /* the model's window in tokens; 0: unlimited */
     int64_t reserve;   /* tokens of the window kept free */
+    int64_t ttl_ms;    /* of new sessions that name none; 0: they do not expire */
     const sessile_triggers *triggers; /* of every session that has none; NULL: none */
+    const sessile_triggers *checkpoint_on; /* when turns make checkpoints, likewise;
+                                              overflow is not looked at */
+    uint32_t checkpoint_keep;              /* see sessile_checkpoint_options.keep */
     const char *policy_path; /* folders to look policies up in, ':' between; or NULL */
     sessile_isolation isolation;
     const char *worker; /* for WORKER, and for policy files that others may write: the
@@ -247,6 +251,21 @@ SESSILE_API void sessile_store_set_policy(sessile_store *store, sessile_policy *
 SESSILE_API void sessile_store_set_fallback(sessile_store *store,
                                             sessile_policy *fallback);
 
+/*
+ * Where a session stands. Expired: its ttl has passed since its newest entry; it can be
+ * used as before, which revives it, until somebody purges it. Deleted: softly; hidden
+ * from lists and from resume until it is undeleted or purged.
+ */
+typedef enum sessile_life {
+    SESSILE_LIFE_ACTIVE = 0,
+    SESSILE_LIFE_SUSPENDED, /* the host paused it */
+    SESSILE_LIFE_ARCHIVED,
+    SESSILE_LIFE_EXPIRED,
+    SESSILE_LIFE_DELETED
+} sessile_life;
+/* "active", … Static. */
+SESSILE_API const char *sessile_life_name(sessile_life life);
+
 /* One row of sessile_list(). Text is borrowed from the list. */
 typedef struct sessile_listed {
     sessile_slice id, agent, user, title;
@@ -258,15 +277,34 @@ typedef struct sessile_listed {
                               (then only bytes, modified_ms (the file's) and, if it can
                               be told, id and agent are set) */
     const char *message;   /* the error's sentence, or "" */
+    sessile_life life;     /* status OK: where it stands, now */
+    int64_t ttl_ms, expires_ms, deleted_ms; /* each 0: none */
+    sessile_slice labels; /* JSON array of the names, each once, pins aside */
 } sessile_listed;
+
+/* What a list is ordered by, the newest or largest first, titles from A on. */
+typedef enum sessile_sort {
+    SESSILE_SORT_MODIFIED = 0,
+    SESSILE_SORT_CREATED,
+    SESSILE_SORT_TITLE, /* by its bytes */
+    SESSILE_SORT_BYTES,
+    SESSILE_SORT_MESSAGES
+} sessile_sort;
 
 /* Which sessions. Call the init function first: it asks for all of them. */
 typedef struct sessile_list_options {
-    sessile_slice agent;     /* data NULL: of every agent */
-    sessile_slice id_prefix; /* only those whose id begins so */
-    sessile_slice title;     /* only those of exactly this title; empty: of any */
-    uint64_t offset;         /* that many of the newest are left out */
-    uint64_t limit;          /* at most that many; 0: all */
+    sessile_slice agent;        /* data NULL: of every agent */
+    sessile_slice id_prefix;    /* only those whose id begins so */
+    sessile_slice title;        /* only those of exactly this title; empty: of any */
+    uint64_t offset;            /* that many of the newest are left out */
+    uint64_t limit;             /* at most that many; 0: all */
+    sessile_slice user;         /* only of this user; data NULL: of any */
+    sessile_slice label;        /* only those with this label on an entry; empty: all */
+    sessile_slice text;         /* only those whose title has this in it (ASCII letters
+                                   large or small); empty: all */
+    int64_t since_ms, until_ms; /* modified at or after, before; 0: no bound */
+    unsigned lives;    /* bits, 1u << SESSILE_LIFE_…; 0: all but the deleted ones */
+    sessile_sort sort; /* of equals the newest come first */
 } sessile_list_options;
 
 SESSILE_API void sessile_list_options_init(sessile_list_options *options);
@@ -274,7 +312,8 @@ SESSILE_API void sessile_list_options_init(sessile_list_options *options);
 /*
  * The sessions that options ask for (NULL: all), in *out as one block of *count rows:
  * free it with sessile_free(). Newest first: by modified_ms, then by the file's name.
- * With id_prefix or title, logs of which these cannot be told are left out.
+ * Where something is asked that cannot be told of a log that does not open, it is left
+ * out.
  *
  * A list looks at the file of each log. What it has found in a log is kept, sealed, in a
  * catalog beside the logs, so that only new and changed ones are opened; a log that was
@@ -434,7 +473,12 @@ typedef struct sessile_session_options {
     int64_t window, reserve;          /* of this handle; 0: the store's */
     int has_timeout; /* timeout_ms below is of this handle; else the store's */
     int timeout_ms;
+    int64_t ttl_ms; /* of a new session: it expires so long after its newest entry; 0: the
+                       store's; -1: never */
     sessile_agent_info agent_info; /* of this handle; copied */
+    const sessile_triggers *checkpoint_on; /* of this handle, copied, in place of the
+                                              store's; NULL: the store's */
+    uint32_t checkpoint_keep;              /* 0: the store's */
 } sessile_session_options;
 
 SESSILE_API void sessile_session_options_init(sessile_session_options *options);
@@ -458,6 +502,57 @@ SESSILE_API sessile_status sessile_session_open(sessile_session **out,
                                                 sessile_store *store,
                                                 const sessile_session_options *options,
                                                 sessile_error *err);
+
+/* ---- the end of sessions */
+
+/* Called with zeros: a hard deletion. */
+typedef struct sessile_delete_options {
+    int soft;                    /* 1: marked, to be undeleted or purged */
+    sessile_slice reason, actor; /* soft: UTF-8, kept in the log; or empty */
+} sessile_delete_options;
+
+#define SESSILE_ID_HASH_SIZE 65
+/* All that is left to whoever deletes: to be noted elsewhere. */
+typedef struct sessile_deleted {
+    char id_hash[SESSILE_ID_HASH_SIZE]; /* of agent, user and id: hex, and a NUL */
+    int64_t time_ms;
+    uint64_t bytes; /* hard: of its log */
+} sessile_deleted;
+
+/*
+ * Deletes a session: id, agent and user of `which` say which one. Hard: its log and all
+ * that lies beside it are removed, durably, the header first being overwritten (of a
+ * plain log everything), whether it opens or not; handles that are open fail at their
+ * next write. Copies elsewhere, as in a backup, still open with the store's keys: see
+ * sessile_forget(). Killed in the middle, the session is there whole, or damaged; run it
+ * again. Soft: as sessile_life says. options NULL: hard; out may be NULL. NOTFOUND; BUSY;
+ * UNSUPPORTED (hard: the store removes nothing); IO.
+ */
+SESSILE_API sessile_status sessile_delete(sessile_store *store,
+                                          const sessile_session_options *which,
+                                          const sessile_delete_options *options,
+                                          sessile_deleted *out, sessile_error *err);
+/* Brings back a session that was deleted softly. NOTFOUND: there is none, or it is not
+ * deleted. actor: as for sessile_delete(). */
+SESSILE_API sessile_status sessile_undelete(sessile_store *store,
+                                            const sessile_session_options *which,
+                                            sessile_slice actor, sessile_error *err);
+
+#define SESSILE_RETENTION_MS (INT64_C(90) * 24 * 60 * 60 * 1000)
+/* Call the init function first. */
+typedef struct sessile_purge_options {
+    sessile_slice agent;  /* data NULL: of every agent */
+    int64_t retention_ms; /* how long a deleted session is kept: SESSILE_RETENTION_MS */
+    int dry_run;          /* 1: nothing is removed */
+} sessile_purge_options;
+SESSILE_API void sessile_purge_options_init(sessile_purge_options *options);
+/* Deletes, hard, what has expired and what was deleted longer ago than that; nothing else
+ * ever removes a session by itself. *out: what went (or would), as sessile_list_with()
+ * gives it. One that was written to meanwhile, or is held by a writer, stays. */
+SESSILE_API sessile_status sessile_purge(sessile_store *store,
+                                         const sessile_purge_options *options,
+                                         sessile_listed **out, size_t *count,
+                                         sessile_error *err);
 
 /* ---- forks and copies */
 
@@ -781,6 +876,20 @@ SESSILE_API sessile_status sessile_set_metadata(sessile_session *session,
                                                 sessile_slice object, sessile_error *err);
 SESSILE_API sessile_status sessile_metadata(sessile_session *session, char **out,
                                             size_t *size, sessile_error *err);
+
+typedef struct sessile_life_info {
+    sessile_life life;
+    int64_t ttl_ms, expires_ms, deleted_ms; /* each 0: none */
+} sessile_life_info;
+SESSILE_API sessile_status sessile_session_life(sessile_session *session,
+                                                sessile_life_info *out,
+                                                sessile_error *err);
+/* It expires so many ms after its newest entry; 0: never. A fact, like a setting. */
+SESSILE_API sessile_status sessile_set_ttl(sessile_session *session, int64_t ttl_ms,
+                                           sessile_error *err);
+/* Archived: put away, and no more than that: it can be read and written. */
+SESSILE_API sessile_status sessile_set_archived(sessile_session *session, int archived,
+                                                sessile_error *err);
 
 /* ------------------------------------------------------------------ checkpoints */
 
@@ -1160,6 +1269,11 @@ typedef struct sessile_run_options {
                                          session's as a whole; NULL: the session's */
     sessile_slice event; /* turn: the name of what happened, or empty; a trigger that
                             lists it fires, one that does not lets it pass */
+    const sessile_triggers *checkpoint_on; /* turn: as triggers, for checkpoints: messages
+                            and seconds since the last one; share: when it is passed */
+    uint32_t checkpoint_keep; /* 0: the session's */
+    sessile_slice state;      /* turn: JSON for a checkpoint that is due, copied; empty:
+                                 the run needs it then (SESSILE_NEED_STATE) */
     sessile_slice instructions;      /* compact, branch: what the person typed */
     sessile_reason reason;           /* compact: default MANUAL */
     int64_t window, reserve;         /* 0: the session's */
@@ -1227,7 +1341,9 @@ SESSILE_API sessile_status sessile_branch(sessile_session *session, sessile_id e
 typedef enum sessile_need_kind {
     SESSILE_NEED_NONE = 0,
     SESSILE_NEED_MODEL, /* ask your model; answer with its text */
-    SESSILE_NEED_HOOK   /* run your hook on the state; answer with its verdict */
+    SESSILE_NEED_HOOK,  /* run your hook on the state; answer with its verdict */
+    SESSILE_NEED_STATE  /* a checkpoint is due: answer with your state, JSON; or with a
+                           failure: it is made without one */
 } sessile_need_kind;
 
 /* What a run waits for. Everything is borrowed until the reply. */
@@ -1320,6 +1436,8 @@ typedef struct sessile_outcome {
     const char *message; /* REFUSED, STALE: why; or "" */
     sessile_id refusal;  /* the entry that records it, or SESSILE_NO_ID */
     sessile_id park;     /* PARKED: the entry to answer, or SESSILE_NO_ID */
+    sessile_id checkpoint; /* that the turn made by itself, or SESSILE_NO_ID */
+    const char *checkpoint_failed; /* why one that was due could not be made; or "" */
     uint64_t repeated;   /* REFUSED: how often the same refusal has come again since
                             it was recorded (then refusal is SESSILE_NO_ID) */
     const char *log;     /* what policy files said with ctx.log, a line each; "" */

@@ -100,6 +100,8 @@ struct sessile_session {
     session_agent_info agent_info; /* fixed after open */
     policy_ref policy, fallback;
     sessile_triggers *triggers; /* in place of the store's; or NULL */
+    sessile_triggers *checkpoint_on; /* likewise */
+    uint32_t checkpoint_keep;
     policy_ref worker;          /* idle, of isolated policies; under the mutex */
     /* the fold, under the mutex */
     node *nodes; /* see session_reach_locked() */
@@ -124,6 +126,7 @@ struct sessile_session {
     sessile_usage usage;
     char *title;
     size_t title_size;
+    int64_t ttl_ms; /* of the header; 0: none */
     char *metadata; /* JSON object of the header, or NULL; fixed after open */
     size_t metadata_size;
     header_link origin, parent; /* of the header; fixed after open */
@@ -153,6 +156,10 @@ sessile_status session_create(sessile_store *st, const sessile_session_options *
                               sessile_error *err, char *new_id /* UUID_SIZE, or NULL */);
 sessile_status session_open(sessile_session **out, sessile_store *st,
                             const sessile_session_options *options, sessile_error *err);
+/* The same, also when it was deleted softly. */
+sessile_status session_open_any(sessile_session **out, sessile_store *st,
+                                const sessile_session_options *options,
+                                sessile_error *err);
 sessile_status session_close(sessile_session *s, sessile_error *err);
 /* The same as a child of another session (parent NULL: of none), and in a place that the
  * names do not lead to (at NULL: the one they lead to). */

@@ -84,6 +84,9 @@ int binding_one_of(lua_State *L, int table, const char *name, const char *const 
 /* The policy at index, or NULL for nil or none. */
 sessile_policy *binding_policy_opt(lua_State *L, int index);
 
+/* A list of rows, as tables. */
+void binding_push_listed(lua_State *L, const sessile_listed *rows, size_t count);
+
 /* keys.c */
 extern const char *const binding_key_sources[];
 void binding_keys_open(lua_State *L);
@@ -92,6 +95,14 @@ int binding_store_keys(lua_State *L);
 int binding_store_rotate(lua_State *L);
 int binding_store_reseal(lua_State *L);
 int binding_store_forget(lua_State *L);
+
+/* life.c */
+int binding_store_delete(lua_State *L);
+int binding_store_undelete(lua_State *L);
+int binding_store_purge(lua_State *L);
+int binding_session_life(lua_State *L);
+int binding_session_set_ttl(lua_State *L);
+int binding_session_set_archived(lua_State *L);
 
 /* check.c */
 void binding_check_open(lua_State *L);

@@ -90,6 +90,7 @@ int binding_session_options(lua_State *L, int table, sessile_session_options *ou
     out->window = binding_field_integer(L, table, "window", 0);
     out->reserve = binding_field_integer(L, table, "reserve", 0);
     out->has_timeout = binding_field_timeout(L, table, "timeout_ms", &out->timeout_ms);
+    out->ttl_ms = binding_field_integer(L, table, "ttl_ms", 0);
     return binding_field_json(L, table, "metadata", &out->metadata);
 }
 
@@ -389,6 +390,9 @@ static const luaL_Reg methods[] = {
     {"title", session_title},
     {"set_title", session_set_title},
     {"set_timeout", session_set_timeout},
+    {"life", binding_session_life},
+    {"set_ttl", binding_session_set_ttl},
+    {"set_archived", binding_session_set_archived},
     {"append", session_append},
     {"custom", session_custom},
     {"clear", session_clear},

@@ -35,6 +35,8 @@ local sessile = {}
 ---@field network? boolean write on a network file system too: one machine alone does
 ---@field window? integer the model's window in tokens; 0: unlimited
 ---@field reserve? integer tokens of the window kept free
+---@field ttl? number|string|table<string, number|string> of new sessions: seconds, "30d"; or
+---one for each agent
 ---@field policy? sessile.PolicySpec|false
 ---@field fallback? sessile.PolicySpec|false what runs instead, once, when the policy was refused
 ---@field trigger? sessile.Trigger|false when to compact without asking the policy whether
@@ -50,6 +52,7 @@ local sessile = {}
 ---@field policy_path? string|string[] folders that policies are looked up in
 ---@field isolation? "none"|"worker" where policy files run: here, or in a process of their own
 ---@field worker? string the program of isolated policies; else the one that was installed
+---@field checkpoint? sessile.CheckpointRules|false when turns make checkpoints by themselves
 ---@field agent_info? {version: string?, config: string?, tools: string[]?} kept in checkpoints
 ---@field limits? sessile.Limits
 
@@ -323,6 +326,7 @@ local Store = {}
 ---@field user? string
 ---@field title? string of a new session
 ---@field metadata? table of a new session
+---@field ttl? number|string|false of a new session: seconds, "30d"; false: never
 ---@field uuid? "v4"|"v7"
 ---@field policy? sessile.PolicySpec|false
 ---@field fallback? sessile.PolicySpec|false nil: the store's
@@ -391,23 +395,27 @@ function Store:put(source, opts) end
 ---@field messages? integer
 ---@field bytes integer
 ---@field torn integer bytes of a torn tail that opening it set aside
----@field status string "ok", or what is wrong, as "EDAMAGED"; with entries it can be read
+---@field status string "active", "suspended", "archived", "expired" or "deleted"; or what is
+---wrong, as "EDAMAGED": with entries it can be read
+---@field labels? string[] each once, pins aside
+---@field ttl? integer ms
+---@field expires? integer ms
+---@field deleted? integer ms
 ---@field message? string
 
 ---@class sessile.ListOptions
 ---@field agent? string only of this agent
 ---@field prefix? string only those whose id begins so
 ---@field title? string only those of exactly this title
+---@field user? string only of this user
+---@field label? string only those with this label
+---@field search? string only those with this in their title
+---@field since? integer ms: modified then or later
+---@field until? integer ms: modified before
+---@field status? string|string[] only of these; nil: all but the deleted
+---@field sort? "modified"|"created"|"title"|"size"|"messages"
 ---@field offset? integer that many of the newest are left out
 ---@field limit? integer at most that many
-
----Deletes a session: true; false when the adapter kept it, by choice. ENOTFOUND; EUNSUPPORTED:
----so far every store but an adapter with a delete.
----@param opts string|sessile.OuterId|{id: string, agent: string?, user: string?}
----@return boolean? deleted
----@return string? message
----@return string? code
-function Store:delete(opts) end
 
 ---The sessions, newest first: by the time of the newest entry. Only logs that are new or
 ---changed are opened; with `limit`, no more of them than it takes.
@@ -416,6 +424,30 @@ function Store:delete(opts) end
 ---@return string? message
 ---@return string? code
 function Store:list(opts) end
+
+---Deletes a session for good, or softly: then it can be undeleted until it is purged. A store
+---of the host's says true, or false: kept, by choice; it has no soft deletion (EUNSUPPORTED).
+---@param which string|sessile.OuterId|{id: string|table, agent: string?, user: string?}
+---@param opts? {soft: boolean?, reason: string?, actor: string?}
+---@return {id_hash: string, time: integer, bytes: integer?}|boolean|nil gone
+---@return string? message
+---@return string? code
+function Store:delete(which, opts) end
+
+---Brings back a session that was deleted softly.
+---@param which string|{id: string|table, agent: string?, user: string?}
+---@param opts? {actor: string?}
+---@return true? ok
+---@return string? message
+---@return string? code
+function Store:undelete(which, opts) end
+
+---Deletes what has expired, and what was deleted softly longer ago than `retention` ("90d").
+---@param opts? {agent: string?, retention: number|string|nil, dry_run: boolean?}
+---@return sessile.Listed[]? rows what went, or would
+---@return string? message
+---@return string? code
+function Store:purge(opts) end
 
 ---@class sessile.Finding
 ---@field severity "note"|"warning"|"damage"
@@ -633,6 +665,8 @@ function Session:discard(opts) end
 ---@field fallback? sessile.PolicySpec|false nil: the session's
 ---@field trigger? sessile.Trigger|false in place of the session's as a whole
 ---@field event? string the name of what happened: fires a trigger that lists it
+---@field checkpoint? sessile.CheckpointRules|false in place of the session's
+---@field state? any for a checkpoint that is due; else checkpoint.state is asked
 ---@field window? integer
 ---@field reserve? integer
 ---@field timeout_ms? integer longest wait of each of its calls for another writer
@@ -747,6 +781,14 @@ function Session:common_ancestor(a, b) end
 ---@return string? message
 ---@return string? code
 function Session:leaves() end
+---@class sessile.CheckpointRules
+---@field messages? integer each time so many came since the last one
+---@field seconds? integer|string each time so much time passed since then
+---@field share? number when this part of the window is passed
+---@field events? string[] when a turn names one of these
+---@field keep? integer how many are kept; 50
+---@field state? fun(session: sessile.Session): any is asked for the state of one
+
 ---@class sessile.CheckpointOptions
 ---@field state? any what the host wants back
 ---@field name? string
@@ -1018,6 +1060,26 @@ function Session:label(id, name) end
 ---@return string? code
 function Session:unlabel(id, name) end
 
+---Where it stands: "active", "suspended", "archived", "expired" or "deleted"; times in ms.
+---@return {status: string, ttl: integer?, expires: integer?, deleted: integer?}? life
+---@return string? message
+---@return string? code
+function Session:life() end
+
+---It expires so long after its newest entry: seconds, or "30d"; nil: never.
+---@param span? number|string
+---@return true? ok
+---@return string? message
+---@return string? code
+function Session:set_ttl(span) end
+
+---Puts it away, or, with false, takes it out again; it can be used all the same.
+---@param on? boolean
+---@return true? ok
+---@return string? message
+---@return string? code
+function Session:archive(on) end
+
 ---@class sessile.Label
 ---@field id string the entry
 ---@field name string "pinned" is the pin
@@ -1252,6 +1314,8 @@ function Agent:cancel() end
 ---@class sessile.Outcome
 ---@field status "completed"|"paused"
 ---@field park? string paused: the entry to answer
+---@field checkpoint? string that the turn made by itself
+---@field checkpoint_failed? string why one that was due could not be made
 ---@field suspension? string paused by the host: the entry that says why
 ---@field kind "turn"|"compact"|"plan"|"answer"|"branch"|"suspend"
 ---@field ids string[] of the turn's messages
@@ -1304,7 +1368,7 @@ function Plan:diff() end
 -- ---------------------------------------------------------------- runs
 
 ---@class sessile.Need
----@field kind "model"|"hook"
+---@field kind "model"|"hook"|"state"
 ---@field policy string
 ---@field step integer
 ---@field reason string

@@ -9,6 +9,7 @@ local checkpoints = require "sessile.checkpoints"
 local diff = require "sessile.diff"
 local family = require "sessile.family"
 local host = require "sessile.host"
+local life = require "sessile.life"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local outcome = require "sessile.outcome"
@@ -231,7 +232,7 @@ end
 local turn_options = {
   usage = "table", model = "callable|string", model_name = "string", metadata = "table",
   base = "string", on_conflict = "string", policy = "any", window = "number",
-  reserve = "number", timeout_ms = "number", fallback = "any", trigger = "any",
+  reserve = "number", timeout_ms = "number", fallback = "any", trigger = "any", checkpoint = "any", state = "any",
   event = "string",
 }
 local compact_options = {
@@ -298,18 +299,21 @@ function starters.turn(self, messages, given)
   if type(model) == "string" then
     name, model = name or model, nil
   end
+  local marks = trigger.checkpoints("session:turn", opts.checkpoint, 3) or self._checkpoint
   local run
   run, message, code = self._core:turn(messages, {
     usage = opts.usage, model = name, metadata = opts.metadata, base = opts.base,
     on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
     fallback = chosen.fallback.handle, event = opts.event,
     trigger = trigger.resolve("session:turn", opts.trigger, 3) or self._trigger,
+    checkpoint = marks and marks.on, checkpoint_keep = marks and marks.keep,
+    state = opts.state,
     window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
   })
   if not run then
     return nil, message, code
   end
-  return host.wrap(run, self, "turn", chosen, model or self._model)
+  return host.wrap(run, self, "turn", chosen, model or self._model, marks and marks.state)
 end
 
 local function start(self, kind, given)
@@ -510,6 +514,10 @@ for name, method in pairs(annotate.methods) do
   methods[name] = method
 end
 
+for name, method in pairs(life.session) do
+  methods[name] = method
+end
+
 -- ---------------------------------------------------------------- the handle
 
 --- Closes the session. Closing twice is closing once.
@@ -573,6 +581,7 @@ function session.wrap(handle, defaults)
     _policy = defaults.policy,
     _fallback = defaults.fallback,
     _trigger = defaults.trigger,
+    _checkpoint = defaults.checkpoint,
     _model = defaults.model,
     _settings = defaults.settings,
     _adopt = defaults.adopt,
