@@ -192,7 +192,7 @@ describe("what is not a message", function()
     for _, row in ipairs(assert(store:list())) do
       rows[row.id or "?"] = row
     end
-    assert.equal("ok", rows.s.status)
+    assert.equal("active", rows.s.status)
   end)
 
   it("leaves the metadata of a session to be an object", function()

@@ -16,9 +16,13 @@
 static const char chunks_key, maker_key;
 
 const chain_hook chain_hooks[CHAIN_HOOKS] = {
-    {SESSILE_HOOK_MERGE, "merge"},       {SESSILE_HOOK_SUMMARIZE, "summarize"},
-    {SESSILE_HOOK_TRUNCATE, "truncate"}, {SESSILE_HOOK_SHOULD_COMPACT, "should_compact"},
-    {SESSILE_HOOK_FLUSH, "flush"},       {SESSILE_HOOK_COMPACT, "compact"},
+    {SESSILE_HOOK_MERGE, "merge"},
+    {SESSILE_HOOK_SUMMARIZE, "summarize"},
+    {SESSILE_HOOK_TRUNCATE, "truncate"},
+    {SESSILE_HOOK_SHOULD_COMPACT, "should_compact"},
+    {SESSILE_HOOK_FLUSH, "flush"},
+    {SESSILE_HOOK_COMPACT, "compact"},
+    {SESSILE_HOOK_BRANCH_SUMMARY, "branch_summary"},
 };
 
 /* ------------------------------------------------------------------ lifetime */

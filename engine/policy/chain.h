@@ -14,7 +14,7 @@
 #define CHAIN_IDLE  4 /* VMs kept for the next pipelines */
 /* One that has more in use is freed: garbage waits in it, other sessions' text too. */
 #define CHAIN_IDLE_BYTES (2 << 20)
-#define CHAIN_HOOKS      6
+#define CHAIN_HOOKS      7
 
 /* What the policies of a chain require, in all. */
 #define CHAIN_REQUIRED       16 /* files */

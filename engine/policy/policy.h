@@ -82,6 +82,8 @@ void policy_pipeline_free(policy_pipeline *pl);
 
 typedef struct policy_result {
     int verdict;           /* should_compact: 0 or 1 */
+    sessile_slice text;    /* branch_summary: what it returned, borrowed until the next
+                              call; not checked. Empty: nothing */
     sessile_slice request; /* NEEDS: the model request, JSON, borrowed until the
                               answer */
     int spent;             /* POLICY: 1 when a budget (gas, time, memory) was, or when

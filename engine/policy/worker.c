@@ -407,6 +407,7 @@ static sessile_status take_end(worker *w, const worker_job *job, wire *body,
     job->out->spent = wire_u8(body) != 0;
     job->out->verdict = wire_u8(body) != 0;
     *job->us += wire_u64(body);
+    job->out->text = wire_text(body);
     log = wire_text(body);
     journal = wire_text(body);
     if (body->bad || body->at != body->end || !utf8_valid(message.data, message.size) ||

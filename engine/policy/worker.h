@@ -69,7 +69,7 @@ typedef enum frame {
     FRAME_ANSWER,    /* engine: status, text */
     FRAME_READ,      /* worker: a key */
     FRAME_ASK,       /* worker: journal so far is kept; the model request */
-    FRAME_END,       /* worker: status, message, spent, verdict, us, log, journal */
+    FRAME_END,       /* worker: status, message, spent, verdict, us, text, log, journal */
     FRAME_DESCRIBE,  /* engine: limits; file, source; what is required, its node */
     FRAME_FACTS      /* worker: status, message, facts, wanted */
 } frame;

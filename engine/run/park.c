@@ -196,6 +196,14 @@ sessile_status run_park(sessile_run *run, sessile_id *out, sessile_error *err)
 
     if (!run->asked)
         return fail(err, SESSILE_INVALID, "nothing is asked: there is nothing to park");
+    if (run->checkpoint.asked)
+        return fail(err, SESSILE_INVALID,
+                    "the state of a checkpoint is waited for, and only a model's answer "
+                    "can come from elsewhere: reply first");
+    if (run->kind == RUN_BRANCH)
+        return fail(err, SESSILE_INVALID,
+                    "a branch is not parked: its head has moved, and a summary can be "
+                    "appended by whoever has one");
     if (policy_step_get(run->policy, run->step)->is_host)
         return fail(
             err, SESSILE_INVALID,

@@ -24,6 +24,7 @@ typedef struct checkpoint_write {
     const sessile_checkpoint_options *options;
     buf state, metadata, zstd; /* checked */
     buf data;
+    sessile_id at; /* what it is about; SESSILE_NO_ID: the head */
     sessile_id id;
 } checkpoint_write;
 
@@ -76,21 +77,42 @@ void checkpoint_checksum(const char *data, size_t size, char out[65])
     out[64] = 0;
 }
 
+/* How much the context has at an entry. */
+static sessile_status measure(sessile_session *s, sessile_id at, size_t *messages,
+                              sessile_tokens *tokens, sessile_error *err)
+{
+    sessile_status status;
+    const context *c;
+    context there;
+
+    if (at == s->head) {
+        status = session_context_locked(s, &c, err);
+        if (!status)
+            *messages = c->count;
+        return status ? status : session_tokens_locked(s, tokens, err);
+    }
+    context_init(&there, &s->store->alloc);
+    status = session_context_at_locked(s, at, &there, err);
+    *messages = there.count;
+    *tokens = (sessile_tokens){.tokens = context_tokens(&there), .source = "estimate"};
+    context_deinit(&there);
+    return status;
+}
+
 static sessile_status put_data(checkpoint_write *w, sessile_session *s,
                                sessile_error *err)
 {
     const sessile_checkpoint_options *o = w->options;
-    const context *c;
+    sessile_id at = w->at == SESSILE_NO_ID ? s->head : w->at;
     sessile_tokens tokens;
+    size_t messages = 0;
     char head[9], sum[65];
-    sessile_status status = session_context_locked(s, &c, err);
+    sessile_status status = measure(s, at, &messages, &tokens, err);
 
-    if (!status)
-        status = session_tokens_locked(s, &tokens, err);
     if (status)
         return status;
     buf_clear(&w->data);
-    id_print(s->head, head);
+    id_print(at, head);
     buf_putc(&w->data, '{');
     if (o->name.size) {
         buf_puts(&w->data, "\"name\":");
@@ -104,7 +126,7 @@ static sessile_status put_data(checkpoint_write *w, sessile_session *s,
         json_put_string(&w->data, o->event.data, o->event.size);
     }
     put_agent(s, &w->data);
-    buf_printf(&w->data, ",\"messages\":%zu,\"tokens\":[%" PRId64 ",\"%s\"]", c->count,
+    buf_printf(&w->data, ",\"messages\":%zu,\"tokens\":[%" PRId64 ",\"%s\"]", messages,
                tokens.tokens, tokens.source);
     if (w->metadata.size) {
         buf_puts(&w->data, ",\"metadata\":");
@@ -167,7 +189,7 @@ static sessile_status build_checkpoint(void *arg, sessile_session *s, batch *b,
         status = evict(s, b, w->options->keep ? w->options->keep : KEPT, err);
     if (status)
         return status;
-    entry_fields f = {.parent = s->head,
+    entry_fields f = {.parent = w->at == SESSILE_NO_ID ? s->head : w->at,
                       .type = ENTRY_CHECKPOINT,
                       .source = SOURCE_HOST,
                       .data = w->data.data,
@@ -226,8 +248,15 @@ sessile_status session_checkpoint(sessile_session *s,
                                   const sessile_checkpoint_options *options,
                                   sessile_id *out, sessile_error *err)
 {
+    return session_checkpoint_at(s, SESSILE_NO_ID, options, out, err);
+}
+
+sessile_status session_checkpoint_at(sessile_session *s, sessile_id at,
+                                     const sessile_checkpoint_options *options,
+                                     sessile_id *out, sessile_error *err)
+{
     const allocator *a = &s->store->alloc;
-    checkpoint_write w = {.options = options, .id = SESSILE_NO_ID};
+    checkpoint_write w = {.options = options, .at = at, .id = SESSILE_NO_ID};
     sessile_status status = check_text(options->name, CHECKPOINT_NAME_MOST, "name", err);
 
     if (!status)

@@ -71,6 +71,9 @@ static void trade(sessile_session *s, sessile_session *t)
     SWAP(nodes);
     SWAP(node_count);
     SWAP(node_capacity);
+    SWAP(kin);
+    SWAP(kin_count);
+    SWAP(kin_capacity);
     SWAP(links);
     SWAP(link_count);
     SWAP(link_capacity);

@@ -11,6 +11,7 @@
 #include "session/fold.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tokens/tokens.h"
@@ -162,6 +163,21 @@ sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t s
     return id;
 }
 
+void batch_move_head(batch *b, sessile_id to, sessile_id was)
+{
+    char data[32], id[9];
+
+    id_print(to, id);
+    int size = snprintf(data, sizeof data, "{\"head\":\"%s\"}", id);
+    entry_fields f = {.parent = was,
+                      .type = ENTRY_HEAD,
+                      .source = SOURCE_HOST,
+                      .data = data,
+                      .data_size = (size_t)size,
+                      .tokens = -1};
+    batch_add(b, &f);
+}
+
 sessile_slice batch_entry(const batch *b, size_t i)
 {
     size_t end = i + 1 < b->count ? b->starts[i + 1] : b->text.size;
@@ -208,7 +224,9 @@ static sessile_status write_batch(sessile_session *s, const batch *b, sessile_er
         fold_mark_rewind(&f, &mark);
     } else {
         fold_mark_keep(&f, &mark);
-        if (f.moved)
+        if (b->base != SESSILE_NO_ID)
+            s->base = b->base;
+        else if (f.moved)
             s->base = s->head;
     }
     fold_forget_parts(s);
@@ -257,6 +275,7 @@ static sessile_status build_and_write(sessile_session *s, batch *b, session_buil
     *grown = 0;
     buf_clear(&b->text);
     b->count = 0;
+    b->base = SESSILE_NO_ID;
     b->first = log_count(s->log);
     b->now_ms = os->now_ms(os->ud);
     status = build(arg, s, b, err);

@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "session/fold.h"
+#include "session/life.h"
 
 typedef struct pause_write {
     buf text;                      /* of the suspend entry */
@@ -39,8 +40,9 @@ sessile_status session_check_running_locked(sessile_session *s, sessile_error *e
     buf text, reason;
     entry e;
 
-    if (!pause)
-        return SESSILE_OK;
+    sessile_status there = session_check_there_locked(s, err);
+    if (there || !pause)
+        return there;
     sessile_id id = pause->entry;
     buf_init(&text, &s->store->alloc);
     buf_init(&reason, &s->store->alloc);

@@ -69,7 +69,10 @@ static sessile_status build_clear(void *arg, sessile_session *s, batch *b,
 {
     sessile_status status = session_check_running_locked(s, err);
 
-    return status ? status : build_fact(arg, s, b, err);
+    (void)arg;
+    if (!status)
+        batch_move_head(b, 0, s->head);
+    return status;
 }
 
 static sessile_status check_text(buf *out, const sessile_session *s, sessile_slice text,
@@ -155,12 +158,5 @@ sessile_status session_set_title(sessile_session *s, sessile_slice title,
 
 sessile_status session_clear(sessile_session *s, sessile_error *err)
 {
-    one w = {.type = ENTRY_HEAD, .source = SOURCE_HOST};
-    sessile_status status;
-
-    buf_init(&w.text, &s->store->alloc);
-    buf_puts(&w.text, "{\"head\":\"00000000\"}");
-    status = w.text.failed ? fail_nomem(err) : write_and_sync(s, build_clear, &w, err);
-    buf_deinit(&w.text);
-    return status;
+    return write_and_sync(s, build_clear, NULL, err);
 }

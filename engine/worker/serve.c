@@ -311,6 +311,7 @@ static int put_end(server *s, sessile_status status, const policy_result *result
     wire_put_u8(&s->out, (uint8_t)(result->spent != 0));
     wire_put_u8(&s->out, (uint8_t)(result->verdict != 0));
     wire_put_u64(&s->out, us - s->us);
+    wire_put_text(&s->out, result->text.data, result->text.size);
     wire_put_text(&s->out, log + s->logged, log_size - s->logged);
     wire_put_text(&s->out, s->journal.data, s->journal.size);
     s->logged = log_size;

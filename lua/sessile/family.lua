@@ -43,6 +43,7 @@ local function make(self, who, opts, core)
     policy = loaded.policy or self._policy,
     fallback = loaded.fallback or self._fallback,
     trigger = when or self._trigger,
+    checkpoint = self._checkpoint,
     model = opts.model or self._model,
     settings = own,
   })

@@ -31,8 +31,8 @@ local open_options = settings.add_to {
   agent = "string", key = "any", suite = "string", durability = "string",
   timeout_ms = "number", network = "boolean", window = "number", reserve = "number",
   policy = "any", model = "callable", policy_path = "string|table", isolation = "string",
-  worker = "string", limits = "table", fallback = "any", trigger = "any",
-  agent_info = "table",
+  worker = "string", limits = "table", ttl = "any", fallback = "any", trigger = "any",
+  agent_info = "table", checkpoint = "any",
 }
 
 local limit_names = {
