@@ -107,6 +107,20 @@ function sessile.json(text) end
 ---@class sessile.Json
 ---@field json string
 
+---A value as JSON text, by the rules of messages: sorted keys, {} is an object.
+---@param value any
+---@return string? text
+---@return string? message
+---@return string? code
+function sessile.encode(value) end
+
+---The value of a JSON text: plain tables, sessile.null for null. EINVALID: it is not JSON.
+---@param text string
+---@return any value
+---@return string? message
+---@return string? code
+function sessile.decode(text) end
+
 ---Starts a run without the loop: "turn" (messages, options), "compact" or "plan" (options),
 ---"branch" (id, options).
 ---@param s sessile.Session
