@@ -222,7 +222,7 @@ describe("list", function()
     assert.truthy(out:find("Träger 漢字", 1, true))
     local rows = json "list"
     assert.equal(2, #rows)
-    assert.equal("ok", rows[1].status)
+    assert.equal("active", rows[1].status)
     assert.equal(1, #json "list --limit 1")
     assert.same({}, json "list --agent nobody")
   end)

@@ -110,10 +110,6 @@ describe("examples/own_store.lua", function()
     assert.equal(5, #lines)
     assert.truthy(lines[2]:find("When is high tide?", 1, true))
   end)
-
-  it("is short", function()
-    assert.is_true(#lines_of(temp.read "examples/own_store.lua") < 120)
-  end)
 end)
 
 describe("examples/agent.lua", function()
@@ -132,9 +128,24 @@ describe("examples/agent.lua", function()
     assert.same({ "? may I write VERSION?", "= VERSION was written.",
       "6 messages, VERSION is 2.0" }, said)
   end)
+end)
 
-  it("is short", function()
-    assert.is_true(#lines_of(temp.read "examples/agent.lua") < 120)
+describe("examples/", function()
+  local root = os.getenv "SESSILE_ROOT" or "."
+
+  it("has nothing that is long, or that its page does not list", function()
+    local page = temp.read(root .. "/examples/README.md")
+    local seen = 0
+    for _, path in ipairs(temp.files(root .. "/examples")) do
+      local name = path:match "[^/]+$"
+      if name:find "%.lua$" or name:find "%.c$" then
+        seen = seen + 1
+        local _, count = temp.read(path):gsub("\n", "")
+        assert.is_true(count < 120, ("%s has %d lines"):format(name, count))
+        assert.truthy(page:find(("| [%s](%s) |"):format(name, name), 1, true), name)
+      end
+    end
+    assert.is_true(seen > 5)
   end)
 end)
 

@@ -255,7 +255,7 @@ describe("a file store", function()
       assert.equal(id, rows[i].id)
       assert.equal("title of " .. id, rows[i].title)
       assert.equal(1, rows[i].messages)
-      assert.equal("ok", rows[i].status)
+      assert.equal("active", rows[i].status)
     end
     assert.equal(4, #assert(store:list()))
     assert.equal(1, #assert(store:list { limit = 1 }))

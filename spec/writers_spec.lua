@@ -43,11 +43,20 @@ for kind, open in pairs(temp.stores()) do
       assert.same({ "one", "two", "late", "later" }, contents(assert(b:messages())))
     end)
 
-    it("make no branch yet, and say so", function()
-      local value, message, code = b:turn({ user "late" }, { on_conflict = "branch" })
+    it("write beside each other, and the head stays", function()
+      local head = a:head()
+      local late = assert(b:turn({ user "late" },
+        { base = "00000001", on_conflict = "branch" }))
+      assert.equal(head, a:head())
+      assert.same({ "one", "two" }, contents(assert(a:messages())))
+      assert.same({ "one", "late" }, contents(assert(b:messages { leaf = late.leaf })))
+      -- who thinks on there goes on there
+      local later = assert(b:turn({ user "later" }, { on_conflict = "branch" }))
+      assert.same({ "one", "late", "later" }, contents(assert(a:messages { leaf = later.leaf })))
+      assert.same({ "one", "late", "later" }, contents(later.context))
+      local value, _, code = b:turn { user "on the head" }
       assert.is_nil(value)
-      assert.equal("EUNSUPPORTED", code)
-      assert.matches('"append"', message)
+      assert.equal("ECONFLICT", code)
     end)
 
     it("take no other word for it", function()

@@ -61,14 +61,10 @@ static sessile_status check(sessile_run **out, sessile_session *session,
         return fail(err, SESSILE_INVALID, "window and reserve are tokens: 0 or more");
     if (api_bad((*options)->usage) || api_bad((*options)->model) ||
         api_bad((*options)->metadata) || api_bad((*options)->instructions) ||
-        api_bad((*options)->event))
+        api_bad((*options)->event) || api_bad((*options)->summary))
         return api_missing(err, function, "the data of a slice in options");
     if ((unsigned)(*options)->on_conflict > SESSILE_ON_CONFLICT_BRANCH)
         return fail(err, SESSILE_INVALID, "on_conflict is FAIL, APPEND or BRANCH");
-    if ((*options)->on_conflict == SESSILE_ON_CONFLICT_BRANCH)
-        return fail(err, SESSILE_UNSUPPORTED,
-                    "on_conflict \"branch\" is not in this build: use \"append\", or "
-                    "\"fail\", read the session again and decide");
     if ((*options)->has_timeout) {
         sessile_status st = store_handle_timeout((*options)->timeout_ms, err);
         if (st != SESSILE_OK)
@@ -76,7 +72,10 @@ static sessile_status check(sessile_run **out, sessile_session *session,
     }
     if ((unsigned)(*options)->reason > SESSILE_REASON_MANUAL)
         return fail(err, SESSILE_INVALID, "no such reason: %d", (int)(*options)->reason);
-    return triggers_check((*options)->triggers, err);
+    if (api_bad((*options)->state))
+        return api_missing(err, function, "the data of a slice in options");
+    sessile_status good = triggers_check((*options)->triggers, err);
+    return good == SESSILE_OK ? triggers_check((*options)->checkpoint_on, err) : good;
 }
 
 sessile_status sessile_turn_begin(sessile_run **out, sessile_session *session,
@@ -110,6 +109,42 @@ sessile_status sessile_plan_begin(sessile_run **out, sessile_session *session,
     sessile_run_options defaults;
     sessile_status st = check(out, session, &options, &defaults, __func__, err);
     return st == SESSILE_OK ? run_begin_compact(out, session, 1, options, err) : st;
+}
+
+sessile_status sessile_branch_begin(sessile_run **out, sessile_session *session,
+                                    sessile_id entry, const sessile_run_options *options,
+                                    sessile_error *err)
+{
+    sessile_run_options defaults;
+    sessile_status st = check(out, session, &options, &defaults, __func__, err);
+    if (st != SESSILE_OK)
+        return st;
+    if (options->on_conflict == SESSILE_ON_CONFLICT_BRANCH)
+        return fail(err, SESSILE_INVALID,
+                    "on_conflict of a branch is \"fail\" or \"append\": it is a branch");
+    return run_begin_branch(out, session, entry, options, err);
+}
+
+sessile_status sessile_branch(sessile_session *session, sessile_id entry,
+                              sessile_slice summary, sessile_id *leaf, sessile_error *err)
+{
+    sessile_run_options options;
+    sessile_outcome outcome;
+    sessile_need need;
+    sessile_run *run;
+    if (leaf)
+        *leaf = SESSILE_NO_ID;
+    sessile_run_options_init(&options);
+    options.summary = summary;
+    sessile_status st = sessile_branch_begin(&run, session, entry, &options, err);
+    if (st == SESSILE_OK)
+        st = sessile_run_step(run, &need, err);
+    if (st == SESSILE_OK)
+        st = sessile_run_outcome(run, &outcome, err);
+    if (st == SESSILE_OK && leaf)
+        *leaf = outcome.leaf;
+    sessile_run_free(run);
+    return st;
 }
 
 sessile_status sessile_run_step(sessile_run *run, sessile_need *need, sessile_error *err)

@@ -114,9 +114,14 @@ sessile_status sessile_list_with(sessile_store *store,
         sessile_list_options_init(&all);
         options = &all;
     }
-    if (api_bad(options->agent) || api_bad(options->id_prefix) || api_bad(options->title))
+    if (api_bad(options->agent) || api_bad(options->id_prefix) ||
+        api_bad(options->title) || api_bad(options->user) || api_bad(options->label) ||
+        api_bad(options->text))
         return fail(err, SESSILE_INVALID,
-                    "a list's agent, id_prefix or title has a size and no data");
+                    "a text of a list's options has a size and no "
+                    "data");
+    if ((unsigned)options->sort > SESSILE_SORT_MESSAGES)
+        return fail(err, SESSILE_INVALID, "a list's sort is none of SESSILE_SORT_…");
     return store_handle_list_with(store, options, out, count, err);
 }
 

@@ -23,6 +23,8 @@ const char *sessile_hook_name(sessile_hook hook)
         return "flush";
     case SESSILE_HOOK_COMPACT:
         return "compact";
+    case SESSILE_HOOK_BRANCH_SUMMARY:
+        return "branch_summary";
     }
     return "unknown";
 }

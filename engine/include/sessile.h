@@ -210,7 +210,11 @@ typedef struct sessile_store_options {
                           one machine alone writes there. Reading needs no leave. */
     int64_t window;    /* the model's window in tokens; 0: unlimited */
     int64_t reserve;   /* tokens of the window kept free */
+    int64_t ttl_ms;    /* of new sessions that name none; 0: they do not expire */
     const sessile_triggers *triggers; /* of every session that has none; NULL: none */
+    const sessile_triggers *checkpoint_on; /* when turns make checkpoints, likewise;
+                                              overflow is not looked at */
+    uint32_t checkpoint_keep;              /* see sessile_checkpoint_options.keep */
     const char *policy_path; /* folders to look policies up in, ':' between; or NULL */
     sessile_isolation isolation;
     const char *worker; /* for WORKER, and for policy files that others may write: the
@@ -247,6 +251,21 @@ SESSILE_API void sessile_store_set_policy(sessile_store *store, sessile_policy *
 SESSILE_API void sessile_store_set_fallback(sessile_store *store,
                                             sessile_policy *fallback);
 
+/*
+ * Where a session stands. Expired: its ttl has passed since its newest entry; it can be
+ * used as before, which revives it, until somebody purges it. Deleted: softly; hidden
+ * from lists and from resume until it is undeleted or purged.
+ */
+typedef enum sessile_life {
+    SESSILE_LIFE_ACTIVE = 0,
+    SESSILE_LIFE_SUSPENDED, /* the host paused it */
+    SESSILE_LIFE_ARCHIVED,
+    SESSILE_LIFE_EXPIRED,
+    SESSILE_LIFE_DELETED
+} sessile_life;
+/* "active", … Static. */
+SESSILE_API const char *sessile_life_name(sessile_life life);
+
 /* One row of sessile_list(). Text is borrowed from the list. */
 typedef struct sessile_listed {
     sessile_slice id, agent, user, title;
@@ -258,15 +277,34 @@ typedef struct sessile_listed {
                               (then only bytes, modified_ms (the file's) and, if it can
                               be told, id and agent are set) */
     const char *message;   /* the error's sentence, or "" */
+    sessile_life life;     /* status OK: where it stands, now */
+    int64_t ttl_ms, expires_ms, deleted_ms; /* each 0: none */
+    sessile_slice labels; /* JSON array of the names, each once, pins aside */
 } sessile_listed;
+
+/* What a list is ordered by, the newest or largest first, titles from A on. */
+typedef enum sessile_sort {
+    SESSILE_SORT_MODIFIED = 0,
+    SESSILE_SORT_CREATED,
+    SESSILE_SORT_TITLE, /* by its bytes */
+    SESSILE_SORT_BYTES,
+    SESSILE_SORT_MESSAGES
+} sessile_sort;
 
 /* Which sessions. Call the init function first: it asks for all of them. */
 typedef struct sessile_list_options {
-    sessile_slice agent;     /* data NULL: of every agent */
-    sessile_slice id_prefix; /* only those whose id begins so */
-    sessile_slice title;     /* only those of exactly this title; empty: of any */
-    uint64_t offset;         /* that many of the newest are left out */
-    uint64_t limit;          /* at most that many; 0: all */
+    sessile_slice agent;        /* data NULL: of every agent */
+    sessile_slice id_prefix;    /* only those whose id begins so */
+    sessile_slice title;        /* only those of exactly this title; empty: of any */
+    uint64_t offset;            /* that many of the newest are left out */
+    uint64_t limit;             /* at most that many; 0: all */
+    sessile_slice user;         /* only of this user; data NULL: of any */
+    sessile_slice label;        /* only those with this label on an entry; empty: all */
+    sessile_slice text;         /* only those whose title has this in it (ASCII letters
+                                   large or small); empty: all */
+    int64_t since_ms, until_ms; /* modified at or after, before; 0: no bound */
+    unsigned lives;    /* bits, 1u << SESSILE_LIFE_…; 0: all but the deleted ones */
+    sessile_sort sort; /* of equals the newest come first */
 } sessile_list_options;
 
 SESSILE_API void sessile_list_options_init(sessile_list_options *options);
@@ -274,7 +312,8 @@ SESSILE_API void sessile_list_options_init(sessile_list_options *options);
 /*
  * The sessions that options ask for (NULL: all), in *out as one block of *count rows:
  * free it with sessile_free(). Newest first: by modified_ms, then by the file's name.
- * With id_prefix or title, logs of which these cannot be told are left out.
+ * Where something is asked that cannot be told of a log that does not open, it is left
+ * out.
  *
  * A list looks at the file of each log. What it has found in a log is kept, sealed, in a
  * catalog beside the logs, so that only new and changed ones are opened; a log that was
@@ -434,7 +473,12 @@ typedef struct sessile_session_options {
     int64_t window, reserve;          /* of this handle; 0: the store's */
     int has_timeout; /* timeout_ms below is of this handle; else the store's */
     int timeout_ms;
+    int64_t ttl_ms; /* of a new session: it expires so long after its newest entry; 0: the
+                       store's; -1: never */
     sessile_agent_info agent_info; /* of this handle; copied */
+    const sessile_triggers *checkpoint_on; /* of this handle, copied, in place of the
+                                              store's; NULL: the store's */
+    uint32_t checkpoint_keep;              /* 0: the store's */
 } sessile_session_options;
 
 SESSILE_API void sessile_session_options_init(sessile_session_options *options);
@@ -458,6 +502,57 @@ SESSILE_API sessile_status sessile_session_open(sessile_session **out,
                                                 sessile_store *store,
                                                 const sessile_session_options *options,
                                                 sessile_error *err);
+
+/* ---- the end of sessions */
+
+/* Called with zeros: a hard deletion. */
+typedef struct sessile_delete_options {
+    int soft;                    /* 1: marked, to be undeleted or purged */
+    sessile_slice reason, actor; /* soft: UTF-8, kept in the log; or empty */
+} sessile_delete_options;
+
+#define SESSILE_ID_HASH_SIZE 65
+/* All that is left to whoever deletes: to be noted elsewhere. */
+typedef struct sessile_deleted {
+    char id_hash[SESSILE_ID_HASH_SIZE]; /* of agent, user and id: hex, and a NUL */
+    int64_t time_ms;
+    uint64_t bytes; /* hard: of its log */
+} sessile_deleted;
+
+/*
+ * Deletes a session: id, agent and user of `which` say which one. Hard: its log and all
+ * that lies beside it are removed, durably, the header first being overwritten (of a
+ * plain log everything), whether it opens or not; handles that are open fail at their
+ * next write. Copies elsewhere, as in a backup, still open with the store's keys: see
+ * sessile_forget(). Killed in the middle, the session is there whole, or damaged; run it
+ * again. Soft: as sessile_life says. options NULL: hard; out may be NULL. NOTFOUND; BUSY;
+ * UNSUPPORTED (hard: the store removes nothing); IO.
+ */
+SESSILE_API sessile_status sessile_delete(sessile_store *store,
+                                          const sessile_session_options *which,
+                                          const sessile_delete_options *options,
+                                          sessile_deleted *out, sessile_error *err);
+/* Brings back a session that was deleted softly. NOTFOUND: there is none, or it is not
+ * deleted. actor: as for sessile_delete(). */
+SESSILE_API sessile_status sessile_undelete(sessile_store *store,
+                                            const sessile_session_options *which,
+                                            sessile_slice actor, sessile_error *err);
+
+#define SESSILE_RETENTION_MS (INT64_C(90) * 24 * 60 * 60 * 1000)
+/* Call the init function first. */
+typedef struct sessile_purge_options {
+    sessile_slice agent;  /* data NULL: of every agent */
+    int64_t retention_ms; /* how long a deleted session is kept: SESSILE_RETENTION_MS */
+    int dry_run;          /* 1: nothing is removed */
+} sessile_purge_options;
+SESSILE_API void sessile_purge_options_init(sessile_purge_options *options);
+/* Deletes, hard, what has expired and what was deleted longer ago than that; nothing else
+ * ever removes a session by itself. *out: what went (or would), as sessile_list_with()
+ * gives it. One that was written to meanwhile, or is held by a writer, stays. */
+SESSILE_API sessile_status sessile_purge(sessile_store *store,
+                                         const sessile_purge_options *options,
+                                         sessile_listed **out, size_t *count,
+                                         sessile_error *err);
 
 /* ---- forks and copies */
 
@@ -732,7 +827,8 @@ SESSILE_API sessile_status sessile_append_custom(sessile_session *session,
                                                  sessile_slice data, const char *source,
                                                  sessile_id *out, sessile_error *err);
 
-/* ------------------------------------------------------------------ labels and settings */
+/* ------------------------------------------------------------------ labels and settings
+ */
 
 /*
  * Facts about a session: entries that never enter the context and never move the head,
@@ -780,6 +876,20 @@ SESSILE_API sessile_status sessile_set_metadata(sessile_session *session,
                                                 sessile_slice object, sessile_error *err);
 SESSILE_API sessile_status sessile_metadata(sessile_session *session, char **out,
                                             size_t *size, sessile_error *err);
+
+typedef struct sessile_life_info {
+    sessile_life life;
+    int64_t ttl_ms, expires_ms, deleted_ms; /* each 0: none */
+} sessile_life_info;
+SESSILE_API sessile_status sessile_session_life(sessile_session *session,
+                                                sessile_life_info *out,
+                                                sessile_error *err);
+/* It expires so many ms after its newest entry; 0: never. A fact, like a setting. */
+SESSILE_API sessile_status sessile_set_ttl(sessile_session *session, int64_t ttl_ms,
+                                           sessile_error *err);
+/* Archived: put away, and no more than that: it can be read and written. */
+SESSILE_API sessile_status sessile_set_archived(sessile_session *session, int archived,
+                                                sessile_error *err);
 
 /* ------------------------------------------------------------------ checkpoints */
 
@@ -893,7 +1003,8 @@ SESSILE_API sessile_status sessile_resume_with(sessile_session *session,
                                                const sessile_slice *messages,
                                                size_t count, sessile_id *first,
                                                sessile_error *err);
-/* Ends the pause, and every parked run, with nothing appended. NOTFOUND: there is none. */
+/* Ends the pause, and every parked run, with nothing appended. NOTFOUND: there is none.
+ */
 SESSILE_API sessile_status sessile_cancel(sessile_session *session, sessile_slice reason,
                                           sessile_error *err);
 
@@ -946,6 +1057,71 @@ SESSILE_API sessile_status sessile_context(sessile_session *session, sessile_id 
 /* One entry, its JSON text handed out. NOTFOUND, DAMAGED, SEALED, IO, NOMEM. */
 SESSILE_API sessile_status sessile_entry(sessile_session *session, sessile_id id,
                                          char **out, size_t *size, sessile_error *err);
+
+/* ------------------------------------------------------------------ the tree */
+
+/*
+ * Every entry but the header has a parent. Messages, turns, compactions and branch
+ * summaries, and the header, are the tree of the conversation: one of them is the head,
+ * and any of them can be gone on from (sessile_branch()). Other entries are facts, each
+ * about the entry that is its parent. The functions below take entries of the tree:
+ * NOTFOUND for others, with the nearest that are. Lists of ids are blocks of *count,
+ * given back with sessile_free(). Errors beside that: IO, DAMAGED, NOMEM.
+ */
+
+/* From the header to id, both included. SESSILE_NO_ID: to the head. */
+SESSILE_API sessile_status sessile_path(sessile_session *session, sessile_id id,
+                                        sessile_id **out, size_t *count,
+                                        sessile_error *err);
+/* What goes on from id, oldest first; and what else goes on from its parent. The first
+ * call of a handle looks at every entry, later ones at the answer alone. */
+SESSILE_API sessile_status sessile_children(sessile_session *session, sessile_id id,
+                                            sessile_id **out, size_t *count,
+                                            sessile_error *err);
+SESSILE_API sessile_status sessile_siblings(sessile_session *session, sessile_id id,
+                                            sessile_id **out, size_t *count,
+                                            sessile_error *err);
+/* The newest entry on the paths of both: one of the two, when it is on the other's. */
+SESSILE_API sessile_status sessile_common_ancestor(sessile_session *session, sessile_id a,
+                                                   sessile_id b, sessile_id *out,
+                                                   sessile_error *err);
+/* What nothing goes on from, in the order of the log. The head need not be among them. */
+SESSILE_API sessile_status sessile_leaves(sessile_session *session, sessile_id **out,
+                                          size_t *count, sessile_error *err);
+
+/* One row of sessile_tree(). Rows are in the order of the log: parents come first. */
+typedef struct sessile_node {
+    sessile_id id;
+    sessile_id parent;     /* of some types only: the nearest ancestor that is among
+                              them; SESSILE_NO_ID: none */
+    uint32_t first_child;  /* its row; SESSILE_NO_ID: none */
+    uint32_t next_sibling; /* its row, children being oldest first; or none */
+    uint32_t tokens;       /* of a message; else 0 */
+    unsigned char role;    /* of a message, a sessile_role; else SESSILE_ROLE_NONE */
+    unsigned is_path : 1;  /* of the conversation; 0: a fact */
+    unsigned on_path : 1;  /* on the path to the head */
+    unsigned is_head : 1;
+    unsigned labelled : 1;   /* it has a label, or a pin */
+    unsigned in_context : 1; /* the model would be shown it as it stands */
+    const char *type;        /* "message", "turn", …; static */
+    int64_t total_tokens;    /* of all messages from the header to here */
+    int64_t time_ms;         /* the entry's time */
+} sessile_node;
+
+/* Call the init function first: it asks for all entries. */
+typedef struct sessile_tree_options {
+    const char *const *types; /* only entries of these types */
+    size_t type_count;        /* 0: of any */
+    int labelled;             /* 1: only entries that have a label: sessile_labels() */
+} sessile_tree_options;
+SESSILE_API void sessile_tree_options_init(sessile_tree_options *options);
+
+/* The entries of the session as a tree: one block of *count rows, given back with
+ * sessile_free(). options NULL: all. INVALID: there is no such type. */
+SESSILE_API sessile_status sessile_tree(sessile_session *session,
+                                        const sessile_tree_options *options,
+                                        sessile_node **out, size_t *count,
+                                        sessile_error *err);
 
 /* An iterator over all entries in the order of the log, as of now. Each step hands the
  * text out borrowed until the next step; OK with *size 0 at the end. */
@@ -1019,7 +1195,8 @@ typedef enum sessile_hook {
     SESSILE_HOOK_TRUNCATE = 4,
     SESSILE_HOOK_SHOULD_COMPACT = 8,
     SESSILE_HOOK_FLUSH = 16,
-    SESSILE_HOOK_COMPACT = 32
+    SESSILE_HOOK_COMPACT = 32,
+    SESSILE_HOOK_BRANCH_SUMMARY = 64 /* of a branch alone: see sessile_branch_begin() */
 } sessile_hook;
 SESSILE_API const char *sessile_hook_name(sessile_hook hook);
 
@@ -1038,7 +1215,8 @@ typedef struct sessile_policy_step {
  * Loads and checks a chain of count steps: finds the files, compiles them, checks their
  * options. The policy is immutable, safe under threads, counted by reference.
  * Errors: NOTFOUND (names what there is), POLICY (does not compile or load), INVALID
- * (options), DENIED (no regular file; a link; see below), LIMIT, NOMEM.
+ * (options), DENIED (no regular file; a link; see below), LIMIT, NOMEM. What a file
+ * requires while it is loaded comes with it, by the same rules.
  * A file that neither its user nor root owns, or that others may write, is run in a
  * process of its own only, with the rest of its chain, whatever the store's isolation is;
  * DENIED where that cannot be started (see worker in the store's options).
@@ -1066,19 +1244,22 @@ SESSILE_API const char *sessile_reason_name(sessile_reason reason);
 typedef enum sessile_on_conflict {
     SESSILE_ON_CONFLICT_FAIL = 0, /* CONFLICT: nothing is written */
     SESSILE_ON_CONFLICT_APPEND,   /* what came between is accepted: written at the head */
-    SESSILE_ON_CONFLICT_BRANCH    /* a sibling of what came between: UNSUPPORTED yet */
+    SESSILE_ON_CONFLICT_BRANCH    /* turn: a sibling of what came between; the head stays
+                                     where it is, the outcome names the leaf, and this
+                                     handle's next base is that leaf */
 } sessile_on_conflict;
 
 typedef struct sessile_run_options {
     sessile_slice usage;    /* turn: JSON object of the provider's usage, or empty; of
                                several model calls: the last one's, and their sum as
                                its member "total" */
-    sessile_slice model;    /* turn: the model's name, or empty */
+    sessile_slice model;    /* turn: the model's name, or empty; branch: of the model to
+                               ask, given with the engine's own request */
     sessile_slice metadata; /* turn: JSON object, or empty */
-    int has_base;           /* turn: base below is the head it was thought on; else
-                               it is the head that this handle last showed or made (by
-                               head, context, messages, a write), so that a CONFLICT
-                               comes again until somebody has looked */
+    int has_base; /* turn, branch: base below is the head it was thought on; else
+                     it is the head that this handle last showed or made (by
+                     head, context, messages, a write), so that a CONFLICT
+                     comes again until somebody has looked */
     sessile_id base;
     sessile_policy *policy;   /* of this call; NULL: the session's, else the store's */
     int no_policy;            /* turn: run none, whatever is configured; the next turn
@@ -1089,13 +1270,20 @@ typedef struct sessile_run_options {
                                          session's as a whole; NULL: the session's */
     sessile_slice event; /* turn: the name of what happened, or empty; a trigger that
                             lists it fires, one that does not lets it pass */
-    sessile_slice instructions;      /* compact: what the person typed */
+    const sessile_triggers *checkpoint_on; /* turn: as triggers, for checkpoints: messages
+                            and seconds since the last one; share: when it is passed */
+    uint32_t checkpoint_keep; /* 0: the session's */
+    sessile_slice state;      /* turn: JSON for a checkpoint that is due, copied; empty:
+                                 the run needs it then (SESSILE_NEED_STATE) */
+    sessile_slice instructions;      /* compact, branch: what the person typed */
     sessile_reason reason;           /* compact: default MANUAL */
     int64_t window, reserve;         /* 0: the session's */
-    sessile_on_conflict on_conflict; /* turn */
+    sessile_on_conflict on_conflict; /* turn, branch */
     int has_timeout;                 /* timeout_ms below is of each call of this run; else
                                         the session's */
     int timeout_ms;
+    sessile_slice summary; /* branch: of what it leaves, or empty */
+    int summarize;         /* branch: ask for one, when none is given */
 } sessile_run_options;
 SESSILE_API void sessile_run_options_init(sessile_run_options *options);
 
@@ -1122,16 +1310,47 @@ SESSILE_API sessile_status sessile_plan_begin(sessile_run **out, sessile_session
                                               const sessile_run_options *options,
                                               sessile_error *err);
 
+/*
+ * Moves the head to an entry of the tree, where the conversation goes on: by a fact in
+ * the log, so that it is there again after a restart though nothing was said. What is
+ * left stays in the log. NOTFOUND: no such entry of the tree; the message names the
+ * nearest. CONFLICT: the head is not the base (compactions after it aside): nothing was
+ * written; on_conflict APPEND moves it from wherever it is. Other errors as for append;
+ * INVALID, LIMIT [message] (the summary).
+ *
+ * A summary of what is left becomes a "branch_summary" entry, a message of the user at
+ * the new head, which the context shows; in its metadata are `kind` ("branch_summary"),
+ * `from` (the head that was left) and `ancestor` (the newest entry on both paths).
+ * options->summary: it is given, and written together with the move. options->summarize:
+ * it is asked for once the head has moved, of the first policy whose branch_summary gives
+ * one; when no policy has that hook, of the host's model, by a need with policy "". A
+ * summary that fails, or is too late because the conversation has gone on, is left out:
+ * the outcome's verdict and message say so.
+ */
+SESSILE_API sessile_status sessile_branch_begin(sessile_run **out,
+                                                sessile_session *session,
+                                                sessile_id entry,
+                                                const sessile_run_options *options,
+                                                sessile_error *err);
+
+/* The same at once, with a summary that is given, or none (empty). *leaf (or NULL): the
+ * head after it. */
+SESSILE_API sessile_status sessile_branch(sessile_session *session, sessile_id entry,
+                                          sessile_slice summary, sessile_id *leaf,
+                                          sessile_error *err);
+
 typedef enum sessile_need_kind {
     SESSILE_NEED_NONE = 0,
     SESSILE_NEED_MODEL, /* ask your model; answer with its text */
-    SESSILE_NEED_HOOK   /* run your hook on the state; answer with its verdict */
+    SESSILE_NEED_HOOK,  /* run your hook on the state; answer with its verdict */
+    SESSILE_NEED_STATE  /* a checkpoint is due: answer with your state, JSON; or with a
+                           failure: it is made without one */
 } sessile_need_kind;
 
 /* What a run waits for. Everything is borrowed until the reply. */
 typedef struct sessile_need {
     sessile_need_kind kind;
-    const char *policy; /* name of the policy that asks */
+    const char *policy; /* name of the policy that asks; "": the engine */
     size_t step;        /* its index in the chain */
     sessile_slice request; /* MODEL: JSON {"messages":[…],"max_tokens":…,"purpose":…} */
     sessile_hook hook;     /* HOOK: which */
@@ -1146,7 +1365,8 @@ typedef struct sessile_need {
 /* The answer to a need. */
 typedef struct sessile_answer {
     sessile_status status; /* OK, or the answer is a failure and text its reason */
-    sessile_slice text;    /* MODEL: what the model said */
+    sessile_slice text;    /* MODEL: what the model said; HOOK branch_summary: the
+                              summary, or empty */
     int verdict;           /* HOOK should_compact: 0 or 1 */
 } sessile_answer;
 
@@ -1205,8 +1425,10 @@ typedef struct sessile_fallback {
  */
 typedef struct sessile_outcome {
     sessile_id first, last; /* turn: its first message and its turn entry */
-    sessile_id leaf;        /* the head after the run */
-    sessile_id compaction;  /* the entry written, or SESSILE_NO_ID */
+    sessile_id leaf; /* the head after the run; of a turn beside the head: its leaf */
+    sessile_id from; /* branch: the head that was left; else SESSILE_NO_ID */
+    sessile_id branch_summary; /* branch: the entry with the summary, or SESSILE_NO_ID */
+    sessile_id compaction;     /* the entry written, or SESSILE_NO_ID */
     sessile_verdict verdict;
     int too_little;      /* a compact's saving was under 5 % and was left out */
     const char *policy;  /* REFUSED: the culprit; else the last that edited; or "" */
@@ -1215,6 +1437,8 @@ typedef struct sessile_outcome {
     const char *message; /* REFUSED, STALE: why; or "" */
     sessile_id refusal;  /* the entry that records it, or SESSILE_NO_ID */
     sessile_id park;     /* PARKED: the entry to answer, or SESSILE_NO_ID */
+    sessile_id checkpoint; /* that the turn made by itself, or SESSILE_NO_ID */
+    const char *checkpoint_failed; /* why one that was due could not be made; or "" */
     uint64_t repeated;   /* REFUSED: how often the same refusal has come again since
                             it was recorded (then refusal is SESSILE_NO_ID) */
     const char *log;     /* what policy files said with ctx.log, a line each; "" */
@@ -1222,7 +1446,8 @@ typedef struct sessile_outcome {
     int64_t cannot_fit; /* tokens by which the context exceeds window - reserve */
     const sessile_departure *departures;
     size_t departure_count;
-    const char *summary;   /* text of the first message written, or "" */
+    const char *summary;   /* text of the first message written, or ""; branch: the
+                              summary */
     uint64_t engine_us;    /* time spent in the engine, host's waits aside */
     uint64_t policy_us;    /* of which in policies */
     sessile_reason reason; /* turn: why the policies last compacted, or were to: EVENT,
@@ -1427,7 +1652,8 @@ SESSILE_API sessile_status sessile_state_json(sessile_state *state, size_t i,
 SESSILE_API sessile_status sessile_state_label(const sessile_state *state, size_t i,
                                                size_t n, sessile_slice *out,
                                                sessile_error *err);
-/* merge: how many messages from the start are the context before the turn; else count. */
+/* merge: how many messages from the start are the context before the turn;
+ * branch_summary: count, all of them being what is left. */
 SESSILE_API size_t sessile_state_previous(const sessile_state *state);
 
 /* Takes out first..last (inclusive). */

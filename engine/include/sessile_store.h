@@ -28,6 +28,7 @@
  *   CACHES    opening a session reads all of its log
  *   REPLACES  no salvage of a damaged log, no reseal: UNSUPPORTED
  *   SHELVES   a list of sessions opens each of them
+ *   remove    sessions are deleted softly alone
  *   blob_replace, blob_remove   no rotation of keys, no forgetting of users: UNSUPPORTED
  * CUTS, CACHES and REPLACES go with LOCKS.
  *
@@ -279,6 +280,13 @@ typedef struct sessile_backend {
      * frees it also when it fails. EXISTS: the name is taken, and nothing was changed.
      * May be absent: a new log is then handed to create in one piece. */
     sessile_status (*draft_publish)(sessile_backend_draft *draft, sessile_error *err);
+
+    /* Removes the log and all that was kept beside it (pieces, replaced logs, caches),
+     * durably: first what lies beside it, then the first `head` bytes of the log are
+     * overwritten, then it goes. Under the exclusive lock where there are locks; handles
+     * that are open say so at their next lock (replaced), and are closed as ever. Run
+     * again after an interruption it finishes. May be absent: no session is deleted. */
+    sessile_status (*remove)(sessile_backend_log *log, uint64_t head, sessile_error *err);
 } sessile_backend;
 
 /*

@@ -294,4 +294,14 @@ sessile_status log_reseal(store *st, const keyring *k, const char *folder,
                           const char *name, int timeout_ms, const log_keeper *keeper,
                           int *done, const allocator *a, sessile_error *err);
 
+/*
+ * Removes a log and what lies beside it, durably, whether it opens or not: its header
+ * line is overwritten first (a plain log whole). expected: its bytes when it was looked
+ * at, and CONFLICT when it has others now; UINT64_MAX: whatever it has. *bytes: it had.
+ * NOTFOUND; BUSY; UNSUPPORTED: the store removes nothing.
+ */
+sessile_status log_remove(store *st, const keyring *k, const char *folder,
+                          const char *name, uint64_t expected, int timeout_ms,
+                          uint64_t *bytes, sessile_error *err);
+
 #endif

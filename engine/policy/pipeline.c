@@ -81,6 +81,7 @@ sessile_status policy_pipeline_new(policy_pipeline **out, sessile_policy *p,
     pl->policy = p;
     policy_retain(p);
     buf_init(&pl->log, &p->alloc);
+    buf_init(&pl->text, &p->alloc);
     *out = pl;
     return SESSILE_OK;
 }
@@ -121,6 +122,7 @@ void policy_pipeline_free(policy_pipeline *pl)
         chain_return(p, pl->vm);
     }
     buf_deinit(&pl->log);
+    buf_deinit(&pl->text);
     mem_free(&p->alloc, pl->texts, pl->texts_size);
     mem_free(&p->alloc, pl, sizeof *pl);
     policy_release(p);
@@ -146,7 +148,7 @@ static const char *file_of(const policy_pipeline *pl)
 /* Runs the chunk of the step in an environment of its own; pushes what it returns. */
 static void instantiate(lua_State *L, const policy_pipeline *pl)
 {
-    chain_push_chunk(L, pl->step);
+    chain_push_chunk(L, pl->policy, pl->step);
     lua_pushliteral(L, "string");
     lua_rawget(L, -2);
     environment_use_strings(L, -1);
@@ -219,7 +221,10 @@ static int start_hook(lua_State *L)
         lua_state_push_previous(L, state);
         arguments++;
     }
-    lua_pushvalue(L, state);
+    if (pl->hook == SESSILE_HOOK_BRANCH_SUMMARY) /* a list to read, nothing to edit */
+        lua_state_push_previous(L, state);
+    else
+        lua_pushvalue(L, state);
     ctx_push(L);
     if (!lua_checkstack(co, arguments + 1))
         return luaL_error(L, "not enough memory");
@@ -237,6 +242,34 @@ typedef struct hook_end {
     sessile_error err;
 } hook_end;
 
+/* The text that a branch_summary returned, at index; nothing when it returned none. */
+static void take_text(lua_State *L, hook_end *end, int index)
+{
+    policy_pipeline *pl = end->pl;
+    uint64_t limit = pl->policy->limits.result;
+    const char *text;
+    size_t size;
+
+    if (!index || !lua_toboolean(L, index))
+        return;
+    if (lua_type(L, index) != LUA_TSTRING) {
+        end->status = fail(&end->err, SESSILE_INVALID, "it returned a %s, not a text",
+                           luaL_typename(L, index));
+        return;
+    }
+    text = lua_tolstring(L, index, &size);
+    if (size > limit) {
+        end->status = fail(&end->err, SESSILE_LIMIT,
+                           "its text has %zu bytes and the limit [policy_result] is %llu",
+                           size, (unsigned long long)limit);
+        return;
+    }
+    buf_clear(&pl->text);
+    buf_put(&pl->text, text, size);
+    if (pl->text.failed)
+        end->status = fail_nomem(&end->err);
+}
+
 /* The hook returned: its first result is at index 1 of the coroutine. */
 static int finish_hook(lua_State *L)
 {
@@ -253,6 +286,10 @@ static int finish_hook(lua_State *L)
     if (end->pl->hook == SESSILE_HOOK_SHOULD_COMPACT) {
         end->verdict = result && lua_toboolean(L, result);
         result = 0;
+    }
+    if (end->pl->hook == SESSILE_HOOK_BRANCH_SUMMARY) {
+        take_text(L, end, result);
+        return 0;
     }
     end->status = lua_state_result(L, 3, result, &end->err);
     return 0;
@@ -284,6 +321,8 @@ static sessile_status finish(policy_pipeline *pl, lua_State *co, policy_result *
     if (end.status != SESSILE_OK)
         return failed(pl, out, fail(err, end.status, "%s", end.err.message));
     out->verdict = end.verdict;
+    if (pl->hook == SESSILE_HOOK_BRANCH_SUMMARY)
+        out->text = (sessile_slice){pl->text.data, pl->text.size};
     end_state(pl);
     return SESSILE_OK;
 }
@@ -377,6 +416,7 @@ sessile_status policy_pipeline_call(policy_pipeline *pl, size_t step, sessile_ho
     pl->hook = hook;
     pl->reason = reason;
     pl->state = state;
+    buf_clear(&pl->text);
     if (pl->setup.worker)
         return call_worker(pl, out, err);
     if (!pl->vm) {

@@ -30,6 +30,7 @@ struct policy_pipeline {
 
     pipeline_random random[CHAIN_STEPS];
     buf log;
+    buf text; /* what a branch_summary returned */
 
     /* in a process of its own */
     int opened;         /* the worker has been told of this pipeline */

@@ -10,6 +10,8 @@ sessile_status run_begin_turn(sessile_run **out, sessile_session *s,
                               const sessile_run_options *options, sessile_error *err);
 sessile_status run_begin_compact(sessile_run **out, sessile_session *s, int plan,
                                  const sessile_run_options *options, sessile_error *err);
+sessile_status run_begin_branch(sessile_run **out, sessile_session *s, sessile_id to,
+                                const sessile_run_options *options, sessile_error *err);
 /* park: SESSILE_NO_ID: the newest; answer NULL: its policy asks again. */
 sessile_status run_begin_answer(sessile_run **out, sessile_session *s, sessile_id park,
                                 const sessile_answer *answer,

@@ -64,14 +64,18 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
     commit_write *w = arg;
     sessile_run *run = w->run;
     sessile_id now_at = s->head ? s->nodes[s->head].context_at : 0;
+    sessile_id parent = s->head;
     sessile_status st = session_reach_path_locked(s, s->head, run->saw, err);
     sessile_error paused = {SESSILE_OK, ""};
 
     if (st != SESSILE_OK)
         return st;
+    int descends = s->head == run->saw || session_descends_locked(s, s->head, run->saw);
     if (session_check_running_locked(s, &paused) != SESSILE_OK)
         w->stale = "the host has paused the session meanwhile";
-    else if (s->head != run->saw && !session_descends_locked(s, s->head, run->saw))
+    else if (!descends && run->beside)
+        parent = run->saw; /* on the turn's own leaf, where nobody is */
+    else if (!descends)
         w->stale = "the head has moved to another branch";
     else if (now_at != run->context_at ||
              (s->head ? s->nodes[s->head].vars_at : 0) != run->vars_at)
@@ -85,13 +89,11 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
     st = record_compaction(run, self, w->with_context, &w->data, err);
     if (st != SESSILE_OK)
         return st;
-    entry_fields f = {.parent = s->head,
-                      .type = ENTRY_COMPACTION,
-                      .source = SOURCE_POLICY,
-                      .data = w->data.data,
-                      .data_size = w->data.size,
-                      .tokens = -1};
-    batch_add(b, &f);
+    batch_put(b, parent, ENTRY_COMPACTION, SOURCE_POLICY, w->data.data, w->data.size);
+    if (parent != s->head) {
+        batch_move_head(b, s->head, s->head);
+        b->base = self;
+    }
     run->outcome.compaction = self;
     return run_close_park(run, s, b, err);
 }
@@ -113,15 +115,9 @@ static sessile_status build_refusal(void *arg, sessile_session *s, batch *b,
         run->outcome.repeated = ++*repeated;
         return SESSILE_OK;
     }
-    entry_fields f = {.parent = s->head,
-                      .type = ENTRY_REFUSAL,
-                      .source = SOURCE_POLICY,
-                      .data = w->data.data,
-                      .data_size = w->data.size,
-                      .tokens = -1};
-    run->outcome.refusal = batch_next(b);
+    run->outcome.refusal = batch_put(b, run->beside ? run->last : s->head, ENTRY_REFUSAL,
+                                     SOURCE_POLICY, w->data.data, w->data.size);
     *repeated = 0;
-    batch_add(b, &f);
     return run_close_park(run, s, b, err);
 }
 

@@ -191,7 +191,8 @@ static sessile_status put_reason(const sessile_run *run, buf *out, sessile_error
     if (reason == SESSILE_REASON_TURN) {
         last_compaction last;
         char id[9];
-        st = session_last_compaction_locked(s, s->head, &last, err);
+        st = session_last_compaction_locked(s, run->beside ? run->saw : s->head, &last,
+                                            err);
         if (st == SESSILE_OK && last.id) {
             id_print(last.id, id);
             buf_printf(out, ",\"last_compact\":\"%s\"", id);

@@ -55,6 +55,19 @@ static sessile_policy *choose(sessile_store *store, sessile_policy *of_call,
     return chosen;
 }
 
+static int keep_checkpoint(sessile_run *run, const sessile_run_options *options)
+{
+    run->checkpoint.keep = options->checkpoint_keep;
+    if (options->state.size) {
+        run->checkpoint.state.data =
+            mem_dup(run->alloc, options->state.data, options->state.size);
+        if (!run->checkpoint.state.data)
+            return -1;
+        run->checkpoint.state.size = options->state.size;
+    }
+    return triggers_copy(&run->checkpoint.on, options->checkpoint_on, run->alloc, NULL);
+}
+
 sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
                        const sessile_run_options *options, sessile_error *err)
 {
@@ -64,13 +77,16 @@ sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
         return fail_nomem(err);
     run->alloc = &store->alloc;
     buf_init(&run->journal, run->alloc);
+    buf_init(&run->prompt, run->alloc);
     buf_init(&run->refusal.log, run->alloc);
     run->session = s;
     run->kind = kind;
     run->reason = kind == RUN_TURN ? SESSILE_REASON_TURN : options->reason;
     run->why = run->reason;
     run->outcome.compaction = run->outcome.refusal = run->outcome.park = SESSILE_NO_ID;
+    run->outcome.checkpoint = SESSILE_NO_ID;
     run->park = SESSILE_NO_ID;
+    run->outcome.branch_summary = run->outcome.from = SESSILE_NO_ID;
     run->outcome.hook = "";
     run->judged.key.entry = SESSILE_NO_ID;
     run->started_us = clock_us(run);
@@ -78,7 +94,8 @@ sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
     run->timeout_ms = options->timeout_ms;
     begin_wait(run);
     if (keep_texts(run, options) ||
-        triggers_copy(&run->triggers, options->triggers, run->alloc, NULL)) {
+        triggers_copy(&run->triggers, options->triggers, run->alloc, NULL) ||
+        keep_checkpoint(run, options)) {
         run_free(run);
         return fail_nomem(err);
     }
@@ -106,10 +123,16 @@ void run_free(sessile_run *run)
     run_give_worker(run);
     state_free(run->state);
     buf_deinit(&run->journal);
+    buf_deinit(&run->prompt);
+    if (run->model)
+        mem_free(a, run->model, run->model_size + 1);
     policy_release(run->policy);
     policy_release(run->fallback);
     buf_deinit(&run->refusal.log);
     triggers_free(run->triggers, a);
+    triggers_free(run->checkpoint.on, a);
+    if (run->checkpoint.state.data)
+        mem_free(a, (char *)run->checkpoint.state.data, run->checkpoint.state.size + 1);
     run_vars_deinit(run);
     if (run->event)
         mem_free(a, run->event, run->event_size + 1);
@@ -182,6 +205,44 @@ sessile_status run_begin_compact(sessile_run **out, sessile_session *s, int plan
     return SESSILE_OK;
 }
 
+sessile_status run_begin_branch(sessile_run **out, sessile_session *s, sessile_id to,
+                                const sessile_run_options *options, sessile_error *err)
+{
+    sessile_run *run;
+    sessile_status st = run_new(&run, s, RUN_BRANCH, options, err);
+    if (st != SESSILE_OK)
+        return st;
+    run->to = to;
+    if (options->model.size) {
+        run->model = mem_dup(run->alloc, options->model.data, options->model.size);
+        run->model_size = run->model ? options->model.size : 0;
+        st = run->model ? SESSILE_OK : fail_nomem(err);
+    }
+    if (st == SESSILE_OK)
+        st = run_branch(run, options, err);
+    if (st != SESSILE_OK) {
+        run_free(run);
+        return st;
+    }
+    run->stage = STAGE_DONE;
+    if (options->summarize && !options->summary.size) {
+        /* The head has moved whatever happens now. */
+        sessile_error why = {SESSILE_OK, ""};
+        run->outcome.verdict = SESSILE_UNCHANGED;
+        if (run_branch_state(run, &why) != SESSILE_OK) {
+            run->outcome.verdict = SESSILE_REFUSED;
+            run_say(run, why.message);
+        } else if (!run->state) {
+            run_say(run, "nothing was left behind");
+        } else {
+            run->stage = STAGE_SUMMARIZE;
+        }
+    }
+    run->outcome.engine_us = clock_us(run) - run->started_us;
+    *out = run;
+    return SESSILE_OK;
+}
+
 /* The context as the run leaves it, or for a plan would leave it. */
 static const context *context_left(const sessile_run *run)
 {
@@ -229,6 +290,10 @@ static sessile_status step(sessile_run *run, sessile_need *need, sessile_error *
     sessile_status st = SESSILE_OK;
     if (run->failed.code != SESSILE_OK)
         return fail(err, run->failed.code, "%s", run->failed.message);
+    if (run->kind == RUN_BRANCH && run->stage < STAGE_COMMIT)
+        st = run_branch_ask(run, need, err);
+    if (st == SESSILE_OK && run->kind == RUN_BRANCH && run->stage == STAGE_COMMIT)
+        run_branch_commit(run);
     while (st == SESSILE_OK && run->stage != STAGE_DONE) {
         if (run->stage < STAGE_COMMIT)
             st = run_schedule(run, need, err);
@@ -237,12 +302,19 @@ static sessile_status step(sessile_run *run, sessile_need *need, sessile_error *
         if (st == SESSILE_OK && run_wants_fallback(run))
             run_begin_fallback(run);
     }
+    if (st == SESSILE_OK)
+        st = run_checkpoint(run, need, err);
     /* One sync for all that this run wrote, and only then success. */
-    if (st == SESSILE_OK && run->written && !run->synced) {
+    return st == SESSILE_OK ? run_sync(run, err) : st;
+}
+
+sessile_status run_sync(sessile_run *run, sessile_error *err)
+{
+    sessile_status st = SESSILE_OK;
+
+    if (run->written && !run->synced)
         st = session_sync_within(run->session, &run->wait, run->written, err);
-        if (st == SESSILE_OK)
-            run->synced = 1;
-    }
+    run->synced |= st == SESSILE_OK;
     return st;
 }
 
@@ -267,7 +339,8 @@ sessile_status run_reply(sessile_run *run, const sessile_answer *answer,
                          answer->text.size);
     if (!text)
         return fail_nomem(err);
-    if (!policy_step_get(run->policy, run->step)->is_host) {
+    if (!run->checkpoint.asked && run->kind != RUN_BRANCH &&
+        !policy_step_get(run->policy, run->step)->is_host) {
         sessile_status st = run_answers_note(run, answer, err);
         if (st != SESSILE_OK) {
             mem_free(run->alloc, text, answer->text.size + 1);
@@ -293,6 +366,7 @@ sessile_status run_outcome(sessile_run *run, sessile_outcome *out, sessile_error
     sessile_outcome *o = &run->outcome;
     const char *log = run->pipeline ? policy_pipeline_log(run->pipeline) : "";
     o->policy = run->policy_name;
+    o->checkpoint_failed = run->checkpoint.why.message;
     o->message = run->message;
     o->summary = run->summary ? run->summary : "";
     o->log = log;
@@ -338,10 +412,10 @@ sessile_status run_context(sessile_run *run, sessile_message **out, size_t *coun
     st = session_lock(s, err);
     if (st != SESSILE_OK)
         return st;
-    if (run->state)
+    if (run->state && run->kind != RUN_BRANCH)
         c = context_left(run);
     else
-        st = session_context_at_locked(s, run->last, &leaf, err);
+        st = session_context_at_locked(s, run->outcome.leaf, &leaf, err);
     if (st == SESSILE_OK)
         st = render_context(c, text_locked, run, s, out, count, &info, run->alloc, err);
     session_unlock(s);

@@ -1,6 +1,6 @@
 /*
- * run.h: one operation (turn, compact, plan) as a state machine that can stop and be
- * answered.
+ * run.h: one operation (turn, compact, plan, branch) as a state machine that can stop and
+ * be answered.
  *
  * A run walks a fixed schedule of hooks over one proposal (session/state.h). Between two
  * calls of the host it holds no lock and no Lua stack but its own pipeline's. Whatever
@@ -11,10 +11,12 @@
  *   trigger.c   whether the turn's end is a time to compact, asked or not
  *   fallback.c  what runs instead, once, when the policy was refused
  *   commit.c    the accepted proposal, judged on the head as it is now, as one entry
+ *   branch.c    a branch: the head moved, what it left summarized; branch_prompt.c
  *   vars.c      the policies' notes
  *   record.c    the JSON of compaction and refusal entries
  *   isolation.c the process that isolated policies run in
  *   answers.c   what models answered, now and before the run was parked
+ *   auto.c      checkpoints that a turn makes by itself
  *   park.c      a run that waits, written down and answered elsewhere
  *   run.c       stepping, needs and replies, the outcome
  */
@@ -27,7 +29,7 @@
 #include "session/state.h"
 #include "session/triggers.h"
 
-typedef enum run_kind { RUN_TURN, RUN_COMPACT, RUN_PLAN } run_kind;
+typedef enum run_kind { RUN_TURN, RUN_COMPACT, RUN_PLAN, RUN_BRANCH } run_kind;
 
 /* Where the schedule stands. Each stage but the last two goes through the chain's steps.
  */
@@ -99,6 +101,14 @@ struct sessile_run {
     char *instructions;
     size_t instructions_size;
     sessile_triggers *triggers; /* of this call, or NULL */
+    struct run_checkpointing {
+        sessile_triggers *on; /* of this call, or NULL */
+        uint32_t keep;
+        sessile_slice state; /* that came with the turn; owned */
+        sessile_checkpoint_reason reason;
+        int asked, done;
+        sessile_error why; /* it could not be written */
+    } checkpoint;
     char *event;                /* its name, or NULL */
     size_t event_size;
     run_counts counts;
@@ -144,6 +154,12 @@ struct sessile_run {
     sessile_id written;          /* log count that must become durable; 0: nothing */
     int synced;
     size_t previous; /* messages of the context before the turn */
+    int beside;      /* turn: a sibling of what came between; the head stays */
+    /* branch */
+    sessile_id to, from, ancestor; /* where the head goes, was, and both come from */
+    char *model;                   /* the name asked for, or NULL */
+    size_t model_size;
+    buf prompt;
     /* results */
     sessile_outcome outcome;
     sessile_departure *departures;
@@ -170,6 +186,22 @@ sessile_status run_turn(sessile_run *run, const sessile_slice *messages, size_t 
 /* The context that policies start from. previous: messages before the turn. */
 sessile_status run_snapshot(sessile_run *run, sessile_error *err);
 
+/* The text of an item, for a state; arg: the session. */
+sessile_status run_read_text(void *arg, sessile_key key, buf *out, sessile_error *err);
+
+/* branch.c: the head moved; then, when a summary is wanted, the state that shows what was
+ * left (none: nothing was), asking for it, and writing it. */
+sessile_status run_branch(sessile_run *run, const sessile_run_options *options,
+                          sessile_error *err);
+sessile_status run_branch_state(sessile_run *run, sessile_error *err);
+sessile_status run_branch_ask(sessile_run *run, sessile_need *need, sessile_error *err);
+void run_branch_commit(sessile_run *run);
+/* branch_prompt.c: the request to the host's model, as JSON. */
+sessile_status branch_prompt(sessile_run *run, buf *out, sessile_error *err);
+
+/* run.c: what was written is made durable, once. */
+sessile_status run_sync(sessile_run *run, sessile_error *err);
+
 /* isolation.c: a process for the policies of this run, when the store wants one: the
  * session's, or a new one. Both do nothing otherwise. */
 sessile_status run_take_worker(sessile_run *run, sessile_error *err);
@@ -191,6 +223,8 @@ void run_fallback_outcome(sessile_run *run, sessile_outcome *out);
 
 /* schedule.c: goes on to the next end: OK (STAGE_COMMIT or DONE reached) or NEEDS. */
 sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error *err);
+/* The pipeline of the run's policies, into run->pipeline. */
+sessile_status run_make_pipeline(sessile_run *run, sessile_error *err);
 /* Refuses the pipeline: what came of it is dropped, the schedule jumps to the commit. */
 void run_refuse(sessile_run *run, law broken, const char *message);
 /* Names the policy of the step, for the outcome. */
@@ -224,6 +258,9 @@ const run_answer *run_answers_known(sessile_run *run);
 sessile_status run_close_park(sessile_run *run, sessile_session *s, batch *b,
                               sessile_error *err);
 sessile_status run_end_park(sessile_run *run, sessile_error *err);
+
+/* auto.c: after a turn's end is written: OK, or NEEDS the state of a checkpoint. */
+sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_error *err);
 
 /* record.c */
 sessile_status record_compaction(sessile_run *run, sessile_id self, int with_context,

@@ -231,7 +231,7 @@ static sessile_status hook_done(sessile_run *run, sessile_error *err)
     return st;
 }
 
-static sessile_status make_pipeline(sessile_run *run, sessile_error *err)
+sessile_status run_make_pipeline(sessile_run *run, sessile_error *err)
 {
     sessile_session *s = run->session;
     policy_setup setup = {.session_id = {s->id, s->id_size},
@@ -282,7 +282,7 @@ static sessile_status start_hook(sessile_run *run, sessile_error *err)
     if (step->is_host)
         return SESSILE_NEEDS;
     if (!run->pipeline) {
-        st = make_pipeline(run, err);
+        st = run_make_pipeline(run, err);
         if (st != SESSILE_OK)
             return st;
     }
@@ -356,12 +356,9 @@ sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error 
             continue;
         if (st == SESSILE_NEEDS) {
             /* Written, not yet durable, and nobody knows how long the answer takes. */
-            if (run->written && !run->synced) {
-                st = session_sync_within(run->session, &run->wait, run->written, err);
-                if (st != SESSILE_OK)
-                    return st;
-                run->synced = 1;
-            }
+            st = run_sync(run, err);
+            if (st != SESSILE_OK)
+                return st;
             describe_need(run, need);
             run->asked = 1;
             return SESSILE_NEEDS;

@@ -79,25 +79,60 @@ static sessile_status check_messages(turn_write *w, const sessile_slice *message
     return st;
 }
 
+/* Where the turn goes: on the head; or, when it was thought on an older one and that is
+ * accepted, beside what came between. */
+static sessile_status find_parent(turn_write *w, sessile_session *s, sessile_id *parent,
+                                  sessile_error *err)
+{
+    sessile_id base = w->options->has_base ? w->options->base : s->base;
+    sessile_status st = SESSILE_OK;
+
+    *parent = s->head;
+    w->run->beside = 0;
+    if (w->options->on_conflict != SESSILE_ON_CONFLICT_APPEND)
+        st = session_check_base_locked(s, base, 1, err);
+    if (st != SESSILE_CONFLICT || w->options->on_conflict != SESSILE_ON_CONFLICT_BRANCH)
+        return st;
+    error_clear(err);
+    *parent = base;
+    w->run->beside = 1;
+    return session_check_leaf(s, base, err);
+}
+
+static sessile_status count_previous(turn_write *w, sessile_session *s, sessile_id leaf,
+                                     sessile_error *err)
+{
+    const context *c;
+    context at;
+    sessile_status st;
+
+    if (!w->run->beside) {
+        st = session_context_locked(s, &c, err);
+        w->previous = st == SESSILE_OK ? c->count : 0;
+        return st;
+    }
+    context_init(&at, w->run->alloc);
+    st = session_context_at_locked(s, leaf, &at, err);
+    w->previous = at.count;
+    context_deinit(&at);
+    return st;
+}
+
 /* session_build: the messages and their turn entry, on the head as it is now. */
 static sessile_status build_turn(void *arg, sessile_session *s, batch *b,
                                  sessile_error *err)
 {
     turn_write *w = arg;
-    sessile_id base = w->options->has_base ? w->options->base : s->base;
+    sessile_id parent;
     sessile_status st = session_check_running_locked(s, err);
-    if (st == SESSILE_OK && w->options->on_conflict != SESSILE_ON_CONFLICT_APPEND)
-        st = session_check_base_locked(s, base, 1, err);
+    if (st == SESSILE_OK)
+        st = find_parent(w, s, &parent, err);
+    if (st == SESSILE_OK)
+        st = count_previous(w, s, parent, err);
     if (st != SESSILE_OK)
         return st;
-    const context *c;
-    st = session_context_locked(s, &c, err);
-    if (st != SESSILE_OK)
-        return st;
-    w->previous = c->count;
     w->time_ms = b->now_ms;
 
-    sessile_id parent = s->head;
     w->run->first = batch_next(b);
     for (size_t i = 0; i < w->count; i++) {
         const turn_message *m = &w->messages[i];
@@ -125,14 +160,12 @@ static sessile_status build_turn(void *arg, sessile_session *s, batch *b,
     buf_putc(&w->data, '}');
     if (w->data.failed)
         return fail_nomem(err);
-    w->run->last = batch_next(b);
-    entry_fields f = {.parent = parent,
-                      .type = ENTRY_TURN,
-                      .source = SOURCE_HOST,
-                      .data = w->data.data,
-                      .data_size = w->data.size,
-                      .tokens = -1};
-    batch_add(b, &f);
+    w->run->last =
+        batch_put(b, parent, ENTRY_TURN, SOURCE_HOST, w->data.data, w->data.size);
+    if (w->run->beside) {
+        batch_move_head(b, s->head, s->head);
+        b->base = w->run->last;
+    }
     return SESSILE_OK;
 }
 
@@ -191,7 +224,7 @@ out:
     return st;
 }
 
-static sessile_status read_text(void *arg, sessile_key key, buf *out, sessile_error *err)
+sessile_status run_read_text(void *arg, sessile_key key, buf *out, sessile_error *err)
 {
     sessile_session *s = arg;
     sessile_status st = session_lock(s, err);
@@ -270,7 +303,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
                              .result_limit = s->store->limits.policy_result,
                              .vars_limit = 16 * 1024,
                              .depth = s->store->limits.depth,
-                             .read = read_text,
+                             .read = run_read_text,
                              .read_arg = s,
                              .alloc = run->alloc};
         st = state_new(&run->state, &setup, err);

@@ -27,16 +27,17 @@
  * All numbers little-endian. Another layout is another word here, and so another box.
  *
  *   head, 24 bytes   rows (8), bytes of all text (8), bytes of the agent's name (8)
- *   row, 72 bytes    size, mtime ns, change time ns, inode, created ms, modified ms (8
- *                    each), entries, messages, id, user, title (4 each: bytes of them;
- *                    id 0: it is the log's name), name (4)
+ *   row, 96 bytes    size, mtime ns, change time ns, inode, created ms, modified ms, ttl
+ *                    ms, deleted ms (8 each), entries, messages, id, user, title (4 each:
+ *                    bytes of them; id 0: it is the log's name), name, labels (4 each),
+ *                    1: archived, 2: suspended (4)
  *   order, 4 a row   numbers of rows, the newest first: nobody need sort them again
- *   text             the agent's name, then of each row name, id, user, title
+ *   text             the agent's name, then of each row name, id, user, title, labels
  */
-static const char what_for[] = "sessile catalog 1:";
+static const char what_for[] = "sessile catalog 2:";
 enum {
     HEAD_SIZE = 24,
-    ROW_SIZE = 72,
+    ROW_SIZE = 96,
     ORDER_SIZE = 4,
     AD_SIZE = sizeof what_for - 1 + NAME_SIZE
 };
@@ -48,13 +49,19 @@ enum { /* places in a row */
        AT_INODE = 24,
        AT_CREATED = 32,
        AT_MODIFIED = 40,
-       AT_ENTRIES = 48,
-       AT_MESSAGES = 52,
-       AT_ID = 56,
-       AT_USER = 60,
-       AT_TITLE = 64,
-       AT_NAME = 68
+       AT_TTL = 48,
+       AT_DELETED = 56,
+       AT_ENTRIES = 64,
+       AT_MESSAGES = 68,
+       AT_ID = 72,
+       AT_USER = 76,
+       AT_TITLE = 80,
+       AT_NAME = 84,
+       AT_LABELS = 88,
+       AT_FLAGS = 92
 };
+
+enum { ARCHIVED = 1, SUSPENDED = 2 }; /* flags */
 
 static uint64_t get64(const char *at)
 {
@@ -106,7 +113,7 @@ static const char *row_at(const catalog *c, size_t row)
 static size_t text_size(const char *row)
 {
     return (size_t)get32(row + AT_NAME) + get32(row + AT_ID) + get32(row + AT_USER) +
-           get32(row + AT_TITLE);
+           get32(row + AT_TITLE) + get32(row + AT_LABELS);
 }
 
 /* 1 when the order names each row once, none newer than the one before it. seen: a zero
@@ -268,6 +275,12 @@ void catalog_get(const catalog *c, size_t row, catalog_row *out)
     out->user = (sessile_slice){text, get32(from + AT_USER)};
     text += out->user.size;
     out->title = (sessile_slice){text, get32(from + AT_TITLE)};
+    text += out->title.size;
+    out->labels = (sessile_slice){text, get32(from + AT_LABELS)};
+    out->life = (life_facts){.ttl_ms = (int64_t)get64(from + AT_TTL),
+                             .deleted_ms = (int64_t)get64(from + AT_DELETED),
+                             .archived = (get32(from + AT_FLAGS) & ARCHIVED) != 0,
+                             .suspended = (get32(from + AT_FLAGS) & SUSPENDED) != 0};
     out->stat.bytes = get64(from + AT_BYTES);
     out->stat.mtime_ns = (int64_t)get64(from + AT_MTIME);
     out->stat.changed_ns = (int64_t)get64(from + AT_CHANGED);
@@ -336,11 +349,17 @@ void catalog_draft_add(catalog_draft *d, const catalog_row *row)
     put32(out + AT_USER, (uint32_t)row->user.size);
     put32(out + AT_TITLE, (uint32_t)row->title.size);
     put32(out + AT_NAME, (uint32_t)row->name.size);
+    put64(out + AT_TTL, (uint64_t)row->life.ttl_ms);
+    put64(out + AT_DELETED, (uint64_t)row->life.deleted_ms);
+    put32(out + AT_LABELS, (uint32_t)row->labels.size);
+    put32(out + AT_FLAGS,
+          (row->life.archived ? ARCHIVED : 0u) | (row->life.suspended ? SUSPENDED : 0u));
     buf_put(&d->rows, out, sizeof out);
     put_slice(&d->text, row->name);
     put_slice(&d->text, id);
     put_slice(&d->text, row->user);
     put_slice(&d->text, row->title);
+    put_slice(&d->text, row->labels);
     d->count++;
 }
 

@@ -10,7 +10,7 @@
 #define SESSION_CATALOG_H
 
 #include "base/map.h"
-#include "session/store_handle.h"
+#include "session/life.h"
 
 /* A log that opened. Text is borrowed. */
 typedef struct catalog_row {
@@ -19,6 +19,8 @@ typedef struct catalog_row {
     sessile_backend_stat stat; /* taken before the log was looked at */
     int64_t created_ms, modified_ms;
     uint32_t entries, messages;
+    sessile_slice labels; /* as a list has them */
+    life_facts life;
 } catalog_row;
 
 /* A folder's catalog as it was found. */

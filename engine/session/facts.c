@@ -319,9 +319,50 @@ static int newest(const facts *f, fact_kind kind, int with_taken_back, const all
     return kept && !*out ? -1 : 0;
 }
 
+/* Of a kind whose facts are each about themselves: in the order of the log, which is
+ * theirs, without sorting. Few are in force at any time, and the oldest end first. */
+static int own_in_force(const facts *f, fact_kind kind, const allocator *a, fact **out,
+                        size_t *count)
+{
+    fact *kept = NULL;
+    size_t n = 0, capacity = 0;
+
+    *out = NULL;
+    *count = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        const fact *one = &f->at[i];
+        size_t at = 0;
+        if (one->kind != kind)
+            continue;
+        if (!one->off) {
+            if (mem_grow(a, (void **)&kept, &capacity, n + 1, sizeof *kept)) {
+                mem_free(a, kept, capacity * sizeof *kept);
+                return -1;
+            }
+            kept[n++] = *one;
+            continue;
+        }
+        while (at < n && kept[at].about != one->about)
+            at++;
+        if (at < n)
+            memmove(&kept[at], &kept[at + 1], (--n - at) * sizeof *kept);
+    }
+    if (n) {
+        *out = mem_alloc(a, n * sizeof **out);
+        if (*out) {
+            memcpy(*out, kept, n * sizeof **out);
+            *count = n;
+        }
+    }
+    mem_free(a, kept, capacity * sizeof *kept);
+    return n && !*out ? -1 : 0;
+}
+
 int facts_in_force(const facts *f, fact_kind kind, const allocator *a, fact **out,
                    size_t *count)
 {
+    if (kind == FACT_CHECKPOINT || kind == FACT_PARK)
+        return own_in_force(f, kind, a, out, count);
     return newest(f, kind, 0, a, out, count);
 }
 

@@ -174,6 +174,7 @@ static sessile_status fold_header(fold *f, change *c, sessile_error *err)
         goto out;
     }
     s->created_ms = h.created_ms;
+    s->ttl_ms = h.ttl_ms;
     take_link(&s->origin, &h.origin);
     take_link(&s->parent, &h.parent);
     json metadata = json_get(c->e.data, "metadata");
@@ -408,6 +409,7 @@ static void apply(fold *f, change *c)
     sessile_session *s = f->s;
 
     s->nodes[s->node_count++] = c->n;
+    kin_follow(s);
     apply_usage(s, c);
     apply_context(s, c);
     if (facts_moved_pin(&s->facts, c->e.id)) /* seen when it is built again */
@@ -522,6 +524,7 @@ void fold_mark_rewind(fold *f, const fold_mark *m)
     sessile_session *s = f->s;
 
     s->node_count = m->node_count;
+    kin_cut(s);
     fold_snapshots_cut(s, s->node_count / LOG_BLOCK);
     /* The links of blocks that came meanwhile stand behind the mark: all stay. */
     if (s->blocks_taken == m->blocks_taken)

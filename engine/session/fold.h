@@ -100,8 +100,12 @@ sessile_status fold_stand_in(void *arg, const log_flaw *lost, sessile_id id, buf
 int node_is_message(const node *n);
 /* 1: the header or a path entry: something that can be a leaf. */
 int session_has_leaf(const sessile_session *s, sessile_id id);
-/* NOTFOUND unless id can be a leaf. */
-sessile_status session_check_leaf(sessile_session *s, sessile_id id, sessile_error *err);
+
+/* The arrays of children (children.c): made to follow new nodes, cut to those that stay,
+ * forgotten. */
+void kin_follow(sessile_session *s);
+void kin_cut(sessile_session *s);
+void kin_forget(sessile_session *s);
 
 /* Ids gathered from a leaf downwards. */
 typedef struct id_list {

@@ -137,6 +137,8 @@ void header_put(buf *out, const session_names *names, const header_fields *given
         buf_puts(&data, ",\"metadata\":");
         buf_put(&data, given->metadata.data, given->metadata.size);
     }
+    if (given->ttl_ms > 0)
+        buf_printf(&data, ",\"ttl_ms\":%" PRIi64, given->ttl_ms);
     if (given->origin)
         put_link(&data, "origin", given->origin);
     if (given->parent)
@@ -273,6 +275,7 @@ sessile_status header_read(header *h, const entry *e, sessile_error *err)
 {
     json title = json_get(e->data, "title");
     const char *created;
+    uint64_t ttl;
     size_t size;
 
     if (e->type != ENTRY_SESSION || e->id != 0)
@@ -293,5 +296,8 @@ sessile_status header_read(header *h, const entry *e, sessile_error *err)
     if (!json_plain(json_get(e->data, "created"), &created, &size) ||
         time_parse(created, size, &h->created_ms))
         h->created_ms = e->time_ms;
+    if (json_uint(json_get(e->data, "ttl_ms"), &ttl) || ttl > UINT64_C(1) << 53)
+        ttl = 0;
+    h->ttl_ms = (int64_t)ttl;
     return SESSILE_OK;
 }

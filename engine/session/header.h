@@ -29,6 +29,7 @@ typedef struct header_fields {
     sessile_slice title;
     sessile_slice metadata;              /* checked JSON text of an object, or empty */
     const sessile_link *origin, *parent; /* or NULL */
+    int64_t ttl_ms;                      /* 0: none */
     int64_t now_ms;
 } header_fields;
 /* Appends the header entry. */
@@ -56,6 +57,7 @@ typedef struct header {
     buf id, agent, user, title;
     header_link origin, parent;
     int64_t created_ms;
+    int64_t ttl_ms; /* 0: none */
 } header;
 void header_init(header *h, const allocator *a);
 void header_deinit(header *h);

@@ -114,6 +114,21 @@ sessile_status session_context_at_locked(sessile_session *s, sessile_id leaf,
     return build(s, leaf, out, err);
 }
 
+sessile_status session_between_locked(sessile_session *s, sessile_id low, sessile_id high,
+                                      context *out, sessile_error *err)
+{
+    id_list ids = {.alloc = &s->store->alloc};
+    sessile_status status = session_reach_path_locked(s, high, low, err);
+
+    if (!status && path_gather(s, high, low, &ids) < 0)
+        status = fail_nomem(err);
+    for (size_t i = ids.count; !status && i > 0; i--)
+        if (context_push_node(s, ids.at[i - 1], out))
+            status = fail_nomem(err);
+    id_list_deinit(&ids);
+    return status;
+}
+
 sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *out,
                                       sessile_error *err)
 {

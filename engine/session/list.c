@@ -40,8 +40,9 @@ typedef struct shelf {
 
 /* What was found in a log. Text is in the listing's buffer. */
 typedef struct opened {
-    sessile_listed row; /* slices' data are not set yet */
-    size_t id, agent, user, title, message;
+    sessile_listed row; /* slices' data are not set yet; nor where it stands */
+    size_t id, agent, user, title, message, labels;
+    life_facts life;
     int keep; /* a catalog may have it */
 } opened;
 
@@ -66,6 +67,7 @@ typedef struct listing {
     key *keys; /* what will be in the list; a heap, oldest first, when full matters */
     size_t key_count, key_capacity;
     size_t want; /* that many at most */
+    buf label;   /* that is asked for, as JSON */
     sessile_status status;
 } listing;
 
@@ -212,12 +214,72 @@ static int begins(sessile_slice text, sessile_slice with)
            (text.size >= with.size && !memcmp(text.data, with.data, with.size));
 }
 
-static int wanted(const listing *l, sessile_slice id, sessile_slice title)
+static int same(sessile_slice a, sessile_slice b)
 {
-    sessile_slice asked = l->options->title;
+    return a.size == b.size && begins(a, b);
+}
 
-    return begins(id, l->options->id_prefix) &&
-           (!asked.size || (title.size == asked.size && begins(title, asked)));
+static unsigned char small(char c)
+{
+    return (unsigned char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
+static int has_text(sessile_slice text, sessile_slice asked)
+{
+    for (size_t at = 0; asked.size <= text.size && at <= text.size - asked.size; at++) {
+        size_t i = 0;
+        while (i < asked.size && small(text.data[at + i]) == small(asked.data[i]))
+            i++;
+        if (i == asked.size)
+            return 1;
+    }
+    return !asked.size;
+}
+
+/* labels: a JSON array; l->label: what is asked for, as JSON. */
+static int has_label(const listing *l, sessile_slice labels)
+{
+    json_iter it;
+
+    if (!l->options->label.size)
+        return 1;
+    if (!labels.size)
+        return 0;
+    it = json_begin(json_of(labels.data, labels.size));
+    while (json_next(&it))
+        if (same((sessile_slice){it.value.at, it.value.size},
+                 (sessile_slice){l->label.data, l->label.size}))
+            return 1;
+    return 0;
+}
+
+/* What is asked of a log beside its agent. */
+typedef struct asked {
+    sessile_slice id, user, title, labels;
+    int64_t modified_ms;
+    const life_facts *life; /* NULL: nothing can be told of it but its id */
+} asked;
+
+static int asks_more(const sessile_list_options *o)
+{
+    return o->title.size || o->user.data || o->label.size || o->text.size ||
+           o->since_ms || o->until_ms || o->lives;
+}
+
+static int wanted(const listing *l, const asked *a)
+{
+    const sessile_list_options *o = l->options;
+    unsigned lives = o->lives ? o->lives : ~(1u << SESSILE_LIFE_DELETED);
+
+    if (!begins(a->id, o->id_prefix))
+        return 0;
+    if (!a->life)
+        return !asks_more(o);
+    return (!o->title.size || same(a->title, o->title)) &&
+           (!o->user.data || same(a->user, o->user)) && has_text(a->title, o->text) &&
+           (!o->since_ms || a->modified_ms >= o->since_ms) &&
+           (!o->until_ms || a->modified_ms < o->until_ms) && has_label(l, a->labels) &&
+           (lives >> life_of(a->life, a->modified_ms, l->now_ms) & 1);
 }
 
 /* ------------------------------------------------------------------ a log that is opened
@@ -248,6 +310,60 @@ static void fill(listing *l, opened *row, const sessile_session *s)
     row->row.messages = s->nodes[s->head].messages;
     row->row.bytes = log_bytes(s->log);
     row->row.torn = s->torn;
+}
+
+/* Names of labels, as long as a catalog should carry. */
+#define LABELS_MOST ((size_t)64 << 10)
+
+/* Whether a name (as JSON) is in the unfinished array between from and to. */
+static int is_among(const listing *l, size_t from, size_t to, const buf *name)
+{
+    const char *text = l->text.data;
+
+    for (size_t at = from + 1; at < to; at++) {
+        json one = json_of(text + at, to - at);
+        if (same((sessile_slice){one.at, one.size},
+                 (sessile_slice){name->data, name->size}))
+            return 1;
+        at += one.size;
+    }
+    return 0;
+}
+
+/* What its facts say, appended to the listing's text. */
+static sessile_status fill_facts(listing *l, opened *row, sessile_session *s)
+{
+    sessile_status status = session_life_facts_locked(s, &row->life, NULL);
+    facts picture;
+    buf name;
+
+    row->labels = l->text.size;
+    if (status)
+        return status;
+    facts_init(&picture, &l->store->alloc);
+    buf_init(&name, &l->store->alloc);
+    if (facts_labels(&s->facts, &picture))
+        status = SESSILE_NOMEM;
+    buf_putc(&l->text, '[');
+    for (size_t i = 0; !status && i < picture.count && !l->text.failed; i++) {
+        const fact *one = &picture.at[i];
+        size_t at = l->text.size;
+        buf_clear(&name);
+        json_put_string(&name, fact_name(&picture, one), one->name_size);
+        if (at - row->labels <= LABELS_MOST && is_among(l, row->labels, at, &name))
+            continue;
+        if (at > row->labels + 1)
+            buf_putc(&l->text, ',');
+        buf_put(&l->text, name.data, name.size);
+    }
+    buf_putc(&l->text, ']');
+    row->row.labels.size = l->text.size - row->labels;
+    buf_putc(&l->text, 0);
+    if (name.failed)
+        status = SESSILE_NOMEM;
+    facts_deinit(&picture);
+    buf_deinit(&name);
+    return status;
 }
 
 /* What can still be told of a log that does not open: its size and time, and its names if
@@ -307,6 +423,13 @@ static sessile_status look(listing *l, size_t at)
     if (s) {
         row->row.status = session_damage_locked(s, NULL, &why);
         fill(l, row, s);
+        sessile_status told = fill_facts(l, row, s);
+        if (told == SESSILE_NOMEM) {
+            session_drop(s);
+            return told;
+        }
+        if (told && !row->row.status) /* a fact that cannot be read */
+            row->row.status = told;
     } else {
         fill_peeked(l, row, in->folder, name_of(l, p));
     }
@@ -318,13 +441,18 @@ static sessile_status look(listing *l, size_t at)
      * in the middle of its work, shows in the bytes. */
     row->keep = !row->row.status && !row->row.torn && p->told &&
                 row->row.bytes == p->stat.bytes && row->row.entries <= UINT32_MAX &&
+                row->row.labels.size <= LABELS_MOST &&
                 catalog_settled(&p->stat, l->now_ms);
     in->fresh += row->keep ? 1 : 0;
     p->state = OPENED;
     p->row = l->row_count++;
-    if (wanted(l, text_of(l, row->row.id, row->id),
-               text_of(l, row->row.title, row->title)) &&
-        offer(l, at, row->row.modified_ms))
+    asked a = {.id = text_of(l, row->row.id, row->id),
+               .user = text_of(l, row->row.user, row->user),
+               .title = text_of(l, row->row.title, row->title),
+               .labels = text_of(l, row->row.labels, row->labels),
+               .modified_ms = row->row.modified_ms,
+               .life = row->row.entries ? &row->life : NULL};
+    if (wanted(l, &a) && offer(l, at, row->row.modified_ms))
         return SESSILE_NOMEM;
     return SESSILE_OK;
 }
@@ -357,10 +485,8 @@ static int row_is_wanted(const listing *l, const catalog *c, size_t row)
 {
     catalog_row r;
 
-    if (!l->options->id_prefix.size && !l->options->title.size)
-        return 1;
     catalog_get(c, row, &r);
-    return wanted(l, r.id, r.title);
+    return wanted(l, &(asked){r.id, r.user, r.title, r.labels, r.modified_ms, &r.life});
 }
 
 /* Puts them on the list, newest first as the catalog says, so that there is nothing left
@@ -472,6 +598,8 @@ static void row_of(const listing *l, const place *p, catalog_row *out)
     out->modified_ms = row->row.modified_ms;
     out->entries = (uint32_t)row->row.entries;
     out->messages = (uint32_t)row->row.messages;
+    out->labels = text_of(l, row->row.labels, row->labels);
+    out->life = row->life;
 }
 
 /*
@@ -516,8 +644,16 @@ typedef struct giving {
 
 static size_t size_with_nul(const sessile_listed *row)
 {
-    return row->id.size + row->agent.size + row->user.size + row->title.size + 5 +
-           strlen(row->message);
+    return row->id.size + row->agent.size + row->user.size + row->title.size +
+           row->labels.size + 6 + strlen(row->message);
+}
+
+static void place_in_life(const listing *l, sessile_listed *out, const life_facts *f)
+{
+    out->life = life_of(f, out->modified_ms, l->now_ms);
+    out->ttl_ms = f->ttl_ms;
+    out->expires_ms = life_expires(f, out->modified_ms);
+    out->deleted_ms = f->deleted_ms;
 }
 
 /* A row whose text is still the listing's or a catalog's. */
@@ -536,6 +672,9 @@ static sessile_listed borrowed(const listing *l, const key *k)
         out.user = text_of(l, out.user, from->user);
         out.title = text_of(l, out.title, from->title);
         out.message = l->text.data + from->message;
+        out.labels = text_of(l, out.labels, from->labels);
+        if (out.entries)
+            place_in_life(l, &out, &from->life);
         return out;
     }
     catalog_get(c, p->row, &row);
@@ -550,7 +689,65 @@ static sessile_listed borrowed(const listing *l, const key *k)
     out.messages = row.messages;
     out.bytes = row.stat.bytes;
     out.message = "";
+    out.labels = row.labels;
+    place_in_life(l, &out, &row.life);
     return out;
+}
+
+typedef struct ranked {
+    key k;
+    uint64_t number;
+    sessile_slice text;
+    size_t was;
+} ranked;
+
+static int compare_ranked(const void *left, const void *right)
+{
+    const ranked *a = left, *b = right;
+    size_t size = a->text.size < b->text.size ? a->text.size : b->text.size;
+    int order = size ? memcmp(a->text.data, b->text.data, size) : 0;
+
+    if (!order)
+        order = (a->text.size > b->text.size) - (a->text.size < b->text.size);
+    if (!order)
+        order = (a->number < b->number) - (a->number > b->number);
+    return order ? order : (a->was > b->was) - (a->was < b->was);
+}
+
+/* The keys, newest first, into the order that is asked for. 0 or -1. */
+static int sort_by(listing *l)
+{
+    const allocator *a = &l->store->alloc;
+    size_t n = l->key_count;
+    ranked *all = mem_alloc(a, (n + 1) * sizeof *all);
+
+    if (!all)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        sessile_listed row = borrowed(l, &l->keys[i]);
+        all[i] = (ranked){.k = l->keys[i], .was = i};
+        switch (l->options->sort) {
+        case SESSILE_SORT_CREATED:
+            all[i].number = (uint64_t)row.created_ms;
+            break;
+        case SESSILE_SORT_TITLE:
+            all[i].text = row.title;
+            break;
+        case SESSILE_SORT_BYTES:
+            all[i].number = row.bytes;
+            break;
+        case SESSILE_SORT_MESSAGES:
+            all[i].number = row.messages;
+            break;
+        default:
+            break;
+        }
+    }
+    qsort(all, n, sizeof *all, compare_ranked);
+    for (size_t i = 0; i < n; i++)
+        l->keys[i] = all[i].k;
+    mem_free(a, all, (n + 1) * sizeof *all);
+    return 0;
 }
 
 static void move(char **to, sessile_slice *text)
@@ -568,6 +765,8 @@ static sessile_status give(listing *l, sessile_listed **out, size_t *count,
     size_t skip =
         l->options->offset < l->key_count ? (size_t)l->options->offset : l->key_count;
     size_t n = l->key_count - skip, size = 1;
+    if (l->options->limit && n > l->options->limit)
+        n = (size_t)l->options->limit;
     sessile_listed *rows;
     char *text;
 
@@ -586,6 +785,7 @@ static sessile_status give(listing *l, sessile_listed **out, size_t *count,
         move(&text, &rows[i].agent);
         move(&text, &rows[i].user);
         move(&text, &rows[i].title);
+        move(&text, &rows[i].labels);
         message = (sessile_slice){rows[i].message, strlen(rows[i].message)};
         move(&text, &message);
         rows[i].message = message.data;
@@ -611,6 +811,7 @@ static void listing_deinit(listing *l)
         mem_free(a, l->keys, l->key_capacity * sizeof *l->keys);
     buf_deinit(&l->names);
     buf_deinit(&l->text);
+    buf_deinit(&l->label);
 }
 
 static int in_order(const listing *l)
@@ -623,8 +824,11 @@ static int in_order(const listing *l)
 
 static size_t most_wanted(const sessile_list_options *o)
 {
-    uint64_t want = o->limit && o->offset <= UINT64_MAX - o->limit ? o->offset + o->limit
-                                                                   : UINT64_MAX;
+    /* in another order than the time's all of them have to be known */
+    uint64_t want =
+        o->limit && o->sort == SESSILE_SORT_MODIFIED && o->offset <= UINT64_MAX - o->limit
+            ? o->offset + o->limit
+            : UINT64_MAX;
     return want < SIZE_MAX ? (size_t)want : SIZE_MAX;
 }
 
@@ -643,7 +847,10 @@ sessile_status store_handle_list_with(sessile_store *s,
     l.now_ms = s->os->now_ms(s->os->ud);
     buf_init(&l.names, &s->alloc);
     buf_init(&l.text, &s->alloc);
-    status = gather_all(&l, err);
+    buf_init(&l.label, &s->alloc);
+    if (options->label.size)
+        json_put_string(&l.label, options->label.data, options->label.size);
+    status = l.label.failed ? fail_nomem(err) : gather_all(&l, err);
     if (!status && (look_up(&l) || look_at_others(&l)))
         status = fail_nomem(err);
     if (!status) {
@@ -651,6 +858,10 @@ sessile_status store_handle_list_with(sessile_store *s,
             remember(&l, &l.shelves[i]);
         if (!in_order(&l))
             qsort(l.keys, l.key_count, sizeof *l.keys, newer);
+        if (options->sort != SESSILE_SORT_MODIFIED && sort_by(&l))
+            status = fail_nomem(err);
+    }
+    if (!status) {
         status = give(&l, out, count, err);
     }
     listing_deinit(&l);

@@ -6,6 +6,7 @@
  */
 #include "session/checkpoint.h"
 #include "session/fold.h"
+#include "session/life.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -55,6 +56,12 @@ sessile_status session_check_title(const sessile_store *st, sessile_slice title,
     if (!utf8_valid(title.data, title.size))
         return fail(err, SESSILE_INVALID, "the title is not UTF-8");
     return SESSILE_OK;
+}
+
+static int64_t ttl_of(const sessile_store *st, const sessile_session_options *options)
+{
+    int64_t own = options ? options->ttl_ms : 0;
+    return own < 0 ? 0 : own ? own : st->ttl_ms;
 }
 
 /* The place that the names lead to, or another one. */
@@ -111,6 +118,7 @@ sessile_status session_create_at(sessile_store *st,
     header_put(&text, &names,
                &(header_fields){.title = options ? options->title : nothing,
                                 .metadata = {metadata.data, metadata.size},
+                                .ttl_ms = ttl_of(st, options),
                                 .parent = parent,
                                 .now_ms = st->os->now_ms(st->os->ud)});
     if (text.failed) {
@@ -193,6 +201,7 @@ void session_drop(sessile_session *s)
     if (s->fallback.release && s->fallback.policy)
         s->fallback.release(s->fallback.policy);
     triggers_free(s->triggers, a);
+    triggers_free(s->checkpoint_on, a);
     free_name(a, s->id, s->id_size);
     free_name(a, s->agent, s->agent_size);
     free_name(a, s->user, s->user_size);
@@ -200,6 +209,7 @@ void session_drop(sessile_session *s)
     free_name(a, s->metadata, s->metadata_size);
     if (s->nodes)
         mem_free(a, s->nodes, s->node_capacity * sizeof *s->nodes);
+    kin_forget(s);
     if (s->links)
         mem_free(a, s->links, s->link_capacity * sizeof *s->links);
     if (s->parts)
@@ -254,6 +264,10 @@ sessile_status session_scan(sessile_session *s, const char *folder, const char *
     return status;
 }
 
+static sessile_status open_any(sessile_session **out, sessile_store *st,
+                               const sessile_session_options *options,
+                               const session_place *at, sessile_error *err);
+
 sessile_status session_open(sessile_session **out, sessile_store *st,
                             const sessile_session_options *options, sessile_error *err)
 {
@@ -261,6 +275,28 @@ sessile_status session_open(sessile_session **out, sessile_store *st,
 }
 
 sessile_status session_open_at(sessile_session **out, sessile_store *st,
+                               const sessile_session_options *options,
+                               const session_place *at, sessile_error *err)
+{
+    sessile_status status = open_any(out, st, options, at, err);
+
+    if (!status)
+        status = session_check_there_locked(*out, err); /* nobody else has it yet */
+    if (status) {
+        session_drop(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+sessile_status session_open_any(sessile_session **out, sessile_store *st,
+                                const sessile_session_options *options,
+                                sessile_error *err)
+{
+    return open_any(out, st, options, NULL, err);
+}
+
+static sessile_status open_any(sessile_session **out, sessile_store *st,
                                const sessile_session_options *options,
                                const session_place *at, sessile_error *err)
 {
@@ -276,6 +312,8 @@ sessile_status session_open_at(sessile_session **out, sessile_store *st,
     if (options && (options->window < 0 || options->reserve < 0))
         return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
     status = options ? triggers_check(options->triggers, err) : SESSILE_OK;
+    if (!status && options)
+        status = triggers_check(options->checkpoint_on, err);
     if (status)
         return status;
     if (options && options->has_timeout) {
@@ -305,6 +343,10 @@ sessile_status session_open_at(sessile_session **out, sessile_store *st,
     }
     if (options)
         status = triggers_copy(&s->triggers, options->triggers, &st->alloc, err);
+    if (!status && options) {
+        s->checkpoint_keep = options->checkpoint_keep;
+        status = triggers_copy(&s->checkpoint_on, options->checkpoint_on, &st->alloc, err);
+    }
     if (!status && options)
         status = session_set_agent_info(s, &options->agent_info, err);
     if (status)

@@ -62,6 +62,12 @@ static sessile_status reach_range(sessile_session *s, sessile_id first, sessile_
     return status;
 }
 
+sessile_status session_reach_all_locked(sessile_session *s, sessile_error *err)
+{
+    return s->absent_count ? reach_range(s, 1, (sessile_id)(s->node_count - 1), err)
+                           : SESSILE_OK;
+}
+
 /* 1 when what was read as damaged may only have been looked for at a wrong place, and the
  * log was folded anew to know better. */
 static int knows_better(sessile_session *s, sessile_status status, sessile_id id)

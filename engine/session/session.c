@@ -11,6 +11,7 @@
 #include "session/fold.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tokens/tokens.h"
@@ -162,6 +163,30 @@ sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t s
     return id;
 }
 
+sessile_id batch_put(batch *b, sessile_id parent, entry_type type, entry_source source,
+                     const char *data, size_t size)
+{
+    sessile_id id = batch_next(b);
+    entry_fields fields = {.parent = parent,
+                           .type = type,
+                           .source = source,
+                           .data = data,
+                           .data_size = size,
+                           .tokens = -1};
+
+    batch_add(b, &fields);
+    return id;
+}
+
+void batch_move_head(batch *b, sessile_id to, sessile_id was)
+{
+    char data[32], id[9];
+
+    id_print(to, id);
+    int size = snprintf(data, sizeof data, "{\"head\":\"%s\"}", id);
+    batch_put(b, was, ENTRY_HEAD, SOURCE_HOST, data, (size_t)size);
+}
+
 sessile_slice batch_entry(const batch *b, size_t i)
 {
     size_t end = i + 1 < b->count ? b->starts[i + 1] : b->text.size;
@@ -208,7 +233,9 @@ static sessile_status write_batch(sessile_session *s, const batch *b, sessile_er
         fold_mark_rewind(&f, &mark);
     } else {
         fold_mark_keep(&f, &mark);
-        if (f.moved)
+        if (b->base != SESSILE_NO_ID)
+            s->base = b->base;
+        else if (f.moved)
             s->base = s->head;
     }
     fold_forget_parts(s);
@@ -257,6 +284,7 @@ static sessile_status build_and_write(sessile_session *s, batch *b, session_buil
     *grown = 0;
     buf_clear(&b->text);
     b->count = 0;
+    b->base = SESSILE_NO_ID;
     b->first = log_count(s->log);
     b->now_ms = os->now_ms(os->ud);
     status = build(arg, s, b, err);
@@ -326,14 +354,6 @@ sessile_status session_write_within(sessile_session *s, session_wait *w,
     return status;
 }
 
-sessile_status session_write(sessile_session *s, session_build build, void *arg,
-                             sessile_id *count_out, sessile_error *err)
-{
-    session_wait w = session_wait_begin(s, 0, 0);
-
-    return session_write_within(s, &w, build, arg, count_out, err);
-}
-
 sessile_status session_sync_within(sessile_session *s, const session_wait *w,
                                    sessile_id count, sessile_error *err)
 {
@@ -351,9 +371,12 @@ sessile_status session_sync_within(sessile_session *s, const session_wait *w,
         s, log_sync_unless(log, count, session_sync_stopped, &syncing, err), err);
 }
 
-sessile_status session_sync(sessile_session *s, sessile_id count, sessile_error *err)
+sessile_status session_write(sessile_session *s, session_build build, void *arg,
+                             sessile_error *err)
 {
     session_wait w = session_wait_begin(s, 0, 0);
+    sessile_id count;
+    sessile_status status = session_write_within(s, &w, build, arg, &count, err);
 
-    return session_sync_within(s, &w, count, err);
+    return status ? status : session_sync_within(s, &w, count, err);
 }

@@ -42,6 +42,12 @@ typedef struct node {
     int64_t time_ms; /* the entry's time */
 } node;
 
+/* Of each entry, once somebody asked for children; 0: none. */
+typedef struct node_kin {
+    sessile_id child; /* the newest */
+    sessile_id next;  /* the sibling before it */
+} node_kin;
+
 /* The state of the fold after a block of the log, as the index keeps it. */
 typedef struct session_snapshot {
     void *data;
@@ -79,7 +85,7 @@ typedef struct session_place {
 struct sessile_session {
     sessile_store *store;
     session_place *place; /* of a log that its names do not lead to and that is its own */
-    log_t *log; /* another one when the log was replaced */
+    log_t *log;           /* another one when the log was replaced */
     pthread_mutex_t mutex;
     /* fixed after open */
     char *id, *agent, *user; /* NUL-terminated, with sizes: they may hold any byte */
@@ -93,11 +99,15 @@ struct sessile_session {
     int64_t window, reserve;
     session_agent_info agent_info; /* fixed after open */
     policy_ref policy, fallback;
-    sessile_triggers *triggers; /* in place of the store's; or NULL */
-    policy_ref worker;          /* idle, of isolated policies; under the mutex */
+    sessile_triggers *triggers;      /* in place of the store's; or NULL */
+    sessile_triggers *checkpoint_on; /* likewise */
+    uint32_t checkpoint_keep;
+    policy_ref worker; /* idle, of isolated policies; under the mutex */
     /* the fold, under the mutex */
     node *nodes; /* see session_reach_locked() */
     size_t node_count, node_capacity;
+    node_kin *kin; /* see children.c; kin_count 0: not made */
+    size_t kin_count, kin_capacity;
     unsigned char *absent; /* of the first blocks: 1 when a block is not in nodes yet */
     size_t absent_blocks, absent_count;
     size_t blocks_taken; /* how often a block came, or all of them anew */
@@ -116,6 +126,7 @@ struct sessile_session {
     sessile_usage usage;
     char *title;
     size_t title_size;
+    int64_t ttl_ms; /* of the header; 0: none */
     char *metadata; /* JSON object of the header, or NULL; fixed after open */
     size_t metadata_size;
     header_link origin, parent; /* of the header; fixed after open */
@@ -145,6 +156,10 @@ sessile_status session_create(sessile_store *st, const sessile_session_options *
                               sessile_error *err, char *new_id /* UUID_SIZE, or NULL */);
 sessile_status session_open(sessile_session **out, sessile_store *st,
                             const sessile_session_options *options, sessile_error *err);
+/* The same, also when it was deleted softly. */
+sessile_status session_open_any(sessile_session **out, sessile_store *st,
+                                const sessile_session_options *options,
+                                sessile_error *err);
 sessile_status session_close(sessile_session *s, sessile_error *err);
 /* The same as a child of another session (parent NULL: of none), and in a place that the
  * names do not lead to (at NULL: the one they lead to). */
@@ -222,6 +237,7 @@ typedef struct batch {
     size_t *starts; /* offsets into text */
     size_t count, capacity;
     sessile_id first; /* the id of the first entry */
+    sessile_id base;  /* the handle's base after it; SESSILE_NO_ID: the head */
     int64_t now_ms;
     const allocator *alloc;
 } batch;
@@ -241,23 +257,29 @@ void batch_deinit(batch *b);
  * writes nothing. An error writes nothing. */
 typedef sessile_status (*session_build)(void *arg, sessile_session *s, batch *b,
                                         sessile_error *err);
-/* Takes the mutex. *count_out: log_count after it, for session_sync(). When the log has
- * grown all the same between reading and appending, build is called again on what there
- * is then. */
+/* Writes what build builds, and waits until it is durable: a call of its own. */
 sessile_status session_write(sessile_session *s, session_build build, void *arg,
-                             sessile_id *count_out, sessile_error *err);
-/* Waits until that is durable, unless the store's durability is NONE. No mutex held. */
-sessile_status session_sync(sessile_session *s, sessile_id count, sessile_error *err);
-/* The same as parts of one call with one patience. */
+                             sessile_error *err);
+/* Its two halves, as parts of a longer call with one patience. The first takes the mutex.
+ * *count_out (or NULL): log_count after it, for the second. When the log has grown all
+ * the same between reading and appending, build is called again on what there is then. */
 sessile_status session_write_within(sessile_session *s, session_wait *w,
                                     session_build build, void *arg, sessile_id *count_out,
                                     sessile_error *err);
+/* Waits until that is durable, unless the store's durability is NONE. No mutex held. */
 sessile_status session_sync_within(sessile_session *s, const session_wait *w,
                                    sessile_id count, sessile_error *err);
 
 /* Adds an entry for a message: checked text, read columns. Returns its id. */
 sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t size,
                          const message *m, int64_t tokens);
+
+/* Adds an entry that is no message: checked text, no tokens. Returns its id. */
+sessile_id batch_put(batch *b, sessile_id parent, entry_type type, entry_source source,
+                     const char *data, size_t size);
+
+/* Adds the fact that moves the head from `was` to `to`. */
+void batch_move_head(batch *b, sessile_id to, sessile_id was);
 
 /*
  * A node may be looked at when it is the header, the head, was folded by this handle, or
@@ -270,6 +292,8 @@ sessile_status session_reach_locked(sessile_session *s, sessile_id id,
 /* All of the path from id on that is above low, which itself is left out. */
 sessile_status session_reach_path_locked(sessile_session *s, sessile_id id,
                                          sessile_id low, sessile_error *err);
+/* All of them. */
+sessile_status session_reach_all_locked(sessile_session *s, sessile_error *err);
 /* The fold made anew: from the lines of the log, or, when another log has its name, from
  * that one. NOTFOUND, CONFLICT: it is not what this handle has read. */
 sessile_status session_reload_locked(sessile_session *s, sessile_error *err);
@@ -290,6 +314,10 @@ sessile_status session_context_locked(sessile_session *s, const context **out,
                                       sessile_error *err);
 sessile_status session_context_at_locked(sessile_session *s, sessile_id leaf,
                                          context *out, sessile_error *err);
+/* The messages of the path from after low, an ancestor of high, up to it, as a list into
+ * out (init'ed). */
+sessile_status session_between_locked(sessile_session *s, sessile_id low, sessile_id high,
+                                      context *out, sessile_error *err);
 /* Ids of the path's messages from root to leaf, oldest first, into an array of the
  * session's allocator (free with mem_free, *count * sizeof). */
 sessile_status session_path_locked(sessile_session *s, sessile_id leaf, sessile_id **out,
@@ -300,6 +328,8 @@ sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *
 /* vars of all policies at a leaf, a JSON object {"name":{…}}, appended to out. */
 sessile_status session_vars_locked(sessile_session *s, sessile_id leaf, buf *out,
                                    sessile_error *err);
+/* NOTFOUND unless id can be a leaf; the message names the nearest that can. */
+sessile_status session_check_leaf(sessile_session *s, sessile_id id, sessile_error *err);
 /* Tokens of the context at the head, by usage where the last turn reported some and no
  * compaction came after it, else estimated. */
 sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
@@ -348,6 +378,26 @@ sessile_status render_context(const context *c, render_text text, void *arg,
                               sessile_message **out, size_t *count,
                               sessile_context_info *info, const allocator *a,
                               sessile_error *err);
+
+/* ---- the tree, asked (session/children.c); lists are handed out */
+
+/* As sessile.h says of the functions of these names. */
+sessile_status session_ancestry_locked(sessile_session *s, sessile_id id,
+                                       sessile_id **out, size_t *count,
+                                       sessile_error *err);
+sessile_status session_children_locked(sessile_session *s, sessile_id id,
+                                       sessile_id **out, size_t *count,
+                                       sessile_error *err);
+sessile_status session_siblings_locked(sessile_session *s, sessile_id id,
+                                       sessile_id **out, size_t *count,
+                                       sessile_error *err);
+sessile_status session_leaves_locked(sessile_session *s, sessile_id **out, size_t *count,
+                                     sessile_error *err);
+sessile_status session_common_ancestor_locked(sessile_session *s, sessile_id a,
+                                              sessile_id b, sessile_id *out,
+                                              sessile_error *err);
+sessile_status session_tree_locked(sessile_session *s, const sessile_tree_options *o,
+                                   sessile_node **out, size_t *count, sessile_error *err);
 
 /* ---- compactions (session/compaction.c) */
 

@@ -436,6 +436,7 @@ void fold_forget(sessile_session *s)
     s->title = NULL;
     s->title_size = 0;
     s->node_count = s->link_count = 0;
+    kin_forget(s);
     s->head = s->base = s->usage_at = 0;
     memset(&s->usage, 0, sizeof s->usage);
     memset(&s->usage_tokens, 0, sizeof s->usage_tokens);

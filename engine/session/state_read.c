@@ -78,8 +78,7 @@ sessile_status sessile_state_label(const sessile_state *s, size_t i, size_t n,
     it = given_item(s, i);
     if (s->labels.count && !it->key.n &&
         n < facts_labels_of(&s->labels, it->key.entry, &labels))
-        *out =
-            (sessile_slice){fact_name(&s->labels, &labels[n]), labels[n].name_size};
+        *out = (sessile_slice){fact_name(&s->labels, &labels[n]), labels[n].name_size};
     error_clear(err);
     return SESSILE_OK;
 }

@@ -105,13 +105,16 @@ static sessile_status options_check(const sessile_store_options *o, sessile_erro
         return status;
     if (o->window < 0 || o->reserve < 0)
         return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
+    if (o->ttl_ms < 0)
+        return fail(err, SESSILE_INVALID, "a ttl may not be negative");
     if (o->limits.depth > DEPTH_MOST)
         return fail(err, SESSILE_LIMIT, "the limit [depth] is at most %d", DEPTH_MOST);
     if (o->durability != SESSILE_SYNC && o->durability != SESSILE_NONE)
         return fail(err, SESSILE_INVALID, "durability is neither SYNC nor NONE");
     if (o->isolation != SESSILE_IN_PROCESS && o->isolation != SESSILE_WORKER)
         return fail(err, SESSILE_INVALID, "isolation is neither IN_PROCESS nor WORKER");
-    return triggers_check(o->triggers, err);
+    sessile_status st = triggers_check(o->triggers, err);
+    return st == SESSILE_OK ? triggers_check(o->checkpoint_on, err) : st;
 }
 
 static char *dup_text(const allocator *a, const char *text)
@@ -186,6 +189,7 @@ static sessile_status open_store(sessile_store **out, origin *from,
     s->timeout_ms = options->timeout_ms;
     s->window = options->window;
     s->reserve = options->reserve;
+    s->ttl_ms = options->ttl_ms;
     if (pthread_mutex_init(&s->mutex, NULL)) {
         mem_free(&a, s, sizeof *s);
         return fail_nomem(err);
@@ -208,6 +212,9 @@ static sessile_status open_store(sessile_store **out, origin *from,
         goto out;
     }
     status = triggers_copy(&s->triggers, options->triggers, &s->alloc, err);
+    s->checkpoint_keep = options->checkpoint_keep;
+    if (!status)
+        status = triggers_copy(&s->checkpoint_on, options->checkpoint_on, &s->alloc, err);
     if (!status)
         status = open_origin(s, from, options->allow_network, err);
     if (status)
@@ -282,6 +289,7 @@ void store_handle_close(sessile_store *s)
     if (s->fallback.release && s->fallback.policy)
         s->fallback.release(s->fallback.policy);
     triggers_free(s->triggers, &a);
+    triggers_free(s->checkpoint_on, &a);
     keyring_free(s->keys);
     if (s->backend.table)
         store_close(&s->backend);

@@ -114,25 +114,61 @@ int session_has_leaf(const sessile_session *s, sessile_id id)
            s->nodes[id].type == ENTRY_TOMBSTONE;
 }
 
+/* The next entry from id, up or down, that can be a leaf; SESSILE_NO_ID: none, or it
+ * cannot be told. */
+static sessile_id next_leaf(sessile_session *s, sessile_id id, int up)
+{
+    for (;;) {
+        if (up ? id + 1 >= s->node_count : id == 0)
+            return SESSILE_NO_ID;
+        id = up ? id + 1 : id - 1;
+        if (session_reach_locked(s, id, NULL))
+            return SESSILE_NO_ID;
+        if (session_has_leaf(s, id))
+            return id;
+    }
+}
+
+static sessile_status no_leaf(sessile_session *s, sessile_id id, sessile_error *err)
+{
+    char shown[NAME_SHOWN], nearest[80] = "", about[40] = "", what[60];
+    int there = id < s->node_count;
+    sessile_id from = there ? id : (sessile_id)s->node_count;
+    sessile_id low = next_leaf(s, from, 0);
+    sessile_id other = there ? next_leaf(s, from, 1)
+                       : low ? next_leaf(s, low, 0)
+                             : SESSILE_NO_ID;
+
+    name_show((sessile_slice){s->id, s->id_size}, shown);
+    if (low != SESSILE_NO_ID && other != SESSILE_NO_ID)
+        snprintf(nearest, sizeof nearest,
+                 ": the nearest that can are %08" PRIx32 " and %08" PRIx32, low, other);
+    else if (low != SESSILE_NO_ID)
+        snprintf(nearest, sizeof nearest, ": the nearest that can is %08" PRIx32, low);
+    if (id == SESSILE_NO_ID)
+        snprintf(what, sizeof what, "has no such entry");
+    else
+        snprintf(what, sizeof what, "has no entry %08" PRIx32, id);
+    if (!there)
+        return fail(err, SESSILE_NOTFOUND,
+                    "session %s %s that a conversation can go on from%s", shown, what,
+                    nearest);
+    if (s->nodes[id].parent < id)
+        snprintf(about, sizeof about, " about %08" PRIx32, s->nodes[id].parent);
+    return fail(err, SESSILE_NOTFOUND,
+                "entry %08" PRIx32 " of session %s is a %s%s: no conversation goes on "
+                "from it%s",
+                id, shown, entry_type_name((entry_type)s->nodes[id].type), about,
+                nearest);
+}
+
 sessile_status session_check_leaf(sessile_session *s, sessile_id id, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
-    char shown[NAME_SHOWN];
 
     if (id < s->node_count)
         status = session_reach_locked(s, id, err);
-    if (status || session_has_leaf(s, id))
-        return status;
-    name_show((sessile_slice){s->id, s->id_size}, shown);
-    if (id >= s->node_count)
-        return fail(err, SESSILE_NOTFOUND,
-                    "session %s has no entry %08" PRIx32 ": its newest is %08" PRIx32,
-                    shown, id, (sessile_id)(s->node_count - 1));
-    return fail(
-        err, SESSILE_NOTFOUND,
-        "entry %08" PRIx32 " of session %s is a %s, no message, turn or compaction: "
-        "the entry that it is about is %08" PRIx32,
-        id, shown, entry_type_name((entry_type)s->nodes[id].type), s->nodes[id].parent);
+    return status || session_has_leaf(s, id) ? status : no_leaf(s, id, err);
 }
 
 int session_descends_locked(const sessile_session *s, sessile_id id, sessile_id ancestor)

@@ -570,6 +570,7 @@ static const sessile_backend file_backend = {
     .busy = file_busy,
     .replaced = file_replaced,
     .sweep = file_sweep,
+    .remove = file_remove,
     .draft_publish = file_draft_publish,
 };
 

@@ -8,6 +8,7 @@
  *   file_list.c  which logs there are, and what their files say of themselves
  *   file_shelf.c .catalog beside the logs of a folder
  *   file_draft.c a log written anew, in the place of one that is there
+ *   file_remove.c a log and what lies beside it, removed
  *   file_sweep.c what crashes left of files that were not named yet
  *   file_cache.c NAME.idx beside a log
  *   file_shared.c what the handles of one log have in common: its poison, their turns,
@@ -179,6 +180,7 @@ sessile_status file_sweep(void *self,
                           int (*visit)(void *arg, const char *folder, const char *file,
                                        uint64_t bytes),
                           void *arg, sessile_error *err);
+sessile_status file_remove(sessile_backend_log *log, uint64_t head, sessile_error *err);
 sessile_status file_list(void *self, const char *folder,
                          int (*visit)(void *arg, const char *folder, const char *name),
                          void *arg, sessile_error *err);

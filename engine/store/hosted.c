@@ -499,6 +499,15 @@ static sessile_status hosted_sweep(void *self,
     return told(h, &a, h->host.sweep(h->self, visit, arg, e), "sweep");
 }
 
+static sessile_status hosted_remove(sessile_backend_log *handle, uint64_t head,
+                                    sessile_error *err)
+{
+    hosted_log *log = of(handle);
+    answer a;
+    sessile_error *e = hear(&a, err);
+    return told(log->h, &a, log->h->host.remove(log->log, head, e), "remove");
+}
+
 static sessile_status hosted_stat(void *self, const char *folder, const char *name,
                                   sessile_backend_stat *out, sessile_error *err)
 {
@@ -740,6 +749,7 @@ static void show(sessile_backend *shown, const sessile_backend *host)
     }
     shown->list_others = host->list_others ? hosted_list_others : NULL;
     shown->sweep = host->sweep ? hosted_sweep : NULL;
+    shown->remove = host->remove ? hosted_remove : NULL;
 }
 
 sessile_status store_hosted_open(store *out, const sessile_backend *table, void *self,

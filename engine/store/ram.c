@@ -232,25 +232,43 @@ void store_ram_rename(store *st, const char *folder, const char *name,
     }
 }
 
+/* Nothing leads to the log any more; under the store's mutex. 1: nobody has it open. */
+static int unname(ram_store *rs, ram_log *log)
+{
+    ram_log **at = &rs->logs;
+    while (*at != log) {
+        at = &(*at)->next;
+    }
+    *at = log->next;
+    log->unnamed = 1;
+    return log->handles == 0;
+}
+
 void store_ram_unname(store *st, const char *folder, const char *name)
 {
     ram_store *rs = st->self;
     pthread_mutex_lock(&rs->mutex);
     ram_log *log = find(rs, folder, name);
-    int last = 0;
-    if (log != NULL) {
-        ram_log **at = &rs->logs;
-        while (*at != log) {
-            at = &(*at)->next;
-        }
-        *at = log->next;
-        log->unnamed = 1;
-        last = log->handles == 0;
-    }
+    int last = log != NULL && unname(rs, log);
     pthread_mutex_unlock(&rs->mutex);
     if (last) {
         free_log(rs, log);
     }
+}
+
+/* Its bytes go with its last handle, which may be this one. */
+static sessile_status ram_remove(sessile_backend_log *handle, uint64_t head,
+                                 sessile_error *err)
+{
+    ram_store *rs = of(handle)->rs;
+    (void)head;
+    (void)err;
+    pthread_mutex_lock(&rs->mutex);
+    if (!of(handle)->log->unnamed) {
+        (void)unname(rs, of(handle)->log);
+    }
+    pthread_mutex_unlock(&rs->mutex);
+    return SESSILE_OK;
 }
 
 static sessile_status ram_size(sessile_backend_log *handle, uint64_t *bytes,
@@ -309,7 +327,7 @@ static sessile_status ram_lock(sessile_backend_log *handle, int mode, int timeou
 {
     ram_handle *h = of(handle);
     lock_try t = {h->log, mode};
-    *replaced = 0; /* a log lives as long as its store */
+    *replaced = 0;
     switch (lock_wait(h->rs->os, timeout_ms, try_lock, &t, h->stop)) {
     case LOCK_GOT:
         break;
@@ -321,6 +339,9 @@ static sessile_status ram_lock(sessile_backend_log *handle, int mode, int timeou
                     h->log->name);
     }
     h->locked = mode;
+    pthread_mutex_lock(&h->rs->mutex);
+    *replaced = h->log->unnamed;
+    pthread_mutex_unlock(&h->rs->mutex);
     return SESSILE_OK;
 }
 
@@ -520,6 +541,7 @@ static const sessile_backend ram_backend = {
     .blob_get = ram_blob_get,
     .blob_put_new = ram_blob_put_new,
     .has_logs = ram_has_logs,
+    .remove = ram_remove,
 };
 
 sessile_status store_ram_open(store *out, const os_table *os, const allocator *a,

@@ -9,9 +9,8 @@
 
 /* ------------------------------------------------------------------ labels */
 
-static int label(lua_State *L,
-                 sessile_status (*put)(sessile_session *, sessile_id, sessile_slice,
-                                       sessile_error *))
+static int label(lua_State *L, sessile_status (*put)(sessile_session *, sessile_id,
+                                                     sessile_slice, sessile_error *))
 {
     struct binding_session *session = binding_session_live(L, 1);
     sessile_slice name;
@@ -75,11 +74,10 @@ int binding_session_labels(lua_State *L)
 /* ------------------------------------------------------------------ members */
 
 /* With a table: its members are stated -> true. Without: those in force -> a table. */
-static int members(lua_State *L, const char *what, const char *class,
-                   sessile_status (*set)(sessile_session *, sessile_slice,
-                                         sessile_error *),
-                   sessile_status (*get)(sessile_session *, char **, size_t *,
-                                         sessile_error *))
+static int
+members(lua_State *L, const char *what, const char *class,
+        sessile_status (*set)(sessile_session *, sessile_slice, sessile_error *),
+        sessile_status (*get)(sessile_session *, char **, size_t *, sessile_error *))
 {
     struct binding_session *session = binding_session_live(L, 1);
     struct binding_guard *guard;
@@ -110,13 +108,15 @@ static int members(lua_State *L, const char *what, const char *class,
 /* session:settings([object]) */
 int binding_session_settings(lua_State *L)
 {
-    return members(L, "settings", "sessile.Settings", sessile_set_settings, sessile_settings);
+    return members(L, "settings", "sessile.Settings", sessile_set_settings,
+                   sessile_settings);
 }
 
 /* session:metadata([object]) */
 int binding_session_metadata(lua_State *L)
 {
-    return members(L, "metadata", "sessile.Metadata", sessile_set_metadata, sessile_metadata);
+    return members(L, "metadata", "sessile.Metadata", sessile_set_metadata,
+                   sessile_metadata);
 }
 
 /* ------------------------------------------------------------------ pauses */

@@ -84,6 +84,9 @@ int binding_one_of(lua_State *L, int table, const char *name, const char *const 
 /* The policy at index, or NULL for nil or none. */
 sessile_policy *binding_policy_opt(lua_State *L, int index);
 
+/* A list of rows, as tables. */
+void binding_push_listed(lua_State *L, const sessile_listed *rows, size_t count);
+
 /* keys.c */
 extern const char *const binding_key_sources[];
 void binding_keys_open(lua_State *L);
@@ -92,6 +95,14 @@ int binding_store_keys(lua_State *L);
 int binding_store_rotate(lua_State *L);
 int binding_store_reseal(lua_State *L);
 int binding_store_forget(lua_State *L);
+
+/* life.c */
+int binding_store_delete(lua_State *L);
+int binding_store_undelete(lua_State *L);
+int binding_store_purge(lua_State *L);
+int binding_session_life(lua_State *L);
+int binding_session_set_ttl(lua_State *L);
+int binding_session_set_archived(lua_State *L);
 
 /* check.c */
 void binding_check_open(lua_State *L);
@@ -148,6 +159,16 @@ int binding_session_entry(lua_State *L);
 int binding_session_messages(lua_State *L);
 int binding_session_context(lua_State *L);
 
+/* tree.c */
+int binding_session_path(lua_State *L);
+int binding_session_children(lua_State *L);
+int binding_session_siblings(lua_State *L);
+int binding_session_leaves(lua_State *L);
+int binding_session_common_ancestor(lua_State *L);
+int binding_session_tree(lua_State *L);
+/* nil, a message that names the nearest entries, "ENOTFOUND": for what is no id. */
+int binding_no_entry(lua_State *L, struct binding_session *session);
+
 /* explain.c */
 int binding_session_compactions(lua_State *L);
 int binding_session_why(lua_State *L);
@@ -158,6 +179,7 @@ void binding_run_open(lua_State *L);
 int binding_session_turn(lua_State *L);
 int binding_session_compact(lua_State *L);
 int binding_session_plan(lua_State *L);
+int binding_session_branch(lua_State *L);
 int binding_session_answer(lua_State *L);
 
 /* checkpoint.c */

@@ -1,6 +1,6 @@
 /*
- * run.c: runs as userdata: a turn, a compaction or a plan on its way; the needs it
- * states, the answers it takes, and its outcome.
+ * run.c: runs as userdata: a turn, a compaction, a plan or a branch on its way; the needs
+ * it states, the answers it takes, and its outcome.
  *
  * Owns the state that a hook is given while it is given: it is cut off when the answer
  * came or the run is closed, whichever is first, so that a script that kept it gets an
@@ -164,15 +164,16 @@ static uint64_t field_count(lua_State *L, int table, const char *name)
     return (uint64_t)n;
 }
 
-/* The table `trigger`, {messages, seconds, share (per thousand), overflow, events}, as
+/* The table called `name`, {messages, seconds, share (per thousand), overflow, events}, as
  * *out, and 1; 0 when there is none. It is left on the stack, with what *out borrows. */
-static int field_triggers(lua_State *L, int table, sessile_triggers *out)
+static int field_triggers(lua_State *L, int table, const char *name,
+                          sessile_triggers *out)
 {
     int at, events;
     const char **names;
     size_t i;
     memset(out, 0, sizeof *out);
-    if (!lua_istable(L, table) || lua_getfield(L, table, "trigger") != LUA_TTABLE) {
+    if (!lua_istable(L, table) || lua_getfield(L, table, name) != LUA_TTABLE) {
         return 0;
     }
     at = lua_gettop(L);
@@ -203,7 +204,7 @@ int binding_session_turn(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
     sessile_run_options options;
-    sessile_triggers triggers;
+    sessile_triggers triggers, checkpoints;
     struct binding_run *run;
     sessile_slice *messages = NULL;
     sessile_status status;
@@ -223,8 +224,13 @@ int binding_session_turn(lua_State *L)
     options.has_timeout = binding_field_timeout(L, 3, "timeout_ms", &options.timeout_ms);
     options.no_policy = binding_field_boolean(L, 3, "no_policy");
     options.event = binding_field_bytes(L, 3, "event");
-    if (field_triggers(L, 3, &triggers)) {
+    if (field_triggers(L, 3, "trigger", &triggers)) {
         options.triggers = &triggers;
+    }
+    if (field_triggers(L, 3, "checkpoint", &checkpoints)) {
+        options.checkpoint_on = &checkpoints;
+        options.checkpoint_keep =
+            (uint32_t)binding_field_integer(L, 3, "checkpoint_keep", 0);
     }
     options.window = binding_field_integer(L, 3, "window", 0);
     options.reserve = binding_field_integer(L, 3, "reserve", 0);
@@ -232,6 +238,12 @@ int binding_session_turn(lua_State *L)
         (failed = binding_field_json(L, 3, "metadata", &options.metadata)) ||
         (failed = read_messages(L, 2, &messages, &count))) {
         return failed;
+    }
+    if (lua_istable(L, 3) && lua_getfield(L, 3, "state") != LUA_TNIL) {
+        failed = binding_json(L, -1, 0, "state", &options.state);
+        if (failed) {
+            return failed;
+        }
     }
     run = run_new(L, 3, &options);
     status = sessile_turn_begin(&run->handle, session->handle, messages, count, &options,
@@ -273,6 +285,43 @@ int binding_session_compact(lua_State *L)
 int binding_session_plan(lua_State *L)
 {
     return begin(L, sessile_plan_begin);
+}
+
+/* session:branch(id, {summary, summarize, instructions, model, base, on_conflict, policy,
+ * no_policy, window, reserve, timeout_ms}) -> run; nil, message, code */
+int binding_session_branch(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_run_options options;
+    struct binding_run *run;
+    sessile_status status;
+    sessile_slice text;
+    sessile_error err;
+    sessile_key key;
+    if (!session) {
+        return 3;
+    }
+    text.data = luaL_checklstring(L, 2, &text.size);
+    lua_settop(L, 3);
+    if (sessile_key_parse(text, &key) != SESSILE_OK || key.n != 0) {
+        return binding_no_entry(L, session);
+    }
+    sessile_run_options_init(&options);
+    options.summary = binding_field_bytes(L, 3, "summary");
+    options.summarize = binding_field_boolean(L, 3, "summarize");
+    options.instructions = binding_field_bytes(L, 3, "instructions");
+    options.model = binding_field_bytes(L, 3, "model");
+    options.base = binding_field_id(L, 3, "base");
+    options.has_base = options.base != SESSILE_NO_ID;
+    options.on_conflict = field_on_conflict(L, 3);
+    options.has_timeout = binding_field_timeout(L, 3, "timeout_ms", &options.timeout_ms);
+    options.no_policy = binding_field_boolean(L, 3, "no_policy");
+    options.window = binding_field_integer(L, 3, "window", 0);
+    options.reserve = binding_field_integer(L, 3, "reserve", 0);
+    run = run_new(L, 3, &options);
+    status =
+        sessile_branch_begin(&run->handle, session->handle, key.entry, &options, &err);
+    return run_begun(L, run, session, status, &err);
 }
 
 /* {park, text or failed (neither: it asks again), policy, timeout_ms} */
@@ -317,9 +366,9 @@ static void push_hook(lua_State *L, const sessile_need *need)
     lua_state_push(L, need->state, NULL);
     lua_pushvalue(L, -1);
     lua_setiuservalue(L, 1, RUN_STATE);
-    if (need->hook == SESSILE_HOOK_MERGE) {
+    if (need->hook == SESSILE_HOOK_MERGE || need->hook == SESSILE_HOOK_BRANCH_SUMMARY) {
         lua_state_push_previous(L, lua_gettop(L));
-        lua_setfield(L, at, "previous");
+        lua_setfield(L, at, need->hook == SESSILE_HOOK_MERGE ? "previous" : "abandoned");
     }
     lua_setfield(L, at, "state");
     if (need->options.size) {
@@ -354,6 +403,11 @@ static void push_need(lua_State *L, const sessile_need *need)
         lua_setfield(L, -2, "kind");
         lua_json_push(L, need->request.data, need->request.size);
         lua_setfield(L, -2, "request");
+        return;
+    }
+    if (need->kind == SESSILE_NEED_STATE) {
+        lua_pushliteral(L, "state");
+        lua_setfield(L, -2, "kind");
         return;
     }
     lua_pushliteral(L, "hook");
@@ -425,9 +479,22 @@ static int run_reply(lua_State *L)
         luaL_argcheck(L, lua_type(L, 2) == LUA_TSTRING, 2, "the model's text expected");
         return give(L, run, &answer);
     }
+    if (run->asks == SESSILE_NEED_STATE) {
+        int failed = binding_json(L, 2, 0, "state", &answer.text);
+        return failed ? failed : give(L, run, &answer);
+    }
     if (run->hook == SESSILE_HOOK_SHOULD_COMPACT) {
         answer.verdict = lua_toboolean(L, 2);
         lua_pushnil(L);
+        return give(L, run, &answer);
+    }
+    if (run->hook == SESSILE_HOOK_BRANCH_SUMMARY) {
+        if (lua_toboolean(L, 2) && lua_type(L, 2) != LUA_TSTRING) {
+            answer.status = SESSILE_POLICY;
+            lua_pushfstring(L, "it returned a %s, not a text", luaL_typename(L, 2));
+        } else if (lua_type(L, 2) != LUA_TSTRING) {
+            lua_pushnil(L);
+        }
         return give(L, run, &answer);
     }
     lua_getiuservalue(L, 1, RUN_STATE);
@@ -560,8 +627,12 @@ static int run_outcome(lua_State *L)
     set_id(L, "last", o.last);
     set_id(L, "leaf", o.leaf);
     set_id(L, "compaction", o.compaction);
+    set_id(L, "branch_summary", o.branch_summary);
+    set_id(L, "from", o.from);
     set_id(L, "refusal", o.refusal);
     set_id(L, "park", o.park);
+    set_id(L, "checkpoint", o.checkpoint);
+    set_text(L, "checkpoint_failed", o.checkpoint_failed);
     set_integer(L, "repeated", (lua_Integer)o.repeated);
     set_text(L, "log", o.log);
     set_text(L, "verdict", verdict_name(o.verdict));

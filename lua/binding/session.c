@@ -90,6 +90,7 @@ int binding_session_options(lua_State *L, int table, sessile_session_options *ou
     out->window = binding_field_integer(L, table, "window", 0);
     out->reserve = binding_field_integer(L, table, "reserve", 0);
     out->has_timeout = binding_field_timeout(L, table, "timeout_ms", &out->timeout_ms);
+    out->ttl_ms = binding_field_integer(L, table, "ttl_ms", 0);
     return binding_field_json(L, table, "metadata", &out->metadata);
 }
 
@@ -389,6 +390,9 @@ static const luaL_Reg methods[] = {
     {"title", session_title},
     {"set_title", session_set_title},
     {"set_timeout", session_set_timeout},
+    {"life", binding_session_life},
+    {"set_ttl", binding_session_set_ttl},
+    {"set_archived", binding_session_set_archived},
     {"append", session_append},
     {"custom", session_custom},
     {"clear", session_clear},
@@ -404,6 +408,13 @@ static const luaL_Reg methods[] = {
     {"turn", binding_session_turn},
     {"compact", binding_session_compact},
     {"plan", binding_session_plan},
+    {"branch", binding_session_branch},
+    {"path", binding_session_path},
+    {"children", binding_session_children},
+    {"siblings", binding_session_siblings},
+    {"leaves", binding_session_leaves},
+    {"common_ancestor", binding_session_common_ancestor},
+    {"tree", binding_session_tree},
     {"label", binding_session_label},
     {"unlabel", binding_session_unlabel},
     {"labels", binding_session_labels},

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "binding.h"
+#include "policy/lua_json.h"
 
 /* ------------------------------------------------------------------ life */
 
@@ -196,9 +197,17 @@ static void set_integer(lua_State *L, const char *name, uint64_t value)
     lua_setfield(L, -2, name);
 }
 
+static void set_time(lua_State *L, const char *name, int64_t ms)
+{
+    if (ms) {
+        lua_pushinteger(L, (lua_Integer)ms);
+        lua_setfield(L, -2, name);
+    }
+}
+
 static void push_listed(lua_State *L, const sessile_listed *row)
 {
-    lua_createtable(L, 0, 11);
+    lua_createtable(L, 0, 15);
     set_slice(L, "id", row->id);
     set_slice(L, "agent", row->agent);
     set_slice(L, "user", row->user);
@@ -214,13 +223,29 @@ static void push_listed(lua_State *L, const sessile_listed *row)
             return;
         }
     } else {
-        lua_pushliteral(L, "ok");
+        lua_pushstring(L, sessile_life_name(row->life));
         lua_setfield(L, -2, "status");
+    }
+    set_time(L, "ttl", row->ttl_ms);
+    set_time(L, "expires", row->expires_ms);
+    set_time(L, "deleted", row->deleted_ms);
+    if (row->labels.size) {
+        lua_json_push(L, row->labels.data, row->labels.size);
+        lua_setfield(L, -2, "labels");
     }
     set_integer(L, "created", (uint64_t)row->created_ms);
     set_integer(L, "modified", (uint64_t)row->modified_ms);
     set_integer(L, "entries", row->entries);
     set_integer(L, "messages", row->messages);
+}
+
+void binding_push_listed(lua_State *L, const sessile_listed *rows, size_t count)
+{
+    lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
+    for (size_t i = 0; i < count; i++) {
+        push_listed(L, &rows[i]);
+        lua_rawseti(L, -2, (lua_Integer)(i + 1));
+    }
 }
 
 /* A count among the options: not negative. */
@@ -233,16 +258,19 @@ static uint64_t option_count(lua_State *L, int table, const char *name)
     return (uint64_t)value;
 }
 
-/* store:list({agent, prefix, title, offset, limit}) -> rows, newest first */
+/* store:list({agent, prefix, title, user, label, search, since, until, lives, sort,
+ * offset, limit}) -> rows */
 static int store_list(lua_State *L)
 {
+    static const char *const sorts[] = {"modified", "created",  "title",
+                                        "size",     "messages", NULL};
     struct binding_store *store = binding_store_live(L, 1);
     sessile_list_options options;
     struct binding_guard *guard;
     sessile_listed *rows = NULL;
     sessile_status status;
     sessile_error err;
-    size_t count = 0, i;
+    size_t count = 0;
     if (!store) {
         return 3;
     }
@@ -251,6 +279,13 @@ static int store_list(lua_State *L)
     options.agent = binding_field_bytes(L, 2, "agent");
     options.id_prefix = binding_field_bytes(L, 2, "prefix");
     options.title = binding_field_bytes(L, 2, "title");
+    options.user = binding_field_bytes(L, 2, "user");
+    options.label = binding_field_bytes(L, 2, "label");
+    options.text = binding_field_bytes(L, 2, "search");
+    options.since_ms = binding_field_integer(L, 2, "since", 0);
+    options.until_ms = binding_field_integer(L, 2, "until", 0);
+    options.lives = (unsigned)binding_field_integer(L, 2, "lives", 0);
+    options.sort = (sessile_sort)binding_one_of(L, 2, "sort", sorts);
     options.offset = option_count(L, 2, "offset");
     options.limit = option_count(L, 2, "limit");
     guard = binding_guard(L);
@@ -259,11 +294,7 @@ static int store_list(lua_State *L)
     if (status != SESSILE_OK) {
         return binding_fail(L, &err);
     }
-    lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
-    for (i = 0; i < count; i++) {
-        push_listed(L, &rows[i]);
-        lua_rawseti(L, -2, (lua_Integer)(i + 1));
-    }
+    binding_push_listed(L, rows, count);
     binding_guard_free(guard);
     return 1;
 }
@@ -360,6 +391,9 @@ static const luaL_Reg store_methods[] = {
     {"open_over", binding_store_open_over},
     {"list", store_list},
     {"check", binding_store_check},
+    {"delete", binding_store_delete},
+    {"undelete", binding_store_undelete},
+    {"purge", binding_store_purge},
     {"policy", store_policy},
     {"keys", binding_store_keys},
     {"rotate", binding_store_rotate},

@@ -437,9 +437,10 @@ function store_methods:session(opts)
 end
 
 --- true: it is gone; false: the host kept it, by choice; nil, message, code.
-function store_methods:delete(opts)
-  if not self.functions.delete then
-    return nil, "this store's adapter has no delete", "EUNSUPPORTED"
+function store_methods:delete(opts, soft)
+  if not self.functions.delete or soft then
+    return nil, "this store's adapter has no " .. (soft and "soft deletion" or "delete"),
+      "EUNSUPPORTED"
   end
   local names = { id = opts.id, agent = opts.agent or self.agent, user = opts.user or "" }
   local about = ("deleting session %q"):format(opts.id)
@@ -471,7 +472,7 @@ local function row_of(self, item)
   if type(id) ~= "string" then
     return nil
   end
-  local row = { id = id, user = names.user_id or given.user, agent = self.agent, status = "ok" }
+  local row = { id = id, user = names.user_id or given.user, agent = self.agent, status = "active" }
   for name, kind in pairs(fields) do
     if type(given[name]) == kind then
       row[name] = given[name]

@@ -35,6 +35,8 @@ local sessile = {}
 ---@field network? boolean write on a network file system too: one machine alone does
 ---@field window? integer the model's window in tokens; 0: unlimited
 ---@field reserve? integer tokens of the window kept free
+---@field ttl? number|string|table<string, number|string> of new sessions: seconds, "30d"; or
+---one for each agent
 ---@field policy? sessile.PolicySpec|false
 ---@field fallback? sessile.PolicySpec|false what runs instead, once, when the policy was refused
 ---@field trigger? sessile.Trigger|false when to compact without asking the policy whether
@@ -50,6 +52,7 @@ local sessile = {}
 ---@field policy_path? string|string[] folders that policies are looked up in
 ---@field isolation? "none"|"worker" where policy files run: here, or in a process of their own
 ---@field worker? string the program of isolated policies; else the one that was installed
+---@field checkpoint? sessile.CheckpointRules|false when turns make checkpoints by themselves
 ---@field agent_info? {version: string?, config: string?, tools: string[]?} kept in checkpoints
 ---@field limits? sessile.Limits
 
@@ -104,9 +107,24 @@ function sessile.json(text) end
 ---@class sessile.Json
 ---@field json string
 
----Starts a run without the loop: "turn" (messages, options), "compact" or "plan" (options).
+---A value as JSON text, by the rules of messages: sorted keys, {} is an object.
+---@param value any
+---@return string? text
+---@return string? message
+---@return string? code
+function sessile.encode(value) end
+
+---The value of a JSON text: plain tables, sessile.null for null. EINVALID: it is not JSON.
+---@param text string
+---@return any value
+---@return string? message
+---@return string? code
+function sessile.decode(text) end
+
+---Starts a run without the loop: "turn" (messages, options), "compact" or "plan" (options),
+---"branch" (id, options).
 ---@param s sessile.Session
----@param kind "turn"|"compact"|"plan"
+---@param kind "turn"|"compact"|"plan"|"branch"
 ---@param ... any
 ---@return sessile.Run? run
 ---@return string? message
@@ -213,6 +231,7 @@ function key.secret(text) end
 ---@field messages sessile.Message[]
 ---@field max_tokens? integer
 ---@field purpose? string of a policy's question
+---@field model? string the name of the model that is wanted
 ---@field tools? {name: string, description: string?, parameters: table?}[] in a loop, by name
 ---@field step? integer in a loop, from 1
 
@@ -236,6 +255,7 @@ function key.secret(text) end
 ---@field should_compact? fun(state: sessile.State, ctx: sessile.Context): boolean?
 ---@field flush? fun(state: sessile.State, ctx: sessile.Context): any
 ---@field compact? fun(state: sessile.State, ctx: sessile.Context): any
+---@field branch_summary? fun(abandoned: sessile.Message[], ctx: sessile.Context): string?
 
 ---@class sessile.Context
 ---@field options table
@@ -306,6 +326,7 @@ local Store = {}
 ---@field user? string
 ---@field title? string of a new session
 ---@field metadata? table of a new session
+---@field ttl? number|string|false of a new session: seconds, "30d"; false: never
 ---@field uuid? "v4"|"v7"
 ---@field policy? sessile.PolicySpec|false
 ---@field fallback? sessile.PolicySpec|false nil: the store's
@@ -374,23 +395,27 @@ function Store:put(source, opts) end
 ---@field messages? integer
 ---@field bytes integer
 ---@field torn integer bytes of a torn tail that opening it set aside
----@field status string "ok", or what is wrong, as "EDAMAGED"; with entries it can be read
+---@field status string "active", "suspended", "archived", "expired" or "deleted"; or what is
+---wrong, as "EDAMAGED": with entries it can be read
+---@field labels? string[] each once, pins aside
+---@field ttl? integer ms
+---@field expires? integer ms
+---@field deleted? integer ms
 ---@field message? string
 
 ---@class sessile.ListOptions
 ---@field agent? string only of this agent
 ---@field prefix? string only those whose id begins so
 ---@field title? string only those of exactly this title
+---@field user? string only of this user
+---@field label? string only those with this label
+---@field search? string only those with this in their title
+---@field since? integer ms: modified then or later
+---@field until? integer ms: modified before
+---@field status? string|string[] only of these; nil: all but the deleted
+---@field sort? "modified"|"created"|"title"|"size"|"messages"
 ---@field offset? integer that many of the newest are left out
 ---@field limit? integer at most that many
-
----Deletes a session: true; false when the adapter kept it, by choice. ENOTFOUND; EUNSUPPORTED:
----so far every store but an adapter with a delete.
----@param opts string|sessile.OuterId|{id: string, agent: string?, user: string?}
----@return boolean? deleted
----@return string? message
----@return string? code
-function Store:delete(opts) end
 
 ---The sessions, newest first: by the time of the newest entry. Only logs that are new or
 ---changed are opened; with `limit`, no more of them than it takes.
@@ -399,6 +424,30 @@ function Store:delete(opts) end
 ---@return string? message
 ---@return string? code
 function Store:list(opts) end
+
+---Deletes a session for good, or softly: then it can be undeleted until it is purged. A store
+---of the host's says true, or false: kept, by choice; it has no soft deletion (EUNSUPPORTED).
+---@param which string|sessile.OuterId|{id: string|table, agent: string?, user: string?}
+---@param opts? {soft: boolean?, reason: string?, actor: string?}
+---@return {id_hash: string, time: integer, bytes: integer?}|boolean|nil gone
+---@return string? message
+---@return string? code
+function Store:delete(which, opts) end
+
+---Brings back a session that was deleted softly.
+---@param which string|{id: string|table, agent: string?, user: string?}
+---@param opts? {actor: string?}
+---@return true? ok
+---@return string? message
+---@return string? code
+function Store:undelete(which, opts) end
+
+---Deletes what has expired, and what was deleted softly longer ago than `retention` ("90d").
+---@param opts? {agent: string?, retention: number|string|nil, dry_run: boolean?}
+---@return sessile.Listed[]? rows what went, or would
+---@return string? message
+---@return string? code
+function Store:purge(opts) end
 
 ---@class sessile.Finding
 ---@field severity "note"|"warning"|"damage"
@@ -616,6 +665,8 @@ function Session:discard(opts) end
 ---@field fallback? sessile.PolicySpec|false nil: the session's
 ---@field trigger? sessile.Trigger|false in place of the session's as a whole
 ---@field event? string the name of what happened: fires a trigger that lists it
+---@field checkpoint? sessile.CheckpointRules|false in place of the session's
+---@field state? any for a checkpoint that is due; else checkpoint.state is asked
 ---@field window? integer
 ---@field reserve? integer
 ---@field timeout_ms? integer longest wait of each of its calls for another writer
@@ -644,6 +695,99 @@ function Session:turn(messages, opts) end
 ---@return string? message
 ---@return string? code
 function Session:compact(opts) end
+
+---@class sessile.BranchOptions
+---@field summary? string|boolean what is left, in a text; true: asked of the policy or the model
+---@field policy? sessile.PolicySpec
+---@field model? sessile.Model
+---@field model_name? string of the model to ask, when no policy does
+---@field instructions? string what a summary should look at
+---@field base? string the head it was thought on; else the one this handle last showed
+---@field on_conflict? "fail"|"append" when the head is another: ECONFLICT; go all the same
+---@field window? integer
+---@field reserve? integer
+---@field timeout_ms? integer longest wait of each of its calls for another writer
+
+---Moves the head to an entry, where the conversation goes on; what is left stays in the log. A
+---summary that fails stops nothing: outcome.policy says why there is none.
+---@param id string a message, turn, compaction, branch summary, or the header
+---@param opts? sessile.BranchOptions
+---@return sessile.Outcome? outcome
+---@return string? message
+---@return string? code
+function Session:branch(id, opts) end
+
+---@class sessile.Node
+---@field id string
+---@field parent? string of some types only: the nearest ancestor that is among them
+---@field type string
+---@field role? sessile.Role
+---@field tokens integer
+---@field total_tokens integer of all messages from the header to here
+---@field time integer ms, the entry's
+---@field is_path boolean of the conversation; false: a fact
+---@field on_path boolean on the path to the head
+---@field is_head boolean
+---@field labels string[] in force; "pinned" is the pin
+---@field in_context boolean the model would be shown it as it stands
+---@field children sessile.Node[] oldest first
+---@field entry sessile.Entry read when first looked at
+---@field timestamp string read with the entry
+
+---@class sessile.Tree
+---@field root? sessile.Node nil when the header is not among the types
+---@field current string the head's id
+---@field nodes table<string, sessile.Node> by id
+---@field list sessile.Node[] in the order of the log
+
+---The entries as a tree: all of them, those of some types, those that have a label.
+---@param opts? {types: string[]?, labelled: boolean?}
+---@return sessile.Tree? tree
+---@return string? message
+---@return string? code
+function Session:tree(opts) end
+
+---The ids from the header to an entry, or to the head.
+---@param id? string
+---@return string[]? ids
+---@return string? message
+---@return string? code
+function Session:path(id) end
+
+---The ids of what goes on from an entry, oldest first.
+---@param id string
+---@return string[]? ids
+---@return string? message
+---@return string? code
+function Session:children(id) end
+
+---The ids of what else goes on from its parent.
+---@param id string
+---@return string[]? ids
+---@return string? message
+---@return string? code
+function Session:siblings(id) end
+
+---The newest entry on the paths of both.
+---@param a string
+---@param b string
+---@return string? id
+---@return string? message
+---@return string? code
+function Session:common_ancestor(a, b) end
+
+---The ids that nothing goes on from.
+---@return string[]? ids
+---@return string? message
+---@return string? code
+function Session:leaves() end
+---@class sessile.CheckpointRules
+---@field messages? integer each time so many came since the last one
+---@field seconds? integer|string each time so much time passed since then
+---@field share? number when this part of the window is passed
+---@field events? string[] when a turn names one of these
+---@field keep? integer how many are kept; 50
+---@field state? fun(session: sessile.Session): any is asked for the state of one
 
 ---@class sessile.CheckpointOptions
 ---@field state? any what the host wants back
@@ -916,6 +1060,26 @@ function Session:label(id, name) end
 ---@return string? code
 function Session:unlabel(id, name) end
 
+---Where it stands: "active", "suspended", "archived", "expired" or "deleted"; times in ms.
+---@return {status: string, ttl: integer?, expires: integer?, deleted: integer?}? life
+---@return string? message
+---@return string? code
+function Session:life() end
+
+---It expires so long after its newest entry: seconds, or "30d"; nil: never.
+---@param span? number|string
+---@return true? ok
+---@return string? message
+---@return string? code
+function Session:set_ttl(span) end
+
+---Puts it away, or, with false, takes it out again; it can be used all the same.
+---@param on? boolean
+---@return true? ok
+---@return string? message
+---@return string? code
+function Session:archive(on) end
+
 ---@class sessile.Label
 ---@field id string the entry
 ---@field name string "pinned" is the pin
@@ -1150,10 +1314,15 @@ function Agent:cancel() end
 ---@class sessile.Outcome
 ---@field status "completed"|"paused"
 ---@field park? string paused: the entry to answer
+---@field checkpoint? string that the turn made by itself
+---@field checkpoint_failed? string why one that was due could not be made
 ---@field suspension? string paused by the host: the entry that says why
----@field kind "turn"|"compact"|"plan"|"answer"|"suspend"
+---@field kind "turn"|"compact"|"plan"|"answer"|"branch"|"suspend"
 ---@field ids string[] of the turn's messages
 ---@field turn? string the turn's own entry
+---@field leaf string the head after the run; of a turn beside the head, its leaf
+---@field from? string branch: the head that was left
+---@field branch_summary? string branch: the entry with the summary
 ---@field leaf string the head after the run
 ---@field saved? true nil: not kept by the host's adapter, by its choice
 ---@field context sessile.Message[] fetched when first read
@@ -1199,7 +1368,7 @@ function Plan:diff() end
 -- ---------------------------------------------------------------- runs
 
 ---@class sessile.Need
----@field kind "model"|"hook"
+---@field kind "model"|"hook"|"state"
 ---@field policy string
 ---@field step integer
 ---@field reason string
@@ -1208,6 +1377,7 @@ function Plan:diff() end
 ---@field hook? string hook
 ---@field state? sessile.State hook
 ---@field previous? sessile.Message[] merge
+---@field abandoned? sessile.Message[] branch_summary
 ---@field options? table hook
 ---@field now? integer hook
 ---@field fallback? boolean true: the fallback asks

@@ -92,12 +92,16 @@ function outcome.make(raw, session, kind, log)
   return setmetatable({
     status = raw.park and "paused" or "completed",
     park = raw.park,
+    checkpoint = raw.checkpoint,
+    checkpoint_failed = raw.checkpoint_failed,
     kind = kind,
-    ids = raw.first and message_ids(raw.first, raw.last) or {},
-    turn = raw.first and raw.last or nil,
+    ids = kind == "turn" and message_ids(raw.first, raw.last) or {},
+    turn = kind == "turn" and raw.last or nil,
     leaf = raw.leaf,
+    from = raw.from,
+    branch_summary = raw.branch_summary,
     saved = raw.saved ~= false or nil, -- nil: the host's store kept it not, by choice
-    tokens = raw.verdict ~= "none"
+    tokens = raw.verdict ~= "none" and kind ~= "branch"
       and { before = raw.tokens_before, after = raw.tokens_after } or nil,
     policy = policy_of(raw),
     departures = raw.departures,

@@ -20,6 +20,7 @@ local policy = {}
 -- In the order they run; the numbers are the engine's bits.
 local hooks = {
   merge = 1, summarize = 2, truncate = 4, should_compact = 8, flush = 16, compact = 32,
+  branch_summary = 64,
 }
 local host_fields = {
   name = "string", options = "table", about = "string", version = "any",
@@ -89,7 +90,7 @@ local function step_of(spec, position, resolved)
   end
   if type(spec[1]) ~= "string" then
     error("a policy table starts with a name, or has a hook: merge, summarize, truncate, "
-      .. "should_compact, flush, compact", 4)
+      .. "should_compact, flush, compact, branch_summary", 4)
   end
   return file_step(spec[1], spec)
 end
@@ -252,6 +253,9 @@ function policy.call(spec, need, ctx)
   local hook = spec[need.hook]
   if need.hook == "merge" then
     return pcall(hook, need.previous, need.state, ctx)
+  end
+  if need.hook == "branch_summary" then
+    return pcall(hook, need.abandoned, ctx)
   end
   return pcall(hook, need.state, ctx)
 end

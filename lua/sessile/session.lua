@@ -9,6 +9,7 @@ local checkpoints = require "sessile.checkpoints"
 local diff = require "sessile.diff"
 local family = require "sessile.family"
 local host = require "sessile.host"
+local life = require "sessile.life"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local outcome = require "sessile.outcome"
@@ -70,6 +71,99 @@ end
 --- The id of the newest path entry.
 function methods:head()
   return self._core:head()
+end
+
+-- ---------------------------------------------------------------- the tree
+
+local function check_id(who, id)
+  if type(id) ~= "string" then
+    error(("session:%s: an entry id expected, got %s"):format(who, type(id)), 3)
+  end
+end
+
+--- The ids from the header to that entry, or to the head.
+function methods:path(id)
+  if id ~= nil then
+    check_id("path", id)
+  end
+  return self._core:path(id)
+end
+
+--- The ids of what goes on from that entry, oldest first.
+function methods:children(id)
+  check_id("children", id)
+  return self._core:children(id)
+end
+
+--- The ids of what else goes on from its parent.
+function methods:siblings(id)
+  check_id("siblings", id)
+  return self._core:siblings(id)
+end
+
+--- The newest entry on the paths of both.
+function methods:common_ancestor(a, b)
+  check_id("common_ancestor", a)
+  check_id("common_ancestor", b)
+  return self._core:common_ancestor(a, b)
+end
+
+--- The ids that nothing goes on from.
+function methods:leaves()
+  return self._core:leaves()
+end
+
+local tree_options = { types = "table", labelled = "boolean" }
+
+-- What is read of a node's entry when somebody looks: `entry`, and its `timestamp`.
+local function node_meta(self)
+  return {
+    __name = "sessile.Node",
+    __index = function(node, key)
+      if key ~= "entry" and key ~= "timestamp" then
+        return nil
+      end
+      local entry, message, code = self._core:entry(node.id)
+      if not entry then
+        error(("node.%s: %s: %s"):format(key, code, message), 2)
+      end
+      rawset(node, "entry", entry)
+      rawset(node, "timestamp", entry.timestamp)
+      return rawget(node, key)
+    end,
+  }
+end
+
+--- The entries as a tree: {root, current, nodes = {id → node}, list}. types: only those; labelled:
+--- only what has a label; each under the nearest of its ancestors that is among them.
+function methods:tree(given)
+  local opts = options.check("session:tree", given, tree_options)
+  local list, message, code = self._core:tree(opts.types, opts.labelled)
+  if not list then
+    return nil, message, code
+  end
+  local labels
+  labels, message, code = self._core:labels()
+  if not labels then
+    return nil, message, code
+  end
+  local meta, tree = node_meta(self), { list = list, nodes = {} }
+  for _, node in ipairs(list) do
+    tree.nodes[node.id] = setmetatable(node, meta)
+    node.labels = {}
+    if node.is_head then
+      tree.current = node.id
+    end
+  end
+  for _, label in ipairs(labels) do
+    local node = tree.nodes[label.id]
+    if node then
+      node.labels[#node.labels + 1] = label.name
+    end
+  end
+  tree.current = tree.current or self._core:head()
+  tree.root = tree.nodes["00000000"]
+  return tree
 end
 
 --- Turns, bare appends and compactions on the path.
@@ -138,7 +232,7 @@ end
 local turn_options = {
   usage = "table", model = "callable|string", model_name = "string", metadata = "table",
   base = "string", on_conflict = "string", policy = "any", window = "number",
-  reserve = "number", timeout_ms = "number", fallback = "any", trigger = "any",
+  reserve = "number", timeout_ms = "number", fallback = "any", trigger = "any", checkpoint = "any", state = "any",
   event = "string",
 }
 local compact_options = {
@@ -146,6 +240,11 @@ local compact_options = {
   window = "number", reserve = "number", timeout_ms = "number", fallback = "any",
 }
 
+local branch_options = {
+  summary = "any", policy = "any", model = "callable", model_name = "string",
+  instructions = "string", base = "string", on_conflict = "string", window = "number",
+  reserve = "number", timeout_ms = "number",
+}
 local answer_options = {
   park = "string", failed = "string", policy = "any", model = "callable",
   timeout_ms = "number",
@@ -200,18 +299,21 @@ function starters.turn(self, messages, given)
   if type(model) == "string" then
     name, model = name or model, nil
   end
+  local marks = trigger.checkpoints("session:turn", opts.checkpoint, 3) or self._checkpoint
   local run
   run, message, code = self._core:turn(messages, {
     usage = opts.usage, model = name, metadata = opts.metadata, base = opts.base,
     on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
     fallback = chosen.fallback.handle, event = opts.event,
     trigger = trigger.resolve("session:turn", opts.trigger, 3) or self._trigger,
+    checkpoint = marks and marks.on, checkpoint_keep = marks and marks.keep,
+    state = opts.state,
     window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
   })
   if not run then
     return nil, message, code
   end
-  return host.wrap(run, self, "turn", chosen, model or self._model)
+  return host.wrap(run, self, "turn", chosen, model or self._model, marks and marks.state)
 end
 
 local function start(self, kind, given)
@@ -238,6 +340,32 @@ end
 
 function starters.plan(self, given)
   return start(self, "plan", given)
+end
+
+function starters.branch(self, id, given)
+  if type(id) ~= "string" then
+    error("session:branch: an entry id expected, got " .. type(id), 3)
+  end
+  local opts = options.check("session:branch", given, branch_options, 4)
+  local summary = opts.summary
+  if summary ~= nil and type(summary) ~= "string" and type(summary) ~= "boolean" then
+    error("session:branch: option 'summary': a text, or true, expected", 3)
+  end
+  local chosen, message, code = choose(self, opts)
+  if not chosen then
+    return nil, message, code
+  end
+  local run
+  run, message, code = self._core:branch(id, {
+    summary = type(summary) == "string" and summary or nil, summarize = summary == true,
+    instructions = opts.instructions, model = opts.model_name, base = opts.base,
+    on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
+    window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
+  })
+  if not run then
+    return nil, message, code
+  end
+  return host.wrap(run, self, "branch", chosen, opts.model or self._model)
 end
 
 function starters.answer(self, text, given)
@@ -273,7 +401,7 @@ function session.begin(self, kind, ...)
     error("sessile.step: a session expected", 3)
   end
   if not starters[kind] then
-    error("sessile.step: \"turn\", \"compact\", \"plan\" or \"answer\" expected", 3)
+    error("sessile.step: \"turn\", \"compact\", \"plan\", \"branch\" or \"answer\" expected", 3)
   end
   return starters[kind](self, ...)
 end
@@ -290,6 +418,16 @@ end
 --- Runs a policy on the context at the head. Returns the outcome.
 function methods:compact(given)
   local run, message, code = starters.compact(self, given)
+  if not run then
+    return nil, message, code
+  end
+  return host.drive(run)
+end
+
+--- Moves the head to an entry, where the conversation goes on. summary: a text, or true to ask
+--- for one. Returns the outcome.
+function methods:branch(id, given)
+  local run, message, code = starters.branch(self, id, given)
   if not run then
     return nil, message, code
   end
@@ -376,6 +514,10 @@ for name, method in pairs(annotate.methods) do
   methods[name] = method
 end
 
+for name, method in pairs(life.session) do
+  methods[name] = method
+end
+
 -- ---------------------------------------------------------------- the handle
 
 --- Closes the session. Closing twice is closing once.
@@ -439,6 +581,7 @@ function session.wrap(handle, defaults)
     _policy = defaults.policy,
     _fallback = defaults.fallback,
     _trigger = defaults.trigger,
+    _checkpoint = defaults.checkpoint,
     _model = defaults.model,
     _settings = defaults.settings,
     _adopt = defaults.adopt,

@@ -4,6 +4,7 @@
 -- its sessions when it is closed. Never keeps a session alive.
 
 local keys = require "sessile.keys"
+local life = require "sessile.life"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local policy = require "sessile.policy"
@@ -20,7 +21,7 @@ local session_options = settings.add_to {
   id = "string|table", session_id = "string", user_id = "string", agent = "string",
   user = "string", title = "string", metadata = "table", uuid = "string", policy = "any",
   model = "callable", window = "number", reserve = "number", timeout_ms = "number",
-  fallback = "any", trigger = "any", agent_info = "table",
+  ttl = "any", fallback = "any", trigger = "any", agent_info = "table", checkpoint = "any",
 }
 
 -- An id as a host may have it: a string, {session_id=, user_id=}, or among the options.
@@ -81,6 +82,7 @@ local function make(self, kind, given)
     id = opts.id, agent = opts.agent, user = opts.user, title = opts.title,
     metadata = opts.metadata, uuid = uuid_version(who, opts.uuid),
     window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
+    ttl_ms = life.ttl(who .. ": option 'ttl'", opts.ttl, self._ttl, opts.agent or self._agent),
     agent_info = agent_info(who, opts.agent_info) or self._agent_info,
   })
   if not handle then
@@ -90,6 +92,7 @@ local function make(self, kind, given)
     policy = loaded.policy or self._policy,
     fallback = loaded.fallback or self._fallback,
     trigger = when or self._trigger,
+    checkpoint = trigger.checkpoints(who, opts.checkpoint, 3) or self._checkpoint,
     model = opts.model or self._model,
     settings = settings.over(self._settings, settings.take(who, opts, 3)),
   })
@@ -108,24 +111,6 @@ end
 --- Opens a session, or makes it when there is none.
 function methods:session(given)
   return make(self, "session", given)
-end
-
-local delete_options = {
-  id = "string|table", session_id = "string", user_id = "string", agent = "string",
-  user = "string",
-}
-
---- Deletes a session. true; false when the host's store kept it, by choice; ENOTFOUND.
---- EUNSUPPORTED for stores that delete nothing: so far, all but adapters with a delete.
-function methods:delete(given)
-  local opts = identity("store:delete", given, delete_options)
-  if opts.id == nil then
-    error("store:delete: the id of a session expected", 2)
-  end
-  if not self._core.delete then
-    return nil, "this store deletes no sessions yet", "EUNSUPPORTED"
-  end
-  return self._core:delete { id = opts.id, agent = opts.agent, user = opts.user }
 end
 
 local put_options = settings.add_to {
@@ -156,16 +141,21 @@ function methods:put(source, given)
     policy = loaded.policy or self._policy,
     fallback = loaded.fallback or self._fallback,
     trigger = when or self._trigger,
+    checkpoint = self._checkpoint,
     model = opts.model or self._model,
     settings = own,
   })
 end
 
 local list_options = {
-  agent = "string", prefix = "string", title = "string", offset = "number", limit = "number",
+  agent = "string", prefix = "string", title = "string", user = "string", label = "string",
+  search = "string", since = "number", ["until"] = "number", status = "string|table",
+  sort = "string", offset = "number", limit = "number",
 }
 
---- The sessions of the store, newest first: of one agent, of ids that begin so, of a title.
+--- The sessions of the store, newest first, or as `sort` says: of one agent or user, of ids
+--- that begin so, of a title or with `search` in it, with a label, modified since or until a
+--- time (ms), of one status or several (nil: all but the deleted ones).
 function methods:list(given)
   local opts = options.check("store:list", given, list_options)
   if opts.title == "" then
@@ -174,6 +164,9 @@ function methods:list(given)
   opts.offset = math.max(opts.offset or 0, 0)
   if opts.limit and opts.limit <= 0 then
     opts.limit, opts.offset = 1, math.maxinteger -- nobody: the engine's 0 is everybody
+  end
+  if opts.status then
+    opts.lives = life.statuses("store:list", opts.status)
   end
   return self._core:list(opts)
 end
@@ -231,6 +224,10 @@ for name, method in pairs(keys) do
   methods[name] = method
 end
 
+for name, method in pairs(life.store) do
+  methods[name] = method
+end
+
 --- Closes the store and every session of it. Closing twice is closing once.
 function methods:close()
   local failure
@@ -275,8 +272,11 @@ function store.wrap(handle, url, defaults)
     _sealed = handle:sealed(),
     _policy = loaded.policy or false,
     _fallback = loaded.fallback or false,
+    _checkpoint = trigger.checkpoints("sessile.open", defaults.checkpoint, 3),
     _trigger = defaults.trigger or false, -- resolved by sessile.open, before anything opens
     _model = defaults.model or false,
+    _ttl = life.check_default("sessile.open: option 'ttl'", defaults.ttl),
+    _agent = defaults.agent or "main",
     _settings = settings.take("sessile.open", defaults, 3),
     _agent_info = agent_info("sessile.open", defaults.agent_info),
     _sessions = setmetatable({}, { __mode = "k" }),

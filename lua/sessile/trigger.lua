@@ -72,4 +72,30 @@ function trigger.resolve(who, given, level)
   return copy
 end
 
+--- The same for checkpoints: {messages, seconds, share, events, keep, state}; state is a
+--- function that is asked for the state of one, and gives any value, or nil. Returns what the
+--- engine takes, how many are kept, and that function.
+function trigger.checkpoints(who, given, level)
+  if given == nil then
+    return nil
+  elseif given == false then
+    return { on = {} }
+  elseif type(given) ~= "table" then
+    error(("%s: option 'checkpoint': table expected, got %s"):format(who, type(given)), level + 1)
+  end
+  local copy = {}
+  for name, value in pairs(given) do
+    copy[name] = value
+  end
+  copy.keep, copy.state = nil, nil
+  local keep = given.keep
+  if keep ~= nil and (math.type(keep) ~= "integer" or keep < 1 or keep > 1000000) then
+    error(who .. ": checkpoint: option 'keep': a number above 0 expected", level + 1)
+  end
+  if given.state ~= nil and not options.callable(given.state) then
+    error(who .. ": checkpoint: option 'state': a function expected", level + 1)
+  end
+  return { on = trigger.resolve(who, copy, level + 1), keep = keep, state = given.state }
+end
+
 return trigger

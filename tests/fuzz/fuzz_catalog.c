@@ -16,7 +16,7 @@
 #include "session/catalog.h"
 
 #define FOLDER  "main"
-#define PURPOSE "sessile catalog 1:" FOLDER
+#define PURPOSE "sessile catalog 2:" FOLDER
 
 static const char *const words[] = {"\1\0", "\xff\xff\xff\xff", "main", NULL};
 
@@ -86,6 +86,7 @@ static void look(void)
         inside(row.id, &c);
         inside(row.user, &c);
         inside(row.title, &c);
+        inside(row.labels, &c);
         FUZZ_CHECK(catalog_fits(&c, i, &row.stat));
         char *name = fuzz_copy(row.name.data, row.name.size + 1);
         name[row.name.size] = '\0';
@@ -130,6 +131,10 @@ static void put_rows(const uint8_t *data, size_t size)
         row->id = take(&data, &size);
         row->user = take(&data, &size);
         row->title = take(&data, &size);
+        row->labels = take(&data, &size);
+        row->life.ttl_ms = (int64_t)size * 1000;
+        row->life.deleted_ms = size % 3 ? (int64_t)size : 0;
+        row->life.archived = size % 2;
         row->modified_ms = row->stat.mtime_ns = size > 0 ? (int8_t)data[0] : -1;
         row->stat.bytes = size;
         row->entries = (uint32_t)size;
@@ -145,7 +150,11 @@ static void put_rows(const uint8_t *data, size_t size)
     for (size_t i = 0; i < count; i++) {
         catalog_get(&c, i, &got);
         FUZZ_CHECK(same(got.name, rows[i].name) && same(got.id, rows[i].id) &&
-                   same(got.user, rows[i].user) && same(got.title, rows[i].title));
+                   same(got.user, rows[i].user) && same(got.title, rows[i].title) &&
+                   same(got.labels, rows[i].labels));
+        FUZZ_CHECK(got.life.ttl_ms == rows[i].life.ttl_ms &&
+                   got.life.deleted_ms == rows[i].life.deleted_ms &&
+                   got.life.archived == rows[i].life.archived && !got.life.suspended);
         FUZZ_CHECK(got.modified_ms == rows[i].modified_ms &&
                    got.entries == rows[i].entries && catalog_fits(&c, i, &rows[i].stat));
     }

@@ -84,6 +84,17 @@ static int wrong(world *w, const char *format, ...)
     return 1;
 }
 
+static int is_message(const said *e)
+{
+    return e->type == ENTRY_MESSAGE || e->type == ENTRY_BRANCH_SUMMARY;
+}
+
+/* Something that a conversation can go on from. */
+static int is_leaf(const world *w, sessile_id id)
+{
+    return id == 0 || is_message(&w->log[id]) || w->log[id].type == ENTRY_TURN;
+}
+
 static int descends(const world *w, sessile_id id, sessile_id ancestor)
 {
     while (id != 0 && id != ancestor)
@@ -96,10 +107,10 @@ static size_t path(const world *w, sessile_id leaf, sessile_id out[SAID_MOST])
 {
     size_t count = 0;
     for (sessile_id at = leaf; at != 0; at = w->log[at].parent)
-        count += w->log[at].type == ENTRY_MESSAGE;
+        count += is_message(&w->log[at]);
     size_t left = count;
     for (sessile_id at = leaf; at != 0; at = w->log[at].parent)
-        if (w->log[at].type == ENTRY_MESSAGE)
+        if (is_message(&w->log[at]))
             out[--left] = at;
     return count;
 }
@@ -116,15 +127,15 @@ static said *put(world *w, entry_type type, sessile_id parent)
     memset(e, 0, sizeof *e);
     e->type = type;
     e->parent = parent;
-    if (type == ENTRY_MESSAGE || type == ENTRY_TURN)
+    if (is_message(e) || type == ENTRY_TURN)
         w->head = w->count;
     w->count++;
     return e;
 }
 
-static void put_message(world *w, const char *text)
+static void put_message(world *w, const char *text, entry_type type)
 {
-    said *e = put(w, ENTRY_MESSAGE, w->head);
+    said *e = put(w, type, w->head);
     message m;
     sessile_error err;
     assert_int_equal(
@@ -271,7 +282,7 @@ static int do_append(world *w, unsigned h, uint64_t r)
         return 0;
     if (id != w->count)
         return wrong(w, "append made %x, not %x", id, w->count);
-    put_message(w, text);
+    put_message(w, text, ENTRY_MESSAGE);
     wrote(w, h);
     return 0;
 }
@@ -302,7 +313,7 @@ static int do_refused(world *w, unsigned h, uint64_t r)
 }
 
 /* kind T: on the handle's own base; B: on an entry that is said; F: whatever the base; P:
- * that, and many messages. */
+ * that, and many messages; W: on any base, beside the head if need be. */
 static int do_turn(world *w, unsigned h, uint64_t r, char kind)
 {
     static char texts[BULK][600];
@@ -333,14 +344,19 @@ static int do_turn(world *w, unsigned h, uint64_t r, char kind)
     sessile_id base = w->base[h];
     if (kind == 'F' || kind == 'P')
         o.on_conflict = SESSILE_ON_CONFLICT_APPEND;
-    if (kind == 'B' || (kind == 'F' && random_next(&r) % 2)) {
+    if (kind == 'W')
+        o.on_conflict = SESSILE_ON_CONFLICT_BRANCH;
+    if (kind == 'B' || ((kind == 'F' || kind == 'W') && random_next(&r) % 2)) {
         o.has_base = 1;
         o.base = base =
             random_next(&r) % 2 ? w->head : (sessile_id)(random_next(&r) % w->count);
     }
     sessile_status status = sessile_turn_begin(&run, w->s[h], messages, n, &o, &err);
-    sessile_status expected =
-        base == w->head || kind == 'F' || kind == 'P' ? SESSILE_OK : SESSILE_CONFLICT;
+    int beside = kind == 'W' && base != w->head;
+    sessile_status expected = base == w->head || kind == 'F' || kind == 'P' ? SESSILE_OK
+                              : !beside          ? SESSILE_CONFLICT
+                              : is_leaf(w, base) ? SESSILE_OK
+                                                 : SESSILE_NOTFOUND;
     figure_conflicts += expected == SESSILE_CONFLICT;
     look_at_torn(w);
     if (status != expected)
@@ -358,13 +374,82 @@ static int do_turn(world *w, unsigned h, uint64_t r, char kind)
     if (outcome.first != w->count || outcome.last != w->count + n ||
         outcome.leaf != outcome.last)
         return wrong(w, "turn made %x to %x", outcome.first, outcome.last);
+    sessile_id head = w->head;
+    if (beside)
+        w->head = base;
     for (unsigned i = 0; i < n; i++)
-        put_message(w, texts[i]);
+        put_message(w, texts[i], ENTRY_MESSAGE);
     said *e = put(w, ENTRY_TURN, w->head);
     e->count = n;
     e->usage = u;
+    sessile_id leaf = w->head;
+    if (beside) {
+        w->head = head;
+        put(w, ENTRY_HEAD, head);
+    }
     wrote(w, h);
+    w->base[h] = leaf;
     return 0;
+}
+
+/* To any entry, on the handle's base or from wherever the head is, with a summary or
+ * without. */
+static int do_branch(world *w, unsigned h, uint64_t r)
+{
+    char text[200] = "", why[20] = "";
+    sessile_run_options o;
+    sessile_outcome outcome;
+    sessile_need need;
+    sessile_run *run;
+    sessile_error err;
+    sessile_id to = (sessile_id)(random_next(&r) % w->count);
+    sessile_id from = w->head, fork = to, leaf = to;
+    sessile_run_options_init(&o);
+    if (random_next(&r) % 2)
+        o.on_conflict = SESSILE_ON_CONFLICT_APPEND;
+    if (random_next(&r) % 2) {
+        snprintf(why, sizeof why, "why %u", (unsigned)(random_next(&r) % 1000));
+        o.summary = sessile_text(why);
+    }
+    sessile_status expected =
+        o.on_conflict == SESSILE_ON_CONFLICT_FAIL && w->base[h] != w->head
+            ? SESSILE_CONFLICT
+        : is_leaf(w, to) ? SESSILE_OK
+                         : SESSILE_NOTFOUND;
+    sessile_status status = sessile_branch_begin(&run, w->s[h], to, &o, &err);
+    figure_conflicts += expected == SESSILE_CONFLICT;
+    look_at_torn(w);
+    if (status != expected)
+        return wrong(w, "a branch to %x is %s, not %s: %s", to,
+                     sessile_status_name(status), sessile_status_name(expected),
+                     err.message);
+    if (status != SESSILE_OK)
+        return 0;
+    status = sessile_run_step(run, &need, &err);
+    if (!status)
+        status = sessile_run_outcome(run, &outcome, &err);
+    sessile_run_free(run);
+    if (status)
+        return wrong(w, "branch: %s", err.message);
+    while (!descends(w, from, fork))
+        fork = w->log[fork].parent;
+    if (to != w->head) {
+        put(w, ENTRY_HEAD, w->head);
+        w->head = to;
+    }
+    if (why[0]) {
+        leaf = w->count;
+        snprintf(text, sizeof text,
+                 "{\"role\":\"user\",\"content\":\"%s\",\"metadata\":{\"kind\":"
+                 "\"branch_summary\",\"from\":\"%08x\",\"ancestor\":\"%08x\"}}",
+                 why, from, fork);
+        put_message(w, text, ENTRY_BRANCH_SUMMARY);
+    }
+    wrote(w, h);
+    return outcome.from == from && outcome.leaf == leaf
+               ? 0
+               : wrong(w, "branch from %x to %x, not %x to %x", outcome.from,
+                       outcome.leaf, from, leaf);
 }
 
 static int do_fact(world *w, unsigned h, uint64_t r, char kind)
@@ -432,7 +517,7 @@ static int do_context(world *w, unsigned h, uint64_t r, char kind)
     size_t count;
     if (kind == 'L') {
         asked = (sessile_id)(random_next(&r) % w->count);
-        if (w->log[asked].type != ENTRY_MESSAGE && w->log[asked].type != ENTRY_TURN)
+        if (!is_leaf(w, asked))
             asked = w->head;
         leaf = asked;
     }
@@ -462,7 +547,7 @@ static int do_messages(world *w, unsigned h, uint64_t r, char kind)
             o.limit = 0;
         o.role = random_next(&r) % 2 ? SESSILE_ROLE_NONE : SESSILE_USER;
         sessile_id at = (sessile_id)(random_next(&r) % w->count);
-        if (w->log[at].type == ENTRY_MESSAGE || w->log[at].type == ENTRY_TURN)
+        if (is_leaf(w, at))
             o.leaf = leaf = at;
     }
     size_t said_there = path(w, leaf, all);
@@ -580,6 +665,79 @@ static int do_figures(world *w, unsigned h)
     return events == expected
                ? 0
                : wrong(w, "%" PRIu64 " events, not %" PRIu64, events, expected);
+}
+
+static int same_ids(world *w, const char *what, sessile_status status,
+                    sessile_id *const *given, const size_t *counted,
+                    const sessile_id *expected, size_t n)
+{
+    sessile_id *ids = *given;
+    size_t count = *counted;
+    int same = status == SESSILE_OK && count == n &&
+               (n == 0 || memcmp(ids, expected, n * sizeof *ids) == 0);
+    sessile_free(ids);
+    return same ? 0 : wrong(w, "%s: %zu, not %zu, or others", what, count, n);
+}
+
+/* The tree, and each question about it, of some entry. */
+static int do_tree(world *w, unsigned h, uint64_t r)
+{
+    static sessile_id children[SAID_MOST], siblings[SAID_MOST], leaves[SAID_MOST];
+    static sessile_id up[SAID_MOST];
+    sessile_id at = (sessile_id)(random_next(&r) % w->count), other = w->head, *ids, got;
+    size_t child_count = 0, sibling_count = 0, leaf_count = 0, up_count = 0, count;
+    sessile_node *rows;
+    sessile_error err;
+    sessile_session *s = w->s[h];
+    while (!is_leaf(w, at))
+        at--;
+    for (sessile_id id = 0; id < w->count; id++) {
+        int is_last = is_leaf(w, id);
+        if (!is_last)
+            continue;
+        if (id && w->log[id].parent == at)
+            children[child_count++] = id;
+        if (id && at && id != at && w->log[id].parent == w->log[at].parent)
+            siblings[sibling_count++] = id;
+        for (sessile_id below = id + 1; is_last && below < w->count; below++)
+            is_last = w->log[below].parent != id || !is_leaf(w, below);
+        if (is_last)
+            leaves[leaf_count++] = id;
+        if (descends(w, at, id))
+            up[up_count++] = id;
+    }
+    while (!descends(w, at, other))
+        other = w->log[other].parent;
+    if (same_ids(w, "children", sessile_children(s, at, &ids, &count, &err), &ids, &count,
+                 children, child_count) ||
+        same_ids(w, "siblings", sessile_siblings(s, at, &ids, &count, &err), &ids, &count,
+                 siblings, sibling_count) ||
+        same_ids(w, "leaves", sessile_leaves(s, &ids, &count, &err), &ids, &count, leaves,
+                 leaf_count) ||
+        same_ids(w, "path", sessile_path(s, at, &ids, &count, &err), &ids, &count, up,
+                 up_count))
+        return 1;
+    if (sessile_common_ancestor(s, at, w->head, &got, &err) || got != other)
+        return wrong(w, "%x and the head come from %x, not %x", at, got, other);
+    if (sessile_tree(s, NULL, &rows, &count, &err) || count != w->count) {
+        sessile_free(rows);
+        return wrong(w, "the tree has %zu rows", count);
+    }
+    int bad = 0;
+    for (sessile_id id = 0; !bad && id < w->count; id++) {
+        const said *e = &w->log[id];
+        int64_t total = 0;
+        for (sessile_id to = id; id && to; to = w->log[to].parent)
+            total += w->log[to].tokens;
+        if (rows[id].id != id || rows[id].parent != e->parent ||
+            rows[id].total_tokens != total || rows[id].is_path != is_leaf(w, id) ||
+            rows[id].on_path != descends(w, w->head, id) ||
+            rows[id].is_head != (id == w->head) ||
+            rows[id].in_context != (is_message(e) && descends(w, w->head, id)))
+            bad = wrong(w, "row %x of the tree is another", id);
+    }
+    sessile_free(rows);
+    return bad;
 }
 
 static int do_head(world *w, unsigned h)
@@ -731,7 +889,7 @@ static int do_tear(world *w, uint64_t r)
     return 0;
 }
 
-static const char kinds[] = "AAAAAATTTTTTBBBFFCNUXHHKKKLMMGESSQRRZIJJYO";
+static const char kinds[] = "AAAAAATTTTTTBBBFFWWWDDDDCNUXHHKKKLMMGESSVVQRRZIJJYO";
 
 static int step(world *w, const op *o)
 {
@@ -746,7 +904,12 @@ static int step(world *w, const op *o)
     case 'B': /* on a base that is said */
     case 'F': /* on whatever is there */
     case 'P': /* so many that an index is made */
+    case 'W': /* beside the head */
         return do_turn(w, h, o->number, o->kind);
+    case 'D':
+        return do_branch(w, h, o->number);
+    case 'V':
+        return do_tree(w, h, o->number);
     case 'X':
         return do_refused(w, h, o->number);
     case 'C': /* clear */
@@ -794,7 +957,8 @@ static int play(const char *mode, const op *ops, size_t count, char why[1200])
         bad = do_entries(&w, h) || do_figures(&w, h) || do_context(&w, h, 0, 'K') ||
               do_messages(&w, h, 0, 'M');
     if (!bad)
-        bad = do_reopen_stores(&w) || do_entries(&w, 0) || do_figures(&w, 0);
+        bad = do_tree(&w, 0, count) || do_reopen_stores(&w) || do_entries(&w, 0) ||
+              do_figures(&w, 0) || do_tree(&w, 0, count + 1);
     memcpy(why, w.why, sizeof w.why);
     end(&w);
     return bad;

@@ -449,7 +449,7 @@ static sessile_status turn(sessile_session *s, const sessile_run_options *option
     return status;
 }
 
-static void turn_on_a_moved_base_is_CONFLICT_unless_it_may_be_appended(void **state)
+static void turn_on_a_moved_base_is_CONFLICT_unless_told_where_it_goes(void **state)
 {
     place *p = *state;
     sessile_session *a = session_made(p->store, "s"), *b = session_resumed(p->store, "s");
@@ -463,9 +463,6 @@ static void turn_on_a_moved_base_is_CONFLICT_unless_it_may_be_appended(void **st
     assert_int_equal(turn(b, &options, &out, &err), SESSILE_CONFLICT);
     assert_says(&err, "read it again");
     assert_int_equal(log_count(b->log), 3);
-    options.on_conflict = SESSILE_ON_CONFLICT_BRANCH;
-    assert_int_equal(turn(b, &options, &out, &err), SESSILE_UNSUPPORTED);
-    assert_says(&err, "\"append\"");
     options.on_conflict = (sessile_on_conflict)7;
     assert_int_equal(turn(b, &options, &out, &err), SESSILE_INVALID);
     assert_int_equal(log_count(b->log), 3);
@@ -483,6 +480,16 @@ static void turn_on_a_moved_base_is_CONFLICT_unless_it_may_be_appended(void **st
     assert_int_equal(a->nodes[out.first].parent, head);
     options.on_conflict = SESSILE_ON_CONFLICT_FAIL;
     assert_int_equal(turn(a, &options, &out, &err), SESSILE_CONFLICT);
+    /* or written beside what came between */
+    assert_int_equal(sessile_head(a, &head, &err), SESSILE_OK);
+    options.on_conflict = SESSILE_ON_CONFLICT_BRANCH;
+    assert_int_equal(turn(a, &options, &out, &err), SESSILE_OK);
+    assert_int_equal(a->nodes[out.first].parent, 2);
+    assert_int_equal(out.leaf, out.last);
+    assert_int_equal(a->head, head);
+    assert_int_equal(a->base, out.leaf);
+    options.base = (sessile_id)log_count(a->log) - 1; /* a fact */
+    assert_int_equal(turn(a, &options, &out, &err), SESSILE_NOTFOUND);
     session_closed(a);
     session_closed(b);
 }
@@ -932,7 +939,7 @@ int main(void)
         EACH_STORE(interrupt_ends_the_wait_for_a_turn_in_the_handle),
         ON_DISK(interrupt_may_come_from_a_signal_handler),
         cmocka_unit_test(interrupt_ends_the_wait_for_anothers_sync_alone),
-        EACH_STORE(turn_on_a_moved_base_is_CONFLICT_unless_it_may_be_appended),
+        EACH_STORE(turn_on_a_moved_base_is_CONFLICT_unless_told_where_it_goes),
         ON_DISK(stopped_writer_that_wakes_up_is_refused_or_reads_on),
         ON_DISK(writer_stopped_half_way_is_never_written_into),
         EACH_STORE(log_that_grew_before_the_append_is_read_and_written_on),

@@ -5,6 +5,7 @@
 -- as a sentence.
 
 local hints = require "sessile.cli.hints"
+local times = require "sessile.times"
 
 local options = {}
 
@@ -55,15 +56,11 @@ local function whole_number(flag)
   end
 end
 
-local UNITS = { [""] = 1000, ms = 1, s = 1000, m = 60000, h = 3600000, d = 86400000 }
-
 --- A time as typed, in ms: seconds ("90", "0.5") or with a unit ("500ms", "5m", "90d").
 ---@param text string
 ---@return integer? ms
 function options.time(text)
-  local number, unit = text:match "^(%d+%.?%d*)(%l*)$"
-  local ms = number and UNITS[unit] and tonumber(number) * UNITS[unit]
-  return ms and ms <= math.maxinteger and math.floor(ms) or nil
+  return times.ms(text)
 end
 
 local function time(flag)

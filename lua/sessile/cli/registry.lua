@@ -13,8 +13,8 @@ local registry = {}
 -- In the order of the help. A name of two words is a file with an underscore.
 local SHIPPED = {
   "demo", "new", "append", "show", "context", "list", "info", "tree", "compact", "why",
-  "uncompact", "log", "answer", "fork", "label", "label rm", "label list", "pin", "unpin",
-  "settings", "import",
+  "uncompact", "log", "answer", "branch", "fork", "label", "label rm", "label list", "pin",
+  "unpin", "settings", "delete", "undelete", "archive", "purge", "import",
   "checkpoint", "checkpoints", "restore",
   "policy list", "policy show", "policy new", "policy test", "policy try", "policy replay",
   "policy bench", "fixture", "check", "forget", "keys init", "keys rotate", "keys reseal",

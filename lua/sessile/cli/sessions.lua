@@ -197,7 +197,7 @@ end
 
 -- Can its messages be read? Of a damaged one too, past the damage.
 local function opens(row)
-  return row.status == "ok" or row.entries ~= nil
+  return row.entries ~= nil
 end
 
 -- The rows that fit and can be opened; and the first that fits and cannot.
@@ -358,6 +358,12 @@ function sessions.resume(store, name, agent)
     row, message, code, step = find(store, name, agent)
   end
   if not row then
+    local deleted = code == "ENOTFOUND" and store:list { agent = agent, status = "deleted" }
+    local gone = deleted and name ~= "last" and sessions.find(deleted, name)
+    if gone then
+      return nil, ("session %s was deleted"):format(hints.shown(gone.id)), code,
+        "Bring it back: sessile undelete " .. hints.id(gone.id)
+    end
     return nil, message, code, step
   end
   local user = row.user ~= "" and row.user or nil

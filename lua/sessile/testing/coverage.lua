@@ -10,7 +10,8 @@ local has_system, system = pcall(require, "sessile.system")
 
 local coverage = {}
 
-local hooks = { "merge", "summarize", "truncate", "should_compact", "flush", "compact" }
+local hooks = { "merge", "summarize", "truncate", "should_compact", "flush", "compact",
+  "branch_summary" }
 local seen = {} -- path -> {line -> times}
 local lines = {} -- path -> list of lines of the source
 

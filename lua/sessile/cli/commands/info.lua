@@ -35,6 +35,11 @@ local function collect(app, session)
   if message then
     return nil, message, code
   end
+  local life
+  life, message, code = session:life()
+  if not life then
+    return nil, message, code
+  end
   local context, about = session:context()
   if not context then
     return nil, about, code
@@ -47,7 +52,8 @@ local function collect(app, session)
     events = session:event_count(), in_context = #context, tokens = about.tokens,
     token_source = about.source, usage = usage, origin = session.origin,
     parent = session.parent, children = session:subsessions() or {},
-    status = session.damage and session.damage.code or pause and "suspended" or "active",
+    status = session.damage and session.damage.code or life.status,
+    ttl = life.ttl, expires = life.expires,
     labels = labels, suspension = pause, settings = settings, metadata = metadata,
   }
 end
@@ -142,6 +148,7 @@ return {
     line("waits for", pause_text(info.suspension, now))
     line("created", terminal.ago(info.created, now))
     line("modified", terminal.ago(info.modified, now))
+    if info.expires then line("expires", os.date("!%Y-%m-%d %H:%M UTC", info.expires // 1000)) end
     line("head", info.head)
     line("forked", info.origin and "from " .. link_text(info, info.origin))
     line("child of", link_text(info, info.parent))

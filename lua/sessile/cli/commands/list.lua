@@ -6,6 +6,7 @@
 local hints = require "sessile.cli.hints"
 local sessions = require "sessile.cli.sessions"
 local terminal = require "sessile.cli.terminal"
+local times = require "sessile.times"
 
 local function as_json(app, rows)
   local list = {}
@@ -14,7 +15,8 @@ local function as_json(app, rows)
       id = row.id, agent = row.agent, user = row.user, title = row.title,
       created = row.created, modified = row.modified, entries = row.entries,
       messages = row.messages, bytes = row.bytes, status = row.status,
-      message = row.message,
+      message = row.message, labels = row.labels and app.array(row.labels) or nil,
+      expires = row.expires, deleted = row.deleted,
     }
   end
   app:print_json(app.array(list))
@@ -29,47 +31,100 @@ local function differs(rows, field)
   return false
 end
 
+-- A moment as typed, in ms: a date (UTC), or a span that ends now.
+local function moment(app, option, text)
+  if not text then return nil end
+  local year, month, day = text:match "^(%d%d%d%d)%-(%d%d)%-(%d%d)$"
+  if year then
+    local ms = times.date(tonumber(year), tonumber(month), tonumber(day))
+    if ms then return ms end
+  end
+  local span = not year and times.ms(text)
+  if not span then
+    return nil, ("option '%s': '%s' is no date (2026-02-01) and no time (24h, 7d)"):format(option,
+      hints.shown(text))
+  end
+  return app.now() - span
+end
+
+-- What the options ask for, as store:list takes it.
+local function asked_for(app, args)
+  local asked = {
+    user = args.user, label = args.label, search = args.title,
+    status = args.status and #args.status > 0 and args.status or nil,
+    sort = args.sort ~= "modified" and args.sort or nil,
+  }
+  local message
+  asked.since, message = moment(app, "--since", args.since)
+  if not message then
+    asked["until"], message = moment(app, "--until", args["until"])
+  end
+  if message then
+    return nil, message, "EUSAGE"
+  end
+  return asked, nil, nil, nil
+end
+
+local function is_narrow(args)
+  return args.since or args["until"] or args.user or args.label or args.title
+    or args.status and #args.status > 0
+end
+
 return {
   name = "list",
   summary = "the sessions that are here, newest first",
-  usage = "list [--agent NAME] [--sort WHAT] [--limit N]",
+  usage = "list [--agent NAME] [--status WHAT] [--since WHEN] [--sort WHAT] [--limit N]",
   examples = {
     { "sessile list", "all of them" },
     { "sessile list --agent coder --limit 5", "the newest five of one agent" },
+    { "sessile list --since 7d --label release", "of this week, with that label" },
+    { "sessile list --status deleted", "those that can be undeleted" },
   },
   options = {
-    { "--sort WHAT", "newest by", choices = { "modified", "created" }, default = "modified" },
+    { "--status WHAT", "only of this status (else all but the deleted)", many = true,
+      choices = { "active", "suspended", "archived", "expired", "deleted" } },
+    { "--since WHEN", "modified since: a date (2026-02-01), or so long ago (24h, 7d)" },
+    { "--until WHEN", "modified before" },
+    { "--user NAME", "only of this user" },
+    { "--label NAME", "only those with this label" },
+    { "--title TEXT", "only those with this in their title" },
+    { "--sort WHAT", "newest or largest first, titles from A on",
+      choices = { "modified", "created", "title", "size", "messages" }, default = "modified" },
+    { "--offset N", "leave out the first N", integer = true },
     { "--limit N", "at most N", integer = true },
   },
   run = function(app, args)
+    local asked, wrong, wrong_code = asked_for(app, args)
+    if not asked then
+      return nil, wrong, wrong_code
+    end
     local store, message, code, step = app:store()
     local rows = {}
     if store then
       -- Short ids are short beside all of them; JSON has them whole.
-      local few = app.json and args.sort == "modified" and args.limit
-      rows, message, code = app:list(store, { limit = few or nil })
+      if app.json then
+        asked.limit, asked.offset = args.limit, args.offset
+      end
+      rows, message, code = app:list(store, asked)
     end
     if not store and code ~= "ENOTFOUND" or not rows then
       return nil, message, code, step
     end
-    if args.sort == "created" then
-      table.sort(rows, function(a, b)
-        local x, y = a.created or 0, b.created or 0
-        if x ~= y then return x > y end
-        return (a.id or "") < (b.id or "")
-      end)
-    end
     local short, all = sessions.short_ids(rows), #rows
-    if args.limit then
-      rows = table.move(rows, 1, math.min(args.limit, #rows), 1, {})
+    if not app.json then
+      local first = (args.offset or 0) + 1
+      local last = args.limit and math.min(first + args.limit - 1, all) or all
+      rows = table.move(rows, first, math.max(last, first - 1), 1, {})
     end
     if app.json then
       return as_json(app, rows)
     end
     if #rows == 0 then
       if all > 0 then
-        app:note(("--limit %d shows none of %d session%s"):format(args.limit, all,
-          all == 1 and "" or "s"))
+        app:note(("None of %d session%s is shown: --limit %d, --offset %d"):format(all,
+          all == 1 and "" or "s", args.limit or all, args.offset or 0))
+      elseif store and is_narrow(args) then
+        app:note "There are no such sessions. See all: sessile list"
       elseif store and app.globals.agent then
         app:note(("There are no sessions of the agent '%s'. Those of all: sessile list"):format(
           hints.shown(app.globals.agent)))
@@ -88,7 +143,7 @@ return {
     end
     local lines = {}
     for i, row in ipairs(rows) do
-      local ok = row.status == "ok"
+      local ok = not row.message
       local cells = { short[row] or "?" }
       if with_agent then cells[#cells + 1] = terminal.line(row.agent or "?") end
       if with_user then cells[#cells + 1] = terminal.line(row.user or "") end

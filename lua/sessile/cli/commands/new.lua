@@ -15,6 +15,8 @@ return {
   options = {
     { "--id ID", "the session's id: any text" },
     { "--title TEXT", "what it is about" },
+    { "--ttl TIME", "it expires so long after its newest entry, as 30d; see `sessile purge`",
+      time = true },
     { "--uuid-v4", "make a version 4 id instead of version 7" },
   },
   run = function(app, args)
@@ -28,7 +30,7 @@ return {
     local session
     session, message, code = store:create {
       id = args.id, title = args.title, agent = app.globals.agent,
-      uuid = args.uuid_v4 and "v4" or nil,
+      uuid = args.uuid_v4 and "v4" or nil, ttl = args.ttl and args.ttl .. "ms" or nil,
     }
     if not session then
       return nil, message, code, code == "EEXISTS" and ("Choose another id, or go on with that "

@@ -1,0 +1,113 @@
+/* tree.c: the public functions that ask the tree of a session. */
+#include "api/api.h"
+
+#include <string.h>
+
+#include "session/session.h"
+
+typedef sessile_status (*ids_of)(sessile_session *s, sessile_id id, sessile_id **out,
+                                 size_t *count, sessile_error *err);
+
+static sessile_status give_ids(sessile_session *session, sessile_id id, ids_of function,
+                               sessile_id **out, size_t *count, const char *name,
+                               sessile_error *err)
+{
+    if (out)
+        *out = NULL;
+    if (count)
+        *count = 0;
+    error_clear(err);
+    if (!count)
+        return api_missing(err, name, "count");
+    sessile_status st = api_read_begin(session, out, name, err);
+    if (st != SESSILE_OK)
+        return st;
+    st = function(session, id, out, count, err);
+    session_unlock(session);
+    return st;
+}
+
+static sessile_status path_of(sessile_session *s, sessile_id id, sessile_id **out,
+                              size_t *count, sessile_error *err)
+{
+    return session_ancestry_locked(s, id == SESSILE_NO_ID ? s->head : id, out, count,
+                                   err);
+}
+
+static sessile_status leaves_of(sessile_session *s, sessile_id id, sessile_id **out,
+                                size_t *count, sessile_error *err)
+{
+    (void)id;
+    return session_leaves_locked(s, out, count, err);
+}
+
+sessile_status sessile_path(sessile_session *session, sessile_id id, sessile_id **out,
+                            size_t *count, sessile_error *err)
+{
+    return give_ids(session, id, path_of, out, count, __func__, err);
+}
+
+sessile_status sessile_children(sessile_session *session, sessile_id id, sessile_id **out,
+                                size_t *count, sessile_error *err)
+{
+    return give_ids(session, id, session_children_locked, out, count, __func__, err);
+}
+
+sessile_status sessile_siblings(sessile_session *session, sessile_id id, sessile_id **out,
+                                size_t *count, sessile_error *err)
+{
+    return give_ids(session, id, session_siblings_locked, out, count, __func__, err);
+}
+
+sessile_status sessile_leaves(sessile_session *session, sessile_id **out, size_t *count,
+                              sessile_error *err)
+{
+    return give_ids(session, 0, leaves_of, out, count, __func__, err);
+}
+
+sessile_status sessile_common_ancestor(sessile_session *session, sessile_id a,
+                                       sessile_id b, sessile_id *out, sessile_error *err)
+{
+    if (out)
+        *out = SESSILE_NO_ID;
+    sessile_status st = api_read_begin(session, out, __func__, err);
+    if (st != SESSILE_OK)
+        return st;
+    st = session_common_ancestor_locked(session, a, b, out, err);
+    session_unlock(session);
+    return st;
+}
+
+void sessile_tree_options_init(sessile_tree_options *options)
+{
+    if (options)
+        memset(options, 0, sizeof *options);
+}
+
+sessile_status sessile_tree(sessile_session *session, const sessile_tree_options *options,
+                            sessile_node **out, size_t *count, sessile_error *err)
+{
+    sessile_tree_options all;
+    if (out)
+        *out = NULL;
+    if (count)
+        *count = 0;
+    error_clear(err);
+    if (!count)
+        return api_missing(err, __func__, "count");
+    if (!options) {
+        sessile_tree_options_init(&all);
+        options = &all;
+    }
+    if (options->type_count && !options->types)
+        return api_missing(err, __func__, "types");
+    for (size_t i = 0; i < options->type_count; i++)
+        if (!options->types[i])
+            return api_missing(err, __func__, "a type");
+    sessile_status st = api_read_begin(session, out, __func__, err);
+    if (st != SESSILE_OK)
+        return st;
+    st = session_tree_locked(session, options, out, count, err);
+    session_unlock(session);
+    return st;
+}

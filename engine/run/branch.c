@@ -1,0 +1,359 @@
+/*
+ * branch.c: a run that moves the head to an older entry, and may have what it leaves
+ * summarized.
+ *
+ * The head moves first, durably, by one commit that also holds a summary that was given.
+ * Only then is anybody asked for one: the policies' branch_summary, or, when none has
+ * that hook, the host's model. Their text is appended where the head went, as a second
+ * commit, unless the conversation has gone on there meanwhile. So a summary that fails,
+ * or is never answered, costs the summary and nothing else. Rejected: one commit after
+ * the answer. It would leave the head where it was for as long as a model thinks, and the
+ * branch to be lost with it.
+ */
+#include "run/run.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "tokens/tokens.h"
+
+/* One of the two commits on its way. */
+typedef struct branch_write {
+    sessile_run *run;
+    const sessile_run_options *options; /* of the first */
+    sessile_slice text;                 /* of a summary; empty: none */
+    entry_source source;                /* of the summary */
+    const char *stale;                  /* the second: why it was dropped */
+    buf data;                           /* the summary's message */
+} branch_write;
+
+/* ------------------------------------------------------------------ writing */
+
+/* The summary as a message: who left what is in its metadata. */
+static sessile_status add_summary(branch_write *w, batch *b, sessile_error *err)
+{
+    sessile_run *run = w->run;
+    char from[9], fork[9];
+    message m;
+
+    id_print(run->from, from);
+    id_print(run->ancestor, fork);
+    buf_clear(&w->data);
+    buf_puts(&w->data, "{\"role\":\"user\",\"content\":");
+    json_put_string(&w->data, w->text.data, w->text.size);
+    buf_printf(&w->data,
+               ",\"metadata\":{\"kind\":\"branch_summary\",\"from\":\"%s\","
+               "\"ancestor\":\"%s\"}}",
+               from, fork);
+    if (w->data.failed)
+        return fail_nomem(err);
+    sessile_status st =
+        message_read(&m, w->data.data, w->data.size, NULL, NULL, NULL, run->alloc, err);
+    if (st != SESSILE_OK)
+        return st;
+    entry_fields f = {.parent = run->to,
+                      .type = ENTRY_BRANCH_SUMMARY,
+                      .source = w->source,
+                      .data = w->data.data,
+                      .data_size = w->data.size,
+                      .tokens = tokens_of_message(&m),
+                      .token_source = TOKEN_SOURCE_ESTIMATE};
+    run->outcome.branch_summary = batch_next(b);
+    batch_add(b, &f);
+    return SESSILE_OK;
+}
+
+/* session_build: the head goes to run->to. */
+static sessile_status build_branch(void *arg, sessile_session *s, batch *b,
+                                   sessile_error *err)
+{
+    branch_write *w = arg;
+    sessile_run *run = w->run;
+    sessile_id base = w->options->has_base ? w->options->base : s->base;
+    sessile_status st = session_check_running_locked(s, err);
+
+    if (st == SESSILE_OK && w->options->on_conflict != SESSILE_ON_CONFLICT_APPEND)
+        st = session_check_base_locked(s, base, 1, err);
+    if (st == SESSILE_OK)
+        st = session_check_leaf(s, run->to, err);
+    if (st == SESSILE_OK)
+        st = session_common_ancestor_locked(s, s->head, run->to, &run->ancestor, err);
+    if (st != SESSILE_OK)
+        return st;
+    run->from = s->head;
+    run->now_ms = b->now_ms;
+    if (run->from != run->to)
+        batch_move_head(b, run->to, run->from);
+    if (w->text.size)
+        st = add_summary(w, b, err);
+    if (st == SESSILE_OK && !b->count)
+        s->base = s->head; /* it has been named: that is as good as shown */
+    return st;
+}
+
+/* session_build: the summary that was asked for, when the head is still there. */
+static sessile_status build_summary(void *arg, sessile_session *s, batch *b,
+                                    sessile_error *err)
+{
+    branch_write *w = arg;
+
+    w->stale = NULL;
+    if (session_check_running_locked(s, NULL) != SESSILE_OK)
+        w->stale = "the host has paused the session meanwhile";
+    else if (s->head != w->run->to)
+        w->stale = "the conversation went on before there was a summary";
+    return w->stale ? SESSILE_OK : add_summary(w, b, err);
+}
+
+sessile_status run_branch(sessile_run *run, const sessile_run_options *options,
+                          sessile_error *err)
+{
+    const sessile_limits *limits = &run->session->store->limits;
+    branch_write w = {
+        .run = run, .options = options, .text = options->summary, .source = SOURCE_HOST};
+    sessile_status st;
+
+    if (!utf8_valid(w.text.data, w.text.size))
+        return fail(err, SESSILE_INVALID, "the summary of the branch is not UTF-8");
+    if (w.text.size > limits->message)
+        return fail(err, SESSILE_LIMIT,
+                    "the summary has %zu bytes and the limit [message] is %llu: shorten "
+                    "it, or raise the limit",
+                    w.text.size, (unsigned long long)limits->message);
+    buf_init(&w.data, run->alloc);
+    st = session_write_within(run->session, &run->wait, build_branch, &w, &run->written,
+                              err);
+    buf_deinit(&w.data);
+    if (st != SESSILE_OK)
+        return st;
+    run->outcome.from = run->from;
+    run->outcome.leaf = run->outcome.branch_summary == SESSILE_NO_ID
+                            ? run->to
+                            : run->outcome.branch_summary;
+    if (w.text.size) {
+        run->summary = mem_dup(run->alloc, w.text.data, w.text.size);
+        run->summary_size = run->summary ? w.text.size : 0;
+    }
+    return SESSILE_OK;
+}
+
+/* ------------------------------------------------------------------ what is left */
+
+sessile_status run_branch_state(sessile_run *run, sessile_error *err)
+{
+    sessile_session *s = run->session;
+    context left;
+    sessile_status st = session_lock_within(s, &run->wait, err);
+    if (st != SESSILE_OK)
+        return st;
+    context_init(&left, run->alloc);
+    st = session_between_locked(s, run->ancestor, run->from, &left, err);
+    session_unlock(s);
+    if (st == SESSILE_OK && left.count) {
+        state_setup setup = {.context = &left,
+                             .previous = left.count,
+                             .window = run->window,
+                             .reserve = run->reserve,
+                             .floor = 2,
+                             .result_limit = s->store->limits.policy_result,
+                             .vars_limit = 16 * 1024,
+                             .depth = s->store->limits.depth,
+                             .read = run_read_text,
+                             .read_arg = s,
+                             .alloc = run->alloc};
+        st = state_new(&run->state, &setup, err);
+    }
+    context_deinit(&left);
+    if (st == SESSILE_OK && run->state && run->policy)
+        st = run_take_worker(run, err);
+    return st;
+}
+
+/* ------------------------------------------------------------------ asking */
+
+/* No policy of the chain: the engine's own request to the host's model. */
+static int asks_model(const sessile_run *run)
+{
+    return !run->policy || run->step >= policy_step_count(run->policy);
+}
+
+/* The next that is to be asked, in run->step; 0: nobody is left. */
+static int next_asked(sessile_run *run)
+{
+    size_t steps = run->policy ? policy_step_count(run->policy) : 0;
+
+    for (; run->step < steps; run->step++)
+        if (policy_step_get(run->policy, run->step)->hooks &
+            SESSILE_HOOK_BRANCH_SUMMARY) {
+            run->hook = SESSILE_HOOK_BRANCH_SUMMARY;
+            return 1;
+        }
+    if (run->hook || run->step > steps)
+        return 0; /* a policy had the hook */
+    return 1;
+}
+
+static void say_who(sessile_run *run, int failed, const char *message)
+{
+    const char *name =
+        asks_model(run) ? "" : policy_step_get(run->policy, run->step)->name;
+    size_t size = strlen(name);
+
+    if (size >= sizeof run->policy_name)
+        size = utf8_floor(name, size, sizeof run->policy_name - 1);
+    memcpy(run->policy_name, name, size);
+    run->policy_name[size] = 0;
+    run->outcome.verdict = failed ? SESSILE_REFUSED : SESSILE_UNCHANGED;
+    run->outcome.hook = failed ? sessile_hook_name(SESSILE_HOOK_BRANCH_SUMMARY) : "";
+    run_say(run, message);
+}
+
+static sessile_status start(sessile_run *run, sessile_error *err)
+{
+    sessile_status st;
+
+    if (asks_model(run)) {
+        st = branch_prompt(run, &run->prompt, err);
+        run->result = (policy_result){.request = {run->prompt.data, run->prompt.size}};
+        return st == SESSILE_OK ? SESSILE_NEEDS : st;
+    }
+    st = state_hook_begin(run->state, "{}", 2, err);
+    if (st != SESSILE_OK)
+        return st;
+    if (policy_step_get(run->policy, run->step)->is_host)
+        return SESSILE_NEEDS;
+    if (!run->pipeline)
+        st = run_make_pipeline(run, err);
+    return st != SESSILE_OK
+               ? st
+               : policy_pipeline_call(run->pipeline, run->step, run->hook, run->state,
+                                      run->reason, &run->result, err);
+}
+
+/* Bytes of a host's reason that are kept. */
+#define REASON_MOST 400
+
+/* The answer that came: OK with run->result.text, NEEDS, or why there is none. */
+static sessile_status take_answer(sessile_run *run, sessile_error *err)
+{
+    sessile_slice text = run->answer.text;
+
+    run->replied = 0;
+    if (!asks_model(run) && !policy_step_get(run->policy, run->step)->is_host)
+        return policy_pipeline_answer(run->pipeline, &run->answer, &run->result, err);
+    run->result = (policy_result){.text = text};
+    if (run->answer.status == SESSILE_OK)
+        return SESSILE_OK;
+    size_t size = utf8_floor(text.data, text.size, REASON_MOST);
+    return size ? fail(err, SESSILE_POLICY, "%.*s", (int)size, text.data)
+                : fail(err, SESSILE_POLICY, "nobody answered");
+}
+
+/* The text that somebody gave; *done: it is one. */
+static sessile_status take_text(sessile_run *run, int *done, sessile_error *err)
+{
+    uint64_t limit = run->session->store->limits.policy_result;
+    sessile_slice text = run->result.text;
+    size_t i = 0;
+
+    while (i < text.size && strchr(" \t\r\n", text.data[i]) && text.data[i])
+        i++;
+    *done = 0;
+    if (i == text.size) {
+        say_who(run, 0, "no summary was given");
+        return SESSILE_OK;
+    }
+    if (!utf8_valid(text.data, text.size))
+        return fail(err, SESSILE_POLICY, "the summary is not UTF-8");
+    if (text.size > limit)
+        return fail(err, SESSILE_POLICY,
+                    "the summary has %zu bytes and the limit [policy_result] is %llu",
+                    text.size, (unsigned long long)limit);
+    run->summary = mem_dup(run->alloc, text.data, text.size);
+    if (!run->summary)
+        return fail_nomem(err);
+    run->summary_size = text.size;
+    say_who(run, 0, "");
+    *done = 1;
+    return SESSILE_OK;
+}
+
+static void describe_need(const sessile_run *run, sessile_need *need)
+{
+    *need = (sessile_need){.kind = SESSILE_NEED_MODEL,
+                           .policy = "",
+                           .step = run->step,
+                           .hook = SESSILE_HOOK_BRANCH_SUMMARY,
+                           .reason = run->reason,
+                           .instructions = {run->instructions, run->instructions_size},
+                           .now_ms = run->now_ms};
+    if (asks_model(run)) {
+        need->request = run->result.request;
+        return;
+    }
+    const policy_step_info *step = policy_step_get(run->policy, run->step);
+    need->policy = step->name;
+    need->options = (sessile_slice){step->options, strlen(step->options)};
+    if (step->is_host) {
+        need->kind = SESSILE_NEED_HOOK;
+        need->state = run->state;
+    } else {
+        need->request = run->result.request;
+    }
+}
+
+sessile_status run_branch_ask(sessile_run *run, sessile_need *need, sessile_error *err)
+{
+    int done = 0;
+
+    while (!done && (run->replied || next_asked(run))) {
+        sessile_error why = {SESSILE_OK, ""};
+        sessile_status st = run->replied ? take_answer(run, &why) : start(run, &why);
+        if (st == SESSILE_NEEDS) {
+            st = run_sync(run, err); /* nobody knows how long the answer takes */
+            if (st != SESSILE_OK)
+                return st;
+            describe_need(run, need);
+            run->asked = 1;
+            return SESSILE_NEEDS;
+        }
+        if (st == SESSILE_OK)
+            st = take_text(run, &done, &why);
+        if (st != SESSILE_OK)
+            say_who(run, 1, why.message[0] ? why.message : "the summary failed");
+        state_hook_drop(run->state);
+        run->step++;
+    }
+    run->stage = STAGE_COMMIT;
+    return SESSILE_OK;
+}
+
+/* ------------------------------------------------------------------ the second commit */
+
+void run_branch_commit(sessile_run *run)
+{
+    int is_policy = run->policy_name[0] != 0;
+    branch_write w = {.run = run,
+                      .text = {run->summary, run->summary_size},
+                      .source = is_policy ? SOURCE_POLICY : SOURCE_AGENT};
+    sessile_error why = {SESSILE_OK, ""};
+    sessile_id count = 0;
+
+    run->stage = STAGE_DONE;
+    if (!run->summary)
+        return;
+    buf_init(&w.data, run->alloc);
+    sessile_status st =
+        session_write_within(run->session, &run->wait, build_summary, &w, &count, &why);
+    buf_deinit(&w.data);
+    if (st == SESSILE_OK && !w.stale) {
+        run->written = count;
+        run->synced = 0;
+        run->outcome.leaf = run->outcome.branch_summary;
+        run->outcome.verdict = SESSILE_APPLIED;
+        return;
+    }
+    run->outcome.branch_summary = SESSILE_NO_ID;
+    run->outcome.verdict = w.stale ? SESSILE_STALE : SESSILE_REFUSED;
+    run_say(run, w.stale ? w.stale : why.message);
+}

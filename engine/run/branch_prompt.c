@@ -1,0 +1,178 @@
+/*
+ * branch_prompt.c: what the host's model is asked about a branch that is left, when no
+ * policy says it.
+ *
+ * Owns the words, and the transcript: the newest messages of the branch as plain text,
+ * each cut to a size, as many as the window has room for. As text, since a list of
+ * messages that breaks off in the middle of calls is one that providers refuse. Must
+ * never fail for what a message holds: what it does not know it names.
+ */
+#include "run/run.h"
+
+#include "base/text.h"
+
+enum {
+    MESSAGE_MOST = 4000,         /* bytes of one message */
+    CALL_MOST = 400,             /* of the arguments of a call */
+    TRANSCRIPT_MOST = 256 * 1024 /* of all; less in a small window */
+};
+
+static const char words[] =
+    "You are given the part of a conversation that is about to be left: the work goes on "
+    "from an earlier point, and whoever goes on will not see it. Write down for them, "
+    "briefly: what was tried and how it ended; what was decided, and why; which files "
+    "were read or changed; what is still open. Keep names, paths, commands, numbers and "
+    "identifiers as they stand. Invent nothing, and address nobody.";
+
+/* A string's text, at most so many bytes of it. */
+static void put_cut(buf *out, json value, size_t most)
+{
+    size_t at = out->size, cut;
+
+    if (json_string(out, value) || out->failed || out->size - at <= most)
+        return;
+    cut = utf8_floor(out->data + at, out->size - at, most);
+    out->size = at + cut;
+    buf_puts(out, " …");
+}
+
+/* Arguments are JSON in a string, or an object. */
+static void put_call(buf *out, json name, json arguments)
+{
+    buf_puts(out, "-> ");
+    if (name.type == JSON_STRING)
+        put_cut(out, name, CALL_MOST);
+    if (arguments.type == JSON_STRING) {
+        buf_putc(out, ' ');
+        put_cut(out, arguments, CALL_MOST);
+    } else if (arguments.type != JSON_NONE) {
+        size_t size = utf8_floor(arguments.at, arguments.size, CALL_MOST);
+        buf_putc(out, ' ');
+        buf_put(out, arguments.at, size);
+        if (size < arguments.size)
+            buf_puts(out, " …");
+    }
+    buf_putc(out, '\n');
+}
+
+static void put_content(buf *out, json content, int nested)
+{
+    json_iter it;
+
+    if (content.type == JSON_STRING) {
+        put_cut(out, content, MESSAGE_MOST);
+        buf_putc(out, '\n');
+        return;
+    }
+    if (content.type != JSON_ARRAY)
+        return;
+    for (it = json_begin(content); json_next(&it);) {
+        json type = json_get(it.value, "type");
+        if (json_is(type, "text")) {
+            put_content(out, json_get(it.value, "text"), 1);
+        } else if (json_is(type, "tool_use")) {
+            put_call(out, json_get(it.value, "name"), json_get(it.value, "input"));
+        } else if (json_is(type, "tool_result") && !nested) {
+            put_content(out, json_get(it.value, "content"), 1);
+        } else if (type.type == JSON_STRING) {
+            buf_putc(out, '[');
+            put_cut(out, type, CALL_MOST);
+            buf_puts(out, "]\n");
+        }
+    }
+}
+
+static void put_calls(buf *out, json calls)
+{
+    json_iter it;
+
+    if (calls.type != JSON_ARRAY)
+        return;
+    for (it = json_begin(calls); json_next(&it);) {
+        json named = json_get(it.value, "function");
+        if (named.type != JSON_OBJECT)
+            named = it.value;
+        put_call(out, json_get(named, "name"), json_get(named, "arguments"));
+    }
+}
+
+static sessile_status put_message(sessile_run *run, size_t i, buf *out,
+                                  sessile_error *err)
+{
+    const item *it = &state_before(run->state)->items[i];
+    size_t at = out->size;
+    sessile_slice text;
+    sessile_status st = state_text(run->state, it->key, &text, err);
+
+    if (st != SESSILE_OK)
+        return st;
+    json root = json_of(text.data, text.size);
+    buf_printf(out, "## %s\n", sessile_role_name((sessile_role)it->role));
+    put_content(out, json_get(root, "content"), 0);
+    put_calls(out, json_get(root, "tool_calls"));
+    /* Blocks can be many: the whole is bounded too. */
+    if (out->size - at > 2 * MESSAGE_MOST) {
+        out->size = at + utf8_floor(out->data + at, out->size - at, 2 * MESSAGE_MOST);
+        buf_puts(out, " …\n");
+    }
+    buf_putc(out, '\n');
+    return out->failed ? fail_nomem(err) : SESSILE_OK;
+}
+
+/* The newest messages that have room, in their order. */
+static sessile_status put_transcript(sessile_run *run, buf *out, sessile_error *err)
+{
+    size_t count = state_before(run->state)->count, first = count, most = TRANSCRIPT_MOST;
+    int64_t room = run->window > run->reserve ? run->window - run->reserve : 0;
+    sessile_status st = SESSILE_OK;
+    buf one;
+    size_t size = 0;
+
+    if (run->window &&
+        (uint64_t)room * 2 < most) /* two bytes a token: on the safe side */
+        most = (size_t)room * 2;
+    buf_init(&one, run->alloc);
+    while (st == SESSILE_OK && first > 0) {
+        buf_clear(&one);
+        st = put_message(run, first - 1, &one, err);
+        if (st != SESSILE_OK || (size + one.size > most && first < count))
+            break;
+        size += one.size;
+        first--;
+    }
+    buf_deinit(&one);
+    if (first > 0)
+        buf_printf(out, "(%zu earlier messages are left out.)\n\n", first);
+    for (size_t i = first; st == SESSILE_OK && i < count; i++)
+        st = put_message(run, i, out, err);
+    return st;
+}
+
+sessile_status branch_prompt(sessile_run *run, buf *out, sessile_error *err)
+{
+    sessile_status st;
+    buf text;
+
+    buf_init(&text, run->alloc);
+    st = put_transcript(run, &text, err);
+    if (st == SESSILE_OK && run->instructions_size) {
+        buf_puts(&text, "What to look at: ");
+        buf_put(&text, run->instructions, run->instructions_size);
+        buf_putc(&text, '\n');
+    }
+    buf_clear(out);
+    buf_puts(out, "{\"messages\":[{\"role\":\"system\",\"content\":");
+    json_put_cstring(out, words);
+    buf_puts(out, "},{\"role\":\"user\",\"content\":");
+    json_put_string(out, text.data ? text.data : "", text.size);
+    buf_puts(out, "}]");
+    if (run->model_size) {
+        buf_puts(out, ",\"model\":");
+        json_put_string(out, run->model, run->model_size);
+    }
+    buf_puts(out, ",\"purpose\":\"branch_summary\"}");
+    if (st == SESSILE_OK && (text.failed || out->failed))
+        st = fail_nomem(err);
+    buf_deinit(&text);
+    return st;
+}

@@ -1,0 +1,410 @@
+/*
+ * children.c: the tree asked from above: children, siblings, leaves, and its rows.
+ *
+ * An entry names its parent; nothing in the log names its children. Who asks for them
+ * pays once for two numbers an entry (first child, next sibling), which the fold then
+ * keeps up with. Only what can be a leaf is linked: a fact is about an entry, not a step
+ * of a conversation. Children are linked newest first, so that a new one is put in, and
+ * taken out again by a write that failed, without a walk; lists are turned round for the
+ * caller. Rejected: keeping the arrays always (8 bytes an entry that few ask for), and an
+ * array of children for each entry (an allocation each).
+ *
+ * Must never read from the log. What is handed out is the caller's.
+ */
+#include "session/fold.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* ------------------------------------------------------------------ the arrays */
+
+void kin_forget(sessile_session *s)
+{
+    if (s->kin)
+        mem_free(&s->store->alloc, s->kin, s->kin_capacity * sizeof *s->kin);
+    s->kin = NULL;
+    s->kin_count = s->kin_capacity = 0;
+}
+
+/* Entry id becomes the first of its parent's children. */
+static void kin_link(sessile_session *s, sessile_id id)
+{
+    sessile_id parent = s->nodes[id].parent;
+
+    s->kin[id] = (node_kin){0, 0};
+    if (id == 0 || parent >= id || !session_has_leaf(s, id))
+        return;
+    s->kin[id].next = s->kin[parent].child;
+    s->kin[parent].child = id;
+}
+
+void kin_follow(sessile_session *s)
+{
+    if (!s->kin_count)
+        return;
+    if (mem_grow(&s->store->alloc, (void **)&s->kin, &s->kin_capacity, s->node_count,
+                 sizeof *s->kin)) {
+        kin_forget(s); /* to be made again when somebody asks */
+        return;
+    }
+    while (s->kin_count < s->node_count)
+        kin_link(s, (sessile_id)s->kin_count++);
+}
+
+void kin_cut(sessile_session *s)
+{
+    while (s->kin_count > s->node_count) {
+        sessile_id id = (sessile_id)--s->kin_count;
+        sessile_id parent = s->nodes[id].parent;
+        if (id && parent < id && s->kin[parent].child == id)
+            s->kin[parent].child = s->kin[id].next;
+    }
+}
+
+static sessile_status kin_make(sessile_session *s, sessile_error *err)
+{
+    sessile_status status;
+
+    if (s->kin_count)
+        return SESSILE_OK;
+    status = session_reach_all_locked(s, err);
+    if (status)
+        return status;
+    if (mem_grow(&s->store->alloc, (void **)&s->kin, &s->kin_capacity, s->node_count,
+                 sizeof *s->kin))
+        return fail_nomem(err);
+    while (s->kin_count < s->node_count)
+        kin_link(s, (sessile_id)s->kin_count++);
+    return SESSILE_OK;
+}
+
+/* ------------------------------------------------------------------ lists of ids */
+
+/* A list for the host; of none, one that can be freed all the same. */
+static sessile_status give_ids(const sessile_session *s, size_t count, sessile_id **out,
+                               sessile_error *err)
+{
+    *out = give_alloc(&s->store->alloc, (count ? count : 1) * sizeof **out);
+    return *out ? SESSILE_OK : fail_nomem(err);
+}
+
+sessile_status session_ancestry_locked(sessile_session *s, sessile_id id,
+                                       sessile_id **out, size_t *count,
+                                       sessile_error *err)
+{
+    sessile_status status = session_check_leaf(s, id, err);
+    size_t n = 1;
+
+    if (!status)
+        status = session_reach_path_locked(s, id, 0, err);
+    if (status)
+        return status;
+    for (sessile_id at = id; at; at = s->nodes[at].parent)
+        n++;
+    status = give_ids(s, n, out, err);
+    if (status)
+        return status;
+    *count = n;
+    for (sessile_id at = id; n > 1; at = s->nodes[at].parent)
+        (*out)[--n] = at;
+    (*out)[0] = 0;
+    return SESSILE_OK;
+}
+
+/* The children of parent, oldest first, less one of them. */
+static sessile_status list_children(sessile_session *s, sessile_id parent,
+                                    sessile_id less, sessile_id **out, size_t *count,
+                                    sessile_error *err)
+{
+    sessile_status status;
+    size_t n = 0;
+
+    for (sessile_id at = s->kin[parent].child; at; at = s->kin[at].next)
+        n += at != less;
+    status = give_ids(s, n, out, err);
+    if (status)
+        return status;
+    *count = n;
+    for (sessile_id at = s->kin[parent].child; at; at = s->kin[at].next)
+        if (at != less)
+            (*out)[--n] = at;
+    return SESSILE_OK;
+}
+
+sessile_status session_children_locked(sessile_session *s, sessile_id id,
+                                       sessile_id **out, size_t *count,
+                                       sessile_error *err)
+{
+    sessile_status status = session_check_leaf(s, id, err);
+
+    if (!status)
+        status = kin_make(s, err);
+    return status ? status : list_children(s, id, 0, out, count, err);
+}
+
+sessile_status session_siblings_locked(sessile_session *s, sessile_id id,
+                                       sessile_id **out, size_t *count,
+                                       sessile_error *err)
+{
+    sessile_status status = session_check_leaf(s, id, err);
+
+    if (!status)
+        status = kin_make(s, err);
+    if (status)
+        return status;
+    if (id == 0)
+        return give_ids(s, 0, out, err);
+    return list_children(s, s->nodes[id].parent, id, out, count, err);
+}
+
+sessile_status session_leaves_locked(sessile_session *s, sessile_id **out, size_t *count,
+                                     sessile_error *err)
+{
+    sessile_status status = kin_make(s, err);
+    size_t n = 0;
+
+    if (status)
+        return status;
+    for (sessile_id id = 0; id < s->node_count; id++)
+        n += session_has_leaf(s, id) && !s->kin[id].child;
+    status = give_ids(s, n, out, err);
+    if (status)
+        return status;
+    *count = n;
+    n = 0;
+    for (sessile_id id = 0; id < s->node_count; id++)
+        if (session_has_leaf(s, id) && !s->kin[id].child)
+            (*out)[n++] = id;
+    return SESSILE_OK;
+}
+
+sessile_status session_common_ancestor_locked(sessile_session *s, sessile_id a,
+                                              sessile_id b, sessile_id *out,
+                                              sessile_error *err)
+{
+    sessile_status status = session_check_leaf(s, a, err);
+
+    if (!status)
+        status = session_check_leaf(s, b, err);
+    /* The larger id is no ancestor of the smaller: it steps. */
+    while (!status && a != b) {
+        sessile_id *later = a > b ? &a : &b;
+        *later = s->nodes[*later].parent;
+        status = session_reach_locked(s, *later, err);
+    }
+    if (!status)
+        *out = a;
+    return status;
+}
+
+/* ------------------------------------------------------------------ rows */
+
+/* Which entries are wanted. */
+typedef struct pick {
+    uint32_t types; /* a bit each */
+    int all;
+    int only_labelled;
+    unsigned char *labelled; /* 1 for each entry that has a label; NULL: none has */
+} pick;
+
+static sessile_status read_types(const sessile_tree_options *o, pick *p,
+                                 sessile_error *err)
+{
+    p->all = !o->type_count && !o->labelled;
+    p->only_labelled = o->labelled;
+    p->types = o->type_count ? 0 : UINT32_MAX;
+    for (size_t i = 0; i < o->type_count; i++) {
+        int type = ENTRY_SESSION;
+        while (type <= ENTRY_TOMBSTONE &&
+               strcmp(entry_type_name((entry_type)type), o->types[i]) != 0)
+            type++;
+        if (type > ENTRY_TOMBSTONE)
+            return fail(err, SESSILE_INVALID,
+                        "there is no type of entry '%.60s': session, message, turn, "
+                        "compaction, branch_summary, head, label, checkpoint, metadata, "
+                        "suspend, park, refusal, custom, tombstone",
+                        o->types[i]);
+        p->types |= UINT32_C(1) << type;
+    }
+    return SESSILE_OK;
+}
+
+static sessile_status read_labels(const sessile_session *s, pick *p, sessile_error *err)
+{
+    const allocator *a = &s->store->alloc;
+    size_t count;
+    fact *list;
+
+    if (facts_in_force(&s->facts, FACT_LABEL, a, &list, &count))
+        return fail_nomem(err);
+    if (count)
+        p->labelled = mem_zalloc(a, s->node_count);
+    for (size_t i = 0; p->labelled && i < count; i++)
+        if (list[i].about < s->node_count)
+            p->labelled[list[i].about] = 1;
+    if (list)
+        mem_free(a, list, count * sizeof *list);
+    return count && !p->labelled ? fail_nomem(err) : SESSILE_OK;
+}
+
+static int is_wanted(const sessile_session *s, const pick *p, size_t id)
+{
+    return (p->types >> s->nodes[id].type & 1) &&
+           (!p->only_labelled || (p->labelled && p->labelled[id]));
+}
+
+static void fill_row(const sessile_session *s, const pick *p, sessile_id id,
+                     sessile_node *row)
+{
+    const node *n = &s->nodes[id];
+
+    memset(row, 0, sizeof *row);
+    row->id = id;
+    row->type = entry_type_name((entry_type)n->type);
+    row->role = n->role;
+    row->tokens = n->tokens;
+    row->time_ms = n->time_ms;
+    row->first_child = row->next_sibling = SESSILE_NO_ID;
+    row->is_path = session_has_leaf(s, id) != 0;
+    row->labelled = p->labelled && p->labelled[id];
+}
+
+/* Parents come first, so that a walk from the end puts every child before its later
+ * siblings. */
+static void link_rows(sessile_node *rows, size_t count, const uint32_t *row_of)
+{
+    for (size_t i = count; i-- > 0;) {
+        uint32_t up;
+        if (rows[i].parent == SESSILE_NO_ID)
+            continue;
+        up = row_of ? row_of[rows[i].parent] : rows[i].parent;
+        rows[i].next_sibling = rows[up].first_child;
+        rows[up].first_child = (uint32_t)i;
+    }
+}
+
+/* All entries: the row of an entry is its id. */
+static void all_rows(const sessile_session *s, const pick *p, sessile_node *rows)
+{
+    for (size_t i = 0; i < s->node_count; i++) {
+        sessile_id parent = s->nodes[i].parent;
+        int has_parent = i && parent < i;
+        fill_row(s, p, (sessile_id)i, &rows[i]);
+        rows[i].parent = has_parent ? parent : SESSILE_NO_ID;
+        rows[i].total_tokens =
+            (int64_t)rows[i].tokens + (has_parent ? rows[parent].total_tokens : 0);
+    }
+}
+
+/* Some: each under the nearest of its ancestors that is among them. totals and row_of
+ * have an element for every entry; row_of[id]: the row of the entry, or of that
+ * ancestor. */
+static void some_rows(const sessile_session *s, const pick *p, sessile_node *rows,
+                      int64_t *totals, uint32_t *row_of)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < s->node_count; i++) {
+        const node *n = &s->nodes[i];
+        int has_parent = i && n->parent < i;
+        uint32_t up = has_parent ? row_of[n->parent] : UINT32_MAX;
+        totals[i] = (int64_t)n->tokens + (has_parent ? totals[n->parent] : 0);
+        row_of[i] = up;
+        if (!is_wanted(s, p, i))
+            continue;
+        fill_row(s, p, (sessile_id)i, &rows[count]);
+        rows[count].parent = up == UINT32_MAX ? SESSILE_NO_ID : rows[up].id;
+        rows[count].total_tokens = totals[i];
+        row_of[i] = (uint32_t)count++;
+    }
+}
+
+/* The row of an entry, or count: it has none. */
+static size_t row_at(sessile_id id, const sessile_node *rows, size_t count,
+                     const uint32_t *row_of)
+{
+    size_t at = row_of ? row_of[id] : id;
+
+    return at < count && rows[at].id == id ? at : count;
+}
+
+static void mark_rows(const sessile_session *s, const context *c, sessile_node *rows,
+                      size_t count, const uint32_t *row_of)
+{
+    for (sessile_id id = s->head;; id = s->nodes[id].parent) {
+        size_t at = row_at(id, rows, count, row_of);
+        if (at < count) {
+            rows[at].on_path = 1;
+            rows[at].is_head = id == s->head;
+        }
+        if (!id)
+            break;
+    }
+    for (size_t i = 0; i < c->count; i++) {
+        sessile_key key = c->items[i].key;
+        size_t at = key.n ? count : row_at(key.entry, rows, count, row_of);
+        if (at < count)
+            rows[at].in_context = 1;
+    }
+}
+
+/* The rows of those that are picked, marked and linked; everything is in reach. */
+static sessile_status make_rows(sessile_session *s, const pick *p, const context *c,
+                                sessile_node **out, size_t *count, sessile_error *err)
+{
+    const allocator *a = &s->store->alloc;
+    size_t n = p->all ? s->node_count : 0;
+    uint32_t *row_of = NULL;
+    int64_t *totals = NULL;
+    sessile_node *rows = NULL;
+
+    if (!p->all) {
+        for (size_t i = 0; i < s->node_count; i++)
+            n += (size_t)is_wanted(s, p, i);
+        row_of = mem_alloc(a, s->node_count * sizeof *row_of);
+        totals = mem_alloc(a, s->node_count * sizeof *totals);
+    }
+    if (p->all || (row_of && totals))
+        rows = give_alloc(a, (n ? n : 1) * sizeof *rows);
+    if (rows) {
+        if (p->all)
+            all_rows(s, p, rows);
+        else
+            some_rows(s, p, rows, totals, row_of);
+        link_rows(rows, n, row_of);
+        mark_rows(s, c, rows, n, row_of);
+        *out = rows;
+        *count = n;
+    }
+    if (row_of)
+        mem_free(a, row_of, s->node_count * sizeof *row_of);
+    if (totals)
+        mem_free(a, totals, s->node_count * sizeof *totals);
+    return rows ? SESSILE_OK : fail_nomem(err);
+}
+
+sessile_status session_tree_locked(sessile_session *s, const sessile_tree_options *o,
+                                   sessile_node **out, size_t *count, sessile_error *err)
+{
+    pick p = {0};
+    const context *c;
+    sessile_status status = read_types(o, &p, err);
+
+    /* Either may find that the log has to be folded anew, with entries out of reach. */
+    while (!status) {
+        status = session_context_locked(s, &c, err);
+        if (!status)
+            status = session_reach_all_locked(s, err);
+        if (!s->current_stale && !s->absent_count)
+            break;
+    }
+    if (!status)
+        status = read_labels(s, &p, err);
+    if (!status)
+        status = make_rows(s, &p, c, out, count, err);
+    if (p.labelled)
+        mem_free(&s->store->alloc, p.labelled, s->node_count);
+    return status;
+}

@@ -1,0 +1,238 @@
+/*
+ * tree.c: the tree of a session: paths, children, leaves, and the whole of it as tables.
+ *
+ * An id that is no id is told as one that is not there, with the nearest that are: these
+ * functions are given what people typed.
+ */
+#include <stdint.h>
+#include "binding.h"
+
+/* ------------------------------------------------------------------ ids */
+
+/* The id at index; 0 and what is to be returned when it is none. */
+static int read_id(lua_State *L, struct binding_session *session, int index,
+                   sessile_id *out, int *failed)
+{
+    sessile_slice text;
+    sessile_key key;
+    text.data = luaL_checklstring(L, index, &text.size);
+    if (sessile_key_parse(text, &key) == SESSILE_OK && key.n == 0) {
+        *out = key.entry;
+        return 1;
+    }
+    *failed = binding_no_entry(L, session);
+    return 0;
+}
+
+int binding_no_entry(lua_State *L, struct binding_session *session)
+{
+    sessile_error err;
+    sessile_id *ids;
+    size_t count;
+    /* The engine's own sentence for an entry that cannot be. */
+    sessile_status status =
+        sessile_children(session->handle, SESSILE_NO_ID, &ids, &count, &err);
+    return status == SESSILE_OK ? 0 : binding_fail(L, &err);
+}
+
+typedef sessile_status (*ids_of)(sessile_session *, sessile_id, sessile_id **, size_t *,
+                                 sessile_error *);
+
+static int push_ids(lua_State *L, struct binding_session *session, sessile_id id,
+                    ids_of function)
+{
+    struct binding_guard *guard = binding_guard(L);
+    sessile_status status;
+    sessile_id *ids = NULL;
+    sessile_error err;
+    size_t count = 0, i;
+    status = function(session->handle, id, &ids, &count, &err);
+    guard->block = ids;
+    if (status != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
+    for (i = 0; i < count; i++) {
+        binding_push_id(L, ids[i]);
+        lua_rawseti(L, -2, (lua_Integer)(i + 1));
+    }
+    binding_guard_free(guard);
+    return 1;
+}
+
+static int ids_at(lua_State *L, ids_of function)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_id id;
+    int failed;
+    if (!session) {
+        return 3;
+    }
+    return read_id(L, session, 2, &id, &failed) ? push_ids(L, session, id, function)
+                                                : failed;
+}
+
+/* session:path([id]) -> ids from the header to it, or to the head; nil, message, code */
+int binding_session_path(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    if (!session) {
+        return 3;
+    }
+    return lua_isnoneornil(L, 2) ? push_ids(L, session, SESSILE_NO_ID, sessile_path)
+                                 : ids_at(L, sessile_path);
+}
+
+/* session:children(id), siblings(id) -> ids; nil, message, code */
+int binding_session_children(lua_State *L)
+{
+    return ids_at(L, sessile_children);
+}
+
+int binding_session_siblings(lua_State *L)
+{
+    return ids_at(L, sessile_siblings);
+}
+
+static sessile_status leaves_of(sessile_session *session, sessile_id id, sessile_id **out,
+                                size_t *count, sessile_error *err)
+{
+    (void)id;
+    return sessile_leaves(session, out, count, err);
+}
+
+/* session:leaves() -> ids; nil, message, code */
+int binding_session_leaves(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    return session ? push_ids(L, session, 0, leaves_of) : 3;
+}
+
+/* session:common_ancestor(a, b) -> id; nil, message, code */
+int binding_session_common_ancestor(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_id a, b, found;
+    sessile_error err;
+    int failed;
+    if (!session) {
+        return 3;
+    }
+    if (!read_id(L, session, 2, &a, &failed) || !read_id(L, session, 3, &b, &failed)) {
+        return failed;
+    }
+    if (sessile_common_ancestor(session->handle, a, b, &found, &err) != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    binding_push_id(L, found);
+    return 1;
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+static void set_flag(lua_State *L, const char *name, unsigned flag)
+{
+    lua_pushboolean(L, (int)flag);
+    lua_setfield(L, -2, name);
+}
+
+static void push_node(lua_State *L, const sessile_node *node)
+{
+    lua_createtable(L, 0, 13);
+    binding_push_id(L, node->id);
+    lua_setfield(L, -2, "id");
+    binding_push_id(L, node->parent);
+    lua_setfield(L, -2, "parent");
+    lua_pushstring(L, node->type);
+    lua_setfield(L, -2, "type");
+    if (node->role != SESSILE_ROLE_NONE) {
+        lua_pushstring(L, sessile_role_name((sessile_role)node->role));
+        lua_setfield(L, -2, "role");
+    }
+    lua_pushinteger(L, (lua_Integer)node->tokens);
+    lua_setfield(L, -2, "tokens");
+    lua_pushinteger(L, (lua_Integer)node->total_tokens);
+    lua_setfield(L, -2, "total_tokens");
+    lua_pushinteger(L, (lua_Integer)node->time_ms);
+    lua_setfield(L, -2, "time");
+    set_flag(L, "is_path", node->is_path);
+    set_flag(L, "on_path", node->on_path);
+    set_flag(L, "is_head", node->is_head);
+    set_flag(L, "in_context", node->in_context);
+    lua_newtable(L);
+    lua_setfield(L, -2, "children");
+}
+
+/* The list of nodes on top gets its lists of children. */
+static void link_nodes(lua_State *L, const sessile_node *rows, size_t count)
+{
+    int list = lua_gettop(L);
+    size_t i;
+    for (i = 0; i < count; i++) {
+        uint32_t child;
+        lua_Integer n = 0;
+        if (rows[i].first_child == SESSILE_NO_ID) {
+            continue;
+        }
+        lua_rawgeti(L, list, (lua_Integer)(i + 1));
+        lua_getfield(L, -1, "children");
+        for (child = rows[i].first_child; child != SESSILE_NO_ID;
+             child = rows[child].next_sibling) {
+            lua_rawgeti(L, list, (lua_Integer)child + 1);
+            lua_rawseti(L, -2, ++n);
+        }
+        lua_pop(L, 2);
+    }
+}
+
+/* Pushes an array of the strings in the table at index, which anchors them. */
+static const char **read_types(lua_State *L, int index, size_t *count)
+{
+    size_t n = lua_istable(L, index) ? (size_t)lua_rawlen(L, index) : 0, i;
+    const char **types = lua_newuserdatauv(L, (n + 1) * sizeof *types, 0);
+    for (i = 0; i < n; i++) {
+        if (lua_rawgeti(L, index, (lua_Integer)(i + 1)) != LUA_TSTRING) {
+            luaL_error(L, "types: a list of strings expected, got a %s in it",
+                       luaL_typename(L, -1));
+        }
+        types[i] = lua_tostring(L, -1);
+        lua_pop(L, 1);
+    }
+    *count = n;
+    return types;
+}
+
+/* session:tree([types], [labelled]) -> the list of nodes, in the order of the log; nil,
+ * message, code
+ */
+int binding_session_tree(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_tree_options options;
+    struct binding_guard *guard;
+    sessile_node *rows = NULL;
+    sessile_status status;
+    sessile_error err;
+    size_t count = 0, i;
+    if (!session) {
+        return 3;
+    }
+    lua_settop(L, 3);
+    sessile_tree_options_init(&options);
+    options.labelled = lua_toboolean(L, 3);
+    options.types = read_types(L, 2, &options.type_count);
+    guard = binding_guard(L);
+    status = sessile_tree(session->handle, &options, &rows, &count, &err);
+    guard->block = rows;
+    if (status != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
+    for (i = 0; i < count; i++) {
+        push_node(L, &rows[i]);
+        lua_rawseti(L, -2, (lua_Integer)(i + 1));
+    }
+    link_nodes(L, rows, count);
+    binding_guard_free(guard);
+    return 1;
+}

@@ -1,0 +1,107 @@
+--- branch: lets a session go on from an older entry.
+--
+-- Must never move the head of somebody's session unasked: --yes, or an answer.
+
+local ask = require "sessile.cli.ask"
+local entries = require "sessile.cli.entries"
+local hints = require "sessile.cli.hints"
+local options = require "sessile.cli.options"
+local terminal = require "sessile.cli.terminal"
+
+local NO_MODEL = "no model is configured here"
+
+-- How many messages are left behind, between the head and where the paths part.
+local function count_left(session, from, to)
+  local fork = session:common_ancestor(from, to)
+  local n = 0
+  for _, message in ipairs(session:messages { leaf = from } or {}) do
+    n = n + (fork and message.id > fork and 1 or 0)
+  end
+  return n
+end
+
+local function tell(app, session, result)
+  local policy = result.policy
+  local why = policy and not policy.applied and (policy.refused or policy.message)
+  if app.json then
+    app:print_json {
+      session = session.id, head = result.leaf, from = result.from,
+      branch_summary = result.branch_summary, summary = result.summary,
+      verdict = policy and policy.verdict, message = why or nil,
+    }
+    return
+  end
+  for _, line in ipairs(result.log or {}) do
+    app:note(terminal.line(line))
+  end
+  if why then
+    app:note("There is no summary: " .. terminal.line(why))
+  end
+  app:out(result.leaf .. "\n")
+end
+
+local function run(app, args, session, entry)
+  local chosen, wrong = options.policy(args.policy, args.option)
+  if wrong then
+    return nil, wrong, "EUSAGE"
+  elseif args.summary and args.summarize then
+    return nil, "--summary and --summarize exclude each other", "EUSAGE"
+  end
+  local head = session:head()
+  local sure, message, code, step = ask.sure(app, args,
+    ("Move the head of %s from %s to %s, leaving %d messages behind"):format(
+      hints.shown(session.id), head, entry, count_left(session, head, entry)))
+  if not sure then
+    return sure == false and 1 or nil, message, code, step
+  end
+  local result
+  result, message, code = session:branch(entry, {
+    summary = args.summary or args.summarize or nil, policy = chosen,
+    instructions = args.instructions, base = head,
+    model = function() return nil, NO_MODEL end,
+  })
+  if not result then
+    if code == "ECONFLICT" then
+      step = "Look again, then repeat it: sessile tree " .. hints.id(session.id)
+    end
+    return nil, message, code, step or entries.step(code, session.id)
+  end
+  tell(app, session, result)
+end
+
+return {
+  name = "branch",
+  summary = "go on from an older entry; what is left stays in the log",
+  usage = "branch ID ENTRY [--summary TEXT | --summarize] [--yes]",
+  examples = {
+    { "sessile branch bug-42 0000002a", "asks, then moves the head" },
+    { "sessile branch bug-42 before-deploy --yes", "to a label, unasked" },
+    { "sessile branch last 12 --summary 'Caching did not help.'",
+      "the model is shown why, where it goes on" },
+  },
+  arguments = {
+    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "entry", "where it goes on: an entry's number or a label" },
+  },
+  options = {
+    { "--summary TEXT", "what is said of what is left" },
+    { "--summarize", "ask the policy for it" },
+    { "--policy P", "the policy with a branch_summary: a name or a file" },
+    { "--option NAME=VALUE", "an option of the policy; may be given again", many = true },
+    { "--instructions TEXT", "what a summary should look at" },
+    ask.option,
+  },
+  about = "Prints the new head. To go back, branch to the old one: `sessile tree` shows where it\n"
+    .. "is. A summary that fails stops nothing. No model is configured here: a program that\n"
+    .. "uses the library gives it one.",
+  run = function(app, args)
+    local session, entry, code, step = entries.open(app, args.id, args.entry)
+    if not session then
+      return nil, entry, code, step
+    end
+    local exit, message
+    exit, message, code, step = run(app, args, session, entry)
+    session:close()
+    return exit, message, code, step
+  end,
+}

@@ -1,0 +1,81 @@
+--- delete: removes a session, for good or so that it can be brought back.
+--
+-- Owns: the question before it. Must never delete a session that was not named clearly.
+
+local ask = require "sessile.cli.ask"
+local hints = require "sessile.cli.hints"
+
+-- The session that is meant. One that does not open, or is deleted softly already, is meant
+-- by its whole id alone.
+local function target(app, name)
+  local session, message, code, step = app:session(name)
+  if session then
+    local which = { id = session.id, agent = session.agent, user = session.user }
+    session:close()
+    app.damaged, app.damage = nil, nil -- what goes need not be told of
+    return which
+  elseif code == "EUSAGE" or name == "last" then
+    return nil, message, code, step
+  end
+  return { id = name, agent = app.globals.agent }, message, code, step
+end
+
+return {
+  name = "delete",
+  summary = "remove a session, for good, or softly",
+  usage = "delete ID [--soft] [--yes]",
+  examples = {
+    { "sessile delete bug-42 --soft", "hidden; `sessile undelete bug-42` brings it back" },
+    { "sessile delete bug-42", "for good; asks first" },
+  },
+  arguments = { { "id", "a session's id, a beginning of it, its title, or `last`" } },
+  options = {
+    { "--soft", "only mark it: until it is purged it can be undeleted" },
+    { "--reason TEXT", "why, kept with a soft deletion" },
+    { "--actor NAME", "who, kept with a soft deletion" },
+    ask.option,
+    { "--force", "as --yes" },
+  },
+  about = "For good: the log and all that lies beside it, its header overwritten first. A copy\n"
+    .. "elsewhere, as in a backup, still opens with the store's key; only `sessile forget USER`\n"
+    .. "ends those too.",
+  run = function(app, args)
+    local which, message, code, step = target(app, args.id)
+    if not which then
+      return nil, message, code, step
+    end
+    if not args.soft then
+      args.yes = args.yes or args.force
+      local sure, why, ecode, enext = ask.sure(app, args,
+        ("Remove session %s for good"):format(hints.shown(which.id)))
+      if sure == nil then
+        return nil, why, ecode, enext
+      elseif not sure then
+        app:note "Nothing was changed."
+        return 1
+      end
+    end
+    local store = app:store()
+    if not store then
+      return nil, message, code, step
+    end
+    local gone, failed, ecode = store:delete(which, {
+      soft = args.soft, reason = args.reason, actor = args.actor,
+    })
+    if not gone then
+      if ecode == "ENOTFOUND" and code then -- as it was found, with what to do next
+        return nil, message, code, step
+      end
+      return nil, failed, ecode
+    end
+    if app.json then
+      app:print_json { id = which.id, id_hash = gone.id_hash, time = gone.time,
+        soft = args.soft or false }
+    elseif args.soft then
+      app:note(("Session %s is hidden. Bring it back: sessile undelete %s"):format(
+        hints.shown(which.id), hints.id(which.id)))
+    else
+      app:note(("Session %s is gone."):format(hints.shown(which.id)))
+    end
+  end,
+}

@@ -1,0 +1,81 @@
+--- purge: removes what has expired and what was deleted softly long ago.
+--
+-- Owns: the list of what goes, and the question before it. Nothing else ever removes a session
+-- by itself.
+
+local ask = require "sessile.cli.ask"
+local hints = require "sessile.cli.hints"
+local terminal = require "sessile.cli.terminal"
+
+local function as_json(app, rows, dry_run)
+  local list = {}
+  for i, row in ipairs(rows) do
+    list[i] = { id = row.id, agent = row.agent, user = row.user, status = row.status,
+      bytes = row.bytes }
+  end
+  app:print_json { purged = app.array(list), dry_run = dry_run or false }
+end
+
+local function print_rows(app, rows)
+  for _, row in ipairs(rows) do
+    app:out(("%s  %s  %s\n"):format(row.status, terminal.line(row.id),
+      terminal.cut(terminal.line(row.title or ""), 50)))
+  end
+end
+
+return {
+  name = "purge",
+  summary = "remove sessions that have expired, or were deleted softly long ago",
+  usage = "purge [--dry-run] [--retention TIME] [--yes]",
+  examples = {
+    { "sessile purge --dry-run", "what would go" },
+    { "sessile purge --retention 7d --yes", "deleted ones after a week" },
+  },
+  options = {
+    { "--dry-run", "only say what would go" },
+    { "--retention TIME", "how long a deleted session is kept (default 90d)", time = true },
+    ask.option,
+  },
+  run = function(app, args)
+    local store, message, code, step = app:store()
+    if not store then
+      return nil, message, code, step
+    end
+    local given = {
+      agent = app.globals.agent, dry_run = true,
+      retention = args.retention and args.retention .. "ms" or nil,
+    }
+    local rows
+    rows, message, code = store:purge(given)
+    if not rows then
+      return nil, message, code
+    end
+    if #rows == 0 or args.dry_run then
+      if app.json then
+        return as_json(app, rows, args.dry_run)
+      elseif #rows == 0 then
+        app:note "Nothing has expired, and nothing was deleted long ago."
+      end
+      return print_rows(app, rows)
+    end
+    local sure
+    sure, message, code, step = ask.sure(app, args, #rows == 1
+      and ("Remove session %s for good"):format(hints.shown(rows[1].id))
+      or ("Remove %d sessions for good"):format(#rows))
+    if sure == nil then
+      return nil, message, code, step
+    elseif not sure then
+      app:note "Nothing was changed."
+      return 1
+    end
+    given.dry_run = false
+    rows, message, code = store:purge(given)
+    if not rows then
+      return nil, message, code
+    elseif app.json then
+      as_json(app, rows)
+    else
+      print_rows(app, rows)
+    end
+  end,
+}

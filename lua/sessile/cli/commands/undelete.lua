@@ -1,0 +1,46 @@
+--- undelete: brings back a session that was deleted softly.
+--
+-- Owns: which of the deleted ones is meant.
+
+local hints = require "sessile.cli.hints"
+local sessions = require "sessile.cli.sessions"
+
+return {
+  name = "undelete",
+  summary = "bring back a session that was deleted softly",
+  usage = "undelete ID",
+  examples = {
+    { "sessile list --status deleted", "which there are" },
+    { "sessile undelete bug-42", "it is there again" },
+  },
+  arguments = { { "id", "the session's id, a beginning of it, or its title" } },
+  options = { { "--actor NAME", "who, kept in the log" } },
+  run = function(app, args)
+    local store, message, code, step = app:store()
+    if not store then
+      return nil, message, code, step
+    end
+    local rows
+    rows, message, code = app:list(store, { status = "deleted" })
+    if not rows then
+      return nil, message, code
+    end
+    local row
+    row, message, code, step = sessions.find(rows, args.id)
+    if not row then
+      return nil, message, code,
+        step or code == "ENOTFOUND" and "See those: sessile list --status deleted" or nil
+    end
+    local ok
+    ok, message, code = store:undelete({ id = row.id, agent = row.agent, user = row.user },
+      { actor = args.actor })
+    if not ok then
+      return nil, message, code
+    elseif app.json then
+      app:print_json { id = row.id, agent = row.agent }
+    else
+      app:note(("Session %s is there again: sessile show %s"):format(hints.shown(row.id),
+        hints.id(row.id)))
+    end
+  end,
+}

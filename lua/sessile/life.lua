@@ -1,0 +1,127 @@
+-- life.lua: the end of sessions and what comes before it: ttl, archive, delete, undelete,
+-- purge. Methods of stores and of sessions.
+--
+-- Owns the shapes in which they are given. Nothing here deletes but what was named, and purge.
+
+local options = require "sessile.options"
+local times = require "sessile.times"
+
+local life = { store = {}, session = {} }
+
+-- The bit of each status among those a list is asked for.
+local STATUS = { active = 1, suspended = 2, archived = 4, expired = 8, deleted = 16 }
+
+local function check_span(who, given, level)
+  local ms = times.ms(given)
+  if not ms then
+    error(('%s: a time expected, as 90 (seconds), "5m" or "30d"'):format(who), level + 1)
+  end
+  return ms
+end
+
+--- The ttl of a new session in ms: its own, else the store's, which may be one for each agent.
+--- false: never, whatever the store says. nil: none.
+function life.ttl(who, own, default, agent)
+  if own == nil and type(default) == "table" then
+    own = default[agent]
+  elseif own == nil then
+    own = default
+  end
+  if own == nil then
+    return nil
+  end
+  return own == false and -1 or check_span(who, own, 4)
+end
+
+--- Checks what sessile.open was given as `ttl`.
+function life.check_default(who, given)
+  for _, one in pairs(type(given) == "table" and given or { given }) do
+    check_span(who, one, 4)
+  end
+  return given
+end
+
+--- A status, or a list of them, as bits.
+function life.statuses(who, given)
+  local bits = 0
+  for _, name in ipairs(type(given) == "table" and given or { given }) do
+    if not STATUS[name] then
+      error(("%s: option 'status': \"active\", \"suspended\", \"archived\", \"expired\" or "
+        .. "\"deleted\" expected, got %q"):format(who, tostring(name)), 4)
+    end
+    bits = bits | STATUS[name]
+  end
+  return bits
+end
+
+-- ---------------------------------------------------------------- stores
+
+local which_options = {
+  id = "string|table", session_id = "string", user_id = "string", agent = "string",
+  user = "string", soft = "boolean", reason = "string", actor = "string",
+}
+
+-- Which session, and the options: delete("id", {soft = true}), delete{ id = "id", soft = true }.
+local function which(who, given, opts)
+  local copy = {}
+  if type(given) == "string" then
+    copy.id = given
+  elseif type(given) == "table" then
+    copy = options.check(who, given, which_options, 3)
+  else
+    error(who .. ": the id of a session expected", 3)
+  end
+  for name, value in pairs(options.check(who, opts, which_options, 3)) do
+    copy[name] = value
+  end
+  local named = type(copy.id) == "table" and copy.id or copy
+  return {
+    id = named.session_id or (type(copy.id) == "string" and copy.id) or nil,
+    agent = copy.agent, user = copy.user or named.user_id,
+  }, copy
+end
+
+--- Deletes a session for good; with soft = true it can be undeleted until it is purged. reason
+--- and actor are kept with a soft deletion. Returns {id_hash, time, bytes}.
+function life.store:delete(given, opts)
+  local target, copy = which("store:delete", given, opts)
+  return self._core:delete(target, copy.soft or false, copy.reason, copy.actor)
+end
+
+--- Brings back a session that was deleted softly.
+function life.store:undelete(given, opts)
+  local target, copy = which("store:undelete", given, opts)
+  return self._core:undelete(target, copy.actor)
+end
+
+local purge_options = { agent = "string", retention = "any", dry_run = "boolean" }
+
+--- Deletes what has expired and what was deleted softly longer ago than `retention` (90 days).
+--- Returns the rows of what went; with dry_run = true, of what would.
+function life.store:purge(given)
+  local opts = options.check("store:purge", given, purge_options)
+  return self._core:purge {
+    agent = opts.agent, dry_run = opts.dry_run,
+    retention_ms = opts.retention ~= nil
+      and check_span("store:purge: option 'retention'", opts.retention, 2) or nil,
+  }
+end
+
+-- ---------------------------------------------------------------- sessions
+
+--- Where it stands: {status, ttl, expires, deleted}, times in ms, nil for none.
+function life.session:life()
+  return self._core:life()
+end
+
+--- It expires so long after its newest entry: 90 (seconds), "30d"; nil: never.
+function life.session:set_ttl(span)
+  return self._core:set_ttl(span == nil and 0 or check_span("session:set_ttl", span, 2))
+end
+
+--- Puts it away, or, with false, takes it out again; it can be used all the same.
+function life.session:archive(on)
+  return self._core:set_archived(on ~= false)
+end
+
+return life

@@ -1,0 +1,50 @@
+-- times.lua: spans of time as people write them.
+--
+-- Owns what counts as one. Never asks what time it is.
+
+local times = {}
+
+local UNITS = { [""] = 1000, ms = 1, s = 1000, m = 60000, h = 3600000, d = 86400000 }
+
+--- A span in ms: a number of seconds (90, "90", "0.5"), or with a unit ("500ms", "5m", "90d").
+--- nil: it is none.
+---@param given any
+---@return integer? ms
+function times.ms(given)
+  if type(given) == "number" then
+    given = ("%.17g"):format(given)
+  elseif type(given) ~= "string" then
+    return nil
+  end
+  local number, unit = given:match "^(%d+%.?%d*)(%l*)$"
+  local ms = number and UNITS[unit] and tonumber(number) * UNITS[unit]
+  return ms and ms <= 2 ^ 53 and math.floor(ms) or nil
+end
+
+-- Days since 1970-01-01. A year is counted from March on, so that its last day is the one that
+-- is not always there.
+local function days(year, month, day)
+  if month <= 2 then
+    year, month = year - 1, month + 12
+  end
+  return 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5
+    + day - 1 - 719468
+end
+
+--- The first moment of a day (UTC), in ms since 1970; nil: there is no such day.
+---@param year integer
+---@param month integer
+---@param day integer
+---@return integer? ms
+function times.date(year, month, day)
+  if month < 1 or month > 12 or day < 1 or day > 31 then
+    return nil
+  end
+  local next_year, next_month = year + month // 12, month % 12 + 1
+  if days(year, month, day) >= days(next_year, next_month, 1) then
+    return nil
+  end
+  return days(year, month, day) * 86400000
+end
+
+return times

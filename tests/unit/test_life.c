@@ -1,0 +1,269 @@
+/*
+ * test_life.c: the end of a session: a hard deletion that is killed anywhere, and what a
+ * purge must not take.
+ */
+#include "support/faulty.h"
+#include "support/lists.h"
+#include "support/logs.h"
+#include "support/sessions.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log/log.h"
+#include "session/header.h"
+
+static void ok(sessile_status status, const sessile_error *err)
+{
+    if (status)
+        fail_msg("%s: %s", sessile_status_name(status), err->message);
+}
+
+static sessile_session_options named(const char *id)
+{
+    sessile_session_options o;
+
+    sessile_session_options_init(&o);
+    o.id = sessile_text(id);
+    return o;
+}
+
+/* Files whose name begins so. */
+static size_t files_of(const place *p, const char *prefix)
+{
+    char path[600];
+    struct dirent *one;
+    size_t count = 0;
+    DIR *dir;
+
+    snprintf(path, sizeof path, "%s/agents/main", p->folder);
+    dir = opendir(path);
+    while (dir && (one = readdir(dir)))
+        count += !strncmp(one->d_name, prefix, strlen(prefix));
+    if (dir)
+        closedir(dir);
+    return count;
+}
+
+enum { MESSAGES = 400 /* so that there is an index */ };
+
+static void make_doomed(const place *p)
+{
+    sessile_session *s = session_made(p->store, "doomed");
+    char path[600];
+
+    for (int i = 0; i < MESSAGES; i++)
+        say(s, "user", "hello");
+    session_closed(s);
+    snprintf(path, sizeof path, "%s/agents/main/doomed.torn-99", p->folder);
+    file_write_all(path, "torn", 4);
+    session_closed(session_made(p->store, "doomed-not"));
+}
+
+/* Whole, or not good: what the killed deletion left. 1: it is whole. */
+static int look(const place *p)
+{
+    sessile_session_options which = named("doomed");
+    sessile_store *st = place_again(p);
+    sessile_session *s = NULL;
+    sessile_message *list;
+    sessile_listed *rows;
+    sessile_error err;
+    size_t count;
+    int good = 0, whole;
+    sessile_status status = sessile_resume(&s, st, &which, &err);
+
+    whole = !status && !sessile_session_damage(s, NULL, NULL);
+    if (whole) {
+        ok(sessile_messages(s, NULL, &list, &count, &err), &err);
+        assert_int_equal(count, MESSAGES);
+        sessile_free(list);
+    }
+    if (s)
+        session_closed(s);
+    ok(sessile_list(st, NULL, &rows, &count, &err), &err);
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].id.size == 6 && !memcmp(rows[i].id.data, "doomed", 6))
+            good = !rows[i].status;
+    sessile_free(rows);
+    assert_int_equal(good, whole);
+    place_again_close(p, st);
+    return whole;
+}
+
+static void a_deletion_killed_anywhere_is_finished_by_the_next(void **state)
+{
+    store_kind kind = ((place *)*state)->kind;
+    sessile_session_options which = named("doomed");
+    size_t whole = 0, hurt = 0;
+
+    for (uint64_t n = 0;; n++) {
+        sessile_error err;
+        sessile_store *st;
+        faulty f;
+        place p;
+        int done;
+
+        place_open(&p, kind);
+        make_doomed(&p);
+        assert_true(files_of(&p, "doomed.") >= 2);
+        faulty_init(&f, &os_posix);
+        os_current = &f.table;
+        st = place_again(&p);
+        faulty_stop(&f, n, 1);
+        done = !sessile_delete(st, &which, NULL, NULL, &err);
+        faulty_none(&f);
+        place_again_close(&p, st);
+        faulty_deinit(&f);
+        os_current = &os_posix;
+        if (!done) {
+            sessile_status status;
+            int was = look(&p);
+            whole += (size_t)was;
+            hurt += (size_t)!was;
+            status = sessile_delete(p.store, &which, NULL, NULL, &err);
+            assert_true(status == SESSILE_OK || (status == SESSILE_NOTFOUND && !was));
+        }
+        assert_int_equal(files_of(&p, "doomed."), 0);
+        assert_false(look(&p));
+        session_closed(session_resumed(p.store, "doomed-not"));
+        session_closed(session_made(p.store, "doomed"));
+        place_close(&p);
+        if (done) {
+            assert_true(n > 4);
+            break;
+        }
+    }
+    assert_true(whole >= 2);
+    assert_true(hurt >= 2);
+    print_message("deletions killed, whole = %zu\ndeletions killed, hurt = %zu\n", whole,
+                  hurt);
+}
+
+static void a_log_that_was_written_to_meanwhile_stays(void **state)
+{
+    place *p = *state;
+    sessile_store *st = p->store;
+    session_names names = {{"kept", 4}, {"main", 4}, {NULL, 0}};
+    char folder[NAME_SIZE], name[NAME_SIZE];
+    sessile_session *s = session_made(st, "kept");
+    sessile_listed *rows;
+    sessile_error err;
+    uint64_t bytes, was;
+    size_t count;
+
+    say(s, "user", "one");
+    ok(sessile_list(st, NULL, &rows, &count, &err), &err);
+    was = rows[0].bytes;
+    sessile_free(rows);
+    say(s, "user", "two");
+    names_place(st, &names, folder, name);
+    assert_int_equal(
+        log_remove(&st->backend, st->keys, folder, name, was, 100, &bytes, &err),
+        SESSILE_CONFLICT);
+    say(s, "user", "three");
+    session_closed(s);
+    session_closed(session_resumed(st, "kept"));
+}
+
+static void one_that_is_held_by_a_writer_is_busy(void **state)
+{
+    place *p = *state;
+    sessile_store *st = p->store;
+    sessile_session_options which = named("held");
+    sessile_session *s = session_made(st, "held");
+    sessile_backend_log *log;
+    sessile_error err;
+    int replaced;
+
+    session_closed(s);
+    ok(st->backend.table->open(st->backend.self, "main", "held", &log, &err), &err);
+    ok(st->backend.table->lock(log, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err), &err);
+    st->timeout_ms = 20;
+    assert_int_equal(sessile_delete(st, &which, NULL, NULL, &err), SESSILE_BUSY);
+    st->backend.table->close(log);
+    session_closed(session_resumed(st, "held"));
+    ok(sessile_delete(st, &which, NULL, NULL, &err), &err);
+    assert_int_equal(sessile_delete(st, &which, NULL, NULL, &err), SESSILE_NOTFOUND);
+}
+
+static void reasons_are_texts_and_times_are_times(void **state)
+{
+    place *p = *state;
+    sessile_session_options which = named("s");
+    sessile_delete_options soft = {.soft = 1, .reason = {"\xff", 1}};
+    sessile_session *s = session_made(p->store, "s");
+    sessile_purge_options purge;
+    sessile_listed *rows;
+    sessile_error err;
+    size_t count;
+
+    assert_int_equal(sessile_delete(p->store, &which, &soft, NULL, &err),
+                     SESSILE_INVALID);
+    assert_int_equal(sessile_set_ttl(s, -1, &err), SESSILE_INVALID);
+    assert_int_equal(sessile_set_ttl(s, INT64_MAX, &err), SESSILE_INVALID);
+    sessile_purge_options_init(&purge);
+    assert_int_equal(purge.retention_ms, SESSILE_RETENTION_MS);
+    purge.retention_ms = -1;
+    assert_int_equal(sessile_purge(p->store, &purge, &rows, &count, &err),
+                     SESSILE_INVALID);
+    /* What a log says of a ttl is not believed beyond reason. */
+    put_entry(s, "metadata", SESSILE_NO_ID, "{\"ttl_ms\":18446744073709551615}");
+    put_entry(s, "metadata", SESSILE_NO_ID, "{\"ttl_ms\":\"soon\",\"deleted\":null}");
+    ok(sessile_list(p->store, NULL, &rows, &count, &err), &err);
+    assert_int_equal(rows[0].ttl_ms, 0);
+    assert_int_equal(rows[0].life, SESSILE_LIFE_ACTIVE);
+    sessile_free(rows);
+    session_closed(s);
+}
+
+static void the_order_of_lives(void **state)
+{
+    place *p = *state;
+    sessile_session *s = session_made(p->store, "s");
+    sessile_life_info life;
+    sessile_error err;
+
+    ok(sessile_set_archived(s, 1, &err), &err);
+    ok(sessile_suspend(s, sessile_text("x"), sessile_text(NULL), NULL, &err), &err);
+    ok(sessile_session_life(s, &life, &err), &err);
+    assert_int_equal(life.life, SESSILE_LIFE_ARCHIVED);
+    ok(sessile_set_archived(s, 0, &err), &err);
+    ok(sessile_session_life(s, &life, &err), &err);
+    assert_int_equal(life.life, SESSILE_LIFE_SUSPENDED);
+    assert_string_equal(sessile_life_name(life.life), "suspended");
+    ok(sessile_set_ttl(s, 1000, &err), &err);
+    ok(sessile_session_life(s, &life, &err), &err);
+    assert_int_equal(life.ttl_ms, 1000);
+    assert_int_equal(life.expires_ms, sessile_session_modified(s) + 1000);
+    session_closed(s);
+}
+
+#define EVERYWHERE(test)                                                            \
+    cmocka_unit_test_setup_teardown(test, place_set_up_ram, place_tear_down),       \
+        cmocka_unit_test_setup_teardown(test, place_set_up_plain, place_tear_down), \
+        cmocka_unit_test_setup_teardown(test, place_set_up_sealed, place_tear_down)
+#define ON_DISK(test)                                                           \
+    cmocka_unit_test_setup_teardown(test, place_set_up_plain, place_tear_down), \
+        cmocka_unit_test_setup_teardown(test, place_set_up_sealed, place_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_DISK(a_deletion_killed_anywhere_is_finished_by_the_next),
+        EVERYWHERE(a_log_that_was_written_to_meanwhile_stays),
+        EVERYWHERE(one_that_is_held_by_a_writer_is_busy),
+        EVERYWHERE(reasons_are_texts_and_times_are_times),
+        EVERYWHERE(the_order_of_lives),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
