@@ -90,8 +90,10 @@ function options.check(who, given, kinds, level)
         near and (", did you mean '" .. near .. "'?") or ""), level)
     end
     if not matches(kind, value) then
+      local whole = type(value) == "number" and kind:find "number"
       error(("%s: option '%s': %s expected, got %s"):format(who, name,
-        kind:gsub("|", " or "), type(value)), level)
+        kind:gsub("|", " or "):gsub("number", whole and "whole number" or "number"),
+        whole and tostring(value) or type(value)), level)
     end
     if type(value) == "number" and kind:find("number", 1, true) then
       value = math.tointeger(value)
