@@ -1215,7 +1215,8 @@ typedef struct sessile_policy_step {
  * Loads and checks a chain of count steps: finds the files, compiles them, checks their
  * options. The policy is immutable, safe under threads, counted by reference.
  * Errors: NOTFOUND (names what there is), POLICY (does not compile or load), INVALID
- * (options), DENIED (no regular file; a link; see below), LIMIT, NOMEM.
+ * (options), DENIED (no regular file; a link; see below), LIMIT, NOMEM. What a file
+ * requires while it is loaded comes with it, by the same rules.
  * A file that neither its user nor root owns, or that others may write, is run in a
  * process of its own only, with the rest of its chain, whatever the store's isolation is;
  * DENIED where that cannot be started (see worker in the store's options).

@@ -163,7 +163,10 @@ local function summarize(self, opts)
       { role = "system", content = opts.prompt or PROMPT },
       { role = "user", content = record },
     },
-  })
+  }, { session = self, reason = "policy" })
+  if type(text) == "table" and text.content ~= nil then
+    text = text_of(text.content)
+  end
   if not ok or type(text) ~= "string" or not text:find "%S" then
     return nil, ("session:merge: the model gave no summary (%s): nothing was merged"):format(
       tostring(not ok and text or why or "no text")), "EPOLICY"

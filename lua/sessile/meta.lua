@@ -107,6 +107,20 @@ function sessile.json(text) end
 ---@class sessile.Json
 ---@field json string
 
+---A value as JSON text, by the rules of messages: sorted keys, {} is an object.
+---@param value any
+---@return string? text
+---@return string? message
+---@return string? code
+function sessile.encode(value) end
+
+---The value of a JSON text: plain tables, sessile.null for null. EINVALID: it is not JSON.
+---@param text string
+---@return any value
+---@return string? message
+---@return string? code
+function sessile.decode(text) end
+
 ---Starts a run without the loop: "turn" (messages, options), "compact" or "plan" (options),
 ---"branch" (id, options).
 ---@param s sessile.Session
@@ -791,6 +805,9 @@ function Session:checkpoint(opts) end
 
 ---@class sessile.Checkpoint
 ---@field id string
+---@field session string the id of the session that it is of; with its agent and user
+---@field agent string
+---@field user string
 ---@field head string
 ---@field time integer ms
 ---@field reason "manual"|"periodic"|"event"|"threshold"
@@ -818,7 +835,7 @@ function Session:checkpoints(opts) end
 ---@field warnings string[] what is different now
 
 ---Verifies a checkpoint and moves the head to where it stands.
----@param wanted string its id, or the newest of that name
+---@param wanted string|sessile.Checkpoint its id, its row, or the newest of that name
 ---@param opts? {force: boolean?} also when another version of the agent made it
 ---@return sessile.Restored? restored
 ---@return string? message
@@ -826,7 +843,7 @@ function Session:checkpoints(opts) end
 function Session:restore(wanted, opts) end
 
 ---Withdraws one.
----@param wanted string its id, or the newest of that name
+---@param wanted string|sessile.Checkpoint its id, its row, or the newest of that name
 ---@return true? ok
 ---@return string? message
 ---@return string? code
