@@ -77,3 +77,38 @@ describe("examples/research.lua", function()
     assert.equal("  * assistant: Use both: monitoring; alignment.", lines[#lines])
   end)
 end)
+
+describe("examples/subagents.lua", function()
+  it("merges what is of use, discards the rest, and answers with it", function()
+    local lines = example.lines "subagents.lua"
+    line_of(lines, "merged             The cache asks 40,000 times")
+    line_of(lines, "merged             The log is written in the background")
+    line_of(lines, "discarded          the licence check")
+    line_of(lines, "answer             It is the cache: ask once, for all of them.")
+    line_of(lines, "the cache          merged     2 messages, begun by 'why-so-slow'")
+    line_of(lines, "the log            merged     2 messages, begun by 'why-so-slow'")
+    line_of(lines, "the licence check  discarded  2 messages, begun by 'why-so-slow'")
+    line_of(lines, "why-so-slow                   5 messages")
+  end)
+end)
+
+describe("examples/month.lua", function()
+  local soak = os.getenv "SESSILE_SOAK"
+
+  it("stays within its window, and every decision is noted before it goes", function()
+    local lines = example.lines("month.lua", soak and "10000" or "2000")
+    local messages, days, compactions = lines[1]:match "^(%d+) messages in (%d+) days, (%d+) comp"
+    assert.is_true(tonumber(messages) > (soak and 10000 or 2000))
+    assert.equal("30", days)
+    assert.is_true(tonumber(compactions) > 10)
+    local shown, tokens, window = lines[2]:match "shown (%d+) messages, (%d+) tokens of (%d+)$"
+    assert.is_true(tonumber(shown) > 10 and tonumber(shown) < 400)
+    assert.is_true(tonumber(tokens) <= tonumber(window) - 1000)
+    local decisions, noted = lines[3]:match "^(%d+) decisions, (%d+) noted"
+    -- The newest may still be in the context.
+    assert.is_true(tonumber(noted) >= decisions - 8 and tonumber(noted) <= tonumber(decisions))
+    assert.is_true(tonumber(noted) > 20)
+    local times = lines[4]:match "messages, in [%d.]+ ms with %d+: ([%d.]+) times$"
+    print(("# figure: opening %s messages over opening 1,000 = %s"):format(messages, times))
+  end)
+end)

@@ -87,13 +87,7 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
     st = record_compaction(run, self, w->with_context, &w->data, err);
     if (st != SESSILE_OK)
         return st;
-    entry_fields f = {.parent = parent,
-                      .type = ENTRY_COMPACTION,
-                      .source = SOURCE_POLICY,
-                      .data = w->data.data,
-                      .data_size = w->data.size,
-                      .tokens = -1};
-    batch_add(b, &f);
+    batch_put(b, parent, ENTRY_COMPACTION, SOURCE_POLICY, w->data.data, w->data.size);
     if (parent != s->head) {
         batch_move_head(b, s->head, s->head);
         b->base = self;
@@ -119,15 +113,9 @@ static sessile_status build_refusal(void *arg, sessile_session *s, batch *b,
         run->outcome.repeated = ++*repeated;
         return SESSILE_OK;
     }
-    entry_fields f = {.parent = run->beside ? run->last : s->head,
-                      .type = ENTRY_REFUSAL,
-                      .source = SOURCE_POLICY,
-                      .data = w->data.data,
-                      .data_size = w->data.size,
-                      .tokens = -1};
-    run->outcome.refusal = batch_next(b);
+    run->outcome.refusal = batch_put(b, run->beside ? run->last : s->head, ENTRY_REFUSAL,
+                                     SOURCE_POLICY, w->data.data, w->data.size);
     *repeated = 0;
-    batch_add(b, &f);
     return run_close_park(run, s, b, err);
 }
 

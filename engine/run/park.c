@@ -118,14 +118,7 @@ static void put_park(const sessile_run *run, buf *out)
 
 static void put_fact(const sessile_session *s, batch *b, const buf *data)
 {
-    entry_fields f = {.parent = s->head,
-                      .type = ENTRY_PARK,
-                      .source = SOURCE_POLICY,
-                      .data = data->data,
-                      .data_size = data->size,
-                      .tokens = -1};
-
-    batch_add(b, &f);
+    batch_put(b, s->head, ENTRY_PARK, SOURCE_POLICY, data->data, data->size);
 }
 
 sessile_status run_close_park(sessile_run *run, sessile_session *s, batch *b,

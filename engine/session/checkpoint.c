@@ -146,14 +146,8 @@ static void withdraw(const sessile_session *s, batch *b, sessile_id id)
 {
     char data[64];
     int size = snprintf(data, sizeof data, "{\"withdraws\":\"%08" PRIx32 "\"}", id);
-    entry_fields f = {.parent = s->head,
-                      .type = ENTRY_TOMBSTONE,
-                      .source = SOURCE_HOST,
-                      .data = data,
-                      .data_size = (size_t)size,
-                      .tokens = -1};
 
-    batch_add(b, &f);
+    batch_put(b, s->head, ENTRY_TOMBSTONE, SOURCE_HOST, data, (size_t)size);
 }
 
 /* Makes room for one more: the oldest without a name, then the oldest. */
@@ -189,14 +183,8 @@ static sessile_status build_checkpoint(void *arg, sessile_session *s, batch *b,
         status = evict(s, b, w->options->keep ? w->options->keep : KEPT, err);
     if (status)
         return status;
-    entry_fields f = {.parent = w->at == SESSILE_NO_ID ? s->head : w->at,
-                      .type = ENTRY_CHECKPOINT,
-                      .source = SOURCE_HOST,
-                      .data = w->data.data,
-                      .data_size = w->data.size,
-                      .tokens = -1};
-    w->id = batch_next(b);
-    batch_add(b, &f);
+    w->id = batch_put(b, w->at == SESSILE_NO_ID ? s->head : w->at, ENTRY_CHECKPOINT,
+                      SOURCE_HOST, w->data.data, w->data.size);
     return SESSILE_OK;
 }
 
@@ -234,16 +222,6 @@ static sessile_status check_text(sessile_slice text, size_t most, const char *wh
     return SESSILE_OK;
 }
 
-static sessile_status write_and_sync(sessile_session *s, session_build build, void *arg,
-                                     sessile_error *err)
-{
-    session_wait wait = session_wait_begin(s, 0, 0);
-    sessile_id count;
-    sessile_status status = session_write_within(s, &wait, build, arg, &count, err);
-
-    return status ? status : session_sync_within(s, &wait, count, err);
-}
-
 sessile_status session_checkpoint(sessile_session *s,
                                   const sessile_checkpoint_options *options,
                                   sessile_id *out, sessile_error *err)
@@ -273,7 +251,7 @@ sessile_status session_checkpoint_at(sessile_session *s, sessile_id at,
     if (!status && w.state.size >= COMPRESSED_FROM)
         status = compress_put(&w.zstd, w.state.data, w.state.size, err);
     if (!status)
-        status = write_and_sync(s, build_checkpoint, &w, err);
+        status = session_write(s, build_checkpoint, &w, err);
     if (!status)
         *out = w.id;
     buf_deinit(&w.state);
@@ -320,7 +298,7 @@ static sessile_status build_withdrawal(void *arg, sessile_session *s, batch *b,
 sessile_status session_withdraw_checkpoint(sessile_session *s, sessile_id id,
                                            sessile_error *err)
 {
-    return write_and_sync(s, build_withdrawal, &id, err);
+    return session_write(s, build_withdrawal, &id, err);
 }
 
 /* ------------------------------------------------------------------ who asks */

@@ -49,17 +49,10 @@ static void plan_deinit(plan *p)
 /* A fact about the copy's head. */
 static void state(plan *p, entry_type type, sessile_id parent, const buf *data)
 {
-    entry_fields f = {.parent = parent,
-                      .type = type,
-                      .source = SOURCE_HOST,
-                      .data = data->data,
-                      .data_size = data->size,
-                      .tokens = -1};
-
     if (data->failed)
         p->facts.text.failed = 1;
     else
-        batch_add(&p->facts, &f);
+        batch_put(&p->facts, parent, type, SOURCE_HOST, data->data, data->size);
 }
 
 /* 1 the first time that a fact's subject is seen; -1: no memory. */
@@ -106,13 +99,7 @@ static sessile_status carry(plan *p, sessile_id id, buf *text, sessile_error *er
     if (e.parent <= p->last) {
         batch_copy(&p->facts, text->data, text->size);
     } else { /* a tombstone stands where the head was */
-        entry_fields f = {.parent = p->last,
-                          .type = e.type,
-                          .source = e.source,
-                          .data = e.data.at,
-                          .data_size = e.data.size,
-                          .tokens = -1};
-        batch_add(&p->facts, &f);
+        batch_put(&p->facts, p->last, e.type, e.source, e.data.at, e.data.size);
     }
     return SESSILE_OK;
 }
