@@ -27,8 +27,8 @@ function ledger.compactions(of, paint)
       number(c.dropped), terminal.line(c.reason or ""), terminal.line(c.policy or ""),
     }
   end
-  return terminal.table({ "TURN>", "BEFORE>", "AFTER>", "SAVED>", "LEFT>", "REASON", "POLICY" }, rows,
-    heading_painter(paint))
+  return terminal.table({ "TURN>", "BEFORE>", "AFTER>", "SAVED>", "LEFT>", "REASON", "POLICY" },
+    rows, heading_painter(paint))
 end
 
 --- Each refusal, a line.

@@ -142,7 +142,8 @@ local function on_session(who, self, input, opts, chosen)
   local kind = chosen.commit == "turn" and input and whole or steps
   local spec = {
     session = self, transcript = kind.new(self, writing), model = model, input = input,
-    policy = opts.policy, fallback = opts.fallback, policy_model = writing.policy_model, stopped = opts.stopped,
+    policy = opts.policy, fallback = opts.fallback, policy_model = writing.policy_model,
+    stopped = opts.stopped,
     state = function() return state_of(self) end,
   }
   for name, value in pairs(chosen) do

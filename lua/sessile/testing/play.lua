@@ -125,7 +125,8 @@ function methods:run(fixture, options)
   }))
   local session = assert(store:create { id = "fixture" })
   local result = {
-    policy = self.name, fixture = fixture.name, outcomes = {}, refusals = {}, applied = 0, fired = {},
+    policy = self.name, fixture = fixture.name, outcomes = {},
+    refusals = {}, applied = 0, fired = {},
     window = options.window, reserve = options.reserve or 0,
   }
   for i, turn in ipairs(fixture.turns) do

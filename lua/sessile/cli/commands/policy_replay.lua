@@ -12,7 +12,8 @@ local recordings = require "sessile.cli.recordings"
 local replay = require "sessile.replay"
 local sessile = require "sessile"
 
--- The policy that was named, its trigger and its fallback, once they load: what is wrong with it is said of no recording.
+-- The policy that was named, its trigger and its fallback, once they load: what is wrong with
+-- them is said of no recording.
 local function policy_of(args)
   local chosen, wrong = options.policy(args.name, args.option)
   if wrong then
@@ -65,9 +66,9 @@ return {
       choices = import.names() },
   },
   about = "A model that a policy asks is played by a script: its summaries are short and always\n"
-    .. "the same. LEFT counts messages that were dropped, summarised or replaced; REASON is `turn`,\n"
-    .. "or what made it compact: a trigger of that kind, or the policy itself; TOO BIG the\n"
-    .. "turns after which the context did not fit; PEAK, END and ALL are tokens: the largest\n"
+    .. "the same. REASON is `turn`, or what made it compact: a trigger of that kind, or the\n"
+    .. "policy itself. LEFT counts messages that were dropped, summarised or replaced; TOO BIG\n"
+    .. "the turns after which the context did not fit; PEAK, END and ALL are tokens: the largest\n"
     .. "context, the last one, and the whole conversation.",
   run = function(app, args)
     local files = places.files(args.files, "%.jsonl$")
