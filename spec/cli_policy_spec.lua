@@ -110,7 +110,7 @@ describe("policy replay", function()
     for _, row in ipairs(ledger.replays[1].compactions) do
       assert.equal("threshold", row.reason)
     end
-    has(done(words .. " --window 12000 --trigger share=0.9,overflow"), "threshold")
+    has(done(words .. " --window 12000 --trigger share=0.9,overflow"), "overflow")
     for _, wrong in ipairs { "messages", "mesages=3", "share=2", "messages=3,,", "seconds=soon" } do
       local _, err, code = sessile(words .. " --trigger " .. wrong)
       assert.equal(2, code, wrong)

@@ -59,6 +59,33 @@ describe("examples/embed.c", function()
   end)
 end)
 
+describe("examples/needs.c", function()
+  it("goes on when its model fails, and with what it says", function()
+    local out, err, status = run(build .. "/examples/needs")
+    assert.equal("", err)
+    assert.equal(0, status)
+    local compacted = {}
+    for _, line in ipairs(lines_of(out)) do
+      local before, after, text = line:match "^compacted: (%d+) tokens %-> (%d+), '(.*)'$"
+      if before then
+        assert.is_true(tonumber(after) < tonumber(before))
+        compacted[#compacted + 1] = text
+      end
+    end
+    assert.same({ "[Earlier messages were left out here, and there is no summary of them.]",
+      "Barnacles were explained: they settle once, for life." }, compacted)
+    assert.matches("\n%d+ messages in the context, the first: {.*Barnacles were explained", out)
+  end)
+end)
+
+describe("examples/keep_last_spec.lua", function()
+  it("passes", function()
+    local out, err, status = run(command .. " policy test examples/keep_last_spec.lua")
+    assert.equal(0, status, out .. err)
+    assert.matches("%d%d successes / 0 failures / 0 errors / 0 pending", out)
+  end)
+end)
+
 describe("examples/hello.lua", function()
   it("prints the context of a session", function()
     local out, err, status = run(command .. " run examples/hello.lua")

@@ -2,10 +2,10 @@
  * commit.c: the end of a pipeline: the proposal as one entry, or the refusal as one.
  *
  * A proposal is a list up to the entry its policy saw. What others appended meanwhile
- * follows it, and the laws are checked on that result, under the log's lock. When the
- * head no longer descends from what the policy saw, when another compaction came between,
- * or when only what came later breaks a law, the proposal is stale: dropped, and said so.
- * It is never computed anew in the same turn.
+ * follows it, what was pinned meanwhile stays, and the laws are checked on that result,
+ * under the log's lock. When the head no longer descends from what the policy saw, when
+ * another compaction came between, or when only what came later breaks a law, the
+ * proposal is stale: dropped, and said so. It is never computed anew in the same turn.
  */
 #include "run/run.h"
 
@@ -49,7 +49,9 @@ static sessile_status judge_with_later(commit_write *w, sessile_session *s,
         st = laws_check(&in, &judged, run->alloc, err);
     }
     if (st == SESSILE_OK && judged.broken != LAW_NONE)
-        w->stale = "what was said meanwhile does not go with the proposal";
+        w->stale = judged.broken == LAW_PINNED
+                       ? "it edits what was pinned meanwhile"
+                       : "what was said meanwhile does not go with the proposal";
     pairing_deinit(&pairs);
     context_deinit(&after);
     return st;
@@ -71,6 +73,9 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
     int descends = s->head == run->saw || session_descends_locked(s, s->head, run->saw);
     if (session_check_running_locked(s, &paused) != SESSILE_OK)
         w->stale = "the host has paused the session meanwhile";
+    else if (run->park != SESSILE_NO_ID &&
+             !facts_find(&s->facts, FACT_PARK, run->park, "", 0))
+        w->stale = "it was answered or cancelled meanwhile";
     else if (!descends && run->beside)
         parent = run->saw; /* on the turn's own leaf, where nobody is */
     else if (!descends)
@@ -78,7 +83,7 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
     else if (now_at != run->context_at ||
              (s->head ? s->nodes[s->head].vars_at : 0) != run->vars_at)
         w->stale = "another compaction came first";
-    else if (s->head != run->saw && w->with_context)
+    else if (s->node_count != run->seen && w->with_context)
         st = judge_with_later(w, s, err);
     if (st != SESSILE_OK || w->stale)
         return st;

@@ -150,6 +150,7 @@ struct sessile_run {
     sessile_id first, last, saw; /* saw: the newest path entry the policy knows */
     sessile_id context_at;       /* the compaction in force then */
     sessile_id vars_at;          /* the notes in force then */
+    size_t seen;                 /* entries in the log then, facts too */
     sessile_id written;          /* log count that must become durable; 0: nothing */
     int synced;
     size_t previous; /* messages of the context before the turn */

@@ -285,6 +285,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     if (st == SESSILE_OK) {
         run->context_at = run->saw ? s->nodes[run->saw].context_at : 0;
         run->vars_at = run->saw ? s->nodes[run->saw].vars_at : 0;
+        run->seen = s->node_count;
         st = session_vars_locked(s, run->saw, &vars, err);
     }
     if (st == SESSILE_OK)

@@ -323,19 +323,17 @@ static sessile_status check_sound(const plan *p, sessile_error *err)
     const sessile_session *s = p->s;
     sessile_id sound = log_sound(s->log), leaf;
     sessile_error why = {SESSILE_OK, ""};
-    char command[SALVAGE_SIZE];
 
     if (p->last < sound || !log_damage(s->log, &why))
         return SESSILE_OK;
     for (leaf = sound ? sound - 1 : 0; leaf && !session_has_leaf(s, leaf);)
         leaf--;
-    session_salvage_command(s, command);
     return session_named(s,
                          fail(err, why.code,
                               "it is damaged from entry %08" PRIx32
                               " on: fork it at %08" PRIx32
-                              ", the newest entry before that, or repair it first: %s",
-                              sound, leaf, command),
+                              ", the newest entry before that, or repair it first",
+                              sound, leaf),
                          err);
 }
 

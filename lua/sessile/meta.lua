@@ -804,6 +804,9 @@ function Session:checkpoint(opts) end
 
 ---@class sessile.Checkpoint
 ---@field id string
+---@field session string the id of the session that it is of; with its agent and user
+---@field agent string
+---@field user string
 ---@field head string
 ---@field time integer ms
 ---@field reason "manual"|"periodic"|"event"|"threshold"
@@ -831,7 +834,7 @@ function Session:checkpoints(opts) end
 ---@field warnings string[] what is different now
 
 ---Verifies a checkpoint and moves the head to where it stands.
----@param wanted string its id, or the newest of that name
+---@param wanted string|sessile.Checkpoint its id, its row, or the newest of that name
 ---@param opts? {force: boolean?} also when another version of the agent made it
 ---@return sessile.Restored? restored
 ---@return string? message
@@ -839,7 +842,7 @@ function Session:checkpoints(opts) end
 function Session:restore(wanted, opts) end
 
 ---Withdraws one.
----@param wanted string its id, or the newest of that name
+---@param wanted string|sessile.Checkpoint its id, its row, or the newest of that name
 ---@return true? ok
 ---@return string? message
 ---@return string? code

@@ -232,8 +232,8 @@ end
 local turn_options = {
   usage = "table", model = "callable|string", model_name = "string", metadata = "table",
   base = "string", on_conflict = "string", policy = "any", window = "number",
-  reserve = "number", timeout_ms = "number", fallback = "any", trigger = "any",
-  checkpoint = "any", state = "any", event = "string",
+  reserve = "number", timeout_ms = "number", fallback = "any", trigger = "any", event = "string",
+  checkpoint = "any", state = "any",
 }
 local compact_options = {
   policy = "any", model = "callable", instructions = "string", reason = "string",

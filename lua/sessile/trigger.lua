@@ -48,7 +48,8 @@ local function check(who, given, level)
     copy.share = math.max(1, math.floor(share * 1000 + 0.5))
   end
   for i, name in ipairs(copy.events or {}) do
-    if type(name) ~= "string" or name == "" then
+    -- names end at a NUL where the engine keeps them
+    if type(name) ~= "string" or name == "" or name:find("\0", 1, true) then
       error(("%s: trigger: event %d: a name expected"):format(who, i), level)
     end
   end
