@@ -110,6 +110,18 @@ describe("in Lua", function()
     assert.same({}, session:parked())
   end)
 
+  it("comes to nothing when it is cancelled while its answer is taken in", function()
+    assert(session:compact { model = later })
+    local before = #session:context()
+    local outcome = assert(session:answer("more", { model = function()
+      assert(session:cancel "changed my mind")
+      return "All of it."
+    end }))
+    assert.equal("stale", outcome.policy.verdict)
+    assert.matches("cancelled meanwhile", outcome.policy.message, 1, true)
+    assert.equal(before, #session:context())
+  end)
+
   it("is cancelled by hand, step by step", function()
     local step <close> = assert(sessile.step(session, "compact"))
     assert.equal("model", assert(step:step()).kind)
