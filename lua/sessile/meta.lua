@@ -781,6 +781,7 @@ function Session:common_ancestor(a, b) end
 ---@return string? message
 ---@return string? code
 function Session:leaves() end
+
 ---@class sessile.CheckpointRules
 ---@field messages? integer each time so many came since the last one
 ---@field seconds? integer|string each time so much time passed since then
@@ -1210,6 +1211,9 @@ function Session:close() end
 ---@field commit? "step"|"turn" "step": each message is on disk before the next step; "turn":
 ---all of them become one turn at the end
 ---@field policy? sessile.PolicySpec|false
+---@field trigger? sessile.Trigger|false in place of the session's, when the turn is whole
+---@field fallback? sessile.PolicySpec|false
+---@field event? string what happened: fires a trigger that lists it
 ---@field metadata? table of the turn
 ---@field on_conflict? "fail"|"append"
 ---@field window? integer
@@ -1326,7 +1330,6 @@ function Agent:cancel() end
 ---@field leaf string the head after the run; of a turn beside the head, its leaf
 ---@field from? string branch: the head that was left
 ---@field branch_summary? string branch: the entry with the summary
----@field leaf string the head after the run
 ---@field saved? true nil: not kept by the host's adapter, by its choice
 ---@field context sessile.Message[] fetched when first read
 ---@field tokens {before: integer, after: integer}

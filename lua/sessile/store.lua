@@ -153,6 +153,8 @@ local list_options = {
   sort = "string", offset = "number", limit = "number",
 }
 
+local sorts = { modified = true, created = true, title = true, size = true, messages = true }
+
 --- The sessions of the store, newest first, or as `sort` says: of one agent or user, of ids
 --- that begin so, of a title or with `search` in it, with a label, modified since or until a
 --- time (ms), of one status or several (nil: all but the deleted ones).
@@ -164,6 +166,10 @@ function methods:list(given)
   opts.offset = math.max(opts.offset or 0, 0)
   if opts.limit and opts.limit <= 0 then
     opts.limit, opts.offset = 1, math.maxinteger -- nobody: the engine's 0 is everybody
+  end
+  if opts.sort and not sorts[opts.sort] then
+    error(("store:list: option 'sort': \"modified\", \"created\", \"title\", \"size\" or "
+      .. "\"messages\" expected, got \"%s\""):format(opts.sort), 2)
   end
   if opts.status then
     opts.lives = life.statuses("store:list", opts.status)

@@ -7,12 +7,31 @@ local ask = require "sessile.cli.ask"
 local hints = require "sessile.cli.hints"
 local terminal = require "sessile.cli.terminal"
 
+local function see_them(session)
+  return "See them: sessile checkpoints " .. hints.id(session.id)
+end
+
+-- Whether there is such a checkpoint: asked before a person is.
+local function there(session, wanted)
+  local list, message, code = session:checkpoints()
+  if not list then
+    return nil, message, code
+  end
+  for _, row in ipairs(list) do
+    if row.id == wanted or row.name == wanted then
+      return true
+    end
+  end
+  return nil, ("no checkpoint of session %s is called '%s'"):format(hints.shown(session.id),
+    hints.shown(wanted)), "ENOTFOUND", see_them(session)
+end
+
 local function run(app, args, session)
   local restored, message, code = session:restore(args.checkpoint, { force = args.force })
   if not restored then
     local step
     if code == "ENOTFOUND" then
-      step = "See them: sessile checkpoints " .. hints.id(session.id)
+      step = see_them(session)
     elseif code == "ECONFLICT" then
       step = "Go back all the same: --force"
     end
@@ -58,9 +77,12 @@ return {
       return nil, message, code, step
     end
     local go
-    go, message, code, step = ask.sure(app, args,
-      ("Move the head of %s back to '%s'"):format(hints.shown(session.id),
-        hints.shown(args.checkpoint)))
+    go, message, code, step = there(session, args.checkpoint)
+    if go then
+      go, message, code, step = ask.sure(app, args,
+        ("Move the head of %s back to '%s'"):format(hints.shown(session.id),
+          hints.shown(args.checkpoint)))
+    end
     local result
     if go then
       result, message, code, step = run(app, args, session)
