@@ -1211,6 +1211,9 @@ function Session:close() end
 ---@field commit? "step"|"turn" "step": each message is on disk before the next step; "turn":
 ---all of them become one turn at the end
 ---@field policy? sessile.PolicySpec|false
+---@field trigger? sessile.Trigger|false in place of the session's, when the turn is whole
+---@field fallback? sessile.PolicySpec|false
+---@field event? string what happened: fires a trigger that lists it
 ---@field metadata? table of the turn
 ---@field on_conflict? "fail"|"append"
 ---@field window? integer
