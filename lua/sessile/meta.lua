@@ -1056,9 +1056,9 @@ function Session:custom(data, source) end
 ---@return string? code
 function Session:label(id, name) end
 
----Takes a label away.
+---Takes a label away; without a name all of the entry's, but not a pin.
 ---@param id string
----@param name string
+---@param name? string
 ---@return true? ok
 ---@return string? message
 ---@return string? code
