@@ -16,7 +16,7 @@ BUILD   ?= build
 BUILD_PACKAGES := gcc libc6-dev binutils lua5.4 liblua5.4-dev uuid-dev libsodium-dev \
                   libmodpbase64-dev libzstd-dev lua-argparse
 TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted
-CHECK_PACKAGES := lua-check cppcheck
+CHECK_PACKAGES := lua-check cppcheck lua-socket lua-sec
 BENCH_PACKAGES := libsqlite3-dev
 SOAK_PACKAGES  := clang libclang-rt-14-dev
 

@@ -1,8 +1,9 @@
 -- agent.lua: an agent with two tools. It reads what it likes; before it writes it waits for a
 -- person. Run it with: build/bin/sessile run examples/agent.lua
 --
--- The model is a script, so that it runs without a network: put your provider in its place.
+-- The model is a script unless an endpoint is configured: see model.lua.
 local sessile = require "sessile"
+local model = dofile((arg[0]:match "^.*/" or "./") .. "model.lua")
 
 local files = { ["VERSION"] = "1.9" }
 
@@ -12,7 +13,7 @@ local function call(id, name, arguments)
   return { content = "", tool_calls = { { id = id, name = name, arguments = arguments } } }
 end
 
-local function model(request)
+local function script(request)
   local last = request.messages[#request.messages]
   if last.role == "user" then
     return call("call_1", "read", '{"path":"VERSION"}')
@@ -54,7 +55,7 @@ local tools = {
 local store <close> = assert(sessile.open "ram:") -- a folder: the pause outlives this program
 local session = assert(store:session "release")
 local agent <close> = sessile.agent {
-  name = "release", session = session, model = model, tools = tools, max_steps = 10,
+  name = "release", session = session, model = model.choose(script), tools = tools, max_steps = 10,
   on_event = function(event)
     local call_name = event.call and event.call.name or ""
     print(("%d %-11s%s"):format(event.step, event.type, call_name))
@@ -62,15 +63,15 @@ local agent <close> = sessile.agent {
 }
 
 local outcome = assert(agent:run "Make it version 2.0.")
-assert(outcome.status == "paused", outcome.error)
-print("? " .. outcome.reason)
+while outcome.status == "paused" do
+  print("? " .. outcome.reason)
 
--- Minutes or days later, in this process or another: a person says yes.
-local asked = assert(session:suspended()).state
-files[asked.path] = asked.text
-assert(session:resume_with { role = "tool", tool_call_id = asked.call, content = "written" })
-
-outcome = assert(agent:run()) -- nothing new is said: it goes on
+  -- Minutes or days later, in this process or another: a person says yes.
+  local asked = assert(session:suspended()).state
+  files[asked.path] = asked.text
+  assert(session:resume_with { role = "tool", tool_call_id = asked.call, content = "written" })
+  outcome = assert(agent:run()) -- nothing new is said: it goes on
+end
 assert(outcome.status == "completed", outcome.error)
 print("= " .. outcome.text)
 print(("%d messages, VERSION is %s"):format(#session:messages(), files["VERSION"]))

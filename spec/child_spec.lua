@@ -96,6 +96,15 @@ for kind, open in pairs(temp.stores()) do
       assert.truthy(asked.messages[2].content:find("grep", 1, true))
     end)
 
+    it("takes a summary from a model that answers with messages, and says who asks", function()
+      local child = assert(s:child { model = function(_, ctx)
+        return { content = { { type = "text", text = "of " .. ctx.session.id } } }
+      end, id = "c" })
+      assert(child:append(user "search for the needle"))
+      assert(child:merge { summary = true })
+      assert.equal("plan of c", said(s))
+    end)
+
     it("merges nothing when the model fails", function()
       local child = assert(s:child())
       for model, code in pairs {

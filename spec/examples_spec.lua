@@ -59,6 +59,33 @@ describe("examples/embed.c", function()
   end)
 end)
 
+describe("examples/needs.c", function()
+  it("goes on when its model fails, and with what it says", function()
+    local out, err, status = run(build .. "/examples/needs")
+    assert.equal("", err)
+    assert.equal(0, status)
+    local compacted = {}
+    for _, line in ipairs(lines_of(out)) do
+      local before, after, text = line:match "^compacted: (%d+) tokens %-> (%d+), '(.*)'$"
+      if before then
+        assert.is_true(tonumber(after) < tonumber(before))
+        compacted[#compacted + 1] = text
+      end
+    end
+    assert.same({ "[Earlier messages were left out here, and there is no summary of them.]",
+      "Barnacles were explained: they settle once, for life." }, compacted)
+    assert.matches("\n%d+ messages in the context, the first: {.*Barnacles were explained", out)
+  end)
+end)
+
+describe("examples/keep_last_spec.lua", function()
+  it("passes", function()
+    local out, err, status = run(command .. " policy test examples/keep_last_spec.lua")
+    assert.equal(0, status, out .. err)
+    assert.matches("%d%d successes / 0 failures / 0 errors / 0 pending", out)
+  end)
+end)
+
 describe("examples/hello.lua", function()
   it("prints the context of a session", function()
     local out, err, status = run(command .. " run examples/hello.lua")
@@ -110,10 +137,6 @@ describe("examples/own_store.lua", function()
     assert.equal(5, #lines)
     assert.truthy(lines[2]:find("When is high tide?", 1, true))
   end)
-
-  it("is short", function()
-    assert.is_true(#lines_of(temp.read "examples/own_store.lua") < 120)
-  end)
 end)
 
 describe("examples/agent.lua", function()
@@ -132,9 +155,24 @@ describe("examples/agent.lua", function()
     assert.same({ "? may I write VERSION?", "= VERSION was written.",
       "6 messages, VERSION is 2.0" }, said)
   end)
+end)
 
-  it("is short", function()
-    assert.is_true(#lines_of(temp.read "examples/agent.lua") < 120)
+describe("examples/", function()
+  local root = os.getenv "SESSILE_ROOT" or "."
+
+  it("has nothing that is long, or that its page does not list", function()
+    local page = temp.read(root .. "/examples/README.md")
+    local seen = 0
+    for _, path in ipairs(temp.files(root .. "/examples")) do
+      local name = path:match "[^/]+$"
+      if name:find "%.lua$" or name:find "%.c$" then
+        seen = seen + 1
+        local _, count = temp.read(path):gsub("\n", "")
+        assert.is_true(count < 120, ("%s has %d lines"):format(name, count))
+        assert.truthy(page:find(("| [%s](%s) |"):format(name, name), 1, true), name)
+      end
+    end
+    assert.is_true(seen > 5)
   end)
 end)
 

@@ -131,9 +131,9 @@ describe("a policy file that others may write", function()
   end)
 
   it("is believed nothing that is no answer", function()
-    -- frames: a size of 32 bits, a kind (10: facts), status, message, facts
-    local function frame(facts)
-      local body = string.pack("<I4s4s4", 0, "", facts)
+    -- frames: a size of 32 bits, a kind (10: facts), status, message, facts, wanted
+    local function frame(facts, wanted)
+      local body = string.pack("<I4s4s4s4", 0, "", facts, wanted or "")
       return string.pack("<I4B", #body + 1, 10) .. body
     end
     local answers = { "", "nonsense, and a lot of it", frame "{", frame "[]", frame "{}",
@@ -142,7 +142,9 @@ describe("a policy file that others may write", function()
       frame '{"fields":{},"functions":[[null,1]]}', frame '{"fields":{"chain":[{"options":3}]}}',
       frame '{"fields":{"chain":[[],{}]},"functions":[]}',
       frame('{"fields":{},"functions":' .. ("["):rep(5000) .. ("]"):rep(5000) .. "}"),
-      frame("\xff"), "\255\255\255\255\10" }
+      frame("\xff"), "\255\255\255\255\10", frame("", ("x"):rep(256)), frame("", "a\0b"),
+      frame("", "\xff"), frame("", "helper"):rep(3) }
+    write("helper", "return {}", "600")
     local path = write("mine", "return {}")
     local function try(answer)
       local program = folder .. "/impostor"

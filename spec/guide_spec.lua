@@ -63,6 +63,24 @@ describe("the guide for authors of policies", function()
     store:close()
   end)
 
+  it("has a policy built on another that works as it stands", function()
+    local snippet = cli.read(root .. "/policies/README.md")
+      :match "\n## Built on another\n.-\n```lua\n(.-)\n```"
+    cli.write(home .. "/polite_window.lua", snippet)
+    local T = require "sessile.testing"
+    local policy = T.load(home .. "/polite_window.lua", { messages = 4 },
+      { policy_path = root .. "/policies" })
+    local turns = {}
+    for i = 1, 4 do
+      turns[i] = { { role = "user", content = "question " .. i },
+        { role = "assistant", content = "answer " .. i } }
+    end
+    turns[5] = { { role = "user", content = "the last" } }
+    local result = policy:run(turns)
+    assert.equal(0, #result.refusals)
+    assert.equal(5, #result.context) -- four, and the question that waits for its answer
+  end)
+
   it("has a spec that passes", function()
     cli.write(home .. "/guide_spec.lua", blocks "lua"[1])
     local out, err, code = typed "sessile policy test guide_spec.lua"

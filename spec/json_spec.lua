@@ -201,3 +201,27 @@ describe("what is not a message", function()
     fails("ENOTFOUND", store:resume "x")
   end)
 end)
+
+describe("JSON of a host's own", function()
+  it("is read and written by the rules of messages", function()
+    local text = [[{"a":[1,null,{"x":"y"}],"e":[],"i":9007199254740993,"o":{}}]]
+    local value = assert(sessile.decode(text))
+    assert.equal("y", value.a[3].x)
+    assert.equal(sessile.null, value.a[2])
+    assert.equal(9007199254740993, value.i)
+    assert.equal(text, sessile.encode(value))
+    value.a[4] = "more" -- plain tables: they may be changed
+    assert.equal('[1,null,{"x":"y"},"more"]', sessile.encode(value.a))
+    assert.equal('"x"', sessile.encode "x")
+    assert.is_false(sessile.decode " false ")
+  end)
+
+  it("says what is none", function()
+    for _, text in ipairs { "", "[1,2", "nul", "{'a':1}", '"\xff"', ("["):rep(1000) } do
+      fails("EINVALID", sessile.decode(text))
+    end
+    fails("EINVALID", sessile.encode(0 / 0))
+    fails("EINVALID", sessile.encode { f = print })
+    assert.has_error(function() sessile.decode(1) end)
+  end)
+end)

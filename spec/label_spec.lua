@@ -110,6 +110,29 @@ for kind, open in pairs(temp.stores()) do
       end
     end)
 
+    it("keep a message that is pinned while a policy thinks", function()
+      for i = 1, 5 do
+        assert(s:append(user("more " .. i)))
+      end
+      local outcome = assert(s:compact { policy = { compact = function(state)
+        assert(s:pin "00000002")
+        state:keep_last(1)
+      end } })
+      assert.equal("stale", outcome.policy.verdict)
+      assert.matches("pinned meanwhile", outcome.policy.message, 1, true)
+      local found = 0
+      for _, m in ipairs(assert(s:context())) do
+        found = found + (m.key == "00000002" and 1 or 0)
+      end
+      assert.equal(1, found)
+      -- a label that pins nothing is in nobody's way
+      outcome = assert(s:compact { policy = { compact = function(state)
+        assert(s:label("00000003", "read"))
+        state:drop(3)
+      end } })
+      assert.equal("applied", outcome.policy.verdict)
+    end)
+
     it("keep settings member by member; null takes one back", function()
       assert.same({}, s:settings())
       assert.is_true(s:settings { model = "m-1", thinking = "high" })

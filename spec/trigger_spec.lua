@@ -148,7 +148,9 @@ describe("a trigger", function()
     for _, case in ipairs {
       { { mesages = 4 }, "did you mean 'messages'" },
       { { messages = 0 }, "above 0" },
-      { { messages = 1.5 }, "number expected" },
+      { { messages = 1.5 }, "whole number expected, got 1.5" },
+      { { messages = 1e300 }, "whole number expected" },
+      { { events = { "de\0ploy" } }, "event 1: a name expected" },
       { { share = 80 }, "a part of the window" },
       { { share = "most" }, "a part of the window" },
       { { seconds = "10 min" }, "seconds" },

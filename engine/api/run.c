@@ -72,7 +72,10 @@ static sessile_status check(sessile_run **out, sessile_session *session,
     }
     if ((unsigned)(*options)->reason > SESSILE_REASON_MANUAL)
         return fail(err, SESSILE_INVALID, "no such reason: %d", (int)(*options)->reason);
-    return triggers_check((*options)->triggers, err);
+    if (api_bad((*options)->state))
+        return api_missing(err, function, "the data of a slice in options");
+    sessile_status good = triggers_check((*options)->triggers, err);
+    return good == SESSILE_OK ? triggers_check((*options)->checkpoint_on, err) : good;
 }
 
 sessile_status sessile_turn_begin(sessile_run **out, sessile_session *session,

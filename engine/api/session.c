@@ -46,6 +46,8 @@ static sessile_status check(sessile_session **out, sessile_store *store,
     if (!store || !options)
         return api_missing(err, function, "store or options");
     sessile_status st = triggers_check(options->triggers, err);
+    if (st == SESSILE_OK)
+        st = triggers_check(options->checkpoint_on, err);
     if (st != SESSILE_OK)
         return st;
     if (id_wanted && options->id.size == 0)

@@ -212,6 +212,9 @@ typedef struct sessile_store_options {
     int64_t reserve;   /* tokens of the window kept free */
     int64_t ttl_ms;    /* of new sessions that name none; 0: they do not expire */
     const sessile_triggers *triggers; /* of every session that has none; NULL: none */
+    const sessile_triggers *checkpoint_on; /* when turns make checkpoints, likewise;
+                                              overflow is not looked at */
+    uint32_t checkpoint_keep;              /* see sessile_checkpoint_options.keep */
     const char *policy_path; /* folders to look policies up in, ':' between; or NULL */
     sessile_isolation isolation;
     const char *worker; /* for WORKER, and for policy files that others may write: the
@@ -473,6 +476,9 @@ typedef struct sessile_session_options {
     int64_t ttl_ms; /* of a new session: it expires so long after its newest entry; 0: the
                        store's; -1: never */
     sessile_agent_info agent_info; /* of this handle; copied */
+    const sessile_triggers *checkpoint_on; /* of this handle, copied, in place of the
+                                              store's; NULL: the store's */
+    uint32_t checkpoint_keep;              /* 0: the store's */
 } sessile_session_options;
 
 SESSILE_API void sessile_session_options_init(sessile_session_options *options);
@@ -1272,7 +1278,8 @@ typedef struct sessile_policy_step {
  * Loads and checks a chain of count steps: finds the files, compiles them, checks their
  * options. The policy is immutable, safe under threads, counted by reference.
  * Errors: NOTFOUND (names what there is), POLICY (does not compile or load), INVALID
- * (options), DENIED (no regular file; a link; see below), LIMIT, NOMEM.
+ * (options), DENIED (no regular file; a link; see below), LIMIT, NOMEM. What a file
+ * requires while it is loaded comes with it, by the same rules.
  * A file that neither its user nor root owns, or that others may write, is run in a
  * process of its own only, with the rest of its chain, whatever the store's isolation is;
  * DENIED where that cannot be started (see worker in the store's options).
@@ -1326,6 +1333,11 @@ typedef struct sessile_run_options {
                                          session's as a whole; NULL: the session's */
     sessile_slice event; /* turn: the name of what happened, or empty; a trigger that
                             lists it fires, one that does not lets it pass */
+    const sessile_triggers *checkpoint_on; /* turn: as triggers, for checkpoints: messages
+                            and seconds since the last one; share: when it is passed */
+    uint32_t checkpoint_keep; /* 0: the session's */
+    sessile_slice state;      /* turn: JSON for a checkpoint that is due, copied; empty:
+                                 the run needs it then (SESSILE_NEED_STATE) */
     sessile_slice instructions;      /* compact, branch: what the person typed */
     sessile_reason reason;           /* compact: default MANUAL */
     int64_t window, reserve;         /* 0: the session's */
@@ -1393,7 +1405,9 @@ SESSILE_API sessile_status sessile_branch(sessile_session *session, sessile_id e
 typedef enum sessile_need_kind {
     SESSILE_NEED_NONE = 0,
     SESSILE_NEED_MODEL, /* ask your model; answer with its text */
-    SESSILE_NEED_HOOK   /* run your hook on the state; answer with its verdict */
+    SESSILE_NEED_HOOK,  /* run your hook on the state; answer with its verdict */
+    SESSILE_NEED_STATE  /* a checkpoint is due: answer with your state, JSON; or with a
+                           failure: it is made without one */
 } sessile_need_kind;
 
 /* What a run waits for. Everything is borrowed until the reply. */
@@ -1486,6 +1500,8 @@ typedef struct sessile_outcome {
     const char *message; /* REFUSED, STALE: why; or "" */
     sessile_id refusal;  /* the entry that records it, or SESSILE_NO_ID */
     sessile_id park;     /* PARKED: the entry to answer, or SESSILE_NO_ID */
+    sessile_id checkpoint; /* that the turn made by itself, or SESSILE_NO_ID */
+    const char *checkpoint_failed; /* why one that was due could not be made; or "" */
     uint64_t repeated;   /* REFUSED: how often the same refusal has come again since
                             it was recorded (then refusal is SESSILE_NO_ID) */
     const char *log;     /* what policy files said with ctx.log, a line each; "" */

@@ -6,6 +6,7 @@
  * whose budget was spent, or that is full of what a pipeline left.
  */
 #include "policy/pipeline.h"
+#include "policy/require.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -79,6 +80,12 @@ void policy_release(sessile_policy *p)
         free_text(&a, step->file);
         mem_free(&a, step->source, step->source_size + 1);
     }
+    for (i = 0; i < p->required_count; i++) {
+        free_text(&a, p->required[i].file);
+        mem_free(&a, p->required[i].source, p->required[i].source_size + 1);
+    }
+    for (i = 0; i < p->require_count; i++)
+        free_text(&a, p->requires[i].name);
     pthread_mutex_destroy(&p->lock);
     mem_free(&a, p, sizeof *p);
 }
@@ -121,12 +128,35 @@ void chain_set_environment(lua_State *L, int chunk)
     lua_pop(L, 1);
 }
 
-void chain_push_chunk(lua_State *L, size_t step)
+/* Pushes a chunk compiled by compile_all(), or nil. */
+static int push_compiled(lua_State *L, size_t index)
 {
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &chunks_key);
-    lua_rawgeti(L, -1, (lua_Integer)step + 1);
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &chunks_key) == LUA_TTABLE)
+        lua_rawgeti(L, -1, (lua_Integer)index + 1);
+    else
+        lua_pushnil(L);
     lua_remove(L, -2);
+    return lua_type(L, -1);
+}
+
+void chain_push_required(lua_State *L, const sessile_policy *p, size_t index, int loaded)
+{
+    const chain_required *r = &p->required[index];
+    luaL_checkstack(L, 10, NULL);
+    if (push_compiled(L, CHAIN_STEPS + index) != LUA_TFUNCTION) {
+        lua_pop(L, 1);
+        chain_compile(L, r->source + r->skip, r->source_size - r->skip, r->file);
+    }
     environment_push(L);
+    require_set(L, p, r->node, loaded);
+    chain_set_environment(L, -2);
+}
+
+void chain_push_chunk(lua_State *L, const sessile_policy *p, size_t step)
+{
+    push_compiled(L, step);
+    environment_push(L);
+    require_set(L, p, p->steps[step].node, 0);
     lua_pushvalue(L, -1);
     chain_set_environment(L, -3);
 }
@@ -154,6 +184,11 @@ static int compile_all(lua_State *L)
         chain_compile(L, step->source + step->skip, step->source_size - step->skip,
                       step->file);
         lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    for (i = 0; i < p->required_count; i++) {
+        const chain_required *r = &p->required[i];
+        chain_compile(L, r->source + r->skip, r->source_size - r->skip, r->file);
+        lua_rawseti(L, -2, (lua_Integer)(CHAIN_STEPS + i) + 1);
     }
     lua_rawsetp(L, LUA_REGISTRYINDEX, &chunks_key);
     return 0;

@@ -16,6 +16,13 @@
 #define CHAIN_IDLE_BYTES (2 << 20)
 #define CHAIN_HOOKS      7
 
+/* What the policies of a chain require, in all. */
+#define CHAIN_REQUIRED       16 /* files */
+#define CHAIN_REQUIRES       64 /* names that they are required by */
+#define CHAIN_REQUIRED_BYTES (512 * 1024)
+#define CHAIN_REQUIRE_DEPTH  8
+#define CHAIN_NAME           256 /* bytes of such a name, its end included */
+
 /* Texts are owned by the chain; info points to them. */
 typedef struct chain_step {
     policy_step_info info;
@@ -23,8 +30,27 @@ typedef struct chain_step {
     char *file;   /* last part of path: what errors name */
     char *source; /* NULL for hosts */
     size_t source_size;
-    size_t skip; /* bytes of a first line that starts with '#', or of a mark */
+    size_t skip;   /* bytes of a first line that starts with '#', or of a mark */
+    unsigned node; /* what it is to requires */
 } chain_step;
+
+/* A file that others require: its table is theirs to use, it is no step. Texts are owned
+ * by the chain. */
+typedef struct chain_required {
+    char *file, *source;
+    size_t source_size, skip;
+    char hash[65]; /* of it and of what it requires */
+    unsigned node;
+    uint64_t device, inode; /* while loading: which file it is */
+    int foreign;
+} chain_required;
+
+/* A file requires another by a name. */
+typedef struct chain_require {
+    unsigned node; /* who */
+    char *name;    /* owned by the chain */
+    size_t to;     /* its place in required */
+} chain_require;
 
 struct sessile_policy {
     allocator alloc;
@@ -33,6 +59,10 @@ struct sessile_policy {
     atomic_uint references;
     chain_step steps[CHAIN_STEPS];
     size_t count;
+    chain_required required[CHAIN_REQUIRED];
+    size_t required_count;
+    chain_require requires[CHAIN_REQUIRES];
+    size_t require_count;
     int is_foreign;
     pthread_mutex_t lock; /* guards what follows */
     vm *idle;
@@ -54,7 +84,10 @@ void chain_open(lua_State *L);
 /* Pushes the chunk of a source, compiled as text; raises. */
 void chain_compile(lua_State *L, const char *source, size_t size, const char *file);
 /* Pushes the chunk of a step with a fresh environment of its own, and the environment. */
-void chain_push_chunk(lua_State *L, size_t step);
+void chain_push_chunk(lua_State *L, const sessile_policy *p, size_t step);
+/* Pushes the chunk of a required file with a fresh environment of its own. loaded: as in
+ * require.h. */
+void chain_push_required(lua_State *L, const sessile_policy *p, size_t index, int loaded);
 /* Gives the chunk at index the environment at the top (which is popped) and no other
  * chunk's variables. */
 void chain_set_environment(lua_State *L, int chunk);

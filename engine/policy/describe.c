@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "policy/chain.h"
 #include "policy/lua_json.h"
+#include "policy/require.h"
 
 #define FACTS_MAX ((size_t)1 << 20)
 
@@ -20,18 +21,23 @@ static const char *const fields[] = {"name",           "version", "about",     "
                                      "chain",          "merge",   "summarize", "truncate",
                                      "should_compact", "flush",   "compact",   NULL};
 
-void describe_run(lua_State *L, const char *source, size_t size, const char *file)
+void describe_run(lua_State *L, const char *source, size_t size, const char *file,
+                  const sessile_policy *p, unsigned node)
 {
     int top = lua_gettop(L);
+    const char *wanted = vm_of(L)->wanted;
 
     chain_open(L);
     chain_compile(L, source, size, file);
     environment_push(L);
+    require_set(L, p, node, 0);
     lua_getfield(L, top + 2, "string");
     environment_use_strings(L, top + 3);
     lua_settop(L, top + 2);
     chain_set_environment(L, top + 1);
     lua_call(L, 0, 1);
+    if (wanted && wanted[0]) /* a pcall has swallowed it */
+        luaL_error(L, "'%s' is not loaded yet", wanted);
     if (!lua_istable(L, top + 1))
         luaL_error(L, "a policy's file returns its table, this one a %s",
                    luaL_typename(L, top + 1));
@@ -58,6 +64,8 @@ int describe_line(lua_State *L, int function)
 typedef struct description {
     const char *file;
     sessile_slice source;
+    const sessile_policy *policy;
+    unsigned node;
 } description;
 
 /* Sets the functions of the table at 2, a list of {name, line}, as t.functions. */
@@ -124,7 +132,7 @@ static int describe(lua_State *L)
     size_t i;
 
     lua_settop(L, 1);
-    describe_run(L, d->source.data, d->source.size, d->file);
+    describe_run(L, d->source.data, d->source.size, d->file, d->policy, d->node);
     lua_newtable(L);
     set_functions(L, 3);
     lua_newtable(L);
@@ -148,24 +156,28 @@ static int describe(lua_State *L)
 }
 
 sessile_status describe_file(buf *facts, const char *file, sessile_slice source,
-                             const policy_limits *limits, const allocator *a,
+                             const sessile_policy *p, unsigned node, char *wanted,
                              sessile_error *err)
 {
-    description d = {file, source};
+    description d = {file, source, p, node};
     sessile_status status;
     vm *v;
 
-    status = vm_new(&v, limits, &os_posix, a, err);
+    wanted[0] = 0;
+    status = vm_new(&v, &p->limits, p->os, &p->alloc, err);
     if (status != SESSILE_OK)
         return status;
     vm_enter(v);
+    v->wanted = wanted;
     if (vm_call(v, describe, &d, 1, file, err) == LUA_OK) {
         size_t size;
         const char *text = lua_tolstring(v->L, -1, &size);
         buf_put(facts, text, size);
         status = facts->failed ? fail_nomem(err) : SESSILE_OK;
+    } else if (v->starved) {
+        status = SESSILE_NOMEM;
     } else {
-        status = v->starved ? SESSILE_NOMEM : SESSILE_POLICY;
+        status = wanted[0] && !v->spent ? SESSILE_OK : SESSILE_POLICY;
     }
     vm_leave(v);
     vm_free(v);

@@ -5,7 +5,7 @@
  * Owns the making of a sessile_policy. Must never run a file outside of the budget, or
  * hold memory while Lua runs that an error in Lua would leave behind.
  */
-#include "policy/chain.h"
+#include "policy/load.h"
 
 #include <string.h>
 #include <lauxlib.h>
@@ -15,26 +15,17 @@
 #include "policy/describe.h"
 #include "policy/lua_json.h"
 #include "policy/options.h"
-#include "policy/source.h"
-#include "policy/worker.h"
+#include "policy/require.h"
 
 #define JSON_DEPTH 128
-
-typedef struct loader {
-    sessile_policy *p;
-    vm *vm; /* only for looking into files: freed when all are loaded */
-    source_place place;
-    const char *program; /* what looks into foreign files; or NULL */
-    worker *worker;      /* it runs, once one was met */
-} loader;
 
 /* ------------------------------------------------------------------ looking inside */
 
 /* What a file turned out to be. On OK two values are on the VM's stack: its name, and its
  * effective options as JSON, or the elements of its chain: name, JSON, name, JSON… */
 typedef struct inspection {
-    const source *c;
-    const buf *facts; /* of a foreign file: what the worker saw; else NULL */
+    const sessile_policy *policy;
+    const looked *at;
     options_offer *offers;
     unsigned hooks;
     int64_t version;
@@ -105,11 +96,11 @@ static void check_hook_names(lua_State *L, int table, const inspection *in)
         lua_pop(L, 1);
     }
     if (wrong && wrong_like)
-        luaL_error(L, "%s:%d: '%s' is no hook: did you mean '%s'?", in->c->file,
+        luaL_error(L, "%s:%d: '%s' is no hook: did you mean '%s'?", in->at->c->file,
                    wrong_line, wrong, wrong_like);
     if (wrong && !any && !in->hooks) {
         push_hook_names(L);
-        luaL_error(L, "%s:%d: '%s' is no hook: there are %s", in->c->file, wrong_line,
+        luaL_error(L, "%s:%d: '%s' is no hook: there are %s", in->at->c->file, wrong_line,
                    wrong, lua_tostring(L, -1));
     }
 }
@@ -137,7 +128,7 @@ static void push_name(lua_State *L, int table, const inspection *in)
     int type = get_field(L, table, "name");
     if (type == LUA_TNIL) {
         lua_pop(L, 1);
-        lua_pushstring(L, in->c->stem);
+        lua_pushstring(L, in->at->c->stem);
         return;
     }
     if (type != LUA_TSTRING)
@@ -185,13 +176,15 @@ static void push_elements(lua_State *L, int chain)
 static int inspect(lua_State *L)
 {
     inspection *in = lua_touserdata(L, 1);
-    const source *c = in->c;
+    const source *c = in->at->c;
+    const buf *facts = in->at->facts;
     int is_integer;
 
-    if (in->facts)
-        describe_push(L, in->facts->data, in->facts->size);
+    if (facts->size)
+        describe_push(L, facts->data, facts->size);
     else
-        describe_run(L, c->text.data + c->skip, c->text.size - c->skip, c->file);
+        describe_run(L, c->text.data + c->skip, c->text.size - c->skip, c->file,
+                     in->policy, in->at->node);
     read_hooks(L, 2, in);
     if (get_field(L, 2, "version") != LUA_TNIL) {
         in->version = lua_tointegerx(L, -1, &is_integer);
@@ -221,8 +214,8 @@ static sessile_status add_step(loader *l, const inspection *in, const char *name
                                const char *options, sessile_error *err)
 {
     const allocator *a = &l->p->alloc;
-    const source *c = in->c;
-    unsigned char digest[32];
+    const source *c = in->at->c;
+    sessile_slice source;
     chain_step *step;
 
     if (l->p->count >= CHAIN_STEPS)
@@ -238,14 +231,15 @@ static sessile_status add_step(loader *l, const inspection *in, const char *name
     step->skip = c->skip;
     if (!step->name || !step->options || !step->path || !step->file || !step->source)
         return fail_nomem(err);
-    hash256(digest, step->source, step->source_size, NULL, 0);
-    hex_encode(step->info.hash, digest, sizeof digest);
     step->info.name = step->name;
     step->info.options = step->options;
     step->info.path = step->path;
     step->info.version = in->version;
     step->info.hooks = in->hooks;
-    return SESSILE_OK;
+    step->node = in->at->node;
+    source.data = step->source;
+    source.size = step->source_size;
+    return require_hash(l->p, step->node, source, step->info.hash, err);
 }
 
 static sessile_status load_offered(loader *l, const char *name, const char *options,
@@ -268,13 +262,7 @@ static sessile_status load_chain(loader *l, const source *c, options_offer *offe
     if (!lua_checkstack(L, 30))
         return fail_nomem(err);
     buf_init(&folder, &l->p->alloc);
-    buf_puts(&folder, ".");
-    if (c->file > c->path.data) {
-        buf_clear(&folder);
-        buf_put(&folder, c->path.data, (size_t)(c->file - c->path.data) - 1);
-        if (folder.size == 0)
-            buf_putc(&folder, '/');
-    }
+    load_folder(c, &folder);
     if (folder.failed)
         status = fail_nomem(err);
     for (i = 1; i < n && status == SESSILE_OK; i += 2) {
@@ -289,52 +277,25 @@ static sessile_status load_chain(loader *l, const source *c, options_offer *offe
     return status;
 }
 
-/* What is in a foreign file, as seen in a process of its own. */
-static sessile_status look_from_afar(loader *l, const source *c, buf *facts,
-                                     sessile_error *err)
-{
-    sessile_slice text = {c->text.data + c->skip, c->text.size - c->skip};
-    sessile_error why = {SESSILE_OK, ""};
-
-    if (!l->worker && l->program &&
-        worker_start(&l->worker, l->program, l->place.os, l->place.alloc, &why) ==
-            SESSILE_NOMEM)
-        return fail_nomem(err);
-    if (!l->worker)
-        return fail(err, SESSILE_DENIED,
-                    "the policy %s %s, so it would run in a process of its own%s%s: read "
-                    "it, then copy it or chmod go-w it",
-                    c->path.data, c->foreign, why.message[0] ? ", and " : "",
-                    why.message);
-    return worker_describe(l->worker, &l->p->limits, c->file, text, facts, err);
-}
-
 static sessile_status load_file(loader *l, const char *name, const char *folder,
                                 options_offer *offers, unsigned depth, sessile_error *err)
 {
     lua_State *L = l->vm->L;
     int top = lua_gettop(L);
     source c;
-    inspection in = {&c, NULL, offers, 0, 0, 0, SESSILE_OK, err};
-    sessile_status status;
     buf facts;
+    looked at = {&c, l->nodes++, NULL, 0, &facts};
+    inspection in = {l->p, &at, offers, 0, 0, 0, SESSILE_OK, err};
+    sessile_status status;
 
     source_init(&c, &l->p->alloc);
     buf_init(&facts, &l->p->alloc);
     status = source_read(&c, &l->place, name, folder, err);
-    if (status == SESSILE_OK && c.foreign) {
-        l->p->is_foreign = 1;
-        in.facts = &facts;
-        status = look_from_afar(l, &c, &facts, err);
-    }
-    if (status == SESSILE_OK) {
-        vm_enter(l->vm);
-        if (vm_call(l->vm, inspect, &in, 2, c.file, err) != LUA_OK)
-            status = l->vm->starved ? SESSILE_NOMEM : SESSILE_POLICY;
-        else
-            status = in.status;
-        vm_leave(l->vm);
-    }
+    at.foreign = c.foreign != NULL;
+    if (status == SESSILE_OK)
+        status = load_look(l, &at, inspect, &in, 2, err);
+    if (status == SESSILE_OK)
+        status = in.status;
     if (status == SESSILE_OK)
         status = in.is_chain
                      ? load_chain(l, &c, offers, depth, err)
@@ -468,7 +429,7 @@ sessile_status policy_load(sessile_policy **out, const sessile_policy_step *step
                            const os_table *os, const allocator *a, sessile_error *err)
 {
     policy_limits all = with_defaults(limits);
-    loader l = {NULL, NULL, {os, a, search_path ? search_path : ""}, worker, NULL};
+    loader l = {.place = {os, a, search_path ? search_path : ""}, .program = worker};
     sessile_error unwanted;
     sessile_status status;
     vm *ready;

@@ -148,7 +148,7 @@ static const char *file_of(const policy_pipeline *pl)
 /* Runs the chunk of the step in an environment of its own; pushes what it returns. */
 static void instantiate(lua_State *L, const policy_pipeline *pl)
 {
-    chain_push_chunk(L, pl->step);
+    chain_push_chunk(L, pl->policy, pl->step);
     lua_pushliteral(L, "string");
     lua_rawget(L, -2);
     environment_use_strings(L, -1);

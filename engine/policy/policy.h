@@ -29,7 +29,8 @@ typedef struct policy_step_info {
     int64_t version;
     unsigned hooks; /* sessile_hook bits */
     int is_host;
-    char hash[65];       /* BLAKE2b-256 of the source, hex; "" for hosts */
+    char hash[65];       /* BLAKE2b-256 of the source and what it requires, hex; "" for
+                            hosts */
     const char *options; /* effective options, JSON object text */
     const char *path;    /* "" for hosts */
 } policy_step_info;
@@ -44,7 +45,8 @@ typedef struct policy_step_info {
  * program `worker`, and the chain runs in a process of its own, wholly; without a program
  * (NULL) it is DENIED. Options are checked against their declarations:
  * unknown (INVALID, the nearest name is said), type, min, max, one of `values`; defaults
- * filled in.
+ * filled in. What a file requires while it is run once is loaded with the chain, by the
+ * same rules: at most 16 files and 512 KiB, 8 deep, no circles.
  */
 sessile_status policy_load(sessile_policy **out, const sessile_policy_step *steps,
                            size_t count, const char *search_path,

@@ -128,6 +128,8 @@ static sessile_status read_open(const source_place *from, int fd, source *c,
         return fail_errno(err, errno, "looking at the policy %s", path);
     if (!info.is_regular)
         return fail(err, SESSILE_DENIED, "the policy %s is no regular file", path);
+    c->device = info.device;
+    c->inode = info.inode;
     if (info.uid != 0 && info.uid != os->uid(os->ud))
         c->foreign = "belongs to another user";
     else if (info.mode & 022)

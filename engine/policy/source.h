@@ -19,8 +19,9 @@ typedef struct source_place {
 
 typedef struct source {
     buf path, text;
-    const char *file; /* the last part of path */
+    const char *file;    /* the last part of path */
     const char *foreign; /* why it is not to run in this process; NULL: it may */
+    uint64_t device, inode;
     size_t skip;    /* bytes of text that are a byte-order mark or a first line with # */
     char stem[128]; /* file without .lua */
 } source;
@@ -31,8 +32,8 @@ void source_deinit(source *c);
 /*
  * Finds and reads the file that name means. folder: where the chain that names it lies
  * ("" from outside): there its elements are looked for first. NOTFOUND says what there
- * is; DENIED (no regular file, a link), LIMIT, POLICY (no text), IO, NOMEM. A source that failed is to be deinited
- * too.
+ * is; DENIED (no regular file, a link), LIMIT, POLICY (no text), IO, NOMEM. A source that
+ * failed is to be deinited too.
  */
 sessile_status source_read(source *c, const source_place *from, const char *name,
                            const char *folder, sessile_error *err);

@@ -290,6 +290,8 @@ sessile_status vm_failure(vm *v, lua_State *L, int status, const char *file,
     }
     if (!v->where[0])
         find_where(L, v->where);
+    if (v->where[0] && strncmp(text, v->where, strlen(v->where)) == 0)
+        return fail(err, SESSILE_POLICY, "%s", text); /* of a file that it requires */
     return fail(err, SESSILE_POLICY, "%s: %s", v->where[0] ? v->where : file, text);
 }
 

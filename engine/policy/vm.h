@@ -41,8 +41,10 @@ typedef struct vm {
     char where[VM_WHERE]; /* "file.lua:12" of the failure, or "" */
 
     lua_CFunction stock[STOCK_COUNT]; /* Lua's own functions that ours call */
-    void *pipeline;                   /* the policy_pipeline that holds this VM */
-    struct vm *next;                  /* in the pool */
+    char
+        *wanted; /* CHAIN_NAME bytes: what is required and not there; NULL in pipelines */
+    void *pipeline;  /* the policy_pipeline that holds this VM */
+    struct vm *next; /* in the pool */
 } vm;
 
 /* A VM with its budget full and nothing compiled in it. */

@@ -259,38 +259,66 @@ static void begin_time(worker *w, const policy_limits *limits)
     w->cpu_from = w->os->process_cpu_us(w->os->ud, w->pid);
 }
 
-sessile_status worker_describe(worker *w, const policy_limits *limits, const char *file,
-                               sessile_slice source, buf *facts, sessile_error *err)
+/* What the policies of a chain require, and by which names. */
+static void put_required(buf *out, const sessile_policy *p)
+{
+    size_t i;
+    wire_put_u32(out, (uint32_t)p->required_count);
+    for (i = 0; i < p->required_count; i++) {
+        const chain_required *r = &p->required[i];
+        put_cstring(out, r->file);
+        wire_put_text(out, r->source + r->skip, r->source_size - r->skip);
+        wire_put_u32(out, r->node);
+    }
+    wire_put_u32(out, (uint32_t)p->require_count);
+    for (i = 0; i < p->require_count; i++) {
+        wire_put_u32(out, p->requires[i].node);
+        put_cstring(out, p->requires[i].name);
+        wire_put_u32(out, (uint32_t)p->requires[i].to);
+    }
+}
+
+sessile_status worker_describe(worker *w, const worker_question *q, buf *facts,
+                               sessile_error *err)
 {
     frame kind = FRAME_END;
     wire body;
-    sessile_slice message, text;
+    sessile_slice message, text, wanted;
 
     if (w->fd < 0)
         return fail(err, SESSILE_POLICY, "the policy's process has ended");
-    begin_time(w, limits);
+    begin_time(w, &q->policy->limits);
     frame_begin(&w->out, FRAME_DESCRIBE);
-    put_limits(&w->out, limits);
-    put_cstring(&w->out, file);
-    put_slice(&w->out, source);
+    put_limits(&w->out, &q->policy->limits);
+    put_cstring(&w->out, q->file);
+    put_slice(&w->out, q->source);
+    put_required(&w->out, q->policy);
+    wire_put_u32(&w->out, q->node);
     sessile_status status = send_frame(w, err);
     if (status == SESSILE_OK)
         status = receive_frame(w, &kind, &body, err);
     if (status != SESSILE_OK) {
-        fail_prefix(err, "%s", file);
+        fail_prefix(err, "%s", q->file);
         return status;
     }
     status = (sessile_status)wire_u32(&body);
     message = wire_text(&body);
     text = wire_text(&body);
+    wanted = wire_text(&body);
     if (kind != FRAME_FACTS || body.bad || body.at != body.end ||
-        !utf8_valid(message.data, message.size))
+        !utf8_valid(message.data, message.size) || wanted.size >= CHAIN_NAME ||
+        (wanted.size && memchr(wanted.data, 0, wanted.size)))
         return lost(w, "sent what is no answer", err);
     if (status == SESSILE_POLICY || status == SESSILE_NOMEM)
         return fail(err, status, "%.*s", (int)(message.size < 500 ? message.size : 500),
                     message.data);
     if (status != SESSILE_OK)
         return lost(w, "sent what is no answer", err);
+    if (wanted.size) {
+        memcpy(q->wanted, wanted.data, wanted.size);
+        q->wanted[wanted.size] = 0;
+        return SESSILE_OK;
+    }
     status = json_check(facts, text.data, text.size, FACTS_DEPTH, err);
     return status == SESSILE_OK || status == SESSILE_NOMEM
                ? status
@@ -313,7 +341,9 @@ static sessile_status send_chain(worker *w, const sessile_policy *p, sessile_err
         wire_put_u8(&w->out, step->info.is_host != 0);
         wire_put_text(&w->out, step->source ? step->source + step->skip : "",
                       step->source ? step->source_size - step->skip : 0);
+        wire_put_u32(&w->out, step->node);
     }
+    put_required(&w->out, p);
     return send_frame(w, err);
 }
 

@@ -25,10 +25,19 @@ void worker_stop(worker *w);
 /* 1 when it has ended, by itself or by us, while nothing was asked of it. */
 int worker_is_dead(worker *w);
 
-/* What a policy's file is, as describe.h has it: JSON, checked, appended to facts.
- * POLICY: it does not compile or load; NOMEM. */
-sessile_status worker_describe(worker *w, const policy_limits *limits, const char *file,
-                               sessile_slice source, buf *facts, sessile_error *err);
+/* What worker_describe() wants beside the worker. */
+typedef struct worker_question {
+    const char *file;
+    sessile_slice source;
+    const sessile_policy *policy; /* has the limits, and what was required so far */
+    unsigned node;
+    char *wanted; /* CHAIN_NAME bytes, filled */
+} worker_question;
+
+/* What a policy's file is, as describe_file() has it: JSON, checked, appended to facts,
+ * or a name that it requires. POLICY: it does not compile or load; NOMEM. */
+sessile_status worker_describe(worker *w, const worker_question *q, buf *facts,
+                               sessile_error *err);
 /* Tells it of a chain and of one pipeline over a state. */
 sessile_status worker_open(worker *w, sessile_policy *p, const policy_setup *about,
                            const sessile_state *state, sessile_error *err);
@@ -61,8 +70,8 @@ typedef enum frame {
     FRAME_READ,      /* worker: a key */
     FRAME_ASK,       /* worker: journal so far is kept; the model request */
     FRAME_END,       /* worker: status, message, spent, verdict, us, text, log, journal */
-    FRAME_DESCRIBE,  /* engine: limits; file, source */
-    FRAME_FACTS      /* worker: status, message, facts */
+    FRAME_DESCRIBE,  /* engine: limits; file, source; what is required, its node */
+    FRAME_FACTS      /* worker: status, message, facts, wanted */
 } frame;
 
 /* No frame is larger. */

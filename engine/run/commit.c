@@ -2,10 +2,10 @@
  * commit.c: the end of a pipeline: the proposal as one entry, or the refusal as one.
  *
  * A proposal is a list up to the entry its policy saw. What others appended meanwhile
- * follows it, and the laws are checked on that result, under the log's lock. When the
- * head no longer descends from what the policy saw, when another compaction came between,
- * or when only what came later breaks a law, the proposal is stale: dropped, and said so.
- * It is never computed anew in the same turn.
+ * follows it, what was pinned meanwhile stays, and the laws are checked on that result,
+ * under the log's lock. When the head no longer descends from what the policy saw, when
+ * another compaction came between, or when only what came later breaks a law, the
+ * proposal is stale: dropped, and said so. It is never computed anew in the same turn.
  */
 #include "run/run.h"
 
@@ -49,7 +49,9 @@ static sessile_status judge_with_later(commit_write *w, sessile_session *s,
         st = laws_check(&in, &judged, run->alloc, err);
     }
     if (st == SESSILE_OK && judged.broken != LAW_NONE)
-        w->stale = "what was said meanwhile does not go with the proposal";
+        w->stale = judged.broken == LAW_PINNED
+                       ? "it edits what was pinned meanwhile"
+                       : "what was said meanwhile does not go with the proposal";
     pairing_deinit(&pairs);
     context_deinit(&after);
     return st;
@@ -78,7 +80,7 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
     else if (now_at != run->context_at ||
              (s->head ? s->nodes[s->head].vars_at : 0) != run->vars_at)
         w->stale = "another compaction came first";
-    else if (s->head != run->saw && w->with_context)
+    else if (s->node_count != run->seen && w->with_context)
         st = judge_with_later(w, s, err);
     if (st != SESSILE_OK || w->stale)
         return st;
@@ -87,13 +89,7 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
     st = record_compaction(run, self, w->with_context, &w->data, err);
     if (st != SESSILE_OK)
         return st;
-    entry_fields f = {.parent = parent,
-                      .type = ENTRY_COMPACTION,
-                      .source = SOURCE_POLICY,
-                      .data = w->data.data,
-                      .data_size = w->data.size,
-                      .tokens = -1};
-    batch_add(b, &f);
+    batch_put(b, parent, ENTRY_COMPACTION, SOURCE_POLICY, w->data.data, w->data.size);
     if (parent != s->head) {
         batch_move_head(b, s->head, s->head);
         b->base = self;
@@ -119,15 +115,9 @@ static sessile_status build_refusal(void *arg, sessile_session *s, batch *b,
         run->outcome.repeated = ++*repeated;
         return SESSILE_OK;
     }
-    entry_fields f = {.parent = run->beside ? run->last : s->head,
-                      .type = ENTRY_REFUSAL,
-                      .source = SOURCE_POLICY,
-                      .data = w->data.data,
-                      .data_size = w->data.size,
-                      .tokens = -1};
-    run->outcome.refusal = batch_next(b);
+    run->outcome.refusal = batch_put(b, run->beside ? run->last : s->head, ENTRY_REFUSAL,
+                                     SOURCE_POLICY, w->data.data, w->data.size);
     *repeated = 0;
-    batch_add(b, &f);
     return run_close_park(run, s, b, err);
 }
 

@@ -118,14 +118,7 @@ static void put_park(const sessile_run *run, buf *out)
 
 static void put_fact(const sessile_session *s, batch *b, const buf *data)
 {
-    entry_fields f = {.parent = s->head,
-                      .type = ENTRY_PARK,
-                      .source = SOURCE_POLICY,
-                      .data = data->data,
-                      .data_size = data->size,
-                      .tokens = -1};
-
-    batch_add(b, &f);
+    batch_put(b, s->head, ENTRY_PARK, SOURCE_POLICY, data->data, data->size);
 }
 
 sessile_status run_close_park(sessile_run *run, sessile_session *s, batch *b,
@@ -196,6 +189,10 @@ sessile_status run_park(sessile_run *run, sessile_id *out, sessile_error *err)
 
     if (!run->asked)
         return fail(err, SESSILE_INVALID, "nothing is asked: there is nothing to park");
+    if (run->checkpoint.asked)
+        return fail(err, SESSILE_INVALID,
+                    "the state of a checkpoint is waited for, and only a model's answer "
+                    "can come from elsewhere: reply first");
     if (run->kind == RUN_BRANCH)
         return fail(err, SESSILE_INVALID,
                     "a branch is not parked: its head has moved, and a summary can be "

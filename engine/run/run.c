@@ -55,6 +55,19 @@ static sessile_policy *choose(sessile_store *store, sessile_policy *of_call,
     return chosen;
 }
 
+static int keep_checkpoint(sessile_run *run, const sessile_run_options *options)
+{
+    run->checkpoint.keep = options->checkpoint_keep;
+    if (options->state.size) {
+        run->checkpoint.state.data =
+            mem_dup(run->alloc, options->state.data, options->state.size);
+        if (!run->checkpoint.state.data)
+            return -1;
+        run->checkpoint.state.size = options->state.size;
+    }
+    return triggers_copy(&run->checkpoint.on, options->checkpoint_on, run->alloc, NULL);
+}
+
 sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
                        const sessile_run_options *options, sessile_error *err)
 {
@@ -71,6 +84,7 @@ sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
     run->reason = kind == RUN_TURN ? SESSILE_REASON_TURN : options->reason;
     run->why = run->reason;
     run->outcome.compaction = run->outcome.refusal = run->outcome.park = SESSILE_NO_ID;
+    run->outcome.checkpoint = SESSILE_NO_ID;
     run->park = SESSILE_NO_ID;
     run->outcome.branch_summary = run->outcome.from = SESSILE_NO_ID;
     run->outcome.hook = "";
@@ -80,7 +94,8 @@ sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
     run->timeout_ms = options->timeout_ms;
     begin_wait(run);
     if (keep_texts(run, options) ||
-        triggers_copy(&run->triggers, options->triggers, run->alloc, NULL)) {
+        triggers_copy(&run->triggers, options->triggers, run->alloc, NULL) ||
+        keep_checkpoint(run, options)) {
         run_free(run);
         return fail_nomem(err);
     }
@@ -115,6 +130,9 @@ void run_free(sessile_run *run)
     policy_release(run->fallback);
     buf_deinit(&run->refusal.log);
     triggers_free(run->triggers, a);
+    triggers_free(run->checkpoint.on, a);
+    if (run->checkpoint.state.data)
+        mem_free(a, (char *)run->checkpoint.state.data, run->checkpoint.state.size + 1);
     run_vars_deinit(run);
     if (run->event)
         mem_free(a, run->event, run->event_size + 1);
@@ -284,6 +302,8 @@ static sessile_status step(sessile_run *run, sessile_need *need, sessile_error *
         if (st == SESSILE_OK && run_wants_fallback(run))
             run_begin_fallback(run);
     }
+    if (st == SESSILE_OK)
+        st = run_checkpoint(run, need, err);
     /* One sync for all that this run wrote, and only then success. */
     return st == SESSILE_OK ? run_sync(run, err) : st;
 }
@@ -319,7 +339,8 @@ sessile_status run_reply(sessile_run *run, const sessile_answer *answer,
                          answer->text.size);
     if (!text)
         return fail_nomem(err);
-    if (run->kind != RUN_BRANCH && !policy_step_get(run->policy, run->step)->is_host) {
+    if (!run->checkpoint.asked && run->kind != RUN_BRANCH &&
+        !policy_step_get(run->policy, run->step)->is_host) {
         sessile_status st = run_answers_note(run, answer, err);
         if (st != SESSILE_OK) {
             mem_free(run->alloc, text, answer->text.size + 1);
@@ -345,6 +366,7 @@ sessile_status run_outcome(sessile_run *run, sessile_outcome *out, sessile_error
     sessile_outcome *o = &run->outcome;
     const char *log = run->pipeline ? policy_pipeline_log(run->pipeline) : "";
     o->policy = run->policy_name;
+    o->checkpoint_failed = run->checkpoint.why.message;
     o->message = run->message;
     o->summary = run->summary ? run->summary : "";
     o->log = log;

@@ -16,6 +16,7 @@
  *   record.c    the JSON of compaction and refusal entries
  *   isolation.c the process that isolated policies run in
  *   answers.c   what models answered, now and before the run was parked
+ *   auto.c      checkpoints that a turn makes by itself
  *   park.c      a run that waits, written down and answered elsewhere
  *   run.c       stepping, needs and replies, the outcome
  */
@@ -100,6 +101,14 @@ struct sessile_run {
     char *instructions;
     size_t instructions_size;
     sessile_triggers *triggers; /* of this call, or NULL */
+    struct run_checkpointing {
+        sessile_triggers *on; /* of this call, or NULL */
+        uint32_t keep;
+        sessile_slice state; /* that came with the turn; owned */
+        sessile_checkpoint_reason reason;
+        int asked, done;
+        sessile_error why; /* it could not be written */
+    } checkpoint;
     char *event;                /* its name, or NULL */
     size_t event_size;
     run_counts counts;
@@ -141,6 +150,7 @@ struct sessile_run {
     sessile_id first, last, saw; /* saw: the newest path entry the policy knows */
     sessile_id context_at;       /* the compaction in force then */
     sessile_id vars_at;          /* the notes in force then */
+    size_t seen;                 /* entries in the log then, facts too */
     sessile_id written;          /* log count that must become durable; 0: nothing */
     int synced;
     size_t previous; /* messages of the context before the turn */
@@ -248,6 +258,9 @@ const run_answer *run_answers_known(sessile_run *run);
 sessile_status run_close_park(sessile_run *run, sessile_session *s, batch *b,
                               sessile_error *err);
 sessile_status run_end_park(sessile_run *run, sessile_error *err);
+
+/* auto.c: after a turn's end is written: OK, or NEEDS the state of a checkpoint. */
+sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_error *err);
 
 /* record.c */
 sessile_status record_compaction(sessile_run *run, sessile_id self, int with_context,

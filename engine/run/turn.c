@@ -160,14 +160,8 @@ static sessile_status build_turn(void *arg, sessile_session *s, batch *b,
     buf_putc(&w->data, '}');
     if (w->data.failed)
         return fail_nomem(err);
-    w->run->last = batch_next(b);
-    entry_fields f = {.parent = parent,
-                      .type = ENTRY_TURN,
-                      .source = SOURCE_HOST,
-                      .data = w->data.data,
-                      .data_size = w->data.size,
-                      .tokens = -1};
-    batch_add(b, &f);
+    w->run->last =
+        batch_put(b, parent, ENTRY_TURN, SOURCE_HOST, w->data.data, w->data.size);
     if (w->run->beside) {
         batch_move_head(b, s->head, s->head);
         b->base = w->run->last;
@@ -291,6 +285,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     if (st == SESSILE_OK) {
         run->context_at = run->saw ? s->nodes[run->saw].context_at : 0;
         run->vars_at = run->saw ? s->nodes[run->saw].vars_at : 0;
+        run->seen = s->node_count;
         st = session_vars_locked(s, run->saw, &vars, err);
     }
     if (st == SESSILE_OK)

@@ -1,10 +1,10 @@
 /*
  * annotate.c: labels, settings and metadata: stated as facts, found again in force.
  *
- * A label that is there already is not written again. Settings and metadata are kept member by
- * member: each member has the value that the newest entry naming it gives, so that two
- * writers who set different members do not undo each other, and every value that ever
- * held is in the log with its time.
+ * A label that is there already is not written again. Settings and metadata are kept
+ * member by member: each member has the value that the newest entry naming it gives, so
+ * that two writers who set different members do not undo each other, and every value that
+ * ever held is in the log with its time.
  */
 #include "session/annotate.h"
 
@@ -24,27 +24,8 @@ typedef struct stated {
 
 static void put_fact(const sessile_session *s, const stated *w, batch *b)
 {
-    entry_fields f = {.parent = w->about == SESSILE_NO_ID ? s->head : w->about,
-                      .type = w->type,
-                      .source = SOURCE_HOST,
-                      .data = w->text.data,
-                      .data_size = w->text.size,
-                      .tokens = -1};
-
-    batch_add(b, &f);
-}
-
-static sessile_status write_fact(sessile_session *s, session_build build, stated *w,
-                                 sessile_error *err)
-{
-    session_wait wait = session_wait_begin(s, 0, 0);
-    sessile_id count;
-    sessile_status status;
-
-    if (w->text.failed)
-        return fail_nomem(err);
-    status = session_write_within(s, &wait, build, w, &count, err);
-    return status ? status : session_sync_within(s, &wait, count, err);
+    batch_put(b, w->about == SESSILE_NO_ID ? s->head : w->about, w->type, SOURCE_HOST,
+              w->text.data, w->text.size);
 }
 
 /* ------------------------------------------------------------------ labels */
@@ -116,7 +97,7 @@ sessile_status session_label(sessile_session *s, sessile_id id, sessile_slice na
     buf_puts(&w.text, "{\"label\":");
     json_put_string(&w.text, name.data, name.size);
     buf_puts(&w.text, off ? ",\"off\":true}" : "}");
-    status = write_fact(s, build_label, &w, err);
+    status = w.text.failed ? fail_nomem(err) : session_write(s, build_label, &w, err);
     buf_deinit(&w.text);
     return status;
 }
@@ -210,7 +191,8 @@ sessile_status session_state_members(sessile_session *s, const char *kind,
         buf_printf(&w.text, "{\"%s\":", kind);
         buf_put(&w.text, checked.data, checked.size);
         buf_putc(&w.text, '}');
-        status = write_fact(s, build_members, &w, err);
+        status =
+            w.text.failed ? fail_nomem(err) : session_write(s, build_members, &w, err);
     }
     buf_deinit(&checked);
     buf_deinit(&w.text);

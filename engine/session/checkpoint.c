@@ -24,6 +24,7 @@ typedef struct checkpoint_write {
     const sessile_checkpoint_options *options;
     buf state, metadata, zstd; /* checked */
     buf data;
+    sessile_id at; /* what it is about; SESSILE_NO_ID: the head */
     sessile_id id;
 } checkpoint_write;
 
@@ -76,21 +77,42 @@ void checkpoint_checksum(const char *data, size_t size, char out[65])
     out[64] = 0;
 }
 
+/* How much the context has at an entry. */
+static sessile_status measure(sessile_session *s, sessile_id at, size_t *messages,
+                              sessile_tokens *tokens, sessile_error *err)
+{
+    sessile_status status;
+    const context *c;
+    context there;
+
+    if (at == s->head) {
+        status = session_context_locked(s, &c, err);
+        if (!status)
+            *messages = c->count;
+        return status ? status : session_tokens_locked(s, tokens, err);
+    }
+    context_init(&there, &s->store->alloc);
+    status = session_context_at_locked(s, at, &there, err);
+    *messages = there.count;
+    *tokens = (sessile_tokens){.tokens = context_tokens(&there), .source = "estimate"};
+    context_deinit(&there);
+    return status;
+}
+
 static sessile_status put_data(checkpoint_write *w, sessile_session *s,
                                sessile_error *err)
 {
     const sessile_checkpoint_options *o = w->options;
-    const context *c;
+    sessile_id at = w->at == SESSILE_NO_ID ? s->head : w->at;
     sessile_tokens tokens;
+    size_t messages = 0;
     char head[9], sum[65];
-    sessile_status status = session_context_locked(s, &c, err);
+    sessile_status status = measure(s, at, &messages, &tokens, err);
 
-    if (!status)
-        status = session_tokens_locked(s, &tokens, err);
     if (status)
         return status;
     buf_clear(&w->data);
-    id_print(s->head, head);
+    id_print(at, head);
     buf_putc(&w->data, '{');
     if (o->name.size) {
         buf_puts(&w->data, "\"name\":");
@@ -104,7 +126,7 @@ static sessile_status put_data(checkpoint_write *w, sessile_session *s,
         json_put_string(&w->data, o->event.data, o->event.size);
     }
     put_agent(s, &w->data);
-    buf_printf(&w->data, ",\"messages\":%zu,\"tokens\":[%" PRId64 ",\"%s\"]", c->count,
+    buf_printf(&w->data, ",\"messages\":%zu,\"tokens\":[%" PRId64 ",\"%s\"]", messages,
                tokens.tokens, tokens.source);
     if (w->metadata.size) {
         buf_puts(&w->data, ",\"metadata\":");
@@ -124,14 +146,8 @@ static void withdraw(const sessile_session *s, batch *b, sessile_id id)
 {
     char data[64];
     int size = snprintf(data, sizeof data, "{\"withdraws\":\"%08" PRIx32 "\"}", id);
-    entry_fields f = {.parent = s->head,
-                      .type = ENTRY_TOMBSTONE,
-                      .source = SOURCE_HOST,
-                      .data = data,
-                      .data_size = (size_t)size,
-                      .tokens = -1};
 
-    batch_add(b, &f);
+    batch_put(b, s->head, ENTRY_TOMBSTONE, SOURCE_HOST, data, (size_t)size);
 }
 
 /* Makes room for one more: the oldest without a name, then the oldest. */
@@ -167,14 +183,8 @@ static sessile_status build_checkpoint(void *arg, sessile_session *s, batch *b,
         status = evict(s, b, w->options->keep ? w->options->keep : KEPT, err);
     if (status)
         return status;
-    entry_fields f = {.parent = s->head,
-                      .type = ENTRY_CHECKPOINT,
-                      .source = SOURCE_HOST,
-                      .data = w->data.data,
-                      .data_size = w->data.size,
-                      .tokens = -1};
-    w->id = batch_next(b);
-    batch_add(b, &f);
+    w->id = batch_put(b, w->at == SESSILE_NO_ID ? s->head : w->at, ENTRY_CHECKPOINT,
+                      SOURCE_HOST, w->data.data, w->data.size);
     return SESSILE_OK;
 }
 
@@ -212,22 +222,19 @@ static sessile_status check_text(sessile_slice text, size_t most, const char *wh
     return SESSILE_OK;
 }
 
-static sessile_status write_and_sync(sessile_session *s, session_build build, void *arg,
-                                     sessile_error *err)
-{
-    session_wait wait = session_wait_begin(s, 0, 0);
-    sessile_id count;
-    sessile_status status = session_write_within(s, &wait, build, arg, &count, err);
-
-    return status ? status : session_sync_within(s, &wait, count, err);
-}
-
 sessile_status session_checkpoint(sessile_session *s,
                                   const sessile_checkpoint_options *options,
                                   sessile_id *out, sessile_error *err)
 {
+    return session_checkpoint_at(s, SESSILE_NO_ID, options, out, err);
+}
+
+sessile_status session_checkpoint_at(sessile_session *s, sessile_id at,
+                                     const sessile_checkpoint_options *options,
+                                     sessile_id *out, sessile_error *err)
+{
     const allocator *a = &s->store->alloc;
-    checkpoint_write w = {.options = options, .id = SESSILE_NO_ID};
+    checkpoint_write w = {.options = options, .at = at, .id = SESSILE_NO_ID};
     sessile_status status = check_text(options->name, CHECKPOINT_NAME_MOST, "name", err);
 
     if (!status)
@@ -244,7 +251,7 @@ sessile_status session_checkpoint(sessile_session *s,
     if (!status && w.state.size >= COMPRESSED_FROM)
         status = compress_put(&w.zstd, w.state.data, w.state.size, err);
     if (!status)
-        status = write_and_sync(s, build_checkpoint, &w, err);
+        status = session_write(s, build_checkpoint, &w, err);
     if (!status)
         *out = w.id;
     buf_deinit(&w.state);
@@ -291,7 +298,7 @@ static sessile_status build_withdrawal(void *arg, sessile_session *s, batch *b,
 sessile_status session_withdraw_checkpoint(sessile_session *s, sessile_id id,
                                            sessile_error *err)
 {
-    return write_and_sync(s, build_withdrawal, &id, err);
+    return session_write(s, build_withdrawal, &id, err);
 }
 
 /* ------------------------------------------------------------------ who asks */

@@ -26,6 +26,10 @@ enum {
 sessile_status session_checkpoint(sessile_session *s,
                                   const sessile_checkpoint_options *options,
                                   sessile_id *out, sessile_error *err);
+/* The same about an entry that is or was the head. */
+sessile_status session_checkpoint_at(sessile_session *s, sessile_id at,
+                                     const sessile_checkpoint_options *options,
+                                     sessile_id *out, sessile_error *err);
 sessile_status session_checkpoints(sessile_session *s,
                                    const sessile_checkpoint_filter *filter,
                                    sessile_checkpoint_row **out, size_t *count,

@@ -42,10 +42,7 @@ static void put_names(buf *out, sessile_slice id, sessile_slice agent, sessile_s
 static sessile_status build(void *arg, sessile_session *s, batch *b, sessile_error *err)
 {
     child_write *w = arg;
-    entry_fields f = {.parent = w->at == SESSILE_NO_ID ? s->head : w->at,
-                      .type = ENTRY_CHILD,
-                      .source = SOURCE_HOST,
-                      .tokens = -1};
+    sessile_id parent = w->at == SESSILE_NO_ID ? s->head : w->at;
     sessile_status status = SESSILE_OK;
     buf data;
 
@@ -55,34 +52,25 @@ static sessile_status build(void *arg, sessile_session *s, batch *b, sessile_err
             status = session_check_base_locked(s, s->base, 0, err);
         if (status)
             return status;
-        w->id = f.parent = batch_message(b, s->head, w->message->data, w->message->size,
-                                         &w->columns, w->tokens);
+        w->id = parent = batch_message(b, s->head, w->message->data, w->message->size,
+                                       &w->columns, w->tokens);
     }
     buf_init(&data, &s->store->alloc);
     buf_put(&data, w->data.data, w->data.size);
     if (w->message)
         buf_printf(&data, ",\"merged\":\"%08" PRIx32 "\"", w->id);
     buf_putc(&data, '}');
-    f.data = data.data;
-    f.data_size = data.size;
     if (data.failed)
         status = fail_nomem(err);
     else
-        batch_add(b, &f);
+        batch_put(b, parent, ENTRY_CHILD, SOURCE_HOST, data.data, data.size);
     buf_deinit(&data);
     return status;
 }
 
 static sessile_status write_child(sessile_session *s, child_write *w, sessile_error *err)
 {
-    session_wait wait = session_wait_begin(s, 0, 0);
-    sessile_id count;
-    sessile_status status;
-
-    if (w->data.failed)
-        return fail_nomem(err);
-    status = session_write_within(s, &wait, build, w, &count, err);
-    return status ? status : session_sync_within(s, &wait, count, err);
+    return w->data.failed ? fail_nomem(err) : session_write(s, build, w, err);
 }
 
 /* The parent's head, once it is known that it can be written to. */

@@ -2,9 +2,10 @@
  * facts.c: the records of facts, and which of them are in force.
  *
  * The list only grows, so that a write that is taken back is a cut, and looking for the
- * one in force is a walk from the newest. A session has few facts beside its messages;
- * one that is stated again and again (a setting each turn) is found at once. Rejected: a
- * table by name, which would have to be put back when a write is.
+ * one in force is a walk from the newest of its kind: each write asks whether the session
+ * is paused, and is not to pay for its labels. A session has few facts beside its
+ * messages; one that is stated again and again (a setting each turn) is found at once.
+ * Rejected: a table by name, which would have to be put back when a write is.
  *
  * Must never fail an entry for what it holds: a fact that makes no sense is no fact.
  */
@@ -25,17 +26,22 @@ void facts_deinit(facts *f)
     buf_deinit(&f->names);
     f->at = NULL;
     f->count = f->capacity = 0;
+    memset(f->newest, 0, sizeof f->newest);
 }
 
 void facts_clear(facts *f)
 {
     f->count = 0;
+    memset(f->newest, 0, sizeof f->newest);
     buf_clear(&f->names);
 }
 
 void facts_cut(facts *f, size_t count, size_t names)
 {
-    f->count = count;
+    for (; f->count > count; f->count--) {
+        const fact *last = &f->at[f->count - 1];
+        f->newest[last->kind] = last->before;
+    }
     f->names.size = names;
 }
 
@@ -44,7 +50,7 @@ int facts_add(facts *f, fact_kind kind, sessile_id entry, sessile_id about,
 {
     size_t at = f->names.size;
 
-    if (name_size > UINT32_MAX - at)
+    if (name_size > UINT32_MAX - at || f->count >= UINT32_MAX)
         return -1;
     if (mem_grow(f->names.alloc, (void **)&f->at, &f->capacity, f->count + 1,
                  sizeof *f->at))
@@ -59,8 +65,10 @@ int facts_add(facts *f, fact_kind kind, sessile_id entry, sessile_id about,
                                .about = about,
                                .name_at = (uint32_t)at,
                                .name_size = (uint32_t)name_size,
+                               .before = f->newest[kind],
                                .kind = (uint8_t)kind,
                                .off = off != 0};
+    f->newest[kind] = (uint32_t)f->count;
     return 0;
 }
 
@@ -159,7 +167,7 @@ static int of_tombstone(facts *f, const entry *e)
 
     if (ends(e, "withdraws", &about))
         return 0;
-    for (size_t i = f->count; i-- > 0;) {
+    for (uint32_t i = f->newest[FACT_CHECKPOINT]; i-- > 0;) {
         fact one = f->at[i];
         if (one.kind != FACT_CHECKPOINT || one.about != about || one.off)
             continue;
@@ -220,7 +228,8 @@ const char *fact_name(const facts *f, const fact *one)
 const fact *facts_find(const facts *f, fact_kind kind, sessile_id about, const char *name,
                        size_t name_size)
 {
-    for (size_t i = f->count; i-- > 0;) {
+    /* One after the other: faster than from each to the one before of its kind. */
+    for (uint32_t i = f->newest[kind]; i-- > 0;) {
         const fact *one = &f->at[i];
         if (one->kind == kind && one->about == about &&
             fact_is_named(f, one, name, name_size))
@@ -310,9 +319,50 @@ static int newest(const facts *f, fact_kind kind, int with_taken_back, const all
     return kept && !*out ? -1 : 0;
 }
 
+/* Of a kind whose facts are each about themselves: in the order of the log, which is
+ * theirs, without sorting. Few are in force at any time, and the oldest end first. */
+static int own_in_force(const facts *f, fact_kind kind, const allocator *a, fact **out,
+                        size_t *count)
+{
+    fact *kept = NULL;
+    size_t n = 0, capacity = 0;
+
+    *out = NULL;
+    *count = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        const fact *one = &f->at[i];
+        size_t at = 0;
+        if (one->kind != kind)
+            continue;
+        if (!one->off) {
+            if (mem_grow(a, (void **)&kept, &capacity, n + 1, sizeof *kept)) {
+                mem_free(a, kept, capacity * sizeof *kept);
+                return -1;
+            }
+            kept[n++] = *one;
+            continue;
+        }
+        while (at < n && kept[at].about != one->about)
+            at++;
+        if (at < n)
+            memmove(&kept[at], &kept[at + 1], (--n - at) * sizeof *kept);
+    }
+    if (n) {
+        *out = mem_alloc(a, n * sizeof **out);
+        if (*out) {
+            memcpy(*out, kept, n * sizeof **out);
+            *count = n;
+        }
+    }
+    mem_free(a, kept, capacity * sizeof *kept);
+    return n && !*out ? -1 : 0;
+}
+
 int facts_in_force(const facts *f, fact_kind kind, const allocator *a, fact **out,
                    size_t *count)
 {
+    if (kind == FACT_CHECKPOINT || kind == FACT_PARK)
+        return own_in_force(f, kind, a, out, count);
     return newest(f, kind, 0, a, out, count);
 }
 

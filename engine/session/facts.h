@@ -26,22 +26,25 @@ typedef enum fact_kind {
     FACT_METADATA,
     FACT_CHECKPOINT,
     FACT_SUSPEND,
-    FACT_PARK
+    FACT_PARK,
+    FACT_KINDS
 } fact_kind;
 
 #define FACT_PINNED "pinned"
 
-/* One record: at most 20 bytes. */
+/* One record: at most 24 bytes. */
 typedef struct fact {
     sessile_id entry; /* which says so */
     sessile_id about;
     uint32_t name_at, name_size; /* in facts.names */
+    uint32_t before;             /* the one of its kind before it: its place + 1; or 0 */
     uint8_t kind, off;
 } fact;
 
 typedef struct facts {
     fact *at; /* oldest first */
     size_t count, capacity;
+    uint32_t newest[FACT_KINDS]; /* of each kind: its place + 1; or 0 */
     buf names;
 } facts;
 

@@ -49,17 +49,10 @@ static void plan_deinit(plan *p)
 /* A fact about the copy's head. */
 static void state(plan *p, entry_type type, sessile_id parent, const buf *data)
 {
-    entry_fields f = {.parent = parent,
-                      .type = type,
-                      .source = SOURCE_HOST,
-                      .data = data->data,
-                      .data_size = data->size,
-                      .tokens = -1};
-
     if (data->failed)
         p->facts.text.failed = 1;
     else
-        batch_add(&p->facts, &f);
+        batch_put(&p->facts, parent, type, SOURCE_HOST, data->data, data->size);
 }
 
 /* 1 the first time that a fact's subject is seen; -1: no memory. */
@@ -106,13 +99,7 @@ static sessile_status carry(plan *p, sessile_id id, buf *text, sessile_error *er
     if (e.parent <= p->last) {
         batch_copy(&p->facts, text->data, text->size);
     } else { /* a tombstone stands where the head was */
-        entry_fields f = {.parent = p->last,
-                          .type = e.type,
-                          .source = e.source,
-                          .data = e.data.at,
-                          .data_size = e.data.size,
-                          .tokens = -1};
-        batch_add(&p->facts, &f);
+        batch_put(&p->facts, p->last, e.type, e.source, e.data.at, e.data.size);
     }
     return SESSILE_OK;
 }
@@ -336,19 +323,17 @@ static sessile_status check_sound(const plan *p, sessile_error *err)
     const sessile_session *s = p->s;
     sessile_id sound = log_sound(s->log), leaf;
     sessile_error why = {SESSILE_OK, ""};
-    char command[SALVAGE_SIZE];
 
     if (p->last < sound || !log_damage(s->log, &why))
         return SESSILE_OK;
     for (leaf = sound ? sound - 1 : 0; leaf && !session_has_leaf(s, leaf);)
         leaf--;
-    session_salvage_command(s, command);
     return session_named(s,
                          fail(err, why.code,
                               "it is damaged from entry %08" PRIx32
                               " on: fork it at %08" PRIx32
-                              ", the newest entry before that, or repair it first: %s",
-                              sound, leaf, command),
+                              ", the newest entry before that, or repair it first",
+                              sound, leaf),
                          err);
 }
 

@@ -131,12 +131,6 @@ static sessile_status build_step(void *arg, sessile_session *s, batch *b,
                                  sessile_error *err)
 {
     step *w = arg;
-    entry_fields f = {.parent = s->head,
-                      .type = ENTRY_METADATA,
-                      .source = SOURCE_HOST,
-                      .data = w->text.data,
-                      .data_size = w->text.size,
-                      .tokens = -1};
     sessile_status status = w->revives ? SESSILE_OK : session_check_there_locked(s, err);
 
     if (status)
@@ -144,20 +138,13 @@ static sessile_status build_step(void *arg, sessile_session *s, batch *b,
     if (w->revives && !FIND(s, DELETED))
         return session_named(
             s, fail(err, SESSILE_NOTFOUND, "it is not deleted: resume it"), err);
-    batch_add(b, &f);
+    batch_put(b, s->head, ENTRY_METADATA, SOURCE_HOST, w->text.data, w->text.size);
     return SESSILE_OK;
 }
 
 static sessile_status take_step(sessile_session *s, step *w, sessile_error *err)
 {
-    session_wait wait = session_wait_begin(s, 0, 0);
-    sessile_id count;
-    sessile_status status;
-
-    if (w->text.failed)
-        return fail_nomem(err);
-    status = session_write_within(s, &wait, build_step, w, &count, err);
-    return status ? status : session_sync_within(s, &wait, count, err);
+    return w->text.failed ? fail_nomem(err) : session_write(s, build_step, w, err);
 }
 
 sessile_status session_set_ttl(sessile_session *s, int64_t ttl_ms, sessile_error *err)

@@ -201,6 +201,7 @@ void session_drop(sessile_session *s)
     if (s->fallback.release && s->fallback.policy)
         s->fallback.release(s->fallback.policy);
     triggers_free(s->triggers, a);
+    triggers_free(s->checkpoint_on, a);
     free_name(a, s->id, s->id_size);
     free_name(a, s->agent, s->agent_size);
     free_name(a, s->user, s->user_size);
@@ -311,6 +312,8 @@ static sessile_status open_any(sessile_session **out, sessile_store *st,
     if (options && (options->window < 0 || options->reserve < 0))
         return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
     status = options ? triggers_check(options->triggers, err) : SESSILE_OK;
+    if (!status && options)
+        status = triggers_check(options->checkpoint_on, err);
     if (status)
         return status;
     if (options && options->has_timeout) {
@@ -340,6 +343,10 @@ static sessile_status open_any(sessile_session **out, sessile_store *st,
     }
     if (options)
         status = triggers_copy(&s->triggers, options->triggers, &st->alloc, err);
+    if (!status && options) {
+        s->checkpoint_keep = options->checkpoint_keep;
+        status = triggers_copy(&s->checkpoint_on, options->checkpoint_on, &st->alloc, err);
+    }
     if (!status && options)
         status = session_set_agent_info(s, &options->agent_info, err);
     if (status)

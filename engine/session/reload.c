@@ -134,7 +134,7 @@ static sessile_status open_again(sessile_session *s, sessile_session *t, int fre
         return status;
     log_t *old = s->log;
     log_outlive(t->log, old);
-    __atomic_store_n(&s->log, t->log, __ATOMIC_RELEASE); /* session_sync() reads it */
+    __atomic_store_n(&s->log, t->log, __ATOMIC_RELEASE); /* a sync reads it */
     log_keep(s->log, session_keeper(s, 0));
     log_set_stop(s->log, session_interrupted_locked, s);
     t->log = NULL;

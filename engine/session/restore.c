@@ -378,13 +378,7 @@ static sessile_status build_restore(void *arg, sessile_session *s, batch *b,
     int size = snprintf(data, sizeof data,
                         "{\"head\":\"%08" PRIx32 "\",\"restored\":\"%08" PRIx32 "\"}",
                         r->head, r->id);
-    entry_fields f = {.parent = s->head,
-                      .type = ENTRY_HEAD,
-                      .source = SOURCE_HOST,
-                      .data = data,
-                      .data_size = (size_t)size,
-                      .tokens = -1};
-    batch_add(b, &f);
+    batch_put(b, s->head, ENTRY_HEAD, SOURCE_HOST, data, (size_t)size);
     return SESSILE_OK;
 }
 
@@ -415,16 +409,12 @@ sessile_status session_restore(sessile_session *s, sessile_id id, int force,
 {
     const allocator *a = &s->store->alloc;
     restoring r = {.id = id, .force = force, .head = SESSILE_NO_ID};
-    session_wait wait = session_wait_begin(s, 0, 0);
     sessile_status status;
-    sessile_id count;
 
     buf_init(&r.text, a);
     buf_init(&r.state, a);
     buf_init(&r.warnings, a);
-    status = session_write_within(s, &wait, build_restore, &r, &count, err);
-    if (!status)
-        status = session_sync_within(s, &wait, count, err);
+    status = session_write(s, build_restore, &r, err);
     if (!status && (r.state.failed || r.warnings.failed))
         status = fail_nomem(err);
     if (!status) {

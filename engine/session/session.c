@@ -163,19 +163,28 @@ sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t s
     return id;
 }
 
+sessile_id batch_put(batch *b, sessile_id parent, entry_type type, entry_source source,
+                     const char *data, size_t size)
+{
+    sessile_id id = batch_next(b);
+    entry_fields fields = {.parent = parent,
+                           .type = type,
+                           .source = source,
+                           .data = data,
+                           .data_size = size,
+                           .tokens = -1};
+
+    batch_add(b, &fields);
+    return id;
+}
+
 void batch_move_head(batch *b, sessile_id to, sessile_id was)
 {
     char data[32], id[9];
 
     id_print(to, id);
     int size = snprintf(data, sizeof data, "{\"head\":\"%s\"}", id);
-    entry_fields f = {.parent = was,
-                      .type = ENTRY_HEAD,
-                      .source = SOURCE_HOST,
-                      .data = data,
-                      .data_size = (size_t)size,
-                      .tokens = -1};
-    batch_add(b, &f);
+    batch_put(b, was, ENTRY_HEAD, SOURCE_HOST, data, (size_t)size);
 }
 
 sessile_slice batch_entry(const batch *b, size_t i)
@@ -345,14 +354,6 @@ sessile_status session_write_within(sessile_session *s, session_wait *w,
     return status;
 }
 
-sessile_status session_write(sessile_session *s, session_build build, void *arg,
-                             sessile_id *count_out, sessile_error *err)
-{
-    session_wait w = session_wait_begin(s, 0, 0);
-
-    return session_write_within(s, &w, build, arg, count_out, err);
-}
-
 sessile_status session_sync_within(sessile_session *s, const session_wait *w,
                                    sessile_id count, sessile_error *err)
 {
@@ -370,9 +371,12 @@ sessile_status session_sync_within(sessile_session *s, const session_wait *w,
         s, log_sync_unless(log, count, session_sync_stopped, &syncing, err), err);
 }
 
-sessile_status session_sync(sessile_session *s, sessile_id count, sessile_error *err)
+sessile_status session_write(sessile_session *s, session_build build, void *arg,
+                             sessile_error *err)
 {
     session_wait w = session_wait_begin(s, 0, 0);
+    sessile_id count;
+    sessile_status status = session_write_within(s, &w, build, arg, &count, err);
 
-    return session_sync_within(s, &w, count, err);
+    return status ? status : session_sync_within(s, &w, count, err);
 }

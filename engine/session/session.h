@@ -85,7 +85,7 @@ typedef struct session_place {
 struct sessile_session {
     sessile_store *store;
     session_place *place; /* of a log that its names do not lead to and that is its own */
-    log_t *log; /* another one when the log was replaced */
+    log_t *log;           /* another one when the log was replaced */
     pthread_mutex_t mutex;
     /* fixed after open */
     char *id, *agent, *user; /* NUL-terminated, with sizes: they may hold any byte */
@@ -99,8 +99,10 @@ struct sessile_session {
     int64_t window, reserve;
     session_agent_info agent_info; /* fixed after open */
     policy_ref policy, fallback;
-    sessile_triggers *triggers; /* in place of the store's; or NULL */
-    policy_ref worker;          /* idle, of isolated policies; under the mutex */
+    sessile_triggers *triggers;      /* in place of the store's; or NULL */
+    sessile_triggers *checkpoint_on; /* likewise */
+    uint32_t checkpoint_keep;
+    policy_ref worker; /* idle, of isolated policies; under the mutex */
     /* the fold, under the mutex */
     node *nodes; /* see session_reach_locked() */
     size_t node_count, node_capacity;
@@ -255,23 +257,26 @@ void batch_deinit(batch *b);
  * writes nothing. An error writes nothing. */
 typedef sessile_status (*session_build)(void *arg, sessile_session *s, batch *b,
                                         sessile_error *err);
-/* Takes the mutex. *count_out: log_count after it, for session_sync(). When the log has
- * grown all the same between reading and appending, build is called again on what there
- * is then. */
+/* Writes what build builds, and waits until it is durable: a call of its own. */
 sessile_status session_write(sessile_session *s, session_build build, void *arg,
-                             sessile_id *count_out, sessile_error *err);
-/* Waits until that is durable, unless the store's durability is NONE. No mutex held. */
-sessile_status session_sync(sessile_session *s, sessile_id count, sessile_error *err);
-/* The same as parts of one call with one patience. */
+                             sessile_error *err);
+/* Its two halves, as parts of a longer call with one patience. The first takes the mutex.
+ * *count_out (or NULL): log_count after it, for the second. When the log has grown all
+ * the same between reading and appending, build is called again on what there is then. */
 sessile_status session_write_within(sessile_session *s, session_wait *w,
                                     session_build build, void *arg, sessile_id *count_out,
                                     sessile_error *err);
+/* Waits until that is durable, unless the store's durability is NONE. No mutex held. */
 sessile_status session_sync_within(sessile_session *s, const session_wait *w,
                                    sessile_id count, sessile_error *err);
 
 /* Adds an entry for a message: checked text, read columns. Returns its id. */
 sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t size,
                          const message *m, int64_t tokens);
+
+/* Adds an entry that is no message: checked text, no tokens. Returns its id. */
+sessile_id batch_put(batch *b, sessile_id parent, entry_type type, entry_source source,
+                     const char *data, size_t size);
 
 /* Adds the fact that moves the head from `was` to `to`. */
 void batch_move_head(batch *b, sessile_id to, sessile_id was);

@@ -37,14 +37,15 @@ static int grow_marks(sessile_state *s, size_t count)
     if (mem_grow(s->alloc, (void **)&s->marks, &s->mark_capacity, count,
                  sizeof *s->marks))
         return -1;
-    memset(s->marks + was, 0, (s->mark_capacity - was) * sizeof *s->marks);
+    if (s->mark_capacity > was)
+        memset(s->marks + was, 0, (s->mark_capacity - was) * sizeof *s->marks);
     return 0;
 }
 
 /* Gives a list whose marks have room. */
 static void give(sessile_state *s, state_list *list, int64_t tokens)
 {
-    if (s->edited)
+    if (s->edited && s->mark_capacity)
         memset(s->marks, 0, s->mark_capacity * sizeof *s->marks);
     s->edited = 0;
     s->insert_count = 0;

@@ -113,7 +113,8 @@ static sessile_status options_check(const sessile_store_options *o, sessile_erro
         return fail(err, SESSILE_INVALID, "durability is neither SYNC nor NONE");
     if (o->isolation != SESSILE_IN_PROCESS && o->isolation != SESSILE_WORKER)
         return fail(err, SESSILE_INVALID, "isolation is neither IN_PROCESS nor WORKER");
-    return triggers_check(o->triggers, err);
+    sessile_status st = triggers_check(o->triggers, err);
+    return st == SESSILE_OK ? triggers_check(o->checkpoint_on, err) : st;
 }
 
 static char *dup_text(const allocator *a, const char *text)
@@ -211,6 +212,9 @@ static sessile_status open_store(sessile_store **out, origin *from,
         goto out;
     }
     status = triggers_copy(&s->triggers, options->triggers, &s->alloc, err);
+    s->checkpoint_keep = options->checkpoint_keep;
+    if (!status)
+        status = triggers_copy(&s->checkpoint_on, options->checkpoint_on, &s->alloc, err);
     if (!status)
         status = open_origin(s, from, options->allow_network, err);
     if (status)
@@ -285,6 +289,7 @@ void store_handle_close(sessile_store *s)
     if (s->fallback.release && s->fallback.policy)
         s->fallback.release(s->fallback.policy);
     triggers_free(s->triggers, &a);
+    triggers_free(s->checkpoint_on, &a);
     keyring_free(s->keys);
     if (s->backend.table)
         store_close(&s->backend);

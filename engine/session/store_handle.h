@@ -29,7 +29,8 @@ struct sessile_store {
     int timeout_ms;
     int64_t window, reserve, ttl_ms;
     int over_records;           /* its logs are given, and kept by somebody else */
-    sessile_triggers *triggers; /* or NULL */
+    sessile_triggers *triggers, *checkpoint_on; /* or NULL */
+    uint32_t checkpoint_keep;
     pthread_mutex_t mutex;      /* guards what follows */
     uint64_t records_opened;
     policy_ref policy, fallback;

@@ -64,16 +64,7 @@ sessile_status session_check_running_locked(sessile_session *s, sessile_error *e
 static sessile_id put_fact(const sessile_session *s, batch *b, entry_type type,
                            const buf *text)
 {
-    entry_fields f = {.parent = s->head,
-                      .type = type,
-                      .source = SOURCE_HOST,
-                      .data = text->data,
-                      .data_size = text->size,
-                      .tokens = -1};
-    sessile_id id = batch_next(b);
-
-    batch_add(b, &f);
-    return id;
+    return batch_put(b, s->head, type, SOURCE_HOST, text->data, text->size);
 }
 
 static sessile_status build_suspend(void *arg, sessile_session *s, batch *b,
@@ -145,14 +136,7 @@ static sessile_status build_end(void *arg, sessile_session *s, batch *b,
 static sessile_status write_pause(sessile_session *s, session_build build, pause_write *w,
                                   sessile_error *err)
 {
-    session_wait wait = session_wait_begin(s, 0, 0);
-    sessile_id count;
-    sessile_status status;
-
-    if (w->text.failed)
-        return fail_nomem(err);
-    status = session_write_within(s, &wait, build, w, &count, err);
-    return status ? status : session_sync_within(s, &wait, count, err);
+    return w->text.failed ? fail_nomem(err) : session_write(s, build, w, err);
 }
 
 static sessile_status put_reason(buf *out, sessile_slice reason, sessile_error *err)

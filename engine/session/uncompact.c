@@ -609,14 +609,8 @@ static sessile_status build(void *arg, sessile_session *s, batch *b, sessile_err
         status = put_data(u, s, err);
     if (status)
         return status;
-    entry_fields f = {.parent = s->head,
-                      .type = ENTRY_COMPACTION,
-                      .source = SOURCE_HOST,
-                      .data = u->data.data,
-                      .data_size = u->data.size,
-                      .tokens = -1};
-    u->result.compaction = batch_next(b);
-    batch_add(b, &f);
+    u->result.compaction =
+        batch_put(b, s->head, ENTRY_COMPACTION, SOURCE_HOST, u->data.data, u->data.size);
     return SESSILE_OK;
 }
 
@@ -633,15 +627,6 @@ static sessile_status look(undoing *u, sessile_session *s, sessile_error *err)
         status = prepare(u, s, err);
     session_unlock(s);
     return status;
-}
-
-static sessile_status write(undoing *u, sessile_session *s, sessile_error *err)
-{
-    session_wait w = session_wait_begin(s, 0, 0);
-    sessile_id count;
-    sessile_status status = session_write_within(s, &w, build, u, &count, err);
-
-    return status ? status : session_sync_within(s, &w, count, err);
 }
 
 static sessile_uncompacted *give(const undoing *u)
@@ -669,7 +654,7 @@ sessile_status session_uncompact(sessile_session *s, sessile_id which, int dry_r
 
     *out = NULL;
     undoing_init(&u, which, &s->store->alloc);
-    status = dry_run ? look(&u, s, err) : write(&u, s, err);
+    status = dry_run ? look(&u, s, err) : session_write(s, build, &u, err);
     if (!status && !(*out = give(&u)))
         status = fail_nomem(err);
     undoing_deinit(&u);

@@ -11,16 +11,6 @@
 #include "base/text.h"
 #include "tokens/tokens.h"
 
-static sessile_status write_and_sync(sessile_session *s, session_build build, void *arg,
-                                     sessile_error *err)
-{
-    session_wait w = session_wait_begin(s, 0, 0);
-    sessile_id count;
-    sessile_status status = session_write_within(s, &w, build, arg, &count, err);
-
-    return status ? status : session_sync_within(s, &w, count, err);
-}
-
 /* One entry on its way into the log: its checked text, and what is known of it. */
 typedef struct one {
     buf text;
@@ -50,16 +40,9 @@ static sessile_status build_fact(void *arg, sessile_session *s, batch *b,
                                  sessile_error *err)
 {
     one *w = arg;
-    entry_fields f = {.parent = s->head,
-                      .type = w->type,
-                      .source = w->source,
-                      .data = w->text.data,
-                      .data_size = w->text.size,
-                      .tokens = -1};
 
     (void)err;
-    w->id = batch_next(b);
-    batch_add(b, &f);
+    w->id = batch_put(b, s->head, w->type, w->source, w->text.data, w->text.size);
     return SESSILE_OK;
 }
 
@@ -112,7 +95,7 @@ sessile_status session_append_message(sessile_session *s, sessile_slice text,
     buf_init(&w.text, &s->store->alloc);
     status = session_check_message(s, text, &w.text, &w.columns, &w.tokens, err);
     if (!status)
-        status = write_and_sync(s, build_message, &w, err);
+        status = session_write(s, build_message, &w, err);
     if (!status)
         *out = w.id;
     buf_deinit(&w.text);
@@ -132,7 +115,7 @@ sessile_status session_append_custom(sessile_session *s, sessile_slice data,
         status =
             fail(err, SESSILE_INVALID, "the data of a custom entry is a JSON object");
     if (!status)
-        status = write_and_sync(s, build_fact, &w, err);
+        status = session_write(s, build_fact, &w, err);
     if (!status)
         *out = w.id;
     buf_deinit(&w.text);
@@ -151,12 +134,12 @@ sessile_status session_set_title(sessile_session *s, sessile_slice title,
     buf_puts(&w.text, "{\"title\":");
     json_put_string(&w.text, title.data, title.size);
     buf_putc(&w.text, '}');
-    status = w.text.failed ? fail_nomem(err) : write_and_sync(s, build_fact, &w, err);
+    status = w.text.failed ? fail_nomem(err) : session_write(s, build_fact, &w, err);
     buf_deinit(&w.text);
     return status;
 }
 
 sessile_status session_clear(sessile_session *s, sessile_error *err)
 {
-    return write_and_sync(s, build_clear, NULL, err);
+    return session_write(s, build_clear, NULL, err);
 }

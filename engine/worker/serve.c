@@ -104,6 +104,7 @@ static int get_step(server *s, wire *w, chain_step *step)
     step->info.hooks = wire_u32(w);
     step->info.is_host = wire_u8(w);
     source = wire_text(w);
+    step->node = wire_u32(w);
     if (w->bad || hash.size >= sizeof(step->info.hash))
         return -1;
     memcpy(step->info.hash, hash.data, hash.size);
@@ -123,6 +124,42 @@ static int get_step(server *s, wire *w, chain_step *step)
     return step->name && step->options && step->file && step->path ? 0 : -1;
 }
 
+/* What steps require; each is counted before it is filled, and released as it is. */
+static int get_required(server *s, wire *w, sessile_policy *p)
+{
+    uint32_t count = wire_count(w, 1), i;
+    if (w->bad || count > CHAIN_REQUIRED)
+        return -1;
+    for (i = 0; i < count; i++) {
+        chain_required *r = &p->required[p->required_count++];
+        sessile_slice file = wire_text(w), source = wire_text(w);
+        r->node = wire_u32(w);
+        if (w->bad)
+            return -1;
+        r->file = dup_slice(s, file);
+        r->source = dup_slice(s, source);
+        if (r->source)
+            r->source_size = source.size;
+        if (!r->file || !r->source)
+            return -1;
+    }
+    count = wire_count(w, 1);
+    if (w->bad || count > CHAIN_REQUIRES)
+        return -1;
+    for (i = 0; i < count; i++) {
+        chain_require *edge = &p->requires[p->require_count++];
+        edge->node = wire_u32(w);
+        sessile_slice name = wire_text(w);
+        edge->to = wire_u32(w);
+        if (w->bad || edge->to >= p->required_count)
+            return -1;
+        edge->name = dup_slice(s, name);
+        if (!edge->name)
+            return -1;
+    }
+    return 0;
+}
+
 static policy_limits get_limits(wire *w)
 {
     policy_limits limits;
@@ -139,22 +176,30 @@ static int take_description(server *s, wire *w)
     sessile_error why = {SESSILE_OK, ""};
     policy_limits limits = get_limits(w);
     sessile_slice file = wire_text(w), source = wire_text(w);
-    char *name = dup_slice(s, file);
-    sessile_status status = SESSILE_NOMEM;
-    int result = -1;
+    char *name = dup_slice(s, file), wanted[CHAIN_NAME] = "";
+    sessile_policy *with = NULL;
+    sessile_status status = chain_new(&with, &limits, &os_posix, s->alloc, &why);
+    uint32_t node = 0;
+    int result = -1, whole = with && get_required(s, w, with) == 0;
 
+    node = wire_u32(w);
+    whole = whole && !w->bad && w->at == w->end;
     buf_clear(&s->spare);
-    if (!w->bad && w->at == w->end && name)
-        status = describe_file(&s->spare, name, source, &limits, s->alloc, &why);
-    if (!w->bad && w->at == w->end) {
+    if (whole && !name)
+        status = SESSILE_NOMEM;
+    if (whole && status == SESSILE_OK)
+        status = describe_file(&s->spare, name, source, with, node, wanted, &why);
+    if (whole) {
         frame_begin(&s->out, FRAME_FACTS);
         wire_put_u32(&s->out, (uint32_t)status);
         wire_put_text(&s->out, why.message, strlen(why.message));
         wire_put_text(&s->out, s->spare.data, status == SESSILE_OK ? s->spare.size : 0);
+        wire_put_text(&s->out, wanted, strlen(wanted));
         result = send_all(s);
     }
     if (name)
         mem_free(s->alloc, name, file.size + 1);
+    policy_release(with);
     return result;
 }
 
@@ -174,7 +219,7 @@ static int take_chain(server *s, wire *w)
         if (get_step(s, w, &s->policy->steps[i]))
             return -1;
     }
-    return w->at == w->end ? 0 : -1;
+    return get_required(s, w, s->policy) == 0 && w->at == w->end ? 0 : -1;
 }
 
 /* ------------------------------------------------------------------ the pipeline */
@@ -227,7 +272,8 @@ static int take_open(server *s, wire *w)
     about.now_ms = wire_i64(w);
     context_init(&given, s->alloc);
     facts_init(&labels, s->alloc);
-    if (state_image_get(w, &setup, &given, &labels, NULL) == SESSILE_OK && w->at == w->end) {
+    if (state_image_get(w, &setup, &given, &labels, NULL) == SESSILE_OK &&
+        w->at == w->end) {
         setup.read = read_text;
         setup.read_arg = s;
         setup.alloc = s->alloc;

@@ -164,15 +164,16 @@ static uint64_t field_count(lua_State *L, int table, const char *name)
     return (uint64_t)n;
 }
 
-/* The table `trigger`, {messages, seconds, share (per thousand), overflow, events}, as
+/* The table called `name`, {messages, seconds, share (per thousand), overflow, events}, as
  * *out, and 1; 0 when there is none. It is left on the stack, with what *out borrows. */
-static int field_triggers(lua_State *L, int table, sessile_triggers *out)
+static int field_triggers(lua_State *L, int table, const char *name,
+                          sessile_triggers *out)
 {
     int at, events;
     const char **names;
     size_t i;
     memset(out, 0, sizeof *out);
-    if (!lua_istable(L, table) || lua_getfield(L, table, "trigger") != LUA_TTABLE) {
+    if (!lua_istable(L, table) || lua_getfield(L, table, name) != LUA_TTABLE) {
         return 0;
     }
     at = lua_gettop(L);
@@ -203,7 +204,7 @@ int binding_session_turn(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
     sessile_run_options options;
-    sessile_triggers triggers;
+    sessile_triggers triggers, checkpoints;
     struct binding_run *run;
     sessile_slice *messages = NULL;
     sessile_status status;
@@ -223,8 +224,13 @@ int binding_session_turn(lua_State *L)
     options.has_timeout = binding_field_timeout(L, 3, "timeout_ms", &options.timeout_ms);
     options.no_policy = binding_field_boolean(L, 3, "no_policy");
     options.event = binding_field_bytes(L, 3, "event");
-    if (field_triggers(L, 3, &triggers)) {
+    if (field_triggers(L, 3, "trigger", &triggers)) {
         options.triggers = &triggers;
+    }
+    if (field_triggers(L, 3, "checkpoint", &checkpoints)) {
+        options.checkpoint_on = &checkpoints;
+        options.checkpoint_keep =
+            (uint32_t)binding_field_integer(L, 3, "checkpoint_keep", 0);
     }
     options.window = binding_field_integer(L, 3, "window", 0);
     options.reserve = binding_field_integer(L, 3, "reserve", 0);
@@ -232,6 +238,12 @@ int binding_session_turn(lua_State *L)
         (failed = binding_field_json(L, 3, "metadata", &options.metadata)) ||
         (failed = read_messages(L, 2, &messages, &count))) {
         return failed;
+    }
+    if (lua_istable(L, 3) && lua_getfield(L, 3, "state") != LUA_TNIL) {
+        failed = binding_json(L, -1, 0, "state", &options.state);
+        if (failed) {
+            return failed;
+        }
     }
     run = run_new(L, 3, &options);
     status = sessile_turn_begin(&run->handle, session->handle, messages, count, &options,
@@ -393,6 +405,11 @@ static void push_need(lua_State *L, const sessile_need *need)
         lua_setfield(L, -2, "request");
         return;
     }
+    if (need->kind == SESSILE_NEED_STATE) {
+        lua_pushliteral(L, "state");
+        lua_setfield(L, -2, "kind");
+        return;
+    }
     lua_pushliteral(L, "hook");
     lua_setfield(L, -2, "kind");
     push_hook(L, need);
@@ -461,6 +478,10 @@ static int run_reply(lua_State *L)
     if (run->asks == SESSILE_NEED_MODEL) {
         luaL_argcheck(L, lua_type(L, 2) == LUA_TSTRING, 2, "the model's text expected");
         return give(L, run, &answer);
+    }
+    if (run->asks == SESSILE_NEED_STATE) {
+        int failed = binding_json(L, 2, 0, "state", &answer.text);
+        return failed ? failed : give(L, run, &answer);
     }
     if (run->hook == SESSILE_HOOK_SHOULD_COMPACT) {
         answer.verdict = lua_toboolean(L, 2);
@@ -610,6 +631,8 @@ static int run_outcome(lua_State *L)
     set_id(L, "from", o.from);
     set_id(L, "refusal", o.refusal);
     set_id(L, "park", o.park);
+    set_id(L, "checkpoint", o.checkpoint);
+    set_text(L, "checkpoint_failed", o.checkpoint_failed);
     set_integer(L, "repeated", (lua_Integer)o.repeated);
     set_text(L, "log", o.log);
     set_text(L, "verdict", verdict_name(o.verdict));

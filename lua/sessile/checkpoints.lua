@@ -12,10 +12,17 @@ local list_options = {
 }
 local restore_options = { force = "boolean" }
 
--- The id that is meant: an id, or the newest checkpoint of that name.
+-- The id that is meant: an id, the newest checkpoint of that name, or a row of checkpoints(),
+-- which knows what session it is of: ids alone are the same in every session.
 local function find(self, who, wanted)
-  if type(wanted) ~= "string" then
-    error(("%s: a checkpoint's id or name expected, got %s"):format(who, type(wanted)), 4)
+  if type(wanted) == "table" and type(wanted.id) == "string" and wanted.session then
+    if wanted.session ~= self.id or wanted.agent ~= self.agent or wanted.user ~= self.user then
+      return nil, ('session "%s": checkpoint %s is of session "%s" of agent "%s": restore it there')
+        :format(self.id, wanted.id, wanted.session, wanted.agent), "EINVALID"
+    end
+    return wanted.id
+  elseif type(wanted) ~= "string" then
+    error(("%s: a checkpoint's id, name or row expected, got %s"):format(who, type(wanted)), 4)
   end
   local rows, message, code = self._core:checkpoints { name = wanted }
   if not rows then
@@ -37,13 +44,18 @@ function methods:checkpoint(given)
   return self._core:checkpoint(options.check("session:checkpoint", given, make_options))
 end
 
---- Those that are kept, newest first: {id, head, time, reason, messages, tokens,
---- state_bytes, sound, name, event, agent_version, metadata}.
+--- Those that are kept, newest first: {id, session, agent, user, head, time, reason, messages,
+--- tokens, state_bytes, sound, name, event, agent_version, metadata}.
 function methods:checkpoints(given)
-  return self._core:checkpoints(options.check("session:checkpoints", given, list_options))
+  local rows, message, code =
+    self._core:checkpoints(options.check("session:checkpoints", given, list_options))
+  for _, row in ipairs(rows or {}) do
+    row.session, row.agent, row.user = self.id, self.agent, self.user
+  end
+  return rows, message, code
 end
 
---- Moves the head to where a checkpoint stands; by its id, or the newest of that name.
+--- Moves the head to where a checkpoint stands: its id, its row, or the newest of that name.
 --- Returns {checkpoint, head, state, json, warnings}: the state, its text as kept, and sentences
 --- about what is different now.
 function methods:restore(wanted, given)
@@ -65,7 +77,7 @@ function methods:restore(wanted, given)
   return restored
 end
 
---- Withdraws one, by its id or the newest of that name.
+--- Withdraws one, by its id, its row, or the newest of that name.
 function methods:delete_checkpoint(wanted)
   local id, message, code = find(self, "session:delete_checkpoint", wanted)
   if not id then

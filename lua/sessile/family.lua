@@ -43,6 +43,7 @@ local function make(self, who, opts, core)
     policy = loaded.policy or self._policy,
     fallback = loaded.fallback or self._fallback,
     trigger = when or self._trigger,
+    checkpoint = self._checkpoint,
     model = opts.model or self._model,
     settings = own,
   })
@@ -162,7 +163,10 @@ local function summarize(self, opts)
       { role = "system", content = opts.prompt or PROMPT },
       { role = "user", content = record },
     },
-  })
+  }, { session = self, reason = "policy" })
+  if type(text) == "table" and text.content ~= nil then
+    text = text_of(text.content)
+  end
   if not ok or type(text) ~= "string" or not text:find "%S" then
     return nil, ("session:merge: the model gave no summary (%s): nothing was merged"):format(
       tostring(not ok and text or why or "no text")), "EPOLICY"

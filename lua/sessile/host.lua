@@ -114,6 +114,24 @@ function methods:park()
   return self._core:park()
 end
 
+-- Answers a checkpoint's need: with the state of the function configured, or with none.
+local function answer_state(self)
+  if not self._state then
+    return self:fail "no state"
+  end
+  local ok, value = pcall(self._state, self._session)
+  if not ok then
+    return self:fail(value)
+  elseif value == nil then
+    return self:fail "no state"
+  end
+  local done, message, code = self:reply(value)
+  if not done and code == "EINVALID" then
+    return self:fail(message) -- what is no JSON is no state
+  end
+  return done, message, code
+end
+
 --- Answers a need as turn, compact and plan do: with the model and the hooks configured.
 function methods:answer(need)
   if need.kind == "model" then
@@ -124,6 +142,9 @@ function methods:answer(need)
       return self:park()
     end
     return self:reply(text)
+  end
+  if need.kind == "state" then
+    return answer_state(self)
   end
   local chosen = need.fallback and self._policy.fallback or self._policy
   local spec = chosen.hosts and chosen.hosts[need.policy]
@@ -161,7 +182,7 @@ local meta = object.class {
 
 --- Wraps a core run. chosen: what policy.resolve returned, and in its field fallback the same
 --- of the fallback; model: a function, or false.
-function host.wrap(run, session, kind, chosen, model)
+function host.wrap(run, session, kind, chosen, model, state)
   if model and not options.callable(model) then
     error("the model is no function", 2)
   end
@@ -171,6 +192,7 @@ function host.wrap(run, session, kind, chosen, model)
     _kind = kind,
     _policy = chosen,
     _model = model,
+    _state = state or false,
     _contexts = {},
     _fallback_contexts = {},
     _log = {},

@@ -5,6 +5,7 @@
 
 local agent = require "sessile.interaction.agent"
 local adapter = require "sessile.adapter"
+local answers = require "sessile.answers"
 local core = require "sessile.core"
 local host = require "sessile.host"
 local key = require "sessile.key"
@@ -32,7 +33,7 @@ local open_options = settings.add_to {
   timeout_ms = "number", network = "boolean", window = "number", reserve = "number",
   policy = "any", model = "callable", policy_path = "string|table", isolation = "string",
   worker = "string", limits = "table", ttl = "any", fallback = "any", trigger = "any",
-  agent_info = "table",
+  agent_info = "table", checkpoint = "any",
 }
 
 local limit_names = {
@@ -135,6 +136,23 @@ end
 --- A value that is written as this JSON text, token for token.
 function sessile.json(text)
   return core.json(text)
+end
+
+--- A value as JSON text, written as messages are. nil, message, code.
+function sessile.encode(value)
+  return core.text(value)
+end
+
+--- The value of a JSON text, read as messages are. nil, message, code.
+function sessile.decode(text)
+  if type(text) ~= "string" then
+    error("sessile.decode: a text expected, got " .. type(text), 2)
+  end
+  local value, message = answers.decode(text)
+  if message then
+    return nil, "sessile.decode: the text is " .. message, "EINVALID"
+  end
+  return value
 end
 
 --- Starts a run without the loop: kind is "turn" (messages, options), "compact" or "plan"

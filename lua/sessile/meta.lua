@@ -52,6 +52,7 @@ local sessile = {}
 ---@field policy_path? string|string[] folders that policies are looked up in
 ---@field isolation? "none"|"worker" where policy files run: here, or in a process of their own
 ---@field worker? string the program of isolated policies; else the one that was installed
+---@field checkpoint? sessile.CheckpointRules|false when turns make checkpoints by themselves
 ---@field agent_info? {version: string?, config: string?, tools: string[]?} kept in checkpoints
 ---@field limits? sessile.Limits
 
@@ -105,6 +106,20 @@ function sessile.json(text) end
 
 ---@class sessile.Json
 ---@field json string
+
+---A value as JSON text, by the rules of messages: sorted keys, {} is an object.
+---@param value any
+---@return string? text
+---@return string? message
+---@return string? code
+function sessile.encode(value) end
+
+---The value of a JSON text: plain tables, sessile.null for null. EINVALID: it is not JSON.
+---@param text string
+---@return any value
+---@return string? message
+---@return string? code
+function sessile.decode(text) end
 
 ---Starts a run without the loop: "turn" (messages, options), "compact" or "plan" (options),
 ---"branch" (id, options).
@@ -700,6 +715,8 @@ function Session:discard(opts) end
 ---@field fallback? sessile.PolicySpec|false nil: the session's
 ---@field trigger? sessile.Trigger|false in place of the session's as a whole
 ---@field event? string the name of what happened: fires a trigger that lists it
+---@field checkpoint? sessile.CheckpointRules|false in place of the session's
+---@field state? any for a checkpoint that is due; else checkpoint.state is asked
 ---@field window? integer
 ---@field reserve? integer
 ---@field timeout_ms? integer longest wait of each of its calls for another writer
@@ -814,6 +831,14 @@ function Session:common_ancestor(a, b) end
 ---@return string? message
 ---@return string? code
 function Session:leaves() end
+---@class sessile.CheckpointRules
+---@field messages? integer each time so many came since the last one
+---@field seconds? integer|string each time so much time passed since then
+---@field share? number when this part of the window is passed
+---@field events? string[] when a turn names one of these
+---@field keep? integer how many are kept; 50
+---@field state? fun(session: sessile.Session): any is asked for the state of one
+
 ---@class sessile.CheckpointOptions
 ---@field state? any what the host wants back
 ---@field name? string
@@ -829,6 +854,9 @@ function Session:checkpoint(opts) end
 
 ---@class sessile.Checkpoint
 ---@field id string
+---@field session string the id of the session that it is of; with its agent and user
+---@field agent string
+---@field user string
 ---@field head string
 ---@field time integer ms
 ---@field reason "manual"|"periodic"|"event"|"threshold"
@@ -856,7 +884,7 @@ function Session:checkpoints(opts) end
 ---@field warnings string[] what is different now
 
 ---Verifies a checkpoint and moves the head to where it stands.
----@param wanted string its id, or the newest of that name
+---@param wanted string|sessile.Checkpoint its id, its row, or the newest of that name
 ---@param opts? {force: boolean?} also when another version of the agent made it
 ---@return sessile.Restored? restored
 ---@return string? message
@@ -864,7 +892,7 @@ function Session:checkpoints(opts) end
 function Session:restore(wanted, opts) end
 
 ---Withdraws one.
----@param wanted string its id, or the newest of that name
+---@param wanted string|sessile.Checkpoint its id, its row, or the newest of that name
 ---@return true? ok
 ---@return string? message
 ---@return string? code
@@ -1339,6 +1367,8 @@ function Agent:cancel() end
 ---@class sessile.Outcome
 ---@field status "completed"|"paused"
 ---@field park? string paused: the entry to answer
+---@field checkpoint? string that the turn made by itself
+---@field checkpoint_failed? string why one that was due could not be made
 ---@field suspension? string paused by the host: the entry that says why
 ---@field kind "turn"|"compact"|"plan"|"answer"|"branch"|"suspend"
 ---@field ids string[] of the turn's messages
@@ -1391,7 +1421,7 @@ function Plan:diff() end
 -- ---------------------------------------------------------------- runs
 
 ---@class sessile.Need
----@field kind "model"|"hook"
+---@field kind "model"|"hook"|"state"
 ---@field policy string
 ---@field step integer
 ---@field reason string

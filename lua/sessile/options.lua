@@ -58,7 +58,7 @@ local is = {
   table = function(v) return type(v) == "table" end,
   integer = function(v) return math.type(v) == "integer" end,
   -- Tokens and times are often computed: 0.9 * window is taken when it is whole.
-  number = function(v) return type(v) == "number" and v == math.floor(v) and v ~= math.huge end,
+  number = function(v) return type(v) == "number" and math.tointeger(v) ~= nil end,
   callable = options.callable,
 }
 
@@ -90,8 +90,13 @@ function options.check(who, given, kinds, level)
         near and (", did you mean '" .. near .. "'?") or ""), level)
     end
     if not matches(kind, value) then
-      error(("%s: option '%s': %s expected, got %s"):format(who, name,
-        kind:gsub("|", " or "), type(value)), level)
+      -- a number that is refused is not whole, or no integer is as large
+      local wanted = kind:gsub("|", " or ")
+      local got = type(value)
+      if got == "number" then
+        wanted, got = wanted:gsub("number", "whole number"), ("%.14g"):format(value)
+      end
+      error(("%s: option '%s': %s expected, got %s"):format(who, name, wanted, got), level)
     end
     if type(value) == "number" and kind:find("number", 1, true) then
       value = math.tointeger(value)

@@ -92,6 +92,8 @@ function outcome.make(raw, session, kind, log)
   return setmetatable({
     status = raw.park and "paused" or "completed",
     park = raw.park,
+    checkpoint = raw.checkpoint,
+    checkpoint_failed = raw.checkpoint_failed,
     kind = kind,
     ids = kind == "turn" and message_ids(raw.first, raw.last) or {},
     turn = kind == "turn" and raw.last or nil,

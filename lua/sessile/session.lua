@@ -232,8 +232,8 @@ end
 local turn_options = {
   usage = "table", model = "callable|string", model_name = "string", metadata = "table",
   base = "string", on_conflict = "string", policy = "any", window = "number",
-  reserve = "number", timeout_ms = "number", fallback = "any", trigger = "any",
-  event = "string",
+  reserve = "number", timeout_ms = "number", fallback = "any", trigger = "any", event = "string",
+  checkpoint = "any", state = "any",
 }
 local compact_options = {
   policy = "any", model = "callable", instructions = "string", reason = "string",
@@ -299,18 +299,21 @@ function starters.turn(self, messages, given)
   if type(model) == "string" then
     name, model = name or model, nil
   end
+  local marks = trigger.checkpoints("session:turn", opts.checkpoint, 3) or self._checkpoint
   local run
   run, message, code = self._core:turn(messages, {
     usage = opts.usage, model = name, metadata = opts.metadata, base = opts.base,
     on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
     fallback = chosen.fallback.handle, event = opts.event,
     trigger = trigger.resolve("session:turn", opts.trigger, 3) or self._trigger,
+    checkpoint = marks and marks.on, checkpoint_keep = marks and marks.keep,
+    state = opts.state,
     window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
   })
   if not run then
     return nil, message, code
   end
-  return host.wrap(run, self, "turn", chosen, model or self._model)
+  return host.wrap(run, self, "turn", chosen, model or self._model, marks and marks.state)
 end
 
 local function start(self, kind, given)
@@ -578,6 +581,7 @@ function session.wrap(handle, defaults)
     _policy = defaults.policy,
     _fallback = defaults.fallback,
     _trigger = defaults.trigger,
+    _checkpoint = defaults.checkpoint,
     _model = defaults.model,
     _settings = defaults.settings,
     _adopt = defaults.adopt,

@@ -21,7 +21,7 @@ local session_options = settings.add_to {
   id = "string|table", session_id = "string", user_id = "string", agent = "string",
   user = "string", title = "string", metadata = "table", uuid = "string", policy = "any",
   model = "callable", window = "number", reserve = "number", timeout_ms = "number",
-  ttl = "any", fallback = "any", trigger = "any", agent_info = "table",
+  ttl = "any", fallback = "any", trigger = "any", agent_info = "table", checkpoint = "any",
 }
 
 -- An id as a host may have it: a string, {session_id=, user_id=}, or among the options.
@@ -92,6 +92,7 @@ local function make(self, kind, given)
     policy = loaded.policy or self._policy,
     fallback = loaded.fallback or self._fallback,
     trigger = when or self._trigger,
+    checkpoint = trigger.checkpoints(who, opts.checkpoint, 3) or self._checkpoint,
     model = opts.model or self._model,
     settings = settings.over(self._settings, settings.take(who, opts, 3)),
   })
@@ -140,6 +141,7 @@ function methods:put(source, given)
     policy = loaded.policy or self._policy,
     fallback = loaded.fallback or self._fallback,
     trigger = when or self._trigger,
+    checkpoint = self._checkpoint,
     model = opts.model or self._model,
     settings = own,
   })
@@ -323,6 +325,7 @@ function store.wrap(handle, url, defaults)
     _sealed = handle:sealed(),
     _policy = loaded.policy or false,
     _fallback = loaded.fallback or false,
+    _checkpoint = trigger.checkpoints("sessile.open", defaults.checkpoint, 3),
     _trigger = defaults.trigger or false, -- resolved by sessile.open, before anything opens
     _model = defaults.model or false,
     _ttl = life.check_default("sessile.open: option 'ttl'", defaults.ttl),

@@ -48,7 +48,8 @@ local function check(who, given, level)
     copy.share = math.max(1, math.floor(share * 1000 + 0.5))
   end
   for i, name in ipairs(copy.events or {}) do
-    if type(name) ~= "string" or name == "" then
+    -- names end at a NUL where the engine keeps them
+    if type(name) ~= "string" or name == "" or name:find("\0", 1, true) then
       error(("%s: trigger: event %d: a name expected"):format(who, i), level)
     end
   end
@@ -70,6 +71,32 @@ function trigger.resolve(who, given, level)
   end
   local copy = check(who, given, level + 2)
   return copy
+end
+
+--- The same for checkpoints: {messages, seconds, share, events, keep, state}; state is a
+--- function that is asked for the state of one, and gives any value, or nil. Returns what the
+--- engine takes, how many are kept, and that function.
+function trigger.checkpoints(who, given, level)
+  if given == nil then
+    return nil
+  elseif given == false then
+    return { on = {} }
+  elseif type(given) ~= "table" then
+    error(("%s: option 'checkpoint': table expected, got %s"):format(who, type(given)), level + 1)
+  end
+  local copy = {}
+  for name, value in pairs(given) do
+    copy[name] = value
+  end
+  copy.keep, copy.state = nil, nil
+  local keep = given.keep
+  if keep ~= nil and (math.type(keep) ~= "integer" or keep < 1 or keep > 1000000) then
+    error(who .. ": checkpoint: option 'keep': a number above 0 expected", level + 1)
+  end
+  if given.state ~= nil and not options.callable(given.state) then
+    error(who .. ": checkpoint: option 'state': a function expected", level + 1)
+  end
+  return { on = trigger.resolve(who, copy, level + 1), keep = keep, state = given.state }
 end
 
 return trigger

@@ -206,20 +206,11 @@ static sessile_status build_entry(void *arg, sessile_session *s, batch *b,
     return SESSILE_OK;
 }
 
-static sessile_status write_now(sessile_session *s, session_build build, written *w,
-                                sessile_error *err)
-{
-    sessile_id count;
-    sessile_status status = session_write(s, build, w, &count, err);
-
-    return status ? status : session_sync(s, count, err);
-}
-
 sessile_status try_say(sessile_session *s, const char *text, sessile_id *out,
                        sessile_error *err)
 {
     written w = {.messages = &text, .count = 1};
-    sessile_status status = write_now(s, build_messages, &w, err);
+    sessile_status status = session_write(s, build_messages, &w, err);
 
     *out = w.out;
     return status;
@@ -248,7 +239,7 @@ sessile_id say_turn(sessile_session *s, const char *const *messages, size_t coun
     written w = {.messages = messages, .count = count, .turn = 1, .rest = rest};
     sessile_error err;
 
-    must(write_now(s, build_messages, &w, &err), &err);
+    must(session_write(s, build_messages, &w, &err), &err);
     return w.out;
 }
 
@@ -256,7 +247,7 @@ sessile_status try_entry(sessile_session *s, const char *type, sessile_id parent
                          const char *data, sessile_id *out, sessile_error *err)
 {
     written w = {.type = type, .parent = parent, .data = data};
-    sessile_status status = write_now(s, build_entry, &w, err);
+    sessile_status status = session_write(s, build_entry, &w, err);
 
     *out = w.out;
     return status;

@@ -37,6 +37,15 @@ report $? "a C program, linked with the shared library"
     "$stage/static"; } >"$stage/said" 2>&1
 report $? "a C program, linked with the static library"
 
+# Examples are a stranger's programs: nothing of ours but what is installed.
+for example in embed needs; do
+    # shellcheck disable=SC2086
+    { cc -std=c11 -Wall -Wextra -Werror $flags -o "$stage/$example" "examples/$example.c" \
+        $(pkg-config --libs sessile) &&
+        LD_LIBRARY_PATH="$stage/usr/lib" TMPDIR="$stage" "$stage/$example"; } >"$stage/said" 2>&1
+    report $? "examples/$example.c"
+done
+
 LUA_PATH_5_4="$stage/usr/share/lua/5.4/?.lua;$stage/usr/share/lua/5.4/?/init.lua;;" \
 LUA_CPATH_5_4="$stage/usr/lib/lua/5.4/?.so;;" \
     lua5.4 -e 'assert(require "sessile")' >"$stage/said" 2>&1

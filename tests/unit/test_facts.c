@@ -249,6 +249,33 @@ static void facts_come_back_by_the_index(void **state)
     session_closed(s);
 }
 
+/* A write that is taken back takes its facts along, whatever lies between them. */
+static void what_is_cut_off_is_not_found(void **state)
+{
+    facts f;
+    (void)state;
+
+    facts_init(&f, &allocator_default);
+    assert_null(facts_find(&f, FACT_SUSPEND, 0, "", 0));
+    assert_int_equal(facts_add(&f, FACT_SUSPEND, 1, 0, "", 0, 0), 0);
+    assert_int_equal(facts_add(&f, FACT_LABEL, 2, 1, "a", 1, 0), 0);
+    size_t count = f.count, names = f.names.size;
+    assert_int_equal(facts_add(&f, FACT_LABEL, 3, 1, "a", 1, 1), 0);
+    assert_int_equal(facts_add(&f, FACT_SUSPEND, 4, 0, "", 0, 1), 0);
+    assert_int_equal(facts_add(&f, FACT_PARK, 5, 5, "", 0, 0), 0);
+    assert_null(facts_find(&f, FACT_SUSPEND, 0, "", 0));
+    assert_null(facts_find(&f, FACT_LABEL, 1, "a", 1));
+    assert_non_null(facts_find(&f, FACT_PARK, 5, "", 0));
+    facts_cut(&f, count, names);
+    assert_int_equal(facts_find(&f, FACT_SUSPEND, 0, "", 0)->entry, 1);
+    assert_int_equal(facts_find(&f, FACT_LABEL, 1, "a", 1)->entry, 2);
+    assert_null(facts_find(&f, FACT_PARK, 5, "", 0));
+    facts_clear(&f);
+    assert_null(facts_find(&f, FACT_SUSPEND, 0, "", 0));
+    assert_null(facts_find(&f, FACT_LABEL, 1, "a", 1));
+    facts_deinit(&f);
+}
+
 /* ------------------------------------------------------------------ pauses */
 
 static void a_pause_stops_what_adds_to_the_conversation(void **state)
@@ -338,6 +365,7 @@ int main(void)
                                         place_set_up_ram, place_tear_down),
         cmocka_unit_test_setup_teardown(facts_come_back_by_the_index, place_set_up_sealed,
                                         place_tear_down),
+        cmocka_unit_test(what_is_cut_off_is_not_found),
         cmocka_unit_test_setup_teardown(a_pause_stops_what_adds_to_the_conversation,
                                         place_set_up_sealed, place_tear_down),
         cmocka_unit_test_setup_teardown(a_bad_answer_leaves_it_paused, place_set_up_ram,

@@ -252,7 +252,9 @@ static void a_refused_batch_leaves_the_fold_as_it_was(void **state)
     put_entry(s, "metadata", 0, "{\"title\":\"kept\"}");
     say(s, "system", "one");
     assert_context(s, SESSILE_NO_ID, "00000002");
-    assert_int_equal(session_write(s, half_a_turn, NULL, &count, &err), SESSILE_DAMAGED);
+    session_wait wait = session_wait_begin(s, 0, 0);
+    assert_int_equal(session_write_within(s, &wait, half_a_turn, NULL, &count, &err),
+                     SESSILE_DAMAGED);
     assert_int_equal(count, 0);
     assert_string_equal(s->title, "kept");
     assert_int_equal(s->usage.input, 0);

@@ -10,12 +10,16 @@ local terminal = require "sessile.cli.terminal"
 
 local NO_MODEL = "no model is configured here"
 
--- How many messages are left behind, between the head and where the paths part.
+-- How many messages are left behind, between the head and where the paths part. An entry that a
+-- conversation cannot go on from is refused here, in the words of the branch itself.
 local function count_left(session, from, to)
-  local fork = session:common_ancestor(from, to)
+  local fork, message, code = session:common_ancestor(from, to)
+  if not fork then
+    return nil, message, code, entries.step(code, session.id)
+  end
   local n = 0
-  for _, message in ipairs(session:messages { leaf = from } or {}) do
-    n = n + (fork and message.id > fork and 1 or 0)
+  for _, left in ipairs(session:messages { leaf = from } or {}) do
+    n = n + (left.id > fork and 1 or 0)
   end
   return n
 end
@@ -48,9 +52,14 @@ local function run(app, args, session, entry)
     return nil, "--summary and --summarize exclude each other", "EUSAGE"
   end
   local head = session:head()
-  local sure, message, code, step = ask.sure(app, args,
+  local left, message, code, step = count_left(session, head, entry)
+  if not left then
+    return nil, message, code, step
+  end
+  local sure
+  sure, message, code, step = ask.sure(app, args,
     ("Move the head of %s from %s to %s, leaving %d messages behind"):format(
-      hints.shown(session.id), head, entry, count_left(session, head, entry)))
+      hints.shown(session.id), head, entry, left))
   if not sure then
     return sure == false and 1 or nil, message, code, step
   end

@@ -4,6 +4,7 @@
 
 local sessile = require "sessile"
 
+local hints = require "sessile.cli.hints"
 local span = require "sessile.import.span"
 
 local function read_state(args)
@@ -62,7 +63,10 @@ return {
     local id = session.id
     session:close()
     if not entry then
-      return nil, message, code
+      if remove and code == "ENOTFOUND" then
+        step = "See them: sessile checkpoints " .. hints.id(id)
+      end
+      return nil, message, code, step
     elseif app.json then
       app:print_json { session = id, checkpoint = remove and args.entry or entry,
         removed = remove or nil }

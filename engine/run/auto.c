@@ -1,0 +1,167 @@
+/*
+ * auto.c: checkpoints that a turn makes by itself.
+ *
+ * When a turn and its policies are done, it is asked whether this is a time to keep where
+ * the agent stands. The state comes with the turn, or the host is asked for it
+ * (NEED_STATE). Must never cost the turn: a checkpoint that cannot be written is told in
+ * the outcome, and that is all.
+ */
+#include "run/run.h"
+
+#include <string.h>
+
+#include "session/checkpoint.h"
+
+/* What a newest checkpoint tells: where it stands among messages and times. */
+typedef struct since {
+    uint32_t messages;
+    int64_t time_ms;
+} since;
+
+static sessile_status last_checkpoint_locked(sessile_session *s, sessile_id leaf,
+                                             since *out, sessile_error *err)
+{
+    *out = (since){0, s->created_ms};
+    for (size_t i = s->facts.count; i-- > 0;) {
+        const fact *one = &s->facts.at[i];
+        if (one->kind != FACT_CHECKPOINT || one->off || one->entry < 1)
+            continue;
+        sessile_id id = one->about;
+        sessile_status st = session_reach_locked(s, id, err);
+        if (st != SESSILE_OK)
+            return st;
+        /* of another branch: what was said there does not count */
+        sessile_id stands = s->nodes[id].parent;
+        st = session_reach_path_locked(s, leaf, stands, err);
+        if (st != SESSILE_OK)
+            return st;
+        if (stands == leaf || session_descends_locked(s, leaf, stands)) {
+            *out = (since){s->nodes[id].messages, s->nodes[id].time_ms};
+            return SESSILE_OK;
+        }
+    }
+    return SESSILE_OK;
+}
+
+/* Tokens that this turn's messages brought. */
+static int64_t tokens_of_turn(const sessile_session *s, const sessile_run *run)
+{
+    int64_t sum = 0;
+    for (sessile_id id = run->first; id < run->last; id++)
+        sum += s->nodes[id].tokens;
+    return sum;
+}
+
+/* 1 when the share was not reached before this turn and is now. */
+static int crossed(const sessile_session *s, const sessile_run *run,
+                   const sessile_triggers *t, int64_t now)
+{
+    int64_t room = run->window > run->reserve ? run->window - run->reserve : 0;
+    int64_t share = t->share;
+    int64_t most = room / 1000 * share + (room % 1000 * share + 999) / 1000;
+    return t->share && run->window > 0 && now >= most &&
+           now - tokens_of_turn(s, run) < most;
+}
+
+static sessile_status judge(sessile_run *run, const sessile_triggers *t, int *due,
+                            sessile_error *err)
+{
+    sessile_session *s = run->session;
+    sessile_slice event = {run->event, run->event_size};
+    sessile_tokens tokens;
+    since last;
+    sessile_status st = session_lock_within(s, &run->wait, err);
+    if (st != SESSILE_OK)
+        return st;
+    st = session_reach_path_locked(s, run->last, run->first, err);
+    if (st == SESSILE_OK)
+        st = last_checkpoint_locked(s, run->last, &last, err);
+    if (st == SESSILE_OK && s->head == run->last)
+        st = session_tokens_locked(s, &tokens, err);
+    else if (st == SESSILE_OK)
+        tokens.tokens = run->outcome.tokens_before;
+    if (st == SESSILE_OK) {
+        const node *now = &s->nodes[run->last];
+        *due = 1;
+        if (event.size && triggers_name(t, event))
+            run->checkpoint.reason = SESSILE_CHECKPOINT_EVENT;
+        else if (crossed(s, run, t, tokens.tokens))
+            run->checkpoint.reason = SESSILE_CHECKPOINT_THRESHOLD;
+        else if ((t->messages && now->messages - last.messages >= t->messages &&
+                  now->messages >= last.messages) ||
+                 (t->seconds && now->time_ms > last.time_ms &&
+                  (uint64_t)(now->time_ms - last.time_ms) / 1000 >= t->seconds))
+            run->checkpoint.reason = SESSILE_CHECKPOINT_PERIODIC;
+        else
+            *due = 0;
+    }
+    session_unlock(s);
+    return st;
+}
+
+static const sessile_triggers *rules_of(const sessile_run *run)
+{
+    const sessile_session *s = run->session;
+    return run->checkpoint.on ? run->checkpoint.on
+           : s->checkpoint_on ? s->checkpoint_on
+                              : s->store->checkpoint_on;
+}
+
+static uint32_t keep_of(const sessile_run *run)
+{
+    const sessile_session *s = run->session;
+    return run->checkpoint.keep ? run->checkpoint.keep
+           : s->checkpoint_keep ? s->checkpoint_keep
+                                : s->store->checkpoint_keep;
+}
+
+static void write(sessile_run *run, sessile_slice state)
+{
+    sessile_error why = {SESSILE_OK, ""};
+    sessile_checkpoint_options o = {
+        .state = state, .reason = run->checkpoint.reason, .keep = keep_of(run)};
+    if (o.reason == SESSILE_CHECKPOINT_EVENT)
+        o.event = (sessile_slice){run->event, run->event_size};
+    if (session_checkpoint_at(run->session, run->outcome.leaf, &o,
+                              &run->outcome.checkpoint, &why) != SESSILE_OK)
+        run->checkpoint.why = why;
+}
+
+sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_error *err)
+{
+    const sessile_triggers *rules = rules_of(run);
+    int due = 0;
+
+    if (run->kind != RUN_TURN || run->replays || !rules || run->checkpoint.done)
+        return SESSILE_OK;
+    if (run->checkpoint.asked) {
+        run->checkpoint.done = 1;
+        write(run, run->answer.status == SESSILE_OK ? run->answer.text
+                                                    : (sessile_slice){NULL, 0});
+        return SESSILE_OK;
+    }
+    sessile_error why = {SESSILE_OK, ""};
+    if (judge(run, rules, &due, &why) != SESSILE_OK) {
+        run->checkpoint.why = why;
+        due = 0;
+    }
+    if (!due || run->checkpoint.state.size) {
+        run->checkpoint.done = 1;
+        if (due)
+            write(run, run->checkpoint.state);
+        return SESSILE_OK;
+    }
+    /* Written, not yet durable, and nobody knows how long the answer takes. */
+    if (run->written && !run->synced) {
+        sessile_status st =
+            session_sync_within(run->session, &run->wait, run->written, err);
+        if (st != SESSILE_OK)
+            return st;
+        run->synced = 1;
+    }
+    *need =
+        (sessile_need){.kind = SESSILE_NEED_STATE, .policy = "", .now_ms = run->now_ms};
+    run->checkpoint.asked = 1;
+    run->asked = 1;
+    return SESSILE_NEEDS;
+}

@@ -1,0 +1,102 @@
+-- pipeline.lua: 1,000 records, a checkpoint after each 100, killed and resumed without doing
+-- any record twice.
+--
+--     build/bin/sessile run examples/pipeline.lua               # killed at 500, resumed, cleans up
+--     build/bin/sessile run examples/pipeline.lua FOLDER [N]    # goes on in FOLDER; dies after N
+--
+-- What came of a record is the entry that says so: it is on disk whole, or the record was not
+-- done. There is nothing else that a crash could leave half done. A checkpoint holds the sums so
+-- far; whoever resumes (one at a time) restores the newest and adds what came behind it. (A result
+-- that has to go elsewhere goes there under the record's number, so that a second delivery
+-- of the one record that was under way is seen to be one.)
+local sessile = require "sessile"
+local model = dofile((arg[0]:match "^.*/" or "./") .. "model.lua")
+
+local TOTAL, EVERY = tonumber(os.getenv "RECORDS" or 1000), 100
+
+-- ------------------------------------------------------------------ the work
+
+local fruits = { "apples", "plums", "pears" }
+
+local function record(n)
+  return ("order %d: %d %s"):format(n, n % 7 + 1, fruits[n % #fruits + 1])
+end
+
+local ask = model.choose(function(request)
+  return (request.messages[2].content:match ": (%d+)") -- what the order counts
+end)
+
+-- How many pieces a record orders.
+local function process(n)
+  local answer, why = ask { messages = {
+    { role = "system", content = "Answer with the number of pieces ordered, in digits." },
+    { role = "user", content = record(n) },
+  } }
+  local text = type(answer) == "table" and answer.content or answer
+  return math.tointeger(tonumber(tostring(text):match "%d+"))
+    or error(("record %d: no number (%s)"):format(n, why or text), 0)
+end
+
+-- ------------------------------------------------------------------ the pipeline
+
+-- What was done so far: {done, pieces, saved}; saved: records in the newest checkpoint.
+local function resume(session)
+  local state = { done = 0, pieces = 0 }
+  local newest = assert(session:checkpoints())[1]
+  if newest then
+    state = assert(session:restore(newest.id)).state
+  end
+  state.saved = state.done
+  for entry in assert(session:entries { types = { "custom" } }) do
+    if entry.data.record == state.done + 1 then
+      state.done, state.pieces = entry.data.record, state.pieces + entry.data.pieces
+    end
+  end
+  return state
+end
+
+local function work(folder, dies_after)
+  local store <close> = assert(sessile.open(folder, { key = false }))
+  local session = assert(store:session "orders")
+  local state = resume(session)
+  if state.done > 0 then
+    print(("resumed at record %d: %.1f %% of %d are not run again"):format(state.done + 1,
+      100 * state.done / TOTAL, TOTAL))
+  end
+  while true do
+    if state.done % EVERY == 0 and state.done > state.saved then
+      assert(session:checkpoint { name = ("%d done"):format(state.done),
+        state = { done = state.done, pieces = state.pieces } })
+      state.saved = state.done
+    end
+    if state.done >= TOTAL then
+      break
+    end
+    local n = state.done + 1
+    local pieces = process(n)
+    assert(session:custom { record = n, pieces = pieces }) -- from here on it is done
+    state.done, state.pieces = n, state.pieces + pieces
+    if n == dies_after then
+      print(("record %d is done: kill -9"):format(n))
+      io.stdout:flush()
+      os.execute "kill -9 $PPID"
+    end
+  end
+  if #assert(session:messages()) == 0 then
+    assert(session:append { role = "assistant",
+      content = ("%d records, %d pieces"):format(state.done, state.pieces) })
+  end
+  print(session:messages()[1].content, #session:checkpoints() .. " checkpoints")
+end
+
+if arg[1] then
+  return work(arg[1], tonumber(arg[2]))
+end
+local folder = os.tmpname()
+os.remove(folder)
+local again = ("%s run '%s' '%s'"):format(os.getenv "SESSILE_BIN" or "build/bin/sessile", arg[0],
+  folder)
+local _, how = os.execute("exec " .. again .. " 500")
+assert(how == "signal", "it should have been killed")
+assert(os.execute(again))
+assert(os.execute(("rm -r '%s'"):format(folder)))

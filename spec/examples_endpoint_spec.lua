@@ -1,0 +1,111 @@
+-- The examples ask an OpenAI-compatible endpoint when one is configured, and only then. The
+-- endpoint here is a process of ours; without lua-socket the translation alone is looked at.
+
+local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
+local example = dofile(here .. "/support/example.lua")
+local temp = example.temp
+local sessile = require "sessile"
+
+local model = dofile((os.getenv "SESSILE_ROOT" or ".") .. "/examples/model.lua")
+local has_http = pcall(require, "socket.http")
+
+describe("examples/model.lua", function()
+  it("writes requests in the provider's shape", function()
+    local body = assert(sessile.decode(model.encode({
+      max_tokens = 7, purpose = "summary", step = 1,
+      messages = {
+        { role = "user", content = "hi", metadata = { a = 1 }, author = "ann" },
+        { role = "model", content = "", usage = { input = 1 },
+          tool_calls = { { id = "c", name = "f", arguments = "{}" } } },
+        { role = "function", tool_call_id = "c", content = "x", metadata = { error = true } },
+      },
+      tools = { { name = "f", description = "d", parameters = { type = "object" } } },
+    }, "m")))
+    assert.same({
+      model = "m", max_tokens = 7,
+      messages = {
+        { role = "user", content = "hi" },
+        { role = "assistant", content = "", tool_calls = {
+          { id = "c", type = "function", ["function"] = { name = "f", arguments = "{}" } } } },
+        { role = "tool", tool_call_id = "c", content = "x" },
+      },
+      tools = { { type = "function",
+        ["function"] = { name = "f", description = "d", parameters = { type = "object" } } } },
+    }, body)
+  end)
+
+  it("reads answers, and what is none", function()
+    assert.same({ content = "yes", usage = { input = 3, output = 2 } }, model.decode(200,
+      [[{"choices":[{"message":{"role":"assistant","content":"yes","tool_calls":null}}],
+         "usage":{"prompt_tokens":3,"completion_tokens":2}}]]))
+    local _, why, code = model.decode(400,
+      '{"error":{"message":"too long","code":"context_length_exceeded"}}')
+    assert.equal("the endpoint answered 400: too long", why)
+    assert.equal("EOVERFLOW", code)
+    for _, text in ipairs { "", "<html>", "[]", "{}", "null", "3", '{"choices":[]}',
+      '{"choices":[{}]}', '{"choices":[3]}', '{"choices":7}', '{"error":"no"}' } do
+      local answer, reason = model.decode(200, text)
+      assert.is_nil(answer, text)
+      assert.matches("^the endpoint answered 200", reason)
+    end
+  end)
+
+  it("asks for what is missing", function()
+    local _, err, status = example.shell(example.command .. " run examples/research.lua",
+      "OPENAI_BASE_URL=http://127.0.0.1:1")
+    assert.equal(1, status)
+    assert.matches("say with OPENAI_MODEL which of its models to ask", err)
+  end)
+end)
+
+describe("an example with an endpoint", function()
+  teardown(temp.clean)
+
+  local function asked(answers, line)
+    local dir = temp.dir()
+    for i, answer in ipairs(answers) do
+      temp.write(dir .. "/" .. i, answer)
+    end
+    assert(os.execute(("lua5.4 %s/support/endpoint.lua %s &"):format(here, dir)))
+    assert(os.execute(("for i in $(seq 200); do [ -e %s/port ] && exit; sleep 0.05; done; false")
+      :format(dir)))
+    local out, err, status = example.shell(example.command .. " run " .. line,
+      ("OPENAI_BASE_URL=http://127.0.0.1:%s/v1/ OPENAI_MODEL=m OPENAI_API_KEY=sk-1 RECORDS=2")
+      :format(temp.read(dir .. "/port")))
+    return out, err, status, function(i) return temp.read(("%s/%d.request"):format(dir, i)) end
+  end
+
+  it("sends its tools and runs what is called", function()
+    if not has_http then
+      return pending "lua-socket is not installed"
+    end
+    local folder = temp.dir()
+    local out, err, status, request = asked({
+      [[200 {"choices":[{"message":{"content":null,"tool_calls":[{"id":"x1","type":"function",
+        "function":{"name":"write_file","arguments":"{\"name\":\"../a\",\"text\":\"\"}"}}]}}]}]],
+      [[200 {"choices":[{"message":{"role":"assistant","content":"I may not."}}],
+        "usage":{"prompt_tokens":30,"completion_tokens":4}}]],
+    }, "examples/assistant.lua " .. folder)
+    assert.equal("", err)
+    assert.equal(0, status)
+    assert.matches("tool  write_file\nagent   I may not%.\n$", out)
+    assert.matches("^POST /v1/chat/completions HTTP/1.1\n", request(1))
+    assert.matches("\nauthorization: bearer sk%-1\n", request(1):lower())
+    local tools = assert(sessile.decode(request(1):match "\n\n(.*)$")).tools
+    assert.equal("list", tools[1]["function"].name)
+    local last = assert(sessile.decode(request(2):match "\n\n(.*)$")).messages[3]
+    assert.same({ role = "tool", tool_call_id = "x1", content = "not a plain file name: ../a" },
+      last)
+  end)
+
+  it("says what the endpoint said when it fails", function()
+    if not has_http then
+      return pending "lua-socket is not installed"
+    end
+    local folder = temp.dir() .. "/store"
+    local _, err, status = asked({ [[401 {"error":{"message":"no such key"}}]] },
+      "examples/pipeline.lua " .. folder)
+    assert.equal(1, status)
+    assert.matches("record 1: no number %(the endpoint answered 401: no such key%)", err)
+  end)
+end)

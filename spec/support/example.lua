@@ -1,0 +1,42 @@
+-- example.lua: runs examples, as a reader would, with the scripted model whatever the person
+-- who runs the tests has configured for themselves.
+
+local assert = require "luassert"
+local temp = dofile(debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$") .. "/temp.lua")
+
+local example = { temp = temp }
+
+example.build = os.getenv "SESSILE_BUILD" or "build"
+example.command = os.getenv "SESSILE_BIN" or example.build .. "/bin/sessile"
+
+local quiet = "env -u OPENAI_BASE_URL -u OPENAI_MODEL -u OPENAI_API_KEY "
+
+--- Standard output, standard error, and the exit status of a command line. settings: more
+--- of the environment, as NAME=value words.
+function example.shell(line, settings)
+  local dir = temp.dir()
+  local _, _, status = os.execute(("%s%s %s >%s/out 2>%s/err"):format(quiet, settings or "", line,
+    dir, dir))
+  return temp.read(dir .. "/out"), temp.read(dir .. "/err"), status
+end
+
+--- The lines that an example prints, when all is well and nothing is left behind.
+function example.lines(name, arguments, settings)
+  local dir = temp.dir()
+  local out, err, status = example.shell(("%s run examples/%s %s"):format(example.command, name,
+    arguments or ""), ("TMPDIR=%s %s"):format(dir, settings or ""))
+  assert.equal("", err)
+  assert.equal(0, status)
+  assert.same({}, temp.files(dir))
+  return example.lines_of(out)
+end
+
+function example.lines_of(text)
+  local lines = {}
+  for line in text:gmatch "[^\n]+" do
+    lines[#lines + 1] = line
+  end
+  return lines
+end
+
+return example
