@@ -9,10 +9,7 @@ local sessile = require "sessile"
 local model = dofile((arg[0]:match "^.*/" or "./") .. "model.lua")
 
 local given = arg[1]
-local folder = given or os.tmpname()
-if not given then
-  os.remove(folder)
-end
+local folder = given or io.popen("mktemp -d"):read "l"
 local project = folder .. "/project"
 assert(os.execute(("mkdir -p -m 700 '%s' '%s'"):format(folder, project)))
 

@@ -9,8 +9,7 @@ local model = dofile((arg[0]:match "^.*/" or "./") .. "model.lua")
 
 local MESSAGES, WINDOW, RESERVE = tonumber(arg[1] or 10000), 8000, 1000
 local DAY, START = 24 * 60 * 60 * 1000, 1767225600000 -- in ms; 2026-01-01
-local folder, session = os.tmpname(), nil
-os.remove(folder)
+local folder, session = io.popen("mktemp -d"):read "l", nil
 
 -- ------------------------------------------------------------------ the notes
 

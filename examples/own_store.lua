@@ -7,11 +7,7 @@
 local sessile = require "sessile"
 
 local given = arg and arg[1]
-local folder = given or os.tmpname()
-if not given then
-  os.remove(folder)
-  assert(os.execute(("mkdir -m 700 '%s'"):format(folder)))
-end
+local folder = given or io.popen("mktemp -d"):read "l"
 
 -- Ids are any bytes: here they become names that are safe in a folder.
 local function path_of(id, ctx)

@@ -62,6 +62,7 @@ local function work(folder, dies_after)
   if state.done > 0 then
     print(("resumed at record %d: %.1f %% of %d are not run again"):format(state.done + 1,
       100 * state.done / TOTAL, TOTAL))
+    io.stdout:flush()
   end
   while true do
     if state.done % EVERY == 0 and state.done > state.saved then
@@ -92,8 +93,7 @@ end
 if arg[1] then
   return work(arg[1], tonumber(arg[2]))
 end
-local folder = os.tmpname()
-os.remove(folder)
+local folder = io.popen("mktemp -d"):read "l"
 local again = ("%s run '%s' '%s'"):format(os.getenv "SESSILE_BIN" or "build/bin/sessile", arg[0],
   folder)
 local _, how = os.execute("exec " .. again .. " 500")

@@ -98,6 +98,25 @@ describe("an example with an endpoint", function()
       last)
   end)
 
+  it("asks for the summary of a branch too", function()
+    if not has_http then
+      return pending "lua-socket is not installed"
+    end
+    local answers = {}
+    for i, text in ipairs { "one", "two", "what was left", "three", "four", "five", "six" } do
+      answers[i] = ([[200 {"choices":[{"message":{"content":"%s"}}]}]]):format(text)
+    end
+    local out, err, status, request = asked(answers, "examples/research.lua")
+    assert.equal("", err)
+    assert.equal(0, status)
+    assert.matches("the model is told: what was left", out, 1, true)
+    local fourth = assert(sessile.decode(request(4):match "\n\n(.*)$")).messages
+    assert.equal("what was left", fourth[#fourth - 1].content)
+    assert.equal("user", fourth[#fourth - 1].role)
+    assert.matches("Compare both approaches. 1) four 2) five", request(7), 1, true)
+    assert.matches("\n  %* assistant: six\n$", out)
+  end)
+
   it("says what the endpoint said when it fails", function()
     if not has_http then
       return pending "lua-socket is not installed"

@@ -41,12 +41,16 @@ describe("examples/pipeline.lua, killed", function()
 
   it("ends with each record done once, in order, and every checkpoint", function()
     math.randomseed(seed)
-    local killed, finished, longest = 0, 0, 0.1
-    local dir, known = temp.dir(), 0
+    local killed, finished, restored, longest = 0, 0, 0, 0.1
+    local dir, known, marks = temp.dir(), 0, 0
     while killed < kills or known > 0 do
       local was_killed, out = run(dir, killed < kills and longest * math.random() or 600)
       local count, checkpoints = done(dir)
       assert.is_true(count >= known, "records were lost, SEED=" .. seed)
+      local resumed = tonumber(out:match "^resumed at record (%d+):")
+      assert.is_true(not resumed or resumed == known + 1, "SEED=" .. seed)
+      restored = restored + (resumed and marks > 0 and 1 or 0)
+      marks = checkpoints
       if was_killed then
         -- What counts is a kill that had something to interrupt.
         killed = killed + (count > known and 1 or 0)
@@ -57,11 +61,13 @@ describe("examples/pipeline.lua, killed", function()
         assert.equal(records, count)
         assert.equal(10, checkpoints)
         finished, longest = finished + 1, longest * 0.9
-        dir, known = temp.dir(), 0 -- the next one begins from nothing
+        dir, known, marks = temp.dir(), 0, 0 -- the next one begins from nothing
       end
     end
     assert.is_true(finished > 0)
     print(("# figure: kills of the pipeline amid its records = %d"):format(killed))
+    print(("# figure: restores of a checkpoint after them, all of which succeeded = %d"):format(
+      restored))
     print(("# figure: pipelines of 1,000 records that ended with each done once = %d"):format(
       finished))
   end)

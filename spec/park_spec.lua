@@ -110,6 +110,18 @@ describe("in Lua", function()
     assert.same({}, session:parked())
   end)
 
+  it("comes to nothing when it is cancelled while its answer is taken in", function()
+    assert(session:compact { model = later })
+    local before = #session:context()
+    local outcome = assert(session:answer("more", { model = function()
+      assert(session:cancel "changed my mind")
+      return "All of it."
+    end }))
+    assert.equal("stale", outcome.policy.verdict)
+    assert.matches("cancelled meanwhile", outcome.policy.message, 1, true)
+    assert.equal(before, #session:context())
+  end)
+
   it("is cancelled by hand, step by step", function()
     local step <close> = assert(sessile.step(session, "compact"))
     assert.equal("model", assert(step:step()).kind)
@@ -135,6 +147,8 @@ describe("on the command line", function()
     assert.truthy(out:find("Sum it up.", 1, true), out)
     assert.truthy(err:find("sessile answer s -", 1, true), err)
     assert.equal(park, json("answer s").parked[1].id)
+    assert.equal(park, json("info s").parked[1].entry)
+    assert.truthy(done("info s"):find("asker asks its model", 1, true))
     -- shown is not answered
     done "append s 'meanwhile'"
     out = done "answer s 'What was said.'"

@@ -1190,7 +1190,7 @@ SESSILE_API sessile_status sessile_search_open(sessile_search **out,
                                                const sessile_search_options *options,
                                                sessile_error *err);
 /* The next step. A session that does not open, or lines that do not, are a step of kind
- * UNREAD; an error is about the search itself: NOMEM. */
+ * UNREAD; an error is about the search itself, and ends it: NOMEM, FORKED. */
 SESSILE_API sessile_status sessile_search_next(sessile_search *search,
                                                sessile_found *out, sessile_error *err);
 /* NULL is allowed. Before the store is closed. */

@@ -73,6 +73,9 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
     int descends = s->head == run->saw || session_descends_locked(s, s->head, run->saw);
     if (session_check_running_locked(s, &paused) != SESSILE_OK)
         w->stale = "the host has paused the session meanwhile";
+    else if (run->park != SESSILE_NO_ID &&
+             !facts_find(&s->facts, FACT_PARK, run->park, "", 0))
+        w->stale = "it was answered or cancelled meanwhile";
     else if (!descends && run->beside)
         parent = run->saw; /* on the turn's own leaf, where nobody is */
     else if (!descends)

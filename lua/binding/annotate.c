@@ -57,14 +57,11 @@ int binding_session_labels(lua_State *L)
     lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
     for (i = 0; i < count; i++) {
         lua_createtable(L, 0, 4);
-        binding_push_id(L, rows[i].entry);
-        lua_setfield(L, -2, "id");
+        binding_set_id(L, "id", rows[i].entry);
         binding_push_slice(L, rows[i].name);
         lua_setfield(L, -2, "name");
-        lua_pushinteger(L, (lua_Integer)rows[i].time_ms);
-        lua_setfield(L, -2, "time");
-        binding_push_id(L, rows[i].fact);
-        lua_setfield(L, -2, "fact");
+        binding_set_integer(L, "time", (int64_t)rows[i].time_ms);
+        binding_set_id(L, "fact", rows[i].fact);
         lua_rawseti(L, -2, (lua_Integer)(i + 1));
     }
     binding_guard_free(guard);
@@ -168,10 +165,8 @@ int binding_session_suspended(lua_State *L)
         return 1;
     }
     lua_createtable(L, 0, 4);
-    binding_push_id(L, pause->entry);
-    lua_setfield(L, -2, "id");
-    lua_pushinteger(L, (lua_Integer)pause->time_ms);
-    lua_setfield(L, -2, "time");
+    binding_set_id(L, "id", pause->entry);
+    binding_set_integer(L, "time", (int64_t)pause->time_ms);
     binding_push_slice(L, pause->reason);
     lua_setfield(L, -2, "reason");
     if (pause->state.size) {

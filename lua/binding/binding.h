@@ -37,8 +37,7 @@
 #define BINDING_EXPORT
 #endif
 
-/* ---- handles. User value 1 of a child is its parent, so that the parent's memory lives.
- */
+/* ---- handles. User value 1 of a child is its parent, whose memory so lives. */
 
 struct binding_store {
     sessile_store *handle;
@@ -88,8 +87,6 @@ sessile_policy *binding_policy_opt(lua_State *L, int index);
 /* What a list is asked for, as the table at `table` (not relative) says; text is anchored
  * by it. */
 void binding_list_options(lua_State *L, int table, sessile_list_options *out);
-/* A count among options: not negative, 0 when absent. */
-uint64_t binding_field_count(lua_State *L, int table, const char *name);
 /* A list of rows, as tables. */
 void binding_push_listed(lua_State *L, const sessile_listed *rows, size_t count);
 
@@ -126,6 +123,11 @@ int binding_session_make(lua_State *L, int mode);
 struct binding_session *binding_session_live(lua_State *L, int index);
 sessile_status binding_session_release(struct binding_session *session,
                                        sessile_error *err);
+/* Options of a session at `table`, and a new userdata for one of the store at index
+ * `store`, closed until it says that it was opened. */
+int binding_session_options(lua_State *L, int table, sessile_session_options *out);
+struct binding_session *binding_session_new(lua_State *L, int store);
+void binding_session_opened(struct binding_session *session, struct binding_store *store);
 
 /* records.c */
 int binding_open_records(lua_State *L);
@@ -145,12 +147,6 @@ int binding_session_suspend(lua_State *L);
 int binding_session_suspended(lua_State *L);
 int binding_session_resume_with(lua_State *L);
 int binding_session_cancel(lua_State *L);
-
-/* Options of a session at `table`, and a new userdata for one of the store at index
- * `store`, closed until it says that it was opened. */
-int binding_session_options(lua_State *L, int table, sessile_session_options *out);
-struct binding_session *binding_session_new(lua_State *L, int store);
-void binding_session_opened(struct binding_session *session, struct binding_store *store);
 
 /* fork.c */
 int binding_session_fork(lua_State *L);
@@ -197,6 +193,8 @@ int binding_session_checkpoint(lua_State *L);
 int binding_session_checkpoints(lua_State *L);
 int binding_session_restore(lua_State *L);
 int binding_session_delete_checkpoint(lua_State *L);
+/* The table `agent_info` among a session's options, which keeps its texts: 0; or pushes
+ * the three values of a failure: 3. */
 int binding_agent_info(lua_State *L, int table, sessile_agent_info *out);
 
 /* park.c */
@@ -233,6 +231,8 @@ sessile_slice binding_field_bytes(lua_State *L, int table, const char *name);
 const char *binding_field_string(lua_State *L, int table, const char *name);
 lua_Integer binding_field_integer(lua_State *L, int table, const char *name,
                                   lua_Integer fallback);
+/* 0 when the field is absent; raises unless it is 0 to most. */
+uint64_t binding_field_count(lua_State *L, int table, const char *name, uint64_t most);
 /* 1 and *out when the field is there: milliseconds, any negative number being -1. */
 int binding_field_timeout(lua_State *L, int table, const char *name, int *out);
 int binding_timeout(lua_Integer ms);
@@ -255,6 +255,17 @@ sessile_id binding_check_id(lua_State *L, int index);
 void binding_push_key(lua_State *L, sessile_key key);
 void binding_push_id(lua_State *L, sessile_id id);
 void binding_push_slice(lua_State *L, sessile_slice slice);
+
+/* Sets a field of the table on top. Left out (nil): a time of 0, an empty text, an id or
+ * key of SESSILE_NO_ID. */
+void binding_set_integer(lua_State *L, const char *name, int64_t value);
+void binding_set_time(lua_State *L, const char *name, int64_t ms);
+void binding_set_boolean(lua_State *L, const char *name, int value);
+void binding_set_text(lua_State *L, const char *name, const char *text);
+void binding_set_slice(lua_State *L, const char *name, sessile_slice text);
+void binding_set_id(lua_State *L, const char *name, sessile_id id);
+void binding_set_key(lua_State *L, const char *name, sessile_key key);
+
 /* A list of message tables: the caller's fields, and by metatable id, key, tokens, time,
  * json. */
 void binding_push_messages(lua_State *L, const sessile_message *list, size_t count);

@@ -27,38 +27,23 @@ static int check_text(lua_State *L)
     return 1;
 }
 
-static void set_text(lua_State *L, const char *name, const char *text)
-{
-    if (text && text[0]) {
-        lua_pushstring(L, text);
-        lua_setfield(L, -2, name);
-    }
-}
-
-static void set_integer(lua_State *L, const char *name, uint64_t value)
-{
-    lua_pushinteger(L, (lua_Integer)value);
-    lua_setfield(L, -2, name);
-}
-
 static void push_finding(lua_State *L, const sessile_finding *f)
 {
     static const char *const severities[] = {"note", "warning", "damage"};
     lua_createtable(L, 0, 8);
-    set_text(L, "severity", severities[f->severity]);
+    binding_set_text(L, "severity", severities[f->severity]);
     if (f->code != SESSILE_OK) {
         lua_pushfstring(L, "E%s", sessile_status_name(f->code));
         lua_setfield(L, -2, "code");
     }
-    set_text(L, "file", f->file);
+    binding_set_text(L, "file", f->file);
     if (f->entry != SESSILE_NO_ID) {
-        binding_push_id(L, f->entry);
-        lua_setfield(L, -2, "entry");
+        binding_set_id(L, "entry", f->entry);
     }
-    set_integer(L, "offset", f->offset);
-    set_integer(L, "bytes", f->bytes);
-    set_text(L, "what", f->what);
-    set_text(L, "next", f->next);
+    binding_set_integer(L, "offset", f->offset);
+    binding_set_integer(L, "bytes", f->bytes);
+    binding_set_text(L, "what", f->what);
+    binding_set_text(L, "next", f->next);
 }
 
 /* check:step() -> {id, agent, file, entries, bytes, lost, salvaged, findings, index,
@@ -86,14 +71,13 @@ static int check_step(lua_State *L)
         binding_push_slice(L, step.agent);
         lua_setfield(L, -2, "agent");
     }
-    set_text(L, "file", step.file);
-    set_integer(L, "entries", step.entries);
-    set_integer(L, "bytes", step.bytes);
-    set_integer(L, "lost", step.lost);
-    lua_pushboolean(L, step.salvaged);
-    lua_setfield(L, -2, "salvaged");
-    set_integer(L, "index", step.index + 1);
-    set_integer(L, "total", step.total);
+    binding_set_text(L, "file", step.file);
+    binding_set_integer(L, "entries", step.entries);
+    binding_set_integer(L, "bytes", step.bytes);
+    binding_set_integer(L, "lost", step.lost);
+    binding_set_boolean(L, "salvaged", step.salvaged);
+    binding_set_integer(L, "index", step.index + 1);
+    binding_set_integer(L, "total", step.total);
     lua_createtable(L, (int)step.count, 0);
     for (i = 0; i < step.count; i++) {
         push_finding(L, &step.findings[i]);

@@ -1,6 +1,7 @@
 /*
  * checkpoint.c: checkpoints as tables: made, listed, restored, withdrawn.
  */
+#include <stdint.h>
 #include <string.h>
 #include "binding.h"
 #include "policy/lua_json.h"
@@ -14,7 +15,6 @@ int binding_session_checkpoint(lua_State *L)
     sessile_checkpoint_options options;
     sessile_error err;
     sessile_id id;
-    lua_Integer keep;
     int failed;
     if (!session) {
         return 3;
@@ -23,9 +23,7 @@ int binding_session_checkpoint(lua_State *L)
     lua_settop(L, 2);
     memset(&options, 0, sizeof options);
     options.name = binding_field_bytes(L, 2, "name");
-    keep = binding_field_integer(L, 2, "keep", 0);
-    luaL_argcheck(L, keep >= 0 && keep <= 1000000, 2, "keep: 1 to 1,000,000 expected");
-    options.keep = (uint32_t)keep;
+    options.keep = (uint32_t)binding_field_count(L, 2, "keep", UINT32_MAX);
     failed = binding_field_json(L, 2, "metadata", &options.metadata);
     if (failed) {
         return failed;
@@ -43,38 +41,21 @@ int binding_session_checkpoint(lua_State *L)
     return 1;
 }
 
-static void set_slice(lua_State *L, const char *name, sessile_slice text)
-{
-    if (text.size) {
-        binding_push_slice(L, text);
-        lua_setfield(L, -2, name);
-    }
-}
-
-static void set_count(lua_State *L, const char *name, uint64_t n)
-{
-    lua_pushinteger(L, (lua_Integer)n);
-    lua_setfield(L, -2, name);
-}
-
 static void push_row(lua_State *L, const sessile_checkpoint_row *row)
 {
     lua_createtable(L, 0, 12);
-    binding_push_id(L, row->entry);
-    lua_setfield(L, -2, "id");
-    binding_push_id(L, row->head);
-    lua_setfield(L, -2, "head");
-    set_count(L, "time", (uint64_t)row->time_ms);
+    binding_set_id(L, "id", row->entry);
+    binding_set_id(L, "head", row->head);
+    binding_set_integer(L, "time", row->time_ms);
     lua_pushstring(L, sessile_checkpoint_reason_name(row->reason));
     lua_setfield(L, -2, "reason");
-    set_count(L, "messages", row->messages);
-    set_count(L, "tokens", (uint64_t)row->tokens);
-    set_count(L, "state_bytes", row->state_bytes);
-    lua_pushboolean(L, row->sound);
-    lua_setfield(L, -2, "sound");
-    set_slice(L, "name", row->name);
-    set_slice(L, "agent_version", row->version);
-    set_slice(L, "event", row->event);
+    binding_set_integer(L, "messages", row->messages);
+    binding_set_integer(L, "tokens", row->tokens);
+    binding_set_integer(L, "state_bytes", row->state_bytes);
+    binding_set_boolean(L, "sound", row->sound);
+    binding_set_slice(L, "name", row->name);
+    binding_set_slice(L, "agent_version", row->version);
+    binding_set_slice(L, "event", row->event);
     if (row->metadata.size) {
         lua_json_push(L, row->metadata.data, row->metadata.size);
         lua_setfield(L, -2, "metadata");
@@ -141,16 +122,14 @@ int binding_session_restore(lua_State *L)
         return binding_fail(L, &err);
     }
     lua_createtable(L, 0, 4);
-    binding_push_id(L, restored->checkpoint);
-    lua_setfield(L, -2, "checkpoint");
-    binding_push_id(L, restored->head);
-    lua_setfield(L, -2, "head");
+    binding_set_id(L, "checkpoint", restored->checkpoint);
+    binding_set_id(L, "head", restored->head);
     if (restored->state.size) {
         lua_json_push(L, restored->state.data, restored->state.size);
         lua_setfield(L, -2, "state");
     }
-    set_slice(L, "json", restored->state);
-    set_slice(L, "warnings", restored->warnings);
+    binding_set_slice(L, "json", restored->state);
+    binding_set_slice(L, "warnings", restored->warnings);
     binding_guard_free(guard);
     return 1;
 }
@@ -168,14 +147,15 @@ int binding_session_delete_checkpoint(lua_State *L)
     return binding_done(L, sessile_checkpoint_delete(session->handle, id, &err), &err);
 }
 
-/* Reads the table `agent_info` among a session's options; its tools' text is anchored
- * there. 0, or 3 with the values of a failure pushed. */
 int binding_agent_info(lua_State *L, int table, sessile_agent_info *out)
 {
     int failed;
     memset(out, 0, sizeof *out);
-    if (!lua_istable(L, table) || lua_getfield(L, table, "agent_info") != LUA_TTABLE) {
-        lua_settop(L, lua_gettop(L) - lua_istable(L, table));
+    if (!lua_istable(L, table)) {
+        return 0;
+    }
+    if (lua_getfield(L, table, "agent_info") != LUA_TTABLE) {
+        lua_pop(L, 1);
         return 0;
     }
     out->version = binding_field_bytes(L, -1, "version");

@@ -69,16 +69,11 @@ int binding_session_context(lua_State *L)
     }
     binding_push_messages(L, list, count);
     binding_push_tokens(L, &info.tokens);
-    binding_push_id(L, info.head);
-    lua_setfield(L, -2, "head");
-    lua_pushinteger(L, (lua_Integer)info.dropped);
-    lua_setfield(L, -2, "dropped");
-    lua_pushinteger(L, (lua_Integer)info.orphans);
-    lua_setfield(L, -2, "orphans");
-    lua_pushinteger(L, (lua_Integer)info.unanswered);
-    lua_setfield(L, -2, "unanswered");
-    lua_pushinteger(L, (lua_Integer)info.lost);
-    lua_setfield(L, -2, "lost");
+    binding_set_id(L, "head", info.head);
+    binding_set_integer(L, "dropped", (int64_t)info.dropped);
+    binding_set_integer(L, "orphans", (int64_t)info.orphans);
+    binding_set_integer(L, "unanswered", (int64_t)info.unanswered);
+    binding_set_integer(L, "lost", (int64_t)info.lost);
     binding_guard_free(guard);
     return 2;
 }

@@ -16,40 +16,6 @@ static const char *fate_name(sessile_fate fate)
                                       : "lost";
 }
 
-/* ---- fields of the table on top; what is absent is left out */
-
-static void set_slice(lua_State *L, const char *name, sessile_slice text)
-{
-    if (text.size) {
-        binding_push_slice(L, text);
-        lua_setfield(L, -2, name);
-    }
-}
-
-static void set_integer(lua_State *L, const char *name, int64_t value)
-{
-    lua_pushinteger(L, (lua_Integer)value);
-    lua_setfield(L, -2, name);
-}
-
-static void set_text(lua_State *L, const char *name, const char *text)
-{
-    lua_pushstring(L, text);
-    lua_setfield(L, -2, name);
-}
-
-static void set_key(lua_State *L, const char *name, sessile_key key)
-{
-    binding_push_key(L, key);
-    lua_setfield(L, -2, name);
-}
-
-static void set_id(lua_State *L, const char *name, sessile_id id)
-{
-    binding_push_id(L, id);
-    lua_setfield(L, -2, name);
-}
-
 static void set_keys(lua_State *L, const char *name, const sessile_key *keys,
                      size_t count)
 {
@@ -66,48 +32,48 @@ static void set_keys(lua_State *L, const char *name, const sessile_key *keys,
 static void push_compaction(lua_State *L, const sessile_compaction *c)
 {
     lua_createtable(L, 0, 20);
-    set_text(L, "kind", c->refused ? "refusal" : "compaction");
-    set_id(L, "id", c->id);
-    set_integer(L, "time", c->time_ms);
-    set_slice(L, "policy", c->policy);
-    set_slice(L, "reason", c->reason);
+    binding_set_text(L, "kind", c->refused ? "refusal" : "compaction");
+    binding_set_id(L, "id", c->id);
+    binding_set_integer(L, "time", c->time_ms);
+    binding_set_slice(L, "policy", c->policy);
+    binding_set_slice(L, "reason", c->reason);
     if (c->refused) {
-        set_slice(L, "hook", c->hook);
-        set_slice(L, "message", c->message);
+        binding_set_slice(L, "hook", c->hook);
+        binding_set_slice(L, "message", c->message);
         if (c->law) {
-            set_integer(L, "law", c->law);
+            binding_set_integer(L, "law", c->law);
         }
-        set_slice(L, "law_name", c->law_name);
-        set_key(L, "entry", c->entry);
-        set_integer(L, "repeated", (int64_t)c->repeated);
+        binding_set_slice(L, "law_name", c->law_name);
+        binding_set_key(L, "entry", c->entry);
+        binding_set_integer(L, "repeated", c->repeated);
         return;
     }
-    set_slice(L, "instructions", c->instructions);
-    set_slice(L, "summary", c->summary);
+    binding_set_slice(L, "instructions", c->instructions);
+    binding_set_slice(L, "summary", c->summary);
     if (c->policies.size > 2) {
         lua_json_push(L, c->policies.data, c->policies.size);
         lua_setfield(L, -2, "policies");
     }
     if (c->tokens_before >= 0 && c->tokens_after >= 0) {
         lua_createtable(L, 0, 2);
-        set_integer(L, "before", c->tokens_before);
-        set_integer(L, "after", c->tokens_after);
+        binding_set_integer(L, "before", c->tokens_before);
+        binding_set_integer(L, "after", c->tokens_after);
         lua_setfield(L, -2, "tokens");
     }
-    set_id(L, "uncompacts", c->uncompacts);
-    set_integer(L, "kept", (int64_t)c->kept);
-    set_integer(L, "lost", (int64_t)c->lost);
-    set_integer(L, "covered", (int64_t)c->covered);
-    set_integer(L, "replaced", (int64_t)c->replaced);
-    set_integer(L, "undone", (int64_t)c->undone);
-    set_integer(L, "written", (int64_t)c->written);
-    set_integer(L, "restored", (int64_t)c->restored);
+    binding_set_id(L, "uncompacts", c->uncompacts);
+    binding_set_integer(L, "kept", c->kept);
+    binding_set_integer(L, "lost", c->lost);
+    binding_set_integer(L, "covered", c->covered);
+    binding_set_integer(L, "replaced", c->replaced);
+    binding_set_integer(L, "undone", c->undone);
+    binding_set_integer(L, "written", c->written);
+    binding_set_integer(L, "restored", c->restored);
     uint64_t all =
         c->lost + c->covered + c->replaced + c->undone + c->written + c->restored;
-    set_text(L, "in_force",
-             c->in_force == 0     ? "no"
-             : c->in_force == all ? "yes"
-                                  : "partly");
+    binding_set_text(L, "in_force",
+                     c->in_force == 0     ? "no"
+                     : c->in_force == all ? "yes"
+                                          : "partly");
 }
 
 /* session:compactions() -> list, oldest first; nil, message, code */
@@ -153,20 +119,20 @@ static const char *kind_name(sessile_why_kind kind)
 static void push_step(lua_State *L, const sessile_why_step *s)
 {
     lua_createtable(L, 0, 9);
-    set_text(L, "kind", kind_name(s->kind));
-    set_key(L, "key", s->key);
-    set_id(L, "at", s->at);
-    set_integer(L, "time", s->time_ms);
+    binding_set_text(L, "kind", kind_name(s->kind));
+    binding_set_key(L, "key", s->key);
+    binding_set_id(L, "at", s->at);
+    binding_set_integer(L, "time", s->time_ms);
     if (s->role != SESSILE_ROLE_NONE) {
-        set_text(L, "role", sessile_role_name(s->role));
+        binding_set_text(L, "role", sessile_role_name(s->role));
     }
     if (s->type[0]) {
-        set_text(L, "type", s->type);
+        binding_set_text(L, "type", s->type);
     }
     if (s->kind == SESSILE_WHY_LEFT) {
-        set_text(L, "fate", fate_name(s->fate));
+        binding_set_text(L, "fate", fate_name(s->fate));
     }
-    set_key(L, "by", s->by);
+    binding_set_key(L, "by", s->by);
     if (s->kind == SESSILE_WHY_WRITTEN) {
         set_keys(L, "stands_for", s->stands_for, s->stands_for_count);
     }
@@ -203,10 +169,9 @@ int binding_session_why(lua_State *L)
     }
     luaL_checkstack(L, 12, "why");
     lua_createtable(L, 0, 4);
-    set_key(L, "key", why->key);
-    lua_pushboolean(L, why->in_context);
-    lua_setfield(L, -2, "in_context");
-    set_key(L, "shown", why->shown);
+    binding_set_key(L, "key", why->key);
+    binding_set_boolean(L, "in_context", why->in_context);
+    binding_set_key(L, "shown", why->shown);
     lua_createtable(L, why->step_count < INT32_MAX ? (int)why->step_count : 0, 0);
     for (size_t i = 0; i < why->step_count; i++) {
         push_step(L, &why->steps[i]);
@@ -240,16 +205,16 @@ int binding_session_uncompact(lua_State *L)
     }
     luaL_checkstack(L, 8, "uncompact");
     lua_createtable(L, 0, 6);
-    set_id(L, "compaction", done->compaction);
-    set_id(L, "undone", done->undone);
+    binding_set_id(L, "compaction", done->compaction);
+    binding_set_id(L, "undone", done->undone);
     set_keys(L, "restored", done->restored, done->restored_count);
     set_keys(L, "removed", done->removed, done->removed_count);
     lua_createtable(L, 0, 2);
-    set_integer(L, "before", done->tokens_before);
-    set_integer(L, "after", done->tokens_after);
+    binding_set_integer(L, "before", done->tokens_before);
+    binding_set_integer(L, "after", done->tokens_after);
     lua_setfield(L, -2, "tokens");
     if (done->cannot_fit > 0) {
-        set_integer(L, "cannot_fit", done->cannot_fit);
+        binding_set_integer(L, "cannot_fit", done->cannot_fit);
     }
     binding_guard_free(guard);
     return 1;

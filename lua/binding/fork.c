@@ -170,15 +170,12 @@ int binding_session_subsessions(lua_State *L)
         lua_setfield(L, -2, "agent");
         binding_push_slice(L, rows[i].user);
         lua_setfield(L, -2, "user");
-        binding_push_id(L, rows[i].entry);
-        lua_setfield(L, -2, "entry");
-        lua_pushinteger(L, (lua_Integer)rows[i].time_ms);
-        lua_setfield(L, -2, "time");
+        binding_set_id(L, "entry", rows[i].entry);
+        binding_set_integer(L, "time", (int64_t)rows[i].time_ms);
         lua_pushstring(L, states[rows[i].state]);
         lua_setfield(L, -2, "state");
         if (rows[i].merged != SESSILE_NO_ID) {
-            binding_push_id(L, rows[i].merged);
-            lua_setfield(L, -2, "merged");
+            binding_set_id(L, "merged", rows[i].merged);
         }
         lua_rawseti(L, -2, (lua_Integer)(i + 1));
     }
@@ -195,8 +192,7 @@ static void set_link(lua_State *L, const char *name, const sessile_link *link)
     lua_setfield(L, -2, "agent");
     binding_push_slice(L, link->user);
     lua_setfield(L, -2, "user");
-    binding_push_id(L, link->entry);
-    lua_setfield(L, -2, "entry");
+    binding_set_id(L, "entry", link->entry);
     if (link->tag[0]) {
         lua_pushstring(L, link->tag);
         lua_setfield(L, -2, "tag");

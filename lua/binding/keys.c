@@ -12,18 +12,6 @@
 const char *const binding_key_sources[] = {"default", "plain",  "env",
                                            "file",    "secret", NULL};
 
-static void set_integer(lua_State *L, const char *name, uint64_t value)
-{
-    lua_pushinteger(L, (lua_Integer)value);
-    lua_setfield(L, -2, name);
-}
-
-static void set_text(lua_State *L, const char *name, const char *value)
-{
-    lua_pushstring(L, value);
-    lua_setfield(L, -2, name);
-}
-
 /* keys_init(url, options as for open) -> true; nil, message, code */
 int binding_keys_init(lua_State *L)
 {
@@ -52,24 +40,23 @@ int binding_store_keys(lua_State *L)
     }
     guard->block = keys;
     lua_createtable(L, 0, 12);
-    lua_pushboolean(L, keys->sealed);
-    lua_setfield(L, -2, "sealed");
-    set_integer(L, "logs", keys->logs);
+    binding_set_boolean(L, "sealed", keys->sealed);
+    binding_set_integer(L, "logs", keys->logs);
     if (keys->sealed) {
-        set_text(L, "suite", keys->suite);
-        set_text(L, "source", binding_key_sources[keys->key_source]);
-        set_text(L, "kdf", keys->kdf);
-        set_integer(L, "kdf_ops", keys->kdf_ops);
-        set_integer(L, "kdf_mem", keys->kdf_mem);
-        set_integer(L, "users", keys->users);
-        set_integer(L, "user_logs", keys->user_logs);
-        set_integer(L, "old_logs", keys->old_logs);
-        set_integer(L, "odd_logs", keys->odd_logs);
+        binding_set_text(L, "suite", keys->suite);
+        binding_set_text(L, "source", binding_key_sources[keys->key_source]);
+        binding_set_text(L, "kdf", keys->kdf);
+        binding_set_integer(L, "kdf_ops", keys->kdf_ops);
+        binding_set_integer(L, "kdf_mem", keys->kdf_mem);
+        binding_set_integer(L, "users", keys->users);
+        binding_set_integer(L, "user_logs", keys->user_logs);
+        binding_set_integer(L, "old_logs", keys->old_logs);
+        binding_set_integer(L, "odd_logs", keys->odd_logs);
         lua_createtable(L, (int)keys->epoch_count, 0);
         for (i = 0; i < keys->epoch_count; i++) {
             lua_createtable(L, 0, 2);
-            set_integer(L, "epoch", keys->epochs[i].epoch);
-            set_integer(L, "logs", keys->epochs[i].logs);
+            binding_set_integer(L, "epoch", keys->epochs[i].epoch);
+            binding_set_integer(L, "logs", keys->epochs[i].logs);
             lua_rawseti(L, -2, (lua_Integer)(i + 1));
         }
         lua_setfield(L, -2, "epochs");
@@ -176,16 +163,16 @@ static int reseal_step(lua_State *L)
     }
     lua_pushboolean(L, status == SESSILE_OK);
     lua_createtable(L, 0, 8);
-    set_integer(L, "logs", state.logs);
-    set_integer(L, "seen", state.seen);
-    set_integer(L, "resealed", state.resealed);
-    set_integer(L, "forgotten", state.forgotten);
-    set_integer(L, "failed", state.failed);
-    set_integer(L, "dropped", state.dropped);
+    binding_set_integer(L, "logs", state.logs);
+    binding_set_integer(L, "seen", state.seen);
+    binding_set_integer(L, "resealed", state.resealed);
+    binding_set_integer(L, "forgotten", state.forgotten);
+    binding_set_integer(L, "failed", state.failed);
+    binding_set_integer(L, "dropped", state.dropped);
     if (state.log) {
         lua_createtable(L, 0, 3);
-        set_text(L, "log", state.log);
-        set_text(L, "message", state.why.message);
+        binding_set_text(L, "log", state.log);
+        binding_set_text(L, "message", state.why.message);
         lua_pushfstring(L, "E%s", sessile_status_name(state.why.code));
         lua_setfield(L, -2, "code");
         lua_setfield(L, -2, "failure");

@@ -5,14 +5,6 @@
  */
 #include "binding.h"
 
-static void set_integer(lua_State *L, const char *name, int64_t value)
-{
-    if (value != 0) {
-        lua_pushinteger(L, (lua_Integer)value);
-        lua_setfield(L, -2, name);
-    }
-}
-
 /* store:delete({id, agent, user}, soft, reason, actor) -> {id_hash, time, bytes} */
 int binding_store_delete(lua_State *L)
 {
@@ -39,9 +31,9 @@ int binding_store_delete(lua_State *L)
     lua_createtable(L, 0, 3);
     lua_pushstring(L, gone.id_hash);
     lua_setfield(L, -2, "id_hash");
-    set_integer(L, "time", gone.time_ms);
+    binding_set_time(L, "time", gone.time_ms);
     if (!options.soft) {
-        set_integer(L, "bytes", (int64_t)gone.bytes);
+        binding_set_integer(L, "bytes", (int64_t)gone.bytes);
     }
     return 1;
 }
@@ -111,9 +103,9 @@ int binding_session_life(lua_State *L)
     lua_createtable(L, 0, 4);
     lua_pushstring(L, sessile_life_name(life.life));
     lua_setfield(L, -2, "status");
-    set_integer(L, "ttl", life.ttl_ms);
-    set_integer(L, "expires", life.expires_ms);
-    set_integer(L, "deleted", life.deleted_ms);
+    binding_set_time(L, "ttl", life.ttl_ms);
+    binding_set_time(L, "expires", life.expires_ms);
+    binding_set_time(L, "deleted", life.deleted_ms);
     return 1;
 }
 

@@ -41,10 +41,8 @@ int binding_session_parked(lua_State *L)
     lua_newtable(L);
     for (i = 0; i < count; i++) {
         lua_createtable(L, 0, 4);
-        binding_push_id(L, rows[i].entry);
-        lua_setfield(L, -2, "id");
-        lua_pushinteger(L, (lua_Integer)rows[i].time_ms);
-        lua_setfield(L, -2, "time");
+        binding_set_id(L, "id", rows[i].entry);
+        binding_set_integer(L, "time", (int64_t)rows[i].time_ms);
         binding_push_slice(L, rows[i].policy);
         lua_setfield(L, -2, "policy");
         if (rows[i].request.size) {

@@ -7,6 +7,7 @@
  * error and never freed memory. Runs no user code: the loop is Lua
  * (lua/sessile/host.lua), which is why a model function may yield.
  */
+#include <limits.h>
 #include <stdint.h>
 #include <string.h>
 #include "binding.h"
@@ -154,18 +155,9 @@ static sessile_on_conflict field_on_conflict(lua_State *L, int table)
     return SESSILE_ON_CONFLICT_FAIL;
 }
 
-/* A count: whole and not negative. */
-static uint64_t field_count(lua_State *L, int table, const char *name)
-{
-    lua_Integer n = binding_field_integer(L, table, name, 0);
-    if (n < 0) {
-        luaL_error(L, "trigger '%s': a number below zero", name);
-    }
-    return (uint64_t)n;
-}
-
-/* The table called `name`, {messages, seconds, share (per thousand), overflow, events}, as
- * *out, and 1; 0 when there is none. It is left on the stack, with what *out borrows. */
+/* The table called `name`, {messages, seconds, share (per thousand), overflow, events},
+ * as *out, and 1; 0 when there is none. It is left on the stack, with what *out borrows.
+ */
 static int field_triggers(lua_State *L, int table, const char *name,
                           sessile_triggers *out)
 {
@@ -177,9 +169,9 @@ static int field_triggers(lua_State *L, int table, const char *name,
         return 0;
     }
     at = lua_gettop(L);
-    out->messages = field_count(L, at, "messages");
-    out->seconds = field_count(L, at, "seconds");
-    out->share = (unsigned)field_count(L, at, "share");
+    out->messages = binding_field_count(L, at, "messages", UINT64_MAX);
+    out->seconds = binding_field_count(L, at, "seconds", UINT64_MAX);
+    out->share = (unsigned)binding_field_count(L, at, "share", UINT_MAX);
     out->overflow = binding_field_boolean(L, at, "overflow");
     if (lua_getfield(L, at, "events") != LUA_TTABLE) {
         return 1;
@@ -199,7 +191,8 @@ static int field_triggers(lua_State *L, int table, const char *name,
 }
 
 /* session:turn(messages, {usage, model, metadata, base, on_conflict, policy, no_policy,
- * fallback, trigger, event, window, reserve, timeout_ms}) -> run; nil, message, code */
+ * fallback, trigger, event, checkpoint, checkpoint_keep, state, window, reserve,
+ * timeout_ms}) -> run; nil, message, code */
 int binding_session_turn(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
@@ -216,6 +209,7 @@ int binding_session_turn(lua_State *L)
     }
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 3);
+    luaL_checkstack(L, 40, "turn"); /* what the options borrow stays on it */
     sessile_run_options_init(&options);
     options.model = binding_field_bytes(L, 3, "model");
     options.base = binding_field_id(L, 3, "base");
@@ -230,7 +224,7 @@ int binding_session_turn(lua_State *L)
     if (field_triggers(L, 3, "checkpoint", &checkpoints)) {
         options.checkpoint_on = &checkpoints;
         options.checkpoint_keep =
-            (uint32_t)binding_field_integer(L, 3, "checkpoint_keep", 0);
+            (uint32_t)binding_field_count(L, 3, "checkpoint_keep", UINT32_MAX);
     }
     options.window = binding_field_integer(L, 3, "window", 0);
     options.reserve = binding_field_integer(L, 3, "reserve", 0);
@@ -386,13 +380,11 @@ static void push_need(lua_State *L, const sessile_need *need)
     lua_createtable(L, 0, 10);
     lua_pushstring(L, need->policy ? need->policy : "");
     lua_setfield(L, -2, "policy");
-    lua_pushinteger(L, (lua_Integer)need->step + 1);
-    lua_setfield(L, -2, "step");
+    binding_set_integer(L, "step", (int64_t)need->step + 1);
     lua_pushstring(L, sessile_reason_name(need->reason));
     lua_setfield(L, -2, "reason");
     if (need->fallback) {
-        lua_pushboolean(L, 1);
-        lua_setfield(L, -2, "fallback");
+        binding_set_boolean(L, "fallback", 1);
     }
     if (need->instructions.size) {
         binding_push_slice(L, need->instructions);
@@ -538,9 +530,8 @@ static int run_fail(lua_State *L)
 
 static const char *verdict_name(sessile_verdict verdict)
 {
-    static const char *const names[] = {"none",    "unchanged",  "applied",
-                                        "refused", "too_little", "stale",
-                                        "parked"};
+    static const char *const names[] = {"none",       "unchanged", "applied", "refused",
+                                        "too_little", "stale",     "parked"};
     size_t i = (size_t)verdict;
     return i < sizeof names / sizeof *names ? names[i] : "unchanged";
 }
@@ -552,26 +543,6 @@ static const char *fate_name(sessile_fate fate)
                                       : "lost";
 }
 
-static void set_text(lua_State *L, const char *name, const char *text)
-{
-    if (text && *text) {
-        lua_pushstring(L, text);
-        lua_setfield(L, -2, name);
-    }
-}
-
-static void set_id(lua_State *L, const char *name, sessile_id id)
-{
-    binding_push_id(L, id);
-    lua_setfield(L, -2, name);
-}
-
-static void set_integer(lua_State *L, const char *name, int64_t value)
-{
-    lua_pushinteger(L, (lua_Integer)value);
-    lua_setfield(L, -2, name);
-}
-
 static void push_departures(lua_State *L, const sessile_outcome *o)
 {
     size_t i;
@@ -579,13 +550,11 @@ static void push_departures(lua_State *L, const sessile_outcome *o)
     for (i = 0; i < o->departure_count; i++) {
         const sessile_departure *d = &o->departures[i];
         lua_createtable(L, 0, 5);
-        binding_push_key(L, d->key);
-        lua_setfield(L, -2, "key");
-        set_text(L, "fate", fate_name(d->fate));
-        set_text(L, "role", sessile_role_name(d->role));
-        set_integer(L, "tokens", d->tokens);
-        binding_push_key(L, d->by);
-        lua_setfield(L, -2, "by");
+        binding_set_key(L, "key", d->key);
+        binding_set_text(L, "fate", fate_name(d->fate));
+        binding_set_text(L, "role", sessile_role_name(d->role));
+        binding_set_integer(L, "tokens", d->tokens);
+        binding_set_key(L, "by", d->by);
         lua_rawseti(L, -2, (lua_Integer)(i + 1));
     }
 }
@@ -597,15 +566,14 @@ static void set_fallback(lua_State *L, const sessile_fallback *f)
         return;
     }
     lua_createtable(L, 0, 8);
-    set_text(L, "verdict", verdict_name(f->verdict));
-    lua_pushboolean(L, f->too_little);
-    lua_setfield(L, -2, "too_little");
-    set_text(L, "policy", f->policy);
-    set_text(L, "hook", f->hook);
-    set_integer(L, "law", f->law);
-    set_text(L, "message", f->message);
-    set_id(L, "refusal", f->refusal);
-    set_integer(L, "repeated", (lua_Integer)f->repeated);
+    binding_set_text(L, "verdict", verdict_name(f->verdict));
+    binding_set_boolean(L, "too_little", f->too_little);
+    binding_set_text(L, "policy", f->policy);
+    binding_set_text(L, "hook", f->hook);
+    binding_set_integer(L, "law", f->law);
+    binding_set_text(L, "message", f->message);
+    binding_set_id(L, "refusal", f->refusal);
+    binding_set_integer(L, "repeated", f->repeated);
     lua_setfield(L, -2, "fallback");
 }
 
@@ -623,32 +591,31 @@ static int run_outcome(lua_State *L)
         return binding_fail(L, &err);
     }
     lua_createtable(L, 0, 22);
-    set_id(L, "first", o.first);
-    set_id(L, "last", o.last);
-    set_id(L, "leaf", o.leaf);
-    set_id(L, "compaction", o.compaction);
-    set_id(L, "branch_summary", o.branch_summary);
-    set_id(L, "from", o.from);
-    set_id(L, "refusal", o.refusal);
-    set_id(L, "park", o.park);
-    set_id(L, "checkpoint", o.checkpoint);
-    set_text(L, "checkpoint_failed", o.checkpoint_failed);
-    set_integer(L, "repeated", (lua_Integer)o.repeated);
-    set_text(L, "log", o.log);
-    set_text(L, "verdict", verdict_name(o.verdict));
-    lua_pushboolean(L, o.too_little);
-    lua_setfield(L, -2, "too_little");
-    set_text(L, "policy", o.policy);
-    set_text(L, "hook", o.hook);
-    set_text(L, "message", o.message);
-    set_text(L, "summary", o.summary);
-    set_integer(L, "law", o.law);
-    set_integer(L, "tokens_before", o.tokens_before);
-    set_integer(L, "tokens_after", o.tokens_after);
-    set_integer(L, "cannot_fit", o.cannot_fit);
-    set_integer(L, "engine_us", (int64_t)o.engine_us);
-    set_integer(L, "policy_us", (int64_t)o.policy_us);
-    set_text(L, "reason", sessile_reason_name(o.reason));
+    binding_set_id(L, "first", o.first);
+    binding_set_id(L, "last", o.last);
+    binding_set_id(L, "leaf", o.leaf);
+    binding_set_id(L, "compaction", o.compaction);
+    binding_set_id(L, "branch_summary", o.branch_summary);
+    binding_set_id(L, "from", o.from);
+    binding_set_id(L, "refusal", o.refusal);
+    binding_set_id(L, "park", o.park);
+    binding_set_id(L, "checkpoint", o.checkpoint);
+    binding_set_text(L, "checkpoint_failed", o.checkpoint_failed);
+    binding_set_integer(L, "repeated", o.repeated);
+    binding_set_text(L, "log", o.log);
+    binding_set_text(L, "verdict", verdict_name(o.verdict));
+    binding_set_boolean(L, "too_little", o.too_little);
+    binding_set_text(L, "policy", o.policy);
+    binding_set_text(L, "hook", o.hook);
+    binding_set_text(L, "message", o.message);
+    binding_set_text(L, "summary", o.summary);
+    binding_set_integer(L, "law", o.law);
+    binding_set_integer(L, "tokens_before", o.tokens_before);
+    binding_set_integer(L, "tokens_after", o.tokens_after);
+    binding_set_integer(L, "cannot_fit", o.cannot_fit);
+    binding_set_integer(L, "engine_us", o.engine_us);
+    binding_set_integer(L, "policy_us", o.policy_us);
+    binding_set_text(L, "reason", sessile_reason_name(o.reason));
     set_fallback(L, &o.fallback);
     push_departures(L, &o);
     lua_setfield(L, -2, "departures");
@@ -679,14 +646,9 @@ static int run_context(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {
-    {"close", run_finalize},
-    {"step", run_step},
-    {"reply", run_reply},
-    {"fail", run_fail},
-    {"park", run_park},
-    {"outcome", run_outcome},
-    {"context", run_context},
-    {NULL, NULL},
+    {"close", run_finalize},  {"step", run_step}, {"reply", run_reply},
+    {"fail", run_fail},       {"park", run_park}, {"outcome", run_outcome},
+    {"context", run_context}, {NULL, NULL},
 };
 
 void binding_run_open(lua_State *L)

@@ -152,7 +152,7 @@ int binding_store_search(lua_State *L)
     options.text = binding_field_bytes(L, 2, "text");
     options.exact = binding_field_boolean(L, 2, "exact");
     options.head_only = binding_field_boolean(L, 2, "head_only");
-    options.limit = binding_field_count(L, 2, "limit");
+    options.limit = binding_field_count(L, 2, "limit", UINT64_MAX);
     options.roles = roles_of(L, 2);
     lua_getfield(L, 2, "sessions");
     luaL_checktype(L, 3, LUA_TTABLE);

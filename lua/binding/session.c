@@ -96,8 +96,7 @@ int binding_session_options(lua_State *L, int table, sessile_session_options *ou
 
 struct binding_session *binding_session_new(lua_State *L, int store)
 {
-    struct binding_session *session =
-        binding_new(L, sizeof *session, 1, BINDING_SESSION);
+    struct binding_session *session = binding_new(L, sizeof *session, 1, BINDING_SESSION);
     session->closed = 1;
     lua_pushvalue(L, store);
     lua_setiuservalue(L, -2, 1);
@@ -169,8 +168,7 @@ static int session_info(lua_State *L)
         lua_setfield(L, -2, "code");
         lua_pushstring(L, why.message);
         lua_setfield(L, -2, "message");
-        lua_pushinteger(L, (lua_Integer)lost);
-        lua_setfield(L, -2, "lost");
+        binding_set_integer(L, "lost", (int64_t)lost);
         lua_setfield(L, -2, "damage");
     }
     binding_push_slice(L, sessile_session_id(session->handle));
@@ -179,10 +177,8 @@ static int session_info(lua_State *L)
     lua_setfield(L, -2, "agent");
     binding_push_slice(L, sessile_session_user(session->handle));
     lua_setfield(L, -2, "user");
-    lua_pushinteger(L, (lua_Integer)sessile_session_created(session->handle));
-    lua_setfield(L, -2, "created");
-    lua_pushinteger(L, (lua_Integer)sessile_session_torn(session->handle));
-    lua_setfield(L, -2, "torn");
+    binding_set_integer(L, "created", (int64_t)sessile_session_created(session->handle));
+    binding_set_integer(L, "torn", (int64_t)sessile_session_torn(session->handle));
     binding_push_links(L, session->handle);
     return 1;
 }
@@ -348,14 +344,10 @@ static int session_usage(lua_State *L)
         return binding_fail(L, &err);
     }
     lua_createtable(L, 0, 4);
-    lua_pushinteger(L, (lua_Integer)usage.input);
-    lua_setfield(L, -2, "input");
-    lua_pushinteger(L, (lua_Integer)usage.output);
-    lua_setfield(L, -2, "output");
-    lua_pushinteger(L, (lua_Integer)usage.cache_read);
-    lua_setfield(L, -2, "cache_read");
-    lua_pushinteger(L, (lua_Integer)usage.cache_write);
-    lua_setfield(L, -2, "cache_write");
+    binding_set_integer(L, "input", (int64_t)usage.input);
+    binding_set_integer(L, "output", (int64_t)usage.output);
+    binding_set_integer(L, "cache_read", (int64_t)usage.cache_read);
+    binding_set_integer(L, "cache_write", (int64_t)usage.cache_write);
     return 1;
 }
 

@@ -5,6 +5,7 @@
  * unseen, until the sessions and policies it handed out are gone. Options are plain
  * values here; the Lua layer has checked their names and expanded paths.
  */
+#include <limits.h>
 #include <stdint.h>
 #include <string.h>
 #include "binding.h"
@@ -77,15 +78,6 @@ int binding_one_of(lua_State *L, int table, const char *name, const char *const 
     return luaL_error(L, "option '%s': unknown value '%s'", name, text);
 }
 
-static uint64_t limit(lua_State *L, int table, const char *name, uint64_t max)
-{
-    lua_Integer value = binding_field_integer(L, table, name, 0);
-    if (value < 0 || (uint64_t)value > max) {
-        luaL_error(L, "limit '%s' is out of range", name);
-    }
-    return (uint64_t)value;
-}
-
 static void read_limits(lua_State *L, int table, sessile_limits *out)
 {
     if (lua_getfield(L, table, "limits") == LUA_TNIL) {
@@ -94,15 +86,15 @@ static void read_limits(lua_State *L, int table, sessile_limits *out)
     }
     table = lua_absindex(L, -1);
     luaL_argcheck(L, lua_istable(L, table), 2, "option 'limits': table expected");
-    out->message = limit(L, table, "message", INT64_MAX);
-    out->session = limit(L, table, "session", INT64_MAX);
-    out->depth = (uint32_t)limit(L, table, "depth", UINT32_MAX);
-    out->id = (uint32_t)limit(L, table, "id", UINT32_MAX);
-    out->title = (uint32_t)limit(L, table, "title", UINT32_MAX);
-    out->policy_gas = limit(L, table, "policy_gas", INT64_MAX);
-    out->policy_ms = (uint32_t)limit(L, table, "policy_ms", UINT32_MAX);
-    out->policy_memory = limit(L, table, "policy_memory", INT64_MAX);
-    out->policy_result = limit(L, table, "policy_result", INT64_MAX);
+    out->message = binding_field_count(L, table, "message", INT64_MAX);
+    out->session = binding_field_count(L, table, "session", INT64_MAX);
+    out->depth = (uint32_t)binding_field_count(L, table, "depth", UINT32_MAX);
+    out->id = (uint32_t)binding_field_count(L, table, "id", UINT32_MAX);
+    out->title = (uint32_t)binding_field_count(L, table, "title", UINT32_MAX);
+    out->policy_gas = binding_field_count(L, table, "policy_gas", INT64_MAX);
+    out->policy_ms = (uint32_t)binding_field_count(L, table, "policy_ms", UINT32_MAX);
+    out->policy_memory = binding_field_count(L, table, "policy_memory", INT64_MAX);
+    out->policy_result = binding_field_count(L, table, "policy_result", INT64_MAX);
     lua_pop(L, 1);
 }
 
@@ -182,38 +174,15 @@ static int store_session(lua_State *L)
     return binding_session_make(L, 's');
 }
 
-static void set_slice(lua_State *L, const char *name, sessile_slice slice)
-{
-    if (slice.size == 0) {
-        return;
-    }
-    binding_push_slice(L, slice);
-    lua_setfield(L, -2, name);
-}
-
-static void set_integer(lua_State *L, const char *name, uint64_t value)
-{
-    lua_pushinteger(L, (lua_Integer)value);
-    lua_setfield(L, -2, name);
-}
-
-static void set_time(lua_State *L, const char *name, int64_t ms)
-{
-    if (ms) {
-        lua_pushinteger(L, (lua_Integer)ms);
-        lua_setfield(L, -2, name);
-    }
-}
-
 static void push_listed(lua_State *L, const sessile_listed *row)
 {
     lua_createtable(L, 0, 15);
-    set_slice(L, "id", row->id);
-    set_slice(L, "agent", row->agent);
-    set_slice(L, "user", row->user);
-    set_slice(L, "title", row->title);
-    set_integer(L, "bytes", row->bytes);
-    set_integer(L, "torn", row->torn);
+    binding_set_slice(L, "id", row->id);
+    binding_set_slice(L, "agent", row->agent);
+    binding_set_slice(L, "user", row->user);
+    binding_set_slice(L, "title", row->title);
+    binding_set_integer(L, "bytes", row->bytes);
+    binding_set_integer(L, "torn", row->torn);
     if (row->status != SESSILE_OK) {
         lua_pushfstring(L, "E%s", sessile_status_name(row->status));
         lua_setfield(L, -2, "status");
@@ -226,17 +195,17 @@ static void push_listed(lua_State *L, const sessile_listed *row)
         lua_pushstring(L, sessile_life_name(row->life));
         lua_setfield(L, -2, "status");
     }
-    set_time(L, "ttl", row->ttl_ms);
-    set_time(L, "expires", row->expires_ms);
-    set_time(L, "deleted", row->deleted_ms);
+    binding_set_time(L, "ttl", row->ttl_ms);
+    binding_set_time(L, "expires", row->expires_ms);
+    binding_set_time(L, "deleted", row->deleted_ms);
     if (row->labels.size) {
         lua_json_push(L, row->labels.data, row->labels.size);
         lua_setfield(L, -2, "labels");
     }
-    set_integer(L, "created", (uint64_t)row->created_ms);
-    set_integer(L, "modified", (uint64_t)row->modified_ms);
-    set_integer(L, "entries", row->entries);
-    set_integer(L, "messages", row->messages);
+    binding_set_integer(L, "created", row->created_ms);
+    binding_set_integer(L, "modified", row->modified_ms);
+    binding_set_integer(L, "entries", row->entries);
+    binding_set_integer(L, "messages", row->messages);
 }
 
 void binding_push_listed(lua_State *L, const sessile_listed *rows, size_t count)
@@ -246,15 +215,6 @@ void binding_push_listed(lua_State *L, const sessile_listed *rows, size_t count)
         push_listed(L, &rows[i]);
         lua_rawseti(L, -2, (lua_Integer)(i + 1));
     }
-}
-
-uint64_t binding_field_count(lua_State *L, int table, const char *name)
-{
-    lua_Integer value = binding_field_integer(L, table, name, 0);
-    if (value < 0) {
-        luaL_error(L, "option '%s' is negative", name);
-    }
-    return (uint64_t)value;
 }
 
 void binding_list_options(lua_State *L, int table, sessile_list_options *out)
@@ -270,10 +230,10 @@ void binding_list_options(lua_State *L, int table, sessile_list_options *out)
     out->text = binding_field_bytes(L, table, "search");
     out->since_ms = binding_field_integer(L, table, "since", 0);
     out->until_ms = binding_field_integer(L, table, "until", 0);
-    out->lives = (unsigned)binding_field_integer(L, table, "lives", 0);
+    out->lives = (unsigned)binding_field_count(L, table, "lives", UINT_MAX);
     out->sort = (sessile_sort)binding_one_of(L, table, "sort", sorts);
-    out->offset = binding_field_count(L, table, "offset");
-    out->limit = binding_field_count(L, table, "limit");
+    out->offset = binding_field_count(L, table, "offset", UINT64_MAX);
+    out->limit = binding_field_count(L, table, "limit", UINT64_MAX);
 }
 
 /* store:list({agent, prefix, title, user, label, search, since, until, lives, sort,
@@ -332,7 +292,7 @@ static int store_policy(lua_State *L)
         lua_rawgeti(L, 2, (lua_Integer)(i + 1));
         luaL_argcheck(L, lua_istable(L, step), 2, "every policy must be a table");
         steps[i].name = binding_field_string(L, step, "name");
-        steps[i].hooks = (unsigned)binding_field_integer(L, step, "hooks", 0);
+        steps[i].hooks = (unsigned)binding_field_count(L, step, "hooks", UINT_MAX);
         failed = binding_field_json(L, step, "options", &options);
         if (failed) {
             return failed;

@@ -130,35 +130,24 @@ int binding_session_common_ancestor(lua_State *L)
 
 /* ------------------------------------------------------------------ the whole */
 
-static void set_flag(lua_State *L, const char *name, unsigned flag)
-{
-    lua_pushboolean(L, (int)flag);
-    lua_setfield(L, -2, name);
-}
-
 static void push_node(lua_State *L, const sessile_node *node)
 {
     lua_createtable(L, 0, 13);
-    binding_push_id(L, node->id);
-    lua_setfield(L, -2, "id");
-    binding_push_id(L, node->parent);
-    lua_setfield(L, -2, "parent");
+    binding_set_id(L, "id", node->id);
+    binding_set_id(L, "parent", node->parent);
     lua_pushstring(L, node->type);
     lua_setfield(L, -2, "type");
     if (node->role != SESSILE_ROLE_NONE) {
         lua_pushstring(L, sessile_role_name((sessile_role)node->role));
         lua_setfield(L, -2, "role");
     }
-    lua_pushinteger(L, (lua_Integer)node->tokens);
-    lua_setfield(L, -2, "tokens");
-    lua_pushinteger(L, (lua_Integer)node->total_tokens);
-    lua_setfield(L, -2, "total_tokens");
-    lua_pushinteger(L, (lua_Integer)node->time_ms);
-    lua_setfield(L, -2, "time");
-    set_flag(L, "is_path", node->is_path);
-    set_flag(L, "on_path", node->on_path);
-    set_flag(L, "is_head", node->is_head);
-    set_flag(L, "in_context", node->in_context);
+    binding_set_integer(L, "tokens", (int64_t)node->tokens);
+    binding_set_integer(L, "total_tokens", (int64_t)node->total_tokens);
+    binding_set_integer(L, "time", (int64_t)node->time_ms);
+    binding_set_boolean(L, "is_path", node->is_path);
+    binding_set_boolean(L, "on_path", node->on_path);
+    binding_set_boolean(L, "is_head", node->is_head);
+    binding_set_boolean(L, "in_context", node->in_context);
     lua_newtable(L);
     lua_setfield(L, -2, "children");
 }

@@ -155,6 +155,16 @@ lua_Integer binding_field_integer(lua_State *L, int table, const char *name,
     return value;
 }
 
+uint64_t binding_field_count(lua_State *L, int table, const char *name, uint64_t most)
+{
+    lua_Integer value = binding_field_integer(L, table, name, 0);
+    if (value < 0 || (uint64_t)value > most) {
+        luaL_error(L, value < 0 ? "option '%s' is negative" : "option '%s' is too large",
+                   name);
+    }
+    return (uint64_t)value;
+}
+
 int binding_timeout(lua_Integer ms)
 {
     return ms < 0 ? -1 : ms > INT32_MAX ? INT32_MAX : (int)ms;
@@ -301,6 +311,58 @@ void binding_push_slice(lua_State *L, sessile_slice slice)
     lua_pushlstring(L, slice.data ? slice.data : "", slice.size);
 }
 
+/* ------------------------------------------------------------------ fields to set */
+
+void binding_set_integer(lua_State *L, const char *name, int64_t value)
+{
+    lua_pushinteger(L, (lua_Integer)value);
+    lua_setfield(L, -2, name);
+}
+
+void binding_set_time(lua_State *L, const char *name, int64_t ms)
+{
+    if (ms) {
+        lua_pushinteger(L, (lua_Integer)ms);
+        lua_setfield(L, -2, name);
+    }
+}
+
+void binding_set_boolean(lua_State *L, const char *name, int value)
+{
+    lua_pushboolean(L, value);
+    lua_setfield(L, -2, name);
+}
+
+void binding_set_text(lua_State *L, const char *name, const char *text)
+{
+    if (text && *text) {
+        lua_pushstring(L, text);
+        lua_setfield(L, -2, name);
+    }
+}
+
+void binding_set_slice(lua_State *L, const char *name, sessile_slice text)
+{
+    if (text.size) {
+        binding_push_slice(L, text);
+        lua_setfield(L, -2, name);
+    }
+}
+
+void binding_set_id(lua_State *L, const char *name, sessile_id id)
+{
+    binding_push_id(L, id);
+    lua_setfield(L, -2, name);
+}
+
+void binding_set_key(lua_State *L, const char *name, sessile_key key)
+{
+    binding_push_key(L, key);
+    lua_setfield(L, -2, name);
+}
+
+/* ------------------------------------------------------------------ lists */
+
 /* Gives the table on top a metatable that answers the fields of the table below it. Those
  * are read like fields and are not seen by pairs(), so a message that was read can be
  * appended again without carrying our names for it along. [table, fields -> table] */
@@ -328,10 +390,8 @@ void binding_push_messages(lua_State *L, const sessile_message *list, size_t cou
         lua_pushvalue(L, -1);
         lua_setfield(L, -3, "id");
         lua_setfield(L, -2, "key");
-        lua_pushinteger(L, (lua_Integer)m->tokens);
-        lua_setfield(L, -2, "tokens");
-        lua_pushinteger(L, (lua_Integer)m->time_ms);
-        lua_setfield(L, -2, "time");
+        binding_set_integer(L, "tokens", (int64_t)m->tokens);
+        binding_set_integer(L, "time", (int64_t)m->time_ms);
         binding_push_slice(L, m->json);
         lua_setfield(L, -2, "json");
         behind(L, "sessile.Message");
@@ -352,12 +412,9 @@ void binding_push_object(lua_State *L, const char *name, const char *json, size_
 void binding_push_tokens(lua_State *L, const sessile_tokens *tokens)
 {
     lua_createtable(L, 0, 8);
-    lua_pushinteger(L, (lua_Integer)tokens->tokens);
-    lua_setfield(L, -2, "tokens");
-    lua_pushinteger(L, (lua_Integer)tokens->low);
-    lua_setfield(L, -2, "low");
-    lua_pushinteger(L, (lua_Integer)tokens->high);
-    lua_setfield(L, -2, "high");
+    binding_set_integer(L, "tokens", (int64_t)tokens->tokens);
+    binding_set_integer(L, "low", (int64_t)tokens->low);
+    binding_set_integer(L, "high", (int64_t)tokens->high);
     lua_pushstring(L, tokens->source);
     lua_setfield(L, -2, "source");
 }

@@ -831,6 +831,7 @@ function Session:common_ancestor(a, b) end
 ---@return string? message
 ---@return string? code
 function Session:leaves() end
+
 ---@class sessile.CheckpointRules
 ---@field messages? integer each time so many came since the last one
 ---@field seconds? integer|string each time so much time passed since then
@@ -1376,7 +1377,6 @@ function Agent:cancel() end
 ---@field leaf string the head after the run; of a turn beside the head, its leaf
 ---@field from? string branch: the head that was left
 ---@field branch_summary? string branch: the entry with the summary
----@field leaf string the head after the run
 ---@field saved? true nil: not kept by the host's adapter, by its choice
 ---@field context sessile.Message[] fetched when first read
 ---@field tokens {before: integer, after: integer}

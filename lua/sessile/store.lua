@@ -153,6 +153,8 @@ local list_options = {
   sort = "string", offset = "number", limit = "number",
 }
 
+local sorts = { modified = true, created = true, title = true, size = true, messages = true }
+
 -- What a list is asked for, as the core takes it.
 local function core_list(who, opts)
   if opts.title == "" then
@@ -161,6 +163,10 @@ local function core_list(who, opts)
   opts.offset = math.max(opts.offset or 0, 0)
   if opts.limit and opts.limit <= 0 then
     opts.limit, opts.offset = 1, math.maxinteger -- nobody: the engine's 0 is everybody
+  end
+  if opts.sort and not sorts[opts.sort] then
+    error(("%s: option 'sort': \"modified\", \"created\", \"title\", \"size\" or "
+      .. "\"messages\" expected, got \"%s\""):format(who, opts.sort), 3)
   end
   if opts.status then
     opts.lives = life.statuses(who, opts.status)

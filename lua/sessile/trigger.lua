@@ -70,12 +70,12 @@ function trigger.resolve(who, given, level)
     return {}
   end
   local copy = check(who, given, level + 2)
-  return copy
+  return copy -- no tail call: levels are counted
 end
 
 --- The same for checkpoints: {messages, seconds, share, events, keep, state}; state is a
---- function that is asked for the state of one, and gives any value, or nil. Returns what the
---- engine takes, how many are kept, and that function.
+--- function that is asked for the state of one, and gives any value, or nil. Returns {on, keep,
+--- state}: when, as resolve() gives it, how many are kept, and that function.
 function trigger.checkpoints(who, given, level)
   if given == nil then
     return nil

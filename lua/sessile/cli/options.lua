@@ -13,11 +13,11 @@ local options = {}
 ---@type sessile.cli.option[]
 options.global = {
   { "--json", "print JSON" },
-  { "--store URL", "where sessions live: a folder, file:FOLDER or ram: (else $SESSILE_STORE)" },
-  { "--key-file FILE", "read the store's key from FILE (else $SESSILE_KEY, else your key file)" },
+  { "--store URL", "a folder, file:FOLDER or ram: (else $SESSILE_STORE)" },
+  { "--key-file FILE", "the store's key (else $SESSILE_KEY, else your key file)" },
   { "--plain", "the store is not sealed" },
   { "--agent NAME", "only sessions of this agent (when making one: main)" },
-  { "--timeout TIME", "how long to wait for another writer: seconds, or 500ms, 2m (else 5)",
+  { "--timeout TIME", "wait so long for another writer: 90, 500ms, 2m (else 5)",
     time = true },
   { "--network", "write even though the store is on a network file system" },
   { "-h --help", "what a command does, with examples" },
