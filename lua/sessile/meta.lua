@@ -1106,9 +1106,9 @@ function Session:custom(data, source) end
 ---@return string? code
 function Session:label(id, name) end
 
----Takes a label away.
+---Takes a label away; without a name all of the entry's, but not a pin.
 ---@param id string
----@param name string
+---@param name? string
 ---@return true? ok
 ---@return string? message
 ---@return string? code
@@ -1261,6 +1261,9 @@ function Session:close() end
 ---@field commit? "step"|"turn" "step": each message is on disk before the next step; "turn":
 ---all of them become one turn at the end
 ---@field policy? sessile.PolicySpec|false
+---@field trigger? sessile.Trigger|false in place of the session's, when the turn is whole
+---@field fallback? sessile.PolicySpec|false
+---@field event? string what happened: fires a trigger that lists it
 ---@field metadata? table of the turn
 ---@field on_conflict? "fail"|"append"
 ---@field window? integer
