@@ -4,6 +4,7 @@
 -- is there to answer.
 
 local ask = require "sessile.cli.ask"
+local entries = require "sessile.cli.entries"
 local hints = require "sessile.cli.hints"
 local terminal = require "sessile.cli.terminal"
 
@@ -27,9 +28,13 @@ local function there(session, wanted)
 end
 
 local function run(app, args, session)
-  local restored, message, code = session:restore(args.checkpoint, { force = args.force })
+  local restored
+  local which, message, code, step = entries.checkpoint(session, args.checkpoint)
+  if not which then
+    return nil, message, code, step
+  end
+  restored, message, code = session:restore(which, { force = args.force })
   if not restored then
-    local step
     if code == "ENOTFOUND" then
       step = see_them(session)
     elseif code == "ECONFLICT" then
@@ -60,11 +65,11 @@ return {
   usage = "restore ID CHECKPOINT [--force] [--yes]",
   examples = {
     { "sessile restore bug-42 'before the rewrite'", "by its name" },
-    { "sessile restore last 0000002a --yes", "by its id, without asking" },
+    { "sessile restore last 2a --yes", "by its number, without asking" },
   },
   arguments = {
     { "id", "a session's id, a beginning of it, its title, or `last`" },
-    { "checkpoint", "its id, or the newest of that name" },
+    { "checkpoint", "the newest of that name; else an entry: its number, or a label" },
   },
   options = {
     { "--force", "also when another version of the agent made it" },
