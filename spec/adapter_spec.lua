@@ -458,8 +458,6 @@ describe("an adapter", function()
   end)
 
   it("keeps children, and what their parent says of them", function()
-    local h = host()
-    local store = assert(sessile.open(h.functions))
     local s = assert(store:create { id = "p" })
     assert(s:append(user "one"))
     local child = assert(s:child { id = "c" })

@@ -103,6 +103,39 @@ describe("a turn", function()
     assert.equal("threshold", reasons(s))
   end)
 
+  it("sees it passed by what came between turns, and anew after a compaction", function()
+    local s = open { checkpoint = { share = 0.5 }, window = 2000 }
+    local long = ("some words about it "):rep(100)
+    local function grow()
+      for _ = 1, 3 do
+        assert(s:append { role = "user", content = long })
+      end
+    end
+    assert.is_nil(turn(s).checkpoint)
+    grow()
+    assert.is_string(turn(s).checkpoint)
+    assert.is_nil(turn(s).checkpoint)
+    assert.is_true(assert(s:compact { policy = {
+      compact = function(state) state:keep_last(2) end,
+    } }).policy.applied)
+    assert.is_nil(turn(s).checkpoint)
+    grow()
+    assert.is_string(turn(s).checkpoint)
+    assert.is_nil(turn(s).checkpoint)
+    assert.equal(2, #s:checkpoints { reason = "threshold" })
+  end)
+
+  it("makes one in a loop whose messages are written one by one", function()
+    local s = open { checkpoint = { share = 0.5 }, window = 2000 }
+    local outcome = assert(s:send(("some words about it "):rep(300), {
+      model = function() return "short" end,
+    }))
+    assert.equal("completed", outcome.status)
+    assert.equal("threshold", s:checkpoints()[1].reason)
+    assert(s:send("more", { model = function() return "short" end }))
+    assert.equal(1, #s:checkpoints())
+  end)
+
   it("keeps so many, and its own rules come before the session's", function()
     local s = open { checkpoint = { messages = 2, keep = 2 } }
     for _ = 1, 4 do

@@ -299,6 +299,7 @@ describe("the catalog on the command line", function()
     assert.matches("hello", (cli.done "show one"), 1, true)
     _, err, code = cli.sessile "undelete one"
     assert.equal(3, code)
+    assert.matches("session one is not deleted", err, 1, true)
     cli.no_traceback(err)
   end)
 

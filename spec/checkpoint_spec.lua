@@ -99,7 +99,12 @@ describe("on the command line", function()
     assert.truthy(list:find("before it all", 1, true), list)
     assert.equal(id, json("checkpoints s").checkpoints[1].id)
 
-    local _, message, status = run "restore s 'before it all'"
+    assert.truthy(done("tree s"):find("before it all, of 00000001", 1, true))
+
+    local _, message, status = run "restore s 'before'" -- nobody is asked about it
+    assert.equal(3, status)
+    assert.truthy(message:find("sessile checkpoints s", 1, true), message)
+    _, message, status = run "restore s 'before it all'"
     assert.equal(2, status)
     assert.truthy(message:find("--yes", 1, true), message)
     assert.equal('{"step":1.50}\n', (done "restore s 'before it all' --yes"))

@@ -101,6 +101,35 @@ describe("policy replay", function()
     assert.equal(0, #ledger.replays[1].compactions)
   end)
 
+  it("compacts on a trigger, and says what fired", function()
+    write(home .. "/lazy.lua", "return { compact = function(s) s:keep_last(2, 'turns') end }")
+    local words = ("policy replay %s/lazy.lua %s"):format(home, DEMO)
+    assert.equal(0, #json(words).replays[1].compactions)
+    local ledger = json(words .. " --trigger messages=15")
+    assert.is_true(#ledger.replays[1].compactions >= 2, ledger)
+    for _, row in ipairs(ledger.replays[1].compactions) do
+      assert.equal("threshold", row.reason)
+    end
+    has(done(words .. " --window 12000 --trigger share=0.9,overflow"), "overflow")
+    for _, wrong in ipairs { "messages", "mesages=3", "share=2", "messages=3,,", "seconds=soon" } do
+      local _, err, code = sessile(words .. " --trigger " .. wrong)
+      assert.equal(2, code, wrong)
+      has(err, "option '--trigger'")
+    end
+  end)
+
+  it("has a fallback run when the policy is refused", function()
+    write(home .. "/broken.lua", "return { truncate = function() error 'no luck' end }")
+    local words = ("policy replay %s/broken.lua %s --fallback examples/keep_last.lua"):format(
+      home, DEMO)
+    local ledger = json(words .. " --window 12000").replays[1]
+    assert.is_true(#ledger.refusals > 0)
+    assert.equal("broken", ledger.refusals[1].policy)
+    local _, err, code = sessile(words .. "_not")
+    assert.equal(3, code)
+    has(err, "keep_last.lua_not")
+  end)
+
   it("blames the policy, not the recording, when the policy does not load", function()
     os.execute(("ln -s %s/mine.lua %s/link.lua"):format(home, home))
     local _, err, code = sessile(("policy replay %s/link.lua %s"):format(home, DEMO))

@@ -34,6 +34,7 @@ describe("new and append", function()
     assert.equal("", err)
     assert.equal("00000001\n", done "append bug-42 'why is it slow?'")
     assert.equal("00000002\n", done("append bug-42 - --role assistant", "it reads twice\n"))
+    assert.equal(2, (select(3, sessile "append bug-42"))) -- standard input is empty
     local list = json "show bug-42"
     assert.equal("why is it slow?", list[1].message.content)
     assert.equal("it reads twice", list[2].message.content)

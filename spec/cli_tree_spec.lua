@@ -89,6 +89,7 @@ describe("sessile branch", function()
   end)
 
   it("names what is there when the entry is not", function()
+    assert.equal(3, (select(3, sessile "branch s ff"))) -- nobody is asked about it
     local _, err, code = sessile "branch s ff --yes"
     assert.equal(3, code)
     assert.truthy(err:find("00000003", 1, true), err)

@@ -44,6 +44,23 @@ for kind, open in pairs(temp.stores()) do
       assert.is_true(label.time >= s.created and label.time <= s.modified)
     end)
 
+    it("leave an entry one by one, or all at once, but for a pin", function()
+      for _, name in ipairs { "a", "b", "c" } do
+        assert(s:label("00000001", name))
+      end
+      assert(s:label("00000002", "a"))
+      assert(s:pin("00000001"))
+      assert.is_true(s:unlabel("00000001", "b"))
+      assert.is_true(s:unlabel("00000001"))
+      assert.same({ "00000001 pinned", "00000002 a" }, named(s:labels()))
+      local ok, message, code = s:unlabel("00000001")
+      assert.is_nil(ok)
+      assert.equal("ENOTFOUND", code)
+      assert.matches("00000001 has no label", message)
+      assert.has_error(function() s:unlabel("00000002", 7) end)
+      assert.has_error(function() s:unlabel() end)
+    end)
+
     it("are found again by another handle, and never in the context", function()
       local before = s:head()
       assert(s:label("00000001", "start"))

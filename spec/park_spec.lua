@@ -147,6 +147,8 @@ describe("on the command line", function()
     assert.truthy(out:find("Sum it up.", 1, true), out)
     assert.truthy(err:find("sessile answer s -", 1, true), err)
     assert.equal(park, json("answer s").parked[1].id)
+    assert.equal(park, json("info s").parked[1].entry)
+    assert.truthy(done("info s"):find("asker asks its model", 1, true))
     -- shown is not answered
     done "append s 'meanwhile'"
     out = done "answer s 'What was said.'"

@@ -68,6 +68,36 @@ describe("a trigger", function()
     assert.same({ "threshold" }, reasons)
   end)
 
+  it("is a send's and an agent's to give, with the event", function()
+    local function model() return "yes" end
+    local s = assert(open { trigger = { messages = 1 } }:create())
+    local outcome = assert(s:send("one", { model = model, trigger = { events = { "deploy" } } }))
+    assert.equal("turn", outcome.policy.reason)
+    outcome = assert(s:send("two", { model = model, trigger = { events = { "deploy" } },
+      event = "deploy" }))
+    assert.equal("event", outcome.policy.reason)
+    local agent = sessile.agent { model = model, session = s, trigger = { events = { "night" } },
+      event = "night" }
+    assert.equal("event", assert(agent:run "three").policy.reason)
+    assert.equal("turn", assert(agent:run("four", { event = "day" })).policy.reason)
+    assert.same({ "event", "event" }, reasons)
+    local asked = false
+    assert.error_matches(function()
+      s:send("five", { model = function() asked = true return "yes" end,
+        trigger = { mesages = 3 } })
+    end, "session:send: trigger")
+    assert.is_false(asked)
+  end)
+
+  it("leaves a send its own fallback", function()
+    local s = assert(open { policy = { name = "broken", truncate = function() error "no" end } }
+      :create())
+    local outcome = assert(s:send("one", { model = function() return "yes" end,
+      fallback = { name = "spare", truncate = function() end } }))
+    assert.truthy(outcome.policy.refused)
+    assert.equal("unchanged", outcome.policy.fallback.verdict)
+  end)
+
   it("is the call's, else the session's, else the store's, as a whole", function()
     open { trigger = { messages = 2 } }
     local plain = assert(store:create())

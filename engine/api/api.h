@@ -25,6 +25,9 @@ static inline int api_bad(sessile_slice slice)
 sessile_status api_read_begin(sessile_session *session, const void *out,
                               const char *function, sessile_error *err);
 
+/* INVALID for options of a list that are none. */
+sessile_status api_check_list(const sessile_list_options *options, sessile_error *err);
+
 /* Opens a session that is there, with the policy of the options. */
 sessile_status api_open(sessile_session **out, sessile_store *store,
                         const sessile_session_options *options, sessile_error *err);

@@ -97,6 +97,19 @@ void sessile_list_options_init(sessile_list_options *options)
         memset(options, 0, sizeof *options);
 }
 
+sessile_status api_check_list(const sessile_list_options *options, sessile_error *err)
+{
+    if (api_bad(options->agent) || api_bad(options->id_prefix) ||
+        api_bad(options->title) || api_bad(options->user) || api_bad(options->label) ||
+        api_bad(options->text))
+        return fail(err, SESSILE_INVALID,
+                    "a text of a list's options has a size and no "
+                    "data");
+    if ((unsigned)options->sort > SESSILE_SORT_MESSAGES)
+        return fail(err, SESSILE_INVALID, "a list's sort is none of SESSILE_SORT_…");
+    return SESSILE_OK;
+}
+
 sessile_status sessile_list_with(sessile_store *store,
                                  const sessile_list_options *options,
                                  sessile_listed **out, size_t *count, sessile_error *err)
@@ -114,14 +127,9 @@ sessile_status sessile_list_with(sessile_store *store,
         sessile_list_options_init(&all);
         options = &all;
     }
-    if (api_bad(options->agent) || api_bad(options->id_prefix) ||
-        api_bad(options->title) || api_bad(options->user) || api_bad(options->label) ||
-        api_bad(options->text))
-        return fail(err, SESSILE_INVALID,
-                    "a text of a list's options has a size and no "
-                    "data");
-    if ((unsigned)options->sort > SESSILE_SORT_MESSAGES)
-        return fail(err, SESSILE_INVALID, "a list's sort is none of SESSILE_SORT_…");
+    sessile_status status = api_check_list(options, err);
+    if (status)
+        return status;
     return store_handle_list_with(store, options, out, count, err);
 }
 

@@ -1133,6 +1133,69 @@ SESSILE_API sessile_status sessile_entries_next(sessile_entries *entries, sessil
                                                 sessile_error *err);
 SESSILE_API void sessile_entries_close(sessile_entries *entries);
 
+/* ------------------------------------------------------------------ searching */
+
+/* What to look for, and where. Call the init function first. Borrowed until the search is
+ * open. */
+typedef struct sessile_search_options {
+    sessile_slice text; /* UTF-8, 1 to 1000 bytes: it occurs as it stands */
+    int exact; /* 0: ASCII letters large or small are one; 1: each is itself */
+    const sessile_list_options *sessions; /* which, and in what order; NULL: all */
+    unsigned roles; /* bits, 1u << SESSILE_ROLE_…: only messages of these; 0: messages of
+                       any role, titles and labels */
+    int head_only;  /* 1: only messages on the path to the head; 0: all of the log */
+    uint64_t limit; /* ends after so many that were found; 0: at the end */
+} sessile_search_options;
+SESSILE_API void sessile_search_options_init(sessile_search_options *options);
+
+typedef enum sessile_found_kind {
+    SESSILE_FOUND_END = 0, /* the search is done */
+    SESSILE_FOUND_NOTHING, /* nothing yet: how far it is */
+    SESSILE_FOUND_MESSAGE,
+    SESSILE_FOUND_TITLE,
+    SESSILE_FOUND_LABEL,
+    SESSILE_FOUND_UNREAD /* a session that could not be searched, or not all of it */
+} sessile_found_kind;
+
+/* One step of a search. All of it is borrowed until the next step. */
+typedef struct sessile_found {
+    sessile_found_kind kind;
+    sessile_slice id, agent, user, title; /* the session; of UNREAD what can be told */
+    sessile_id entry;  /* the message, or what the label is on; else SESSILE_NO_ID */
+    sessile_role role; /* of a message */
+    int64_t time_ms;   /* of the message, or of the label; else the session's newest */
+    const char *field; /* of a message where it is: "content", "tool_calls", …; else "" */
+    sessile_slice text;    /* UTF-8: the first occurrence and what is around it */
+    size_t at, size;       /* the occurrence, in text */
+    int cut_before, cut_after; /* 1: there is more before, after text */
+    sessile_status status; /* of UNREAD: why */
+    const char *message;   /* of UNREAD: the sentence; else "" */
+    uint64_t index, total; /* of sessions: how far it is */
+    uint64_t done, entries; /* of the entries of this one */
+} sessile_found;
+
+typedef struct sessile_search sessile_search;
+/*
+ * Begins a search through the sessions that a list of the same options has, in the order
+ * of that list: newest first. In each: the title, labels (pins aside), then the messages
+ * as they stand in the log, whatever the branch, and branch summaries. Of a message the
+ * content is looked through, whatever its form, what the model thought, and what tools
+ * were called with and answered, escapes decoded; not the names of members, ids, nor data
+ * that is no text. Nothing is indexed: each log is opened and read, one at a time, a few
+ * megabytes in a step, so that a host can stop between any two. INVALID: text is empty,
+ * too long or no UTF-8; else as sessile_list_with().
+ */
+SESSILE_API sessile_status sessile_search_open(sessile_search **out,
+                                               sessile_store *store,
+                                               const sessile_search_options *options,
+                                               sessile_error *err);
+/* The next step. A session that does not open, or lines that do not, are a step of kind
+ * UNREAD; an error is about the search itself, and ends it: NOMEM, FORKED. */
+SESSILE_API sessile_status sessile_search_next(sessile_search *search,
+                                               sessile_found *out, sessile_error *err);
+/* NULL is allowed. Before the store is closed. */
+SESSILE_API void sessile_search_close(sessile_search *search);
+
 /* ------------------------------------------------------------------ looking after a
  * store */
 

@@ -12,8 +12,9 @@
 
 #include "session/checkpoint.h"
 
-/* What a newest checkpoint tells: where it stands among messages and times. */
+/* What a newest checkpoint tells: where it stands among entries, messages and times. */
 typedef struct since {
+    sessile_id stands; /* SESSILE_NO_ID: there is none on this branch */
     uint32_t messages;
     int64_t time_ms;
 } since;
@@ -21,7 +22,7 @@ typedef struct since {
 static sessile_status last_checkpoint_locked(sessile_session *s, sessile_id leaf,
                                              since *out, sessile_error *err)
 {
-    *out = (since){0, s->created_ms};
+    *out = (since){SESSILE_NO_ID, 0, s->created_ms};
     for (size_t i = s->facts.count; i-- > 0;) {
         const fact *one = &s->facts.at[i];
         if (one->kind != FACT_CHECKPOINT || one->off || one->entry < 1)
@@ -36,31 +37,39 @@ static sessile_status last_checkpoint_locked(sessile_session *s, sessile_id leaf
         if (st != SESSILE_OK)
             return st;
         if (stands == leaf || session_descends_locked(s, leaf, stands)) {
-            *out = (since){s->nodes[id].messages, s->nodes[id].time_ms};
+            *out = (since){stands, s->nodes[id].messages, s->nodes[id].time_ms};
             return SESSILE_OK;
         }
     }
     return SESSILE_OK;
 }
 
-/* Tokens that this turn's messages brought. */
-static int64_t tokens_of_turn(const sessile_session *s, const sessile_run *run)
-{
-    int64_t sum = 0;
-    for (sessile_id id = run->first; id < run->last; id++)
-        sum += s->nodes[id].tokens;
-    return sum;
-}
-
-/* 1 when the share was not reached before this turn and is now. */
+/*
+ * 1 when the share is reached and no checkpoint knows of it: there is none on this
+ * branch, or the context was smaller when the newest one was made, or became smaller
+ * since, by a compaction. What was appended between turns counts like the turn itself,
+ * since agents write every step by itself. Walks back no further than that checkpoint or
+ * compaction.
+ */
 static int crossed(const sessile_session *s, const sessile_run *run,
-                   const sessile_triggers *t, int64_t now)
+                   const sessile_triggers *t, int64_t now, const since *last)
 {
     int64_t room = run->window > run->reserve ? run->window - run->reserve : 0;
     int64_t share = t->share;
     int64_t most = room / 1000 * share + (room % 1000 * share + 999) / 1000;
-    return t->share && run->window > 0 && now >= most &&
-           now - tokens_of_turn(s, run) < most;
+    sessile_id id = run->last, compacted = s->nodes[id].context_at;
+
+    if (!t->share || run->window <= 0 || now < most)
+        return 0;
+    if (last->stands == SESSILE_NO_ID)
+        return 1;
+    /* ids on one path grow from parent to child */
+    sessile_id stop = compacted > last->stands ? compacted : last->stands;
+    while (now >= most && id > stop) {
+        now -= s->nodes[id].tokens;
+        id = s->nodes[id].parent;
+    }
+    return now < most;
 }
 
 static sessile_status judge(sessile_run *run, const sessile_triggers *t, int *due,
@@ -85,7 +94,7 @@ static sessile_status judge(sessile_run *run, const sessile_triggers *t, int *du
         *due = 1;
         if (event.size && triggers_name(t, event))
             run->checkpoint.reason = SESSILE_CHECKPOINT_EVENT;
-        else if (crossed(s, run, t, tokens.tokens))
+        else if (crossed(s, run, t, tokens.tokens, &last))
             run->checkpoint.reason = SESSILE_CHECKPOINT_THRESHOLD;
         else if ((t->messages && now->messages - last.messages >= t->messages &&
                   now->messages >= last.messages) ||

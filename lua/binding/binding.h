@@ -28,6 +28,7 @@
 #define BINDING_RUN     "sessile.core.Run"
 #define BINDING_RESEAL  "sessile.core.Reseal"
 #define BINDING_CHECK   "sessile.core.Check"
+#define BINDING_SEARCH  "sessile.core.Search"
 #define BINDING_GUARD   "sessile.core.Guard"
 
 #if defined(__GNUC__)
@@ -83,6 +84,9 @@ int binding_one_of(lua_State *L, int table, const char *name, const char *const 
 /* The policy at index, or NULL for nil or none. */
 sessile_policy *binding_policy_opt(lua_State *L, int index);
 
+/* What a list is asked for, as the table at `table` (not relative) says; text is anchored
+ * by it. */
+void binding_list_options(lua_State *L, int table, sessile_list_options *out);
 /* A list of rows, as tables. */
 void binding_push_listed(lua_State *L, const sessile_listed *rows, size_t count);
 
@@ -106,6 +110,10 @@ int binding_session_set_archived(lua_State *L);
 /* check.c */
 void binding_check_open(lua_State *L);
 int binding_store_check(lua_State *L);
+
+/* search.c */
+void binding_search_open(lua_State *L);
+int binding_store_search(lua_State *L);
 
 /* session.c */
 void binding_session_open(lua_State *L);

@@ -98,6 +98,7 @@ BINDING_EXPORT int luaopen_sessile_core(lua_State *L)
     binding_entries_open(L);
     binding_run_open(L);
     binding_check_open(L);
+    binding_search_open(L);
     luaL_newlib(L, functions);
     lua_pushlightuserdata(L, NULL);
     lua_setfield(L, -2, "null");

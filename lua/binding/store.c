@@ -217,12 +217,29 @@ void binding_push_listed(lua_State *L, const sessile_listed *rows, size_t count)
     }
 }
 
+void binding_list_options(lua_State *L, int table, sessile_list_options *out)
+{
+    static const char *const sorts[] = {"modified", "created",  "title",
+                                        "size",     "messages", NULL};
+    sessile_list_options_init(out);
+    out->agent = binding_field_bytes(L, table, "agent");
+    out->id_prefix = binding_field_bytes(L, table, "prefix");
+    out->title = binding_field_bytes(L, table, "title");
+    out->user = binding_field_bytes(L, table, "user");
+    out->label = binding_field_bytes(L, table, "label");
+    out->text = binding_field_bytes(L, table, "search");
+    out->since_ms = binding_field_integer(L, table, "since", 0);
+    out->until_ms = binding_field_integer(L, table, "until", 0);
+    out->lives = (unsigned)binding_field_count(L, table, "lives", UINT_MAX);
+    out->sort = (sessile_sort)binding_one_of(L, table, "sort", sorts);
+    out->offset = binding_field_count(L, table, "offset", UINT64_MAX);
+    out->limit = binding_field_count(L, table, "limit", UINT64_MAX);
+}
+
 /* store:list({agent, prefix, title, user, label, search, since, until, lives, sort,
  * offset, limit}) -> rows */
 static int store_list(lua_State *L)
 {
-    static const char *const sorts[] = {"modified", "created",  "title",
-                                        "size",     "messages", NULL};
     struct binding_store *store = binding_store_live(L, 1);
     sessile_list_options options;
     struct binding_guard *guard;
@@ -234,19 +251,7 @@ static int store_list(lua_State *L)
         return 3;
     }
     luaL_checktype(L, 2, LUA_TTABLE);
-    sessile_list_options_init(&options);
-    options.agent = binding_field_bytes(L, 2, "agent");
-    options.id_prefix = binding_field_bytes(L, 2, "prefix");
-    options.title = binding_field_bytes(L, 2, "title");
-    options.user = binding_field_bytes(L, 2, "user");
-    options.label = binding_field_bytes(L, 2, "label");
-    options.text = binding_field_bytes(L, 2, "search");
-    options.since_ms = binding_field_integer(L, 2, "since", 0);
-    options.until_ms = binding_field_integer(L, 2, "until", 0);
-    options.lives = (unsigned)binding_field_count(L, 2, "lives", UINT_MAX);
-    options.sort = (sessile_sort)binding_one_of(L, 2, "sort", sorts);
-    options.offset = binding_field_count(L, 2, "offset", UINT64_MAX);
-    options.limit = binding_field_count(L, 2, "limit", UINT64_MAX);
+    binding_list_options(L, 2, &options);
     guard = binding_guard(L);
     status = sessile_list_with(store->handle, &options, &rows, &count, &err);
     guard->block = rows;
@@ -350,6 +355,7 @@ static const luaL_Reg store_methods[] = {
     {"open_over", binding_store_open_over},
     {"list", store_list},
     {"check", binding_store_check},
+    {"search", binding_store_search},
     {"delete", binding_store_delete},
     {"undelete", binding_store_undelete},
     {"purge", binding_store_purge},

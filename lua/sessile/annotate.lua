@@ -27,10 +27,32 @@ function methods:label(id, name)
   return self._core:label(id, name)
 end
 
---- Takes a label away; ENOTFOUND when it is not there.
+--- Takes a label away; ENOTFOUND when it is not there. Without a name all of the entry's, but
+--- not a pin.
 function methods:unlabel(id, name)
-  named("session:unlabel", id, name)
-  return self._core:unlabel(id, name)
+  named("session:unlabel", id, name == nil and PIN or name)
+  if name ~= nil then
+    return self._core:unlabel(id, name)
+  end
+  local labels, message, code = self._core:labels()
+  if not labels then
+    return nil, message, code
+  end
+  local gone = false
+  for _, label in ipairs(labels) do
+    if label.id == id:lower() and label.name ~= PIN then
+      local ok
+      ok, message, code = self._core:unlabel(id, label.name)
+      if not ok then
+        return nil, message, code
+      end
+      gone = true
+    end
+  end
+  if not gone then
+    return nil, ('session "%s": entry %s has no label'):format(self.id, id), "ENOTFOUND"
+  end
+  return true
 end
 
 --- The labels in force: {{id, name, time, fact}, …}, by entry. A pin is the label "pinned".

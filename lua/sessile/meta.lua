@@ -425,6 +425,56 @@ function Store:put(source, opts) end
 ---@return string? code
 function Store:list(opts) end
 
+---@class sessile.SearchOptions
+---@field agent? string only in sessions of this agent; so prefix, title, user, label, since, until,
+---status, sort as of a list
+---@field prefix? string
+---@field title? string
+---@field user? string
+---@field label? string
+---@field since? integer ms
+---@field until? integer ms
+---@field status? string|string[]
+---@field sort? "modified"|"created"|"title"|"size"|"messages"
+---@field role? string only messages of this role, no titles and labels
+---@field roles? string[] of these
+---@field exact? boolean true: "A" is not "a"
+---@field head_only? boolean only messages on the path to the head
+---@field limit? integer at most that many hits
+---@field on_step? fun(step: sessile.Hit) called after each step: how far it is
+
+---@class sessile.Hit
+---@field kind "message"|"title"|"label"|"unread"|"nothing" unread: code and message say why;
+---nothing: for on_step only
+---@field session? string
+---@field agent? string
+---@field user? string
+---@field title? string of the session
+---@field entry? string the message, or what the label is on
+---@field role? string of a message
+---@field field? string of a message where it is: "content", "tool_calls", …
+---@field text? string the first occurrence and what is around it, UTF-8
+---@field first? integer of the occurrence in text: text:sub(first, last)
+---@field last? integer
+---@field cut_before? boolean there is more before text
+---@field cut_after? boolean
+---@field time? integer ms: of the message or the label; of a title, of the newest entry
+---@field code? string
+---@field message? string
+---@field index integer which session this is
+---@field total integer of so many
+---@field done integer its entries that were looked at
+---@field entries integer of so many
+
+---What has this text in it (ASCII letters large or small): titles, labels and messages of the
+---sessions, newest first, for a for loop. Nothing is indexed: logs are read as hits are asked for.
+---@param text string
+---@param opts? sessile.SearchOptions
+---@return (fun(): sessile.Hit?)? iterator
+---@return string? message
+---@return string? code
+function Store:search(text, opts) end
+
 ---Deletes a session for good, or softly: then it can be undeleted until it is purged. A store
 ---of the host's says true, or false: kept, by choice; it has no soft deletion (EUNSUPPORTED).
 ---@param which string|sessile.OuterId|{id: string|table, agent: string?, user: string?}
@@ -781,6 +831,7 @@ function Session:common_ancestor(a, b) end
 ---@return string? message
 ---@return string? code
 function Session:leaves() end
+
 ---@class sessile.CheckpointRules
 ---@field messages? integer each time so many came since the last one
 ---@field seconds? integer|string each time so much time passed since then
@@ -1055,9 +1106,9 @@ function Session:custom(data, source) end
 ---@return string? code
 function Session:label(id, name) end
 
----Takes a label away.
+---Takes a label away; without a name all of the entry's, but not a pin.
 ---@param id string
----@param name string
+---@param name? string
 ---@return true? ok
 ---@return string? message
 ---@return string? code
@@ -1210,6 +1261,9 @@ function Session:close() end
 ---@field commit? "step"|"turn" "step": each message is on disk before the next step; "turn":
 ---all of them become one turn at the end
 ---@field policy? sessile.PolicySpec|false
+---@field trigger? sessile.Trigger|false in place of the session's, when the turn is whole
+---@field fallback? sessile.PolicySpec|false
+---@field event? string what happened: fires a trigger that lists it
 ---@field metadata? table of the turn
 ---@field on_conflict? "fail"|"append"
 ---@field window? integer
@@ -1326,7 +1380,6 @@ function Agent:cancel() end
 ---@field leaf string the head after the run; of a turn beside the head, its leaf
 ---@field from? string branch: the head that was left
 ---@field branch_summary? string branch: the entry with the summary
----@field leaf string the head after the run
 ---@field saved? true nil: not kept by the host's adapter, by its choice
 ---@field context sessile.Message[] fetched when first read
 ---@field tokens {before: integer, after: integer}

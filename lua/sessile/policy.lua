@@ -89,6 +89,12 @@ local function step_of(spec, position, resolved)
     return host_step(spec, position, resolved)
   end
   if type(spec[1]) ~= "string" then
+    for key in pairs(spec) do
+      local near = options.nearest(key, hooks)
+      if near then
+        error(("'%s' is no hook: did you mean '%s'?"):format(key, near), 4)
+      end
+    end
     error("a policy table starts with a name, or has a hook: merge, summarize, truncate, "
       .. "should_compact, flush, compact, branch_summary", 4)
   end

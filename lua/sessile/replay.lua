@@ -67,6 +67,7 @@ end
 ---@field before integer   tokens
 ---@field after integer
 ---@field policy string?
+---@field reason string?   "turn", or what made it compact: "threshold", "timer", …
 ---@field dropped integer  messages that left: lost, covered or replaced
 
 ---@class sessile.replay.ledger
@@ -97,14 +98,17 @@ local function enter(ledger, outcome)
   ledger.policy_us = ledger.policy_us + (outcome.policy_us or 0)
   ledger.peak = math.max(ledger.peak, outcome.tokens.after)
   local policy = outcome.policy
+  local reason = policy and policy.reason
+  if policy and policy.refused then
+    ledger.refusals[#ledger.refusals + 1] = {
+      turn = ledger.turns, policy = policy.name, law = policy.law, message = policy.message,
+    }
+    policy = policy.fallback
+  end
   if policy and policy.applied then
     ledger.compactions[#ledger.compactions + 1] = {
       turn = ledger.turns, before = outcome.tokens.before, after = outcome.tokens.after,
-      policy = policy.name, dropped = #(policy.departures or {}),
-    }
-  elseif policy and policy.refused then
-    ledger.refusals[#ledger.refusals + 1] = {
-      turn = ledger.turns, policy = policy.name, law = policy.law, message = policy.message,
+      policy = policy.name, reason = reason, dropped = #(policy.departures or {}),
     }
   end
   if policy and (policy.too_little == true or policy.verdict == "too_little") then
@@ -133,6 +137,8 @@ end
 
 ---@class sessile.replay.options
 ---@field policy any            as for sessile.open
+---@field fallback any?         likewise
+---@field trigger any?          likewise
 ---@field window integer?
 ---@field reserve integer?
 ---@field store table?          else a fresh one in memory
@@ -154,7 +160,8 @@ function replay.run(records, options)
   local model = options.model or replay.model
   local session, message, code = store:create {
     id = options.id, title = options.title, policy = options.policy,
-    window = options.window, reserve = options.reserve,
+    window = options.window, reserve = options.reserve, fallback = options.fallback,
+    trigger = options.trigger,
     model = function(request)
       ledger.model_calls = ledger.model_calls + 1
       return model(request)

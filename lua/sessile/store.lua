@@ -153,11 +153,10 @@ local list_options = {
   sort = "string", offset = "number", limit = "number",
 }
 
---- The sessions of the store, newest first, or as `sort` says: of one agent or user, of ids
---- that begin so, of a title or with `search` in it, with a label, modified since or until a
---- time (ms), of one status or several (nil: all but the deleted ones).
-function methods:list(given)
-  local opts = options.check("store:list", given, list_options)
+local sorts = { modified = true, created = true, title = true, size = true, messages = true }
+
+-- What a list is asked for, as the core takes it.
+local function core_list(who, opts)
   if opts.title == "" then
     opts.title = nil -- the engine's word for any
   end
@@ -165,10 +164,70 @@ function methods:list(given)
   if opts.limit and opts.limit <= 0 then
     opts.limit, opts.offset = 1, math.maxinteger -- nobody: the engine's 0 is everybody
   end
-  if opts.status then
-    opts.lives = life.statuses("store:list", opts.status)
+  if opts.sort and not sorts[opts.sort] then
+    error(("%s: option 'sort': \"modified\", \"created\", \"title\", \"size\" or "
+      .. "\"messages\" expected, got \"%s\""):format(who, opts.sort), 3)
   end
-  return self._core:list(opts)
+  if opts.status then
+    opts.lives = life.statuses(who, opts.status)
+  end
+  return opts
+end
+
+--- The sessions of the store, newest first, or as `sort` says: of one agent or user, of ids
+--- that begin so, of a title or with `search` in it, with a label, modified since or until a
+--- time (ms), of one status or several (nil: all but the deleted ones).
+function methods:list(given)
+  return self._core:list(core_list("store:list",
+    options.check("store:list", given, list_options)))
+end
+
+local search_options = {
+  agent = "string", prefix = "string", title = "string", user = "string", label = "string",
+  since = "number", ["until"] = "number", status = "string|table", sort = "string",
+  roles = "table", role = "string", exact = "boolean", head_only = "boolean",
+  limit = "number", on_step = "callable",
+}
+
+--- An iterator over what has this text in it: titles, labels and messages of the sessions that
+--- list would show for the same options, newest first, found as it is asked for. A session that
+--- cannot be searched, or not all of it, is a hit of kind "unread". on_step(step): how far it is.
+--- It raises when the search itself fails.
+function methods:search(text, given)
+  if type(text) ~= "string" then
+    error("store:search: the text to search for expected, got " .. type(text), 2)
+  end
+  local opts = options.check("store:search", given, search_options)
+  local limit, on_step = opts.limit, opts.on_step
+  local roles = opts.roles or opts.role and { opts.role } or nil
+  opts.limit, opts.on_step, opts.roles, opts.role = nil, nil, nil, nil
+  local search, message, code = self._core:search {
+    text = text, exact = opts.exact, head_only = opts.head_only, roles = roles,
+    limit = limit and math.max(limit, 1), sessions = core_list("store:search", opts),
+  }
+  if not search then
+    return nil, message, code
+  end
+  local function next_hit()
+    while not (limit and limit <= 0) do
+      local step, why, wrong = search:step()
+      if not step and why then
+        error(("%s [%s]"):format(why, wrong), 2)
+      elseif not step then
+        break
+      end
+      if on_step then
+        on_step(step)
+      end
+      if step.kind ~= "nothing" then
+        return step
+      end
+    end
+    search:close()
+    next_hit = function() end
+    return nil
+  end
+  return function() return next_hit() end, nil, nil, search
 end
 
 local check_options = {

@@ -29,6 +29,11 @@ function cli.begin()
   return home
 end
 
+--- Where it is.
+function cli.home()
+  return home
+end
+
 --- Removes it.
 function cli.finish()
   os.execute("rm -rf " .. cli.quote(home))

@@ -3,14 +3,16 @@
  *
  * Holds: a message that is taken has a role; spans lie in the text; each link of a call
  * can be found again by its id; counting tokens never goes below zero; reading with links
- * and without them says the same.
+ * and without them says the same; what a search finds stands where it says.
  */
 #include "fuzz/fuzz.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/text.h"
+#include "codec/find.h"
 #include "codec/message.h"
 #include "tokens/tokens.h"
 
@@ -89,6 +91,37 @@ static void look(const buf *text)
     mem_free(&allocator_default, links, capacity * sizeof *links);
 }
 
+static void seek(const buf *text, const char *what, int exact)
+{
+    find_query q;
+    find_place place;
+    size_t size = strlen(what), at;
+    buf said;
+
+    FUZZ_CHECK(find_init(&q, (sessile_slice){what, size}, exact, &allocator_default) ==
+               0);
+    buf_init(&said, &allocator_default);
+    if (find_in_message(&q, json_of(text->data, text->size), &place)) {
+        inside(place.value, text);
+        if (place.value.type == JSON_STRING) {
+            FUZZ_CHECK(json_string(&said, place.value) == 0);
+        } else {
+            buf_put(&said, place.value.at, place.value.size);
+        }
+        FUZZ_CHECK(place.field && place.at <= said.size && size <= said.size - place.at);
+        FUZZ_CHECK((exact ? strncmp : strncasecmp)(said.data + place.at, what, size) ==
+                   0);
+        FUZZ_CHECK(find_in_text(&q, said.data, said.size, &at) && at == place.at);
+        find_part part = find_around(said.data, said.size, place.at, size, 5, 7);
+        FUZZ_CHECK(part.from <= place.at && place.at - part.from <= 5);
+        FUZZ_CHECK(part.to >= place.at + size && part.to <= said.size &&
+                   part.to - place.at - size <= 7);
+        FUZZ_CHECK(utf8_valid(said.data + part.from, part.to - part.from));
+    }
+    buf_deinit(&said);
+    find_deinit(&q);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     buf checked, exact;
@@ -97,6 +130,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         exact = checked;
         exact.data = fuzz_copy(checked.data, checked.size);
         look(&exact);
+        seek(&exact, "a", 0);
+        seek(&exact, "x", 1);
+        seek(&exact, "1", 1);
+        seek(&exact, "\xc3\xa9", 0);
         free(exact.data);
     }
     FUZZ_CHECK(tokens_of_text((const char *)data, size) >= 0);

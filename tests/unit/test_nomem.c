@@ -2,7 +2,7 @@
  * test_nomem.c: memory runs out at every place where it can.
  *
  * One scenario (open, append, a turn under a policy that asks a model, its compaction
- * explained and taken back, reading, listing) is played again and again; the first time its first allocation fails and all that
+ * explained and taken back, reading, listing, searching) is played again and again; the first time its first allocation fails and all that
  * follow, the next time its second, until it passes. Nothing may leak, and what was
  * acknowledged before the memory ran out must be there afterwards.
  */
@@ -122,6 +122,30 @@ static sessile_status turn(life *l, const char *policy)
     return st;
 }
 
+/* The title, and the messages. */
+static sessile_status search(const life *l)
+{
+    sessile_search_options o;
+    sessile_search *search;
+    sessile_found f;
+    int found = 0;
+    sessile_search_options_init(&o);
+    o.text = sessile_text("e");
+    sessile_status st = sessile_search_open(&search, l->store, &o, NULL);
+    if (st != SESSILE_OK)
+        return st;
+    do {
+        st = sessile_search_next(search, &f, NULL);
+        found += f.kind == SESSILE_FOUND_MESSAGE || f.kind == SESSILE_FOUND_TITLE;
+        /* a session that there is no memory for is no session that cannot be read */
+        assert_int_not_equal(f.kind, SESSILE_FOUND_UNREAD);
+    } while (st == SESSILE_OK && f.kind != SESSILE_FOUND_END);
+    sessile_search_close(search);
+    if (st == SESSILE_OK)
+        assert_int_equal(found, 6);
+    return st;
+}
+
 static sessile_status read_all(life *l)
 {
     sessile_message *list;
@@ -141,6 +165,8 @@ static sessile_status read_all(life *l)
         st = sessile_list(l->store, NULL, &rows, &count, NULL);
         sessile_free(rows);
     }
+    if (st == SESSILE_OK)
+        st = search(l);
     if (st == SESSILE_OK)
         st = sessile_set_title(l->session, sessile_text("another title"), NULL);
     return st == SESSILE_OK ? sessile_clear(l->session, NULL) : st;

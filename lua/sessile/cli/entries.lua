@@ -54,7 +54,31 @@ function entries.find(session, text)
   return ("0"):rep(8 - #digits) .. digits:lower()
 end
 
---- The same for a command: the session that `name` means, and the entry of it.
+--- The checkpoint that is meant: the newest of that name, else an entry. What comes back is for
+--- session:restore and session:delete_checkpoint.
+---@param session sessile.Session
+---@param text string
+---@return string? name_or_id
+---@return string? message
+---@return string? code
+---@return string? step
+function entries.checkpoint(session, text)
+  local rows, message, code = session:checkpoints { name = text }
+  if not rows then
+    return nil, message, code
+  elseif rows[1] then
+    return text
+  end
+  local id = entries.find(session, text)
+  if not id then
+    return nil, ("no checkpoint of session %s is called '%s', and no entry"):format(
+      hints.shown(session.id), hints.shown(text)), "ENOTFOUND",
+      "See them: sessile checkpoints " .. hints.id(session.id)
+  end
+  return id
+end
+
+--- The same as find for a command: the session that `name` means, and the entry of it.
 ---@param app sessile.cli.app
 ---@param name string
 ---@param text string

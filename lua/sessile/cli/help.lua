@@ -9,15 +9,41 @@ local terminal = require "sessile.cli.terminal"
 
 local help = {}
 
+-- Words in lines of at most so many columns, the later ones behind `indent`.
+local function wrapped(text, columns, indent)
+  local lines, line = {}, ""
+  for word in text:gmatch "%S+" do
+    if line ~= "" and terminal.width(line) + 1 + terminal.width(word) > columns then
+      lines[#lines + 1], line = line, word
+    else
+      line = line == "" and word or line .. " " .. word
+    end
+  end
+  lines[#lines + 1] = line
+  return table.concat(lines, "\n" .. indent)
+end
+
+-- Two columns. On a terminal the second is broken at words; where it has no room, all stand
+-- below the first.
 local function rows_text(rows)
-  local width = 0
+  local columns = terminal.columns()
+  local width, widest = 0, 0
   for _, row in ipairs(rows) do
     width = math.max(width, terminal.width(row[1]))
+    widest = math.max(widest, terminal.width(row[2]))
   end
+  local room = columns and math.max(columns - width - 4, 1) or math.maxinteger
   local lines = {}
   for i, row in ipairs(rows) do
     local gap = (" "):rep(width - terminal.width(row[1]))
-    lines[i] = ("  %s%s  %s"):format(row[1], gap, row[2]):gsub(" +$", "")
+    if widest <= room then
+      lines[i] = ("  %s%s  %s"):format(row[1], gap, row[2]):gsub(" +$", "")
+    elseif room >= 32 then
+      lines[i] = ("  %s%s  %s"):format(row[1], gap, wrapped(row[2], room, (" "):rep(width + 4)))
+    else
+      lines[i] = ("  %s\n      %s"):format(row[1],
+        wrapped(row[2], math.max(columns - 6, 20), "      "))
+    end
   end
   return table.concat(lines, "\n")
 end
@@ -102,8 +128,8 @@ function help.all(paint)
     rows_text(option_rows(options.global)),
     "",
     "ID is a session's id, a unique beginning of it, its title, or `last`.",
-    "`sessile help COMMAND` says more. Exit codes: 0 done, 1 failed, 2 usage, 3 not found,",
-    "4 busy, 5 damaged, 6 conflict, 7 no access or wrong key.",
+    "`sessile help COMMAND` says more. Exit codes: 0 done, 1 failed, 2 usage,",
+    "3 not found, 4 busy, 5 damaged, 6 conflict, 7 no access or wrong key.",
   }, "\n") .. "\n"
 end
 

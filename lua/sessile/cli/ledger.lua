@@ -24,11 +24,11 @@ function ledger.compactions(of, paint)
     local saved = c.before > 0 and (c.before - c.after) * 100 // c.before or 0
     rows[i] = {
       number(c.turn), number(c.before), number(c.after), ("%d %%"):format(saved),
-      number(c.dropped), terminal.line(c.policy or ""),
+      number(c.dropped), terminal.line(c.reason or ""), terminal.line(c.policy or ""),
     }
   end
-  return terminal.table({ "TURN>", "BEFORE>", "AFTER>", "SAVED>", "LEFT>", "POLICY" }, rows,
-    heading_painter(paint))
+  return terminal.table({ "TURN>", "BEFORE>", "AFTER>", "SAVED>", "LEFT>", "REASON", "POLICY" },
+    rows, heading_painter(paint))
 end
 
 --- Each refusal, a line.

@@ -6,6 +6,7 @@
 
 local hints = require "sessile.cli.hints"
 local times = require "sessile.times"
+local trigger = require "sessile.trigger"
 
 local options = {}
 
@@ -13,11 +14,11 @@ local options = {}
 ---@type sessile.cli.option[]
 options.global = {
   { "--json", "print JSON" },
-  { "--store URL", "where sessions live: a folder, file:FOLDER or ram: (else $SESSILE_STORE)" },
-  { "--key-file FILE", "read the store's key from FILE (else $SESSILE_KEY, else your key file)" },
+  { "--store URL", "a folder, file:FOLDER or ram: (else $SESSILE_STORE)" },
+  { "--key-file FILE", "the store's key (else $SESSILE_KEY, else your key file)" },
   { "--plain", "the store is not sealed" },
   { "--agent NAME", "only sessions of this agent (when making one: main)" },
-  { "--timeout TIME", "how long to wait for another writer: seconds, or 500ms, 2m (else 5)",
+  { "--timeout TIME", "wait so long for another writer: 90, 500ms, 2m (else 5)",
     time = true },
   { "--network", "write even though the store is on a network file system" },
   { "-h --help", "what a command does, with examples" },
@@ -163,6 +164,32 @@ function options.policy(name, given)
     end
   end
   return policy
+end
+
+--- What --trigger was given: "messages=50,seconds=10m,share=0.8,overflow", in the words of
+--- the library. Nil and a sentence when it is wrong.
+---@param text string?
+---@return table? trigger
+---@return string? message
+function options.trigger(text)
+  if not text then
+    return nil
+  end
+  local given = {}
+  for part in (text .. ","):gmatch "([^,]*)," do
+    local name, value = part:match "^(%l+)=(.+)$"
+    name = name or part
+    if value == nil and name ~= "overflow" then
+      return nil, ("option '--trigger': '%s' is not NAME=VALUE or overflow"):format(
+        hints.shown(part))
+    end
+    given[name] = value == nil or (name ~= "seconds" and tonumber(value)) or value
+  end
+  local fine, why = pcall(trigger.resolve, "option '--trigger'", given, 0)
+  if not fine then
+    return nil, (tostring(why):gsub(": trigger:", ":", 1))
+  end
+  return given
 end
 
 --- Parses the words of a command. Nil and a sentence when they are wrong.

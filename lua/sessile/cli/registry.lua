@@ -12,7 +12,7 @@ local registry = {}
 
 -- In the order of the help. A name of two words is a file with an underscore.
 local SHIPPED = {
-  "demo", "new", "append", "show", "context", "list", "info", "tree", "compact", "why",
+  "demo", "new", "append", "show", "context", "list", "search", "info", "tree", "compact", "why",
   "uncompact", "log", "answer", "branch", "fork", "label", "label rm", "label list", "pin",
   "unpin", "settings", "delete", "undelete", "archive", "purge", "import",
   "checkpoint", "checkpoints", "restore",

@@ -34,7 +34,7 @@ local default_steps = 50
 
 --- A loop that is ready to run. spec: session (or nil), transcript, model, tools, before,
 --- after, reducer, max_steps, parallel, on_event, input (a list, or nil), stopped (function),
---- state (function: the reducer's state until now), policy, policy_model, beside (another
+--- state (function: the reducer's state until now), policy, fallback, policy_model, beside (another
 --- loop runs on the same handle: what waits is not ours to answer).
 function loop.new(spec)
   local self = setmetatable(spec, Loop)
@@ -229,6 +229,7 @@ local function think(self)
   self:emit { type = "overflow", message = reason, code = code }
   local done, why = self.transcript:compact {
     reason = "overflow", model = self.policy_model, policy = self.policy or nil,
+    fallback = self.fallback,
   }
   if not done or not done.compaction then
     return nil, nil, ("%s (and the context could not be made shorter: %s)"):format(reason,

@@ -12,6 +12,7 @@ local session = require "sessile.session"
 local settings = require "sessile.interaction.settings"
 local steps = require "sessile.interaction.steps"
 local transcript = require "sessile.interaction.transcript"
+local trigger = require "sessile.trigger"
 local whole = require "sessile.interaction.whole"
 
 local send = {}
@@ -19,6 +20,7 @@ local send = {}
 send.kinds = settings.add_to {
   model = "callable", model_name = "string", policy = "any", metadata = "table",
   on_conflict = "string", window = "number", reserve = "number", timeout_ms = "number",
+  trigger = "any", fallback = "any", event = "string",
 }
 
 -- What is said: a text, a message, a list of messages, or nothing, as a list or nil.
@@ -127,18 +129,21 @@ local function on_session(who, self, input, opts, chosen)
     return nil, who .. ": no model is configured: give model= to the call, the session or the "
       .. "store", "EINVALID"
   end
+  trigger.resolve(who, opts.trigger, 3) -- wrong before anything is said, not after
   local ctx = { session = self, reason = "policy" }
   local writing = {
     policy = opts.policy, model_name = opts.model_name, metadata = opts.metadata,
     on_conflict = opts.on_conflict, window = opts.window, reserve = opts.reserve,
-    timeout_ms = opts.timeout_ms,
+    timeout_ms = opts.timeout_ms, trigger = opts.trigger, fallback = opts.fallback,
+    event = opts.event,
     policy_model = function(request) return model(request, ctx) end,
   }
   -- What was under way is gone on with step by step: it is in the log already.
   local kind = chosen.commit == "turn" and input and whole or steps
   local spec = {
     session = self, transcript = kind.new(self, writing), model = model, input = input,
-    policy = opts.policy, policy_model = writing.policy_model, stopped = opts.stopped,
+    policy = opts.policy, fallback = opts.fallback, policy_model = writing.policy_model,
+    stopped = opts.stopped,
     state = function() return state_of(self) end,
   }
   for name, value in pairs(chosen) do
@@ -199,7 +204,8 @@ end
 local stateless = settings.add_to {
   model = "callable", messages = "table", message = "any", session = "any",
   model_name = "string", policy = "any", metadata = "table", on_conflict = "string",
-  window = "number", reserve = "number", timeout_ms = "number",
+  window = "number", reserve = "number", timeout_ms = "number", trigger = "any",
+  fallback = "any", event = "string",
 }
 
 --- The same without a session: nothing is kept. given: messages (what was said before, and

@@ -90,7 +90,13 @@ local function keeps(result, list)
     there[m.key or false] = true
   end
   for _, what in ipairs(type(list) == "table" and list or { list }) do
-    for _, m in ipairs(wanted(result.messages, what)) do
+    local list_of = wanted(result.messages, what)
+    if #list_of == 0 and not kinds[what] and what ~= "last_user"
+      and #wanted(result.context, what) == 0 then
+      return false, ("'%s' is in no message: name system, last_user, users, errors, tools, a key, "
+        .. "or a part of a text"):format(what)
+    end
+    for _, m in ipairs(list_of) do
       if not there[m.key] then
         return false, ("%s: message %s (%s) is not in the context"):format(what, m.key, m.role)
       end
@@ -115,7 +121,9 @@ function asserts.install()
     say:set(negative, "%s")
     luassert:register("assertion", name, function(state, arguments)
       local ok, what = check(table.unpack(arguments, 1, arguments.n))
-      state.failure_message = what or (name .. " holds, and should not")
+      -- The sentence is all that is shown: a result has hundreds of lines.
+      arguments[1], arguments.n = what or (name .. " holds, and should not"), 1
+      arguments.nofmt = { true }
       return ok
     end, positive, negative)
   end

@@ -36,7 +36,8 @@ end
 
 local function tell(policy, case, law, says, turns, what, at)
   return table.concat({
-    ("policy '%s' breaks law %d (it %s): %s"):format(policy.name, law, says, what),
+    law == 0 and ("policy '%s' fails: %s"):format(policy.name, what)
+      or ("policy '%s' breaks law %d (it %s): %s"):format(policy.name, law, says, what),
     ("the smallest conversation found that shows it, in a window of %d%s%s:"):format(case.window,
       case.reserve > 0 and (" with %d kept free"):format(case.reserve) or "",
       at and (", refused in turn %d"):format(at) or ""),

@@ -63,6 +63,9 @@ end
 ---@field model any?      a scripted model, a function; else one that answers in a sentence
 ---@field compact boolean?  ask for a compaction after the last turn, as a person would
 ---@field instructions string?  what that person typed
+---@field trigger any?     when to compact without asking the policy, as sessile.open takes it
+---@field fallback any?    what runs when it is refused, as sessile.open takes it
+---@field event string|table?  given with every turn, or {[turn] = name}
 
 ---@class sessile.testing.result
 ---@field policy string
@@ -72,7 +75,8 @@ end
 ---@field context table[]     as the model would get it, at the end
 ---@field messages table[]    every message of the path
 ---@field refusals {turn: integer, law: integer?, hook: string?, policy: string?, message: string}[]
----@field applied integer     proposals that were accepted
+---@field applied integer     proposals that were accepted, the fallback's too
+---@field fired {turn: integer, reason: string}[]  what made it compact: a trigger, or itself
 ---@field tokens integer
 ---@field window integer?
 ---@field reserve integer
@@ -85,8 +89,14 @@ local function enter(result, turn, outcome)
       turn = turn, law = policy.law, hook = policy.hook, policy = policy.name,
       message = policy.refused,
     })
-  elseif policy and policy.applied then
+    policy = policy.fallback
+  end
+  if policy and policy.applied then
     result.applied = result.applied + 1
+  end
+  local reason = outcome.policy and outcome.policy.reason
+  if reason and reason ~= "turn" then
+    table.insert(result.fired, { turn = turn, reason = reason })
   end
 end
 
@@ -110,15 +120,21 @@ function methods:run(fixture, options)
   local store <close> = assert(sessile.open("ram:", {
     key = false, policy = self.spec, policy_path = self.policy_path, limits = self.limits,
     model = function(request) return model(request) end,
-    window = options.window, reserve = options.reserve,
+    window = options.window, reserve = options.reserve, trigger = options.trigger,
+    fallback = options.fallback,
   }))
   local session = assert(store:create { id = "fixture" })
   local result = {
-    policy = self.name, fixture = fixture.name, outcomes = {}, refusals = {}, applied = 0,
+    policy = self.name, fixture = fixture.name, outcomes = {},
+    refusals = {}, applied = 0, fired = {},
     window = options.window, reserve = options.reserve or 0,
   }
   for i, turn in ipairs(fixture.turns) do
-    local outcome, message = session:turn(turn)
+    local event = options.event
+    if type(event) == "table" then
+      event = event[i]
+    end
+    local outcome, message = session:turn(turn, { event = event })
     if not outcome then
       error(("%s, turn %d: the engine does not take it: %s"):format(fixture.name, i, message), 0)
     end

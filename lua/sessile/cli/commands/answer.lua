@@ -56,7 +56,8 @@ local function report(app, session, result)
     return
   elseif policy.refused then
     return nil, ("the policy %s: %s"):format(policy.name or "?", policy.message or "failed"),
-      "EPOLICY"
+      "EPOLICY", ("The conversation stands as it was, and the question is closed: sessile log %s")
+        :format(hints.id(session.id))
   elseif policy.verdict == "applied" then
     app:out(("%s → %s tokens, %d messages left the context\n"):format(
       terminal.number(result.tokens.before), terminal.number(result.tokens.after),
@@ -72,7 +73,8 @@ local function run(app, args, session)
     return nil, message, code
   elseif #rows == 0 then
     return nil, ("no run of session %s waits for an answer"):format(hints.shown(session.id)),
-      "ENOTFOUND"
+      "ENOTFOUND", ("To have one: sessile compact %s --policy P --park"):format(
+        hints.id(session.id))
   end
   local text
   text, message, code = read_text(args)

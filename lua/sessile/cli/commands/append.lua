@@ -34,6 +34,11 @@ return {
         return nil, "standard input cannot be read", "EIO"
       end
       text = text:gsub("\n$", "")
+      if text == "" then
+        session:close()
+        return nil, "standard input was empty: there is nothing to append", "EUSAGE",
+          "Give the text: sessile append " .. hints.id(args.id) .. " TEXT"
+      end
     end
     local entry
     entry, message, code = session:append { role = args.role, content = text }

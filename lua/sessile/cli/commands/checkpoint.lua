@@ -4,6 +4,7 @@
 
 local sessile = require "sessile"
 
+local entries = require "sessile.cli.entries"
 local hints = require "sessile.cli.hints"
 local span = require "sessile.import.span"
 
@@ -33,7 +34,7 @@ return {
   arguments = {
     { "id", "a session's id, a beginning of it, its title, or `last`; `rm`: withdraw one" },
     { "name", "what it is called; after `rm`, the session", "?" },
-    { "entry", "after `rm`: the checkpoint's id or name", "?" },
+    { "entry", "after `rm`: the checkpoint's name, number or label", "?" },
   },
   options = {
     { "--state JSON", "what the agent wants back; `-`: standard input" },
@@ -56,7 +57,11 @@ return {
     end
     local entry
     if remove then
-      entry, message, code = session:delete_checkpoint(args.entry)
+      local which
+      which, message, code, step = entries.checkpoint(session, args.entry)
+      if which then
+        entry, message, code = session:delete_checkpoint(which)
+      end
     else
       entry, message, code = session:checkpoint { name = args.name, state = state }
     end

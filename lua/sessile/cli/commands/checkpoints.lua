@@ -48,7 +48,10 @@ return {
         row.sound and terminal.line(why) or "DAMAGED",
       }
     end
-    app:out(terminal.table({ "ID", "NAME", "MADE", "STANDS AT", "MESSAGES", "TOKENS", "STATE",
-      "WHY" }, lines, app.paint))
+    app:out(terminal.table({ "ID", "NAME", "MADE", "STANDS AT", "MESSAGES>", "TOKENS>", "STATE>",
+      "WHY" }, lines, function(cell, column, heading)
+      if heading then return app.paint(cell, "bold") end
+      return column == 1 and app.paint(cell, "cyan") or cell
+    end))
   end,
 }

@@ -2,6 +2,7 @@
 --
 -- Owns: the choice of facts and their order. Must never read the whole log for it.
 
+local hints = require "sessile.cli.hints"
 local render = require "sessile.cli.render"
 local span = require "sessile.import.span"
 local terminal = require "sessile.cli.terminal"
@@ -35,6 +36,11 @@ local function collect(app, session)
   if message then
     return nil, message, code
   end
+  local parked
+  parked, message, code = session:parked()
+  if not parked then
+    return nil, message, code
+  end
   local life
   life, message, code = session:life()
   if not life then
@@ -54,7 +60,7 @@ local function collect(app, session)
     parent = session.parent, children = session:subsessions() or {},
     status = session.damage and session.damage.code or life.status,
     ttl = life.ttl, expires = life.expires,
-    labels = labels, suspension = pause, settings = settings, metadata = metadata,
+    labels = labels, suspension = pause, parked = parked, settings = settings, metadata = metadata,
   }
 end
 
@@ -65,6 +71,11 @@ local function as_json(app, info)
   end
   info.labels = app.array(labels)
   info.children = app.array(info.children)
+  local parked = {}
+  for i, park in ipairs(info.parked) do
+    parked[i] = { entry = park.id, policy = park.policy, time = park.time }
+  end
+  info.parked = app.array(parked)
   info.settings = app.raw(render.facts(info.settings).json)
   info.metadata = app.raw(render.facts(info.metadata).json)
   app:print_json(info)
@@ -146,6 +157,11 @@ return {
     line("user", terminal.line(info.user))
     line("status", info.status)
     line("waits for", pause_text(info.suspension, now))
+    for i, park in ipairs(info.parked) do
+      line(i == 1 and "parked" or "", ("%s asks its model (entry %s, %s): sessile answer %s")
+        :format(terminal.line(park.policy), park.id, terminal.ago(park.time, now),
+          hints.id(info.id)))
+    end
     line("created", terminal.ago(info.created, now))
     line("modified", terminal.ago(info.modified, now))
     if info.expires then line("expires", os.date("!%Y-%m-%d %H:%M UTC", info.expires // 1000)) end

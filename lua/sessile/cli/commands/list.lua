@@ -3,10 +3,10 @@
 -- Owns: the table of sessions. Must never hide one that cannot be read: it is listed with
 -- the reason.
 
+local filters = require "sessile.cli.filters"
 local hints = require "sessile.cli.hints"
 local sessions = require "sessile.cli.sessions"
 local terminal = require "sessile.cli.terminal"
-local times = require "sessile.times"
 
 local function as_json(app, rows)
   local list = {}
@@ -31,43 +31,19 @@ local function differs(rows, field)
   return false
 end
 
--- A moment as typed, in ms: a date (UTC), or a span that ends now.
-local function moment(app, option, text)
-  if not text then return nil end
-  local year, month, day = text:match "^(%d%d%d%d)%-(%d%d)%-(%d%d)$"
-  if year then
-    local ms = times.date(tonumber(year), tonumber(month), tonumber(day))
-    if ms then return ms end
-  end
-  local span = not year and times.ms(text)
-  if not span then
-    return nil, ("option '%s': '%s' is no date (2026-02-01) and no time (24h, 7d)"):format(option,
-      hints.shown(text))
-  end
-  return app.now() - span
-end
-
 -- What the options ask for, as store:list takes it.
 local function asked_for(app, args)
-  local asked = {
-    user = args.user, label = args.label, search = args.title,
-    status = args.status and #args.status > 0 and args.status or nil,
-    sort = args.sort ~= "modified" and args.sort or nil,
-  }
-  local message
-  asked.since, message = moment(app, "--since", args.since)
-  if not message then
-    asked["until"], message = moment(app, "--until", args["until"])
+  local asked, message, code = filters.asked(app, args)
+  if not asked then
+    return nil, message, code
   end
-  if message then
-    return nil, message, "EUSAGE"
-  end
+  asked.search = args.title
+  asked.sort = args.sort ~= "modified" and args.sort or nil
   return asked, nil, nil, nil
 end
 
 local function is_narrow(args)
-  return args.since or args["until"] or args.user or args.label or args.title
-    or args.status and #args.status > 0
+  return args.title or filters.are_narrow(args)
 end
 
 return {
@@ -81,12 +57,8 @@ return {
     { "sessile list --status deleted", "those that can be undeleted" },
   },
   options = {
-    { "--status WHAT", "only of this status (else all but the deleted)", many = true,
-      choices = { "active", "suspended", "archived", "expired", "deleted" } },
-    { "--since WHEN", "modified since: a date (2026-02-01), or so long ago (24h, 7d)" },
-    { "--until WHEN", "modified before" },
-    { "--user NAME", "only of this user" },
-    { "--label NAME", "only those with this label" },
+    filters.options[1], filters.options[2], filters.options[3], filters.options[4],
+    filters.options[5],
     { "--title TEXT", "only those with this in their title" },
     { "--sort WHAT", "newest or largest first, titles from A on",
       choices = { "modified", "created", "title", "size", "messages" }, default = "modified" },

@@ -12,19 +12,26 @@ local recordings = require "sessile.cli.recordings"
 local replay = require "sessile.replay"
 local sessile = require "sessile"
 
--- The policy that was named, once it loads: what is wrong with it is said of no recording.
+-- The policy that was named, its trigger and its fallback, once they load: what is wrong with
+-- them is said of no recording.
 local function policy_of(args)
   local chosen, wrong = options.policy(args.name, args.option)
   if wrong then
     return nil, wrong, "EUSAGE"
   end
-  local store, message, code = sessile.open("ram:", { key = false, policy = chosen })
+  local trigger
+  trigger, wrong = options.trigger(args.trigger)
+  if wrong then
+    return nil, wrong, "EUSAGE"
+  end
+  local store, message, code = sessile.open("ram:", { key = false, policy = chosen,
+    fallback = args.fallback })
   if not store then
     return nil, message, code, code == "ENOTFOUND" and "See the policies: sessile policy list"
       or nil
   end
   store:close()
-  return chosen
+  return { policy = chosen, trigger = trigger, fallback = args.fallback }
 end
 
 local function as_json(app, file, ledger)
@@ -38,10 +45,12 @@ end
 return {
   name = "policy replay",
   summary = "what a policy would have done to recorded conversations",
-  usage = "policy replay NAME FILE|DIR… [--option NAME=VALUE] [--window N] [--from FORMAT]",
+  usage = "policy replay NAME FILE|DIR… [--option NAME=VALUE] [--window N] [--trigger LIST]",
   examples = {
     { "sessile policy replay tiered recorded.jsonl --window 100000", "each compaction, a row" },
     { "sessile policy replay ./mine.lua recordings/ --option turns=4", "your policy, a folder" },
+    { "sessile policy replay edit_tools recorded.jsonl --trigger messages=50,share=0.8",
+      "and when it is to compact" },
   },
   arguments = {
     { "name", "a policy: its name, or a path with a `/` or ending in .lua" },
@@ -51,20 +60,23 @@ return {
     { "--option NAME=VALUE", "an option of the policy; again for each", many = true },
     { "--window N", "the model's window in tokens (else unlimited)", integer = true },
     { "--reserve N", "tokens of the window kept free", integer = true },
+    { "--trigger LIST", "when to compact: messages=50,seconds=10m,share=0.8,overflow" },
+    { "--fallback NAME", "a policy that runs when the first is refused" },
     { "--from FORMAT", "what wrote them (else told by the first line)",
       choices = import.names() },
   },
   about = "A model that a policy asks is played by a script: its summaries are short and always\n"
-    .. "the same. LEFT counts messages that were dropped, summarised or replaced; TOO BIG the\n"
-    .. "turns after which the context did not fit; PEAK, END and ALL are tokens: the largest\n"
+    .. "the same. REASON is `turn`, or what made it compact: a trigger of that kind, or the\n"
+    .. "policy itself. LEFT counts messages that were dropped, summarised or replaced; TOO BIG\n"
+    .. "the turns after which the context did not fit; PEAK, END and ALL are tokens: the largest\n"
     .. "context, the last one, and the whole conversation.",
   run = function(app, args)
     local files = places.files(args.files, "%.jsonl$")
     if #files == 0 then
       return nil, "no .jsonl file is there", "ENOTFOUND", "Give a recording, or a folder of them."
     end
-    local policy, message, code, step = policy_of(args)
-    if not policy then
+    local chosen, message, code, step = policy_of(args)
+    if not chosen then
       return nil, message, code, step
     end
     local rows, list = {}, {}
@@ -76,7 +88,8 @@ return {
       end
       local ledger
       ledger, message, code = replay.run(records, {
-        policy = policy, window = args.window, reserve = args.reserve,
+        policy = chosen.policy, window = args.window, reserve = args.reserve,
+        trigger = chosen.trigger, fallback = chosen.fallback,
       })
       if not ledger then
         return nil, ("%s: %s"):format(hints.shown(file), message), code

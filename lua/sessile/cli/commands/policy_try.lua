@@ -9,6 +9,10 @@ local terminal = require "sessile.cli.terminal"
 
 local number = terminal.number
 
+local function signed(n)
+  return (n < 0 and "-" or "+") .. number(math.abs(n))
+end
+
 -- What becomes of the tokens: a row for what stays, what leaves and how, what is new.
 local function ledger(result, changes)
   local sums, order = {}, { "kept", "replaced", "covered", "lost", "new" }
@@ -37,11 +41,11 @@ local function ledger(result, changes)
     local row = sums[name]
     if row.messages > 0 then
       rows[#rows + 1] = { name, number(row.messages), number(row.before), number(row.after),
-        ("%+d"):format(row.after - row.before) }
+        signed(row.after - row.before) }
     end
   end
   rows[#rows + 1] = { "in all", "", number(result.tokens.before), number(result.tokens.after),
-    ("%+d"):format(result.tokens.after - result.tokens.before) }
+    signed(result.tokens.after - result.tokens.before) }
   return sums, rows
 end
 
@@ -105,7 +109,9 @@ return {
     if policy.refused then
       return nil, ("the policy %s%s: %s"):format(policy.name or "?",
         policy.law and (" broke law %d of contexts"):format(policy.law) or " failed",
-        policy.message or ""), "EPOLICY"
+        policy.message or ""), "EPOLICY", asked > 0 and not args.answer
+          and "Nothing was written. To play the model: --answer 'A summary.'"
+          or "Nothing was written."
     end
     app:out(diff.text(changes, app.paint, terminal.columns()))
     app:out("\n" .. terminal.table({ "", "MESSAGES>", "BEFORE>", "AFTER>", "TOKENS>" }, rows,

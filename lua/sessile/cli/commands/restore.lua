@@ -4,15 +4,39 @@
 -- is there to answer.
 
 local ask = require "sessile.cli.ask"
+local entries = require "sessile.cli.entries"
 local hints = require "sessile.cli.hints"
 local terminal = require "sessile.cli.terminal"
 
+local function see_them(session)
+  return "See them: sessile checkpoints " .. hints.id(session.id)
+end
+
+-- Whether there is such a checkpoint: asked before a person is.
+local function there(session, wanted)
+  local list, message, code = session:checkpoints()
+  if not list then
+    return nil, message, code
+  end
+  for _, row in ipairs(list) do
+    if row.id == wanted or row.name == wanted then
+      return true
+    end
+  end
+  return nil, ("no checkpoint of session %s is called '%s'"):format(hints.shown(session.id),
+    hints.shown(wanted)), "ENOTFOUND", see_them(session)
+end
+
 local function run(app, args, session)
-  local restored, message, code = session:restore(args.checkpoint, { force = args.force })
+  local restored
+  local which, message, code, step = entries.checkpoint(session, args.checkpoint)
+  if not which then
+    return nil, message, code, step
+  end
+  restored, message, code = session:restore(which, { force = args.force })
   if not restored then
-    local step
     if code == "ENOTFOUND" then
-      step = "See them: sessile checkpoints " .. hints.id(session.id)
+      step = see_them(session)
     elseif code == "ECONFLICT" then
       step = "Go back all the same: --force"
     end
@@ -41,11 +65,11 @@ return {
   usage = "restore ID CHECKPOINT [--force] [--yes]",
   examples = {
     { "sessile restore bug-42 'before the rewrite'", "by its name" },
-    { "sessile restore last 0000002a --yes", "by its id, without asking" },
+    { "sessile restore last 2a --yes", "by its number, without asking" },
   },
   arguments = {
     { "id", "a session's id, a beginning of it, its title, or `last`" },
-    { "checkpoint", "its id, or the newest of that name" },
+    { "checkpoint", "the newest of that name; else an entry: its number, or a label" },
   },
   options = {
     { "--force", "also when another version of the agent made it" },
@@ -58,9 +82,12 @@ return {
       return nil, message, code, step
     end
     local go
-    go, message, code, step = ask.sure(app, args,
-      ("Move the head of %s back to '%s'"):format(hints.shown(session.id),
-        hints.shown(args.checkpoint)))
+    go, message, code, step = there(session, args.checkpoint)
+    if go then
+      go, message, code, step = ask.sure(app, args,
+        ("Move the head of %s back to '%s'"):format(hints.shown(session.id),
+          hints.shown(args.checkpoint)))
+    end
     local result
     if go then
       result, message, code, step = run(app, args, session)

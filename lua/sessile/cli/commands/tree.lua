@@ -69,6 +69,8 @@ local function read(session, node)
     return nil, type(data.message) == "string" and data.message or ""
   elseif kind == "head" then
     return nil, "the head goes to " .. tostring(data.head)
+  elseif kind == "checkpoint" and type(data.head) == "string" then
+    return nil, (type(data.name) == "string" and data.name .. ", " or "") .. "of " .. data.head
   end
   local _, fields = span.object(render.facts(entry).json)
   return nil, type(fields) == "table" and fields.data or ""

@@ -27,6 +27,14 @@ return {
     end
     local row
     row, message, code, step = sessions.find(rows, args.id)
+    if not row and code == "ENOTFOUND" then
+      local others = app:list(store, {})
+      local other = others and sessions.find(others, args.id)
+      if other then
+        return nil, ("session %s is not deleted"):format(hints.shown(other.id)), code,
+          "Read it: sessile show " .. hints.id(other.id)
+      end
+    end
     if not row then
       return nil, message, code,
         step or code == "ENOTFOUND" and "See those: sessile list --status deleted" or nil

@@ -1,0 +1,253 @@
+/*
+ * find.c: a text looked for in messages.
+ *
+ * Owns the walk over what a message says, and the search itself (Knuth, Morris, Pratt:
+ * each byte is seen once, so that no text and no query can be made to take long). Must
+ * never copy a message's text, nor join two values.
+ */
+#include "codec/find.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+/* Blocks in the results of tools in blocks: no deeper than anybody nests them. */
+enum { NESTED_MOST = 8 };
+
+/* ------------------------------------------------------------------ the query */
+
+int find_init(find_query *q, sessile_slice text, int exact, const allocator *a)
+{
+    memset(q, 0, sizeof *q);
+    q->alloc = a;
+    q->size = text.size;
+    for (unsigned c = 0; c < 256; c++)
+        q->fold[c] = (unsigned char)(!exact && c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    q->text = mem_alloc(a, text.size);
+    q->back = mem_alloc(a, text.size * sizeof *q->back);
+    if (!q->text || !q->back)
+        return -1;
+    for (size_t i = 0; i < text.size; i++)
+        q->text[i] = (char)q->fold[(unsigned char)text.data[i]];
+    /* back[i]: how long a beginning of the query ends at i, the whole aside */
+    q->back[0] = 0;
+    for (size_t i = 1, have = 0; i < q->size; i++) {
+        while (have && q->text[have] != q->text[i])
+            have = q->back[have - 1];
+        have += q->text[have] == q->text[i];
+        q->back[i] = (uint32_t)have;
+    }
+    return 0;
+}
+
+void find_deinit(find_query *q)
+{
+    if (!q->alloc)
+        return;
+    mem_free(q->alloc, q->text, q->size);
+    mem_free(q->alloc, q->back, q->size * sizeof *q->back);
+    memset(q, 0, sizeof *q);
+}
+
+/* Goes on through size bytes with *have of the query found already. 1: it is whole, after
+ * *used of them. */
+static int go_on(const find_query *q, const char *data, size_t size, size_t *have,
+                 size_t *used)
+{
+    const unsigned char *at = (const unsigned char *)data, *end = at + size;
+    const unsigned char first = (unsigned char)q->text[0];
+    size_t k = *have;
+
+    for (; at < end; at++) {
+        unsigned char c = q->fold[*at];
+        if (!k) {
+            while (c != first && ++at < end)
+                c = q->fold[*at];
+            if (at == end)
+                break;
+        }
+        while (k && (unsigned char)q->text[k] != c)
+            k = q->back[k - 1];
+        k += (unsigned char)q->text[k] == c;
+        if (k == q->size) {
+            *used = (size_t)(at - (const unsigned char *)data) + 1;
+            return 1;
+        }
+    }
+    *have = k;
+    return 0;
+}
+
+int find_in_text(const find_query *q, const char *text, size_t size, size_t *at)
+{
+    size_t have = 0, used;
+
+    if (!size || !go_on(q, text, size, &have, &used))
+        return 0;
+    *at = used - q->size;
+    return 1;
+}
+
+static int find_in_string(const find_query *q, json string, size_t *out)
+{
+    const char *at = string.at + 1, *end = string.at + string.size - 1;
+    size_t before = 0, have = 0, used, size;
+
+    while (at < end) {
+        const char *stop = memchr(at, '\\', (size_t)(end - at));
+        char decoded[4];
+        size = (size_t)((stop ? stop : end) - at);
+        if (go_on(q, at, size, &have, &used))
+            goto found;
+        before += size;
+        at += size;
+        if (!stop)
+            break;
+        size = json_unescape(&at, end, decoded);
+        if (go_on(q, decoded, size, &have, &used))
+            goto found;
+        before += size;
+    }
+    return 0;
+found:
+    *out = before + used - q->size;
+    return 1;
+}
+
+int find_in_value(const find_query *q, json value, size_t *at)
+{
+    if (value.type == JSON_STRING && value.size >= 2)
+        return find_in_string(q, value, at);
+    return value.type == JSON_NUMBER && find_in_text(q, value.at, value.size, at);
+}
+
+/* ------------------------------------------------------------------ a message */
+
+static int in_one(const find_query *q, json value, find_place *out)
+{
+    out->value = value;
+    return find_in_value(q, value, &out->at);
+}
+
+static int ends_number(char c)
+{
+    return c == ',' || c == ']' || c == '}';
+}
+
+/* Every string and number in a value, however deep, without the names of members. Checked
+ * text has no white space between tokens: a string before a ':' is a name. */
+static int in_all(const find_query *q, json value, find_place *out)
+{
+    const char *at = value.at, *end = value.at + value.size;
+
+    while (at < end) {
+        json one = {at, 0, JSON_NUMBER};
+        if (*at == '"') {
+            one = json_of(at, (size_t)(end - at));
+            at += one.size;
+            if (at < end && *at == ':') {
+                at++;
+                continue;
+            }
+        } else if (*at == '-' || (*at >= '0' && *at <= '9')) {
+            while (at < end && !ends_number(*at))
+                at++;
+            one.size = (size_t)(at - one.at);
+        } else {
+            at++;
+            continue;
+        }
+        if (in_one(q, one, out))
+            return 1;
+    }
+    return 0;
+}
+
+static int is_one_of(json key, const char *const *names)
+{
+    for (; *names; names++)
+        if (json_is(key, *names))
+            return 1;
+    return 0;
+}
+
+/* Of a block or a call: what is not text, and not for people. */
+static const char *const not_text[] = {
+    "type",        "id",         "tool_use_id",       "tool_call_id",
+    "call_id",     "signature",  "thought_signature", "data",
+    "source",      "image_url",  "input_audio",       "file",
+    "inline_data", "inlineData", "encrypted_content", "media_type",
+    "mime_type",   "mimeType",   "cache_control",     "metadata",
+    NULL};
+
+static int in_content(const find_query *q, json value, int nested, find_place *out);
+
+static int in_block(const find_query *q, json block, int nested, find_place *out)
+{
+    static const char *const blocks[] = {"content", "output", NULL};
+    json_iter it = json_begin(block);
+
+    while (json_next(&it)) {
+        if (is_one_of(it.key, not_text))
+            continue;
+        if (is_one_of(it.key, blocks) ? in_content(q, it.value, nested + 1, out)
+                                      : in_all(q, it.value, out))
+            return 1;
+    }
+    return 0;
+}
+
+/* A string, a block, or a list of both. */
+static int in_content(const find_query *q, json value, int nested, find_place *out)
+{
+    json_iter it;
+
+    if (value.type == JSON_OBJECT)
+        return nested < NESTED_MOST && in_block(q, value, nested, out);
+    if (value.type != JSON_ARRAY)
+        return in_one(q, value, out);
+    for (it = json_begin(value); json_next(&it);)
+        if (it.value.type == JSON_OBJECT
+                ? nested < NESTED_MOST && in_block(q, it.value, nested, out)
+                : in_all(q, it.value, out))
+            return 1;
+    return 0;
+}
+
+int find_in_message(const find_query *q, json message, find_place *out)
+{
+    static const char *const fields[] = {
+        "content",  "tool_calls", "function_call", "reasoning", "reasoning_content",
+        "thinking", "refusal",    "name",          "arguments", "output",
+        NULL};
+    json_iter it = json_begin(message);
+
+    while (json_next(&it)) {
+        const char *const *field = fields;
+        while (*field && !json_is(it.key, *field))
+            field++;
+        out->field = *field;
+        if (*field && in_content(q, it.value, 0, out))
+            return 1;
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------ what is around it */
+
+find_part find_around(const char *text, size_t text_size, size_t at, size_t size,
+                      size_t before, size_t after)
+{
+    size_t end = at + size;
+    find_part part = {0, text_size};
+
+    if (at > before) {
+        part.from = utf8_floor(text, text_size, at - before);
+        /* the floor may be a byte or three further away than was allowed */
+        if (part.from < at - before)
+            part.from += utf8_length(text + part.from, text_size - part.from);
+    }
+    if (text_size - end > after)
+        part.to = utf8_floor(text, text_size, end + after);
+    return part;
+}

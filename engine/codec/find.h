@@ -1,0 +1,51 @@
+/*
+ * find.h: a text looked for in messages, escapes decoded on the way, nothing copied.
+ *
+ * Looked through is what somebody said or saw: the content, whatever its form, what a
+ * model thought, what tools were called with and answered. Left out are names of members,
+ * ids, signatures, and data that is no text (images, files). A match never reaches from
+ * one value into the next.
+ */
+#ifndef CODEC_FIND_H
+#define CODEC_FIND_H
+
+#include "codec/json.h"
+
+/* What is looked for. */
+typedef struct find_query {
+    char *text; /* folded, unless exact */
+    uint32_t *back;
+    size_t size;
+    unsigned char fold[256];
+    const allocator *alloc;
+} find_query;
+
+/* text: UTF-8, not empty, less than 4 GiB. exact 0: ASCII letters large or small are one.
+ * 0 or -1: no memory. Whatever came of it, deinit. */
+int find_init(find_query *q, sessile_slice text, int exact, const allocator *a);
+void find_deinit(find_query *q);
+
+/* 1 when it occurs in text (UTF-8), first at byte *at. Takes as long as text is, whatever
+ * is looked for. */
+int find_in_text(const find_query *q, const char *text, size_t size, size_t *at);
+/* The same in what a JSON string says (*at: a byte of that), or in a number's text. */
+int find_in_value(const find_query *q, json value, size_t *at);
+
+/* Where in a message. */
+typedef struct find_place {
+    const char *field; /* of the message: "content", "tool_calls", …; static */
+    json value;        /* the string or number */
+    size_t at;         /* in what it says */
+} find_place;
+/* The first occurrence in a message (checked text of an object): 1 or 0. */
+int find_in_message(const find_query *q, json message, find_place *out);
+
+/* The part of text around size bytes at `at`: before and after them at most so many bytes
+ * more, and nothing of a character that is not whole. */
+typedef struct find_part {
+    size_t from, to;
+} find_part;
+find_part find_around(const char *text, size_t text_size, size_t at, size_t size,
+                      size_t before, size_t after);
+
+#endif

@@ -1,0 +1,13 @@
+/* search.h: a text looked for in all sessions of a store. */
+#ifndef SESSION_SEARCH_H
+#define SESSION_SEARCH_H
+
+#include "session/store_handle.h"
+
+/* As sessile.h says of the functions of these names. */
+sessile_status search_open(sessile_search **out, sessile_store *st,
+                           const sessile_search_options *options, sessile_error *err);
+sessile_status search_next(sessile_search *s, sessile_found *out, sessile_error *err);
+void search_close(sessile_search *s);
+
+#endif

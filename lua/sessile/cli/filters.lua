@@ -1,0 +1,67 @@
+--- filters: the options that say which sessions are meant, of commands over many of them.
+--
+-- Owns: those options, and what of the typed values a list or a search is asked for. Must
+-- never guess at a moment that is none.
+
+local hints = require "sessile.cli.hints"
+local times = require "sessile.times"
+
+local filters = {}
+
+--- For a command's table of options.
+filters.options = {
+  { "--status WHAT", "only of this status (else all but the deleted)", many = true,
+    choices = { "active", "suspended", "archived", "expired", "deleted" } },
+  { "--since WHEN", "modified since: a date (2026-02-01), or so long ago (24h, 7d)" },
+  { "--until WHEN", "modified before" },
+  { "--user NAME", "only of this user" },
+  { "--label NAME", "only those with this label" },
+}
+
+-- A moment as typed, in ms: a date (UTC), or a span that ends now.
+local function moment(app, option, text)
+  if not text then return nil end
+  local year, month, day = text:match "^(%d%d%d%d)%-(%d%d)%-(%d%d)$"
+  if year then
+    local ms = times.date(tonumber(year), tonumber(month), tonumber(day))
+    if ms then return ms end
+  end
+  local span = not year and times.ms(text)
+  if not span then
+    return nil, ("option '%s': '%s' is no date (2026-02-01) and no time (24h, 7d)"):format(option,
+      hints.shown(text))
+  end
+  return app.now() - span
+end
+
+--- What the options ask for, as store:list takes it.
+---@param app sessile.cli.app
+---@param args table
+---@return table? asked
+---@return string? message
+---@return string? code
+function filters.asked(app, args)
+  local asked = {
+    user = args.user, label = args.label,
+    status = args.status and #args.status > 0 and args.status or nil,
+  }
+  local message
+  asked.since, message = moment(app, "--since", args.since)
+  if not message then
+    asked["until"], message = moment(app, "--until", args["until"])
+  end
+  if message then
+    return nil, message, "EUSAGE"
+  end
+  return asked, nil, nil
+end
+
+--- Whether they ask for less than all.
+---@param args table
+---@return boolean
+function filters.are_narrow(args)
+  return (args.since or args["until"] or args.user or args.label
+    or args.status and #args.status > 0) and true or false
+end
+
+return filters
