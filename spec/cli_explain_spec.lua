@@ -131,4 +131,29 @@ describe("log", function()
     assert.equal(id, rows[3].uncompacts)
     assert.same({}, rows[3].policies)
   end)
+
+  it("lists with --all what else befell the session, in the order of the log", function()
+    local _, err = done "log talk --all"
+    has(err, "Nothing befell")
+    done "checkpoint talk before"
+    local id = compact()
+    done "restore talk before --yes"
+    local kinds = {}
+    for i, row in ipairs(json "log talk --all") do
+      kinds[i] = row.kind
+      assert.is_true(row.time > 1e12)
+    end
+    assert.same({ "checkpoint", "compaction", "restored" }, kinds)
+    local lines = {}
+    for line in done("log talk --all"):gmatch "[^\n]+" do
+      lines[#lines + 1] = line
+    end
+    assert.matches("^ENTRY +WHEN +KIND +WHAT$", lines[1])
+    assert.matches("checkpoint +before$", lines[2])
+    assert.matches("^" .. id .. " .*compaction +on another branch$", lines[3])
+    assert.matches("restored +checkpoint %x+, to %x+$", lines[4])
+    id = compact()
+    assert.matches("\n" .. id .. " [^\n]*compaction +[^\n]* tokens, 3 covered, 1 written\n",
+      (done "log talk --all"))
+  end)
 end)

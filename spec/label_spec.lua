@@ -142,6 +142,17 @@ for kind, open in pairs(temp.stores()) do
         found = found + (m.key == "00000002" and 1 or 0)
       end
       assert.equal(1, found)
+      -- and on a leaf beside the head
+      local base = assert(s:head())
+      assert(s:append { role = "user", content = "another way" })
+      outcome = assert(s:turn({ { role = "user", content = "beside" } }, {
+        base = base, on_conflict = "branch", policy = { truncate = function(state)
+          assert(s:pin "00000004")
+          state:keep_last(1, "messages")
+        end },
+      }))
+      assert.equal("stale", outcome.policy.verdict, outcome.policy.message)
+      assert(s:unpin "00000004")
       -- a label that pins nothing is in nobody's way
       outcome = assert(s:compact { policy = { compact = function(state)
         assert(s:label("00000003", "read"))

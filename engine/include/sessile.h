@@ -884,7 +884,7 @@ SESSILE_API sessile_status sessile_labels(sessile_session *session,
  * JSON object of which every member is kept by itself: setting states the members of
  * `object`, the others stay; null takes one back. Of metadata, those that the session was
  * made with count as stated first. Handed out: the object in force, keys as they were
- * last stated; *out is freed with sessile_free().
+ * last stated; *out is freed with sessile_free(). INVALID: a member is given twice.
  */
 SESSILE_API sessile_status sessile_set_settings(sessile_session *session,
                                                 sessile_slice object, sessile_error *err);
@@ -982,8 +982,8 @@ SESSILE_API sessile_status sessile_checkpoint_delete(sessile_session *session,
 
 /*
  * The host's pause, kept in the log: until it ends, whatever would add to the
- * conversation or move its head answers SUSPENDED, in any process; reading, labels and
- * settings go on. (A policy that waits for its model stops nobody.) reason: UTF-8, or
+ * conversation or move its head answers SUSPENDED, in any process; reading, facts (labels,
+ * settings, titles, checkpoints, custom entries) and forks go on. (A policy that waits for its model stops nobody.) reason: UTF-8, or
  * empty; state: JSON, or empty: what the host wants back. SUSPENDED: it is paused
  * already.
  */

@@ -20,20 +20,28 @@ typedef struct commit_write {
     buf data;
 } commit_write;
 
-/* Law check of the proposal followed by what came after the entry the policy saw. */
+/* Law check of the proposal followed by what came after the entry the policy saw; pins
+ * are those of now. */
 static sessile_status judge_with_later(commit_write *w, sessile_session *s,
-                                       sessile_error *err)
+                                       sessile_id leaf, sessile_error *err)
 {
     sessile_run *run = w->run;
     const context *now, *before = state_before(run->state);
     laws_input in;
-    context after;
+    context after, there;
     pairing pairs;
     judgement judged = {LAW_NONE, {SESSILE_NO_ID, 0}, ""};
+    sessile_status st;
     context_init(&after, run->alloc);
+    context_init(&there, run->alloc);
     pairing_init(&pairs, run->alloc);
 
-    sessile_status st = session_context_locked(s, &now, err);
+    if (leaf == s->head) {
+        st = session_context_locked(s, &now, err);
+    } else {
+        st = session_context_at_locked(s, leaf, &there, err);
+        now = &there;
+    }
     if (st == SESSILE_OK)
         st = state_laws(run->state, &in, err);
     if (st == SESSILE_OK &&
@@ -53,6 +61,7 @@ static sessile_status judge_with_later(commit_write *w, sessile_session *s,
                        ? "it edits what was pinned meanwhile"
                        : "what was said meanwhile does not go with the proposal";
     pairing_deinit(&pairs);
+    context_deinit(&there);
     context_deinit(&after);
     return st;
 }
@@ -83,8 +92,8 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
     else if (now_at != run->context_at ||
              (s->head ? s->nodes[s->head].vars_at : 0) != run->vars_at)
         w->stale = "another compaction came first";
-    else if (s->node_count != run->seen && w->with_context)
-        st = judge_with_later(w, s, err);
+    if (!w->stale && s->node_count != run->seen && w->with_context)
+        st = judge_with_later(w, s, parent, err);
     if (st != SESSILE_OK || w->stale)
         return st;
 

@@ -167,6 +167,28 @@ static sessile_status build_members(void *arg, sessile_session *s, batch *b,
     return SESSILE_OK;
 }
 
+/* INVALID when a member is stated twice: which of the two would hold? */
+static sessile_status check_once(const sessile_session *s, const char *kind,
+                                 const buf *text, sessile_error *err)
+{
+    const allocator *a = &s->store->alloc;
+    entry e = {.id = 1, .type = ENTRY_METADATA, .data = json_of(text->data, text->size)};
+    sessile_status status = SESSILE_OK;
+    size_t count = 0;
+    fact *list = NULL;
+    facts all;
+
+    facts_init(&all, a);
+    if (facts_of_entry(&all, &e) || facts_newest(&all, FACT_METADATA, a, &list, &count))
+        status = fail_nomem(err);
+    else if (count != all.count)
+        status = fail(err, SESSILE_INVALID, "%s: a member is given twice: give each once",
+                      kind);
+    mem_free(a, list, count * sizeof *list);
+    facts_deinit(&all);
+    return status;
+}
+
 sessile_status session_state_members(sessile_session *s, const char *kind,
                                      sessile_slice object, sessile_error *err)
 {
@@ -191,8 +213,9 @@ sessile_status session_state_members(sessile_session *s, const char *kind,
         buf_printf(&w.text, "{\"%s\":", kind);
         buf_put(&w.text, checked.data, checked.size);
         buf_putc(&w.text, '}');
-        status =
-            w.text.failed ? fail_nomem(err) : session_write(s, build_members, &w, err);
+        status = w.text.failed ? fail_nomem(err) : check_once(s, kind, &w.text, err);
+        if (!status)
+            status = session_write(s, build_members, &w, err);
     }
     buf_deinit(&checked);
     buf_deinit(&w.text);
@@ -220,6 +243,7 @@ typedef struct gathering {
     buf text, work; /* the entry that was read last */
     sessile_id at;  /* SESSILE_NO_ID: none yet */
     entry e;
+    json_iter next; /* its members that were not looked at: facts keep their order */
 } gathering;
 
 static void put_member(buf *out, const char *key, size_t size, json value)
@@ -237,16 +261,22 @@ static sessile_status gather(gathering *g, const fact *one, sessile_error *err)
     const char *key = fact_name(&g->s->facts, one) + prefix;
     size_t size = one->name_size - prefix;
     sessile_status status = SESSILE_OK;
-    json value;
 
-    if (g->at != one->entry)
+    if (g->at != one->entry) {
         status = session_read_entry(g->s, one->entry, &g->text, &g->e, err);
-    if (status)
-        return status;
+        if (status)
+            return status;
+        g->next = json_begin(json_get(g->e.data, g->kind));
+    }
     g->at = one->entry;
-    value = session_member(json_get(g->e.data, g->kind), key, size, &g->work);
-    if (value.type != JSON_NONE)
-        put_member(g->out, key, size, value);
+    while (json_next(&g->next)) {
+        buf_clear(&g->work);
+        if (json_string(&g->work, g->next.key) || g->work.failed ||
+            g->work.size != size || (size && memcmp(g->work.data, key, size) != 0))
+            continue;
+        put_member(g->out, key, size, g->next.value);
+        break;
+    }
     return SESSILE_OK;
 }
 

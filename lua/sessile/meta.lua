@@ -1263,7 +1263,8 @@ function Session:close() end
 ---@field policy? sessile.PolicySpec|false
 ---@field trigger? sessile.Trigger|false in place of the session's, when the turn is whole
 ---@field fallback? sessile.PolicySpec|false
----@field event? string what happened: fires a trigger that lists it
+---@field event? string what happened: fires a trigger, or a checkpoint, that lists it
+---@field checkpoint? sessile.CheckpointRules|false in place of the session's
 ---@field metadata? table of the turn
 ---@field on_conflict? "fail"|"append"
 ---@field window? integer

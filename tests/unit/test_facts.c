@@ -184,6 +184,8 @@ static void members_are_kept_one_by_one(void **state)
                        "\"thinking\":{\"level\":[1,2]}}");
     ok(sessile_set_settings(s, TEXT("{\"model\":\"b\",\"n\":null}"), &err), &err);
     expect_settings(other, "{\"thinking\":{\"level\":[1,2]},\"model\":\"b\"}");
+    assert_int_equal(sessile_set_settings(s, TEXT("{\"b\":1,\"\\u0062\":2}"), &err),
+                     SESSILE_INVALID);
     assert_int_equal(sessile_set_settings(s, TEXT("[1]"), &err), SESSILE_INVALID);
     assert_int_equal(sessile_set_settings(s, TEXT("{\"a\":"), &err), SESSILE_INVALID);
     expect_metadata(s, "{}");

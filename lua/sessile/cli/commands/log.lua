@@ -1,9 +1,10 @@
---- log: what compactions did to a session, and which were refused.
+--- log: what compactions did to a session, and which were refused; all that befell it.
 --
 -- Owns: the table. Must never compute what the engine does not say.
 
 local hints = require "sessile.cli.hints"
 local terminal = require "sessile.cli.terminal"
+local times = require "sessile.times"
 
 local number = terminal.number
 
@@ -46,6 +47,8 @@ local HEADINGS = {
   "ENTRY", "WHEN", "POLICY", "REASON", "BEFORE>", "AFTER>", "LEFT>", "KEPT>", "IN FORCE", "WHAT",
 }
 
+local SHORT = { "ENTRY", "WHEN", "KIND", "WHAT" }
+
 local function cells(row, now)
   local reason = terminal.line(row.reason or "-")
   if row.kind == "refusal" then
@@ -61,20 +64,115 @@ local function cells(row, now)
   }
 end
 
+-- ---------------------------------------------------------------- --all
+
+-- An entry's time in ms, as the rows of the engine have it.
+local function time_of(timestamp)
+  local year, month, day, hour, minute, second, ms =
+    timestamp:match "^(%d%d%d%d)-(%d%d)-(%d%d)T(%d%d):(%d%d):(%d%d)%.?(%d*)"
+  local date = year and times.date(math.tointeger(year), math.tointeger(month),
+    math.tointeger(day))
+  return date and date + ((hour * 60 + minute) * 60 + second) * 1000
+    + (math.tointeger(tonumber(ms)) or 0)
+end
+
+-- Each kind of entry that is listed: its kind as a row, and what it says.
+local says = {}
+
+function says.suspend(data)
+  if data.off then
+    return data.cancelled and "cancelled" or "resumed", data.reason
+  end
+  return "paused", data.reason
+end
+
+function says.park(data)
+  if data.off then
+    return "park closed", type(data.park) == "string" and data.park or nil
+  end
+  return "parked", type(data.asks) == "table" and data.asks.policy or nil
+end
+
+function says.head(data)
+  local to = "to " .. tostring(data.head)
+  if data.restored then
+    return "restored", ("checkpoint %s, %s"):format(data.restored, to)
+  end
+  return "head moved", to
+end
+
+function says.checkpoint(data)
+  return "checkpoint", data.name
+end
+
+function says.compaction(data)
+  return data.context and "compaction" or nil, "on another branch"
+end
+
+-- What befell the session beside the known rows, in the order of the log.
+local function events(session, known)
+  local rows, there = {}, {}
+  for _, row in ipairs(known) do
+    there[row.id] = true
+  end
+  local types = {}
+  for name in pairs(says) do
+    types[#types + 1] = name
+  end
+  local iterator, message, code = session:entries { types = types }
+  if not iterator then
+    return nil, message, code
+  end
+  for entry in iterator do
+    local data = type(entry.data) == "table" and entry.data or {}
+    local kind, text = says[entry.type](data)
+    if kind and not there[entry.id] then
+      rows[#rows + 1] = { id = entry.id, kind = kind, time = time_of(entry.timestamp),
+        text = type(text) == "string" and text or nil,
+        reason = type(data.reason) == "string" and data.reason or nil }
+    end
+  end
+  return rows
+end
+
+local function merged(rows, more)
+  local list = table.move(more, 1, #more, #rows + 1, table.move(rows, 1, #rows, 1, {}))
+  table.sort(list, function(a, b) return a.id < b.id end)
+  return list
+end
+
+-- A row of --all: what a compaction did is said in words.
+local function short(row, now)
+  local text = row.text and terminal.line(row.text) or ""
+  if row.kind == "refusal" then
+    text = what(row) .. ": " .. refusal(row)
+  elseif row.kind == "compaction" and not row.text then
+    local tokens = row.tokens
+    text = what(row) .. ": " .. (tokens and ("%s → %s tokens, "):format(number(tokens.before),
+      number(tokens.after)) or "") .. fates(row)
+  end
+  return { row.id, row.time and terminal.ago(row.time, now) or "-", row.kind, text }
+end
+
 return {
   name = "log",
   summary = "what compactions did to a session, and which were refused",
-  usage = "log ID",
+  usage = "log ID [--all]",
   examples = {
     { "sessile log last", "a line each, oldest first" },
+    { "sessile log last --all", "and pauses, checkpoints, moves of the head" },
     { "sessile log bug-42 --json | jq '.[] | select(.kind == \"refusal\") | .message'",
       "for a program" },
   },
   arguments = {
     { "id", "a session's id, a beginning of it, its title, or `last`" },
   },
+  options = {
+    { "--all", "pauses, parked questions, checkpoints and moves of the head as well" },
+  },
   about = "Of the path to the head. A compaction is in force as far as what it did is so to this\n"
-    .. "day: take it back with `sessile uncompact`; ask for one message with `sessile why`.",
+    .. "day: take it back with `sessile uncompact`; ask for one message with `sessile why`.\n"
+    .. "What --all adds is of the whole log, other branches too.",
   run = function(app, args)
     local session, message, code, step = app:session(args.id)
     if not session then
@@ -83,10 +181,18 @@ return {
     local _ <close> = setmetatable({}, { __close = function() session:close() end })
     local rows
     rows, message, code = session:log()
+    local more = rows and args.all and {}
+    if more then
+      more, message, code = events(session, rows)
+      rows = more and merged(rows, more)
+    end
     if not rows then
       return nil, message, code
     elseif app.json then
       return as_json(app, rows)
+    elseif #rows == 0 and more then
+      app:note "Nothing befell this session but what was said."
+      return
     elseif #rows == 0 then
       app:note("Nothing was compacted here. To do so: sessile compact " .. hints.id(session.id)
         .. " --policy sliding_window --dry-run")
@@ -94,9 +200,9 @@ return {
     end
     local lines, now = {}, app.now()
     for i, row in ipairs(rows) do
-      lines[i] = cells(row, now)
+      lines[i] = more and short(row, now) or cells(row, now)
     end
-    app:out(terminal.table(HEADINGS, lines, function(cell, column, heading)
+    app:out(terminal.table(more and SHORT or HEADINGS, lines, function(cell, column, heading)
       if heading then return app.paint(cell, "bold") end
       return column == 1 and app.paint(cell, "cyan") or cell
     end))
