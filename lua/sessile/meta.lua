@@ -844,7 +844,7 @@ function Session:leaves() end
 ---@field state? any what the host wants back
 ---@field name? string
 ---@field metadata? table
----@field keep? integer how many are kept, this one too; 50
+---@field keep? integer how many are kept, this one too; the session's `checkpoint.keep`, or 50
 
 ---Writes where the agent stands: the head, and a state of its own.
 ---@param opts? sessile.CheckpointOptions
