@@ -103,6 +103,17 @@ describe("a turn", function()
     assert.equal("threshold", reasons(s))
   end)
 
+  it("keeps so many of those that the host makes as well", function()
+    local s = open { checkpoint = { messages = 1000, keep = 2 } }
+    turn(s)
+    for i = 1, 4 do
+      assert(s:checkpoint { state = i })
+    end
+    assert.equal(2, #assert(s:checkpoints()))
+    assert(s:checkpoint { keep = 3 })
+    assert.equal(3, #assert(s:checkpoints()))
+  end)
+
   it("sees it passed by what came between turns, and anew after a compaction", function()
     local s = open { checkpoint = { share = 0.5 }, window = 2000 }
     local long = ("some words about it "):rep(100)
