@@ -710,7 +710,7 @@ function Session:discard(opts) end
 ---@field metadata? table
 ---@field base? string the head the turn was thought on
 ---@field on_conflict? "fail"|"append"|"branch" when the base is no longer the head: ECONFLICT,
----or written at the head as it is; "branch" is EUNSUPPORTED yet
+---or written at the head as it is, or beside what came between, and the head stays
 ---@field policy? sessile.PolicySpec|false
 ---@field fallback? sessile.PolicySpec|false nil: the session's
 ---@field trigger? sessile.Trigger|false in place of the session's as a whole
