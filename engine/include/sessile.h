@@ -671,7 +671,8 @@ typedef struct sessile_subsession {
     sessile_child_state state;
     sessile_id merged; /* the newest message that came of it, or SESSILE_NO_ID */
 } sessile_subsession;
-/* The children of a session, oldest first, as one block: sessile_free(). Of a fork, those
+/* The children of a session, oldest first, as one block: sessile_free(); every entry of
+ * its log is looked at. Of a fork, those
  * of its origin that were begun before it are among them. A child may have been deleted:
  * only the log is asked. */
 SESSILE_API sessile_status sessile_subsessions(sessile_session *session,
@@ -982,10 +983,10 @@ SESSILE_API sessile_status sessile_checkpoint_delete(sessile_session *session,
 
 /*
  * The host's pause, kept in the log: until it ends, whatever would add to the
- * conversation or move its head answers SUSPENDED, in any process; reading, facts (labels,
- * settings, titles, checkpoints, custom entries) and forks go on. (A policy that waits for its model stops nobody.) reason: UTF-8, or
- * empty; state: JSON, or empty: what the host wants back. SUSPENDED: it is paused
- * already.
+ * conversation or move its head answers SUSPENDED, in any process; reading, facts
+ * (labels, settings, titles, checkpoints, custom entries) and forks go on. (A policy that
+ * waits for its model stops nobody.) reason: UTF-8, or empty; state: JSON, or empty: what
+ * the host wants back. SUSPENDED: it is paused already.
  */
 SESSILE_API sessile_status sessile_suspend(sessile_session *session, sessile_slice reason,
                                            sessile_slice state, sessile_id *out,
@@ -1008,7 +1009,7 @@ SESSILE_API sessile_status sessile_resume_with(sessile_session *session,
                                                size_t count, sessile_id *first,
                                                sessile_error *err);
 /* Ends the pause, and every parked run, with nothing appended. reason: UTF-8, or empty.
- * NOTFOUND: there is none of these. */
+ * NOTFOUND: there is none of these; LIMIT [message] (the reason). */
 SESSILE_API sessile_status sessile_cancel(sessile_session *session, sessile_slice reason,
                                           sessile_error *err);
 
