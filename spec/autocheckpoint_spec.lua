@@ -103,6 +103,17 @@ describe("a turn", function()
     assert.equal("threshold", reasons(s))
   end)
 
+  it("keeps so many of those that the host makes as well", function()
+    local s = open { checkpoint = { messages = 1000, keep = 2 } }
+    turn(s)
+    for i = 1, 4 do
+      assert(s:checkpoint { state = i })
+    end
+    assert.equal(2, #assert(s:checkpoints()))
+    assert(s:checkpoint { keep = 3 })
+    assert.equal(3, #assert(s:checkpoints()))
+  end)
+
   it("sees it passed by what came between turns, and anew after a compaction", function()
     local s = open { checkpoint = { share = 0.5 }, window = 2000 }
     local long = ("some words about it "):rep(100)
@@ -134,6 +145,38 @@ describe("a turn", function()
     assert.equal("threshold", s:checkpoints()[1].reason)
     assert(s:send("more", { model = function() return "short" end }))
     assert.equal(1, #s:checkpoints())
+  end)
+
+  it("makes one by an agent's rules, while it works and for an event at its end", function()
+    store = assert(sessile.open "ram:")
+    local s = assert(store:session "s")
+    local done = 0
+    local agent = sessile.agent {
+      session = s, checkpoint = { messages = 3, events = { "built" },
+        state = function(session)
+          assert.equal(s, session)
+          return { done = done }
+        end },
+      tools = { work = function() done = done + 1 return "done" end },
+      model = function(request)
+        local last = request.messages[#request.messages]
+        if done == 2 or last.content == "again" then
+          return "finished"
+        end
+        return { content = "", tool_calls = { { id = "c" .. done, name = "work",
+          arguments = "{}" } } }
+      end,
+    }
+    local outcome = assert(agent:run("go", { event = "built" }))
+    assert.equal("completed", outcome.status)
+    assert.equal("event periodic", reasons(s))
+    assert.same({ done = 1 }, s:restore(s:checkpoints()[2].id).state)
+    assert.equal(4, #s:messages()) -- after the second call was asked for
+    assert.is_nil(assert(agent:run("again", { checkpoint = false })).checkpoint)
+    assert.has_error(function() agent:run("x", { checkpoint = { every = 2 } }) end)
+    assert.has_error(function()
+      s:send("x", { checkpoint = 5, model = function() return "x" end })
+    end)
   end)
 
   it("keeps so many, and its own rules come before the session's", function()

@@ -110,8 +110,16 @@ describe("on the command line", function()
     assert.equal('{"step":1.50}\n', (done "restore s 'before it all' --yes"))
     assert.is_nil(done("show s"):find("two", 1, true))
     assert.equal(1.5, json("restore s " .. id .. " --yes").state.step)
+    assert.equal(id, json("restore s " .. id:gsub("^0+", "") .. " --yes").checkpoint)
+    done("label s " .. id .. " safe")
+    assert.equal(id, json("restore s safe --yes").checkpoint)
+    done "label s 1 safe" -- of two nobody chooses
+    _, message, status = run "restore s safe --yes"
+    assert.equal(2, status)
+    assert.truthy(message:find("on 2 entries", 1, true), message)
+    done("label rm s 1 safe")
 
-    done "checkpoint rm s 'before it all'"
+    done "checkpoint rm s safe"
     _, message, status = run("restore s " .. id .. " --yes")
     assert.equal(3, status)
     assert.truthy(message:find("sessile checkpoints s", 1, true), message)

@@ -8,8 +8,8 @@
  * Caveats first
  *   - A function that can fail returns a sessile_status, sets its outputs to NULL or zero
  *     before anything else, and fills the caller's sessile_error (which may be NULL).
- *   - What is handed out through an output pointer belongs to the caller and is given
- * back with sessile_free(), unless the comment says "borrowed".
+ *   - What is handed out through an output pointer belongs to the caller, who gives it
+ *     back with sessile_free(), unless the comment says "borrowed".
  *   - Sizes are bytes; times are milliseconds since 1970-01-01T00:00Z; text is UTF-8 JSON
  *     where the comment says JSON, else bytes. Handed-out text also ends with a NUL that
  *     its size does not count.
@@ -214,8 +214,8 @@ typedef struct sessile_store_options {
     const sessile_triggers *triggers; /* of every session that has none; NULL: none */
     const sessile_triggers *checkpoint_on; /* when turns make checkpoints, likewise;
                                               overflow is not looked at */
-    uint32_t checkpoint_keep;              /* see sessile_checkpoint_options.keep */
-    const char *policy_path; /* folders to look policies up in, ':' between; or NULL */
+    uint32_t checkpoint_keep; /* see sessile_checkpoint_options.keep; 0: 50 */
+    const char *policy_path;  /* folders to look policies up in, ':' between; or NULL */
     sessile_isolation isolation;
     const char *worker; /* for WORKER, and for policy files that others may write: the
                            program; NULL: sessile-worker as installed */
@@ -406,10 +406,10 @@ SESSILE_API sessile_status sessile_keys_status(sessile_store *store, sessile_key
  * nothing. Interrupted anywhere, it goes on where it stopped when it is run again. What
  * cannot be read is left alone, and its epoch kept.
  *
- *   sessile_reseal *r;
- *   st = sessile_reseal_begin(&r, store, NULL, &err);
- *   while (st == SESSILE_OK && (st = sessile_reseal_step(r, &state, &err)) ==
- * SESSILE_NEEDS) show(&state); sessile_reseal_free(r);
+ *   for (st = sessile_reseal_begin(&r, store, NULL, &err);
+ *        !st && (st = sessile_reseal_step(r, &state, &err)) == SESSILE_NEEDS; st = 0)
+ *       show(&state);
+ *   sessile_reseal_free(r);
  */
 typedef struct sessile_reseal sessile_reseal;
 
@@ -424,8 +424,8 @@ typedef struct sessile_reseal_state {
     sessile_error why;  /* its failure */
 } sessile_reseal_state;
 
-/* suite: NULL, or the store's from now on. UNSUPPORTED: plain, volatile, unknown suite.
- */
+/* suite: the store's from now on; NULL: what it has. UNSUPPORTED: plain, volatile, or no
+ * such suite. */
 SESSILE_API sessile_status sessile_reseal_begin(sessile_reseal **out,
                                                 sessile_store *store, const char *suite,
                                                 sessile_error *err);
@@ -451,8 +451,6 @@ SESSILE_API sessile_status sessile_forget(sessile_store *store, sessile_slice us
 
 /* ------------------------------------------------------------------ sessions */
 
-/* Which session. An empty id asks create for a new one (a UUIDv7); an empty agent is the
- * store's. Ids, agents and users are opaque bytes. Call the init function first. */
 /* What an agent says of itself; it is kept in checkpoints, and compared when one is
  * restored. Empty: unknown. */
 typedef struct sessile_agent_info {
@@ -461,6 +459,8 @@ typedef struct sessile_agent_info {
     sessile_slice tools;   /* JSON array of their names */
 } sessile_agent_info;
 
+/* Which session. An empty id asks create for a new one (a UUIDv7); an empty agent is the
+ * store's. Ids, agents and users are opaque bytes. Call the init function first. */
 typedef struct sessile_session_options {
     sessile_slice id, agent, user;
     sessile_slice title;              /* of a new session */
@@ -472,10 +472,10 @@ typedef struct sessile_session_options {
                                          as a whole; NULL: the store's */
     int64_t window, reserve;          /* of this handle; 0: the store's */
     int has_timeout; /* timeout_ms below is of this handle; else the store's */
-    int timeout_ms;
+    int timeout_ms;  /* see sessile_session_set_timeout() */
     int64_t ttl_ms; /* of a new session: it expires so long after its newest entry; 0: the
                        store's; -1: never */
-    sessile_agent_info agent_info; /* of this handle; copied */
+    sessile_agent_info agent_info;         /* of this handle; copied */
     const sessile_triggers *checkpoint_on; /* of this handle, copied, in place of the
                                               store's; NULL: the store's */
     uint32_t checkpoint_keep;              /* 0: the store's */
@@ -553,6 +553,20 @@ SESSILE_API sessile_status sessile_purge(sessile_store *store,
                                          const sessile_purge_options *options,
                                          sessile_listed **out, size_t *count,
                                          sessile_error *err);
+
+typedef struct sessile_life_info {
+    sessile_life life;
+    int64_t ttl_ms, expires_ms, deleted_ms; /* each 0: none */
+} sessile_life_info;
+SESSILE_API sessile_status sessile_session_life(sessile_session *session,
+                                                sessile_life_info *out,
+                                                sessile_error *err);
+/* It expires so many ms after its newest entry; 0: never. A fact, like a setting. */
+SESSILE_API sessile_status sessile_set_ttl(sessile_session *session, int64_t ttl_ms,
+                                           sessile_error *err);
+/* Archived: put away, and no more than that: it can be read and written. */
+SESSILE_API sessile_status sessile_set_archived(sessile_session *session, int archived,
+                                                sessile_error *err);
 
 /* ---- forks and copies */
 
@@ -657,12 +671,15 @@ typedef struct sessile_subsession {
     sessile_child_state state;
     sessile_id merged; /* the newest message that came of it, or SESSILE_NO_ID */
 } sessile_subsession;
-/* The children of a session, oldest first, as one block: sessile_free(). Of a fork, those
+/* The children of a session, oldest first, as one block: sessile_free(); every entry of
+ * its log is looked at. Of a fork, those
  * of its origin that were begun before it are among them. A child may have been deleted:
  * only the log is asked. */
 SESSILE_API sessile_status sessile_subsessions(sessile_session *session,
                                                sessile_subsession **out, size_t *count,
                                                sessile_error *err);
+
+/* ---- an open session */
 
 /* Closes the handle (with durability NONE: syncs first, whose failure is returned; the
  * handle is gone either way). NULL is OK. FORKED: in a child process the handle is left
@@ -715,7 +732,8 @@ SESSILE_API sessile_status sessile_session_damage(sessile_session *session,
 /* The newest path entry: the leaf that context() and the next append start from. */
 SESSILE_API sessile_status sessile_head(sessile_session *session, sessile_id *out,
                                         sessile_error *err);
-/* Moves the head back to the header: messages() is empty, the log remains. */
+/* Moves the head back to the header: messages() is empty, the log remains. SUSPENDED; as
+ * for sessile_append(). */
 SESSILE_API sessile_status sessile_clear(sessile_session *session, sessile_error *err);
 
 /* The title, handed out ("" when there is none), and its setting as a fact in the log. */
@@ -813,22 +831,23 @@ SESSILE_API sessile_status sessile_records_read(sessile_session *session, uint64
  * One message, a JSON object, committed alone; no policy runs. *out is its entry.
  * Errors: INVALID (JSON, UTF-8, role, a field given twice), LIMIT
  * [message|depth|session], CONFLICT (the head is no descendant of what this handle last
- * saw), BUSY, CANCELLED, IO, FULL, NOMEM. On every error but IO of a sync, and CANCELLED
- * while waiting for one, the session is as it was.
+ * saw), SUSPENDED, BUSY, CANCELLED, IO, FULL, NOMEM; NOTFOUND (it was deleted softly);
+ * DAMAGED, TRUNCATED (see sessile_session_damage()). On every error but IO of a sync, and
+ * CANCELLED while waiting for one, the session is as it was.
  */
 SESSILE_API sessile_status sessile_append(sessile_session *session, sessile_slice message,
                                           sessile_id *out, sessile_error *err);
 
 /*
  * A host entry of type "custom" (data: a JSON object), a fact that never enters the
- * context. source: NULL or one of user, agent, system, tool, host.
+ * context. source: NULL (host) or one of user, agent, system, tool, host. A session that
+ * is paused takes one too. Other errors: as for append.
  */
 SESSILE_API sessile_status sessile_append_custom(sessile_session *session,
                                                  sessile_slice data, const char *source,
                                                  sessile_id *out, sessile_error *err);
 
-/* ------------------------------------------------------------------ labels and settings
- */
+/* ------------------------------------------------------------------ annotations */
 
 /*
  * Facts about a session: entries that never enter the context and never move the head,
@@ -877,20 +896,6 @@ SESSILE_API sessile_status sessile_set_metadata(sessile_session *session,
 SESSILE_API sessile_status sessile_metadata(sessile_session *session, char **out,
                                             size_t *size, sessile_error *err);
 
-typedef struct sessile_life_info {
-    sessile_life life;
-    int64_t ttl_ms, expires_ms, deleted_ms; /* each 0: none */
-} sessile_life_info;
-SESSILE_API sessile_status sessile_session_life(sessile_session *session,
-                                                sessile_life_info *out,
-                                                sessile_error *err);
-/* It expires so many ms after its newest entry; 0: never. A fact, like a setting. */
-SESSILE_API sessile_status sessile_set_ttl(sessile_session *session, int64_t ttl_ms,
-                                           sessile_error *err);
-/* Archived: put away, and no more than that: it can be read and written. */
-SESSILE_API sessile_status sessile_set_archived(sessile_session *session, int archived,
-                                                sessile_error *err);
-
 /* ------------------------------------------------------------------ checkpoints */
 
 /*
@@ -905,8 +910,7 @@ typedef enum sessile_checkpoint_reason {
     SESSILE_CHECKPOINT_EVENT,
     SESSILE_CHECKPOINT_THRESHOLD
 } sessile_checkpoint_reason;
-SESSILE_API const char *
-sessile_checkpoint_reason_name(sessile_checkpoint_reason reason);
+SESSILE_API const char *sessile_checkpoint_reason_name(sessile_checkpoint_reason reason);
 
 /* Zeroed: without name and state. Text is borrowed for the call. */
 typedef struct sessile_checkpoint_options {
@@ -915,8 +919,9 @@ typedef struct sessile_checkpoint_options {
     sessile_slice metadata; /* JSON object, or empty */
     sessile_checkpoint_reason reason;
     sessile_slice event; /* EVENT: which, at most 200 bytes */
-    uint32_t keep;       /* at most so many are kept, this one too; 0: 50. The oldest are
-                            withdrawn, those with a name last */
+    uint32_t keep;       /* at most so many are kept, this one too; 0: as many as the
+                            session's checkpoint_keep, else the store's, else 50. The
+                            oldest are withdrawn, those with a name last */
 } sessile_checkpoint_options;
 
 /* Writes one about the head, durably; no other call is stopped by it, and a session that
@@ -927,9 +932,9 @@ SESSILE_API sessile_status sessile_checkpoint(sessile_session *session,
 
 /* Which of them. Zeroed: all. */
 typedef struct sessile_checkpoint_filter {
-    sessile_slice name;         /* of this name */
-    int named;                  /* 1: only those that have one */
-    int64_t since_ms, until_ms; /* made between; 0: whenever */
+    sessile_slice name;                      /* of this name */
+    int named;                               /* 1: only those that have one */
+    int64_t since_ms, until_ms;              /* made between; 0: whenever */
     const sessile_checkpoint_reason *reason; /* made for this; NULL: for any */
 } sessile_checkpoint_filter;
 
@@ -969,7 +974,7 @@ SESSILE_API sessile_status sessile_restore(sessile_session *session,
                                            sessile_id checkpoint, int force,
                                            sessile_restored **out, sessile_error *err);
 
-/* Withdraws one, by a tombstone. NOTFOUND. */
+/* Withdraws one, by a tombstone. NOTFOUND; as for sessile_label(). */
 SESSILE_API sessile_status sessile_checkpoint_delete(sessile_session *session,
                                                      sessile_id checkpoint,
                                                      sessile_error *err);
@@ -978,10 +983,10 @@ SESSILE_API sessile_status sessile_checkpoint_delete(sessile_session *session,
 
 /*
  * The host's pause, kept in the log: until it ends, whatever would add to the
- * conversation or move its head answers SUSPENDED, in any process; reading, facts (labels,
- * settings, titles, checkpoints, custom entries) and forks go on. (A policy that waits for its model stops nobody.) reason: UTF-8, or
- * empty; state: JSON, or empty: what the host wants back. SUSPENDED: it is paused
- * already.
+ * conversation or move its head answers SUSPENDED, in any process; reading, facts
+ * (labels, settings, titles, checkpoints, custom entries) and forks go on. (A policy that
+ * waits for its model stops nobody.) reason: UTF-8, or empty; state: JSON, or empty: what
+ * the host wants back. SUSPENDED: it is paused already.
  */
 SESSILE_API sessile_status sessile_suspend(sessile_session *session, sessile_slice reason,
                                            sessile_slice state, sessile_id *out,
@@ -1003,8 +1008,8 @@ SESSILE_API sessile_status sessile_resume_with(sessile_session *session,
                                                const sessile_slice *messages,
                                                size_t count, sessile_id *first,
                                                sessile_error *err);
-/* Ends the pause, and every parked run, with nothing appended. NOTFOUND: there is none.
- */
+/* Ends the pause, and every parked run, with nothing appended. reason: UTF-8, or empty.
+ * NOTFOUND: there is none of these; LIMIT [message] (the reason). */
 SESSILE_API sessile_status sessile_cancel(sessile_session *session, sessile_slice reason,
                                           sessile_error *err);
 
@@ -1139,7 +1144,7 @@ SESSILE_API void sessile_entries_close(sessile_entries *entries);
  * open. */
 typedef struct sessile_search_options {
     sessile_slice text; /* UTF-8, 1 to 1000 bytes: it occurs as it stands */
-    int exact; /* 0: ASCII letters large or small are one; 1: each is itself */
+    int exact;          /* 0: ASCII letters large or small are one; 1: each is itself */
     const sessile_list_options *sessions; /* which, and in what order; NULL: all */
     unsigned roles; /* bits, 1u << SESSILE_ROLE_…: only messages of these; 0: messages of
                        any role, titles and labels */
@@ -1165,13 +1170,13 @@ typedef struct sessile_found {
     sessile_role role; /* of a message */
     int64_t time_ms;   /* of the message, or of the label; else the session's newest */
     const char *field; /* of a message where it is: "content", "tool_calls", …; else "" */
-    sessile_slice text;    /* UTF-8: the first occurrence and what is around it */
-    size_t at, size;       /* the occurrence, in text */
+    sessile_slice text;        /* UTF-8: the first occurrence and what is around it */
+    size_t at, size;           /* the occurrence, in text */
     int cut_before, cut_after; /* 1: there is more before, after text */
-    sessile_status status; /* of UNREAD: why */
-    const char *message;   /* of UNREAD: the sentence; else "" */
-    uint64_t index, total; /* of sessions: how far it is */
-    uint64_t done, entries; /* of the entries of this one */
+    sessile_status status;     /* of UNREAD: why */
+    const char *message;       /* of UNREAD: the sentence; else "" */
+    uint64_t index, total;     /* of sessions: how far it is */
+    uint64_t done, entries;    /* of the entries of this one */
 } sessile_found;
 
 typedef struct sessile_search sessile_search;
@@ -1185,19 +1190,17 @@ typedef struct sessile_search sessile_search;
  * megabytes in a step, so that a host can stop between any two. INVALID: text is empty,
  * too long or no UTF-8; else as sessile_list_with().
  */
-SESSILE_API sessile_status sessile_search_open(sessile_search **out,
-                                               sessile_store *store,
+SESSILE_API sessile_status sessile_search_open(sessile_search **out, sessile_store *store,
                                                const sessile_search_options *options,
                                                sessile_error *err);
 /* The next step. A session that does not open, or lines that do not, are a step of kind
  * UNREAD; an error is about the search itself, and ends it: NOMEM, FORKED. */
-SESSILE_API sessile_status sessile_search_next(sessile_search *search,
-                                               sessile_found *out, sessile_error *err);
+SESSILE_API sessile_status sessile_search_next(sessile_search *search, sessile_found *out,
+                                               sessile_error *err);
 /* NULL is allowed. Before the store is closed. */
 SESSILE_API void sessile_search_close(sessile_search *search);
 
-/* ------------------------------------------------------------------ looking after a
- * store */
+/* ------------------------------------------------------------------ checks */
 
 typedef enum sessile_severity {
     SESSILE_NOTE = 0, /* nothing is wrong: what was done, or is kept */
@@ -1303,10 +1306,11 @@ typedef enum sessile_reason {
 } sessile_reason;
 SESSILE_API const char *sessile_reason_name(sessile_reason reason);
 
-/* What becomes of a turn whose base is no longer the head. */
+/* What becomes of a turn or a branch whose base is no longer the head. */
 typedef enum sessile_on_conflict {
     SESSILE_ON_CONFLICT_FAIL = 0, /* CONFLICT: nothing is written */
-    SESSILE_ON_CONFLICT_APPEND,   /* what came between is accepted: written at the head */
+    SESSILE_ON_CONFLICT_APPEND,   /* what came between is accepted: written at the head;
+                                     branch: moved from wherever the head is */
     SESSILE_ON_CONFLICT_BRANCH    /* turn: a sibling of what came between; the head stays
                                      where it is, the outcome names the leaf, and this
                                      handle's next base is that leaf */
@@ -1335,12 +1339,12 @@ typedef struct sessile_run_options {
                             lists it fires, one that does not lets it pass */
     const sessile_triggers *checkpoint_on; /* turn: as triggers, for checkpoints: messages
                             and seconds since the last one; share: when it is passed */
-    uint32_t checkpoint_keep; /* 0: the session's */
-    sessile_slice state;      /* turn: JSON for a checkpoint that is due, copied; empty:
-                                 the run needs it then (SESSILE_NEED_STATE) */
-    sessile_slice instructions;      /* compact, branch: what the person typed */
-    sessile_reason reason;           /* compact: default MANUAL */
-    int64_t window, reserve;         /* 0: the session's */
+    uint32_t checkpoint_keep;              /* 0: the session's */
+    sessile_slice state;        /* turn: JSON for a checkpoint that is due, copied; empty:
+                                   the run needs it then (SESSILE_NEED_STATE) */
+    sessile_slice instructions; /* compact, branch: what the person typed */
+    sessile_reason reason;      /* compact: default MANUAL */
+    int64_t window, reserve;    /* 0: the session's */
     sessile_on_conflict on_conflict; /* turn, branch */
     int has_timeout;                 /* timeout_ms below is of each call of this run; else
                                         the session's */
@@ -1428,8 +1432,8 @@ typedef struct sessile_need {
 /* The answer to a need. */
 typedef struct sessile_answer {
     sessile_status status; /* OK, or the answer is a failure and text its reason */
-    sessile_slice text;    /* MODEL: what the model said; HOOK branch_summary: the
-                              summary, or empty */
+    sessile_slice text;    /* MODEL: what the model said; STATE: the state, JSON; HOOK
+                              branch_summary: the summary, or empty */
     int verdict;           /* HOOK should_compact: 0 or 1 */
 } sessile_answer;
 
@@ -1453,13 +1457,14 @@ typedef enum sessile_verdict {
     SESSILE_PARKED      /* it waits for an answer from elsewhere: see outcome.park */
 } sessile_verdict;
 
-/* One key that a proposal takes out of the context. */
+/* What becomes of a message that leaves the context. */
 typedef enum sessile_fate {
     SESSILE_LOST = 0, /* dropped */
     SESSILE_COVERED,  /* a new message stands for it among others */
     SESSILE_REPLACED, /* a new message stands for it alone */
     SESSILE_UNDONE    /* a compaction wrote it, and was taken back (never of a run) */
 } sessile_fate;
+/* One message that a proposal takes out of the context. */
 typedef struct sessile_departure {
     sessile_key key;
     sessile_fate fate;
@@ -1500,11 +1505,11 @@ typedef struct sessile_outcome {
     const char *message; /* REFUSED, STALE: why; or "" */
     sessile_id refusal;  /* the entry that records it, or SESSILE_NO_ID */
     sessile_id park;     /* PARKED: the entry to answer, or SESSILE_NO_ID */
-    sessile_id checkpoint; /* that the turn made by itself, or SESSILE_NO_ID */
+    sessile_id checkpoint;         /* that the turn made by itself, or SESSILE_NO_ID */
     const char *checkpoint_failed; /* why one that was due could not be made; or "" */
-    uint64_t repeated;   /* REFUSED: how often the same refusal has come again since
-                            it was recorded (then refusal is SESSILE_NO_ID) */
-    const char *log;     /* what policy files said with ctx.log, a line each; "" */
+    uint64_t repeated; /* REFUSED: how often the same refusal has come again since
+                          it was recorded (then refusal is SESSILE_NO_ID) */
+    const char *log;   /* what policy files said with ctx.log, a line each; "" */
     int64_t tokens_before, tokens_after;
     int64_t cannot_fit; /* tokens by which the context exceeds window - reserve */
     const sessile_departure *departures;
@@ -1529,8 +1534,9 @@ SESSILE_API sessile_status sessile_run_context(sessile_run *run, sessile_message
 /*
  * Writes a run that waits for a model down, durably, and ends it: its outcome is PARKED,
  * *out (and outcome.park) the entry to answer, in this process or another, now or later.
- * Nobody is held up: others append and turn meanwhile. INVALID: nothing is asked, a hook
- * of the host is, or the run is a plan. Other errors: as for append; the run still waits.
+ * Nobody is held up: others append and turn meanwhile. INVALID: no model is asked (but a
+ * hook of the host, or a state), or the run is a plan or a branch. Other errors: as for
+ * append; the run still waits.
  */
 SESSILE_API sessile_status sessile_run_park(sessile_run *run, sessile_id *out,
                                             sessile_error *err);

@@ -73,15 +73,6 @@ int index_knows(const log_t *log, uint64_t id, const unsigned char tag[VAULT_TAG
            memcmp(ix->tags[id], tag, INDEX_TAG) == 0;
 }
 
-static uint64_t get64(const unsigned char *at)
-{
-    uint64_t n = 0;
-    for (int i = 0; i < 8; i++) {
-        n |= (uint64_t)at[i] << (8 * i);
-    }
-    return n;
-}
-
 /* ---------------------------------------------------------------------- blocks taken */
 
 /* Takes the offsets of a block and hands on the rest. INVALID: it does not go with what
@@ -91,7 +82,7 @@ static sessile_status take(log_t *log, const log_block *b, sessile_error *err)
     log_index *ix = &log->index;
     uint64_t first = b->number * LOG_BLOCK, before = 0;
     for (size_t i = 0; i < LOG_BLOCK; i++) {
-        uint64_t offset = get64(b->offsets + 8 * i);
+        uint64_t offset = block_u64(b->offsets + 8 * i);
         if (i > 0 || b->number > 0 ? offset <= before : offset != 0) {
             goto bad;
         }
@@ -102,7 +93,7 @@ static sessile_status take(log_t *log, const log_block *b, sessile_error *err)
     }
     /* Its neighbours say where it begins and ends, as far as they are there. */
     if (b->number > 0 && ix->present[b->number - 1] &&
-        log->offsets[first] != get64(b->offsets)) {
+        log->offsets[first] != block_u64(b->offsets)) {
         goto bad;
     }
     if (b->anchor.count < log->end.count &&
@@ -116,7 +107,7 @@ static sessile_status take(log_t *log, const log_block *b, sessile_error *err)
         return status;
     }
     for (size_t i = 0; i < LOG_BLOCK; i++) {
-        log->offsets[first + i] = get64(b->offsets + 8 * i);
+        log->offsets[first + i] = block_u64(b->offsets + 8 * i);
     }
     log->offsets[b->anchor.count] = b->anchor.bytes;
     memcpy(ix->tags[first], b->tags, LOG_BLOCK * sizeof(*ix->tags));
@@ -190,8 +181,8 @@ static int agrees(log_t *log, const log_block *b, sessile_status *status,
     if (b->anchor.bytes / LOG_SHORTEST < b->anchor.count) {
         return 0; /* so many lines do not fit: no memory for them */
     }
-    if (!good_line(log, last, get64(b->offsets + 8 * (LOG_BLOCK - 1)), b->anchor.bytes,
-                   &l, &log->text, status, err)) {
+    if (!good_line(log, last, block_u64(b->offsets + 8 * (LOG_BLOCK - 1)),
+                   b->anchor.bytes, &l, &log->text, status, err)) {
         return 0;
     }
     return memcmp(l.tag, b->anchor.tag, VAULT_TAG) == 0 &&

@@ -67,6 +67,15 @@ typedef struct log_block {
     size_t extra_size, snapshot_size;
     buf plain;
 } log_block;
+/* A number of a block's arrays, which are of no alignment. */
+static inline uint64_t block_u64(const unsigned char *at)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < 8; i++) {
+        n |= (uint64_t)at[i] << (8 * i);
+    }
+    return n;
+}
 void block_init(log_block *b, const allocator *a);
 void block_deinit(log_block *b);
 

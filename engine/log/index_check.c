@@ -9,15 +9,6 @@
 
 #include "log/inside.h"
 
-static uint64_t get64(const unsigned char *at)
-{
-    uint64_t n = 0;
-    for (int i = 0; i < 8; i++) {
-        n |= (uint64_t)at[i] << (8 * i);
-    }
-    return n;
-}
-
 static int same_bytes(const buf *made, const unsigned char *is, size_t size)
 {
     return made->size == size && (size == 0 || memcmp(made->data, is, size) == 0);
@@ -41,7 +32,7 @@ static sessile_status compare(log_t *log, const log_block *b, int *same,
             a->in_write == b->anchor.in_write &&
             memcmp(a->tag, b->anchor.tag, VAULT_TAG) == 0;
     for (size_t i = 0; i < LOG_BLOCK && *same; i++) {
-        *same = log->offsets[b->number * LOG_BLOCK + i] == get64(b->offsets + 8 * i);
+        *same = log->offsets[b->number * LOG_BLOCK + i] == block_u64(b->offsets + 8 * i);
     }
     *same = *same &&
             memcmp(ix->tags[b->number * LOG_BLOCK], b->tags, LOG_BLOCK * INDEX_TAG) == 0;

@@ -116,19 +116,11 @@ static const sessile_triggers *rules_of(const sessile_run *run)
                               : s->store->checkpoint_on;
 }
 
-static uint32_t keep_of(const sessile_run *run)
-{
-    const sessile_session *s = run->session;
-    return run->checkpoint.keep ? run->checkpoint.keep
-           : s->checkpoint_keep ? s->checkpoint_keep
-                                : s->store->checkpoint_keep;
-}
-
 static void write(sessile_run *run, sessile_slice state)
 {
     sessile_error why = {SESSILE_OK, ""};
     sessile_checkpoint_options o = {
-        .state = state, .reason = run->checkpoint.reason, .keep = keep_of(run)};
+        .state = state, .reason = run->checkpoint.reason, .keep = run->checkpoint.keep};
     if (o.reason == SESSILE_CHECKPOINT_EVENT)
         o.event = (sessile_slice){run->event, run->event_size};
     if (session_checkpoint_at(run->session, run->outcome.leaf, &o,

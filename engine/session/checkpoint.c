@@ -69,12 +69,7 @@ void checkpoint_checksum(const char *data, size_t size, char out[65])
     unsigned char sum[32];
 
     sha256(sum, data, size);
-    for (int i = 0; i < 32; i++) {
-        static const char digits[] = "0123456789abcdef";
-        out[2 * i] = digits[sum[i] >> 4];
-        out[2 * i + 1] = digits[sum[i] & 15];
-    }
-    out[64] = 0;
+    hex_encode(out, sum, sizeof sum);
 }
 
 /* How much the context has at an entry. */
@@ -150,6 +145,14 @@ static void withdraw(const sessile_session *s, batch *b, sessile_id id)
     batch_put(b, s->head, ENTRY_TOMBSTONE, SOURCE_HOST, data, (size_t)size);
 }
 
+static uint32_t keep_of(const sessile_session *s, const sessile_checkpoint_options *o)
+{
+    return o->keep                     ? o->keep
+           : s->checkpoint_keep        ? s->checkpoint_keep
+           : s->store->checkpoint_keep ? s->store->checkpoint_keep
+                                       : KEPT;
+}
+
 /* Makes room for one more: the oldest without a name, then the oldest. */
 static sessile_status evict(sessile_session *s, batch *b, uint32_t most,
                             sessile_error *err)
@@ -180,7 +183,7 @@ static sessile_status build_checkpoint(void *arg, sessile_session *s, batch *b,
     sessile_status status = put_data(w, s, err);
 
     if (!status)
-        status = evict(s, b, w->options->keep ? w->options->keep : KEPT, err);
+        status = evict(s, b, keep_of(s, w->options), err);
     if (status)
         return status;
     w->id = batch_put(b, w->at == SESSILE_NO_ID ? s->head : w->at, ENTRY_CHECKPOINT,

@@ -70,11 +70,6 @@ void compaction_rows_free(compaction_rows *rows)
     mem_free(rows->alloc, rows, sizeof *rows);
 }
 
-size_t compaction_rows_count(const compaction_rows *rows)
-{
-    return rows->count;
-}
-
 /* ------------------------------------------------------------------ one row */
 
 static void begin_text(const compaction_rows *rows, row *r, int which)

@@ -102,7 +102,6 @@ void compaction_rows_free(compaction_rows *rows);
  * number. */
 sessile_status compaction_rows_add(compaction_rows *rows, sessile_id id, size_t *index,
                                    sessile_error *err);
-size_t compaction_rows_count(const compaction_rows *rows);
 /* Bytes that they take when handed out: the rows, then their text. */
 size_t compaction_rows_size(const compaction_rows *rows);
 /* Lays them out at `to`, which is aligned for a row. */

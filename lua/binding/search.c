@@ -29,31 +29,15 @@ static int search_text(lua_State *L)
     return 1;
 }
 
-static void set_slice(lua_State *L, const char *name, sessile_slice text)
-{
-    if (text.size) {
-        binding_push_slice(L, text);
-        lua_setfield(L, -2, name);
-    }
-}
-
-static void set_integer(lua_State *L, const char *name, uint64_t value)
-{
-    lua_pushinteger(L, (lua_Integer)value);
-    lua_setfield(L, -2, name);
-}
-
 static void push_occurrence(lua_State *L, const sessile_found *f)
 {
     binding_push_slice(L, f->text);
     lua_setfield(L, -2, "text");
-    set_integer(L, "first", f->at + 1);
-    set_integer(L, "last", f->at + f->size);
-    lua_pushboolean(L, f->cut_before);
-    lua_setfield(L, -2, "cut_before");
-    lua_pushboolean(L, f->cut_after);
-    lua_setfield(L, -2, "cut_after");
-    set_integer(L, "time", (uint64_t)f->time_ms);
+    binding_set_integer(L, "first", f->at + 1);
+    binding_set_integer(L, "last", f->at + f->size);
+    binding_set_boolean(L, "cut_before", f->cut_before);
+    binding_set_boolean(L, "cut_after", f->cut_after);
+    binding_set_integer(L, "time", f->time_ms);
 }
 
 /* search:step() -> {kind, session, agent, user, title, entry, role, field, text, first,
@@ -78,14 +62,14 @@ static int search_step(lua_State *L)
     lua_createtable(L, 0, 16);
     lua_pushstring(L, kinds[f.kind]);
     lua_setfield(L, -2, "kind");
-    set_slice(L, "session", f.id);
-    set_slice(L, "agent", f.agent);
-    set_slice(L, "user", f.user);
-    set_slice(L, "title", f.title);
-    set_integer(L, "index", f.index + 1);
-    set_integer(L, "total", f.total);
-    set_integer(L, "done", f.done);
-    set_integer(L, "entries", f.entries);
+    binding_set_slice(L, "session", f.id);
+    binding_set_slice(L, "agent", f.agent);
+    binding_set_slice(L, "user", f.user);
+    binding_set_slice(L, "title", f.title);
+    binding_set_integer(L, "index", f.index + 1);
+    binding_set_integer(L, "total", f.total);
+    binding_set_integer(L, "done", f.done);
+    binding_set_integer(L, "entries", f.entries);
     if (f.kind == SESSILE_FOUND_UNREAD) {
         lua_pushfstring(L, "E%s", sessile_status_name(f.status));
         lua_setfield(L, -2, "code");
@@ -94,10 +78,7 @@ static int search_step(lua_State *L)
     } else if (f.kind != SESSILE_FOUND_NOTHING) {
         push_occurrence(L, &f);
     }
-    if (f.entry != SESSILE_NO_ID) {
-        binding_push_id(L, f.entry);
-        lua_setfield(L, -2, "entry");
-    }
+    binding_set_id(L, "entry", f.entry);
     if (f.kind == SESSILE_FOUND_MESSAGE) {
         lua_pushstring(L, sessile_role_name(f.role));
         lua_setfield(L, -2, "role");

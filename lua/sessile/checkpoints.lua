@@ -41,7 +41,9 @@ checkpoints.methods = methods
 
 --- Writes where the agent stands: the head, and a state of its own. Returns the entry's id.
 function methods:checkpoint(given)
-  return self._core:checkpoint(options.check("session:checkpoint", given, make_options))
+  local opts = options.check("session:checkpoint", given, make_options)
+  opts.keep = opts.keep or (self._checkpoint and self._checkpoint.keep)
+  return self._core:checkpoint(opts)
 end
 
 --- Those that are kept, newest first: {id, session, agent, user, head, time, reason, messages,

@@ -710,7 +710,7 @@ function Session:discard(opts) end
 ---@field metadata? table
 ---@field base? string the head the turn was thought on
 ---@field on_conflict? "fail"|"append"|"branch" when the base is no longer the head: ECONFLICT,
----or written at the head as it is; "branch" is EUNSUPPORTED yet
+---or written at the head as it is, or beside what came between, and the head stays
 ---@field policy? sessile.PolicySpec|false
 ---@field fallback? sessile.PolicySpec|false nil: the session's
 ---@field trigger? sessile.Trigger|false in place of the session's as a whole
@@ -844,7 +844,7 @@ function Session:leaves() end
 ---@field state? any what the host wants back
 ---@field name? string
 ---@field metadata? table
----@field keep? integer how many are kept, this one too; 50
+---@field keep? integer how many are kept, this one too; the session's `checkpoint.keep`, or 50
 
 ---Writes where the agent stands: the head, and a state of its own.
 ---@param opts? sessile.CheckpointOptions
@@ -1264,7 +1264,8 @@ function Session:close() end
 ---@field policy? sessile.PolicySpec|false
 ---@field trigger? sessile.Trigger|false in place of the session's, when the turn is whole
 ---@field fallback? sessile.PolicySpec|false
----@field event? string what happened: fires a trigger that lists it
+---@field event? string what happened: fires a trigger, or a checkpoint, that lists it
+---@field checkpoint? sessile.CheckpointRules|false in place of the session's
 ---@field metadata? table of the turn
 ---@field on_conflict? "fail"|"append"
 ---@field window? integer

@@ -299,21 +299,22 @@ function starters.turn(self, messages, given)
   if type(model) == "string" then
     name, model = name or model, nil
   end
-  local marks = trigger.checkpoints("session:turn", opts.checkpoint, 3) or self._checkpoint
+  local checkpoint = trigger.checkpoints("session:turn", opts.checkpoint, 3) or self._checkpoint
   local run
   run, message, code = self._core:turn(messages, {
     usage = opts.usage, model = name, metadata = opts.metadata, base = opts.base,
     on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
     fallback = chosen.fallback.handle, event = opts.event,
     trigger = trigger.resolve("session:turn", opts.trigger, 3) or self._trigger,
-    checkpoint = marks and marks.on, checkpoint_keep = marks and marks.keep,
+    checkpoint = checkpoint and checkpoint.on, checkpoint_keep = checkpoint and checkpoint.keep,
     state = opts.state,
     window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
   })
   if not run then
     return nil, message, code
   end
-  return host.wrap(run, self, "turn", chosen, model or self._model, marks and marks.state)
+  return host.wrap(run, self, "turn", chosen, model or self._model,
+    checkpoint and checkpoint.state)
 end
 
 local function start(self, kind, given)

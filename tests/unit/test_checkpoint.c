@@ -378,6 +378,28 @@ static void a_paused_session_stays_where_it_is(void **state)
     session_closed(s);
 }
 
+static void the_session_says_how_many_are_kept(void **state)
+{
+    place *p = *state;
+    sessile_session_options o;
+    sessile_session *s;
+    sessile_checkpoint_row *rows;
+    sessile_error err;
+    size_t count;
+
+    sessile_session_options_init(&o);
+    o.id = TEXT("own keep");
+    o.checkpoint_keep = 52;
+    ok(sessile_create(&s, p->store, &o, &err), &err);
+    say(s, "user", "one");
+    for (int i = 0; i < 55; i++)
+        checkpoint(s, "", "");
+    ok(sessile_checkpoints(s, NULL, &rows, &count, &err), &err);
+    assert_int_equal(count, 52);
+    sessile_free(rows);
+    session_closed(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +408,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_large_state_comes_back_whole,
                                         place_set_up_sealed, place_tear_down),
         cmocka_unit_test_setup_teardown(the_oldest_without_a_name_go_first,
+                                        place_set_up_ram, place_tear_down),
+        cmocka_unit_test_setup_teardown(the_session_says_how_many_are_kept,
                                         place_set_up_ram, place_tear_down),
         cmocka_unit_test_setup_teardown(a_list_is_filtered, place_set_up_ram,
                                         place_tear_down),

@@ -54,28 +54,36 @@ function entries.find(session, text)
   return ("0"):rep(8 - #digits) .. digits:lower()
 end
 
---- The checkpoint that is meant: the newest of that name, else an entry. What comes back is for
---- session:restore and session:delete_checkpoint.
+--- The id of the checkpoint that is meant: the newest of that name, else the one that is an
+--- entry as find takes it.
 ---@param session sessile.Session
 ---@param text string
----@return string? name_or_id
+---@return string? id
 ---@return string? message
 ---@return string? code
 ---@return string? step
 function entries.checkpoint(session, text)
-  local rows, message, code = session:checkpoints { name = text }
+  local rows, message, code = session:checkpoints()
   if not rows then
     return nil, message, code
-  elseif rows[1] then
-    return text
   end
-  local id = entries.find(session, text)
-  if not id then
-    return nil, ("no checkpoint of session %s is called '%s', and no entry"):format(
-      hints.shown(session.id), hints.shown(text)), "ENOTFOUND",
-      "See them: sessile checkpoints " .. hints.id(session.id)
+  for _, row in ipairs(rows) do -- newest first
+    if row.name == text then
+      return row.id
+    end
   end
-  return id
+  local id, step
+  id, message, code, step = entries.find(session, text)
+  if not id and code ~= "ENOTFOUND" then
+    return nil, message, code, step
+  end
+  for _, row in ipairs(rows) do
+    if row.id == id then
+      return id
+    end
+  end
+  return nil, ("no checkpoint of session %s is called '%s'"):format(hints.shown(session.id),
+    hints.shown(text)), "ENOTFOUND", "See them: sessile checkpoints " .. hints.id(session.id)
 end
 
 --- The same as find for a command: the session that `name` means, and the entry of it.

@@ -20,7 +20,7 @@ local send = {}
 send.kinds = settings.add_to {
   model = "callable", model_name = "string", policy = "any", metadata = "table",
   on_conflict = "string", window = "number", reserve = "number", timeout_ms = "number",
-  trigger = "any", fallback = "any", event = "string",
+  trigger = "any", fallback = "any", event = "string", checkpoint = "any",
 }
 
 -- What is said: a text, a message, a list of messages, or nothing, as a list or nil.
@@ -130,12 +130,13 @@ local function on_session(who, self, input, opts, chosen)
       .. "store", "EINVALID"
   end
   trigger.resolve(who, opts.trigger, 3) -- wrong before anything is said, not after
+  trigger.checkpoints(who, opts.checkpoint, 3)
   local ctx = { session = self, reason = "policy" }
   local writing = {
     policy = opts.policy, model_name = opts.model_name, metadata = opts.metadata,
     on_conflict = opts.on_conflict, window = opts.window, reserve = opts.reserve,
     timeout_ms = opts.timeout_ms, trigger = opts.trigger, fallback = opts.fallback,
-    event = opts.event,
+    event = opts.event, checkpoint = opts.checkpoint,
     policy_model = function(request) return model(request, ctx) end,
   }
   -- What was under way is gone on with step by step: it is in the log already.
@@ -205,7 +206,7 @@ local stateless = settings.add_to {
   model = "callable", messages = "table", message = "any", session = "any",
   model_name = "string", policy = "any", metadata = "table", on_conflict = "string",
   window = "number", reserve = "number", timeout_ms = "number", trigger = "any",
-  fallback = "any", event = "string",
+  fallback = "any", event = "string", checkpoint = "any",
 }
 
 --- The same without a session: nothing is kept. given: messages (what was said before, and

@@ -140,10 +140,10 @@ function transcript.turn_options(self, about)
     model = writing.policy_model, model_name = writing.model_name, metadata = metadata,
     on_conflict = writing.on_conflict, policy = writing.policy, window = writing.window,
     reserve = writing.reserve, timeout_ms = writing.timeout_ms, trigger = writing.trigger,
-    fallback = writing.fallback, event = writing.event,
+    fallback = writing.fallback, event = writing.event, checkpoint = writing.checkpoint,
   }
   if not about.final then
-    given.policy = false -- the rest of the turn is still to come
+    given.policy, given.event = false, nil -- the rest of the turn is still to come
   end
   return given
 end

@@ -12,29 +12,10 @@ local function see_them(session)
   return "See them: sessile checkpoints " .. hints.id(session.id)
 end
 
--- Whether there is such a checkpoint: asked before a person is.
-local function there(session, wanted)
-  local list, message, code = session:checkpoints()
-  if not list then
-    return nil, message, code
-  end
-  for _, row in ipairs(list) do
-    if row.id == wanted or row.name == wanted then
-      return true
-    end
-  end
-  return nil, ("no checkpoint of session %s is called '%s'"):format(hints.shown(session.id),
-    hints.shown(wanted)), "ENOTFOUND", see_them(session)
-end
-
-local function run(app, args, session)
-  local restored
-  local which, message, code, step = entries.checkpoint(session, args.checkpoint)
-  if not which then
-    return nil, message, code, step
-  end
-  restored, message, code = session:restore(which, { force = args.force })
+local function run(app, args, session, which)
+  local restored, message, code = session:restore(which, { force = args.force })
   if not restored then
+    local step
     if code == "ENOTFOUND" then
       step = see_them(session)
     elseif code == "ECONFLICT" then
@@ -81,16 +62,17 @@ return {
     if not session then
       return nil, message, code, step
     end
-    local go
-    go, message, code, step = there(session, args.checkpoint)
-    if go then
+    local go, which
+    -- before a person is asked
+    which, message, code, step = entries.checkpoint(session, args.checkpoint)
+    if which then
       go, message, code, step = ask.sure(app, args,
         ("Move the head of %s back to '%s'"):format(hints.shown(session.id),
           hints.shown(args.checkpoint)))
     end
     local result
     if go then
-      result, message, code, step = run(app, args, session)
+      result, message, code, step = run(app, args, session, which)
     end
     session:close()
     return result, message, code, step
