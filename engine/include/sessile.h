@@ -1545,6 +1545,8 @@ SESSILE_API sessile_status sessile_run_park(sessile_run *run, sessile_id *out,
 typedef struct sessile_park_row {
     sessile_id entry;
     int64_t time_ms;
+    int refused; /* 1: it was answered, and its policy then refused: the answer is kept,
+                    begin without one to try again with a mended policy */
     sessile_slice policy;  /* which asks */
     sessile_slice request; /* of its model: JSON, as sessile_need.request */
 } sessile_park_row;
@@ -1558,7 +1560,8 @@ SESSILE_API sessile_status sessile_parked(sessile_session *session,
  * Starts a run that goes on where a parked one stopped: park SESSILE_NO_ID: the newest.
  * Its policy runs again from its start on the context it had; what was answered before is
  * answered again from the log, then `answer` (NULL: none yet, so that it asks again).
- * What it asks that nobody answered, the run needs. Options: policy (NULL: the session's,
+ * What it asks that nobody answered, the run needs. Should it be refused, its answers are
+ * kept as a park of their own, for another try. Options: policy (NULL: the session's,
  * else the store's, else the one that was parked, from its files), timeout. When its end
  * is written the park is closed. NOTFOUND: it cannot be answered any more; SUSPENDED;
  * INVALID, POLICY, DENIED: as for sessile_policy_load().

@@ -903,6 +903,7 @@ function Session:delete_checkpoint(wanted) end
 ---@field id string the entry that wrote it down
 ---@field time integer ms
 ---@field policy string which asks
+---@field refused boolean it was answered, and its policy refused: answer(nil) tries again
 ---@field request sessile.ModelRequest
 
 ---The runs that wait for a model's answer from elsewhere, oldest first.
