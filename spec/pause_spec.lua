@@ -90,7 +90,7 @@ for kind, open in pairs(temp.stores()) do
     end)
 
     it("stays paused when the reason for its end is too long", function()
-      assert(s:suspend "approval")
+      assert(s:suspend { reason = "approval" })
       local _, message, code = s:cancel(("x"):rep(8 * 1024 * 1024 + 1))
       assert.equal("ELIMIT", code)
       assert.truthy(message:find("[message]", 1, true))

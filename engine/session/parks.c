@@ -95,7 +95,7 @@ static sessile_status add(sessile_session *s, const fact *one, parked *rows, siz
                           buf *texts, buf *text, sessile_error *err)
 {
     sessile_status status;
-    int open;
+    int open = 0;
     entry e;
     json asks;
 
