@@ -374,6 +374,21 @@ describe("labels on the command line", function()
     assert.matches("why", cli.done "show bug-42@00000001", 1, true)
   end)
 
+  it("are not needed when a session is renamed: its title finds it", function()
+    cli.done "rename bug-42 'Slow start'"
+    assert.matches("why is it slow", cli.done "show 'Slow start'", 1, true)
+    assert.same({ session = "bug-42", title = "Slower" }, cli.json "rename 'Slow start' Slower")
+    assert.equal("Slower", cli.json "info bug-42".title)
+    cli.done "rename bug-42 ''"
+    local _, err, code = cli.sessile "rename Slower again"
+    assert.equal(3, code)
+    assert.matches("no session is called 'Slower'", err, 1, true)
+    _, err, code = cli.sessile("rename bug-42 " .. ("x"):rep(1025))
+    assert.equal(1, code)
+    assert.matches("1024", err, 1, true)
+    assert.equal(2, (select(3, cli.sessile "rename bug-42")))
+  end)
+
   it("settings are set, shown as they were given, and taken back", function()
     assert.equal('model = "gpt-4o"\nprice = 1.50\n',
       (cli.done "settings bug-42 model=gpt-4o price=1.50"))

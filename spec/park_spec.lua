@@ -159,6 +159,18 @@ describe("on the command line", function()
     assert.truthy(message:find("no run of session s waits", 1, true), message)
   end)
 
+  it("keeps the answer of a policy that is refused", function()
+    done(("compact s --policy %s/asker.lua --park"):format(home))
+    write(home .. "/asker.lua", (ASKER:gsub("state:insert", "error 'oh' state:insert")))
+    local _, message, status = run "answer s 'What was said.'"
+    assert.equal(1, status)
+    assert.truthy(message:find("sessile answer s --again", 1, true), message)
+    assert.is_true(json("answer s").parked[1].refused)
+    write(home .. "/asker.lua", ASKER)
+    done "answer s --again"
+    assert.truthy(done("context s"):find("What was said.", 1, true))
+  end)
+
   it("says when the policy cannot be found any more", function()
     done(("compact s --policy %s/asker.lua --park"):format(home))
     os.remove(home .. "/asker.lua")

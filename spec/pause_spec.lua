@@ -89,6 +89,14 @@ for kind, open in pairs(temp.stores()) do
       assert.has_error(function() s:resume_with "yes" end)
     end)
 
+    it("stays paused when the reason for its end is too long", function()
+      assert(s:suspend { reason = "approval" })
+      local _, message, code = s:cancel(("x"):rep(8 * 1024 * 1024 + 1))
+      assert.equal("ELIMIT", code)
+      assert.truthy(message:find("[message]", 1, true))
+      assert.equal("approval", assert(s:suspended()).reason)
+    end)
+
     it("is cancelled with nothing said", function()
       assert(s:suspend { reason = "x" })
       assert.is_true(s:cancel "nobody answered")

@@ -71,6 +71,7 @@ local function shows(s, f)
   assert.same(f.settings, s:settings() or {})
   assert.equal(f.title or "", s.title)
   assert.same(f.checkpoints, set_of(s:checkpoints(), function(c) return c.id end))
+  assert.is_true(#s:checkpoints() <= 8) -- as every writer asked
   for _, checkpoint in ipairs(s:checkpoints()) do
     assert.is_true(checkpoint.sound)
   end

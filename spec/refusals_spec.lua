@@ -75,6 +75,8 @@ describe("a checkpoint of another session", function()
     told(3, "no checkpoint of session mine is called 'halfway'", "restore mine halfway --yes")
     told(3, "no checkpoint", ("restore mine %s --yes"):format(id))
     told(3, "no checkpoint", ("checkpoint rm mine %s"):format(id))
+    -- and what to type next is for the same store
+    told(3, ("checkpoints --store %s --plain mine"):format(dir), "restore mine halfway --yes")
   end)
 
   it("is told by its row, though one of mine has its id", function()

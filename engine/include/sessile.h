@@ -671,7 +671,8 @@ typedef struct sessile_subsession {
     sessile_child_state state;
     sessile_id merged; /* the newest message that came of it, or SESSILE_NO_ID */
 } sessile_subsession;
-/* The children of a session, oldest first, as one block: sessile_free(). Of a fork, those
+/* The children of a session, oldest first, as one block: sessile_free(); every entry of
+ * its log is looked at. Of a fork, those
  * of its origin that were begun before it are among them. A child may have been deleted:
  * only the log is asked. */
 SESSILE_API sessile_status sessile_subsessions(sessile_session *session,
@@ -982,10 +983,10 @@ SESSILE_API sessile_status sessile_checkpoint_delete(sessile_session *session,
 
 /*
  * The host's pause, kept in the log: until it ends, whatever would add to the
- * conversation or move its head answers SUSPENDED, in any process; reading, facts (labels,
- * settings, titles, checkpoints, custom entries) and forks go on. (A policy that waits for its model stops nobody.) reason: UTF-8, or
- * empty; state: JSON, or empty: what the host wants back. SUSPENDED: it is paused
- * already.
+ * conversation or move its head answers SUSPENDED, in any process; reading, facts
+ * (labels, settings, titles, checkpoints, custom entries) and forks go on. (A policy that
+ * waits for its model stops nobody.) reason: UTF-8, or empty; state: JSON, or empty: what
+ * the host wants back. SUSPENDED: it is paused already.
  */
 SESSILE_API sessile_status sessile_suspend(sessile_session *session, sessile_slice reason,
                                            sessile_slice state, sessile_id *out,
@@ -1008,7 +1009,7 @@ SESSILE_API sessile_status sessile_resume_with(sessile_session *session,
                                                size_t count, sessile_id *first,
                                                sessile_error *err);
 /* Ends the pause, and every parked run, with nothing appended. reason: UTF-8, or empty.
- * NOTFOUND: there is none of these. */
+ * NOTFOUND: there is none of these; LIMIT [message] (the reason). */
 SESSILE_API sessile_status sessile_cancel(sessile_session *session, sessile_slice reason,
                                           sessile_error *err);
 
@@ -1544,6 +1545,8 @@ SESSILE_API sessile_status sessile_run_park(sessile_run *run, sessile_id *out,
 typedef struct sessile_park_row {
     sessile_id entry;
     int64_t time_ms;
+    int refused; /* 1: it was answered, and its policy then refused: the answer is kept,
+                    begin without one to try again with a mended policy */
     sessile_slice policy;  /* which asks */
     sessile_slice request; /* of its model: JSON, as sessile_need.request */
 } sessile_park_row;
@@ -1557,7 +1560,8 @@ SESSILE_API sessile_status sessile_parked(sessile_session *session,
  * Starts a run that goes on where a parked one stopped: park SESSILE_NO_ID: the newest.
  * Its policy runs again from its start on the context it had; what was answered before is
  * answered again from the log, then `answer` (NULL: none yet, so that it asks again).
- * What it asks that nobody answered, the run needs. Options: policy (NULL: the session's,
+ * What it asks that nobody answered, the run needs. Should it be refused, its answers are
+ * kept as a park of their own, for another try. Options: policy (NULL: the session's,
  * else the store's, else the one that was parked, from its files), timeout. When its end
  * is written the park is closed. NOTFOUND: it cannot be answered any more; SUSPENDED;
  * INVALID, POLICY, DENIED: as for sessile_policy_load().

@@ -42,6 +42,19 @@ sessile_status run_answers_add(run_answers *list, const unsigned char request[32
     return SESSILE_OK;
 }
 
+void run_answers_drop(run_answers *list, const unsigned char request[32],
+                      const allocator *a)
+{
+    size_t i = list->count;
+
+    while (i > 0 && memcmp(list->at[i - 1].request, request, 32) != 0)
+        i--;
+    if (!i--)
+        return;
+    mem_free(a, list->at[i].text, list->at[i].size + 1);
+    memmove(&list->at[i], &list->at[i + 1], (--list->count - i) * sizeof *list->at);
+}
+
 /* What a policy will be told is what is kept: an answer that it may not see whole is kept
  * as the failure that stands for it. */
 sessile_status run_answers_note(sessile_run *run, const sessile_answer *answer,

@@ -53,7 +53,7 @@ static void put_chain(const sessile_policy *chain, buf *out)
 
 static void put_answers(const run_answers *list, buf *out)
 {
-    buf_puts(out, ",\"answers\":[");
+    buf_puts(out, "\"answers\":[");
     for (size_t i = 0; i < list->count; i++) {
         const run_answer *one = &list->at[i];
         buf_puts(out, i ? ",{\"request\":\"" : "{\"request\":\"");
@@ -106,6 +106,7 @@ static void put_park(const sessile_run *run, buf *out)
     buf_printf(out, ",\"now\":%" PRId64 ",\"window\":%" PRId64 ",\"reserve\":%" PRId64,
                run->now_ms, run->window, run->reserve);
     put_why(run, out);
+    buf_putc(out, ',');
     put_answers(&run->answers, out);
     buf_puts(out, ",\"asks\":{\"policy\":");
     json_put_cstring(out, policy_step_get(run->policy, run->step)->name);
@@ -121,6 +122,53 @@ static void put_fact(const sessile_session *s, batch *b, const buf *data)
     batch_put(b, s->head, ENTRY_PARK, SOURCE_POLICY, data->data, data->size);
 }
 
+/* A policy that was refused costs no answer: the park is written anew with all of them,
+ * for a policy that was mended. */
+static sessile_status keep_answers(sessile_run *run, sessile_session *s, batch *b,
+                                   sessile_error *err)
+{
+    buf text, data;
+    entry e;
+    sessile_status st;
+
+    buf_init(&text, run->alloc);
+    buf_init(&data, run->alloc);
+    st = session_park_locked(s, &(sessile_id){run->park}, &text, &e, NULL);
+    if (st == SESSILE_NOTFOUND) { /* the conversation outran it: there is no other try */
+        buf_deinit(&text);
+        buf_deinit(&data);
+        return SESSILE_OK;
+    }
+    if (st != SESSILE_OK)
+        (void)fail(err, st, "park %08" PRIx32 " cannot be read", run->park);
+    if (st == SESSILE_OK) {
+        json_iter it = json_begin(e.data);
+        buf_putc(&data, '{');
+        while (json_next(&it)) {
+            const char *name;
+            size_t size;
+            if (json_plain(it.key, &name, &size) &&
+                ((size == 7 &&
+                  (!memcmp(name, "answers", 7) || !memcmp(name, "refused", 7)))))
+                continue;
+            buf_put(&data, it.key.at, it.key.size);
+            buf_putc(&data, ':');
+            buf_put(&data, it.value.at, it.value.size);
+            buf_putc(&data, ',');
+        }
+        put_answers(&run->answers, &data);
+        buf_puts(&data, ",\"refused\":");
+        json_put_cstring(&data, run->message);
+        buf_putc(&data, '}');
+        st = data.failed ? fail_nomem(err) : SESSILE_OK;
+    }
+    if (st == SESSILE_OK)
+        put_fact(s, b, &data);
+    buf_deinit(&text);
+    buf_deinit(&data);
+    return st;
+}
+
 sessile_status run_close_park(sessile_run *run, sessile_session *s, batch *b,
                               sessile_error *err)
 {
@@ -128,6 +176,11 @@ sessile_status run_close_park(sessile_run *run, sessile_session *s, batch *b,
 
     if (run->park == SESSILE_NO_ID || !facts_find(&s->facts, FACT_PARK, run->park, "", 0))
         return SESSILE_OK;
+    if (run->refused && run->answers.count) {
+        sessile_status kept = keep_answers(run, s, b, err);
+        if (kept != SESSILE_OK)
+            return kept;
+    }
     buf_init(&data, run->alloc);
     buf_printf(&data, "{\"off\":true,\"park\":\"%08" PRIx32 "\"}", run->park);
     if (!data.failed)
@@ -282,6 +335,9 @@ static sessile_status take_answers(sessile_run *run, const entry *e,
     if (st == SESSILE_OK && answer) {
         if (read_hash(json_get(json_get(e->data, "asks"), "hash"), hash))
             return broken(e->id, err);
+        /* in place of the one that its policy made nothing of */
+        if (json_get(e->data, "refused").type != JSON_NONE)
+            run_answers_drop(&run->known, hash, run->alloc);
         st = run_answers_add(&run->known, hash, answer->status, answer->text, run->alloc,
                              err);
     }

@@ -246,6 +246,9 @@ sessile_status run_answers_add(run_answers *list, const unsigned char request[32
                                sessile_status status, sessile_slice text,
                                const allocator *a, sessile_error *err);
 void run_answers_deinit(run_answers *list, const allocator *a);
+/* Forgets the last answer to that request. */
+void run_answers_drop(run_answers *list, const unsigned char request[32],
+                      const allocator *a);
 /* The host's answer to the request that was asked last, as the policy will be told. */
 sessile_status run_answers_note(sessile_run *run, const sessile_answer *answer,
                                 sessile_error *err);

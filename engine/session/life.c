@@ -229,10 +229,11 @@ static sessile_status delete_softly(sessile_store *st,
 }
 
 /* What may be kept of a session that is gone: nothing that tells its name. */
-static void hash_names(const session_names *n, char out[SESSILE_ID_HASH_SIZE],
-                       const allocator *a)
+static sessile_status hash_names(const session_names *n, char out[SESSILE_ID_HASH_SIZE],
+                                 const allocator *a, sessile_error *err)
 {
     const sessile_slice parts[] = {n->agent, n->user, n->id};
+    sessile_status status = SESSILE_OK;
     unsigned char hash[32];
     buf all;
 
@@ -242,12 +243,14 @@ static void hash_names(const session_names *n, char out[SESSILE_ID_HASH_SIZE],
         if (parts[i].size)
             buf_put(&all, parts[i].data, parts[i].size);
     }
-    out[0] = 0;
-    if (!all.failed) {
+    if (all.failed) {
+        status = fail_nomem(err);
+    } else {
         hash256(hash, all.data, all.size, NULL, 0);
         hex_encode(out, hash, sizeof hash);
     }
     buf_deinit(&all);
+    return status;
 }
 
 static sessile_status remove_log(sessile_store *st, const session_names *names,
@@ -270,10 +273,12 @@ sessile_status session_delete(sessile_store *st, const sessile_session_options *
                               const sessile_delete_options *options, sessile_deleted *out,
                               sessile_error *err)
 {
-    char shown[NAME_SHOWN], agent[NAME_SHOWN];
+    char shown[NAME_SHOWN], agent[NAME_SHOWN], hash[SESSILE_ID_HASH_SIZE];
     session_names names;
     sessile_status status = names_of(&names, st, which, 0, err);
 
+    if (!status) /* before anything is removed: who deletes wants to note it */
+        status = hash_names(&names, hash, &st->alloc, err);
     if (status)
         return status;
     if (options->soft) {
@@ -289,7 +294,7 @@ sessile_status session_delete(sessile_store *st, const sessile_session_options *
             fail_prefix(err, "session %s", shown);
     }
     if (!status) {
-        hash_names(&names, out->id_hash, &st->alloc);
+        memcpy(out->id_hash, hash, sizeof hash);
         out->time_ms = st->os->now_ms(st->os->ud);
     }
     return status;

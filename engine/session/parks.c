@@ -87,6 +87,7 @@ sessile_status session_park_locked(sessile_session *s, sessile_id *id, buf *text
 typedef struct parked {
     const fact *fact;
     int64_t time_ms;
+    int refused;
     size_t policy, policy_size, request, request_size; /* in the list's texts */
 } parked;
 
@@ -94,7 +95,7 @@ static sessile_status add(sessile_session *s, const fact *one, parked *rows, siz
                           buf *texts, buf *text, sessile_error *err)
 {
     sessile_status status;
-    int open;
+    int open = 0;
     entry e;
     json asks;
 
@@ -107,6 +108,7 @@ static sessile_status add(sessile_session *s, const fact *one, parked *rows, siz
     parked *row = &rows[(*n)++];
     row->fact = one;
     row->time_ms = e.time_ms;
+    row->refused = json_get(e.data, "refused").type != JSON_NONE;
     row->policy = texts->size;
     (void)json_string(texts, json_get(asks, "policy"));
     row->policy_size = texts->size - row->policy;
@@ -136,6 +138,7 @@ static sessile_park_row *pack(const sessile_session *s, const parked *rows, size
         out[i] =
             (sessile_park_row){.entry = rows[i].fact->about,
                                .time_ms = rows[i].time_ms,
+                               .refused = rows[i].refused,
                                .policy = {to + rows[i].policy, rows[i].policy_size},
                                .request = {to + rows[i].request, rows[i].request_size}};
     return out;

@@ -122,7 +122,7 @@ sessile_status put_complete(sessile_state *s, sessile_slice given,
         return code;
     if (has_name)
         *has_name = name_in(root) != NULL;
-    if (has_name && *has_name && read_name(s, root, name))
+    if (name && has_name && *has_name && read_name(s, root, name))
         return fail_nomem(err);
     metadata = json_get(root, "metadata");
     if (metadata.type != JSON_NONE && metadata.type != JSON_NULL &&

@@ -139,8 +139,13 @@ static sessile_status write_pause(sessile_session *s, session_build build, pause
     return w->text.failed ? fail_nomem(err) : session_write(s, build, w, err);
 }
 
-static sessile_status put_reason(buf *out, sessile_slice reason, sessile_error *err)
+static sessile_status put_reason(buf *out, sessile_slice reason, const sessile_session *s,
+                                 sessile_error *err)
 {
+    if (reason.size > s->store->limits.message)
+        return fail(err, SESSILE_LIMIT,
+                    "the reason has more bytes than the limit [message], %" PRIu64,
+                    s->store->limits.message);
     if (!utf8_valid(reason.data, reason.size))
         return fail(err, SESSILE_INVALID, "the reason is not UTF-8");
     buf_puts(out, "\"reason\":");
@@ -161,7 +166,7 @@ sessile_status session_suspend(sessile_session *s, sessile_slice reason,
                     limits->message);
     buf_init(&w.text, &s->store->alloc);
     buf_putc(&w.text, '{');
-    status = put_reason(&w.text, reason, err);
+    status = put_reason(&w.text, reason, s, err);
     if (!status && state.size) {
         buf checked;
         buf_init(&checked, &s->store->alloc);
@@ -238,7 +243,7 @@ sessile_status session_cancel(sessile_session *s, sessile_slice reason,
 
     buf_init(&w.text, &s->store->alloc);
     buf_puts(&w.text, "{\"off\":true,\"cancelled\":true,");
-    status = put_reason(&w.text, reason, err);
+    status = put_reason(&w.text, reason, s, err);
     buf_putc(&w.text, '}');
     if (!status)
         status = write_pause(s, build_end, &w, err);

@@ -43,6 +43,8 @@ int binding_session_parked(lua_State *L)
         lua_createtable(L, 0, 4);
         binding_set_id(L, "id", rows[i].entry);
         binding_set_integer(L, "time", (int64_t)rows[i].time_ms);
+        lua_pushboolean(L, rows[i].refused);
+        lua_setfield(L, -2, "refused");
         binding_push_slice(L, rows[i].policy);
         lua_setfield(L, -2, "policy");
         if (rows[i].request.size) {

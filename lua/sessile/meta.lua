@@ -710,7 +710,7 @@ function Session:discard(opts) end
 ---@field metadata? table
 ---@field base? string the head the turn was thought on
 ---@field on_conflict? "fail"|"append"|"branch" when the base is no longer the head: ECONFLICT,
----or written at the head as it is; "branch" is EUNSUPPORTED yet
+---or written at the head as it is, or beside what came between, and the head stays
 ---@field policy? sessile.PolicySpec|false
 ---@field fallback? sessile.PolicySpec|false nil: the session's
 ---@field trigger? sessile.Trigger|false in place of the session's as a whole
@@ -904,6 +904,7 @@ function Session:delete_checkpoint(wanted) end
 ---@field id string the entry that wrote it down
 ---@field time integer ms
 ---@field policy string which asks
+---@field refused boolean it was answered, and its policy refused: answer(nil) tries again
 ---@field request sessile.ModelRequest
 
 ---The runs that wait for a model's answer from elsewhere, oldest first.

@@ -373,28 +373,73 @@ static void a_park_is_closed(void **state)
     end_close(&one);
 }
 
-/* A refusal is an end as well. */
-static void a_refused_answer_closes_it(void **state)
+/* A policy that is refused costs no answer: it is there for one that was mended. */
+static void a_refused_policy_keeps_its_answers(void **state)
 {
-    char *bad = strdup(asker);
+    sessile_park_row *rows;
+    sessile_outcome out;
     sessile_need need;
+    size_t count;
     (void)state;
     end one = end_open();
     park(asking(&one, &need));
-    memcpy(strstr(bad, "state:insert(1"), "error('not ok' ", 14);
-    write_file("asker.lua", "return { name = 'asker', version = 2,\n"
-                            "  summarize = function() error 'no' end }\n");
-    free(bad);
     end_close(&one);
+    char *bad = strdup(asker);
+    memcpy(strstr(bad, "a = a or why"), "a=error'no' ", 12);
+    write_file("asker.lua", bad);
+    free(bad);
     end two = end_open();
-    sessile_outcome out;
     sessile_run *run = answer(&two, SESSILE_NO_ID, "A");
+    assert_int_equal(sessile_run_step(run, &need, NULL), SESSILE_NEEDS);
+    reply(run, "B");
     assert_int_equal(sessile_run_step(run, &need, NULL), SESSILE_OK);
     assert_int_equal(sessile_run_outcome(run, &out, NULL), SESSILE_OK);
     assert_int_equal(out.verdict, SESSILE_REFUSED);
     sessile_run_free(run);
-    assert_int_equal(parked(two.s), 0);
+    assert_int_equal(sessile_parked(two.s, &rows, &count, NULL), SESSILE_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(rows[0].refused, 1);
+    sessile_free(rows);
     end_close(&two);
+
+    write_file("asker.lua", asker);
+    end three = end_open();
+    assert_int_equal(finish(answer(&three, SESSILE_NO_ID, NULL), "not asked"),
+                     SESSILE_APPLIED);
+    char *entry = newest(three.s, "compaction");
+    assert_non_null(strstr(entry, "\"content\":\"A B\""));
+    free(entry);
+    assert_int_equal(parked(three.s), 0);
+    end_close(&three);
+}
+
+/* And another answer takes the place of the one it was refused for. */
+static void a_refused_policy_takes_another_answer(void **state)
+{
+    sessile_outcome out;
+    sessile_need need;
+    (void)state;
+    write_file(
+        "asker.lua",
+        "return { name = 'asker', version = 1,\n"
+        "  summarize = function(state, ctx)\n"
+        "    if #state.messages < 4 then return end\n"
+        "    local a = ctx.model{ messages = {{ role = 'user', content = 'x' }} }\n"
+        "    if a ~= 'good' then error 'not good' end\n"
+        "    state:insert(1, { content = a }, { covers = { 1, #state.messages - 2 } })\n"
+        "  end }\n");
+    end one = end_open();
+    park(asking(&one, &need));
+    sessile_run *run = answer(&one, SESSILE_NO_ID, "bad");
+    assert_int_equal(sessile_run_step(run, &need, NULL), SESSILE_OK);
+    assert_int_equal(sessile_run_outcome(run, &out, NULL), SESSILE_OK);
+    assert_int_equal(out.verdict, SESSILE_REFUSED);
+    sessile_run_free(run);
+    assert_int_equal(parked(one.s), 1);
+    assert_int_equal(finish(answer(&one, SESSILE_NO_ID, "good"), "not asked"),
+                     SESSILE_APPLIED);
+    assert_int_equal(parked(one.s), 0);
+    end_close(&one);
 }
 
 static void only_a_model_can_be_waited_for_elsewhere(void **state)
@@ -490,7 +535,8 @@ int main(void)
         TEST(a_failed_answer_is_an_answer),
         TEST(what_nobody_answered_is_asked),
         TEST(a_park_is_closed),
-        TEST(a_refused_answer_closes_it),
+        TEST(a_refused_policy_keeps_its_answers),
+        TEST(a_refused_policy_takes_another_answer),
         TEST(only_a_model_can_be_waited_for_elsewhere),
         TEST(a_park_that_makes_no_sense_is_named),
     };

@@ -230,18 +230,18 @@ static void letters_large_and_small_are_one_unless_asked(void **state)
 /* Of texts over two letters everything is found that a plain loop finds. */
 static void the_first_place_is_the_one_a_plain_loop_finds(void **state)
 {
-    char text[24], query[8];
+    char text[48], query[16];
     uint32_t seed = 12345;
     (void)state;
 
-    for (int round = 0; round < 20000; round++) {
-        size_t size = seed % 20 + 1, asked = seed / 32 % 5 + 1, at = 0, expected = 0;
+    for (int round = 0; round < 400000; round++) {
+        size_t size = (seed >> 8) % 40 + 1, asked = (seed >> 16) % 10 + 1, at = 0,
+               expected = 0;
         find_query q;
         int there = 0;
         for (size_t i = 0; i < size + asked; i++) {
             seed = seed * 1664525 + 1013904223;
-            *(i < size ? &text[i] : &query[i - size]) =
-                "abB"[seed >> 24 & 1 ? 0 : 1 + (seed >> 25 & 1)];
+            *(i < size ? &text[i] : &query[i - size]) = "ab"[seed >> 24 & 1];
         }
         query[asked] = 0;
         for (size_t i = 0; !there && i + asked <= size; i++)
@@ -267,12 +267,13 @@ static void what_is_shown_around_it_has_whole_characters(void **state)
     sessile_search_options o;
     tally t;
 
-    /* three bytes a character, moved by one, by two, by three */
+    /* three bytes a character, none, one or two bytes between them and the needle: what
+     * is shown would begin and end within one */
     for (int shift = 0; shift < 3; shift++) {
         size_t at = (size_t)sprintf(text, "%.*s", shift, "xxx");
         for (int i = 0; i < 100; i++)
             at += (size_t)sprintf(text + at, "\xe2\x82\xac");
-        at += (size_t)sprintf(text + at, "needle");
+        at += (size_t)sprintf(text + at, "%.*sneedle%.*s", shift, "xxx", shift, "yyy");
         for (int i = 0; i < 100; i++)
             at += (size_t)sprintf(text + at, "\xe2\x82\xac");
         say(s, "user", text);

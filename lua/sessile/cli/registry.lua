@@ -14,7 +14,7 @@ local registry = {}
 local SHIPPED = {
   "demo", "new", "append", "show", "context", "list", "search", "info", "tree", "compact", "why",
   "uncompact", "log", "answer", "branch", "fork", "label", "label rm", "label list", "pin",
-  "unpin", "settings", "delete", "undelete", "archive", "purge", "import",
+  "unpin", "settings", "rename", "delete", "undelete", "archive", "purge", "import",
   "checkpoint", "checkpoints", "restore",
   "policy list", "policy show", "policy new", "policy test", "policy try", "policy replay",
   "policy bench", "fixture", "check", "forget", "keys init", "keys rotate", "keys reseal",

@@ -56,7 +56,7 @@ local function report(app, session, result)
     return
   elseif policy.refused then
     return nil, ("the policy %s: %s"):format(policy.name or "?", policy.message or "failed"),
-      "EPOLICY", ("The conversation stands as it was, and the question is closed: sessile log %s")
+      "EPOLICY", ("The answer is kept. Mend the policy, then: sessile answer %s --again")
         :format(hints.id(session.id))
   elseif policy.verdict == "applied" then
     app:out(("%s → %s tokens, %d messages left the context\n"):format(
@@ -80,7 +80,7 @@ local function run(app, args, session)
   text, message, code = read_text(args)
   if code then
     return nil, message, code
-  elseif not text and not args.fail then
+  elseif not text and not args.fail and not args.again then
     return show(app, session, rows)
   end
   local chosen, wrong = options.policy(args.policy, args.option)
@@ -101,7 +101,7 @@ end
 return {
   name = "answer",
   summary = "answer what a policy asked its model",
-  usage = "answer ID [TEXT | -] [--park ENTRY] [--fail REASON] [--policy P]",
+  usage = "answer ID [TEXT | -] [--park ENTRY] [--fail REASON | --again] [--policy P]",
   examples = {
     { "sessile answer last", "what is asked?" },
     { "my-model < request | sessile answer bug-42 -", "the answer, from standard input" },
@@ -113,6 +113,7 @@ return {
   },
   options = {
     { "--park ENTRY", "which, when several wait (else the newest)" },
+    { "--again", "try with the answer that a refused policy was given before" },
     { "--fail REASON", "there is no answer, and why" },
     { "--policy P", "another policy than the one that was parked" },
     { "--option NAME=VALUE", "an option of that policy; again for each", many = true },
