@@ -104,6 +104,21 @@ describe("uncompact", function()
   end)
 end)
 
+describe("info", function()
+  it("tells what was said from what a policy made of it", function()
+    local info = json "info talk"
+    assert.equal(info.messages, info.said_in_context)
+    has((done "info talk"), ("%d, %d of them in the context"):format(info.messages, info.messages))
+    compact()
+    info = json "info talk"
+    assert.equal(info.messages - 3, info.said_in_context)
+    assert.equal(info.messages - 2, info.in_context)
+    local out = done "info talk"
+    has(out, ("%d, %d of them in the context"):format(info.messages, info.messages - 3))
+    has(out, ("%d messages, 1 made of others"):format(info.messages - 2))
+  end)
+end)
+
 describe("log", function()
   it("has a line for each compaction and refusal", function()
     local out, err = done "log talk"
@@ -130,6 +145,27 @@ describe("log", function()
     assert.equal(id, rows[2].id)
     assert.equal(id, rows[3].uncompacts)
     assert.same({}, rows[3].policies)
+  end)
+
+  it("is cut to the width of a terminal, in fewer columns than it has in a file", function()
+    if not os.execute "command -v script >/dev/null 2>&1" then
+      pending "needs script(1), to have a terminal"
+      return
+    end
+    sessile(("compact talk --policy %s/naive.lua"):format(home))
+    compact()
+    local words = "log talk"
+    local seen = sessile(words, nil, [[sh -c 'script -qec "stty cols 80; $*" /dev/null' sh]])
+    local count = 0
+    for line in seen:gmatch "[^\r\n]+" do
+      count = count + 1
+      assert.is_true(utf8.len(line) <= 80, line)
+    end
+    assert.equal(3, count, seen)
+    assert.matches("^ENTRY +WHEN +IN FORCE +WHAT", seen)
+    assert.matches("refused +naive: law %d+[^\n]*…", seen)
+    assert.matches("yes +cover 2: [%d,]+ → [%d,]+ tokens, 3 covered", seen)
+    assert.is_nil(done(words):find "…")
   end)
 
   it("lists with --all what else befell the session, in the order of the log", function()

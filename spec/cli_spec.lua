@@ -334,6 +334,18 @@ describe("usage", function()
     end
   end)
 
+  it("is listed under a heading of what it is about", function()
+    local text, at = "\n" .. done "help", 0
+    for _, heading in ipairs { "Sessions", "The tree", "What the model sees", "Stores and keys" } do
+      local found = text:find("\n" .. heading .. "\n", at + 1, true)
+      assert.is_true(found and found > at, heading)
+      at = found
+    end
+    for _, command in ipairs(json "help") do
+      assert.truthy(text:find("\n  " .. command.name .. " ", 1, true), command.name)
+    end
+  end)
+
   it("is explained, examples first, for every command", function()
     local all = done "help"
     for _, command in ipairs(json "help") do

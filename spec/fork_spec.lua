@@ -158,6 +158,9 @@ describe("sessile fork", function()
     assert.equal("00000001", info.origin.entry)
     assert.matches("forked +from a %(agent main%) at 00000001", (cli.done "info b"))
     assert.is_nil(cli.json("info a").origin)
+    assert.equal("c\n", (cli.done "fork a@1 --id c"))
+    assert.equal("00000001", cli.json("info c").origin.entry)
+    assert.equal(3, (select(3, cli.sessile "fork a@nowhere")))
     cli.done "check"
   end)
 

@@ -108,6 +108,56 @@ function entries.open(app, name, text)
   return session, id
 end
 
+--- The session and, of "ID@ENTRY", the entry: a session that is called so comes first.
+---@param app sessile.cli.app
+---@param name string
+---@return sessile.Session? session
+---@return string? id      nil: no entry was named; or the sentence
+---@return string? code
+---@return string? step
+function entries.at(app, name)
+  local id, entry = name:match "^(.+)@([^@]+)$"
+  if not id then
+    return app:session(name)
+  end
+  local store, message, code, step = app:store()
+  if not store then
+    return nil, message, code, step
+  end
+  local whole = not entry:find "^%x%x?%x?%x?%x?%x?%x?%x?$"
+  for _, which in ipairs(whole and {} or { "prefix", "title" }) do
+    local rows
+    rows, message, code = app:list(store, { [which] = name })
+    if not rows then
+      return nil, message, code
+    end
+    for _, row in ipairs(rows) do
+      whole = whole or row.id == name or row.title == name
+    end
+  end
+  local session
+  if whole then
+    session, message, code, step = app:session(name)
+    if session or code ~= "ENOTFOUND" then
+      return session, message, code, step
+    end
+  end
+  local holder = app:session(id)
+  if not holder then
+    if not whole then
+      return app:session(id)
+    end
+    return nil, message, code, step
+  end
+  local found
+  found, message, code, step = entries.find(holder, entry)
+  if not found then
+    holder:close()
+    return nil, message, code, step
+  end
+  return holder, found
+end
+
 --- What to do next when an entry is not there: see those that are.
 ---@param code string?
 ---@param session_id string

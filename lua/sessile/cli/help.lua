@@ -25,7 +25,8 @@ end
 
 -- Two columns. On a terminal the second is broken at words; where it has no room, all stand
 -- below the first.
-local function rows_text(rows)
+-- above(i), when given: what stands on a line above row i, or nil.
+local function rows_text(rows, above)
   local columns = terminal.columns()
   local width, widest = 0, 0
   for _, row in ipairs(rows) do
@@ -43,6 +44,10 @@ local function rows_text(rows)
     else
       lines[i] = ("  %s\n      %s"):format(row[1],
         wrapped(row[2], math.max(columns - 6, 20), "      "))
+    end
+    local heading = above and above(i)
+    if heading then
+      lines[i] = heading .. "\n" .. lines[i]
     end
   end
   return table.concat(lines, "\n")
@@ -92,16 +97,27 @@ local function short_usage(command)
   return (command.usage:gsub("%s*%[[^%]]*%]", ""))
 end
 
-local function command_rows(wanted)
+local function command_rows(names)
   local rows = {}
-  for _, name in ipairs(registry.names()) do
-    if not wanted or wanted(name) then
-      local command, message = registry.load(name)
-      rows[#rows + 1] = command and { short_usage(command), command.summary }
-        or { name, "(cannot be loaded: " .. terminal.line(message or "") .. ")" }
-    end
+  for i, name in ipairs(names) do
+    local command, message = registry.load(name)
+    rows[i] = command and { short_usage(command), command.summary }
+      or { name, "(cannot be loaded: " .. terminal.line(message or "") .. ")" }
   end
   return rows
+end
+
+-- All commands by their headings, the texts below one another throughout.
+local function groups_text(paint)
+  local rows, starts = {}, {}
+  for _, group in ipairs(registry.groups()) do
+    starts[#rows + 1] = group[1]
+    local more = command_rows { table.unpack(group, 2) }
+    table.move(more, 1, #more, #rows + 1, rows)
+  end
+  return (rows_text(rows, function(i)
+    return starts[i] and (i > 1 and "\n" or "") .. paint(starts[i], "bold")
+  end))
 end
 
 --- The help of everything.
@@ -121,8 +137,7 @@ function help.all(paint)
         "what would a policy have dropped?" },
     },
     "",
-    paint("Commands", "bold"),
-    rows_text(command_rows()),
+    groups_text(paint),
     "",
     paint("Everywhere", "bold"),
     rows_text(option_rows(options.global)),
@@ -137,9 +152,11 @@ end
 ---@param word string
 ---@return string?
 function help.group(word)
-  local rows = command_rows(function(name)
-    return name:sub(1, #word + 1) == word .. " "
-  end)
+  local names = {}
+  for _, name in ipairs(registry.names()) do
+    names[#names + 1] = name:sub(1, #word + 1) == word .. " " and name or nil
+  end
+  local rows = command_rows(names)
   return rows[1] and rows_text(rows) .. "\n" or nil
 end
 

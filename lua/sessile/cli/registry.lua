@@ -10,16 +10,24 @@ local has_system, system = pcall(require, "sessile.system")
 
 local registry = {}
 
--- In the order of the help. A name of two words is a file with an underscore.
-local SHIPPED = {
-  "demo", "new", "append", "show", "context", "list", "search", "info", "tree", "compact", "why",
-  "uncompact", "log", "answer", "branch", "fork", "label", "label rm", "label list", "pin",
-  "unpin", "settings", "rename", "delete", "undelete", "archive", "purge", "import",
-  "checkpoint", "checkpoints", "restore",
-  "policy list", "policy show", "policy new", "policy test", "policy try", "policy replay",
-  "policy bench", "fixture", "check", "forget", "keys init", "keys rotate", "keys reseal",
-  "keys status", "run", "version", "help",
+-- In the order of the help, by its headings. A name of two words is a file with an underscore.
+local GROUPS = {
+  { "Sessions", "new", "append", "show", "list", "search", "info", "suspend", "answer", "cancel",
+    "settings", "rename", "archive", "delete", "undelete", "purge", "import" },
+  { "The tree", "tree", "branch", "fork", "label", "label list", "label rm", "checkpoint",
+    "checkpoints", "restore" },
+  { "What the model sees", "context", "compact", "uncompact", "why", "log", "pin", "unpin",
+    "policy list", "policy show", "policy new", "policy test", "policy try", "policy replay",
+    "policy bench", "fixture" },
+  { "Stores and keys", "check", "forget", "keys init", "keys status", "keys rotate",
+    "keys reseal" },
+  { "And", "demo", "run", "version", "help" },
 }
+
+local SHIPPED = {}
+for _, group in ipairs(GROUPS) do
+  table.move(group, 2, #group, #SHIPPED + 1, SHIPPED)
+end
 
 ---@class sessile.cli.option
 ---@field [1] string      "--last N", "--dry-run", "-o --output FILE"
@@ -77,6 +85,19 @@ function registry.names()
     end
   end
   return names
+end
+
+--- The same by headings: {{title, names…}, …}, the user's own last.
+---@return string[][]
+function registry.groups()
+  local names, groups = registry.names(), {}
+  for i, group in ipairs(GROUPS) do
+    groups[i] = table.move(group, 1, #group, 1, {})
+  end
+  if #names > #SHIPPED then
+    groups[#groups + 1] = { "Your own", table.unpack(names, #SHIPPED + 1) }
+  end
+  return groups
 end
 
 local function checked(command, name, path)

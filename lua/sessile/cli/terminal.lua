@@ -141,8 +141,9 @@ end
 ---@param headings string[]
 ---@param rows string[][]  safe text
 ---@param paint (fun(text: string, column: integer, heading: boolean): string)?
+---@param columns integer?  the last column is cut, so that rows are no wider; nil: nothing is
 ---@return string
-function terminal.table(headings, rows, paint)
+function terminal.table(headings, rows, paint, columns)
   local right, widths, head = {}, {}, {}
   for i, heading in ipairs(headings) do
     right[i] = heading:sub(-1) == ">"
@@ -152,12 +153,16 @@ function terminal.table(headings, rows, paint)
       widths[i] = math.max(widths[i], terminal.width(row[i]))
     end
   end
+  local room = columns and columns - 2 * (#headings - 1) or math.maxinteger
+  for i = 1, columns and #widths - 1 or 0 do
+    room = room - widths[i]
+  end
   local lines = {}
   local function add(row, heading)
     local cells = {}
     for i, text in ipairs(row) do
       local last = i == #row and not right[i]
-      local cell = last and text or pad(text, widths[i], right[i])
+      local cell = last and terminal.cut(text, math.max(room, 12)) or pad(text, widths[i], right[i])
       cells[i] = paint and paint(cell, i, heading) or cell
     end
     lines[#lines + 1] = (table.concat(cells, "  "):gsub(" +$", ""))

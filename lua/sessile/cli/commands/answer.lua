@@ -1,4 +1,4 @@
---- answer: the answer that a parked run waits for.
+--- answer: the answer that a suspended session or a parked run waits for.
 --
 -- Owns: showing what is asked, and saying what became of the answer. Must never take
 -- nothing for an answer: without a text it only shows.
@@ -39,6 +39,38 @@ local function show(app, session, rows)
   app:note(("Answer it: … | sessile answer %s -"):format(hints.id(session.id)))
 end
 
+-- What a suspended session waits for.
+local function show_pause(app, session, pause)
+  local state = pause.state ~= nil and sessile.encode(pause.state) or nil
+  if app.json then
+    app:print_json { session = session.id, suspension = { id = pause.id, time = pause.time,
+      reason = pause.reason, state = state and app.raw(state) } }
+    return
+  end
+  app:out(("%s  %s, %s\n"):format(pause.id, pause.reason ~= ""
+    and terminal.line(pause.reason) or "no reason given", terminal.ago(pause.time, app.now())))
+  if state then
+    app:out(terminal.safe(state) .. "\n")
+  end
+  app:note(("Answer it: sessile answer %s TEXT"):format(hints.id(session.id)))
+end
+
+-- Ends the pause with the text as a message.
+local function end_pause(app, session, pause, text, call)
+  if not text then
+    return show_pause(app, session, pause)
+  end
+  local ids, message, code = session:resume_with { role = call and "tool" or "user",
+    content = text, tool_call_id = call }
+  if not ids then
+    return nil, message, code
+  elseif app.json then
+    app:print_json { session = session.id, entry = ids[1] }
+  else
+    app:out(ids[1] .. "\n")
+  end
+end
+
 -- A run that was answered asked something else: it waits again.
 local function report(app, session, result)
   local policy = result.policy or {}
@@ -69,12 +101,24 @@ end
 
 local function run(app, args, session)
   local rows, message, code = session:parked()
+  local pause
+  if rows and not (args.park or args.fail or args.again or args.policy) then
+    pause, message, code = session:suspended()
+    rows = (pause or not message) and rows
+  end
+  if pause then
+    local text, wrong, unread = read_text(args)
+    if unread then
+      return nil, wrong, unread
+    end
+    return end_pause(app, session, pause, text, args.call)
+  end
   if not rows then
     return nil, message, code
   elseif #rows == 0 then
-    return nil, ("no run of session %s waits for an answer"):format(hints.shown(session.id)),
-      "ENOTFOUND", ("To have one: sessile compact %s --policy P --park"):format(
-        hints.id(session.id))
+    return nil, ("session %s waits for no answer: it is not suspended, and no run of it is parked")
+      :format(hints.shown(session.id)), "ENOTFOUND",
+      ("To have one: sessile compact %s --policy P --park"):format(hints.id(session.id))
   end
   local text
   text, message, code = read_text(args)
@@ -100,26 +144,30 @@ end
 
 return {
   name = "answer",
-  summary = "answer what a policy asked its model",
-  usage = "answer ID [TEXT | -] [--park ENTRY] [--fail REASON | --again] [--policy P]",
+  summary = "answer what a suspended session, or a policy, waits for",
+  usage = "answer ID [TEXT | -] [--call ID] [--park ENTRY] [--fail REASON | --again] "
+    .. "[--policy P]",
   examples = {
     { "sessile answer last", "what is asked?" },
+    { "sessile answer bug-42 'go ahead'", "ends a pause with a message of the user" },
     { "my-model < request | sessile answer bug-42 -", "the answer, from standard input" },
     { "sessile answer bug-42 --fail 'no quota'", "there is none: the policy does without" },
   },
   arguments = {
     { "id", "a session's id, a beginning of it, its title, or `last`" },
-    { "text", "what the model said; `-`: standard input, less one newline at its end", "?" },
+    { "text", "what is said; `-`: standard input, less one newline at its end", "?" },
   },
   options = {
+    { "--call ID", "of a suspended session: the answer is the result of that tool call" },
     { "--park ENTRY", "which, when several wait (else the newest)" },
     { "--again", "try with the answer that a refused policy was given before" },
     { "--fail REASON", "there is no answer, and why" },
     { "--policy P", "another policy than the one that was parked" },
     { "--option NAME=VALUE", "an option of that policy; again for each", many = true },
   },
-  about = "The policy runs again from its start; what it asked before is answered from the log.\n"
-    .. "When it asks something else, it is parked again.",
+  about = "A suspended session goes on with the answer as a message. A parked run's policy runs\n"
+    .. "again from its start; what it asked before is answered from the log. When it asks\n"
+    .. "something else, it is parked again.",
   run = function(app, args)
     local session, message, code, step = app:session(args.id)
     if not session then

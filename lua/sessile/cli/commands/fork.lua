@@ -5,8 +5,8 @@
 local entries = require "sessile.cli.entries"
 local hints = require "sessile.cli.hints"
 
-local function run(app, args, session)
-  local entry, message, code, step
+local function run(app, args, session, at)
+  local entry, message, code, step = at
   if args.entry then
     entry, message, code, step = entries.find(session, args.entry)
     if not entry then
@@ -42,6 +42,7 @@ return {
   examples = {
     { "sessile fork bug-42", "all that is on its way to the head" },
     { "sessile fork bug-42 0000002a --id bug-42b --title 'Another way'", "up to an entry" },
+    { "sessile fork bug-42@2a", "the same, said in one word" },
     { "sessile fork last --to-agent critic", "for another agent" },
   },
   arguments = {
@@ -62,12 +63,13 @@ return {
     if args.id == "last" then
       return nil, "the id 'last' is taken: it always means the newest session", "EUSAGE"
     end
-    local session, message, code, step = app:session(args.session)
+    local open = args.entry and app.session or entries.at
+    local session, message, code, step = open(app, args.session)
     if not session then
       return nil, message, code, step
     end
     local exit
-    exit, message, code, step = run(app, args, session)
+    exit, message, code, step = run(app, args, session, not args.entry and message or nil)
     session:close()
     return exit, message, code, step
   end,

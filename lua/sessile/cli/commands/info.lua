@@ -19,6 +19,20 @@ local function row_of(app, session)
   return {}
 end
 
+-- How many of a context were said: the rest was written by a policy, or is a branch's summary.
+local function said_of(session, context)
+  local tree, message, code = session:tree { types = { "message" } }
+  if not tree then
+    return nil, message, code
+  end
+  local said = 0
+  for _, one in ipairs(context) do
+    local key = render.facts(one).key
+    said = said + (key and tree.nodes[key] and 1 or 0)
+  end
+  return said
+end
+
 local function collect(app, session)
   local row = row_of(app, session)
   local labels, message, code = session:labels()
@@ -50,12 +64,18 @@ local function collect(app, session)
   if not context then
     return nil, about, code
   end
+  local said
+  said, message, code = said_of(session, context)
+  if not said then
+    return nil, message, code
+  end
   return {
     id = session.id, agent = session.agent, user = session.user, title = session.title,
     created = session.created, modified = session.modified, head = session:head(),
     entries = row.entries, messages = row.messages or #assert(session:messages()),
     bytes = row.bytes,
-    events = session:event_count(), in_context = #context, tokens = about.tokens,
+    events = session:event_count(), in_context = #context,
+    said_in_context = said, tokens = about.tokens,
     token_source = about.source, usage = usage, origin = session.origin,
     parent = session.parent, children = session:subsessions() or {},
     status = session.damage and session.damage.code or life.status,
@@ -108,10 +128,11 @@ local function labels_text(labels)
   return #parts > 0 and table.concat(parts, ", ") or nil
 end
 
-local function pause_text(pause, now)
+local function pause_text(id, pause, now)
   if not pause then return nil end
   local reason = pause.reason ~= "" and terminal.line(pause.reason) or "no reason given"
-  return ("%s (entry %s, %s)"):format(reason, pause.id, terminal.ago(pause.time, now))
+  return ("%s (entry %s, %s): sessile answer %s"):format(reason, pause.id,
+    terminal.ago(pause.time, now), hints.id(id))
 end
 
 -- What a session is linked to, as "bug-42 (agent coder) at 0000002a".
@@ -156,7 +177,7 @@ return {
     line("agent", terminal.line(info.agent))
     line("user", terminal.line(info.user))
     line("status", info.status)
-    line("waits for", pause_text(info.suspension, now))
+    line("waits for", pause_text(info.id, info.suspension, now))
     for i, park in ipairs(info.parked) do
       line(i == 1 and "parked" or "", ("%s asks its model (entry %s, %s): sessile answer %s")
         :format(terminal.line(park.policy), park.id, terminal.ago(park.time, now),
@@ -171,8 +192,12 @@ return {
     for i, child in ipairs(info.children) do
       line(i == 1 and "children" or "", ("%s, %s"):format(link_text(info, child), child.state))
     end
-    line("messages", ("%s, of which %s are in the context (%s tokens, %s)"):format(
-      terminal.number(info.messages), terminal.number(info.in_context),
+    line("messages", ("%s, %s of them in the context"):format(terminal.number(info.messages),
+      terminal.number(info.said_in_context)))
+    local made = info.in_context - info.said_in_context
+    line("context", ("%s message%s%s, %s tokens (%s)"):format(
+      terminal.number(info.in_context), info.in_context == 1 and "" or "s",
+      made > 0 and (", %s made of others"):format(terminal.number(made)) or "",
       terminal.number(info.tokens), info.token_source))
     line("entries", info.entries and ("%s, %s"):format(terminal.number(info.entries),
       terminal.bytes(info.bytes)))

@@ -47,6 +47,10 @@ local HEADINGS = {
   "ENTRY", "WHEN", "POLICY", "REASON", "BEFORE>", "AFTER>", "LEFT>", "KEPT>", "IN FORCE", "WHAT",
 }
 
+-- On a terminal of fewer columns than these the numbers are said in words.
+local WIDE = 110
+local NARROW = { "ENTRY", "WHEN", "IN FORCE", "WHAT" }
+
 local SHORT = { "ENTRY", "WHEN", "KIND", "WHAT" }
 
 local function cells(row, now)
@@ -141,17 +145,29 @@ local function merged(rows, more)
   return list
 end
 
--- A row of --all: what a compaction did is said in words.
+-- What a compaction or a refusal did, in words.
+local function told(row)
+  if row.kind == "refusal" then
+    return what(row) .. ": " .. refusal(row)
+  end
+  local tokens = row.tokens
+  return what(row) .. ": " .. (tokens and ("%s → %s tokens, "):format(number(tokens.before),
+    number(tokens.after)) or "") .. fates(row)
+end
+
+-- A row of --all.
 local function short(row, now)
   local text = row.text and terminal.line(row.text) or ""
-  if row.kind == "refusal" then
-    text = what(row) .. ": " .. refusal(row)
-  elseif row.kind == "compaction" and not row.text then
-    local tokens = row.tokens
-    text = what(row) .. ": " .. (tokens and ("%s → %s tokens, "):format(number(tokens.before),
-      number(tokens.after)) or "") .. fates(row)
+  if row.kind == "refusal" or row.kind == "compaction" and not row.text then
+    text = told(row)
   end
   return { row.id, row.time and terminal.ago(row.time, now) or "-", row.kind, text }
+end
+
+-- A row for a narrow terminal.
+local function narrow(row, now)
+  return { row.id, terminal.ago(row.time, now),
+    row.kind == "refusal" and "refused" or row.in_force, told(row) }
 end
 
 return {
@@ -198,13 +214,20 @@ return {
         .. " --policy sliding_window --dry-run")
       return
     end
+    local columns = terminal.columns()
+    local headings, cells_of = HEADINGS, cells
+    if more then
+      headings, cells_of = SHORT, short
+    elseif columns and columns < WIDE then
+      headings, cells_of = NARROW, narrow
+    end
     local lines, now = {}, app.now()
     for i, row in ipairs(rows) do
-      lines[i] = more and short(row, now) or cells(row, now)
+      lines[i] = cells_of(row, now)
     end
-    app:out(terminal.table(more and SHORT or HEADINGS, lines, function(cell, column, heading)
+    app:out(terminal.table(headings, lines, function(cell, column, heading)
       if heading then return app.paint(cell, "bold") end
       return column == 1 and app.paint(cell, "cyan") or cell
-    end))
+    end, columns))
   end,
 }

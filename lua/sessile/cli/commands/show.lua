@@ -9,50 +9,6 @@ local render = require "sessile.cli.render"
 local span = require "sessile.import.span"
 local terminal = require "sessile.cli.terminal"
 
--- The session and, of "ID@ENTRY", the entry: a session that is called so comes first.
-local function open(app, name)
-  local id, entry = name:match "^(.+)@([^@]+)$"
-  if not id then
-    return app:session(name)
-  end
-  local store, message, code, step = app:store()
-  if not store then
-    return nil, message, code, step
-  end
-  local whole = not entry:find "^%x%x?%x?%x?%x?%x?%x?%x?$"
-  for _, which in ipairs(whole and {} or { "prefix", "title" }) do
-    local rows
-    rows, message, code = app:list(store, { [which] = name })
-    if not rows then
-      return nil, message, code
-    end
-    for _, row in ipairs(rows) do
-      whole = whole or row.id == name or row.title == name
-    end
-  end
-  local session
-  if whole then
-    session, message, code, step = app:session(name)
-    if session or code ~= "ENOTFOUND" then
-      return session, message, code, step
-    end
-  end
-  local holder = app:session(id)
-  if not holder then
-    if not whole then
-      return app:session(id)
-    end
-    return nil, message, code, step
-  end
-  local found
-  found, message, code, step = entries.find(holder, entry)
-  if not found then
-    holder:close()
-    return nil, message, code, step
-  end
-  return holder, found
-end
-
 -- JSON, a member a line, strings cut: for eyes, not for programs (those use --json).
 local function outline(raw, columns)
   local members = span.object(raw)
@@ -111,7 +67,7 @@ return {
   about = "Every message from the first to the newest is shown, compacted or not. What the\n"
     .. "model would get is shown by `sessile context`.",
   run = function(app, args)
-    local session, entry, code, step = open(app, args.id)
+    local session, entry, code, step = entries.at(app, args.id)
     if not session then
       return nil, entry, code, step
     end

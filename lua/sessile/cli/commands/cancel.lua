@@ -1,0 +1,30 @@
+--- cancel: ends a pause, and every parked run, with nothing said.
+
+return {
+  name = "cancel",
+  summary = "end a pause, and what waits for a model, with nothing said",
+  usage = "cancel ID [REASON]",
+  examples = {
+    { "sessile cancel bug-42 'nobody answered'", "it goes on where it stood" },
+  },
+  arguments = {
+    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "reason", "why", "?" },
+  },
+  run = function(app, args)
+    local session, message, code, step = app:session(args.id)
+    if not session then
+      return nil, message, code, step
+    end
+    local ok
+    ok, message, code = session:cancel(args.reason)
+    local id = session.id
+    local life = ok and session:life()
+    session:close()
+    if not ok then
+      return nil, message, code
+    elseif app.json then
+      app:print_json { session = id, status = life and life.status }
+    end
+  end,
+}

@@ -1,0 +1,56 @@
+--- suspend: pauses a session until somebody answers.
+--
+-- Owns: how a pause is given. Must never end one: that is `sessile answer` and `sessile cancel`.
+
+local hints = require "sessile.cli.hints"
+
+local sessile = require "sessile"
+
+local function run(app, args, session)
+  local state
+  if args.state then
+    local _, wrong = sessile.decode(args.state)
+    if wrong then
+      return nil, "--state: " .. wrong:gsub("^sessile%.decode: ", ""), "EUSAGE"
+    end
+    state = sessile.json(args.state)
+  end
+  local outcome, message, code = session:suspend { reason = args.reason, state = state }
+  if not outcome then
+    return nil, message, code
+  elseif app.json then
+    app:print_json { session = session.id, entry = outcome.suspension, reason = args.reason }
+    return
+  end
+  app:out(outcome.suspension .. "\n")
+  local id = hints.id(session.id)
+  app:note(("It waits: sessile answer %s TEXT ends the pause, and so does sessile cancel %s")
+    :format(id, id))
+end
+
+return {
+  name = "suspend",
+  summary = "pause a session: it takes nothing until somebody answers",
+  usage = "suspend ID [REASON] [--state JSON]",
+  examples = {
+    { "sessile suspend bug-42 'approval by ann'", "then: sessile answer bug-42 'go ahead'" },
+    { "sessile suspend last --state '{\"step\": 3}'", "with what whoever goes on has to know" },
+  },
+  arguments = {
+    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "reason", "what it waits for", "?" },
+  },
+  options = { { "--state JSON", "a value to keep with the pause" } },
+  about = "Reading, labels and settings go on as before; whatever would add to the conversation\n"
+    .. "fails until the pause ends. `sessile info` shows what is waited for.",
+  run = function(app, args)
+    local session, message, code, step = app:session(args.id)
+    if not session then
+      return nil, message, code, step
+    end
+    local exit
+    exit, message, code, step = run(app, args, session)
+    session:close()
+    return exit, message, code, step
+  end,
+}
