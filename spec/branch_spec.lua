@@ -222,7 +222,7 @@ for kind, open in pairs(temp.stores()) do
       assert(s:custom { note = 1 }) -- 7: a fact
       local before = count(s)
       for _, case in ipairs {
-        { "zzzz", { "00000006", "00000005" } }, { "00000099", { "00000006", "00000005" } },
+        { "zzzz", { "zzzz", "00000006" } }, { "00000099", { "00000006", "00000005" } },
         { "00000007", { "custom", "00000006" } },
       } do
         local value, message, code = s:branch(case[1])

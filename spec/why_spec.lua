@@ -161,7 +161,7 @@ describe("why", function()
     assert.equal("ENOTFOUND", code)
     assert.matches("wrote no message 2", message)
     _, _, code = s:why "what?"
-    assert.equal("EINVALID", code)
+    assert.equal("ENOTFOUND", code)
     assert.has_error(function() s:why() end)
   end)
 end)

@@ -9,6 +9,7 @@
 -- Never: says that something is kept which `save` has not said is kept.
 
 local core = require "sessile.core"
+local options = require "sessile.options"
 
 local adapter = {}
 
@@ -573,7 +574,7 @@ function adapter.check(functions, callable)
   for name, needed in pairs { load = true, save = true, delete = false, list = false } do
     local value = functions[name]
     if not callable(value) and (needed or value ~= nil) then
-      error(("sessile.open: the adapter's '%s' is no function"):format(name), 3)
+      options.misuse(("sessile.open: the adapter's '%s' is no function"):format(name))
     end
   end
 end

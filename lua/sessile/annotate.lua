@@ -4,6 +4,7 @@
 -- Owns the shapes in which they are given. Must never keep one: what is in force is the
 -- engine's to say, each time it is asked.
 
+local names = require "sessile.names"
 local options = require "sessile.options"
 local outcome = require "sessile.outcome"
 
@@ -13,28 +14,40 @@ local methods = {}
 
 local PIN = "pinned"
 
-local function named(who, id, name)
-  if type(id) ~= "string" then
-    error(who .. ": an entry id expected, got " .. type(id), 3)
-  elseif type(name) ~= "string" then
-    error(who .. ": a name expected, got " .. type(name), 3)
+-- The id of the entry that is meant; nil, message, code.
+local function named(self, who, id, name)
+  if type(id) == "string" and type(name) ~= "string" then
+    options.misuse(who .. ": a name expected, got " .. type(name))
   end
+  return names.entry(self, who, id)
+end
+
+-- Calls the core's function on an entry and a name of it.
+local function put(self, who, core, id, name)
+  local entry, message, code = named(self, who, id, name)
+  if not entry then
+    return nil, message, code
+  end
+  return self._core[core](self._core, entry, name)
 end
 
 --- Puts a label on an entry. One that is there already stays.
 function methods:label(id, name)
-  named("session:label", id, name)
-  return self._core:label(id, name)
+  return put(self, "session:label", "label", id, name)
 end
 
 --- Takes a label away; ENOTFOUND when it is not there. Without a name all of the entry's, but
 --- not a pin.
 function methods:unlabel(id, name)
-  named("session:unlabel", id, name == nil and PIN or name)
   if name ~= nil then
-    return self._core:unlabel(id, name)
+    return put(self, "session:unlabel", "unlabel", id, name)
   end
-  local labels, message, code = self._core:labels()
+  local labels, message, code
+  id, message, code = named(self, "session:unlabel", id, PIN)
+  if not id then
+    return nil, message, code
+  end
+  labels, message, code = self._core:labels()
   if not labels then
     return nil, message, code
   end
@@ -62,21 +75,19 @@ end
 
 --- Keeps a message in the context, unedited, whatever policies propose.
 function methods:pin(id)
-  named("session:pin", id, PIN)
-  return self._core:label(id, PIN)
+  return put(self, "session:pin", "label", id, PIN)
 end
 
 --- Takes the pin away.
 function methods:unpin(id)
-  named("session:unpin", id, PIN)
-  return self._core:unlabel(id, PIN)
+  return put(self, "session:unpin", "unlabel", id, PIN)
 end
 
 -- ---------------------------------------------------------------- members
 
 local function members(self, kind, object)
   if object ~= nil and type(object) ~= "table" then
-    error(("session:%s: a table expected, got %s"):format(kind, type(object)), 3)
+    options.misuse(("session:%s: a table expected, got %s"):format(kind, type(object)))
   end
   return self._core[kind](self._core, object)
 end
@@ -125,7 +136,7 @@ end
 --- one commit. Returns their ids.
 function methods:resume_with(messages)
   if messages ~= nil and type(messages) ~= "table" then
-    error("session:resume_with: a message or a list expected, got " .. type(messages), 2)
+    options.misuse("session:resume_with: a message or a list expected, got " .. type(messages))
   end
   local list = messages or {}
   if #list == 0 and next(list) ~= nil then
@@ -145,7 +156,7 @@ end
 --- Ends the pause, and every parked run, with nothing appended.
 function methods:cancel(reason)
   if reason ~= nil and type(reason) ~= "string" then
-    error("session:cancel: a string expected, got " .. type(reason), 2)
+    options.misuse("session:cancel: a string expected, got " .. type(reason))
   end
   return self._core:cancel(reason)
 end

@@ -22,7 +22,8 @@ local function find(self, who, wanted)
     end
     return wanted.id
   elseif type(wanted) ~= "string" then
-    error(("%s: a checkpoint's id, name or row expected, got %s"):format(who, type(wanted)), 4)
+    options.misuse(("%s: a checkpoint's id, name or row expected, got %s"):format(who,
+      type(wanted)))
   end
   local rows, message, code = self._core:checkpoints { name = wanted }
   if not rows then

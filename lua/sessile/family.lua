@@ -3,6 +3,7 @@
 -- Owns the Lua half of it: options, and asking the model for a child's summary. What is kept
 -- is written by the engine. Never deletes a session.
 
+local names = require "sessile.names"
 local options = require "sessile.options"
 local policy = require "sessile.policy"
 local settings = require "sessile.interaction.settings"
@@ -28,9 +29,9 @@ end
 -- What the core's function makes, as a session with the policy, fallback, trigger, model and
 -- settings of this one unless others are given.
 local function make(self, who, opts, core)
-  local own = settings.over(self._settings, settings.take(who, opts, 3))
-  local when = trigger.resolve(who, opts.trigger, 3)
-  local loaded, message, code = policy.load(self._store_core, opts)
+  local own = settings.over(self._settings, settings.take(who, opts))
+  local when = trigger.resolve(who, opts.trigger)
+  local loaded, message, code = policy.load(who, self._store_core, opts)
   if not loaded then
     return nil, message, code
   end
@@ -53,16 +54,20 @@ end
 
 local fork_options = new_options()
 
---- A new session with everything up to an entry (nil: the head), of the same store.
---- fork(options) forks at the head.
+--- A new session with everything up to an entry (its id or label; nil: the head), of the same
+--- store. fork(options) forks at the head.
 function methods:fork(entry, given)
   if type(entry) == "table" and given == nil then
     entry, given = nil, entry
   end
-  if entry ~= nil and type(entry) ~= "string" then
-    error("session:fork: an entry id expected, got " .. type(entry), 2)
-  end
   local opts = options.check("session:fork", given, fork_options)
+  if entry ~= nil then
+    local message, code
+    entry, message, code = names.entry(self, "session:fork", entry)
+    if not entry then
+      return nil, message, code
+    end
+  end
   return make(self, "session:fork", opts, function()
     return self._core:fork(entry, opts)
   end)
@@ -184,7 +189,7 @@ local merge_options = {
 function methods:merge(given)
   local opts = options.check("session:merge", given, merge_options)
   if not opts.summary then
-    error("session:merge: summary expected: a text, or true to ask the model", 2)
+    options.misuse("session:merge: summary expected: a text, or true to ask the model")
   end
   local text = opts.summary
   if text == true then

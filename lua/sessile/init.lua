@@ -56,9 +56,9 @@ end
 local function open_core(where, given)
   local source, value, code
   if type(where) == "table" then
-    source, value, code = key.of_records(given.key)
+    source, value, code = key.of_records("sessile.open", given.key)
   else
-    source, value, code = key.resolve(given.key)
+    source, value, code = key.resolve("sessile.open", given.key)
   end
   if not source then
     return nil, value, code
@@ -68,7 +68,7 @@ local function open_core(where, given)
     durability = given.durability, timeout_ms = given.timeout_ms, network = given.network,
     window = given.window,
     reserve = given.reserve, policy_path = paths.policy_path(given.policy_path),
-    limits = options.check("sessile.open: limits", given.limits, limit_names, 3),
+    limits = options.check("sessile.open: limits", given.limits, limit_names),
     isolated = given.isolation == "worker", worker = paths.worker(given.worker),
   }
   if type(where) ~= "table" then
@@ -89,13 +89,13 @@ function sessile.open(url, opts)
   if type(url) == "table" then
     adapter.check(url, options.callable)
   elseif url ~= nil and type(url) ~= "string" then
-    error("sessile.open: a path, URL or adapter expected, got " .. type(url), 2)
+    options.misuse("sessile.open: a path, URL or adapter expected, got " .. type(url))
   end
   if given.isolation and given.isolation ~= "none" and given.isolation ~= "worker" then
-    error(("sessile.open: option 'isolation': \"none\" or \"worker\" expected, got '%s'")
-      :format(given.isolation), 2)
+    options.misuse(("sessile.open: option 'isolation': \"none\" or \"worker\" expected, got '%s'")
+      :format(given.isolation))
   end
-  given.trigger = trigger.resolve("sessile.open", given.trigger, 2)
+  given.trigger = trigger.resolve("sessile.open", given.trigger)
   local where, why, missing = url, nil, nil
   if type(url) ~= "table" then
     where, why, missing = place(url)
@@ -115,13 +115,13 @@ end
 function sessile.keys_init(url, opts)
   local given = options.check("sessile.keys_init", opts, { key = "any", suite = "string" })
   if url ~= nil and type(url) ~= "string" then
-    error("sessile.keys_init: a path or URL expected, got " .. type(url), 2)
+    options.misuse("sessile.keys_init: a path or URL expected, got " .. type(url))
   end
   local where, why, missing = place(url)
   if not where then
     return nil, why, missing
   end
-  local source, value, code = key.resolve(given.key)
+  local source, value, code = key.resolve("sessile.keys_init", given.key)
   if not source then
     return nil, value, code
   end
@@ -146,7 +146,7 @@ end
 --- The value of a JSON text, read as messages are. nil, message, code.
 function sessile.decode(text)
   if type(text) ~= "string" then
-    error("sessile.decode: a text expected, got " .. type(text), 2)
+    options.misuse("sessile.decode: a text expected, got " .. type(text))
   end
   local value, message = answers.decode(text)
   if message then

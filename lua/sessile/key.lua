@@ -4,6 +4,7 @@
 -- the engine and let go of. Lua cannot wipe a string: whoever must not have a secret in
 -- Lua's memory uses .env or .file, which the engine reads by itself.
 
+local options = require "sessile.options"
 local paths = require "sessile.paths"
 
 local key = {}
@@ -20,38 +21,38 @@ end
 
 local function check_text(who, value)
   if type(value) ~= "string" or value == "" or value:find("\0", 1, true) then
-    error(who .. ": a string expected, not empty and without zero bytes", 3)
+    options.misuse(who .. ": a string expected, not empty and without zero bytes")
   end
   return value
 end
 
 --- The environment variable of that name.
 function key.env(name)
-  return make("env", check_text("key.env", name))
+  return make("env", check_text("sessile.key.env", name))
 end
 
 --- A file, mode 0600 or stricter, ours.
 function key.file(path)
-  return make("file", paths.expand(check_text("key.file", path)))
+  return make("file", paths.expand(check_text("sessile.key.file", path)))
 end
 
 --- The secret itself, for a host that has it from elsewhere.
 function key.secret(text)
-  return make("secret", check_text("key.secret", text))
+  return make("secret", check_text("sessile.key.secret", text))
 end
 
 --- What a program prints, less one newline at the end. argv is a list of words; no shell
 --- reads them.
 function key.command(argv)
   if type(argv) ~= "table" or #argv == 0 then
-    error("key.command: a list of words expected, the program first", 2)
+    options.misuse("sessile.key.command: a list of words expected, the program first")
   end
   local words = {}
   for i, word in ipairs(argv) do
-    words[i] = check_text("key.command", word)
+    words[i] = check_text("sessile.key.command", word)
   end
   if words[1]:sub(1, 1) == "-" then
-    error("key.command: the program's name starts with '-'", 2)
+    options.misuse("sessile.key.command: the program's name starts with '-'")
   end
   return make("command", words)
 end
@@ -85,7 +86,7 @@ end
 
 --- The engine's key_source and key for open's `key`; nil, message, code. Raises for what
 --- is no key.
-function key.resolve(value)
+function key.resolve(who, value)
   if value == nil then
     return "default"
   end
@@ -93,8 +94,8 @@ function key.resolve(value)
     return "plain"
   end
   if getmetatable(value) ~= meta then
-    error("sessile.open: key is sessile.key.env, .file, .command or .secret, or false for "
-      .. "a plain store", 3)
+    options.misuse(who .. ": option 'key': sessile.key.env, .file, .command or .secret "
+      .. "expected, or false for a plain store")
   end
   if value.source ~= "command" then
     return value.source, value.value
@@ -108,7 +109,7 @@ end
 
 --- The same for a store whose records the host keeps: they are plain unless there is a key of
 --- 32 bytes, as they are or by key.secret.
-function key.of_records(value)
+function key.of_records(who, value)
   if value == nil or value == false then
     return "plain"
   elseif type(value) == "string" then
@@ -120,7 +121,7 @@ function key.of_records(value)
       return ("%02x"):format(c:byte())
     end))
   end
-  return key.resolve(value)
+  return key.resolve(who, value)
 end
 
 return key

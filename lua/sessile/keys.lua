@@ -20,15 +20,15 @@ function keys:rotate(given)
   local opts = options.check("store:rotate", given, rotate_options)
   if opts.key == nil then
     if opts.make then
-      error("store:rotate: make wants a key: sessile.key.file(path)", 2)
+      options.misuse("store:rotate: make wants a key: sessile.key.file(path)")
     end
     return self._core:rotate()
   end
-  local source, value, code = key.resolve(opts.key)
+  local source, value, code = key.resolve("store:rotate", opts.key)
   if not source then
     return nil, value, code
   elseif source == "plain" then
-    error("store:rotate: key: a store that is sealed cannot become a plain one", 2)
+    options.misuse("store:rotate: key: a store that is sealed cannot become a plain one")
   end
   return self._core:rotate { key_source = source, key = value, make = opts.make }
 end
@@ -65,7 +65,7 @@ end
 --- many could be read until now.
 function keys:forget(user)
   if type(user) ~= "string" then
-    error("store:forget: the name of a user expected, got " .. type(user), 2)
+    options.misuse("store:forget: the name of a user expected, got " .. type(user))
   end
   return self._core:forget(user)
 end

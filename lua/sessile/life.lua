@@ -11,10 +11,10 @@ local life = { store = {}, session = {} }
 -- The bit of each status among those a list is asked for.
 local STATUS = { active = 1, suspended = 2, archived = 4, expired = 8, deleted = 16 }
 
-local function check_span(who, given, level)
+local function check_span(who, given)
   local ms = times.ms(given)
   if not ms then
-    error(('%s: a time expected, as 90 (seconds), "5m" or "30d"'):format(who), level + 1)
+    options.misuse(('%s: a time expected, as 90 (seconds), "5m" or "30d"'):format(who))
   end
   return ms
 end
@@ -30,13 +30,13 @@ function life.ttl(who, own, default, agent)
   if own == nil then
     return nil
   end
-  return own == false and -1 or check_span(who, own, 4)
+  return own == false and -1 or check_span(who, own)
 end
 
 --- Checks what sessile.open was given as `ttl`.
 function life.check_default(who, given)
   for _, one in pairs(type(given) == "table" and given or { given }) do
-    check_span(who, one, 4)
+    check_span(who, one)
   end
   return given
 end
@@ -46,8 +46,8 @@ function life.statuses(who, given)
   local bits = 0
   for _, name in ipairs(type(given) == "table" and given or { given }) do
     if not STATUS[name] then
-      error(("%s: option 'status': \"active\", \"suspended\", \"archived\", \"expired\" or "
-        .. "\"deleted\" expected, got %q"):format(who, tostring(name)), 4)
+      options.misuse(("%s: option 'status': \"active\", \"suspended\", \"archived\", "
+        .. "\"expired\" or \"deleted\" expected, got %q"):format(who, tostring(name)))
     end
     bits = bits | STATUS[name]
   end
@@ -67,11 +67,11 @@ local function which(who, given, opts)
   if type(given) == "string" then
     copy.id = given
   elseif type(given) == "table" then
-    copy = options.check(who, given, which_options, 3)
+    copy = options.check(who, given, which_options)
   else
-    error(who .. ": the id of a session expected", 3)
+    options.misuse(who .. ": the id of a session expected")
   end
-  for name, value in pairs(options.check(who, opts, which_options, 3)) do
+  for name, value in pairs(options.check(who, opts, which_options)) do
     copy[name] = value
   end
   local named = type(copy.id) == "table" and copy.id or copy
@@ -103,7 +103,7 @@ function life.store:purge(given)
   return self._core:purge {
     agent = opts.agent, dry_run = opts.dry_run,
     retention_ms = opts.retention ~= nil
-      and check_span("store:purge: option 'retention'", opts.retention, 2) or nil,
+      and check_span("store:purge: option 'retention'", opts.retention) or nil,
   }
 end
 
@@ -116,7 +116,7 @@ end
 
 --- It expires so long after its newest entry: 90 (seconds), "30d"; nil: never.
 function life.session:set_ttl(span)
-  return self._core:set_ttl(span == nil and 0 or check_span("session:set_ttl", span, 2))
+  return self._core:set_ttl(span == nil and 0 or check_span("session:set_ttl", span))
 end
 
 --- Puts it away, or, with false, takes it out again; it can be used all the same.

@@ -646,7 +646,7 @@ function Session:append(message) end
 ---A new session with everything up to an entry, which is its head: ids keep their meaning,
 ---branches that were left before it, and labels, title, settings and metadata as they are
 ---now, come along; a pause does not. nil, or options alone: up to the head.
----@param entry? string
+---@param entry? string an entry id, or a label that is on one entry alone
 ---@param opts? sessile.ForkOptions
 ---@return sessile.Session? fork
 ---@return string? message
@@ -760,7 +760,8 @@ function Session:compact(opts) end
 
 ---Moves the head to an entry, where the conversation goes on; what is left stays in the log. A
 ---summary that fails stops nothing: outcome.policy says why there is none.
----@param id string a message, turn, compaction, branch summary, or the header
+---@param id string a message, turn, compaction, branch summary, or the header; its id, or a
+---label that is on it alone
 ---@param opts? sessile.BranchOptions
 ---@return sessile.Outcome? outcome
 ---@return string? message
@@ -989,7 +990,7 @@ function Session:log() end
 ---@field text string all sentences, one a line; also what tostring() gives
 
 ---Why a message is in the context at the head, or not.
----@param name string an entry id, or the name of a message that a compaction wrote
+---@param name string an entry id, a label, or the name of a message that a compaction wrote
 ---@return sessile.Explanation? explanation
 ---@return string? message
 ---@return string? code
@@ -1037,7 +1038,7 @@ function Session:messages(opts) end
 ---@return string? code
 function Session:context(opts) end
 
----@param id string
+---@param id string an entry id, or, as wherever an entry is meant, a label that it alone has
 ---@return sessile.Entry? entry
 ---@return string? message
 ---@return string? code

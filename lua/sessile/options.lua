@@ -24,6 +24,21 @@ local function distance(a, b)
   return row[#b]
 end
 
+-- Where the files of this library are, as its functions' source says it.
+local root = debug and debug.getinfo(1, "S").source:match "^(.*)options%.lua$"
+
+--- Raises what is wrong with a call at the line outside this library that made it, however deep
+--- it was found. message begins with the name of the public function.
+function options.misuse(message)
+  local level = 2
+  local frame = root and debug.getinfo(level, "S")
+  while frame and (frame.what == "C" or frame.source:sub(1, #root) == root) do
+    level = level + 1
+    frame = debug.getinfo(level, "S")
+  end
+  error(message, frame and level or 2)
+end
+
 --- The name in `names` (a set) that is closest to `name`, when it is close.
 function options.nearest(name, names)
   if type(name) ~= "string" then
@@ -71,23 +86,22 @@ local function matches(kind, value)
   return false
 end
 
---- Returns a copy of `given` (nil: empty) after checking names and kinds; raises at the
---- caller's caller. kinds: {name = "string|table", …}.
-function options.check(who, given, kinds, level)
-  level = (level or 2) + 1
+--- Returns a copy of `given` (nil: empty) after checking names and kinds; raises as
+--- misuse does. kinds: {name = "string|table", …}.
+function options.check(who, given, kinds)
   if given == nil then
     return {}
   end
   if type(given) ~= "table" then
-    error(("%s: a table of options expected, got %s"):format(who, type(given)), level)
+    options.misuse(("%s: a table of options expected, got %s"):format(who, type(given)))
   end
   local copy = {}
   for name, value in pairs(given) do
     local kind = kinds[name]
     if not kind then
       local near = options.nearest(name, kinds)
-      error(("%s: unknown option '%s'%s"):format(who, tostring(name),
-        near and (", did you mean '" .. near .. "'?") or ""), level)
+      options.misuse(("%s: unknown option '%s'%s"):format(who, tostring(name),
+        near and (", did you mean '" .. near .. "'?") or ""))
     end
     if not matches(kind, value) then
       -- a number that is refused is not whole, or no integer is as large
@@ -96,7 +110,7 @@ function options.check(who, given, kinds, level)
       if got == "number" then
         wanted, got = wanted:gsub("number", "whole number"), ("%.14g"):format(value)
       end
-      error(("%s: option '%s': %s expected, got %s"):format(who, name, wanted, got), level)
+      options.misuse(("%s: option '%s': %s expected, got %s"):format(who, name, wanted, got))
     end
     if type(value) == "number" and kind:find("number", 1, true) then
       value = math.tointeger(value)

@@ -42,8 +42,8 @@ local function is_chain(spec)
   return type(spec[1]) == "table" or #spec >= 2
 end
 
-local function host_step(spec, position, resolved)
-  options.check("policy", spec, host_fields, 4)
+local function host_step(who, spec, position, resolved)
+  options.check(who .. ": policy", spec, host_fields)
   local bits = 0
   for name, bit in pairs(hooks) do
     if spec[name] then
@@ -59,14 +59,15 @@ local function host_step(spec, position, resolved)
   return { name = name, hooks = bits, options = spec.options }
 end
 
-local function file_step(name, given)
+local function file_step(who, name, given)
   local step = { name = paths.expand(name) }
   if given then
     local rest
     for key, value in pairs(given) do
       if key ~= 1 then
         if type(key) ~= "string" then
-          error(("policy '%s': options have names, got %s"):format(name, tostring(key)), 5)
+          options.misuse(("%s: policy '%s': options have names, got %s"):format(who, name,
+            tostring(key)))
         end
         rest = rest or {}
         rest[key] = value
@@ -77,33 +78,34 @@ local function file_step(name, given)
   return step
 end
 
-local function step_of(spec, position, resolved)
+local function step_of(who, spec, position, resolved)
   if type(spec) == "string" then
-    return file_step(spec)
+    return file_step(who, spec)
   end
   if type(spec) ~= "table" then
-    error(("a policy is a name, a table of hooks, or a chain of these, not a %s")
-      :format(type(spec)), 4)
+    options.misuse(("%s: a policy is a name, a table of hooks, or a chain of these, not a %s")
+      :format(who, type(spec)))
   end
   if is_host(spec) then
-    return host_step(spec, position, resolved)
+    return host_step(who, spec, position, resolved)
   end
   if type(spec[1]) ~= "string" then
     for key in pairs(spec) do
       local near = options.nearest(key, hooks)
       if near then
-        error(("'%s' is no hook: did you mean '%s'?"):format(key, near), 4)
+        options.misuse(("%s: policy: '%s' is no hook: did you mean '%s'?"):format(who, key, near))
       end
     end
-    error("a policy table starts with a name, or has a hook: merge, summarize, truncate, "
-      .. "should_compact, flush, compact, branch_summary", 4)
+    options.misuse(who .. ": a policy table starts with a name, or has a hook: merge, summarize, "
+      .. "truncate, should_compact, flush, compact, branch_summary")
   end
-  return file_step(spec[1], spec)
+  return file_step(who, spec[1], spec)
 end
 
---- Loads what `spec` says into the store (a core userdata). Returns {handle=, hosts=}, or
---- {none = true} for false; nil, message, code. A spec of the wrong shape raises.
-function policy.resolve(store, spec)
+--- Loads what `spec` says into the store (a core userdata). who: the public function.
+--- Returns {handle=, hosts=}, or {none = true} for false; nil, message, code. A spec of the
+--- wrong shape raises.
+function policy.resolve(who, store, spec)
   if spec == false then
     return { none = true }
   end
@@ -114,7 +116,7 @@ function policy.resolve(store, spec)
   end
   local steps = {}
   for position, one in ipairs(list) do
-    local step, message, code = step_of(one, position, resolved)
+    local step, message, code = step_of(who, one, position, resolved)
     if not step then
       return nil, message, code
     end
@@ -130,12 +132,12 @@ end
 
 --- Loads what the fields policy and fallback of `given` say. Returns {policy=, fallback=}, each
 --- what policy.resolve returns, nil where nothing is said; nil, message, code.
-function policy.load(store, given)
+function policy.load(who, store, given)
   local loaded = {}
   for _, name in ipairs { "policy", "fallback" } do
     if given[name] ~= nil then
       local message, code
-      loaded[name], message, code = policy.resolve(store, given[name])
+      loaded[name], message, code = policy.resolve(who, store, given[name])
       if not loaded[name] then
         return nil, message, code
       end
@@ -163,7 +165,7 @@ local function sorted_pairs(t)
   local keys = {}
   for key in pairs(t) do
     if not rank[type(key)] then
-      error("sorted_pairs: a key is a " .. type(key) .. ", which has no order", 2)
+      options.misuse("sorted_pairs: a key is a " .. type(key) .. ", which has no order")
     end
     keys[#keys + 1] = key
   end
@@ -193,7 +195,7 @@ local function generator(seed)
       return (z >> 11) * 0x1p-53
     end
     if math.type(n) ~= "integer" or n < 1 then
-      error("random: a positive integer expected", 2)
+      options.misuse("random: a positive integer expected")
     end
     return (z >> 1) % n + 1
   end
@@ -206,7 +208,7 @@ local sent = { "role", "content", "author", "tool_calls", "tool_call_id" }
 -- hook wrote messages or took them from the state.
 local function sendable(request)
   if type(request) ~= "table" then
-    error("ctx.model: a request expected, got " .. type(request), 3)
+    options.misuse("ctx.model: a request expected, got " .. type(request))
   end
   local copy = {}
   for name, value in pairs(request) do

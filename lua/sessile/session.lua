@@ -11,6 +11,7 @@ local family = require "sessile.family"
 local host = require "sessile.host"
 local life = require "sessile.life"
 local object = require "sessile.object"
+local names = require "sessile.names"
 local options = require "sessile.options"
 local outcome = require "sessile.outcome"
 local policy = require "sessile.policy"
@@ -30,7 +31,12 @@ local messages_options = {
 
 --- Every message from the root to the head, compacted or not, oldest first.
 function methods:messages(given)
-  return self._core:messages(options.check("session:messages", given, messages_options))
+  local opts = options.check("session:messages", given, messages_options)
+  local ok, message, code = names.fields(self, "session:messages", opts, "from", "leaf")
+  if not ok then
+    return nil, message, code
+  end
+  return self._core:messages(opts)
 end
 
 local context_options = { leaf = "string" }
@@ -38,15 +44,26 @@ local context_options = { leaf = "string" }
 --- What the model would get, and {tokens, low, high, source, head, dropped, orphans,
 --- unanswered, lost}.
 function methods:context(given)
-  return self._core:context(options.check("session:context", given, context_options).leaf)
+  local opts = options.check("session:context", given, context_options)
+  local ok, message, code = names.fields(self, "session:context", opts, "leaf")
+  if not ok then
+    return nil, message, code
+  end
+  return self._core:context(opts.leaf)
 end
 
---- One entry by its id.
-function methods:entry(id)
-  if type(id) ~= "string" then
-    error("session:entry: an entry id expected, got " .. type(id), 2)
+-- Calls the core's function of that name on an entry; nil, message, code.
+local function on_entry(self, method, given)
+  local id, message, code = names.entry(self, "session:" .. method, given)
+  if not id then
+    return nil, message, code
   end
-  return self._core:entry(id)
+  return self._core[method](self._core, id)
+end
+
+--- One entry by its id, or by a label that it alone has, as wherever an entry is meant.
+function methods:entry(id)
+  return on_entry(self, "entry", id)
 end
 
 local entries_options = { types = "table" }
@@ -75,37 +92,35 @@ end
 
 -- ---------------------------------------------------------------- the tree
 
-local function check_id(who, id)
-  if type(id) ~= "string" then
-    error(("session:%s: an entry id expected, got %s"):format(who, type(id)), 3)
-  end
-end
-
 --- The ids from the header to that entry, or to the head.
 function methods:path(id)
-  if id ~= nil then
-    check_id("path", id)
+  if id == nil then
+    return self._core:path()
   end
-  return self._core:path(id)
+  return on_entry(self, "path", id)
 end
 
 --- The ids of what goes on from that entry, oldest first.
 function methods:children(id)
-  check_id("children", id)
-  return self._core:children(id)
+  return on_entry(self, "children", id)
 end
 
 --- The ids of what else goes on from its parent.
 function methods:siblings(id)
-  check_id("siblings", id)
-  return self._core:siblings(id)
+  return on_entry(self, "siblings", id)
 end
 
 --- The newest entry on the paths of both.
 function methods:common_ancestor(a, b)
-  check_id("common_ancestor", a)
-  check_id("common_ancestor", b)
-  return self._core:common_ancestor(a, b)
+  local second
+  local first, message, code = names.entry(self, "session:common_ancestor", a)
+  if first then
+    second, message, code = names.entry(self, "session:common_ancestor", b)
+  end
+  if not second then
+    return nil, message, code
+  end
+  return self._core:common_ancestor(first, second)
 end
 
 --- The ids that nothing goes on from.
@@ -125,7 +140,7 @@ local function node_meta(self)
       end
       local entry, message, code = self._core:entry(node.id)
       if not entry then
-        error(("node.%s: %s: %s"):format(key, code, message), 2)
+        options.misuse(("node.%s: %s: %s"):format(key, code, message))
       end
       rawset(node, "entry", entry)
       rawset(node, "timestamp", entry.timestamp)
@@ -186,7 +201,7 @@ end
 --- One message, committed alone; no policy runs. Returns its id.
 function methods:append(message)
   if type(message) ~= "table" then
-    error("session:append: a message expected, got " .. type(message), 2)
+    options.misuse("session:append: a message expected, got " .. type(message))
   end
   return self._core:append(message)
 end
@@ -194,7 +209,7 @@ end
 --- A host's own entry, a fact that never enters the context. Returns its id.
 function methods:custom(data, source)
   if type(data) ~= "table" then
-    error("session:custom: a table expected, got " .. type(data), 2)
+    options.misuse("session:custom: a table expected, got " .. type(data))
   end
   return self._core:custom(data, source)
 end
@@ -207,7 +222,7 @@ end
 --- Sets the title; s.title = … does the same and raises when it fails.
 function methods:set_title(title)
   if type(title) ~= "string" then
-    error("session:set_title: a string expected, got " .. type(title), 2)
+    options.misuse("session:set_title: a string expected, got " .. type(title))
   end
   return self._core:set_title(title)
 end
@@ -215,7 +230,7 @@ end
 --- How many milliseconds its calls wait for another writer from now on; -1: for ever.
 function methods:set_timeout(timeout_ms)
   if type(timeout_ms) ~= "number" or timeout_ms ~= math.floor(timeout_ms) then
-    error("session:set_timeout: a whole number of milliseconds expected, or -1", 2)
+    options.misuse("session:set_timeout: a whole number of milliseconds expected, or -1")
   end
   return self._core:set_timeout(math.tointeger(timeout_ms) or -1)
 end
@@ -254,19 +269,19 @@ local on_conflicts = { fail = true, append = true, branch = true }
 
 -- What a call gives, else the session's (which is the store's where the session gave none).
 -- Returns what policy.resolve does, or a table that says nothing.
-local function one_of(self, given, own)
+local function one_of(who, self, given, own)
   if given ~= nil then
-    return policy.resolve(self._store_core, given)
+    return policy.resolve(who, self._store_core, given)
   end
   return own or {}
 end
 
 -- The policy of a call and its fallback; nil, message, code.
-local function choose(self, opts)
-  local chosen, message, code = one_of(self, opts.policy, self._policy)
+local function choose(who, self, opts)
+  local chosen, message, code = one_of(who, self, opts.policy, self._policy)
   local fallback
   if chosen then
-    fallback, message, code = one_of(self, opts.fallback, self._fallback)
+    fallback, message, code = one_of(who, self, opts.fallback, self._fallback)
   end
   if not fallback then
     return nil, message, code
@@ -276,10 +291,21 @@ end
 
 local function check_list(who, messages)
   if type(messages) ~= "table" then
-    error(who .. ": a list of messages expected, got " .. type(messages), 4)
+    options.misuse(who .. ": a list of messages expected, got " .. type(messages))
   end
   if messages.role ~= nil or (#messages == 0 and next(messages) ~= nil) then
-    error(who .. ": a list of messages expected, got one: write {message}", 4)
+    options.misuse(who .. ": a list of messages expected, got one: write {message}")
+  end
+  for i, message in ipairs(messages) do
+    if type(message) ~= "table" then
+      options.misuse(("%s: message %d: a table expected, got %s"):format(who, i, type(message)))
+    end
+  end
+end
+
+local function check_conflict(who, opts)
+  if opts.on_conflict and not on_conflicts[opts.on_conflict] then
+    options.misuse(who .. ": option 'on_conflict': \"fail\", \"append\" or \"branch\" expected")
   end
 end
 
@@ -287,25 +313,28 @@ local starters = {}
 
 function starters.turn(self, messages, given)
   check_list("session:turn", messages)
-  local opts = options.check("session:turn", given, turn_options, 4)
-  local chosen, message, code = choose(self, opts)
+  local opts = options.check("session:turn", given, turn_options)
+  check_conflict("session:turn", opts)
+  local chosen, message, code = choose("session:turn", self, opts)
+  if chosen then
+    local ok
+    ok, message, code = names.fields(self, "session:turn", opts, "base")
+    chosen = ok and chosen
+  end
   if not chosen then
     return nil, message, code
-  end
-  if opts.on_conflict and not on_conflicts[opts.on_conflict] then
-    error("session:turn: option 'on_conflict': \"fail\", \"append\" or \"branch\" expected", 3)
   end
   local name, model = opts.model_name, opts.model
   if type(model) == "string" then
     name, model = name or model, nil
   end
-  local checkpoint = trigger.checkpoints("session:turn", opts.checkpoint, 3) or self._checkpoint
+  local checkpoint = trigger.checkpoints("session:turn", opts.checkpoint) or self._checkpoint
   local run
   run, message, code = self._core:turn(messages, {
     usage = opts.usage, model = name, metadata = opts.metadata, base = opts.base,
     on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
     fallback = chosen.fallback.handle, event = opts.event,
-    trigger = trigger.resolve("session:turn", opts.trigger, 3) or self._trigger,
+    trigger = trigger.resolve("session:turn", opts.trigger) or self._trigger,
     checkpoint = checkpoint and checkpoint.on, checkpoint_keep = checkpoint and checkpoint.keep,
     state = opts.state,
     window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
@@ -318,8 +347,8 @@ function starters.turn(self, messages, given)
 end
 
 local function start(self, kind, given)
-  local opts = options.check("session:" .. kind, given, compact_options, 5)
-  local chosen, message, code = choose(self, opts)
+  local opts = options.check("session:" .. kind, given, compact_options)
+  local chosen, message, code = choose("session:" .. kind, self, opts)
   if not chosen then
     return nil, message, code
   end
@@ -344,20 +373,25 @@ function starters.plan(self, given)
 end
 
 function starters.branch(self, id, given)
-  if type(id) ~= "string" then
-    error("session:branch: an entry id expected, got " .. type(id), 3)
-  end
-  local opts = options.check("session:branch", given, branch_options, 4)
+  local opts = options.check("session:branch", given, branch_options)
+  check_conflict("session:branch", opts)
   local summary = opts.summary
   if summary ~= nil and type(summary) ~= "string" and type(summary) ~= "boolean" then
-    error("session:branch: option 'summary': a text, or true, expected", 3)
+    options.misuse("session:branch: option 'summary': a text, or true, expected")
   end
-  local chosen, message, code = choose(self, opts)
+  local entry, message, code = names.entry(self, "session:branch", id)
+  local ok, chosen = entry ~= nil, nil
+  if ok then
+    ok, message, code = names.fields(self, "session:branch", opts, "base")
+  end
+  if ok then
+    chosen, message, code = choose("session:branch", self, opts)
+  end
   if not chosen then
     return nil, message, code
   end
   local run
-  run, message, code = self._core:branch(id, {
+  run, message, code = self._core:branch(entry, {
     summary = type(summary) == "string" and summary or nil, summarize = summary == true,
     instructions = opts.instructions, model = opts.model_name, base = opts.base,
     on_conflict = opts.on_conflict, policy = chosen.handle, no_policy = chosen.none,
@@ -370,11 +404,15 @@ function starters.branch(self, id, given)
 end
 
 function starters.answer(self, text, given)
-  local opts = options.check("session:answer", given, answer_options, 4)
+  local opts = options.check("session:answer", given, answer_options)
   if text ~= nil and type(text) ~= "string" then
-    error("session:answer: the model's text expected, got " .. type(text), 3)
+    options.misuse("session:answer: the model's text expected, got " .. type(text))
   end
-  local chosen, message, code = choose(self, opts)
+  local ok, message, code = names.fields(self, "session:answer", opts, "park")
+  local chosen
+  if ok then
+    chosen, message, code = choose("session:answer", self, opts)
+  end
   if not chosen then
     return nil, message, code
   end
@@ -399,10 +437,10 @@ end
 --- Starts a run of that kind and leaves the stepping to the caller.
 function session.begin(self, kind, ...)
   if not session.is(self) then
-    error("sessile.step: a session expected", 3)
+    options.misuse("sessile.step: a session expected")
   end
   if not starters[kind] then
-    error("sessile.step: \"turn\", \"compact\", \"plan\", \"branch\" or \"answer\" expected", 3)
+    options.misuse('sessile.step: "turn", "compact", "plan", "branch" or "answer" expected')
   end
   return starters[kind](self, ...)
 end
@@ -481,10 +519,10 @@ end
 
 --- Why a message is in the context, or not: what happened to it, step by step.
 function methods:why(key)
-  if type(key) ~= "string" then
-    error("session:why: the id of a message expected, got " .. type(key), 2)
+  local found, message, code = names.message(self, "session:why", key)
+  if found then
+    found, message, code = self._core:why(found)
   end
-  local found, message, code = self._core:why(key)
   if not found then
     return nil, message, code
   end
@@ -499,10 +537,14 @@ function methods:uncompact(id, given)
   if type(id) == "table" and given == nil then
     id, given = nil, id
   end
-  if id ~= nil and type(id) ~= "string" then
-    error("session:uncompact: the id of a compaction expected, got " .. type(id), 2)
-  end
   local opts = options.check("session:uncompact", given, uncompact_options)
+  if id ~= nil then
+    local message, code
+    id, message, code = names.entry(self, "session:uncompact", id)
+    if not id then
+      return nil, message, code
+    end
+  end
   return self._core:uncompact(id, opts.dry_run)
 end
 
@@ -559,7 +601,7 @@ local meta = object.class {
     title = function(self, title)
       local ok, message, code = self:set_title(title)
       if not ok then
-        error(("%s: %s"):format(code, message), 3)
+        options.misuse(("%s: %s"):format(code, message))
       end
     end,
   },

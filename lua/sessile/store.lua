@@ -29,15 +29,15 @@ local function identity(who, given, kinds)
   if type(given) == "string" then
     return { id = given }
   end
-  local opts = options.check(who, given, kinds or session_options, 3)
+  local opts = options.check(who, given, kinds or session_options)
   local structured = type(opts.id) == "table" and opts.id or opts
   if type(opts.id) == "table" then
-    options.check(who .. ": id", opts.id, { session_id = "string", user_id = "string" }, 3)
+    options.check(who .. ": id", opts.id, { session_id = "string", user_id = "string" })
   end
   if structured.session_id then
     opts.id = structured.session_id
   elseif type(opts.id) == "table" then
-    error(who .. ": id: session_id is missing", 3)
+    options.misuse(who .. ": id: session_id is missing")
   end
   opts.user = opts.user or structured.user_id
   return opts
@@ -45,7 +45,7 @@ end
 
 local function uuid_version(who, uuid)
   if uuid ~= nil and uuid ~= "v4" and uuid ~= "v7" then
-    error(("%s: option 'uuid': \"v4\" or \"v7\" expected"):format(who), 4)
+    options.misuse(("%s: option 'uuid': \"v4\" or \"v7\" expected"):format(who))
   end
   return uuid
 end
@@ -62,7 +62,7 @@ end
 -- What an agent says of itself in its checkpoints.
 local function agent_info(who, given)
   return given and options.check(who .. ": agent_info", given,
-    { version = "string", config = "string", tools = "table" }, 4)
+    { version = "string", config = "string", tools = "table" })
 end
 
 -- kind: the core's method of that name.
@@ -70,10 +70,10 @@ local function make(self, kind, given)
   local who = "store:" .. kind
   local opts = identity(who, given)
   if kind ~= "create" and opts.id == nil then
-    error(who .. ": the id of a session expected", 3)
+    options.misuse(who .. ": the id of a session expected")
   end
-  local when = trigger.resolve(who, opts.trigger, 2)
-  local loaded, message, code = policy.load(self._core, opts)
+  local when = trigger.resolve(who, opts.trigger)
+  local loaded, message, code = policy.load(who, self._core, opts)
   if not loaded then
     return nil, message, code
   end
@@ -92,9 +92,9 @@ local function make(self, kind, given)
     policy = loaded.policy or self._policy,
     fallback = loaded.fallback or self._fallback,
     trigger = when or self._trigger,
-    checkpoint = trigger.checkpoints(who, opts.checkpoint, 3) or self._checkpoint,
+    checkpoint = trigger.checkpoints(who, opts.checkpoint) or self._checkpoint,
     model = opts.model or self._model,
-    settings = settings.over(self._settings, settings.take(who, opts, 3)),
+    settings = settings.over(self._settings, settings.take(who, opts)),
   })
 end
 
@@ -123,12 +123,12 @@ local put_options = settings.add_to {
 --- is given. EEXISTS when it is taken.
 function methods:put(source, given)
   if type(source) ~= "table" or type(source.fork) ~= "function" then
-    error("store:put: a session expected, got " .. type(source), 2)
+    options.misuse("store:put: a session expected, got " .. type(source))
   end
   local opts = options.check("store:put", given, put_options)
-  local when = trigger.resolve("store:put", opts.trigger, 2)
+  local when = trigger.resolve("store:put", opts.trigger)
   local own = settings.over(self._settings, settings.take("store:put", opts))
-  local loaded, message, code = policy.load(self._core, opts)
+  local loaded, message, code = policy.load("store:put", self._core, opts)
   if not loaded then
     return nil, message, code
   end
@@ -165,8 +165,8 @@ local function core_list(who, opts)
     opts.limit, opts.offset = 1, math.maxinteger -- nobody: the engine's 0 is everybody
   end
   if opts.sort and not sorts[opts.sort] then
-    error(("%s: option 'sort': \"modified\", \"created\", \"title\", \"size\" or "
-      .. "\"messages\" expected, got \"%s\""):format(who, opts.sort), 3)
+    options.misuse(("%s: option 'sort': \"modified\", \"created\", \"title\", \"size\" or "
+      .. "\"messages\" expected, got \"%s\""):format(who, opts.sort))
   end
   if opts.status then
     opts.lives = life.statuses(who, opts.status)
@@ -195,7 +195,7 @@ local search_options = {
 --- It raises when the search itself fails.
 function methods:search(text, given)
   if type(text) ~= "string" then
-    error("store:search: the text to search for expected, got " .. type(text), 2)
+    options.misuse("store:search: the text to search for expected, got " .. type(text))
   end
   local opts = options.check("store:search", given, search_options)
   local limit, on_step = opts.limit, opts.on_step
@@ -320,7 +320,7 @@ local meta = object.class {
 --- Wraps an opened core store. defaults: the options of sessile.open. nil, message, code
 --- when a policy among them cannot be loaded.
 function store.wrap(handle, url, defaults)
-  local loaded, message, code = policy.load(handle, defaults)
+  local loaded, message, code = policy.load("sessile.open", handle, defaults)
   if not loaded then
     handle:close()
     return nil, message, code
@@ -331,12 +331,12 @@ function store.wrap(handle, url, defaults)
     _sealed = handle:sealed(),
     _policy = loaded.policy or false,
     _fallback = loaded.fallback or false,
-    _checkpoint = trigger.checkpoints("sessile.open", defaults.checkpoint, 3),
+    _checkpoint = trigger.checkpoints("sessile.open", defaults.checkpoint),
     _trigger = defaults.trigger or false, -- resolved by sessile.open, before anything opens
     _model = defaults.model or false,
     _ttl = life.check_default("sessile.open: option 'ttl'", defaults.ttl),
     _agent = defaults.agent or "main",
-    _settings = settings.take("sessile.open", defaults, 3),
+    _settings = settings.take("sessile.open", defaults),
     _agent_info = agent_info("sessile.open", defaults.agent_info),
     _sessions = setmetatable({}, { __mode = "k" }),
     _closed = false,

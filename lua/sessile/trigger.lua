@@ -28,11 +28,11 @@ local function seconds_of(given)
   return whole and whole > 0 and whole or nil
 end
 
-local function check(who, given, level)
-  local copy = options.check(who .. ": trigger", given, fields, level)
+local function check(who, given)
+  local copy = options.check(who .. ": trigger", given, fields)
   local function wrong(name, wanted)
-    error(("%s: trigger: option '%s': %s expected, got %s"):format(who, name, wanted,
-      type(given[name]) == "table" and "a table" or ("%q"):format(given[name])), level + 1)
+    options.misuse(("%s: trigger: option '%s': %s expected, got %s"):format(who, name, wanted,
+      type(given[name]) == "table" and "a table" or ("%q"):format(given[name])))
   end
   if copy.messages and copy.messages < 1 then
     wrong("messages", "a number above 0")
@@ -50,39 +50,37 @@ local function check(who, given, level)
   for i, name in ipairs(copy.events or {}) do
     -- names end at a NUL where the engine keeps them
     if type(name) ~= "string" or name == "" or name:find("\0", 1, true) then
-      error(("%s: trigger: event %d: a name expected"):format(who, i), level)
+      options.misuse(("%s: trigger: event %d: a name expected"):format(who, i))
     end
   end
   if copy.events and #copy.events == 0 and next(copy.events) ~= nil then
-    error(who .. ": trigger: option 'events': a list of names expected", level)
+    options.misuse(who .. ": trigger: option 'events': a list of names expected")
   end
   return copy
 end
 
 --- Turns what the host wrote into {messages, seconds, share (per thousand), overflow, events};
---- false into an empty one, which fires never; nil stays nil. level: whose line is to blame,
---- as in error().
-function trigger.resolve(who, given, level)
+--- false into an empty one, which fires never; nil stays nil.
+function trigger.resolve(who, given)
   if given == nil then
     return nil
   end
   if given == false then
     return {}
   end
-  local copy = check(who, given, level + 2)
-  return copy -- no tail call: levels are counted
+  return check(who, given)
 end
 
 --- The same for checkpoints: {messages, seconds, share, events, keep, state}; state is a
 --- function that is asked for the state of one, and gives any value, or nil. Returns {on, keep,
 --- state}: when, as resolve() gives it, how many are kept, and that function.
-function trigger.checkpoints(who, given, level)
+function trigger.checkpoints(who, given)
   if given == nil then
     return nil
   elseif given == false then
     return { on = {} }
   elseif type(given) ~= "table" then
-    error(("%s: option 'checkpoint': table expected, got %s"):format(who, type(given)), level + 1)
+    options.misuse(("%s: option 'checkpoint': table expected, got %s"):format(who, type(given)))
   end
   local copy = {}
   for name, value in pairs(given) do
@@ -91,12 +89,12 @@ function trigger.checkpoints(who, given, level)
   copy.keep, copy.state = nil, nil
   local keep = given.keep
   if keep ~= nil and (math.type(keep) ~= "integer" or keep < 1 or keep > 1000000) then
-    error(who .. ": checkpoint: option 'keep': a number above 0 expected", level + 1)
+    options.misuse(who .. ": checkpoint: option 'keep': a number above 0 expected")
   end
   if given.state ~= nil and not options.callable(given.state) then
-    error(who .. ": checkpoint: option 'state': a function expected", level + 1)
+    options.misuse(who .. ": checkpoint: option 'state': a function expected")
   end
-  return { on = trigger.resolve(who, copy, level + 1), keep = keep, state = given.state }
+  return { on = trigger.resolve(who, copy), keep = keep, state = given.state }
 end
 
 return trigger

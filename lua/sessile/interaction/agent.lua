@@ -35,16 +35,16 @@ local inherited = {
 
 -- A session from what was given for one: a session, or the id of one in the store, which is
 -- made when there is none. nil: none was given; nil, message, code.
-local function session_of(who, given, store, level)
+local function session_of(who, given, store)
   if given == nil or given == false then
     return nil
   elseif session.is(given) then
     return given
   elseif type(given) ~= "string" and type(given) ~= "table" then
-    error(("%s: option 'session': a session or its id expected, got %s")
-      :format(who, type(given)), level + 1)
+    options.misuse(("%s: option 'session': a session or its id expected, got %s")
+      :format(who, type(given)))
   elseif not store then
-    error(who .. ": option 'session': an id needs store=", level + 1)
+    options.misuse(who .. ": option 'session': an id needs store=")
   end
   return store:session(given)
 end
@@ -55,7 +55,7 @@ function methods:run(message, given)
   local who = "agent:run"
   local opts = options.check(who, given, run_kinds)
   local chosen = settings.over(self._settings, settings.take(who, opts))
-  local input = send.input_of(who, message, 2)
+  local input = send.input_of(who, message)
   for _, name in ipairs(inherited) do
     if opts[name] == nil then
       opts[name] = self._options[name]
@@ -65,14 +65,14 @@ function methods:run(message, given)
   if named == nil then
     named = self._options.session
   end
-  local on, why, code = session_of(who, named, opts.store or self._options.store, 2)
+  local on, why, code = session_of(who, named, opts.store or self._options.store)
   if not on and why then
     return nil, why, code
   end
   if on and opts.messages then
-    error("agent:run: option 'messages': the session holds what was said before", 2)
+    options.misuse("agent:run: option 'messages': the session holds what was said before")
   elseif not on and not input and not opts.messages then
-    error("agent:run: without a session a message is expected", 2)
+    options.misuse("agent:run: without a session a message is expected")
   end
   local round = self._round
   opts.stopped = function() return self._round ~= round end
@@ -100,7 +100,7 @@ local meta = object.class {
 --- Makes an agent. Nothing is asked and nothing is written before it runs.
 function agent.make(given)
   if type(given) ~= "table" then
-    error("sessile.agent: a table of options expected, got " .. type(given), 2)
+    options.misuse("sessile.agent: a table of options expected, got " .. type(given))
   end
   local opts = options.check("sessile.agent", given, agent_kinds)
   return setmetatable({

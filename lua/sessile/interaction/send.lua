@@ -24,17 +24,17 @@ send.kinds = settings.add_to {
 }
 
 -- What is said: a text, a message, a list of messages, or nothing, as a list or nil.
-local function input_of(who, given, level)
+local function input_of(who, given)
   if given == nil then
     return nil
   elseif type(given) == "string" then
     return { { role = "user", content = given } }
   elseif type(given) ~= "table" then
-    error(("%s: a message expected, got %s"):format(who, type(given)), level + 1)
+    options.misuse(("%s: a message expected, got %s"):format(who, type(given)))
   elseif given.role ~= nil or given.json ~= nil then
     return { given }
   elseif #given == 0 then
-    error(who .. ": a message or a list of messages expected, got an empty table", level + 1)
+    options.misuse(who .. ": a message or a list of messages expected, got an empty table")
   end
   return given
 end
@@ -129,8 +129,8 @@ local function on_session(who, self, input, opts, chosen)
     return nil, who .. ": no model is configured: give model= to the call, the session or the "
       .. "store", "EINVALID"
   end
-  trigger.resolve(who, opts.trigger, 3) -- wrong before anything is said, not after
-  trigger.checkpoints(who, opts.checkpoint, 3)
+  trigger.resolve(who, opts.trigger) -- wrong before anything is said, not after
+  trigger.checkpoints(who, opts.checkpoint)
   local ctx = { session = self, reason = "policy" }
   local writing = {
     policy = opts.policy, model_name = opts.model_name, metadata = opts.metadata,
@@ -198,7 +198,7 @@ end
 --- policy. Returns the outcome. Without a message it goes on with what was under way.
 function session.methods:send(message, given)
   local opts = options.check("session:send", given, send.kinds)
-  local input = input_of("session:send", message, 2)
+  local input = input_of("session:send", message)
   return send.run("session:send", self, input, opts, settings.take("session:send", opts))
 end
 
@@ -213,21 +213,21 @@ local stateless = settings.add_to {
 --- the new message as the last), model, tools and so on; session makes it session:send.
 function send.send(given)
   if type(given) ~= "table" then
-    error("sessile.send: a table of options expected, got " .. type(given), 2)
+    options.misuse("sessile.send: a table of options expected, got " .. type(given))
   end
   local opts = options.check("sessile.send", given, stateless)
   local chosen = settings.take("sessile.send", opts)
-  local input = input_of("sessile.send", opts.message, 2)
+  local input = input_of("sessile.send", opts.message)
   if opts.session then
     if not session.is(opts.session) then
-      error("sessile.send: option 'session': a session expected", 2)
+      options.misuse("sessile.send: option 'session': a session expected")
     end
-    input = input or input_of("sessile.send", opts.messages, 2)
+    input = input or input_of("sessile.send", opts.messages)
     return send.run("sessile.send", opts.session, input, opts, chosen)
   end
   local before = opts.messages or {}
   if not input and #before == 0 then
-    error("sessile.send: messages expected", 2)
+    options.misuse("sessile.send: messages expected")
   end
   return send.run("sessile.send", nil, input, opts, chosen, before)
 end

@@ -20,63 +20,62 @@ local tool_kinds = {
 }
 
 -- Tools as the loop reads them: {name = {run=, …}}; a function alone is its run.
-local function check_tools(who, tools, level)
+local function check_tools(who, tools)
   local checked = {}
   for name, tool in pairs(tools) do
     if type(name) ~= "string" or name == "" then
-      error(who .. ": tools: names expected, as in tools = { read_file = {…} }", level + 1)
+      options.misuse(who .. ": tools: names expected, as in tools = { read_file = {…} }")
     end
     local label = ("%s: tool '%s'"):format(who, name)
     if type(tool) == "function" then
       tool = { run = tool }
     end
-    checked[name] = options.check(label, tool, tool_kinds, level)
+    checked[name] = options.check(label, tool, tool_kinds)
     if not checked[name].run then
-      error(label .. ": run is missing: a function(args, ctx) expected", level + 1)
+      options.misuse(label .. ": run is missing: a function(args, ctx) expected")
     end
   end
   return checked
 end
 
 -- One function, or a list of them, as a list.
-local function check_hooks(who, name, hooks, level)
+local function check_hooks(who, name, hooks)
   if options.callable(hooks) then
     return { hooks }
   end
   local list = {}
   for i, hook in ipairs(hooks) do
     if not options.callable(hook) then
-      error(("%s: option '%s': number %d is no function"):format(who, name, i), level + 1)
+      options.misuse(("%s: option '%s': number %d is no function"):format(who, name, i))
     end
     list[i] = hook
   end
   if next(hooks) ~= nil and #list == 0 then
-    error(("%s: option '%s': a list of functions expected"):format(who, name), level + 1)
+    options.misuse(("%s: option '%s': a list of functions expected"):format(who, name))
   end
   return list
 end
 
---- The settings among options that were checked against `kinds`, ready for use. Raises at
---- the caller's caller when a tool or a hook is none.
-function settings.take(who, given, level)
-  level = (level or 2) + 1
+--- The settings among options that were checked against `kinds`, ready for use. Raises
+--- when a tool or a hook is none.
+function settings.take(who, given)
   local taken = {}
   for name in pairs(settings.kinds) do
     taken[name] = given[name]
   end
   if taken.tools then
-    taken.tools = check_tools(who, taken.tools, level)
+    taken.tools = check_tools(who, taken.tools)
   end
   for _, name in ipairs { "before", "after" } do
     if taken[name] then
-      taken[name] = check_hooks(who, name, taken[name], level)
+      taken[name] = check_hooks(who, name, taken[name])
     end
   end
   if taken.max_steps and taken.max_steps < 1 then
-    error(who .. ": option 'max_steps': at least 1 expected", level)
+    options.misuse(who .. ": option 'max_steps': at least 1 expected")
   end
   if taken.commit and taken.commit ~= "step" and taken.commit ~= "turn" then
-    error(who .. ": option 'commit': \"step\" or \"turn\" expected", level)
+    options.misuse(who .. ": option 'commit': \"step\" or \"turn\" expected")
   end
   return taken
 end

@@ -1,0 +1,66 @@
+-- names.lua: from what a host wrote for an entry to the id of one entry of a session.
+--
+-- Owns: what names an entry: its id, or a label that it alone has. Must never choose between
+-- two entries of one label. The command line adds short numbers and `head` (cli/entries.lua).
+
+local options = require "sessile.options"
+
+local names = {}
+
+-- The one entry that has this label; nil, message, code.
+local function labelled(self, name)
+  local labels, message, code = self._core:labels()
+  if not labels then
+    return nil, message, code
+  end
+  local ids = {}
+  for _, label in ipairs(labels) do
+    if label.name == name then
+      ids[#ids + 1] = label.id
+    end
+  end
+  if #ids == 1 then
+    return ids[1]
+  elseif #ids > 1 then
+    return nil, ('session "%s": the label "%s" is on %d entries: name one of them: %s'):format(
+      self.id, name, #ids, table.concat(ids, ", ", 1, math.min(#ids, 8))), "EINVALID"
+  end
+  return nil, ('session "%s": "%s" is no entry of it, and no label: its head is %s'):format(
+    self.id, name, self._core:head() or "unknown"), "ENOTFOUND"
+end
+
+--- The id of the entry that is meant by an id, or by a label that is on it alone. Whether there
+--- is an entry of that id is for the engine to say. nil, message, code; raises for what is no
+--- text. who: the public function, for its sentence.
+function names.entry(self, who, given)
+  if type(given) ~= "string" then
+    options.misuse(("%s: an entry id or a label expected, got %s"):format(who, type(given)))
+  elseif given:find "^%x%x%x%x%x%x%x%x$" then
+    return given
+  end
+  return labelled(self, given)
+end
+
+--- The same for a message, which may be one that a compaction wrote: "00000016.1".
+function names.message(self, who, given)
+  if type(given) == "string" and given:find "^%x%x%x%x%x%x%x%x%.%d+$" then
+    return given
+  end
+  return names.entry(self, who, given)
+end
+
+--- Puts ids in the place of what options say; true, or nil, message, code.
+function names.fields(self, who, opts, ...)
+  for _, field in ipairs { ... } do
+    if opts[field] ~= nil then
+      local id, message, code = names.entry(self, who, opts[field])
+      if not id then
+        return nil, message, code
+      end
+      opts[field] = id
+    end
+  end
+  return true
+end
+
+return names
