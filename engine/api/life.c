@@ -52,7 +52,7 @@ sessile_status sessile_delete(sessile_store *store, const sessile_session_option
                               sessile_error *err)
 {
     static const sessile_delete_options hard;
-    sessile_deleted unwanted;
+    sessile_deleted unwanted = {.bytes = 0};
     sessile_status status;
 
     error_clear(err);

@@ -129,7 +129,7 @@ sessile_status sessile_branch(sessile_session *session, sessile_id entry,
                               sessile_slice summary, sessile_id *leaf, sessile_error *err)
 {
     sessile_run_options options;
-    sessile_outcome outcome;
+    sessile_outcome outcome = {.leaf = SESSILE_NO_ID};
     sessile_need need;
     sessile_run *run;
     if (leaf)

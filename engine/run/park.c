@@ -127,13 +127,14 @@ static void put_fact(const sessile_session *s, batch *b, const buf *data)
 static sessile_status keep_answers(sessile_run *run, sessile_session *s, batch *b,
                                    sessile_error *err)
 {
+    sessile_id park = run->park;
     buf text, data;
     entry e;
     sessile_status st;
 
     buf_init(&text, run->alloc);
     buf_init(&data, run->alloc);
-    st = session_park_locked(s, &(sessile_id){run->park}, &text, &e, NULL);
+    st = session_park_locked(s, &park, &text, &e, NULL);
     if (st == SESSILE_NOTFOUND) { /* the conversation outran it: there is no other try */
         buf_deinit(&text);
         buf_deinit(&data);

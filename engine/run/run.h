@@ -109,7 +109,7 @@ struct sessile_run {
         int asked, done;
         sessile_error why; /* it could not be written */
     } checkpoint;
-    char *event;                /* its name, or NULL */
+    char *event; /* its name, or NULL */
     size_t event_size;
     run_counts counts;
     int64_t now_ms;

@@ -419,9 +419,10 @@ sessile_status laws_check(const laws_input *in, judgement *out, const allocator 
         pairs.is = &after;
     }
     /* Law 1 looks at everything that has a place, and what law 3 refuses has none. */
-    (void)(law_names(in, &places, out) || law_pairs(&pairs) || law_open_work(in, out) || law_truth(in, &places, out) ||
-           law_order(&places, out) || law_pinned(in, &places, out) ||
-           law_floor(in, &places, out) || law_bounds(in, &places, out));
+    (void)(law_names(in, &places, out) || law_pairs(&pairs) || law_open_work(in, out) ||
+           law_truth(in, &places, out) || law_order(&places, out) ||
+           law_pinned(in, &places, out) || law_floor(in, &places, out) ||
+           law_bounds(in, &places, out));
 
 out:
     pairing_deinit(&after);

@@ -39,8 +39,7 @@ static sessile_status mark_pins(const sessile_session *s, context *c, sessile_er
     for (size_t i = 0; pins && i < c->count; i++) {
         item *it = &c->items[i];
         fact wanted = {.about = it->key.entry};
-        if (!it->key.n &&
-            bsearch(&wanted, labels, pins, sizeof *labels, compare_about))
+        if (!it->key.n && bsearch(&wanted, labels, pins, sizeof *labels, compare_about))
             it->flags |= ITEM_PINNED;
     }
     mem_free(a, labels, count * sizeof *labels);

@@ -345,7 +345,8 @@ static sessile_status open_any(sessile_session **out, sessile_store *st,
         status = triggers_copy(&s->triggers, options->triggers, &st->alloc, err);
     if (!status && options) {
         s->checkpoint_keep = options->checkpoint_keep;
-        status = triggers_copy(&s->checkpoint_on, options->checkpoint_on, &st->alloc, err);
+        status =
+            triggers_copy(&s->checkpoint_on, options->checkpoint_on, &st->alloc, err);
     }
     if (!status && options)
         status = session_set_agent_info(s, &options->agent_info, err);

@@ -8,7 +8,8 @@
  *    "reason":…,"instructions":…,"now":<ms>,"window":n,"reserve":n,
  *    "answers":[{"request":"<BLAKE2b-256, hex>","text":…|"failed":…}],
  *    "asks":{"policy":"<name>","hash":"<BLAKE2b-256, hex>","request":{…}},
- *    "refused":"<why>"}  (it was answered, and its policy then refused: to be tried again)
+ *    "refused":"<why>"}  (it was answered, and its policy then refused: to be tried
+ * again)
  *
  * and of one that ends it: {"off":true,"park":"<entry>"}.
  */

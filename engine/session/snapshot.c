@@ -294,8 +294,8 @@ static sessile_status get_facts(sessile_session *s, const unsigned char *from,
         uint32_t name_size = get32(&from);
         uint8_t kind = *from & 0x7f, off = *from >> 7;
         from++;
-        if (entry >= count || about > entry || name_size > names ||
-            kind < FACT_LABEL || kind > FACT_PARK)
+        if (entry >= count || about > entry || name_size > names || kind < FACT_LABEL ||
+            kind > FACT_PARK)
             return strange(err);
         if (facts_add(&s->facts, (fact_kind)kind, entry, about, name, name_size, off))
             return fail_nomem(err);

@@ -85,7 +85,8 @@ static void put_kind(buf *out, int *any, const char *kind, json metadata)
     }
 }
 
-/* The entry that a message says it is; entry SESSILE_NO_ID when that is no key. 0 or -1. */
+/* The entry that a message says it is; entry SESSILE_NO_ID when that is no key. 0 or -1.
+ */
 static int read_name(sessile_state *s, json object, sessile_key *out)
 {
     json value = json_get(object, name_in(object));

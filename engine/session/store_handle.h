@@ -28,10 +28,10 @@ struct sessile_store {
     sessile_durability durability;
     int timeout_ms;
     int64_t window, reserve, ttl_ms;
-    int over_records;           /* its logs are given, and kept by somebody else */
+    int over_records; /* its logs are given, and kept by somebody else */
     sessile_triggers *triggers, *checkpoint_on; /* or NULL */
     uint32_t checkpoint_keep;
-    pthread_mutex_t mutex;      /* guards what follows */
+    pthread_mutex_t mutex; /* guards what follows */
     uint64_t records_opened;
     policy_ref policy, fallback;
     unsigned char uuid_last[16];
