@@ -82,6 +82,12 @@ function paths.worker(given)
   end
   local places = { here() .. "/../../build/libexec/sessile-worker",
     here() .. "/../../../../libexec/sessile/sessile-worker" }
+  local has_system, system = pcall(require, "sessile.system")
+  local folder = has_system and system.executable and system.executable:match "^(.*)/[^/]*/[^/]*$"
+  if folder then
+    table.insert(places, 1, folder .. "/libexec/sessile-worker")
+    table.insert(places, 2, folder .. "/libexec/sessile/sessile-worker")
+  end
   for _, path in ipairs(places) do
     local file = io.open(path, "rb")
     if file then
