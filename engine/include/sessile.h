@@ -512,7 +512,8 @@ typedef struct sessile_delete_options {
 } sessile_delete_options;
 
 #define SESSILE_ID_HASH_SIZE 65
-/* All that is left to whoever deletes: to be noted elsewhere. */
+/* All that is left to whoever deletes: to be noted elsewhere. The hash has no key: who
+ * guesses the names can tell that they are these. */
 typedef struct sessile_deleted {
     char id_hash[SESSILE_ID_HASH_SIZE]; /* of agent, user and id: hex, and a NUL */
     int64_t time_ms;
