@@ -148,8 +148,8 @@ describe("log", function()
   end)
 
   it("is cut to the width of a terminal, in fewer columns than it has in a file", function()
-    if not os.execute "command -v script >/dev/null 2>&1" then
-      pending "needs script(1), to have a terminal"
+    if not os.execute "script -qec true /dev/null </dev/null >/dev/null 2>&1" then
+      pending "needs script(1) and a pseudo-terminal"
       return
     end
     sessile(("compact talk --policy %s/naive.lua"):format(home))
