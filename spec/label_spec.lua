@@ -389,6 +389,13 @@ describe("labels on the command line", function()
     assert.equal(2, (select(3, cli.sessile "rename bug-42")))
   end)
 
+  it("metadata is set and shown apart from settings", function()
+    cli.done "new --id meta"
+    cli.done "settings meta --metadata team=blue size=3"
+    assert.same({ team = "blue", size = 3 }, cli.json "settings meta --metadata")
+    assert.same({}, cli.json "settings meta")
+  end)
+
   it("settings are set, shown as they were given, and taken back", function()
     assert.equal('model = "gpt-4o"\nprice = 1.50\n',
       (cli.done "settings bug-42 model=gpt-4o price=1.50"))

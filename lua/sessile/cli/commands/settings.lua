@@ -25,17 +25,22 @@ end
 return {
   name = "settings",
   summary = "show or change what a host keeps with a session: its model, …",
-  usage = "settings ID [KEY=JSON…]",
+  usage = "settings ID [KEY=JSON…] [--metadata]",
   examples = {
     { "sessile settings bug-42", "what is set" },
     { "sessile settings bug-42 model=gpt-4o thinking=null", "set one, take one back" },
+    { "sessile settings bug-42 --metadata team=blue", "what is known of the session, likewise" },
   },
   arguments = {
     { "id", "a session's id, a beginning of it, its title, or `last`" },
     { "values", "what to set: KEY=JSON; KEY=null takes it back; no JSON is text", "*" },
   },
+  options = {
+    { "--metadata", "the session's metadata, that it may have been made with" },
+  },
   about = "Every value that ever held is in the log with its time; the newest holds.",
   run = function(app, args)
+    local which = args.metadata and "metadata" or "settings"
     local object, message, code, step
     if #args.values > 0 then
       object, message, code, step = object_of(args.values)
@@ -51,13 +56,13 @@ return {
     local _ <close> = setmetatable({}, { __close = function() session:close() end })
     if object then
       local ok
-      ok, message, code = session:settings(object)
+      ok, message, code = session[which](session, object)
       if not ok then
         return nil, message, code
       end
     end
     local settings
-    settings, message, code = session:settings()
+    settings, message, code = session[which](session)
     if not settings then
       return nil, message, code
     end
