@@ -172,4 +172,27 @@ entries.arguments = {
   { "entry", "an entry: its number, a label, or `head`" },
 }
 
+--- What `pin` and `unpin` run: the method of that name on a message, and its id printed.
+---@param method "pin"|"unpin"
+---@return fun(app: table, args: table): nil, string?, string?, string?
+function entries.pinning(method)
+  return function(app, args)
+    local session, id, code, step = entries.open(app, args.id, args.entry)
+    if not session then
+      return nil, id, code, step
+    end
+    local ok, message
+    ok, message, code = session[method](session, id)
+    local name = session.id
+    session:close()
+    if not ok then
+      return nil, message, code, entries.step(code, name)
+    elseif app.json then
+      app:print_json { session = name, entry = id, pinned = method == "pin" }
+    else
+      app:out(id .. "\n")
+    end
+  end
+end
+
 return entries
