@@ -17,7 +17,8 @@
  *     state belong to one thread at a time.
  *   - Close sessions before their store, free runs before their session.
  *
- * Clean as C99 and C++98.
+ * It is one long file because it is the whole interface: a host reads it once from top to
+ * bottom, and searches it from then on. Clean as C99 and C++98.
  */
 #ifndef SESSILE_H
 #define SESSILE_H

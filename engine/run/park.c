@@ -148,9 +148,8 @@ static sessile_status keep_answers(sessile_run *run, sessile_session *s, batch *
         while (json_next(&it)) {
             const char *name;
             size_t size;
-            if (json_plain(it.key, &name, &size) &&
-                ((size == 7 &&
-                  (!memcmp(name, "answers", 7) || !memcmp(name, "refused", 7)))))
+            if (json_plain(it.key, &name, &size) && size == 7 &&
+                (!memcmp(name, "answers", 7) || !memcmp(name, "refused", 7)))
                 continue;
             buf_put(&data, it.key.at, it.key.size);
             buf_putc(&data, ':');

@@ -3,7 +3,8 @@
  * the two have nothing in common.
  *
  * Every test runs over a volatile, a sealed and a plain store. The last ones end a fork
- * at every step that changes a file, and let every system call fail once.
+ * at every step that changes a file, and let every system call fail once. It is long
+ * because what comes along is asked of every kind of fact, in every kind of store.
  */
 #include "support/faulty.h"
 #include "support/sessions.h"
