@@ -14,11 +14,14 @@ DESTDIR ?=
 BUILD   ?= build
 
 BUILD_PACKAGES := gcc libc6-dev binutils lua5.4 liblua5.4-dev uuid-dev libsodium-dev \
-                  libmodpbase64-dev libzstd-dev lua-argparse
+                  libmodpbase64-dev libzstd-dev libpcre2-dev lua-argparse
+BUILD_PACKAGES += libcmark-gfm-dev libcmark-gfm-extensions-dev libncurses-dev libedit-dev
 TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted
 CHECK_PACKAGES := lua-check cppcheck lua-socket lua-sec
 BENCH_PACKAGES := libsqlite3-dev
 SOAK_PACKAGES  := clang libclang-rt-14-dev
+# What looks at terminals and pages as a person does; specs that need one say so without it.
+VIEW_PACKAGES  := tmux chromium
 
 # ---- flags ---------------------------------------------------------------------------
 # OPT and HARDEN are what the other builds (asan, coverage) replace. CFLAGS, CPPFLAGS and
@@ -38,6 +41,8 @@ LUA_LIB     ?= -llua5.4
 ENGINE_LIBS := -lsodium -luuid -lmodpbase64 -lzstd -lm
 LIBS        := $(ENGINE_LIBS) $(LUA_LIB)
 TEST_LIBS   := -lcmocka -lcjson
+# What only the executable is linked with: pages, screens, typed lines.
+COMMAND_LIBS := -lcmark-gfm -lcmark-gfm-extensions -lncursesw -ltinfo -ledit
 
 # ---- files ---------------------------------------------------------------------------
 
@@ -161,7 +166,7 @@ $(BUILD)/sessile.pc: engine/sessile.pc.in Makefile
 
 $(BIN): $(COMMAND) $(BINDING) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) -Wl,-E -o $@ $^ $(LIBS)
+	$(LINK) -Wl,-E -o $@ $^ $(LIBS) -Wl,--as-needed $(COMMAND_LIBS)
 
 $(WORKER): $(WORKERS) $(BUILD)/internal.a
 	@mkdir -p $(@D)
@@ -203,7 +208,7 @@ deps-build:
 deps-test:
 	@.ci/deps $(BUILD_PACKAGES) $(TEST_PACKAGES)
 deps-check:
-	@.ci/deps $(BUILD_PACKAGES) $(TEST_PACKAGES) $(CHECK_PACKAGES)
+	@.ci/deps $(BUILD_PACKAGES) $(TEST_PACKAGES) $(CHECK_PACKAGES) $(VIEW_PACKAGES)
 deps-bench:
 	@.ci/deps $(BUILD_PACKAGES) $(BENCH_PACKAGES)
 deps-soak:

@@ -1,0 +1,11 @@
+/* modules.h: the Lua modules that only this executable has. Each file says what its module
+ * offers; a script that any Lua may run must do without them. */
+#ifndef COMMAND_MODULES_H
+#define COMMAND_MODULES_H
+
+#include <lua.h>
+
+int luaopen_sessile_core(lua_State *L);   /* lua/binding: the engine */
+int luaopen_sessile_system(lua_State *L); /* questions to the system */
+
+#endif
