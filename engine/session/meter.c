@@ -26,8 +26,6 @@
 /* A segment whose ratio is further off measures something else than its messages. */
 #define RATIO_LEAST (METER_UNIT / 4)
 #define RATIO_MOST  (METER_UNIT * 4)
-/* Where most segments lie: of their tokens, in parts of a hundred. */
-enum { SHARE_LOW = 10, SHARE_HIGH = 90 };
 
 /* ------------------------------------------------------------------ sums */
 
@@ -234,14 +232,14 @@ static int by_ratio(const void *x, const void *y)
     return a->counted < b->counted ? -1 : a->counted > b->counted;
 }
 
-/* The ratio below which `share` hundredths of all that was counted lie. */
-static int64_t quantile(const meter_segment *sorted, unsigned n, int64_t all, int share)
+/* The ratio below which half of all that was counted lies. */
+static int64_t median(const meter_segment *sorted, unsigned n, int64_t all)
 {
     int64_t below = 0;
 
     for (unsigned i = 0; i < n; i++) {
         below += sorted[i].counted;
-        if (below * 100 >= all * share)
+        if (below * 2 >= all)
             return sorted[i].reported * METER_UNIT / sorted[i].counted;
     }
     return 0;
@@ -254,7 +252,7 @@ static void fit_unit(const token_meter *m, const sessile_session *s, unsigned un
     int64_t newest = s->nodes[m->report].messages, all = 0;
     unsigned n = 0;
 
-    *out = (meter_ratio){0, 0, 0, 0};
+    *out = (meter_ratio){0, 0};
     for (unsigned i = 0; i < m->count; i++) {
         const meter_segment *one = &m->segments[i];
         if (one->counted && one->unit == unit &&
@@ -267,9 +265,7 @@ static void fit_unit(const token_meter *m, const sessile_session *s, unsigned un
         return;
     qsort(good, n, sizeof *good, by_ratio);
     out->samples = n;
-    out->ratio = quantile(good, n, all, 50);
-    out->low = quantile(good, n, all, SHARE_LOW);
-    out->high = quantile(good, n, all, SHARE_HIGH);
+    out->ratio = median(good, n, all);
 }
 
 static void make_fit(const sessile_session *s, token_meter *m)
@@ -329,21 +325,12 @@ static int read_unit(unsigned unit, int64_t counted, int64_t messages,
         return unit == TOKENS_HOST ? RUNG_HOST : RUNG_EXACT;
     }
     if (unit == TOKENS_FITTED) {
-        tokens_fitted_margin(counted, messages, &out->low, &out->high);
+        tokens_fitted_margin(counted, &out->low, &out->high);
         return RUNG_FITTED;
     }
     if (ratio->ratio) {
-        int64_t least, most;
-        meter_ratio low = {.ratio = ratio->low}, high = {.ratio = ratio->high};
         out->tokens = meter_scale(counted, ratio);
-        tokens_fitted_margin(out->tokens, messages, &out->low, &out->high);
-        least = meter_scale(counted, &low);
-        most = meter_scale(counted, &high);
-        /* Of many messages the odd ones even out; of a few they do not. */
-        if (messages <= 4 && least < out->low)
-            out->low = least;
-        if (messages <= 4 && most > out->high)
-            out->high = most;
+        tokens_fitted_margin(out->tokens, &out->low, &out->high);
         return RUNG_FITTED;
     }
     tokens_margin(counted, &out->low, &out->high);

@@ -39,10 +39,9 @@ typedef struct meter_segment {
     int64_t reported;
 } meter_segment;
 
-/* Model's tokens for one of a unit, in METER_UNIT; 0: not known. Most segments lie
- * between low and high. */
+/* Model's tokens for one of a unit, in METER_UNIT; 0: not known. */
 typedef struct meter_ratio {
-    int64_t ratio, low, high;
+    int64_t ratio;
     unsigned samples;
 } meter_ratio;
 

@@ -438,9 +438,11 @@ void tokens_margin(int64_t estimated, int64_t *low, int64_t *high)
     margin_around(estimated, estimated / 5 + 4, low, high);
 }
 
-void tokens_fitted_margin(int64_t n, int64_t messages, int64_t *low, int64_t *high)
+/* Measured (`make accuracy`): of the few messages between two requests 19 in 20 lie within
+ * a seventh and 20 tokens; of many they even out. */
+void tokens_fitted_margin(int64_t n, int64_t *low, int64_t *high)
 {
-    margin_around(n, n / 12 + 4 * (messages < 16 ? messages : 16), low, high);
+    margin_around(n, n / 24 + (n < 4000 ? n : 4000) / 10 + 20, low, high);
 }
 
 void tokens_framing_margin(int64_t n, int64_t messages, int64_t *low, int64_t *high)

@@ -40,8 +40,8 @@ int64_t tokens_of_message(const message *m);
 
 /* The margin of an estimate: low and high for n estimated tokens. */
 void tokens_margin(int64_t estimated, int64_t *low, int64_t *high);
-/* Of n tokens that usage taught to count, of so many messages. */
-void tokens_fitted_margin(int64_t n, int64_t messages, int64_t *low, int64_t *high);
+/* Of n tokens that usage taught to count. */
+void tokens_fitted_margin(int64_t n, int64_t *low, int64_t *high);
 /* Of n tokens whose text was counted exactly: what a provider puts around messages,
  * calls and results is known for some models only. */
 void tokens_framing_margin(int64_t n, int64_t messages, int64_t *low, int64_t *high);

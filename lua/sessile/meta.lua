@@ -1024,7 +1024,7 @@ function Session:messages(opts) end
 ---@field tokens integer
 ---@field low integer
 ---@field high integer
----@field source "usage"|"estimate"
+---@field source "usage"|"exact"|"host"|"fitted"|"estimate" of several the least
 ---@field head string
 ---@field dropped integer
 ---@field orphans integer
