@@ -69,9 +69,10 @@ end
 
 --- Opens the store that was named. create: make it when it is not there.
 ---@param create boolean?
-function app:store(create)
+---@param more table?  further options of sessile.open
+function app:store(create, more)
   if not self.opened then
-    local store, message, code, step = sessions.open(self.globals, create)
+    local store, message, code, step = sessions.open(self.globals, create, more)
     if not store then
       return nil, message, code, step
     end

@@ -88,11 +88,12 @@ end
 --- Opens it. Without `create` a folder that holds no store is NOTFOUND and stays as it is.
 ---@param globals table
 ---@param create boolean?
+---@param more table?  further options of sessile.open
 ---@return table? store
 ---@return string? message
 ---@return string? code
 ---@return string? step
-function sessions.open(globals, create)
+function sessions.open(globals, create, more)
   local url, folder = sessions.place(globals)
   if globals.plain and globals.key_file then
     return nil, "--plain and --key-file exclude each other", "EUSAGE"
@@ -113,6 +114,9 @@ function sessions.open(globals, create)
   local options = {
     agent = globals.agent, timeout_ms = globals.timeout, network = globals.network or nil,
   }
+  for name, value in pairs(more or {}) do
+    options[name] = value
+  end
   if globals.plain then
     options.key = false
   elseif globals.key_file then
