@@ -83,7 +83,8 @@ function import.open(file, from)
     opened:close()
     return nil, looks_like(head), "EINVALID"
   end
-  local format, records = import.formats[from], nil
+  local format = import.formats[from]
+  local records
   if format.document then
     records, message, code = format.document(opened)
   else

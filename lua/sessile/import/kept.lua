@@ -1,6 +1,6 @@
 --- kept: what a custom entry holds of a recording that is no message.
 --
--- Owns: its shape, {"from", "source", "at", "part", "line" | "text" | "b64"}, and the way back to
+-- Owns: its shape, {"from", "at", "part", "line" | "text" | "b64", "source"}, and the way back to
 -- the bytes. Must never judge what a line says.
 
 local span = require "sessile.import.span"
@@ -54,16 +54,16 @@ end
 ---@param as_text boolean?  even if it is JSON
 ---@return string json
 function kept.custom(place, line, as_text)
-  local head = '{"from":' .. span.quote(place.from)
-    .. (place.source and ',"source":' .. span.quote(place.source) or "")
+  local head = ('{"from":%s'):format(span.quote(place.from))
     .. (place.at and (',"at":%d'):format(place.at) or "")
     .. (place.part and (',"part":%d'):format(place.part) or "")
+  local tail = place.source and ',"source":' .. span.quote(place.source) .. "}" or "}"
   if not as_text and not place.part and span.valid(line) then
-    return head .. ',"line":' .. line .. "}"
+    return head .. ',"line":' .. line .. tail
   elseif utf8.len(line) then
-    return head .. ',"text":' .. span.quote(line) .. "}"
+    return head .. ',"text":' .. span.quote(line) .. tail
   end
-  return head .. ',"b64":"' .. base64(line) .. '"}'
+  return head .. ',"b64":"' .. base64(line) .. '"' .. tail
 end
 
 --- What a custom entry keeps: nil when it keeps nothing of a recording.

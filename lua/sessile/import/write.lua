@@ -5,8 +5,9 @@
 -- never open a store that people see, or print.
 --
 -- Each write says what it holds: a turn's metadata.imported = {from, source, lines, bytes}, a
--- custom entry's {from, source, at}, a summary's metadata.imported = {from, source, at}. Who imports
--- again reads these, runs through the recording from its beginning, and writes what is not there.
+-- custom entry's {from, at, source}, a summary's metadata.imported = {from, source, at}. Who
+-- imports again reads these, runs through the recording from its beginning, and writes what is
+-- not there.
 
 local sessile = require "sessile"
 local compaction = require "sessile.import.compaction"
@@ -272,14 +273,6 @@ end
 
 -- A line that is no message.
 local function put_line(self, record)
-  local label = record.label
-  local target = label and self.entries[label.target]
-  if target then
-    local ok, message, code = self.done:set_label(self.session, target, label)
-    if not ok then
-      return nil, message, code
-    end
-  end
   local done
   if record.plain then
     done = self.done:take_plain(record.json)
@@ -290,6 +283,14 @@ local function put_line(self, record)
     return true
   elseif record.why then
     count_unread(self, record.at, record.why)
+  end
+  local label = record.label
+  local target = label and self.entries[label.target]
+  if target then
+    local ok, message, code = self.done:set_label(self.session, target, label)
+    if not ok then
+      return nil, message, code
+    end
   end
   return put_custom(self, record.json, record.at)
 end
