@@ -21,7 +21,7 @@ CHECK_PACKAGES := lua-check cppcheck lua-socket lua-sec
 BENCH_PACKAGES := libsqlite3-dev
 SOAK_PACKAGES  := clang libclang-rt-14-dev
 # What looks at terminals and pages as a person does; specs that need one say so without it.
-VIEW_PACKAGES  := tmux chromium
+VIEW_PACKAGES  := tmux chromium zsh fish man-db
 
 # ---- flags ---------------------------------------------------------------------------
 # OPT and HARDEN are what the other builds (asan, coverage) replace. CFLAGS, CPPFLAGS and
@@ -347,6 +347,12 @@ install: build
 	$(if $(ENCODINGS),install -m 644 $(ENCODINGS) $(D)/share/sessile/encodings)
 	$(if $(wildcard examples/demo-session.jsonl),install -m 644 \
 	    examples/demo-session.jsonl $(D)/share/sessile)
+	$(if $(BIN),install -d $(D)/share/man/man1 $(D)/share/bash-completion/completions \
+	    $(D)/share/zsh/site-functions $(D)/share/fish/vendor_completions.d)
+	$(if $(BIN),$(BIN) man > $(D)/share/man/man1/sessile.1)
+	$(if $(BIN),$(BIN) completions bash > $(D)/share/bash-completion/completions/sessile)
+	$(if $(BIN),$(BIN) completions zsh > $(D)/share/zsh/site-functions/_sessile)
+	$(if $(BIN),$(BIN) completions fish > $(D)/share/fish/vendor_completions.d/sessile.fish)
 	@[ -n "$(DESTDIR)" ] || ! command -v ldconfig >/dev/null || \
 	    ! ldconfig -v -N 2>/dev/null | grep -q '^$(PREFIX)/lib:' || \
 	    echo 'Programs find libsessile.so once you have run: ldconfig'
