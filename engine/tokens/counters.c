@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/error.h"
 #include "tokens/encoding.h"
 #include "tokens/walk.h"
 
@@ -277,4 +278,65 @@ int64_t counters_tools(counters *c, token_unit unit, const model_kind *kind, jso
         n = model_tools(kind, tools, estimate_one, NULL, c->alloc);
     }
     return n < 0 ? 0 : n;
+}
+
+/* Adds a part to a count; of two sources the lesser stands. */
+static void add_part(sessile_tokens *to, int64_t tokens, token_unit unit, int exact)
+{
+    static const char *const order[] = {TOKEN_SOURCE_EXACT, TOKEN_SOURCE_HOST,
+                                        TOKEN_SOURCE_FITTED, TOKEN_SOURCE_ESTIMATE};
+    const char *source = (int)unit == exact    ? TOKEN_SOURCE_EXACT
+                         : unit == TOKENS_HOST ? TOKEN_SOURCE_HOST
+                                               : TOKEN_SOURCE_ESTIMATE;
+    int64_t low, high;
+
+    if (tokens == 0)
+        return;
+    if (source == order[3])
+        tokens_margin(tokens, &low, &high);
+    else
+        tokens_framing_margin(tokens, 1, &low, &high);
+    if (to->tokens == 0)
+        to->source = order[0];
+    to->tokens += tokens;
+    to->low += low;
+    to->high += high;
+    for (int i = 3; i >= 0; i--)
+        if (!strcmp(order[i], source) || !strcmp(order[i], to->source)) {
+            to->source = order[i];
+            break;
+        }
+}
+
+sessile_status counters_beside(counters *c, sessile_slice model, sessile_slice tools,
+                               sessile_slice system, sessile_tokens *out,
+                               sessile_error *err)
+{
+    const model_kind *kind = model_find(model.data, model.size);
+    token_unit unit = counters_unit(c, model.data, model.size), by;
+    int exact = counters_exact(c, model.data, model.size);
+    int64_t n;
+
+    if (tools.size) {
+        sessile_status status;
+        buf checked;
+        buf_init(&checked, c->alloc);
+        status = json_check(&checked, tools.data, tools.size, 1000, err);
+        if (!status && json_of(checked.data, checked.size).type != JSON_ARRAY)
+            status = fail(err, SESSILE_INVALID,
+                          "tools are a JSON array of definitions, as the model is given "
+                          "them");
+        if (status) {
+            buf_deinit(&checked);
+            return fail_prefix(err, "tools");
+        }
+        n = counters_tools(c, unit, kind, json_of(checked.data, checked.size), &by);
+        add_part(out, n, by, exact);
+        buf_deinit(&checked);
+    }
+    if (system.size) {
+        n = counters_text(c, unit, system.data, system.size, &by);
+        add_part(out, n + (kind ? kind->message + 1 : WALK_MESSAGE_OVERHEAD), by, exact);
+    }
+    return SESSILE_OK;
 }

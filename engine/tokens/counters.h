@@ -43,6 +43,12 @@ int64_t counters_message(counters *c, token_unit unit, const model_kind *kind,
 int64_t counters_tools(counters *c, token_unit unit, const model_kind *kind, json tools,
                        token_unit *by);
 
+/* Adds to a count what is sent beside the messages: tool definitions (a JSON array, or
+ * empty) and a system prompt (text, or empty). INVALID: tools are no JSON array. */
+sessile_status counters_beside(counters *c, sessile_slice model, sessile_slice tools,
+                               sessile_slice system, sessile_tokens *out,
+                               sessile_error *err);
+
 /* Why an encoding that was wanted is not used: copied into out; "" when none failed. */
 void counters_why(counters *c, char *out, size_t size);
 
