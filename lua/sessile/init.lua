@@ -7,6 +7,7 @@ local agent = require "sessile.interaction.agent"
 local adapter = require "sessile.adapter"
 local answers = require "sessile.answers"
 local core = require "sessile.core"
+local encoding = require "sessile.encoding"
 local host = require "sessile.host"
 local key = require "sessile.key"
 local options = require "sessile.options"
@@ -137,6 +138,10 @@ end
 function sessile.json(text)
   return core.json(text)
 end
+
+--- An encoding, which counts tokens exactly: by name ("cl100k_base", "o200k_base") or by the
+--- path of a file. nil, message, code.
+sessile.encoding = encoding.open
 
 --- A value as JSON text, written as messages are. nil, message, code.
 function sessile.encode(value)
