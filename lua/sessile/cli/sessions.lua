@@ -215,8 +215,18 @@ local function matching(rows, fits)
   return found, closed
 end
 
---- The one session that a name means: `last` is the newest; else its id, its title, or a
---- beginning of its id. One that cannot be opened is meant only when no other fits as well.
+local function has_label(row, name)
+  for _, label in ipairs(row.labels or {}) do
+    if label == name then
+      return true
+    end
+  end
+  return false
+end
+
+--- The one session that a name means: `last` is the newest; else its id, its title, a
+--- beginning of its id, or a label in it. One that cannot be opened is meant only when no other
+--- fits as well.
 ---@param rows table[]  from store:list
 ---@param name string
 ---@return table? row
@@ -228,6 +238,7 @@ function sessions.find(rows, name)
     function(row) return row.id == name end,
     function(row) return row.title == name end,
     function(row) return row.id:sub(1, #name) == name end,
+    function(row) return has_label(row, name) end,
   }
   for _, fits in ipairs(name ~= "" and name ~= "last" and tests or {}) do
     local found, closed = matching(rows, fits)
@@ -296,8 +307,8 @@ end
 
 local FEW = 8
 
--- The rows that a name can mean: those whose id begins so and those of that title; of
--- `last`, the newest few. And whether there are no others.
+-- The rows that a name can mean: those whose id begins so, those of that title and those with
+-- that label; of `last`, the newest few. And whether there are no others.
 local function candidates(store, name, agent)
   if name == "" or name == "last" then
     local rows, message, code = store:list { agent = agent, limit = FEW }
@@ -307,14 +318,22 @@ local function candidates(store, name, agent)
   if not rows then
     return nil, message, code
   end
-  local titled
-  titled, message, code = store:list { agent = agent, title = name }
-  if not titled then
-    return nil, message, code
+  local known = {}
+  for _, row in ipairs(rows) do
+    known[("%s\0%s"):format(row.id, row.agent)] = true
   end
-  for _, row in ipairs(titled) do
-    if row.id:sub(1, #name) ~= name then -- else it is among them
-      rows[#rows + 1] = row
+  for _, field in ipairs { "title", "label" } do
+    local more
+    more, message, code = store:list { agent = agent, [field] = name }
+    if not more then
+      return nil, message, code
+    end
+    for _, row in ipairs(more) do
+      local key = ("%s\0%s"):format(row.id, row.agent)
+      if not known[key] then
+        known[key] = true
+        rows[#rows + 1] = row
+      end
     end
   end
   return rows, false

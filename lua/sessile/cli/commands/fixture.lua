@@ -70,6 +70,13 @@ return {
       local raw = render.facts(found).json
       lines[i] = args.redact and redacted(redactor, raw) or raw
     end
+    if app.json and not args.file then
+      for i, line in ipairs(lines) do
+        lines[i] = app.raw(line)
+      end
+      app:print_json { messages = app.array(lines), redacted = args.redact and redactor.total }
+      return
+    end
     local text = table.concat(lines, "\n") .. (#lines > 0 and "\n" or "")
     if args.file and args.file ~= "-" then
       local there = io.open(args.file)
