@@ -142,7 +142,7 @@ describe("sessile check", function()
     assert.equal("", out)
     local _, times = err:gsub("is damaged at byte", "")
     assert.equal(1, times, err)
-    out, err, code = paste(err)
+    out, err, code = paste(err, " --yes")
     assert.equal(0, code, out .. err)
     assert.matches("salvaged: 4 entries", out)
     assert.is_nil(out:find("check [^\n]*%-%-salvage"), out) -- it is done

@@ -77,7 +77,8 @@ end
 ---@param store table
 ---@param rows table[]      of its list
 ---@param label string      of the bar
----@param with fun(session: table, row: table): boolean?, string?, string?  false, sentence, code: stop
+---@param with fun(session: table, row: table): boolean?, string?, string?  false, a sentence and
+--- a code: stop
 ---@return boolean? ok
 ---@return string? message
 ---@return string? code

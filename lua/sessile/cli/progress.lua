@@ -3,7 +3,7 @@
 -- Owns: the line it draws, which it takes away at the end: how much is done, how fast, how long
 -- the rest takes. Must never write where no person looks.
 
-local system = require "sessile.system"
+local has_system, system = pcall(require, "sessile.system")
 local terminal = require "sessile.cli.terminal"
 
 local progress = {}
@@ -55,12 +55,13 @@ end
 ---@return fun() finish
 function progress.bar(app, label, bytes)
   local quiet = app.json or not terminal.is_terminal(2) or os.getenv "TERM" == "dumb"
-  local began, last, drawn = system.seconds(), nil, 0
+  local seconds = has_system and system.seconds or os.time
+  local began, last, drawn = seconds(), nil, 0
   local function show(done, all)
     if quiet or all <= 0 then
       return
     end
-    local now = system.seconds()
+    local now = seconds()
     if now - began < AFTER or last and now - last < EVERY then
       return
     end

@@ -71,11 +71,11 @@ function sessions.key_source(globals)
 end
 
 -- What to do when the key does not fit.
-local function key_step(globals, url)
+local function key_step(globals, url, exists)
   if globals.plain then
     return "Leave --plain away; the key comes from SESSILE_KEY or --key-file FILE."
   end
-  local plain = sessile.open(url, { key = false })
+  local plain = exists and sessile.open(url, { key = false })
   if plain then
     plain:close()
     return "It is not sealed. If it was meant to be so, open it with --plain."
@@ -101,8 +101,10 @@ function sessions.open(globals, create)
     return nil, "there is no place for sessions: neither HOME nor XDG_DATA_HOME is set",
       "EUSAGE", "Name a folder with --store FOLDER, or set one of them."
   end
+  local exists = false
   if folder then
     local found, message, code, step = has_store(folder)
+    exists = found
     if found == nil then
       return nil, message, code, step
     elseif not found and not create then
@@ -129,7 +131,7 @@ function sessions.open(globals, create)
     return nil, message, code, ("Put a copy of %s back; the logs are as they were.")
       :format(terminal.line((folder or url) .. "/keyring"))
   elseif code == "ESEALED" then
-    return nil, message, code, key_step(globals, url)
+    return nil, message, code, key_step(globals, url, exists)
   elseif code == "ENOTFOUND" then
     return nil, message, code, "Name a folder that can be made: --store FOLDER"
   end
