@@ -833,6 +833,20 @@ function Session:common_ancestor(a, b) end
 ---@return string? code
 function Session:leaves() end
 
+---@class sessile.ExportOptions
+---@field format? "json"|"jsonl"|"md"|"html" "json"
+---@field to? string the name of another agent's format, in the place of `format`
+---@field redact? boolean|{name: string, pattern: string, fold: boolean?}[] take out what looks
+---like a secret, an address, a home; a list: rules of your own beside those that ship
+---@field write fun(chunk: string): any, string?, string? gets each chunk; nil, message, code end it
+
+---The session as a document, written as it is read: see lua/sessile/export/README.md.
+---@param opts sessile.ExportOptions
+---@return {format: string, redacted: {name: string, values: integer, places: integer}[]?}? done
+---@return string? message
+---@return string? code
+function Session:export(opts) end
+
 ---@class sessile.CheckpointRules
 ---@field messages? integer each time so many came since the last one
 ---@field seconds? integer|string each time so much time passed since then

@@ -61,7 +61,7 @@ local OPENS = {
   check = 1, keys = 1, forget = 1, fork = 1, info = 1, label = 1, pin = 1, unpin = 1,
   settings = 1, why = 1, uncompact = 1, log = 1, branch = 1, delete = 1, undelete = 1,
   archive = 1, purge = 1, search = 1, rename = 1, answer = 1, checkpoint = 1, checkpoints = 1,
-  restore = 1, suspend = 1, cancel = 1,
+  restore = 1, suspend = 1, cancel = 1, export = 1,
 }
 
 --- A sentence with commands in it, as `sessile list`: each gets the name of this program and
