@@ -1101,10 +1101,25 @@ function Session:event_count() end
 ---@return string? code
 function Session:tokens() end
 
----@return {input: integer, output: integer, cache_read: integer, cache_write: integer}? usage
+---What was reported of one day, model or agent.
+---@class sessile.UsageGroup
+---@field key string "2026-11-21" (UTC); the model's or agent's name ("": nobody says)
+---@field input integer
+---@field output integer
+---@field cache_read integer
+---@field cache_write integer
+---@field reports integer turns and messages that reported it
+---@field first integer time of the first of them, ms
+---@field last integer
+
+---What providers reported, over the whole log, whatever the branch; not what the context
+---takes now, which tokens() says. With `by` a list of groups, which add up to it: days oldest
+---first, else the largest first.
+---@param opts? {by?: "day"|"model"|"agent"}
+---@return {input: integer, output: integer, cache_read: integer, cache_write: integer}|sessile.UsageGroup[]|nil usage
 ---@return string? message
 ---@return string? code
-function Session:usage() end
+function Session:usage(opts) end
 
 ---A host's own entry, which never enters the context.
 ---@param data table

@@ -69,9 +69,10 @@ end
 
 --- Opens the store that was named. create: make it when it is not there.
 ---@param create boolean?
-function app:store(create)
+---@param more table?  further options of sessile.open
+function app:store(create, more)
   if not self.opened then
-    local store, message, code, step = sessions.open(self.globals, create)
+    local store, message, code, step = sessions.open(self.globals, create, more)
     if not store then
       return nil, message, code, step
     end
@@ -200,8 +201,24 @@ end
 
 local ASKS = { ["--help"] = true, ["-h"] = true }
 
+-- What stands behind `sessions`, which is a word before the commands that are about them.
+local function unknown_of_sessions(view, word, words)
+  if not word then
+    local list = help.of_sessions()
+    if has_word(words, #words, ASKS) then
+      io.stdout:write(list)
+      return 0
+    end
+    return fail(view, "'sessions' what?", "EUSAGE", "There are:\n" .. list)
+  end
+  local nearest = registry.nearest(word, registry.of_sessions())
+  return fail(view, ("there is no command 'sessions %s'"):format(hints.shown(word)), "EUSAGE",
+    nearest and ("Did you mean `sessile sessions %s`?"):format(nearest)
+      or "See those there are: sessile sessions --help")
+end
+
 local function unknown(view, word, words)
-  local names = registry.names()
+  local names = registry.typed()
   local typed = words[2] and words[2]:sub(1, 1) ~= "-" and word .. " " .. words[2]
   local group = help.group(word)
   if group and not typed then
@@ -212,6 +229,9 @@ local function unknown(view, word, words)
     return fail(view, ("'%s' what?"):format(word), "EUSAGE", "There are:\n" .. group)
   end
   word = group and typed or word
+  if registry.absent(word) then
+    return fail(view, ("there is no command '%s'"):format(word), "EUSAGE", registry.absent(word))
+  end
   local nearest = registry.nearest(word, names)
   return fail(view, ("there is no command '%s'"):format(hints.shown(word)), "EUSAGE",
     nearest and ("Did you mean `sessile %s`?"):format(nearest) or "See: sessile help")
@@ -231,9 +251,21 @@ local function dispatch(words)
   local name = words[at]
   local command, after, message, code
   local view = { json = has_word(words, #words, { ["--json"] = true }) }
-  if name then
-    command, after, message, code = find(words, at)
-    if not command and code == "ENOTFOUND" then
+  local of_sessions = name == "sessions"
+  if of_sessions then
+    words = table.move(words, 1, #words, 1, {})
+    table.remove(words, at)
+    at = options.first_word(words, 1)
+    head = table.move(words, 1, math.min(at - 1, #words), 1, {})
+    name = words[at]
+  end
+  if name or of_sessions then
+    if name then
+      command, after, message, code = find(words, at)
+    end
+    if of_sessions and not (command and registry.is_of_sessions(command.name)) then
+      return unknown_of_sessions(view, name, words)
+    elseif not command and code == "ENOTFOUND" then
       return unknown(view, name, table.move(words, at, #words, 1, {}))
     elseif not command then
       return fail(view, message, code)
@@ -259,11 +291,12 @@ local function dispatch(words)
     end
   end
 
-  local args
-  args, message = options.parse(command, head)
+  local args, meant
+  args, message, meant = options.parse(command, head)
   if not args then
-    return fail(view, message, "EUSAGE", name and ("Usage: sessile %s\nExamples: sessile help %s")
-      :format(command.usage, command.name) or "See: sessile help")
+    local step = meant or not name and "See: sessile help"
+      or ("Usage: sessile %s\nExamples: sessile help %s"):format(command.usage, command.name)
+    return fail(view, message, "EUSAGE", step)
   end
   local self = new_app(args)
   local result, step

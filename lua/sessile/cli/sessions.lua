@@ -88,11 +88,12 @@ end
 --- Opens it. Without `create` a folder that holds no store is NOTFOUND and stays as it is.
 ---@param globals table
 ---@param create boolean?
+---@param more table?  further options of sessile.open
 ---@return table? store
 ---@return string? message
 ---@return string? code
 ---@return string? step
-function sessions.open(globals, create)
+function sessions.open(globals, create, more)
   local url, folder = sessions.place(globals)
   if globals.plain and globals.key_file then
     return nil, "--plain and --key-file exclude each other", "EUSAGE"
@@ -113,6 +114,9 @@ function sessions.open(globals, create)
   local options = {
     agent = globals.agent, timeout_ms = globals.timeout, network = globals.network or nil,
   }
+  for name, value in pairs(more or {}) do
+    options[name] = value
+  end
   if globals.plain then
     options.key = false
   elseif globals.key_file then
@@ -376,31 +380,37 @@ end
 
 --- For each row the shortest beginning of its id that no other has, 8 characters at least.
 ---@param rows table[]
+---@param among table[]?  all the rows that there are, when `rows` are some of them
 ---@return table<table, string>
-function sessions.short_ids(rows)
-  local sorted, short = {}, {}
-  for _, row in ipairs(rows) do
-    if row.id then
-      sorted[#sorted + 1] = row
+function sessions.short_ids(rows, among)
+  local ids, short, seen = {}, {}, {}
+  for _, list in ipairs { rows, among } do
+    for _, row in ipairs(list) do
+      if row.id and not seen[row.id] then
+        seen[row.id] = true
+        ids[#ids + 1] = row.id
+      end
     end
   end
-  table.sort(sorted, function(a, b) return a.id < b.id end)
+  table.sort(ids)
   local function common(a, b)
     local n = 0
-    while b and n < #a.id and a.id:byte(n + 1) == b.id:byte(n + 1) do
+    while b and n < #a and a:byte(n + 1) == b:byte(n + 1) do
       n = n + 1
     end
     return n
   end
-  for i, row in ipairs(sorted) do
-    local need = 1 + math.max(common(row, sorted[i - 1]), common(row, sorted[i + 1]))
-    local size = math.max(8, need)
-    -- A few characters more say it all; never cut within a character.
+  local need = {}
+  for i, id in ipairs(ids) do
+    need[id] = math.max(8, 1 + math.max(common(id, ids[i - 1]), common(id, ids[i + 1])))
+  end
+  for _, row in ipairs(rows) do
     local id = row.id
-    if size + 4 < #id and id:find("^[%w_-]+$") then
-      id = id:sub(1, size)
+    -- A few characters more say it all; never cut within a character.
+    if id and need[id] + 4 < #id and id:find("^[%w_-]+$") then
+      id = id:sub(1, need[id])
     end
-    short[row] = terminal.line(id)
+    short[row] = id and terminal.line(id)
   end
   return short
 end
