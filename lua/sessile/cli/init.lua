@@ -6,6 +6,7 @@
 -- A command's run(app, args) returns nothing, or an exit code; or nil, a sentence, an error
 -- code and perhaps a next step. Everything it raises is a defect.
 
+local config = require "sessile.config"
 local help = require "sessile.cli.help"
 local hints = require "sessile.cli.hints"
 local json = require "sessile.cli.json"
@@ -67,11 +68,34 @@ function app.now()
   return os.time() * 1000
 end
 
---- Opens the store that was named. create: make it when it is not there.
+--- What the configuration files say, as sessile.config gives it; read once.
+---@return sessile.Config?
+---@return string? message
+---@return string? code
+---@return string? step
+function app:config()
+  local found = self.globals.configured
+  if not found then
+    local message, code, step
+    found, message, code, step = config.load(self.globals.config)
+    if not found then
+      return nil, message, code, step
+    end
+    self.globals.configured = found
+  end
+  return found
+end
+
+--- Opens the store that was named, here or in the configuration, with all that is configured.
+--- create: make it when it is not there.
 ---@param create boolean?
 ---@param more table?  further options of sessile.open
 function app:store(create, more)
   if not self.opened then
+    local known, wrong, kind, hint = self:config()
+    if not known then
+      return nil, wrong, kind, hint
+    end
     local store, message, code, step = sessions.open(self.globals, create, more)
     if not store then
       return nil, message, code, step
