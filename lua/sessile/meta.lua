@@ -1080,7 +1080,7 @@ function Session:messages(opts) end
 ---@field tokens integer
 ---@field low integer
 ---@field high integer
----@field source "usage"|"estimate"
+---@field source "usage"|"exact"|"host"|"fitted"|"estimate" of several the least
 ---@field head string
 ---@field dropped integer
 ---@field orphans integer
@@ -1143,6 +1143,12 @@ function Session:event_count() end
 ---@return string? code
 function Session:tokens() end
 
+---@class sessile.Usage
+---@field input integer
+---@field output integer
+---@field cache_read integer
+---@field cache_write integer
+
 ---What was reported of one day, model or agent.
 ---@class sessile.UsageGroup
 ---@field key string "2026-11-21" (UTC); the model's or agent's name ("": nobody says)
@@ -1158,7 +1164,7 @@ function Session:tokens() end
 ---takes now, which tokens() says. With `by` a list of groups, which add up to it: days oldest
 ---first, else the largest first.
 ---@param opts? {by?: "day"|"model"|"agent"}
----@return {input: integer, output: integer, cache_read: integer, cache_write: integer}|sessile.UsageGroup[]|nil usage
+---@return sessile.Usage|sessile.UsageGroup[]|nil usage
 ---@return string? message
 ---@return string? code
 function Session:usage(opts) end
