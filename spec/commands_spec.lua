@@ -156,6 +156,11 @@ local ENTRIES = {
     json = { "import HOME/talk.jsonl --id again", "id", "from", "messages", "turns", "customs" },
     wrong = { "import HOME/nothing.jsonl", 3, "path" },
   },
+  ["export"] = {
+    plain = { "export small -", '"entries"', "hello again" },
+    json = { "export small HOME/small.json", "session", "file", "format", "bytes" },
+    wrong = { "export small HOME/talk.jsonl", 1, "--yes" },
+  },
   ["copy"] = {
     plain = { "copy small HOME/elsewhere", "small\n" },
     json = { "copy small HOME/elsewhere --id other", "session", "id", "agent", "store" },
