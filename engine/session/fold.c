@@ -24,51 +24,6 @@
 #include "base/text.h"
 #include "tokens/tokens.h"
 
-/* ------------------------------------------------------------------ usage */
-
-void usage_add(sessile_usage *a, const sessile_usage *b)
-{
-    a->input += b->input;
-    a->output += b->output;
-    a->cache_read += b->cache_read;
-    a->cache_write += b->cache_write;
-}
-
-static void usage_take(sessile_usage *a, const sessile_usage *b)
-{
-    a->input -= b->input;
-    a->output -= b->output;
-    a->cache_read -= b->cache_read;
-    a->cache_write -= b->cache_write;
-}
-
-int64_t usage_total(const sessile_usage *u)
-{
-    return u->input + u->output + u->cache_read + u->cache_write;
-}
-
-/* No provider reports more in one turn: what does counts as this much, so that no sum of
- * a session's turns, nor one with an estimate, can overflow. */
-#define USAGE_MOST (INT64_C(1) << 40)
-
-static int64_t within_reason(int64_t n)
-{
-    return n < 0 ? 0 : n > USAGE_MOST ? USAGE_MOST : n;
-}
-
-/* 1 when there is usage; what a broken provider reports is cut to size. */
-static int usage_get(json value, sessile_usage *out)
-{
-    memset(out, 0, sizeof *out);
-    if (value.type != JSON_OBJECT || !usage_read(value, out))
-        return 0;
-    out->input = within_reason(out->input);
-    out->output = within_reason(out->output);
-    out->cache_read = within_reason(out->cache_read);
-    out->cache_write = within_reason(out->cache_write);
-    return 1;
-}
-
 void fold_forget_parts(sessile_session *s)
 {
     s->part_count = 0;
@@ -266,10 +221,7 @@ static sessile_status fold_turn(fold *f, change *c, sessile_error *err)
     c->n.events = c->n.events - (uint32_t)count + 1;
     /* A turn of several model calls reports the last one, whose input is the context's
      * size, and under "total" the sum of all. */
-    json usage = json_get(c->e.data, "usage");
-    c->has_usage = usage_get(usage, &c->usage);
-    if (!usage_get(json_get(usage, "total"), &c->total))
-        c->total = c->usage;
+    c->has_usage = usage_of_turn(c->e.data, &c->usage, &c->total);
     if (c->has_usage && usage_total(&c->usage) > 0)
         c->n.marks |= NODE_HAS_USAGE;
     if (json_get(c->e.data, "policy").type == JSON_FALSE)

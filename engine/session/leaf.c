@@ -192,7 +192,7 @@ sessile_status session_vars_locked(sessile_session *s, sessile_id leaf, buf *out
 /* ------------------------------------------------------------------ tokens */
 
 /* What the provider reported for turn `at`, kept for the next time. */
-static sessile_status usage_of_turn(sessile_session *s, sessile_id at, sessile_error *err)
+static sessile_status reported_by(sessile_session *s, sessile_id at, sessile_error *err)
 {
     sessile_usage usage;
     sessile_status status;
@@ -235,7 +235,7 @@ sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
             estimated += s->nodes[at].tokens;
     }
     if (at > stop) {
-        status = usage_of_turn(s, at, err);
+        status = reported_by(s, at, err);
         if (status)
             return status;
         *out = s->usage_tokens;

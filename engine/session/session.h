@@ -335,6 +335,11 @@ sessile_status session_check_leaf(sessile_session *s, sessile_id id, sessile_err
 sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
                                      sessile_error *err);
 
+/* As sessile.h says of the function of this name. (session/usage.c) */
+sessile_status session_usage_groups(sessile_session *s, sessile_usage_by by,
+                                    sessile_usage_group **out, size_t *count,
+                                    sessile_error *err);
+
 /* SUSPENDED, with what it waits for, while the host has paused this session: asked by
  * whoever builds path entries or moves the head. (session/suspend.c) */
 sessile_status session_check_running_locked(sessile_session *s, sessile_error *err);

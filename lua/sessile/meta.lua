@@ -55,6 +55,20 @@ local sessile = {}
 ---@field checkpoint? sessile.CheckpointRules|false when turns make checkpoints by themselves
 ---@field agent_info? {version: string?, config: string?, tools: string[]?} kept in checkpoints
 ---@field limits? sessile.Limits
+---@field store? string where, when the url is nil
+---@field user? string of sessions for which none is named
+---@field agents? table<string, sessile.AgentOptions> what differs for the sessions of an agent
+
+---Between the options of a session and those of its store.
+---@class sessile.AgentOptions
+---@field policy? sessile.PolicySpec|false
+---@field fallback? sessile.PolicySpec|false
+---@field trigger? sessile.Trigger|false
+---@field checkpoint? sessile.CheckpointRules|false
+---@field window? integer
+---@field reserve? integer
+---@field model? sessile.Model
+---@field ttl? number|string|false
 
 ---What an adapter's functions are told beside the id.
 ---@class sessile.AdapterContext
@@ -72,13 +86,41 @@ local sessile = {}
 ---@field delete? fun(id: sessile.OuterId, ctx: sessile.AdapterContext): boolean?, any
 ---@field list? fun(ctx: sessile.AdapterContext): table?, any
 
----Opens the store at a path, "file:PATH" or "ram:"; nil: the default store; or one of yours.
+---Opens the store at a path, "file:PATH" or "ram:"; nil: what opts.store says, or the default;
+---or one of yours.
 ---@param url? string|sessile.Adapter
 ---@param opts? sessile.OpenOptions
 ---@return sessile.Store? store
 ---@return string? message
 ---@return string? code
 function sessile.open(url, opts) end
+
+---What the configuration files say: its own fields are options of sessile.open; the rest, which
+---pairs() does not see, is what only the command line uses.
+---@class sessile.Config: sessile.OpenOptions
+---@field retention? integer ms that a softly deleted session is kept
+---@field encoding? string
+---@field models table<string, table> by their names
+---@field files {path: string, kind: "own"|"project"|"named", trusted: boolean}[] that were read
+---@field for_agent fun(self: sessile.Config, agent: string?): sessile.AgentConfig
+---@field origin fun(self: sessile.Config, key: string): {from: string, file: string?,
+---line: integer?, name: string?} of a key, as "limits.message" or "agents.coder.policy"
+---@field value fun(self: sessile.Config, key: string): any as it was read; nil: the default
+
+---@class sessile.AgentConfig: sessile.AgentOptions
+---@field encoding? string
+---@field model? {kind: "function"|"command"|"endpoint"|"lua", called: string?} as configured
+
+---The configuration: $XDG_CONFIG_HOME/sessile/config.lua and ./sessile.lua, or $SESSILE_CONFIG,
+---or the file that is named. sessile.open(nil, sessile.config()) opens what the command line does.
+---Nothing else in the library reads them. EUSAGE: a file that was named is not there; EDENIED: one
+---is not to be trusted, and why; EINVALID: what is wrong in it, and on which line.
+---@param path? string
+---@return sessile.Config? config
+---@return string? message
+---@return string? code
+---@return string? step what to do
+function sessile.config(path) end
 
 ---@class sessile.KeysInitOptions
 ---@field key? sessile.Key|false
@@ -1128,10 +1170,25 @@ function Session:event_count() end
 ---@return string? code
 function Session:tokens() end
 
----@return {input: integer, output: integer, cache_read: integer, cache_write: integer}? usage
+---What was reported of one day, model or agent.
+---@class sessile.UsageGroup
+---@field key string "2026-11-21" (UTC); the model's or agent's name ("": nobody says)
+---@field input integer
+---@field output integer
+---@field cache_read integer
+---@field cache_write integer
+---@field reports integer turns and messages that reported it
+---@field first integer time of the first of them, ms
+---@field last integer
+
+---What providers reported, over the whole log, whatever the branch; not what the context
+---takes now, which tokens() says. With `by` a list of groups, which add up to it: days oldest
+---first, else the largest first.
+---@param opts? {by?: "day"|"model"|"agent"}
+---@return {input: integer, output: integer, cache_read: integer, cache_write: integer}|sessile.UsageGroup[]|nil usage
 ---@return string? message
 ---@return string? code
-function Session:usage() end
+function Session:usage(opts) end
 
 ---A host's own entry, which never enters the context.
 ---@param data table

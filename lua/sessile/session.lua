@@ -191,9 +191,16 @@ function methods:tokens()
   return self._core:tokens()
 end
 
---- What providers reported, summed: {input, output, cache_read, cache_write}.
-function methods:usage()
-  return self._core:usage()
+local groupings = { day = true, model = true, agent = true }
+
+--- What providers reported, summed: {input, output, cache_read, cache_write}. With `by` a list of
+--- such sums, one a day (UTC), model or agent: each with its key, reports, first and last.
+function methods:usage(given)
+  local by = options.check("session:usage", given, { by = "string" }).by
+  if by and not groupings[by] then
+    options.misuse(("session:usage: option 'by': day, model or agent expected, got %s"):format(by))
+  end
+  return self._core:usage(by)
 end
 
 -- ---------------------------------------------------------------- writing

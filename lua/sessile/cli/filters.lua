@@ -14,8 +14,8 @@ filters.options = {
     choices = { "active", "suspended", "archived", "expired", "deleted" } },
   { "--since WHEN", "modified since: a date (2026-02-01), or so long ago (24h, 7d)" },
   { "--until WHEN", "modified before" },
-  { "--user NAME", "only of this user" },
-  { "--label NAME", "only those with this label" },
+  { "--user NAME", "only of this user", is = "user" },
+  { "--label NAME", "only those with this label", is = "label name" },
 }
 
 -- A moment as typed, in ms: a date (UTC), or a span that ends now.

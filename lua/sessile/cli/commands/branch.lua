@@ -42,6 +42,8 @@ local function tell(app, session, result)
     app:note("There is no summary: " .. terminal.line(why))
   end
   app:out(result.leaf .. "\n")
+  io.stdout:flush()
+  app:note(("Go on from there: %s"):format(hints.go_on(session.id)))
 end
 
 local function run(app, args, session, entry)

@@ -13,7 +13,7 @@ return {
     { "sessile forget ann@example.org", "asks first" },
     { "sessile forget ann@example.org --yes", "in a script" },
   },
-  arguments = { { "user", "the user, as sessions were made for" } },
+  arguments = { { "user", "the user, as sessions were made for", is = "user" } },
   options = { ask.option },
   about = "The user's secret is overwritten and removed. Nothing opens those sessions then, in\n"
     .. "backups of the logs neither; only a copy of the secret itself (the store's user-…\n"
