@@ -916,6 +916,20 @@ function Session:common_ancestor(a, b) end
 ---@return string? code
 function Session:leaves() end
 
+---@class sessile.ExportOptions
+---@field format? "json"|"jsonl"|"md"|"html" "json"
+---@field to? string the name of another agent's format, in the place of `format`
+---@field redact? boolean|{name: string, pattern: string, fold: boolean?}[] take out what looks
+---like a secret, an address, a home; a list: rules of your own beside those that ship
+---@field write fun(chunk: string): any, string?, string? gets each chunk; nil, message, code end it
+
+---The session as a document, written as it is read: see lua/sessile/export/README.md.
+---@param opts sessile.ExportOptions
+---@return {format: string, redacted: {name: string, values: integer, places: integer}[]?}? done
+---@return string? message
+---@return string? code
+function Session:export(opts) end
+
 ---@class sessile.CheckpointRules
 ---@field messages? integer each time so many came since the last one
 ---@field seconds? integer|string each time so much time passed since then
@@ -1107,7 +1121,7 @@ function Session:messages(opts) end
 ---@field tokens integer
 ---@field low integer
 ---@field high integer
----@field source "usage"|"estimate"
+---@field source "usage"|"exact"|"host"|"fitted"|"estimate" of several the least
 ---@field head string
 ---@field dropped integer
 ---@field orphans integer
@@ -1170,6 +1184,12 @@ function Session:event_count() end
 ---@return string? code
 function Session:tokens() end
 
+---@class sessile.Usage
+---@field input integer
+---@field output integer
+---@field cache_read integer
+---@field cache_write integer
+
 ---What was reported of one day, model or agent.
 ---@class sessile.UsageGroup
 ---@field key string "2026-11-21" (UTC); the model's or agent's name ("": nobody says)
@@ -1185,7 +1205,7 @@ function Session:tokens() end
 ---takes now, which tokens() says. With `by` a list of groups, which add up to it: days oldest
 ---first, else the largest first.
 ---@param opts? {by?: "day"|"model"|"agent"}
----@return {input: integer, output: integer, cache_read: integer, cache_write: integer}|sessile.UsageGroup[]|nil usage
+---@return sessile.Usage|sessile.UsageGroup[]|nil usage
 ---@return string? message
 ---@return string? code
 function Session:usage(opts) end
