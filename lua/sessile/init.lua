@@ -10,6 +10,7 @@ local answers = require "sessile.answers"
 local core = require "sessile.core"
 local host = require "sessile.host"
 local key = require "sessile.key"
+local model = require "sessile.model"
 local options = require "sessile.options"
 local paths = require "sessile.paths"
 local send = require "sessile.interaction.send"
@@ -169,6 +170,9 @@ function sessile.decode(text)
   end
   return value
 end
+
+--- A function that asks a model: from a function, a command, an endpoint, a file, or a name.
+sessile.model = model.make
 
 --- Starts a run without the loop: kind is "turn" (messages, options), "compact" or "plan"
 --- (options), "answer" (text, options). Returns a run: step it until it says true, answering

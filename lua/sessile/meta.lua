@@ -163,6 +163,47 @@ function sessile.encode(value) end
 ---@return string? code
 function sessile.decode(text) end
 
+---A program that is asked: the request as JSON on its standard input; on its standard output a
+---text, or a JSON object with content or tool_calls, or {"error": {"message", "code"}}.
+---@class sessile.ModelCommand
+---@field command string[] the program first; no shell is between
+---@field timeout? number|string without output; 120 seconds; ten times that in all
+---@field name? string what is recorded as the model
+---@field window? integer its tokens; recorded nowhere by the library
+
+---An endpoint that speaks as OpenAI's chat completions do.
+---@class sessile.ModelEndpoint
+---@field endpoint string "https://…/v1": /chat/completions is added where it is not there
+---@field name string which of its models
+---@field key? sessile.Key|false sent as a bearer token
+---@field headers? table<string, string|sessile.Key>
+---@field max_tokens? integer of an answer, where the request says nothing
+---@field timeout? number|string without a byte; 120 seconds; ten times that in all
+---@field insecure? boolean a key may go over http to another machine
+---@field ca? string a file of authorities in place of the system's
+---@field wait? fun(seconds: number) called in place of blocking; may yield
+---@field window? integer
+
+---@class sessile.ModelFile
+---@field lua string a file that returns a function
+---@field name? string
+---@field window? integer
+
+---@alias sessile.ModelSpec sessile.Model|sessile.ModelCommand|sessile.ModelEndpoint|
+---sessile.ModelFile|string
+
+---A function that asks a model, for `model=` everywhere. It gets a request and a function for
+---the text as it comes, or a loop's context; it answers with a message (or a text), or nil,
+---message, code: EOVERFLOW too long a request, EDENIED the key, ELIMIT rate or quota, ECANCELLED,
+---EIO everything that may be tried again. nil, message, code when it cannot be asked here:
+---EUNSUPPORTED a package is missing, ENOTFOUND.
+---@param spec sessile.ModelSpec
+---@param given? {models: table<string, sessile.ModelSpec>?}
+---@return sessile.Model? model
+---@return string? message
+---@return string? code
+function sessile.model(spec, given) end
+
 ---Starts a run without the loop: "turn" (messages, options), "compact" or "plan" (options),
 ---"branch" (id, options).
 ---@param s sessile.Session
@@ -1299,6 +1340,7 @@ function Session:close() end
 ---@field reason "send"|"resume"|"policy" why the model is asked
 ---@field step integer 0 before the first request
 ---@field cancelled fun(): boolean
+---@field on_text? fun(text: string) of a model: tells what is said as it comes, as events "text"
 ---@field call? string of a tool: the call's id
 ---@field tool? string its name
 ---@field attempt? integer how often this call was started, this time included
@@ -1319,11 +1361,12 @@ function Session:close() end
 ---@alias sessile.Reducer fun(state: any, events: sessile.Event[]): any
 
 ---@class sessile.Event
----@field type "start"|"interrupted"|"message"|"context"|"model"|"overflow"|"compact"|
+---@field type "start"|"interrupted"|"message"|"context"|"model"|"text"|"overflow"|"compact"|
 ---"tool_start"|"tool_end"|"turn"|"done"|"paused"|"error"
 ---@field step integer
 ---@field call? {id: string, name: string, arguments: string|table}
 ---@field message? sessile.Message|string of overflow and error: what was said
+---@field text? string of text: a piece of the answer
 ---@field [string] any
 
 ---@class sessile.SendOptions
