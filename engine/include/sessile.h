@@ -846,8 +846,11 @@ SESSILE_API sessile_status sessile_usage_groups(sessile_session *session,
 /* A count and where it comes from. low <= tokens <= high. */
 typedef struct sessile_tokens {
     int64_t tokens, low, high;
-    const char *source; /* "usage" (the provider's, plus an estimate of what followed) or
-                           "estimate"; static */
+    const char *source; /* "usage" (the provider's, and a count of what followed it),
+                           "exact" (by the model's own encoding), "host" (by the host's
+                           counter), "fitted" (a count times what this session's usage has
+                           taught) or "estimate" (by classes of text); static. Of several
+                           it is the least */
 } sessile_tokens;
 /* Tokens of the context at the head. */
 SESSILE_API sessile_status sessile_count_tokens(sessile_session *session,
