@@ -100,6 +100,9 @@ extern const os_table *os_current;
 /* What the real table has as lock_holder and network (os_proc.c). */
 int os_proc_lock_holder(void *ud, int fd, os_holder *out);
 int os_proc_network(void *ud, int fd, char *name, size_t size);
+/* The absolute path of what is at path, links followed, as a string that free() takes;
+ * NULL and errno. */
+char *os_proc_real_path(const char *path);
 /* The name of a file system by the magic number of statfs and by the type and source that
  * /proc/self/mountinfo has for it ("" when not known); NULL: a local one. */
 const char *os_network_name(uint64_t magic, const char *type, const char *source);

@@ -6,6 +6,7 @@
 -- A command's run(app, args) returns nothing, or an exit code; or nil, a sentence, an error
 -- code and perhaps a next step. Everything it raises is a defect.
 
+local config = require "sessile.config"
 local help = require "sessile.cli.help"
 local hints = require "sessile.cli.hints"
 local json = require "sessile.cli.json"
@@ -67,11 +68,34 @@ function app.now()
   return os.time() * 1000
 end
 
---- Opens the store that was named. create: make it when it is not there.
+--- What the configuration files say, as sessile.config gives it; read once.
+---@return sessile.Config?
+---@return string? message
+---@return string? code
+---@return string? step
+function app:config()
+  local found = self.globals.configured
+  if not found then
+    local message, code, step
+    found, message, code, step = config.load(self.globals.config)
+    if not found then
+      return nil, message, code, step
+    end
+    self.globals.configured = found
+  end
+  return found
+end
+
+--- Opens the store that was named, here or in the configuration, with all that is configured.
+--- create: make it when it is not there.
 ---@param create boolean?
 ---@param more table?  further options of sessile.open
 function app:store(create, more)
   if not self.opened then
+    local known, wrong, kind, hint = self:config()
+    if not known then
+      return nil, wrong, kind, hint
+    end
     local store, message, code, step = sessions.open(self.globals, create, more)
     if not store then
       return nil, message, code, step
@@ -245,6 +269,10 @@ local function new_app(args)
   }, app)
 end
 
+local function usage_step(command)
+  return ("Usage: sessile %s\nExamples: sessile help %s"):format(command.usage, command.name)
+end
+
 local function dispatch(words)
   local at = options.first_word(words, 1)
   local head = table.move(words, 1, math.min(at - 1, #words), 1, {})
@@ -294,9 +322,8 @@ local function dispatch(words)
   local args, meant
   args, message, meant = options.parse(command, head)
   if not args then
-    local step = meant or not name and "See: sessile help"
-      or ("Usage: sessile %s\nExamples: sessile help %s"):format(command.usage, command.name)
-    return fail(view, message, "EUSAGE", step)
+    return fail(view, message, "EUSAGE", meant or not name and "See: sessile help"
+      or usage_step(command))
   end
   local self = new_app(args)
   local result, step
@@ -305,6 +332,8 @@ local function dispatch(words)
   if message then
     if code == "ESUSPENDED" and self.last_id then
       step = step or "See what it waits for: sessile info " .. hints.id(self.last_id)
+    elseif code == "EUSAGE" and step == nil and name then
+      step = usage_step(command)
     end
     return fail(self, message, code, step)
   elseif self.damage then

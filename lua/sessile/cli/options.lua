@@ -21,6 +21,7 @@ options.global = {
   { "--agent NAME", "only sessions of this agent (when making one: main)", is = "agent" },
   { "--timeout TIME", "wait so long for another writer: 90, 500ms, 2m (else 5)",
     time = true },
+  { "--config FILE", "what is configured (else $SESSILE_CONFIG, else your own and ./sessile.lua)" },
   { "--network", "write even though the store is on a network file system" },
   { "-h --help", "what a command does, with examples" },
 }
