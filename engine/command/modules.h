@@ -7,5 +7,7 @@
 
 int luaopen_sessile_core(lua_State *L);   /* lua/binding: the engine */
 int luaopen_sessile_system(lua_State *L); /* questions to the system */
+int luaopen_sessile_files(lua_State *L);  /* files of this user's own */
+int luaopen_sessile_disk(lua_State *L);   /* where a path lies */
 
 #endif

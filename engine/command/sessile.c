@@ -20,7 +20,10 @@
 #include "command/modules.h"
 
 /* Loaded when a script first requires them. */
-static const luaL_Reg modules[] = {{"sessile.core", luaopen_sessile_core}, {NULL, NULL}};
+static const luaL_Reg modules[] = {{"sessile.core", luaopen_sessile_core},
+                                   {"sessile.files", luaopen_sessile_files},
+                                   {"sessile.disk", luaopen_sessile_disk},
+                                   {NULL, NULL}};
 
 /* Where the Lua files are, from the folder that holds bin/: build tree, then installed.
  */
