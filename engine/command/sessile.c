@@ -20,10 +20,14 @@
 #include "command/modules.h"
 
 /* Loaded when a script first requires them. */
-static const luaL_Reg modules[] = {{"sessile.core", luaopen_sessile_core},
-                                   {"sessile.files", luaopen_sessile_files},
-                                   {"sessile.disk", luaopen_sessile_disk},
-                                   {NULL, NULL}};
+static const luaL_Reg modules[] = {
+    {"sessile.core", luaopen_sessile_core},
+    {"sessile.files", luaopen_sessile_files},
+    {"sessile.disk", luaopen_sessile_disk},
+    {"sessile.process", luaopen_sessile_process},
+    {"sessile.line", luaopen_sessile_line},
+    {NULL, NULL},
+};
 
 /* Where the Lua files are, from the folder that holds bin/: build tree, then installed.
  */

@@ -27,9 +27,8 @@ typedef struct fold_mark {
     size_t node_count, link_count, item_count, item_link_count, title_size;
     size_t blocks_taken;
     size_t fact_count, fact_names;
-    sessile_id head, upto, usage_at;
+    sessile_id head, upto;
     sessile_usage usage;
-    sessile_tokens usage_tokens;
     char *title;
     int64_t modified_ms;
     uint64_t last_refusal, last_fallback_refusal;

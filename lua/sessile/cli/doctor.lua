@@ -113,7 +113,7 @@ local function modules(add, cfg)
   add("argparse", argparse and "ok" or "bad", argparse or "not there: no command line is read",
     not argparse and "Install it: apt-get install lua-argparse" or nil)
   local model = cfg and cfg:for_agent(nil).model
-  local endpoint = model and model.kind == "endpoint" and model.endpoint
+  local endpoint = type(model) == "table" and model.endpoint
   for _, one in ipairs { { "socket", "lua-socket" }, { "ssl", "lua-sec" } } do
     local version = version_of(one[1])
     local wanted = endpoint and (one[1] == "socket" or endpoint:find "^https:")

@@ -233,6 +233,13 @@ local function date(format, ms)
   return fits and text --[[@as string]] or "?"
 end
 
+--- The day of a time (ms), UTC: "2026-02-01".
+---@param ms integer
+---@return string
+function terminal.day(ms)
+  return date("!%Y-%m-%d", ms)
+end
+
 --- How long ago a time was, seen from now (both ms): "now", "5 min ago", "3 days ago",
 --- and the date when that is longer than a month.
 ---@param ms integer

@@ -3,6 +3,7 @@
 -- Owns what is left out: no secret, no part of an address that may be one, no argument of a
 -- program. Must never be asked for a value that the checks have not seen.
 
+local models = require "sessile.config.models"
 local paths = require "sessile.paths"
 local schema = require "sessile.config.schema"
 
@@ -97,15 +98,16 @@ end
 
 --- Who is asked.
 function show.model(value)
-  if value.kind == "name" then
-    return value.name
-  elseif value.kind == "function" then
+  local kind = models.kind(value)
+  if kind == "name" then
+    return value
+  elseif kind == "function" then
     return "a function"
-  elseif value.kind == "command" then
+  elseif kind == "command" then
     local more = #value.command - 1
     return ("the program %s%s"):format(value.command[1], more > 0 and (" with %d argument%s")
       :format(more, more == 1 and "" or "s") or "")
-  elseif value.kind == "lua" then
+  elseif kind == "lua" then
     return "the file " .. value.lua
   end
   return ("%s at %s%s"):format(value.name, show.url(value.endpoint),
@@ -138,7 +140,9 @@ local function row_of(cfg, name, key)
     end
   else
     row.text = (kinds[key.kind] or tostring)(value)
-    row.value = type(value) ~= "table" and key.kind ~= "store" and value or nil
+    if type(value) ~= "table" and type(value) ~= "function" and key.kind ~= "store" then
+      row.value = value
+    end
   end
   row.is_default = origin.from == "default"
   return row

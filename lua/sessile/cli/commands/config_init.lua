@@ -4,8 +4,8 @@
 
 local ask = require "sessile.cli.ask"
 local config = require "sessile.config"
-local files = require "sessile.files"
 local hints = require "sessile.cli.hints"
+local own_files = require "sessile.cli.own_files"
 local system = require "sessile.system"
 local terminal = require "sessile.cli.terminal"
 
@@ -80,17 +80,17 @@ return {
     elseif kind and not args.yes then
       local sure, message, code = ask.sure(app, args, ("Write over %s"):format(path))
       if sure == nil then
-        return nil, message:find "Nobody" and ("%s is there"):format(terminal.line(path)) or message,
-          code, "It stays as it is. To write over it: sessile config init"
+        local is_there = ("%s is there"):format(terminal.line(path))
+        return nil, message:find "Nobody" and is_there or message, code, "It stays as it is. To write over it: sessile config init"
           .. (args.file and " " .. hints.quoted(path) or "") .. " --yes"
       elseif not sure then
         app:note "Nothing was changed."
         return 1
       end
     end
-    local ok, message = files.write(path, TEXT, kind ~= nil)
+    local ok, message, code = own_files.write(path, TEXT, kind ~= nil)
     if not ok then
-      return nil, "it cannot be written: " .. message, "EDENIED"
+      return nil, "it cannot be written: " .. message, code
     end
     written(app, path)
   end,

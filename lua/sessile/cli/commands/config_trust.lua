@@ -5,8 +5,9 @@
 local ask = require "sessile.cli.ask"
 local config = require "sessile.config"
 local file = require "sessile.config.file"
-local files = require "sessile.files"
 local hints = require "sessile.cli.hints"
+local own_files = require "sessile.cli.own_files"
+local system = require "sessile.system"
 local terminal = require "sessile.cli.terminal"
 
 local function told(app, one, trusted)
@@ -45,8 +46,8 @@ return {
     end
     local ok
     if args.remove then
-      ok, message = files.remove(record)
-      if ok == nil then
+      ok, message = os.remove(record)
+      if not ok and system.kind(record) then
         return nil, message, "EDENIED"
       end
       return told(app, one, false)
@@ -60,9 +61,9 @@ return {
       app:note "Nothing was changed."
       return 1
     end
-    ok, message = files.write(record, text, true)
+    ok, message, code = own_files.write(record, text, true)
     if not ok then
-      return nil, message, "EDENIED"
+      return nil, message, code
     end
     return told(app, one, true)
   end,
