@@ -30,10 +30,10 @@ return {
   arguments = { { "file", "which (else ./sessile.lua)", "?" } },
   options = { { "--remove", "no longer trust it" }, ask.option },
   about = "Without it ./sessile.lua may choose a policy by its name, triggers, checkpoints, a\n"
-    .. "window, one of your models by its name, and a store below its own folder; nothing that runs a\n"
-    .. "program, reads a key, sends anything anywhere or keeps data less well. Trust is in this\n"
-    .. "text at this place: when a byte of it changes you are asked again. The programs and files\n"
-    .. "that it names are not looked at: trust it when you trust them.",
+    .. "window, one of your models by its name, and a store below its own folder; nothing that\n"
+    .. "runs a program, reads a key, sends anything anywhere or keeps data less well. Trust is in\n"
+    .. "this text at this place: when a byte of it changes you are asked again. The programs and\n"
+    .. "files that it names are not looked at: trust it when you trust them.",
   run = function(app, args)
     local one, message, code = file.read(args.file or config.project)
     if not one then
