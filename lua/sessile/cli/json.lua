@@ -25,8 +25,8 @@ function json.list(items)
   return setmetatable(items, List)
 end
 
--- Delete and the C1 controls (U+007F to U+009F), and what parts or reorders text (U+061C, U+200E,
--- U+200F, U+2028 to U+202E, U+2066 to U+2069). In JSON they stand in strings only, and never
+-- Delete and the C1 controls (U+007F to U+009F), and what reorders text (U+061C, U+200E, U+200F,
+-- U+202A to U+202E, U+2066 to U+2069). In JSON they stand in strings only, and never
 -- behind a lone backslash.
 --- JSON text as a terminal may have it: the same values, nothing that it would obey.
 ---@param text string
@@ -37,7 +37,7 @@ function json.inert(text)
   end
   return (text:gsub("\127", escaped):gsub("\xC2[\x80-\x9F]", escaped)
     :gsub("\xD8\x9C", escaped)
-    :gsub("\xE2\x80[\x8E\x8F\xA8-\xAE]", escaped):gsub("\xE2\x81[\xA6-\xA9]", escaped))
+    :gsub("\xE2\x80[\x8E\x8F\xAA-\xAE]", escaped):gsub("\xE2\x81[\xA6-\xA9]", escaped))
 end
 
 local function number(n)
