@@ -6,6 +6,7 @@
 #include <lua.h>
 
 int luaopen_sessile_core(lua_State *L);   /* lua/binding: the engine */
+int luaopen_sessile_screen(lua_State *L); /* a terminal as a grid of cells */
 int luaopen_sessile_system(lua_State *L); /* questions to the system */
 
 #endif

@@ -20,7 +20,9 @@
 #include "command/modules.h"
 
 /* Loaded when a script first requires them. */
-static const luaL_Reg modules[] = {{"sessile.core", luaopen_sessile_core}, {NULL, NULL}};
+static const luaL_Reg modules[] = {{"sessile.core", luaopen_sessile_core},
+                                   {"sessile.screen", luaopen_sessile_screen},
+                                   {NULL, NULL}};
 
 /* Where the Lua files are, from the folder that holds bin/: build tree, then installed.
  */
