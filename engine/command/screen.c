@@ -1,18 +1,18 @@
 /*
  * screen.c: the module sessile.screen: a terminal as a grid of cells, and the keys of it.
  *
- * Owns: the one door to ncurses, and the last wall before the terminal: whatever text it is
- * given, nothing but printable characters reaches the cells. How the terminal is given back
- * is screen_tty.c's. Must never know what is drawn.
+ * Owns: the one door to ncurses, and the last wall before the terminal: whatever text it
+ * is given, nothing but printable characters reaches the cells. How the terminal is given
+ * back is screen_tty.c's. Must never know what is drawn.
  *
  *   screen.open() -> a screen; nil, a message and a code: EUNSUPPORTED where there is no
  *     terminal, or none that can place text, EINVALID where one is open already
  *   s:size() -> rows, columns
- *   s:key(timeout_ms) -> the name of a key ("up", "ctrl-d", "resize", "resume", "closed"), or the
- *     character that was typed; nil when none came (-1 or nothing: waits for ever)
- *   s:put(row, column, text, attributes, columns) -> the columns it took, at most `columns` and
- *     never past the edge. attributes: words such as "bold cyan"
- *   s:clear(), s:refresh(), s:redraw() (all of it again), s:cursor(row, column) (hidden without),
+ *   s:key(timeout_ms) -> the name of a key ("up", "ctrl-d", "resize", "resume",
+ * "closed"), or the character that was typed; nil when none came (-1 or nothing: waits
+ * for ever) s:put(row, column, text, attributes, columns) -> the columns it took, at most
+ * `columns` and never past the edge. attributes: words such as "bold cyan" s:clear(),
+ * s:refresh(), s:redraw() (all of it again), s:cursor(row, column) (hidden without),
  *   s:close(); also <close> and when it is collected
  *   screen.width(text) -> the columns that put would take
  *
@@ -83,9 +83,9 @@ static wchar_t next_character(const char **at, const char *end)
 static int is_inert(wchar_t c)
 {
     static const wchar_t hidden[][2] = {
-        {0x00, 0x1F},     {0x7F, 0x9F},     {0x061C, 0x061C},
-        {0x180E, 0x180E}, {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F},
-        {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE0FFF}};
+        {0x00, 0x1F},     {0x7F, 0x9F},      {0x061C, 0x061C}, {0x180E, 0x180E},
+        {0x200B, 0x200F}, {0x2028, 0x202E},  {0x2060, 0x206F}, {0xFEFF, 0xFEFF},
+        {0xFFF9, 0xFFFB}, {0xE0000, 0xE0FFF}};
     for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
         if (c >= hidden[i][0] && c <= hidden[i][1])
             return 0;
@@ -126,7 +126,8 @@ static int next_cell(const char **at, const char *end, wchar_t cell[MARKS + 2])
     return width;
 }
 
-/* -------------------------------------------------------------------------- the handle */
+/* -------------------------------------------------------------------------- the handle
+ */
 
 static screen *check_open(lua_State *L)
 {
@@ -260,7 +261,8 @@ static int start_colours(void)
 static void fit(const screen *s)
 {
     struct winsize size;
-    if (ioctl(fileno(s->out), TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0)
+    if (ioctl(fileno(s->out), TIOCGWINSZ, &size) == 0 && size.ws_row > 0 &&
+        size.ws_col > 0)
         resizeterm(size.ws_row, size.ws_col);
 }
 
@@ -305,12 +307,15 @@ static int screen_open(lua_State *L)
     return 1;
 }
 
-/* ------------------------------------------------------------------------------- cells */
+/* ------------------------------------------------------------------------------- cells
+ */
 
-static const struct {
+enum { FOUND = COLOR_BLACK + 1 + COLOURS };
+
+static const struct style {
     const char *word;
     attr_t attribute;
-    short colour; /* 1 to 8; 0: none */
+    short pair; /* as start_colours made them; 0: none */
 } styles[] = {{"bold", A_BOLD, 0},
               {"dim", A_DIM, 0},
               {"reverse", A_REVERSE, 0},
@@ -322,29 +327,35 @@ static const struct {
               {"blue", 0, COLOR_BLUE + 1},
               {"magenta", 0, COLOR_MAGENTA + 1},
               {"cyan", 0, COLOR_CYAN + 1},
-              {"white", 0, COLOR_WHITE + 1}};
+              {"white", 0, COLOR_WHITE + 1},
+              {"found", 0, FOUND}};
 
-/* Reads "bold cyan"; "found" is black on yellow, or reversed where there are no colours. */
-static attr_t style(lua_State *L, int index, const screen *s, short *pair)
+/* Finds a word of that size among the styles; NULL: it is none. */
+static const struct style *find_style(const char *word, size_t size)
+{
+    for (size_t i = 0; i < sizeof styles / sizeof *styles; i++)
+        if (strlen(styles[i].word) == size && strncmp(styles[i].word, word, size) == 0)
+            return &styles[i];
+    return NULL;
+}
+
+/* Reads "bold cyan"; "found" is black on yellow, or reversed where there are no colours.
+ */
+static attr_t read_style(lua_State *L, int index, const screen *s, short *pair)
 {
     const char *text = luaL_optstring(L, index, "");
     attr_t attributes = A_NORMAL;
     *pair = 0;
     while (*text) {
-        size_t size = strcspn(text, " "), i = 0;
-        if (size == 5 && strncmp(text, "found", 5) == 0) {
-            *pair = COLOR_BLACK + 1 + COLOURS;
-            attributes |= s->has_colour ? A_NORMAL : A_REVERSE;
-        } else if (size > 0) {
-            while (i < sizeof styles / sizeof *styles &&
-                   (strlen(styles[i].word) != size ||
-                    strncmp(styles[i].word, text, size) != 0))
-                i++;
-            luaL_argcheck(L, i < sizeof styles / sizeof *styles, index,
-                          "words such as \"bold cyan\" expected");
-            attributes |= styles[i].attribute;
-            if (styles[i].colour)
-                *pair = styles[i].colour;
+        size_t size = strcspn(text, " ");
+        const struct style *one = size > 0 ? find_style(text, size) : NULL;
+        luaL_argcheck(L, one || size == 0, index, "words such as \"bold cyan\" expected");
+        if (one) {
+            attributes |= one->attribute;
+            if (one->pair)
+                *pair = one->pair;
+            if (one->pair == FOUND && !s->has_colour)
+                attributes |= A_REVERSE;
         }
         text += size + (text[size] == ' ');
     }
@@ -360,7 +371,7 @@ static int screen_put(lua_State *L)
     size_t size;
     const char *text = luaL_checklstring(L, 4, &size), *end = text + size;
     short pair;
-    attr_t attributes = style(L, 5, s, &pair);
+    attr_t attributes = read_style(L, 5, s, &pair);
     lua_Integer room = luaL_optinteger(L, 6, COLS);
     lua_Integer used = 0;
 
@@ -390,7 +401,8 @@ static int screen_width(lua_State *L)
 {
     size_t size;
     const char *text = luaL_checklstring(L, 1, &size), *end = text + size;
-    locale_t ours = opened ? (locale_t)0 : newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    locale_t ours =
+        opened ? (locale_t)0 : newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     locale_t before = ours ? uselocale(ours) : (locale_t)0;
     lua_Integer width = 0;
     while (text < end) {
@@ -447,17 +459,18 @@ static int screen_size(lua_State *L)
     return 2;
 }
 
-/* -------------------------------------------------------------------------------- keys */
+/* -------------------------------------------------------------------------------- keys
+ */
 
 static const struct {
     wint_t code;
     const char *name;
-} keys[] = {{KEY_UP, "up"},           {KEY_DOWN, "down"},      {KEY_LEFT, "left"},
-            {KEY_RIGHT, "right"},     {KEY_PPAGE, "pageup"},   {KEY_NPAGE, "pagedown"},
-            {KEY_HOME, "home"},       {KEY_END, "end"},        {KEY_FIND, "home"},
-            {KEY_SELECT, "end"},      {KEY_ENTER, "enter"},    {KEY_BACKSPACE, "backspace"},
-            {KEY_DC, "delete"},       {KEY_BTAB, "backtab"},   {KEY_SR, "shift-up"},
-            {KEY_SF, "shift-down"},   {KEY_F(1), "f1"}};
+} keys[] = {{KEY_UP, "up"},         {KEY_DOWN, "down"},    {KEY_LEFT, "left"},
+            {KEY_RIGHT, "right"},   {KEY_PPAGE, "pageup"}, {KEY_NPAGE, "pagedown"},
+            {KEY_HOME, "home"},     {KEY_END, "end"},      {KEY_FIND, "home"},
+            {KEY_SELECT, "end"},    {KEY_ENTER, "enter"},  {KEY_BACKSPACE, "backspace"},
+            {KEY_DC, "delete"},     {KEY_BTAB, "backtab"}, {KEY_SR, "shift-up"},
+            {KEY_SF, "shift-down"}, {KEY_F(1), "f1"}};
 
 /* Pushes the name of what was typed; 0: it has none. */
 static int push_key(lua_State *L, int is_code, wint_t c)
@@ -538,9 +551,9 @@ int luaopen_sessile_screen(lua_State *L)
     static const luaL_Reg meta[] = {
         {"__gc", screen_close}, {"__close", screen_close}, {NULL, NULL}};
     static const luaL_Reg methods[] = {
-        {"size", screen_size},       {"key", screen_key},       {"put", screen_put},
-        {"clear", screen_clear},     {"refresh", screen_refresh}, {"redraw", screen_redraw},
-        {"cursor", screen_cursor},   {"close", screen_close},   {NULL, NULL}};
+        {"size", screen_size},     {"key", screen_key},         {"put", screen_put},
+        {"clear", screen_clear},   {"refresh", screen_refresh}, {"redraw", screen_redraw},
+        {"cursor", screen_cursor}, {"close", screen_close},     {NULL, NULL}};
     luaL_newmetatable(L, SCREEN_TYPE);
     luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);

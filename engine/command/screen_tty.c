@@ -1,9 +1,10 @@
 /*
- * screen_tty.c: the terminal's modes, and the signals that end, stop or resize what runs on it.
+ * screen_tty.c: the terminal's modes, and the signals that end, stop or resize what runs
+ * on it.
  *
- * Owns: that the terminal is given back on every way out: a return, exit(), SIGINT, SIGTERM,
- * SIGHUP, SIGQUIT, a crash, and for as long as the process is stopped. Must never allocate or
- * call ncurses from a signal handler: what they write was made before.
+ * Owns: that the terminal is given back on every way out: a return, exit(), SIGINT,
+ * SIGTERM, SIGHUP, SIGQUIT, a crash, and for as long as the process is stopped. Must
+ * never allocate or call ncurses from a signal handler: what they write was made before.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,8 +18,8 @@
 #include "command/screen.h"
 
 /* Those that end the process come first. */
-static const int signals[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,  SIGABRT, SIGSEGV,
-                              SIGBUS,  SIGFPE,  SIGTSTP, SIGCONT,  SIGWINCH};
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP,  SIGQUIT, SIGABRT, SIGSEGV,
+                              SIGBUS, SIGFPE,  SIGTSTP, SIGCONT, SIGWINCH};
 enum { SIGNALS = sizeof signals / sizeof *signals, ENDING = 8 };
 
 /* A signal handler has nothing but what is static. */

@@ -1,0 +1,118 @@
+-- models.lua: what a configuration may say of a model.
+--
+-- Owns the shapes. What asks a model is made of them elsewhere; here nothing is asked, and no
+-- secret is read.
+--
+--   function(request) return answer end
+--   { command = { "program", "argument" } }
+--   { endpoint = "http://localhost:11434/v1", name = "…", key = { env = "…" } }
+--   { lua = "./model.lua" }     a file of full Lua that returns such a function
+--   "fast"                      an entry of `models`
+
+local read = require "sessile.config.read"
+
+local models = {}
+
+local wrong = read.wrong
+
+local function boolean(at, value)
+  if type(value) ~= "boolean" then
+    wrong(at, "true or false expected, got " .. read.shown(value))
+  end
+  return value
+end
+
+local function whole(at, value)
+  return read.whole(at, value, 1)
+end
+
+local function seconds(at, value)
+  return read.time(at, value) / 1000
+end
+
+local function headers(at, value, from)
+  local made = {}
+  for name, one in pairs(read.table(at, value)) do
+    if type(name) ~= "string" or not name:find "^[%w-]+$" then
+      wrong(at, "names of headers expected, as { [\"x-team\"] = \"blue\" }")
+    end
+    made[name] = type(one) == "string" and one or read.key(at .. "." .. name, one, from,
+      "or a text")
+  end
+  return made
+end
+
+-- No name and no password in an address.
+local function address(at, value, from)
+  local url = read.expanded(at, read.text(at, value), from)
+  if not url:find "^https?://[^/?#]" or url:find "[%c%s]" then
+    wrong(at, "http://… or https://… expected")
+  elseif url:match "^%a+://([^/?#]*)":find("@", 1, true) then
+    wrong(at, "a name and a password have no place in it: say key = { env = \"NAME\" }")
+  end
+  return url
+end
+
+local COMMON = { name = read.text, window = whole }
+
+-- What sessile.model takes.
+local SHAPES = {
+  command = { command = read.command, timeout = seconds },
+  endpoint = { endpoint = address, key = read.key, headers = headers, insecure = boolean,
+    ca = read.path, timeout = seconds, max_tokens = whole },
+  lua = { lua = read.path },
+}
+for _, fields in pairs(SHAPES) do
+  for name, kind in pairs(COMMON) do
+    fields[name] = kind
+  end
+end
+
+--- What a model is: "function", "command", "endpoint", "lua" or "name".
+function models.kind(model)
+  if type(model) ~= "table" then
+    return type(model) == "string" and "name" or "function"
+  end
+  return model.command and "command" or model.endpoint and "endpoint" or "lua"
+end
+
+--- Reads one model, and gives it as sessile.model takes it. Raises.
+---@param at string
+---@param value any
+---@param from {folder: string, trusted: boolean}
+function models.check(at, value, from)
+  if type(value) == "string" then
+    return read.text(at, value)
+  elseif not from.trusted then
+    wrong(at, "a model is taken from your own configuration only; the name of one of yours "
+      .. "will do", "EDENIED")
+  elseif type(value) == "function" then
+    return value
+  elseif type(value) ~= "table" then
+    wrong(at, "a function, a table or the name of one of `models` expected, got "
+      .. read.shown(value))
+  end
+  local kind
+  for name in pairs(SHAPES) do
+    if value[name] ~= nil then
+      if kind then
+        wrong(at, ("either %s or %s expected, not both"):format(kind, name))
+      end
+      kind = name
+    end
+  end
+  if not kind then
+    wrong(at, "one of command, endpoint or lua expected in it")
+  end
+  read.among(at, value, SHAPES[kind])
+  local made = {}
+  for name, one in pairs(value) do
+    made[name] = SHAPES[kind][name](at .. "." .. name, one, from)
+  end
+  if kind == "endpoint" and not made.name then
+    wrong(at .. ".name", "say which of the endpoint's models is asked")
+  end
+  return made
+end
+
+return models
