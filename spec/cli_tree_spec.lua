@@ -176,7 +176,7 @@ describe("sessile tree", function()
   it("shows only what has a text in it, near the words", function()
     talk(200)
     done("append talk '" .. ("hay "):rep(60) .. "Needle'")
-    done "label talk 3 the-needle"
+    done "label talk 4 the-needle"
     local out = done "tree talk --search needle"
     assert.equal(2, select(2, out:gsub("\n", "")))
     assert.matches("…[hay ]*Needle  ← head", lines_with(out, "Needle")[1])

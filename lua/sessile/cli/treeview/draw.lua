@@ -114,7 +114,7 @@ end
 local function said(view, node, columns)
   local search = view.model.search
   if search and search.hits[node.id] then
-    return nodes.words(view.session, node), search.finder
+    return nodes.said(view.session, node), search.finder
   end
   local message, text, why = nodes.read(view.session, node)
   if why then

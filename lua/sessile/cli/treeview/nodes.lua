@@ -95,25 +95,32 @@ function nodes.read(session, node)
   return nil, type(fields) == "table" and fields.data or ""
 end
 
---- All that a node says, on one safe line: what a search looks through.
+--- All that a node says, on one safe line.
+---@param session sessile.Session
+---@param node sessile.Node
+---@return string
+function nodes.said(session, node)
+  local message, text = nodes.read(session, node)
+  if not message then
+    return terminal.line(text or "")
+  end
+  local parts = { render.text(message) }
+  for _, call in ipairs(render.calls(message)) do
+    parts[#parts + 1] = ("→ %s(%s)"):format(call.name, call.arguments)
+  end
+  return terminal.line(table.concat(parts, " "))
+end
+
+--- The same and its labels: what a search looks through.
 ---@param session sessile.Session
 ---@param node sessile.Node
 ---@return string
 function nodes.words(session, node)
-  local message, text = nodes.read(session, node)
-  local parts = {}
-  if message then
-    parts[1] = render.text(message)
-    for _, call in ipairs(render.calls(message)) do
-      parts[#parts + 1] = ("→ %s(%s)"):format(call.name, call.arguments)
-    end
-  else
-    parts[1] = text
+  local labels = {}
+  for i, name in ipairs(node.labels) do
+    labels[i] = " [" .. terminal.line(name) .. "]"
   end
-  for _, name in ipairs(node.labels) do
-    parts[#parts + 1] = "[" .. name .. "]"
-  end
-  return terminal.line(table.concat(parts, " "))
+  return nodes.said(session, node) .. table.concat(labels)
 end
 
 -- ---------------------------------------------------------------- how it looks

@@ -76,7 +76,7 @@ local function row(node, depth, view)
     mark = nodes.mark(node), id = node.id, name = nodes.name(node), tokens = node.tokens,
     time = os.date(view.time, node.time // 1000), after = table.concat(after, " "),
     colour = nodes.colour(node),
-  }, view.finder and nodes.words(view.session, node)
+  }, view.finder and nodes.said(view.session, node)
     or message and function(columns) return render.brief(message, columns) end
     or terminal.line(said))
 end
