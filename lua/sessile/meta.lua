@@ -154,7 +154,8 @@ function sessile.open(url, opts) end
 
 ---@class sessile.AgentConfig: sessile.AgentOptions
 ---@field encoding? string
----@field model? {kind: "function"|"command"|"endpoint"|"lua", called: string?} as configured
+---@field model? function|table as sessile.model takes it
+---@field model_name? string
 
 ---The configuration: $XDG_CONFIG_HOME/sessile/config.lua and ./sessile.lua, or $SESSILE_CONFIG,
 ---or the file that is named. sessile.open(nil, sessile.config()) opens what the command line does.
