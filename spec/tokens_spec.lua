@@ -41,7 +41,8 @@ describe("the model's own encoding", function()
   it("is found by the name of the model", function()
     for name, expected in pairs {
       ["gpt-4o"] = "o200k_base", ["openai/gpt-4o-mini-2024-07-18"] = "o200k_base",
-      ["azure/gpt-4.1"] = "o200k_base", ["gpt-5.1-codex"] = "o200k_base", ["o3-mini"] = "o200k_base",
+      ["azure/gpt-4.1"] = "o200k_base", ["gpt-5.1-codex"] = "o200k_base",
+      ["o3-mini"] = "o200k_base",
       ["ft:gpt-4o:acme::1"] = "o200k_base", ["gpt-4-turbo"] = "cl100k_base",
       ["gpt-35-turbo"] = "cl100k_base", ["text-embedding-3-small"] = "cl100k_base",
       ["claude-sonnet-4-5"] = false, ["o100"] = false, ["gpt-40"] = false, ["llama3.1"] = false,
@@ -71,8 +72,8 @@ describe("the model's own encoding", function()
         .. "bandwidth to touch base on opportunities for increased leverage." },
       { role = "system", name = "example_assistant", content = "Let's talk later when we're less "
         .. "busy about how to do better." },
-      { role = "user", content = "This late pivot means we don't have time to boil the ocean for the "
-        .. "client deliverable." },
+      { role = "user", content = "This late pivot means we don't have time to boil the ocean for "
+        .. "the client deliverable." },
     }
     assert.equal(124, (told(store:count_messages(list))))
     assert.equal(129, (told(store:count_messages(list, { model = "gpt-4" }))))
@@ -143,7 +144,8 @@ describe("a count", function()
     assert.is_true(system > bare + 5)
     assert.is_true(tools > bare + 30)
     -- what was reported has them in it
-    assert(s:turn({ { role = "assistant", content = "a" } }, { usage = { input = 90, output = 9 } }))
+    assert(s:turn({ { role = "assistant", content = "a" } },
+      { usage = { input = 90, output = 9 } }))
     assert.same({ 99, "usage" }, { told(s:tokens { tools = TOOLS, system = "x" }) })
     local ok, message, code = s:tokens { tools = { a = 1 } }
     assert.is_nil(ok)

@@ -20,7 +20,15 @@
 #include "command/modules.h"
 
 /* Loaded when a script first requires them. */
-static const luaL_Reg modules[] = {{"sessile.core", luaopen_sessile_core}, {NULL, NULL}};
+static const luaL_Reg modules[] = {
+    {"sessile.core", luaopen_sessile_core},
+    {"sessile.files", luaopen_sessile_files},
+    {"sessile.disk", luaopen_sessile_disk},
+    {"sessile.process", luaopen_sessile_process},
+    {"sessile.line", luaopen_sessile_line},
+    {"sessile.screen", luaopen_sessile_screen},
+    {NULL, NULL},
+};
 
 /* Where the Lua files are, from the folder that holds bin/: build tree, then installed.
  */

@@ -8,8 +8,10 @@ local agents = require "sessile.agents"
 local adapter = require "sessile.adapter"
 local answers = require "sessile.answers"
 local core = require "sessile.core"
+local encoding = require "sessile.encoding"
 local host = require "sessile.host"
 local key = require "sessile.key"
+local model = require "sessile.model"
 local options = require "sessile.options"
 local paths = require "sessile.paths"
 local send = require "sessile.interaction.send"
@@ -157,6 +159,10 @@ function sessile.json(text)
   return core.json(text)
 end
 
+--- An encoding, which counts tokens exactly: by name ("cl100k_base", "o200k_base") or by the
+--- path of a file. nil, message, code.
+sessile.encoding = encoding.open
+
 --- A value as JSON text, written as messages are. nil, message, code.
 function sessile.encode(value)
   return core.text(value)
@@ -173,6 +179,9 @@ function sessile.decode(text)
   end
   return value
 end
+
+--- A function that asks a model: from a function, a command, an endpoint, a file, or a name.
+sessile.model = model.make
 
 --- Starts a run without the loop: kind is "turn" (messages, options), "compact" or "plan"
 --- (options), "answer" (text, options). Returns a run: step it until it says true, answering

@@ -14,6 +14,51 @@
 ---@field later table what a model function returns when the answer comes later: see Session:answer
 local sessile = {}
 
+---@class sessile.EncodingOptions
+---@field pattern? string of a .tiktoken file: a regular expression, or the name of an encoding that
+---  has the same
+---@field folders? string|string[] where NAME.bpe is looked for before the usual places
+
+---An encoding, which counts the tokens of a text exactly as the models do that use it. Special
+---tokens that stand in a text ("<|endoftext|>") are ordinary text.
+---@class sessile.Encoding
+---@field name string
+local Encoding = {}
+
+---How many tokens a text is; nil, message, code
+---@param text string
+---@return integer?
+---@return string? message
+---@return string? code
+function Encoding:count(text) end
+
+---The ids of its tokens; nil, message, code
+---@param text string
+---@return integer[]?
+---@return string? message
+---@return string? code
+function Encoding:encode(text) end
+
+---The text that ids stand for; nil, message, "EINVALID" for an id that is no token
+---@param ids integer[]
+---@return string?
+---@return string? message
+---@return string? code
+function Encoding:decode(ids) end
+
+---Frees it at once.
+---@return true
+function Encoding:close() end
+
+---An encoding by name ("cl100k_base", "o200k_base") or, with a "/" in it, by the path of a
+---.tiktoken file, of a tokenizer.json whose model is a byte-level BPE, or of a .bpe file
+---@param name string
+---@param options? sessile.EncodingOptions
+---@return sessile.Encoding?
+---@return string? message
+---@return string? code
+function sessile.encoding(name, options) end
+
 ---@class sessile.Limits
 ---@field message? integer bytes of one message; default 8 MiB
 ---@field session? integer bytes of one log; 4 GiB
@@ -116,7 +161,8 @@ function sessile.open(url, opts) end
 
 ---@class sessile.AgentConfig: sessile.AgentOptions
 ---@field encoding? string
----@field model? {kind: "function"|"command"|"endpoint"|"lua", called: string?} as configured
+---@field model? function|table as sessile.model takes it
+---@field model_name? string
 
 ---The configuration: $XDG_CONFIG_HOME/sessile/config.lua and ./sessile.lua, or $SESSILE_CONFIG,
 ---or the file that is named. sessile.open(nil, sessile.config()) opens what the command line does.
@@ -169,6 +215,47 @@ function sessile.encode(value) end
 ---@return string? message
 ---@return string? code
 function sessile.decode(text) end
+
+---A program that is asked: the request as JSON on its standard input; on its standard output a
+---text, or a JSON object with content or tool_calls, or {"error": {"message", "code"}}.
+---@class sessile.ModelCommand
+---@field command string[] the program first; no shell is between
+---@field timeout? number|string without output; 120 seconds; ten times that in all
+---@field name? string what is recorded as the model
+---@field window? integer its tokens; recorded nowhere by the library
+
+---An endpoint that speaks as OpenAI's chat completions do.
+---@class sessile.ModelEndpoint
+---@field endpoint string "https://…/v1": /chat/completions is added where it is not there
+---@field name string which of its models
+---@field key? sessile.Key|false sent as a bearer token
+---@field headers? table<string, string|sessile.Key>
+---@field max_tokens? integer of an answer, where the request says nothing
+---@field timeout? number|string without a byte; 120 seconds; ten times that in all
+---@field insecure? boolean a key may go over http to another machine
+---@field ca? string a file of authorities in place of the system's
+---@field wait? fun(seconds: number) called in place of blocking; may yield
+---@field window? integer
+
+---@class sessile.ModelFile
+---@field lua string a file that returns a function
+---@field name? string
+---@field window? integer
+
+---@alias sessile.ModelSpec sessile.Model|sessile.ModelCommand|sessile.ModelEndpoint|
+---sessile.ModelFile|string
+
+---A function that asks a model, for `model=` everywhere. It gets a request and a function for
+---the text as it comes, or a loop's context; it answers with a message (or a text), or nil,
+---message, code: EOVERFLOW too long a request, EDENIED the key, ELIMIT rate or quota, ECANCELLED,
+---EIO everything that may be tried again. nil, message, code when it cannot be asked here:
+---EUNSUPPORTED a package is missing, ENOTFOUND.
+---@param spec sessile.ModelSpec
+---@param given? {models: table<string, sessile.ModelSpec>?}
+---@return sessile.Model? model
+---@return string? message
+---@return string? code
+function sessile.model(spec, given) end
 
 ---Starts a run without the loop: "turn" (messages, options), "compact" or "plan" (options),
 ---"branch" (id, options).
@@ -907,6 +994,20 @@ function Session:common_ancestor(a, b) end
 ---@return string? code
 function Session:leaves() end
 
+---@class sessile.ExportOptions
+---@field format? "json"|"jsonl"|"md"|"html" "json"
+---@field to? string the name of another agent's format, in the place of `format`
+---@field redact? boolean|{name: string, pattern: string, fold: boolean?}[] take out what looks
+---like a secret, an address, a home; a list: rules of your own beside those that ship
+---@field write fun(chunk: string): any, string?, string? gets each chunk; nil, message, code end it
+
+---The session as a document, written as it is read: see lua/sessile/export/README.md.
+---@param opts sessile.ExportOptions
+---@return {format: string, redacted: {name: string, values: integer, places: integer}[]?}? done
+---@return string? message
+---@return string? code
+function Session:export(opts) end
+
 ---@class sessile.CheckpointRules
 ---@field messages? integer each time so many came since the last one
 ---@field seconds? integer|string each time so much time passed since then
@@ -1106,9 +1207,17 @@ function Session:messages(opts) end
 ---@field lost integer entries that damage took
 ---@field room? integer with a window: what is left of it, less reserve; negative: too much
 
+---@class sessile.ContextOptions
+---@field leaf? string
+---@field model? string
+---@field tools? table[]
+---@field system? string
+---@field window? integer
+---@field reserve? integer
+
 ---What the model would get. model, tools, system: counted as tokens() does. window, reserve: for
 ---info.room, instead of the session's.
----@param opts? {leaf?: string, model?: string, tools?: table[], system?: string, window?: integer, reserve?: integer}
+---@param opts? sessile.ContextOptions
 ---@return sessile.Message[]? list
 ---@return sessile.ContextInfo|string info
 ---@return string? code
@@ -1323,6 +1432,7 @@ function Session:close() end
 ---@field reason "send"|"resume"|"policy" why the model is asked
 ---@field step integer 0 before the first request
 ---@field cancelled fun(): boolean
+---@field on_text? fun(text: string) of a model: tells what is said as it comes, as events "text"
 ---@field call? string of a tool: the call's id
 ---@field tool? string its name
 ---@field attempt? integer how often this call was started, this time included
@@ -1343,11 +1453,12 @@ function Session:close() end
 ---@alias sessile.Reducer fun(state: any, events: sessile.Event[]): any
 
 ---@class sessile.Event
----@field type "start"|"interrupted"|"message"|"context"|"model"|"overflow"|"compact"|
+---@field type "start"|"interrupted"|"message"|"context"|"model"|"text"|"overflow"|"compact"|
 ---"tool_start"|"tool_end"|"turn"|"done"|"paused"|"error"
 ---@field step integer
 ---@field call? {id: string, name: string, arguments: string|table}
 ---@field message? sessile.Message|string of overflow and error: what was said
+---@field text? string of text: a piece of the answer
 ---@field [string] any
 
 ---@class sessile.SendOptions

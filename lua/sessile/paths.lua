@@ -83,7 +83,9 @@ function paths.encoding(given)
   return given
 end
 
---- Folders that encodings are looked up in: the given ones, then what came with the module.
+--- Folders that encodings are looked up in, as the engine takes them: the given ones, the user's
+--- own, those of the build or installation that this module is of. (Where the library was
+--- installed is looked at when this finds none.)
 function paths.encodings(given)
   local list = {}
   if type(given) == "string" then
@@ -92,8 +94,14 @@ function paths.encodings(given)
   for _, dir in ipairs(given or {}) do
     list[#list + 1] = paths.expand(dir)
   end
+  list[#list + 1] = paths.config "encodings"
   list[#list + 1] = here() .. "/../../build/share/sessile/encodings"
   list[#list + 1] = here() .. "/../../../sessile/encodings"
+  local has_system, system = pcall(require, "sessile.system")
+  local folder = has_system and system.executable and system.executable:match "^(.*)/[^/]*/[^/]*$"
+  if folder then
+    list[#list + 1] = folder .. "/share/sessile/encodings"
+  end
   return table.concat(list, ":")
 end
 

@@ -7,6 +7,7 @@
 local annotate = require "sessile.annotate"
 local checkpoints = require "sessile.checkpoints"
 local diff = require "sessile.diff"
+local export = require "sessile.export"
 local family = require "sessile.family"
 local host = require "sessile.host"
 local life = require "sessile.life"
@@ -591,6 +592,10 @@ end
 --- The compactions on the path and the refusals between them, oldest first.
 function methods:log()
   return self._core:compactions()
+end
+
+for name, method in pairs(export.methods) do
+  methods[name] = method
 end
 
 for name, method in pairs(annotate.methods) do
