@@ -267,7 +267,9 @@ end
 
 -- ---------------------------------------------------------------- colour
 
-local CODE = { bold = 1, dim = 2, red = 31, green = 32, yellow = 33, blue = 34, cyan = 36 }
+local CODE = {
+  bold = 1, dim = 2, reverse = 7, red = 31, green = 32, yellow = 33, blue = 34, cyan = 36,
+}
 
 --- A painter for a stream (1 stdout, 2 stderr): paint(text, "red"). It paints on a terminal
 --- only, and not when NO_COLOR is set or TERM is dumb.
