@@ -82,6 +82,21 @@ static sessile_status read_file(const os_table *os, int fd, uint64_t size, buf *
     return SESSILE_OK;
 }
 
+/* How its texts are cut. */
+static sessile_status make_ready(encoding *e, sessile_error *err)
+{
+    const image_header *h = e->image.header;
+    uint32_t k;
+
+    for (k = 0; k < h->added; k++)
+        e->finds |= e->image.added[k][1] & ADDED_FOUND;
+    if (h->pattern < PRETOKEN_KINDS) {
+        e->scan = pretoken_scanners[h->pattern];
+        return SESSILE_OK;
+    }
+    return cutter_open(&e->cutter, e->image.pattern, h->pattern_text, e->alloc, err);
+}
+
 /* An image: mapped where the system can, else read. */
 static sessile_status open_image(encoding *e, const char *path, sessile_error *err)
 {
@@ -102,6 +117,8 @@ static sessile_status open_image(encoding *e, const char *path, sessile_error *e
         return status;
     status = image_open(&e->image, e->mapped ? e->mapped : e->memory.data,
                         e->mapped ? e->mapped_size : e->memory.size, err);
+    if (!status)
+        status = make_ready(e, err);
     return status ? fail_prefix(err, "the encoding %s", path) : SESSILE_OK;
 }
 
@@ -134,7 +151,8 @@ static sessile_status choose_pattern(vocabulary *v, const char *pattern,
 /* The last part of a path, without its ending, as a name. */
 static void name_of_path(vocabulary *v, const char *path)
 {
-    const char *at = strrchr(path, '/') + 1, *end = strrchr(at, '.');
+    const char *slash = strrchr(path, '/'), *at = slash ? slash + 1 : path;
+    const char *end = strrchr(at, '.');
     size_t size = end && end > at ? (size_t)(end - at) : strlen(at);
 
     size = utf8_floor(at, size, sizeof v->name - 1);
@@ -142,10 +160,53 @@ static void name_of_path(vocabulary *v, const char *path)
     v->name[size] = 0;
 }
 
-static sessile_status open_vocabulary(encoding *e, const char *path, const char *pattern,
+/* A vocabulary's file, of the kind that its ending says. */
+static sessile_status read_vocabulary(encoding *e, const char *path, const void *data,
+                                      size_t size, const char *pattern,
                                       sessile_error *err)
 {
     vocabulary v;
+    sessile_status status;
+
+    vocabulary_init(&v, e->alloc);
+    name_of_path(&v, path);
+    if (ends_with(path, ".json")) {
+        status = pattern ? fail(err, SESSILE_INVALID, "it has a pattern of its own")
+                         : vocabulary_read_json(&v, data, size, err);
+    } else {
+        status = vocabulary_read_tiktoken(&v, data, size, err);
+        if (!status)
+            status = choose_pattern(&v, pattern, err);
+    }
+    if (!status)
+        status = image_build(&e->memory, &v, err);
+    vocabulary_deinit(&v);
+    return status ? status : image_open(&e->image, e->memory.data, e->memory.size, err);
+}
+
+static sessile_status read_bytes(encoding *e, const char *path, const void *data,
+                                 size_t size, const char *pattern, sessile_error *err)
+{
+    sessile_status status;
+
+    if (ends_with(path, ".bpe")) {
+        buf_put(&e->memory, data, size);
+        status = e->memory.failed
+                     ? fail_nomem(err)
+                     : image_open(&e->image, e->memory.data, e->memory.size, err);
+    } else {
+        status = read_vocabulary(e, path, data, size, pattern, err);
+    }
+    if (!status)
+        status = make_ready(e, err);
+    if (status && status != SESSILE_NOMEM)
+        fail_prefix(err, "the encoding %s", path);
+    return status;
+}
+
+static sessile_status open_vocabulary(encoding *e, const char *path, const char *pattern,
+                                      sessile_error *err)
+{
     buf text;
     uint64_t size;
     int fd;
@@ -154,28 +215,11 @@ static sessile_status open_vocabulary(encoding *e, const char *path, const char 
     if (status)
         return status;
     buf_init(&text, e->alloc);
-    vocabulary_init(&v, e->alloc);
-    name_of_path(&v, path);
     status = read_file(e->os, fd, size, &text, path, err);
     e->os->close(e->os->ud, fd);
-    if (!status) {
-        if (ends_with(path, ".json")) {
-            status = pattern ? fail(err, SESSILE_INVALID, "it has a pattern of its own")
-                             : vocabulary_read_json(&v, text.data, text.size, err);
-        } else {
-            status = vocabulary_read_tiktoken(&v, text.data, text.size, err);
-            if (!status)
-                status = choose_pattern(&v, pattern, err);
-        }
-        if (!status)
-            status = image_build(&e->memory, &v, err);
-        if (!status)
-            status = image_open(&e->image, e->memory.data, e->memory.size, err);
-        if (status && status != SESSILE_NOMEM)
-            fail_prefix(err, "the encoding %s", path);
-    }
+    if (!status)
+        status = read_bytes(e, path, text.data, text.size, pattern, err);
     buf_deinit(&text);
-    vocabulary_deinit(&v);
     return status;
 }
 
@@ -208,27 +252,10 @@ static sessile_status open_named(encoding *e, const char *name, const char *fold
     return status;
 }
 
-/* How its texts are cut. */
-static sessile_status make_ready(encoding *e, sessile_error *err)
-{
-    const image_header *h = e->image.header;
-    uint32_t k;
-
-    for (k = 0; k < h->added; k++)
-        e->finds |= e->image.added[k][1] & ADDED_FOUND;
-    if (h->pattern < PRETOKEN_KINDS) {
-        e->scan = pretoken_scanners[h->pattern];
-        return SESSILE_OK;
-    }
-    return cutter_open(&e->cutter, e->image.pattern, h->pattern_text, e->alloc, err);
-}
-
-sessile_status encoding_open_with(encoding **out, const char *name, const char *path,
-                                  const char *pattern, const allocator *alloc,
-                                  sessile_error *err)
+/* An encoding with nothing in it; NULL on failure. */
+static sessile_status make(encoding **out, const allocator *alloc, sessile_error *err)
 {
     encoding *e;
-    sessile_status status;
 
     *out = NULL;
     if (base_init())
@@ -240,19 +267,40 @@ sessile_status encoding_open_with(encoding **out, const char *name, const char *
     e->alloc = &e->own;
     e->os = os_current;
     buf_init(&e->memory, e->alloc);
-    if (!strchr(name, '/'))
-        status = open_named(e, name, path, err);
-    else if (ends_with(name, ".bpe"))
-        status = open_image(e, name, err);
-    else
-        status = open_vocabulary(e, name, pattern, err);
-    if (!status)
-        status = make_ready(e, err);
-    if (status)
-        encoding_free(e);
-    else
-        *out = e;
+    *out = e;
+    return SESSILE_OK;
+}
+
+static sessile_status made(encoding **out, sessile_status status)
+{
+    if (status) {
+        encoding_free(*out);
+        *out = NULL;
+    }
     return status;
+}
+
+sessile_status encoding_open_with(encoding **out, const char *name, const char *path,
+                                  const char *pattern, const allocator *alloc,
+                                  sessile_error *err)
+{
+    sessile_status status = make(out, alloc, err);
+
+    if (status)
+        return status;
+    if (!strchr(name, '/'))
+        return made(out, open_named(*out, name, path, err));
+    if (ends_with(name, ".bpe"))
+        return made(out, open_image(*out, name, err));
+    return made(out, open_vocabulary(*out, name, pattern, err));
+}
+
+sessile_status encoding_open_bytes(encoding **out, const char *name, const void *data,
+                                   size_t size, const char *pattern,
+                                   const allocator *alloc, sessile_error *err)
+{
+    sessile_status status = make(out, alloc, err);
+    return status ? status : made(out, read_bytes(*out, name, data, size, pattern, err));
 }
 
 sessile_status encoding_open(encoding **out, const char *name, const char *path,

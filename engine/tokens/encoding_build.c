@@ -281,7 +281,6 @@ static sessile_status reserve(builder *b, sessile_error *err)
     const vocabulary *v = b->v;
     image_header *h = &b->header;
     size_t k, short_count = 0;
-    image none;
 
     memcpy(h->magic, IMAGE_MAGIC, sizeof h->magic);
     h->order = IMAGE_ORDER;
@@ -305,7 +304,7 @@ static sessile_status reserve(builder *b, sessile_error *err)
     h->short_bits = bits_for(short_count);
     h->long_bits = bits_for(v->count - short_count);
     h->pair_bits = bits_for(h->ranks);
-    h->size = image_lay_out(&none, h);
+    h->size = image_size(h);
     if (buf_reserve(b->out, h->size))
         return fail_nomem(err);
     memset(b->out->data, 0, h->size);

@@ -16,36 +16,77 @@
 /* What is not short, but the header, up to the checksum's end. */
 #define CHECKED_FROM (offsetof(image_header, checksum) + sizeof(uint64_t))
 
-/* Each section begins at a multiple of 8. */
-static uint64_t section(uint64_t *at, uint64_t bytes)
+enum {
+    SHORT_KEYS,
+    PAIRS,
+    LONG_PIECES,
+    SHORT_TOKENS,
+    MERGED,
+    OFFSETS,
+    IDS,
+    BYTES,
+    ADDED,
+    TEXT,
+    ADDED_TEXT,
+    PATTERN,
+    SECTIONS
+};
+
+/* Where each section begins, at multiples of 8; the end of the last. */
+static uint64_t find_sections(const image_header *h, uint64_t starts[SECTIONS])
 {
-    uint64_t start = *at;
-    *at = (start + bytes + 7) & ~UINT64_C(7);
-    return start;
+    const uint64_t sizes[SECTIONS] = {
+        UINT64_C(8) << h->short_bits,
+        UINT64_C(8) << h->pair_bits,
+        UINT64_C(8) << h->long_bits,
+        UINT64_C(4) << h->short_bits,
+        UINT64_C(4) * h->ranks,
+        UINT64_C(4) * (h->tokens + 1),
+        UINT64_C(4) * h->tokens,
+        UINT64_C(4) * 256,
+        UINT64_C(16) * h->added,
+        h->token_text,
+        h->added_text,
+        h->pattern_text,
+    };
+    uint64_t at = sizeof *h;
+    size_t k;
+
+    for (k = 0; k < SECTIONS; k++) {
+        starts[k] = at;
+        at = (at + sizes[k] + 7) & ~UINT64_C(7);
+    }
+    return at;
 }
 
-uint64_t image_lay_out(image *out, const image_header *h)
+uint64_t image_size(const image_header *h)
 {
-    uint64_t at = sizeof *h;
+    uint64_t starts[SECTIONS];
+    return find_sections(h, starts);
+}
+
+void image_lay_out(image *out, const image_header *h)
+{
+    uint64_t at[SECTIONS];
     const char *base = (const char *)h;
 
+    find_sections(h, at);
     out->header = h;
-    out->short_keys = (const void *)(base + section(&at, UINT64_C(8) << h->short_bits));
-    out->pairs = (const void *)(base + section(&at, UINT64_C(8) << h->pair_bits));
-    out->long_pieces = (const void *)(base + section(&at, UINT64_C(8) << h->long_bits));
-    out->short_tokens = (const void *)(base + section(&at, UINT64_C(4) << h->short_bits));
-    out->merged = (const void *)(base + section(&at, UINT64_C(4) * h->ranks));
-    out->offsets = (const void *)(base + section(&at, UINT64_C(4) * (h->tokens + 1)));
-    out->ids = (const void *)(base + section(&at, UINT64_C(4) * h->tokens));
-    out->bytes = (const void *)(base + section(&at, UINT64_C(4) * 256));
-    out->added = (const uint32_t(*)[4])(base + section(&at, UINT64_C(16) * h->added));
-    out->text = (const void *)(base + section(&at, h->token_text));
-    out->added_text = (const void *)(base + section(&at, h->added_text));
-    out->pattern = base + section(&at, h->pattern_text);
+    out->short_keys = (const uint64_t *)(base + at[SHORT_KEYS]);
+    out->pairs = (const uint64_t *)(base + at[PAIRS]);
+    out->long_pieces = (const uint64_t *)(base + at[LONG_PIECES]);
+    out->short_tokens = (const uint32_t *)(base + at[SHORT_TOKENS]);
+    out->merged = (const uint32_t *)(base + at[MERGED]);
+    out->offsets = (const uint32_t *)(base + at[OFFSETS]);
+    out->ids = (const uint32_t *)(base + at[IDS]);
+    out->bytes = (const uint32_t *)(base + at[BYTES]);
+    out->added = (const uint32_t(*)[4])(base + at[ADDED]);
+    out->text = (const unsigned char *)base + at[TEXT];
+    out->added_text = (const unsigned char *)base + at[ADDED_TEXT];
+    out->pattern = base + at[PATTERN];
     out->short_shift = 64 - h->short_bits;
     out->pair_shift = 64 - h->pair_bits;
     out->long_shift = 64 - h->long_bits;
-    return at;
 }
 
 /* Not against those who mean harm, who can make a sum that is right. */
@@ -252,8 +293,9 @@ sessile_status image_open(image *out, const void *data, size_t size, sessile_err
         return bad(err, "it was made by another version of this library");
     if (header_bad(h))
         return bad(err, "its header is damaged");
-    if (h->size != size || image_lay_out(out, h) != size)
+    if (h->size != size || image_size(h) != size)
         return bad(err, "it is cut short, or has more than belongs to it");
+    image_lay_out(out, h);
     if (image_checksum(h) != h->checksum)
         return bad(err, "its checksum is wrong");
     if (tables_bad(out) || numbers_bad(out))

@@ -75,9 +75,10 @@ sessile_status image_build(buf *out, const vocabulary *v, sessile_error *err);
  * are no image, and why. */
 sessile_status image_open(image *out, const void *data, size_t size, sessile_error *err);
 
-/* ---- for who builds: where each table of this header is, and the size of the whole; the
+/* ---- for who builds: the size of the whole, where each table of this header is, and the
  * sum of what is there. */
-uint64_t image_lay_out(image *out, const image_header *h);
+uint64_t image_size(const image_header *h);
+void image_lay_out(image *out, const image_header *h);
 uint64_t image_checksum(const image_header *h);
 uint64_t image_hash(const unsigned char *text, size_t size); /* of 8 bytes and more */
 
