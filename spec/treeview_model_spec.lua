@@ -4,6 +4,7 @@ local sessile = require "sessile"
 local find = require "sessile.cli.treeview.find"
 local model = require "sessile.cli.treeview.model"
 local nodes = require "sessile.cli.treeview.nodes"
+local preview = require "sessile.cli.treeview.preview"
 local prompt = require "sessile.cli.treeview.prompt"
 local wrap = require "sessile.cli.treeview.wrap"
 
@@ -277,6 +278,17 @@ describe("a line that is typed", function()
     assert.equal(0, at)
     assert.same({ "one ", 4 }, { prompt.edit("one two", 7, "ctrl-w") })
     assert.same({ "two", 0 }, { prompt.edit("one two", 4, "ctrl-u") })
+  end)
+end)
+
+describe("JSON that is looked at", function()
+  it("has a member a line, and its texts as they stand", function()
+    local text = [[{"a":1,"b":["x,{\"y\\",{}],"c":"\\"}]]
+    assert.equal('{\n  "a": 1,\n  "b": [\n    "x,{\\"y\\\\",\n    {}\n  ],\n  "c": "\\\\"\n}',
+      preview.spread(text))
+    for i = 1, #text do -- cut off anywhere it is no error
+      assert.is_string(preview.spread(text:sub(1, i)))
+    end
   end)
 end)
 

@@ -21,14 +21,14 @@ local HINTS = {
   { "Enter", "open" }, { "/", "search" }, { "?", "help" }, { "q", "leave" },
 }
 
---- A chooser. options: screen, list (a function: the rows, or nil and a message), now.
+--- A chooser; it wants a `screen` before it runs. options: list (a function: the rows, or nil and
+--- a message), now.
 ---@return table? chooser
 ---@return string? message
 ---@return string? code
 function chooser.new(options)
   local self = setmetatable({
-    screen = options.screen, list = options.list, clock = options.now, at = 1, top = 1,
-    filter = "", selects = options.selects,
+    list = options.list, clock = options.now, at = 1, top = 1, filter = "",
   }, meta)
   local ok, message, code = self:load()
   if not ok then
