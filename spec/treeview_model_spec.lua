@@ -120,6 +120,22 @@ describe("folding", function()
     assert.equal(10, #m.visible)
   end)
 
+  it("leaves compactions, and says where the head is", function()
+    for i = 1, 3 do
+      say("user", "q" .. i)
+      say("assistant", "a" .. i)
+    end
+    local out = assert(s:compact { policy = { "sliding_window", messages = 2 } })
+    assert.is_truthy(out)
+    say("assistant", "more")
+    local m = look()
+    m:fold_all(true)
+    assert.equal("0 1 3 5 7", ids(m))
+    assert.equal("00000005", m.head_at)
+    m:fold_all(false)
+    assert.equal("00000008", m.head_at)
+  end)
+
   it("folds a branch at its first entry, and what hangs off an entry at that", function()
     forked()
     local m = look()

@@ -73,7 +73,7 @@ local function draw_row(self, y, columns, row, selected, now)
   end
   local width = math.min(self.widest, columns // 3)
   draw.put(screen, y, 2, self.short[row] or "?", selected and style or "cyan", width)
-  local x, right = width + 4, columns
+  local x, right = width + 4, columns - 1
   local function at_right(text, columns_of_it)
     right = right - columns_of_it - 2
     screen:put(y, right + 1, (" "):rep(columns_of_it - terminal.width(text)) .. text,

@@ -173,12 +173,14 @@ function page:known()
   return #self.head + made, whole
 end
 
-local function title(node, now)
-  local words = { node.id, nodes.name(node), terminal.ago(node.time, now),
-    "(" .. os.date("!%Y-%m-%d %H:%M:%S UTC", node.time // 1000) .. ")" }
+local function title(node, columns, now)
+  local words = { node.id, nodes.name(node) }
   if node.tokens > 0 then
     words[#words + 1] = terminal.number(node.tokens) .. " tokens"
   end
+  local ago = terminal.ago(node.time, now)
+  words[#words + 1] = columns < 66 and ago
+    or ("%s (%s)"):format(ago, os.date("!%Y-%m-%d %H:%M:%S UTC", node.time // 1000))
   words[#words + 1] = table.concat(nodes.tags(node), " ")
   return table.concat(words, "  ")
 end
@@ -221,7 +223,7 @@ function preview.of(session, node, columns, now, whole)
       head[#head + 1] = { made:line(i), style }
     end
   end
-  add(title(node, now), "bold")
+  add(title(node, columns, now), "bold")
   for _, line in ipairs(about) do
     add(line[1], line[2])
   end
