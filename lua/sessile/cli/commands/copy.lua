@@ -60,7 +60,7 @@ return {
     if app.json then
       app:print_json { session = session.id, id = id, agent = agent, store = args.to }
     else
-      app:out(id .. "\n")
+      app:out_id(id)
     end
   end,
 }
