@@ -179,6 +179,7 @@ function sessile.decode(text) end
 ---@field headers? table<string, string|sessile.Key>
 ---@field max_tokens? integer of an answer, where the request says nothing
 ---@field timeout? number|string without a byte; 120 seconds; ten times that in all
+---@field temperature? number
 ---@field insecure? boolean a key may go over http to another machine
 ---@field ca? string a file of authorities in place of the system's
 ---@field wait? fun(seconds: number) called in place of blocking; may yield

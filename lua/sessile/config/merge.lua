@@ -3,6 +3,7 @@
 --
 -- Owns which of several words holds, and what an agent gets. Opens no store that is anybody's.
 
+local models = require "sessile.model"
 local paths = require "sessile.paths"
 local schema = require "sessile.config.schema"
 
@@ -219,9 +220,9 @@ local SAME = { "store", "key", "suite", "agent", "user", "durability", "network"
 
 local DIFFERS = { "policy", "fallback", "trigger", "checkpoint", "window", "reserve", "ttl" }
 
--- What can be handed to sessile.open as it is; a function is all that a store takes as a model.
+-- What can be handed to sessile.open: a function is all that a store takes as a model.
 local function callable(model)
-  return model and model.kind == "function" and model.call or nil
+  return model and (model.kind == "function" and model.call or models.lazy(model)) or nil
 end
 
 -- The options of sessile.open, put into the configuration itself.

@@ -144,7 +144,7 @@ local function refusal(self, status, headers, text)
     failure.code = "EOVERFLOW"
   end
   -- Members that not every endpoint knows.
-  for _, name in ipairs { "stream_options", "max_tokens" } do
+  for _, name in ipairs { "stream_options", "max_tokens", "temperature" } do
     if status == 400 or status == 422 then
       if said.param == name or (said.message or text):find(name, 1, true) then
         failure.refused = not self.without[name] and (failure.refused or name) or nil
@@ -158,6 +158,9 @@ local function body_of(self, request)
   local more = { stream = true }
   if not self.without.stream_options then
     more.stream_options = { include_usage = true }
+  end
+  if not self.without.temperature then
+    more.temperature = self.temperature
   end
   local most = request.max_tokens or self.max_tokens
   more[self.without.max_tokens and "max_completion_tokens" or "max_tokens"] = most
@@ -313,11 +316,6 @@ end
 
 -- ---------------------------------------------------------------- making one
 
-local kinds = {
-  endpoint = "string", name = "string", key = "any", timeout = "any", headers = "table",
-  max_tokens = "number", window = "number", insecure = "boolean", ca = "string", wait = "callable",
-}
-
 local function check_headers(who, given)
   for name, value in pairs(given) do
     if type(name) ~= "string" or not name:find "^[%w-]+$" then
@@ -330,13 +328,18 @@ local function check_headers(who, given)
 end
 
 --- What to ask, from a table of options; nil, message, code. Raises for what is none.
-function endpoint.make(who, given, seconds)
-  local opts = options.check(who, given, kinds)
+function endpoint.make(who, given, seconds, kinds)
+  local opts = options.check(who, given, kinds {
+    endpoint = "string", key = "any", headers = "table", insecure = "boolean", ca = "string",
+    wait = "callable", temperature = "any",
+  })
   local where, why = endpoint.address(opts.endpoint)
   if not where then
     options.misuse(("%s: endpoint: %s"):format(who, why))
   elseif not opts.name then
     options.misuse(who .. ": name: say which of the endpoint's models to ask")
+  elseif opts.temperature ~= nil and type(opts.temperature) ~= "number" then
+    options.misuse(who .. ": temperature: a number expected")
   elseif opts.key ~= nil and opts.key ~= false and not key.is(opts.key) then
     options.misuse(who .. ": key: sessile.key.env, .file, .command or .secret expected")
   end
@@ -348,7 +351,7 @@ function endpoint.make(who, given, seconds)
     where = where, name = opts.name, key = opts.key or nil,
     headers = check_headers(who, opts.headers or {}), max_tokens = opts.max_tokens,
     timeout = seconds(who, opts.timeout) or TIMEOUT, insecure = opts.insecure, ca = opts.ca,
-    wait = opts.wait, without = {},
+    wait = opts.wait, temperature = opts.temperature, without = {},
   }
 end
 
