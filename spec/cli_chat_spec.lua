@@ -78,7 +78,8 @@ describe("chat", function()
     has(err, "failed with exit code 1: no quota")
     has(err, "What you said is kept")
     assert.equal("still here?", json("show talk")[1].message.content)
-    out, _, code = sessile "chat half --model half --once hm"
+    out, err, code = sessile "chat half --model half --once hm"
+    has(err, "failed with exit code 1")
     assert.equal("half of it\n", out)
     assert.equal(1, code)
     local kept = json("show half")[2].message
@@ -87,21 +88,18 @@ describe("chat", function()
   end)
 
   it("refuses what cannot be, before anything is made", function()
-    local out, err, code = sessile "chat talk --model rcih --once hi"
-    assert.equal("", out)
-    assert.equal(2, code)
-    has(err, "no model is called 'rcih'")
+    local function refused(words, input, exit, part)
+      local out, err, code = sessile(words, input)
+      assert.equal("", out)
+      assert.equal(exit, code)
+      has(err, part)
+      return err
+    end
+    local err = refused("chat talk --model rcih --once hi", nil, 2, "no model is called 'rcih'")
     has(err, "Did you mean `rich`?")
-    out, err, code = sessile("chat talk", "  \n")
-    assert.equal(2, code)
-    has(err, "nothing was said")
-    assert.equal("", out)
-    out, err, code = sessile "chat talk --system @/no/such --once hi"
-    assert.equal(2, code)
-    has(err, "the system prompt cannot be read")
-    out, err, code = sessile "--config /dev/null --plain chat talk --once hi"
-    assert.equal(3, code)
-    has(err, "no model is configured")
+    refused("chat talk", "  \n", 2, "nothing was said")
+    refused("chat talk --system @/no/such --once hi", nil, 2, "the system prompt cannot be read")
+    refused("--config /dev/null --plain chat talk --once hi", nil, 3, "no model is configured")
     assert.equal(3, select(3, sessile "info talk"))
   end)
 end)

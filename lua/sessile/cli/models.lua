@@ -22,20 +22,10 @@ local function names_of(config)
   return names
 end
 
--- The model that a name means, as config:for_agent has them; nil.
-local function named(config, name)
-  local spec, left = config.models[name], 8
-  while spec and spec.kind == "name" and left > 0 do
-    spec, left = config.models[spec.name], left - 1
-  end
-  return spec and spec.kind ~= "name" and spec or nil
-end
-
 ---@class sessile.cli.model
 ---@field ask fun(request: table, ctx: any): any, string?, string?
 ---@field name string       what is recorded with what it says
 ---@field window integer?
----@field reserve integer?
 
 --- The model that is meant. name: one of `models`, or nil: the one that is configured for the
 --- agent. Nil, sentence, code, step; code is "ENOTFOUND" when none is configured at all.
@@ -51,30 +41,26 @@ function models.of(app, name, agent)
   if not config then
     return nil, message, code, step
   end
-  local spec, called
-  if name then
-    spec, called = named(config, name), name
-    if not spec then
-      local names = names_of(config)
-      local near = registry.nearest(name, names)
-      return nil, ("no model is called '%s'"):format(hints.shown(name)), "EUSAGE",
-        near and ("Did you mean `%s`?"):format(near)
-          or #names > 0 and "There are: " .. table.concat(names, ", ") or SET_UP
-    end
-  else
-    spec = config:for_agent(agent).model
-    called = spec and spec.called
+  if name and not config.models[name] then
+    local names = names_of(config)
+    local near = registry.nearest(name, names)
+    return nil, ("no model is called '%s'"):format(hints.shown(name)), "EUSAGE",
+      near and ("Did you mean `%s`?"):format(near)
+        or #names > 0 and "There are: " .. table.concat(names, ", ") or SET_UP
   end
+  local configured = config:for_agent(agent)
+  local spec = name or configured.model
   if not spec then
     return nil, "no model is configured here", "ENOTFOUND", SET_UP
   end
   local ask
-  ask, message, code = model.of_config(spec)
+  ask, message, code = model.make(spec, { models = config.models })
   if not ask then
     return nil, message, code, false
   end
-  return { ask = ask, name = spec.name or called or spec.kind, window = spec.window,
-    reserve = spec.reserve }
+  local about = model.about(spec, { models = config.models })
+  return { ask = ask, window = about.window,
+    name = about.name or not name and configured.model_name or "model" }
 end
 
 --- The same for a session: what was typed, else the model its settings name, when it is one of
@@ -89,7 +75,7 @@ function models.of_session(app, session, name)
       return nil, message, code
     end
     local config = app:config()
-    if config and type(settings.model) == "string" and named(config, settings.model) then
+    if config and type(settings.model) == "string" and config.models[settings.model] then
       name = settings.model
     end
   end

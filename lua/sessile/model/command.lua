@@ -96,8 +96,9 @@ function command.ask(self, request, about)
 end
 
 --- What to run, from a table of options; nil, message, code. Raises for what is none.
-function command.make(who, given, seconds, kinds)
-  local opts = options.check(who, given, kinds { command = "table" })
+function command.make(who, given, seconds)
+  local opts = options.check(who, given, { command = "table", name = "string", timeout = "any",
+    window = "number" })
   local words = {}
   for i, word in ipairs(opts.command) do
     if type(word) ~= "string" or word:find("\0", 1, true) then

@@ -144,7 +144,7 @@ local function refusal(self, status, headers, text)
     failure.code = "EOVERFLOW"
   end
   -- Members that not every endpoint knows.
-  for _, name in ipairs { "stream_options", "max_tokens", "temperature" } do
+  for _, name in ipairs { "stream_options", "max_tokens" } do
     if status == 400 or status == 422 then
       if said.param == name or (said.message or text):find(name, 1, true) then
         failure.refused = not self.without[name] and (failure.refused or name) or nil
@@ -158,9 +158,6 @@ local function body_of(self, request)
   local more = { stream = true }
   if not self.without.stream_options then
     more.stream_options = { include_usage = true }
-  end
-  if not self.without.temperature then
-    more.temperature = self.temperature
   end
   local most = request.max_tokens or self.max_tokens
   more[self.without.max_tokens and "max_completion_tokens" or "max_tokens"] = most
@@ -328,18 +325,16 @@ local function check_headers(who, given)
 end
 
 --- What to ask, from a table of options; nil, message, code. Raises for what is none.
-function endpoint.make(who, given, seconds, kinds)
-  local opts = options.check(who, given, kinds {
-    endpoint = "string", key = "any", headers = "table", insecure = "boolean", ca = "string",
-    wait = "callable", temperature = "any",
+function endpoint.make(who, given, seconds)
+  local opts = options.check(who, given, {
+    endpoint = "string", name = "string", key = "any", headers = "table", insecure = "boolean",
+    ca = "string", wait = "callable", timeout = "any", max_tokens = "number", window = "number",
   })
   local where, why = endpoint.address(opts.endpoint)
   if not where then
     options.misuse(("%s: endpoint: %s"):format(who, why))
   elseif not opts.name then
     options.misuse(who .. ": name: say which of the endpoint's models to ask")
-  elseif opts.temperature ~= nil and type(opts.temperature) ~= "number" then
-    options.misuse(who .. ": temperature: a number expected")
   elseif opts.key ~= nil and opts.key ~= false and not key.is(opts.key) then
     options.misuse(who .. ": key: sessile.key.env, .file, .command or .secret expected")
   end
@@ -351,7 +346,7 @@ function endpoint.make(who, given, seconds, kinds)
     where = where, name = opts.name, key = opts.key or nil,
     headers = check_headers(who, opts.headers or {}), max_tokens = opts.max_tokens,
     timeout = seconds(who, opts.timeout) or TIMEOUT, insecure = opts.insecure, ca = opts.ca,
-    wait = opts.wait, temperature = opts.temperature, without = {},
+    wait = opts.wait, without = {},
   }
 end
 

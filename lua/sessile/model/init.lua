@@ -36,18 +36,10 @@ local function about_of(second, wait)
   return { on_text = given.on_text, stopped = given.cancelled, wait = wait }
 end
 
---- The kinds of what every model may say of itself, and those of `more`. What only a
---- configuration uses is among them.
-function model.kinds(more)
-  more.name, more.window, more.reserve = "string", "number", "number"
-  more.max_tokens, more.encoding, more.timeout = "number", "string", "any"
-  return more
-end
-
 -- ---------------------------------------------------------------- the kinds
 
 local function from_file(who, given)
-  local opts = options.check(who, given, model.kinds { lua = "string" })
+  local opts = options.check(who, given, { lua = "string", name = "string", window = "number" })
   local path = paths.expand(opts.lua)
   local chunk, why = loadfile(path, "t")
   if not chunk then
@@ -107,7 +99,7 @@ function model.make(spec, given)
     return from_file(who, spec)
   end
   local kind = spec.command and command or endpoint
-  local self, message, code = kind.make(who, spec, seconds, model.kinds)
+  local self, message, code = kind.make(who, spec, seconds)
   if not self then
     return nil, message, code
   end
@@ -116,34 +108,6 @@ function model.make(spec, given)
       return nil, "a request is a table with messages", "EINVALID"
     end
     return kind.ask(self, request, about_of(second, self.wait))
-  end
-end
-
---- The same from a configuration, {kind = "endpoint", …} as config:for_agent gives it.
-function model.of_config(given)
-  if given.kind == "function" then
-    return given.call
-  end
-  local spec = {}
-  for name, value in pairs(given) do
-    spec[name] = value
-  end
-  spec.kind, spec.called = nil, nil
-  return model.make(spec)
-end
-
---- A function that makes its model when it is first asked: who never asks needs no package.
-function model.lazy(given)
-  local made
-  return function(request, ctx)
-    if not made then
-      local message, code
-      made, message, code = model.of_config(given)
-      if not made then
-        return nil, message, code
-      end
-    end
-    return made(request, ctx)
   end
 end
 

@@ -306,7 +306,7 @@ function chat.take_model(self, model)
   end
   self.model = model
   self.window = configured "window" or model.window
-  self.reserve = configured "reserve" or model.reserve
+  self.reserve = configured "reserve"
 end
 
 -- One line, or several that a backslash joins; nil and "end" or "interrupted".

@@ -56,6 +56,7 @@ local function lent(session)
       return function(_, ...) return value(session, ...) end
     end,
     __newindex = function(_, name, value) session[name] = value end,
+    __close = function() end,
   })
 end
 

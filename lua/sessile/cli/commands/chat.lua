@@ -192,8 +192,8 @@ return {
   about = "The model is configured: model = { endpoint = \"https://…/v1\", name = \"…\", key =\n"
     .. "{ env = \"API_KEY\" } }, { command = { \"program\" } } or a name among `models`; see\n"
     .. "`sessile config`. What you say is on disk before it is asked. Ctrl-C stops an answer:\n"
-    .. "what was said of it is kept, marked. /help lists what can be typed. Tools are not run. Lines\n"
-    .. "that were typed come back with the arrow keys: those of a store that is not sealed are\n"
+    .. "what was said of it is kept, marked. /help lists what can be typed. Tools are not run.\n"
+    .. "Lines that were typed come back with the arrow keys: those of a store that is not sealed are\n"
     .. "kept in $XDG_STATE_HOME/sessile/history, for you alone; a sealed session has its own.",
   talk_in = talk_in,
   is_talk = is_talk,
