@@ -89,23 +89,29 @@ void image_lay_out(image *out, const image_header *h)
     out->long_shift = 64 - h->long_bits;
 }
 
-/* Not against those who mean harm, who can make a sum that is right. */
+static inline uint64_t mixed_in(uint64_t sum, const unsigned char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return image_mix(sum ^ word);
+}
+
+/* Not against those who mean harm, who can make a sum that is right. Four sums go side by
+ * side, because each waits for itself alone. */
 uint64_t image_checksum(const image_header *h)
 {
     const unsigned char *at = (const unsigned char *)h + CHECKED_FROM;
-    uint64_t sum[4] = {1, 2, 3, 4}, word[4], left = (h->size - CHECKED_FROM) / 8;
-    size_t k;
+    uint64_t a = 1, b = 2, c = 3, d = 4, left = (h->size - CHECKED_FROM) / 8;
 
     for (; left >= 4; left -= 4, at += 32) {
-        memcpy(word, at, 32);
-        for (k = 0; k < 4; k++)
-            sum[k] = image_mix(sum[k] ^ word[k]);
+        a = mixed_in(a, at);
+        b = mixed_in(b, at + 8);
+        c = mixed_in(c, at + 16);
+        d = mixed_in(d, at + 24);
     }
-    for (; left > 0; left--, at += 8) {
-        memcpy(word, at, 8);
-        sum[0] = image_mix(sum[0] ^ word[0]);
-    }
-    return image_mix(image_mix(image_mix(sum[0]) ^ sum[1]) ^ sum[2]) ^ sum[3];
+    for (; left > 0; left--, at += 8)
+        a = mixed_in(a, at);
+    return image_mix(image_mix(image_mix(a) ^ b) ^ c) ^ d;
 }
 
 /* ------------------------------------------------------------------ looking up */
@@ -145,15 +151,6 @@ int64_t image_long_piece(const image *i, const unsigned char *text, size_t size)
     return -1;
 }
 
-int64_t image_piece(const image *i, const unsigned char *text, size_t size)
-{
-    uint64_t word = 0;
-    if (size > IMAGE_SHORT)
-        return image_long_piece(i, text, size);
-    memcpy(&word, text, size);
-    return image_short_piece(i, IMAGE_KEY(word, size));
-}
-
 int64_t image_token_of(const image *i, uint32_t id)
 {
     size_t low = 0, high = i->header->tokens;
@@ -177,60 +174,36 @@ static sessile_status bad(sessile_error *err, const char *what)
     return fail(err, SESSILE_INVALID, "%s: make the file anew", what);
 }
 
-/* A slot must be found empty within a bounded walk, from anywhere. */
-typedef struct walk {
-    uint64_t run, first, slots;
-    int wrapped;
-} walk;
-
-static int walk_bad(walk *w, int empty)
+/*
+ * Looks at a table of 1 << bits slots: 1 when one of them names what is not there (it has
+ * `limit` things, and names them under `mask`; what it names is in `names`, or in the
+ * slot itself), or when an empty slot could be a long way off. Without branches: whether
+ * a slot is empty cannot be guessed.
+ */
+static int table_bad(const uint64_t *slots, const uint32_t *names, uint32_t bits,
+                     uint64_t mask, uint64_t limit)
 {
-    if (empty) {
-        if (!w->wrapped)
-            w->first = w->run;
-        w->wrapped = 1;
-        w->run = 0;
-        return 0;
+    uint64_t count = UINT64_C(1) << bits, at, run = 0, longest = 0, wrong = 0;
+
+    for (at = 0; at < count; at++) {
+        uint64_t full = slots[at] != IMAGE_NONE;
+        uint64_t name = names ? names[at] : slots[at] & mask;
+        run = (run + 1) & (0 - full);
+        longest = run > longest ? run : longest;
+        wrong |= full & (uint64_t)(name >= limit);
     }
-    return ++w->run > IMAGE_WALK_MAX;
+    /* From the end of the table a walk goes on at its beginning. */
+    for (at = 0; at < count && slots[at] != IMAGE_NONE; at++)
+        run++;
+    return wrong || longest > IMAGE_WALK_MAX || run > IMAGE_WALK_MAX;
 }
 
-static int walk_end_bad(const walk *w)
-{
-    return !w->wrapped || w->run + w->first > IMAGE_WALK_MAX;
-}
-
-/* Every slot of the three tables names what is there, and no walk is long. */
 static int tables_bad(const image *i)
 {
     const image_header *h = i->header;
-    walk w;
-    uint64_t at;
-
-    memset(&w, 0, sizeof w);
-    for (at = 0; at >> h->short_bits == 0; at++) {
-        int empty = i->short_keys[at] == IMAGE_NONE;
-        if (walk_bad(&w, empty) || (!empty && i->short_tokens[at] >= h->tokens))
-            return 1;
-    }
-    if (walk_end_bad(&w))
-        return 1;
-    memset(&w, 0, sizeof w);
-    for (at = 0; at >> h->long_bits == 0; at++) {
-        int empty = i->long_pieces[at] == IMAGE_NONE;
-        if (walk_bad(&w, empty) ||
-            (!empty && (i->long_pieces[at] & 0xffffff) >= h->tokens))
-            return 1;
-    }
-    if (walk_end_bad(&w))
-        return 1;
-    memset(&w, 0, sizeof w);
-    for (at = 0; at >> h->pair_bits == 0; at++) {
-        int empty = i->pairs[at] == IMAGE_NONE;
-        if (walk_bad(&w, empty) || (!empty && (i->pairs[at] & IMAGE_NO_RANK) >= h->ranks))
-            return 1;
-    }
-    return walk_end_bad(&w);
+    return table_bad(i->short_keys, i->short_tokens, h->short_bits, 0, h->tokens) ||
+           table_bad(i->long_pieces, NULL, h->long_bits, 0xffffff, h->tokens) ||
+           table_bad(i->pairs, NULL, h->pair_bits, IMAGE_NO_RANK, h->ranks);
 }
 
 static int numbers_bad(const image *i)
