@@ -298,7 +298,8 @@ static int screen_open(lua_State *L)
     nonl();
     keypad(stdscr, TRUE);
     nodelay(stdscr, TRUE);
-    set_escdelay(40);
+    if (!getenv("ESCDELAY"))
+        set_escdelay(100); /* a slow line may take an arrow's bytes apart */
     curs_set(0);
     s->has_colour = start_colours();
     fit(s);

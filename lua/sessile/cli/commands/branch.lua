@@ -79,7 +79,7 @@ return {
       "the model is shown why, where it goes on" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
     { "entry", "where it goes on: an entry's number or a label" },
   },
   options = {

@@ -133,7 +133,7 @@ return {
     { "sessile compact bug-42 --policy ./mine.lua --option turns=4", "your own, with an option" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
     { "instructions", "what a policy that summarises is told", "*" },
   },
   options = {
