@@ -193,8 +193,8 @@ return {
     .. "{ env = \"API_KEY\" } }, { command = { \"program\" } } or a name among `models`; see\n"
     .. "`sessile config`. What you say is on disk before it is asked. Ctrl-C stops an answer:\n"
     .. "what was said of it is kept, marked. /help lists what can be typed. Tools are not run.\n"
-    .. "Lines that were typed come back with the arrow keys: those of a store that is not sealed are\n"
-    .. "kept in $XDG_STATE_HOME/sessile/history, for you alone; a sealed session has its own.",
+    .. "Lines that were typed come back with the arrow keys: those of a store that is not sealed\n"
+    .. "are kept in $XDG_STATE_HOME/sessile/history, for you alone; a sealed session has its own.",
   talk_in = talk_in,
   is_talk = is_talk,
   run = function(app, args)
