@@ -12,8 +12,8 @@ local sessions = require "sessile.cli.sessions"
 local terminal = require "sessile.cli.terminal"
 
 -- The session that is meant, made when it is not there.
-local function session_of(app, name)
-  local store, message, code, step = app:store(true)
+local function session_of(app, name, policy)
+  local store, message, code, step = app:store(true, { policy = policy }) -- a wrong one fails here
   if not store then
     return nil, message, code, step
   end
@@ -150,10 +150,7 @@ local function talk_in(app, args, session, made)
   if not model then
     return nil, message, code, step
   end
-  local policy, wrong = options.policy(args.policy, args.option or {})
-  if wrong then
-    return nil, wrong, "EUSAGE"
-  end
+  local policy = options.policy(args.policy, args.option or {})
   local ok
   ok, message, code = say_system(session, args.system_text)
   if not ok then
@@ -219,8 +216,12 @@ return {
       _, message, code, step = models.of(app)
       return nil, message, code, step
     end
+    local policy, wrong = options.policy(args.policy, args.option)
+    if wrong then
+      return nil, wrong, "EUSAGE"
+    end
     local session, made
-    session, made, code, step = session_of(app, args.id)
+    session, made, code, step = session_of(app, args.id, policy)
     if not session then
       return nil, made, code, step
     end
