@@ -8,5 +8,6 @@
 int luaopen_sessile_core(lua_State *L);   /* lua/binding: the engine */
 int luaopen_sessile_system(lua_State *L); /* questions to the system */
 int luaopen_sessile_files(lua_State *L);  /* files that are there whole, or not at all */
+int luaopen_sessile_markdown(lua_State *L); /* Markdown that obeys nobody */
 
 #endif

@@ -23,6 +23,7 @@
 static const luaL_Reg modules[] = {
     {"sessile.core", luaopen_sessile_core},
     {"sessile.files", luaopen_sessile_files},
+    {"sessile.markdown", luaopen_sessile_markdown},
     {NULL, NULL},
 };
 

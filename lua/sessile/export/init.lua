@@ -24,6 +24,10 @@ export.formats = {
     about = "one document: what is known of the session, and every entry" },
   { name = "jsonl", extension = "jsonl", module = "sessile.export.jsonl",
     about = "an entry a line" },
+  { name = "md", extension = "md", module = "sessile.export.markdown",
+    about = "for reading, as text" },
+  { name = "html", extension = "html", module = "sessile.export.html",
+    about = "a page for the browser: one file, nothing fetched" },
 }
 
 local ALIASES = { markdown = "md", htm = "html" }
