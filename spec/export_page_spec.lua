@@ -127,8 +127,10 @@ local payloads = dofile(%q)
     local sessile = require "sessile"
     local store = assert(sessile.open())
     local next_one = payloads.generator(%d)
+    -- Where it has to be short, what leaves any element and any attribute stands at its end.
     local function clean(most)
-      return (next_one():gsub("%%z", ""):sub(1, most):gsub("[\128-\255]", "?"))
+      return (next_one():gsub("%%z", ""):sub(1, most - 30):gsub("[\128-\255]", "?"))
+        .. "'\"></title></pre><i onclick=x>"
     end
     local s = assert(store:create { id = %q .. clean(200), user = clean(100), title = clean(400),
       agent = "main", metadata = { [clean(50)] = clean(100) } })

@@ -4,6 +4,7 @@
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 local cli = dofile(here .. "/support/cli.lua")
+local span = require "sessile.import.span"
 local sessile, done, json = cli.sessile, cli.done, cli.json
 
 before_each(cli.begin)
@@ -233,5 +234,32 @@ describe("sessions delete", function()
     done "sessions delete a --force"
     assert.is_true(before > 0)
     assert.equal(0, files())
+  end)
+end)
+
+describe("sessions export", function()
+  local home
+
+  before_each(function()
+    home = cli.home()
+    conversation("s", "coder")
+    done "rename s 'A title'"
+    done "settings s model=big"
+    done "checkpoint s 'by hand'"
+  end)
+
+  it("writes JSON, to a file or to stdout", function()
+    done(("sessions export s %s/s.json"):format(home))
+    assert.truthy(span.decode(cli.read(home .. "/s.json")))
+    assert.equal(cli.read(home .. "/s.json"), (done "sessions export s"))
+  end)
+
+  it("has the whole history, what is known of the session, and its checkpoints", function()
+    local whole = json "sessions export s"
+    assert.equal(json("check s").entries, #whole.entries)
+    local text = done "sessions export s"
+    for _, part in ipairs { "A title", "coder", '"big"', "by hand" } do
+      has(text, part)
+    end
   end)
 end)

@@ -30,6 +30,7 @@
 #define BINDING_CHECK   "sessile.core.Check"
 #define BINDING_SEARCH  "sessile.core.Search"
 #define BINDING_GUARD   "sessile.core.Guard"
+#define BINDING_ENCODING "sessile.core.Encoding"
 
 #if defined(__GNUC__)
 #define BINDING_EXPORT __attribute__((visibility("default")))
@@ -117,6 +118,10 @@ int binding_config(lua_State *L);
 /* search.c */
 void binding_search_open(lua_State *L);
 int binding_store_search(lua_State *L);
+
+/* encoding.c */
+void binding_encoding_open(lua_State *L);
+int binding_encoding(lua_State *L);
 
 /* session.c */
 void binding_session_open(lua_State *L);
@@ -219,6 +224,15 @@ int binding_fail_with(lua_State *L, sessile_status status, const char *message);
 int binding_closed(lua_State *L, const char *what);
 /* true when status is OK, else binding_fail. */
 int binding_done(lua_State *L, sessile_status status, const sessile_error *err);
+
+/* {model, tools, system, leaf} of a count: 0, or what binding_field_json returned. */
+int binding_count_options(lua_State *L, int table, sessile_count_options *out);
+/* store:count(text), store:count_messages(list, options) (count.c) */
+int binding_count(lua_State *L);
+int binding_count_messages(lua_State *L);
+/* The function `count` of the table as the host's counter of a store. Pushes what must
+ * live as long as the store, or nil. */
+void binding_counter(lua_State *L, int table, sessile_store_options *out);
 
 /* Owns one sessile_free() block until it is collected: made empty, then filled. */
 struct binding_guard {

@@ -8,8 +8,10 @@ local agents = require "sessile.agents"
 local adapter = require "sessile.adapter"
 local answers = require "sessile.answers"
 local core = require "sessile.core"
+local encoding = require "sessile.encoding"
 local host = require "sessile.host"
 local key = require "sessile.key"
+local model = require "sessile.model"
 local options = require "sessile.options"
 local paths = require "sessile.paths"
 local send = require "sessile.interaction.send"
@@ -33,6 +35,7 @@ local open_options = settings.add_to {
   agent = "string", key = "any", suite = "string", durability = "string",
   timeout_ms = "number", network = "boolean", window = "number", reserve = "number",
   policy = "any", model = "callable", policy_path = "string|table", isolation = "string",
+  model_name = "string", encoding = "string", encoding_path = "string|table", count = "callable",
   worker = "string", limits = "table", ttl = "any", fallback = "any", trigger = "any",
   agent_info = "table", checkpoint = "any", store = "string", user = "string", agents = "table",
 }
@@ -70,6 +73,9 @@ local function open_core(where, given)
     window = given.window,
     reserve = given.reserve, policy_path = paths.policy_path(given.policy_path),
     limits = options.check("sessile.open: limits", given.limits, limit_names),
+    model = given.model_name, count = given.count,
+    encoding = given.encoding and paths.encoding(given.encoding),
+    encoding_path = paths.encodings(given.encoding_path),
     isolated = given.isolation == "worker", worker = paths.worker(given.worker),
   }
   if type(where) ~= "table" then
@@ -153,6 +159,10 @@ function sessile.json(text)
   return core.json(text)
 end
 
+--- An encoding, which counts tokens exactly: by name ("cl100k_base", "o200k_base") or by the
+--- path of a file. nil, message, code.
+sessile.encoding = encoding.open
+
 --- A value as JSON text, written as messages are. nil, message, code.
 function sessile.encode(value)
   return core.text(value)
@@ -169,6 +179,9 @@ function sessile.decode(text)
   end
   return value
 end
+
+--- A function that asks a model: from a function, a command, an endpoint, a file, or a name.
+sessile.model = model.make
 
 --- Starts a run without the loop: kind is "turn" (messages, options), "compact" or "plan"
 --- (options), "answer" (text, options). Returns a run: step it until it says true, answering

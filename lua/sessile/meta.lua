@@ -14,6 +14,51 @@
 ---@field later table what a model function returns when the answer comes later: see Session:answer
 local sessile = {}
 
+---@class sessile.EncodingOptions
+---@field pattern? string of a .tiktoken file: a regular expression, or the name of an encoding that
+---  has the same
+---@field folders? string|string[] where NAME.bpe is looked for before the usual places
+
+---An encoding, which counts the tokens of a text exactly as the models do that use it. Special
+---tokens that stand in a text ("<|endoftext|>") are ordinary text.
+---@class sessile.Encoding
+---@field name string
+local Encoding = {}
+
+---How many tokens a text is; nil, message, code
+---@param text string
+---@return integer?
+---@return string? message
+---@return string? code
+function Encoding:count(text) end
+
+---The ids of its tokens; nil, message, code
+---@param text string
+---@return integer[]?
+---@return string? message
+---@return string? code
+function Encoding:encode(text) end
+
+---The text that ids stand for; nil, message, "EINVALID" for an id that is no token
+---@param ids integer[]
+---@return string?
+---@return string? message
+---@return string? code
+function Encoding:decode(ids) end
+
+---Frees it at once.
+---@return true
+function Encoding:close() end
+
+---An encoding by name ("cl100k_base", "o200k_base") or, with a "/" in it, by the path of a
+---.tiktoken file, of a tokenizer.json whose model is a byte-level BPE, or of a .bpe file
+---@param name string
+---@param options? sessile.EncodingOptions
+---@return sessile.Encoding?
+---@return string? message
+---@return string? code
+function sessile.encoding(name, options) end
+
 ---@class sessile.Limits
 ---@field message? integer bytes of one message; default 8 MiB
 ---@field session? integer bytes of one log; 4 GiB
@@ -49,6 +94,13 @@ local sessile = {}
 ---@field on_event? fun(event: sessile.Event)
 ---@field parallel? boolean|fun(tasks: function[])
 ---@field commit? "step"|"turn"
+---@field model_name? string whose tokens are counted; else the model that a session's turns or
+---settings name last
+---@field encoding? string "o200k_base", "cl100k_base", or a path of a .tiktoken or tokenizer.json;
+---else the model's, when it is published
+---@field encoding_path? string|string[] folders that encodings are looked up in
+---@field count? fun(text: string): integer? the host's counter, used where no encoding is known;
+---nil: it cannot say. It may not yield, nor use sessile
 ---@field policy_path? string|string[] folders that policies are looked up in
 ---@field isolation? "none"|"worker" where policy files run: here, or in a process of their own
 ---@field worker? string the program of isolated policies; else the one that was installed
@@ -109,7 +161,8 @@ function sessile.open(url, opts) end
 
 ---@class sessile.AgentConfig: sessile.AgentOptions
 ---@field encoding? string
----@field model? {kind: "function"|"command"|"endpoint"|"lua", called: string?} as configured
+---@field model? function|table as sessile.model takes it
+---@field model_name? string
 
 ---The configuration: $XDG_CONFIG_HOME/sessile/config.lua and ./sessile.lua, or $SESSILE_CONFIG,
 ---or the file that is named. sessile.open(nil, sessile.config()) opens what the command line does.
@@ -162,6 +215,47 @@ function sessile.encode(value) end
 ---@return string? message
 ---@return string? code
 function sessile.decode(text) end
+
+---A program that is asked: the request as JSON on its standard input; on its standard output a
+---text, or a JSON object with content or tool_calls, or {"error": {"message", "code"}}.
+---@class sessile.ModelCommand
+---@field command string[] the program first; no shell is between
+---@field timeout? number|string without output; 120 seconds; ten times that in all
+---@field name? string what is recorded as the model
+---@field window? integer its tokens; recorded nowhere by the library
+
+---An endpoint that speaks as OpenAI's chat completions do.
+---@class sessile.ModelEndpoint
+---@field endpoint string "https://…/v1": /chat/completions is added where it is not there
+---@field name string which of its models
+---@field key? sessile.Key|false sent as a bearer token
+---@field headers? table<string, string|sessile.Key>
+---@field max_tokens? integer of an answer, where the request says nothing
+---@field timeout? number|string without a byte; 120 seconds; ten times that in all
+---@field insecure? boolean a key may go over http to another machine
+---@field ca? string a file of authorities in place of the system's
+---@field wait? fun(seconds: number) called in place of blocking; may yield
+---@field window? integer
+
+---@class sessile.ModelFile
+---@field lua string a file that returns a function
+---@field name? string
+---@field window? integer
+
+---@alias sessile.ModelSpec sessile.Model|sessile.ModelCommand|sessile.ModelEndpoint|
+---sessile.ModelFile|string
+
+---A function that asks a model, for `model=` everywhere. It gets a request and a function for
+---the text as it comes, or a loop's context; it answers with a message (or a text), or nil,
+---message, code: EOVERFLOW too long a request, EDENIED the key, ELIMIT rate or quota, ECANCELLED,
+---EIO everything that may be tried again. nil, message, code when it cannot be asked here:
+---EUNSUPPORTED a package is missing, ENOTFOUND.
+---@param spec sessile.ModelSpec
+---@param given? {models: table<string, sessile.ModelSpec>?}
+---@return sessile.Model? model
+---@return string? message
+---@return string? code
+function sessile.model(spec, given) end
 
 ---Starts a run without the loop: "turn" (messages, options), "compact" or "plan" (options),
 ---"branch" (id, options).
@@ -562,6 +656,31 @@ function Store:purge(opts) end
 ---@field damaged integer logs
 ---@field salvaged integer logs
 ---@field findings sessile.Finding[]
+
+---A count of tokens and how well it is known.
+---@class sessile.Tokens
+---@field tokens integer
+---@field low integer
+---@field high integer
+---@field source "usage"|"exact"|"host"|"fitted"|"estimate" of several the least
+---@field missing? string of a store's counts: why the encoding that was wanted is not used
+---@field each? sessile.Tokens[] of count_messages: one a message
+
+---Tokens of a text: by the encoding of the store's model, else by the host's counter, else by
+---estimate.
+---@param text string
+---@return integer? tokens
+---@return sessile.Tokens|string info
+---@return string? code
+function Store:count(text) end
+
+---Tokens of messages that are in no session.
+---@param list sessile.Message[]
+---@param opts? {model?: string, tools?: table[], system?: string}
+---@return integer? tokens
+---@return sessile.Tokens|string info
+---@return string? code
+function Store:count_messages(list, opts) end
 
 ---Looks at one session or at all; changes nothing unless it is to salvage.
 ---@param opts? string|{id: string?, agent: string?, user: string?, salvage: boolean?,
@@ -1086,9 +1205,19 @@ function Session:messages(opts) end
 ---@field orphans integer
 ---@field unanswered integer
 ---@field lost integer entries that damage took
+---@field room? integer with a window: what is left of it, less reserve; negative: too much
 
----What the model would get.
----@param opts? {leaf: string?}
+---@class sessile.ContextOptions
+---@field leaf? string
+---@field model? string
+---@field tools? table[]
+---@field system? string
+---@field window? integer
+---@field reserve? integer
+
+---What the model would get. model, tools, system: counted as tokens() does. window, reserve: for
+---info.room, instead of the session's.
+---@param opts? sessile.ContextOptions
 ---@return sessile.Message[]? list
 ---@return sessile.ContextInfo|string info
 ---@return string? code
@@ -1137,11 +1266,15 @@ function Session:set_timeout(timeout_ms) end
 ---@return string? code
 function Session:event_count() end
 
----Tokens of the context at the head.
+---Tokens of what the model would be sent: what the provider reported and a count of what
+---follows it; after a compaction, or where nothing was reported, a count. model: counted for
+---that one, whose messages are read for it where they were counted otherwise. tools (as the model
+---is given them) and system (a prompt that is no message) are added where no report has them.
+---@param opts? {model?: string, tools?: table[], system?: string, leaf?: string}
 ---@return integer? tokens
----@return {tokens: integer, low: integer, high: integer, source: string}|string info
+---@return sessile.Tokens|string info
 ---@return string? code
-function Session:tokens() end
+function Session:tokens(opts) end
 
 ---@class sessile.Usage
 ---@field input integer
@@ -1299,6 +1432,7 @@ function Session:close() end
 ---@field reason "send"|"resume"|"policy" why the model is asked
 ---@field step integer 0 before the first request
 ---@field cancelled fun(): boolean
+---@field on_text? fun(text: string) of a model: tells what is said as it comes, as events "text"
 ---@field call? string of a tool: the call's id
 ---@field tool? string its name
 ---@field attempt? integer how often this call was started, this time included
@@ -1319,11 +1453,12 @@ function Session:close() end
 ---@alias sessile.Reducer fun(state: any, events: sessile.Event[]): any
 
 ---@class sessile.Event
----@field type "start"|"interrupted"|"message"|"context"|"model"|"overflow"|"compact"|
+---@field type "start"|"interrupted"|"message"|"context"|"model"|"text"|"overflow"|"compact"|
 ---"tool_start"|"tool_end"|"turn"|"done"|"paused"|"error"
 ---@field step integer
 ---@field call? {id: string, name: string, arguments: string|table}
 ---@field message? sessile.Message|string of overflow and error: what was said
+---@field text? string of text: a piece of the answer
 ---@field [string] any
 
 ---@class sessile.SendOptions

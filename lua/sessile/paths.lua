@@ -74,6 +74,37 @@ function paths.policy_path(given)
   return table.concat(list, ":")
 end
 
+--- An encoding as the engine takes it: a name, or a path with a '/'.
+function paths.encoding(given)
+  if given:find "%.tiktoken$" or given:find "%.json$" or given:find("/", 1, true) then
+    given = paths.expand(given)
+    return given:find("/", 1, true) and given or "./" .. given
+  end
+  return given
+end
+
+--- Folders that encodings are looked up in, as the engine takes them: the given ones, the user's
+--- own, those of the build or installation that this module is of. (Where the library was
+--- installed is looked at when this finds none.)
+function paths.encodings(given)
+  local list = {}
+  if type(given) == "string" then
+    given = { given }
+  end
+  for _, dir in ipairs(given or {}) do
+    list[#list + 1] = paths.expand(dir)
+  end
+  list[#list + 1] = paths.config "encodings"
+  list[#list + 1] = here() .. "/../../build/share/sessile/encodings"
+  list[#list + 1] = here() .. "/../../../sessile/encodings"
+  local has_system, system = pcall(require, "sessile.system")
+  local folder = has_system and system.executable and system.executable:match "^(.*)/[^/]*/[^/]*$"
+  if folder then
+    list[#list + 1] = folder .. "/share/sessile/encodings"
+  end
+  return table.concat(list, ":")
+end
+
 --- The program that isolated policies run in: the one given, the one beside the executable or
 --- beside this module; nil: where the library was installed.
 function paths.worker(given)

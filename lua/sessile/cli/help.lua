@@ -146,7 +146,7 @@ function help.all(paint)
     paint("Everywhere", "bold"),
     rows_text(option_rows(options.global)),
     "",
-    "ID is a session's id, a unique beginning of it, its title, or `last`.",
+    "ID is a session's id, a unique beginning of it, its title, a label in it, or `last`.",
     "`sessile sessions COMMAND` is the same as `sessile COMMAND` for those about sessions.",
     "`sessile help COMMAND` says more. Exit codes: 0 done, 1 failed, 2 usage,",
     "3 not found, 4 busy, 5 damaged, 6 conflict, 7 no access or wrong key.",

@@ -50,6 +50,12 @@ function app:out(text)
   io.stdout:write(text)
 end
 
+--- Writes the id of a session, alone on its line: for a script as it is, for a person inert.
+---@param id string
+function app:out_id(id)
+  self:out((terminal.is_terminal(1) and terminal.line(id) or id) .. "\n")
+end
+
 --- Says something to the person, on stderr; with --json as a line of JSON.
 function app:note(text)
   text = terminal.safe(hints.fill(text, self.globals))
@@ -269,6 +275,10 @@ local function new_app(args)
   }, app)
 end
 
+local function usage_step(command)
+  return ("Usage: sessile %s\nExamples: sessile help %s"):format(command.usage, command.name)
+end
+
 local function dispatch(words)
   local at = options.first_word(words, 1)
   local head = table.move(words, 1, math.min(at - 1, #words), 1, {})
@@ -318,9 +328,8 @@ local function dispatch(words)
   local args, meant
   args, message, meant = options.parse(command, head)
   if not args then
-    local step = meant or not name and "See: sessile help"
-      or ("Usage: sessile %s\nExamples: sessile help %s"):format(command.usage, command.name)
-    return fail(view, message, "EUSAGE", step)
+    return fail(view, message, "EUSAGE", meant or not name and "See: sessile help"
+      or usage_step(command))
   end
   local self = new_app(args)
   local result, step
@@ -329,6 +338,8 @@ local function dispatch(words)
   if message then
     if code == "ESUSPENDED" and self.last_id then
       step = step or "See what it waits for: sessile info " .. hints.id(self.last_id)
+    elseif code == "EUSAGE" and step == nil and name then
+      step = usage_step(command)
     end
     return fail(self, message, code, step)
   elseif self.damage then

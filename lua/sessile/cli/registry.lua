@@ -13,7 +13,8 @@ local registry = {}
 -- In the order of the help, by its headings. A name of two words is a file with an underscore.
 local GROUPS = {
   { "Sessions", "new", "append", "show", "list", "search", "info", "suspend", "answer", "cancel",
-    "settings", "rename", "archive", "delete", "undelete", "purge", "import", "export" },
+    "settings", "rename", "archive", "delete", "undelete", "purge", "import", "export", "copy",
+    "children", "usage", "stats" },
   { "The tree", "tree", "branch", "fork", "label", "label list", "label rm", "checkpoint",
     "checkpoints", "restore" },
   { "What the model sees", "context", "compact", "uncompact", "why", "log", "pin", "unpin",
@@ -21,6 +22,8 @@ local GROUPS = {
     "policy bench", "fixture" },
   { "Stores and keys", "check", "forget", "keys init", "keys status", "keys rotate",
     "keys reseal" },
+  { "Configuration", "config", "config show", "config init", "config path", "config trust",
+    "doctor" },
   { "And", "demo", "run", "version", "help", "completions", "man" },
 }
 

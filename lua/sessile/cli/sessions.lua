@@ -82,13 +82,13 @@ function sessions.key_source(globals)
 end
 
 -- What to do when the key does not fit.
-local function key_step(globals, url)
+local function key_step(globals, url, exists)
   if globals.plain then
     return "Leave --plain away; the key comes from SESSILE_KEY or --key-file FILE."
   elseif configured(globals).key == false then
     return "The configuration says key = false: leave that out. See: sessile config show"
   end
-  local plain = sessile.open(url, { key = false })
+  local plain = exists and sessile.open(url, { key = false })
   if plain then
     plain:close()
     return "It is not sealed. If it was meant to be so, open it with --plain."
@@ -141,8 +141,10 @@ function sessions.open(globals, create, more)
     return nil, "there is no place for sessions: neither HOME nor XDG_DATA_HOME is set",
       "EUSAGE", "Name a folder with --store FOLDER, or set one of them."
   end
+  local exists = false
   if folder then
     local found, message, code, step = has_store(folder)
+    exists = found
     if found == nil then
       return nil, message, code, step
     elseif not found and not create then
@@ -165,7 +167,7 @@ function sessions.open(globals, create, more)
     return nil, message, code, ("Put a copy of %s back; the logs are as they were.")
       :format(terminal.line((folder or url) .. "/keyring"))
   elseif code == "ESEALED" then
-    return nil, message, code, key_step(globals, url)
+    return nil, message, code, key_step(globals, url, exists)
   elseif code == "ENOTFOUND" then
     return nil, message, code, "Name a folder that can be made: --store FOLDER"
   end
@@ -247,8 +249,18 @@ local function matching(rows, fits)
   return found, closed
 end
 
---- The one session that a name means: `last` is the newest; else its id, its title, or a
---- beginning of its id. One that cannot be opened is meant only when no other fits as well.
+local function has_label(row, name)
+  for _, label in ipairs(row.labels or {}) do
+    if label == name then
+      return true
+    end
+  end
+  return false
+end
+
+--- The one session that a name means: `last` is the newest; else its id, its title, a
+--- beginning of its id, or a label in it. One that cannot be opened is meant only when no other
+--- fits as well.
 ---@param rows table[]  from store:list
 ---@param name string
 ---@return table? row
@@ -260,6 +272,7 @@ function sessions.find(rows, name)
     function(row) return row.id == name end,
     function(row) return row.title == name end,
     function(row) return row.id:sub(1, #name) == name end,
+    function(row) return has_label(row, name) end,
   }
   for _, fits in ipairs(name ~= "" and name ~= "last" and tests or {}) do
     local found, closed = matching(rows, fits)
@@ -328,8 +341,8 @@ end
 
 local FEW = 8
 
--- The rows that a name can mean: those whose id begins so and those of that title; of
--- `last`, the newest few. And whether there are no others.
+-- The rows that a name can mean: those whose id begins so, those of that title and those with
+-- that label; of `last`, the newest few. And whether there are no others.
 local function candidates(store, name, agent)
   if name == "" or name == "last" then
     local rows, message, code = store:list { agent = agent, limit = FEW }
@@ -339,14 +352,22 @@ local function candidates(store, name, agent)
   if not rows then
     return nil, message, code
   end
-  local titled
-  titled, message, code = store:list { agent = agent, title = name }
-  if not titled then
-    return nil, message, code
+  local known = {}
+  for _, row in ipairs(rows) do
+    known[("%s\0%s"):format(row.id, row.agent)] = true
   end
-  for _, row in ipairs(titled) do
-    if row.id:sub(1, #name) ~= name then -- else it is among them
-      rows[#rows + 1] = row
+  for _, field in ipairs { "title", "label" } do
+    local more
+    more, message, code = store:list { agent = agent, [field] = name }
+    if not more then
+      return nil, message, code
+    end
+    for _, row in ipairs(more) do
+      local key = ("%s\0%s"):format(row.id, row.agent)
+      if not known[key] then
+        known[key] = true
+        rows[#rows + 1] = row
+      end
     end
   end
   return rows, false

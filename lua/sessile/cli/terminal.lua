@@ -233,6 +233,13 @@ local function date(format, ms)
   return fits and text --[[@as string]] or "?"
 end
 
+--- The day of a time (ms), UTC: "2026-02-01".
+---@param ms integer
+---@return string
+function terminal.day(ms)
+  return date("!%Y-%m-%d", ms)
+end
+
 --- How long ago a time was, seen from now (both ms): "now", "5 min ago", "3 days ago",
 --- and the date when that is longer than a month.
 ---@param ms integer
@@ -260,7 +267,9 @@ end
 
 -- ---------------------------------------------------------------- colour
 
-local CODE = { bold = 1, dim = 2, red = 31, green = 32, yellow = 33, blue = 34, cyan = 36 }
+local CODE = {
+  bold = 1, dim = 2, reverse = 7, red = 31, green = 32, yellow = 33, blue = 34, cyan = 36,
+}
 
 --- A painter for a stream (1 stdout, 2 stderr): paint(text, "red"). It paints on a terminal
 --- only, and not when NO_COLOR is set or TERM is dumb.

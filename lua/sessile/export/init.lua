@@ -28,6 +28,12 @@ export.formats = {
     about = "for reading, as text" },
   { name = "html", extension = "html", module = "sessile.export.html",
     about = "a page for the browser: one file, nothing fetched" },
+  { name = "pi", extension = "jsonl", module = "sessile.export.pi", agent = true,
+    about = "the pi coding agent: the whole tree; what came from it goes back line for line" },
+  { name = "openai", extension = "json", module = "sessile.export.openai", agent = true,
+    about = "a request of OpenAI's Chat Completions" },
+  { name = "anthropic", extension = "json", module = "sessile.export.anthropic", agent = true,
+    about = "a request of Anthropic's Messages API" },
 }
 
 local ALIASES = { markdown = "md", htm = "html" }
@@ -114,7 +120,8 @@ function methods:export(given)
     done, why = pcall(require(format.module), from, guarded(opts.write))
   end
   if done then
-    return { format = format.name, redacted = redactor and redactor:report() }
+    return { format = format.name, redacted = redactor and redactor:report(),
+      notes = type(why) == "table" and why.notes or nil }
   elseif getmetatable(why) == Refusal then
     return nil, why.message, why.code
   end

@@ -10,20 +10,6 @@ local terminal = require "sessile.cli.terminal"
 
 local NO_MODEL = "no model is configured here"
 
--- How many messages are left behind, between the head and where the paths part. An entry that a
--- conversation cannot go on from is refused here, in the words of the branch itself.
-local function count_left(session, from, to)
-  local fork, message, code = session:common_ancestor(from, to)
-  if not fork then
-    return nil, message, code, entries.step(code, session.id)
-  end
-  local n = 0
-  for _, left in ipairs(session:messages { leaf = from } or {}) do
-    n = n + (left.id > fork and 1 or 0)
-  end
-  return n
-end
-
 local function tell(app, session, result)
   local policy = result.policy
   local why = policy and not policy.applied and (policy.refused or policy.message)
@@ -54,7 +40,7 @@ local function run(app, args, session, entry)
     return nil, "--summary and --summarize exclude each other", "EUSAGE"
   end
   local head = session:head()
-  local left, message, code, step = count_left(session, head, entry)
+  local left, message, code, step = entries.count_left(session, head, entry)
   if not left then
     return nil, message, code, step
   end
@@ -62,8 +48,10 @@ local function run(app, args, session, entry)
   sure, message, code, step = ask.sure(app, args,
     ("Move the head of %s from %s to %s, leaving %d messages behind"):format(
       hints.shown(session.id), head, entry, left))
-  if not sure then
-    return sure == false and 1 or nil, message, code, step
+  if sure == nil then
+    return nil, message, code, step
+  elseif not sure then
+    return ask.no(app)
   end
   local result
   result, message, code = session:branch(entry, {

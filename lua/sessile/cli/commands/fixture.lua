@@ -3,6 +3,7 @@
 -- Owns: which messages, and that what was taken out is counted. Must never write over a file
 -- that is there.
 
+local json = require "sessile.cli.json"
 local redact = require "sessile.redact"
 local terminal = require "sessile.cli.terminal"
 local render = require "sessile.cli.render"
@@ -43,6 +44,13 @@ return {
       local raw = render.facts(found).json
       lines[i] = args.redact and redactor:json(raw) or raw
     end
+    if app.json and not args.file then
+      for i, line in ipairs(lines) do
+        lines[i] = app.raw(line)
+      end
+      app:print_json { messages = app.array(lines), redacted = args.redact and redactor.total }
+      return
+    end
     local text = table.concat(lines, "\n") .. (#lines > 0 and "\n" or "")
     if args.file and args.file ~= "-" then
       local there = io.open(args.file)
@@ -60,7 +68,7 @@ return {
         return nil, wrong, "EIO"
       end
     else
-      app:out(text)
+      app:out(json.inert(text))
     end
     local said = ("%d messages"):format(#lines)
     if args.redact then

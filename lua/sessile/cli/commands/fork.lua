@@ -30,7 +30,7 @@ local function run(app, args, session, at)
     app:print_json { id = id, agent = fork.agent, user = fork.user, title = fork.title,
       head = fork:head(), origin = origin }
   else
-    app:out(id .. "\n")
+    app:out_id(id)
     io.stdout:flush()
     app:note(("Go on in it: %s"):format(hints.go_on(id)))
   end

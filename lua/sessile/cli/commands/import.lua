@@ -104,7 +104,7 @@ local function folder(app, args, store)
         list[#list + 1] = as_json(id, from, file, counts)
         unchanged = unchanged + (counts.unchanged and 1 or 0)
         if not app.json and not counts.unchanged then
-          app:out(id .. "\n")
+          app:out_id(id)
           app:note(("%s: %s"):format(hints.shown(file), said(counts)))
         end
       else
@@ -195,7 +195,7 @@ return {
       app:print_json(as_json(id, from, nil, counts))
       return
     end
-    app:out(id .. "\n")
+    app:out_id(id)
     app:note(said(counts))
   end,
 }

@@ -67,8 +67,7 @@ return {
     if sure == nil then
       return nil, message, code, step
     elseif not sure then
-      app:note "Nothing was changed."
-      return 1
+      return ask.no(app)
     end
     given.dry_run = false
     rows, message, code = store:purge(given)
