@@ -91,7 +91,11 @@ return {
     end
     if args.select or treeview.is_possible()
       and not (app.json or args.text or args.all or types) then
-      return as_screen(app, args)
+      local exit, message, code, step = as_screen(app, args)
+      if code ~= "EUNSUPPORTED" or args.select then
+        return exit, message, code, step
+      end
+      app:note(("It is text: %s."):format(message))
     end
     return as_text(app, args)
   end,
