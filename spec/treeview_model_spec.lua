@@ -4,6 +4,7 @@ local sessile = require "sessile"
 local find = require "sessile.cli.treeview.find"
 local model = require "sessile.cli.treeview.model"
 local nodes = require "sessile.cli.treeview.nodes"
+local preview = require "sessile.cli.treeview.preview"
 local prompt = require "sessile.cli.treeview.prompt"
 local wrap = require "sessile.cli.treeview.wrap"
 
@@ -117,6 +118,22 @@ describe("folding", function()
     assert.equal("0 1 4 7", ids(m))
     m:fold_all(false)
     assert.equal(10, #m.visible)
+  end)
+
+  it("leaves compactions, and says where the head is", function()
+    for i = 1, 3 do
+      say("user", "q" .. i)
+      say("assistant", "a" .. i)
+    end
+    local out = assert(s:compact { policy = { "sliding_window", messages = 2 } })
+    assert.is_truthy(out)
+    say("assistant", "more")
+    local m = look()
+    m:fold_all(true)
+    assert.equal("0 1 3 5 7", ids(m))
+    assert.equal("00000005", m.head_at)
+    m:fold_all(false)
+    assert.equal("00000008", m.head_at)
   end)
 
   it("folds a branch at its first entry, and what hangs off an entry at that", function()
@@ -277,6 +294,17 @@ describe("a line that is typed", function()
     assert.equal(0, at)
     assert.same({ "one ", 4 }, { prompt.edit("one two", 7, "ctrl-w") })
     assert.same({ "two", 0 }, { prompt.edit("one two", 4, "ctrl-u") })
+  end)
+end)
+
+describe("JSON that is looked at", function()
+  it("has a member a line, and its texts as they stand", function()
+    local text = [[{"a":1,"b":["x,{\"y\\",{}],"c":"\\"}]]
+    assert.equal('{\n  "a": 1,\n  "b": [\n    "x,{\\"y\\\\",\n    {}\n  ],\n  "c": "\\\\"\n}',
+      preview.spread(text))
+    for i = 1, #text do -- cut off anywhere it is no error
+      assert.is_string(preview.spread(text:sub(1, i)))
+    end
   end)
 end)
 

@@ -34,6 +34,12 @@ function paths.expand_url(url)
   return path and "file:" .. paths.expand(path) or paths.expand(url)
 end
 
+--- What programs remember between runs: $XDG_STATE_HOME/sessile/NAME; nil when there is no home.
+function paths.state(name)
+  local state = xdg("XDG_STATE_HOME", "/.local/state")
+  return state and ("%s/sessile/%s"):format(state, name) or nil
+end
+
 --- $XDG_DATA_HOME/sessile; nil when there is no home.
 function paths.default_store()
   local data = xdg("XDG_DATA_HOME", "/.local/share")

@@ -62,6 +62,18 @@ function methods:type(text)
   self:tmux("send-keys -l " .. cli.quote(text))
 end
 
+--- Types a line, and Enter.
+function methods:enter(text)
+  self:type(text)
+  self:keys "Enter"
+end
+
+--- Pastes a text, as a terminal does that says what is pasted.
+function methods:paste(text)
+  self:tmux("set-buffer " .. cli.quote(text))
+  self:tmux "paste-buffer -p"
+end
+
 --- What is on the screen. styled: with the sequences that colour it.
 function methods:screen(styled)
   return self:tmux("capture-pane -p" .. (styled and "e" or ""))

@@ -189,7 +189,7 @@ end
 
 --- The arguments of a command that is about one entry.
 entries.arguments = {
-  { "id", "a session's id, a beginning of it, its title, or `last`" },
+  { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
   { "entry", "an entry: its number, a label, or `head`" },
 }
 

@@ -14,7 +14,7 @@ return {
     { "sessile context bug-42 --json | jq '[.messages[].message]'", "for a model" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
   },
   options = {
     { "--model M", "count its tokens for this model (else for the session's own)" },

@@ -87,7 +87,7 @@ local function to_file(app, session, args, given)
   if not file then
     return nil, message, code, code == "ENOTFOUND" and "Make its folder first." or nil
   end
-  local show, finish = progress.bar(app, "export")
+  local show, finish = progress.bar(app, "export", true)
   local bytes, all = 0, session.size or 0
   given.write = function(text)
     bytes = bytes + #text
@@ -163,7 +163,8 @@ return {
     { "sessile export --user ann@example.org ann/", "all that is kept of a user" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`; else a folder", "?" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`"
+      .. "; else a folder", "?" },
     { "file", "a file; its extension says the format (else standard output)", "?" },
   },
   options = {

@@ -17,7 +17,7 @@ return {
     { "sessile fixture last --last 40", "the newest 40 messages, on stdout" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
     { "file", "a new file (else standard output)", "?" },
   },
   options = {

@@ -48,7 +48,7 @@ return {
     { "sessile fork last --to-agent critic", "for another agent" },
   },
   arguments = {
-    { "session", "a session's id, a beginning of it, its title, or `last`" },
+    { "session", "a session: its id, a beginning of it, its title, a label, or `last`" },
     { "entry", "the newest entry that comes along (else the head): its number or a label",
       "?" },
   },

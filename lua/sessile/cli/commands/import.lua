@@ -66,7 +66,7 @@ end
 
 -- One recording. more: options of import.into. Returns id, from, counts.
 local function one(app, records, from, file, store, more)
-  local show, finish = progress.bar(app, "import")
+  local show, finish = progress.bar(app, "import", true)
   more.from, more.agent = from, app.globals.agent
   more.on_step = function(offset, size)
     show(math.min(offset, size or 0), size or 0)

@@ -21,14 +21,14 @@ local HINTS = {
   { "Enter", "open" }, { "/", "search" }, { "?", "help" }, { "q", "leave" },
 }
 
---- A chooser. options: screen, list (a function: the rows, or nil and a message), now.
+--- A chooser; it wants a `screen` before it runs. options: list (a function: the rows, or nil and
+--- a message), now.
 ---@return table? chooser
 ---@return string? message
 ---@return string? code
 function chooser.new(options)
   local self = setmetatable({
-    screen = options.screen, list = options.list, clock = options.now, at = 1, top = 1,
-    filter = "", selects = options.selects,
+    list = options.list, clock = options.now, at = 1, top = 1, filter = "",
   }, meta)
   local ok, message, code = self:load()
   if not ok then
@@ -73,7 +73,7 @@ local function draw_row(self, y, columns, row, selected, now)
   end
   local width = math.min(self.widest, columns // 3)
   draw.put(screen, y, 2, self.short[row] or "?", selected and style or "cyan", width)
-  local x, right = width + 4, columns
+  local x, right = width + 4, columns - 1
   local function at_right(text, columns_of_it)
     right = right - columns_of_it - 2
     screen:put(y, right + 1, (" "):rep(columns_of_it - terminal.width(text)) .. text,

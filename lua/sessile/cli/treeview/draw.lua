@@ -107,6 +107,8 @@ local function notes(view, row)
   end
   if row.node.id == view.model.tree.current then
     parts[#parts + 1] = "← head"
+  elseif row.node.id == view.model.head_at then
+    parts[#parts + 1] = "← head in it"
   end
   return table.concat(parts, " ")
 end

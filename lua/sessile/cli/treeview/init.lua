@@ -31,6 +31,15 @@ local function quiet(app)
   end })
 end
 
+-- The screen; nil, message, code, step.
+local function open_screen()
+  local on, message, code = screen.open()
+  if not on then
+    return nil, message, code, "See it as text: sessile tree --text"
+  end
+  return on
+end
+
 local function look_at(app, on, session, asked)
   local tree, message, code = view.new {
     screen = on, session = session, now = app.now, selects = asked.select, kind = asked.kind,
@@ -43,14 +52,13 @@ local function look_at(app, on, session, asked)
 end
 
 -- The one session that was named.
-local function one(app, on, name, asked)
-  local session, message, code, step = app:session(name)
-  if not session then
+local function one(app, session, asked)
+  local on <close>, message, code, step = open_screen()
+  if not on then
     return nil, message, code, step
   end
-  local guard <close> = session
   local ok, id
-  ok, id, code = look_at(app, on, guard, asked)
+  ok, id, code = look_at(app, on, session, asked)
   if not ok then
     return nil, id, code
   end
@@ -58,20 +66,12 @@ local function one(app, on, name, asked)
 end
 
 -- One after the other, as they are chosen.
-local function some(app, on, asked)
-  local store, message, code, step = app:store()
-  if not store then
+local function some(app, store, list, asked)
+  local on <close>, message, code, step = open_screen()
+  if not on then
     return nil, message, code, step
   end
-  local list
-  list, message, code = chooser.new {
-    screen = on, now = app.now, list = function() return app:list(store) end,
-  }
-  if not list then
-    return nil, message, code
-  elseif #list.rows == 0 then
-    return nil, "there is no session yet", "ENOTFOUND", "Make one: sessile new"
-  end
+  list.screen = on
   local wrong
   while true do
     local row = list:run(wrong)
@@ -105,14 +105,31 @@ function treeview.run(app, name, asked)
   if not has_screen then
     return nil, "this program cannot draw on a terminal", "EUNSUPPORTED"
   end
-  local _ <close> = quiet(app) -- closed after the screen
-  local on <close>, message, code = screen.open()
-  if not on then
-    return nil, message, code, "See it as text: sessile tree --text"
-  elseif name then
-    return one(app, on, name, asked)
+  -- What is wrong with the store or the name is said before anything is drawn.
+  if name then
+    local session, message, code, step = app:session(name)
+    if not session then
+      return nil, message, code, step
+    end
+    local guard <close> = session
+    local _ <close> = quiet(app)
+    return one(app, guard, asked)
   end
-  return some(app, on, asked)
+  local store, message, code, step = app:store()
+  if not store then
+    return nil, message, code, step
+  end
+  local list
+  list, message, code = chooser.new {
+    now = app.now, list = function() return app:list(store) end,
+  }
+  if not list then
+    return nil, message, code
+  elseif #list.rows == 0 then
+    return nil, "there is no session yet", "ENOTFOUND", "Make one: sessile new"
+  end
+  local _ <close> = quiet(app)
+  return some(app, store, list, asked)
 end
 
 return treeview

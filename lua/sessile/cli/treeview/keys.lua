@@ -39,6 +39,7 @@ local LEAVE = {
 keys.tree = {
   { "Moving", MOVES,
     { { { "@" }, "head", "the head", shown = "@" },
+      { { ":" }, "jump", "a number, a label", shown = ":" },
       { { "^" }, "parent", "what it goes on from", shown = "^" },
       { { "]" }, "next_branch", "the next branch", shown = "]" },
       { { "[" }, "previous_branch", "the branch before", shown = "[" } } },

@@ -15,6 +15,7 @@ local rows = require "sessile.cli.treeview.rows"
 ---@field at integer          the selection: an index into visible; 0: there is nothing
 ---@field top integer         the first on the screen, likewise
 ---@field kind string         one of nodes.kinds
+---@field head_at string?     the head, or what is folded over it
 ---@field folded table<string, boolean>  by id
 ---@field search table?       {text, finder, hits: table<string, boolean>, count, next, from}
 local model = {}
@@ -59,6 +60,11 @@ local function arrange(self, near)
   if near then
     self:select_row(near)
   end
+  local head = self.index[self.tree.current]
+  while head and hidden[head] do
+    head = list[head].up
+  end
+  self.head_at = head and list[head].node.id
 end
 
 --- Takes over a tree that was read anew.

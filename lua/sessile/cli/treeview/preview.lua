@@ -72,7 +72,7 @@ local function compaction(session, node)
       return { { table.concat(words, ", "), "yellow" } }, table.concat(text, "\n\n")
     end
   end
-  return { { "It is not on the path to the head.", "dim" } }, ""
+  return { { "It is not on the path to the head.", "dim" } }
 end
 
 local function checkpoint(session, node)
@@ -94,6 +94,53 @@ local function message_text(message)
   end
   return table.concat(parts, "\n")
 end
+
+-- JSON as it stands, a member a line. A text of it is never looked into.
+local function spread(json)
+  local out, depth, at = {}, 0, 1
+  local function line(by)
+    depth = depth + by
+    out[#out + 1] = "\n" .. ("  "):rep(math.min(math.max(depth, 0), 20))
+  end
+  while at <= #json do
+    local stop = json:find("[\"{}%[%],:]", at)
+    if not stop then
+      break
+    end
+    out[#out + 1] = json:sub(at, stop - 1)
+    local mark = json:sub(stop, stop)
+    at = stop + 1
+    if mark == '"' then
+      local last, escapes = stop
+      repeat
+        last = json:find('["\\]', last + 1)
+        escapes = last ~= nil and json:sub(last, last) == "\\"
+        last = escapes and last + 1 or last
+      until not escapes
+      last = last or #json
+      out[#out + 1] = json:sub(stop, last)
+      at = last + 1
+    elseif mark:find "[{%[]" then
+      local empty = json:match("^%s*[}%]]()", at)
+      out[#out + 1] = empty and json:sub(stop, empty - 1) or mark
+      at = empty or at
+      if not empty then
+        line(1)
+      end
+    elseif mark:find "[}%]]" then
+      line(-1)
+      out[#out + 1] = mark
+    elseif mark == "," then
+      out[#out + 1] = mark
+      line(0)
+    else
+      out[#out + 1] = ": "
+    end
+  end
+  return table.concat(out) .. json:sub(at)
+end
+
+preview.spread = spread
 
 -- ---------------------------------------------------------------- lines
 
@@ -126,12 +173,14 @@ function page:known()
   return #self.head + made, whole
 end
 
-local function title(node, now)
-  local words = { node.id, nodes.name(node), terminal.ago(node.time, now),
-    "(" .. os.date("!%Y-%m-%d %H:%M:%S UTC", node.time // 1000) .. ")" }
+local function title(node, columns, now)
+  local words = { node.id, nodes.name(node) }
   if node.tokens > 0 then
     words[#words + 1] = terminal.number(node.tokens) .. " tokens"
   end
+  local ago = terminal.ago(node.time, now)
+  words[#words + 1] = columns < 66 and ago
+    or ("%s (%s)"):format(ago, os.date("!%Y-%m-%d %H:%M:%S UTC", node.time // 1000))
   words[#words + 1] = table.concat(nodes.tags(node), " ")
   return table.concat(words, "  ")
 end
@@ -145,17 +194,22 @@ end
 ---@return sessile.cli.treeview.page
 function preview.of(session, node, columns, now, whole)
   local message, said, why = nodes.read(session, node)
-  local about, text
+  local about, text = {}, nil
   if why then
     about, text = { { terminal.line(why), "red" } }, ""
   elseif message then
     about, text = standing(session, node), message_text(message)
-  elseif node.type == "compaction" then
-    about, text = compaction(session, node)
   else
-    local entry = session:entry(node.id)
-    about = node.type == "checkpoint" and checkpoint(session, node) or {}
-    text = (said ~= "" and said .. "\n\n" or "") .. (entry and render.facts(entry).json or "")
+    if node.type == "compaction" then
+      about, text = compaction(session, node)
+    elseif node.type == "checkpoint" then
+      about = checkpoint(session, node)
+    end
+    if not text then
+      local entry = session:entry(node.id)
+      text = (said ~= "" and said .. "\n\n" or "")
+        .. (entry and spread(render.facts(entry).json) or "")
+    end
   end
   local cut = not whole and #text > PART
   text = terminal.safe(cut and text:sub(1, PART) or text)
@@ -169,7 +223,7 @@ function preview.of(session, node, columns, now, whole)
       head[#head + 1] = { made:line(i), style }
     end
   end
-  add(title(node, now), "bold")
+  add(title(node, columns, now), "bold")
   for _, line in ipairs(about) do
     add(line[1], line[2])
   end

@@ -4,8 +4,8 @@
 -- head runs down the left whatever its length; only branches and facts are set in. Must never
 -- read an entry, nor recurse: a branch may be as deep as a session is long.
 --
--- What folds what: a user's message folds all up to the next one; the first entry of a branch
--- folds the branch; an entry folds the facts and branches at it.
+-- What folds what: a user's message folds all up to the next one, but for compactions; the first
+-- entry of a branch folds the branch; an entry folds the facts and branches at it.
 
 local nodes = require "sessile.cli.treeview.nodes"
 
@@ -35,7 +35,7 @@ local function place(list, at, waiting)
   local begins = up ~= nil
   local asks = node.type == "message" and node.role == "user"
   if not begins then
-    up = not asks and at.said or at.first
+    up = not asks and node.type ~= "compaction" and at.said or at.first
   end
   local index = add(list, node, at.depth, up, begins and "branch" or "path")
   local facts, branches, next_node = nodes.around(node)

@@ -5,6 +5,7 @@
 
 local actions = require "sessile.cli.treeview.actions"
 local draw = require "sessile.cli.treeview.draw"
+local entries = require "sessile.cli.entries"
 local keys = require "sessile.cli.treeview.keys"
 local model = require "sessile.cli.treeview.model"
 local nodes = require "sessile.cli.treeview.nodes"
@@ -100,7 +101,7 @@ end
 --- Says something on the last line until the next key: what was done, or what went wrong.
 function methods:say(done, wrong)
   local text = done or wrong
-  self.message = text and terminal.line(text)
+  self.message = text and terminal.line(text):gsub('^session "[^"]*": ', "") -- which one is seen
   self.is_wrong = not done
 end
 
@@ -114,33 +115,38 @@ function methods:page(columns)
   return self.pages.page
 end
 
+local function plural(n, word, words)
+  return ("%s %s"):format(terminal.number(n), n == 1 and word or words)
+end
+
+-- What is in the bar, left and right. What does not fit whole is left out.
 local function status(self, columns)
-  local session, tree_model = self.session, self.model
-  local title = session.title
-  local left = { terminal.cut(terminal.line(title and title ~= "" and title or session.id),
-    math.max(columns // 3, 12)) }
-  local function plural(n, word, words)
-    return ("%s %s"):format(terminal.number(n), n == 1 and word or words)
-  end
-  if columns >= 60 then
-    left[#left + 1] = plural(#tree_model.rows, "entry", "entries")
-    left[#left + 1] = plural(tree_model.forks, "branch", "branches")
-    left[#left + 1] = self.tokens and plural(self.tokens, "token", "tokens") or nil
-  end
+  local session, of = self.session, self.model
   local right = {}
-  if tree_model.search then
-    local which, count = tree_model:hit()
-    local whole = tree_model.search.done >= #tree_model.rows
-    right[#right + 1] = ("/%s %s%s%s"):format(terminal.cut(tree_model.search.text, 16),
+  if of.search then
+    local which, count = of:hit()
+    local whole = of.search.done >= #of.rows
+    right[#right + 1] = ("/%s %s%s%s"):format(terminal.cut(terminal.line(of.search.text), 16),
       which and whole and terminal.number(which) .. " of " or "", terminal.number(count),
       whole and "" or "…")
   end
-  if tree_model.kind ~= "all" then
-    right[#right + 1] = tree_model.kind .. "s"
+  if of.kind ~= "all" then
+    right[#right + 1] = of.kind .. "s"
   end
-  right[#right + 1] = ("%s/%s"):format(terminal.number(tree_model.at),
-    terminal.number(#tree_model.visible))
-  return table.concat(left, " · "), " " .. table.concat(right, "  ") .. " "
+  right[#right + 1] = ("%s/%s"):format(terminal.number(of.at), terminal.number(#of.visible))
+  local at_right = " " .. table.concat(right, "  ") .. " "
+  local room = columns - terminal.width(at_right) - 3
+  local title = session.title
+  local left = terminal.cut(terminal.line(title and title ~= "" and title or session.id),
+    math.max(math.min(room, columns // 2), 4))
+  for _, words in ipairs { session.damage and "damaged: to be read only" or "",
+    plural(#of.rows, "entry", "entries"), plural(of.forks, "branch", "branches"),
+    self.tokens and plural(self.tokens, "token", "tokens") or "" } do
+    if words ~= "" and terminal.width(left) + 3 + terminal.width(words) <= room then
+      left = left .. " · " .. words
+    end
+  end
+  return left, at_right
 end
 
 -- The last line: what was said, else the keys that are used most.
@@ -203,6 +209,19 @@ function methods:previous_kind() self.model:next_kind(-1) end
 function methods:head()
   if not self.model:go_to(self.model.tree.current) then
     self:say(nil, "The head is of another kind: t shows others")
+  end
+end
+
+function methods:jump()
+  local text = prompt.line(self, "Entry (a number, a label, head): ")
+  if not text or text == "" then
+    return
+  end
+  local id, message = entries.find(self.session, text)
+  if not id then
+    self:say(nil, message)
+  elseif not self.model:go_to(id) then
+    self:say(nil, ("%s is not among the entries that are shown"):format(id))
   end
 end
 
