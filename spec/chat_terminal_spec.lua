@@ -182,7 +182,9 @@ describe("a chat at a terminal", function()
     screen:wait ">"
     screen:keys "Up"
     screen:wait "> an open word"
-    screen:keys("C-c", "C-d")
+    screen:keys "C-c"
+    screen:wait "an open word^C\ntalk echo"
+    screen:keys "C-d"
     screen:wait "Go on later: "
     assert(os.execute(("rm -r %s/state"):format(home)))
     screen:enter "clear; chat talk --no-history"
