@@ -157,7 +157,7 @@ describe("import, tree, context, compact", function()
     assert.equal(3, (select(3, sessile("import " .. home .. "/nothing.jsonl"))))
     write(home .. "/another.jsonl", lines[2] .. "\n")
     assert.equal(1, (select(3, sessile("import " .. home .. "/another.jsonl --id talk"))))
-    _, err = done("import " .. home .. "/talk.jsonl --id talk")
+    err = select(2, done("import " .. home .. "/talk.jsonl --id talk"))
     assert.truthy(err:find("nothing new", 1, true), err)
   end)
 

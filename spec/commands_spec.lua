@@ -25,6 +25,10 @@ local CHILD = [[
   store:close()
 ]]
 
+local CONFIG = [[
+return { model = { command = { "/bin/sh", "-c", "cat >/dev/null; printf 'I hear you'" } } }
+]]
+
 local SUMMARY = [[
 return {
   about = "cuts", truncate = function(state) state:drop(1, #state.messages // 2) end,
@@ -45,8 +49,12 @@ setup(function()
   cli.write(home .. "/talk.jsonl", recording())
   cli.write(home .. "/bad.jsonl", "no recording\n")
   cli.write(home .. "/mine.lua", SUMMARY)
+  cli.write(home .. "/model.conf.lua", [[return { model = "rich", models = { rich = {
+    command = { "/bin/sh", "-c", "cat >/dev/null; echo I hear you" } } } }]])
   cli.write(home .. "/script.lua", "print('ran', ...) return 0")
   cli.write(home .. "/child.lua", CHILD)
+  os.execute(("umask 077; mkdir -p %s/config/sessile"):format(home))
+  cli.write(home .. "/config/sessile/config.lua", CONFIG)
   cli.done(("import %s/talk.jsonl --id talk --title 'A long talk'"):format(home))
   cli.done "label talk 1 mark"
   cli.done "compact talk --policy sliding_window --window 2000"
@@ -106,6 +114,18 @@ local ENTRIES = {
       "labels", "children", "settings", "metadata", "status" },
     wrong = { "info nobody", 3, "sessile list" },
   },
+  ["chat"] = {
+    plain = { "--config HOME/model.conf.lua chat small --once 'and now?'", "I hear you\n" },
+    json = { "--config HOME/model.conf.lua chat small --once 'and now?'", "session", "status",
+      "text", "ids", "created", "usage" },
+    wrong = { "--config HOME/model.conf.lua chat small --model rcih --once hi", 2, "`rich`" },
+  },
+  ["resume"] = {
+    plain = { "resume talk", "A long talk", "checkpoint  here", "answer 40" },
+    json = { "resume paused", "session", "agent", "created", "messages", "last", "open_calls",
+      "suspension.reason" },
+    wrong = { "resume nobody", 3, "sessile list" },
+  },
   ["suspend"] = {
     plain = { "suspend small approval", "0000000" },
     json = { "suspend small approval", "session", "entry", "reason" },
@@ -115,6 +135,17 @@ local ENTRIES = {
     plain = { "answer paused", "approval by ann" },
     json = { "answer paused 'go ahead'", "session", "entry" },
     wrong = { "answer small yes", 3, "waits for no answer" },
+  },
+  ["chat"] = {
+    plain = { "chat small --once 'are you there?'", "I hear you\n" },
+    json = { "chat small --once hello", "session", "status", "text", "ids[1]", "usage" },
+    wrong = { "chat small --once hello --model nobody", 2, "" },
+  },
+  ["resume"] = {
+    plain = { "resume small", "hello again" },
+    json = { "resume talk", "session", "agent", "title", "created", "modified", "messages", "head",
+      "tokens", "checkpoint.name", "last[1]" },
+    wrong = { "resume nobody", 3, "sessile list" },
   },
   ["cancel"] = {
     plain = { "cancel paused 'nobody answered'" },
