@@ -21,7 +21,7 @@ CHECK_PACKAGES := lua-check cppcheck lua-socket lua-sec
 BENCH_PACKAGES := libsqlite3-dev
 SOAK_PACKAGES  := clang libclang-rt-14-dev
 # What looks at terminals and pages as a person does; specs that need one say so without it.
-VIEW_PACKAGES  := tmux chromium
+VIEW_PACKAGES  := tmux chromium zsh fish man-db
 
 # ---- flags ---------------------------------------------------------------------------
 # OPT and HARDEN are what the other builds (asan, coverage) replace. CFLAGS, CPPFLAGS and
@@ -87,6 +87,9 @@ SO   := $(BUILD)/libsessile.so.$(VERSION)
 CORE := $(if $(BINDING),$(BUILD)/lua/sessile/core.so)
 BIN  := $(if $(COMMAND),$(BUILD)/bin/sessile)
 WORKER := $(if $(WORKERS),$(BUILD)/libexec/sessile-worker)
+# Vocabularies to count tokens with, as files that are mapped.
+ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encodings/%.bpe,\
+               $(call sources,engine/tokens/data/*.zst))
 
 .PHONY: all build demo test check asan tsan valgrind bench coverage install clean help deps
 .PHONY: deps-build deps-test deps-check deps-bench deps-soak
@@ -95,7 +98,7 @@ WORKER := $(if $(WORKERS),$(BUILD)/libexec/sessile-worker)
 .SECONDARY:
 
 all: build
-build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(BIN) $(WORKER) $(BUILD)/sessile.pc
+build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(BIN) $(WORKER) $(ENCODINGS) $(BUILD)/sessile.pc
 everything: build $(BUILD)/internal.a $(TESTS) $(FUZZERS) $(BENCHES) $(SAMPLES)
 
 # ---- objects -------------------------------------------------------------------------
@@ -103,6 +106,7 @@ everything: build $(BUILD)/internal.a $(TESTS) $(FUZZERS) $(BENCHES) $(SAMPLES)
 
 $(OBJ)/engine/policy/%.o $(OBJ)/engine/command/%.o $(OBJ)/engine/worker/%.o: DOOR = -I$(LUA_INCLUDE)
 $(OBJ)/engine/session/store_handle.o: DOOR = -DSESSILE_LIBEXEC='"$(PREFIX)/libexec/sessile"'
+$(OBJ)/engine/tokens/encoding.o: DOOR = -DSESSILE_SHARE='"$(PREFIX)/share/sessile"'
 $(OBJ)/engine/codec/%.o: DOOR = -I/usr/include/uuid
 
 $(OBJ)/engine/%.o: engine/%.c Makefile
@@ -171,6 +175,17 @@ $(BIN): $(COMMAND) $(BINDING) $(BUILD)/internal.a
 $(WORKER): $(WORKERS) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(LINK) -o $@ $^ $(LIBS)
+
+# A program of the build turns each vocabulary into a file, once; it is not installed.
+$(BUILD)/make-encoding: $(OBJ)/engine/tokens/data/make_encoding.o $(BUILD)/internal.a
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $^ $(LIBS)
+
+MADE_BY := build image merge vocabulary
+MADE_BY := $(MADE_BY:%=$(OBJ)/engine/tokens/encoding_%.o) $(OBJ)/engine/tokens/data/make_encoding.o
+$(BUILD)/share/sessile/encodings/%.bpe: engine/tokens/data/%.zst $(MADE_BY) | $(BUILD)/make-encoding
+	@mkdir -p $(@D)
+	$(BUILD)/make-encoding $* $< $@
 
 # Not linked with liblua: the host brings it, and two copies in one process crash. The
 # version script exports luaopen_* alone.
@@ -316,7 +331,8 @@ benches: $(BENCHES) $(WORKER)
 D = $(DESTDIR)$(PREFIX)
 install: build
 	install -d $(D)/include $(D)/lib/pkgconfig $(D)/lib/lua/5.4/sessile $(D)/bin \
-	    $(D)/share/lua/5.4/sessile $(D)/share/sessile/policies
+	    $(D)/share/lua/5.4/sessile $(D)/share/sessile/policies \
+	    $(D)/share/sessile/encodings
 	$(if $(HEADERS),install -m 644 $(HEADERS) $(D)/include)
 	install -m 644 $(A) $(D)/lib
 	$(if $(ENGINE),install -m 755 $(SO) $(D)/lib)
@@ -328,8 +344,15 @@ install: build
 	cd lua/sessile && find . -name '*.lua' \
 	    -exec install -D -m 644 {} $(abspath $(D))/share/lua/5.4/sessile/{} \;
 	find policies -name '*.lua' -exec install -m 644 {} $(D)/share/sessile/policies \;
+	$(if $(ENCODINGS),install -m 644 $(ENCODINGS) $(D)/share/sessile/encodings)
 	$(if $(wildcard examples/demo-session.jsonl),install -m 644 \
 	    examples/demo-session.jsonl $(D)/share/sessile)
+	$(if $(BIN),install -d $(D)/share/man/man1 $(D)/share/bash-completion/completions \
+	    $(D)/share/zsh/site-functions $(D)/share/fish/vendor_completions.d)
+	$(if $(BIN),$(BIN) man > $(D)/share/man/man1/sessile.1)
+	$(if $(BIN),$(BIN) completions bash > $(D)/share/bash-completion/completions/sessile)
+	$(if $(BIN),$(BIN) completions zsh > $(D)/share/zsh/site-functions/_sessile)
+	$(if $(BIN),$(BIN) completions fish > $(D)/share/fish/vendor_completions.d/sessile.fish)
 	@[ -n "$(DESTDIR)" ] || ! command -v ldconfig >/dev/null || \
 	    ! ldconfig -v -N 2>/dev/null | grep -q '^$(PREFIX)/lib:' || \
 	    echo 'Programs find libsessile.so once you have run: ldconfig'

@@ -109,7 +109,7 @@ describe("sessile check", function()
     assert.equal(5, code)
     assert.equal("", out)
     assert.matches("salvage", err)
-    assert.is_false(cli.json(at "check hurt --salvage").damaged == 0)
+    assert.is_false(cli.json(at "check hurt --salvage --yes").damaged == 0)
     cli.done(at "append hurt more")
     out = cli.done(at "check hu")
     assert.matches("nothing is damaged", out)
@@ -128,10 +128,10 @@ describe("sessile check", function()
   end
 
   -- Runs the last line that was printed.
-  local function paste(text)
+  local function paste(text, more)
     local command = assert(text:match("([^\n]+)\n?$"):match(
       cli.binary:gsub("%p", "%%%0") .. " (.*)"), text)
-    return cli.sessile(command)
+    return cli.sessile(command .. (more or ""))
   end
 
   it("is named once by a write that is refused, as a command that works", function()
@@ -142,7 +142,7 @@ describe("sessile check", function()
     assert.equal("", out)
     local _, times = err:gsub("is damaged at byte", "")
     assert.equal(1, times, err)
-    out, err, code = paste(err)
+    out, err, code = paste(err, " --yes")
     assert.equal(0, code, out .. err)
     assert.matches("salvaged: 4 entries", out)
     assert.is_nil(out:find("check [^\n]*%-%-salvage"), out) -- it is done

@@ -80,11 +80,11 @@ describe("uncompact", function()
     has(out, ("- %s.1"):format(id))
     has(err, "Nothing was written")
     assert.same(after, json "context talk")
-    err = select(2, done "uncompact talk")
+    err = select(2, done "uncompact talk --yes")
     local again = err:match "sessile uncompact talk (%x+)"
     has(err, ("To do compaction %s again"):format(id))
     assert.same(before.messages, json "context talk".messages)
-    local row = json("uncompact talk " .. again)
+    local row = json("uncompact talk --yes " .. again)
     assert.equal(again, row.undone)
     assert.same({ id .. ".1" }, row.restored)
     assert.is_false(row.dry_run)
@@ -127,7 +127,7 @@ describe("log", function()
     assert.same({}, json "log talk")
     sessile(("compact talk --policy %s/naive.lua"):format(home))
     local id = compact()
-    done "uncompact talk"
+    done "uncompact talk --yes"
     out = done "log talk"
     local lines = {}
     for line in out:gmatch "[^\n]+" do

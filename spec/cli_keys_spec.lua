@@ -5,6 +5,22 @@ local cli = dofile(here .. "/support/cli.lua")
 
 local home
 
+describe("a key file that is not there", function()
+  before_each(function()
+    home = cli.begin()
+  end)
+
+  after_each(cli.finish)
+
+  it("makes no store, least of all a plain one", function()
+    local out, err, code = cli.sessile(("new --store %s/s --key-file %s/none"):format(home, home))
+    assert.equal("", out)
+    assert.equal(7, code)
+    assert.is_nil(err:find("not sealed", 1, true), err)
+    assert.is_nil(io.open(home .. "/s"))
+  end)
+end)
+
 describe("sessile keys", function()
   before_each(function()
     home = cli.begin()

@@ -1,11 +1,11 @@
 -- import: recordings become sessions, and nothing of them is lost.
 
 local import = require "sessile.import"
+local kept = require "sessile.import.kept"
 local jsonl = require "sessile.import.jsonl"
 local pi = require "sessile.import.pi"
 local sessile = require "sessile"
 local span = require "sessile.import.span"
-local turns = require "sessile.import.turns"
 
 -- The lines of a text, as an iterator.
 local function lines_of(list)
@@ -93,7 +93,7 @@ describe("pi", function()
     assert.equal(4, #all.turn[1].messages)
     assert.equal(1, #all.turn[2].messages)
     assert.equal("rec-1", all.session[1].id)
-    assert.equal('{"imported":true}', all.turn[1].metadata)
+    assert.same({ 2, 3, 5, 6 }, all.turn[1].lines)
   end)
 
   it("maps calls and results, arguments as they were written", function()
@@ -135,15 +135,16 @@ describe("pi", function()
   it("keeps every line that is no message, whole, and where it stood", function()
     local all = collect(pi.records(lines_of(SPECIMEN)))
     assert.equal(3, #all.custom)
-    assert.equal('{"from":"pi","at":1,"line":' .. SPECIMEN[1] .. "}", all.custom[1].json)
-    assert.equal('{"from":"pi","at":4,"line":' .. SPECIMEN[4] .. "}", all.custom[2].json)
-    assert.equal('{"from":"pi","at":7,"text":"this line is torn {"}', all.custom[3].json)
+    local tail = (',"source":"%s"}'):format(kept.digest("pi", SPECIMEN[1]))
+    assert.equal('{"from":"pi","at":1,"line":' .. SPECIMEN[1] .. tail, all.custom[1].json)
+    assert.equal('{"from":"pi","at":4,"line":' .. SPECIMEN[4] .. tail, all.custom[2].json)
+    assert.equal('{"from":"pi","at":7,"text":"this line is torn {"' .. tail, all.custom[3].json)
   end)
 
   it("does not map what it would have to lose something of", function()
     for _, line in ipairs {
       '{"type":"message","message":{"role":"user","role":"user","content":"x"}}',
-      '{"type":"message","message":{"role":"bashExecution","command":"ls"}}',
+      '{"type":"message","message":{"role":"bashExecution","output":"ls"}}',
       '{"type":"message","message":{"role":"assistant","content":[{"type":"toolCall","id":7}]}}',
       '{"type":"message","message":{"role":"user","content":42}}',
       '{"type":"message","message":"text"}',
@@ -172,7 +173,8 @@ describe("jsonl", function()
     assert.same({ list[1] }, all.turn[1].messages)
     assert.same({ list[2], list[3], list[4] }, all.turn[2].messages)
     assert.matches('^{"input":7,"output":2,', all.turn[2].usage)
-    assert.equal('{"from":"jsonl","at":6,"line":' .. list[6] .. "}", all.custom[1].json)
+    assert.equal(('{"from":"jsonl","at":6,"line":%s,"source":"%s"}'):format(list[6],
+      kept.digest("jsonl", list[1])), all.custom[1].json)
   end)
 
   it("takes entries that we exported", function()
@@ -196,9 +198,9 @@ end)
 
 describe("custom data", function()
   it("keeps lines that are not UTF-8 as their bytes", function()
-    assert.equal('{"from":"pi","b64":"/wBh"}', turns.custom("pi", nil, "\255\0a"))
-    assert.equal('{"from":"pi","b64":"/w=="}', turns.custom("pi", nil, "\255"))
-    assert.equal('{"from":"pi","b64":"/2E="}', turns.custom("pi", nil, "\255a"))
+    assert.equal('{"from":"pi","b64":"/wBh"}', kept.custom({ from = "pi" }, "\255\0a"))
+    assert.equal('{"from":"pi","b64":"/w=="}', kept.custom({ from = "pi" }, "\255"))
+    assert.equal('{"from":"pi","b64":"/2E="}', kept.custom({ from = "pi" }, "\255a"))
   end)
 end)
 
@@ -226,7 +228,8 @@ describe("import into a session", function()
       { from = "pi" }))
     assert.equal("rec-1", session.id)
     assert.same({
-      messages = 5, turns = 2, customs = 3, refused = 0,
+      messages = 5, turns = 2, customs = 3, refused = 0, compactions = 0, summaries = 0,
+      branches = 0, strays = 0, before = 0,
       unread = 1, first = { at = 7, why = "it is not JSON" },
     }, counts)
     local types = {}
@@ -262,14 +265,17 @@ describe("import into a session", function()
     assert.equal(5, #session:messages())
   end)
 
-  it("takes another id, and refuses one that is taken", function()
+  it("takes another id, and refuses one that is another's", function()
     local session = assert(import.into(store, pi.records(lines_of(SPECIMEN)),
       { from = "pi", id = "mine" }))
     assert.equal("mine", session.id)
-    local none, _, code = import.into(store, pi.records(lines_of(SPECIMEN)),
-      { from = "pi", id = "mine" })
-    assert.is_nil(none)
-    assert.equal("EEXISTS", code)
+    for _, other in ipairs { { "jsonl", jsonl, '{"role":"user","content":"x"}' },
+      { "pi", pi, USER } } do
+      local none, _, code = import.into(store, other[2].records(lines_of { other[3] }),
+        { from = other[1], id = "mine" })
+      assert.is_nil(none)
+      assert.equal("EEXISTS", code)
+    end
   end)
 
   it("keeps what the engine does not take as a message, and goes on", function()
@@ -364,6 +370,9 @@ describe("a recording", function()
     assert.equal(expected, counts.messages)
     assert.equal(0, counts.refused)
     assert.equal(expected, #session:messages())
+    for _ = 1, counts.compactions do
+      assert(session:uncompact()) -- what was compacted away counts too
+    end
     local _, info = session:context()
     assert.equal(unanswered, info.unanswered)
     assert.equal(0, info.orphans)

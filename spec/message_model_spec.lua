@@ -188,6 +188,47 @@ describe("usage", function()
     assert.same(given, s:messages()[1].usage)
   end)
 
+  -- the groups of one kind, and their sum
+  local function grouped(by)
+    local list, sum = {}, { input = 0, output = 0, cache_read = 0, cache_write = 0 }
+    for i, group in ipairs(assert(s:usage { by = by })) do
+      list[i] = ("%s %d %d %d"):format(group.key, group.reports, group.input, group.output)
+      for name in pairs(sum) do
+        sum[name] = sum[name] + group[name]
+      end
+      assert.is_true(group.first <= group.last)
+    end
+    return list, sum
+  end
+
+  it("is grouped by model, day and agent, and the groups add up", function()
+    assert(s:append { role = "assistant", content = "a", usage = { input = 1, output = 2 } })
+    assert(s:settings { model = "configured" })
+    assert(s:append { role = "assistant", content = "a", usage = { input = 3, output = 4 } })
+    assert(s:append { role = "assistant", content = "a", model = "said",
+      usage = { input = 5, output = 6 } })
+    -- the turn's own stands for its messages', under the name it gives
+    assert(s:turn({ { role = "assistant", content = "b", model = "part",
+      usage = { input = 100, output = 100 } } },
+      { usage = { input = 10, output = 20, total = { input = 30, output = 40 } },
+        model_name = "turned" }))
+    assert(s:turn({ { role = "assistant", content = "c", usage = { input = 7, output = 8 } } }))
+    local by_model, sum = grouped "model"
+    assert.same({ "turned 1 30 40", "configured 2 10 12", "said 1 5 6", " 1 1 2" }, by_model)
+    assert.same(s:usage(), sum)
+    local by_day
+    by_day, sum = grouped "day"
+    assert.matches("^%d%d%d%d%-%d%d%-%d%d %d", by_day[1])
+    assert.same(s:usage(), sum)
+    local by_agent
+    by_agent, sum = grouped "agent"
+    assert.same({ "main 5 46 60" }, by_agent)
+    assert.same(s:usage(), sum)
+    assert.has_error(function() s:usage { by = "hour" } end,
+      "session:usage: option 'by': day, model or agent expected, got hour")
+    assert.same({}, assert(store:create()):usage { by = "day" })
+  end)
+
   it("counts what was said on every branch", function()
     local first = assert(s:append { role = "user", content = "q" })
     assert(s:append { role = "assistant", content = "a", usage = { input = 1, output = 10 } })

@@ -277,6 +277,23 @@ sessile_status sessile_total_usage(sessile_session *session, sessile_usage *out,
     return st;
 }
 
+sessile_status sessile_usage_groups(sessile_session *session, sessile_usage_by by,
+                                    sessile_usage_group **out, size_t *count,
+                                    sessile_error *err)
+{
+    error_clear(err);
+    if (!out || !count)
+        return api_missing(err, __func__, "out or count");
+    *out = NULL;
+    *count = 0;
+    if (!session)
+        return api_missing(err, __func__, "session");
+    if (by < SESSILE_USAGE_BY_DAY || by > SESSILE_USAGE_BY_AGENT)
+        return fail(err, SESSILE_INVALID,
+                    "usage is grouped by day, model or agent, not by %d", (int)by);
+    return session_usage_groups(session, by, out, count, err);
+}
+
 sessile_status sessile_count_tokens(sessile_session *session, sessile_tokens *out,
                                     sessile_error *err)
 {

@@ -33,12 +33,13 @@ typedef struct os_holder {
 
 enum { OS_LOCK_NONE = 0, OS_LOCK_SHARED = 1, OS_LOCK_EXCLUSIVE = 2 };
 /* open flags of this table */
-enum { OS_READ = 1, OS_WRITE = 2, OS_CREATE_NEW = 4, OS_DIRECTORY = 8 };
+enum { OS_READ = 1, OS_WRITE = 2, OS_CREATE_NEW = 4, OS_DIRECTORY = 8, OS_FOLLOW = 16 };
 
 typedef struct os_table {
     void *ud;
-    /* openat with O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK; created 0600. dir -1: current
-     * folder (then path may have many parts, else one). Returns a descriptor. */
+    /* openat with O_CLOEXEC | O_NOFOLLOW (but for OS_FOLLOW: files to read that somebody
+     * named) | O_NONBLOCK; created 0600. dir -1: current folder (then path may have many
+     * parts, else one). Returns a descriptor. */
     int (*open_at)(void *ud, int dir, const char *path, int flags);
     int (*close)(void *ud, int fd);
     int64_t (*pread)(void *ud, int fd, void *out, size_t size, uint64_t offset);
@@ -82,6 +83,11 @@ typedef struct os_table {
     int64_t (*send)(void *ud, int fd, const void *data, size_t size, int timeout_ms);
     uint64_t (*process_cpu_us)(void *ud, uint32_t pid); /* 0 when it cannot be told */
     void (*kill)(void *ud, uint32_t pid);               /* at once; waits for its end */
+
+    /* The whole of a file to read, as memory that other processes share: NULL and errno.
+     * Both may be absent. */
+    const void *(*map)(void *ud, int fd, size_t size);
+    void (*unmap)(void *ud, const void *memory, size_t size);
 } os_table;
 
 /* The real system. */
@@ -94,6 +100,9 @@ extern const os_table *os_current;
 /* What the real table has as lock_holder and network (os_proc.c). */
 int os_proc_lock_holder(void *ud, int fd, os_holder *out);
 int os_proc_network(void *ud, int fd, char *name, size_t size);
+/* The absolute path of what is at path, links followed, as a string that free() takes;
+ * NULL and errno. */
+char *os_proc_real_path(const char *path);
 /* The name of a file system by the magic number of statfs and by the type and source that
  * /proc/self/mountinfo has for it ("" when not known); NULL: a local one. */
 const char *os_network_name(uint64_t magic, const char *type, const char *source);

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,8 +30,10 @@ static int dir_of(int dir)
 static int posix_open_at(void *ud, int dir, const char *path, int flags)
 {
     /* O_NONBLOCK: a FIFO that somebody put in our place must not hold us. */
-    int mode = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    int mode = O_CLOEXEC | O_NONBLOCK;
     (void)ud;
+    if (!(flags & OS_FOLLOW))
+        mode |= O_NOFOLLOW;
     if (flags & OS_DIRECTORY)
         mode |= O_RDONLY | O_DIRECTORY;
     else if ((flags & OS_READ) && (flags & OS_WRITE))
@@ -286,6 +289,19 @@ static const char *posix_env(void *ud, const char *name)
     return getenv(name);
 }
 
+static const void *posix_map(void *ud, int fd, size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    (void)ud;
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void posix_unmap(void *ud, const void *memory, size_t size)
+{
+    (void)ud;
+    munmap((void *)memory, size);
+}
+
 const os_table os_posix = {
     .open_at = posix_open_at,
     .close = posix_close,
@@ -317,4 +333,6 @@ const os_table os_posix = {
     .send = os_posix_send,
     .process_cpu_us = os_posix_process_cpu_us,
     .kill = os_posix_kill,
+    .map = posix_map,
+    .unmap = posix_unmap,
 };

@@ -240,3 +240,8 @@ int os_proc_network(void *ud, int fd, char *name, size_t size)
         snprintf(name, size, "%s", found);
     return found != NULL;
 }
+
+char *os_proc_real_path(const char *path)
+{
+    return realpath(path, NULL);
+}

@@ -10,6 +10,9 @@
 size_t utf8_length(const void *data, size_t size);
 /* 1 when all of data is UTF-8 by RFC 3629 (no surrogates, no overlong forms). */
 int utf8_valid(const void *data, size_t size);
+/* Appends data with U+FFFD for whatever is no UTF-8: one for each longest beginning of a
+ * sequence, as decoders do it that must go on (WHATWG, Unicode 3.9). */
+void utf8_put_lossy(buf *out, const void *data, size_t size);
 /* The largest n <= limit such that data[0..n) splits no sequence of valid UTF-8. */
 size_t utf8_floor(const char *data, size_t size, size_t limit);
 

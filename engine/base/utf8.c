@@ -64,6 +64,47 @@ int utf8_valid(const void *data, size_t size)
     return 1;
 }
 
+/* How many bytes of what is no sequence one replacement stands for, 1 to 3. */
+static size_t broken_length(const unsigned char *at, size_t size)
+{
+    unsigned char low = 0x80, high = 0xbf;
+    size_t length, n;
+
+    if (at[0] < 0xc2 || at[0] > 0xf4)
+        return 1;
+    length = at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
+    if (at[0] == 0xe0)
+        low = 0xa0;
+    else if (at[0] == 0xf0)
+        low = 0x90;
+    else if (at[0] == 0xed)
+        high = 0x9f;
+    else if (at[0] == 0xf4)
+        high = 0x8f;
+    if (size < 2 || at[1] < low || at[1] > high)
+        return 1;
+    for (n = 2; n < length && n < size && is_tail(at[n]); n++)
+        continue;
+    return n;
+}
+
+void utf8_put_lossy(buf *out, const void *data, size_t size)
+{
+    const unsigned char *at = data, *end = size ? at + size : at, *from = at;
+
+    while (at < end) {
+        size_t length = utf8_length(at, (size_t)(end - at));
+        if (length == 0) {
+            buf_put(out, from, (size_t)(at - from));
+            buf_put(out, "\xef\xbf\xbd", 3);
+            length = broken_length(at, (size_t)(end - at));
+            from = at + length;
+        }
+        at += length;
+    }
+    buf_put(out, from, (size_t)(at - from));
+}
+
 size_t utf8_floor(const char *data, size_t size, size_t limit)
 {
     size_t n = limit < size ? limit : size;

@@ -37,3 +37,9 @@ sessile_status compress_read(buf *out, const void *data, size_t size, size_t raw
     out->size += got;
     return SESSILE_OK;
 }
+
+uint64_t compress_raw_size(const void *data, size_t size)
+{
+    unsigned long long raw = ZSTD_getFrameContentSize(data, size);
+    return raw == ZSTD_CONTENTSIZE_UNKNOWN || raw == ZSTD_CONTENTSIZE_ERROR ? 0 : raw;
+}

@@ -11,5 +11,7 @@ sessile_status compress_put(buf *out, const void *data, size_t size, sessile_err
  * they are not, or data is nothing compressed. NOMEM. */
 sessile_status compress_read(buf *out, const void *data, size_t size, size_t raw_size,
                              sessile_error *err);
+/* The raw size that compressed bytes give of themselves, not to be believed; 0: none. */
+uint64_t compress_raw_size(const void *data, size_t size);
 
 #endif

@@ -1,11 +1,14 @@
-/* modules.h: the Lua modules that only this executable has. Each file says what its module
- * offers; a script that any Lua may run must do without them. */
+/* modules.h: the Lua modules that only this executable has. Each file says what its
+ * module offers; a script that any Lua may run must do without them. */
 #ifndef COMMAND_MODULES_H
 #define COMMAND_MODULES_H
 
 #include <lua.h>
 
-int luaopen_sessile_core(lua_State *L);   /* lua/binding: the engine */
-int luaopen_sessile_system(lua_State *L); /* questions to the system */
+int luaopen_sessile_core(lua_State *L);    /* lua/binding: the engine */
+int luaopen_sessile_system(lua_State *L);  /* questions to the system */
+int luaopen_sessile_files(lua_State *L);   /* files that are there whole, or not at all */
+int luaopen_sessile_process(lua_State *L); /* programs that are run */
+int luaopen_sessile_line(lua_State *L);    /* lines typed at a terminal */
 
 #endif

@@ -20,7 +20,13 @@
 #include "command/modules.h"
 
 /* Loaded when a script first requires them. */
-static const luaL_Reg modules[] = {{"sessile.core", luaopen_sessile_core}, {NULL, NULL}};
+static const luaL_Reg modules[] = {
+    {"sessile.core", luaopen_sessile_core},
+    {"sessile.files", luaopen_sessile_files},
+    {"sessile.process", luaopen_sessile_process},
+    {"sessile.line", luaopen_sessile_line},
+    {NULL, NULL},
+};
 
 /* Where the Lua files are, from the folder that holds bin/: build tree, then installed.
  */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <lauxlib.h>
@@ -29,6 +30,15 @@ static int system_columns(lua_State *L)
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         return 0;
     lua_pushinteger(L, size.ws_col);
+    return 1;
+}
+
+/* seconds(): of a clock that only goes forward; between two of them is how long it took */
+static int system_seconds(lua_State *L)
+{
+    struct timespec now = {0, 0};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    lua_pushnumber(L, (lua_Number)now.tv_sec + (lua_Number)now.tv_nsec / 1e9);
     return 1;
 }
 
@@ -112,7 +122,8 @@ int luaopen_sessile_system(lua_State *L)
 {
     static const luaL_Reg functions[] = {
         {"isatty", system_isatty}, {"columns", system_columns}, {"files", system_files},
-        {"kind", system_kind},     {"is_own", system_is_own},   {NULL, NULL}};
+        {"kind", system_kind},     {"is_own", system_is_own},   {"seconds", system_seconds},
+        {NULL, NULL}};
     luaL_newlib(L, functions);
     return 1;
 }

@@ -755,11 +755,41 @@ typedef struct sessile_usage {
 SESSILE_API sessile_status sessile_total_usage(sessile_session *session,
                                                sessile_usage *out, sessile_error *err);
 
+/* What usage is grouped by. */
+typedef enum sessile_usage_by {
+    SESSILE_USAGE_BY_DAY = 0, /* of the entry that reports it, in UTC: "2026-11-21" */
+    SESSILE_USAGE_BY_MODEL, /* as the turn names it, else its last message that does, else
+                               the session's setting "model" then; "": nobody says */
+    SESSILE_USAGE_BY_AGENT  /* the session's own: for sums over many sessions */
+} sessile_usage_by;
+
+/* What was reported of one of them. */
+typedef struct sessile_usage_group {
+    sessile_slice key; /* borrowed from the list */
+    sessile_usage usage;
+    uint64_t reports;          /* turns and messages that reported it */
+    int64_t first_ms, last_ms; /* times of the first and the last of their entries */
+} sessile_usage_group;
+
+/*
+ * The same usage by groups: one block of *count rows, days oldest first, else the largest
+ * first; free it with sessile_free(). The groups add up to sessile_total_usage(). The log
+ * is read through for it. Groups without a report are left out. Errors: INVALID (by);
+ * DAMAGED, SEALED, IO, NOMEM.
+ */
+SESSILE_API sessile_status sessile_usage_groups(sessile_session *session,
+                                                sessile_usage_by by,
+                                                sessile_usage_group **out, size_t *count,
+                                                sessile_error *err);
+
 /* A count and where it comes from. low <= tokens <= high. */
 typedef struct sessile_tokens {
     int64_t tokens, low, high;
-    const char *source; /* "usage" (the provider's, plus an estimate of what followed) or
-                           "estimate"; static */
+    const char *source; /* "usage" (the provider's, and a count of what followed it),
+                           "exact" (by the model's own encoding), "host" (by the host's
+                           counter), "fitted" (a count times what this session's usage has
+                           taught) or "estimate" (by classes of text); static. Of several
+                           it is the least */
 } sessile_tokens;
 /* Tokens of the context at the head. */
 SESSILE_API sessile_status sessile_count_tokens(sessile_session *session,

@@ -125,26 +125,27 @@ static sessile_status read_open(const source_place *from, int fd, source *c,
     int64_t size;
 
     if (os->stat_fd(os->ud, fd, &info))
-        return fail_errno(err, errno, "looking at the policy %s", path);
+        return fail_errno(err, errno, "looking at the %s %s", c->kind, path);
     if (!info.is_regular)
-        return fail(err, SESSILE_DENIED, "the policy %s is no regular file", path);
+        return fail(err, SESSILE_DENIED, "the %s %s is no regular file", c->kind, path);
     c->device = info.device;
     c->inode = info.inode;
-    if (info.uid != 0 && info.uid != os->uid(os->ud))
+    c->own = info.uid == 0 || info.uid == os->uid(os->ud);
+    if (!c->own)
         c->foreign = "belongs to another user";
     else if (info.mode & 022)
         c->foreign = "can be written by others";
     if (info.size > SOURCE_MAX)
-        return fail(err, SESSILE_LIMIT, "the policy %s is larger than %d bytes", path,
-                    SOURCE_MAX);
+        return fail(err, SESSILE_LIMIT, "the %s %s is larger than %d bytes", c->kind,
+                    path, SOURCE_MAX);
     if (buf_reserve(&c->text, SOURCE_MAX + 1))
         return fail_nomem(err);
     size = os_read_full(os, fd, c->text.data, SOURCE_MAX + 1, 0);
     if (size < 0)
-        return fail_errno(err, errno, "reading the policy %s", path);
+        return fail_errno(err, errno, "reading the %s %s", c->kind, path);
     if (size > SOURCE_MAX)
-        return fail(err, SESSILE_LIMIT, "the policy %s is larger than %d bytes", path,
-                    SOURCE_MAX);
+        return fail(err, SESSILE_LIMIT, "the %s %s is larger than %d bytes", c->kind,
+                    path, SOURCE_MAX);
     c->text.size = (size_t)size;
     c->text.data[size] = 0;
     return SESSILE_OK;
@@ -163,7 +164,7 @@ static sessile_status read_file(const source_place *from, source *c, sessile_err
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return SESSILE_NOTFOUND;
     if (fd < 0)
-        return fail_errno(err, errno, "opening the policy %s", c->path.data);
+        return fail_errno(err, errno, "opening the %s %s", c->kind, c->path.data);
     status = read_open(from, fd, c, err);
     os->close(os->ud, fd);
     return status;
@@ -191,15 +192,15 @@ static sessile_status check_text(source *c, sessile_error *err)
             c->skip++;
     }
     if (c->text.size && (text[0] == '\x1b' || memchr(text, 0, c->text.size)))
-        return fail(err, SESSILE_POLICY,
-                    "%s is not text: policies are source, never bytecode", c->file);
+        return fail(err, SESSILE_POLICY, "%s is not text: a %s is source, never bytecode",
+                    c->file, c->kind);
     for (at = text; at < end; at++) {
         if (*at == '\n')
             line++;
         if (*at == '_' && end - at >= 4 && memcmp(at, "_ENV", 4) == 0 &&
             (at == text || !is_word(at[-1])) && !is_word(at[4]))
-            return fail(err, SESSILE_POLICY, "%s:%u: _ENV cannot be used in a policy",
-                        c->file, line);
+            return fail(err, SESSILE_POLICY, "%s:%u: _ENV cannot be used in a %s",
+                        c->file, line, c->kind);
     }
     return SESSILE_OK;
 }
@@ -253,9 +254,24 @@ sessile_status source_read(source *c, const source_place *from, const char *name
     return check_text(c, err);
 }
 
+sessile_status source_read_path(source *c, const source_place *from, const char *path,
+                                sessile_error *err)
+{
+    sessile_status status;
+    buf_puts(&c->path, path);
+    status = read_file(from, c, err);
+    if (status == SESSILE_NOTFOUND)
+        return fail(err, status, "there is no %s %s", c->kind, path);
+    if (status != SESSILE_OK)
+        return status;
+    name_file(c);
+    return check_text(c, err);
+}
+
 void source_init(source *c, const allocator *a)
 {
     memset(c, 0, sizeof *c);
+    c->kind = "policy";
     c->file = "";
     buf_init(&c->path, a);
     buf_init(&c->text, a);

@@ -1,5 +1,5 @@
 /*
- * source.h: a policy's file, found, judged and read.
+ * source.h: a file of Lua, a policy's or a configuration, found, judged and read.
  */
 #ifndef POLICY_SOURCE_H
 #define POLICY_SOURCE_H
@@ -19,8 +19,10 @@ typedef struct source_place {
 
 typedef struct source {
     buf path, text;
+    const char *kind;    /* what messages call it: "policy" */
     const char *file;    /* the last part of path */
     const char *foreign; /* why it is not to run in this process; NULL: it may */
+    int own; /* this user or root owns it */
     uint64_t device, inode;
     size_t skip;    /* bytes of text that are a byte-order mark or a first line with # */
     char stem[128]; /* file without .lua */
@@ -37,5 +39,8 @@ void source_deinit(source *c);
  */
 sessile_status source_read(source *c, const source_place *from, const char *name,
                            const char *folder, sessile_error *err);
+/* The same for the file at path, whatever its name. */
+sessile_status source_read_path(source *c, const source_place *from, const char *path,
+                                sessile_error *err);
 
 #endif

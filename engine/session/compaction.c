@@ -172,6 +172,7 @@ int context_push_node(const sessile_session *s, sessile_id id, context *out)
                .turn = n->turn,
                .link_count = n->link_count,
                .role = n->role,
+               .unit = (uint8_t)node_unit(n),
                .flags = n->flags & (MESSAGE_STARTS_TURN | MESSAGE_SUMMARY | MESSAGE_KIND |
                                     MESSAGE_ERROR)};
 
@@ -226,7 +227,8 @@ static sessile_status push_put(loader *l, sessile_key key, json name)
 {
     sessile_session *s = l->s;
     item it = {.key = key};
-    size_t link_count = 0;
+    size_t link_count = 0, unit_size;
+    const char *unit;
     int64_t tokens = -1;
     uint64_t turn = 0;
     sessile_status status = SESSILE_OK;
@@ -267,6 +269,8 @@ static sessile_status push_put(loader *l, sessile_key key, json name)
     counted = json_begin(json_get(put, "tokens"));
     if (!json_next(&counted) || json_int(counted.value, &tokens) || tokens < 0)
         tokens = tokens_of_message(&m);
+    else if (json_next(&counted) && json_plain(counted.value, &unit, &unit_size))
+        it.unit = (uint8_t)token_unit_of(unit, unit_size);
     (void)json_uint(json_get(put, "turn"), &turn);
     it.tokens = tokens > UINT32_MAX ? UINT32_MAX : (uint32_t)tokens;
     it.turn = turn > UINT32_MAX ? UINT32_MAX : (uint32_t)turn;

@@ -25,7 +25,7 @@ typedef struct item {
     sessile_key key; /* entry SESSILE_NO_ID: the n-th put of a proposal being made */
     uint32_t tokens, turn;
     uint32_t link, link_count; /* its calls and results, in context.links */
-    uint8_t role, flags;
+    uint8_t role, flags, unit /* a token_unit */;
 } item;
 
 typedef struct context {

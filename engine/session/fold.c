@@ -24,51 +24,6 @@
 #include "base/text.h"
 #include "tokens/tokens.h"
 
-/* ------------------------------------------------------------------ usage */
-
-void usage_add(sessile_usage *a, const sessile_usage *b)
-{
-    a->input += b->input;
-    a->output += b->output;
-    a->cache_read += b->cache_read;
-    a->cache_write += b->cache_write;
-}
-
-static void usage_take(sessile_usage *a, const sessile_usage *b)
-{
-    a->input -= b->input;
-    a->output -= b->output;
-    a->cache_read -= b->cache_read;
-    a->cache_write -= b->cache_write;
-}
-
-int64_t usage_total(const sessile_usage *u)
-{
-    return u->input + u->output + u->cache_read + u->cache_write;
-}
-
-/* No provider reports more in one turn: what does counts as this much, so that no sum of
- * a session's turns, nor one with an estimate, can overflow. */
-#define USAGE_MOST (INT64_C(1) << 40)
-
-static int64_t within_reason(int64_t n)
-{
-    return n < 0 ? 0 : n > USAGE_MOST ? USAGE_MOST : n;
-}
-
-/* 1 when there is usage; what a broken provider reports is cut to size. */
-static int usage_get(json value, sessile_usage *out)
-{
-    memset(out, 0, sizeof *out);
-    if (value.type != JSON_OBJECT || !usage_read(value, out))
-        return 0;
-    out->input = within_reason(out->input);
-    out->output = within_reason(out->output);
-    out->cache_read = within_reason(out->cache_read);
-    out->cache_write = within_reason(out->cache_write);
-    return 1;
-}
-
 void fold_forget_parts(sessile_session *s)
 {
     s->part_count = 0;
@@ -199,6 +154,8 @@ static sessile_status fold_message(fold *f, change *c, sessile_error *err)
     size_t first = s->link_count;
     int64_t tokens = c->e.tokens;
     sessile_status status;
+    const char *text;
+    size_t size;
     message m;
 
     if (f->own && c->e.data.size > s->store->limits.message)
@@ -216,6 +173,8 @@ static sessile_status fold_message(fold *f, change *c, sessile_error *err)
         return fail(err, SESSILE_LIMIT, "a session holds at most 2^32 calls and results");
     if (tokens < 0)
         tokens = tokens_of_message(&m);
+    else if (json_plain(c->e.token_source, &text, &size))
+        c->n.marks |= (uint8_t)(token_unit_of(text, size) * NODE_UNIT);
     c->n.tokens = tokens > UINT32_MAX ? UINT32_MAX : (uint32_t)tokens;
     c->n.link = (uint32_t)first;
     c->n.link_count = (uint32_t)(s->link_count - first);
@@ -226,6 +185,9 @@ static sessile_status fold_message(fold *f, change *c, sessile_error *err)
     if (m.flags & MESSAGE_STARTS_TURN)
         c->n.turn++;
     c->has_usage = usage_get(m.usage, &c->usage);
+    if (c->has_usage && usage_total(&c->usage) > 0 &&
+        (m.role == SESSILE_ASSISTANT || m.role == SESSILE_MODEL))
+        c->n.marks |= NODE_HAS_USAGE;
     /* A turn replaces only what is in its own write. */
     if (s->part_count && s->log && s->parts[0].id < log_write_first(s->log))
         s->part_count = 0;
@@ -266,10 +228,7 @@ static sessile_status fold_turn(fold *f, change *c, sessile_error *err)
     c->n.events = c->n.events - (uint32_t)count + 1;
     /* A turn of several model calls reports the last one, whose input is the context's
      * size, and under "total" the sum of all. */
-    json usage = json_get(c->e.data, "usage");
-    c->has_usage = usage_get(usage, &c->usage);
-    if (!usage_get(json_get(usage, "total"), &c->total))
-        c->total = c->usage;
+    c->has_usage = usage_of_turn(c->e.data, &c->usage, &c->total);
     if (c->has_usage && usage_total(&c->usage) > 0)
         c->n.marks |= NODE_HAS_USAGE;
     if (json_get(c->e.data, "policy").type == JSON_FALSE)
@@ -378,11 +337,6 @@ static void apply_usage(sessile_session *s, const change *c)
                     usage_take(&s->usage, &s->parts[i].usage);
             usage_add(&s->usage, &c->total);
         }
-        if (c->n.marks & NODE_HAS_USAGE) {
-            int64_t n = usage_total(&c->usage);
-            s->usage_tokens = (sessile_tokens){n, n, n, TOKEN_SOURCE_USAGE};
-            s->usage_at = c->e.id;
-        }
         s->part_count = 0;
     } else if (c->has_usage) {
         s->parts[s->part_count].id = c->e.id;
@@ -412,6 +366,7 @@ static void apply(fold *f, change *c)
     kin_follow(s);
     apply_usage(s, c);
     apply_context(s, c);
+    meter_follow(s, c->e.id, usage_total(&c->usage));
     if (facts_moved_pin(&s->facts, c->e.id)) /* seen when it is built again */
         s->current_stale = 1;
     if (c->head != SESSILE_NO_ID) {
@@ -502,8 +457,6 @@ void fold_mark_set(fold *f, fold_mark *m)
     m->fact_names = s->facts.names.size;
     m->head = s->head;
     m->usage = s->usage;
-    m->usage_tokens = s->usage_tokens;
-    m->usage_at = s->usage_at;
     m->title = s->title;
     m->title_size = s->title_size;
     m->modified_ms = s->modified_ms;
@@ -532,13 +485,12 @@ void fold_mark_rewind(fold *f, const fold_mark *m)
     s->current.count = m->item_count;
     s->current.link_count = m->item_link_count;
     s->current.upto = m->upto;
+    meter_forget(s);
     if (s->facts.count != m->fact_count)
         s->current_stale = 1;
     facts_cut(&s->facts, m->fact_count, m->fact_names);
     s->head = m->head;
     s->usage = m->usage;
-    s->usage_tokens = m->usage_tokens;
-    s->usage_at = m->usage_at;
     if (s->title && s->title != m->title)
         mem_free(&s->store->alloc, s->title, s->title_size + 1);
     s->title = m->title;

@@ -27,9 +27,8 @@ typedef struct fold_mark {
     size_t node_count, link_count, item_count, item_link_count, title_size;
     size_t blocks_taken;
     size_t fact_count, fact_names;
-    sessile_id head, upto, usage_at;
+    sessile_id head, upto;
     sessile_usage usage;
-    sessile_tokens usage_tokens;
     char *title;
     int64_t modified_ms;
     uint64_t last_refusal, last_fallback_refusal;
@@ -57,10 +56,18 @@ void fold_snapshot(sessile_session *s);
 void fold_snapshots_cut(sessile_session *s, size_t blocks);
 void fold_snapshots_free(sessile_session *s);
 
-/* Adds b to a, at most INT64_MAX. */
-void usage_add(sessile_usage *a, const sessile_usage *b);
+/* ---- usage (usage.c) */
+
+void usage_add(sessile_usage *a, const sessile_usage *b);  /* adds b to a */
+void usage_take(sessile_usage *a, const sessile_usage *b); /* takes b off a */
 /* Its tokens in all. */
 int64_t usage_total(const sessile_usage *u);
+/* 1 when there is usage; what a broken provider reports is cut to size, so that no sum
+ * overflows. */
+int usage_get(json value, sessile_usage *out);
+/* The same of a turn's data: *last is of its last request, whose input is the context's
+ * size, *all of all its requests. */
+int usage_of_turn(json data, sessile_usage *last, sessile_usage *all);
 
 /* ---- waiting (wait.c) */
 

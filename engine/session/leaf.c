@@ -1,5 +1,5 @@
 /*
- * leaf.c: the context at a leaf, the notes in force there, and how many tokens it takes.
+ * leaf.c: the context at a leaf, and the notes in force there.
  *
  * The problem: a context must be had at any leaf, and at the head after every turn, at a
  * cost that does not grow with the log. The choice: every node knows the nearest
@@ -14,8 +14,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "tokens/tokens.h"
 
 static int compare_about(const void *x, const void *y)
 {
@@ -187,71 +185,4 @@ sessile_status session_vars_locked(sessile_session *s, sessile_id leaf, buf *out
         return session_damaged(s, at, err, "its notes of policies are gone");
     buf_put(out, vars.at, vars.size);
     return out->failed ? fail_nomem(err) : SESSILE_OK;
-}
-
-/* ------------------------------------------------------------------ tokens */
-
-/* What the provider reported for turn `at`, kept for the next time. */
-static sessile_status usage_of_turn(sessile_session *s, sessile_id at, sessile_error *err)
-{
-    sessile_usage usage;
-    sessile_status status;
-    int64_t total;
-    entry e;
-
-    if (s->usage_at == at)
-        return SESSILE_OK;
-    status = session_read_entry(s, at, &s->scratch, &e, err);
-    if (status)
-        return status;
-    memset(&usage, 0, sizeof usage);
-    (void)usage_read(json_get(e.data, "usage"), &usage);
-    total = usage_total(&usage);
-    s->usage_tokens = (sessile_tokens){total, total, total, TOKEN_SOURCE_USAGE};
-    s->usage_at = at;
-    return SESSILE_OK;
-}
-
-/* A provider counts what it was sent: exact for that context, so it holds until a
- * compaction changes what is sent. The walk ends there, hence it is no longer than the
- * context. */
-sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
-                                     sessile_error *err)
-{
-    sessile_id at, stop = s->nodes[s->head].context_at;
-    const context *c;
-    sessile_status status;
-    int64_t estimated = 0;
-
-    memset(out, 0, sizeof *out);
-    out->source = TOKEN_SOURCE_ESTIMATE;
-    for (at = s->head; at > stop; at = s->nodes[at].parent) {
-        status = session_reach_locked(s, at, err);
-        if (status)
-            return status;
-        if (s->nodes[at].type == ENTRY_TURN && (s->nodes[at].marks & NODE_HAS_USAGE))
-            break;
-        if (node_is_message(&s->nodes[at]))
-            estimated += s->nodes[at].tokens;
-    }
-    if (at > stop) {
-        status = usage_of_turn(s, at, err);
-        if (status)
-            return status;
-        *out = s->usage_tokens;
-        if (estimated) {
-            int64_t low, high;
-            tokens_margin(estimated, &low, &high);
-            out->tokens += estimated;
-            out->low += low;
-            out->high += high;
-        }
-        return SESSILE_OK;
-    }
-    status = session_context_locked(s, &c, err);
-    if (status)
-        return status;
-    out->tokens = context_tokens(c);
-    tokens_margin(out->tokens, &out->low, &out->high);
-    return SESSILE_OK;
 }

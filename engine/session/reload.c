@@ -92,8 +92,6 @@ static void trade(sessile_session *s, sessile_session *t)
     SWAP(head);
     SWAP(facts);
     SWAP(usage);
-    SWAP(usage_tokens);
-    SWAP(usage_at);
     SWAP(title);
     SWAP(title_size);
     SWAP(modified_ms);
@@ -101,6 +99,7 @@ static void trade(sessile_session *s, sessile_session *t)
     SWAP(last_fallback_refusal);
     s->blocks_taken++;
     s->current_stale = 1;
+    meter_forget(s);
     s->index_failed = 0;
 }
 

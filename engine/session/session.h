@@ -19,13 +19,15 @@
 #include "session/context.h"
 #include "session/facts.h"
 #include "session/header.h"
+#include "session/meter.h"
 #include "session/store_handle.h"
 
 enum {
     NODE_HAS_CONTEXT = 1,
     NODE_HAS_VARS = 2,
-    NODE_HAS_USAGE = 4, /* of a turn */
-    NODE_NO_POLICY = 8  /* of a turn: it was to run none, whatever is configured */
+    NODE_HAS_USAGE = 4, /* of a turn, or of a message by a model */
+    NODE_NO_POLICY = 8, /* of a turn: it was to run none, whatever is configured */
+    NODE_UNIT = 16      /* from here on, of a message: a token_unit times this */
 };
 
 /* What is kept of each entry: at most 48 bytes (the log keeps 8 more for the offset). */
@@ -145,8 +147,7 @@ struct sessile_session {
     trigger_attempt by_share, by_overflow;
     sessile_id last_compaction_at; /* the compaction that last_compaction was read from */
     last_compaction last_compaction;
-    sessile_tokens usage_tokens; /* see session_tokens_locked */
-    sessile_id usage_at;         /* the turn entry it comes from, 0: none */
+    token_meter meter;
     int broken;              /* the fold lost its place in the log: every call says so */
     uint32_t pid;            /* who opened it; fixed after open */
     size_t forgotten_before; /* store->forgotten_count when it was opened */
@@ -330,10 +331,19 @@ sessile_status session_vars_locked(sessile_session *s, sessile_id leaf, buf *out
                                    sessile_error *err);
 /* NOTFOUND unless id can be a leaf; the message names the nearest that can. */
 sessile_status session_check_leaf(sessile_session *s, sessile_id id, sessile_error *err);
-/* Tokens of the context at the head, by usage where the last turn reported some and no
- * compaction came after it, else estimated. */
+/* In what a message was counted: a token_unit. */
+unsigned node_unit(const node *n);
+/* The unit that is the model's own, or -1. */
+int session_exact_unit(const sessile_session *s);
+/* Tokens of the context at the head: the newest report and what follows it, when no
+ * compaction came after that, else what was counted. (session/meter.c) */
 sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
                                      sessile_error *err);
+
+/* As sessile.h says of the function of this name. (session/usage.c) */
+sessile_status session_usage_groups(sessile_session *s, sessile_usage_by by,
+                                    sessile_usage_group **out, size_t *count,
+                                    sessile_error *err);
 
 /* SUSPENDED, with what it waits for, while the host has paused this session: asked by
  * whoever builds path entries or moves the head. (session/suspend.c) */

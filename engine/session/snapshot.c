@@ -16,10 +16,9 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "tokens/tokens.h"
 
 enum {
-    VERSION = 2,
+    VERSION = 3,
     RECORD_SIZE = 44,
     LINK_SIZE = 9,
     PART_SIZE = 4 + 32,
@@ -147,9 +146,7 @@ void fold_snapshot(sessile_session *s)
     put32(&at, VERSION);
     put32(&at, s->head);
     put_usage(&at, &s->usage);
-    put32(&at, s->usage_at);
     put32(&at, (uint32_t)s->part_count);
-    put64(&at, (uint64_t)s->usage_tokens.tokens);
     put64(&at, (uint64_t)s->modified_ms);
     put32(&at, s->last_refusal ? 1 : 0);
     put32(&at, (uint32_t)s->title_size);
@@ -315,27 +312,23 @@ static sessile_status restore(void *arg, uint64_t count, const void *snapshot,
     size_t rest;
     uint64_t hash;
     char *title;
-    int64_t n;
 
     if (s->node_count != 1 || size < FIXED_SIZE || get32(&from) != VERSION)
         return strange(err);
     s->head = get32(&from);
     get_usage(&from, &s->usage);
-    s->usage_at = get32(&from);
     part_count = get32(&from);
-    n = (int64_t)get64(&from);
     s->modified_ms = (int64_t)get64(&from);
     refused = get32(&from);
     title_size = get32(&from);
     hash = get64(&from);
     fact_count = get32(&from);
     names = get32(&from);
-    if (s->head >= count || s->usage_at >= count || part_count > PARTS_MOST ||
+    if (s->head >= count || part_count > PARTS_MOST ||
         title_size > size - FIXED_SIZE ||
         (size_t)part_count * PART_SIZE > size - FIXED_SIZE - title_size)
         return strange(err);
     rest = size - FIXED_SIZE - title_size - (size_t)part_count * PART_SIZE;
-    s->usage_tokens = (sessile_tokens){n, n, n, TOKEN_SOURCE_USAGE};
     s->last_refusal = refused ? hash64_veil(hash) : 0;
     from = (const unsigned char *)snapshot + FIXED_SIZE;
     title = mem_dup(&s->store->alloc, from, title_size);
@@ -353,6 +346,7 @@ static sessile_status restore(void *arg, uint64_t count, const void *snapshot,
     if (!status)
         status = make_room(s, (size_t)count, err);
     s->current_stale = 1;
+    meter_forget(s);
     s->restored = 1;
     return status;
 }
@@ -437,9 +431,9 @@ void fold_forget(sessile_session *s)
     s->title_size = 0;
     s->node_count = s->link_count = 0;
     kin_forget(s);
-    s->head = s->base = s->usage_at = 0;
+    s->head = s->base = 0;
+    meter_forget(s);
     memset(&s->usage, 0, sizeof s->usage);
-    memset(&s->usage_tokens, 0, sizeof s->usage_tokens);
     s->modified_ms = 0;
     s->last_refusal = s->last_fallback_refusal = 0;
     s->last_compaction_at = 0;

@@ -101,6 +101,13 @@ sessile_status session_damaged(const sessile_session *s, sessile_id id,
 
 /* ------------------------------------------------------------------ the tree */
 
+unsigned node_unit(const node *n)
+{
+    unsigned unit = n->marks / NODE_UNIT;
+
+    return unit < TOKEN_UNITS ? unit : TOKENS_ESTIMATE;
+}
+
 int node_is_message(const node *n)
 {
     return n->type == ENTRY_MESSAGE || n->type == ENTRY_BRANCH_SUMMARY;

@@ -424,12 +424,28 @@ int64_t tokens_of_message(const message *m)
     return total(&c);
 }
 
+static void margin_around(int64_t n, int64_t margin, int64_t *low, int64_t *high)
+{
+    if (n < 0)
+        n = margin = 0;
+    *low = n > margin ? n - margin : 0;
+    *high = n > INT64_MAX - margin ? INT64_MAX : n + margin;
+}
+
 void tokens_margin(int64_t estimated, int64_t *low, int64_t *high)
 {
     /* A fifth either way, and a few tokens for what is too short to average out. */
-    int64_t margin = estimated / 5 + 4;
-    if (estimated < 0)
-        estimated = margin = 0;
-    *low = estimated > margin ? estimated - margin : 0;
-    *high = estimated > INT64_MAX - margin ? INT64_MAX : estimated + margin;
+    margin_around(estimated, estimated / 5 + 4, low, high);
+}
+
+/* Measured (`make accuracy`): of the few messages between two requests 19 in 20 lie within
+ * a seventh and 20 tokens; of many they even out. */
+void tokens_fitted_margin(int64_t n, int64_t *low, int64_t *high)
+{
+    margin_around(n, n / 24 + (n < 4000 ? n : 4000) / 10 + 20, low, high);
+}
+
+void tokens_framing_margin(int64_t n, int64_t messages, int64_t *low, int64_t *high)
+{
+    margin_around(n, n / 100 + 2 * messages, low, high);
 }

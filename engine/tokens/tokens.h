@@ -2,11 +2,32 @@
 #ifndef TOKENS_TOKENS_H
 #define TOKENS_TOKENS_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include "codec/message.h"
 
-#define TOKEN_SOURCE_ESTIMATE "estimate"
+/* Where a count comes from, from the best to the least. */
 #define TOKEN_SOURCE_USAGE    "usage"
+#define TOKEN_SOURCE_EXACT    "exact"
+#define TOKEN_SOURCE_HOST     "host"
+#define TOKEN_SOURCE_FITTED   "fitted"
+#define TOKEN_SOURCE_ESTIMATE "estimate"
+
+/* In what a message was counted: kept with the count, so that a sum of counts knows what
+ * it is made of. Numbers are part of the index's bytes; what is no name here counts as
+ * TOKENS_ESTIMATE. */
+typedef enum token_unit {
+    TOKENS_ESTIMATE = 0,
+    TOKENS_CL100K,   /* of that encoding */
+    TOKENS_O200K,    /* likewise */
+    TOKENS_ENCODING, /* of another encoding */
+    TOKENS_HOST,     /* by the host's counter */
+    TOKENS_FITTED,   /* any of these times what usage taught: the model's own */
+    TOKEN_UNITS
+} token_unit;
+/* "estimate", "cl100k_base", …, as an entry says it. Static. */
+const char *token_unit_name(token_unit unit);
+token_unit token_unit_of(const char *name, size_t size);
 
 /* Tokens of plain text, estimated from runs of letters, digits, punctuation, white space,
  * base64/hex-like runs and CJK characters. Linear, no allocation. */
@@ -19,5 +40,10 @@ int64_t tokens_of_message(const message *m);
 
 /* The margin of an estimate: low and high for n estimated tokens. */
 void tokens_margin(int64_t estimated, int64_t *low, int64_t *high);
+/* Of n tokens that usage taught to count. */
+void tokens_fitted_margin(int64_t n, int64_t *low, int64_t *high);
+/* Of n tokens whose text was counted exactly: what a provider puts around messages,
+ * calls and results is known for some models only. */
+void tokens_framing_margin(int64_t n, int64_t messages, int64_t *low, int64_t *high);
 
 #endif

@@ -111,6 +111,9 @@ int binding_session_set_archived(lua_State *L);
 void binding_check_open(lua_State *L);
 int binding_store_check(lua_State *L);
 
+/* config.c */
+int binding_config(lua_State *L);
+
 /* search.c */
 void binding_search_open(lua_State *L);
 int binding_store_search(lua_State *L);

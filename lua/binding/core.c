@@ -79,6 +79,7 @@ static const luaL_Reg functions[] = {
     {"keys_init", binding_keys_init},
     {"open_records", binding_open_records},
     {"now", binding_now},
+    {"config", binding_config},
     {"array", core_array},
     {"json", core_json},
     {"text", core_text},

@@ -331,7 +331,43 @@ static int session_event_count(lua_State *L)
     return 1;
 }
 
-/* session:usage() -> {input, output, cache_read, cache_write} */
+static void set_usage(lua_State *L, const sessile_usage *usage)
+{
+    binding_set_integer(L, "input", (int64_t)usage->input);
+    binding_set_integer(L, "output", (int64_t)usage->output);
+    binding_set_integer(L, "cache_read", (int64_t)usage->cache_read);
+    binding_set_integer(L, "cache_write", (int64_t)usage->cache_write);
+}
+
+/* -> {{key, input, …, reports, first, last}, …}; times in ms */
+static int usage_groups(lua_State *L, sessile_session *handle, sessile_usage_by by)
+{
+    sessile_usage_group *groups = NULL;
+    struct binding_guard *guard = binding_guard(L);
+    sessile_error err;
+    size_t count = 0;
+    if (sessile_usage_groups(handle, by, &groups, &count, &err) != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    guard->block = groups;
+    lua_newtable(L);
+    for (size_t i = 0; i < count; i++) {
+        const sessile_usage_group *of = &groups[i];
+        lua_createtable(L, 0, 8);
+        lua_pushlstring(L, of->key.size ? of->key.data : "", of->key.size);
+        lua_setfield(L, -2, "key");
+        set_usage(L, &of->usage);
+        binding_set_integer(L, "reports", (int64_t)of->reports);
+        binding_set_integer(L, "first", of->first_ms);
+        binding_set_integer(L, "last", of->last_ms);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    binding_guard_free(guard);
+    return 1;
+}
+
+/* session:usage() -> {input, output, cache_read, cache_write}
+ * session:usage("day"|"model"|"agent") -> a list of groups */
 static int session_usage(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
@@ -340,14 +376,16 @@ static int session_usage(lua_State *L)
     if (!session) {
         return 3;
     }
+    if (!lua_isnoneornil(L, 2)) {
+        static const char *const by[] = {"day", "model", "agent", NULL};
+        return usage_groups(L, session->handle,
+                            (sessile_usage_by)luaL_checkoption(L, 2, NULL, by));
+    }
     if (sessile_total_usage(session->handle, &usage, &err) != SESSILE_OK) {
         return binding_fail(L, &err);
     }
     lua_createtable(L, 0, 4);
-    binding_set_integer(L, "input", (int64_t)usage.input);
-    binding_set_integer(L, "output", (int64_t)usage.output);
-    binding_set_integer(L, "cache_read", (int64_t)usage.cache_read);
-    binding_set_integer(L, "cache_write", (int64_t)usage.cache_write);
+    set_usage(L, &usage);
     return 1;
 }
 

@@ -199,6 +199,8 @@ local overflows = {
 function answers.overflow(reason, code)
   if code == "EOVERFLOW" then
     return true
+  elseif code == "ELIMIT" or code == "EDENIED" or code == "ECANCELLED" then
+    return false -- whatever the sentence says: too many tokens a minute are not too long
   end
   local text = tostring(reason):lower()
   for _, pattern in ipairs(overflows) do

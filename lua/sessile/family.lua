@@ -3,6 +3,7 @@
 -- Owns the Lua half of it: options, and asking the model for a child's summary. What is kept
 -- is written by the engine. Never deletes a session.
 
+local agents = require "sessile.agents"
 local names = require "sessile.names"
 local options = require "sessile.options"
 local policy = require "sessile.policy"
@@ -27,25 +28,33 @@ local function new_options(more)
 end
 
 -- What the core's function makes, as a session with the policy, fallback, trigger, model and
--- settings of this one unless others are given.
+-- settings of this one unless others are given, or the store has others for its agent.
 local function make(self, who, opts, core)
   local own = settings.over(self._settings, settings.take(who, opts))
   local when = trigger.resolve(who, opts.trigger)
-  local loaded, message, code = policy.load(who, self._store_core, opts)
+  local theirs, message, code = {}, nil, nil
+  if opts.agent and opts.agent ~= self.agent then
+    theirs, message, code = agents.of(self._store, who, opts.agent)
+  end
+  local loaded
+  if theirs then
+    loaded, message, code = policy.load(who, self._store_core, opts)
+  end
   if not loaded then
     return nil, message, code
   end
+  opts.window, opts.reserve = opts.window or theirs.window, opts.reserve or theirs.reserve
   local handle
   handle, message, code = core()
   if not handle then
     return nil, message, code
   end
   return self._adopt(self._store, handle, {
-    policy = loaded.policy or self._policy,
-    fallback = loaded.fallback or self._fallback,
-    trigger = when or self._trigger,
-    checkpoint = self._checkpoint,
-    model = opts.model or self._model,
+    policy = loaded.policy or theirs.policy or self._policy,
+    fallback = loaded.fallback or theirs.fallback or self._fallback,
+    trigger = when or theirs.trigger or self._trigger,
+    checkpoint = theirs.checkpoint or self._checkpoint,
+    model = opts.model or theirs.model or self._model,
     settings = own,
   })
 end
@@ -107,7 +116,7 @@ local function with_parent(self, who, into, use)
   end
   local message, code
   parent, message, code = self._store:resume {
-    id = link.id, agent = link.agent, user = link.user ~= "" and link.user or nil,
+    id = link.id, agent = link.agent, user = link.user,
   }
   if not parent then
     return nil, message, code

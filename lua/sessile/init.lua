@@ -4,11 +4,13 @@
 -- Expected failure returns nil, message, "ECODE"; misuse raises.
 
 local agent = require "sessile.interaction.agent"
+local agents = require "sessile.agents"
 local adapter = require "sessile.adapter"
 local answers = require "sessile.answers"
 local core = require "sessile.core"
 local host = require "sessile.host"
 local key = require "sessile.key"
+local model = require "sessile.model"
 local options = require "sessile.options"
 local paths = require "sessile.paths"
 local send = require "sessile.interaction.send"
@@ -33,7 +35,7 @@ local open_options = settings.add_to {
   timeout_ms = "number", network = "boolean", window = "number", reserve = "number",
   policy = "any", model = "callable", policy_path = "string|table", isolation = "string",
   worker = "string", limits = "table", ttl = "any", fallback = "any", trigger = "any",
-  agent_info = "table", checkpoint = "any",
+  agent_info = "table", checkpoint = "any", store = "string", user = "string", agents = "table",
 }
 
 local limit_names = {
@@ -82,8 +84,9 @@ local function open_core(where, given)
   return adapter.wrap(handle, where, given)
 end
 
---- Opens the store at `url`: a path, "file:PATH" or "ram:"; nil: the default store; or an
---- adapter: a table of the host's functions load, save, delete, list.
+--- Opens the store at `url`: a path, "file:PATH" or "ram:"; nil: the one that the options name,
+--- else the default store; or an adapter: a table of the host's functions load, save, delete,
+--- list.
 function sessile.open(url, opts)
   local given = options.check("sessile.open", opts, open_options)
   if type(url) == "table" then
@@ -96,6 +99,10 @@ function sessile.open(url, opts)
       :format(given.isolation))
   end
   given.trigger = trigger.resolve("sessile.open", given.trigger)
+  given.agents = agents.check("sessile.open", given.agents)
+  if url == nil then
+    url = given.store
+  end
   local where, why, missing = url, nil, nil
   if type(url) ~= "table" then
     where, why, missing = place(url)
@@ -108,6 +115,15 @@ function sessile.open(url, opts)
     return nil, message, code
   end
   return store.wrap(handle, type(where) == "table" and "adapter" or where, given)
+end
+
+--- What the configuration files say, as options of sessile.open. path: one file instead of the
+--- user's own and ./sessile.lua; else $SESSILE_CONFIG. Nothing else in the library reads them.
+function sessile.config(path)
+  if path ~= nil and type(path) ~= "string" then
+    options.misuse("sessile.config: a path expected, got " .. type(path))
+  end
+  return require "sessile.config".load(path)
 end
 
 --- Makes the keyring of a store, and the key file of this user when the key comes from
@@ -154,6 +170,9 @@ function sessile.decode(text)
   end
   return value
 end
+
+--- A function that asks a model: from a function, a command, an endpoint, a file, or a name.
+sessile.model = model.make
 
 --- Starts a run without the loop: kind is "turn" (messages, options), "compact" or "plan"
 --- (options), "answer" (text, options). Returns a run: step it until it says true, answering

@@ -10,6 +10,8 @@ local paths = require "sessile.paths"
 local key = {}
 local meta = { __name = "sessile.Key" }
 
+local MOST = 65536 -- bytes of a key that is read here
+
 -- Never the secret, whoever prints it.
 function meta.__tostring(self)
   return "sessile.Key: " .. self.source
@@ -80,6 +82,42 @@ local function run(words)
   text = text:gsub("\r?\n$", "")
   if text == "" or text:find("\0", 1, true) then
     return nil, ("the key command '%s' printed no usable secret"):format(words[1]), "ESEALED"
+  end
+  return text
+end
+
+--- Whether a value names a key.
+function key.is(value)
+  return getmetatable(value) == meta
+end
+
+--- The secret that a key names, for what is asked with it (a model's endpoint), as it stands
+--- but for one newline at its end; nil, message, code. The engine's own keys never come here.
+function key.text(who, value)
+  if not key.is(value) then
+    options.misuse(who .. ": sessile.key.env, .file, .command or .secret expected")
+  end
+  local text, where = value.value, nil
+  if value.source == "env" then
+    text, where = os.getenv(value.value), "the variable " .. value.value
+  elseif value.source == "file" then
+    where = "the key file " .. value.value
+    local file, why = io.open(value.value, "rb")
+    if not file then
+      return nil, "the key file cannot be read: " .. why, "EDENIED"
+    end
+    text = file:read(MOST)
+    file:close()
+  elseif value.source == "command" then
+    local message, code
+    text, message, code = run(value.value)
+    if not text then
+      return nil, message, code == "ESEALED" and "EDENIED" or code
+    end
+  end
+  text = (text or ""):gsub("\r?\n$", "")
+  if text == "" or text:find "%c" then
+    return nil, ("%s holds no usable key"):format(where or "what was given"), "EDENIED"
   end
   return text
 end

@@ -55,6 +55,20 @@ local sessile = {}
 ---@field checkpoint? sessile.CheckpointRules|false when turns make checkpoints by themselves
 ---@field agent_info? {version: string?, config: string?, tools: string[]?} kept in checkpoints
 ---@field limits? sessile.Limits
+---@field store? string where, when the url is nil
+---@field user? string of sessions for which none is named
+---@field agents? table<string, sessile.AgentOptions> what differs for the sessions of an agent
+
+---Between the options of a session and those of its store.
+---@class sessile.AgentOptions
+---@field policy? sessile.PolicySpec|false
+---@field fallback? sessile.PolicySpec|false
+---@field trigger? sessile.Trigger|false
+---@field checkpoint? sessile.CheckpointRules|false
+---@field window? integer
+---@field reserve? integer
+---@field model? sessile.Model
+---@field ttl? number|string|false
 
 ---What an adapter's functions are told beside the id.
 ---@class sessile.AdapterContext
@@ -72,13 +86,41 @@ local sessile = {}
 ---@field delete? fun(id: sessile.OuterId, ctx: sessile.AdapterContext): boolean?, any
 ---@field list? fun(ctx: sessile.AdapterContext): table?, any
 
----Opens the store at a path, "file:PATH" or "ram:"; nil: the default store; or one of yours.
+---Opens the store at a path, "file:PATH" or "ram:"; nil: what opts.store says, or the default;
+---or one of yours.
 ---@param url? string|sessile.Adapter
 ---@param opts? sessile.OpenOptions
 ---@return sessile.Store? store
 ---@return string? message
 ---@return string? code
 function sessile.open(url, opts) end
+
+---What the configuration files say: its own fields are options of sessile.open; the rest, which
+---pairs() does not see, is what only the command line uses.
+---@class sessile.Config: sessile.OpenOptions
+---@field retention? integer ms that a softly deleted session is kept
+---@field encoding? string
+---@field models table<string, table> by their names
+---@field files {path: string, kind: "own"|"project"|"named", trusted: boolean}[] that were read
+---@field for_agent fun(self: sessile.Config, agent: string?): sessile.AgentConfig
+---@field origin fun(self: sessile.Config, key: string): {from: string, file: string?,
+---line: integer?, name: string?} of a key, as "limits.message" or "agents.coder.policy"
+---@field value fun(self: sessile.Config, key: string): any as it was read; nil: the default
+
+---@class sessile.AgentConfig: sessile.AgentOptions
+---@field encoding? string
+---@field model? {kind: "function"|"command"|"endpoint"|"lua", called: string?} as configured
+
+---The configuration: $XDG_CONFIG_HOME/sessile/config.lua and ./sessile.lua, or $SESSILE_CONFIG,
+---or the file that is named. sessile.open(nil, sessile.config()) opens what the command line does.
+---Nothing else in the library reads them. EUSAGE: a file that was named is not there; EDENIED: one
+---is not to be trusted, and why; EINVALID: what is wrong in it, and on which line.
+---@param path? string
+---@return sessile.Config? config
+---@return string? message
+---@return string? code
+---@return string? step what to do
+function sessile.config(path) end
 
 ---@class sessile.KeysInitOptions
 ---@field key? sessile.Key|false
@@ -120,6 +162,47 @@ function sessile.encode(value) end
 ---@return string? message
 ---@return string? code
 function sessile.decode(text) end
+
+---A program that is asked: the request as JSON on its standard input; on its standard output a
+---text, or a JSON object with content or tool_calls, or {"error": {"message", "code"}}.
+---@class sessile.ModelCommand
+---@field command string[] the program first; no shell is between
+---@field timeout? number|string without output; 120 seconds; ten times that in all
+---@field name? string what is recorded as the model
+---@field window? integer its tokens; recorded nowhere by the library
+
+---An endpoint that speaks as OpenAI's chat completions do.
+---@class sessile.ModelEndpoint
+---@field endpoint string "https://…/v1": /chat/completions is added where it is not there
+---@field name string which of its models
+---@field key? sessile.Key|false sent as a bearer token
+---@field headers? table<string, string|sessile.Key>
+---@field max_tokens? integer of an answer, where the request says nothing
+---@field timeout? number|string without a byte; 120 seconds; ten times that in all
+---@field insecure? boolean a key may go over http to another machine
+---@field ca? string a file of authorities in place of the system's
+---@field wait? fun(seconds: number) called in place of blocking; may yield
+---@field window? integer
+
+---@class sessile.ModelFile
+---@field lua string a file that returns a function
+---@field name? string
+---@field window? integer
+
+---@alias sessile.ModelSpec sessile.Model|sessile.ModelCommand|sessile.ModelEndpoint|
+---sessile.ModelFile|string
+
+---A function that asks a model, for `model=` everywhere. It gets a request and a function for
+---the text as it comes, or a loop's context; it answers with a message (or a text), or nil,
+---message, code: EOVERFLOW too long a request, EDENIED the key, ELIMIT rate or quota, ECANCELLED,
+---EIO everything that may be tried again. nil, message, code when it cannot be asked here:
+---EUNSUPPORTED a package is missing, ENOTFOUND.
+---@param spec sessile.ModelSpec
+---@param given? {models: table<string, sessile.ModelSpec>?}
+---@return sessile.Model? model
+---@return string? message
+---@return string? code
+function sessile.model(spec, given) end
 
 ---Starts a run without the loop: "turn" (messages, options), "compact" or "plan" (options),
 ---"branch" (id, options).
@@ -833,6 +916,20 @@ function Session:common_ancestor(a, b) end
 ---@return string? code
 function Session:leaves() end
 
+---@class sessile.ExportOptions
+---@field format? "json"|"jsonl"|"md"|"html" "json"
+---@field to? string the name of another agent's format, in the place of `format`
+---@field redact? boolean|{name: string, pattern: string, fold: boolean?}[] take out what looks
+---like a secret, an address, a home; a list: rules of your own beside those that ship
+---@field write fun(chunk: string): any, string?, string? gets each chunk; nil, message, code end it
+
+---The session as a document, written as it is read: see lua/sessile/export/README.md.
+---@param opts sessile.ExportOptions
+---@return {format: string, redacted: {name: string, values: integer, places: integer}[]?}? done
+---@return string? message
+---@return string? code
+function Session:export(opts) end
+
 ---@class sessile.CheckpointRules
 ---@field messages? integer each time so many came since the last one
 ---@field seconds? integer|string each time so much time passed since then
@@ -1024,7 +1121,7 @@ function Session:messages(opts) end
 ---@field tokens integer
 ---@field low integer
 ---@field high integer
----@field source "usage"|"estimate"
+---@field source "usage"|"exact"|"host"|"fitted"|"estimate" of several the least
 ---@field head string
 ---@field dropped integer
 ---@field orphans integer
@@ -1087,10 +1184,31 @@ function Session:event_count() end
 ---@return string? code
 function Session:tokens() end
 
----@return {input: integer, output: integer, cache_read: integer, cache_write: integer}? usage
+---@class sessile.Usage
+---@field input integer
+---@field output integer
+---@field cache_read integer
+---@field cache_write integer
+
+---What was reported of one day, model or agent.
+---@class sessile.UsageGroup
+---@field key string "2026-11-21" (UTC); the model's or agent's name ("": nobody says)
+---@field input integer
+---@field output integer
+---@field cache_read integer
+---@field cache_write integer
+---@field reports integer turns and messages that reported it
+---@field first integer time of the first of them, ms
+---@field last integer
+
+---What providers reported, over the whole log, whatever the branch; not what the context
+---takes now, which tokens() says. With `by` a list of groups, which add up to it: days oldest
+---first, else the largest first.
+---@param opts? {by?: "day"|"model"|"agent"}
+---@return sessile.Usage|sessile.UsageGroup[]|nil usage
 ---@return string? message
 ---@return string? code
-function Session:usage() end
+function Session:usage(opts) end
 
 ---A host's own entry, which never enters the context.
 ---@param data table
@@ -1222,6 +1340,7 @@ function Session:close() end
 ---@field reason "send"|"resume"|"policy" why the model is asked
 ---@field step integer 0 before the first request
 ---@field cancelled fun(): boolean
+---@field on_text? fun(text: string) of a model: tells what is said as it comes, as events "text"
 ---@field call? string of a tool: the call's id
 ---@field tool? string its name
 ---@field attempt? integer how often this call was started, this time included
@@ -1242,11 +1361,12 @@ function Session:close() end
 ---@alias sessile.Reducer fun(state: any, events: sessile.Event[]): any
 
 ---@class sessile.Event
----@field type "start"|"interrupted"|"message"|"context"|"model"|"overflow"|"compact"|
+---@field type "start"|"interrupted"|"message"|"context"|"model"|"text"|"overflow"|"compact"|
 ---"tool_start"|"tool_end"|"turn"|"done"|"paused"|"error"
 ---@field step integer
 ---@field call? {id: string, name: string, arguments: string|table}
 ---@field message? sessile.Message|string of overflow and error: what was said
+---@field text? string of text: a piece of the answer
 ---@field [string] any
 
 ---@class sessile.SendOptions

@@ -7,6 +7,7 @@
 local annotate = require "sessile.annotate"
 local checkpoints = require "sessile.checkpoints"
 local diff = require "sessile.diff"
+local export = require "sessile.export"
 local family = require "sessile.family"
 local host = require "sessile.host"
 local life = require "sessile.life"
@@ -191,9 +192,16 @@ function methods:tokens()
   return self._core:tokens()
 end
 
---- What providers reported, summed: {input, output, cache_read, cache_write}.
-function methods:usage()
-  return self._core:usage()
+local groupings = { day = true, model = true, agent = true }
+
+--- What providers reported, summed: {input, output, cache_read, cache_write}. With `by` a list of
+--- such sums, one a day (UTC), model or agent: each with its key, reports, first and last.
+function methods:usage(given)
+  local by = options.check("session:usage", given, { by = "string" }).by
+  if by and not groupings[by] then
+    options.misuse(("session:usage: option 'by': day, model or agent expected, got %s"):format(by))
+  end
+  return self._core:usage(by)
 end
 
 -- ---------------------------------------------------------------- writing
@@ -551,6 +559,10 @@ end
 --- The compactions on the path and the refusals between them, oldest first.
 function methods:log()
   return self._core:compactions()
+end
+
+for name, method in pairs(export.methods) do
+  methods[name] = method
 end
 
 for name, method in pairs(annotate.methods) do

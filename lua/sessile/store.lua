@@ -3,6 +3,7 @@
 -- Owns the defaults that a session falls back to (policy, fallback, trigger, model) and closes
 -- its sessions when it is closed. Never keeps a session alive.
 
+local agents = require "sessile.agents"
 local keys = require "sessile.keys"
 local life = require "sessile.life"
 local object = require "sessile.object"
@@ -73,27 +74,38 @@ local function make(self, kind, given)
     options.misuse(who .. ": the id of a session expected")
   end
   local when = trigger.resolve(who, opts.trigger)
-  local loaded, message, code = policy.load(who, self._core, opts)
+  local agent = opts.agent or self._agent
+  local theirs, message, code = agents.of(self, who, agent)
+  local loaded
+  if theirs then
+    loaded, message, code = policy.load(who, self._core, opts)
+  end
   if not loaded then
     return nil, message, code
   end
+  local ttl = opts.ttl
+  if ttl == nil then
+    ttl = theirs.ttl
+  end
   local handle
   handle, message, code = self._core[kind](self._core, {
-    id = opts.id, agent = opts.agent, user = opts.user, title = opts.title,
+    id = opts.id, agent = opts.agent, user = opts.user or self._user or nil, title = opts.title,
     metadata = opts.metadata, uuid = uuid_version(who, opts.uuid),
-    window = opts.window, reserve = opts.reserve, timeout_ms = opts.timeout_ms,
-    ttl_ms = life.ttl(who .. ": option 'ttl'", opts.ttl, self._ttl, opts.agent or self._agent),
+    window = opts.window or theirs.window, reserve = opts.reserve or theirs.reserve,
+    timeout_ms = opts.timeout_ms,
+    ttl_ms = life.ttl(who .. ": option 'ttl'", ttl, self._ttl, agent),
     agent_info = agent_info(who, opts.agent_info) or self._agent_info,
   })
   if not handle then
     return nil, message, code
   end
   return adopt(self, handle, {
-    policy = loaded.policy or self._policy,
-    fallback = loaded.fallback or self._fallback,
-    trigger = when or self._trigger,
-    checkpoint = trigger.checkpoints(who, opts.checkpoint) or self._checkpoint,
-    model = opts.model or self._model,
+    policy = loaded.policy or theirs.policy or self._policy,
+    fallback = loaded.fallback or theirs.fallback or self._fallback,
+    trigger = when or theirs.trigger or self._trigger,
+    checkpoint = trigger.checkpoints(who, opts.checkpoint) or theirs.checkpoint
+      or self._checkpoint,
+    model = opts.model or theirs.model or self._model,
     settings = settings.over(self._settings, settings.take(who, opts)),
   })
 end
@@ -128,21 +140,26 @@ function methods:put(source, given)
   local opts = options.check("store:put", given, put_options)
   local when = trigger.resolve("store:put", opts.trigger)
   local own = settings.over(self._settings, settings.take("store:put", opts))
-  local loaded, message, code = policy.load("store:put", self._core, opts)
+  local theirs, message, code = agents.of(self, "store:put", opts.agent or source.agent)
+  local loaded
+  if theirs then
+    loaded, message, code = policy.load("store:put", self._core, opts)
+  end
   if not loaded then
     return nil, message, code
   end
+  opts.window, opts.reserve = opts.window or theirs.window, opts.reserve or theirs.reserve
   local handle
   handle, message, code = self._core:put(source._core.core or source._core, opts)
   if not handle then
     return nil, message, code
   end
   return adopt(self, handle, {
-    policy = loaded.policy or self._policy,
-    fallback = loaded.fallback or self._fallback,
-    trigger = when or self._trigger,
-    checkpoint = self._checkpoint,
-    model = opts.model or self._model,
+    policy = loaded.policy or theirs.policy or self._policy,
+    fallback = loaded.fallback or theirs.fallback or self._fallback,
+    trigger = when or theirs.trigger or self._trigger,
+    checkpoint = theirs.checkpoint or self._checkpoint,
+    model = opts.model or theirs.model or self._model,
     settings = own,
   })
 end
@@ -336,6 +353,8 @@ function store.wrap(handle, url, defaults)
     _model = defaults.model or false,
     _ttl = life.check_default("sessile.open: option 'ttl'", defaults.ttl),
     _agent = defaults.agent or "main",
+    _user = defaults.user or false,
+    _agents = defaults.agents,
     _settings = settings.take("sessile.open", defaults),
     _agent_info = agent_info("sessile.open", defaults.agent_info),
     _sessions = setmetatable({}, { __mode = "k" }),

@@ -6,6 +6,12 @@ local build = os.getenv "SESSILE_BUILD" or "build"
 
 local cli = { binary = os.getenv "SESSILE_BIN" or build .. "/bin/sessile" }
 
+-- From the root, so that a test may run it in another folder.
+if cli.binary:sub(1, 1) ~= "/" then
+  local pipe <close> = assert(io.popen "pwd")
+  cli.binary = pipe:read "l" .. "/" .. cli.binary
+end
+
 local home
 
 function cli.quote(text)
@@ -43,8 +49,8 @@ end
 --- "env SESSILE_KEY=x". Returns stdout, stderr, the exit code.
 function cli.sessile(words, input, before)
   cli.write(home .. "/stdin", input or "")
-  local command = ("env -u SESSILE_KEY -u SESSILE_STORE HOME=%s XDG_DATA_HOME=%s/data "
-    .. "XDG_CONFIG_HOME=%s/config %s %s %s <%s/stdin >%s/stdout 2>%s/stderr"):format(
+  local command = ("env -u SESSILE_KEY -u SESSILE_STORE -u SESSILE_CONFIG "
+    .. "HOME=%s XDG_DATA_HOME=%s/data XDG_CONFIG_HOME=%s/config %s %s %s <%s/stdin >%s/stdout 2>%s/stderr"):format(
     cli.quote(home), cli.quote(home), cli.quote(home), before or "", cli.quote(cli.binary),
     words, cli.quote(home), cli.quote(home), cli.quote(home))
   local _, _, code = os.execute(command)

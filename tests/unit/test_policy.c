@@ -802,7 +802,7 @@ static void test_bytecode_is_refused(void **state)
     policies_write_bytes("code", "\x1bLuaT\0\x19\x93\r\n\x1a\n", 12);
     assert_int_equal(policies_load(&p, "code", NULL, NULL, &err), SESSILE_POLICY);
     assert_string_equal(err.message,
-                        "code.lua is not text: policies are source, never bytecode");
+                        "code.lua is not text: a policy is source, never bytecode");
     policies_write_bytes("code", "return {}\0", 10);
     assert_int_equal(policies_load(&p, "code", NULL, NULL, &err), SESSILE_POLICY);
     /* behind a first line or a mark that is skipped, Lua itself refuses */

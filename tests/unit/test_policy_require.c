@@ -238,7 +238,7 @@ static void test_a_file_is_judged_as_any_policy(void **state)
     refused("mine", SESSILE_DENIED, "link.lua");
     unlink(path);
     policies_write_bytes("link", "\x1bLua", 4);
-    refused("mine", SESSILE_POLICY, "policies are source, never bytecode");
+    refused("mine", SESSILE_POLICY, "a policy is source, never bytecode");
     policies_write("link", "return {}");
     chmod(path, 0666);
     refused("mine", SESSILE_DENIED, "can be written by others");

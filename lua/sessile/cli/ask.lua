@@ -24,6 +24,14 @@ function ask.sure(app, args, question)
   return answer ~= nil and answer:lower():match "^%s*yes%s*$" ~= nil
 end
 
+--- What a command returns when the answer was another: exit code 1, and that is said.
+---@param app sessile.cli.app
+---@return integer
+function ask.no(app)
+  app:note "Nothing was changed."
+  return 1
+end
+
 --- The option that commands with a question have.
 ask.option = { "--yes", "do not ask" }
 

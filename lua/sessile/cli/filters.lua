@@ -1,9 +1,12 @@
 --- filters: the options that say which sessions are meant, of commands over many of them.
 --
--- Owns: those options, and what of the typed values a list or a search is asked for. Must
+-- Owns: those options, what of the typed values a list or a search is asked for, and how all of
+-- those sessions are opened one by one. Must
 -- never guess at a moment that is none.
 
 local hints = require "sessile.cli.hints"
+local progress = require "sessile.cli.progress"
+local terminal = require "sessile.cli.terminal"
 local times = require "sessile.times"
 
 local filters = {}
@@ -14,8 +17,8 @@ filters.options = {
     choices = { "active", "suspended", "archived", "expired", "deleted" } },
   { "--since WHEN", "modified since: a date (2026-02-01), or so long ago (24h, 7d)" },
   { "--until WHEN", "modified before" },
-  { "--user NAME", "only of this user" },
-  { "--label NAME", "only those with this label" },
+  { "--user NAME", "only of this user", is = "user" },
+  { "--label NAME", "only those with this label", is = "label name" },
 }
 
 -- A moment as typed, in ms: a date (UTC), or a span that ends now.
@@ -34,6 +37,22 @@ local function moment(app, option, text)
   return app.now() - span
 end
 
+--- The moments that --since and --until name, in ms.
+---@param app sessile.cli.app
+---@param args table
+---@return integer? since
+---@return integer? till
+---@return string? message  why they name none
+function filters.moments(app, args)
+  local since, message = moment(app, "--since", args.since)
+  if message then
+    return nil, nil, message
+  end
+  local till
+  till, message = moment(app, "--until", args["until"])
+  return since, till, message
+end
+
 --- What the options ask for, as store:list takes it.
 ---@param app sessile.cli.app
 ---@param args table
@@ -46,14 +65,49 @@ function filters.asked(app, args)
     status = args.status and #args.status > 0 and args.status or nil,
   }
   local message
-  asked.since, message = moment(app, "--since", args.since)
-  if not message then
-    asked["until"], message = moment(app, "--until", args["until"])
-  end
+  asked.since, asked["until"], message = filters.moments(app, args)
   if message then
     return nil, message, "EUSAGE"
   end
   return asked, nil, nil
+end
+
+--- Opens each of these sessions in turn. One that cannot be opened is told of, and left out.
+---@param app sessile.cli.app
+---@param store table
+---@param rows table[]      of its list
+---@param label string      of the bar
+---@param with fun(session: table, row: table): boolean?, string?, string?  false, a sentence and
+--- a code: stop
+---@return boolean? ok
+---@return string? message
+---@return string? code
+function filters.each(app, store, rows, label, with)
+  local show, finish = progress.bar(app, label)
+  for i, row in ipairs(rows) do
+    show(i - 1, #rows)
+    local session, message, code = nil, row.message, row.status
+    if row.id then
+      session, message, code = store:resume {
+        id = row.id, agent = row.agent, user = row.user ~= "" and row.user or nil,
+      }
+    end
+    local ok = true
+    if session then
+      ok, message, code = with(session, row)
+      session:close()
+    end
+    if ok == false then
+      finish()
+      return nil, message, code
+    elseif not session then
+      finish()
+      app:note(("%s is not counted: %s"):format(hints.shown(row.id or "a log"),
+        terminal.line(message or "?")))
+    end
+  end
+  finish()
+  return true
 end
 
 --- Whether they ask for less than all.

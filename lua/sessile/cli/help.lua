@@ -76,7 +76,11 @@ function help.command(command, paint)
   if #command.examples > 0 then
     section("Examples", rows_text(command.examples))
   end
-  section("Usage", "  sessile " .. command.usage)
+  local usage = { "  sessile " .. command.usage }
+  for _, typed in ipairs(registry.aliases(command.name)) do
+    usage[#usage + 1] = ("  sessile %s …  (the same)"):format(typed)
+  end
+  section("Usage", table.concat(usage, "\n"))
   local rows = {}
   for i, row in ipairs(command.arguments or {}) do
     rows[i] = { row[1]:upper(), row[2] }
@@ -142,10 +146,17 @@ function help.all(paint)
     paint("Everywhere", "bold"),
     rows_text(option_rows(options.global)),
     "",
-    "ID is a session's id, a unique beginning of it, its title, or `last`.",
+    "ID is a session's id, a unique beginning of it, its title, a label in it, or `last`.",
+    "`sessile sessions COMMAND` is the same as `sessile COMMAND` for those about sessions.",
     "`sessile help COMMAND` says more. Exit codes: 0 done, 1 failed, 2 usage,",
     "3 not found, 4 busy, 5 damaged, 6 conflict, 7 no access or wrong key.",
   }, "\n") .. "\n"
+end
+
+--- The commands that `sessions` may stand before.
+---@return string
+function help.of_sessions()
+  return rows_text(command_rows(registry.of_sessions())) .. "\n"
 end
 
 --- The commands that begin with a word, as for "policy".

@@ -3,6 +3,7 @@
 -- Owns: how an id, a path and this program are written in them. What is shown must work when
 -- it is pasted: as it was typed here, with the same store, real ids, real files.
 
+local registry = require "sessile.cli.registry"
 local terminal = require "sessile.cli.terminal"
 
 local hints = {
@@ -39,6 +40,18 @@ function hints.id(id)
   return (id:sub(1, 1) == "-" and "-- " or "") .. hints.quoted(id)
 end
 
+--- The command that goes on with a conversation.
+---@param id string
+---@return string
+function hints.go_on(id)
+  for _, name in ipairs(registry.names()) do
+    if name == "resume" then
+      return "sessile resume " .. hints.id(id)
+    end
+  end
+  return ("sessile append %s 'text'"):format(hints.id(id))
+end
+
 --- What somebody typed, fit for a sentence: on one line, and not too long for it.
 ---@param text string
 ---@return string
@@ -48,21 +61,13 @@ end
 
 local function store_options(globals)
   local words = {}
+  if globals.config then words[#words + 1] = " --config " .. hints.quoted(globals.config) end
   if globals.store then words[#words + 1] = " --store " .. hints.quoted(globals.store) end
   if globals.key_file then words[#words + 1] = " --key-file " .. hints.quoted(globals.key_file) end
   if globals.network then words[#words + 1] = " --network" end
   if globals.plain then words[#words + 1] = " --plain" end
   return table.concat(words)
 end
-
--- Those that open a store.
-local OPENS = {
-  new = 1, append = 1, show = 1, context = 1, list = 1, tree = 1, compact = 1, import = 1,
-  check = 1, keys = 1, forget = 1, fork = 1, info = 1, label = 1, pin = 1, unpin = 1,
-  settings = 1, why = 1, uncompact = 1, log = 1, branch = 1, delete = 1, undelete = 1,
-  archive = 1, purge = 1, search = 1, rename = 1, answer = 1, checkpoint = 1, checkpoints = 1,
-  restore = 1, suspend = 1, cancel = 1,
-}
 
 --- A sentence with commands in it, as `sessile list`: each gets the name of this program and
 --- the options that were typed for the store.
@@ -71,8 +76,8 @@ local OPENS = {
 ---@return string
 function hints.fill(text, globals)
   return (text:gsub("%f[%w/]sessile (%l+)( ?%l*)", function(command, after)
-    local store = globals and OPENS[command] and store_options(globals) or ""
-    if command == "keys" or command == "label" and (after == " rm" or after == " list") then
+    local store = globals and registry.opens_store(command) and store_options(globals) or ""
+    if registry.is_pair(command .. after) then
       command, after = command .. after, "" -- a name of two words
     end
     return ("%s %s%s%s"):format(hints.program, command, store, after)

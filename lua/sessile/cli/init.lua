@@ -6,6 +6,7 @@
 -- A command's run(app, args) returns nothing, or an exit code; or nil, a sentence, an error
 -- code and perhaps a next step. Everything it raises is a defect.
 
+local config = require "sessile.config"
 local help = require "sessile.cli.help"
 local hints = require "sessile.cli.hints"
 local json = require "sessile.cli.json"
@@ -67,11 +68,35 @@ function app.now()
   return os.time() * 1000
 end
 
---- Opens the store that was named. create: make it when it is not there.
+--- What the configuration files say, as sessile.config gives it; read once.
+---@return sessile.Config?
+---@return string? message
+---@return string? code
+---@return string? step
+function app:config()
+  local found = self.globals.configured
+  if not found then
+    local message, code, step
+    found, message, code, step = config.load(self.globals.config)
+    if not found then
+      return nil, message, code, step
+    end
+    self.globals.configured = found
+  end
+  return found
+end
+
+--- Opens the store that was named, here or in the configuration, with all that is configured.
+--- create: make it when it is not there.
 ---@param create boolean?
-function app:store(create)
+---@param more table?  further options of sessile.open
+function app:store(create, more)
   if not self.opened then
-    local store, message, code, step = sessions.open(self.globals, create)
+    local known, wrong, kind, hint = self:config()
+    if not known then
+      return nil, wrong, kind, hint
+    end
+    local store, message, code, step = sessions.open(self.globals, create, more)
     if not store then
       return nil, message, code, step
     end
@@ -200,8 +225,24 @@ end
 
 local ASKS = { ["--help"] = true, ["-h"] = true }
 
+-- What stands behind `sessions`, which is a word before the commands that are about them.
+local function unknown_of_sessions(view, word, words)
+  if not word then
+    local list = help.of_sessions()
+    if has_word(words, #words, ASKS) then
+      io.stdout:write(list)
+      return 0
+    end
+    return fail(view, "'sessions' what?", "EUSAGE", "There are:\n" .. list)
+  end
+  local nearest = registry.nearest(word, registry.of_sessions())
+  return fail(view, ("there is no command 'sessions %s'"):format(hints.shown(word)), "EUSAGE",
+    nearest and ("Did you mean `sessile sessions %s`?"):format(nearest)
+      or "See those there are: sessile sessions --help")
+end
+
 local function unknown(view, word, words)
-  local names = registry.names()
+  local names = registry.typed()
   local typed = words[2] and words[2]:sub(1, 1) ~= "-" and word .. " " .. words[2]
   local group = help.group(word)
   if group and not typed then
@@ -212,6 +253,9 @@ local function unknown(view, word, words)
     return fail(view, ("'%s' what?"):format(word), "EUSAGE", "There are:\n" .. group)
   end
   word = group and typed or word
+  if registry.absent(word) then
+    return fail(view, ("there is no command '%s'"):format(word), "EUSAGE", registry.absent(word))
+  end
   local nearest = registry.nearest(word, names)
   return fail(view, ("there is no command '%s'"):format(hints.shown(word)), "EUSAGE",
     nearest and ("Did you mean `sessile %s`?"):format(nearest) or "See: sessile help")
@@ -225,15 +269,31 @@ local function new_app(args)
   }, app)
 end
 
+local function usage_step(command)
+  return ("Usage: sessile %s\nExamples: sessile help %s"):format(command.usage, command.name)
+end
+
 local function dispatch(words)
   local at = options.first_word(words, 1)
   local head = table.move(words, 1, math.min(at - 1, #words), 1, {})
   local name = words[at]
   local command, after, message, code
   local view = { json = has_word(words, #words, { ["--json"] = true }) }
-  if name then
-    command, after, message, code = find(words, at)
-    if not command and code == "ENOTFOUND" then
+  local of_sessions = name == "sessions"
+  if of_sessions then
+    words = table.move(words, 1, #words, 1, {})
+    table.remove(words, at)
+    at = options.first_word(words, 1)
+    head = table.move(words, 1, math.min(at - 1, #words), 1, {})
+    name = words[at]
+  end
+  if name or of_sessions then
+    if name then
+      command, after, message, code = find(words, at)
+    end
+    if of_sessions and not (command and registry.is_of_sessions(command.name)) then
+      return unknown_of_sessions(view, name, words)
+    elseif not command and code == "ENOTFOUND" then
       return unknown(view, name, table.move(words, at, #words, 1, {}))
     elseif not command then
       return fail(view, message, code)
@@ -259,11 +319,11 @@ local function dispatch(words)
     end
   end
 
-  local args
-  args, message = options.parse(command, head)
+  local args, meant
+  args, message, meant = options.parse(command, head)
   if not args then
-    return fail(view, message, "EUSAGE", name and ("Usage: sessile %s\nExamples: sessile help %s")
-      :format(command.usage, command.name) or "See: sessile help")
+    return fail(view, message, "EUSAGE", meant or not name and "See: sessile help"
+      or usage_step(command))
   end
   local self = new_app(args)
   local result, step
@@ -272,6 +332,8 @@ local function dispatch(words)
   if message then
     if code == "ESUSPENDED" and self.last_id then
       step = step or "See what it waits for: sessile info " .. hints.id(self.last_id)
+    elseif code == "EUSAGE" and step == nil and name then
+      step = usage_step(command)
     end
     return fail(self, message, code, step)
   elseif self.damage then

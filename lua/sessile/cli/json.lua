@@ -27,7 +27,10 @@ end
 
 -- Delete and the C1 controls (U+007F to U+009F), and what reorders text (U+202A to U+202E,
 -- U+2066 to U+2069). In JSON they stand in strings only, and never behind a lone backslash.
-local function inert(text)
+--- JSON text as a terminal may have it: the same values, nothing that it would obey.
+---@param text string
+---@return string
+function json.inert(text)
   local function escaped(c)
     return ("\\u%04x"):format(utf8.codepoint(c))
   end
@@ -94,14 +97,14 @@ function json.line(value)
       .. (type(field) == "table" and json.line(field) or write(field, ""))
   end
   table.sort(parts)
-  return inert("{" .. table.concat(parts, ",") .. "}")
+  return json.inert("{" .. table.concat(parts, ",") .. "}")
 end
 
 --- A Lua value as JSON text, indented.
 ---@param value any
 ---@return string
 function json.write(value)
-  return inert(write(value, ""))
+  return json.inert(write(value, ""))
 end
 
 return json

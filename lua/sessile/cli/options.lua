@@ -5,6 +5,7 @@
 -- as a sentence.
 
 local hints = require "sessile.cli.hints"
+local registry = require "sessile.cli.registry"
 local times = require "sessile.times"
 local trigger = require "sessile.trigger"
 
@@ -17,9 +18,10 @@ options.global = {
   { "--store URL", "a folder, file:FOLDER or ram: (else $SESSILE_STORE)" },
   { "--key-file FILE", "the store's key (else $SESSILE_KEY, else your key file)" },
   { "--plain", "the store is not sealed" },
-  { "--agent NAME", "only sessions of this agent (when making one: main)" },
+  { "--agent NAME", "only sessions of this agent (when making one: main)", is = "agent" },
   { "--timeout TIME", "wait so long for another writer: 90, 500ms, 2m (else 5)",
     time = true },
+  { "--config FILE", "what is configured (else $SESSILE_CONFIG, else your own and ./sessile.lua)" },
   { "--network", "write even though the store is on a network file system" },
   { "-h --help", "what a command does, with examples" },
 }
@@ -43,6 +45,25 @@ function options.read(spec)
     field = (field:gsub("-", "_")),
     words = words,
   }
+end
+
+-- What a value is, by the name that its row gives it.
+local KINDS = {
+  id = "session", session = "session", entry = "entry", file = "file", files = "file",
+  script = "file", specs = "file", checkpoint = "checkpoint", FILE = "file", FOLDER = "folder",
+  P = "policy",
+}
+
+--- What a shell completes a row's value with: "session", "entry", "file", …; nil: nothing.
+---@param row sessile.cli.option|sessile.cli.argument
+---@return string?
+function options.kind(row)
+  if row.is or row.choices then
+    return row.is
+  elseif row[1]:sub(1, 1) == "-" then
+    return KINDS[options.read(row[1]).value]
+  end
+  return KINDS[row[1]]
 end
 
 -- Reads the value of the option that is called `flag`.
@@ -192,11 +213,35 @@ function options.trigger(text)
   return given
 end
 
---- Parses the words of a command. Nil and a sentence when they are wrong.
+-- The word that is none of the choices of its option or argument, and the nearest of these.
+local function nearest_choice(command, words)
+  for _, row in ipairs(command.options or {}) do
+    for _, flag in ipairs(row.choices and options.read(row[1]).words or {}) do
+      for i, word in ipairs(words) do
+        local value = word == flag and words[i + 1]
+          or word:sub(1, #flag + 1) == flag .. "=" and word:sub(#flag + 2)
+        local nearest = value and registry.nearest(value, row.choices)
+        if nearest and nearest ~= value then
+          return ("Did you mean `%s %s`?"):format(flag, nearest)
+        end
+      end
+    end
+  end
+  for i, row in ipairs(command.arguments or {}) do
+    local nearest = row.choices and words[i] and registry.nearest(words[i], row.choices)
+    if nearest and nearest ~= words[i] then
+      return ("Did you mean `%s`?"):format(nearest)
+    end
+  end
+end
+
+--- Parses the words of a command. Nil and a sentence when they are wrong, and perhaps what was
+--- meant.
 ---@param command sessile.cli.command
 ---@param words string[]
 ---@return table? args
 ---@return string? message
+---@return string? step
 function options.parse(command, words)
   local found, argparse = pcall(require, "argparse")
   if not found then
@@ -210,7 +255,9 @@ function options.parse(command, words)
     add_option(parser, row)
   end
   for _, row in ipairs(command.arguments or {}) do
-    parser:argument(row[1]):args(row[3] or 1)
+    local argument = parser:argument(row[1]):args(row[3] or 1)
+    if row.field then argument:target(row.field) end
+    if row.choices then argument:choices(row.choices) end
   end
 
   local rest = {}
@@ -224,7 +271,8 @@ function options.parse(command, words)
   local ok, result = parser:pparse(words)
   if not ok then
     -- Of what the parser says the sentence is ours to print; --help and -h are flags here.
-    return nil, (tostring(result):gsub("\n+", ": "):gsub(": Did", ". Did"))
+    local message = tostring(result):gsub("\n+", ": "):gsub(": Did", ". Did")
+    return nil, message, message:find("must be one of", 1, true) and nearest_choice(command, words)
   end
   result.rest = rest
   return result

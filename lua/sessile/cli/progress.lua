@@ -1,36 +1,81 @@
 --- progress: a bar on stderr for what takes longer than a second, on a terminal only.
 --
--- Owns: the line it draws, which it takes away at the end. Must never write where no person
--- looks.
+-- Owns: the line it draws, which it takes away at the end: how much is done, how fast, how long
+-- the rest takes. Must never write where no person looks.
 
+local has_system, system = pcall(require, "sessile.system")
 local terminal = require "sessile.cli.terminal"
 
 local progress = {}
 
-local WIDTH = 30
+local AFTER = 1 -- seconds before it is drawn
+local EVERY = 0.1 -- seconds between two drawings
 
---- A function of (done, all) to be called as often as one likes; finish() takes the bar away.
+local function span(seconds)
+  if seconds < 90 then
+    return ("%d s"):format(math.ceil(seconds))
+  elseif seconds < 5400 then
+    return ("%d min"):format(math.ceil(seconds / 60))
+  end
+  return ("%.1f h"):format(seconds / 3600)
+end
+
+--- The text of a bar: "importing [####    ]  45 %  1.2 MB of 2.7 MB  812 kB/s  2 s left".
+---@param label string
+---@param done integer
+---@param all integer
+---@param seconds number   since it began
+---@param columns integer
+---@param bytes boolean?   what is counted are bytes
+---@return string
+function progress.text(label, done, all, seconds, columns, bytes)
+  local share = math.max(0, math.min(1, done / all))
+  local rate = seconds > 0 and done / seconds or 0
+  local count = bytes and terminal.bytes or function(n) return terminal.number(n // 1) end
+  local words = ("%3d %%  %s of %s"):format(share * 100 // 1, count(done), count(all))
+  if rate > 0 and done < all then
+    words = words .. ("  %s/s  %s left"):format(count(rate >= 1 and rate // 1 or 1),
+      span((all - done) / rate))
+  end
+  local room = columns - terminal.width(label) - terminal.width(words) - 5
+  if room < 4 then
+    return terminal.cut(("%s %s"):format(label, words), columns - 1)
+  end
+  local width = math.min(room, 30)
+  local full = (width * share) // 1
+  return ("%s [%s%s] %s"):format(label, ("#"):rep(full), (" "):rep(width - full), words)
+end
+
+--- A function of (done, all) to be called as often as one likes; finish() takes the bar away,
+--- and may be called more than once.
 ---@param app sessile.cli.app
 ---@param label string
+---@param bytes boolean?  what is counted are bytes
 ---@return fun(done: integer, all: integer) show
 ---@return fun() finish
-function progress.bar(app, label)
-  local started, drawn, last = os.time(), false, nil
-  local quiet = app.json or not terminal.is_terminal(2)
+function progress.bar(app, label, bytes)
+  local quiet = app.json or not terminal.is_terminal(2) or os.getenv "TERM" == "dumb"
+  local seconds = has_system and system.seconds or os.time
+  local began, last, drawn = seconds(), nil, 0
   local function show(done, all)
-    local now = os.time()
-    if quiet or all <= 0 or now - started < 2 or last == now and done < all then
-      return -- whole seconds: two of them are more than one
+    if quiet or all <= 0 then
+      return
     end
-    last, drawn = now, true
-    local full = WIDTH * done // all
-    io.stderr:write(("\r%s [%s%s] %s of %s"):format(label, ("#"):rep(full),
-      (" "):rep(WIDTH - full), terminal.number(done), terminal.number(all)))
+    local now = seconds()
+    if now - began < AFTER or last and now - last < EVERY then
+      return
+    end
+    local text = progress.text(label, done, all, now - began, terminal.columns() or 80, bytes)
+    local width = terminal.width(text)
+    io.stderr:write("\r", text, (" "):rep(drawn - width))
     io.stderr:flush()
+    last, drawn = now, math.max(drawn, width)
   end
   local function finish()
-    if drawn then
-      io.stderr:write("\r", (" "):rep(#label + WIDTH + 40), "\r")
+    if drawn > 0 then
+      io.stderr:write("\r", (" "):rep(drawn), "\r")
+      io.stderr:flush()
+      drawn = 0
     end
   end
   return show, finish

@@ -1,8 +1,8 @@
 --- registry: which commands there are, and which one somebody meant.
 --
--- Owns: the list of commands that ship, the folder where a user drops more, and the nearest
--- name to a wrong one. Must never run a command, nor load one that was not asked for: a
--- broken file in the user's folder must not break the others.
+-- Owns: the list of commands that ship, their other names, the folder where a user drops
+-- more, and the nearest name to a wrong one. Must never run a command, nor load one that was
+-- not asked for: a broken file in the user's folder must not break the others.
 
 local paths = require "sessile.paths"
 
@@ -13,7 +13,8 @@ local registry = {}
 -- In the order of the help, by its headings. A name of two words is a file with an underscore.
 local GROUPS = {
   { "Sessions", "new", "append", "show", "list", "search", "info", "suspend", "answer", "cancel",
-    "settings", "rename", "archive", "delete", "undelete", "purge", "import" },
+    "settings", "rename", "archive", "delete", "undelete", "purge", "import", "export", "copy",
+    "children", "usage", "stats" },
   { "The tree", "tree", "branch", "fork", "label", "label list", "label rm", "checkpoint",
     "checkpoints", "restore" },
   { "What the model sees", "context", "compact", "uncompact", "why", "log", "pin", "unpin",
@@ -21,12 +22,46 @@ local GROUPS = {
     "policy bench", "fixture" },
   { "Stores and keys", "check", "forget", "keys init", "keys status", "keys rotate",
     "keys reseal" },
-  { "And", "demo", "run", "version", "help" },
+  { "And", "demo", "run", "version", "help", "completions", "man" },
+}
+
+-- The headings whose commands are about sessions: `sessile sessions list` is `sessile list`.
+local OF_SESSIONS = { ["Sessions"] = true, ["The tree"] = true, ["What the model sees"] = true }
+
+-- Other words for a command.
+local ALIASES = { ["label remove"] = "label rm" }
+
+-- Those that a shell types, not a person: in no list.
+local HIDDEN = { ["__complete"] = "complete" }
+
+-- What is asked for and does not exist, with what to do instead.
+local ABSENT = {
+  memory = "There is no memory beyond a session yet. What was said is in the sessions: "
+    .. "sessile search TEXT",
+}
+
+-- Those that open no store: what they are shown with names none.
+local NO_STORE = {
+  "demo", "run", "version", "help", "completions", "man", "policy", "doctor", "config", "tokens",
 }
 
 local SHIPPED = {}
 for _, group in ipairs(GROUPS) do
   table.move(group, 2, #group, #SHIPPED + 1, SHIPPED)
+end
+
+--- Whether `sessions` may stand before the name of a command.
+---@param name string
+---@return boolean
+function registry.is_of_sessions(name)
+  for _, group in ipairs(GROUPS) do
+    for i = 2, OF_SESSIONS[group[1]] and #group or 0 do
+      if group[i] == name then
+        return not name:find "^policy " and true
+      end
+    end
+  end
+  return false
 end
 
 ---@class sessile.cli.option
@@ -37,11 +72,15 @@ end
 ---@field many boolean?     may be given again: its value is a list
 ---@field choices string[]?
 ---@field default string?
+---@field is string?        what a shell completes it with, when its value's name does not say
 
 ---@class sessile.cli.argument
 ---@field [1] string      its name, as args has it
 ---@field [2] string      what it is, for the help
 ---@field [3] string?     "?" may be absent, "*" any number, "+" at least one
+---@field field string?   the field of args, when it is not its name
+---@field choices string[]?
+---@field is string?      what a shell completes it with, when its name does not say
 
 ---@class sessile.cli.command
 ---@field name string       one or two words
@@ -112,12 +151,109 @@ local function checked(command, name, path)
   return command
 end
 
---- Loads a command by its name. A user's file does not replace one that ships.
+--- The names of the commands that ship and are about sessions.
+---@return string[]
+function registry.of_sessions()
+  local names = {}
+  for _, name in ipairs(SHIPPED) do
+    names[#names + 1] = registry.is_of_sessions(name) and name or nil
+  end
+  return names
+end
+
+--- The headings of what ships alone.
+---@return string[][]
+function registry.shipped()
+  return GROUPS
+end
+
+--- The other words that mean a command, each as it is typed.
+---@param name string
+---@return string[]
+function registry.aliases(name)
+  local words = {}
+  for typed, meant in pairs(ALIASES) do
+    words[#words + 1] = meant == name and typed or nil
+  end
+  table.sort(words)
+  for _, typed in ipairs(registry.is_of_sessions(name) and { name, table.unpack(words) } or {}) do
+    words[#words + 1] = "sessions " .. typed
+  end
+  return words
+end
+
+--- All names, and all other words for them: what may be typed.
+---@return string[]
+function registry.typed()
+  local names = registry.names()
+  for typed in pairs(ALIASES) do
+    names[#names + 1] = typed
+  end
+  table.sort(names)
+  return names
+end
+
+--- The name that some words mean: "sessions label remove" is "label rm". What is no other
+--- name stays as it is.
+---@param words string
+---@return string
+function registry.meant(words)
+  local rest = words:match "^sessions (.+)$"
+  local name = rest or words
+  name = ALIASES[name] or name
+  if rest and not registry.is_of_sessions(name) then
+    return words
+  end
+  return name
+end
+
+--- What to say of a word that is no command, though somebody may look for it here.
+---@param word string
+---@return string?
+function registry.absent(word)
+  return ABSENT[word]
+end
+
+--- Whether a word begins the name of a command that opens a store.
+---@param word string
+---@return boolean
+function registry.opens_store(word)
+  for _, name in ipairs(NO_STORE) do
+    if name == word then
+      return false
+    end
+  end
+  for _, name in ipairs(SHIPPED) do
+    if name:match "^%S+" == word then
+      return true
+    end
+  end
+  return word == "sessions"
+end
+
+--- Whether two words are the name of one command.
+---@param words string
+---@return boolean
+function registry.is_pair(words)
+  for _, name in ipairs(SHIPPED) do
+    if name == words then
+      return words:find " " ~= nil
+    end
+  end
+  return ALIASES[words] ~= nil
+end
+
+--- Loads a command by its name, or other words for it. A user's file does not replace one
+--- that ships.
 ---@param name string
 ---@return sessile.cli.command?
 ---@return string? message
 ---@return string? code  "ENOTFOUND": there is none of this name
 function registry.load(name)
+  name = registry.meant(name)
+  if HIDDEN[name] then
+    return require("sessile.cli.commands." .. HIDDEN[name])
+  end
   for _, shipped in ipairs(SHIPPED) do
     if shipped == name then
       return require("sessile.cli.commands." .. file_of(name))

@@ -37,13 +37,17 @@ local function has_store(folder)
   return false
 end
 
+-- What app:config() read; nothing when nobody asked for it.
+local function configured(globals)
+  return globals.configured or {}
+end
+
 --- The store that is meant: its URL, and its folder when it lives in one.
 ---@param globals table
 ---@return string? url     nil: the default
 ---@return string? folder
 function sessions.place(globals)
-  local url = globals.store or os.getenv "SESSILE_STORE"
-  if url == "" then url = nil end
+  local url = globals.store or configured(globals).store
   if not url then
     return nil, paths.default_store()
   end
@@ -61,21 +65,30 @@ end
 ---@return boolean given
 function sessions.key_source(globals)
   local env = os.getenv "SESSILE_KEY"
+  local key = configured(globals).key
   if globals.key_file then
     return "the key file " .. globals.key_file, true
   elseif env and env ~= "" then
     return "the variable SESSILE_KEY", true
+  elseif key and key.source == "env" then
+    return "the variable " .. key.value, true
+  elseif key and key.source == "file" then
+    return "the key file " .. key.value, true
+  elseif key then
+    return "the program " .. key.value[1], true
   end
   local path = paths.default_key()
   return "the key file " .. (path or "of yours"), path ~= nil and system.kind(path) ~= nil
 end
 
 -- What to do when the key does not fit.
-local function key_step(globals, url)
+local function key_step(globals, url, exists)
   if globals.plain then
     return "Leave --plain away; the key comes from SESSILE_KEY or --key-file FILE."
+  elseif configured(globals).key == false then
+    return "The configuration says key = false: leave that out. See: sessile config show"
   end
-  local plain = sessile.open(url, { key = false })
+  local plain = exists and sessile.open(url, { key = false })
   if plain then
     plain:close()
     return "It is not sealed. If it was meant to be so, open it with --plain."
@@ -85,14 +98,41 @@ local function key_step(globals, url)
     .. "Give the right one: set SESSILE_KEY, or --key-file FILE."
 end
 
+-- The key that was typed, before the one that is configured; nil: the engine looks for it.
+local function chosen_key(globals)
+  if globals.plain then
+    return false
+  elseif globals.key_file then
+    return sessile.key.file(globals.key_file)
+  end
+  return configured(globals).key
+end
+
+--- What a store is opened with: what was typed, before what is configured.
+---@param globals table
+---@return table
+function sessions.options(globals)
+  local options = {}
+  for name, value in pairs(configured(globals)) do
+    options[name] = value
+  end
+  options.store = nil
+  options.agent = globals.agent or options.agent
+  options.timeout_ms = globals.timeout or options.timeout_ms
+  options.network = globals.network or options.network
+  options.key = chosen_key(globals)
+  return options
+end
+
 --- Opens it. Without `create` a folder that holds no store is NOTFOUND and stays as it is.
 ---@param globals table
 ---@param create boolean?
+---@param more table?  further options of sessile.open
 ---@return table? store
 ---@return string? message
 ---@return string? code
 ---@return string? step
-function sessions.open(globals, create)
+function sessions.open(globals, create, more)
   local url, folder = sessions.place(globals)
   if globals.plain and globals.key_file then
     return nil, "--plain and --key-file exclude each other", "EUSAGE"
@@ -101,8 +141,10 @@ function sessions.open(globals, create)
     return nil, "there is no place for sessions: neither HOME nor XDG_DATA_HOME is set",
       "EUSAGE", "Name a folder with --store FOLDER, or set one of them."
   end
+  local exists = false
   if folder then
     local found, message, code, step = has_store(folder)
+    exists = found
     if found == nil then
       return nil, message, code, step
     elseif not found and not create then
@@ -110,13 +152,9 @@ function sessions.open(globals, create)
         "Make a session there with `sessile new`, or name another store with --store."
     end
   end
-  local options = {
-    agent = globals.agent, timeout_ms = globals.timeout, network = globals.network or nil,
-  }
-  if globals.plain then
-    options.key = false
-  elseif globals.key_file then
-    options.key = sessile.key.file(globals.key_file)
+  local options = sessions.options(globals)
+  for name, value in pairs(more or {}) do
+    options[name] = value
   end
   local store, message, code = sessile.open(url, options)
   if store then
@@ -129,7 +167,7 @@ function sessions.open(globals, create)
     return nil, message, code, ("Put a copy of %s back; the logs are as they were.")
       :format(terminal.line((folder or url) .. "/keyring"))
   elseif code == "ESEALED" then
-    return nil, message, code, key_step(globals, url)
+    return nil, message, code, key_step(globals, url, exists)
   elseif code == "ENOTFOUND" then
     return nil, message, code, "Name a folder that can be made: --store FOLDER"
   end
@@ -148,13 +186,9 @@ function sessions.init(globals, suite)
   if globals.plain and globals.key_file then
     return nil, "--plain and --key-file exclude each other", "EUSAGE"
   end
-  local key
-  if globals.plain then
-    key = false
-  elseif globals.key_file then
-    key = sessile.key.file(globals.key_file)
-  end
-  local made, message, code = sessile.keys_init(url or folder, { key = key, suite = suite })
+  local made, message, code = sessile.keys_init(url or folder, {
+    key = chosen_key(globals), suite = suite or configured(globals).suite,
+  })
   if not made then
     return nil, message, code, code == "EEXISTS" and "See it: sessile keys status" or nil
   end
@@ -215,8 +249,18 @@ local function matching(rows, fits)
   return found, closed
 end
 
---- The one session that a name means: `last` is the newest; else its id, its title, or a
---- beginning of its id. One that cannot be opened is meant only when no other fits as well.
+local function has_label(row, name)
+  for _, label in ipairs(row.labels or {}) do
+    if label == name then
+      return true
+    end
+  end
+  return false
+end
+
+--- The one session that a name means: `last` is the newest; else its id, its title, a
+--- beginning of its id, or a label in it. One that cannot be opened is meant only when no other
+--- fits as well.
 ---@param rows table[]  from store:list
 ---@param name string
 ---@return table? row
@@ -228,6 +272,7 @@ function sessions.find(rows, name)
     function(row) return row.id == name end,
     function(row) return row.title == name end,
     function(row) return row.id:sub(1, #name) == name end,
+    function(row) return has_label(row, name) end,
   }
   for _, fits in ipairs(name ~= "" and name ~= "last" and tests or {}) do
     local found, closed = matching(rows, fits)
@@ -296,8 +341,8 @@ end
 
 local FEW = 8
 
--- The rows that a name can mean: those whose id begins so and those of that title; of
--- `last`, the newest few. And whether there are no others.
+-- The rows that a name can mean: those whose id begins so, those of that title and those with
+-- that label; of `last`, the newest few. And whether there are no others.
 local function candidates(store, name, agent)
   if name == "" or name == "last" then
     local rows, message, code = store:list { agent = agent, limit = FEW }
@@ -307,14 +352,22 @@ local function candidates(store, name, agent)
   if not rows then
     return nil, message, code
   end
-  local titled
-  titled, message, code = store:list { agent = agent, title = name }
-  if not titled then
-    return nil, message, code
+  local known = {}
+  for _, row in ipairs(rows) do
+    known[("%s\0%s"):format(row.id, row.agent)] = true
   end
-  for _, row in ipairs(titled) do
-    if row.id:sub(1, #name) ~= name then -- else it is among them
-      rows[#rows + 1] = row
+  for _, field in ipairs { "title", "label" } do
+    local more
+    more, message, code = store:list { agent = agent, [field] = name }
+    if not more then
+      return nil, message, code
+    end
+    for _, row in ipairs(more) do
+      local key = ("%s\0%s"):format(row.id, row.agent)
+      if not known[key] then
+        known[key] = true
+        rows[#rows + 1] = row
+      end
     end
   end
   return rows, false
@@ -366,8 +419,7 @@ function sessions.resume(store, name, agent)
     end
     return nil, message, code, step
   end
-  local user = row.user ~= "" and row.user or nil
-  session, message, code = store:resume { id = row.id, agent = row.agent, user = user }
+  session, message, code = store:resume { id = row.id, agent = row.agent, user = row.user or "" }
   if not session then
     return nil, message, code
   end
@@ -376,31 +428,37 @@ end
 
 --- For each row the shortest beginning of its id that no other has, 8 characters at least.
 ---@param rows table[]
+---@param among table[]?  all the rows that there are, when `rows` are some of them
 ---@return table<table, string>
-function sessions.short_ids(rows)
-  local sorted, short = {}, {}
-  for _, row in ipairs(rows) do
-    if row.id then
-      sorted[#sorted + 1] = row
+function sessions.short_ids(rows, among)
+  local ids, short, seen = {}, {}, {}
+  for _, list in ipairs { rows, among } do
+    for _, row in ipairs(list) do
+      if row.id and not seen[row.id] then
+        seen[row.id] = true
+        ids[#ids + 1] = row.id
+      end
     end
   end
-  table.sort(sorted, function(a, b) return a.id < b.id end)
+  table.sort(ids)
   local function common(a, b)
     local n = 0
-    while b and n < #a.id and a.id:byte(n + 1) == b.id:byte(n + 1) do
+    while b and n < #a and a:byte(n + 1) == b:byte(n + 1) do
       n = n + 1
     end
     return n
   end
-  for i, row in ipairs(sorted) do
-    local need = 1 + math.max(common(row, sorted[i - 1]), common(row, sorted[i + 1]))
-    local size = math.max(8, need)
-    -- A few characters more say it all; never cut within a character.
+  local need = {}
+  for i, id in ipairs(ids) do
+    need[id] = math.max(8, 1 + math.max(common(id, ids[i - 1]), common(id, ids[i + 1])))
+  end
+  for _, row in ipairs(rows) do
     local id = row.id
-    if size + 4 < #id and id:find("^[%w_-]+$") then
-      id = id:sub(1, size)
+    -- A few characters more say it all; never cut within a character.
+    if id and need[id] + 4 < #id and id:find("^[%w_-]+$") then
+      id = id:sub(1, need[id])
     end
-    short[row] = terminal.line(id)
+    short[row] = id and terminal.line(id)
   end
   return short
 end

@@ -137,13 +137,24 @@ local function pad(text, columns, right)
   return right and gap .. text or text .. gap
 end
 
+-- How wide rows of these columns are when the last is cut as far as it may be.
+local function least_width(widths)
+  local all = 2 * (#widths - 1) + math.min(widths[#widths], 12)
+  for i = 1, #widths - 1 do
+    all = all + widths[i]
+  end
+  return all
+end
+
 --- Aligned rows. A heading that ends in ">" stands over a column of numbers, set right.
 ---@param headings string[]
 ---@param rows string[][]  safe text
 ---@param paint (fun(text: string, column: integer, heading: boolean): string)?
 ---@param columns integer?  the last column is cut, so that rows are no wider; nil: nothing is
+---@param less string[]?  headings of columns that are left out, in this order, while the others
+--- have no room
 ---@return string
-function terminal.table(headings, rows, paint, columns)
+function terminal.table(headings, rows, paint, columns, less)
   local right, widths, head = {}, {}, {}
   for i, heading in ipairs(headings) do
     right[i] = heading:sub(-1) == ">"
@@ -152,6 +163,24 @@ function terminal.table(headings, rows, paint, columns)
     for _, row in ipairs(rows) do
       widths[i] = math.max(widths[i], terminal.width(row[i]))
     end
+  end
+  if columns and less and less[1] and least_width(widths) > columns then
+    local fewer, kept = {}, {}
+    for i, heading in ipairs(headings) do
+      if heading:gsub(">$", "") ~= less[1]:gsub(">$", "") then
+        fewer[#fewer + 1], kept[#kept + 1] = heading, i
+      end
+    end
+    local short = {}
+    for n, row in ipairs(rows) do
+      short[n] = {}
+      for i, column in ipairs(kept) do
+        short[n][i] = row[column]
+      end
+    end
+    return terminal.table(fewer, short, paint and function(cell, column, heading)
+      return paint(cell, kept[column], heading)
+    end, columns, { table.unpack(less, 2) })
   end
   local room = columns and columns - 2 * (#headings - 1) or math.maxinteger
   for i = 1, columns and #widths - 1 or 0 do
@@ -198,6 +227,19 @@ function terminal.bytes(n)
   return ("%.1f GB"):format(n / 1000)
 end
 
+-- A stored time may be any number.
+local function date(format, ms)
+  local fits, text = pcall(os.date, format, ms // 1000)
+  return fits and text --[[@as string]] or "?"
+end
+
+--- The day of a time (ms), UTC: "2026-02-01".
+---@param ms integer
+---@return string
+function terminal.day(ms)
+  return date("!%Y-%m-%d", ms)
+end
+
 --- How long ago a time was, seen from now (both ms): "now", "5 min ago", "3 days ago",
 --- and the date when that is longer than a month.
 ---@param ms integer
@@ -205,7 +247,7 @@ end
 ---@return string
 function terminal.ago(ms, now)
   local seconds = (now - ms) // 1000
-  if seconds < -60 then return os.date("!%Y-%m-%d", ms // 1000) --[[@as string]] end
+  if seconds < -60 then return date("!%Y-%m-%d", ms) end
   if seconds < 10 then return "now" end
   if seconds < 60 then return ("%d s ago"):format(seconds) end
   if seconds < 3600 then return ("%d min ago"):format(seconds // 60) end
@@ -213,7 +255,14 @@ function terminal.ago(ms, now)
   local days = seconds // 86400
   if days == 1 then return "yesterday" end
   if days <= 30 then return ("%d days ago"):format(days) end
-  return os.date("!%Y-%m-%d", ms // 1000) --[[@as string]]
+  return date("!%Y-%m-%d", ms)
+end
+
+--- A time (ms) as "2026-02-01 14:03:22", UTC.
+---@param ms integer
+---@return string
+function terminal.exact(ms)
+  return date("!%Y-%m-%d %H:%M:%S", ms)
 end
 
 -- ---------------------------------------------------------------- colour

@@ -6,9 +6,10 @@
 -- A message is an object with a known role. An exported entry is an object with id, type and data:
 -- a message entry gives its data, a turn entry ends the turn it was written with, a session
 -- entry names the session, a custom entry gives its data again. Whatever else there is
--- becomes a custom entry with the whole line. Messages come in the order of the file:
--- branches of an exported log are laid end to end.
+-- becomes a custom entry with the whole line. Messages come in the order of the file; those of
+-- an exported log go on from their parents, so that its branches are branches again.
 
+local kept = require "sessile.import.kept"
 local span = require "sessile.import.span"
 local turns = require "sessile.import.turns"
 
@@ -19,7 +20,10 @@ local ROLES = {
 }
 
 -- As the engine sees it: a user message that is not only results and has no metadata.kind.
-local function starts_turn(fields)
+--- Does a message with these fields begin a turn?
+---@param fields table<string, string>
+---@return boolean
+function jsonl.starts_turn(fields)
   if span.string(fields.role) ~= "user" then
     return false
   end
@@ -43,7 +47,7 @@ local function starts_turn(fields)
 end
 
 -- True, or false and why it is no message.
-local function message(collector, raw)
+local function message(collector, raw, key, parent)
   local members, fields = span.object(raw)
   if not members then
     return false, "it is no JSON object"
@@ -53,18 +57,27 @@ local function message(collector, raw)
     return false, "unknown role " .. fields.role:sub(1, 40)
   end
   collector:message(raw, {
-    starts_turn = starts_turn(fields),
+    starts_turn = jsonl.starts_turn(fields),
     usage = turns.usage(fields.usage),
     model = span.string(fields.model),
+    key = key, parent = parent,
   })
   return true
 end
 
+-- Path entries that are no messages: what goes on from them goes on from what they follow.
+local BETWEEN = { turn = true, compaction = true, branch_summary = true }
+
 -- True, or false and, when it was to be a message, why it is none.
 local function entry(collector, fields)
-  local kind = span.string(fields.type)
+  local kind, key = span.string(fields.type), span.string(fields.id)
+  local parent = span.string(fields.parentId) or nil
   if kind == "message" then
-    return message(collector, fields.data)
+    return message(collector, fields.data, key, parent)
+  elseif kind == "session" then
+    collector:link(key, false)
+  elseif BETWEEN[kind] then
+    collector:link(key, parent or false)
   end
   local members, data = span.object(fields.data)
   if not members then
@@ -80,24 +93,24 @@ local function entry(collector, fields)
     collector:session(span.string(data.session), span.string(data.title))
     return false -- the line itself is kept too
   elseif kind == "custom" then
-    collector:custom(fields.data)
+    collector:custom(fields.data, nil, { plain = true })
     return true
   end
   return false
 end
 
-local function feed(collector, line, at)
+local function feed(collector, line)
   local members, fields = span.object(line)
   local done, why
   if not (members and span.valid(line)) then
-    why = turns.unreadable(line)
-  elseif fields.type and fields.data and fields.id then
+    why = kept.unreadable(line)
+  elseif span.string(fields.id) and fields.type and fields.data then
     done, why = entry(collector, fields)
   else
     done, why = message(collector, line)
   end
   if not done then
-    collector:custom(turns.custom("jsonl", at, line), why)
+    collector:keep(line, why)
   end
 end
 
@@ -113,10 +126,10 @@ function jsonl.recognises(line)
 end
 
 --- The records of a file.
----@param lines fun(): string?
----@return fun(): sessile.import.record?
+---@param lines fun(): string?, integer?, integer?
+---@return sessile.import.records
 function jsonl.records(lines)
-  return turns.records(lines, feed)
+  return turns.records(lines, "jsonl", feed)
 end
 
 return jsonl

@@ -1,18 +1,25 @@
 --- pi: reads sessions recorded by the pi coding agent (JSON Lines, one entry a line).
 --
--- Owns: how pi's messages map to ours. Must never print a recorded value anew: text,
--- arguments and numbers are cut out of the line (span.lua) and put where they belong.
+-- Owns: how pi's entries map to ours, in all three versions: 1 is a list, 2 and 3 are trees of
+-- ids and parents. Must never print a recorded value anew: text, arguments and numbers are cut
+-- out of the line (span.lua) and put where they belong.
 --
 -- What maps:
 --   user, assistant, system    the same role, content as it stands
 --   toolResult                 role tool: tool_call_id, name, is_error, content
 --   block {type:"toolCall"}    an element of tool_calls; arguments becomes the JSON text
 --   usage                      input, output, cache_read, cache_write
+--   bashExecution, custom, hookMessage, custom_message, branch_summary
+--                              a user message with a metadata.kind, as pi shows it to the model
+--   compaction                 a compaction with that summary
+--   label, session_info, model_change, thinking_level_change   label, title, settings
 -- Everything else that a message or its line says is kept under "pi": {"line": {…},
 -- "message": {…}}, with the original usage, and where calls stood when they did not stand
 -- last. A line that is no message, or that would lose something here, becomes a custom
 -- entry with the whole line.
 
+local kept = require "sessile.import.kept"
+local parts = require "sessile.import.parts"
 local span = require "sessile.import.span"
 local turns = require "sessile.import.turns"
 
@@ -22,33 +29,6 @@ local ROLE = {
   user = "user", assistant = "assistant", system = "system",
   developer = "developer", toolResult = "tool",
 }
-
--- Members of an object, unless a key occurs twice: then one of them would get lost.
-local function members_of(raw)
-  local members, fields = span.object(raw)
-  if not members then
-    return nil
-  end
-  local seen = {}
-  for _, member in ipairs(members) do
-    if seen[member.key] then
-      return nil
-    end
-    seen[member.key] = true
-  end
-  return members, fields
-end
-
--- The members whose keys are not taken, as the inside of an object.
-local function rest_of(members, taken)
-  local parts = {}
-  for _, member in ipairs(members) do
-    if not taken[member.key] then
-      parts[#parts + 1] = member.raw_key .. ":" .. member.raw
-    end
-  end
-  return table.concat(parts, ",")
-end
 
 -- Splits assistant blocks into those that stay and calls. Returns the content, the calls
 -- and where the calls stood (empty when they stood last); nil when a call is malformed.
@@ -62,12 +42,12 @@ local function split_blocks(content)
   for i, block in ipairs(blocks) do
     local members, fields = span.object(block)
     if members and span.string(fields.type) == "toolCall" then
-      members, fields = members_of(block)
+      members, fields = parts.members(block)
       if not (members and span.string(fields.id) and span.string(fields.name)
               and fields.arguments) then
         return nil
       end
-      local rest = rest_of(members, { type = 1, id = 1, name = 1, arguments = 1 })
+      local rest = parts.rest(members, { type = 1, id = 1, name = 1, arguments = 1 })
       calls[#calls + 1] = ('{"id":%s,"name":%s,"arguments":%s%s}'):format(
         fields.id, fields.name, span.quote(fields.arguments),
         rest ~= "" and ',"pi":{' .. rest .. "}" or "")
@@ -78,7 +58,51 @@ local function split_blocks(content)
     end
   end
   return "[" .. table.concat(stay, ",") .. "]", calls,
-    in_order and "" or '"calls_at":[' .. table.concat(places, ",") .. "]"
+    in_order and "" or "[" .. table.concat(places, ",") .. "]"
+end
+
+-- What the model was shown of a command that the person ran.
+local function bash_text(fields)
+  local command, output = span.string(fields.command), span.string(fields.output)
+  if not command then
+    return nil
+  end
+  local text = ("Ran `%s`\n%s"):format(command,
+    output and output ~= "" and "```\n" .. output .. "\n```" or "(no output)")
+  local code = fields.exitCode
+  if fields.cancelled == "true" then
+    text = text .. "\n\n(command cancelled)"
+  elseif code and code ~= "null" and code ~= "0" then
+    text = text .. "\n\nCommand exited with code " .. code
+  end
+  return text
+end
+
+-- Messages of pi's own roles: their content and the kind that says what they are.
+local OWN = {
+  bashExecution = function(fields)
+    local text = fields.excludeFromContext ~= "true" and bash_text(fields)
+    return text and span.quote(text), "bash"
+  end,
+  custom = function(fields) return fields.content, "custom" end,
+  branchSummary = function(fields) return fields.summary, "branch_summary" end,
+  compactionSummary = function(fields) return fields.summary, "summary" end,
+}
+OWN.hookMessage = OWN.custom
+
+local function is_content(raw)
+  local kind = raw and span.kind(raw)
+  return kind == "string" or kind == "array"
+end
+
+-- A user message of that kind, with all of the original beside it.
+local function shown(content, kind, timestamp, line, message)
+  return parts.object {
+    { "role", '"user"' }, { "content", content },
+    { "timestamp", timestamp and span.kind(timestamp) == "number" and timestamp or nil },
+    { "metadata", ('{"kind":"%s"}'):format(kind) },
+    { "pi", parts.object { { "line", line }, { "message", message } } },
+  }
 end
 
 --- One pi message as one of ours; nil when it is not to be mapped without loss.
@@ -86,41 +110,45 @@ end
 ---@param raw string  the value of "message"
 ---@return string? json
 ---@return table? facts
+---@return boolean? meant  it is nothing that a model was to see
 function pi.message(line_members, raw)
-  local members, fields = members_of(raw)
-  local role = members and ROLE[span.string(fields.role) or ""]
+  local members, fields = parts.members(raw)
+  local name = members and span.string(fields.role) or ""
+  local line = parts.braced(parts.rest(line_members, { type = 1, message = 1 }))
+  if members and OWN[name] then
+    local content, kind = OWN[name](fields)
+    if is_content(content) then
+      return shown(content, kind, fields.timestamp, line, raw), {}
+    end
+    return nil, nil, fields.excludeFromContext == "true"
+  end
+  local role = members and ROLE[name]
   if not role then
     return nil
   end
-  local out = { ('"role":"%s"'):format(role) }
-  local taken = { role = 1 }
-  local places = ""
-
+  local taken, calls, places = { role = 1 }, nil, nil
   local content = fields.content
   if content then
     taken.content = 1
-    local kind = span.kind(content)
-    if kind ~= "string" and kind ~= "array" then
+    if not is_content(content) then
       return nil
     end
-    local calls
-    if kind == "array" and role == "assistant" then
+    if span.kind(content) == "array" and role == "assistant" then
       content, calls, places = split_blocks(content)
       if not content then
         return nil
       end
     end
-    out[#out + 1] = '"content":' .. content
-    if calls and #calls > 0 then
-      out[#out + 1] = '"tool_calls":[' .. table.concat(calls, ",") .. "]"
-    end
   end
-
+  local out = {
+    { "role", '"' .. role .. '"' }, { "content", content },
+    { "tool_calls", calls and #calls > 0 and "[" .. table.concat(calls, ",") .. "]" or nil },
+  }
   local function move(theirs, ours, kind)
     local value = fields[theirs]
     if value and kind:find(span.kind(value), 1, true) then
       taken[theirs] = 1
-      out[#out + 1] = ('"%s":%s'):format(ours, value)
+      out[#out + 1] = { ours, value }
     end
   end
   if role == "tool" then
@@ -133,44 +161,135 @@ function pi.message(line_members, raw)
 
   -- usage stays whole under "pi" as well: it has costs and perhaps more.
   local usage = turns.usage(fields.usage)
-  if usage then
-    out[#out + 1] = '"usage":' .. turns.usage_json(usage)
-  end
-
-  local line_rest = rest_of(line_members, { type = 1, message = 1 })
-  local message_rest = rest_of(members, taken)
-  local kept = {}
-  if line_rest ~= "" then kept[#kept + 1] = '"line":{' .. line_rest .. "}" end
-  if message_rest ~= "" then kept[#kept + 1] = '"message":{' .. message_rest .. "}" end
-  if places ~= "" then kept[#kept + 1] = places end
-  if #kept > 0 then
-    out[#out + 1] = '"pi":{' .. table.concat(kept, ",") .. "}"
-  end
-  return "{" .. table.concat(out, ",") .. "}", {
-    starts_turn = role == "user",
-    usage = usage,
-    model = span.string(fields.model),
+  out[#out + 1] = { "usage", usage and turns.usage_json(usage) }
+  local others = parts.object {
+    { "line", line }, { "message", parts.braced(parts.rest(members, taken)) },
+    { "calls_at", places },
+  }
+  out[#out + 1] = { "pi", others ~= "{}" and others or nil }
+  return parts.object(out), {
+    starts_turn = role == "user", usage = usage, model = span.string(fields.model),
   }
 end
 
-local function feed(collector, line, at)
-  if not span.valid(line) then
-    return collector:custom(turns.custom("pi", at, line), turns.unreadable(line))
+-- Entries that are no messages: what each does beside being kept. Returns true when it was kept.
+local KINDS = {}
+
+function KINDS.session(collector, _, fields)
+  collector.version = math.tointeger(tonumber(fields.version)) or 1
+  collector.settings.model = span.string(fields.modelId) or collector.settings.model
+  collector.settings.thinking = span.string(fields.thinkingLevel) or collector.settings.thinking
+  collector:session(span.string(fields.id), span.string(fields.title or fields.name))
+end
+
+function KINDS.session_info(collector, _, fields)
+  collector.title = span.string(fields.name) or collector.title
+end
+
+function KINDS.model_change(collector, _, fields)
+  collector.settings.model = span.string(fields.modelId) or collector.settings.model
+end
+
+function KINDS.thinking_level_change(collector, _, fields)
+  collector.settings.thinking = span.string(fields.thinkingLevel) or collector.settings.thinking
+end
+
+function KINDS.label(collector, line, fields, link)
+  local target, name = span.string(fields.targetId), span.string(fields.label)
+  local names = collector.label_names
+  if not names then
+    names = {}
+    collector.label_names = names
   end
-  local members, fields = members_of(line)
-  local kind, why = members and span.string(fields.type), nil
-  if kind == "message" and fields.message then
-    local json, facts = pi.message(members, fields.message)
-    if json then
-      return collector:message(json, facts)
+  link()
+  if target and name then
+    names[target] = name
+    collector:label(line, target, name)
+  else
+    collector:label(line, target, target and names[target], true)
+  end
+  return true
+end
+
+function KINDS.compaction(collector, line, fields, _, key, parent)
+  local summary = span.string(fields.summary)
+  if not summary then
+    return false, "its compaction has no summary"
+  end
+  local first = span.string(fields.firstKeptEntryId)
+  local index = math.tointeger(tonumber(fields.firstKeptEntryIndex))
+  collector:compaction {
+    key = key, parent = parent, summary = summary, line = line,
+    first = first or index and "#" .. index,
+  }
+  return true
+end
+
+-- What enters the context beside messages.
+local SHOWN = {
+  custom_message = function(fields) return fields.content, "custom" end,
+  branch_summary = function(fields) return fields.summary, "branch_summary" end,
+}
+
+-- The entry's key and parent: in version 1 its place in the list, as compactions name it.
+local function names_of(collector, fields)
+  local id = span.string(fields.id)
+  if id then
+    return id, span.string(fields.parentId) or false
+  end
+  collector.index = collector.index or 0
+  return "#" .. collector.index, nil
+end
+
+local function feed_entry(collector, line, members, fields)
+  local kind = span.string(fields.type)
+  local key, parent = names_of(collector, fields)
+  local facts = { key = key, parent = parent }
+  local function link()
+    if span.string(fields.id) and kind ~= "session" then
+      collector:link(key, parent)
     end
-    why = "it holds no message that can be taken without loss"
-  elseif not kind then
-    why = "it is no entry: it has no type, or a key twice"
-  elseif kind == "session" then
-    collector:session(span.string(fields.id), span.string(fields.title or fields.name))
   end
-  collector:custom(turns.custom("pi", at, line), why)
+  if kind == "message" and fields.message then
+    local json, own, hidden = pi.message(members, fields.message)
+    if json then
+      collector.settings.model = own.model or collector.settings.model
+      own.key, own.parent = key, parent
+      return collector:message(json, own)
+    end
+    link()
+    return collector:keep(line,
+      not hidden and "it holds no message that can be taken without loss" or nil)
+  elseif SHOWN[kind] then
+    local content, what = SHOWN[kind](fields)
+    if is_content(content) then
+      return collector:message(shown(content, what, nil, line), facts)
+    end
+    link()
+    return collector:keep(line, "it holds no content")
+  elseif KINDS[kind] then
+    local done, why = KINDS[kind](collector, line, fields, link, key, parent)
+    if done then
+      return nil
+    end
+    link()
+    return collector:keep(line, why)
+  end
+  link()
+  return collector:keep(line)
+end
+
+local function feed(collector, line)
+  if not span.valid(line) then
+    return collector:keep(line, kept.unreadable(line))
+  end
+  local members, fields = parts.members(line)
+  if not (members and span.string(fields.type)) then
+    collector:keep(line, "it is no entry: it has no type, or a key twice")
+  else
+    feed_entry(collector, line, members, fields)
+  end
+  collector.index = (collector.index or 0) + 1
 end
 
 --- Does a file that begins with this line look like pi's?
@@ -183,13 +302,14 @@ function pi.recognises(line)
   end
   local kind = span.string(fields.type)
   return kind == "session" and not fields.data or kind == "message" and fields.message ~= nil
+    and not fields.sessionId
 end
 
 --- The records of a recorded session.
----@param lines fun(): string?
----@return fun(): sessile.import.record?
+---@param lines fun(): string?, integer?, integer?
+---@return sessile.import.records
 function pi.records(lines)
-  return turns.records(lines, feed)
+  return turns.records(lines, "pi", feed)
 end
 
 return pi

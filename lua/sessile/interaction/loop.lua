@@ -13,6 +13,7 @@
 --   then for each step
 --     context                     the messages were read
 --     model                       the request goes out
+--     text                        a piece of the answer, from a model that tells as it goes
 --     overflow, compact, context, model   when it was too long: once, and only then
 --     message                     what the model said is written
 --     tool_start, tool_end        each in the order of the calls
@@ -199,10 +200,21 @@ local function request_of(self)
   return request
 end
 
+-- Passes on a piece of an answer. It is no event for the reducer, which gets the message.
+local function tell(self, text)
+  if self.on_event then
+    local ok, why = pcall(self.on_event, { type = "text", text = text, step = self.step })
+    if not ok then
+      self.log[#self.log + 1] = "on_event raised: " .. calls.say(why)
+    end
+  end
+end
+
 -- One question. Returns the message, or host.later; or nil, reason, code.
 local function ask(self, request)
   self:emit { type = "model", messages = #request.messages }
-  local ok, answer, reason, code = pcall(self.model, request, self:about())
+  local ctx = self:about { on_text = function(text) tell(self, text) end }
+  local ok, answer, reason, code = pcall(self.model, request, ctx)
   if not ok then
     return nil, "the model raised: " .. calls.say(answer)
   elseif not answer then

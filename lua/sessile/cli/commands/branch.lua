@@ -42,6 +42,8 @@ local function tell(app, session, result)
     app:note("There is no summary: " .. terminal.line(why))
   end
   app:out(result.leaf .. "\n")
+  io.stdout:flush()
+  app:note(("Go on from there: %s"):format(hints.go_on(session.id)))
 end
 
 local function run(app, args, session, entry)
@@ -60,8 +62,10 @@ local function run(app, args, session, entry)
   sure, message, code, step = ask.sure(app, args,
     ("Move the head of %s from %s to %s, leaving %d messages behind"):format(
       hints.shown(session.id), head, entry, left))
-  if not sure then
-    return sure == false and 1 or nil, message, code, step
+  if sure == nil then
+    return nil, message, code, step
+  elseif not sure then
+    return ask.no(app)
   end
   local result
   result, message, code = session:branch(entry, {

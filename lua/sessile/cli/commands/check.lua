@@ -3,9 +3,10 @@
 -- Owns: the choice of the session, and how findings are told. Must never change anything
 -- without --salvage.
 
+local ask = require "sessile.cli.ask"
 local hints = require "sessile.cli.hints"
+local progress = require "sessile.cli.progress"
 local sessions = require "sessile.cli.sessions"
-local system = require "sessile.system"
 local terminal = require "sessile.cli.terminal"
 
 local COLOURS = { damage = "red", warning = "yellow", note = "cyan" }
@@ -65,20 +66,6 @@ local function exit_code(report)
   return code
 end
 
--- A line on a terminal that says how far it is, once it takes longer than a second.
-local function progress()
-  local began, shown = os.time(), false
-  local function step(at)
-    if at and os.time() - began > 1 and at.index < at.total then
-      shown = true
-      io.stderr:write(("\r%d of %d logs "):format(at.index, at.total))
-    elseif not at and shown then
-      io.stderr:write("\r\27[K")
-    end
-  end
-  return system.isatty(2) and step or function() end
-end
-
 -- The report of the session that a name means: of its id when there is one, else of what
 -- the list says. given: the other options.
 local function check(store, name, given)
@@ -105,17 +92,18 @@ end
 return {
   name = "check",
   summary = "look for damage in a session, or in all; write damaged logs anew",
-  usage = "check [ID] [--salvage]",
+  usage = "check [ID] [--salvage] [--yes]",
   examples = {
     { "sessile check", "every log of the store, every line; changes nothing" },
     { "sessile check bug-42", "one session" },
-    { "sessile check bug-42 --salvage", "make a damaged session writable again" },
+    { "sessile check bug-42 --salvage", "make a damaged session writable again; asks first" },
   },
   arguments = {
     { "id", "a session's id, a beginning of it, its title, or `last`", "?" },
   },
   options = {
     { "--salvage", "write damaged logs anew, and keep their old bytes" },
+    ask.option,
   },
   about = "A damaged session can be read and not written. --salvage writes a new log in its\n"
     .. "place: each entry that is lost is a tombstone, every other one is what and where it\n"
@@ -126,8 +114,21 @@ return {
     if not store then
       return nil, message, code, step
     end
+    if args.salvage then
+      local sure
+      sure, message, code, step = ask.sure(app, args, args.id
+        and ("Write %s anew, as far as it can be read"):format(hints.shown(args.id))
+        or "Write every damaged log anew, as far as it can be read")
+      if sure == nil then
+        return nil, message, code, step
+      elseif not sure then
+        return ask.no(app)
+      end
+    end
+    local show, finish = progress.bar(app, args.salvage and "salvaging" or "checking")
     local given = {
-      agent = app.globals.agent, salvage = args.salvage, on_step = progress(),
+      agent = app.globals.agent, salvage = args.salvage,
+      on_step = function(at) show(at.index, at.total) end,
     }
     local report
     if args.id then
@@ -135,7 +136,7 @@ return {
     else
       report, message, code = store:check(given)
     end
-    given.on_step()
+    finish()
     if not report then
       return nil, message, code, step
     end

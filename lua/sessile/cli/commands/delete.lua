@@ -4,6 +4,7 @@
 
 local ask = require "sessile.cli.ask"
 local hints = require "sessile.cli.hints"
+local terminal = require "sessile.cli.terminal"
 
 -- The session that is meant. One that does not open, or is deleted softly already, is meant
 -- by its whole id alone.
@@ -23,7 +24,7 @@ end
 return {
   name = "delete",
   summary = "remove a session, for good, or softly",
-  usage = "delete ID [--soft] [--yes]",
+  usage = "delete ID [--soft] [--dry-run] [--yes]",
   examples = {
     { "sessile delete bug-42 --soft", "hidden; `sessile undelete bug-42` brings it back" },
     { "sessile delete bug-42", "for good; asks first" },
@@ -33,6 +34,7 @@ return {
     { "--soft", "only mark it: until it is purged it can be undeleted" },
     { "--reason TEXT", "why, kept with a soft deletion" },
     { "--actor NAME", "who, kept with a soft deletion" },
+    { "--dry-run", "say which session is meant, and remove nothing" },
     ask.option,
     { "--force", "as --yes" },
   },
@@ -44,6 +46,17 @@ return {
     if not which then
       return nil, message, code, step
     end
+    if args.dry_run then
+      if message then -- it cannot be opened
+        return nil, message, code, step
+      elseif app.json then
+        app:print_json { id = which.id, agent = which.agent, dry_run = true }
+      else
+        app:out(terminal.line(which.id) .. "\n")
+        app:note "Nothing was changed (--dry-run)."
+      end
+      return
+    end
     if not args.soft then
       args.yes = args.yes or args.force
       local sure, why, ecode, enext = ask.sure(app, args,
@@ -51,8 +64,7 @@ return {
       if sure == nil then
         return nil, why, ecode, enext
       elseif not sure then
-        app:note "Nothing was changed."
-        return 1
+        return ask.no(app)
       end
     end
     local store = app:store()

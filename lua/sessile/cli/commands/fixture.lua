@@ -4,35 +4,8 @@
 -- that is there.
 
 local redact = require "sessile.redact"
-local span = require "sessile.import.span"
 local terminal = require "sessile.cli.terminal"
 local render = require "sessile.cli.render"
-
--- The JSON text with every string value redacted, keys and order as they were.
-local function redacted(redactor, raw, field)
-  local members = raw:match "^%s*{" and span.object(raw)
-  if members then
-    local parts = {}
-    for i, member in ipairs(members) do
-      parts[i] = ("%s:%s"):format(member.raw_key, redacted(redactor, member.raw, member.key))
-    end
-    return "{" .. table.concat(parts, ",") .. "}"
-  end
-  local list = raw:match "^%s*%[" and span.array(raw)
-  if list then
-    local parts = {}
-    for i, one in ipairs(list) do
-      parts[i] = redacted(redactor, one, field)
-    end
-    return "[" .. table.concat(parts, ",") .. "]"
-  end
-  local text = span.string(raw)
-  if text then
-    local clean = redactor:value(text, field)
-    return clean == text and raw or span.quote(clean)
-  end
-  return raw
-end
 
 return {
   name = "fixture",
@@ -68,7 +41,14 @@ return {
     local lines = {}
     for i, found in ipairs(list) do
       local raw = render.facts(found).json
-      lines[i] = args.redact and redacted(redactor, raw) or raw
+      lines[i] = args.redact and redactor:json(raw) or raw
+    end
+    if app.json and not args.file then
+      for i, line in ipairs(lines) do
+        lines[i] = app.raw(line)
+      end
+      app:print_json { messages = app.array(lines), redacted = args.redact and redactor.total }
+      return
     end
     local text = table.concat(lines, "\n") .. (#lines > 0 and "\n" or "")
     if args.file and args.file ~= "-" then

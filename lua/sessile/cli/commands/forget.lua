@@ -4,17 +4,34 @@
 
 local ask = require "sessile.cli.ask"
 local hints = require "sessile.cli.hints"
+local terminal = require "sessile.cli.terminal"
+
+-- The sessions that would be unreadable, an id a line.
+local function dry_run(app, store, user)
+  local rows, message, code = store:list { user = user }
+  if not rows then
+    return nil, message, code
+  elseif app.json then
+    app:print_json { user = user, sessions = #rows, dry_run = true }
+    return
+  end
+  for _, row in ipairs(rows) do
+    app:out(terminal.line(row.id or "?") .. "\n")
+  end
+  app:note(("Nothing was changed (--dry-run): %d session%s would be unreadable."):format(#rows,
+    #rows == 1 and "" or "s"))
+end
 
 return {
   name = "forget",
   summary = "make every session of a user unreadable, for ever",
-  usage = "forget USER [--yes]",
+  usage = "forget USER [--dry-run] [--yes]",
   examples = {
     { "sessile forget ann@example.org", "asks first" },
     { "sessile forget ann@example.org --yes", "in a script" },
   },
-  arguments = { { "user", "the user, as sessions were made for" } },
-  options = { ask.option },
+  arguments = { { "user", "the user, as sessions were made for", is = "user" } },
+  options = { { "--dry-run", "say which, and forget nothing" }, ask.option },
   about = "The user's secret is overwritten and removed. Nothing opens those sessions then, in\n"
     .. "backups of the logs neither; only a copy of the secret itself (the store's user-…\n"
     .. "files) would. The logs stay where they are, unreadable.",
@@ -27,14 +44,16 @@ return {
       return nil, "this store is plain: users have no secrets here", "EUNSUPPORTED",
         "Remove the files of that user's sessions; see which they are: sessile list"
     end
+    if args.dry_run then
+      return dry_run(app, store, args.user)
+    end
     local sure
     sure, message, code, step = ask.sure(app, args,
       ("Make every session of %s unreadable, for ever"):format(hints.shown(args.user)))
     if sure == nil then
       return nil, message, code, step
     elseif not sure then
-      app:note "Nothing was changed."
-      return 1
+      return ask.no(app)
     end
     local count
     count, message, code = store:forget(args.user)

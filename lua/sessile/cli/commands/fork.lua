@@ -31,6 +31,8 @@ local function run(app, args, session, at)
       head = fork:head(), origin = origin }
   else
     app:out(id .. "\n")
+    io.stdout:flush()
+    app:note(("Go on in it: %s"):format(hints.go_on(id)))
   end
   fork:close()
 end

@@ -48,7 +48,7 @@ return {
     { "sessile help", "all commands" },
     { "sessile help compact", "one of them; also: sessile compact --help" },
   },
-  arguments = { { "command", "its name: one or two words", "*" } },
+  arguments = { { "command", "its name: one or two words", "*", is = "command" } },
   run = function(app, args)
     local name = table.concat(args.command, " ")
     if name == "" then

@@ -1,10 +1,13 @@
---- import: makes a session of a recorded conversation.
+--- import: makes sessions of recorded conversations.
 --
--- Owns: the file and what is said about the result. Must never run a policy: what was
+-- Owns: the files and what is said about the result. Must never run a policy: what was
 -- recorded comes in as it was.
 
+local has_system, system = pcall(require, "sessile.system")
 local hints = require "sessile.cli.hints"
 local import = require "sessile.import"
+local places = require "sessile.cli.places"
+local progress = require "sessile.cli.progress"
 local recordings = require "sessile.cli.recordings"
 local terminal = require "sessile.cli.terminal"
 
@@ -13,11 +16,20 @@ local function counted(n, word)
   return ("%s %s%s"):format(terminal.number(n), word, n == 1 and "" or "s")
 end
 
--- What became of the lines that are no messages.
+-- What became of the lines that are no messages, and of the rest that is worth a word.
 local function others(counts)
-  local plain = counts.customs - counts.unread
-  local text = plain > 0
-    and ("; %s kept as custom"):format(counted(plain, "other line")) or ""
+  local text = ""
+  local function also(n, word, what)
+    if n > 0 then
+      text = ("%s; %s%s"):format(text, counted(n, word), what)
+    end
+  end
+  also(counts.branches, "branch point", "")
+  also(counts.compactions, "compaction", "")
+  also(counts.summaries, "summary", " kept as a message")
+  also(counts.customs - counts.unread, "other line", " kept as custom")
+  also(counts.strays, "message", " whose parent is not there")
+  text = text:gsub("(%d) summarys", "%1 summaries")
   if counts.unread == 0 then
     return text
   end
@@ -26,55 +38,164 @@ local function others(counts)
     counts.first.at or 0, terminal.line(counts.first.why))
 end
 
+local function said(counts)
+  if counts.unchanged or counts.resumed and counts.messages + counts.customs == 0 then
+    return "nothing new: it is all there"
+  end
+  return ("%s in %s%s%s"):format(counted(counts.messages, "message"),
+    counted(counts.turns, "turn"), counts.before > 0
+      and (" after %s that were there"):format(terminal.number(counts.before)) or "",
+    others(counts))
+end
+
+local function as_json(id, from, file, counts)
+  return {
+    id = id, from = from, file = file, messages = counts.messages, turns = counts.turns,
+    customs = counts.customs, refused = counts.refused, unread = counts.unread,
+    first_unread = counts.first, branches = counts.branches, compactions = counts.compactions,
+    summaries = counts.summaries, strays = counts.strays, before = counts.before,
+    resumed = counts.resumed or false, unchanged = counts.unchanged or false,
+  }
+end
+
+-- The name of a file, less its folder and what comes after the last dot.
+local function stem(path)
+  local name = path:match "([^/]+)/*$" or path
+  return name:match "^(.+)%.[^.]*$" or name
+end
+
+-- One recording. more: options of import.into. Returns id, from, counts.
+local function one(app, records, from, file, store, more)
+  local show, finish = progress.bar(app, "import")
+  more.from, more.agent = from, app.globals.agent
+  more.on_step = function(offset, size)
+    show(math.min(offset, size or 0), size or 0)
+  end
+  local session, counts, code = import.into(store, records, more)
+  finish()
+  records.opened:close()
+  if not session then
+    return nil, ("%s: %s"):format(hints.shown(file), counts), code,
+      (code == "EEXISTS" or code == "ECONFLICT") and "Give it another name: --id ID" or nil
+  end
+  local id = session.id
+  local ok, message
+  ok, message, code = session:close()
+  if not ok then
+    return nil, message, code
+  end
+  return id, from, counts
+end
+
+-- The recordings of a folder: a session each. One that fails is told of, and the rest goes on.
+local function folder(app, args, store)
+  local list, failed, unchanged, first = {}, 0, 0, nil
+  for _, file in ipairs(places.files({ args.file }, "%.jsonl?$")) do
+    if system.kind(file) == "file" then
+      local id, counts
+      local records, from, code, step = recordings.open(file, args.from)
+      if records then
+        id, from, counts, step = one(app, records, from, file, store,
+          { default_id = stem(file), skip_unchanged = true })
+      else
+        counts = code
+      end
+      if id then
+        list[#list + 1] = as_json(id, from, file, counts)
+        unchanged = unchanged + (counts.unchanged and 1 or 0)
+        if not app.json and not counts.unchanged then
+          app:out(id .. "\n")
+          app:note(("%s: %s"):format(hints.shown(file), said(counts)))
+        end
+      else
+        failed = failed + 1
+        first = first or { code = counts, step = step }
+        list[#list + 1] = { file = file, error = { code = counts, message = from } }
+        if not app.json then
+          app:note(from)
+        end
+      end
+    end
+  end
+  if #list == 0 then
+    return nil, ("%s: there is no .jsonl or .json file in it"):format(hints.shown(args.file)),
+      "ENOTFOUND", "Give a recording, or a folder of them."
+  end
+  if app.json then
+    app:print_json { imports = app.array(list), failed = failed, unchanged = unchanged }
+  else
+    app:note(("%s imported, %d unchanged, %d failed"):format(
+      counted(#list - failed - unchanged, "file"), unchanged, failed))
+  end
+  if failed > 0 then
+    return nil, ("%d of %d files could not be imported"):format(failed, #list), "EINVALID",
+      first.step or "The others are there. Look at those files."
+  end
+end
+
 return {
   name = "import",
-  summary = "make a session of a recorded conversation",
-  usage = "import FILE [--from FORMAT] [--id ID] [--title TEXT]",
+  summary = "make sessions of recorded conversations",
+  usage = "import FILE|DIR [--from FORMAT] [--id ID | --into ID] [--title TEXT]",
   examples = {
     { "sessile import recorded.jsonl --from pi", "a session of the pi coding agent" },
     { "sessile import talk.jsonl --id bug-42", "one message a line, under a name of yours" },
+    { "sessile import ~/.claude/projects/shop", "a folder: each file a session" },
+    { "sessile import more.json --into bug-42", "at the end of a session that is there" },
     { "zcat old.jsonl.gz | sessile import - --from jsonl", "from standard input" },
   },
-  arguments = { { "file", "the recording, or `-`: standard input" } },
+  arguments = { { "file", "the recording, or a folder of them, or `-`: standard input" } },
   options = {
-    { "--from FORMAT", "what wrote it (else told by its first line)", choices = import.names() },
+    { "--from FORMAT", "what wrote it (else told by how it begins)", choices = import.names() },
     { "--id ID", "the session's id (else the recorded one, else a new one)" },
+    { "--into ID", "add it to this session, where it stands" },
     { "--title TEXT", "what it is about" },
   },
-  about = "Nothing is lost: lines that are no message become custom entries of the session.",
+  about = "Nothing is lost: lines that are no message become custom entries of the session.\n"
+    .. "Importing a file again goes on where it stopped: after a crash, or when it has grown.",
   run = function(app, args)
     if args.id == "last" then
       return nil, "the id 'last' is taken: it always means the newest session", "EUSAGE"
     end
-    local records, from, code, step = recordings.open(args.file, args.from)
-    if not records then
-      return nil, from, code, step
+    local is_folder = has_system and args.file ~= "-" and system.kind(args.file) == "folder"
+    if args.id and args.into or is_folder and (args.id or args.into or args.title) then
+      return nil, is_folder and "the sessions of a folder have their own names"
+        or "--id makes a session, --into adds to one: give one of them", "EUSAGE"
     end
+    -- A recording that cannot be read makes no store.
+    local records, from, code, step
+    if not is_folder then
+      records, from, code, step = recordings.open(args.file, args.from)
+      if not records then
+        return nil, from, code, step
+      end
+    end
+    -- What a crash takes back is imported again: one sync at the end is enough.
     local store, message
-    store, message, code, step = app:store(true)
+    store, message, code, step = app:store(not args.into, { durability = "none" })
     if not store then
       return nil, message, code, step
     end
-    local session, counts
-    session, counts, code = import.into(store, records, {
-      from = from, id = args.id, title = args.title, agent = app.globals.agent,
-    })
-    if not session then
-      return nil, ("%s: %s"):format(hints.shown(args.file), counts), code,
-        code == "EEXISTS" and "Give it another name: --id ID" or nil
+    if is_folder then
+      return folder(app, args, store)
     end
-    local id = session.id
-    session:close()
-    if app.json then
-      app:print_json {
-        id = id, from = from, messages = counts.messages, turns = counts.turns,
-        customs = counts.customs, refused = counts.refused, unread = counts.unread,
-        first_unread = counts.first,
-      }
+    local target
+    if args.into then
+      target, message, code, step = app:session(args.into)
+      if not target then
+        return nil, message, code, step
+      end
+    end
+    local id, counts
+    id, from, counts, step = one(app, records, from, args.file, store,
+      { id = args.id, title = args.title, session = target })
+    if not id then
+      return nil, from, counts, step
+    elseif app.json then
+      app:print_json(as_json(id, from, nil, counts))
       return
     end
     app:out(id .. "\n")
-    app:note(("%s in %s%s"):format(counted(counts.messages, "message"),
-      counted(counts.turns, "turn"), others(counts)))
+    app:note(said(counts))
   end,
 }

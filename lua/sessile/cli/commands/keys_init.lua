@@ -17,13 +17,17 @@ return {
   about = "A store gets its keyring by itself when it is first used. Whoever wants to choose\n"
     .. "the suite, or to keep a copy of the key before anything is written, does it here.",
   run = function(app, args)
+    local known, wrong, kind, hint = app:config()
+    if not known then
+      return nil, wrong, kind, hint
+    end
     local ok, message, code, step = sessions.init(app.globals, args.suite)
     if not ok then
       return nil, message, code, step
     end
     if app.json then
       app:print_json { made = true, key = sessions.key_source(app.globals) }
-    elseif app.globals.plain then
+    elseif app.globals.plain or known.key == false and not app.globals.key_file then
       app:out "The store is there. It is plain: nothing in it is sealed.\n"
     else
       app:out("The store is there, sealed. Its key is in "

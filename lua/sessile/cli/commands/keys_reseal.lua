@@ -20,7 +20,7 @@ end
 return {
   name = "keys reseal",
   summary = "seal old sessions anew, under the newest master key",
-  usage = "keys reseal [--suite S]",
+  usage = "keys reseal [--suite S] [--dry-run]",
   examples = {
     { "sessile keys rotate && sessile keys reseal", "after a key was seen by somebody else" },
     { "sessile keys reseal --suite xchacha20-poly1305", "for machines without AES" },
@@ -28,6 +28,7 @@ return {
   options = {
     { "--suite S", "how logs are sealed from now on",
       choices = { "aes-256-gcm", "xchacha20-poly1305" } },
+    { "--dry-run", "say how many are under older keys, and seal nothing" },
   },
   about = "Each session is sealed anew in one step; others may go on writing. Interrupted, it\n"
     .. "goes on where it stopped when it is run again. Copies elsewhere stay as they are.",
@@ -35,6 +36,18 @@ return {
     local store, message, code, step = app:store()
     if not store then
       return nil, message, code, step
+    end
+    if args.dry_run then
+      local keys
+      keys, message, code = store:keys()
+      if not keys then
+        return nil, message, code
+      elseif app.json then
+        app:print_json { old_logs = keys.old_logs or 0, logs = keys.logs, dry_run = true }
+      else
+        app:out(("To be sealed anew: %d of %d.\n"):format(keys.old_logs or 0, keys.logs))
+      end
+      return
     end
     local show, finish = progress.bar(app, "sealing anew")
     local done

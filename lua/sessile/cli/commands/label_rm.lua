@@ -34,7 +34,7 @@ return {
   },
   arguments = {
     entries.arguments[1], entries.arguments[2],
-    { "name", "the label; nothing: all but the pin", "?" },
+    { "name", "the label; nothing: all but the pin", "?", is = "label name" },
   },
   run = function(app, args)
     local session, id, code, step = entries.open(app, args.id, args.entry)

@@ -31,6 +31,39 @@ local function differs(rows, field)
   return false
 end
 
+-- The columns that a narrow terminal goes without, those that are missed least first.
+local NARROW = { "SIZE", "CREATED", "MESSAGES>", "USER", "AGENT", "MODIFIED" }
+
+local function print_table(app, rows, short, long)
+  local now = app.now()
+  local function time(ms)
+    return long and terminal.exact(ms) or terminal.ago(ms, now)
+  end
+  local headings = { "ID", "AGENT", "MESSAGES>", "SIZE>", "CREATED", "MODIFIED", "STATUS", "TITLE" }
+  local with_user = long or differs(rows, "user")
+  if with_user then table.insert(headings, 3, "USER") end
+  local lines = {}
+  for i, row in ipairs(rows) do
+    local ok = not row.message
+    local cells = {
+      long and terminal.line(row.id or "?") or short[row] or "?",
+      terminal.line(row.agent or "?"),
+      ok and terminal.number(row.messages) or "-",
+      row.bytes and terminal.bytes(row.bytes) or "-",
+      ok and time(row.created) or "-",
+      ok and time(row.modified) or "-",
+      terminal.line(row.status or "?"),
+      terminal.line(row.title or ""),
+    }
+    if with_user then table.insert(cells, 3, terminal.line(row.user or "")) end
+    lines[i] = cells
+  end
+  app:out(terminal.table(headings, lines, function(cell, column, heading)
+    if heading then return app.paint(cell, "bold") end
+    return column == 1 and app.paint(cell, "cyan") or cell
+  end, terminal.columns(), NARROW))
+end
+
 -- What the options ask for, as store:list takes it.
 local function asked_for(app, args)
   local asked, message, code = filters.asked(app, args)
@@ -49,23 +82,32 @@ end
 return {
   name = "list",
   summary = "the sessions that are here, newest first",
-  usage = "list [--agent NAME] [--status WHAT] [--since WHEN] [--sort WHAT] [--limit N]",
+  usage = "list [AGENT] [--status WHAT] [--since WHEN] [--until WHEN] [--sort WHAT] [--limit N]",
   examples = {
     { "sessile list", "all of them" },
-    { "sessile list --agent coder --limit 5", "the newest five of one agent" },
+    { "sessile list coder --limit 5", "the newest five of one agent" },
     { "sessile list --since 7d --label release", "of this week, with that label" },
     { "sessile list --status deleted", "those that can be undeleted" },
+  },
+  arguments = {
+    { "agent", "only sessions of this agent, as --agent", "?", field = "only", is = "agent" },
   },
   options = {
     filters.options[1], filters.options[2], filters.options[3], filters.options[4],
     filters.options[5],
     { "--title TEXT", "only those with this in their title" },
+    { "--long", "whole ids, exact times (UTC), users" },
     { "--sort WHAT", "newest or largest first, titles from A on",
       choices = { "modified", "created", "title", "size", "messages" }, default = "modified" },
     { "--offset N", "leave out the first N", integer = true },
     { "--limit N", "at most N", integer = true },
   },
   run = function(app, args)
+    if args.only and args.agent and args.only ~= args.agent then
+      return nil, ("two agents are named: '%s' and '%s'"):format(hints.shown(args.only),
+        hints.shown(args.agent)), "EUSAGE"
+    end
+    args.agent = args.only or args.agent
     local asked, wrong, wrong_code = asked_for(app, args)
     if not asked then
       return nil, wrong, wrong_code
@@ -82,7 +124,8 @@ return {
     if not store and code ~= "ENOTFOUND" or not rows then
       return nil, message, code, step
     end
-    local short, all = sessions.short_ids(rows), #rows
+    local some = store and not app.json and (args.agent or is_narrow(args))
+    local short, all = sessions.short_ids(rows, some and store:list {} or nil), #rows
     if not app.json then
       local first = (args.offset or 0) + 1
       local last = args.limit and math.min(first + args.limit - 1, all) or all
@@ -106,31 +149,7 @@ return {
       end
       return
     end
-    local now, with_agent, with_user = app.now(), differs(rows, "agent"), differs(rows, "user")
-    local headings = { "ID" }
-    if with_agent then headings[#headings + 1] = "AGENT" end
-    if with_user then headings[#headings + 1] = "USER" end
-    for _, heading in ipairs { "MESSAGES>", "SIZE>", "CREATED", "MODIFIED", "STATUS", "TITLE" } do
-      headings[#headings + 1] = heading
-    end
-    local lines = {}
-    for i, row in ipairs(rows) do
-      local ok = not row.message
-      local cells = { short[row] or "?" }
-      if with_agent then cells[#cells + 1] = terminal.line(row.agent or "?") end
-      if with_user then cells[#cells + 1] = terminal.line(row.user or "") end
-      cells[#cells + 1] = ok and terminal.number(row.messages) or "-"
-      cells[#cells + 1] = row.bytes and terminal.bytes(row.bytes) or "-"
-      cells[#cells + 1] = ok and terminal.ago(row.created, now) or "-"
-      cells[#cells + 1] = ok and terminal.ago(row.modified, now) or "-"
-      cells[#cells + 1] = terminal.line(row.status or "?")
-      cells[#cells + 1] = terminal.cut(terminal.line(row.title or ""), 50)
-      lines[i] = cells
-    end
-    app:out(terminal.table(headings, lines, function(cell, column, heading)
-      if heading then return app.paint(cell, "bold") end
-      return column == 1 and app.paint(cell, "cyan") or cell
-    end))
+    print_table(app, rows, short, args.long)
     io.stdout:flush()
     for _, row in ipairs(rows) do
       if row.message and row.message ~= "" then

@@ -139,12 +139,18 @@ return {
     local values = {
       NAME = name, POLICYFILE = files[1][1], SPECFILE = files[2][1], FIXTUREFILE = files[3][1],
     }
+    local written = {}
     for _, file in ipairs(files) do
       local ok, message, code, step = put(file[1], fill(file[2], values))
       if not ok then
         return nil, message, code, step
       end
-      app:out(terminal.line(file[1]) .. "\n")
+      written[#written + 1] = file[1]
+      if not app.json then app:out(terminal.line(file[1]) .. "\n") end
+    end
+    if app.json then
+      app:print_json { name = name, files = app.array(written) }
+      return
     end
     app:note("Try it: sessile policy test " .. terminal.line(files[2][1]))
   end,

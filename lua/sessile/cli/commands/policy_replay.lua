@@ -53,7 +53,7 @@ return {
       "and when it is to compact" },
   },
   arguments = {
-    { "name", "a policy: its name, or a path with a `/` or ending in .lua" },
+    { "name", "a policy: its name, or a path with a `/` or ending in .lua", is = "policy" },
     { "files", "recordings, or folders of .jsonl files", "+" },
   },
   options = {

@@ -57,7 +57,9 @@ return {
     { "sessile policy show summarize", "hooks, options and defaults" },
     { "sessile policy show sliding_window --source > mine.lua", "a copy, to change it" },
   },
-  arguments = { { "name", "a policy: its name, or a path with a `/` or ending in .lua" } },
+  arguments = {
+    { "name", "a policy: its name, or a path with a `/` or ending in .lua", is = "policy" },
+  },
   options = { { "--source", "print the file" } },
   run = function(app, args)
     local store, message, code = sessile.open("ram:", { key = false, policy = args.name })

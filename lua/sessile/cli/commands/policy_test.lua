@@ -14,6 +14,8 @@ local function start(files, args)
     table.move({ "--output=junit", "-Xoutput", args.junit }, 1, 3, #words + 1, words)
   elseif args.tap then
     words[#words + 1] = "--output=TAP"
+  elseif args.json then
+    words[#words + 1] = "--output=json"
   end
   for _, name in ipairs(args.filter or {}) do
     words[#words + 1] = "--filter=" .. name

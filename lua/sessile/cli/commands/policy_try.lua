@@ -59,7 +59,7 @@ return {
     { "sessile policy try summarize last --answer 'A summary.'", "the model plays along" },
   },
   arguments = {
-    { "name", "a policy: its name, or a path with a `/` or ending in .lua" },
+    { "name", "a policy: its name, or a path with a `/` or ending in .lua", is = "policy" },
     { "id", "a session's id, a beginning of it, its title, or `last`" },
   },
   options = {

@@ -33,7 +33,8 @@ return {
   },
   options = {
     { "--dry-run", "only say what would go" },
-    { "--retention TIME", "how long a deleted session is kept (default 90d)", time = true },
+    { "--retention TIME", "how long a deleted session is kept (else as configured, else 90d)",
+      time = true },
     ask.option,
   },
   run = function(app, args)
@@ -41,9 +42,10 @@ return {
     if not store then
       return nil, message, code, step
     end
+    local retention = args.retention or app:config().retention
     local given = {
       agent = app.globals.agent, dry_run = true,
-      retention = args.retention and args.retention .. "ms" or nil,
+      retention = retention and retention .. "ms" or nil,
     }
     local rows
     rows, message, code = store:purge(given)
@@ -65,8 +67,7 @@ return {
     if sure == nil then
       return nil, message, code, step
     elseif not sure then
-      app:note "Nothing was changed."
-      return 1
+      return ask.no(app)
     end
     given.dry_run = false
     rows, message, code = store:purge(given)

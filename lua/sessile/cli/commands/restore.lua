@@ -73,6 +73,8 @@ return {
     local result
     if go then
       result, message, code, step = run(app, args, session, which)
+    elseif go == false then
+      result = ask.no(app)
     end
     session:close()
     return result, message, code, step

@@ -35,6 +35,10 @@ return {
   usage = "[COMMAND …]",
   examples = { { "sessile", "what is here" } },
   run = function(app)
+    local known, wrong, kind, hint = app:config()
+    if not known then
+      return nil, wrong, kind, hint
+    end
     local url, folder = sessions.place(app.globals)
     local place = folder or url
     local store, message, code, step = app:store()

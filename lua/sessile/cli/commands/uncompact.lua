@@ -1,6 +1,6 @@
 --- uncompact: takes a compaction back.
 --
--- Owns: the question before it, on a terminal. Must never take back another compaction than
+-- Owns: the question before it. Must never take back another compaction than
 -- the one that was shown.
 
 local ask = require "sessile.cli.ask"
@@ -44,11 +44,7 @@ local function tell(app, done)
   end
 end
 
--- Somebody at a terminal is asked; nothing is lost by it, so a script goes on.
 local function sure(app, args, would)
-  if args.yes or app.json or not terminal.is_terminal(0) or not terminal.is_terminal(2) then
-    return true
-  end
   return ask.sure(app, args, ("Take compaction %s back: %s come back, %s go"):format(would.undone,
     count(#would.restored, "message"), number(#would.removed)))
 end
@@ -75,8 +71,7 @@ local function run(app, args, session)
     if yes == nil then
       return nil, message, code, step
     elseif not yes then
-      app:note "Nothing was changed."
-      return 1
+      return ask.no(app)
     end
     done, message, code = session:uncompact(would.undone)
     if not done then
@@ -101,8 +96,8 @@ return {
   usage = "uncompact ID [ENTRY] [--dry-run] [--yes]",
   examples = {
     { "sessile uncompact last --dry-run", "what would come back? nothing is written" },
-    { "sessile uncompact bug-42", "the newest compaction that is in force" },
-    { "sessile uncompact bug-42 16", "that one; see them with `sessile log bug-42`" },
+    { "sessile uncompact bug-42", "the newest compaction that is in force; asks first" },
+    { "sessile uncompact bug-42 16 --yes", "that one; see them with `sessile log bug-42`" },
   },
   arguments = {
     { "id", "a session's id, a beginning of it, its title, or `last`" },

@@ -13,7 +13,8 @@ return {
     { "sessile list --status deleted", "which there are" },
     { "sessile undelete bug-42", "it is there again" },
   },
-  arguments = { { "id", "the session's id, a beginning of it, or its title" } },
+  arguments = { { "id", "the session's id, a beginning of it, or its title",
+    is = "deleted session" } },
   options = { { "--actor NAME", "who, kept in the log" } },
   run = function(app, args)
     local store, message, code, step = app:store()

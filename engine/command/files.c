@@ -1,0 +1,214 @@
+/*
+ * files.c: the module sessile.files: a file that is there whole, or not at all.
+ *
+ * Owns: what is written until it is complete. Until then no name shows it (or, where the
+ * file system cannot do that, a hidden one beside it does), and a process that dies
+ * leaves what was there before. What is written is its owner's alone (0600, 0700): it is
+ * a conversation that left its sealed store. Must never follow what lies at the name it
+ * is to have.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <lauxlib.h>
+#include <lua.h>
+
+#include "command/modules.h"
+
+#define FILE_TYPE "sessile.File"
+
+struct file {
+    int fd;
+    int folder;      /* where it is to be */
+    char hidden[32]; /* its name until it is complete; "": it has none */
+    char name[NAME_MAX + 1];
+};
+
+/* nil, a message, and the code of what went wrong. */
+static int fail(lua_State *L, const char *path, int number)
+{
+    const char *code = number == ENOENT                        ? "ENOTFOUND"
+                       : number == EACCES || number == EPERM   ? "EDENIED"
+                       : number == EEXIST                      ? "EEXISTS"
+                       : number == ENOSPC || number == EDQUOT  ? "EFULL"
+                       : number == EISDIR || number == ENOTDIR ? "EINVALID"
+                       : number == ENAMETOOLONG                ? "EINVALID"
+                                                               : "EIO";
+    lua_pushnil(L);
+    lua_pushfstring(L, "%s: %s", path, strerror(number));
+    lua_pushstring(L, code);
+    return 3;
+}
+
+static void forget(struct file *file)
+{
+    if (file->hidden[0])
+        unlinkat(file->folder, file->hidden, 0);
+    file->hidden[0] = '\0';
+    if (file->fd >= 0)
+        close(file->fd);
+    if (file->folder >= 0)
+        close(file->folder);
+    file->fd = file->folder = -1;
+}
+
+/* A hidden name that nobody has, opened for writing; its number, or -1. */
+static int open_hidden(struct file *file)
+{
+    unsigned int seed = (unsigned int)getpid();
+    for (int i = 0; i < 1000; i++) {
+        snprintf(file->hidden, sizeof file->hidden, ".sessile-%08x",
+                 (unsigned int)rand_r(&seed));
+        int fd = openat(file->folder, file->hidden,
+                        O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+/* create(path) -> a file to be written, which has no name yet; nil, message, code */
+static int files_create(lua_State *L)
+{
+    size_t size;
+    const char *path = luaL_checklstring(L, 1, &size);
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    struct file *file = lua_newuserdatauv(L, sizeof *file, 0);
+    *file = (struct file){-1, -1, "", ""};
+    luaL_setmetatable(L, FILE_TYPE);
+    if (strlen(path) != size || !*name || !strcmp(name, ".") || !strcmp(name, ".."))
+        return fail(L, path, EISDIR);
+    if (strlen(name) > NAME_MAX)
+        return fail(L, path, ENAMETOOLONG);
+    strcpy(file->name, name);
+    lua_pushlstring(L, path, slash ? (size_t)(slash - path) + 1 : 0);
+    const char *folder = slash ? lua_tostring(L, -1) : ".";
+    file->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file->folder < 0)
+        return fail(L, folder, errno);
+    file->fd = openat(file->folder, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    if (file->fd < 0)
+        file->fd = open_hidden(file);
+    if (file->fd < 0) {
+        int number = errno;
+        file->hidden[0] = '\0';
+        return fail(L, path, number);
+    }
+    lua_pop(L, 1);
+    return 1;
+}
+
+static struct file *open_file(lua_State *L)
+{
+    struct file *file = luaL_checkudata(L, 1, FILE_TYPE);
+    luaL_argcheck(L, file->fd >= 0, 1, "the file is closed");
+    return file;
+}
+
+/* file:write(text) -> true; nil, message, code */
+static int file_write(lua_State *L)
+{
+    struct file *file = open_file(L);
+    size_t size;
+    const char *text = luaL_checklstring(L, 2, &size);
+    while (size > 0) {
+        ssize_t n = write(file->fd, text, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return fail(L, file->name, errno);
+        text += n;
+        size -= (size_t)n;
+    }
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* Gives a file without a name its hidden one, which no other has; 0, or -1. */
+static int give_name(struct file *file, const char *name)
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file->fd);
+    return linkat(AT_FDCWD, link, file->folder, name, AT_SYMLINK_FOLLOW);
+}
+
+/* file:finish(replace) -> true: it is there under its name, and on the disk. Without
+ * `replace` EEXISTS when something is there. nil, message, code: nothing has changed. */
+static int file_finish(lua_State *L)
+{
+    struct file *file = open_file(L);
+    int replace = lua_toboolean(L, 2), bad = fsync(file->fd) != 0;
+    if (!bad && !replace) {
+        bad = file->hidden[0]
+                  ? linkat(file->folder, file->hidden, file->folder, file->name, 0) != 0
+                  : give_name(file, file->name) != 0;
+    } else if (!bad) {
+        if (!file->hidden[0]) {
+            snprintf(file->hidden, sizeof file->hidden, ".sessile-%08x",
+                     (unsigned int)getpid());
+            unlinkat(file->folder, file->hidden, 0); /* of a process that died */
+            if (give_name(file, file->hidden) != 0) {
+                int number = errno;
+                file->hidden[0] = '\0';
+                return fail(L, file->name, number);
+            }
+        }
+        bad = renameat(file->folder, file->hidden, file->folder, file->name) != 0;
+        if (!bad)
+            file->hidden[0] = '\0';
+    }
+    if (bad)
+        return fail(L, file->name, errno);
+    (void)fsync(file->folder);
+    forget(file);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+/* file:drop(): as if it had never been; harmless after finish. */
+static int file_drop(lua_State *L)
+{
+    forget(luaL_checkudata(L, 1, FILE_TYPE));
+    return 0;
+}
+
+/* folder(path) -> true: there is such a folder, made for its owner alone when there was
+ * none; nil, message, code */
+static int files_folder(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    struct stat st;
+    if (mkdir(path, 0700) != 0) {
+        int number = errno;
+        if (number != EEXIST || stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+            return fail(L, path, number == EEXIST ? ENOTDIR : number);
+    }
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+int luaopen_sessile_files(lua_State *L)
+{
+    static const luaL_Reg methods[] = {{"write", file_write},
+                                       {"finish", file_finish},
+                                       {"drop", file_drop},
+                                       {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"create", files_create}, {"folder", files_folder}, {NULL, NULL}};
+    luaL_newmetatable(L, FILE_TYPE);
+    luaL_newlib(L, methods);
+    lua_setfield(L, -2, "__index");
+    lua_pushcfunction(L, file_drop);
+    lua_setfield(L, -2, "__gc");
+    lua_pushcfunction(L, file_drop);
+    lua_setfield(L, -2, "__close");
+    lua_pop(L, 1);
+    luaL_newlib(L, functions);
+    return 1;
+}

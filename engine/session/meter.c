@@ -1,0 +1,447 @@
+/*
+ * meter.c: the ladder of counts, from the provider's report down to an estimate.
+ *
+ * The problem: a policy and a host ask after every turn how large the context is, and the
+ * log of a long session must not be walked for it; and a count by another vocabulary than
+ * the model's is off by a third and more, always in the same direction. The choice: sums
+ * are kept while entries are folded, so that the answer at the head costs nothing; and
+ * since a provider reports the size of everything it was sent, the difference of two
+ * reports is what the messages between them took. The ratio of that to our counts is
+ * taken from the newest segments: their median, weighted by size, which no single odd
+ * segment (an image, thoughts that are not sent again, a cache that was not counted)
+ * moves. System prompt and tools are in both reports, and so in no difference.
+ * Rejected: a least-squares line (one odd segment moves it); the ratio of totals (the
+ * system prompt and tools, which are in no message, are in it).
+ *
+ * Must never depend on anything but the path: what a handle has seen before, which index
+ * was there, or whether it was folded or walked, changes no figure.
+ */
+#include "session/fold.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/meter.h"
+
+/* A segment whose ratio is further off measures something else than its messages. */
+#define RATIO_LEAST (METER_UNIT / 4)
+#define RATIO_MOST  (METER_UNIT * 4)
+
+/* ------------------------------------------------------------------ sums */
+
+void token_sums_add(token_sums *sums, unsigned unit, int64_t tokens)
+{
+    sums->by[unit < TOKEN_UNITS ? unit : TOKENS_ESTIMATE] += tokens;
+    sums->messages++;
+}
+
+void meter_sum(const context *c, token_sums *out)
+{
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < c->count; i++)
+        token_sums_add(out, c->items[i].unit, c->items[i].tokens);
+}
+
+static int64_t sum_of(const token_sums *sums)
+{
+    int64_t all = 0;
+
+    for (int i = 0; i < TOKEN_UNITS; i++)
+        all += sums->by[i];
+    return all;
+}
+
+/* The only unit in it, or TOKEN_UNITS. */
+static unsigned only_unit(const token_sums *sums)
+{
+    unsigned found = TOKEN_UNITS;
+
+    for (unsigned i = 0; i < TOKEN_UNITS; i++) {
+        if (sums->by[i] == 0)
+            continue;
+        if (found != TOKEN_UNITS)
+            return TOKEN_UNITS;
+        found = i;
+    }
+    return found;
+}
+
+/* ------------------------------------------------------------------ following a path */
+
+static void take_segment(token_meter *m, const sessile_session *s, sessile_id to,
+                         int64_t reported)
+{
+    const node *a = &s->nodes[m->report], *b = &s->nodes[to];
+    meter_segment *to_fill = &m->segments[m->next];
+    unsigned unit = only_unit(&m->since);
+    int64_t counted = sum_of(&m->since), more = reported - m->reported;
+
+    *to_fill = (meter_segment){.messages = a->messages};
+    if (unit < TOKEN_UNITS && a->context_at == b->context_at && more > 0) {
+        int64_t ratio = more * METER_UNIT / counted;
+        if (ratio >= RATIO_LEAST && ratio <= RATIO_MOST)
+            *to_fill = (meter_segment){a->messages, (uint8_t)unit, counted, more};
+    }
+    m->next = (m->next + 1) % METER_SEGMENTS;
+    if (m->count < METER_SEGMENTS)
+        m->count++;
+}
+
+/* The next entry of the path. */
+static void step(token_meter *m, const sessile_session *s, sessile_id id, int64_t reported)
+{
+    const node *n = &s->nodes[id];
+
+    if (node_is_message(n)) {
+        token_sums_add(&m->since, node_unit(n), n->tokens);
+        token_sums_add(&m->all, node_unit(n), n->tokens);
+    }
+    if (n->marks & NODE_HAS_CONTEXT)
+        m->all_known = 0;
+    if (n->marks & NODE_HAS_USAGE) {
+        /* A turn says once more what its last message has said. */
+        if (m->report && m->since.messages)
+            take_segment(m, s, id, reported);
+        m->report = id;
+        m->reported = reported;
+        memset(&m->since, 0, sizeof m->since);
+        m->fit_known = 0;
+    }
+    m->upto = id;
+}
+
+void meter_forget(sessile_session *s)
+{
+    s->meter.known = 0;
+}
+
+void meter_follow(sessile_session *s, sessile_id id, int64_t reported)
+{
+    token_meter *m = &s->meter;
+    const node *n = &s->nodes[id];
+
+    if (m->known && entry_on_path((entry_type)n->type) && n->parent == m->upto)
+        step(m, s, id, reported);
+}
+
+/* ------------------------------------------------------------------ walking to a leaf */
+
+/* What an entry that is marked so reports. */
+static sessile_status reported_by(sessile_session *s, sessile_id id, int64_t *out,
+                                  sessile_error *err)
+{
+    sessile_usage usage, all;
+    entry e;
+    sessile_status status = session_read_entry(s, id, &s->scratch, &e, err);
+
+    *out = 0;
+    if (status)
+        return status;
+    if (e.type == ENTRY_TURN)
+        (void)usage_of_turn(e.data, &usage, &all);
+    else
+        (void)usage_get(json_get(e.data, "usage"), &usage);
+    *out = usage_total(&usage);
+    return SESSILE_OK;
+}
+
+/* Entries of the path from leaf back, as far as a meter looks: METER_MESSAGES from the
+ * newest report, or from the leaf when there is none as near; never more segments than
+ * it keeps. */
+static sessile_status gather(sessile_session *s, sessile_id leaf, id_list *ids,
+                             sessile_error *err)
+{
+    sessile_status status = session_reach_locked(s, leaf, err);
+    int64_t from = status ? 0 : s->nodes[leaf].messages;
+    unsigned segments = 0, messages = 0;
+    int reports = 0;
+
+    for (sessile_id at = leaf; !status && at; at = s->nodes[at].parent) {
+        const node *n;
+        status = session_reach_locked(s, at, err);
+        if (status)
+            break;
+        n = &s->nodes[at];
+        if (n->marks & NODE_HAS_USAGE) {
+            if (!reports)
+                from = n->messages;
+            segments += reports && messages;
+            reports = 1;
+            messages = 0;
+        }
+        if (from - n->messages > METER_MESSAGES)
+            break;
+        if (mem_grow(ids->alloc, (void **)&ids->at, &ids->capacity, ids->count + 1,
+                     sizeof *ids->at))
+            return fail_nomem(err);
+        ids->at[ids->count++] = at;
+        if (segments == METER_SEGMENTS)
+            break;
+        messages += (unsigned)node_is_message(n);
+    }
+    return status;
+}
+
+static sessile_status make(sessile_session *s, sessile_id leaf, token_meter *m,
+                           sessile_error *err)
+{
+    id_list ids = {.alloc = &s->store->alloc};
+    sessile_status status = gather(s, leaf, &ids, err);
+
+    memset(m, 0, sizeof *m);
+    for (size_t i = ids.count; !status && i > 0; i--) {
+        sessile_id at = ids.at[i - 1];
+        int64_t reported = 0;
+        if (s->nodes[at].marks & NODE_HAS_USAGE)
+            status = reported_by(s, at, &reported, err);
+        if (!status)
+            step(m, s, at, reported);
+    }
+    m->upto = leaf;
+    m->all_known = 0;
+    m->known = !status;
+    id_list_deinit(&ids);
+    return status;
+}
+
+/* The meter of the head. */
+static sessile_status follow_head(sessile_session *s, sessile_error *err)
+{
+    if (s->meter.known && s->meter.upto == s->head)
+        return SESSILE_OK;
+    return make(s, s->head, &s->meter, err);
+}
+
+/* 1 when its newest report is near enough to say anything. */
+static int has_report(const sessile_session *s, const token_meter *m)
+{
+    return m->report && (int64_t)s->nodes[m->upto].messages -
+                                s->nodes[m->report].messages <= METER_MESSAGES;
+}
+
+/* ------------------------------------------------------------------ the fit */
+
+static int by_ratio(const void *x, const void *y)
+{
+    const meter_segment *a = x, *b = y;
+    int64_t p = a->reported * METER_UNIT / a->counted;
+    int64_t q = b->reported * METER_UNIT / b->counted;
+
+    if (p != q)
+        return p < q ? -1 : 1;
+    return a->counted < b->counted ? -1 : a->counted > b->counted;
+}
+
+/* The ratio below which half of all that was counted lies. */
+static int64_t median(const meter_segment *sorted, unsigned n, int64_t all)
+{
+    int64_t below = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        below += sorted[i].counted;
+        if (below * 2 >= all)
+            return sorted[i].reported * METER_UNIT / sorted[i].counted;
+    }
+    return 0;
+}
+
+static void fit_unit(const token_meter *m, const sessile_session *s, unsigned unit,
+                     meter_ratio *out)
+{
+    meter_segment good[METER_SEGMENTS];
+    int64_t newest = s->nodes[m->report].messages, all = 0;
+    unsigned n = 0;
+
+    *out = (meter_ratio){0, 0};
+    for (unsigned i = 0; i < m->count; i++) {
+        const meter_segment *one = &m->segments[i];
+        if (one->counted && one->unit == unit &&
+            newest - one->messages <= METER_MESSAGES) {
+            all += one->counted;
+            good[n++] = *one;
+        }
+    }
+    if (n < METER_LEAST)
+        return;
+    qsort(good, n, sizeof *good, by_ratio);
+    out->samples = n;
+    out->ratio = median(good, n, all);
+}
+
+static void make_fit(const sessile_session *s, token_meter *m)
+{
+    if (m->fit_known)
+        return;
+    memset(m->fit, 0, sizeof m->fit);
+    for (unsigned unit = 0; m->report && unit < TOKENS_FITTED; unit++)
+        fit_unit(m, s, unit, &m->fit[unit]);
+    m->fit_known = 1;
+}
+
+sessile_status session_fit_locked(sessile_session *s, sessile_id leaf,
+                                  meter_ratio out[TOKEN_UNITS], sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    token_meter other, *m = &s->meter;
+
+    memset(out, 0, TOKEN_UNITS * sizeof *out);
+    if (leaf == s->head) {
+        status = follow_head(s, err);
+    } else {
+        m = &other;
+        status = make(s, leaf, m, err);
+    }
+    if (status || !has_report(s, m))
+        return status;
+    make_fit(s, m);
+    memcpy(out, m->fit, sizeof m->fit);
+    return SESSILE_OK;
+}
+
+int64_t meter_scale(int64_t tokens, const meter_ratio *ratio)
+{
+    int64_t r = ratio->ratio;
+
+    if (!r)
+        return tokens;
+    return tokens / METER_UNIT * r + (tokens % METER_UNIT * r + METER_UNIT / 2) / METER_UNIT;
+}
+
+/* ------------------------------------------------------------------ a sum, read */
+
+/* From the best to the least. */
+enum { RUNG_EXACT, RUNG_HOST, RUNG_FITTED, RUNG_ESTIMATE };
+
+static const char *const sources[] = {TOKEN_SOURCE_EXACT, TOKEN_SOURCE_HOST,
+                                      TOKEN_SOURCE_FITTED, TOKEN_SOURCE_ESTIMATE};
+
+/* One unit's part of a sum. Returns its rung. */
+static int read_unit(unsigned unit, int64_t counted, int64_t messages,
+                     const meter_ratio *ratio, int exact, sessile_tokens *out)
+{
+    out->tokens = counted;
+    if ((int)unit == exact || unit == TOKENS_HOST) {
+        tokens_framing_margin(counted, messages, &out->low, &out->high);
+        return unit == TOKENS_HOST ? RUNG_HOST : RUNG_EXACT;
+    }
+    if (unit == TOKENS_FITTED) {
+        tokens_fitted_margin(counted, &out->low, &out->high);
+        return RUNG_FITTED;
+    }
+    if (ratio->ratio) {
+        out->tokens = meter_scale(counted, ratio);
+        tokens_fitted_margin(out->tokens, &out->low, &out->high);
+        return RUNG_FITTED;
+    }
+    tokens_margin(counted, &out->low, &out->high);
+    return RUNG_ESTIMATE;
+}
+
+void meter_read(const token_sums *sums, const meter_ratio fit[TOKEN_UNITS], int exact,
+                sessile_tokens *out)
+{
+    int worst = RUNG_EXACT;
+
+    *out = (sessile_tokens){0, 0, 0, TOKEN_SOURCE_ESTIMATE};
+    if (!sums->messages)
+        return;
+    for (unsigned unit = 0; unit < TOKEN_UNITS; unit++) {
+        sessile_tokens part;
+        int rung;
+        if (!sums->by[unit])
+            continue;
+        rung = read_unit(unit, sums->by[unit], sums->messages, &fit[unit], exact, &part);
+        out->tokens += part.tokens;
+        out->low += part.low;
+        out->high += part.high;
+        worst = rung > worst ? rung : worst;
+    }
+    out->source = sources[worst];
+}
+
+int session_exact_unit(const sessile_session *s)
+{
+    (void)s;
+    return -1;
+}
+
+/* ------------------------------------------------------------------ the context */
+
+/* What the newest report, made before a compaction, counted beside the messages: system
+ * prompt and tools that are no entries. Known only by a fit; else it would be the error
+ * of our counts. */
+static sessile_status find_outside(sessile_session *s, token_meter *m, int exact,
+                                   sessile_error *err)
+{
+    sessile_tokens counted;
+    sessile_status status;
+    token_sums sums;
+    context c;
+
+    if (m->outside_of == m->report)
+        return SESSILE_OK;
+    context_init(&c, &s->store->alloc);
+    status = session_context_at_locked(s, m->report, &c, err);
+    if (!status) {
+        meter_sum(&c, &sums);
+        meter_read(&sums, m->fit, exact, &counted);
+        m->outside = m->reported > counted.tokens ? m->reported - counted.tokens : 0;
+        if (!strcmp(counted.source, TOKEN_SOURCE_ESTIMATE))
+            m->outside = 0;
+        m->outside_of = m->report;
+    }
+    context_deinit(&c);
+    return status;
+}
+
+static sessile_status count_all(sessile_session *s, token_meter *m, int exact,
+                                sessile_tokens *out, sessile_error *err)
+{
+    const context *c;
+    sessile_status status = SESSILE_OK;
+
+    if (!m->all_known) {
+        status = session_context_locked(s, &c, err);
+        if (status)
+            return status;
+        meter_sum(c, &m->all);
+        m->all_known = 1;
+    }
+    meter_read(&m->all, m->fit, exact, out);
+    if (has_report(s, m))
+        status = find_outside(s, m, exact, err);
+    if (!status && has_report(s, m)) {
+        out->tokens += m->outside;
+        out->low += m->outside - m->outside / 8;
+        out->high += m->outside + m->outside / 8;
+    }
+    return status;
+}
+
+sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
+                                     sessile_error *err)
+{
+    token_meter *m = &s->meter;
+    sessile_status status;
+    int exact = session_exact_unit(s);
+
+    *out = (sessile_tokens){0, 0, 0, TOKEN_SOURCE_ESTIMATE};
+    status = follow_head(s, err);
+    if (status)
+        return status;
+    if (has_report(s, m)) {
+        make_fit(s, m);
+    } else {
+        memset(m->fit, 0, sizeof m->fit);
+        m->fit_known = 0;
+    }
+    if (!has_report(s, m) ||
+        s->nodes[m->report].context_at != s->nodes[m->upto].context_at)
+        return count_all(s, m, exact, out, err);
+    meter_read(&m->since, m->fit, exact, out);
+    out->tokens += m->reported;
+    out->low += m->reported;
+    out->high += m->reported;
+    out->source = TOKEN_SOURCE_USAGE;
+    return SESSILE_OK;
+}

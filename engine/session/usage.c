@@ -1,0 +1,335 @@
+/*
+ * usage.c: what providers reported, added up: of a whole session, and by groups.
+ *
+ * Owns what a report is worth and which report stands: a turn's own stands for those of
+ * its messages. The fold keeps one sum of all (fold.c); groups are made of the log when
+ * somebody asks. Must never let the groups add up to another sum than the fold's.
+ */
+#include "session/fold.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/text.h"
+
+/* ------------------------------------------------------------------ sums */
+
+void usage_add(sessile_usage *a, const sessile_usage *b)
+{
+    a->input += b->input;
+    a->output += b->output;
+    a->cache_read += b->cache_read;
+    a->cache_write += b->cache_write;
+}
+
+void usage_take(sessile_usage *a, const sessile_usage *b)
+{
+    a->input -= b->input;
+    a->output -= b->output;
+    a->cache_read -= b->cache_read;
+    a->cache_write -= b->cache_write;
+}
+
+int64_t usage_total(const sessile_usage *u)
+{
+    return u->input + u->output + u->cache_read + u->cache_write;
+}
+
+/* No provider reports more in one turn: what does counts as this much, so that no sum of
+ * a session's turns, nor one with an estimate, can overflow. */
+#define USAGE_MOST (INT64_C(1) << 40)
+
+static int64_t within_reason(int64_t n)
+{
+    return n < 0 ? 0 : n > USAGE_MOST ? USAGE_MOST : n;
+}
+
+int usage_get(json value, sessile_usage *out)
+{
+    memset(out, 0, sizeof *out);
+    if (value.type != JSON_OBJECT || !usage_read(value, out))
+        return 0;
+    out->input = within_reason(out->input);
+    out->output = within_reason(out->output);
+    out->cache_read = within_reason(out->cache_read);
+    out->cache_write = within_reason(out->cache_write);
+    return 1;
+}
+
+int usage_of_turn(json data, sessile_usage *last, sessile_usage *all)
+{
+    json usage = json_get(data, "usage");
+    int there = usage_get(usage, last);
+
+    if (!usage_get(json_get(usage, "total"), all))
+        *all = *last;
+    return there;
+}
+
+/* ------------------------------------------------------------------ groups */
+
+typedef struct group {
+    size_t key, key_size; /* in the names */
+    sessile_usage_group sum;
+} group;
+
+/* A message's report, which its turn may take the place of. */
+typedef struct part {
+    sessile_id id;
+    uint32_t group;
+    sessile_usage usage;
+} part;
+
+typedef struct grouping {
+    const sessile_session *s;
+    sessile_usage_by by;
+    group *groups;
+    size_t count, capacity;
+    part *parts; /* since the last turn */
+    size_t part_count, part_capacity;
+    map known;
+    buf names, model, setting; /* model: of the newest message that named one */
+    const allocator *alloc;
+} grouping;
+
+/* The group of that name. -1: no memory. */
+static int find_group(grouping *g, const char *key, size_t size, uint32_t *out)
+{
+    uint64_t hash = hash64(size ? key : "", size);
+    group *made;
+
+    if (map_get(&g->known, hash, out))
+        return 0;
+    if (g->count >= UINT32_MAX || mem_grow(g->alloc, (void **)&g->groups, &g->capacity,
+                                           g->count + 1, sizeof *g->groups))
+        return -1;
+    made = &g->groups[g->count];
+    memset(made, 0, sizeof *made);
+    made->key = g->names.size;
+    made->key_size = size;
+    buf_put(&g->names, size ? key : "", size);
+    if (g->names.failed || map_put(&g->known, hash, (uint32_t)g->count))
+        return -1;
+    *out = (uint32_t)g->count++;
+    return 0;
+}
+
+static int group_of(grouping *g, const entry *e, uint32_t *out)
+{
+    char day[TIME_SIZE];
+    const buf *model = &g->setting;
+
+    switch (g->by) {
+    case SESSILE_USAGE_BY_DAY:
+        time_print(e->time_ms, day);
+        return find_group(g, day, 10, out);
+    case SESSILE_USAGE_BY_MODEL:
+        if (g->model.size)
+            model = &g->model;
+        return find_group(g, model->data, model->size, out);
+    default:
+        return find_group(g, g->s->agent, g->s->agent_size, out);
+    }
+}
+
+static int take_name(buf *out, json value)
+{
+    buf_clear(out);
+    return value.type == JSON_STRING ? json_string(out, value) : 0;
+}
+
+static void stamp(sessile_usage_group *sum, int64_t ms)
+{
+    if (!sum->reports || ms < sum->first_ms)
+        sum->first_ms = ms;
+    if (!sum->reports || ms > sum->last_ms)
+        sum->last_ms = ms;
+    sum->reports++;
+}
+
+static int add_message(grouping *g, const entry *e)
+{
+    sessile_usage usage;
+    json model = json_get(e->data, "model");
+    uint32_t at;
+
+    if (model.type == JSON_STRING && take_name(&g->model, model))
+        return -1;
+    if (!usage_get(json_get(e->data, "usage"), &usage))
+        return 0;
+    if (group_of(g, e, &at) ||
+        mem_grow(g->alloc, (void **)&g->parts, &g->part_capacity, g->part_count + 1,
+                 sizeof *g->parts))
+        return -1;
+    g->parts[g->part_count++] = (part){e->id, at, usage};
+    usage_add(&g->groups[at].sum.usage, &usage);
+    stamp(&g->groups[at].sum, e->time_ms);
+    return 0;
+}
+
+static int add_turn(grouping *g, const entry *e)
+{
+    sessile_usage last, all;
+    json model = json_get(e->data, "model");
+    sessile_id first;
+    const char *text;
+    size_t size;
+    uint32_t at;
+
+    if (model.type == JSON_STRING && take_name(&g->model, model))
+        return -1;
+    if (usage_of_turn(e->data, &last, &all)) {
+        if (!json_plain(json_get(e->data, "first"), &text, &size) ||
+            id_parse(text, size, &first))
+            first = e->id;
+        for (size_t i = 0; i < g->part_count; i++) {
+            const part *p = &g->parts[i];
+            if (p->id < first)
+                continue;
+            usage_take(&g->groups[p->group].sum.usage, &p->usage);
+            g->groups[p->group].sum.reports--;
+        }
+        if (group_of(g, e, &at))
+            return -1;
+        usage_add(&g->groups[at].sum.usage, &all);
+        stamp(&g->groups[at].sum, e->time_ms);
+    }
+    /* What the next one does not say is what the settings say. */
+    buf_clear(&g->model);
+    g->part_count = 0;
+    return 0;
+}
+
+/* A log_visit. */
+static sessile_status visit(void *arg, sessile_id id, const char *text, size_t size,
+                            sessile_error *err)
+{
+    grouping *g = arg;
+    sessile_status status;
+    json setting;
+    int failed = 0;
+    entry e;
+
+    if (id >= g->s->node_count || g->s->nodes[id].type == ENTRY_TOMBSTONE)
+        return SESSILE_OK;
+    status = entry_read(&e, text, size, err);
+    if (status)
+        return status;
+    switch (e.type) {
+    case ENTRY_MESSAGE:
+    case ENTRY_BRANCH_SUMMARY:
+        failed = add_message(g, &e);
+        break;
+    case ENTRY_TURN:
+        failed = add_turn(g, &e);
+        break;
+    case ENTRY_METADATA:
+        setting = json_get(json_get(e.data, "settings"), "model");
+        if (setting.type != JSON_NONE)
+            failed = take_name(&g->setting, setting);
+        break;
+    default:
+        break;
+    }
+    return failed || g->model.failed || g->setting.failed ? fail_nomem(err) : SESSILE_OK;
+}
+
+/* All entries, in pieces between those that were lost. */
+static sessile_status visit_all(sessile_session *s, grouping *g, sessile_error *err)
+{
+    sessile_status status = session_reach_all_locked(s, err);
+    sessile_id from = 1;
+
+    while (!status && from < s->node_count) {
+        sessile_id end = from;
+        while (end < s->node_count && s->nodes[end].type != ENTRY_TOMBSTONE)
+            end++;
+        if (end > from)
+            status = session_texts_locked(s, from, end - 1, visit, g, err);
+        from = end + 1;
+    }
+    return status;
+}
+
+static int compare(const sessile_usage_group *a, const sessile_usage_group *b, int by_key)
+{
+    int64_t x = usage_total(&a->usage), y = usage_total(&b->usage);
+    size_t size = a->key.size < b->key.size ? a->key.size : b->key.size;
+    int order;
+
+    if (!by_key && x != y)
+        return x > y ? -1 : 1;
+    order = size ? memcmp(a->key.data, b->key.data, size) : 0;
+    if (order)
+        return order;
+    return a->key.size < b->key.size ? -1 : a->key.size > b->key.size;
+}
+
+static int by_day(const void *a, const void *b)
+{
+    return compare(a, b, 1);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    return compare(a, b, 0);
+}
+
+/* One block: the rows, then their keys. */
+static sessile_status give(const grouping *g, sessile_usage_group **out, size_t *count,
+                           sessile_error *err)
+{
+    size_t rows = 0;
+    char *text;
+
+    for (size_t i = 0; i < g->count; i++)
+        rows += g->groups[i].sum.reports > 0;
+    *out = give_alloc(g->alloc, rows * sizeof **out + g->names.size + 1);
+    if (!*out)
+        return fail_nomem(err);
+    text = (char *)(*out + rows);
+    if (g->names.size)
+        memcpy(text, g->names.data, g->names.size);
+    for (size_t i = 0; i < g->count; i++) {
+        const group *from = &g->groups[i];
+        if (from->sum.reports == 0) /* a turn has taken its place */
+            continue;
+        (*out)[*count] = from->sum;
+        (*out)[(*count)++].key = (sessile_slice){text + from->key, from->key_size};
+    }
+    if (rows)
+        qsort(*out, rows, sizeof **out, g->by == SESSILE_USAGE_BY_DAY ? by_day : by_size);
+    return SESSILE_OK;
+}
+
+sessile_status session_usage_groups(sessile_session *s, sessile_usage_by by,
+                                    sessile_usage_group **out, size_t *count,
+                                    sessile_error *err)
+{
+    const allocator *a = &s->store->alloc;
+    grouping g = {.s = s, .by = by, .alloc = a};
+    sessile_status status = session_lock(s, err);
+
+    *out = NULL;
+    *count = 0;
+    if (status)
+        return status;
+    map_init(&g.known, a);
+    buf_init(&g.names, a);
+    buf_init(&g.model, a);
+    buf_init(&g.setting, a);
+    status = session_refresh_locked(s, err);
+    if (!status)
+        status = visit_all(s, &g, err);
+    if (!status)
+        status = give(&g, out, count, err);
+    session_unlock(s);
+    map_deinit(&g.known);
+    buf_deinit(&g.names);
+    buf_deinit(&g.model);
+    buf_deinit(&g.setting);
+    mem_free(a, g.groups, g.capacity * sizeof *g.groups);
+    mem_free(a, g.parts, g.part_capacity * sizeof *g.parts);
+    return status;
+}

@@ -1,0 +1,393 @@
+/*
+ * encoding.c: an encoding opened, and texts counted, encoded and decoded with it.
+ *
+ * Owns the way from a name to an image, and from a text through its pieces to tokens. Must
+ * never change an encoding once it is open: threads share it without a lock. What a call
+ * needs of memory it takes and gives back itself.
+ */
+#include "tokens/encoding.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/os.h"
+#include "base/text.h"
+#include "tokens/encoding_image.h"
+#include "tokens/encoding_merge.h"
+#include "tokens/encoding_vocabulary.h"
+#include "tokens/pretoken.h"
+
+#ifndef SESSILE_SHARE
+#define SESSILE_SHARE "/usr/local/share/sessile"
+#endif
+/* The largest file that is read: twice the largest vocabulary in use, and more. */
+#define FILE_MAX (UINT64_C(1) << 28)
+/* The largest text: places in it are 32-bit numbers. */
+#define TEXT_MAX (UINT64_C(1) << 31)
+
+struct encoding {
+    image image;
+    const allocator *alloc;
+    allocator own;
+    const os_table *os;
+    pretoken_scanner *scan;
+    /* One of these holds the image. */
+    const void *mapped;
+    size_t mapped_size;
+    buf memory;
+};
+
+/* ------------------------------------------------------------------ files */
+
+/* Opens a regular file to read; its size. `what` is for errors. */
+static sessile_status open_file(const os_table *os, const char *path, int *fd,
+                                uint64_t *size, sessile_error *err)
+{
+    os_stat_info info;
+    sessile_status status = SESSILE_OK;
+
+    *fd = os->open_at(os->ud, -1, path, OS_READ | OS_FOLLOW);
+    if (*fd < 0)
+        return fail_errno(err, errno, "opening the encoding %s", path);
+    if (os->stat_fd(os->ud, *fd, &info))
+        status = fail_errno(err, errno, "looking at the encoding %s", path);
+    else if (!info.is_regular)
+        status = fail(err, SESSILE_INVALID, "the encoding %s is no regular file", path);
+    else if (info.size > FILE_MAX)
+        status = fail(err, SESSILE_LIMIT, "the encoding %s is larger than %u MiB", path,
+                      (unsigned)(FILE_MAX >> 20));
+    *size = status ? 0 : info.size;
+    if (status) {
+        os->close(os->ud, *fd);
+        *fd = -1;
+    }
+    return status;
+}
+
+/* Appends the file's bytes to out. */
+static sessile_status read_file(const os_table *os, int fd, uint64_t size, buf *out,
+                                const char *path, sessile_error *err)
+{
+    int64_t got;
+
+    if (buf_reserve(out, (size_t)size))
+        return fail_nomem(err);
+    got = os_read_full(os, fd, out->data, (size_t)size, 0);
+    if (got < 0)
+        return fail_errno(err, errno, "reading the encoding %s", path);
+    out->size = (size_t)got;
+    return SESSILE_OK;
+}
+
+/* An image: mapped where the system can, else read. */
+static sessile_status open_image(encoding *e, const char *path, sessile_error *err)
+{
+    uint64_t size;
+    int fd;
+    sessile_status status = open_file(e->os, path, &fd, &size, err);
+
+    if (status)
+        return status;
+    if (e->os->map && size > 0) {
+        e->mapped = e->os->map(e->os->ud, fd, (size_t)size);
+        e->mapped_size = (size_t)size;
+    }
+    if (!e->mapped)
+        status = read_file(e->os, fd, size, &e->memory, path, err);
+    e->os->close(e->os->ud, fd);
+    if (status)
+        return status;
+    status = image_open(&e->image, e->mapped ? e->mapped : e->memory.data,
+                        e->mapped ? e->mapped_size : e->memory.size, err);
+    return status ? fail_prefix(err, "the encoding %s", path) : SESSILE_OK;
+}
+
+static int ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), tail = strlen(end);
+    return size >= tail && strcmp(text + size - tail, end) == 0;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+/* The pattern of a `.tiktoken` file: one that was named, or of the vocabulary it is. */
+static sessile_status choose_pattern(vocabulary *v, const char *pattern,
+                                     sessile_error *err)
+{
+    if (!pattern)
+        pattern = vocabulary_recognise(v);
+    if (!pattern)
+        return fail(err, SESSILE_INVALID,
+                    "its vocabulary is none of the published ones, so that its pattern must "
+                    "be given: cl100k_base, o200k_base, p50k_base or r50k_base");
+    if (vocabulary_known(v, pattern) == 0)
+        return SESSILE_OK;
+    return fail(err, SESSILE_INVALID, "there is no pattern of that name");
+}
+
+/* The last part of a path, without its ending, as a name. */
+static void name_of_path(vocabulary *v, const char *path)
+{
+    const char *at = strrchr(path, '/') + 1, *end = strrchr(at, '.');
+    size_t size = end && end > at ? (size_t)(end - at) : strlen(at);
+
+    size = utf8_floor(at, size, sizeof v->name - 1);
+    memcpy(v->name, at, size);
+    v->name[size] = 0;
+}
+
+static sessile_status open_vocabulary(encoding *e, const char *path, const char *pattern,
+                                      sessile_error *err)
+{
+    vocabulary v;
+    buf text;
+    uint64_t size;
+    int fd;
+    sessile_status status = open_file(e->os, path, &fd, &size, err);
+
+    if (status)
+        return status;
+    buf_init(&text, e->alloc);
+    vocabulary_init(&v, e->alloc);
+    name_of_path(&v, path);
+    status = read_file(e->os, fd, size, &text, path, err);
+    e->os->close(e->os->ud, fd);
+    if (!status) {
+        status = vocabulary_read_tiktoken(&v, text.data, text.size, err);
+        if (!status)
+            status = choose_pattern(&v, pattern, err);
+        if (!status)
+            status = image_build(&e->memory, &v, err);
+        if (!status)
+            status = image_open(&e->image, e->memory.data, e->memory.size, err);
+        if (status && status != SESSILE_NOMEM)
+            fail_prefix(err, "the encoding %s", path);
+    }
+    buf_deinit(&text);
+    vocabulary_deinit(&v);
+    return status;
+}
+
+/* What has a name is looked for in folders. */
+static sessile_status open_named(encoding *e, const char *name, const char *folders,
+                                 sessile_error *err)
+{
+    sessile_status status = SESSILE_NOTFOUND;
+    const char *at = folders ? folders : SESSILE_SHARE "/encodings";
+    buf path;
+
+    buf_init(&path, e->alloc);
+    while (status == SESSILE_NOTFOUND && *at) {
+        size_t size = strcspn(at, ":");
+        buf_clear(&path);
+        if (size > 0) {
+            buf_put(&path, at, size);
+            buf_printf(&path, "/%s.bpe", name);
+            status = path.failed ? fail_nomem(err) : open_image(e, path.data, err);
+        }
+        at += size + (at[size] == ':');
+    }
+    if (status == SESSILE_NOTFOUND)
+        fail(err, SESSILE_NOTFOUND,
+             "there is no encoding '%s' in %s: cl100k_base and o200k_base come with the "
+             "library, a file of your own is named by a path with a '/'",
+             name, folders ? folders : SESSILE_SHARE "/encodings");
+    buf_deinit(&path);
+    return status;
+}
+
+sessile_status encoding_open_with(encoding **out, const char *name, const char *path,
+                                  const char *pattern, const allocator *alloc,
+                                  sessile_error *err)
+{
+    encoding *e;
+    sessile_status status;
+
+    *out = NULL;
+    if (base_init())
+        return fail(err, SESSILE_IO, "libsodium could not be made ready");
+    e = mem_zalloc(alloc, sizeof *e);
+    if (!e)
+        return fail_nomem(err);
+    e->own = *alloc;
+    e->alloc = &e->own;
+    e->os = os_current;
+    buf_init(&e->memory, e->alloc);
+    if (!strchr(name, '/'))
+        status = open_named(e, name, path, err);
+    else if (ends_with(name, ".bpe"))
+        status = open_image(e, name, err);
+    else
+        status = open_vocabulary(e, name, pattern, err);
+    if (status) {
+        encoding_free(e);
+        return status;
+    }
+    e->scan = pretoken_scanners[e->image.header->pattern];
+    *out = e;
+    return SESSILE_OK;
+}
+
+sessile_status encoding_open(encoding **out, const char *name, const char *path,
+                             const allocator *alloc, sessile_error *err)
+{
+    return encoding_open_with(out, name, path, NULL, alloc, err);
+}
+
+void encoding_free(encoding *e)
+{
+    allocator own;
+
+    if (!e)
+        return;
+    own = e->own;
+    if (e->mapped)
+        e->os->unmap(e->os->ud, e->mapped, e->mapped_size);
+    buf_deinit(&e->memory);
+    mem_free(&own, e, sizeof *e);
+}
+
+const char *encoding_name(const encoding *e)
+{
+    return e->image.header->name;
+}
+
+/* ------------------------------------------------------------------ texts */
+
+/* What one call works with. */
+typedef struct reading {
+    const encoding *e;
+    int64_t count;
+    buf *out; /* NULL: tokens are counted alone */
+    merge_room room;
+} reading;
+
+static int put_tokens(reading *r, const uint32_t *tokens, size_t count)
+{
+    size_t k;
+
+    r->count += (int64_t)count;
+    if (!r->out)
+        return 0;
+    for (k = 0; k < count; k++)
+        buf_put(r->out, &r->e->image.ids[tokens[k]], sizeof(uint32_t));
+    return r->out->failed ? -1 : 0;
+}
+
+static int put_merged(reading *r, const unsigned char *text, size_t size)
+{
+    uint32_t few[MERGE_SMALL], *tokens = few;
+    size_t count;
+
+    if (size <= MERGE_SMALL)
+        count = merge_small(&r->e->image, text, size, few);
+    else if (merge_large(&r->e->image, text, size, &r->room, &tokens, &count))
+        return -1;
+    return put_tokens(r, tokens, count);
+}
+
+/* Tokens of a text that is UTF-8: 0, or -1: no memory. */
+static int read_text(reading *r, const unsigned char *text, size_t size)
+{
+    const image *i = &r->e->image;
+    pretoken_scanner *scan = r->e->scan;
+    const unsigned char *at = text, *end = text + size;
+
+    while (at < end) {
+        size_t length = scan(at, end);
+        int64_t token = image_piece(i, at, length);
+        uint32_t one = (uint32_t)token;
+        if (token < 0 ? put_merged(r, at, length) : put_tokens(r, &one, 1))
+            return -1;
+        at += length;
+    }
+    return 0;
+}
+
+static sessile_status read_any(reading *r, const char *text, size_t size,
+                               sessile_error *err)
+{
+    int valid = utf8_valid(text, size), result = -1;
+    int space = (r->e->image.header->flags & VOCABULARY_SPACE) && size && text[0] != ' ';
+    buf copy;
+
+    if (size > TEXT_MAX)
+        return fail(err, SESSILE_LIMIT, "a text to count has at most %u MiB",
+                    (unsigned)(TEXT_MAX >> 20));
+    buf_init(&copy, r->e->alloc);
+    r->room.alloc = r->e->alloc;
+    if (valid && !space) {
+        result = size ? read_text(r, (const unsigned char *)text, size) : 0;
+    } else {
+        if (space)
+            buf_putc(&copy, ' ');
+        utf8_put_lossy(&copy, text, size);
+        if (!copy.failed)
+            result = read_text(r, (const unsigned char *)copy.data, copy.size);
+    }
+    buf_deinit(&copy);
+    mem_free(r->room.alloc, r->room.memory, r->room.capacity);
+    return result ? fail_nomem(err) : SESSILE_OK;
+}
+
+sessile_status encoding_count(const encoding *e, const char *text, size_t size,
+                              int64_t *tokens, sessile_error *err)
+{
+    reading r = {.e = e};
+    sessile_status status = read_any(&r, text, size, err);
+
+    *tokens = status ? 0 : r.count;
+    return status;
+}
+
+sessile_status encoding_encode(const encoding *e, const char *text, size_t size, buf *out,
+                               sessile_error *err)
+{
+    reading r = {.e = e, .out = out};
+    size_t before = out->size;
+    sessile_status status = read_any(&r, text, size, err);
+
+    if (status)
+        out->size = before;
+    return status;
+}
+
+/* The bytes of one id; -1: it has none. */
+static int token_text(const image *i, uint32_t id, const unsigned char **text, size_t *size)
+{
+    int64_t token = image_token_of(i, id);
+    uint32_t k;
+
+    if (token >= 0) {
+        *text = i->text + i->offsets[token];
+        *size = i->offsets[token + 1] - i->offsets[token];
+        return 0;
+    }
+    for (k = 0; k < i->header->added; k++) {
+        if (i->added[k][0] == id) {
+            *text = i->added_text + i->added[k][2];
+            *size = i->added[k][3];
+            return 0;
+        }
+    }
+    return -1;
+}
+
+sessile_status encoding_decode(const encoding *e, const uint32_t *ids, size_t count,
+                               buf *out, sessile_error *err)
+{
+    size_t k, size, before = out->size;
+    const unsigned char *text;
+
+    for (k = 0; k < count; k++) {
+        if (token_text(&e->image, ids[k], &text, &size)) {
+            out->size = before;
+            return fail(err, SESSILE_INVALID, "%s has no token %u", encoding_name(e),
+                        ids[k]);
+        }
+        buf_put(out, text, size);
+    }
+    if (out->failed)
+        out->size = before;
+    return out->failed ? fail_nomem(err) : SESSILE_OK;
+}

@@ -1,0 +1,193 @@
+/*
+ * encoding_merge.c: byte-pair encoding of one piece of text.
+ *
+ * Owns the order in which pairs merge: the lowest rank first, of equal ones the leftmost,
+ * until no two neighbours merge (Sennrich, Haddow, Birch: Neural Machine Translation of
+ * Rare Words with Subword Units, 2016; over bytes as in GPT-2). Must never take more than
+ * size * log(size) steps, whatever the text.
+ *
+ * The problem: the plain algorithm looks for the lowest pair again after each merge, which
+ * is quadratic; a piece may be the whole text ("aaaa…", base64, a page of Chinese without
+ * a space).
+ *
+ * The choice: short pieces, nearly all, are merged plainly in an array on the stack, where
+ * looking through a few numbers costs less than any structure. Longer ones become a list of
+ * neighbours with a heap of the pairs that merge, ordered by rank and then place; a pair
+ * that is no longer there is left in the heap and passed over when it comes up. Each merge
+ * takes one pair out and puts at most two in.
+ * Rejected: following the tokens of a dictionary automaton from left to right (linear, as
+ * the `bpe` crate does): right only for vocabularies in which every token is what its own
+ * bytes merge to, which those that are loaded from a file need not be.
+ */
+#include "tokens/encoding_merge.h"
+
+#include <string.h>
+
+size_t merge_small(const image *i, const unsigned char *text, size_t size,
+                   uint32_t tokens[MERGE_SMALL])
+{
+    uint32_t ranks[MERGE_SMALL]; /* of a token and the one after it */
+    size_t n = size, k;
+
+    tokens[0] = i->bytes[text[0]];
+    for (k = 1; k < n; k++) {
+        tokens[k] = i->bytes[text[k]];
+        ranks[k - 1] = image_pair(i, tokens[k - 1], tokens[k]);
+    }
+    while (n > 1) {
+        uint32_t best = ranks[0];
+        size_t at = 0;
+        for (k = 1; k < n - 1; k++) {
+            if (ranks[k] < best) {
+                best = ranks[k];
+                at = k;
+            }
+        }
+        if (best == IMAGE_NO_RANK)
+            break;
+        n--;
+        tokens[at] = i->merged[best];
+        memmove(tokens + at + 1, tokens + at + 2, (n - at - 1) * sizeof *tokens);
+        if (at < n - 1) {
+            memmove(ranks + at + 1, ranks + at + 2, (n - at - 2) * sizeof *ranks);
+            ranks[at] = image_pair(i, tokens[at], tokens[at + 1]);
+        }
+        if (at > 0)
+            ranks[at - 1] = image_pair(i, tokens[at - 1], tokens[at]);
+    }
+    return n;
+}
+
+/* ------------------------------------------------------------------ large pieces */
+
+/* A heap of numbers, the lowest first: rank on top, place below. */
+typedef struct heap {
+    uint64_t *slots;
+    size_t count;
+} heap;
+
+static void sink(heap *h, size_t at, uint64_t value)
+{
+    size_t child;
+    while ((child = 2 * at + 1) < h->count) {
+        if (child + 1 < h->count && h->slots[child + 1] < h->slots[child])
+            child++;
+        if (value <= h->slots[child])
+            break;
+        h->slots[at] = h->slots[child];
+        at = child;
+    }
+    h->slots[at] = value;
+}
+
+static void heap_order(heap *h)
+{
+    size_t at;
+    for (at = h->count / 2; at-- > 0;)
+        sink(h, at, h->slots[at]);
+}
+
+static uint64_t heap_take(heap *h)
+{
+    uint64_t lowest = h->slots[0];
+    if (--h->count > 0)
+        sink(h, 0, h->slots[h->count]);
+    return lowest;
+}
+
+static void heap_put(heap *h, uint64_t value)
+{
+    size_t at = h->count++;
+    while (at > 0 && value < h->slots[(at - 1) / 2]) {
+        h->slots[at] = h->slots[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    h->slots[at] = value;
+}
+
+typedef struct large {
+    const image *i;
+    uint32_t size;
+    heap heap;
+    uint32_t *tokens; /* at the place of each one's first byte */
+    uint32_t *ranks;  /* of the pair that begins there; IMAGE_NO_RANK: none */
+    uint32_t *next;   /* the place of the token after it, or size */
+    uint32_t *before; /* of the one before it */
+} large;
+
+static void set_rank(large *l, uint32_t at, int put)
+{
+    uint32_t next = l->next[at];
+    uint32_t rank = next < l->size ? image_pair(l->i, l->tokens[at], l->tokens[next])
+                                   : IMAGE_NO_RANK;
+    l->ranks[at] = rank;
+    if (put && rank != IMAGE_NO_RANK)
+        heap_put(&l->heap, (uint64_t)rank << 32 | at);
+}
+
+static void merge_at(large *l, uint32_t at)
+{
+    uint32_t gone = l->next[at];
+
+    l->tokens[at] = l->i->merged[l->ranks[at]];
+    l->next[at] = l->next[gone];
+    if (l->next[at] < l->size)
+        l->before[l->next[at]] = at;
+    l->ranks[gone] = IMAGE_NO_RANK;
+    set_rank(l, at, 1);
+    if (at > 0)
+        set_rank(l, l->before[at], 1);
+}
+
+/* Points the arrays into the room: 0 or -1. Each merge takes a pair out of the heap for
+ * the two it puts in, so that there are never more than twice as many as bytes. */
+static int make_room(large *l, merge_room *room)
+{
+    size_t need = (size_t)l->size * (2 * sizeof(uint64_t) + 4 * sizeof(uint32_t));
+    if (need > room->capacity) {
+        mem_free(room->alloc, room->memory, room->capacity);
+        room->capacity = 0;
+        room->memory = mem_alloc(room->alloc, need);
+        if (!room->memory)
+            return -1;
+        room->capacity = need;
+    }
+    l->heap.slots = room->memory;
+    l->tokens = (uint32_t *)(l->heap.slots + 2 * (size_t)l->size);
+    l->ranks = l->tokens + l->size;
+    l->next = l->ranks + l->size;
+    l->before = l->next + l->size;
+    return 0;
+}
+
+int merge_large(const image *i, const unsigned char *text, size_t size, merge_room *room,
+                uint32_t **tokens, size_t *count)
+{
+    large l = {.i = i, .size = (uint32_t)size};
+    uint32_t at;
+    size_t n = 0;
+
+    if (size >= UINT32_MAX / 2 || make_room(&l, room))
+        return -1;
+    for (at = 0; at < l.size; at++) {
+        l.tokens[at] = i->bytes[text[at]];
+        l.next[at] = at + 1;
+        l.before[at] = at - 1;
+    }
+    for (at = 0; at < l.size; at++) {
+        set_rank(&l, at, 0);
+        if (l.ranks[at] != IMAGE_NO_RANK)
+            l.heap.slots[l.heap.count++] = (uint64_t)l.ranks[at] << 32 | at;
+    }
+    heap_order(&l.heap);
+    while (l.heap.count > 0) {
+        uint64_t pair = heap_take(&l.heap);
+        if (l.ranks[(uint32_t)pair] == pair >> 32)
+            merge_at(&l, (uint32_t)pair);
+    }
+    for (at = 0; at < l.size; at = l.next[at])
+        l.tokens[n++] = l.tokens[at];
+    *tokens = l.tokens;
+    *count = n;
+    return 0;
+}

@@ -1,0 +1,87 @@
+/*
+ * encoding_vocabulary.h: an encoding as files describe it, before it is made an image.
+ *
+ * Filled by one of the readers below, whatever the file; tokens may come in any order.
+ */
+#ifndef TOKENS_ENCODING_VOCABULARY_H
+#define TOKENS_ENCODING_VOCABULARY_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+/* Flags of a vocabulary, and of its image. */
+enum {
+    /* A piece that is a token is that token, whether merges would come to it or not. */
+    VOCABULARY_WHOLE = 1,
+    /* A space is put before a text that begins with none. */
+    VOCABULARY_SPACE = 2,
+    VOCABULARY_FLAGS = 3
+};
+/* Flags of an added token. */
+enum {
+    ADDED_SPECIAL = 1, /* ordinary text where text is counted; known to decode */
+    ADDED_FLAGS = 1
+};
+
+/* The most tokens, and the most merges, that there may be. */
+#define VOCABULARY_MAX ((UINT32_C(1) << 21) - 1)
+/* The most bytes of all tokens, and of all else. */
+#define VOCABULARY_TEXT_MAX (UINT32_C(1) << 28)
+/* The longest token of a vocabulary that lists no merges: they are searched for. */
+#define VOCABULARY_TOKEN_MAX 256
+
+typedef struct vocabulary_token {
+    uint32_t id, offset, size; /* of its bytes in text */
+    uint32_t flags;            /* of an added one */
+} vocabulary_token;
+
+typedef struct vocabulary_merge {
+    uint32_t left, right, made; /* ids */
+} vocabulary_merge;
+
+typedef struct vocabulary {
+    const allocator *alloc;
+    char name[64];
+    uint32_t flags;
+    uint32_t pattern; /* PRETOKEN_…; PRETOKEN_KINDS: what is in `cuts` */
+    buf cuts;
+    buf text;
+    vocabulary_token *tokens;
+    size_t count, capacity;
+    vocabulary_token *added;
+    size_t added_count, added_capacity;
+    /* In the order of their ranks. None: two tokens merge to the one that has the bytes of
+     * both, the lowest id first. */
+    vocabulary_merge *merges;
+    size_t merge_count, merge_capacity;
+} vocabulary;
+
+void vocabulary_init(vocabulary *v, const allocator *a);
+void vocabulary_deinit(vocabulary *v);
+/* Appends a token, or an added one. LIMIT, NOMEM. */
+sessile_status vocabulary_add(vocabulary *v, uint32_t id, const void *bytes, size_t size,
+                              sessile_error *err);
+sessile_status vocabulary_add_special(vocabulary *v, uint32_t id, uint32_t flags,
+                                      const void *bytes, size_t size, sessile_error *err);
+sessile_status vocabulary_add_merge(vocabulary *v, uint32_t left, uint32_t right,
+                                    uint32_t made, sessile_error *err);
+/* Sets pattern and special tokens of an encoding by its name: 0; -1: not a known one.
+ * What is set already stays. NOMEM shows in v->text. */
+int vocabulary_known(vocabulary *v, const char *name);
+/* The known encoding that a vocabulary without a name is, by its size and some of its
+ * tokens; NULL: none. */
+const char *vocabulary_recognise(const vocabulary *v);
+
+/* Tokens in the order of their ids from 0, each a byte of size and its bytes. INVALID. */
+sessile_status vocabulary_read_packed(vocabulary *v, const void *data, size_t size,
+                                      sessile_error *err);
+/* A `.tiktoken` file: lines of base64, a space, the id. INVALID names the line. */
+sessile_status vocabulary_read_tiktoken(vocabulary *v, const char *data, size_t size,
+                                        sessile_error *err);
+/* A `tokenizer.json`. INVALID; UNSUPPORTED names what is of another kind. */
+sessile_status vocabulary_read_json(vocabulary *v, const char *data, size_t size,
+                                    sessile_error *err);
+
+#endif

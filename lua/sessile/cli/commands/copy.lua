@@ -1,0 +1,66 @@
+--- copy: a session, whole, into another store.
+--
+-- Owns: which store and which key are meant on the other side. Must never change the session
+-- that is copied.
+
+local hints = require "sessile.cli.hints"
+local sessions = require "sessile.cli.sessions"
+
+return {
+  name = "copy",
+  summary = "copy a session, whole, into another store, and print its id there",
+  usage = "copy SESSION STORE [--id NEW] [--to-key-file FILE | --to-plain]",
+  examples = {
+    { "sessile copy bug-42 /mnt/backup", "every entry and branch, the same ids" },
+    { "sessile copy last ./shared --to-key-file ./shared.key --id case-7", "sealed with its key" },
+  },
+  arguments = {
+    { "session", "a session's id, a beginning of it, its title, or `last`" },
+    { "to", "the other store: a folder or file:FOLDER; made when it is not there", is = "folder" },
+  },
+  options = {
+    { "--id NEW", "its id there (else the same)" },
+    { "--to-key-file FILE", "the other store's key (else $SESSILE_KEY, else your key file)" },
+    { "--to-plain", "the other store is not sealed" },
+    { "--to-agent NAME", "the agent that it is for there (else the same)" },
+  },
+  about = "Labels, checkpoints, settings and every branch come along; the copy is sealed as that\n"
+    .. "store seals, and has nothing in common with the session from then on.",
+  run = function(app, args)
+    if args.id == "last" then
+      return nil, "the id 'last' is taken: it always means the newest session", "EUSAGE"
+    elseif args.to_plain and args.to_key_file then
+      return nil, "--to-plain and --to-key-file exclude each other", "EUSAGE"
+    end
+    local session, message, code, step = app:session(args.session)
+    if not session then
+      return nil, message, code, step
+    end
+    local _ <close> = setmetatable({}, { __close = function() session:close() end })
+    local there = {
+      store = args.to, key_file = args.to_key_file, plain = args.to_plain,
+      timeout = app.globals.timeout, network = app.globals.network,
+    }
+    local store
+    store, message, code, step = sessions.open(there, true)
+    if not store then
+      return nil, message, code, step
+    end
+    local copy
+    copy, message, code = store:put(session, { id = args.id, agent = args.to_agent })
+    if not copy then
+      store:close()
+      return nil, message, code, code == "EEXISTS"
+        and ("Give it another name there: sessile copy %s %s --id NEW"):format(
+          hints.id(session.id), hints.quoted(args.to)) or nil
+    end
+    local id, agent = copy.id, copy.agent
+    copy:close()
+    store:close()
+    if app.json then
+      app:print_json { session = session.id, id = id, agent = agent, store = args.to }
+    else
+      app:out(id .. "\n")
+    end
+  end,
+}

@@ -1,0 +1,164 @@
+--- usage: the tokens that providers reported, of a session or of all.
+--
+-- Owns: the sums over sessions. Must never estimate: what nobody reported is not in it.
+
+local filters = require "sessile.cli.filters"
+local terminal = require "sessile.cli.terminal"
+
+local FIELDS = { "input", "output", "cache_read", "cache_write" }
+
+local number = terminal.number
+
+local function add(groups, group, key)
+  local known = groups[key]
+  if not known then
+    known = { key = key, reports = 0, input = 0, output = 0, cache_read = 0, cache_write = 0 }
+    groups[key], groups[#groups + 1] = known, known
+  end
+  for _, field in ipairs(FIELDS) do
+    known[field] = known[field] + group[field]
+  end
+  known.reports = known.reports + group.reports
+end
+
+-- Adds what a session reports: by day, when no `by` was asked for.
+local function gather(groups, session, by, within)
+  local list, message, code = session:usage { by = by or "day" }
+  if not list then
+    return false, message, code
+  end
+  for _, group in ipairs(list) do
+    if by == "agent" or by == "model" or within(group.key) then
+      local key = group.key
+      if by == "agent" and key == "" then key = session.agent end
+      add(groups, group, by and key or "all")
+    end
+  end
+  return true
+end
+
+local function sort(groups, by)
+  table.sort(groups, function(a, b)
+    if by == "day" then return a.key < b.key end
+    local x, y = a.input + a.output, b.input + b.output
+    if x ~= y then return x > y end
+    return a.key < b.key
+  end)
+end
+
+local function as_json(app, id, by, groups, total)
+  local list = {}
+  for i, group in ipairs(groups) do
+    list[i] = by and group or nil
+  end
+  app:print_json {
+    session = id, by = by, total = total, groups = by and app.array(list) or nil,
+  }
+end
+
+local HEADINGS = { day = "DAY", model = "MODEL", agent = "AGENT" }
+
+local function print_groups(app, by, groups, total)
+  local rows = {}
+  local function row(group, name)
+    rows[#rows + 1] = {
+      name, number(group.reports), number(group.input), number(group.output),
+      number(group.cache_read), number(group.cache_write),
+    }
+  end
+  for _, group in ipairs(by and groups or {}) do
+    row(group, group.key == "" and "(nobody says)" or terminal.line(group.key))
+  end
+  row(total, "all")
+  app:out(terminal.table({ HEADINGS[by] or "", "REPORTS>", "INPUT>", "OUTPUT>", "CACHE READ>",
+    "CACHE WRITE>" }, rows, function(cell, column, heading)
+    if heading then return app.paint(cell, "bold") end
+    return column == 1 and app.paint(cell, "cyan") or cell
+  end, terminal.columns(), { "REPORTS>", "CACHE WRITE>", "CACHE READ>" }))
+end
+
+-- Whether a day ("2026-02-01") is within the moments.
+local function days_between(since, till)
+  local first = since and terminal.day(since)
+  local last = till and terminal.day(till - 1)
+  return function(day)
+    return (not first or day >= first) and (not last or day <= last)
+  end
+end
+
+return {
+  name = "usage",
+  summary = "the tokens that providers reported, of a session or of all",
+  usage = "usage [ID] [--by day|model|agent] [--since WHEN] [--until WHEN]",
+  examples = {
+    { "sessile usage bug-42", "of one session, every branch of it" },
+    { "sessile usage --by day --since 30d", "of the store, day by day" },
+    { "sessile usage --by model --json", "for a program" },
+  },
+  arguments = {
+    { "id", "a session's id, a beginning of it, its title, or `last`; nothing: all", "?" },
+  },
+  options = {
+    { "--by WHAT", "in groups", choices = { "day", "model", "agent" } },
+    { "--since WHEN", "from that day on: a date (2026-02-01), or so long ago (24h, 7d)" },
+    { "--until WHEN", "before that day" },
+  },
+  about = "What providers said they took, over the whole log; what the context takes now is in\n"
+    .. "`sessile info ID`. Days are UTC. --since and --until are for days: not with --by model\n"
+    .. "or agent.",
+  run = function(app, args)
+    local since, till, wrong = filters.moments(app, args)
+    if not wrong and (since or till) and args.by and args.by ~= "day" then
+      wrong = ("--since and --until count days: they do not go with --by %s"):format(args.by)
+    end
+    if wrong then
+      return nil, wrong, "EUSAGE"
+    end
+    local groups, within = {}, days_between(since, till)
+    local ok, message, code, step, id
+    if args.id then
+      local session
+      session, message, code, step = app:session(args.id)
+      if not session then
+        return nil, message, code, step
+      end
+      ok, message, code = gather(groups, session, args.by, within)
+      id = session.id
+      session:close()
+    else
+      local store, rows
+      store, message, code, step = app:store()
+      if store then
+        rows, message, code = app:list(store, {})
+      end
+      if not rows then
+        return nil, message, code, step
+      end
+      ok, message, code = filters.each(app, store, rows, "reading", function(session)
+        return gather(groups, session, args.by, within)
+      end)
+    end
+    if not ok then
+      return nil, message, code
+    end
+    sort(groups, args.by)
+    local total = {}
+    for _, group in ipairs(groups) do
+      add(total, group, "all")
+    end
+    if #total == 0 then
+      add(total, { input = 0, output = 0, cache_read = 0, cache_write = 0, reports = 0 }, "all")
+    end
+    local sum = total[1]
+    sum.key = nil
+    if app.json then
+      return as_json(app, id, args.by, groups, sum)
+    end
+    print_groups(app, args.by, groups, sum)
+    if sum.reports == 0 then
+      io.stdout:flush()
+      app:note("No provider reported anything" .. ((since or till) and " in that time." or
+        ". A turn that is given a usage is counted; what a context takes: sessile info."))
+    end
+  end,
+}

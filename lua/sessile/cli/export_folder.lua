@@ -1,0 +1,180 @@
+--- export_folder: all sessions, or all of a user's, as JSON and Markdown in a folder.
+--
+-- Owns: the names of the files, and index.json, which says what is there and what could not
+-- be read. Must never leave a session out without saying so.
+
+local files_module = "sessile.files"
+local hints = require "sessile.cli.hints"
+local json = require "sessile.cli.json"
+local progress = require "sessile.cli.progress"
+local redact = require "sessile.redact"
+local redaction = require "sessile.cli.redaction"
+local system = require "sessile.system"
+local terminal = require "sessile.cli.terminal"
+
+local folder = {}
+
+local FORMATS = { "json" }
+
+-- A name that any file system takes, of an id, which may be any bytes.
+local function file_name(id, taken)
+  local name = id:gsub("[^%w._@-]", function(byte)
+    return ("=%02x"):format(byte:byte())
+  end):gsub("^[.-]", "_%0"):sub(1, 120)
+  if name == "" or name == "index" then
+    name = name .. "_"
+  end
+  local free, n = name, 1
+  while taken[free:lower()] do
+    n = n + 1
+    free = ("%s-%d"):format(name, n)
+  end
+  taken[free:lower()] = true
+  return free
+end
+
+-- Writes one file whole; nil, message, code.
+local function write_file(path, replace, body)
+  local file <close>, message, code = require(files_module).create(path)
+  if not file then
+    return nil, message, code
+  end
+  local ok
+  ok, message, code = body(function(text) return file:write(text) end)
+  if not ok then
+    return nil, message, code
+  end
+  return file:finish(replace)
+end
+
+-- A session in both formats; its row in the index, which says why when it failed.
+local function write_session(store, row, place, name, replace, redactor)
+  local listed = { id = row.id, agent = row.agent, user = row.user, title = row.title,
+    status = row.status, entries = row.entries }
+  local user = row.user ~= "" and row.user or nil
+  local session, message, code
+  if row.entries then
+    session, message, code = store:resume { id = row.id, agent = row.agent, user = user }
+  else
+    message, code = row.message or "it cannot be read", row.status
+  end
+  if not session then
+    listed.error = { code = code, message = message }
+    return listed
+  end
+  listed.files = json.list {}
+  for _, format in ipairs(FORMATS) do
+    local file = name .. "." .. format
+    local ok
+    ok, message, code = write_file(place .. "/" .. file, replace, function(write)
+      return session:export { format = format, write = write, redact = redactor }
+    end)
+    if not ok then
+      listed.error = { code = code, message = message }
+      break
+    end
+    table.insert(listed.files, file)
+  end
+  if session.damage and not listed.error then
+    listed.error = { code = session.damage.code, message = session.damage.message }
+  end
+  session:close()
+  return listed
+end
+
+-- Every session that is meant, those that were deleted softly too: they are still kept.
+local function rows_of(app, store, args)
+  local rows, message, code = app:list(store, { user = args.user })
+  if not rows then
+    return nil, message, code
+  end
+  local deleted
+  deleted, message, code = app:list(store, { user = args.user, status = "deleted" })
+  if not deleted then
+    return nil, message, code
+  end
+  return table.move(deleted, 1, #deleted, #rows + 1, rows)
+end
+
+-- The folder, made when it is missing; nil, sentence, code, step when it holds something.
+local function prepared(args)
+  local place = args.id
+  if not place or args.file then
+    return nil, "name one folder for the sessions", "EUSAGE",
+      "As: sessile export --all FOLDER"
+  end
+  if #(system.files(place) or {}) > 0 and not args.yes then
+    return nil, ("%s is there, and not empty"):format(hints.shown(place)), "EEXISTS",
+      "Files in it are replaced with --yes; or name another folder."
+  end
+  local made, message, code = require(files_module).folder(place)
+  if not made then
+    return nil, message, code, code == "ENOTFOUND" and "Make the folder above it first." or nil
+  end
+  return (place:gsub("(.)/+$", "%1"))
+end
+
+--- Runs `export --all FOLDER` and `export --user USER FOLDER`.
+---@param app sessile.cli.app
+---@param args table
+---@param rules boolean|table|nil
+function folder.run(app, args, rules)
+  if args.format or args.to then
+    return nil, "a folder gets JSON and Markdown: --format and --to are for one session",
+      "EUSAGE", false
+  elseif args.user and args.all then
+    return nil, "--user and --all exclude each other", "EUSAGE", false
+  end
+  local store, message, code, step = app:store()
+  if not store then
+    return nil, message, code, step
+  end
+  local rows
+  rows, message, code = rows_of(app, store, args)
+  if not rows then
+    return nil, message, code
+  elseif #rows == 0 then
+    return nil, args.user and ("no session is of user '%s'"):format(hints.shown(args.user))
+      or "there is no session yet", "ENOTFOUND"
+  end
+  local place
+  place, message, code, step = prepared(args)
+  if not place then
+    return nil, message, code, step
+  end
+  local redactor = rules and redact.new(type(rules) == "table" and rules or nil)
+  local index, taken, failed = {}, {}, 0
+  local show, finish = progress.bar(app, "export")
+  for i, row in ipairs(rows) do
+    show(i - 1, #rows)
+    local name = file_name((row.agent ~= "main" and row.agent and row.agent .. "." or "")
+      .. (redactor and row.id and redactor:text(row.id) or row.id or "unreadable"), taken)
+    index[i] = write_session(store, row, place, name, args.yes, redactor)
+    failed = failed + (index[i].error and 1 or 0)
+  end
+  finish()
+  local text = json.write { sessile_export_index = 1, user = args.user,
+    sessions = json.list(redactor and redactor:value(index) or index) }
+  local ok
+  ok, message, code = write_file(place .. "/index.json", args.yes, function(write)
+    return write(text .. "\n")
+  end)
+  if not ok then
+    return nil, message, code
+  end
+  if app.json then
+    app:print_json { folder = place, sessions = #rows, failed = failed }
+  else
+    app:note(("%d of %d sessions are in %s, not sealed there; index.json says which."):format(
+      #rows - failed, #rows, terminal.line(place)))
+  end
+  if redactor then
+    app:note(redaction.sentence(redactor:report()))
+  end
+  if failed > 0 then
+    return nil, ("%d of %d sessions could not be written whole"):format(failed, #rows), "EDAMAGED",
+      "index.json says which, and why."
+  end
+end
+
+return folder

@@ -1,0 +1,152 @@
+-- file.lua: one configuration file: read, run, and told apart from a stranger's.
+--
+-- Owns the way from a path to plain values with their lines, and the files that somebody trusts.
+-- Must never run a file outside the engine's sandbox before it ended well inside, nor hand out
+-- functions of a file that is not trusted.
+--
+-- The engine runs the file where it reaches nothing and returns data. When there are functions
+-- in it, and it is the user's own, it is run once more in this Lua, where it sees the same names,
+-- so that they can be called.
+
+local core = require "sessile.core"
+local paths = require "sessile.paths"
+local places = require "sessile.config.places"
+
+local file = {}
+
+-- ---------------------------------------------------------------- values
+
+-- What core.config gives: [k, v, k, v] for a table, {line = n} for a function.
+local function plain(value)
+  if type(value) ~= "table" then
+    return value, false
+  elseif value.line then
+    return function() end, true
+  end
+  local made, functions = {}, false
+  for i = 1, #value, 2 do
+    local one, has
+    one, has = plain(value[i + 1])
+    made[value[i]] = one
+    functions = functions or has
+  end
+  return made, functions
+end
+
+local SEEN = { "assert", "error", "ipairs", "next", "pairs", "pcall", "rawequal", "rawget",
+  "rawlen", "rawset", "select", "setmetatable", "tonumber", "tostring", "type" }
+
+-- The names that a policy has, of this Lua.
+local function environment()
+  local env = {}
+  for _, name in ipairs(SEEN) do
+    env[name] = _G[name]
+  end
+  for _, name in ipairs { "math", "string", "table", "utf8" } do
+    env[name] = {}
+    for key, value in pairs(_G[name]) do
+      env[name][key] = value
+    end
+  end
+  return env
+end
+
+-- ---------------------------------------------------------------- reading
+
+---@class sessile.config.file
+---@field path string       from the root
+---@field folder string     where it is
+---@field text string
+---@field values table
+---@field lines table<string, integer>
+---@field has_functions boolean
+---@field trusted boolean   it may name programs, keys and functions
+
+-- The engine's sentences name the last part of a path only.
+local function with_path(message, path)
+  local last = path:match "[^/]*$"
+  if message:sub(1, #last + 1) == last .. ":" then
+    return path .. message:sub(#last + 1)
+  end
+  return message
+end
+
+--- Reads the file at path. Nil, message, code; code is "ENOTFOUND" when there is none.
+---@param path string
+---@return sessile.config.file?
+---@return string? message
+---@return string? code
+function file.read(path)
+  local list, text, real = core.config(path)
+  if not list then
+    return nil, with_path(text, path), real
+  end
+  local values, functions = plain(list)
+  return {
+    path = real, folder = real:match "^(.*)/[^/]*$", text = text, values = values,
+    lines = places.of(text), has_functions = functions, trusted = false,
+  }
+end
+
+--- Puts the functions themselves in the values of a file that is trusted. Nil, message, code.
+---@param one sessile.config.file
+function file.call_back(one)
+  if not one.has_functions then
+    return true
+  end
+  local chunk, message = load(one.text, "@" .. one.path, "t", environment())
+  local ok, values = pcall(chunk or error, message)
+  if not chunk or not ok or type(values) ~= "table" then
+    return nil, ("%s: it is not the same when it is run twice: %s"):format(one.path,
+      tostring(values)), "EINVALID"
+  end
+  one.values = values
+  return true
+end
+
+-- ---------------------------------------------------------------- trust
+
+-- A name for the record of a path; a record says which path it is of, so that two that meet
+-- here are two records too many, and no mistake.
+local function record(path)
+  local hash = 0xcbf29ce484222325
+  for i = 1, #path do
+    hash = (hash ~ path:byte(i)) * 0x100000001b3
+  end
+  return ("%016x.lua"):format(hash)
+end
+
+--- The folder in which it is kept which files are trusted; nil without a home.
+function file.trust_folder()
+  return paths.config "trusted"
+end
+
+--- Where it is kept that this file is trusted, and the text of that record.
+---@param one sessile.config.file
+---@return string? path
+---@return string text
+function file.trust_record(one)
+  local folder = file.trust_folder()
+  return folder and folder .. "/" .. record(one.path),
+    ("return { path = %q, text = %q }\n"):format(one.path, one.text)
+end
+
+--- Whether somebody trusted this file, as it stands now, where it stands now. Beside it whether
+--- it was trusted once, with another text.
+---@param one sessile.config.file
+---@return boolean trusted
+---@return boolean changed
+function file.is_trusted(one)
+  local path = file.trust_record(one)
+  local list = path and core.config(path)
+  if not list then
+    return false, false
+  end
+  local kept = plain(list)
+  if kept.path ~= one.path then
+    return false, false
+  end
+  return kept.text == one.text, kept.text ~= one.text
+end
+
+return file

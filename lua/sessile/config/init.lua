@@ -1,0 +1,149 @@
+-- init.lua: the configuration: which files there are, what they come to, and as options for
+-- sessile.open.
+--
+-- Owns the order: what the environment says comes before ./sessile.lua, that before the user's
+-- own file, that before the defaults. Must never read a file unless it is asked to, nor believe a
+-- project's file that its user has not read: see `sessile config trust`.
+
+local check = require "sessile.config.check"
+local file = require "sessile.config.file"
+local merge = require "sessile.config.merge"
+local paths = require "sessile.paths"
+local schema = require "sessile.config.schema"
+
+local config = {}
+
+--- The file of a project, from the folder that one is in.
+config.project = "./sessile.lua"
+
+--- The user's own file; nil without a home.
+function config.own()
+  return paths.config "config.lua"
+end
+
+--- The file that stands for both: what was asked for, else $SESSILE_CONFIG. Nil: neither.
+---@param given string?
+---@return string? path
+---@return string? said_by
+function config.named(given)
+  local env = os.getenv "SESSILE_CONFIG"
+  if given then
+    return paths.expand(given), "--config"
+  elseif env and env ~= "" then
+    return paths.expand(env), "SESSILE_CONFIG"
+  end
+  return nil
+end
+
+-- ---------------------------------------------------------------- one file
+
+local TRUST = "Read it, then say so: sessile config trust"
+
+-- Why a value is refused, with the place where it is written.
+local function sentence(one, problem)
+  local at = problem.at
+  local line, name = nil, at
+  while name and not line do -- that of the innermost key that is written as a table
+    line = one.lines[name]
+    name = name:match "^(.*)%.[^.]*$"
+  end
+  local place = one.path .. (line and ":" .. line or "")
+  return ("%s: %s%s"):format(place, at and ("'%s': "):format(at) or "", problem.what)
+end
+
+-- Reads a file and all its values: adds `made` to it. Nil, message, code, step.
+local function read(path, trusted)
+  local one, message, code = file.read(path)
+  if not one then
+    return nil, message, code
+  end
+  local changed
+  one.trusted = trusted
+  if not trusted then
+    one.trusted, changed = file.is_trusted(one)
+  end
+  if one.trusted then
+    local ok
+    ok, message, code = file.call_back(one)
+    if not ok then
+      return nil, message, code
+    end
+  end
+  local fine, made = pcall(check.file, one.values, one)
+  if fine then
+    one.made = made
+    return one
+  elseif type(made) ~= "table" then
+    error(made, 0)
+  end
+  local step = made.code == "EDENIED"
+    and (changed and "It was changed since it was trusted. " .. TRUST or TRUST) or nil
+  return nil, sentence(one, made), made.code, step
+end
+
+config.read = read
+
+-- Whether the folder of a path may be entered: somebody else's home is no home of ours, and what
+-- is in it is not configured for us.
+local function is_ours(path)
+  local folder = io.open(path:match "^(.*)/[^/]*$" .. "/.")
+  if folder then
+    folder:close()
+  end
+  return folder ~= nil
+end
+
+-- The files that are there, the one that holds most last. Nil, message, code, step.
+local function files(given)
+  local named, said_by = config.named(given)
+  if named == "/dev/null" then
+    return {}
+  elseif named then
+    local one, message, code, step = read(named, true)
+    if not one and code == "ENOTFOUND" then
+      return nil, ("there is no file %s (%s)"):format(named, said_by), "EUSAGE",
+        "Name one that is there, or make one: sessile config init"
+    elseif not one then
+      return nil, message, code, step
+    end
+    one.kind = "named"
+    return { one }
+  end
+  local list = {}
+  for _, kind in ipairs { "own", "project" } do
+    local path = kind == "own" and config.own() or kind == "project" and config.project
+    local one, message, code, step
+    if path then
+      one, message, code, step = read(path, kind == "own")
+    end
+    if one then
+      one.kind = kind
+      list[#list + 1] = one
+    elseif path and code ~= "ENOTFOUND" and is_ours(path) then
+      return nil, message, code, step or kind == "project" and code == "EDENIED"
+        and "Without any such file: --config /dev/null" or nil
+    end
+  end
+  return list
+end
+
+-- ---------------------------------------------------------------- all of it
+
+--- The merged configuration. options: path (one file instead of the two). Nil, message, code, and
+--- perhaps a next step; code is "EUSAGE" when a file that was named is not there.
+---@param given string?
+---@return sessile.Config?
+---@return string? message
+---@return string? code
+---@return string? step
+function config.load(given)
+  local list, message, code, step = files(given)
+  if not list then
+    return nil, message, code, step
+  end
+  return merge.of(list)
+end
+
+config.schema = schema
+
+return config

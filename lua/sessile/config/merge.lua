@@ -1,0 +1,315 @@
+-- merge.lua: several files as one configuration, with the origin of each value; and that as the
+-- options of sessile.open.
+--
+-- Owns which of several words holds, and what an agent gets. Opens no store that is anybody's.
+
+local paths = require "sessile.paths"
+local schema = require "sessile.config.schema"
+
+local merge = {}
+
+---@class sessile.config.origin
+---@field from "default"|"file"|"env"|"flag"
+---@field file string?
+---@field line integer?
+---@field name string?  of the variable or the option
+
+local methods = {}
+
+-- ---------------------------------------------------------------- values
+
+-- Puts one value with its origin; of `agents` and `models` each entry by itself.
+local function put(self, name, value, origin)
+  local values, origins = self.values, self.origins
+  if name == "agents" then
+    values.agents = values.agents or {}
+    for agent, settings in pairs(value) do
+      local kept = values.agents[agent] or {}
+      values.agents[agent] = kept
+      for key, one in pairs(settings) do
+        kept[key] = one
+        origins[("agents.%s.%s"):format(agent, key)] = origin(("agents.%s.%s"):format(agent, key))
+      end
+    end
+  elseif name == "models" then
+    values.models = values.models or {}
+    for model, one in pairs(value) do
+      values.models[model] = one
+      origins["models." .. model] = origin("models." .. model)
+    end
+  else
+    values[name] = value
+    origins[name] = origin(name)
+  end
+end
+
+local function line_of(lines, name)
+  while name do
+    if lines[name] then
+      return lines[name]
+    end
+    name = name:match "^(.*)%.[^.]*$"
+  end
+  return nil
+end
+
+local function take_file(self, one)
+  for _, row in ipairs(schema.keys) do
+    local value = one.made[row.name]
+    if value ~= nil then
+      put(self, row.name, value, function(name)
+        return { from = "file", file = one.path, line = line_of(one.lines, name) }
+      end)
+    end
+  end
+end
+
+local function variable(name)
+  local value = os.getenv(name)
+  return value ~= "" and value or nil
+end
+
+-- $SESSILE_STORE and $SESSILE_KEY come before every file. The key is fetched by the engine.
+local function take_environment(self)
+  local function origin(name)
+    return function() return { from = "env", name = name } end
+  end
+  local store = variable "SESSILE_STORE"
+  if store then
+    put(self, "store", store, origin "SESSILE_STORE")
+  end
+  if variable "SESSILE_KEY" then
+    self.values.key = nil
+    self.origins.key = { from = "env", name = "SESSILE_KEY" }
+  end
+end
+
+--- Where the value of a key came from.
+---@param name string  as "limits.message" or "agents.coder.policy"
+---@return sessile.config.origin
+function methods:origin(name)
+  return self.origins[name] or { from = "default" }
+end
+
+--- The value of a key as it was read; nil: the default.
+---@param name string
+function methods:value(name)
+  local agent, key = name:match "^agents%.(.*)%.([^.]*)$"
+  if agent then
+    local settings = (self.values.agents or {})[agent]
+    return settings and settings[key]
+  end
+  local model = name:match "^models%.(.*)$"
+  if model then
+    return (self.values.models or {})[model]
+  end
+  return self.values[name]
+end
+
+-- ---------------------------------------------------------------- what an agent gets
+
+-- preserve_recent as an option of each policy that has it: a policy's own word holds.
+local function with_recent(policy, recent)
+  if not recent or not policy then
+    return policy
+  end
+  local sessile = require "sessile"
+  local function step(one)
+    local name = type(one) == "string" and one or type(one) == "table" and one[1]
+    if type(name) ~= "string" or type(one) == "table" and one.preserve_recent ~= nil then
+      return one
+    end
+    local copy = { name }
+    for key, value in pairs(type(one) == "table" and one or {}) do
+      copy[key] = value
+    end
+    copy.preserve_recent = recent
+    -- Only loading it says which options a policy has.
+    local store = sessile.open("ram:", { key = false, policy = copy })
+    if not store then
+      return one
+    end
+    store:close()
+    return copy
+  end
+  if type(policy) == "table" and (type(policy[1]) == "table" or #policy >= 2) then
+    local chain = {}
+    for i, one in ipairs(policy) do
+      chain[i] = step(one)
+    end
+    return chain
+  end
+  return step(policy)
+end
+
+-- The model that a name means. Raises nothing: merge.of has looked at all of them.
+local function model_of(self, model)
+  local seen = {}
+  local called
+  while model and model.kind == "name" and not seen[model.name] do
+    seen[model.name], called = true, model.name
+    model = (self.values.models or {})[model.name]
+  end
+  if not model or model.kind == "name" then
+    return nil
+  end
+  local copy = { called = called }
+  for key, value in pairs(model) do
+    copy[key] = value
+  end
+  return copy
+end
+
+-- A checkpoint in the words of sessile.open.
+local function plain_checkpoint(value)
+  if not value then
+    return nil
+  end
+  local copy = {}
+  for key, one in pairs(value) do
+    copy[key] = one
+  end
+  copy.strategy = nil
+  if next(copy) == nil then
+    return false
+  end
+  return copy
+end
+
+--- What holds for the sessions of an agent: policy, fallback, trigger, checkpoint, window, reserve,
+--- model, encoding, ttl, as sessile.open takes them, but for the model, which is {kind =, …}, and
+--- for times, which are ms. nil: of any agent that is not named in the file.
+---@param agent string?
+---@return sessile.AgentConfig
+function methods:for_agent(agent)
+  if agent and not (self.values.agents or {})[agent] then
+    agent = nil
+  end
+  local known = self.known[agent or false]
+  if known then
+    return known
+  end
+  local own = agent and (self.values.agents or {})[agent] or {}
+  local function of(name)
+    if own[name] ~= nil then
+      return own[name]
+    end
+    return self.values[name]
+  end
+  local model = model_of(self, of "model")
+  local found = {
+    policy = with_recent(of "policy", of "preserve_recent"),
+    fallback = of "fallback",
+    trigger = of "triggers",
+    checkpoint = plain_checkpoint(of "checkpoint"),
+    window = of "window" or model and model.window,
+    reserve = of "reserve" or model and model.reserve,
+    encoding = of "encoding" or model and model.encoding,
+    ttl = of "ttl",
+    model = model,
+  }
+  self.known[agent or false] = found
+  return found
+end
+
+-- ---------------------------------------------------------------- options
+
+local SAME = { "store", "key", "suite", "agent", "user", "durability", "network", "isolation",
+  "worker", "policy_path" }
+
+local DIFFERS = { "policy", "fallback", "trigger", "checkpoint", "window", "reserve", "ttl" }
+
+-- What can be handed to sessile.open as it is; a function is all that a store takes as a model.
+local function callable(model)
+  return model and model.kind == "function" and model.call or nil
+end
+
+-- The options of sessile.open, put into the configuration itself.
+local function fill(self, options)
+  local values, all = self.values, self:for_agent(nil)
+  for _, name in ipairs(SAME) do
+    options[name] = values[name]
+  end
+  options.timeout_ms = values.timeout
+  for _, name in ipairs(DIFFERS) do
+    options[name] = all[name]
+  end
+  options.ttl = values.ttl and values.ttl .. "ms" or nil
+  options.model = callable(all.model)
+  for name in pairs(schema.limits) do
+    if values["limits." .. name] then
+      options.limits = options.limits or {}
+      options.limits[name] = values["limits." .. name]
+    end
+  end
+  for agent in pairs(values.agents or {}) do
+    local own, different = self:for_agent(agent), {}
+    for _, name in ipairs(DIFFERS) do
+      different[name] = own[name]
+    end
+    different.ttl = own.ttl and own.ttl .. "ms" or own.ttl
+    different.model = callable(own.model)
+    options.agents = options.agents or {}
+    options.agents[agent] = different
+  end
+end
+
+-- A name among `models` that is not there.
+local function missing_model(self)
+  local function look(at, model)
+    if model and model.kind == "name" and not model_of(self, model) then
+      return ("'%s': there is no model '%s' in `models`"):format(at, model.name), at
+    end
+  end
+  local why, at = look("model", self.values.model)
+  for agent, settings in pairs(self.values.agents or {}) do
+    if not why then
+      why, at = look(("agents.%s.model"):format(agent), settings.model)
+    end
+  end
+  for name, model in pairs(self.values.models or {}) do
+    if not why then
+      why, at = look("models." .. name, model)
+    end
+  end
+  if not why then
+    return nil
+  end
+  local origin = self:origin(at)
+  return ("%s%s: %s"):format(origin.file or "the configuration", origin.line
+    and ":" .. origin.line or "", why)
+end
+
+--- One configuration of several files, those that hold more behind. Nil, message, code.
+---@param files sessile.config.file[]
+function merge.of(files)
+  local inner = { values = {}, origins = {}, files = files, known = {} }
+  for name, method in pairs(methods) do
+    inner[name] = method
+  end
+  for _, one in ipairs(files) do
+    take_file(inner, one)
+  end
+  take_environment(inner)
+  local missing = missing_model(inner)
+  if missing then
+    return nil, missing, "EINVALID"
+  end
+  local options = {}
+  fill(inner, options)
+  inner.model = inner:for_agent(nil).model
+  inner.place = inner.values.store or paths.default_store()
+  inner.retention = inner.values.retention
+  inner.encoding = inner:for_agent(nil).encoding
+  inner.models = inner.values.models or {}
+  -- The options are the table's own, for pairs() and sessile.open; all else is behind them.
+  return setmetatable(options, { __name = "sessile.Config", __index = function(_, name)
+    local value = inner[name]
+    if type(value) == "function" and methods[name] then
+      return function(_, ...) return value(inner, ...) end
+    end
+    return value
+  end })
+end
+
+return merge

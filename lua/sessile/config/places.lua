@@ -1,0 +1,96 @@
+-- places.lua: on which line of a file a key is written.
+--
+-- Owns reading Lua as far as names before `=` in braces go. The file was run before, so that it is
+-- sound; what is not written as a table in braces has no line here, and that is no error.
+
+local places = {}
+
+-- The end of a long bracket whose opening is at `at`; nil: there is none.
+local function long_bracket(text, at)
+  local level = text:match("^%[(=*)%[", at)
+  return level and (select(2, text:find("]" .. level .. "]", at, true)) or #text)
+end
+
+-- The end of a comment or a string that begins at `at`; nil: neither does.
+local function skip(text, at)
+  local two = text:sub(at, at + 1)
+  if two == "--" then
+    return long_bracket(text, at + 2) or (text:find("\n", at, true) or #text + 1) - 1
+  end
+  local quote = two:sub(1, 1)
+  if quote == '"' or quote == "'" then
+    local i = at + 1
+    while i <= #text do
+      local c = text:sub(i, i)
+      if c == quote then
+        return i
+      end
+      i = i + (c == "\\" and 2 or 1)
+    end
+    return #text
+  end
+  return long_bracket(text, at)
+end
+
+local function unquoted(word)
+  return word:match '^"([^"\\]*)"$' or word:match "^'([^'\\]*)'$"
+end
+
+--- The lines of the keys in a file's text: {["agents.coder.policy"] = 12, …}, of each the last
+--- time that it is written.
+---@param text string
+---@return table<string, integer>
+function places.of(text)
+  local lines, line, at = {}, 1, 1
+  local path, pending = {}, nil -- names of the braces that are open; the name before `=`
+  local word, word_line         -- the newest word, string in brackets, or nil
+  local function full(name)
+    local parts = {}
+    for _, part in ipairs(path) do
+      if part ~= "" then
+        parts[#parts + 1] = part
+      end
+    end
+    parts[#parts + 1] = name
+    return table.concat(parts, ".")
+  end
+  while at <= #text do
+    local c = text:sub(at, at)
+    local stop = skip(text, at)
+    if stop then
+      local piece = text:sub(at, stop)
+      if c ~= "-" then
+        word, word_line = unquoted(piece), line
+      end
+      line = line + select(2, piece:gsub("\n", ""))
+      at = stop + 1
+    elseif c:find "[%a_]" then
+      word, word_line = text:match("^[%w_]+", at), line
+      at = at + #word
+    else
+      if c == "\n" then
+        line = line + 1
+      elseif c == "=" and text:sub(at + 1, at + 1) == "=" then
+        at = at + 1
+      elseif c == "=" and word and #path > 0 then
+        lines[full(word)] = word_line
+        pending = word
+      elseif c == "{" then
+        path[#path + 1] = #path > 0 and pending or "" -- the outermost is the file's own
+        pending = nil
+      elseif c == "}" then
+        path[#path] = nil
+        pending = nil
+      elseif c == "," or c == ";" then
+        pending = nil
+      end
+      if not c:find "[%s%]]" then
+        word = nil
+      end
+      at = at + 1
+    end
+  end
+  return lines
+end
+
+return places

@@ -1,0 +1,120 @@
+-- schema.lua: what a configuration may say: every key, its kind, its default, in the order in
+-- which they are shown.
+--
+-- Owns the names. The table in lua/README.md, `sessile config show` and the checks are made from
+-- it. Knows no file and no value.
+
+local schema = {}
+
+---@class sessile.config.key
+---@field name string      as written, "limits.message"
+---@field kind string      which check of check.lua reads it
+---@field default string   in words
+---@field about string
+---@field project boolean? a project's file may say it although nobody trusts that file
+---@field agent boolean?   may be said of one agent too
+---@field values string[]? what a choice may be
+---@field least integer?   of a number
+
+---@type sessile.config.key[]
+schema.keys = {
+  { name = "store", kind = "store", default = "$XDG_DATA_HOME/sessile", project = true,
+    about = "where sessions are: a folder, `file:FOLDER`, `ram:`; `postgres`: `$DATABASE_URL`" },
+  { name = "key", kind = "key", default = "the key file that is made for you",
+    about = "the store's secret: `{ env = \"NAME\" }`, `{ file = \"…\" }`, `{ command = {…} }`; "
+      .. "`false`: not sealed" },
+  { name = "suite", kind = "choice", values = { "aes-256-gcm", "xchacha20-poly1305" },
+    default = "the CPU's best", about = "how a new store is sealed" },
+  { name = "agent", kind = "name", default = "main", project = true,
+    about = "whose sessions are made when no agent is named" },
+  { name = "user", kind = "name", default = "none",
+    about = "whose sessions are made when no user is named" },
+  { name = "durability", kind = "choice", values = { "sync", "none" }, default = "sync",
+    about = "`sync`: on the device before anybody waits no more; `none`: at close" },
+  { name = "timeout", kind = "time", default = "5s", project = true,
+    about = "how long another writer is waited for" },
+  { name = "network", kind = "boolean", default = "false",
+    about = "write although the store is on a network file system" },
+  { name = "isolation", kind = "choice", values = { "none", "worker" }, default = "none",
+    about = "where policies run: in this process, or in one of their own" },
+  { name = "worker", kind = "path", default = "as installed",
+    about = "the program that policies of their own process run in" },
+  { name = "policy", kind = "policy", default = "none", project = true, agent = true,
+    about = "what makes the context smaller: a name, a path, `{ \"name\", option = … }`, a chain; "
+      .. "`false`: none" },
+  { name = "fallback", kind = "policy", default = "none", project = true, agent = true,
+    about = "what runs instead of a policy that was refused" },
+  { name = "policy_path", kind = "paths", default = "your policies, then those that ship",
+    about = "more folders where policies are looked up by name" },
+  { name = "preserve_recent", kind = "count", least = 0, default = "the policy's: 10",
+    project = true, agent = true,
+    about = "messages at the end that a policy leaves alone, where it has that option" },
+  { name = "triggers", kind = "triggers", default = "none", project = true, agent = true,
+    about = "when policies compact unasked: `messages`, `interval`, `share` (0.8 is 80 % of the "
+      .. "window), `overflow`, `events`" },
+  { name = "checkpoint", kind = "checkpoint", default = "by hand, 50 kept", project = true,
+    agent = true,
+    about = "when turns make one: `strategy` (`manual`, `periodic`, `event`, `threshold`), "
+      .. "`interval`, `messages`, `share`, `events`, `keep`" },
+  { name = "window", kind = "tokens", default = "the model's, else unlimited", project = true,
+    agent = true, about = "how much the model reads, in tokens" },
+  { name = "reserve", kind = "tokens", default = "0", project = true, agent = true,
+    about = "tokens of the window that are kept free for the answer" },
+  { name = "model", kind = "model", default = "none", project = true, agent = true,
+    about = "who is asked: a function, `{ command = {…} }`, `{ endpoint = \"…\", name = \"…\" }`, "
+      .. "`{ lua = \"./model.lua\" }`, or a name among `models`" },
+  { name = "models", kind = "models", default = "none",
+    about = "models by names of your own: `{ fast = {…}, good = {…} }`" },
+  { name = "encoding", kind = "text", default = "the model's", project = true, agent = true,
+    about = "how tokens are counted: `cl100k_base`, `o200k_base`, or a file" },
+  { name = "ttl", kind = "ttl", default = "never", agent = true,
+    about = "new sessions expire so long after their newest entry" },
+  { name = "retention", kind = "time", default = "90d",
+    about = "how long `purge` keeps what was deleted softly" },
+  { name = "limits.message", kind = "size", default = "8MiB", about = "of one message" },
+  { name = "limits.session", kind = "size", default = "4GiB", about = "of one session's log" },
+  { name = "limits.depth", kind = "count", least = 1, default = "128",
+    about = "nesting of JSON, at most 1000" },
+  { name = "limits.id", kind = "size", default = "4KiB", about = "of an id, an agent, a user" },
+  { name = "limits.title", kind = "size", default = "1KiB", about = "of a title" },
+  { name = "limits.policy_gas", kind = "count", least = 1, default = "50000000",
+    about = "steps of the policies of one turn" },
+  { name = "limits.policy_ms", kind = "ms", default = "500ms", about = "their CPU time" },
+  { name = "limits.policy_memory", kind = "size", default = "64MiB", about = "their memory" },
+  { name = "limits.policy_result", kind = "size", default = "1MiB",
+    about = "what one of them may write" },
+  { name = "agents", kind = "agents", default = "none", project = true,
+    about = "what differs for an agent: `{ coder = { policy = …, window = … } }`" },
+}
+
+-- What other programs and the requirements of others call our keys: a wrong key that is one of
+-- these is told its name here.
+schema.known_elsewhere = {
+  backend = "store", base_dir = "store", connection_string = "store", database_url = "store",
+  encryption = "key", key_source = "key", key_env_var = "key", passphrase = "key",
+  strategy = "policy", compaction = "policy", compaction_strategy = "policy",
+  token_threshold = "triggers", trigger = "triggers", auto_compact = "triggers",
+  max_context_tokens = "window", context_window = "window", max_tokens = "window",
+  checkpoint_interval = "checkpoint", auto_checkpoint = "checkpoint",
+  checkpoints = "checkpoint", max_checkpoint_history = "checkpoint",
+  max_session_size = "limits", quotas = "limits", timeout_ms = "timeout", summary_model = "model",
+  expires = "ttl", expiry = "ttl", sessions = "store", tokenizer = "encoding",
+  seconds = "interval", max_history = "keep",
+}
+
+schema.by_name = {}
+-- The names at the top: "limits" for "limits.message".
+schema.top, schema.of_agent, schema.limits = {}, {}, {}
+for _, key in ipairs(schema.keys) do
+  schema.by_name[key.name] = key
+  local group, name = key.name:match "^(%a+)%.(.+)$"
+  schema.top[group or key.name] = key
+  if group then
+    schema.limits[name] = key
+  end
+  if key.agent then
+    schema.of_agent[key.name] = key
+  end
+end
+
+return schema

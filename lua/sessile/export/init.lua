@@ -1,0 +1,124 @@
+--- export: a session as a document for people, or for other programs.
+--
+-- Owns: which formats there are, and how one is run. Must never hold a whole session: a format
+-- is given a source (source.lua) that is read an entry at a time, and writes as it reads. HTML
+-- alone needs the tree of it first.
+
+local options = require "sessile.options"
+local redact = require "sessile.redact"
+local source = require "sessile.export.source"
+
+local export = {}
+
+---@class sessile.export.format
+---@field name string
+---@field extension string  of a file that is named without --format
+---@field about string      one line for the help
+---@field module string     returns function(source, write)
+---@field agent boolean?    another agent's format: `--to NAME`, not `--format NAME`
+
+--- The formats. One of another agent's gets `agent = true`, and a file of its own.
+---@type sessile.export.format[]
+export.formats = {
+  { name = "json", extension = "json", module = "sessile.export.json",
+    about = "one document: what is known of the session, and every entry" },
+  { name = "jsonl", extension = "jsonl", module = "sessile.export.jsonl",
+    about = "an entry a line" },
+}
+
+local ALIASES = { markdown = "md", htm = "html" }
+
+--- The format of that name, or of that extension.
+---@param name string
+---@param agent boolean?  one of another agent's
+---@return sessile.export.format?
+function export.find(name, agent)
+  name = ALIASES[name] or name
+  for _, format in ipairs(export.formats) do
+    if format.name == name and (format.agent or false) == (agent or false) then
+      return format
+    end
+  end
+  return nil
+end
+
+--- The names of the formats; of those of other agents.
+---@param agent boolean?
+---@return string[]
+function export.names(agent)
+  local names = {}
+  for _, format in ipairs(export.formats) do
+    if (format.agent or false) == (agent or false) then
+      names[#names + 1] = format.name
+    end
+  end
+  return names
+end
+
+local export_options = {
+  format = "string", to = "string", redact = "boolean|table", write = "callable",
+}
+
+-- What a writer raises to end it: nil, message, code come out of session:export.
+local Refusal = {}
+
+local function guarded(write)
+  return function(chunk)
+    local ok, message, code = write(chunk)
+    if ok == nil and message or ok == false then
+      error(setmetatable({ message = message or "the writer refused", code = code or "EIO" },
+        Refusal), 0)
+    end
+  end
+end
+
+-- The run of redaction that is wanted, or nil.
+local function redactor_of(given)
+  if type(given) == "table" then
+    if type(given.json) == "function" then
+      return given -- a run of the caller's, over several sessions
+    end
+    return redact.new(given)
+  end
+  return given and redact.new() or nil
+end
+
+local methods = {}
+export.methods = methods
+
+--- Writes the session as `format` says (or as `to` says, another agent's format), in chunks of
+--- whole characters, each with write(chunk); write may return nil, message, code to end it.
+--- redact: true, a list of rules of your own beside those that ship, or a run of sessile.redact.
+--- Returns {format, redacted}.
+function methods:export(given)
+  local opts = options.check("session:export", given, export_options)
+  local name = opts.to or opts.format or "json"
+  local format = export.find(name, opts.to ~= nil)
+  if not format then
+    options.misuse(("session:export: there is no format '%s': %s"):format(name,
+      table.concat(export.names(opts.to ~= nil), ", ")))
+  elseif not opts.write then
+    options.misuse "session:export: write: a function that takes each chunk expected"
+  end
+  local redactor = redactor_of(opts.redact)
+  local done, from, message, code = pcall(source.open, self, redactor)
+  if done and not from then
+    return nil, message, code
+  end
+  local why = from
+  if done then
+    done, why = pcall(require(format.module), from, guarded(opts.write))
+  end
+  if done then
+    return { format = format.name, redacted = redactor and redactor:report() }
+  elseif getmetatable(why) == Refusal then
+    return nil, why.message, why.code
+  end
+  local wrong, text = tostring(why):match "(E%u+): (.*)$" -- an entry that cannot be read
+  if wrong then
+    return nil, text, wrong
+  end
+  error(why, 0)
+end
+
+return export

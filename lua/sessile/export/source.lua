@@ -1,0 +1,195 @@
+--- source: a session as the formats of an export read it.
+--
+-- Owns: what is told of a session beside its entries, and redaction, once for all formats:
+-- nothing leaves a source that the redactor has not seen. Must never keep entries: they are
+-- read one at a time, in the order of the log.
+
+local answers = require "sessile.answers"
+local core = require "sessile.core"
+
+local source = {}
+
+local methods = {}
+methods.__index = methods
+
+-- What the engine says of a message or an object it hands out, whatever its fields are.
+local function facts_of(object)
+  local meta = getmetatable(object)
+  local index = type(meta) == "table" and meta.__index
+  return type(index) == "table" and index or object
+end
+
+-- The first of these that fails ends it.
+local function ask(session)
+  local told = {}
+  for _, name in ipairs { "labels", "settings", "metadata", "usage", "checkpoints", "log", "life",
+    "subsessions" } do
+    local value, message, code = session[name](session)
+    if value == nil and message then
+      return nil, message, code
+    end
+    told[name] = value
+  end
+  local pause, message, code = session:suspended()
+  if message then
+    return nil, message, code
+  end
+  told.suspension = pause
+  return told
+end
+
+-- The keys of the messages that the model would get, and what is known of their tokens.
+local function context(session)
+  local list, about, code = session:context()
+  if not list then
+    return nil, about, code
+  end
+  local keys = {}
+  for i, message in ipairs(list) do
+    keys[i] = facts_of(message).key
+  end
+  return keys, about
+end
+
+local function raw(redactor, object)
+  local text = object and facts_of(object).json or "{}"
+  return core.json(redactor and redactor:json(text) or text)
+end
+
+local function rows(list, make)
+  local out = {}
+  for i, row in ipairs(list or {}) do
+    out[i] = make(row)
+  end
+  return core.array(out)
+end
+
+local function checkpoint_row(row)
+  return {
+    id = row.id, head = row.head, time = row.time, reason = row.reason, name = row.name,
+    messages = row.messages, tokens = row.tokens, state_bytes = row.state_bytes,
+    event = row.event, agent_version = row.agent_version, metadata = row.metadata,
+  }
+end
+
+local function compaction_row(row)
+  local copy = {}
+  for name, value in pairs(row) do
+    copy[name] = value
+  end
+  copy.policies = row.policies and core.array(row.policies) or nil
+  return copy
+end
+
+-- Everything but the entries, by the names that `sessile info --json` has.
+local function facts(session, redactor)
+  local told, message, code = ask(session)
+  if not told then
+    return nil, message, code
+  end
+  local keys, about
+  keys, about, code = context(session)
+  if not keys then
+    return nil, about, code
+  end
+  local found = {
+    id = session.id, agent = session.agent, user = session.user, title = session.title,
+    created = session.created, modified = session.modified, head = session:head(),
+    status = session.damage and session.damage.code or told.life.status,
+    ttl = told.life.ttl, expires = told.life.expires,
+    origin = session.origin, parent = session.parent,
+    children = core.array(told.subsessions or {}),
+    labels = rows(told.labels, function(row)
+      return { entry = row.id, label = row.name, time = row.time }
+    end),
+    checkpoints = rows(told.checkpoints, checkpoint_row),
+    compactions = rows(told.log, compaction_row),
+    usage = told.usage, tokens = about.tokens, token_source = about.source,
+    events = session:event_count(), suspension = told.suspension,
+    damage = session.damage,
+  }
+  if redactor then
+    found = redactor:value(found)
+  end
+  found.context = core.array(keys)
+  found.settings = raw(redactor, told.settings)
+  found.metadata = raw(redactor, told.metadata)
+  return found
+end
+
+--- Reads what there is to say of a session. nil, message, code.
+---@param session sessile.Session
+---@param redactor table?  of sessile.redact
+---@return table? source  facts, session, redactor
+---@return string? message
+---@return string? code
+function source.open(session, redactor)
+  local self = setmetatable({ session = session, redactor = redactor }, methods)
+  if redactor then
+    -- A first pass finds what is a secret wherever it stands; the second one writes.
+    for _ in self:entries() do end -- luacheck: ignore 542
+    facts(session, redactor)
+    redactor:restart()
+  end
+  local message, code
+  self.facts, message, code = facts(session, redactor)
+  if not self.facts then
+    return nil, message, code
+  end
+  return self
+end
+
+-- An entry's text, redacted: all but what places it in the log.
+local function redacted(redactor, text)
+  return redactor:json(text)
+end
+
+-- An entry as formats get it: its fields, and `json`, its text.
+local function shaped(self, entry)
+  local text = facts_of(entry).json
+  if not self.redactor then
+    return { json = text, id = entry.id, parentId = entry.parentId, type = entry.type,
+      timestamp = entry.timestamp, source = entry.source, author = entry.author,
+      user = entry.user, data = entry.data, tokens = entry.tokens }
+  end
+  text = redacted(self.redactor, text)
+  local shape = answers.decode(text)
+  shape.json = text
+  return shape
+end
+
+--- An iterator over the entries, in the order of the log; it raises when one cannot be read.
+function methods:entries()
+  local iterator, message, code = self.session:entries()
+  if not iterator then
+    error(("%s: %s"):format(code, message), 0)
+  end
+  return function()
+    local entry = iterator()
+    return entry and shaped(self, entry)
+  end
+end
+
+--- The texts of the entries alone, which are not taken apart.
+function methods:texts()
+  local iterator, message, code = self.session:entries()
+  if not iterator then
+    error(("%s: %s"):format(code, message), 0)
+  end
+  return function()
+    local entry = iterator()
+    local text = entry and facts_of(entry).json
+    return text and self.redactor and redacted(self.redactor, text) or text
+  end
+end
+
+--- One entry by its id.
+function methods:entry(id)
+  local entry, message, code = self.session:entry(id)
+  if not entry then
+    error(("%s: %s"):format(code, message), 0)
+  end
+  return shaped(self, entry)
+end
+
+return source

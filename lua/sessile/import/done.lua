@@ -1,0 +1,172 @@
+--- done: what earlier imports of a recording brought into a session.
+--
+-- Owns: how that is read from the session's entries. Must never write.
+
+local kept = require "sessile.import.kept"
+local span = require "sessile.import.span"
+
+local done = {}
+done.__index = done
+
+local function hex(id)
+  return tonumber(id, 16)
+end
+
+local function is_of(fields, from, source)
+  return span.string(fields.from) == from and span.string(fields.source) == source
+end
+
+-- A turn entry: which lines its messages were made of.
+local function read_turn(self, entry, data, from, source)
+  local _, metadata = span.object(data.metadata or "")
+  local members, own = span.object(type(metadata) == "table" and metadata.imported or "")
+  if not members or not is_of(own, from, source) or not span.string(data.first) then
+    return
+  end
+  local lines = span.array(own.lines or "") or {}
+  local first = hex(span.string(data.first))
+  for i, raw in ipairs(lines) do
+    local id = i == #lines and entry.id or ("%08x"):format(first + i - 1)
+    for _, line in ipairs(span.array(raw) or { raw }) do
+      local at = math.tointeger(tonumber(line))
+      if at then
+        self.messages[at] = id
+        self.ends[at] = i == #lines and math.tointeger(tonumber(own.bytes)) or nil
+      end
+    end
+  end
+  self.base = self.base or self.parents[first]
+  self.newest = entry.id
+end
+
+local function read_compaction(self, entry, data, from, source)
+  for _, put in ipairs(span.array(data.put or "") or {}) do
+    local _, fields = span.object(put)
+    local _, message = span.object(type(fields) == "table" and fields.message or "")
+    local _, metadata = span.object(type(message) == "table" and message.metadata or "")
+    local members, own = span.object(type(metadata) == "table" and metadata.imported or "")
+    local at = members and is_of(own, from, source) and math.tointeger(tonumber(own.at))
+    if at then
+      self.compactions[at] = entry.id
+      self.newest = entry.id
+    end
+  end
+end
+
+--- Reads a session.
+---@param session table
+---@param from string
+---@param source string?
+---@return table? done
+---@return string? message
+---@return string? code
+function done.read(session, from, source)
+  local self = setmetatable({
+    messages = {}, ends = {}, customs = {}, compactions = {}, plain = {}, parents = {},
+    source = source, labels = nil,
+  }, done)
+  local entries, message, code = session:entries()
+  if not entries then
+    return nil, message, code
+  end
+  for entry in entries do
+    if entry.type == "message" and not self.base then
+      -- Only of the first of its turn is it asked.
+      self.parents[hex(entry.id)] = tostring(entry.parentId)
+    elseif source and (entry.type == "turn" or entry.type == "compaction") then
+      local _, fields = span.object(entry.json)
+      local _, data = span.object(fields.data)
+      if entry.type == "turn" then
+        read_turn(self, entry, data, from, source)
+        self.parents = {}
+      else
+        read_compaction(self, entry, data, from, source)
+      end
+    elseif source and entry.type == "custom" then
+      local _, fields = span.object(entry.json)
+      local read = kept.read(fields.data)
+      if read and read.from == from and read.source == source and read.at then
+        self.customs[read.at] = math.max(self.customs[read.at] or 0, read.part or 1)
+      elseif not read or not read.source then
+        local digest = kept.digest("", fields.data)
+        self.plain[digest] = (self.plain[digest] or 0) + 1
+      end
+    end
+  end
+  return self
+end
+
+--- The entry of the message that was made of this line, or these.
+---@param lines integer|integer[]
+---@return string?
+function done:message(lines)
+  if type(lines) ~= "table" then
+    return self.messages[lines]
+  end
+  return self.messages[lines[1]]
+end
+
+--- The compaction that this line told of.
+function done:compaction(at)
+  return self.compactions[at]
+end
+
+--- Is that line kept?
+---@param place sessile.import.place
+---@return boolean
+function done:has_custom(place)
+  return place.at ~= nil and (self.customs[place.at] or 0) >= (place.part or 1)
+end
+
+--- Uses up one custom entry of this data; false: there is none left.
+---@param json string
+---@return boolean
+function done:take_plain(json)
+  local digest = kept.digest("", json)
+  local count = self.plain[digest] or 0
+  self.plain[digest] = count > 0 and count - 1 or nil
+  return count > 0
+end
+
+--- Sets a label, or takes it away, unless that is so.
+---@param session table
+---@param target string
+---@param label {name: string, off: boolean?}
+function done:set_label(session, target, label)
+  local list, message, code = session:labels()
+  if not list then
+    return nil, message, code
+  end
+  local there = false
+  for _, one in ipairs(list) do
+    there = there or one.id == target and one.name == label.name
+  end
+  if there == not label.off then
+    return true
+  end
+  local act = label.off and session.unlabel or session.label
+  local ok
+  ok, message, code = act(session, target, label.name)
+  if not ok and (code == "EINVALID" or code == "ELIMIT") then
+    return true -- a name that no label can have; the line is kept
+  end
+  return ok, message, code
+end
+
+--- Is the recording the one that was imported, as far as it was? A turn that ended elsewhere in
+--- the file says that it is not.
+---@param record sessile.import.record
+---@return boolean? ok
+---@return string? message
+function done:check(record)
+  local line = record.lines[#record.lines]
+  local last = type(line) == "table" and line[#line] or line
+  local was = self.ends[last]
+  if was and record.offset and was ~= record.offset then
+    return nil, ("the recording was changed before line %d since it was imported: "
+      .. "import it under another name"):format(last + 1)
+  end
+  return true
+end
+
+return done

@@ -1,0 +1,120 @@
+--- kept: what a custom entry holds of a recording that is no message.
+--
+-- Owns: its shape, {"from", "at", "part", "line" | "text" | "b64", "source"}, and the way back to
+-- the bytes. Must never judge what a line says.
+
+local span = require "sessile.import.span"
+
+local kept = {}
+
+local BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+local function base64(bytes)
+  local out = bytes:gsub("..?.?", function(group)
+    local a, b, c = group:byte(1, 3)
+    local n = a << 16 | (b or 0) << 8 | (c or 0)
+    local four = {}
+    for i = 1, 4 do
+      local six = n >> (24 - 6 * i) & 63
+      four[i] = i <= #group + 1 and BASE64:sub(six + 1, six + 1) or "="
+    end
+    return table.concat(four)
+  end)
+  return out
+end
+
+local function base64_bytes(text)
+  local values, out, n, held = {}, {}, 0, 0
+  for at = 1, 64 do
+    values[BASE64:byte(at)] = at - 1
+  end
+  for at = 1, #text do
+    local six = values[text:byte(at)]
+    if six then
+      n, held = n << 6 & 0xFFFFFF | six, held + 6
+      if held >= 8 then
+        held = held - 8
+        out[#out + 1] = string.char(n >> held & 255)
+      end
+    end
+  end
+  return table.concat(out)
+end
+
+---@class sessile.import.place
+---@field from string     the format's name
+---@field source string?  what tells this recording from others
+---@field at integer?     the line's number, from 1; 0: what is around the elements of a document
+---@field part integer?   of a line in pieces, from 1
+
+--- A line that is no message, as the data of a custom entry: the line itself when it is
+--- JSON, its text when it is not, its bytes in base64 when they are not even UTF-8.
+---@param place sessile.import.place
+---@param line string
+---@param as_text boolean?  even if it is JSON
+---@return string json
+function kept.custom(place, line, as_text)
+  local head = ('{"from":%s'):format(span.quote(place.from))
+    .. (place.at and (',"at":%d'):format(place.at) or "")
+    .. (place.part and (',"part":%d'):format(place.part) or "")
+  local tail = place.source and ',"source":' .. span.quote(place.source) .. "}" or "}"
+  if not as_text and not place.part and span.valid(line) then
+    return head .. ',"line":' .. line .. tail
+  elseif utf8.len(line) then
+    return head .. ',"text":' .. span.quote(line) .. tail
+  end
+  return head .. ',"b64":"' .. base64(line) .. '"' .. tail
+end
+
+--- What a custom entry keeps: nil when it keeps nothing of a recording.
+---@param raw string  the entry's data
+---@return {from: string, source: string?, at: integer?, part: integer?, line: string}?
+function kept.read(raw)
+  local members, fields = span.object(raw)
+  local from = members and span.string(fields.from)
+  local line = from and (fields.line or span.string(fields.text)
+    or fields.b64 and base64_bytes(span.string(fields.b64) or ""))
+  if not line then
+    return nil
+  end
+  return {
+    from = from, line = line, source = span.string(fields.source),
+    at = math.tointeger(tonumber(fields.at)), part = math.tointeger(tonumber(fields.part)),
+  }
+end
+
+--- Tells one recording from another by how it begins: 16 hex digits.
+---@param from string   the format
+---@param text string   its first line, or element
+---@return string
+function kept.digest(from, text)
+  local hash = 0xcbf29ce484222325 -- FNV-1a
+  for _, part in ipairs { from, ":", text:sub(1, 4096) } do
+    for at = 1, #part do
+      hash = (hash ~ part:byte(at)) * 0x100000001b3
+    end
+  end
+  return ("%016x"):format(hash)
+end
+
+--- Why a line is not even an object of JSON.
+---@param line string
+---@return string
+function kept.unreadable(line)
+  if span.valid(line) then
+    return "it is no JSON object"
+  end
+  -- Brackets outside of strings: deep enough to be refused for that alone?
+  local depth, deepest = 0, 0
+  for bracket in line:gsub("\\.", ""):gsub('"[^"]*"', ""):gmatch "[%[%]{}]" do
+    depth = depth + (bracket:find "[%[{]" and 1 or -1)
+    deepest = math.max(deepest, depth)
+  end
+  if deepest > span.max_depth then
+    return ("it is nested %d levels deep, at most %d are read"):format(deepest, span.max_depth)
+  end
+  return "it is not JSON"
+end
+
+
+return kept

@@ -1,0 +1,175 @@
+--- source: the bytes of a recording, a block at a time.
+--
+-- Owns: lines and their limit, the look at the beginning that tells the format, and a copy of
+-- what cannot be read twice. Must never hold more than a block and a line of it.
+
+local source = {}
+
+local BLOCK = 64 * 1024
+
+--- The longest line, or element of a JSON document, that is read as one; bytes. (The engine
+--- takes messages of 8 MiB.)
+source.longest = 8 * 1024 * 1024 - 65536
+
+--- What is longer is kept in pieces of so many bytes, which fit an entry however they are
+--- written.
+source.piece = 1024 * 1024
+
+--- Bytes that are looked at to tell a format.
+source.look = 256 * 1024
+
+local FAILED = { [2] = "ENOTFOUND", [13] = "EDENIED" } -- by errno
+
+---@class sessile.import.source
+---@field file file*
+---@field size integer?  bytes, when the file can tell
+---@field at integer     bytes that were given out as lines
+local methods = {}
+methods.__index = methods
+
+-- The system's words less the path, which the caller names.
+local function reason(message)
+  return (tostring(message):gsub("^.*: ", ""))
+end
+
+--- Opens a path, or takes an open file.
+---@param file file*|string
+---@return sessile.import.source? opened
+---@return string? message
+---@return string? code
+function source.open(file)
+  if type(file) == "string" then
+    local opened, message, number = io.open(file, "rb")
+    if not opened then
+      return nil, reason(message), FAILED[number] or "EIO"
+    end
+    file = opened
+  end
+  local self = setmetatable({ file = file, buffer = "", at = 0 }, methods)
+  local block, why = file:read(BLOCK) -- a folder opens like a file, and then does not read
+  if why then
+    return nil, reason(why), "EINVALID"
+  end
+  self.buffer = block or ""
+  self.size = file:seek "end"
+  if self.size and not file:seek("set", #self.buffer) then
+    self.size = nil
+  end
+  return self
+end
+
+--- The first bytes, at most source.look of them; nothing is used up.
+---@return string
+function methods:head()
+  while #self.buffer < source.look do
+    local block = self.file:read(BLOCK)
+    if not block then
+      break
+    end
+    self.buffer = self.buffer .. block
+  end
+  return self.buffer
+end
+
+--- The next bytes; nil at the end.
+---@return string?
+function methods:block()
+  local block = self.buffer
+  if block ~= "" then
+    self.buffer = ""
+    return block
+  end
+  return self.file:read(BLOCK)
+end
+
+--- Makes it readable from any place, copying what is no file on a disk into one.
+---@return true? ok
+---@return string? message
+---@return string? code
+function methods:make_seekable()
+  if self.size then
+    return true
+  end
+  local copy, message = io.tmpfile()
+  if not copy then
+    return nil, "it cannot be copied to a file to be read twice: " .. reason(message), "EIO"
+  end
+  for block in self.block, self do
+    local ok, why = copy:write(block)
+    if not ok then
+      return nil, "it cannot be copied to a file to be read twice: " .. reason(why), "EIO"
+    end
+  end
+  self.file, self.size = copy, copy:seek "end"
+  return self:seek(0)
+end
+
+--- Goes on reading at an offset from the beginning.
+---@param offset integer
+---@return true? ok
+---@return string? message
+---@return string? code
+function methods:seek(offset)
+  self.buffer = ""
+  local place, message = self.file:seek("set", offset)
+  if not place then
+    return nil, reason(message), "EIO"
+  end
+  return true
+end
+
+--- An iterator over lines, each with the offset behind it and, of a line that is too long, the
+--- number of the piece that this is (from 1): pieces have source.piece bytes.
+---@return fun(): string?, integer?, integer?
+function methods:lines()
+  local rest, ended = "", false
+  local pieces, held = {}, 0 -- of a line whose end was not seen yet
+  local part, long = nil, "" -- of a line that is too long: what was not given out of it
+  local function give(text, newline)
+    self.at = self.at + #text + newline
+    return text, self.at, part
+  end
+  return function()
+    while true do
+      if #long > source.piece then
+        local text = long:sub(1, source.piece)
+        long, part = long:sub(source.piece + 1), part + 1
+        return give(text, 0)
+      end
+      local stop = rest:find("\n", 1, true)
+      local piece = stop and rest:sub(1, stop - 1) or rest
+      rest = stop and rest:sub(stop + 1) or ""
+      pieces[#pieces + 1], held = piece, held + #piece
+      if part or held > source.longest then
+        long, pieces, held = long .. table.concat(pieces), {}, 0
+        part = part or 0
+      end
+      if stop or ended then
+        if part and #long > source.piece then
+          rest = (stop and "\n" or "") .. rest -- the end is seen again, after these pieces
+        else
+          local text = part and long or table.concat(pieces)
+          if ended and not stop and text == "" then
+            return nil
+          end
+          part = part and part + 1
+          local line, offset, number = give(text, stop and 1 or 0)
+          pieces, held, part, long = {}, 0, nil, ""
+          return line, offset, number
+        end
+      elseif rest == "" and #long <= source.piece then
+        local block = self:block()
+        ended, rest = not block, block or ""
+      end
+    end
+  end
+end
+
+--- Closes the file, unless it is standard input.
+function methods:close()
+  if self.file ~= io.stdin then
+    self.file:close()
+  end
+end
+
+return source

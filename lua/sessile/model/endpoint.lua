@@ -1,0 +1,355 @@
+-- endpoint.lua: asks an OpenAI-compatible endpoint.
+--
+-- Owns one question and its answer: what is sent, when it is tried again, and what each failure
+-- is called. Must never send a key where it was not meant to go (redirects are refused, and a
+-- key goes over an unsafe connection to this machine alone), nor show one, nor ask again once
+-- something of an answer has been shown.
+
+local answers = require "sessile.answers"
+local connection = require "sessile.model.connection"
+local core = require "sessile.core"
+local events = require "sessile.model.events"
+local http = require "sessile.model.http"
+local key = require "sessile.key"
+local openai = require "sessile.model.openai"
+local options = require "sessile.options"
+
+local endpoint = {
+  --- Seconds before the second try; twice as many before each that follows.
+  pause = 0.5,
+}
+
+local TIMEOUT, WHOLE = 120, 10      -- seconds without a byte; so many times that in all
+local MOST = 64 * 1024 * 1024       -- bytes of a streamed body; each is a few hundred a token
+local MOST_EVENT = 4 * 1024 * 1024
+local TRIES, MOST_PAUSE = 4, 30
+local AGAIN = { [408] = true, [429] = true, [500] = true, [502] = true, [503] = true,
+  [504] = true, [529] = true }
+
+-- ---------------------------------------------------------------- where
+
+local LOCAL = { localhost = true, ["127.0.0.1"] = true, ["::1"] = true }
+
+--- The address as {host=, port=, path=, secure=, text=}; nil and what is wrong with it.
+function endpoint.address(url)
+  local scheme, authority, path, query = url:match "^(%a+)://([^/?#]+)([^?#]*)(%??[^#]*)$"
+  if scheme ~= "http" and scheme ~= "https" then
+    return nil, "http://… or https://… is wanted"
+  elseif url:find "[%c%s]" then
+    return nil, "it has a space or a control character"
+  elseif authority:find("@", 1, true) then
+    return nil, "a name and a password do not belong in it: give key="
+  end
+  local host, port = authority:match "^%[([%x:.]+)%]:?(%d*)$"
+  if not host then
+    host, port = authority:match "^([%w._-]+):?(%d*)$"
+  end
+  if not host then
+    return nil, "it names no host"
+  end
+  port = port ~= "" and math.tointeger(tonumber(port)) or scheme == "https" and 443 or 80
+  if port < 1 or port > 65535 then
+    return nil, "it names no port"
+  end
+  path = path:gsub("/+$", "")
+  if not path:find "/chat/completions$" then
+    path = path .. "/chat/completions"
+  end
+  return { host = host, port = port, path = path .. query, secure = scheme == "https",
+    authority = authority, text = ("%s://%s%s"):format(scheme, authority, path),
+    here = LOCAL[host:lower()] ~= nil }
+end
+
+-- ---------------------------------------------------------------- keys and headers
+
+-- The values of the headers that are asked for; nil, message, code. Beside them a list of the
+-- secrets among them.
+local function headers_of(self)
+  local lines, secrets = {}, {}
+  local function put(name, value, prefix)
+    if type(value) ~= "string" then
+      local message, code
+      value, message, code = key.text("sessile.model", value)
+      if not value then
+        return nil, message, code
+      end
+      secrets[#secrets + 1] = value
+    end
+    if value:find "[%c]" then
+      return nil, ("the header %s cannot have that value: it has a control character")
+        :format(name), "EINVALID"
+    end
+    lines[#lines + 1] = ("%s: %s%s"):format(name, prefix or "", value)
+    return true
+  end
+  local ok, message, code = true, nil, nil
+  if self.key then
+    ok, message, code = put("authorization", self.key, "Bearer ")
+  end
+  for name, value in pairs(self.headers) do
+    if ok then
+      ok, message, code = put(name, value)
+    end
+  end
+  if not ok then
+    return nil, message, code
+  end
+  return lines, secrets
+end
+
+-- A sentence without the secrets: an endpoint may repeat what it was sent.
+local function without(secrets, text)
+  for _, secret in ipairs(secrets) do
+    local from, to = text:find(secret, 1, true)
+    while from and secret ~= "" do
+      text = text:sub(1, from - 1) .. "…" .. text:sub(to + 1)
+      from, to = text:find(secret, from + #"…", true)
+    end
+  end
+  return text
+end
+
+-- What an endpoint said, on one line and no longer than a sentence.
+local function short(text)
+  text = text:gsub("[%c%s]+", " ")
+  if #text > 500 then
+    local stop = utf8.len(text) and utf8.offset(text, 0, 500) or 500
+    text = text:sub(1, stop - 1) .. "…"
+  end
+  return text
+end
+
+-- ---------------------------------------------------------------- one try
+
+local CODES = { [400] = "EINVALID", [401] = "EDENIED", [403] = "EDENIED", [404] = "ENOTFOUND",
+  [413] = "EOVERFLOW", [422] = "EINVALID", [429] = "ELIMIT" }
+
+-- What a status other than 200 means: {message=, code=, again=, after=, refused=}.
+local function refusal(self, status, headers, text)
+  if status >= 300 and status < 400 then
+    return { code = "EDENIED", message = ("it sends us elsewhere (%d), where nothing is sent: "
+      .. "name the place itself"):format(status) }
+  end
+  local said = openai.failure(text)
+  local message = short(said.message or text)
+  local failure = {
+    code = CODES[status] or "EIO",
+    message = ("the endpoint answered %d%s"):format(status,
+      message ~= "" and ": " .. message or ""),
+    again = AGAIN[status] and said.code ~= "insufficient_quota",
+    after = tonumber((headers["retry-after"] or ""):match "^%d+$" or nil),
+  }
+  if status == 400 and (said.code == "context_length_exceeded"
+      or answers.overflow(said.message or text)) then
+    failure.code = "EOVERFLOW"
+  end
+  -- Members that not every endpoint knows.
+  for _, name in ipairs { "stream_options", "max_tokens" } do
+    if status == 400 or status == 422 then
+      if said.param == name or (said.message or text):find(name, 1, true) then
+        failure.refused = not self.without[name] and (failure.refused or name) or nil
+      end
+    end
+  end
+  return failure
+end
+
+local function body_of(self, request)
+  local more = { stream = true }
+  if not self.without.stream_options then
+    more.stream_options = { include_usage = true }
+  end
+  local most = request.max_tokens or self.max_tokens
+  more[self.without.max_tokens and "max_completion_tokens" or "max_tokens"] = most
+  return openai.encode(request, self.name, more)
+end
+
+local function head_of(self, lines, size)
+  local where = self.where
+  return table.concat({
+    ("POST %s HTTP/1.1"):format(where.path), "host: " .. where.authority,
+    "content-type: application/json", "content-length: " .. size,
+    "accept: text/event-stream, application/json", "accept-encoding: identity",
+    "user-agent: sessile/" .. core.version, "connection: close",
+    table.concat(lines, "\r\n"),
+  }, "\r\n"):gsub("[\r\n]+$", "") .. "\r\n\r\n"
+end
+
+-- Reads the answer. Returns the message; or nil and a failure.
+local function read(self, wire, about)
+  local stream = openai.stream(about.on_text)
+  local status, headers, parts, wrong = nil, nil, {}, nil
+  local reader = events.reader(function(data)
+    local ok, why, said = stream:take(data)
+    if not ok then
+      wrong = { code = "EIO", message = short(why), again = said == nil }
+      if said and (said.code == "context_length_exceeded" or answers.overflow(why)) then
+        wrong.code = "EOVERFLOW"
+      end
+    end
+    return ok ~= nil and not stream.ended
+  end, MOST_EVENT)
+  local streamed
+  local response = http.response(function(code, lines)
+    status, headers = code, lines
+    streamed = code == 200 and (lines["content-type"] or ""):lower():find "^text/event%-stream"
+  end, function(piece)
+    if not streamed then
+      parts[#parts + 1] = piece
+      return true
+    end
+    local on = reader:feed(piece)
+    if on == nil then
+      wrong = { code = "EIO", message = ("a piece of the answer is longer than %d bytes")
+        :format(MOST_EVENT) }
+    end
+    return on == true
+  end, MOST)
+  local more = true
+  while more do
+    local data, message, code = wire:receive()
+    if not data then
+      return nil, { code = code, message = message, again = code == "EIO" }, stream.shown
+    elseif data == "" then
+      break
+    end
+    more = response:feed(data)
+  end
+  if wrong then
+    return nil, wrong, stream.shown
+  end
+  local whole, why = response:finish()
+  if not whole and not (streamed and (stream.ended or stream.finished)) then
+    return nil, { code = "EIO", message = why, again = response.why == nil }, stream.shown
+  elseif status ~= 200 then
+    return nil, refusal(self, status, headers, table.concat(parts)), false
+  elseif streamed then
+    reader:finish()
+    local message
+    message, why = stream:message()
+    return message, wrong or not message and { code = "EIO", message = why, again = true },
+      stream.shown
+  end
+  local message
+  message, why = openai.decode(table.concat(parts))
+  if not message then
+    return nil, { code = "EIO", message = short(why) }, false
+  elseif about.on_text and message.content ~= "" then
+    about.on_text(message.content)
+  end
+  return message
+end
+
+-- One request. Returns the message; or nil, a failure, and whether something was shown.
+local function try(self, request, about)
+  local lines, secrets, code = headers_of(self)
+  if not lines then
+    return nil, { code = code, message = secrets }
+  elseif #secrets > 0 and not self.where.secure and not self.where.here and not self.insecure then
+    return nil, { code = "EDENIED", message = "the key would be sent over a connection that "
+      .. "anybody can read: use https, or say insecure = true" }
+  end
+  local body, why = body_of(self, request)
+  if not body then
+    return nil, { code = "EINVALID", message = "the request cannot be written: " .. why }
+  end
+  local wire
+  wire, why, code = connection.open(self.where, about)
+  if not wire then
+    return nil, { code = code, message = why, again = code == "EIO" }
+  end
+  local guard <close> = wire
+  local sent
+  sent, why, code = guard:send(head_of(self, lines, #body) .. body)
+  if not sent and code == "ECANCELLED" then
+    return nil, { code = code, message = why }
+  end
+  -- Who refuses a request may close before all of it was sent: what was said is read.
+  local message, failure, shown = read(self, guard, about)
+  if not message then
+    failure.message = without(secrets, failure.message)
+  end
+  return message, failure, shown
+end
+
+-- ---------------------------------------------------------------- tries
+
+-- How long to wait before the next try; nil: there is none.
+local function pause_before(failure, tries)
+  if not failure.again or tries >= TRIES then
+    return nil
+  elseif failure.after then
+    return failure.after <= MOST_PAUSE and failure.after or nil
+  end
+  return endpoint.pause * 2 ^ (tries - 1)
+end
+
+--- Asks. about: on_text, stopped, wait. Returns the message; nil, message, code.
+function endpoint.ask(self, request, about)
+  local socket = require "socket"
+  about.timeout, about.ca = self.timeout, self.ca
+  about.deadline = socket.gettime() + self.timeout * WHOLE
+  local tries = 0
+  while true do
+    local message, failure, shown = try(self, request, about)
+    if message then
+      return message
+    elseif failure.refused and not self.without[failure.refused] then
+      self.without[failure.refused] = true -- sent once more, without it, and from then on
+    else
+      tries = tries + 1
+      local pause = not shown and pause_before(failure, tries)
+      if not pause then
+        return nil, failure.code == "ECANCELLED" and failure.message
+          or ("%s: %s"):format(self.where.text, failure.message), failure.code
+      end
+      local on, why, code = connection.sleep(pause, about)
+      if not on then
+        return nil, why, code
+      end
+    end
+  end
+end
+
+-- ---------------------------------------------------------------- making one
+
+local kinds = {
+  endpoint = "string", name = "string", key = "any", timeout = "any", headers = "table",
+  max_tokens = "number", window = "number", insecure = "boolean", ca = "string", wait = "callable",
+}
+
+local function check_headers(who, given)
+  for name, value in pairs(given) do
+    if type(name) ~= "string" or not name:find "^[%w-]+$" then
+      options.misuse(who .. ': headers: names expected, as in headers = { ["x-team"] = "blue" }')
+    elseif type(value) ~= "string" and not key.is(value) then
+      options.misuse(("%s: header '%s': a text or a sessile.key expected"):format(who, name))
+    end
+  end
+  return given
+end
+
+--- What to ask, from a table of options; nil, message, code. Raises for what is none.
+function endpoint.make(who, given, seconds)
+  local opts = options.check(who, given, kinds)
+  local where, why = endpoint.address(opts.endpoint)
+  if not where then
+    options.misuse(("%s: endpoint: %s"):format(who, why))
+  elseif not opts.name then
+    options.misuse(who .. ": name: say which of the endpoint's models to ask")
+  elseif opts.key ~= nil and opts.key ~= false and not key.is(opts.key) then
+    options.misuse(who .. ": key: sessile.key.env, .file, .command or .secret expected")
+  end
+  local usable, message, code = connection.usable(where.secure)
+  if not usable then
+    return nil, message, code
+  end
+  return {
+    where = where, name = opts.name, key = opts.key or nil,
+    headers = check_headers(who, opts.headers or {}), max_tokens = opts.max_tokens,
+    timeout = seconds(who, opts.timeout) or TIMEOUT, insecure = opts.insecure, ca = opts.ca,
+    wait = opts.wait, without = {},
+  }
+end
+
+return endpoint

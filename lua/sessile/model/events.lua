@@ -1,0 +1,79 @@
+-- events.lua: server-sent events, from the pieces of a body to the data of each event.
+--
+-- Owns that syntax: lines ended by LF, CRLF or CR, several data lines of one event, comments.
+-- Must never keep more than one event, nor one that is longer than it may be.
+
+local events = {}
+
+local Events = {}
+Events.__index = Events
+
+--- on_event(data): is called with the data of each event; false from it ends the reading.
+--- longest: bytes of one event.
+function events.reader(on_event, longest)
+  return setmetatable({ on_event = on_event, longest = longest, rest = {}, waiting = 0, data = nil,
+    size = 0, cr = false }, Events)
+end
+
+local function line(self, text)
+  if text == "" then
+    local data = self.data
+    self.data, self.size = nil, 0
+    return not data or self.on_event(table.concat(data, "\n")) ~= false
+  end
+  local name, value = text:match "^([^:]*):? ?(.*)$"
+  if name == "data" then
+    self.data = self.data or {}
+    self.data[#self.data + 1] = value
+    self.size = self.size + #value
+  end
+  return true
+end
+
+--- Takes a piece of the body. true; false when on_event said so; nil when an event is too long.
+function Events:feed(piece)
+  if self.cr and piece:sub(1, 1) == "\n" then
+    piece = piece:sub(2) -- the second half of a CRLF
+  end
+  if piece == "" then
+    return true
+  end
+  self.cr = piece:sub(-1) == "\r"
+  if not piece:find "[\r\n]" then -- put together when the line ends: no input is quadratic
+    self.rest[#self.rest + 1] = piece
+    self.waiting = self.waiting + #piece
+    return self.waiting + self.size <= self.longest or nil
+  end
+  self.rest[#self.rest + 1] = piece
+  local text, at = table.concat(self.rest), 1
+  while true do
+    local first, last = text:find("\r?\n", at)
+    local bare = text:find("\r", at, true)
+    if bare and (not first or bare < first) then
+      first, last = bare, bare
+    end
+    if not first then
+      break
+    end
+    if not line(self, text:sub(at, first - 1)) then
+      return false
+    elseif self.size > self.longest then
+      return nil
+    end
+    at = last + 1
+  end
+  self.rest, self.waiting = { text:sub(at) }, #text - at + 1
+  return self.waiting + self.size <= self.longest or nil
+end
+
+--- The body ended: an event without its empty line is one as well.
+function Events:finish()
+  local last = table.concat(self.rest)
+  self.rest = {}
+  if last ~= "" and not line(self, last) then
+    return
+  end
+  line(self, "")
+end
+
+return events

@@ -1,0 +1,172 @@
+-- An import that was stopped, wherever it was, and begun again: nothing twice, nothing missing.
+
+local cli = require "spec.support.cli"
+local import = require "sessile.import"
+local recordings = require "spec.support.recordings"
+local sessile = require "sessile"
+local temp = require "spec.support.temp"
+
+local soak = os.getenv "SESSILE_SOAK" == "1"
+local store
+
+before_each(function() store = assert(sessile.open("ram:", { key = false })) end)
+after_each(function()
+  store:close()
+  temp.clean()
+end)
+
+-- The first line that differs says enough.
+local function same(expected, found)
+  for i = 1, math.max(#expected, #found) do
+    assert.equal(expected[i], found[i])
+  end
+end
+
+local function whole(path)
+  local session = assert(recordings.into(store, path, { id = "whole" }))
+  local log = recordings.log(session)
+  session:close()
+  return log
+end
+
+describe("an import", function()
+  for _, path in ipairs(recordings.paths()) do
+    it("that is stopped after any record goes on to the same session: " .. path:match "[^/]+$",
+      function()
+        local expected = whole(path)
+        local stops = 0
+        repeat
+          stops = stops + 1
+          local records, from = assert(import.open(path))
+          local inner, count = getmetatable(records).__call, 0
+          local stopped = setmetatable({}, { __index = records, __call = function()
+            count = count + 1
+            if count > stops then
+              error "stopped here"
+            end
+            return inner(records)
+          end })
+          local id = "stopped-" .. stops
+          local ended = pcall(import.into, store, stopped, { from = from, id = id })
+          local session, counts = assert(recordings.into(store, path, { id = id }))
+          same(expected, recordings.log(session))
+          assert.equal(ended or nil, ended and counts.resumed or nil)
+          session:close()
+        until ended
+      end)
+  end
+
+  it("of a file that has grown brings what is new, and twice nothing", function()
+    local path = temp.dir() .. "/growing.jsonl"
+    recordings.bulk(path, 6)
+    local text, expected = temp.read(path), nil
+    expected = whole(path)
+    local types = {}
+    for _, line in ipairs(expected) do
+      local kind = line:match '"type":"(%a+)"'
+      types[kind] = (types[kind] or 0) + 1
+    end
+    local cut = 1
+    for line in text:gmatch "[^\n]*\n" do
+      temp.write(path, text:sub(1, cut + #line - 1))
+      cut = cut + #line
+      local session = recordings.into(store, path, { id = "growing" })
+      if session then -- the first line alone is no conversation
+        session:close()
+      end
+    end
+    local session, counts = assert(recordings.into(store, path, { id = "growing" }))
+    assert.equal(0, counts.messages)
+    local now = {}
+    for entry in session:entries() do
+      now[entry.type] = (now[entry.type] or 0) + 1
+    end
+    assert.equal(types.message, now.message)
+    assert.equal(types.custom, now.custom)
+    assert.equal(types.head, now.head)
+    assert.equal(counts.before, now.message)
+  end)
+
+  it("of a file that was changed where it had been read is refused, and nothing is written",
+    function()
+      local path = temp.dir() .. "/changed.jsonl"
+      recordings.bulk(path, 6)
+      local text = temp.read(path)
+      local session = assert(recordings.into(store, path))
+      local before = #recordings.log(session)
+      session:close()
+      temp.write(path, (text:gsub("question 2, 1", "another question 2, 1")) .. text:match "[^\n]+\n$")
+      local none, message, code = recordings.into(store, path)
+      assert.is_nil(none)
+      assert.equal("ECONFLICT", code)
+      assert.truthy(message:find("changed", 1, true), message)
+      assert.equal(before, #recordings.log(assert(store:resume "bulk")))
+    end)
+
+  it("leaves the head where somebody has gone on with the session", function()
+    local path = temp.dir() .. "/mine.jsonl"
+    recordings.bulk(path, 4)
+    local text = temp.read(path)
+    temp.write(path, text:match("^(.-)[^\n]*question 4"))
+    local session = assert(recordings.into(store, path))
+    session:append { role = "user", content = "my own words" }
+    local head = session:head()
+    session:close()
+    temp.write(path, text)
+    local counts
+    session, counts = assert(recordings.into(store, path))
+    assert.equal(3, counts.messages)
+    assert.equal(head, session:head())
+    local last = session:messages()
+    assert.equal("my own words", last[#last].content)
+  end)
+
+  it("into a session that is there goes on from its head, once", function()
+    local path = temp.dir() .. "/more.jsonl"
+    recordings.bulk(path, 2)
+    local session = assert(store:create "there")
+    session:append { role = "user", content = "before" }
+    for round = 1, 2 do
+      local _, counts = assert(recordings.into(store, path, { session = session }))
+      assert.equal(round == 1 and 6 or 0, counts.messages)
+    end
+    local list = session:messages()
+    assert.equal(7, #list)
+    assert.equal("before", list[1].content)
+    local other = temp.dir() .. "/other.jsonl"
+    temp.write(other, '{"role":"user","content":"from elsewhere"}\n')
+    assert(recordings.into(store, other, { session = session }))
+    assert.equal(8, #session:messages())
+  end)
+end)
+
+describe("an import that is killed", function()
+  before_each(cli.begin)
+  after_each(cli.finish)
+
+  it("and begun again makes the session that one without a kill makes", function()
+    local path, kills = cli.home() .. "/bulk.jsonl", 0
+    local messages = recordings.bulk(path, soak and 20000 or 1500)
+    cli.done("--plain import " .. path .. " --id whole")
+    local seconds = soak and 0.3 or 0.03
+    for _ = 1, soak and 60 or 12 do
+      local _, _, code = os.execute(("env -u SESSILE_KEY -u SESSILE_STORE HOME=%s "
+        .. "XDG_DATA_HOME=%s/data XDG_CONFIG_HOME=%s/config timeout -s KILL %g %s --plain import %s "
+        .. "--id killed >%s/out 2>&1"):format(cli.home(), cli.home(), cli.home(), seconds,
+        cli.binary, path, cli.home()))
+      kills = kills + (code ~= 0 and 1 or 0)
+      seconds = seconds + (soak and 0.1 or 0.01)
+    end
+    cli.done("--plain import " .. path .. " --id killed")
+    assert.is_true(kills > 0, "it was never killed")
+    local plain = assert(sessile.open(cli.home() .. "/data/sessile", { key = false }))
+    local one, other = assert(plain:resume "whole"), assert(plain:resume "killed")
+    same(recordings.log(one), recordings.log(other))
+    local count = 0
+    for entry in other:entries() do
+      count = count + (entry.type == "message" and 1 or 0)
+    end
+    assert.equal(messages, count)
+    plain:close()
+  end)
+end)
