@@ -38,7 +38,7 @@ LINK       = $(CC) -pthread $(OPT) $(LDFLAGS) -Wl,-z,relro,-z,now
 
 LUA_INCLUDE ?= /usr/include/lua5.4
 LUA_LIB     ?= -llua5.4
-ENGINE_LIBS := -lsodium -luuid -lmodpbase64 -lzstd -lm
+ENGINE_LIBS := -lsodium -luuid -lmodpbase64 -lzstd -lpcre2-8 -lm
 LIBS        := $(ENGINE_LIBS) $(LUA_LIB)
 TEST_LIBS   := -lcmocka -lcjson
 # What only the executable is linked with: pages, screens, typed lines.

@@ -59,10 +59,8 @@ describe("an import", function()
   it("of a file that has grown brings what is new, and twice nothing", function()
     local path = temp.dir() .. "/growing.jsonl"
     recordings.bulk(path, 6)
-    local text, expected = temp.read(path), nil
-    expected = whole(path)
-    local types = {}
-    for _, line in ipairs(expected) do
+    local text, types = temp.read(path), {}
+    for _, line in ipairs(whole(path)) do
       local kind = line:match '"type":"(%a+)"'
       types[kind] = (types[kind] or 0) + 1
     end
@@ -95,7 +93,8 @@ describe("an import", function()
       local session = assert(recordings.into(store, path))
       local before = #recordings.log(session)
       session:close()
-      temp.write(path, (text:gsub("question 2, 1", "another question 2, 1")) .. text:match "[^\n]+\n$")
+      temp.write(path, (text:gsub("question 2, 1", "another question 2, 1"))
+        .. text:match "[^\n]+\n$")
       local none, message, code = recordings.into(store, path)
       assert.is_nil(none)
       assert.equal("ECONFLICT", code)
@@ -151,8 +150,8 @@ describe("an import that is killed", function()
     local seconds = soak and 0.3 or 0.03
     for _ = 1, soak and 60 or 12 do
       local _, _, code = os.execute(("env -u SESSILE_KEY -u SESSILE_STORE HOME=%s "
-        .. "XDG_DATA_HOME=%s/data XDG_CONFIG_HOME=%s/config timeout -s KILL %g %s --plain import %s "
-        .. "--id killed >%s/out 2>&1"):format(cli.home(), cli.home(), cli.home(), seconds,
+        .. "XDG_DATA_HOME=%s/data XDG_CONFIG_HOME=%s/config timeout -s KILL %g %s --plain "
+        .. "import %s --id killed >%s/out 2>&1"):format(cli.home(), cli.home(), cli.home(), seconds,
         cli.binary, path, cli.home()))
       kills = kills + (code ~= 0 and 1 or 0)
       seconds = seconds + (soak and 0.1 or 0.01)
@@ -160,7 +159,8 @@ describe("an import that is killed", function()
     cli.done("--plain import " .. path .. " --id killed")
     assert.is_true(kills > 0, "it was never killed")
     local plain = assert(sessile.open(cli.home() .. "/data/sessile", { key = false }))
-    local one, other = assert(plain:resume "whole"), assert(plain:resume "killed")
+    local one = assert(plain:resume "whole")
+    local other = assert(plain:resume "killed")
     same(recordings.log(one), recordings.log(other))
     local count = 0
     for entry in other:entries() do

@@ -1,7 +1,7 @@
 -- import: recordings become sessions, and nothing of them is lost.
 
 local import = require "sessile.import"
-local kept = require "sessile.import.kept"
+local lines_kept = require "sessile.import.kept"
 local jsonl = require "sessile.import.jsonl"
 local pi = require "sessile.import.pi"
 local sessile = require "sessile"
@@ -135,7 +135,7 @@ describe("pi", function()
   it("keeps every line that is no message, whole, and where it stood", function()
     local all = collect(pi.records(lines_of(SPECIMEN)))
     assert.equal(3, #all.custom)
-    local tail = (',"source":"%s"}'):format(kept.digest("pi", SPECIMEN[1]))
+    local tail = (',"source":"%s"}'):format(lines_kept.digest("pi", SPECIMEN[1]))
     assert.equal('{"from":"pi","at":1,"line":' .. SPECIMEN[1] .. tail, all.custom[1].json)
     assert.equal('{"from":"pi","at":4,"line":' .. SPECIMEN[4] .. tail, all.custom[2].json)
     assert.equal('{"from":"pi","at":7,"text":"this line is torn {"' .. tail, all.custom[3].json)
@@ -174,7 +174,7 @@ describe("jsonl", function()
     assert.same({ list[2], list[3], list[4] }, all.turn[2].messages)
     assert.matches('^{"input":7,"output":2,', all.turn[2].usage)
     assert.equal(('{"from":"jsonl","at":6,"line":%s,"source":"%s"}'):format(list[6],
-      kept.digest("jsonl", list[1])), all.custom[1].json)
+      lines_kept.digest("jsonl", list[1])), all.custom[1].json)
   end)
 
   it("takes entries that we exported", function()
@@ -198,9 +198,9 @@ end)
 
 describe("custom data", function()
   it("keeps lines that are not UTF-8 as their bytes", function()
-    assert.equal('{"from":"pi","b64":"/wBh"}', kept.custom({ from = "pi" }, "\255\0a"))
-    assert.equal('{"from":"pi","b64":"/w=="}', kept.custom({ from = "pi" }, "\255"))
-    assert.equal('{"from":"pi","b64":"/2E="}', kept.custom({ from = "pi" }, "\255a"))
+    assert.equal('{"from":"pi","b64":"/wBh"}', lines_kept.custom({ from = "pi" }, "\255\0a"))
+    assert.equal('{"from":"pi","b64":"/w=="}', lines_kept.custom({ from = "pi" }, "\255"))
+    assert.equal('{"from":"pi","b64":"/2E="}', lines_kept.custom({ from = "pi" }, "\255a"))
   end)
 end)
 

@@ -34,6 +34,7 @@ local function registered()
   add("Session:", require "sessile.session".methods)
   add("Run:", require "sessile.host".methods)
   add("Agent:", require "sessile.interaction.agent".methods)
+  add("Encoding:", require "sessile.encoding".methods)
   add("Plan:", require "sessile.outcome".plan_methods)
   return set
 end

@@ -8,6 +8,7 @@
 int luaopen_sessile_core(lua_State *L);    /* lua/binding: the engine */
 int luaopen_sessile_system(lua_State *L);  /* questions to the system */
 int luaopen_sessile_files(lua_State *L);   /* files that are there whole, or not at all */
+int luaopen_sessile_disk(lua_State *L);    /* where a path lies */
 int luaopen_sessile_process(lua_State *L); /* programs that are run */
 int luaopen_sessile_line(lua_State *L);    /* lines typed at a terminal */
 

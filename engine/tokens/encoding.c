@@ -1,9 +1,9 @@
 /*
  * encoding.c: an encoding opened, and texts counted, encoded and decoded with it.
  *
- * Owns the way from a name to an image, and from a text through its pieces to tokens. Must
- * never change an encoding once it is open: threads share it without a lock. What a call
- * needs of memory it takes and gives back itself.
+ * Owns the way from a name to an image, and from a text through its pieces to tokens.
+ * Must never change an encoding once it is open: threads share it without a lock. What a
+ * call needs of memory it takes and gives back itself.
  */
 #include "tokens/encoding.h"
 
@@ -12,6 +12,7 @@
 
 #include "base/os.h"
 #include "base/text.h"
+#include "tokens/cutter.h"
 #include "tokens/encoding_image.h"
 #include "tokens/encoding_merge.h"
 #include "tokens/encoding_vocabulary.h"
@@ -25,12 +26,14 @@
 /* The largest text: places in it are 32-bit numbers. */
 #define TEXT_MAX (UINT64_C(1) << 31)
 
-struct encoding {
+struct sessile_encoding {
     image image;
     const allocator *alloc;
     allocator own;
     const os_table *os;
-    pretoken_scanner *scan;
+    pretoken_scanner *scan; /* or, where it is NULL, the steps of a pattern */
+    cutter *cutter;
+    int finds; /* some added tokens are found in texts */
     /* One of these holds the image. */
     const void *mapped;
     size_t mapped_size;
@@ -110,19 +113,22 @@ static int ends_with(const char *text, const char *end)
 
 /* ------------------------------------------------------------------ opening */
 
-/* The pattern of a `.tiktoken` file: one that was named, or of the vocabulary it is. */
+/* The pattern of a `.tiktoken` file: one that was given, or of the vocabulary it is. */
 static sessile_status choose_pattern(vocabulary *v, const char *pattern,
                                      sessile_error *err)
 {
-    if (!pattern)
-        pattern = vocabulary_recognise(v);
-    if (!pattern)
+    const char *known = pattern ? pattern : vocabulary_recognise(v);
+
+    if (!known)
         return fail(err, SESSILE_INVALID,
-                    "its vocabulary is none of the published ones, so that its pattern must "
-                    "be given: cl100k_base, o200k_base, p50k_base or r50k_base");
-    if (vocabulary_known(v, pattern) == 0)
+                    "its vocabulary is none of the published ones: give its pattern, a "
+                    "regular expression or the name of an encoding that has the same");
+    if (vocabulary_known(v, known) == 0)
         return SESSILE_OK;
-    return fail(err, SESSILE_INVALID, "there is no pattern of that name");
+    v->pattern = pretoken_kind(pattern, strlen(pattern));
+    return v->pattern < PRETOKEN_KINDS
+               ? SESSILE_OK
+               : cut_put(&v->cuts, pattern, strlen(pattern), CUT_KEEP, err);
 }
 
 /* The last part of a path, without its ending, as a name. */
@@ -153,9 +159,14 @@ static sessile_status open_vocabulary(encoding *e, const char *path, const char 
     status = read_file(e->os, fd, size, &text, path, err);
     e->os->close(e->os->ud, fd);
     if (!status) {
-        status = vocabulary_read_tiktoken(&v, text.data, text.size, err);
-        if (!status)
-            status = choose_pattern(&v, pattern, err);
+        if (ends_with(path, ".json")) {
+            status = pattern ? fail(err, SESSILE_INVALID, "it has a pattern of its own")
+                             : vocabulary_read_json(&v, text.data, text.size, err);
+        } else {
+            status = vocabulary_read_tiktoken(&v, text.data, text.size, err);
+            if (!status)
+                status = choose_pattern(&v, pattern, err);
+        }
         if (!status)
             status = image_build(&e->memory, &v, err);
         if (!status)
@@ -189,11 +200,27 @@ static sessile_status open_named(encoding *e, const char *name, const char *fold
     }
     if (status == SESSILE_NOTFOUND)
         fail(err, SESSILE_NOTFOUND,
-             "there is no encoding '%s' in %s: cl100k_base and o200k_base come with the "
-             "library, a file of your own is named by a path with a '/'",
+             "there is no encoding '%s': cl100k_base and o200k_base come with the "
+             "library, a "
+             "file of your own is named by a path with a '/'; looked for in %s",
              name, folders ? folders : SESSILE_SHARE "/encodings");
     buf_deinit(&path);
     return status;
+}
+
+/* How its texts are cut. */
+static sessile_status make_ready(encoding *e, sessile_error *err)
+{
+    const image_header *h = e->image.header;
+    uint32_t k;
+
+    for (k = 0; k < h->added; k++)
+        e->finds |= e->image.added[k][1] & ADDED_FOUND;
+    if (h->pattern < PRETOKEN_KINDS) {
+        e->scan = pretoken_scanners[h->pattern];
+        return SESSILE_OK;
+    }
+    return cutter_open(&e->cutter, e->image.pattern, h->pattern_text, e->alloc, err);
 }
 
 sessile_status encoding_open_with(encoding **out, const char *name, const char *path,
@@ -219,13 +246,13 @@ sessile_status encoding_open_with(encoding **out, const char *name, const char *
         status = open_image(e, name, err);
     else
         status = open_vocabulary(e, name, pattern, err);
-    if (status) {
+    if (!status)
+        status = make_ready(e, err);
+    if (status)
         encoding_free(e);
-        return status;
-    }
-    e->scan = pretoken_scanners[e->image.header->pattern];
-    *out = e;
-    return SESSILE_OK;
+    else
+        *out = e;
+    return status;
 }
 
 sessile_status encoding_open(encoding **out, const char *name, const char *path,
@@ -241,6 +268,7 @@ void encoding_free(encoding *e)
     if (!e)
         return;
     own = e->own;
+    cutter_free(e->cutter);
     if (e->mapped)
         e->os->unmap(e->os->ud, e->mapped, e->mapped_size);
     buf_deinit(&e->memory);
@@ -252,6 +280,11 @@ const char *encoding_name(const encoding *e)
     return e->image.header->name;
 }
 
+const allocator *encoding_allocator(const encoding *e)
+{
+    return e->alloc;
+}
+
 /* ------------------------------------------------------------------ texts */
 
 /* What one call works with. */
@@ -261,6 +294,14 @@ typedef struct reading {
     buf *out; /* NULL: tokens are counted alone */
     merge_room room;
 } reading;
+
+static int put_id(reading *r, uint32_t id)
+{
+    r->count++;
+    if (r->out)
+        buf_put(r->out, &id, sizeof id);
+    return r->out && r->out->failed ? -1 : 0;
+}
 
 static int put_tokens(reading *r, const uint32_t *tokens, size_t count)
 {
@@ -286,29 +327,97 @@ static int put_merged(reading *r, const unsigned char *text, size_t size)
     return put_tokens(r, tokens, count);
 }
 
-/* Tokens of a text that is UTF-8: 0, or -1: no memory. */
-static int read_text(reading *r, const unsigned char *text, size_t size)
+static int put_piece(void *arg, const unsigned char *piece, size_t size)
+{
+    reading *r = arg;
+    int64_t token = image_piece(&r->e->image, piece, size);
+    uint32_t one = (uint32_t)token;
+    return token < 0 ? put_merged(r, piece, size) : put_tokens(r, &one, 1);
+}
+
+/* Tokens of a text that is UTF-8, without added ones. */
+static sessile_status read_plain(reading *r, const unsigned char *text, size_t size,
+                                 sessile_error *err)
+{
+    const unsigned char *end = text + size;
+    pretoken_scanner *scan = r->e->scan;
+
+    if (!scan)
+        return cutter_run(r->e->cutter, text, size, put_piece, r, err);
+    while (text < end) {
+        size_t length = scan(text, end);
+        if (put_piece(r, text, length))
+            return fail_nomem(err);
+        text += length;
+    }
+    return SESSILE_OK;
+}
+
+/* The same with a space before it, where the encoding puts one. */
+static sessile_status read_spaced(reading *r, const unsigned char *text, size_t size,
+                                  sessile_error *err)
+{
+    sessile_status status;
+    buf copy;
+
+    if (size == 0)
+        return SESSILE_OK; /* between two added tokens */
+    if (!(r->e->image.header->flags & VOCABULARY_SPACE) || text[0] == ' ')
+        return read_plain(r, text, size, err);
+    buf_init(&copy, r->e->alloc);
+    buf_putc(&copy, ' ');
+    buf_put(&copy, text, size);
+    status = copy.failed
+                 ? fail_nomem(err)
+                 : read_plain(r, (const unsigned char *)copy.data, copy.size, err);
+    buf_deinit(&copy);
+    return status;
+}
+
+/* The longest added token that the text begins with; -1: none. */
+static int64_t added_at(const image *i, const unsigned char *text, size_t size)
+{
+    int64_t best = -1;
+    uint32_t k, longest = 0;
+
+    for (k = 0; k < i->header->added; k++) {
+        const uint32_t *a = i->added[k];
+        if ((a[1] & ADDED_FOUND) && a[3] > longest && a[3] <= size &&
+            !memcmp(i->added_text + a[2], text, a[3])) {
+            best = k;
+            longest = a[3];
+        }
+    }
+    return best;
+}
+
+static sessile_status read_text(reading *r, const unsigned char *text, size_t size,
+                                sessile_error *err)
 {
     const image *i = &r->e->image;
-    pretoken_scanner *scan = r->e->scan;
-    const unsigned char *at = text, *end = text + size;
+    sessile_status status = SESSILE_OK;
+    size_t at = 0, from = 0;
 
-    while (at < end) {
-        size_t length = scan(at, end);
-        int64_t token = image_piece(i, at, length);
-        uint32_t one = (uint32_t)token;
-        if (token < 0 ? put_merged(r, at, length) : put_tokens(r, &one, 1))
-            return -1;
-        at += length;
+    while (r->e->finds && at < size && !status) {
+        int64_t added = added_at(i, text + at, size - at);
+        if (added < 0) {
+            at++;
+            continue;
+        }
+        status = read_spaced(r, text + from, at - from, err);
+        if (!status && put_id(r, i->added[added][0]))
+            status = fail_nomem(err);
+        from = at += i->added[added][3];
     }
-    return 0;
+    if (status || size == from)
+        return status;
+    return read_spaced(r, text + from, size - from, err);
 }
 
 static sessile_status read_any(reading *r, const char *text, size_t size,
                                sessile_error *err)
 {
-    int valid = utf8_valid(text, size), result = -1;
-    int space = (r->e->image.header->flags & VOCABULARY_SPACE) && size && text[0] != ' ';
+    sessile_status status;
     buf copy;
 
     if (size > TEXT_MAX)
@@ -316,18 +425,16 @@ static sessile_status read_any(reading *r, const char *text, size_t size,
                     (unsigned)(TEXT_MAX >> 20));
     buf_init(&copy, r->e->alloc);
     r->room.alloc = r->e->alloc;
-    if (valid && !space) {
-        result = size ? read_text(r, (const unsigned char *)text, size) : 0;
-    } else {
-        if (space)
-            buf_putc(&copy, ' ');
+    if (!utf8_valid(text, size)) {
         utf8_put_lossy(&copy, text, size);
-        if (!copy.failed)
-            result = read_text(r, (const unsigned char *)copy.data, copy.size);
+        text = copy.data;
+        size = copy.size;
     }
+    status = copy.failed ? fail_nomem(err)
+                         : read_text(r, (const unsigned char *)text, size, err);
     buf_deinit(&copy);
     mem_free(r->room.alloc, r->room.memory, r->room.capacity);
-    return result ? fail_nomem(err) : SESSILE_OK;
+    return status;
 }
 
 sessile_status encoding_count(const encoding *e, const char *text, size_t size,
@@ -353,7 +460,8 @@ sessile_status encoding_encode(const encoding *e, const char *text, size_t size,
 }
 
 /* The bytes of one id; -1: it has none. */
-static int token_text(const image *i, uint32_t id, const unsigned char **text, size_t *size)
+static int token_text(const image *i, uint32_t id, const unsigned char **text,
+                      size_t *size)
 {
     int64_t token = image_token_of(i, id);
     uint32_t k;

@@ -1,15 +1,16 @@
 /*
  * encoding_build.c: a vocabulary made an image.
  *
- * Owns the tables' filling. Must never make an image that image_open() would refuse, nor take
- * long over a vocabulary that was made to be slow.
+ * Owns the tables' filling. Must never make an image that image_open() would refuse, nor
+ * take long over a vocabulary that was made to be slow.
  *
- * Where a vocabulary lists no merges, any two tokens merge whose bytes together are a token.
- * Most such pairs never meet: where a token came about in a text, exactly those merges were
- * made inside it that are made when it stands alone (what happens beyond its ends touches
- * none of its bytes, and the order is the same). So each token is merged alone once, and only
- * the last pair of that goes into the table; one that does not come about alone never does.
- * That is a pair a token where there are five, and so a table that fits a cache.
+ * Where a vocabulary lists no merges, any two tokens merge whose bytes together are a
+ * token. Most such pairs never meet: where a token came about in a text, exactly those
+ * merges were made inside it that are made when it stands alone (what happens beyond its
+ * ends touches none of its bytes, and the order is the same). So each token is merged
+ * alone once, and only the last pair of that goes into the table; one that does not come
+ * about alone never does. That is a pair a token where there are five, and so a table
+ * that fits a cache.
  */
 #include "tokens/encoding_image.h"
 
@@ -60,9 +61,10 @@ static uint64_t *empty_slot(const uint64_t *table, uint64_t at, uint32_t bits)
 
 static sessile_status crowded(sessile_error *err)
 {
-    return fail(err, SESSILE_INVALID,
-                "its tokens crowd together in one place of a hash table: no vocabulary that "
-                "was trained does");
+    return fail(
+        err, SESSILE_INVALID,
+        "its tokens crowd together in one place of a hash table: no vocabulary that "
+        "was trained does");
 }
 
 static const unsigned char *bytes_of(const builder *b, size_t token)
@@ -143,7 +145,8 @@ static int last_merge(const builder *b, size_t token, vocabulary_merge *out)
         if (at + 1 < n)
             pairs[at] = joined(b, text + starts[at], starts[at + 2] - starts[at]);
         if (at > 0)
-            pairs[at - 1] = joined(b, text + starts[at - 1], starts[at + 1] - starts[at - 1]);
+            pairs[at - 1] =
+                joined(b, text + starts[at - 1], starts[at + 1] - starts[at - 1]);
     }
     if (n != 2)
         return 0;
@@ -165,11 +168,10 @@ static sessile_status find_merges(builder *b, sessile_error *err)
         made = image_token_of(&b->i, m->made);
         if (left < 0 || right < 0 || made < 0)
             return fail(err, SESSILE_INVALID, "merge %zu is of what is no token", k);
-        b->pairs[k] =
-            (vocabulary_merge){(uint32_t)left, (uint32_t)right, (uint32_t)made};
+        b->pairs[k] = (vocabulary_merge){(uint32_t)left, (uint32_t)right, (uint32_t)made};
     }
     b->pair_count = k;
-    for (k = 0; k < b->v->count && !b->v->merge_count; k++) {
+    for (k = 0; k < b->v->count && !b->v->listed; k++) {
         if (b->order[k]->size > VOCABULARY_TOKEN_MAX)
             return fail(err, SESSILE_LIMIT, "token %u has more than %d bytes",
                         b->order[k]->id, VOCABULARY_TOKEN_MAX);
@@ -190,8 +192,9 @@ static sessile_status put_pairs(builder *b, sessile_error *err)
         uint64_t key = (uint64_t)m->left << 21 | m->right, *slot;
         /* Of a pair that is listed twice the first counts. */
         if (image_pair(i, m->left, m->right) == IMAGE_NO_RANK) {
-            slot = empty_slot(i->pairs, key * UINT64_C(0x9e3779b97f4a7c15) >> i->pair_shift,
-                              b->header.pair_bits);
+            slot =
+                empty_slot(i->pairs, key * UINT64_C(0x9e3779b97f4a7c15) >> i->pair_shift,
+                           b->header.pair_bits);
             if (!slot)
                 return crowded(err);
             *slot = key << 21 | k;
@@ -287,13 +290,14 @@ static sessile_status reserve(builder *b, sessile_error *err)
     h->pattern = v->pattern;
     h->flags = v->flags;
     h->tokens = (uint32_t)v->count;
-    h->ranks = (uint32_t)(v->merge_count ? v->merge_count : v->count);
+    h->ranks = (uint32_t)(v->listed ? v->merge_count : v->count);
     h->added = (uint32_t)v->added_count;
     for (k = 0; k < v->count; k++) {
         short_count += v->tokens[k].size <= IMAGE_SHORT;
         h->token_text += v->tokens[k].size;
         if (k > 0 && b->order[k]->id == b->order[k - 1]->id)
-            return fail(err, SESSILE_INVALID, "two tokens have the id %u", b->order[k]->id);
+            return fail(err, SESSILE_INVALID, "two tokens have the id %u",
+                        b->order[k]->id);
     }
     for (k = 0; k < v->added_count; k++)
         h->added_text += v->added[k].size;
@@ -335,7 +339,7 @@ static sessile_status build(builder *b, sessile_error *err)
 sessile_status image_build(buf *out, const vocabulary *v, sessile_error *err)
 {
     builder b;
-    size_t k, pairs = v->merge_count ? v->merge_count : v->count;
+    size_t k, pairs = v->listed ? v->merge_count : v->count;
     sessile_status status;
 
     if (v->count == 0)

@@ -177,7 +177,8 @@ static int tables_bad(const image *i)
     memset(&w, 0, sizeof w);
     for (at = 0; at >> h->long_bits == 0; at++) {
         int empty = i->long_pieces[at] == IMAGE_NONE;
-        if (walk_bad(&w, empty) || (!empty && (i->long_pieces[at] & 0xffffff) >= h->tokens))
+        if (walk_bad(&w, empty) ||
+            (!empty && (i->long_pieces[at] & 0xffffff) >= h->tokens))
             return 1;
     }
     if (walk_end_bad(&w))

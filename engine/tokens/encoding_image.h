@@ -1,10 +1,11 @@
 /*
  * encoding_image.h: an encoding as one block of memory, which may be a mapped file.
  *
- * Built from a vocabulary, or checked when it comes from outside. Numbers are in the order
- * of bytes of the machine that wrote them, and the header says which; each table begins at a
- * multiple of 8. How long each is follows from the counts in the header, and where it
- * begins from what stands before, so that there is no offset that could point elsewhere.
+ * Built from a vocabulary, or checked when it comes from outside. Numbers are in the
+ * order of bytes of the machine that wrote them, and the header says which; each table
+ * begins at a multiple of 8. How long each is follows from the counts in the header, and
+ * where it begins from what stands before, so that there is no offset that could point
+ * elsewhere.
  *
  *     header                  struct image_header
  *     short pieces  u64[]     tokens of 1 to 7 bytes: hash table of their keys
@@ -18,7 +19,8 @@
  *     added         u32[4][]  id, flags, offset and size of each added token
  *     text          u8[]      the bytes of tokens, of added ones, and the pattern
  *
- * A token is named by its place in the order of ids: not all encodings number without gaps.
+ * A token is named by its place in the order of ids: not all encodings number without
+ * gaps.
  */
 #ifndef TOKENS_ENCODING_IMAGE_H
 #define TOKENS_ENCODING_IMAGE_H
@@ -69,8 +71,8 @@ typedef struct image {
 
 /* Builds the image of a vocabulary into out, which is empty. INVALID, LIMIT, NOMEM. */
 sessile_status image_build(buf *out, const vocabulary *v, sessile_error *err);
-/* Checks size bytes, aligned to 8, and fills *out, which points into them. INVALID: they are
- * no image, and why. */
+/* Checks size bytes, aligned to 8, and fills *out, which points into them. INVALID: they
+ * are no image, and why. */
 sessile_status image_open(image *out, const void *data, size_t size, sessile_error *err);
 
 /* ---- for who builds: where each table of this header is, and the size of the whole; the
@@ -102,8 +104,8 @@ static inline uint32_t image_pair(const image *i, uint32_t left, uint32_t right)
     return IMAGE_NO_RANK;
 }
 
-/* A piece of up to 7 bytes as one number: its bytes as a machine reads them, and its size in
- * the byte that is left. */
+/* A piece of up to 7 bytes as one number: its bytes as a machine reads them, and its size
+ * in the byte that is left. */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define IMAGE_KEY(bytes, size) ((bytes) | (uint64_t)(size))
 #else

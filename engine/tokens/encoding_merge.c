@@ -6,18 +6,18 @@
  * Rare Words with Subword Units, 2016; over bytes as in GPT-2). Must never take more than
  * size * log(size) steps, whatever the text.
  *
- * The problem: the plain algorithm looks for the lowest pair again after each merge, which
- * is quadratic; a piece may be the whole text ("aaaa…", base64, a page of Chinese without
- * a space).
+ * The problem: the plain algorithm looks for the lowest pair again after each merge,
+ * which is quadratic; a piece may be the whole text ("aaaa…", base64, a page of Chinese
+ * without a space).
  *
- * The choice: short pieces, nearly all, are merged plainly in an array on the stack, where
- * looking through a few numbers costs less than any structure. Longer ones become a list of
- * neighbours with a heap of the pairs that merge, ordered by rank and then place; a pair
- * that is no longer there is left in the heap and passed over when it comes up. Each merge
- * takes one pair out and puts at most two in.
- * Rejected: following the tokens of a dictionary automaton from left to right (linear, as
- * the `bpe` crate does): right only for vocabularies in which every token is what its own
- * bytes merge to, which those that are loaded from a file need not be.
+ * The choice: short pieces, nearly all, are merged plainly in an array on the stack,
+ * where looking through a few numbers costs less than any structure. Longer ones become a
+ * list of neighbours with a heap of the pairs that merge, ordered by rank and then place;
+ * a pair that is no longer there is left in the heap and passed over when it comes up.
+ * Each merge takes one pair out and puts at most two in. Rejected: following the tokens
+ * of a dictionary automaton from left to right (linear, as the `bpe` crate does): right
+ * only for vocabularies in which every token is what its own bytes merge to, which those
+ * that are loaded from a file need not be.
  */
 #include "tokens/encoding_merge.h"
 
@@ -118,8 +118,8 @@ typedef struct large {
 static void set_rank(large *l, uint32_t at, int put)
 {
     uint32_t next = l->next[at];
-    uint32_t rank = next < l->size ? image_pair(l->i, l->tokens[at], l->tokens[next])
-                                   : IMAGE_NO_RANK;
+    uint32_t rank =
+        next < l->size ? image_pair(l->i, l->tokens[at], l->tokens[next]) : IMAGE_NO_RANK;
     l->ranks[at] = rank;
     if (put && rank != IMAGE_NO_RANK)
         heap_put(&l->heap, (uint64_t)rank << 32 | at);

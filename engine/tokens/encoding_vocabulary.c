@@ -39,12 +39,13 @@ static sessile_status put(vocabulary *v, vocabulary_token **list, size_t *count,
         return fail(err, SESSILE_LIMIT, "a vocabulary has at most %u tokens",
                     VOCABULARY_MAX);
     if (token.size > VOCABULARY_TEXT_MAX - v->text.size)
-        return fail(err, SESSILE_LIMIT, "the tokens of a vocabulary have at most %u bytes",
+        return fail(err, SESSILE_LIMIT,
+                    "the tokens of a vocabulary have at most %u bytes",
                     VOCABULARY_TEXT_MAX);
     token.offset = (uint32_t)v->text.size;
     buf_put(&v->text, bytes, token.size);
-    if (v->text.failed || mem_grow(v->alloc, (void **)list, capacity, *count + 1,
-                                   sizeof(vocabulary_token)))
+    if (v->text.failed ||
+        mem_grow(v->alloc, (void **)list, capacity, *count + 1, sizeof(vocabulary_token)))
         return fail_nomem(err);
     (*list)[(*count)++] = token;
     return SESSILE_OK;
@@ -129,7 +130,8 @@ int vocabulary_known(vocabulary *v, const char *name)
     v->pattern = encodings[i].pattern;
     for (j = 0; encodings[i].specials[j].text; j++) {
         const special *s = &encodings[i].specials[j];
-        if (vocabulary_add_special(v, s->id, ADDED_SPECIAL, s->text, strlen(s->text), NULL))
+        if (vocabulary_add_special(v, s->id, ADDED_SPECIAL, s->text, strlen(s->text),
+                                   NULL))
             v->text.failed = 1;
     }
     return 0;

@@ -22,7 +22,8 @@ enum {
 /* Flags of an added token. */
 enum {
     ADDED_SPECIAL = 1, /* ordinary text where text is counted; known to decode */
-    ADDED_FLAGS = 1
+    ADDED_FOUND = 2,   /* found in a text before anything else is done with it */
+    ADDED_FLAGS = 3
 };
 
 /* The most tokens, and the most merges, that there may be. */
@@ -52,8 +53,9 @@ typedef struct vocabulary {
     size_t count, capacity;
     vocabulary_token *added;
     size_t added_count, added_capacity;
-    /* In the order of their ranks. None: two tokens merge to the one that has the bytes of
-     * both, the lowest id first. */
+    /* In the order of their ranks; where they are not listed, two tokens merge to the one
+     * that has the bytes of both, the lowest id first. */
+    int listed;
     vocabulary_merge *merges;
     size_t merge_count, merge_capacity;
 } vocabulary;

@@ -1,22 +1,23 @@
 /*
  * pretoken.c: the patterns of the known encodings, as scanners written by hand.
  *
- * Must never allocate, nor look behind the text it is given, nor believe anything of it but
- * that it is UTF-8.
+ * Must never allocate, nor look behind the text it is given, nor believe anything of it
+ * but that it is UTF-8.
  *
- * The problem: an encoding merges bytes only within the pieces that its regular expression
- * cuts from the text, from left to right. An engine for expressions goes at some 20 MB/s
- * through these, with tables of Unicode of its own version.
+ * The problem: an encoding merges bytes only within the pieces that its regular
+ * expression cuts from the text, from left to right. An engine for expressions goes at
+ * some 20 MB/s through these, with tables of Unicode of its own version.
  *
- * The choice: each alternative of the expression is one step below, in the same order, with
- * the classes of characters out of one table (unicode.h), and with what backtracking would
- * come to worked out beforehand:
+ * The choice: each alternative of the expression is one step below, in the same order,
+ * with the classes of characters out of one table (unicode.h), and with what backtracking
+ * would come to worked out beforehand:
  *   - \s*[\r\n]+ ends behind the last line break of a run of white space;
  *   - \s+(?!\S) leaves the last character of a run to what follows;
- *   - of [upper]*[lower]+, where the run of `upper` eats all, the last character that is of
- *     both classes (no case, or a mark) is given back to `lower`, and the piece ends there.
- * A run is looked at twice at most: linear for every text. tests/unit/test_pretoken holds
- * the scanners against PCRE2 with the expressions themselves.
+ *   - of [upper]*[lower]+, where the run of `upper` eats all, the last character that is
+ * of both classes (no case, or a mark) is given back to `lower`, and the piece ends
+ * there. A run is looked at twice at most: linear for every text.
+ * tests/unit/test_pretoken holds the scanners against PCRE2 with the expressions
+ * themselves.
  */
 #include "tokens/pretoken.h"
 
@@ -86,8 +87,8 @@ static inline spot run_of(spot at, spot end, unsigned classes, int most)
     return at;
 }
 
-/* The size of 's, 't, 're, 've, 'm, 'll, 'd at the apostrophe `at`, or 0. In any case: then
- * an s may also be the long one (U+017F), which folds to it. */
+/* The size of 's, 't, 're, 've, 'm, 'll, 'd at the apostrophe `at`, or 0. In any case:
+ * then an s may also be the long one (U+017F), which folds to it. */
 static size_t contraction(spot at, spot end, int any_case)
 {
     unsigned char a, b, fold = any_case ? 0x20 : 0;

@@ -1,4 +1,5 @@
-/* unicode.h: which class of character a code point is of, as tokenizers tell them apart. */
+/* unicode.h: which class of character a code point is of, as tokenizers tell them apart.
+ */
 #ifndef TOKENS_UNICODE_H
 #define TOKENS_UNICODE_H
 
@@ -19,8 +20,8 @@ enum {
 #define UNICODE_BLOCK  128
 #define UNICODE_BLOCKS (0x110000 / UNICODE_BLOCK)
 
-extern const char unicode_version[];                   /* "16.0.0" */
-extern const uint8_t unicode_block[UNICODE_BLOCKS];    /* which row of the next */
+extern const char unicode_version[];                  /* "16.0.0" */
+extern const uint8_t unicode_block[UNICODE_BLOCKS];   /* which row of the next */
 extern const char unicode_class[][UNICODE_BLOCK + 1]; /* a digit a code point */
 
 /* The class of a code point below 0x110000. */

@@ -30,6 +30,7 @@
 #define BINDING_CHECK   "sessile.core.Check"
 #define BINDING_SEARCH  "sessile.core.Search"
 #define BINDING_GUARD   "sessile.core.Guard"
+#define BINDING_ENCODING "sessile.core.Encoding"
 
 #if defined(__GNUC__)
 #define BINDING_EXPORT __attribute__((visibility("default")))
@@ -117,6 +118,10 @@ int binding_config(lua_State *L);
 /* search.c */
 void binding_search_open(lua_State *L);
 int binding_store_search(lua_State *L);
+
+/* encoding.c */
+void binding_encoding_open(lua_State *L);
+int binding_encoding(lua_State *L);
 
 /* session.c */
 void binding_session_open(lua_State *L);

@@ -85,6 +85,7 @@ static const luaL_Reg functions[] = {
     {"text", core_text},
     {"plain", core_plain},
     {"count", core_count},
+    {"encoding", binding_encoding},
     {NULL, NULL},
 };
 
@@ -100,6 +101,7 @@ BINDING_EXPORT int luaopen_sessile_core(lua_State *L)
     binding_run_open(L);
     binding_check_open(L);
     binding_search_open(L);
+    binding_encoding_open(L);
     luaL_newlib(L, functions);
     lua_pushlightuserdata(L, NULL);
     lua_setfield(L, -2, "null");

@@ -8,6 +8,7 @@ local agents = require "sessile.agents"
 local adapter = require "sessile.adapter"
 local answers = require "sessile.answers"
 local core = require "sessile.core"
+local encoding = require "sessile.encoding"
 local host = require "sessile.host"
 local key = require "sessile.key"
 local model = require "sessile.model"
@@ -153,6 +154,10 @@ end
 function sessile.json(text)
   return core.json(text)
 end
+
+--- An encoding, which counts tokens exactly: by name ("cl100k_base", "o200k_base") or by the
+--- path of a file. nil, message, code.
+sessile.encoding = encoding.open
 
 --- A value as JSON text, written as messages are. nil, message, code.
 function sessile.encode(value)

@@ -14,6 +14,51 @@
 ---@field later table what a model function returns when the answer comes later: see Session:answer
 local sessile = {}
 
+---@class sessile.EncodingOptions
+---@field pattern? string of a .tiktoken file: a regular expression, or the name of an encoding that
+---  has the same
+---@field folders? string|string[] where NAME.bpe is looked for before the usual places
+
+---An encoding, which counts the tokens of a text exactly as the models do that use it. Special
+---tokens that stand in a text ("<|endoftext|>") are ordinary text.
+---@class sessile.Encoding
+---@field name string
+local Encoding = {}
+
+---How many tokens a text is; nil, message, code
+---@param text string
+---@return integer?
+---@return string? message
+---@return string? code
+function Encoding:count(text) end
+
+---The ids of its tokens; nil, message, code
+---@param text string
+---@return integer[]?
+---@return string? message
+---@return string? code
+function Encoding:encode(text) end
+
+---The text that ids stand for; nil, message, "EINVALID" for an id that is no token
+---@param ids integer[]
+---@return string?
+---@return string? message
+---@return string? code
+function Encoding:decode(ids) end
+
+---Frees it at once.
+---@return true
+function Encoding:close() end
+
+---An encoding by name ("cl100k_base", "o200k_base") or, with a "/" in it, by the path of a
+---.tiktoken file, of a tokenizer.json whose model is a byte-level BPE, or of a .bpe file
+---@param name string
+---@param options? sessile.EncodingOptions
+---@return sessile.Encoding?
+---@return string? message
+---@return string? code
+function sessile.encoding(name, options) end
+
 ---@class sessile.Limits
 ---@field message? integer bytes of one message; default 8 MiB
 ---@field session? integer bytes of one log; 4 GiB
@@ -109,7 +154,8 @@ function sessile.open(url, opts) end
 
 ---@class sessile.AgentConfig: sessile.AgentOptions
 ---@field encoding? string
----@field model? {kind: "function"|"command"|"endpoint"|"lua", called: string?} as configured
+---@field model? function|table as sessile.model takes it
+---@field model_name? string
 
 ---The configuration: $XDG_CONFIG_HOME/sessile/config.lua and ./sessile.lua, or $SESSILE_CONFIG,
 ---or the file that is named. sessile.open(nil, sessile.config()) opens what the command line does.

@@ -74,6 +74,24 @@ function paths.policy_path(given)
   return table.concat(list, ":")
 end
 
+--- Folders that encodings are looked up in, as the engine takes them: the user's own, those
+--- of the build or installation that this module is of. (Where the library was installed is
+--- looked at when this finds none.)
+function paths.encodings()
+  local list = { here() .. "/../../build/share/sessile/encodings",
+    here() .. "/../../../sessile/encodings" }
+  local own = paths.config "encodings"
+  if own then
+    table.insert(list, 1, own)
+  end
+  local has_system, system = pcall(require, "sessile.system")
+  local folder = has_system and system.executable and system.executable:match "^(.*)/[^/]*/[^/]*$"
+  if folder then
+    list[#list + 1] = folder .. "/share/sessile/encodings"
+  end
+  return table.concat(list, ":")
+end
+
 --- The program that isolated policies run in: the one given, the one beside the executable or
 --- beside this module; nil: where the library was installed.
 function paths.worker(given)

@@ -21,7 +21,7 @@ end
 
 --- The format that a specimen's name says.
 function recordings.format(path)
-  return path:match "([^/%-]+)[^/]*$"
+  return path:match "([^/%-.]+)[^/]*$"
 end
 
 --- Imports a file into a store; fails the test when that fails.

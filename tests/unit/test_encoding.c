@@ -72,7 +72,7 @@ static void what_is_no_utf8_counts_as_its_replacement(void **state)
 {
     static const char *const broken[][2] = {
         {"a\xff", "a\xef\xbf\xbd"},
-        {"\xe4\xb8", "\xef\xbf\xbd"},             /* cut short: one */
+        {"\xe4\xb8", "\xef\xbf\xbd"},                             /* cut short: one */
         {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* a surrogate: three */
         {"\xf0\x9f\x98x", "\xef\xbf\xbdx"},
         {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},

@@ -3,8 +3,8 @@
  *
  *     make-encoding NAME NAME.zst NAME.bpe
  *
- * Runs on the machine that builds, and is not installed. The file takes its name when it is
- * whole, so that one which is mapped already stays as it is.
+ * Runs on the machine that builds, and is not installed. The file takes its name when it
+ * is whole, so that one which is mapped already stays as it is.
  */
 #include <errno.h>
 #include <stdio.h>

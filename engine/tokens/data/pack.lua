@@ -7,7 +7,8 @@
 -- long it is and then its bytes. Nothing is lost: ranks follow from the order.
 
 local digits = {}
-for at, digit in ("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"):gmatch "()(.)" do
+local alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+for at, digit in alphabet:gmatch "()(.)" do
   digits[digit] = at - 1
 end
 

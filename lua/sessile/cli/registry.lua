@@ -22,6 +22,8 @@ local GROUPS = {
     "policy bench", "fixture" },
   { "Stores and keys", "check", "forget", "keys init", "keys status", "keys rotate",
     "keys reseal" },
+  { "Configuration", "config", "config show", "config init", "config path", "config trust",
+    "doctor" },
   { "And", "demo", "run", "version", "help", "completions", "man" },
 }
 

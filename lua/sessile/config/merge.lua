@@ -142,22 +142,32 @@ local function with_recent(policy, recent)
   return step(policy)
 end
 
--- The model that a name means. Raises nothing: merge.of has looked at all of them.
+-- The model that a name means, and the last name; nil: none.
 local function model_of(self, model)
-  local seen = {}
-  local called
-  while model and model.kind == "name" and not seen[model.name] do
-    seen[model.name], called = true, model.name
-    model = (self.values.models or {})[model.name]
+  local seen, called = {}, nil
+  while type(model) == "string" and not seen[model] do
+    seen[model], called = true, model
+    model = (self.values.models or {})[model]
   end
-  if not model or model.kind == "name" then
-    return nil
+  return type(model) ~= "string" and model or nil, called
+end
+
+-- A function that asks a model. Nothing of it is looked at before it is first asked, so that
+-- what is missing for it is in nobody else's way.
+local function asking(model)
+  if model == nil or type(model) == "function" then
+    return model
   end
-  local copy = { called = called }
-  for key, value in pairs(model) do
-    copy[key] = value
+  local ask, message, code
+  return function(...)
+    if not ask then
+      ask, message, code = require "sessile.model".make(model)
+    end
+    if not ask then
+      return nil, message, code
+    end
+    return ask(...)
   end
-  return copy
 end
 
 -- A checkpoint in the words of sessile.open.
@@ -177,8 +187,8 @@ local function plain_checkpoint(value)
 end
 
 --- What holds for the sessions of an agent: policy, fallback, trigger, checkpoint, window, reserve,
---- model, encoding, ttl, as sessile.open takes them, but for the model, which is {kind =, …}, and
---- for times, which are ms. nil: of any agent that is not named in the file.
+--- ttl, as sessile.open takes them, but that times are ms; model, as sessile.model takes it, and
+--- model_name; encoding. nil: of any agent that is not named in the file.
 ---@param agent string?
 ---@return sessile.AgentConfig
 function methods:for_agent(agent)
@@ -196,17 +206,19 @@ function methods:for_agent(agent)
     end
     return self.values[name]
   end
-  local model = model_of(self, of "model")
+  local model, called = model_of(self, of "model")
+  local about = type(model) == "table" and model or {}
   local found = {
     policy = with_recent(of "policy", of "preserve_recent"),
     fallback = of "fallback",
     trigger = of "triggers",
     checkpoint = plain_checkpoint(of "checkpoint"),
-    window = of "window" or model and model.window,
-    reserve = of "reserve" or model and model.reserve,
-    encoding = of "encoding" or model and model.encoding,
+    window = of "window" or about.window,
+    reserve = of "reserve",
+    encoding = of "encoding",
     ttl = of "ttl",
     model = model,
+    model_name = about.name or called,
   }
   self.known[agent or false] = found
   return found
@@ -219,11 +231,6 @@ local SAME = { "store", "key", "suite", "agent", "user", "durability", "network"
 
 local DIFFERS = { "policy", "fallback", "trigger", "checkpoint", "window", "reserve", "ttl" }
 
--- What can be handed to sessile.open as it is; a function is all that a store takes as a model.
-local function callable(model)
-  return model and model.kind == "function" and model.call or nil
-end
-
 -- The options of sessile.open, put into the configuration itself.
 local function fill(self, options)
   local values, all = self.values, self:for_agent(nil)
@@ -235,7 +242,7 @@ local function fill(self, options)
     options[name] = all[name]
   end
   options.ttl = values.ttl and values.ttl .. "ms" or nil
-  options.model = callable(all.model)
+  options.model = asking(all.model)
   for name in pairs(schema.limits) do
     if values["limits." .. name] then
       options.limits = options.limits or {}
@@ -248,7 +255,7 @@ local function fill(self, options)
       different[name] = own[name]
     end
     different.ttl = own.ttl and own.ttl .. "ms" or own.ttl
-    different.model = callable(own.model)
+    different.model = asking(own.model)
     options.agents = options.agents or {}
     options.agents[agent] = different
   end
@@ -257,8 +264,8 @@ end
 -- A name among `models` that is not there.
 local function missing_model(self)
   local function look(at, model)
-    if model and model.kind == "name" and not model_of(self, model) then
-      return ("'%s': there is no model '%s' in `models`"):format(at, model.name), at
+    if type(model) == "string" and not model_of(self, model) then
+      return ("'%s': there is no model '%s' in `models`"):format(at, model), at
     end
   end
   local why, at = look("model", self.values.model)
@@ -297,7 +304,6 @@ function merge.of(files)
   end
   local options = {}
   fill(inner, options)
-  inner.model = inner:for_agent(nil).model
   inner.place = inner.values.store or paths.default_store()
   inner.retention = inner.values.retention
   inner.encoding = inner:for_agent(nil).encoding

@@ -15,13 +15,6 @@ local models = {}
 
 local wrong = read.wrong
 
-local function number(at, value)
-  if type(value) ~= "number" or value < 0 then
-    wrong(at, "a number expected, 0 or more, got " .. read.shown(value))
-  end
-  return value
-end
-
 local function boolean(at, value)
   if type(value) ~= "boolean" then
     wrong(at, "true or false expected, got " .. read.shown(value))
@@ -60,13 +53,13 @@ local function address(at, value, from)
   return url
 end
 
-local COMMON = { name = read.text, window = whole, reserve = whole, max_tokens = whole,
-  encoding = read.path_or_name, timeout = seconds }
+local COMMON = { name = read.text, window = whole }
 
+-- What sessile.model takes.
 local SHAPES = {
-  command = { command = read.command },
+  command = { command = read.command, timeout = seconds },
   endpoint = { endpoint = address, key = read.key, headers = headers, insecure = boolean,
-    ca = read.path, temperature = number },
+    ca = read.path, timeout = seconds, max_tokens = whole },
   lua = { lua = read.path },
 }
 for _, fields in pairs(SHAPES) do
@@ -75,18 +68,26 @@ for _, fields in pairs(SHAPES) do
   end
 end
 
---- Reads one model: {kind = "function"|"command"|"endpoint"|"lua"|"name", …}. Raises.
+--- What a model is: "function", "command", "endpoint", "lua" or "name".
+function models.kind(model)
+  if type(model) ~= "table" then
+    return type(model) == "string" and "name" or "function"
+  end
+  return model.command and "command" or model.endpoint and "endpoint" or "lua"
+end
+
+--- Reads one model, and gives it as sessile.model takes it. Raises.
 ---@param at string
 ---@param value any
 ---@param from {folder: string, trusted: boolean}
 function models.check(at, value, from)
   if type(value) == "string" then
-    return { kind = "name", name = read.text(at, value) }
+    return read.text(at, value)
   elseif not from.trusted then
     wrong(at, "a model is taken from your own configuration only; the name of one of yours "
       .. "will do", "EDENIED")
   elseif type(value) == "function" then
-    return { kind = "function", call = value }
+    return value
   elseif type(value) ~= "table" then
     wrong(at, "a function, a table or the name of one of `models` expected, got "
       .. read.shown(value))
@@ -104,7 +105,7 @@ function models.check(at, value, from)
     wrong(at, "one of command, endpoint or lua expected in it")
   end
   read.among(at, value, SHAPES[kind])
-  local made = { kind = kind }
+  local made = {}
   for name, one in pairs(value) do
     made[name] = SHAPES[kind][name](at .. "." .. name, one, from)
   end

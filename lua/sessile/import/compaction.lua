@@ -4,7 +4,7 @@
 -- never ask a model.
 --
 -- What the laws of context hold on to stays beside the summary: the system messages that open
--- the context, pinned ones, the user's last message, calls that wait.
+-- the context, pinned ones, the user's last message, calls that wait, the two newest messages.
 
 local sessile = require "sessile"
 
@@ -26,7 +26,8 @@ function compaction.message(text, place)
   return assert(sessile.encode(summary_of(text, place)))
 end
 
--- What must stay, and what belongs to it by calls and results.
+-- What must stay, and what belongs to it by calls and results: without a first message, the two
+-- newest, which the laws never let go.
 local function find_staying(state, first)
   local messages, stays = state.messages, {}
   local last, question = messages[#messages], nil
@@ -34,8 +35,8 @@ local function find_staying(state, first)
     question = messages[i].id and messages[i].turn == last.turn and i or question
   end
   for i = 1, #messages do
-    if first and messages[i].id and messages[i].id >= first or i == question
-      or messages[i].pinned or messages[i].open then
+    local is_newer = first and messages[i].id and messages[i].id >= first
+    if is_newer or i > #messages - 2 or i == question or messages[i].pinned or messages[i].open then
       for _, k in ipairs(state:pairs_of(i)) do
         stays[k] = true
       end

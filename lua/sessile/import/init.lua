@@ -13,6 +13,11 @@ local import = {}
 ---@type table<string, table>
 import.formats = {
   pi = require "sessile.import.pi",
+  claude = require "sessile.import.claude",
+  codex = require "sessile.import.codex",
+  openai = require "sessile.import.openai",
+  anthropic = require "sessile.import.anthropic",
+  langgraph = require "sessile.import.langgraph",
   jsonl = require "sessile.import.jsonl",
 }
 
@@ -28,7 +33,7 @@ function import.names()
 end
 
 -- Which is asked first when nobody says what wrote a file: those that ask for more come first.
-local ORDER = { "pi", "jsonl" }
+local ORDER = { "pi", "codex", "claude", "jsonl", "langgraph", "anthropic", "openai" }
 
 -- The first line that says anything, whole or as far as it was looked at.
 local function first_line(head)

@@ -82,7 +82,7 @@ end
 ---@field why string?       custom: why the line could not be read as a message; nil when it
 ---                         was not meant to be one
 ---@field label {target: string, name: string, off: boolean?}? custom: to be set first
----@field key string|string[]|nil compaction: what the recording calls it
+---@field key string?       compaction: what the recording calls it
 ---@field summary string?   compaction: the text
 ---@field first string|false|nil compaction: the key of the first message that stays; nil: none
 
@@ -260,7 +260,7 @@ end
 ---@param facts sessile.import.facts
 function collector:message(json, facts)
   facts.lines = facts.lines or self.at
-  facts.offset = facts.offset or self.offset
+  facts.offset = facts.offset or self.line_end
   settle(self, {
     key = facts.key or {}, parent = facts.parent, bytes = #json + 200,
     put = function(parent)
@@ -286,8 +286,8 @@ function collector:link(key, parent)
 end
 
 --- Says that what came before was replaced by a summary.
----@param fields {key: string|string[]|nil, parent: string|false|nil, summary: string,
---- first: string|false|nil, line: string}
+---@param fields {key: string?, parent: string|false|nil, summary: string,
+--- first: string|false|nil, line: string, side: boolean?}
 function collector:compaction(fields)
   local at = self.at
   local json = kept.custom(self:place(), fields.line)
@@ -300,7 +300,7 @@ function collector:compaction(fields)
         kind = "compaction", key = fields.key, parent = parent, at = at, json = json,
         summary = fields.summary, first = first == true and fields.first or first,
       })
-      self.leaf = type(fields.key) == "table" and fields.key[#fields.key] or fields.key
+      self.leaf = not fields.side and fields.key or self.leaf
       return true
     end,
   })
@@ -347,6 +347,15 @@ function collector:label(line, target, name, off)
   target = means == true and target or means
   self:keep(line, nil, target and name
     and { label = { target = target, name = name, off = off } } or nil)
+end
+
+--- Says what the last message, or the one that is being gathered, cost.
+---@param usage table<string, integer>
+function collector:usage(usage)
+  local turn = self.turn
+  if turn and not turn.usages[#turn.messages] then
+    turn.usages[#turn.messages] = usage
+  end
 end
 
 --- Says what the recorded session was called.
@@ -411,6 +420,7 @@ function turns.records(lines, from, feed, close)
     at = at + ((part or 1) == 1 and 1 or 0)
     self.at, self.part = at, part
     self.offset = offset or self.offset + #line + 1
+    self.line_end = self.offset
     if not self.source and line:find "[^ \t\r]" then
       self.source = kept.digest(from, line)
     end

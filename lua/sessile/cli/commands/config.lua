@@ -1,0 +1,106 @@
+--- config: what is configured, and where each value came from.
+--
+-- Owns: the table of values. Must never show a secret, nor open the store.
+
+local sessile = require "sessile"
+local show = require "sessile.config.show"
+local terminal = require "sessile.cli.terminal"
+
+-- What was typed comes before everything else.
+local function typed(globals)
+  local flags = {}
+  if globals.store then
+    flags.store = { text = show.url(globals.store), name = "--store" }
+  end
+  if globals.plain then
+    flags.key = { text = show.key(false), name = "--plain" }
+  elseif globals.key_file then
+    flags.key = { text = show.key(sessile.key.file(globals.key_file)), name = "--key-file" }
+  end
+  if globals.agent then
+    flags.agent = { text = globals.agent, value = globals.agent, name = "--agent" }
+  end
+  if globals.timeout then
+    flags.timeout = { text = show.time(globals.timeout), value = globals.timeout,
+      name = "--timeout" }
+  end
+  if globals.network then
+    flags.network = { text = "true", value = true, name = "--network" }
+  end
+  return flags
+end
+
+local KINDS = { own = "yours", project = "the project's", named = "named" }
+
+local function files_of(cfg)
+  local list = {}
+  for i, one in ipairs(cfg.files) do
+    list[i] = { path = one.path, kind = one.kind, trusted = one.trusted }
+  end
+  return list
+end
+
+local function as_json(app, cfg, rows)
+  local values = {}
+  for i, row in ipairs(rows) do
+    local origin = row.origin
+    values[i] = { key = row.name, value = row.value, text = row.text, unit = row.unit,
+      from = origin.from, file = origin.file, line = origin.line, name = origin.name }
+  end
+  app:print_json { files = app.array(files_of(cfg)), values = app.array(values) }
+end
+
+local function as_text(app, cfg, rows)
+  for _, one in ipairs(cfg.files) do
+    app:out(app.paint(("%s  (%s%s)\n"):format(terminal.line(one.path), KINDS[one.kind],
+      one.trusted and "" or ", not trusted: it may say little"), "dim"))
+  end
+  if #cfg.files == 0 then
+    app:note("No file says anything. Make one: sessile config init")
+  end
+  local lines = {}
+  for i, row in ipairs(rows) do
+    lines[i] = { row.name, terminal.cut(terminal.line(row.text), 60),
+      terminal.line(show.origin(row.origin)) }
+  end
+  app:out(terminal.table({ "key", "value", "from" }, lines, function(text, column, heading)
+    return (heading or column == 3) and app.paint(text, "dim") or text
+  end, nil))
+end
+
+return {
+  name = "config",
+  summary = "what is configured, and where each value came from",
+  usage = "config [--set]",
+  examples = {
+    { "sessile config", "every value, and the file and line that say it" },
+    { "sessile config --set", "only those that somebody set" },
+    { "sessile config --json | jq '.values[] | select(.key == \"policy\")'", "for a program" },
+  },
+  options = { { "--set", "leave the defaults out" } },
+  about = "Files: $XDG_CONFIG_HOME/sessile/config.lua, then ./sessile.lua over it; or the one that\n"
+    .. "--config or $SESSILE_CONFIG names, alone. $SESSILE_STORE and $SESSILE_KEY come before\n"
+    .. "files, options before them. ./sessile.lua may name no program, key or place outside its\n"
+    .. "folder until you trust it: sessile config trust.",
+  run = function(app, args)
+    local cfg, message, code, step = app:config()
+    if not cfg then
+      return nil, message, code, step
+    end
+    local flags, rows = typed(app.globals), {}
+    for _, row in ipairs(show.rows(cfg)) do
+      local flag = flags[row.name]
+      if flag then
+        row.text, row.value, row.is_default = flag.text, flag.value, false
+        row.origin = { from = "flag", name = flag.name }
+      end
+      if not (args.set and row.is_default) then
+        rows[#rows + 1] = row
+      end
+    end
+    if app.json then
+      return as_json(app, cfg, rows)
+    end
+    return as_text(app, cfg, rows)
+  end,
+}

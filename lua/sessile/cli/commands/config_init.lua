@@ -1,0 +1,97 @@
+--- config init: writes a configuration to begin with.
+--
+-- Owns: what is in it. Must never write over a file that nobody said may go.
+
+local ask = require "sessile.cli.ask"
+local config = require "sessile.config"
+local hints = require "sessile.cli.hints"
+local own_files = require "sessile.cli.own_files"
+local system = require "sessile.system"
+local terminal = require "sessile.cli.terminal"
+
+local TEXT = [[
+-- The configuration of sessile: ordinary Lua that returns a table. `sessile config` shows what it
+-- comes to, `sessile doctor` whether it works. Times are seconds or "5m", "90d"; sizes are bytes or
+-- "8MiB"; paths may begin with ~ and hold $NAME; a relative one begins where this file is.
+return {
+  -- Where sessions are. The default is ~/.local/share/sessile.
+  -- store = "~/sessions",
+
+  -- The store's secret; by default a key file that was made for you. Never write it here.
+  -- key = { env = "SESSILE_KEY" },
+  -- key = { command = { "pass", "show", "sessile" } },
+
+  -- What makes a context smaller when it has grown too large, and when that is judged:
+  -- shorter tool output first, then a summary (if a model is configured), then a cut.
+  policy = "tiered",
+  preserve_recent = 10,           -- messages at the end that stay word for word
+  triggers = { share = 0.8 },     -- at 80 % of the window
+  window = 200000,                -- what your model reads, in tokens
+  reserve = 8000,                 -- kept free for its answer
+
+  -- When turns make checkpoints by themselves.
+  -- checkpoint = { strategy = "periodic", interval = "5m", keep = 50 },
+
+  -- Who is asked by `sessile chat`, and for summaries.
+  -- model = { endpoint = "http://localhost:11434/v1", name = "llama3.2" },
+  -- model = { endpoint = "https://api.openai.com/v1", name = "gpt-4o",
+  --           key = { env = "OPENAI_API_KEY" } },
+  -- model = { command = { "my-model", "--json" } },
+  -- model = { lua = "./model.lua" },
+
+  -- What differs for single agents.
+  -- agents = {
+  --   coder = { policy = "sliding_window", window = 32000 },
+  -- },
+}
+]]
+
+local function written(app, path)
+  if app.json then
+    app:print_json { path = path, written = true }
+  else
+    app:out(terminal.line(path) .. "\n")
+    app:note "See what it comes to: sessile config"
+  end
+end
+
+return {
+  name = "config init",
+  summary = "write a configuration to begin with",
+  usage = "config init [FILE] [--yes]",
+  examples = {
+    { "sessile config init", "yours: compacts at 80 % of the window, the rest as comments" },
+    { "sessile config init ./sessile.lua", "a project's" },
+    { "sessile config init --yes", "over the one that is there" },
+  },
+  arguments = { { "file", "where (else `sessile config path`)", "?" } },
+  options = { ask.option },
+  about = "The library compacts nothing unless somebody says so. This file does: the policy\n"
+    .. "`tiered`, when 80 % of the window are in use.",
+  run = function(app, args)
+    local path = args.file or config.named(app.globals.config) or config.own()
+    if not path then
+      return nil, "there is no place for a configuration: neither HOME nor XDG_CONFIG_HOME is set",
+        "EUSAGE", "Name a file: sessile config init FILE"
+    end
+    local kind = system.kind(path)
+    if kind and kind ~= "file" then
+      return nil, ("%s is not a file"):format(terminal.line(path)), "EUSAGE"
+    elseif kind and not args.yes then
+      local sure, message, code = ask.sure(app, args, ("Write over %s"):format(path))
+      if sure == nil then
+        local is_there = ("%s is there"):format(terminal.line(path))
+        return nil, message:find "Nobody" and is_there or message, code, "It stays as it is. To write over it: sessile config init"
+          .. (args.file and " " .. hints.quoted(path) or "") .. " --yes"
+      elseif not sure then
+        app:note "Nothing was changed."
+        return 1
+      end
+    end
+    local ok, message, code = own_files.write(path, TEXT, kind ~= nil)
+    if not ok then
+      return nil, "it cannot be written: " .. message, code
+    end
+    written(app, path)
+  end,
+}

@@ -1,0 +1,38 @@
+--- config path: where the configuration is written.
+
+local config = require "sessile.config"
+local system = require "sessile.system"
+local terminal = require "sessile.cli.terminal"
+
+return {
+  name = "config path",
+  summary = "where your configuration is",
+  usage = "config path",
+  examples = {
+    { "sessile config path", "the file that is yours, or the one that was named" },
+    { "$EDITOR \"$(sessile config path)\"", "change it" },
+  },
+  about = "With --json also the project's, and which of them are there.",
+  run = function(app)
+    local named, said_by = config.named(app.globals.config)
+    local own = config.own()
+    local path = named or own
+    if not path then
+      return nil, "there is no place for a configuration: neither HOME nor XDG_CONFIG_HOME is set",
+        "EUSAGE", "Name a file with --config FILE, or set one of them."
+    end
+    local exists = system.kind(path) ~= nil
+    if app.json then
+      app:print_json {
+        path = path, exists = exists, named_by = said_by,
+        project = not named and { path = config.project,
+          exists = system.kind(config.project) ~= nil } or nil,
+      }
+      return
+    end
+    app:out(terminal.line(path) .. "\n")
+    if not exists then
+      app:note "There is no such file yet. Make it: sessile config init"
+    end
+  end,
+}

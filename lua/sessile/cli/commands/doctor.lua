@@ -1,0 +1,60 @@
+--- doctor: is everything here that sessile needs?
+--
+-- Owns: how findings are told. What is asked is in ../doctor.lua.
+
+local doctor = require "sessile.cli.doctor"
+local hints = require "sessile.cli.hints"
+local terminal = require "sessile.cli.terminal"
+
+local COLOURS = { ok = "green", warn = "yellow", bad = "red" }
+
+local function count(findings)
+  local of = { ok = 0, warn = 0, bad = 0 }
+  for _, one in ipairs(findings) do
+    of[one.state] = of[one.state] + 1
+  end
+  return of
+end
+
+local function as_text(app, findings, of)
+  local group
+  for _, one in ipairs(findings) do
+    if one.group ~= group then
+      group = one.group
+      app:out(app.paint(group, "bold") .. "\n")
+    end
+    app:out(("  %s  %-11s  %s\n"):format(app.paint(("%-4s"):format(one.state),
+      COLOURS[one.state]), one.name, one.text))
+    if one.next then
+      app:out(("        %s\n"):format(terminal.safe(hints.fill(one.next, app.globals))))
+    end
+  end
+  app:out(of.bad == 0 and of.warn == 0 and "All is well.\n"
+    or ("%d bad, %d to look at.\n"):format(of.bad, of.warn))
+end
+
+return {
+  name = "doctor",
+  summary = "what is installed, and whether the store can be used safely here",
+  usage = "doctor",
+  examples = {
+    { "sessile doctor", "each line ok, warn or bad, and what to do" },
+    { "sessile doctor --store /mnt/shared/sessions", "would a store do there?" },
+    { "sessile doctor --json | jq '.findings[] | select(.state != \"ok\")'", "for a program" },
+  },
+  about = "Nothing is changed: where the store is, a file is made, locked and removed, to see\n"
+    .. "whether locks work. No key is shown, no model asked. Exit code 1: something is bad.",
+  run = function(app)
+    local findings = doctor.findings(app)
+    local of = count(findings)
+    if app.json then
+      for _, one in ipairs(findings) do
+        one.next = one.next and hints.fill(one.next, app.globals)
+      end
+      app:print_json { ok = of.bad == 0, findings = app.array(findings) }
+    else
+      as_text(app, findings, of)
+    end
+    return of.bad > 0 and 1 or 0
+  end,
+}

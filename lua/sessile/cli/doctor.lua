@@ -1,0 +1,406 @@
+--- doctor: what sessile finds here, and what stands in its way.
+--
+-- Owns: the questions, each one finding {group, name, state, text, next}. Must never show a key,
+-- make a store, ask a model, or leave anything behind.
+
+local disk = require "sessile.disk"
+local hints = require "sessile.cli.hints"
+local paths = require "sessile.paths"
+local sessile = require "sessile"
+local sessions = require "sessile.cli.sessions"
+local show = require "sessile.config.show"
+local system = require "sessile.system"
+local terminal = require "sessile.cli.terminal"
+
+local doctor = {}
+
+---@class sessile.cli.finding
+---@field group string
+---@field name string
+---@field state "ok"|"warn"|"bad"
+---@field text string
+---@field next string?
+
+-- Collects findings under a heading.
+local function under(list, group)
+  return function(name, state, text, step)
+    list[#list + 1] = { group = group, name = name, state = state, text = terminal.line(text),
+      next = step }
+  end
+end
+
+-- ---------------------------------------------------------------- what is installed
+
+-- The libraries that this process has mapped, by what their files are called.
+local function libraries()
+  local found, file = {}, io.open "/proc/self/maps"
+  for line in file and file:lines() or function() end do
+    local name = line:match "/(lib[^/]+%.so[%d.]*)$"
+    if name and not name:find "^libc%.so" and not name:find "^libm%.so" then
+      found[name] = true
+    end
+  end
+  if file then
+    file:close()
+  end
+  local names = {}
+  for name in pairs(found) do
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  return names
+end
+
+local function worker(add, options)
+  local path = paths.worker(options.worker)
+  local asked = options.isolation == "worker"
+  if not path or system.kind(path) ~= "file" then
+    add("worker", asked and "bad" or "warn", "the program for policies in a process of their own "
+      .. "is not there" .. (path and ": " .. path or ""),
+      "Install sessile again, or name it: worker = \"…\" in the configuration")
+    return
+  end
+  -- It is there; only running one says whether this machine lets it.
+  local store, message = sessile.open("ram:", { key = false, isolation = "worker",
+    worker = options.worker, policy = { "sliding_window", messages = 2 } })
+  local outcome
+  if store then
+    local s = assert(store:create())
+    local turn = {}
+    for i = 1, 4 do
+      turn[i] = { role = i % 2 == 1 and "user" or "assistant", content = "message " .. i }
+    end
+    outcome, message = s:turn(turn)
+    local refused = outcome and outcome.policy and outcome.policy.refused
+    outcome, message = not refused and outcome or nil, refused and outcome.policy.message or message
+    store:close()
+  end
+  if outcome then
+    add("worker", "ok", path .. ": runs policies")
+  else
+    add("worker", asked and "bad" or "warn", ("%s does not run here: %s"):format(path,
+      message or "?"), "Policies run in this process while isolation is \"none\"")
+  end
+end
+
+local function encodings(add)
+  local folder = system.executable:match "^(.*)/[^/]*/[^/]*$"
+  folder = folder and folder .. "/share/sessile/encodings" or ""
+  local names = {}
+  for _, file in ipairs(system.files(folder) or {}) do
+    names[#names + 1] = file:match "^(.*)%.%w+$"
+  end
+  if #names > 0 then
+    add("encodings", "ok", table.concat(names, ", "))
+  else
+    add("encodings", "warn", "none in " .. folder .. ": tokens are estimated",
+      "Install sessile again")
+  end
+end
+
+local function version_of(module)
+  local found, value = pcall(require, module)
+  if not found then
+    return nil
+  end
+  local version = type(value) == "table" and value._VERSION
+  return type(version) == "string" and version:match "[%d][%w.-]*" or "there"
+end
+
+-- Modules of other packages, and who wants them.
+local function modules(add, cfg)
+  local argparse = version_of "argparse"
+  add("argparse", argparse and "ok" or "bad", argparse or "not there: no command line is read",
+    not argparse and "Install it: apt-get install lua-argparse" or nil)
+  local model = cfg and cfg:for_agent(nil).model
+  local endpoint = type(model) == "table" and model.endpoint
+  for _, one in ipairs { { "socket", "lua-socket" }, { "ssl", "lua-sec" } } do
+    local version = version_of(one[1])
+    local wanted = endpoint and (one[1] == "socket" or endpoint:find "^https:")
+    if version then
+      add(one[2], "ok", version)
+    elseif wanted then
+      add(one[2], "bad", "not there, and the model is at " .. show.url(endpoint),
+        "Install it: apt-get install " .. one[2])
+    else
+      add(one[2], "ok", "not there: only a model at an endpoint wants it")
+    end
+  end
+end
+
+local function installed(list, cfg)
+  local add = under(list, "Installed")
+  add("sessile", "ok", ("%s, %s"):format(sessile.version, system.executable))
+  add("Lua", "ok", ("%s, with the files in %s"):format(_VERSION, system.lua))
+  local names = libraries()
+  add("libraries", "ok", #names > 0 and table.concat(names, ", ")
+    or "built in, or /proc does not tell")
+  worker(add, cfg or {})
+  encodings(add)
+  modules(add, cfg)
+end
+
+-- ---------------------------------------------------------------- the configuration
+
+local function configuration(list, app)
+  local add = under(list, "Configuration")
+  local cfg, message, code, step = app:config()
+  if not cfg then
+    add("files", "bad", message, step or code == "EINVALID" and "Mend it: sessile config path"
+      or nil)
+    return nil
+  end
+  local names = {}
+  for i, one in ipairs(cfg.files) do
+    names[i] = one.path .. (one.trusted and "" or " (not trusted: it may say little)")
+  end
+  add("files", "ok", #names > 0 and table.concat(names, ", ") or "none: all is as it comes")
+  local policy = cfg:for_agent(nil).policy
+  local tried, why = sessile.open("ram:", { key = false, policy = policy,
+    fallback = cfg.fallback, policy_path = cfg.policy_path, worker = cfg.worker })
+  if tried then
+    tried:close()
+    add("policy", "ok", policy and type(policy) == "string" and policy
+      or policy and show.literal(policy) or "none: nothing is compacted")
+  else
+    add("policy", "bad", why, "See the policies: sessile policy list")
+  end
+  local triggers = cfg:value "triggers"
+  if policy and type(triggers) == "table" and triggers.share and not cfg.window then
+    add("window", "warn", "a trigger waits for a share of the window, and no window is set",
+      "Say how much your model reads: window = 200000")
+  end
+  local model = cfg:for_agent(nil).model
+  add("model", "ok", model and show.model(model) or "none: chat and summaries want one")
+  return cfg
+end
+
+-- ---------------------------------------------------------------- the store
+
+local function octal(mode)
+  return ("%04o"):format(mode)
+end
+
+-- The type of the file system on a device, and where it is mounted.
+local function file_system(device)
+  local file, kind, where = io.open "/proc/self/mountinfo", nil, nil
+  for line in file and file:lines() or function() end do
+    local on, point, type_ = line:match "^%d+ %d+ (%d+:%d+) %S+ (%S+) .- %- (%S+)"
+    if on == device then
+      kind, where = type_, point
+    end
+  end
+  if file then
+    file:close()
+  end
+  return kind, where
+end
+
+-- The folder itself, or the nearest one above it that is there; "." for a name alone.
+local function nearest(folder)
+  local at = folder
+  while at ~= "" and not disk.look(at) do
+    local above = at:match "^(.*)/[^/]*$"
+    at = above == "" and "/" or above or "."
+  end
+  return at == "" and "/" or at
+end
+
+local function permissions(add, folder)
+  local seen = disk.look(folder)
+  if not seen then
+    add("folder", "ok", folder .. ": not there yet, made when it is first used")
+  elseif seen.kind ~= "folder" then
+    add("folder", seen.kind == "link" and "warn" or "bad",
+      ("%s is %s, not a folder"):format(folder, seen.kind == "link" and "a link" or "a file"),
+      "Name the folder where sessions live: --store FOLDER")
+  elseif not seen.own then
+    add("folder", "bad", ("%s belongs to the user %d"):format(folder, seen.owner),
+      "Be that user, or: chown -R \"$(id -u)\" " .. hints.quoted(folder))
+  elseif seen.mode & 0x3f ~= 0 then -- 077
+    add("folder", seen.mode & 0x12 ~= 0 and "bad" or "warn", -- 022
+      ("%s: mode %s, others may look in"):format(folder, octal(seen.mode)),
+      "Close it: chmod 700 " .. hints.quoted(folder))
+  else
+    add("folder", "ok", ("%s: yours, mode %s"):format(folder, octal(seen.mode)))
+  end
+end
+
+local function key_file(add, path)
+  local seen = path and disk.look(path)
+  if not seen then
+    return
+  elseif seen.kind ~= "file" or not seen.own and seen.owner ~= 0 then
+    add("key file", "bad", ("%s is %s"):format(path, seen.kind ~= "file"
+      and "no file: " .. seen.kind or "another user's"), "Name yours: --key-file FILE")
+  elseif seen.mode & 0x3f ~= 0 then
+    add("key file", "bad", ("%s: mode %s, others may read it"):format(path, octal(seen.mode)),
+      "Close it: chmod 600 " .. hints.quoted(path))
+  end
+end
+
+local function sealing(add, app, cfg)
+  local source, given = sessions.key_source(app.globals)
+  local globals = app.globals
+  local env = os.getenv "SESSILE_KEY"
+  if not globals.plain and (env == nil or env == "" or globals.key_file) then
+    local key = cfg and cfg.key
+    key_file(add, globals.key_file or key and key.source == "file" and key.value
+      or not key and paths.default_key() or nil)
+  end
+  local store, message, code, step = app:store()
+  if not store and code == "ENOTFOUND" then
+    add("sealed", "ok", (globals.plain or cfg and cfg.key == false) and "a new store will be plain"
+      or ("a new store will be sealed, its key from %s%s"):format(source,
+        given and "" or ", which is made then"))
+    return nil
+  elseif not store then
+    add("opens", "bad", message, step or "See the other lines")
+    return nil
+  end
+  if store.sealed then
+    local keys = store:keys()
+    add("sealed", "ok", ("with %s, its key from %s"):format(keys and keys.suite or "?", source))
+  else
+    add("sealed", "warn", "it is plain: whoever reads the files reads the sessions",
+      "A new store is sealed unless --plain or key = false says otherwise")
+  end
+  return store
+end
+
+local function contents(add, app, store)
+  local rows, message = app:list(store)
+  if not rows then
+    add("sessions", "bad", message)
+    return nil
+  end
+  local hurt, newest = 0, 0
+  for _, row in ipairs(rows) do
+    hurt = hurt + (row.message and 1 or 0)
+    newest = math.max(newest, row.modified or 0)
+  end
+  add("sessions", hurt > 0 and "warn" or "ok", ("%d, of which %d cannot be read whole"):format(
+    #rows, hurt):gsub(", of which 0.*", ""), hurt > 0 and "See them: sessile check" or nil)
+  return newest
+end
+
+local FEW, LITTLE = 64 * 1024 * 1024, 1024 * 1024 * 1024
+
+local function volume(add, folder, cfg, globals)
+  local at = nearest(folder)
+  local seen = disk.look(at)
+  if not seen then
+    add("file system", "bad", at .. " cannot be looked at")
+    return
+  end
+  local kind, where = file_system(seen.device)
+  local leave = globals.network or cfg and cfg.network
+  local name = seen.network or kind or "of a kind that /proc does not tell"
+  if seen.read_only then
+    add("file system", "bad", name .. ", read-only", "Use another folder: --store FOLDER")
+  elseif seen.network and not leave then
+    add("file system", "bad", ("%s: other machines write it as well; it can only be read")
+      :format(name), "Use a local folder, or, when one machine alone writes: --network")
+  else
+    add("file system", seen.network and "warn" or "ok", name .. (where and ", on " .. where or ""),
+      seen.network and "See to it that one machine alone writes there" or nil)
+  end
+  if seen.free then
+    add("free space", seen.free < FEW and "bad" or seen.free < LITTLE and "warn" or "ok",
+      ("%s of %s"):format(terminal.bytes(seen.free), terminal.bytes(seen.size)),
+      seen.free < LITTLE and "Make room: a full device stops writing, and loses nothing" or nil)
+  end
+  if not seen.writable or seen.kind ~= "folder" then
+    add("locks", "warn", ("not tried: nothing can be written in %s"):format(at),
+      "Sessions can be read there, and not written")
+    return
+  end
+  local works, why = disk.lock(at)
+  if works then
+    add("locks", "ok", "they keep other writers out")
+  elseif works == false then
+    add("locks", "bad", "two locks on one file were both given",
+      "Use another file system: two writers would harm each other here")
+  else
+    add("locks", "bad", "a lock cannot be taken: " .. why, "Use another file system")
+  end
+end
+
+local function store_of(list, app, cfg)
+  local add = under(list, "Store")
+  local url, folder = sessions.place(app.globals)
+  if not folder then
+    if not url then
+      add("folder", "bad", "there is no place: neither HOME nor XDG_DATA_HOME is set",
+        "Name a folder with --store FOLDER")
+      return nil
+    end
+    add("place", "ok", show.url(url))
+  else
+    permissions(add, folder)
+  end
+  local store = sealing(add, app, cfg)
+  local newest = store and contents(add, app, store)
+  if folder then
+    volume(add, folder, cfg, app.globals)
+  end
+  return newest
+end
+
+-- ---------------------------------------------------------------- the machine
+
+local function system_limit(name)
+  local file, value = io.open "/proc/self/limits", nil
+  for line in file and file:lines() or function() end do
+    value = value or line:match("^" .. name .. "%s+(%S+)")
+  end
+  if file then
+    file:close()
+  end
+  return value == "unlimited" and math.huge or tonumber(value)
+end
+
+local function machine(list, cfg, newest)
+  local add = under(list, "Limits and clock")
+  local function of(name, default)
+    return cfg and cfg:value("limits." .. name) or default
+  end
+  add("limits", "ok", ("a message %s, a session %s"):format(show.size(of("message", 8 << 20)),
+    show.size(of("session", 4 << 30))))
+  local files, size = system_limit "Max open files", system_limit "Max file size"
+  if files then
+    add("open files", files < 64 and "warn" or "ok", files == math.huge and "any number"
+      or ("%d at most"):format(files), files < 64 and "Allow more: ulimit -n 1024" or nil)
+  end
+  if size and size < of("session", 4 << 30) then
+    add("file size", "warn", ("no file may grow beyond %s"):format(terminal.bytes(size)),
+      "Allow more: ulimit -f unlimited")
+  end
+  local now = os.time()
+  if now < 1735689600 then -- 2025
+    add("clock", "bad", os.date("!it says %Y-%m-%d %H:%M UTC", now), "Set it")
+  elseif newest and newest > (now + 60) * 1000 then
+    add("clock", "warn", ("the newest session is from %s, which is yet to come"):format(
+      terminal.exact(newest)), "Set the clock of this machine, or of the one that wrote it")
+  else
+    add("clock", "ok", os.date("!%Y-%m-%d %H:%M UTC", now))
+  end
+end
+
+--- Asks all of it.
+---@param app sessile.cli.app
+---@return sessile.cli.finding[]
+function doctor.findings(app)
+  local list, configured = {}, {}
+  local cfg = configuration(configured, app)
+  installed(list, cfg)
+  table.move(configured, 1, #configured, #list + 1, list)
+  local newest
+  if cfg then
+    newest = store_of(list, app, cfg)
+  end
+  machine(list, cfg, newest)
+  return list
+end
+
+return doctor

@@ -1,0 +1,73 @@
+-- encoding.lua: exact token counts: `sessile.encoding`.
+--
+-- A thin handle over the core's: it knows where encodings are looked for, and checks what it is
+-- given. Texts and ids go through as they are.
+
+local core = require "sessile.core"
+local object = require "sessile.object"
+local options = require "sessile.options"
+local paths = require "sessile.paths"
+
+local encoding = {}
+local methods = {}
+
+local function check_text(who, text)
+  if type(text) ~= "string" then
+    options.misuse(who .. ": a text expected, got " .. type(text))
+  end
+  return text
+end
+
+function methods:count(text)
+  return self._core:count(check_text("Encoding:count", text))
+end
+
+function methods:encode(text)
+  return self._core:encode(check_text("Encoding:encode", text))
+end
+
+function methods:decode(ids)
+  if type(ids) ~= "table" then
+    options.misuse("Encoding:decode: a list of ids expected, got " .. type(ids))
+  end
+  return self._core:decode(ids)
+end
+
+function methods:close()
+  self._core:close()
+  return true
+end
+
+local meta = object.class {
+  name = "sessile.Encoding",
+  methods = methods,
+  readers = { name = function(self) return self._core:name() end },
+  text = function(self) return self._core:name() end,
+  close = methods.close,
+}
+encoding.methods = methods
+
+-- The folders that were given, then the usual ones.
+local function folders(given)
+  local list = {}
+  for _, folder in ipairs(type(given) == "string" and { given } or given or {}) do
+    list[#list + 1] = paths.expand(folder)
+  end
+  list[#list + 1] = paths.encodings()
+  return table.concat(list, ":")
+end
+
+--- See meta.lua.
+function encoding.open(name, opts)
+  check_text("sessile.encoding", name)
+  local given = options.check("sessile.encoding", opts,
+    { pattern = "string", folders = "string|table" })
+  local handle, message, code = core.encoding(paths.expand(name),
+    { pattern = given.pattern, folders = folders(given.folders) })
+  if not handle then
+    return nil, message, code
+  end
+  return setmetatable({ _core = handle }, meta)
+end
+
+return encoding

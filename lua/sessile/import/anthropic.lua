@@ -1,0 +1,79 @@
+--- anthropic: reads documents of Anthropic's Messages API: {system, messages, tools, …} or a list
+--- of messages.
+--
+-- Owns: that `system` is a message that comes first. Must never change a message: blocks of type
+-- tool_use and tool_result are calls and results here as they are there.
+
+local document = require "sessile.import.document"
+local jsonl = require "sessile.import.jsonl"
+local parts = require "sessile.import.parts"
+local span = require "sessile.import.span"
+local turns = require "sessile.import.turns"
+
+local anthropic = {}
+
+local ENTER = { messages = true }
+local ROLES = { user = true, assistant = true, system = true }
+
+local function feed(collector, text)
+  local members, fields = parts.members(text)
+  if not (members and span.valid(text)) then
+    return collector:keep(text, "it is no JSON object, or has a key twice")
+  end
+  local role = span.string(fields.role)
+  local kind = fields.content and span.kind(fields.content)
+  if not ROLES[role or ""] or kind ~= "string" and kind ~= "array" then
+    return collector:keep(text, not fields.role and "it has no role"
+      or not ROLES[role or ""] and "unknown role " .. fields.role:sub(1, 40)
+      or "its content is neither text nor blocks")
+  end
+  collector:message(text, {
+    starts_turn = jsonl.starts_turn(fields), usage = turns.usage(fields.usage),
+    model = span.string(fields.model),
+  })
+end
+
+--- Does a file that begins so look like one?
+---@param _ string  its first line
+---@param head string
+---@return boolean
+function anthropic.recognises(_, head)
+  local shape = document.peek(head, ENTER)
+  if not shape or not (shape.by_path.messages or shape.by_path[""]) then
+    return false
+  end
+  local model = shape.by_path.model and span.string(shape.by_path.model.raw)
+  return shape.by_path.system ~= nil or shape.by_path.anthropic_version ~= nil
+    or (model or ""):find "claude" ~= nil
+    or head:find '"type"%s*:%s*"tool_use"' ~= nil or head:find '"type"%s*:%s*"tool_result"' ~= nil
+    or head:find '"type"%s*:%s*"thinking"' ~= nil
+end
+
+--- The records of a document.
+---@param opened sessile.import.source
+---@return sessile.import.records? records
+---@return string? message
+---@return string? code
+function anthropic.document(opened)
+  local shape, message, code = document.shape(opened, ENTER)
+  if not shape then
+    return nil, message, code
+  end
+  local arrays = document.arrays(shape)
+  local system = shape.by_path.system and shape.by_path.system.raw
+  local is_text = system and span.valid(system)
+    and (span.kind(system) == "string" or span.kind(system) == "array")
+  local source = document.digest("anthropic", opened, arrays)
+  return document.records("anthropic", opened, function(collector)
+    collector.source = source
+    collector.settings.model = shape.by_path.model and span.string(shape.by_path.model.raw)
+    document.keep_rest(collector, shape, opened, { system = is_text or nil })
+    if is_text then
+      collector.at = 0
+      collector:message('{"role":"system","content":' .. system .. "}", {})
+    end
+    document.feed(collector, opened, shape, arrays, feed)
+  end)
+end
+
+return anthropic

@@ -1,0 +1,265 @@
+--- claude: reads the sessions of Claude Code (JSON Lines; ~/.claude/projects/…).
+--
+-- Owns: the tree of uuid and parentUuid, and the assistant's messages that are written a block a
+-- line. Must never change a block: tool_use and tool_result are calls and results as they stand.
+--
+-- What maps:
+--   user, assistant             the same role; lines of one message.id become one message
+--   isMeta                      metadata.kind "meta": it starts no turn
+--   compact_boundary and the isCompactSummary message after it    a compaction
+--   isSidechain                 a branch of its own
+--   summary, ai-title, custom-title    the title
+-- Everything else that a line or its message says is under "claude"; other lines (system,
+-- progress, attachment, file-history-snapshot, …) are kept as custom entries, and what names
+-- them as its parent goes on from what they followed.
+
+local kept = require "sessile.import.kept"
+local parts = require "sessile.import.parts"
+local span = require "sessile.import.span"
+local turns = require "sessile.import.turns"
+
+local claude = {}
+
+-- ---------------------------------------------------------------- messages of several lines
+
+-- Where the results of a message's calls, and its further blocks, go on: the recording names the
+-- line with the call as the parent of a result, which would make a branch of each.
+local function chain_of(collector, lane)
+  collector.chains = collector.chains or {}
+  if not collector.chains[lane] then
+    collector.chain_count = (collector.chain_count or 0) + 1
+    if collector.chain_count > 1000 then
+      collector.chains, collector.chain_count = {}, 1
+    end
+    collector.chains[lane] = { keys = {} }
+  end
+  return collector.chains[lane]
+end
+
+local function flush(collector)
+  local open = collector.assistant
+  collector.assistant = nil
+  if not open then
+    return
+  end
+  local own = #open.parts == 1 and open.parts[1]
+    or '{"lines":[' .. table.concat(open.parts, ",") .. "]}"
+  collector:message(parts.object {
+    { "role", '"assistant"' },
+    { "content", open.text or "[" .. table.concat(open.blocks, ",") .. "]" },
+    { "model", open.model }, { "timestamp", open.timestamp and tostring(open.timestamp) },
+    { "usage", open.usage and turns.usage_json(open.usage) }, { "claude", own },
+  }, {
+    key = open.keys, parent = open.parent, lines = #open.lines > 1 and open.lines or open.lines[1],
+    offset = open.offset, usage = open.usage, side = open.side,
+    model = open.model and span.string(open.model),
+  })
+  local chain = chain_of(collector, open.lane)
+  if chain.group ~= open.group or not open.group then
+    chain.group, chain.keys = open.group, {}
+  end
+  for _, key in ipairs(open.keys) do
+    chain.keys[key] = true
+  end
+  chain.tip = open.keys[#open.keys]
+end
+
+local function add_assistant(collector, line, message)
+  local open = collector.assistant
+  local group = message.group
+  local blocks = span.array(message.content)
+  if open and not (group and open.group == group and open.lane == line.lane and open.blocks
+    and blocks) then
+    flush(collector)
+    open = nil
+  end
+  if not open then
+    local chain, parent = chain_of(collector, line.lane), line.parent
+    if group and chain.group == group and parent and chain.keys[parent] then
+      parent = chain.tip
+    end
+    open = {
+      group = group, lane = line.lane, side = line.side, parent = parent, keys = {}, lines = {},
+      parts = {}, blocks = blocks and {}, text = not blocks and message.content or nil,
+      timestamp = line.timestamp,
+    }
+    collector.assistant = open
+  end
+  for _, block in ipairs(blocks or {}) do
+    open.blocks[#open.blocks + 1] = block
+  end
+  open.keys[#open.keys + 1] = line.key
+  open.lines[#open.lines + 1] = collector.at
+  open.offset = collector.line_end
+  open.usage, open.model = message.usage or open.usage, message.model or open.model
+  open.parts[#open.parts + 1] = parts.object {
+    { "line", line.rest }, { "message", message.rest },
+    { "blocks", blocks and tostring(#blocks) or nil },
+  }
+end
+
+-- ---------------------------------------------------------------- messages
+
+local function only_results(content)
+  local blocks = span.array(content)
+  for _, block in ipairs(blocks or {}) do
+    local _, fields = parts.members(block)
+    if not fields or span.string(fields.type) ~= "tool_result" then
+      return false
+    end
+  end
+  return blocks ~= nil and #blocks > 0
+end
+
+local function text_of(content)
+  local texts = { span.string(content) }
+  for _, block in ipairs(span.array(content) or {}) do
+    local _, fields = parts.members(block)
+    texts[#texts + 1] = fields and span.string(fields.text)
+  end
+  return table.concat(texts, "\n\n")
+end
+
+local function add_user(collector, line, message, fields, raw)
+  flush(collector)
+  local chain, parent = chain_of(collector, line.lane), line.parent
+  local results = only_results(message.content)
+  if results and parent and chain.keys[parent] then
+    parent = chain.tip
+  end
+  if fields.isCompactSummary == "true" and text_of(message.content) ~= "" then
+    collector:compaction { key = line.key, parent = parent, line = raw, side = line.side,
+      summary = text_of(message.content) }
+    chain.group, chain.keys = nil, {}
+    return
+  end
+  local kind = fields.isMeta == "true" and "meta" or fields.isCompactSummary == "true" and "summary"
+  collector:message(parts.object {
+    { "role", message.role }, { "content", message.content },
+    { "timestamp", line.timestamp and tostring(line.timestamp) },
+    { "metadata", kind and ('{"kind":"%s"}'):format(kind) or nil },
+    { "claude", parts.object { { "line", line.rest }, { "message", message.rest } } },
+  }, {
+    key = line.key, parent = parent, side = line.side, starts_turn = not results and not kind,
+  })
+  if results and line.key and chain.tip == parent then
+    chain.keys[line.key], chain.tip = true, line.key
+  else
+    chain.group, chain.keys = nil, {}
+  end
+end
+
+-- The message of a line; nil, and why it is none.
+local function message_of(raw)
+  local members, fields = parts.members(raw)
+  if not members then
+    return nil, "its message is no object, or has a key twice"
+  end
+  local role = span.string(fields.role)
+  local kind = fields.content and span.kind(fields.content)
+  if role ~= "user" and role ~= "assistant" then
+    return nil, fields.role and "unknown role " .. fields.role:sub(1, 40) or "it has no role"
+  elseif kind ~= "string" and kind ~= "array" then
+    return nil, "its content is neither text nor blocks"
+  end
+  local model = span.string(fields.model) and fields.model or nil
+  return {
+    role = fields.role, content = fields.content, group = span.string(fields.id),
+    usage = turns.usage(fields.usage), model = model, is_user = role == "user",
+    rest = parts.braced(parts.rest(members, { role = 1, content = 1, model = model and 1 })),
+  }
+end
+
+-- ---------------------------------------------------------------- lines
+
+-- Titles: the later kinds win over the earlier ones.
+local TITLES = {
+  summary = { 1, "summary" }, ["ai-title"] = { 2, "aiTitle" },
+  ["custom-title"] = { 3, "customTitle" },
+}
+
+local function take_title(collector, kind, fields)
+  local rank, name = TITLES[kind][1], TITLES[kind][2]
+  local text = span.string(fields[name])
+  if text and rank >= (collector.title_rank or 0) then
+    collector.title, collector.title_rank = text, rank
+  end
+end
+
+local function feed(collector, raw)
+  local members, fields = parts.members(raw)
+  if not (members and span.valid(raw)) then
+    return collector:keep(raw, not span.valid(raw) and kept.unreadable(raw)
+      or "it is no JSON object, or has a key twice")
+  end
+  local kind, session = span.string(fields.type), span.string(fields.sessionId)
+  if session and not collector.named then
+    collector.named = true
+    collector:session(session)
+  end
+  local side = fields.isSidechain == "true"
+  local line = {
+    key = span.string(fields.uuid), side = side,
+    parent = span.string(fields.parentUuid) or (fields.parentUuid and false or nil),
+    timestamp = parts.time(span.string(fields.timestamp)),
+    lane = side and "side " .. (span.string(fields.agentId) or "") or "main",
+  }
+  if (kind == "user" or kind == "assistant") and fields.message then
+    local message, why = message_of(fields.message)
+    if message then
+      line.rest = parts.braced(parts.rest(members, { message = 1 }))
+      if message.is_user then
+        return add_user(collector, line, message, fields, raw)
+      end
+      local model = message.model and span.string(message.model)
+      if model and model ~= "<synthetic>" and not side then
+        collector.settings.model = model
+      end
+      return add_assistant(collector, line, message)
+    end
+    if line.key then
+      collector:link(line.key, line.parent)
+    end
+    return collector:keep(raw, why)
+  elseif TITLES[kind or ""] then
+    take_title(collector, kind, fields)
+  end
+  if line.key and fields.parentUuid then
+    flush(collector)
+    -- A boundary has no parent, so that what follows forgets; here a compaction does that.
+    collector:link(line.key, line.parent or span.string(fields.logicalParentUuid) or false)
+  end
+  collector:keep(raw)
+end
+
+--- Does a file that begins so look like one?
+---@param _ string  its first line
+---@param head string
+---@return boolean
+function claude.recognises(_, head)
+  local seen = 0
+  for line in head:gmatch "[^\n]+" do
+    local members, fields = span.object(line)
+    seen = seen + 1
+    if not members or seen > 50 then
+      return false
+    end
+    local kind = span.string(fields.type)
+    if fields.uuid and fields.parentUuid and fields.sessionId then
+      return true
+    elseif not (kind == "summary" and fields.leafUuid or fields.sessionId and not fields.data
+      or kind == "file-history-snapshot") then
+      return false
+    end
+  end
+  return seen > 0
+end
+
+--- The records of a session.
+---@param lines fun(): string?, integer?, integer?
+---@return sessile.import.records
+function claude.records(lines)
+  return turns.records(lines, "claude", feed, flush)
+end
+
+return claude

@@ -1,0 +1,320 @@
+--- langgraph: reads the state of a LangGraph thread, or its history: a list of states, each with
+-- all messages that there were then; and lists of LangChain's messages.
+--
+-- Owns: how a history of whole lists becomes a tree: states that begin alike share what is alike,
+-- and where one differs from those before, a branch begins. Must never hold more than the
+-- messages themselves.
+--
+-- What maps:
+--   human, ai, system, tool, function    user, assistant, system, tool, function
+--   tool_calls {name, args, id}          tool_calls; args becomes the JSON text
+--   usage_metadata                       usage
+--   what else a message says             under "langgraph"
+-- A state less its messages is kept as a custom entry. Messages in LangChain's constructor form
+-- ({lc, type, id, kwargs}) are read as well.
+
+local document = require "sessile.import.document"
+local parts = require "sessile.import.parts"
+local span = require "sessile.import.span"
+local turns = require "sessile.import.turns"
+
+local langgraph = {}
+
+local ENTER = {
+  messages = true, values = true, ["values.messages"] = true, checkpoint = true,
+  channel_values = true, ["channel_values.messages"] = true,
+  ["checkpoint.channel_values"] = true, ["checkpoint.channel_values.messages"] = true,
+}
+
+local ROLES = {
+  human = "user", HumanMessage = "user", HumanMessageChunk = "user",
+  ai = "assistant", AIMessage = "assistant", AIMessageChunk = "assistant",
+  system = "system", SystemMessage = "system", developer = "developer",
+  tool = "tool", ToolMessage = "tool", ["function"] = "function", FunctionMessage = "function",
+}
+
+-- ---------------------------------------------------------------- messages
+
+local function whole(raw)
+  return math.max(0, math.tointeger(tonumber(raw or "")) or 0)
+end
+
+local function usage_of(raw)
+  local members, fields = parts.members(raw)
+  if not members or not fields.input_tokens then
+    return nil
+  end
+  local _, details = parts.members(fields.input_token_details)
+  local input = whole(fields.input_tokens)
+  local read = math.min(whole(details and details.cache_read), input)
+  local written = math.min(whole(details and details.cache_creation), input - read)
+  return {
+    input = input - read - written, output = whole(fields.output_tokens), cache_read = read,
+    cache_write = written,
+  }
+end
+
+-- Calls as ours; nil when one is of no form that is known.
+local function calls_of(raw)
+  local out = {}
+  for i, call in ipairs(span.array(raw or "") or {}) do
+    local members, fields = parts.members(call)
+    if not members or not span.string(fields.id) or not span.string(fields.name)
+      or not fields.args then
+      return nil
+    end
+    local rest = parts.rest(members, { id = 1, name = 1, args = 1 })
+    out[i] = ('{"id":%s,"name":%s,"arguments":%s%s}'):format(fields.id, fields.name,
+      span.quote(fields.args), rest ~= "" and ',"langgraph":{' .. rest .. "}" or "")
+  end
+  return #out > 0 and out or nil
+end
+
+-- The fields of a message, whichever form it has, and its role.
+local function read(text)
+  local members, fields = parts.members(text)
+  if not members then
+    return nil
+  end
+  local kwargs = fields.lc and parts.members(fields.kwargs)
+  if kwargs then
+    local path = span.array(fields.id or "") or {}
+    local role = ROLES[span.string(path[#path]) or ""]
+    local _, inner = parts.members(fields.kwargs)
+    return role, kwargs, inner, parts.rest(members, { kwargs = 1 })
+  end
+  return ROLES[span.string(fields.type) or ""], members, fields, ""
+end
+
+-- One message as one of ours; nil and why it is none.
+local function message_of(text)
+  local role, members, fields, wrapper = read(text)
+  if not role then
+    return nil, members and "it is no message of a known type"
+      or "it is no JSON object, or has a key twice"
+  end
+  local taken = { content = 1, type = wrapper == "" and 1 or nil }
+  local content = fields.content
+  local kind = content and span.kind(content)
+  if kind ~= "string" and kind ~= "array" then
+    if content and kind ~= "null" then
+      return nil, "its content is neither text nor blocks"
+    end
+    content, taken.content = '""', nil
+  end
+  local calls = role == "assistant" and calls_of(fields.tool_calls)
+  taken.tool_calls = calls and 1 or nil
+  local call_id = role == "tool" and span.string(fields.tool_call_id) and fields.tool_call_id or nil
+  taken.tool_call_id = call_id and 1
+  local name = span.string(fields.name) and fields.name or nil
+  taken.name = name and 1
+  local _, response = parts.members(fields.response_metadata)
+  local model = response and (span.string(response.model_name) or span.string(response.model))
+  local usage = usage_of(fields.usage_metadata)
+  local own = parts.object {
+    { "type", wrapper == "" and fields.type or nil }, { "constructor", parts.braced(wrapper) },
+    { "message", parts.braced(parts.rest(members, taken)) },
+  }
+  return parts.object {
+    { "role", '"' .. role .. '"' }, { "content", content }, { "name", name },
+    { "tool_calls", calls and "[" .. table.concat(calls, ",") .. "]" or nil },
+    { "tool_call_id", call_id },
+    { "is_error", role == "tool" and span.string(fields.status) == "error" and "true" or nil },
+    { "model", model and span.quote(model) }, { "usage", usage and turns.usage_json(usage) },
+    { "langgraph", own },
+  }, nil, { starts_turn = role == "user", usage = usage, model = model or nil }
+end
+
+-- facts: of the tree, when it is one.
+local function feed(collector, text, tree)
+  local json, why, facts
+  if span.valid(text) then
+    json, why, facts = message_of(text)
+  end
+  if not json then
+    collector:keep(text, why or "it is not JSON")
+    return false
+  end
+  for name, value in pairs(tree or {}) do
+    facts[name] = value
+  end
+  collector.settings.model = facts.model or collector.settings.model
+  collector:message(json, facts)
+  return true
+end
+
+-- ---------------------------------------------------------------- a history
+
+local function configured(raw)
+  local _, config = parts.members(raw)
+  local _, inner = parts.members(config and config.configurable)
+  return inner or {}
+end
+
+-- Which state it is, which one it came from, and of which thread.
+local function names_of(shape)
+  local function raw(path)
+    local member = shape.by_path[path]
+    return member and member.raw
+  end
+  local own = configured(raw "config")
+  local before = configured(raw "parent_config")
+  local _, parent = parts.members(raw "parent_checkpoint")
+  return {
+    id = span.string(raw "checkpoint.checkpoint_id" or own.checkpoint_id or raw "checkpoint_id"
+      or raw "checkpoint.id"),
+    parent = span.string(before.checkpoint_id or parent and parent.checkpoint_id
+      or raw "parent_checkpoint_id"),
+    thread = span.string(raw "checkpoint.thread_id" or own.thread_id or raw "thread_id"),
+    time = span.string(raw "created_at" or raw "checkpoint.ts"),
+  }
+end
+
+-- The list of a state's messages, wherever it is.
+local function messages_of(shape)
+  return document.arrays(shape)[1]
+end
+
+-- The states, oldest first: {from, to, names}.
+local function states_of(opened, array, state)
+  local list, number_of = {}, {}
+  for _, from, to in document.elements(opened, array.array, state, true) do
+    local shape = document.shape_at(opened, from, ENTER)
+    local names = shape and names_of(shape) or {}
+    list[#list + 1] = { from = from, to = to, names = names }
+    if names.id then
+      number_of[names.id] = #list
+    end
+  end
+  local falling = 0
+  for i, one in ipairs(list) do
+    local parent = number_of[one.names.parent or ""]
+    local was = list[i - 1] and list[i - 1].names.time
+    if parent and parent ~= i then
+      falling = falling + (parent > i and 1 or -1)
+    elseif was and one.names.time and was ~= one.names.time then
+      falling = falling + (was > one.names.time and 1 or -1)
+    end
+  end
+  for i = 1, falling > 0 and #list // 2 or 0 do
+    list[i], list[#list + 1 - i] = list[#list + 1 - i], list[i]
+  end
+  return list
+end
+
+-- One state: what is new in its list goes on from what is not.
+local function feed_state(collector, opened, one, tree)
+  local shape = document.shape_at(opened, one.from, ENTER)
+  local array = shape and messages_of(shape)
+  local function number()
+    tree.count = tree.count + 1
+    return tree.count
+  end
+  local node = tree.root
+  if not shape then
+    collector.at = number()
+    document.keep_range(collector, opened, one.from, one.to, "it is no state")
+    return
+  end
+  document.keep_rest(collector, shape, opened, {}, number)
+  for text, from, to in array and document.elements(opened, array.array, {}) or function() end do
+    collector.offset = to
+    local child = text and node.children[text]
+    if not child then
+      collector.at = number()
+      child = { children = {}, key = "#" .. collector.at }
+      if not text then
+        document.keep_range(collector, opened, from, to, "it is longer than is read as one")
+        child = node
+      elseif feed(collector, text, { key = child.key, parent = node.key }) then
+        node.children[text] = child
+      else
+        child.key = node.key
+        node.children[text] = child
+      end
+    end
+    node = child
+    coroutine.yield()
+  end
+  collector.leaf = node.key or nil
+end
+
+-- ---------------------------------------------------------------- documents
+
+local function is_state_list(opened, array)
+  local text = document.elements(opened, array.array, {})()
+  local _, fields = parts.members(text or nil)
+  return not text or fields ~= nil and not fields.content and not fields.kwargs
+    and (fields.values or fields.checkpoint or fields.channel_values or fields.config) ~= nil
+end
+
+--- Does a file that begins so look like one?
+---@param _ string  its first line
+---@param head string
+---@return boolean
+function langgraph.recognises(_, head)
+  local shape = document.peek(head, ENTER)
+  if not shape then
+    return false
+  end
+  local has_type = head:find '"type"%s*:%s*"human"' or head:find '"type"%s*:%s*"ai"'
+    or head:find '"lc"%s*:%s*1' and head:find '"kwargs"'
+  if shape.kind == "array" then
+    return has_type ~= nil and head:find '^%s*%[%s*{' ~= nil
+      or head:find '"values"%s*:%s*{' ~= nil and head:find '"checkpoint' ~= nil
+      or head:find '"channel_values"%s*:' ~= nil
+  end
+  local list = messages_of(shape)
+  return list ~= nil and (list.path ~= "messages" or has_type ~= nil)
+end
+
+--- The records of a document.
+---@param opened sessile.import.source
+---@return sessile.import.records? records
+---@return string? message
+---@return string? code
+function langgraph.document(opened)
+  local shape, message, code = document.shape(opened, ENTER)
+  if not shape then
+    return nil, message, code
+  end
+  local arrays = document.arrays(shape)
+  local top = shape.kind == "array" and arrays[1]
+  if not (top and is_state_list(opened, top)) then
+    local names = names_of(shape)
+    local source = document.digest("langgraph", opened, arrays, names.thread)
+    return document.records("langgraph", opened, function(collector)
+      collector.source = source
+      if names.thread then
+        collector:session(names.thread)
+      end
+      document.keep_rest(collector, shape, opened, {})
+      document.feed(collector, opened, shape, arrays, feed)
+    end)
+  end
+  local state = {}
+  local states = states_of(opened, top, state)
+  local names = {}
+  for i = #states, 1, -1 do -- the oldest that says it has the last word
+    names.thread = states[i].names.thread or names.thread
+    names.id = states[i].names.id or names.id
+  end
+  local source = document.digest("langgraph", opened, {}, (names.thread or "") .. " "
+    .. (names.id or ""))
+  return document.records("langgraph", opened, function(collector)
+    collector.source = source
+    if names.thread then
+      collector:session(names.thread)
+    end
+    local tree = { count = 0, root = { children = {}, key = false } }
+    for _, one in ipairs(states) do
+      feed_state(collector, opened, one, tree)
+      coroutine.yield()
+    end
+    collector.at = tree.count
+    document.keep_tail(collector, opened, state.broken or shape.broken or shape.rest,
+      "it is no state")
+  end)
+end
+
+return langgraph

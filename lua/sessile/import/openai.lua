@@ -1,0 +1,141 @@
+--- openai: reads documents of OpenAI's APIs: a list of messages, {messages, …}, or the items of
+-- the Responses API: a list, {input, instructions, …} or {output, …}.
+--
+-- Owns: how calls are written there: {id, type, function: {name, arguments}}. Must never change
+-- another field of a message.
+
+local document = require "sessile.import.document"
+local items = require "sessile.import.items"
+local jsonl = require "sessile.import.jsonl"
+local parts = require "sessile.import.parts"
+local span = require "sessile.import.span"
+local turns = require "sessile.import.turns"
+
+local openai = {}
+
+local ENTER = { messages = true, input = true, output = true }
+
+local ROLES = {
+  system = true, developer = true, user = true, assistant = true, tool = true,
+  ["function"] = true,
+}
+
+-- One call as ours; nil when it is of no form that is known.
+local function call_of(raw)
+  local members, fields = parts.members(raw)
+  local kind = members and (span.string(fields.type) or "function")
+  local inner, own = parts.members(members and fields[kind])
+  local text = kind == "custom" and "input" or "arguments"
+  if not inner or not span.string(fields.id) or not span.string(own.name)
+    or not span.string(own[text]) then
+    return nil
+  end
+  local rest = parts.rest(members, { id = 1, [kind] = 1, type = kind == "function" or nil })
+  local inner_rest = parts.rest(inner, { name = 1, [text] = 1 })
+  local others = parts.object {
+    { "call", parts.braced(rest) }, { kind, parts.braced(inner_rest) },
+    { "no_type", not fields.type and "true" or nil },
+  }
+  return ('{"id":%s,"name":%s,"arguments":%s%s}'):format(fields.id, own.name, own[text],
+    others ~= "{}" and ',"openai":' .. others or "")
+end
+
+local function with_calls(text, members, fields)
+  local list, calls = span.array(fields.tool_calls or "null"), {}
+  for i, raw in ipairs(list or {}) do
+    calls[i] = call_of(raw)
+    if not calls[i] then
+      return text
+    end
+  end
+  if not list then
+    return text
+  end
+  local out = {}
+  for i, member in ipairs(members) do
+    out[i] = member.raw_key .. ":" .. (member.key == "tool_calls"
+      and "[" .. table.concat(calls, ",") .. "]" or member.raw)
+  end
+  return "{" .. table.concat(out, ",") .. "}"
+end
+
+local function feed(collector, text)
+  local members, fields = parts.members(text)
+  if not (members and span.valid(text)) then
+    return collector:keep(text, "it is no JSON object, or has a key twice")
+  elseif items.is_kind(span.string(fields.type)) then
+    local done, why = items.feed(collector, text)
+    return not done and collector:keep(text, why) or nil
+  end
+  items.flush(collector)
+  if not ROLES[span.string(fields.role) or ""] then
+    return collector:keep(text, not fields.role and "it has no role"
+      or "unknown role " .. fields.role:sub(1, 40))
+  end
+  collector:message(with_calls(text, members, fields), {
+    starts_turn = jsonl.starts_turn(fields), usage = turns.usage(fields.usage),
+    model = span.string(fields.model),
+  })
+end
+
+--- Does a file that begins so look like one?
+---@param _ string  its first line
+---@param head string
+---@return boolean
+function openai.recognises(_, head)
+  local shape = document.peek(head, ENTER)
+  if not shape then
+    return false
+  elseif shape.kind == "array" then
+    return head:find '^%s*%[%s*{' ~= nil
+      and (head:find '"role"%s*:' ~= nil or head:find '"type"%s*:%s*"function_call' ~= nil)
+  end
+  local messages = shape.by_path.messages
+  local output, input = shape.by_path.output, shape.by_path.input
+  return messages ~= nil and messages.array ~= nil
+    or output ~= nil and output.array ~= nil and shape.by_path.object ~= nil
+    or input ~= nil and (input.array ~= nil or shape.by_path.model ~= nil)
+end
+
+-- A text where a list of items may stand.
+local function put_text(collector, member, role)
+  if member and member.raw and span.string(member.raw) and span.valid(member.raw) then
+    collector.at = 0
+    collector:message(parts.object { { "role", '"' .. role .. '"' }, { "content", member.raw } },
+      { starts_turn = role == "user" })
+  end
+end
+
+--- The records of a document.
+---@param opened sessile.import.source
+---@return sessile.import.records? records
+---@return string? message
+---@return string? code
+function openai.document(opened)
+  local shape, message, code = document.shape(opened, ENTER)
+  if not shape then
+    return nil, message, code
+  end
+  local by_path, arrays = shape.by_path, document.arrays(shape)
+  local instructions, input = by_path.instructions, by_path.input
+  local function is_text(member)
+    return member and member.raw and span.string(member.raw) and span.valid(member.raw) or nil
+  end
+  local source = document.digest("openai", opened, arrays,
+    is_text(input) and input.raw or nil)
+  local records = document.records("openai", opened, function(collector)
+    collector.source = source
+    collector.model = by_path.model and span.string(by_path.model.raw)
+    collector.settings.model = collector.model
+    document.keep_rest(collector, shape, opened,
+      { instructions = is_text(instructions), input = is_text(input) })
+    put_text(collector, instructions, "system")
+    put_text(collector, input, "user")
+    document.feed(collector, opened, shape, arrays, feed)
+    items.flush(collector)
+  end)
+  records.usage_json = turns.usage_json
+  return records
+end
+
+return openai
