@@ -148,4 +148,54 @@ describe("sessile tree", function()
     assert.equal(2001, folded + shown)
     assert.equal(#json("tree talk").entries, select(2, done("tree talk --all"):gsub("\n", "")))
   end)
+
+  it("has number, type, time and labels of an entry on its row", function()
+    talk(1)
+    done "label talk 2 here"
+    local row = lines_with(done "tree talk", "answer 1")[1]
+    assert.matches("^● 00000002 assistant +%d%d%d%d%-%d%d%-%d%d %d%d:%d%d +%d+ +answer 1  %[here%]",
+      row)
+  end)
+
+  it("shows one kind of entry alone, by --type or --filter", function()
+    talk(2)
+    done "label talk 2 here"
+    done "checkpoint talk before"
+    assert.equal(1, select(2, done("tree talk --type label"):gsub("\n", "")))
+    assert.equal(1, #lines_with(done "tree talk --type label", "[here]"))
+    assert.equal(4, select(2, done("tree talk --filter message"):gsub("\n", "")))
+    assert.equal("checkpoint", json("tree talk --type checkpoint").entries[1].type)
+    assert.equal(0, #json("tree talk --type compaction").entries)
+    assert.equal(#json("tree talk").entries, #json("tree talk --type all").entries)
+    local _, err, code = sessile "tree talk --type bogus"
+    assert.equal(2, code)
+    assert.truthy(err:find("compaction", 1, true), err)
+    assert.equal(2, (select(3, sessile "tree talk --type label --types turn")))
+  end)
+
+  it("shows only what has a text in it, near the words", function()
+    talk(200)
+    done("append talk '" .. ("hay "):rep(60) .. "Needle'")
+    done "label talk 4 the-needle"
+    local out = done "tree talk --search needle"
+    assert.equal(2, select(2, out:gsub("\n", "")))
+    assert.matches("…[hay ]*Needle  ← head", lines_with(out, "Needle")[1])
+    assert.truthy(lines_with(out, "question 2")[1])
+    assert.equal(1, #json("tree talk --search Needle").entries)
+    assert.equal(1, #json("tree talk --search needle --type label").entries)
+    local none, err = done "tree talk --search nowhere"
+    assert.equal("", none)
+    assert.truthy(err:find("No entry has that in it", 1, true))
+    assert.equal(2, (select(3, sessile "tree talk --search ''")))
+  end)
+
+  it("is text in a pipe, of the newest session, and asks nobody to choose", function()
+    talk(1)
+    assert.truthy(done("tree"):find("answer 1", 1, true))
+    assert.equal(done "tree", (done "tree --text"))
+    local _, err, code = sessile("tree talk --select", nil, "setsid")
+    assert.equal(1, code)
+    assert.truthy(err:find("no terminal", 1, true), err)
+    assert.equal(2, (select(3, sessile "tree talk --select --json")))
+  end)
 end)

@@ -338,6 +338,37 @@ local ENTRIES = {
     json = { "keys reseal --dry-run", "old_logs", "logs" },
     wrong = { "keys reseal --suite rot13", 2, "aes-256-gcm" },
   },
+  ["config"] = {
+    plain = { "config", "key", "store", "default" },
+    json = { "config", "files", "values[1].key", "values[1].from", "values[1].text" },
+    wrong = { "config show bogus", 2, "sessile config show" },
+  },
+  ["config show"] = {
+    plain = { "config show", "limits.message", "8MiB" },
+    json = { "config show", "files", "values[1].key" },
+    wrong = { "config show --sett", 2, "--set" },
+  },
+  ["config init"] = {
+    plain = { "config init HOME/new.lua", "new.lua" },
+    json = { "config init HOME/new.lua", "path", "written" },
+    wrong = { "config init HOME/mine.lua", 2, "--yes" },
+  },
+  ["config path"] = {
+    plain = { "config path", "config.lua" },
+    json = { "config path", "path", "exists" },
+    wrong = { "config path there", 2, "sessile config path" },
+  },
+  ["config trust"] = {
+    before = "config init HOME/sessile.lua",
+    plain = { "config trust HOME/sessile.lua --yes", "" },
+    json = { "config trust HOME/sessile.lua --yes", "path", "trusted" },
+    wrong = { "config trust HOME/sessile.lua", 2, "--yes" },
+  },
+  ["doctor"] = {
+    plain = { "doctor", "Installed", "ok" },
+    json = { "doctor", "findings[1].name", "findings[1].state", "findings[1].text" },
+    wrong = { "doctor who", 2, "sessile doctor" },
+  },
   ["demo"] = {
     plain = { "demo", "compact" },
     json = { "demo", "kept", "text" },

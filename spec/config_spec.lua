@@ -106,3 +106,226 @@ describe("which file holds", function()
     assert.equal(5, #cli.json "show s --agent main")
   end)
 end)
+
+describe("a value", function()
+  local function value(words, name)
+    for _, one in ipairs(cli.json(words).values) do
+      if one.key == name then
+        return one
+      end
+    end
+  end
+
+  it("is a time or a size as people write them", function()
+    own [[return { timeout = "2m", retention = 0.5, limits = { message = "1MiB", session = "100MB",
+      policy_ms = "2s", title = 500 } }]]
+    assert.equal(120000, value("config", "timeout").value)
+    assert.equal(500, value("config", "retention").value)
+    assert.equal(1048576, value("config", "limits.message").value)
+    assert.equal(100000000, value("config", "limits.session").value)
+    assert.equal(2000, value("config", "limits.policy_ms").value)
+    assert.equal(500, value("config", "limits.title").value)
+    assert.equal("4KiB", value("config", "limits.id").text)
+  end)
+
+  it("is a limit that holds", function()
+    own "return { limits = { message = 300 } }"
+    done "new --id s"
+    done "append s short"
+    has(fails(1, "append s " .. ("x"):rep(400)), "[message]")
+  end)
+
+  it("may hold variables and ~; a path begins where the file is", function()
+    own 'return { store = "$PLACE/${NAME}x", key = { file = "./secret" } }'
+    write(home .. "/config/sessile/secret", "a passphrase that is long enough")
+    os.execute(("chmod 600 %s/config/sessile/secret"):format(home))
+    done("new --id a", ("env PLACE=%s NAME=na"):format(home))
+    assert.is_true(exists(home .. "/nax/keyring"))
+    has(fails(1, "list"), "the variable PLACE is not set")
+    own 'return { store = "a$$b" }'
+    assert.equal(home .. "/config/sessile/a$b", value("config", "store").text)
+    own 'return { store = "~/$" }'
+    has(fails(1, "list"), "'store': $NAME or ${NAME} expected")
+  end)
+
+  it("postgres is $DATABASE_URL", function()
+    own 'return { store = "postgres" }'
+    has(fails(1, "list"), "DATABASE_URL is not set")
+    local out = done("config --set", "env DATABASE_URL=postgres://u:geheim@host/db")
+    has(out, "postgres://u:hidden@host/db")
+    assert.is_nil(out:find("geheim", 1, true))
+  end)
+
+  it("is a key that is fetched from where it is said to be, SESSILE_KEY before it", function()
+    own 'return { key = { env = "MY_KEY" } }'
+    local mine = "env MY_KEY=a-passphrase-of-some-length"
+    done("new --id a", mine)
+    assert.equal(7, (select(3, sessile "list")))
+    done("show a", mine)
+    done("show a", "env SESSILE_KEY=a-passphrase-of-some-length")
+    fails(7, "show a", mine .. " SESSILE_KEY=another-passphrase-of-length")
+    own 'return { key = { command = { "printf", "%s-of-some-length", "a-passphrase" } } }'
+    done "show a"
+    assert.is_false(exists(home .. "/config/sessile/key"))
+  end)
+
+  it("gives an agent's sessions what is the agent's, and the others what is everybody's", function()
+    own [[return {
+      key = false, policy = { "sliding_window", messages = 4 }, window = 1000, ttl = "30d",
+      agents = { coder = { policy = { "sliding_window", messages = 2 }, window = 500, ttl = false,
+        checkpoint = { messages = 2, keep = 3 } } },
+    }]]
+    write(project .. "/script.lua", [[
+      local sessile = require "sessile"
+      local store <close> = assert(sessile.open(nil, assert(sessile.config())))
+      for _, agent in ipairs { "main", "coder" } do
+        local s <close> = assert(store:create { id = "s", agent = agent })
+        for i = 1, 10 do s:turn { { role = "user", content = "message " .. i } } end
+        local seen
+        local own <close> = assert(store:create { id = "own", agent = agent,
+          policy = { truncate = function(state) seen = state.window end } })
+        own:turn { { role = "user", content = "x" } }
+        print(agent, #s:context(), #s:checkpoints(), s:life().ttl, seen)
+        local child <close> = assert(s:child { agent = "coder" })
+        for i = 1, 6 do child:turn { { role = "user", content = "message " .. i } } end
+        print("child", #child:context())
+      end]])
+    local main, child, coder, again = done("run script.lua"):match "^(.-)\n(.-)\n(.-)\n(.-)\n$"
+    assert.equal("main\t4\t0\t2592000000\t1000", main)
+    assert.equal("coder\t2\t3\tnil\t500", coder)
+    assert.equal("child\t2", child)
+    assert.equal(child, again)
+  end)
+
+  it("preserve_recent goes to the policies that have it", function()
+    own [[return { policy = { { "sliding_window", messages = 9 }, "edit_tools" },
+      preserve_recent = 20, agents = { a = { preserve_recent = 30 },
+        b = { policy = { "summarize", preserve_recent = 4 } } } }]]
+    write(project .. "/script.lua", [[
+      local config = assert(require "sessile".config())
+      local function show(policy)
+        print(policy[1][1] or policy[1], (policy[1] or policy).preserve_recent,
+          policy[2] and policy[2].preserve_recent or policy.preserve_recent)
+      end
+      show(config.policy) show(config.agents.a.policy)
+      print(config.agents.b.policy.preserve_recent)]])
+    assert.equal("sliding_window\tnil\t20\nsliding_window\tnil\t30\n4\n", (done "run script.lua"))
+  end)
+
+  it("is a strategy for checkpoints, with the condition that it stands for", function()
+    local script = project .. "/script.lua"
+    write(script, [[
+      local c = require "sessile".config().checkpoint
+      print(c and c.seconds, c and c.share, c and c.messages, c and c.keep)]])
+    local function means(text, expected)
+      own(("return { checkpoint = %s }"):format(text))
+      assert.equal(expected .. "\n", (done "run script.lua"))
+    end
+    means('{ strategy = "manual" }', "false\tfalse\tfalse\tfalse")
+    means('{ strategy = "manual", keep = 3 }', "nil\tnil\tnil\t3")
+    means('{ strategy = "periodic" }', "300\tnil\tnil\tnil")
+    means('{ strategy = "periodic", interval = "5m", keep = 9 }', "300\tnil\tnil\t9")
+    means('{ strategy = "periodic", messages = 20 }', "nil\tnil\t20\tnil")
+    means('{ strategy = "threshold" }', "nil\t0.8\tnil\tnil")
+    own 'return { checkpoint = { strategy = "event" } }'
+    has(fails(1, "config"), "wants events")
+  end)
+
+  it("is a model, asked when something first wants it", function()
+    own [[return { key = false, model = "fast", models = {
+      fast = "base", base = function(request) return "a summary of " .. #request.messages end } }]]
+    write(project .. "/script.lua", [[
+      local sessile = require "sessile"
+      local config = assert(sessile.config())
+      local store <close> = assert(sessile.open(nil, config))
+      local s <close> = assert(store:create())
+      local outcome = assert(s:send "hello")
+      print(outcome.text or outcome.code, config:for_agent("x").model_name)]])
+    assert.equal("a summary of 1\tbase\n", (done "run script.lua"))
+    own 'return { key = false, model = { lua = "./model.lua" } }'
+    done "new --id there" -- nobody asks: it need not be there
+    assert.equal("ENOTFOUND\tnil\n", (done "run script.lua"))
+    write(home .. "/config/sessile/model.lua",
+      "return function(request) return os.getenv('HOME') and 'full Lua' end")
+    has(done "run script.lua", "full Lua")
+  end)
+end)
+
+describe("a value that is wrong", function()
+  -- What each says after the path of the file and the line.
+  local cases = {
+    { "polcy = 'tiered'", ":1: 'polcy': there is no such key, did you mean 'policy'?" },
+    { "token_threshold = 0.8", "did you mean 'triggers'?" },
+    { "backend = 'file'", "did you mean 'store'?" },
+    { "nonsense_of_a_kind = 1", "'nonsense_of_a_kind': there is no such key" },
+    { "limits = {\n mesage = 1 }",
+      ":2: 'limits.mesage': there is no such key, did you mean 'message'?" },
+    { "agents = { coder = {\n policy = 'x',\n windw = 1 } }",
+      ":3: 'agents.coder.windw': there is no such key, did you mean 'window'?" },
+    { "agents = { coder = { store = 'x' } }", "'agents.coder.store': there is no such key" },
+    { "checkpoint = { max_history = 3 }", "did you mean 'keep'?" },
+    { "checkpoint = { interval = '5x' }",
+      "'checkpoint.interval': a time expected, as 90 (seconds), \"500ms\", \"5m\"" },
+    { "checkpoint = { strategy = 'often' }", "manual, periodic, event or threshold expected" },
+    { "checkpoint = { strategy = 'manual', messages = 2 }", "\"manual\" means by hand" },
+    { "timeout = 'soon'", "'timeout': a time expected" },
+    { "timeout = -1", "'timeout': a time expected" },
+    { "limits = { session = '4 potatoes' }", "'limits.session': a size expected" },
+    { "limits = { session = 0 }", "'limits.session': a size expected" },
+    { "limits = { depth = 1.5 }", "a whole number expected, 1 or more, got 1.5" },
+    { "triggers = { share = 80 }", "above 0 and at most 1 (0.8 is 80 %), got 80" },
+    { "triggers = { seconds = 5 }", "did you mean 'interval'?" },
+    { "triggers = { events = 'deploy' }", "'triggers.events': a table expected" },
+    { "durability = 'often'", "sync or none expected" },
+    { "network = 'yes'", "true or false expected, got \"yes\"" },
+    { "window = '8k'", "a whole number expected" },
+    { "store = 5", "'store': a text expected" },
+    { "agent = ''", "'agent': a text expected, not empty" },
+    { "policy = 5", "a policy's name" },
+    { "agents = 'coder'", "'agents': a table expected" },
+    { "model = {}", "one of command, endpoint or lua expected in it" },
+    { "model = { endpoint = 'http://x/v1' }", "say which of the endpoint's models" },
+    { "model = { endpoint = 'x', name = 'y' }", "http://… or https://… expected" },
+    { "model = { command = {} }", "the program first" },
+    { "model = { command = { 'a' }, lua = 'b' }", "not both" },
+    { "model = 'fast'", "'model': there is no model 'fast' in `models`" },
+    { "model = 'a', models = { a = 'b', b = 'a' }", "there is no model" },
+    { "key = { env = 'A', file = 'b' }", "one of { env = \"NAME\" }" },
+    { "key = { kms = 'A' }", "'key.kms': there is no such key" },
+  }
+
+  it("is an error with its file, its key, and the nearest right one", function()
+    for _, case in ipairs(cases) do
+      local path = own("return { " .. case[1] .. " }")
+      local err = fails(1, "list")
+      has(err, case[2])
+      has(err, path)
+    end
+  end)
+
+  it("is told without a secret", function()
+    for _, text in ipairs { 'key = "hunter2-hunter2"', 'key = { "hunter2-hunter2" }',
+      'models = { a = { endpoint = "https://me:hunter2@x/v1", name = "y" } }',
+      'models = { a = { endpoint = "https://x", name = "y", key = "hunter2-hunter2" } }' } do
+      own("return { " .. text .. " }")
+      local err = fails(1, "list")
+      assert.is_nil(err:find("hunter2", 1, true), err)
+    end
+    own 'return { key = "hunter2-hunter2" }'
+    has(fails(1, "list"), "a secret has no place in this file")
+  end)
+
+  it("is YAML", function()
+    write(home .. "/session.yaml", "session:\n  backend: file\n")
+    has(fails(2, ("--config %s/session.yaml list"):format(home)),
+      "Lua that returns a table, not YAML")
+  end)
+
+  it("leaves help, and what wants no configuration, alone", function()
+    own "return { polcy = 1 }"
+    done "help"
+    done "version"
+    done "config path"
+    assert.equal(1, (select(3, sessile "doctor")))
+  end)
+end)

@@ -185,6 +185,12 @@ describe("claude", function()
     assert.same({ "user: The lower hinge was rusty and was cleaned.", "user: No: clean it.",
       "assistant: Cleaned: it closes now.", "user: And the upper one?",
       "assistant: API Error: overloaded" }, said(session:context()))
+    for _, node in ipairs(session:tree({ types = { "message" } }).list) do
+      local content = node.entry.data.content
+      if content == "Find out what oil the shed holds." then
+        assert.equal(2, #session:path(node.id)) -- the header and itself
+      end
+    end
     assert.equal(3, #session:leaves()) -- the side chain, what was said again, the conversation
     assert.equal(0, select(2, session:context()).unanswered)
     local list = session:messages()

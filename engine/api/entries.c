@@ -110,12 +110,9 @@ sessile_status sessile_context(sessile_session *session, sessile_id leaf,
     }
     if (st == SESSILE_OK)
         st = render_context(c, text_locked, session, session, out, count, info, a, err);
-    if (st == SESSILE_OK && is_head) {
-        st = session_tokens_locked(session, &info->tokens, err);
-    } else if (st == SESSILE_OK) {
-        info->tokens.tokens = context_tokens(c);
-        info->tokens.source = TOKEN_SOURCE_ESTIMATE;
-        tokens_margin(info->tokens.tokens, &info->tokens.low, &info->tokens.high);
+    if (st == SESSILE_OK) {
+        int beside;
+        st = session_tokens_at_locked(session, leaf, &info->tokens, &beside, err);
     }
     if (st == SESSILE_OK) {
         uint64_t shown = 0;

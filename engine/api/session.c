@@ -180,6 +180,13 @@ uint64_t sessile_session_torn(const sessile_session *session)
     return session ? atomic_load(&session->torn) : 0;
 }
 
+int64_t sessile_session_window(const sessile_session *session, int64_t *reserve)
+{
+    if (reserve)
+        *reserve = session ? session->reserve : 0;
+    return session ? session->window : 0;
+}
+
 sessile_status api_read_begin(sessile_session *session, const void *out,
                               const char *function, sessile_error *err)
 {
@@ -292,35 +299,4 @@ sessile_status sessile_usage_groups(sessile_session *session, sessile_usage_by b
         return fail(err, SESSILE_INVALID,
                     "usage is grouped by day, model or agent, not by %d", (int)by);
     return session_usage_groups(session, by, out, count, err);
-}
-
-sessile_status sessile_count_tokens(sessile_session *session, sessile_tokens *out,
-                                    sessile_error *err)
-{
-    if (out) {
-        memset(out, 0, sizeof *out);
-        out->source = TOKEN_SOURCE_ESTIMATE;
-    }
-    sessile_status st = api_read_begin(session, out, __func__, err);
-    if (st != SESSILE_OK)
-        return st;
-    st = session_tokens_locked(session, out, err);
-    session_unlock(session);
-    return st;
-}
-
-sessile_status sessile_count_text(const sessile_store *store, sessile_slice text,
-                                  sessile_tokens *out, sessile_error *err)
-{
-    (void)store; /* every store estimates */
-    error_clear(err);
-    if (!out)
-        return api_missing(err, __func__, "out");
-    memset(out, 0, sizeof *out);
-    out->source = TOKEN_SOURCE_ESTIMATE;
-    if (text.size && !text.data)
-        return api_missing(err, __func__, "text.data");
-    out->tokens = text.size ? tokens_of_text(text.data, text.size) : 0;
-    tokens_margin(out->tokens, &out->low, &out->high);
-    return SESSILE_OK;
 }

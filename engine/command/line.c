@@ -7,7 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <langinfo.h>
+#include <limits.h>
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
@@ -116,11 +116,12 @@ static void give_back(void)
 typedef struct reading {
     lua_State *L;
     EditLine *el;
-    History *history;
     locale_t utf8, locale; /* ours, and the thread's before; 0: none */
     mbstate_t state;
     const char *prompt;
-    int complete; /* place of the function on the stack; 0: none */
+    int complete;     /* place of the function on the stack; 0: none */
+    int lines;        /* of the list of lines typed before; 0: none */
+    lua_Integer line; /* the one that is looked at: 1 is the newest */
 } reading;
 
 static reading *reading_of(EditLine *el)
@@ -338,14 +339,11 @@ static int reading_close(lua_State *L)
     reading *r = lua_touserdata(L, 1);
     if (r->el)
         el_end(r->el);
-    if (r->history)
-        history_end(r->history);
     if (r->locale)
         uselocale(r->locale);
     if (r->utf8)
         freelocale(r->utf8);
     r->el = NULL;
-    r->history = NULL;
     r->locale = r->utf8 = (locale_t)0;
     give_back();
     return 0;
@@ -365,17 +363,48 @@ static void bind_keys(EditLine *el)
         el_set(el, EL_BIND, keys[i][0], keys[i][1], NULL);
 }
 
-/* Sets libedit up, with the lines of the list at index 2 as its history. */
+/* The lines that were typed before, as libedit asks for them. (Its own list has a name
+ * that the engine has as well.) */
+static int typed_before(void *ud, HistEvent *event, int what, ...)
+{
+    reading *r = ud;
+    lua_Integer count = (lua_Integer)lua_rawlen(r->L, r->lines), line = r->line;
+    switch (what) {
+    case H_FIRST:
+        line = 1;
+        break;
+    case H_LAST:
+        line = count;
+        break;
+    case H_NEXT:
+        line++;
+        break;
+    case H_PREV:
+        line--;
+        break;
+    case H_CURR:
+        break;
+    default:
+        return -1;
+    }
+    if (line < 1 || line > count || !lua_checkstack(r->L, 1))
+        return -1;
+    lua_rawgeti(r->L, r->lines, count + 1 - line);
+    event->str = lua_tostring(r->L, -1); /* the list keeps it */
+    event->num = (int)(line < INT_MAX ? line : INT_MAX);
+    lua_pop(r->L, 1);
+    r->line = line;
+    return event->str ? 0 : -1;
+}
+
+/* Sets libedit up. */
 static int begin(lua_State *L, reading *r)
 {
-    HistEvent event;
-    lua_Integer count;
     r->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     if (r->utf8)
         r->locale = uselocale(r->utf8);
     r->el = el_init("sessile", stdin, stdout, stderr);
-    r->history = history_init();
-    if (!r->el || !r->history)
+    if (!r->el)
         return luaL_error(L, "not enough memory");
     el_set(r->el, EL_CLIENTDATA, r);
     el_set(r->el, EL_EDITOR, "emacs");
@@ -383,19 +412,8 @@ static int begin(lua_State *L, reading *r)
     el_set(r->el, EL_GETCFN, next_char);
     el_set(r->el, EL_PROMPT_ESC, prompt_of, '\1');
     bind_keys(r->el);
-    lua_getfield(L, 2, "history");
-    if (lua_istable(L, -1)) {
-        count = luaL_len(L, -1);
-        history(r->history, &event, H_SETSIZE, (int)(count < 10000 ? count + 1 : 10000));
-        history(r->history, &event, H_SETUNIQUE, 1);
-        for (lua_Integer i = 1; i <= count; i++) {
-            lua_rawgeti(L, -1, i);
-            history(r->history, &event, H_ENTER, luaL_checkstring(L, -1));
-            lua_pop(L, 1);
-        }
-        el_set(r->el, EL_HIST, history, r->history);
-    }
-    lua_pop(L, 1);
+    if (r->lines)
+        el_set(r->el, EL_HIST, typed_before, r);
     return 0;
 }
 
@@ -457,6 +475,9 @@ static int line_read(lua_State *L)
     lua_getfield(L, 2, "complete");
     if (!lua_isnil(L, -1))
         r->complete = lua_gettop(L);
+    lua_getfield(L, 2, "history");
+    if (lua_istable(L, -1))
+        r->lines = lua_gettop(L);
     if (!take())
         return luaL_error(L, "the terminal does not say how it is set");
     begin(L, r);
@@ -465,7 +486,10 @@ static int line_read(lua_State *L)
     line = el_gets(r->el, &count);
     stopped = interrupted;
     if (stopped || !line || count <= 0) {
-        say(stopped ? "^C\r\n" : "\r\n");
+        const char *terminal = getenv("TERM");
+        if (stopped)
+            say(terminal && strcmp(terminal, "dumb") != 0 ? "^C\033[J" : "^C");
+        say("\r\n");
         lua_pushnil(L);
         lua_pushstring(L, stopped ? "interrupted" : "end");
         return 2;

@@ -26,6 +26,7 @@ static const luaL_Reg modules[] = {
     {"sessile.disk", luaopen_sessile_disk},
     {"sessile.process", luaopen_sessile_process},
     {"sessile.line", luaopen_sessile_line},
+    {"sessile.screen", luaopen_sessile_screen},
     {NULL, NULL},
 };
 

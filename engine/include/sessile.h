@@ -256,6 +256,14 @@ typedef struct sessile_triggers {
     size_t event_count;
 } sessile_triggers;
 
+/*
+ * A counter of the host's: the tokens of a text, which need not be UTF-8; negative: it
+ * cannot say, and the text is estimated. It is called where no encoding is known, when a
+ * message is written and when something is counted; it may block, from any thread that
+ * calls the engine, and must not call the engine itself.
+ */
+typedef int64_t (*sessile_count_function)(void *ud, const char *text, size_t size);
+
 /* Call sessile_store_options_init() first; then set what differs. All text is borrowed
  * for the duration of sessile_open() only. */
 typedef struct sessile_store_options {
@@ -272,6 +280,18 @@ typedef struct sessile_store_options {
                           one machine alone writes there. Reading needs no leave. */
     int64_t window;    /* the model's window in tokens; 0: unlimited */
     int64_t reserve;   /* tokens of the window kept free */
+    const char *model; /* the model's name, whose tokens are counted; NULL: the one that
+                          a session's log names last (sessile_run_options.model, or the
+                          setting "model") */
+    const char *encoding; /* in what tokens are counted: "o200k_base", "cl100k_base", or a
+                             path with a '/' of a .tiktoken or tokenizer.json; NULL: the
+                             model's, when that is published. Opened when first wanted.
+                             When it does not open, the next rung counts and is named as
+                             the source: see sessile_tokens */
+    const char *encoding_path; /* folders to look encodings up in, ':' between; NULL: where
+                                  the library was installed */
+    sessile_count_function count; /* the host's counter, or NULL */
+    void *count_ud;
     int64_t ttl_ms;    /* of new sessions that name none; 0: they do not expire */
     const sessile_triggers *triggers; /* of every session that has none; NULL: none */
     const sessile_triggers *checkpoint_on; /* when turns make checkpoints, likewise;
@@ -778,6 +798,10 @@ SESSILE_API sessile_slice sessile_session_user(const sessile_session *session);
 SESSILE_API int64_t sessile_session_created(const sessile_session *session);
 /* The time of the newest entry; of a fork that nothing was added to, when it was made. */
 SESSILE_API int64_t sessile_session_modified(sessile_session *session);
+/* The model's window that this handle was opened with, in tokens (0: unlimited), and what
+ * of it is kept free (*reserve; may be NULL). */
+SESSILE_API int64_t sessile_session_window(const sessile_session *session,
+                                           int64_t *reserve);
 /* Bytes that recovery set aside when this handle was opened and since: it grows when a
  * writer died and this handle found its torn end before a write of its own. 0: none. */
 SESSILE_API uint64_t sessile_session_torn(const sessile_session *session);
@@ -856,8 +880,40 @@ typedef struct sessile_tokens {
 SESSILE_API sessile_status sessile_count_tokens(sessile_session *session,
                                                 sessile_tokens *out, sessile_error *err);
 
-/* Tokens of plain text, counted as this store counts (NULL: by estimate). The text need
- * not be UTF-8. INVALID: out or the text's data is NULL. */
+/* What is counted, and for whom. Call the init function first. */
+typedef struct sessile_count_options {
+    sessile_slice model;  /* empty: the store's or session's. For another model what was
+                             reported says nothing: the context is counted for it, its
+                             messages being read where they were counted otherwise */
+    sessile_slice tools;  /* definitions as the model is given them, a JSON array in
+                             OpenAI's or Anthropic's form; or empty */
+    sessile_slice system; /* the text of a system prompt that is no message; or empty */
+    sessile_id leaf;      /* of a session: SESSILE_NO_ID: the head */
+} sessile_count_options;
+SESSILE_API void sessile_count_options_init(sessile_count_options *options);
+
+/* Tokens of what a model would be sent at a leaf. Tools and system prompt are added where
+ * they are not in the count yet: usage has them in it. NOTFOUND (leaf), INVALID (tools),
+ * DAMAGED, SEALED, IO, NOMEM. */
+SESSILE_API sessile_status sessile_count_tokens_with(sessile_session *session,
+                                                     const sessile_count_options *options,
+                                                     sessile_tokens *out,
+                                                     sessile_error *err);
+
+/* The same of messages that are in no session, JSON objects. each: NULL, or room for one
+ * count a message. INVALID: which message is none, and why. */
+SESSILE_API sessile_status sessile_count_messages(sessile_store *store,
+                                                  const sessile_count_options *options,
+                                                  const sessile_slice *messages,
+                                                  size_t count, sessile_tokens *each,
+                                                  sessile_tokens *out, sessile_error *err);
+
+/* Why the encoding that was wanted last is not used: a sentence, cut to size bytes with
+ * its NUL; "" when none failed. */
+SESSILE_API void sessile_encoding_error(sessile_store *store, char *out, size_t size);
+
+/* Tokens of plain text, counted as this store counts for its model (NULL: by estimate).
+ * The text need not be UTF-8. INVALID: out or the text's data is NULL. */
 SESSILE_API sessile_status sessile_count_text(const sessile_store *store,
                                               sessile_slice text, sessile_tokens *out,
                                               sessile_error *err);

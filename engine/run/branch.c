@@ -51,13 +51,14 @@ static sessile_status add_summary(branch_write *w, batch *b, sessile_error *err)
         message_read(&m, w->data.data, w->data.size, NULL, NULL, NULL, run->alloc, err);
     if (st != SESSILE_OK)
         return st;
+    token_count n = session_count_locked(run->session, &m);
     entry_fields f = {.parent = run->to,
                       .type = ENTRY_BRANCH_SUMMARY,
                       .source = w->source,
                       .data = w->data.data,
                       .data_size = w->data.size,
-                      .tokens = tokens_of_message(&m),
-                      .token_source = TOKEN_SOURCE_ESTIMATE};
+                      .tokens = n.tokens,
+                      .token_source = token_unit_name(n.unit)};
     run->outcome.branch_summary = batch_next(b);
     batch_add(b, &f);
     return SESSILE_OK;

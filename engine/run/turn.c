@@ -15,7 +15,7 @@
 /* One message, checked: where its text is in `text`, and its tokens. */
 typedef struct turn_message {
     size_t at, size;
-    int64_t tokens;
+    token_count tokens;
     message columns; /* spans into text are set again once it no longer grows */
 } turn_message;
 
@@ -74,7 +74,7 @@ static sessile_status check_messages(turn_write *w, const sessile_slice *message
         if (st != SESSILE_OK && w->count > 1)
             fail_prefix(err, "message %zu of the turn", i + 1);
         else
-            m->tokens = tokens_of_message(&m->columns);
+            m->tokens = session_count(w->run->session, &m->columns);
     }
     return st;
 }

@@ -23,7 +23,7 @@ typedef struct child_write {
     sessile_id at; /* what it is about; SESSILE_NO_ID: the head */
     const buf *message;
     message columns;
-    int64_t tokens;
+    token_count tokens;
     sessile_id id; /* out: of the message */
 } child_write;
 

@@ -47,6 +47,7 @@ typedef struct change {
     int has_usage;
     sessile_usage total;   /* of a turn: of all its model calls */
     sessile_id turn_first; /* turn: its first message */
+    char model[MODEL_SIZE]; /* that it names, or "" */
 } change;
 
 static sessile_status take_title(fold *f, change *c, json title, sessile_error *err)
@@ -68,6 +69,24 @@ static sessile_status take_title(fold *f, change *c, json title, sessile_error *
     }
     buf_deinit(&text);
     return status;
+}
+
+/* The name of a model, as far as there is room. */
+static int take_model(fold *f, change *c, json name)
+{
+    int failed;
+    buf text;
+
+    if (name.type != JSON_STRING)
+        return 0;
+    buf_init(&text, &f->s->store->alloc);
+    failed = json_string(&text, name) || text.failed;
+    if (!failed && text.size && !memchr(text.data, 0, text.size)) {
+        size_t size = utf8_floor(text.data, text.size, MODEL_SIZE - 1);
+        memcpy(c->model, text.data, size);
+    }
+    buf_deinit(&text);
+    return failed;
 }
 
 static char *dup_name(const allocator *a, sessile_slice name)
@@ -231,6 +250,8 @@ static sessile_status fold_turn(fold *f, change *c, sessile_error *err)
     c->has_usage = usage_of_turn(c->e.data, &c->usage, &c->total);
     if (c->has_usage && usage_total(&c->usage) > 0)
         c->n.marks |= NODE_HAS_USAGE;
+    if (take_model(f, c, json_get(c->e.data, "model")))
+        return fail_nomem(err);
     if (json_get(c->e.data, "policy").type == JSON_FALSE)
         c->n.marks |= NODE_NO_POLICY;
     c->head = c->e.id;
@@ -319,6 +340,8 @@ static sessile_status plan(fold *f, change *c, sessile_error *err)
     case ENTRY_HEAD:
         return fold_head(f, c, err);
     case ENTRY_METADATA:
+        if (take_model(f, c, json_get(json_get(c->e.data, "settings"), "model")))
+            return fail_nomem(err);
         return take_title(f, c, json_get(c->e.data, "title"), err);
     case ENTRY_SESSION:
         return fail(err, SESSILE_DAMAGED, "it is a second header");
@@ -365,6 +388,8 @@ static void apply(fold *f, change *c)
     s->nodes[s->node_count++] = c->n;
     kin_follow(s);
     apply_usage(s, c);
+    if (*c->model)
+        fold_model(s, c->model);
     apply_context(s, c);
     meter_follow(s, c->e.id, usage_total(&c->usage));
     if (facts_moved_pin(&s->facts, c->e.id)) /* seen when it is built again */
@@ -460,6 +485,7 @@ void fold_mark_set(fold *f, fold_mark *m)
     m->title = s->title;
     m->title_size = s->title_size;
     m->modified_ms = s->modified_ms;
+    memcpy(m->model, s->model, sizeof m->model);
     m->last_refusal = s->last_refusal;
     m->last_fallback_refusal = s->last_fallback_refusal;
     f->keep_title = s->title;
@@ -496,6 +522,7 @@ void fold_mark_rewind(fold *f, const fold_mark *m)
     s->title = m->title;
     s->title_size = m->title_size;
     s->modified_ms = m->modified_ms;
+    fold_model(s, m->model);
     s->last_refusal = m->last_refusal;
     s->last_fallback_refusal = m->last_fallback_refusal;
     f->keep_title = NULL;

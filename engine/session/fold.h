@@ -31,6 +31,7 @@ typedef struct fold_mark {
     sessile_usage usage;
     char *title;
     int64_t modified_ms;
+    char model[MODEL_SIZE];
     uint64_t last_refusal, last_fallback_refusal;
 } fold_mark;
 void fold_mark_set(fold *f, fold_mark *m);
@@ -40,6 +41,9 @@ void fold_mark_rewind(fold *f, const fold_mark *m); /* what was folded since goe
 /* Between two commits: no turn entry can come any more for the messages seen, so that
  * what was kept of them is forgotten. */
 void fold_forget_parts(sessile_session *s);
+
+/* The log names another model (MODEL_SIZE bytes). */
+void fold_model(sessile_session *s, const char *name);
 
 /* Everything that was folded. What the header says of names stays. */
 void fold_forget(sessile_session *s);

@@ -359,12 +359,6 @@ void meter_read(const token_sums *sums, const meter_ratio fit[TOKEN_UNITS], int 
     out->source = sources[worst];
 }
 
-int session_exact_unit(const sessile_session *s)
-{
-    (void)s;
-    return -1;
-}
-
 /* ------------------------------------------------------------------ the context */
 
 /* What the newest report, made before a compaction, counted beside the messages: system
@@ -394,41 +388,66 @@ static sessile_status find_outside(sessile_session *s, token_meter *m, int exact
     return status;
 }
 
-static sessile_status count_all(sessile_session *s, token_meter *m, int exact,
-                                sessile_tokens *out, sessile_error *err)
+static sessile_status sum_all(sessile_session *s, token_meter *m, sessile_error *err)
 {
     const context *c;
-    sessile_status status = SESSILE_OK;
+    context other;
+    sessile_status status;
 
-    if (!m->all_known) {
+    if (m->all_known)
+        return SESSILE_OK;
+    context_init(&other, &s->store->alloc);
+    if (m->upto == s->head) {
         status = session_context_locked(s, &c, err);
-        if (status)
-            return status;
+    } else {
+        c = &other;
+        status = session_context_at_locked(s, m->upto, &other, err);
+    }
+    if (!status) {
         meter_sum(c, &m->all);
         m->all_known = 1;
     }
-    meter_read(&m->all, m->fit, exact, out);
-    if (has_report(s, m))
-        status = find_outside(s, m, exact, err);
-    if (!status && has_report(s, m)) {
-        out->tokens += m->outside;
-        out->low += m->outside - m->outside / 8;
-        out->high += m->outside + m->outside / 8;
-    }
+    context_deinit(&other);
     return status;
 }
 
-sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
-                                     sessile_error *err)
+static void add_known(sessile_tokens *to, int64_t tokens, int64_t margin)
 {
-    token_meter *m = &s->meter;
-    sessile_status status;
-    int exact = session_exact_unit(s);
+    to->tokens += tokens;
+    to->low += tokens - margin;
+    to->high += tokens + margin;
+}
 
-    *out = (sessile_tokens){0, 0, 0, TOKEN_SOURCE_ESTIMATE};
-    status = follow_head(s, err);
+/* What was counted, where no report says how much the context is. */
+static sessile_status count_all(sessile_session *s, token_meter *m, int exact,
+                                sessile_tokens *out, int *beside, sessile_error *err)
+{
+    sessile_status status = sum_all(s, m, err);
+
     if (status)
         return status;
+    meter_read(&m->all, m->fit, exact, out);
+    if (has_report(s, m)) {
+        status = find_outside(s, m, exact, err);
+        if (status)
+            return status;
+        add_known(out, m->outside, m->outside / 8);
+        *beside = !m->outside;
+    }
+    if (m->all.messages && !strcmp(out->source, TOKEN_SOURCE_EXACT)) {
+        sessile_slice model = session_model(s);
+        const model_kind *kind = model_find(model.data, model.size);
+        add_known(out, kind ? kind->reply : 0, 0);
+    }
+    return SESSILE_OK;
+}
+
+static sessile_status read_at(sessile_session *s, token_meter *m, sessile_tokens *out,
+                              int *beside, sessile_error *err)
+{
+    int exact = session_exact_unit(s);
+
+    *beside = 1;
     if (has_report(s, m)) {
         make_fit(s, m);
     } else {
@@ -437,11 +456,35 @@ sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
     }
     if (!has_report(s, m) ||
         s->nodes[m->report].context_at != s->nodes[m->upto].context_at)
-        return count_all(s, m, exact, out, err);
+        return count_all(s, m, exact, out, beside, err);
+    *beside = 0;
     meter_read(&m->since, m->fit, exact, out);
-    out->tokens += m->reported;
-    out->low += m->reported;
-    out->high += m->reported;
+    add_known(out, m->reported, 0);
     out->source = TOKEN_SOURCE_USAGE;
     return SESSILE_OK;
+}
+
+sessile_status session_tokens_at_locked(sessile_session *s, sessile_id leaf,
+                                        sessile_tokens *out, int *beside,
+                                        sessile_error *err)
+{
+    token_meter other, *m = &s->meter;
+    sessile_status status;
+
+    *out = (sessile_tokens){0, 0, 0, TOKEN_SOURCE_ESTIMATE};
+    if (leaf == s->head) {
+        status = follow_head(s, err);
+    } else {
+        m = &other;
+        status = make(s, leaf, m, err);
+    }
+    return status ? status : read_at(s, m, out, beside, err);
+}
+
+sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
+                                     sessile_error *err)
+{
+    int beside;
+
+    return session_tokens_at_locked(s, s->head, out, &beside, err);
 }

@@ -158,6 +158,7 @@ sessile_session *session_blank(sessile_store *st)
     s->store = st;
     s->forgotten_before = atomic_load(&st->forgotten_count);
     atomic_init(&s->timeout_ms, st->timeout_ms);
+    atomic_init(&s->unit, -1);
     atomic_init(&s->interrupts, 0);
     atomic_init(&s->torn, 0);
     s->pid = st->os->pid(st->os->ud);

@@ -95,11 +95,13 @@ static void trade(sessile_session *s, sessile_session *t)
     SWAP(title);
     SWAP(title_size);
     SWAP(modified_ms);
+    SWAP(model);
     SWAP(last_refusal);
     SWAP(last_fallback_refusal);
     s->blocks_taken++;
     s->current_stale = 1;
     meter_forget(s);
+    atomic_store(&s->unit, -1);
     s->index_failed = 0;
 }
 

@@ -138,7 +138,7 @@ void batch_copy(batch *b, const char *text, size_t size)
 }
 
 sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t size,
-                         const message *m, int64_t tokens)
+                         const message *m, token_count tokens)
 {
     sessile_id id = batch_next(b);
     entry_fields fields = {.parent = parent,
@@ -146,8 +146,8 @@ sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t s
                            .source = source_of_role(m->role),
                            .data = text,
                            .data_size = size,
-                           .tokens = tokens,
-                           .token_source = TOKEN_SOURCE_ESTIMATE};
+                           .tokens = tokens.tokens,
+                           .token_source = token_unit_name(tokens.unit)};
     buf author; /* a span of the message has no NUL */
 
     buf_init(&author, b->alloc);

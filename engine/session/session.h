@@ -21,6 +21,7 @@
 #include "session/header.h"
 #include "session/meter.h"
 #include "session/store_handle.h"
+#include "tokens/counters.h"
 
 enum {
     NODE_HAS_CONTEXT = 1,
@@ -83,6 +84,9 @@ typedef struct trigger_attempt {
 typedef struct session_place {
     char folder[NAME_SIZE], name[NAME_SIZE];
 } session_place;
+
+/* Room for a model's name; of a longer one the rest is not looked at. */
+enum { MODEL_SIZE = 64 };
 
 struct sessile_session {
     sessile_store *store;
@@ -148,6 +152,9 @@ struct sessile_session {
     sessile_id last_compaction_at; /* the compaction that last_compaction was read from */
     last_compaction last_compaction;
     token_meter meter;
+    char model[MODEL_SIZE];          /* named last in the log, or "" */
+    atomic_int unit;                 /* messages are counted in; -1: not known yet */
+    const model_kind *_Atomic kind;  /* of the model, or NULL; with unit */
     int broken;              /* the fold lost its place in the log: every call says so */
     uint32_t pid;            /* who opened it; fixed after open */
     size_t forgotten_before; /* store->forgotten_count when it was opened */
@@ -273,7 +280,7 @@ sessile_status session_sync_within(sessile_session *s, const session_wait *w,
 
 /* Adds an entry for a message: checked text, read columns. Returns its id. */
 sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t size,
-                         const message *m, int64_t tokens);
+                         const message *m, token_count tokens);
 
 /* Adds an entry that is no message: checked text, no tokens. Returns its id. */
 sessile_id batch_put(batch *b, sessile_id parent, entry_type type, entry_source source,
@@ -335,10 +342,40 @@ sessile_status session_check_leaf(sessile_session *s, sessile_id id, sessile_err
 unsigned node_unit(const node *n);
 /* The unit that is the model's own, or -1. */
 int session_exact_unit(const sessile_session *s);
+/* The model that a session is for; empty: nobody says. (session/model.c) */
+sessile_slice session_model(const sessile_session *s);
+/* A message counted for it. With or without the mutex. */
+token_count session_count(sessile_session *s, const message *m);
+token_count session_count_locked(sessile_session *s, const message *m);
+/* Messages and texts that are in no session. */
+typedef struct counting {
+    sessile_store *store;
+    sessile_slice model;
+    const model_kind *kind;
+    token_unit unit;
+    int exact;
+    token_sums sums;
+    buf text;
+} counting;
+void counting_begin(counting *c); /* store and model are set; text is freed by the caller */
+sessile_status counting_add(counting *c, sessile_slice text, sessile_tokens *one,
+                            sessile_error *err);
+void counting_end(const counting *c, sessile_tokens *out);
+void session_count_text(const sessile_store *st, sessile_slice text, sessile_tokens *out);
+/* As sessile_count_tokens_with() says. */
+sessile_status session_tokens_for_locked(sessile_session *s, sessile_id leaf,
+                                         sessile_slice model, sessile_slice tools,
+                                         sessile_slice system, sessile_tokens *out,
+                                         sessile_error *err);
 /* Tokens of the context at the head: the newest report and what follows it, when no
  * compaction came after that, else what was counted. (session/meter.c) */
 sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
                                      sessile_error *err);
+/* The same at any leaf. *beside: 1 when system prompt and tools that are in no message
+ * are not in it yet. */
+sessile_status session_tokens_at_locked(sessile_session *s, sessile_id leaf,
+                                        sessile_tokens *out, int *beside,
+                                        sessile_error *err);
 
 /* As sessile.h says of the function of this name. (session/usage.c) */
 sessile_status session_usage_groups(sessile_session *s, sessile_usage_by by,
@@ -355,8 +392,8 @@ sessile_status session_check_running_locked(sessile_session *s, sessile_error *e
 sessile_status session_append_message(sessile_session *s, sessile_slice text,
                                       sessile_id *out, sessile_error *err);
 /* A message's text checked into out, with its columns (spans into out) and tokens. */
-sessile_status session_check_message(const sessile_session *s, sessile_slice text,
-                                     buf *out, message *columns, int64_t *tokens,
+sessile_status session_check_message(sessile_session *s, sessile_slice text, buf *out,
+                                     message *columns, token_count *tokens,
                                      sessile_error *err);
 sessile_status session_append_custom(sessile_session *s, sessile_slice data,
                                      entry_source source, sessile_id *out,

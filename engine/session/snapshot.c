@@ -22,7 +22,7 @@ enum {
     RECORD_SIZE = 44,
     LINK_SIZE = 9,
     PART_SIZE = 4 + 32,
-    FIXED_SIZE = 96,
+    FIXED_SIZE = 96 + MODEL_SIZE,
     SLACK = 2 * LOG_BLOCK, /* room for entries behind the last block */
     PARTS_MOST = 1024,     /* more messages of one unfinished turn are not kept */
     FACT_SIZE = 13,
@@ -154,6 +154,8 @@ void fold_snapshot(sessile_session *s)
     put64(&at, s->last_refusal ? hash64_bare(s->last_refusal) : 0);
     put32(&at, (uint32_t)fact_count);
     put32(&at, (uint32_t)names);
+    memcpy(at, s->model, MODEL_SIZE);
+    at += MODEL_SIZE;
     memset(at, 0, (size_t)(data + FIXED_SIZE - at));
     at = data + FIXED_SIZE;
     if (s->title_size)
@@ -311,7 +313,7 @@ static sessile_status restore(void *arg, uint64_t count, const void *snapshot,
     sessile_status status;
     size_t rest;
     uint64_t hash;
-    char *title;
+    char *title, model[MODEL_SIZE];
 
     if (s->node_count != 1 || size < FIXED_SIZE || get32(&from) != VERSION)
         return strange(err);
@@ -324,12 +326,15 @@ static sessile_status restore(void *arg, uint64_t count, const void *snapshot,
     hash = get64(&from);
     fact_count = get32(&from);
     names = get32(&from);
+    memcpy(model, from, MODEL_SIZE);
+    model[MODEL_SIZE - 1] = 0;
     if (s->head >= count || part_count > PARTS_MOST ||
         title_size > size - FIXED_SIZE ||
         (size_t)part_count * PART_SIZE > size - FIXED_SIZE - title_size)
         return strange(err);
     rest = size - FIXED_SIZE - title_size - (size_t)part_count * PART_SIZE;
     s->last_refusal = refused ? hash64_veil(hash) : 0;
+    fold_model(s, model);
     from = (const unsigned char *)snapshot + FIXED_SIZE;
     title = mem_dup(&s->store->alloc, from, title_size);
     if (!title)
@@ -433,6 +438,8 @@ void fold_forget(sessile_session *s)
     kin_forget(s);
     s->head = s->base = 0;
     meter_forget(s);
+    memset(s->model, 0, sizeof s->model);
+    atomic_store(&s->unit, -1);
     memset(&s->usage, 0, sizeof s->usage);
     s->modified_ms = 0;
     s->last_refusal = s->last_fallback_refusal = 0;

@@ -198,11 +198,20 @@ static sessile_status open_store(sessile_store **out, origin *from,
         dup_text(&s->alloc, options->agent && *options->agent ? options->agent : "main");
     if (options->policy_path)
         s->policy_path = dup_text(&s->alloc, options->policy_path);
+    if (options->model && *options->model)
+        s->model = dup_text(&s->alloc, options->model);
+    s->counters = counters_new(&(counters_setup){.encoding = options->encoding,
+                                                 .folders = options->encoding_path,
+                                                 .count = options->count,
+                                                 .ud = options->count_ud,
+                                                 .alloc = &s->alloc});
     s->isolation = options->isolation;
     s->worker = dup_text(&s->alloc, options->worker && *options->worker ? options->worker
                                                                         : SESSILE_LIBEXEC
                                         "/sessile-worker");
-    if (!s->agent || !s->worker || (options->policy_path && !s->policy_path)) {
+    if (!s->agent || !s->worker || !s->counters ||
+        (options->policy_path && !s->policy_path) ||
+        (options->model && *options->model && !s->model)) {
         status = fail_nomem(err);
         goto out;
     }
@@ -295,6 +304,8 @@ void store_handle_close(sessile_store *s)
         store_close(&s->backend);
     free_text(&a, s->agent);
     free_text(&a, s->policy_path);
+    free_text(&a, s->model);
+    counters_free(s->counters);
     mem_free(&a, s->forgotten, s->forgotten_capacity * sizeof *s->forgotten);
     free_text(&a, s->worker);
     pthread_mutex_destroy(&s->mutex);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include "base/os.h"
 #include "store/store.h"
+#include "tokens/counters.h"
 #include "vault/vault.h"
 
 /* A policy that a handle keeps: an opaque pointer and how to give it back, since this
@@ -22,6 +23,8 @@ struct sessile_store {
     keyring *keys;
     char *agent;       /* default agent, NUL-terminated */
     char *policy_path; /* or NULL */
+    char *model;       /* of every session, or NULL */
+    counters *counters;
     sessile_isolation isolation;
     char *worker;          /* the program that runs isolated policies */
     sessile_limits limits; /* every field set */

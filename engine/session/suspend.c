@@ -20,7 +20,7 @@ typedef struct pause_write {
     buf text;                      /* of the suspend entry */
     const sessile_slice *messages; /* checked */
     const message *columns;
-    const int64_t *tokens;
+    const token_count *tokens;
     size_t count;
     sessile_id id; /* out: of the suspend entry, or of the first message */
     int parks;     /* parked runs are closed as well */
@@ -194,7 +194,7 @@ sessile_status session_resume_with(sessile_session *s, const sessile_slice *mess
     sessile_status status = SESSILE_OK;
     sessile_slice *checked = NULL;
     message *columns = NULL;
-    int64_t *tokens = NULL;
+    token_count *tokens = NULL;
     buf *texts = NULL;
 
     if (count > SIZE_MAX / sizeof *columns)

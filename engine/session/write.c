@@ -15,7 +15,7 @@
 typedef struct one {
     buf text;
     message columns;
-    int64_t tokens;
+    token_count tokens;
     entry_type type;
     entry_source source;
     sessile_id id;
@@ -72,8 +72,8 @@ static sessile_status check_text(buf *out, const sessile_session *s, sessile_sli
     return json_check(out, text.data ? text.data : "", text.size, limits->depth, err);
 }
 
-sessile_status session_check_message(const sessile_session *s, sessile_slice text,
-                                     buf *out, message *columns, int64_t *tokens,
+sessile_status session_check_message(sessile_session *s, sessile_slice text, buf *out,
+                                     message *columns, token_count *tokens,
                                      sessile_error *err)
 {
     sessile_status status = check_text(out, s, text, "message", err);
@@ -82,7 +82,7 @@ sessile_status session_check_message(const sessile_session *s, sessile_slice tex
         status = message_read(columns, out->data, out->size, NULL, NULL, NULL,
                               &s->store->alloc, err);
     if (!status)
-        *tokens = tokens_of_message(columns);
+        *tokens = session_count(s, columns);
     return status;
 }
 

@@ -35,6 +35,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "tokens/walk.h"
+
 /* Prices, in hundredths of a token. */
 enum {
     TOKEN = 100,
@@ -56,16 +58,6 @@ enum {
 /* A byte without a price that ends every piece: between two values. */
 #define BOUNDARY 0
 #define BLOCK    64
-/* What a provider adds around a message, and around a call or result in it: names of
- * roles and fields, and an id that is some twenty characters of noise. */
-#define MESSAGE_OVERHEAD 4
-#define CALL_OVERHEAD    24
-#define RESULT_OVERHEAD  16
-/* An image, sound or file: counted by providers by its pixels or pages, not its bytes. */
-#define MEDIA_TOKENS 1200
-/* How deep blocks are followed into blocks: a result may hold a list of blocks. */
-#define MAX_BLOCK_DEPTH 4
-
 /* A bit for each byte of a block: is it of a kind, and how long is the run it ends? */
 typedef struct runs {
     uint64_t one, two, four; /* of at least that length */
@@ -251,8 +243,10 @@ static void feed_json(counter *c, const char *at, const char *end)
 }
 
 /* A value as text: a string's inside, anything else as JSON. Ends the piece. */
-static void feed_value(counter *c, json value)
+static void feed_value(void *arg, json value)
 {
+    counter *c = arg;
+
     if (value.type == JSON_STRING && value.size >= 2)
         feed_json(c, value.at + 1, value.at + value.size - 1);
     else if (value.type != JSON_NONE)
@@ -265,142 +259,9 @@ static void add_tokens(counter *c, int64_t tokens)
     c->hundredths += tokens * TOKEN;
 }
 
-static int is_media(json type)
+static void add_mark(void *arg, walk_mark mark)
 {
-    static const char *const names[] = {"image",       "audio",       "file",
-                                        "document",    "video",       "image_url",
-                                        "input_image", "input_audio", "input_file"};
-    size_t i;
-    for (i = 0; i < sizeof names / sizeof *names; i++) {
-        if (json_is(type, names[i]))
-            return 1;
-    }
-    return 0;
-}
-
-/* The fields of a block or call that a model may be sent. */
-typedef struct piece {
-    json type, text, thinking, name, input, arguments, function, content, output;
-} piece;
-
-static void take(json *field, json value, json key, const char *name)
-{
-    if (field->type == JSON_NONE && json_is(key, name))
-        *field = value;
-}
-
-/* Reads the fields of the object that the walk stands at, whatever their order is (a type
- * may well come last), and learns its end. */
-static void read_piece(piece *out, json_iter *at)
-{
-    json_iter it = json_enter(at);
-    memset(out, 0, sizeof *out);
-    while (json_next(&it)) {
-        switch (it.key.size > 3 ? it.key.at[2] : 0) { /* the second letter tells */
-        case 'a':
-            take(&out->name, it.value, it.key, "name");
-            break;
-        case 'e':
-            take(&out->text, it.value, it.key, "text");
-            break;
-        case 'h':
-            take(&out->thinking, it.value, it.key, "thinking");
-            break;
-        case 'n':
-            take(&out->input, it.value, it.key, "input");
-            break;
-        case 'o':
-            take(&out->content, it.value, it.key, "content");
-            break;
-        case 'r':
-            take(&out->arguments, it.value, it.key, "arguments");
-            break;
-        case 'u':
-            take(&out->output, it.value, it.key, "output");
-            take(&out->function, it.value, it.key, "function");
-            break;
-        case 'y':
-            take(&out->type, it.value, it.key, "type");
-            break;
-        default:
-            break;
-        }
-    }
-    at->value.size = json_left(at, &it);
-}
-
-static void add_blocks(counter *c, json content, int depth);
-
-/* Text, or blocks. */
-static void add_content(counter *c, json content, int depth)
-{
-    if (content.type == JSON_ARRAY && depth <= MAX_BLOCK_DEPTH)
-        add_blocks(c, content, depth);
-    else if (content.type != JSON_NULL)
-        feed_value(c, content);
-}
-
-/* A block that is none of the known ones: all its text but what is not for the model. */
-static void add_unknown_block(counter *c, json block)
-{
-    json_iter it = json_begin(block);
-    while (json_next(&it)) {
-        if (!json_is(it.key, "type") && !json_is(it.key, "signature") &&
-            !json_is(it.key, "cache_control") && !json_is(it.key, "id"))
-            feed_value(c, it.value);
-    }
-}
-
-static void add_block(counter *c, const piece *p, json block, int depth)
-{
-    if (json_is(p->type, "text") || (p->type.type == JSON_NONE && p->text.size > 0)) {
-        feed_value(c, p->text);
-    } else if (json_is(p->type, "tool_use")) {
-        add_tokens(c, CALL_OVERHEAD);
-        feed_value(c, p->name);
-        feed_value(c, p->input);
-    } else if (json_is(p->type, "tool_result")) {
-        add_tokens(c, RESULT_OVERHEAD);
-        add_content(c, p->content, depth + 1);
-    } else if (json_is(p->type, "thinking")) {
-        feed_value(c, p->thinking);
-    } else if (is_media(p->type)) {
-        add_tokens(c, MEDIA_TOKENS);
-    } else {
-        add_unknown_block(c, block);
-    }
-}
-
-static void add_blocks(counter *c, json content, int depth)
-{
-    json_iter it;
-    piece p;
-    for (it = json_begin(content); json_step(&it);) {
-        if (it.value.type == JSON_OBJECT)
-            read_piece(&p, &it);
-        json_finish(&it);
-        if (it.value.type == JSON_OBJECT)
-            add_block(c, &p, it.value, depth);
-        else
-            feed_value(c, it.value);
-    }
-}
-
-static void add_calls(counter *c, json calls)
-{
-    json_iter it;
-    piece p;
-    for (it = json_begin(calls); json_step(&it); json_finish(&it)) {
-        add_tokens(c, CALL_OVERHEAD);
-        if (it.value.type != JSON_OBJECT)
-            continue;
-        read_piece(&p, &it);
-        feed_value(c, p.name);
-        feed_value(c, p.arguments);
-        feed_value(c, json_get(p.function, "name")); /* the form with one level more */
-        feed_value(c, json_get(p.function, "arguments"));
-        add_content(c, p.output, 1);
-    }
+    add_tokens(arg, walk_overhead(mark));
 }
 
 int64_t tokens_of_text(const char *text, size_t size)
@@ -414,13 +275,11 @@ int64_t tokens_of_text(const char *text, size_t size)
 int64_t tokens_of_message(const message *m)
 {
     counter c;
+    walk w = {.arg = &c, .text = feed_value, .mark = add_mark};
 
     memset(&c, 0, offsetof(counter, block)); /* the block need not be */
-    add_tokens(&c, MESSAGE_OVERHEAD);
-    add_content(&c, m->content, 0);
-    add_calls(&c, m->tool_calls);
-    if (m->tool_call_id.type == JSON_STRING)
-        add_tokens(&c, RESULT_OVERHEAD);
+    add_tokens(&c, WALK_MESSAGE_OVERHEAD);
+    message_walk(m, &w);
     return total(&c);
 }
 

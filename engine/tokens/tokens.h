@@ -25,6 +25,11 @@ typedef enum token_unit {
     TOKENS_FITTED,   /* any of these times what usage taught: the model's own */
     TOKEN_UNITS
 } token_unit;
+/* A count, and in what it was taken. */
+typedef struct token_count {
+    int64_t tokens;
+    token_unit unit;
+} token_count;
 /* "estimate", "cl100k_base", …, as an entry says it. Static. */
 const char *token_unit_name(token_unit unit);
 token_unit token_unit_of(const char *name, size_t size);

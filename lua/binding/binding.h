@@ -225,6 +225,15 @@ int binding_closed(lua_State *L, const char *what);
 /* true when status is OK, else binding_fail. */
 int binding_done(lua_State *L, sessile_status status, const sessile_error *err);
 
+/* {model, tools, system, leaf} of a count: 0, or what binding_field_json returned. */
+int binding_count_options(lua_State *L, int table, sessile_count_options *out);
+/* store:count(text), store:count_messages(list, options) (count.c) */
+int binding_count(lua_State *L);
+int binding_count_messages(lua_State *L);
+/* The function `count` of the table as the host's counter of a store. Pushes what must
+ * live as long as the store, or nil. */
+void binding_counter(lua_State *L, int table, sessile_store_options *out);
+
 /* Owns one sessile_free() block until it is collected: made empty, then filled. */
 struct binding_guard {
     void *block;

@@ -17,7 +17,10 @@ int binding_open_records(lua_State *L)
     sessile_error err;
     lua_settop(L, 1);
     binding_store_options(L, 1, &options);
-    store = binding_new(L, sizeof *store, 0, BINDING_STORE);
+    binding_counter(L, 1, &options);
+    store = binding_new(L, sizeof *store, 1, BINDING_STORE);
+    lua_pushvalue(L, 2);
+    lua_setiuservalue(L, -2, 1);
     if (sessile_open_records(&store->handle, &options, &err) != SESSILE_OK) {
         store->closed = 1;
         return binding_fail(L, &err);

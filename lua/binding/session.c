@@ -157,10 +157,11 @@ static int session_info(lua_State *L)
     sessile_status status;
     sessile_error why;
     uint64_t lost;
+    int64_t window, reserve;
     if (!session) {
         return 3;
     }
-    lua_createtable(L, 0, 8);
+    lua_createtable(L, 0, 10);
     status = sessile_session_damage(session->handle, &lost, &why);
     if (status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED) {
         lua_createtable(L, 0, 3);
@@ -179,6 +180,9 @@ static int session_info(lua_State *L)
     lua_setfield(L, -2, "user");
     binding_set_integer(L, "created", (int64_t)sessile_session_created(session->handle));
     binding_set_integer(L, "torn", (int64_t)sessile_session_torn(session->handle));
+    window = sessile_session_window(session->handle, &reserve);
+    binding_set_integer(L, "window", window);
+    binding_set_integer(L, "reserve", reserve);
     binding_push_links(L, session->handle);
     return 1;
 }
@@ -389,16 +393,23 @@ static int session_usage(lua_State *L)
     return 1;
 }
 
-/* session:tokens() -> n, {tokens, low, high, source} */
+/* session:tokens{model, tools, system, leaf} -> n, {tokens, low, high, source} */
 static int session_tokens(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
+    sessile_count_options options;
     sessile_tokens tokens;
     sessile_error err;
+    int failed;
     if (!session) {
         return 3;
     }
-    if (sessile_count_tokens(session->handle, &tokens, &err) != SESSILE_OK) {
+    lua_settop(L, 2);
+    failed = binding_count_options(L, 2, &options);
+    if (failed) {
+        return failed;
+    }
+    if (sessile_count_tokens_with(session->handle, &options, &tokens, &err) != SESSILE_OK) {
         return binding_fail(L, &err);
     }
     lua_pushinteger(L, (lua_Integer)tokens.tokens);

@@ -123,6 +123,9 @@ void binding_store_options(lua_State *L, int table, sessile_store_options *out)
     out->window = binding_field_integer(L, table, "window", 0);
     out->reserve = binding_field_integer(L, table, "reserve", 0);
     out->policy_path = binding_field_string(L, table, "policy_path");
+    out->model = binding_field_string(L, table, "model");
+    out->encoding = binding_field_string(L, table, "encoding");
+    out->encoding_path = binding_field_string(L, table, "encoding_path");
     out->isolation =
         binding_field_boolean(L, table, "isolated") ? SESSILE_WORKER : SESSILE_IN_PROCESS;
     out->worker = binding_field_string(L, table, "worker");
@@ -130,7 +133,8 @@ void binding_store_options(lua_State *L, int table, sessile_store_options *out)
 }
 
 /* open(url, {agent, key_source, key, suite, durability, timeout_ms, network, window,
- * reserve, policy_path, isolated, worker, limits}) -> store; nil, message, code */
+ * reserve, policy_path, isolated, worker, model, encoding, encoding_path, count, limits}) ->
+ * store; nil, message, code */
 int binding_open(lua_State *L)
 {
     const char *url = luaL_checkstring(L, 1);
@@ -139,7 +143,10 @@ int binding_open(lua_State *L)
     struct binding_store *store;
     lua_settop(L, 2);
     binding_store_options(L, 2, &options);
-    store = binding_new(L, sizeof *store, 0, BINDING_STORE);
+    binding_counter(L, 2, &options);
+    store = binding_new(L, sizeof *store, 1, BINDING_STORE);
+    lua_pushvalue(L, 3);
+    lua_setiuservalue(L, -2, 1);
     if (sessile_open(&store->handle, url, &options, &err) != SESSILE_OK) {
         store->closed = 1;
         return binding_fail(L, &err);
@@ -349,6 +356,8 @@ static int policy_text(lua_State *L)
 static const luaL_Reg store_methods[] = {
     {"close", store_close},
     {"sealed", store_sealed},
+    {"count", binding_count},
+    {"count_messages", binding_count_messages},
     {"create", store_create},
     {"resume", store_resume},
     {"session", store_session},

@@ -507,6 +507,15 @@ local filters = {
   limit = function() return true end,
 }
 
+--- Tokens of a text, and of messages, as this store counts.
+function store_methods:count(...)
+  return self.core:count(...)
+end
+
+function store_methods:count_messages(...)
+  return self.core:count_messages(...)
+end
+
 function store_methods:list(opts)
   if not self.functions.list then
     return nil, "this store's adapter has no list", "EUNSUPPORTED"

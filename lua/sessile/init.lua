@@ -35,6 +35,7 @@ local open_options = settings.add_to {
   agent = "string", key = "any", suite = "string", durability = "string",
   timeout_ms = "number", network = "boolean", window = "number", reserve = "number",
   policy = "any", model = "callable", policy_path = "string|table", isolation = "string",
+  model_name = "string", encoding = "string", encoding_path = "string|table", count = "callable",
   worker = "string", limits = "table", ttl = "any", fallback = "any", trigger = "any",
   agent_info = "table", checkpoint = "any", store = "string", user = "string", agents = "table",
 }
@@ -72,6 +73,9 @@ local function open_core(where, given)
     window = given.window,
     reserve = given.reserve, policy_path = paths.policy_path(given.policy_path),
     limits = options.check("sessile.open: limits", given.limits, limit_names),
+    model = given.model_name, count = given.count,
+    encoding = given.encoding and paths.encoding(given.encoding),
+    encoding_path = paths.encodings(given.encoding_path),
     isolated = given.isolation == "worker", worker = paths.worker(given.worker),
   }
   if type(where) ~= "table" then

@@ -94,6 +94,13 @@ function sessile.encoding(name, options) end
 ---@field on_event? fun(event: sessile.Event)
 ---@field parallel? boolean|fun(tasks: function[])
 ---@field commit? "step"|"turn"
+---@field model_name? string whose tokens are counted; else the model that a session's turns or
+---settings name last
+---@field encoding? string "o200k_base", "cl100k_base", or a path of a .tiktoken or tokenizer.json;
+---else the model's, when it is published
+---@field encoding_path? string|string[] folders that encodings are looked up in
+---@field count? fun(text: string): integer? the host's counter, used where no encoding is known;
+---nil: it cannot say. It may not yield, nor use sessile
 ---@field policy_path? string|string[] folders that policies are looked up in
 ---@field isolation? "none"|"worker" where policy files run: here, or in a process of their own
 ---@field worker? string the program of isolated policies; else the one that was installed
@@ -650,6 +657,31 @@ function Store:purge(opts) end
 ---@field salvaged integer logs
 ---@field findings sessile.Finding[]
 
+---A count of tokens and how well it is known.
+---@class sessile.Tokens
+---@field tokens integer
+---@field low integer
+---@field high integer
+---@field source "usage"|"exact"|"host"|"fitted"|"estimate" of several the least
+---@field missing? string of a store's counts: why the encoding that was wanted is not used
+---@field each? sessile.Tokens[] of count_messages: one a message
+
+---Tokens of a text: by the encoding of the store's model, else by the host's counter, else by
+---estimate.
+---@param text string
+---@return integer? tokens
+---@return sessile.Tokens|string info
+---@return string? code
+function Store:count(text) end
+
+---Tokens of messages that are in no session.
+---@param list sessile.Message[]
+---@param opts? {model?: string, tools?: table[], system?: string}
+---@return integer? tokens
+---@return sessile.Tokens|string info
+---@return string? code
+function Store:count_messages(list, opts) end
+
 ---Looks at one session or at all; changes nothing unless it is to salvage.
 ---@param opts? string|{id: string?, agent: string?, user: string?, salvage: boolean?,
 ---on_step: fun(step: table)?}
@@ -1173,9 +1205,19 @@ function Session:messages(opts) end
 ---@field orphans integer
 ---@field unanswered integer
 ---@field lost integer entries that damage took
+---@field room? integer with a window: what is left of it, less reserve; negative: too much
 
----What the model would get.
----@param opts? {leaf: string?}
+---@class sessile.ContextOptions
+---@field leaf? string
+---@field model? string
+---@field tools? table[]
+---@field system? string
+---@field window? integer
+---@field reserve? integer
+
+---What the model would get. model, tools, system: counted as tokens() does. window, reserve: for
+---info.room, instead of the session's.
+---@param opts? sessile.ContextOptions
 ---@return sessile.Message[]? list
 ---@return sessile.ContextInfo|string info
 ---@return string? code
@@ -1224,11 +1266,15 @@ function Session:set_timeout(timeout_ms) end
 ---@return string? code
 function Session:event_count() end
 
----Tokens of the context at the head.
+---Tokens of what the model would be sent: what the provider reported and a count of what
+---follows it; after a compaction, or where nothing was reported, a count. model: counted for
+---that one, whose messages are read for it where they were counted otherwise. tools (as the model
+---is given them) and system (a prompt that is no message) are added where no report has them.
+---@param opts? {model?: string, tools?: table[], system?: string, leaf?: string}
 ---@return integer? tokens
----@return {tokens: integer, low: integer, high: integer, source: string}|string info
+---@return sessile.Tokens|string info
 ---@return string? code
-function Session:tokens() end
+function Session:tokens(opts) end
 
 ---@class sessile.Usage
 ---@field input integer

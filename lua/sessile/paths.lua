@@ -34,6 +34,12 @@ function paths.expand_url(url)
   return path and "file:" .. paths.expand(path) or paths.expand(url)
 end
 
+--- What programs remember between runs: $XDG_STATE_HOME/sessile/NAME; nil when there is no home.
+function paths.state(name)
+  local state = xdg("XDG_STATE_HOME", "/.local/state")
+  return state and ("%s/sessile/%s"):format(state, name) or nil
+end
+
 --- $XDG_DATA_HOME/sessile; nil when there is no home.
 function paths.default_store()
   local data = xdg("XDG_DATA_HOME", "/.local/share")
@@ -74,16 +80,29 @@ function paths.policy_path(given)
   return table.concat(list, ":")
 end
 
---- Folders that encodings are looked up in, as the engine takes them: the user's own, those
---- of the build or installation that this module is of. (Where the library was installed is
---- looked at when this finds none.)
-function paths.encodings()
-  local list = { here() .. "/../../build/share/sessile/encodings",
-    here() .. "/../../../sessile/encodings" }
-  local own = paths.config "encodings"
-  if own then
-    table.insert(list, 1, own)
+--- An encoding as the engine takes it: a name, or a path with a '/'.
+function paths.encoding(given)
+  if given:find "%.tiktoken$" or given:find "%.json$" or given:find("/", 1, true) then
+    given = paths.expand(given)
+    return given:find("/", 1, true) and given or "./" .. given
   end
+  return given
+end
+
+--- Folders that encodings are looked up in, as the engine takes them: the given ones, the user's
+--- own, those of the build or installation that this module is of. (Where the library was
+--- installed is looked at when this finds none.)
+function paths.encodings(given)
+  local list = {}
+  if type(given) == "string" then
+    given = { given }
+  end
+  for _, dir in ipairs(given or {}) do
+    list[#list + 1] = paths.expand(dir)
+  end
+  list[#list + 1] = paths.config "encodings"
+  list[#list + 1] = here() .. "/../../build/share/sessile/encodings"
+  list[#list + 1] = here() .. "/../../../sessile/encodings"
   local has_system, system = pcall(require, "sessile.system")
   local folder = has_system and system.executable and system.executable:match "^(.*)/[^/]*/[^/]*$"
   if folder then

@@ -40,17 +40,42 @@ function methods:messages(given)
   return self._core:messages(opts)
 end
 
-local context_options = { leaf = "string" }
+local context_options = {
+  leaf = "string", model = "string", tools = "table", system = "string", window = "number",
+  reserve = "number",
+}
 
 --- What the model would get, and {tokens, low, high, source, head, dropped, orphans,
---- unanswered, lost}.
+--- unanswered, lost}; with a window, info.room: what is left of it, less reserve. model, tools and
+--- system are counted as tokens() does.
 function methods:context(given)
   local opts = options.check("session:context", given, context_options)
   local ok, message, code = names.fields(self, "session:context", opts, "leaf")
   if not ok then
     return nil, message, code
   end
-  return self._core:context(opts.leaf)
+  local list, info
+  list, info, code = self._core:context(opts.leaf)
+  if not list then
+    return nil, info, code
+  end
+  if opts.model or opts.tools or opts.system then
+    local tokens, counted
+    tokens, counted, code = self._core:tokens { model = opts.model, tools = opts.tools,
+      system = opts.system, leaf = opts.leaf }
+    if not tokens then
+      return nil, counted, code
+    end
+    for name, value in pairs(counted) do
+      info[name] = value
+    end
+  end
+  local own = self._core:info()
+  local window = opts.window or own and own.window or 0
+  if window > 0 then
+    info.room = window - (opts.reserve or own and own.reserve or 0) - info.tokens
+  end
+  return list, info
 end
 
 -- Calls the core's function of that name on an entry; nil, message, code.
@@ -187,9 +212,17 @@ function methods:event_count()
   return self._core:event_count()
 end
 
---- Tokens of the context at the head, and {tokens, low, high, source}.
-function methods:tokens()
-  return self._core:tokens()
+local tokens_options = { model = "string", tools = "table", system = "string", leaf = "string" }
+
+--- Tokens of what the model would be sent, and {tokens, low, high, source}. model: counted for
+--- that one; tools, system: what it is sent beside the messages; leaf: instead of the head.
+function methods:tokens(given)
+  local opts = options.check("session:tokens", given, tokens_options)
+  local ok, message, code = names.fields(self, "session:tokens", opts, "leaf")
+  if not ok then
+    return nil, message, code
+  end
+  return self._core:tokens(opts)
 end
 
 local groupings = { day = true, model = true, agent = true }

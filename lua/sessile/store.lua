@@ -247,6 +247,27 @@ function methods:search(text, given)
   return function() return next_hit() end, nil, nil, search
 end
 
+--- Tokens of a text, and {tokens, low, high, source, missing}: by the encoding of the store's
+--- model when it is known, else by the host's counter, else by estimate. missing: why an
+--- encoding that was wanted is not used.
+function methods:count(text)
+  if type(text) ~= "string" then
+    options.misuse("store:count: a text expected, got " .. type(text))
+  end
+  return self._core:count(text)
+end
+
+--- Tokens of messages that are in no session, and {tokens, low, high, source, each, missing}.
+--- model: counted for that one; tools, system: what it is sent beside them.
+function methods:count_messages(list, given)
+  if type(list) ~= "table" then
+    options.misuse("store:count_messages: a list of messages expected, got " .. type(list))
+  end
+  local opts = options.check("store:count_messages", given,
+    { model = "string", tools = "table", system = "string" })
+  return self._core:count_messages(list, opts)
+end
+
 local check_options = {
   id = "string", agent = "string", user = "string", salvage = "boolean",
   on_step = "callable",

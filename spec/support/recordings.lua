@@ -2,6 +2,7 @@
 
 local import = require "sessile.import"
 local lfs = require "lfs"
+local span = require "sessile.import.span"
 
 local recordings = {}
 
@@ -44,6 +45,39 @@ function recordings.log(session)
       :gsub('"duration_ms":%d+', ""):gsub('"[%w_]+_us":%d+', ""):gsub('"now":%d+', ""))
   end
   return lines
+end
+
+--- A JSON text with its keys sorted, no white space, strings in one way of writing them, and
+--- numbers as they stand.
+function recordings.canonical(raw)
+  local kind = span.kind(raw)
+  if kind == "object" then
+    local parts = {}
+    for i, member in ipairs(assert(span.object(raw))) do
+      parts[i] = span.quote(member.key) .. ":" .. recordings.canonical(member.raw)
+    end
+    table.sort(parts)
+    return "{" .. table.concat(parts, ",") .. "}"
+  elseif kind == "array" then
+    local parts = {}
+    for i, one in ipairs(assert(span.array(raw))) do
+      parts[i] = recordings.canonical(one)
+    end
+    return "[" .. table.concat(parts, ",") .. "]"
+  end
+  raw = raw:match "^%s*(.-)%s*$"
+  return kind == "string" and span.quote(span.string(raw)) or raw
+end
+
+--- What session:export writes: its text and what it returns.
+function recordings.exported(session, to)
+  local chunks = {}
+  local done, message = session:export { to = to, write = function(chunk)
+    chunks[#chunks + 1] = chunk
+    return true
+  end }
+  assert(done, message)
+  return table.concat(chunks), done
 end
 
 --- A pi recording of so many questions, a tree: every third question is asked twice.

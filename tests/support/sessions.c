@@ -181,7 +181,8 @@ static sessile_status build_messages(void *arg, sessile_session *s, batch *b,
                 message_read(&m, text.data, text.size, NULL, NULL, NULL, b->alloc, err);
         if (!status)
             parent =
-                batch_message(b, parent, text.data, text.size, &m, tokens_of_message(&m));
+                batch_message(b, parent, text.data, text.size, &m,
+                              (token_count){tokens_of_message(&m), TOKENS_ESTIMATE});
         buf_deinit(&text);
     }
     if (!status && w->turn) {

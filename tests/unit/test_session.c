@@ -233,7 +233,8 @@ static sessile_status half_a_turn(void *arg, sessile_session *s, batch *b,
     (void)arg;
     if (message_read(&m, text, sizeof text - 1, NULL, NULL, NULL, b->alloc, err))
         return err->code;
-    batch_message(b, s->head, text, sizeof text - 1, &m, 5);
+    batch_message(b, s->head, text, sizeof text - 1, &m,
+                  (token_count){5, TOKENS_ESTIMATE});
     batch_add(b, &fields);
     fields.type = ENTRY_HEAD;
     fields.data = bad;

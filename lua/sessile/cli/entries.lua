@@ -166,9 +166,30 @@ function entries.step(code, session_id)
   return code == "ENOTFOUND" and "See the entries: sessile tree " .. hints.id(session_id) or nil
 end
 
+--- How many messages a branch leaves behind: between the head and where the paths part. An entry
+--- that a conversation cannot go on from is refused here, in the words of the branch itself.
+---@param session sessile.Session
+---@param from string  the head
+---@param to string
+---@return integer? count
+---@return string? message
+---@return string? code
+---@return string? step
+function entries.count_left(session, from, to)
+  local fork, message, code = session:common_ancestor(from, to)
+  if not fork then
+    return nil, message, code, entries.step(code, session.id)
+  end
+  local n = 0
+  for _, left in ipairs(session:messages { leaf = from } or {}) do
+    n = n + (left.id > fork and 1 or 0)
+  end
+  return n
+end
+
 --- The arguments of a command that is about one entry.
 entries.arguments = {
-  { "id", "a session's id, a beginning of it, its title, or `last`" },
+  { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
   { "entry", "an entry: its number, a label, or `head`" },
 }
 

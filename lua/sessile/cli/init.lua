@@ -50,6 +50,12 @@ function app:out(text)
   io.stdout:write(text)
 end
 
+--- Writes the id of a session, alone on its line: for a script as it is, for a person inert.
+---@param id string
+function app:out_id(id)
+  self:out((terminal.is_terminal(1) and terminal.line(id) or id) .. "\n")
+end
+
 --- Says something to the person, on stderr; with --json as a line of JSON.
 function app:note(text)
   text = terminal.safe(hints.fill(text, self.globals))

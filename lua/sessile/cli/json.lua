@@ -25,8 +25,9 @@ function json.list(items)
   return setmetatable(items, List)
 end
 
--- Delete and the C1 controls (U+007F to U+009F), and what reorders text (U+202A to U+202E,
--- U+2066 to U+2069). In JSON they stand in strings only, and never behind a lone backslash.
+-- Delete and the C1 controls (U+007F to U+009F), and what reorders text (U+061C, U+200E, U+200F,
+-- U+202A to U+202E, U+2066 to U+2069). In JSON they stand in strings only, and never
+-- behind a lone backslash.
 --- JSON text as a terminal may have it: the same values, nothing that it would obey.
 ---@param text string
 ---@return string
@@ -35,7 +36,8 @@ function json.inert(text)
     return ("\\u%04x"):format(utf8.codepoint(c))
   end
   return (text:gsub("\127", escaped):gsub("\xC2[\x80-\x9F]", escaped)
-    :gsub("\xE2\x80[\xAA-\xAE]", escaped):gsub("\xE2\x81[\xA6-\xA9]", escaped))
+    :gsub("\xD8\x9C", escaped)
+    :gsub("\xE2\x80[\x8E\x8F\xAA-\xAE]", escaped):gsub("\xE2\x81[\xA6-\xA9]", escaped))
 end
 
 local function number(n)
@@ -46,6 +48,11 @@ local function number(n)
   end
   local text = ("%.15g"):format(n)
   return tonumber(text) == n and text or ("%.17g"):format(n)
+end
+
+-- Ids, paths and names are bytes; what is printed has to be JSON.
+local function quoted(text)
+  return span.quote(utf8.len(text) and text or text:gsub("[\128-\255]", "\u{FFFD}"))
 end
 
 local write
@@ -65,7 +72,7 @@ local function write_table(value, indent)
   end
   table.sort(keys)
   for i, key in ipairs(keys) do
-    parts[i] = inner .. span.quote(key) .. ": " .. write(value[key], inner)
+    parts[i] = inner .. quoted(tostring(key)) .. ": " .. write(value[key], inner)
   end
   return #parts == 0 and "{}" or "{\n" .. table.concat(parts, ",\n") .. "\n" .. indent .. "}"
 end
@@ -73,8 +80,7 @@ end
 function write(value, indent)
   local kind = type(value)
   if kind == "string" then
-    -- Ids and paths are bytes; what is printed has to be JSON.
-    return span.quote(utf8.len(value) and value or value:gsub("[\128-\255]", "\u{FFFD}"))
+    return quoted(value)
   elseif kind == "number" then
     return number(value)
   elseif kind == "boolean" then
@@ -93,7 +99,7 @@ end
 function json.line(value)
   local parts = {}
   for key, field in pairs(value) do
-    parts[#parts + 1] = span.quote(key) .. ":"
+    parts[#parts + 1] = quoted(key) .. ":"
       .. (type(field) == "table" and json.line(field) or write(field, ""))
   end
   table.sort(parts)

@@ -12,9 +12,9 @@ local registry = {}
 
 -- In the order of the help, by its headings. A name of two words is a file with an underscore.
 local GROUPS = {
-  { "Sessions", "new", "append", "show", "list", "search", "info", "suspend", "answer", "cancel",
-    "settings", "rename", "archive", "delete", "undelete", "purge", "import", "export", "copy",
-    "children", "usage", "stats" },
+  { "Sessions", "new", "append", "show", "list", "search", "info", "chat", "resume", "suspend",
+    "answer", "cancel", "settings", "rename", "archive", "delete", "undelete", "purge", "import",
+    "export", "copy", "children", "usage", "stats" },
   { "The tree", "tree", "branch", "fork", "label", "label list", "label rm", "checkpoint",
     "checkpoints", "restore" },
   { "What the model sees", "context", "compact", "uncompact", "why", "log", "pin", "unpin",

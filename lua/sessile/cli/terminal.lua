@@ -66,6 +66,50 @@ function terminal.safe(text)
   end))
 end
 
+-- How many bytes at the end of a text belong to something that may go on: a character, a control
+-- sequence, a line break of two bytes.
+local function unfinished(text)
+  local sequence = text:match "\27%[?[\48-\63]*[\32-\47]*$"
+  if sequence then
+    return #sequence
+  elseif text:sub(-1) == "\r" then
+    return 1
+  end
+  local lead, following = text:match "([\xC2-\xF4])([\x80-\xBF]*)$"
+  if lead then
+    local size = lead < "\xE0" and 2 or lead < "\xF0" and 3 or 4
+    return #following < size - 1 and #following + 1 or 0
+  end
+  return 0
+end
+
+local MOST_HELD = 256
+
+local Stream = {}
+Stream.__index = Stream
+
+--- The same for a text that comes in pieces, cut anywhere: feed(piece) gives what can be shown of
+--- it by now, finish() the rest.
+function terminal.stream()
+  return setmetatable({ held = "" }, Stream)
+end
+
+function Stream:feed(piece)
+  local text = self.held .. piece
+  local hold = unfinished(text)
+  if hold > MOST_HELD then -- no terminal knows a sequence of that length
+    hold = 0
+  end
+  self.held = text:sub(#text - hold + 1)
+  return terminal.safe(text:sub(1, #text - hold))
+end
+
+function Stream:finish()
+  local rest = self.held
+  self.held = ""
+  return terminal.safe(rest)
+end
+
 --- The same on one line: runs of white space become one space.
 ---@param text string
 ---@return string
@@ -267,7 +311,9 @@ end
 
 -- ---------------------------------------------------------------- colour
 
-local CODE = { bold = 1, dim = 2, red = 31, green = 32, yellow = 33, blue = 34, cyan = 36 }
+local CODE = {
+  bold = 1, dim = 2, reverse = 7, red = 31, green = 32, yellow = 33, blue = 34, cyan = 36,
+}
 
 --- A painter for a stream (1 stdout, 2 stderr): paint(text, "red"). It paints on a terminal
 --- only, and not when NO_COLOR is set or TERM is dumb.

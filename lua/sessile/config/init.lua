@@ -51,6 +51,16 @@ local function sentence(one, problem)
   return ("%s: %s%s"):format(place, at and ("'%s': "):format(at) or "", problem.what)
 end
 
+-- What is no Lua by its name.
+local function other_language(path)
+  local ending = path:match "%.(%a+)$"
+  if ending and ({ yaml = 1, yml = 1, json = 1, toml = 1, ini = 1 })[ending:lower()] then
+    return nil, ("%s: a configuration is Lua that returns a table, not %s"):format(path,
+      ending:upper()), "EUSAGE", "See one: sessile config init FILE.lua"
+  end
+  return true
+end
+
 -- Reads a file and all its values: adds `made` to it. Nil, message, code, step.
 local function read(path, trusted)
   local one, message, code = file.read(path)
@@ -99,7 +109,11 @@ local function files(given)
   if named == "/dev/null" then
     return {}
   elseif named then
-    local one, message, code, step = read(named, true)
+    local one, message, code, step
+    one, message, code, step = other_language(named)
+    if one then
+      one, message, code, step = read(named, true)
+    end
     if not one and code == "ENOTFOUND" then
       return nil, ("there is no file %s (%s)"):format(named, said_by), "EUSAGE",
         "Name one that is there, or make one: sessile config init"

@@ -87,6 +87,9 @@ schema.keys = {
     about = "what differs for an agent: `{ coder = { policy = …, window = … } }`" },
 }
 
+--- The unit of the kinds that have one.
+schema.units = { time = "time", ms = "time", ttl = "time", size = "size", tokens = "tokens" }
+
 -- What other programs and the requirements of others call our keys: a wrong key that is one of
 -- these is told its name here.
 schema.known_elsewhere = {

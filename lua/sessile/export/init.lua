@@ -24,6 +24,12 @@ export.formats = {
     about = "one document: what is known of the session, and every entry" },
   { name = "jsonl", extension = "jsonl", module = "sessile.export.jsonl",
     about = "an entry a line" },
+  { name = "pi", extension = "jsonl", module = "sessile.export.pi", agent = true,
+    about = "the pi coding agent: the whole tree; what came from it goes back line for line" },
+  { name = "openai", extension = "json", module = "sessile.export.openai", agent = true,
+    about = "a request of OpenAI's Chat Completions" },
+  { name = "anthropic", extension = "json", module = "sessile.export.anthropic", agent = true,
+    about = "a request of Anthropic's Messages API" },
 }
 
 local ALIASES = { markdown = "md", htm = "html" }
@@ -110,7 +116,8 @@ function methods:export(given)
     done, why = pcall(require(format.module), from, guarded(opts.write))
   end
   if done then
-    return { format = format.name, redacted = redactor and redactor:report() }
+    return { format = format.name, redacted = redactor and redactor:report(),
+      notes = type(why) == "table" and why.notes or nil }
   elseif getmetatable(why) == Refusal then
     return nil, why.message, why.code
   end

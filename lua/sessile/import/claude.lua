@@ -200,10 +200,13 @@ local function feed(collector, raw)
   local side = fields.isSidechain == "true"
   local line = {
     key = span.string(fields.uuid), side = side,
-    parent = span.string(fields.parentUuid) or (fields.parentUuid and false or nil),
+    parent = span.string(fields.parentUuid),
     timestamp = parts.time(span.string(fields.timestamp)),
     lane = side and "side " .. (span.string(fields.agentId) or "") or "main",
   }
+  if fields.parentUuid and not line.parent then
+    line.parent = false
+  end
   if (kind == "user" or kind == "assistant") and fields.message then
     local message, why = message_of(fields.message)
     if message then

@@ -313,11 +313,6 @@ end
 
 -- ---------------------------------------------------------------- making one
 
-local kinds = {
-  endpoint = "string", name = "string", key = "any", timeout = "any", headers = "table",
-  max_tokens = "number", window = "number", insecure = "boolean", ca = "string", wait = "callable",
-}
-
 local function check_headers(who, given)
   for name, value in pairs(given) do
     if type(name) ~= "string" or not name:find "^[%w-]+$" then
@@ -331,7 +326,10 @@ end
 
 --- What to ask, from a table of options; nil, message, code. Raises for what is none.
 function endpoint.make(who, given, seconds)
-  local opts = options.check(who, given, kinds)
+  local opts = options.check(who, given, {
+    endpoint = "string", name = "string", key = "any", headers = "table", insecure = "boolean",
+    ca = "string", wait = "callable", timeout = "any", max_tokens = "number", window = "number",
+  })
   local where, why = endpoint.address(opts.endpoint)
   if not where then
     options.misuse(("%s: endpoint: %s"):format(who, why))

@@ -4,6 +4,7 @@
 -- nothing for an answer: without a text it only shows.
 
 local hints = require "sessile.cli.hints"
+local models = require "sessile.cli.models"
 local options = require "sessile.cli.options"
 local render = require "sessile.cli.render"
 local terminal = require "sessile.cli.terminal"
@@ -100,9 +101,11 @@ local function report(app, session, result)
 end
 
 local function run(app, args, session)
+  args.ask = args.ask or args.model ~= nil
   local rows, message, code = session:parked()
+  local step
   local pause
-  if rows and not (args.park or args.fail or args.again or args.policy) then
+  if rows and not (args.ask or args.park or args.fail or args.again or args.policy) then
     pause, message, code = session:suspended()
     rows = (pause or not message) and rows
   end
@@ -124,8 +127,17 @@ local function run(app, args, session)
   text, message, code = read_text(args)
   if code then
     return nil, message, code
-  elseif not text and not args.fail and not args.again then
+  elseif args.ask and (text or args.fail or args.again) then
+    return nil, "--ask and --model exclude an answer, --fail and --again", "EUSAGE"
+  elseif not text and not args.fail and not args.again and not args.ask then
     return show(app, session, rows)
+  end
+  local model
+  if args.ask then
+    model, message, code, step = models.of_session(app, session, args.model)
+    if not model then
+      return nil, message, code, step
+    end
   end
   local chosen, wrong = options.policy(args.policy, args.option)
   if wrong then
@@ -134,7 +146,7 @@ local function run(app, args, session)
   local result
   result, message, code = session:answer(text, {
     park = args.park, failed = not text and args.fail or nil, policy = chosen,
-    model = function() return sessile.later end,
+    model = model and model.ask or function() return sessile.later end,
   })
   if not result then
     return nil, message, code
@@ -145,12 +157,13 @@ end
 return {
   name = "answer",
   summary = "answer what a suspended session, or a policy, waits for",
-  usage = "answer ID [TEXT | -] [--call ID] [--park ENTRY] [--fail REASON | --again] "
-    .. "[--policy P]",
+  usage = "answer ID [TEXT | - | --ask | --model NAME] [--call ID] [--park ENTRY] "
+    .. "[--fail REASON | --again] [--policy P]",
   examples = {
     { "sessile answer last", "what is asked?" },
     { "sessile answer bug-42 'go ahead'", "ends a pause with a message of the user" },
     { "my-model < request | sessile answer bug-42 -", "the answer, from standard input" },
+    { "sessile answer bug-42 --ask", "the configured model is asked now" },
     { "sessile answer bug-42 --fail 'no quota'", "there is none: the policy does without" },
   },
   arguments = {
@@ -160,6 +173,8 @@ return {
   options = {
     { "--call ID", "of a suspended session: the answer is the result of that tool call" },
     { "--park ENTRY", "which, when several wait (else the newest)" },
+    { "--ask", "ask the configured model" },
+    models.option,
     { "--again", "try with the answer that a refused policy was given before" },
     { "--fail REASON", "there is no answer, and why" },
     { "--policy P", "another policy than the one that was parked" },

@@ -16,7 +16,7 @@ return {
     { "sessile append last 'It reads the index twice.' --role assistant", "as the model" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
     { "text", "what is said; `-` or nothing: standard input, less one newline at its end", "?" },
   },
   options = {

@@ -8,7 +8,7 @@ return {
     { "sessile archive bug-42", "then: sessile list --status archived" },
     { "sessile archive bug-42 --undo", "active again" },
   },
-  arguments = { { "id", "a session's id, a beginning of it, its title, or `last`" } },
+  arguments = { { "id", "a session: its id, a beginning of it, its title, a label, or `last`" } },
   options = { { "--undo", "take it out again" } },
   run = function(app, args)
     local session, message, code, step = app:session(args.id)

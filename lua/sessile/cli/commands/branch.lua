@@ -5,24 +5,10 @@
 local ask = require "sessile.cli.ask"
 local entries = require "sessile.cli.entries"
 local hints = require "sessile.cli.hints"
+local models = require "sessile.cli.models"
 local options = require "sessile.cli.options"
 local terminal = require "sessile.cli.terminal"
 
-local NO_MODEL = "no model is configured here"
-
--- How many messages are left behind, between the head and where the paths part. An entry that a
--- conversation cannot go on from is refused here, in the words of the branch itself.
-local function count_left(session, from, to)
-  local fork, message, code = session:common_ancestor(from, to)
-  if not fork then
-    return nil, message, code, entries.step(code, session.id)
-  end
-  local n = 0
-  for _, left in ipairs(session:messages { leaf = from } or {}) do
-    n = n + (left.id > fork and 1 or 0)
-  end
-  return n
-end
 
 local function tell(app, session, result)
   local policy = result.policy
@@ -54,7 +40,12 @@ local function run(app, args, session, entry)
     return nil, "--summary and --summarize exclude each other", "EUSAGE"
   end
   local head = session:head()
-  local left, message, code, step = count_left(session, head, entry)
+  local ask_model, message, code, step = models.for_command(app, session, args.model)
+  if not ask_model then
+    return nil, message, code, step
+  end
+  local left
+  left, message, code, step = entries.count_left(session, head, entry)
   if not left then
     return nil, message, code, step
   end
@@ -71,7 +62,7 @@ local function run(app, args, session, entry)
   result, message, code = session:branch(entry, {
     summary = args.summary or args.summarize or nil, policy = chosen,
     instructions = args.instructions, base = head,
-    model = function() return nil, NO_MODEL end,
+    model = ask_model,
   })
   if not result then
     if code == "ECONFLICT" then
@@ -93,20 +84,20 @@ return {
       "the model is shown why, where it goes on" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
     { "entry", "where it goes on: an entry's number or a label" },
   },
   options = {
     { "--summary TEXT", "what is said of what is left" },
-    { "--summarize", "ask the policy for it" },
+    { "--summarize", "ask the policy for it, or the model" },
+    models.option,
     { "--policy P", "the policy with a branch_summary: a name or a file" },
     { "--option NAME=VALUE", "an option of the policy; may be given again", many = true },
     { "--instructions TEXT", "what a summary should look at" },
     ask.option,
   },
   about = "Prints the new head. To go back, branch to the old one: `sessile tree` shows where it\n"
-    .. "is. A summary that fails stops nothing. No model is configured here: a program that\n"
-    .. "uses the library gives it one.",
+    .. "is. A summary that fails stops nothing.",
   run = function(app, args)
     local session, entry, code, step = entries.open(app, args.id, args.entry)
     if not session then

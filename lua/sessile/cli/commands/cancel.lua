@@ -8,7 +8,7 @@ return {
     { "sessile cancel bug-42 'nobody answered'", "it goes on where it stood" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
     { "reason", "why", "?" },
   },
   run = function(app, args)

@@ -99,7 +99,7 @@ return {
     { "sessile check bug-42 --salvage", "make a damaged session writable again; asks first" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`", "?" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`", "?" },
   },
   options = {
     { "--salvage", "write damaged logs anew, and keep their old bytes" },

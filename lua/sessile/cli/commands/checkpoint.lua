@@ -32,7 +32,8 @@ return {
     { "sessile checkpoint rm bug-42 0000002a", "withdraw one" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`; `rm`: withdraw one" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`"
+      .. "; `rm`: withdraw one" },
     { "name", "what it is called; after `rm`, the session", "?" },
     { "entry", "after `rm`: the checkpoint's name, number or label", "?" },
   },

@@ -11,7 +11,7 @@ return {
     { "sessile checkpoints last", "newest first" },
     { "sessile checkpoints bug-42 --named", "those somebody named" },
   },
-  arguments = { { "id", "a session's id, a beginning of it, its title, or `last`" } },
+  arguments = { { "id", "a session: its id, a beginning of it, its title, a label, or `last`" } },
   options = {
     { "--name NAME", "only of this name" },
     { "--named", "only those that have a name" },

@@ -85,7 +85,7 @@ return {
     { "sessile children bug-42 --json | jq '.children[] | select(.state == \"open\")'",
       "those that are not merged yet" },
   },
-  arguments = { { "id", "a session's id, a beginning of it, its title, or `last`" } },
+  arguments = { { "id", "a session: its id, a beginning of it, its title, a label, or `last`" } },
   options = { { "--direct", "not those that they began" } },
   about = "STATE is `open`, `merged` or `discarded`; `gone`: its log cannot be opened any more.",
   run = function(app, args)

@@ -4,15 +4,14 @@
 
 local diff = require "sessile.cli.diff"
 local hints = require "sessile.cli.hints"
+local models = require "sessile.cli.models"
 local options = require "sessile.cli.options"
 local render = require "sessile.cli.render"
 local terminal = require "sessile.cli.terminal"
 
 local sessile = require "sessile"
 
-local NO_MODEL = "no model is configured here"
-
-local function verdict_json(app, result, id, changes, asked)
+local function verdict_json(app, result, id, changes, told)
   local policy = result.policy or {}
   local list
   for i, change in ipairs(changes or {}) do
@@ -29,7 +28,7 @@ local function verdict_json(app, result, id, changes, asked)
     left = #(policy.departures or {}), compaction = result.compaction,
     cannot_fit = result.cannot_fit, dry_run = changes ~= nil,
     changes = list and app.array(list), log = app.array(result.log or {}),
-    model = asked and NO_MODEL or nil,
+    model = told.missing,
   }
 end
 
@@ -51,22 +50,19 @@ local function run(app, args, session)
   if wrong then
     return nil, wrong, "EUSAGE"
   end
-  local asked = false
+  local ask, told, code, step = models.for_command(app, session, args.model)
+  if not ask then
+    return nil, told, code, step
+  end
   local given = {
     policy = chosen, window = args.window, reserve = args.reserve,
     instructions = #args.instructions > 0 and table.concat(args.instructions, " ") or nil,
-    model = function()
-      if args.park then
-        return sessile.later
-      end
-      asked = true
-      return nil, NO_MODEL
-    end,
+    model = args.park and function() return sessile.later end or ask,
   }
   local method = args.dry_run and session.plan or session.compact
-  local result, message, code = method(session, given)
+  local result, message
+  result, message, code = method(session, given)
   if not result then
-    local step
     if code == "EINVALID" and not args.policy then
       step = "Name a policy with --policy; see them: sessile policy list"
     elseif code == "ENOTFOUND" then
@@ -88,15 +84,15 @@ local function run(app, args, session)
   local policy = result.policy or { verdict = "unchanged" }
   local changes = args.dry_run and diff.compare(result.before, result.after, result.departures)
   if app.json then
-    verdict_json(app, result, session.id, changes, asked)
+    verdict_json(app, result, session.id, changes, told)
     return policy.refused and 1 or 0
   end
   for _, line in ipairs(result.log or {}) do
     app:note(terminal.line(line))
   end
-  if asked then
-    app:note(NO_MODEL .. ": the policy did what it does when the model fails. A program that "
-      .. "uses the library gives it one.")
+  if told.missing then
+    app:note(told.missing .. ": the policy did what it does when the model fails. Configure one: "
+      .. "sessile help chat")
   end
   if policy.refused then
     return nil, refusal(policy), "EPOLICY"
@@ -133,21 +129,22 @@ return {
     { "sessile compact bug-42 --policy ./mine.lua --option turns=4", "your own, with an option" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
     { "instructions", "what a policy that summarises is told", "*" },
   },
   options = {
     { "--policy P", "its name, or a path with a `/` or ending in .lua" },
     { "--option NAME=VALUE", "an option of the policy; again for each", many = true },
+    models.option,
     { "--window N", "the model's window in tokens (else unlimited)", integer = true },
     { "--reserve N", "tokens of the window kept free", integer = true },
     { "--park", "when the policy asks a model: write the question down for `sessile answer`" },
     { "--dry-run", "show the difference, write nothing" },
   },
   about = "Whatever leaves the context stays in the session: `sessile show` has it.\n"
-    .. "There is no model here: summarize and tiered, which ask one, cut without a summary\n"
-    .. "(tiered only when shorter tool output is not enough), and say so. With --park their\n"
-    .. "question is kept, and `sessile answer` goes on with the answer.",
+    .. "summarize and tiered ask the model that is configured; without one they cut without a\n"
+    .. "summary (tiered only when shorter tool output is not enough), and say so. With --park\n"
+    .. "their question is kept, and `sessile answer` goes on with the answer.",
   run = function(app, args)
     local session, message, code, step = app:session(args.id)
     if not session then

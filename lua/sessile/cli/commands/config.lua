@@ -78,8 +78,8 @@ return {
     { "sessile config --json | jq '.values[] | select(.key == \"policy\")'", "for a program" },
   },
   options = { { "--set", "leave the defaults out" } },
-  about = "Files: $XDG_CONFIG_HOME/sessile/config.lua, then ./sessile.lua over it; or the one that\n"
-    .. "--config or $SESSILE_CONFIG names, alone. $SESSILE_STORE and $SESSILE_KEY come before\n"
+  about = "Files: $XDG_CONFIG_HOME/sessile/config.lua, then ./sessile.lua over it; or the one\n"
+    .. "that --config or $SESSILE_CONFIG names, alone. $SESSILE_STORE and $SESSILE_KEY come before\n"
     .. "files, options before them. ./sessile.lua may name no program, key or place outside its\n"
     .. "folder until you trust it: sessile config trust.",
   run = function(app, args)

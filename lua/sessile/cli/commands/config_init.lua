@@ -81,7 +81,8 @@ return {
       local sure, message, code = ask.sure(app, args, ("Write over %s"):format(path))
       if sure == nil then
         local is_there = ("%s is there"):format(terminal.line(path))
-        return nil, message:find "Nobody" and is_there or message, code, "It stays as it is. To write over it: sessile config init"
+        return nil, message:find "Nobody" and is_there or message, code,
+          "It stays as it is. To write over it: sessile config init"
           .. (args.file and " " .. hints.quoted(path) or "") .. " --yes"
       elseif not sure then
         app:note "Nothing was changed."

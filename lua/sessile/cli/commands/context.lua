@@ -14,7 +14,7 @@ return {
     { "sessile context bug-42 --json | jq '[.messages[].message]'", "for a model" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
   },
   run = function(app, args)
     local session, message, code, step = app:session(args.id)

@@ -15,7 +15,7 @@ return {
     { "sessile copy last ./shared --to-key-file ./shared.key --id case-7", "sealed with its key" },
   },
   arguments = {
-    { "session", "a session's id, a beginning of it, its title, or `last`" },
+    { "session", "a session: its id, a beginning of it, its title, a label, or `last`" },
     { "to", "the other store: a folder or file:FOLDER; made when it is not there", is = "folder" },
   },
   options = {
@@ -60,7 +60,7 @@ return {
     if app.json then
       app:print_json { session = session.id, id = id, agent = agent, store = args.to }
     else
-      app:out(id .. "\n")
+      app:out_id(id)
     end
   end,
 }

@@ -29,7 +29,7 @@ return {
     { "sessile delete bug-42 --soft", "hidden; `sessile undelete bug-42` brings it back" },
     { "sessile delete bug-42", "for good; asks first" },
   },
-  arguments = { { "id", "a session's id, a beginning of it, its title, or `last`" } },
+  arguments = { { "id", "a session: its id, a beginning of it, its title, a label, or `last`" } },
   options = {
     { "--soft", "only mark it: until it is purged it can be undeleted" },
     { "--reason TEXT", "why, kept with a soft deletion" },

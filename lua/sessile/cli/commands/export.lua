@@ -87,7 +87,7 @@ local function to_file(app, session, args, given)
   if not file then
     return nil, message, code, code == "ENOTFOUND" and "Make its folder first." or nil
   end
-  local show, finish = progress.bar(app, "export")
+  local show, finish = progress.bar(app, "export", true)
   local bytes, all = 0, session.size or 0
   given.write = function(text)
     bytes = bytes + #text
@@ -136,12 +136,16 @@ local function one(app, args, rules)
   end
   if app.json and is_file then
     app:print_json { session = session.id, file = args.file, format = format.name,
-      bytes = done.bytes, redacted = done.redacted and app.array(done.redacted) }
+      bytes = done.bytes, redacted = done.redacted and app.array(done.redacted),
+      notes = done.notes and app.array(done.notes) }
     return
   elseif is_file then
     app:note(("Session %s is in %s (%s%s): it is not sealed there."):format(
       hints.shown(session.id), terminal.line(args.file), format.name,
       done.bytes and ", " .. terminal.bytes(done.bytes) or ""))
+  end
+  for _, note in ipairs(done.notes or {}) do
+    app:note(note .. ".")
   end
   if done.redacted then
     app:note(redaction.sentence(done.redacted))
@@ -159,12 +163,14 @@ return {
     { "sessile export --user ann@example.org ann/", "all that is kept of a user" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`; else a folder", "?" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`"
+      .. "; else a folder", "?" },
     { "file", "a file; its extension says the format (else standard output)", "?" },
   },
   options = {
     { "--format FORMAT", table.concat(export.names(), ", ") .. "; else by the file's extension" },
-    { "--to AGENT", "as another agent keeps its sessions" },
+    { "--to AGENT", "as another agent keeps its sessions: " .. table.concat(export.names(true),
+      ", ") },
     { "--redact", "take out keys, passwords, addresses, names of homes" },
     { "--redact-rules FILE", "and what these rules find: a Lua file, see below" },
     { "--user USER", "all sessions of a user, as JSON and Markdown, into a folder" },

@@ -3,6 +3,7 @@
 -- Owns: which messages, and that what was taken out is counted. Must never write over a file
 -- that is there.
 
+local json = require "sessile.cli.json"
 local redact = require "sessile.redact"
 local terminal = require "sessile.cli.terminal"
 local render = require "sessile.cli.render"
@@ -16,7 +17,7 @@ return {
     { "sessile fixture last --last 40", "the newest 40 messages, on stdout" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
     { "file", "a new file (else standard output)", "?" },
   },
   options = {
@@ -67,7 +68,7 @@ return {
         return nil, wrong, "EIO"
       end
     else
-      app:out(text)
+      app:out(json.inert(text))
     end
     local said = ("%d messages"):format(#lines)
     if args.redact then

@@ -30,7 +30,7 @@ local function run(app, args, session, at)
     app:print_json { id = id, agent = fork.agent, user = fork.user, title = fork.title,
       head = fork:head(), origin = origin }
   else
-    app:out(id .. "\n")
+    app:out_id(id)
     io.stdout:flush()
     app:note(("Go on in it: %s"):format(hints.go_on(id)))
   end
@@ -48,7 +48,7 @@ return {
     { "sessile fork last --to-agent critic", "for another agent" },
   },
   arguments = {
-    { "session", "a session's id, a beginning of it, its title, or `last`" },
+    { "session", "a session: its id, a beginning of it, its title, a label, or `last`" },
     { "entry", "the newest entry that comes along (else the head): its number or a label",
       "?" },
   },

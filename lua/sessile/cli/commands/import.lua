@@ -66,7 +66,7 @@ end
 
 -- One recording. more: options of import.into. Returns id, from, counts.
 local function one(app, records, from, file, store, more)
-  local show, finish = progress.bar(app, "import")
+  local show, finish = progress.bar(app, "import", true)
   more.from, more.agent = from, app.globals.agent
   more.on_step = function(offset, size)
     show(math.min(offset, size or 0), size or 0)
@@ -104,7 +104,7 @@ local function folder(app, args, store)
         list[#list + 1] = as_json(id, from, file, counts)
         unchanged = unchanged + (counts.unchanged and 1 or 0)
         if not app.json and not counts.unchanged then
-          app:out(id .. "\n")
+          app:out_id(id)
           app:note(("%s: %s"):format(hints.shown(file), said(counts)))
         end
       else
@@ -195,7 +195,7 @@ return {
       app:print_json(as_json(id, from, nil, counts))
       return
     end
-    app:out(id .. "\n")
+    app:out_id(id)
     app:note(said(counts))
   end,
 }

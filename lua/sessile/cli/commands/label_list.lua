@@ -22,7 +22,7 @@ return {
   summary = "the labels and pins of a session",
   usage = "label list ID",
   examples = { { "sessile label list bug-42", "by entry" } },
-  arguments = { { "id", "a session's id, a beginning of it, its title, or `last`" } },
+  arguments = { { "id", "a session: its id, a beginning of it, its title, a label, or `last`" } },
   run = function(app, args)
     local session, message, code, step = app:session(args.id)
     if not session then

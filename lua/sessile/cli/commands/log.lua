@@ -181,7 +181,7 @@ return {
       "for a program" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
   },
   options = {
     { "--all", "pauses, parked questions, checkpoints and moves of the head as well" },

@@ -41,7 +41,7 @@ return {
     if app.json then
       app:print_json { id = id, agent = agent, title = args.title }
     else
-      app:out(id .. "\n")
+      app:out_id(id)
     end
   end,
 }

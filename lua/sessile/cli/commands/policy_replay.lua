@@ -8,9 +8,11 @@ local import = require "sessile.import"
 local ledgers = require "sessile.cli.ledger"
 local options = require "sessile.cli.options"
 local places = require "sessile.cli.places"
+local progress = require "sessile.cli.progress"
 local recordings = require "sessile.cli.recordings"
 local replay = require "sessile.replay"
 local sessile = require "sessile"
+local system = require "sessile.system"
 
 -- The policy that was named, its trigger and its fallback, once they load: what is wrong with
 -- them is said of no recording.
@@ -40,6 +42,28 @@ local function as_json(app, file, ledger)
     copy[key] = type(value) == "table" and app.array(value) or value
   end
   return copy
+end
+
+-- A bar over all the files, by their bytes: a function that looks at the records of one as they
+-- are read, and one that takes the bar away.
+local function watch(app, files)
+  local before, all = {}, 0
+  for i, file in ipairs(files) do
+    local _, size = system.kind(file)
+    before[i], all = all, all + (math.tointeger(size) or 0)
+  end
+  local show, finish = progress.bar(app, "replaying", true)
+  return function(records, i)
+    local done = before[i]
+    return function(...)
+      local record = records(...)
+      for _, text in ipairs(record and record.messages or {}) do
+        done = done + #text
+      end
+      show(math.min(done, all), all)
+      return record
+    end
+  end, finish
 end
 
 return {
@@ -80,17 +104,20 @@ return {
       return nil, message, code, step
     end
     local rows, list = {}, {}
+    local watched, finish = watch(app, files)
     for i, file in ipairs(files) do
       local records, why
       records, why, code, step = recordings.open(file, args.from)
       if not records then
+        finish()
         return nil, why, code, step
       end
       local ledger
-      ledger, message, code = replay.run(records, {
+      ledger, message, code = replay.run(watched(records, i), {
         policy = chosen.policy, window = args.window, reserve = args.reserve,
         trigger = chosen.trigger, fallback = chosen.fallback,
       })
+      finish()
       if not ledger then
         return nil, ("%s: %s"):format(hints.shown(file), message), code
       end

@@ -60,7 +60,7 @@ return {
   },
   arguments = {
     { "name", "a policy: its name, or a path with a `/` or ending in .lua", is = "policy" },
-    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
   },
   options = {
     { "--option NAME=VALUE", "an option of the policy; again for each", many = true },

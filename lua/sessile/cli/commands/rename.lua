@@ -9,7 +9,7 @@ return {
     { "sessile rename bug-42 ''", "no title" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
     { "title", "what it is about; its id stays what it is" },
   },
   run = function(app, args)

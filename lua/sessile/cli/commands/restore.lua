@@ -49,7 +49,7 @@ return {
     { "sessile restore last 2a --yes", "by its number, without asking" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
     { "checkpoint", "the newest of that name; else an entry: its number, or a label" },
   },
   options = {

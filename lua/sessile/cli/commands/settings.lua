@@ -32,7 +32,7 @@ return {
     { "sessile settings bug-42 --metadata team=blue", "what is known of the session, likewise" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
     { "values", "what to set: KEY=JSON; KEY=null takes it back; no JSON is text", "*" },
   },
   options = {

@@ -299,7 +299,8 @@ return {
     { "sessile stats", "of the store: sessions, messages, bytes by day" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`; nothing: the store", "?" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`"
+      .. "; nothing: the store", "?" },
   },
   options = {
     { "--by WHAT", "of one session: a bar for each", choices = { "turn", "day" } },

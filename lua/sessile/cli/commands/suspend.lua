@@ -37,7 +37,7 @@ return {
     { "sessile suspend last --state '{\"step\": 3}'", "with what whoever goes on has to know" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
     { "reason", "what it waits for", "?" },
   },
   options = { { "--state JSON", "a value to keep with the pause" } },

@@ -100,7 +100,7 @@ return {
     { "sessile uncompact bug-42 16 --yes", "that one; see them with `sessile log bug-42`" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
     { "entry", "a compaction: its number, a label, or `head`", "?" },
   },
   options = {

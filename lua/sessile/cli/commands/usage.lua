@@ -96,7 +96,8 @@ return {
     { "sessile usage --by model --json", "for a program" },
   },
   arguments = {
-    { "id", "a session's id, a beginning of it, its title, or `last`; nothing: all", "?" },
+    { "id", "a session: its id, a beginning of it, its title, a label, or `last`"
+      .. "; nothing: all", "?" },
   },
   options = {
     { "--by WHAT", "in groups", choices = { "day", "model", "agent" } },

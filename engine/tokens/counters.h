@@ -1,0 +1,55 @@
+/*
+ * counters.h: the rungs that count a text by themselves: encodings, the host's counter,
+ * the estimate.
+ *
+ * A store has one of these. Encodings are opened when one is first wanted, once; what
+ * does not open, or cannot count, leaves the text to the next rung, and is never an
+ * error. Safe under threads.
+ */
+#ifndef TOKENS_COUNTERS_H
+#define TOKENS_COUNTERS_H
+
+#include "base/alloc.h"
+#include "codec/message.h"
+#include "tokens/models.h"
+
+typedef struct counters counters;
+
+typedef struct counters_setup {
+    const char *encoding; /* a name, or a path; NULL: the model's */
+    const char *folders;  /* to look names up in, ':' between; NULL: as installed */
+    int64_t (*count)(void *ud, const char *text, size_t size); /* the host's, or NULL */
+    void *ud;
+    const allocator *alloc; /* outlives them */
+} counters_setup;
+
+/* NULL: no memory. What setup points to is copied. */
+counters *counters_new(const counters_setup *setup);
+void counters_free(counters *c);
+
+/* The best unit there is for a model (size 0: not known). */
+token_unit counters_unit(counters *c, const char *model, size_t size);
+/* The unit that is exact for a model, whether its encoding is there or not; -1: none. */
+int counters_exact(const counters *c, const char *model, size_t size);
+
+/* Tokens of a text in a unit, or, when that cannot count it, in the one that *by says. */
+int64_t counters_text(counters *c, token_unit unit, const char *text, size_t size,
+                      token_unit *by);
+/* The same of a message with what stands around it for a model of that kind (NULL: not
+ * known). */
+int64_t counters_message(counters *c, token_unit unit, const model_kind *kind,
+                         const message *m, token_unit *by);
+/* The same of tool definitions, a JSON array. */
+int64_t counters_tools(counters *c, token_unit unit, const model_kind *kind, json tools,
+                       token_unit *by);
+
+/* Adds to a count what is sent beside the messages: tool definitions (a JSON array, or
+ * empty) and a system prompt (text, or empty). INVALID: tools are no JSON array. */
+sessile_status counters_beside(counters *c, sessile_slice model, sessile_slice tools,
+                               sessile_slice system, sessile_tokens *out,
+                               sessile_error *err);
+
+/* Why an encoding that was wanted is not used: copied into out; "" when none failed. */
+void counters_why(counters *c, char *out, size_t size);
+
+#endif

@@ -1,0 +1,79 @@
+--- exchange: one question and its answer: sent, shown as it comes, stopped by Ctrl-C.
+--
+-- Owns what becomes of an answer that was cut short: what was shown is kept in the session, as a
+-- message whose metadata says so. Must never let a control sequence of an answer through, nor
+-- lose what the person said: it is in the log before the model is asked.
+
+local terminal = require "sessile.cli.terminal"
+
+local exchange = {}
+
+---@class sessile.cli.exchange
+---@field session sessile.Session
+---@field model sessile.cli.model
+---@field policy any           as session:send takes it; nil: what is configured
+---@field show fun(text: string)?  gets what is shown, already inert
+---@field stopped fun(): boolean
+
+-- What was said before it was cut short, as a message that says so.
+local function keep(given, said, why)
+  if said == "" then
+    return nil
+  end
+  return given.session:append { role = "assistant", content = said,
+    metadata = { interrupted = true, reason = why } }
+end
+
+--- Asks. text: what the person says; nil: goes on with what was under way. Returns the outcome, to
+--- which `compactions` (a list of outcomes' tokens) and `kept` (the entry of an answer cut short)
+--- are added; nil, message, code when nothing could begin.
+---@param given sessile.cli.exchange
+---@param text string?
+function exchange.run(given, text)
+  local safe = terminal.stream()
+  local said, compactions = {}, {}
+  local function show(piece)
+    if given.show and piece ~= "" then
+      given.show(piece)
+    end
+  end
+  local function on_event(event)
+    if event.type == "model" then
+      said = {}
+    elseif event.type == "text" then
+      said[#said + 1] = event.text
+      show(safe:feed(event.text))
+    elseif event.type == "compact" then
+      compactions[#compactions + 1] = event.outcome
+    end
+  end
+  local model = given.model
+  local outcome, message, code = given.session:send(text, {
+    model = function(request, ctx)
+      local cancelled = ctx.cancelled
+      return model.ask(request, { on_text = ctx.on_text, session = ctx.session,
+        reason = ctx.reason, step = ctx.step,
+        cancelled = function() return given.stopped() or cancelled and cancelled() or false end })
+    end,
+    model_name = model.name, window = given.window, reserve = given.reserve,
+    policy = given.policy, on_event = on_event, on_conflict = "append", max_steps = 8,
+  })
+  show(safe:finish())
+  if not outcome then
+    return nil, message, code
+  end
+  local whole = table.concat(said)
+  if outcome.status == "completed" and whole == "" and outcome.text ~= "" then
+    show(terminal.safe(outcome.text)) -- of a model that does not tell as it goes
+  elseif outcome.status == "failed" then
+    local stopped = outcome.code == "ECANCELLED"
+    rawset(outcome, "kept", keep(given, whole, stopped and "stopped" or outcome.error))
+  end
+  if outcome.compaction then
+    compactions[#compactions + 1] = outcome
+  end
+  rawset(outcome, "compactions", compactions)
+  return outcome
+end
+
+return exchange

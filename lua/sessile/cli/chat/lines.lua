@@ -1,0 +1,101 @@
+--- lines: the lines that somebody types in a chat, and those typed before.
+--
+-- Owns where they are kept. Of a store that is sealed nothing is: what was said there is taken
+-- from the session itself. Of a plain store they are in a file that only its user can read.
+
+local line = require "sessile.line"
+local paths = require "sessile.paths"
+local terminal = require "sessile.cli.terminal"
+
+local lines = {}
+
+local MOST, MOST_BYTES = 500, 512 * 1024
+
+local function escaped(text)
+  return (text:gsub("[\\\n]", { ["\\"] = "\\\\", ["\n"] = "\\n" }))
+end
+
+local function unescaped(text)
+  return (text:gsub("\\(.)", { n = "\n", ["\\"] = "\\" }))
+end
+
+-- The file of a store: named by a number made of its place, so that no name is too long.
+local function file_of(place)
+  local folder = paths.state "history"
+  if not folder then
+    return nil
+  end
+  local sum = 0xcbf29ce484222325
+  for i = 1, #place do
+    sum = (sum ~ place:byte(i)) * 1099511628211
+  end
+  return ("%s/%016x"):format(folder, sum)
+end
+
+lines.file_of = file_of
+
+-- The last lines of the file; what is no text of one line is left out.
+local function read(path)
+  local file = io.open(path, "rb")
+  local list = {}
+  if not file then
+    return list
+  end
+  local size = file:seek "end" or 0
+  file:seek("set", math.max(0, size - MOST_BYTES))
+  for text in (file:read "a" or ""):gmatch "[^\n]+" do
+    text = unescaped(text)
+    if text ~= "" and utf8.len(text) and terminal.safe(text) == text then
+      list[#list + 1] = text
+    end
+  end
+  file:close()
+  if size > 4 * MOST_BYTES then
+    os.remove(path) -- written anew from what was read
+    local kept = {}
+    for i = math.max(1, #list - MOST), #list do
+      kept[#kept + 1] = escaped(list[i]) .. "\n"
+    end
+    line.remember(path, table.concat(kept))
+  end
+  return table.move(list, math.max(1, #list - MOST + 1), #list, 1, {})
+end
+
+-- What the person said in this session.
+local function said_in(session)
+  local list = {}
+  for _, message in ipairs(session:messages { role = "user", last = 200 } or {}) do
+    if type(message.content) == "string" and terminal.safe(message.content) == message.content then
+      list[#list + 1] = message.content
+    end
+  end
+  return list
+end
+
+--- The lines of a chat. place: of the store, when they are kept in a file; nil: they are not.
+---@param session sessile.Session
+---@param place string?
+function lines.open(session, place)
+  local path = place and file_of(place)
+  local list = path and read(path) or said_in(session)
+  local self = {}
+
+  --- The line that is typed; nil and "end" or "interrupted".
+  function self.read(prompt, complete)
+    return line.read(prompt, { history = list, complete = complete })
+  end
+
+  --- Adds one to those that the arrow keys bring back.
+  function self.add(text)
+    if text == list[#list] or #text > 8192 then
+      return
+    end
+    list[#list + 1] = text
+    if path then
+      line.remember(path, escaped(text) .. "\n")
+    end
+  end
+  return self
+end
+
+return lines

@@ -1,0 +1,232 @@
+--- chat: talks to the model that is configured, in a session that keeps every word.
+--
+-- Owns how a chat begins: which session, which model, what the system prompt is; and the one
+-- exchange of a pipe. Must never make a session before it is known that a model can be asked.
+
+local chat = require "sessile.cli.chat"
+local exchange = require "sessile.cli.chat.exchange"
+local hints = require "sessile.cli.hints"
+local models = require "sessile.cli.models"
+local options = require "sessile.cli.options"
+local sessions = require "sessile.cli.sessions"
+local terminal = require "sessile.cli.terminal"
+
+-- The session that is meant, made when it is not there.
+local function session_of(app, name)
+  local store, message, code, step = app:store(true)
+  if not store then
+    return nil, message, code, step
+  end
+  local session
+  if name then
+    session, message, code, step = app:session(name)
+    if session or code ~= "ENOTFOUND" or name == "last" then
+      return session, message, code, step
+    end
+  end
+  session, message, code = store:create { id = name, agent = app.globals.agent }
+  if not session then
+    return nil, message, code, code == "EEXISTS"
+      and "It was deleted, or is another agent's: choose another name." or nil
+  end
+  return session, true
+end
+
+-- --system as text.
+local function system_of(given)
+  local path = given and given:match "^@(.+)$"
+  if not path then
+    return given
+  end
+  local file, why = io.open(path, "rb")
+  if not file then
+    return nil, "the system prompt cannot be read: " .. why, "EUSAGE"
+  end
+  local text = file:read "a"
+  file:close()
+  if not text then
+    return nil, ("the system prompt cannot be read: %s is no file"):format(hints.shown(path)),
+      "EUSAGE"
+  end
+  return (text:gsub("\n$", ""))
+end
+
+-- Puts the system prompt where the conversation stands, unless it says so already.
+local function say_system(session, text)
+  if not text or text == "" then
+    return true
+  end
+  local list, message, code = session:messages { role = "system", last = 1 }
+  if not list then
+    return nil, message, code
+  elseif list[1] and list[1].content == text then
+    return true
+  end
+  return session:append { role = "system", content = text }
+end
+
+local function as_json(app, session, outcome, made)
+  local usage = outcome.usage or {}
+  local last = outcome.compactions[#outcome.compactions]
+  app:print_json {
+    session = session.id, created = made, status = outcome.status, text = outcome.text,
+    ids = app.array(outcome.ids), error = outcome.error, code = outcome.code,
+    kept = outcome.kept, usage = { input = usage.input, output = usage.output },
+    compaction = last and last.compaction,
+  }
+end
+
+-- One exchange: the answer on stdout, all else on stderr.
+local function once(app, talk, text, made)
+  local session, shown, last = talk.session, false, ""
+  local outcome, message, code = exchange.run({
+    session = session, model = talk.model, policy = talk.policy, window = talk.window,
+    reserve = talk.reserve, stopped = function() return false end,
+    show = not app.json and function(piece)
+      shown, last = true, piece:sub(-1)
+      app:out(piece)
+      io.stdout:flush()
+    end or nil,
+  }, text)
+  if not outcome then
+    return nil, message, code
+  elseif shown and last ~= "\n" then
+    app:out "\n"
+  end
+  for _, one in ipairs(outcome.compactions) do
+    app:note(("Compacted: %s → %s tokens"):format(terminal.number(one.tokens.before),
+      terminal.number(one.tokens.after)))
+  end
+  if app.json then
+    as_json(app, session, outcome, made)
+  end
+  if outcome.status ~= "completed" then
+    return nil, outcome.error or outcome.reason or outcome.status, outcome.code,
+      ("What you said is kept: sessile show %s"):format(hints.id(session.id))
+  elseif made and not app.json then
+    app:note("Go on: sessile chat " .. hints.id(session.id))
+  end
+end
+
+local function is_talk()
+  return terminal.is_terminal(0) and terminal.is_terminal(1)
+end
+
+-- What is said in one exchange; nil: a person types.
+local function said_once(app, args)
+  if args.once then
+    return args.once
+  elseif is_talk() then
+    if app.json then
+      return nil, "--json is for one exchange", "EUSAGE", "Say it with --once TEXT, or in a pipe."
+    end
+    return nil
+  elseif terminal.is_terminal(0) then
+    app:note "Type the message, then Ctrl-D."
+  end
+  local text = io.stdin:read "a"
+  if not text then
+    return nil, "standard input cannot be read", "EIO"
+  elseif not text:find "%S" then
+    return nil, "nothing was said: standard input is empty", "EUSAGE",
+      "Say it with --once TEXT, or in a pipe."
+  end
+  return (text:gsub("\r?\n$", ""))
+end
+
+-- Where lines are kept between chats: of a plain store, unless nobody wants it.
+local function place_of(app, args)
+  local url, folder = sessions.place(app.globals)
+  local store = app:store()
+  if args.no_history or not store or store.sealed then
+    return nil
+  end
+  return folder or url
+end
+
+--- Talks in an open session. Beside chat, resume does.
+local function talk_in(app, args, session, made)
+  local model, message, code, step = models.of_session(app, session, args.model)
+  if not model then
+    return nil, message, code, step
+  end
+  local policy, wrong = options.policy(args.policy, args.option or {})
+  if wrong then
+    return nil, wrong, "EUSAGE"
+  end
+  local ok
+  ok, message, code = say_system(session, args.system_text)
+  if not ok then
+    return nil, message, code
+  end
+  local talk = { app = app, session = session, policy = policy, policy_name = args.policy,
+    model_typed = args.model, place = place_of(app, args) }
+  chat.take_model(talk, model)
+  if args.text then
+    return once(app, talk, args.text, made)
+  end
+  app:out(app.paint(("%s · %s · /help · tools are not run here\n"):format(
+    terminal.line(session.id), terminal.line(model.name)), "dim"))
+  chat.run(talk)
+end
+
+return {
+  name = "chat",
+  summary = "talk to the configured model, in a session",
+  usage = "chat [ID] [--model NAME] [--policy P] [--system TEXT | @FILE] [--once TEXT]",
+  examples = {
+    { "sessile chat bug-42", "go on with it, or begin it" },
+    { "git diff | sessile chat review --system 'Review this.'", "one exchange, in a pipe" },
+    { "sessile chat last --once 'and in one sentence?'", "one more question" },
+  },
+  arguments = { { "id", "a session's id, a beginning of it, its title, or `last`; else the id of "
+    .. "a new one", "?" } },
+  options = {
+    models.option,
+    { "--policy P", "what makes the context smaller (else as configured)" },
+    { "--option NAME=VALUE", "an option of that policy; again for each", many = true },
+    { "--system TEXT", "what the model is told first; @FILE: what is in the file" },
+    { "--once TEXT", "one exchange: the answer on standard output" },
+    { "--no-history", "keep no file of the lines that are typed" },
+  },
+  about = "The model is configured: model = { endpoint = \"https://…/v1\", name = \"…\", key =\n"
+    .. "{ env = \"API_KEY\" } }, { command = { \"program\" } } or a name among `models`; see\n"
+    .. "`sessile config`. What you say is on disk before it is asked. Ctrl-C stops an answer:\n"
+    .. "what was said of it is kept, marked. /help lists what can be typed. Tools are not run.\n"
+    .. "Lines that were typed come back with the arrow keys: those of a store that is not sealed are\n"
+    .. "kept in $XDG_STATE_HOME/sessile/history, for you alone; a sealed session has its own.",
+  talk_in = talk_in,
+  is_talk = is_talk,
+  run = function(app, args)
+    local message, code, step
+    args.text, message, code, step = said_once(app, args)
+    if message then
+      return nil, message, code, step
+    end
+    args.system_text, message, code = system_of(args.system)
+    if message then
+      return nil, message, code
+    end
+    if args.model then -- wrong before anything is made
+      local model
+      model, message, code, step = models.of(app, args.model)
+      if not model then
+        return nil, message, code, step
+      end
+    elseif not app:config() or not (app:config().model or next(app:config().models)
+        or app:config().agents) then
+      local _
+      _, message, code, step = models.of(app)
+      return nil, message, code, step
+    end
+    local session, made
+    session, made, code, step = session_of(app, args.id)
+    if not session then
+      return nil, made, code, step
+    end
+    local result
+    result, message, code, step = talk_in(app, args, session, made == true)
+    session:close()
+    return result, message, code, step
+  end,
+}

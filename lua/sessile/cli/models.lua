@@ -1,0 +1,112 @@
+--- models: from what is configured, or named, to a function that asks a model.
+--
+-- Owns which model is meant: the one that was typed, else the session's, else the agent's. Must
+-- never ask one.
+
+local hints = require "sessile.cli.hints"
+local model = require "sessile.model"
+local registry = require "sessile.cli.registry"
+
+local models = {}
+
+local SET_UP = "Say in the configuration which: model = { endpoint = \"…\", name = \"…\" }, or a "
+  .. "command; see: sessile help chat"
+
+-- The names of the models that are configured.
+local function names_of(config)
+  local names = {}
+  for name in pairs(config.models) do
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  return names
+end
+
+---@class sessile.cli.model
+---@field ask fun(request: table, ctx: any): any, string?, string?
+---@field name string       what is recorded with what it says
+---@field window integer?
+
+--- The model that is meant. name: one of `models`, or nil: the one that is configured for the
+--- agent. Nil, sentence, code, step; code is "ENOTFOUND" when none is configured at all.
+---@param app sessile.cli.app
+---@param name string?
+---@param agent string?
+---@return sessile.cli.model?
+---@return string? message
+---@return string? code
+---@return string? step
+function models.of(app, name, agent)
+  local config, message, code, step = app:config()
+  if not config then
+    return nil, message, code, step
+  end
+  if name and not config.models[name] then
+    local names = names_of(config)
+    local near = registry.nearest(name, names)
+    return nil, ("no model is called '%s'"):format(hints.shown(name)), "EUSAGE",
+      near and ("Did you mean `%s`?"):format(near)
+        or #names > 0 and "There are: " .. table.concat(names, ", ") or SET_UP
+  end
+  local configured = config:for_agent(agent)
+  local spec = name or configured.model
+  if not spec then
+    return nil, "no model is configured here", "ENOTFOUND", SET_UP
+  end
+  local ask
+  ask, message, code = model.make(spec, { models = config.models })
+  if not ask then
+    return nil, message, code, false
+  end
+  local about = model.about(spec, { models = config.models })
+  return { ask = ask, window = about.window,
+    name = about.name or not name and configured.model_name or "model" }
+end
+
+--- The same for a session: what was typed, else the model its settings name, when it is one of
+--- ours, else the agent's.
+---@param app sessile.cli.app
+---@param session sessile.Session
+---@param name string?
+function models.of_session(app, session, name)
+  if not name then
+    local settings, message, code = session:settings()
+    if not settings then
+      return nil, message, code
+    end
+    local config = app:config()
+    if config and type(settings.model) == "string" and config.models[settings.model] then
+      name = settings.model
+    end
+  end
+  return models.of(app, name, session.agent)
+end
+
+--- A model for what a command runs: none is configured says so, to the policy and by `asked`.
+--- Returns the function and a table with `missing`, a sentence, once it was asked in vain.
+---@param app sessile.cli.app
+---@param session sessile.Session
+---@param name string?
+---@return function?
+---@return table|string told
+---@return string? code
+---@return string? step
+function models.for_command(app, session, name)
+  local found, message, code, step = models.of_session(app, session, name)
+  if not found and (name or code ~= "ENOTFOUND") then
+    return nil, message, code, step
+  end
+  local told = { name = found and found.name }
+  return function(request, ctx)
+    if found then
+      return found.ask(request, ctx)
+    end
+    told.missing = "no model is configured here"
+    return nil, told.missing
+  end, told
+end
+
+--- The option of commands that ask a model.
+models.option = { "--model NAME", "ask this one of the configured `models`" }
+
+return models

@@ -1,0 +1,223 @@
+--- conversation: the messages from the root to the head, as other programs' formats need them.
+--
+-- Owns: what is a call and what a result, whichever way a message says it, and that each call is
+-- answered before anything else is said: what a provider would refuse is mended as the context
+-- is, and counted. Must never hold more than one message and the calls that are open.
+
+local span = require "sessile.import.span"
+
+local conversation = {}
+
+---@class sessile.export.call
+---@field id string         JSON text, as are name and arguments
+---@field name string
+---@field arguments string  the text of the arguments, decoded: what the model wrote
+---@field input string?     JSON text, when they were written as a value
+---@field raw string?       the element of tool_calls, or the block
+
+---@class sessile.export.result
+---@field id string        JSON text
+---@field content string?  JSON text
+---@field is_error boolean?
+---@field raw string?      the block, when it was one
+---@field fields table<string, string>?  of the message, when it was one
+
+---@class sessile.export.said
+---@field role "system"|"user"|"assistant"|"tool"
+---@field entry string
+---@field fields table<string, string>  JSON texts
+---@field members sessile.span.member[]
+---@field text string?       JSON text of the content, when it is a text
+---@field blocks string[]?   those that are neither calls nor results
+---@field calls sessile.export.call[]
+---@field results sessile.export.result[]
+
+local NOT_ANSWERED = '"not answered"'
+
+local function call_of(raw)
+  local _, fields = span.object(raw)
+  if type(fields) ~= "table" or not span.string(fields.id) then
+    return nil
+  end
+  local _, inner = span.object(fields["function"] or "null")
+  local name = fields.name or type(inner) == "table" and inner.name
+  local arguments = fields.arguments or type(inner) == "table" and inner.arguments
+  if not span.string(name or nil) then
+    return nil
+  end
+  return { id = fields.id, name = name, raw = raw,
+    arguments = span.string(arguments or nil) or arguments or "{}" }
+end
+
+-- Tells the blocks of a message apart.
+local function sort_blocks(said, list)
+  said.blocks = {}
+  for _, raw in ipairs(list) do
+    local _, fields = span.object(raw)
+    fields = type(fields) == "table" and fields or {}
+    local kind = span.string(fields.type)
+    if kind == "tool_use" and span.string(fields.id) and span.string(fields.name) then
+      table.insert(said.calls, { id = fields.id, name = fields.name, raw = raw,
+        input = fields.input or "{}", arguments = fields.input or "{}" })
+    elseif kind == "tool_result" and span.string(fields.tool_use_id) then
+      table.insert(said.results, { id = fields.tool_use_id, content = fields.content, raw = raw,
+        is_error = fields.is_error == "true" })
+    else
+      table.insert(said.blocks, raw)
+    end
+  end
+end
+
+local ROLES = { developer = "system", model = "assistant", ["function"] = "tool" }
+
+--- What a message says.
+---@param raw string  its JSON text
+---@return sessile.export.said
+function conversation.read(raw)
+  local members, fields = span.object(raw)
+  local role = span.string(fields.role)
+  local said = { role = ROLES[role] or role, fields = fields, members = members, calls = {},
+    results = {} }
+  local content = fields.content
+  local list = content and span.array(content)
+  if said.role == "tool" and span.string(fields.tool_call_id) then
+    said.results[1] = { id = fields.tool_call_id, content = content, fields = fields,
+      is_error = fields.is_error == "true" }
+  elseif list then
+    sort_blocks(said, list)
+  elseif content and span.string(content) then
+    said.text = content
+  end
+  for _, one in ipairs(span.array(fields.tool_calls or "null") or {}) do
+    said.calls[#said.calls + 1] = call_of(one)
+  end
+  return said
+end
+
+-- ---------------------------------------------------------------- mending
+
+local Mender = {}
+Mender.__index = Mender
+
+-- Answers what nobody answered, before something else is said.
+local function answer_rest(self)
+  local missing = {}
+  for _, call in ipairs(self.open) do
+    if not self.answered[span.string(call.id)] then
+      missing[#missing + 1] = { id = call.id, content = NOT_ANSWERED, is_error = true,
+        mended = true, name = call.name }
+    end
+  end
+  self.open, self.answered = {}, {}
+  if #missing > 0 then
+    self.unanswered = self.unanswered + #missing
+    self.emit { role = "tool", calls = {}, results = missing, fields = {}, members = {} }
+  end
+end
+
+-- Results that answer an open call, once.
+local function take_results(self, said)
+  local good = {}
+  for _, result in ipairs(said.results) do
+    local id = span.string(result.id)
+    local call
+    for _, one in ipairs(self.open) do
+      call = call or span.string(one.id) == id and one
+    end
+    if call and not self.answered[id] then
+      self.answered[id], result.name = true, call.name
+      good[#good + 1] = result
+    else
+      self.orphans = self.orphans + 1
+    end
+  end
+  return good
+end
+
+function Mender:put(said)
+  if #said.results > 0 then
+    local good = take_results(self, said)
+    if #good > 0 then
+      self.emit { role = "tool", entry = said.entry, fields = said.fields,
+        members = said.members, calls = {}, results = good }
+    end
+    if said.role == "tool" or not said.blocks or #said.blocks == 0 then
+      return
+    end
+    said.results = {}
+  end
+  answer_rest(self)
+  self.open = said.calls
+  self.emit(said)
+end
+
+--- Calls emit(said) for each message of the path in order, results apart from what else a
+--- message says. Returns what was mended: {unanswered, orphans}.
+---@param source table  of sessile.export.source
+---@param emit fun(said: sessile.export.said)
+---@return {unanswered: integer, orphans: integer}
+function conversation.each(source, emit)
+  local on_path = {}
+  for _, id in ipairs(source.session:path() or {}) do
+    on_path[id] = true
+  end
+  local self = setmetatable({ emit = emit, open = {}, answered = {}, unanswered = 0,
+    orphans = 0 }, Mender)
+  for text in source:texts() do
+    local id = text:match '^{"id":"(%x+)"'
+    if on_path[id] then
+      local _, fields = span.object(text)
+      if span.string(fields.type) == "message" then
+        local said = conversation.read(fields.data)
+        said.entry = id
+        self:put(said)
+      end
+    end
+  end
+  return self
+end
+
+--- What was mended, as sentences.
+---@param mended {unanswered: integer, orphans: integer}
+---@param notes string[]
+function conversation.tell(mended, notes)
+  local function tell(n, one, many)
+    if n > 0 then
+      notes[#notes + 1] = (n == 1 and one or many):format(n)
+    end
+  end
+  tell(mended.unanswered, "%d call has no answer: it is answered 'not answered'",
+    "%d calls have no answer: they are answered 'not answered'")
+  tell(mended.orphans, "%d result answers no call and is left out",
+    "%d results answer no call and are left out")
+end
+
+--- What an imported document had beside its messages: members as written, path "" none.
+---@param source table
+---@param from string
+---@return sessile.span.member[] members
+---@return boolean imported  the session came of such a document
+function conversation.rest(source, from)
+  local kept = require "sessile.import.kept"
+  local found = {}
+  local own = source.session:metadata()
+  own = type(own) == "table" and own.imported
+  local imported = type(own) == "table" and own.from == from
+  for text in source:texts() do
+    local _, fields = span.object(text)
+    local kind = span.string(fields.type)
+    if kind == "message" or not imported then
+      break -- what is around the messages was written before them
+    elseif kind == "custom" then
+      local read = kept.read(fields.data)
+      if read and read.from == from and (read.at or 0) < 0 and not read.part then
+        for _, member in ipairs(span.object(read.line) or {}) do
+          found[#found + 1] = member
+        end
+      end
+    end
+  end
+  return found, imported
+end
+
+return conversation

@@ -1,0 +1,537 @@
+-- The tree of a session on a terminal, as somebody sits at it: in tmux.
+
+local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
+package.path = here .. "/support/?.lua;" .. package.path
+local cli = require "cli"
+local terminal = require "terminal"
+local done, json, write = cli.done, cli.json, cli.write
+
+local missing = terminal.missing()
+local home, at
+
+before_each(function()
+  home = cli.begin()
+end)
+
+after_each(function()
+  if at then
+    at:close()
+    at = nil
+  end
+  cli.finish()
+end)
+
+-- A test that wants a terminal of 80 by 24, or of another size.
+local function on_screen(name, test, columns, rows, env)
+  it(name, function()
+    if missing then
+      pending(missing)
+      return
+    end
+    at = terminal.open(columns or 80, rows or 24, env)
+    test()
+  end)
+end
+
+-- n questions and answers, `talk`: 1 question 1, 2 answer 1, …
+local function talk(n)
+  write(home .. "/talk.lua", ([[
+    local store <close> = assert(require("sessile").open())
+    local s <close> = assert(store:create { id = "talk" })
+    for i = 1, %d do
+      assert(s:append { role = "user", content = "question " .. i })
+      assert(s:append { role = "assistant", content = "answer " .. i })
+    end
+  ]]):format(n))
+  done("run " .. home .. "/talk.lua")
+end
+
+local function open(words)
+  at:run(words or "tree talk")
+  at:wait "? help"
+end
+
+-- Waits until the entry of that id is selected: the preview names it.
+local function selected(id)
+  return at:wait(("0"):rep(8 - #id) .. id .. "  ")
+end
+
+local function leave()
+  at:keys "q"
+  at:wait(function(seen) return seen:find("^%$") or seen:find("\n%$") end)
+end
+
+-- Left as it was found: the line's modes, the screen, the cursor.
+local function clean(before)
+  assert.equal("0", at:is "alternate_on")
+  assert.equal("1", at:is "cursor_flag")
+  assert.equal(before, at:modes())
+end
+
+describe("the tree on a terminal", function()
+  on_screen("opens at the head, moves by arrows and letters, and is left clean", function()
+    talk(30)
+    local before = at:modes()
+    open()
+    local seen = selected "3c"
+    assert.truthy(seen:find("answer 30 +← head"))
+    assert.truthy(seen:find("61 entries · 0 branches · [%d,]+ tokens +61/61"), seen)
+    assert.equal("1", at:is "alternate_on")
+    at:keys "g"
+    selected "0"
+    at:keys("Down", "Down", "j", "k", "Up", "j")
+    assert.truthy(selected("2"):find("2  assistant", 1, true))
+    at:keys "NPage"
+    at:wait " 15/61"
+    at:keys "End"
+    selected "3c"
+    at:keys "Home"
+    selected "0"
+    leave()
+    clean(before)
+  end)
+
+  on_screen("shows the entry beside the list where there is room", function()
+    talk(2)
+    open()
+    local line = at:line "00000004  assistant"
+    assert.truthy(line:find("session.*│ 00000004  assistant"), line)
+    at:keys "v"
+    at:wait_gone "│"
+  end, 120, 40)
+
+  on_screen("folds a question's answers, all of them, and back", function()
+    talk(3)
+    open()
+    at:keys "C"
+    local seen = at:wait "4/4"
+    assert.truthy(seen:find("5▸ user +question 3 +%+1"), seen)
+    assert.is_nil(seen:find("answer 1 ", 1, true))
+    at:keys("Up", "Right")
+    at:wait "answer 2"
+    at:keys "Left"
+    at:wait_gone "answer 2 "
+    at:keys("z", "R")
+    at:wait "/7"
+  end)
+
+  on_screen("searches, shows what was found, and goes through it", function()
+    talk(20)
+    open()
+    at:keys("g", "/")
+    at:type "question 1"
+    at:keys "Enter"
+    at:wait "/question 1 1 of 11"
+    assert.truthy(at:screen(true):find "\27%[[%d;]*43m[^\27]*question 1")
+    at:keys "n"
+    selected "13"
+    at:keys("N", "N")
+    selected "25"
+    at:wait "From the bottom again"
+    at:keys "Escape"
+    at:wait_gone "of 11"
+    at:keys "/"
+    at:type "no such words"
+    at:keys "Enter"
+    at:wait "No entry has 'no such words' in it"
+  end)
+
+  on_screen("shows one kind of entry at a time", function()
+    talk(3)
+    done "label talk 2 here"
+    done "checkpoint talk before"
+    open "tree talk --type label"
+    at:wait "labels  1/1"
+    at:keys "t"
+    at:wait "compactions  0/0"
+    at:wait "There is no entry of this kind"
+    at:keys("T", "T")
+    at:wait "checkpoints  1/1"
+    at:keys("T", "T")
+    at:wait "/8"
+  end)
+
+  on_screen("labels and pins, and takes both back", function()
+    talk(2)
+    open()
+    at:keys "L"
+    at:wait "Label of 00000004:"
+    at:type "keep thiss"
+    at:keys("BSpace", "Enter")
+    at:wait "labelled 'keep this'"
+    assert.truthy(at:line("answer 2"):find("[keep this] ← head", 1, true))
+    at:keys "p"
+    at:wait "is pinned: policies keep it"
+    assert.same({ "keep this", "pinned" }, (function()
+      local names = {}
+      for _, label in ipairs(json "label list talk") do
+        names[#names + 1] = label.label
+      end
+      table.sort(names)
+      return names
+    end)())
+    at:keys "p"
+    at:wait "is pinned no more"
+    at:keys("U", "n")
+    at:wait_gone "y/n"
+    at:keys("U", "y")
+    at:wait "is off 00000004"
+    at:keys "L"
+    at:wait "Label of"
+    at:type "never"
+    at:keys "Escape"
+    at:wait_gone "Label of"
+    assert.equal(0, #json "label list talk")
+  end)
+
+  on_screen("moves the head when it was answered with y alone", function()
+    talk(3)
+    open()
+    at:keys("g", "j", "j", "b")
+    at:wait "Go on from 00000002, leaving 4 messages behind? y/n"
+    at:keys "Enter"
+    at:wait_gone "y/n"
+    assert.equal("00000006", json("tree talk").head)
+    at:keys("b", "y")
+    at:wait "The head is at 00000002"
+    assert.equal("00000002", json("tree talk").head)
+    local seen = at:wait "← head"
+    assert.truthy(seen:find("├─○ +3 +user +question 2"), seen)
+    at:keys ":"
+    at:type "5"
+    at:keys "Enter"
+    selected "5"
+    at:keys ":"
+    at:type "nowhere"
+    at:keys "Enter"
+    at:wait "'nowhere' is no entry"
+    at:keys "["
+    selected "3"
+    at:keys "@"
+    selected "2"
+  end)
+
+  on_screen("forks, and goes back to checkpoints", function()
+    talk(2)
+    done "checkpoint talk there"
+    done "append talk more"
+    open()
+    at:keys("g", "j", "f")
+    at:wait "Fork up to 00000001"
+    at:type "shorter"
+    at:keys "Enter"
+    at:wait "session shorter"
+    assert.equal(1, #json "show shorter")
+    at:keys "R"
+    at:wait "is no checkpoint"
+    at:keys("t", "t")
+    at:wait "checkpoints  1/1"
+    at:keys("R", "y")
+    at:wait "The head is at 00000004 again"
+    assert.equal("00000004", json("tree talk").head)
+  end)
+
+  on_screen("says what took a message out of the context, and why", function()
+    talk(20)
+    done "compact talk --policy sliding_window --option messages=4"
+    open()
+    at:keys("g", "j")
+    local seen = at:wait "was taken out by compaction"
+    assert.truthy(seen:find("○   1  user", 1, true), seen)
+    assert.truthy(seen:find("sliding_window", 1, true), seen)
+    assert.truthy(seen:find("The model is not shown it", 1, true), seen)
+    at:keys("t", "t", "t", "t", "g")
+    at:wait "compactions  1/1"
+    assert.truthy(at:wait("in force: yes"):find("compaction +sliding_window"))
+  end)
+
+  on_screen("opens an entry, scrolls in it, and goes on to others", function()
+    local words = {}
+    for i = 1, 300 do
+      words[i] = "line " .. i
+    end
+    done "new --id talk"
+    done("append talk -", "first")
+    done("append talk -", table.concat(words, "\n"))
+    open()
+    at:keys "Enter"
+    at:wait "1–22 of"
+    at:keys "G"
+    at:wait "line 300"
+    at:keys "Left"
+    at:wait "first"
+    at:keys "q"
+    selected "1"
+  end)
+
+  on_screen("helps with every key", function()
+    talk(1)
+    open()
+    at:keys "?"
+    local seen = at:wait "Leaving"
+    for _, words in ipairs { "Moving", "@        the head", "b        go on from here" } do
+      assert.truthy(seen:find(words, 1, true), words)
+    end
+    at:keys "q"
+    at:wait "← head"
+  end)
+
+  on_screen("follows the size of the terminal, the selection kept", function()
+    talk(30)
+    open()
+    at:keys("g", "j", "j", "j")
+    selected "3"
+    for _, size in ipairs { { 120, 40 }, { 40, 10 }, { 200, 50 }, { 41, 11 } } do
+      at:resize(size[1], size[2])
+      local seen = at:wait(function(seen)
+        local last = seen:match "[^\n]*\n[^\n]*\n$" or ""
+        return last:find("4/61", 1, true) and seen:find "question 2"
+      end)
+      for line in seen:gmatch "[^\n]+" do
+        assert.is_true(utf8.len(line) <= size[1], line)
+      end
+    end
+    at:resize(39, 9)
+    at:wait "Too small: 40 by 10 are needed."
+    at:resize(80, 24)
+    selected "3"
+    leave()
+  end)
+
+  on_screen("shows what others write, at once on r, else when nobody types", function()
+    talk(1)
+    open()
+    done "append talk 'from elsewhere'"
+    at:keys "r"
+    at:wait "← head"
+    assert.truthy(at:wait "from elsewhere")
+    done "label talk 1 later"
+    at:wait "[later]"
+  end)
+end)
+
+describe("a choice", function()
+  on_screen("of an entry is printed and nothing else, though stdout is no terminal", function()
+    talk(3)
+    at:type(("x=$(%s tree talk --select); echo \"got $x, $?\""):format(cli.binary))
+    at:keys "Enter"
+    at:wait "Enter select"
+    at:keys("g", "Down", "Down", "Enter")
+    at:wait "got 00000002, 0"
+    at:type(("x=$(%s tree talk --select); echo \"got $x, $?\""):format(cli.binary))
+    at:keys "Enter"
+    at:wait "Enter select"
+    at:keys "q"
+    at:wait "got , 1"
+  end)
+
+  on_screen("of a session comes first when none is named", function()
+    talk(1)
+    done "new --id other --title 'Another one'"
+    done "append other hello"
+    at:run "tree"
+    at:wait "Sessions: which one?"
+    at:keys "/"
+    at:type "another"
+    at:keys "Enter"
+    at:wait "/another  1/1"
+    at:keys "Enter"
+    at:wait "hello"
+    at:keys "q"
+    at:wait "Sessions: which one?"
+    at:keys("Escape", "q")
+    at:wait "$"
+    at:wait_gone "Sessions"
+  end)
+end)
+
+describe("whatever a session holds", function()
+  local NASTY = "\27[31mred\27]0;owned\7 \27[2J\27[?1049l\u{202E}rtl\u{200B}zero\u{9B}31m\u{2066} "
+    .. "wide日本語👩‍👩‍👧 e\u{301}\u{301}\u{301}\u{301}\u{301}\u{301} end"
+
+  on_screen("is text on the screen", function()
+    done("new --id nasty --title " .. cli.quote(NASTY))
+    done("append nasty -", NASTY)
+    done("label nasty 1 " .. cli.quote(NASTY))
+    local id = "id" .. NASTY:sub(1, 40)
+    done("new --id " .. cli.quote(id))
+    done("append " .. cli.quote(id) .. " -", '{"role":"\27[5mrole","content":"x"}')
+    local title = at:is "pane_title"
+    local function inert()
+      local styled = at:screen(true)
+      assert.equal(title, at:is "pane_title")
+      assert.equal("1", at:is "alternate_on")
+      for _, hidden in ipairs { "\u{202E}", "\u{200B}", "\u{9B}", "\u{2066}", "\u{200D}" } do
+        assert.is_nil(styled:find(hidden, 1, true))
+      end
+      assert.is_nil(styled:gsub("\27%[[%d;]*m", ""):find "[\0-\8\11-\31\127]")
+    end
+    for _, words in ipairs { "tree nasty", "tree" } do
+      open(words)
+      at:wait "rtl"
+      inert()
+      at:keys("Enter")
+      at:keys("j")
+      inert()
+      at:keys("Q")
+      at:wait_gone "? help"
+      at:keys("q", "C-u")
+      at:wait "$"
+    end
+  end)
+
+  on_screen("passes a wall of its own before the cells, whoever draws", function()
+    write(home .. "/draw.lua", [==[
+      local screen = require "sessile.screen"
+      local on <close> = assert(screen.open())
+      local used = on:put(1, 1, "a\27[31mb\u{202E}c\u{200B}d\255e\r\n\7f", "")
+      on:put(2, 1, "日本語", "bold", 5)
+      on:put(3, 80, "日", "")
+      on:put(3, 79, "xy-past the edge", "")
+      on:put(99, 1, "nowhere", "")
+      on:put(4, 1, "used " .. used .. " width " .. screen.width "a日\u{FE0F}", "")
+      on:put(5, 1, tostring(pcall(on.put, on, 5, 1, "x", "no_such_style")), "")
+      on:put(6, 1, tostring(screen.open()), "")
+      on:refresh()
+      on:key()
+    ]==])
+    at:run("run " .. home .. "/draw.lua")
+    local seen = at:wait "used"
+    local lines = {}
+    for line in seen:gmatch "([^\n]*)\n" do
+      lines[#lines + 1] = line
+    end
+    assert.equal("a�[31mb�c�d�e� �f", lines[1])
+    assert.equal("日本", lines[2])
+    assert.equal((" "):rep(78) .. "xy", lines[3])
+    assert.equal("used 17 width 3", lines[4])
+    assert.equal("false", lines[5])
+    assert.equal("nil", lines[6])
+  end)
+end)
+
+describe("whatever is drawn", function()
+  it("sends a terminal nothing but text and the sequences of the screen itself", function()
+    if not os.execute "script -qec true /dev/null </dev/null >/dev/null 2>&1" then
+      pending "needs script(1) and a pseudo-terminal"
+      return
+    end
+    local seed = os.time()
+    print("# seed " .. seed)
+    local many = os.getenv "SESSILE_SOAK" == "1" and 1000000 or 4000
+    write(home .. "/random.lua", ([==[
+      local screen = require "sessile.screen"
+      math.randomseed(%d)
+      local parts = { "\27[31m", "\27]0;own\7", "\27P", "\u{202E}", "\u{2066}", "\u{200B}", "日",
+        "👩‍👩‍👧", "e\u{301}", "\255", "\xED\xA0\x80", "\u{9B}31m", "\0", "\n", "\t", "\u{AD}",
+        "\u{FE0F}", "\u{E0041}", "\u{1160}", "word " }
+      local on <close> = assert(screen.open())
+      for i = 1, %d do
+        local text = {}
+        for n = 1, math.random(0, 30) do
+          text[n] = math.random() < 0.5 and parts[math.random(#parts)]
+            or string.char(math.random(0, 255))
+        end
+        text = table.concat(text)
+        local room = math.random(-1, 90)
+        local used = on:put(math.random(-1, 26), math.random(-1, 82), text, "bold", room)
+        assert(used <= math.max(room, 0) and used <= screen.width(text))
+        if i %% 50 == 0 then on:refresh() end
+      end
+    ]==]):format(seed, many))
+    local _, err, code = cli.sessile("run " .. home .. "/random.lua", nil,
+      ([[env TERM=xterm-256color sh -c 'script -qec "$*" %s/seen' sh]]):format(home))
+    assert.equal(0, code, err)
+    local seen = cli.read(home .. "/seen"):gsub("^[^\n]*\n", "", 1):gsub("\n[^\n]*\n$", "")
+    assert.is_true(#seen > 10000)
+    seen = seen:gsub("\27%[[%d;?>]*%a", ""):gsub("\27[(=>][B0]?", "")
+    assert.is_nil(seen:find "[\0-\7\11\12\14-\31\127]")
+    for _, code_point in utf8.codes(seen) do
+      assert.is_false(code_point >= 0x80 and code_point < 0xA0 or code_point >= 0x200B
+        and code_point <= 0x200F or code_point >= 0x202A and code_point <= 0x202E
+        or code_point >= 0x2060 and code_point <= 0x206F or code_point >= 0xE0000)
+    end
+  end)
+end)
+
+describe("the terminal is given back", function()
+  for _, signal in ipairs { "TERM", "HUP", "INT", "QUIT", "ABRT" } do
+    on_screen("when the program is ended by " .. signal, function()
+      talk(1)
+      local before = at:modes()
+      open()
+      os.execute(("kill -%s $(pgrep -P %s -f 'sessile tree talk')"):format(signal,
+        at:is "pane_pid"))
+      at:wait_gone "? help"
+      clean(before)
+    end)
+  end
+
+  on_screen("by Ctrl-C, also while something is asked", function()
+    talk(1)
+    local before = at:modes()
+    open()
+    at:keys("L")
+    at:wait "Label of"
+    at:keys "C-c"
+    at:wait_gone "Label of"
+    clean(before)
+  end)
+
+  on_screen("while it is stopped, and taken again", function()
+    talk(3)
+    local before = at:modes()
+    open()
+    at:keys("g", "j")
+    selected "1"
+    at:keys "C-z"
+    at:wait "Stopped"
+    clean(before)
+    at:type "bg; fg"
+    at:keys "Enter"
+    selected "1"
+    assert.equal("1", at:is "alternate_on")
+    at:keys "j"
+    selected "2"
+    leave()
+    clean(before)
+  end)
+
+  on_screen("by a script that fails while it draws", function()
+    write(home .. "/fails.lua", [[
+      local on <close> = assert(require("sessile.screen").open())
+      on:put(1, 1, "drawn")
+      on:refresh()
+      error "on purpose"
+    ]])
+    write(home .. "/exits.lua", [[
+      local on = assert(require("sessile.screen").open())
+      on:refresh()
+      os.exit(3)
+    ]])
+    local before = at:modes()
+    at:run("run " .. home .. "/fails.lua")
+    at:wait "on purpose"
+    clean(before)
+    at:run("run " .. home .. "/exits.lua; echo code $?")
+    at:wait "code 3"
+    clean(before)
+  end)
+end)
+
+describe("colours", function()
+  on_screen("are none with NO_COLOR", function()
+    talk(2)
+    open()
+    assert.is_nil(at:screen(true):find "\27%[[%d;]*[34][0-7]m")
+  end, 80, 24, "NO_COLOR=1")
+
+  on_screen("and cells are none on a dumb terminal: it is text", function()
+    talk(2)
+    at:run "tree talk"
+    assert.truthy(at:wait("← head"):find("question 1", 1, true))
+    assert.equal("0", at:is "alternate_on")
+    at:run "tree talk --select"
+    at:wait "cannot place text"
+  end, 80, 24, "TERM=dumb")
+end)
