@@ -326,7 +326,7 @@ bench: deps-bench
 	@+$(again) --quiet benches
 	@for b in $(if $(BENCH),$(BENCH:%=$(BUILD)/bench/%),$(BENCHES)); do \
 	    echo "== $${b##*/}"; $$b || exit 1; done
-benches: $(BENCHES) $(WORKER)
+benches: $(BENCHES) $(WORKER) $(ENCODINGS)
 
 D = $(DESTDIR)$(PREFIX)
 install: build

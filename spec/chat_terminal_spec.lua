@@ -95,6 +95,8 @@ describe("a chat at a terminal", function()
     screen:wait "took back: one"
     screen:enter "//slash"
     screen:wait "I hear you.\nA talk echo"
+    screen:enter "/retry"
+    screen:wait "/retry\nI hear you.\nA talk echo"
     screen:enter "/quit"
     screen:wait "Go on later: "
     local messages = cli.json "show talk"
@@ -174,6 +176,16 @@ describe("a chat at a terminal", function()
     screen:wait "Go on later: "
     assert(os.execute(("grep -rq 'an open word' %s/state/sessile/history"):format(home)))
     assert(os.execute(("test -z \"$(find %s/state/sessile -perm /077)\""):format(home)))
+    assert(os.execute(([[for f in %s/state/sessile/history/*; do
+      printf '\377\000\n\033[2J\n\302' >>$f; done]]):format(home)))
+    screen:enter "clear; chat talk" -- what is no line in it is passed over
+    screen:wait ">"
+    screen:keys "Up"
+    screen:wait "> an open word"
+    screen:keys "C-c"
+    screen:wait "an open word^C\ntalk echo"
+    screen:keys "C-d"
+    screen:wait "Go on later: "
     assert(os.execute(("rm -r %s/state"):format(home)))
     screen:enter "clear; chat talk --no-history"
     screen:wait ">"

@@ -45,6 +45,8 @@ setup(function()
   cli.write(home .. "/talk.jsonl", recording())
   cli.write(home .. "/bad.jsonl", "no recording\n")
   cli.write(home .. "/mine.lua", SUMMARY)
+  cli.write(home .. "/model.conf.lua", [[return { model = "rich", models = { rich = {
+    command = { "/bin/sh", "-c", "cat >/dev/null; echo I hear you" } } } }]])
   cli.write(home .. "/script.lua", "print('ran', ...) return 0")
   cli.write(home .. "/child.lua", CHILD)
   cli.done(("import %s/talk.jsonl --id talk --title 'A long talk'"):format(home))
@@ -105,6 +107,18 @@ local ENTRIES = {
     json = { "info talk", "id", "agent", "title", "head", "messages", "tokens", "usage.input",
       "labels", "children", "settings", "metadata", "status" },
     wrong = { "info nobody", 3, "sessile list" },
+  },
+  ["chat"] = {
+    plain = { "--config HOME/model.conf.lua chat small --once 'and now?'", "I hear you\n" },
+    json = { "--config HOME/model.conf.lua chat small --once 'and now?'", "session", "status",
+      "text", "ids", "created", "usage" },
+    wrong = { "--config HOME/model.conf.lua chat small --model rcih --once hi", 2, "`rich`" },
+  },
+  ["resume"] = {
+    plain = { "resume talk", "A long talk", "checkpoint  here", "answer 40" },
+    json = { "resume paused", "session", "agent", "created", "messages", "last", "open_calls",
+      "suspension.reason" },
+    wrong = { "resume nobody", 3, "sessile list" },
   },
   ["suspend"] = {
     plain = { "suspend small approval", "0000000" },

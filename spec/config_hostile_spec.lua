@@ -168,7 +168,8 @@ describe("a project's file that nobody trusts", function()
     { "model", "{ endpoint = 'http://evil/v1', name = 'x' }" },
     { "model", "{ lua = './evil.lua' }" },
     { "agents.main.model", "{ command = { 'evil' } }" }, { "agents.main.ttl", "'1s'" },
-    { "agents.main.policy", "'./evil.lua'" }, { "encoding", "'$HOME/x'" },
+    { "agents.main.policy", "'./evil.lua'" }, { "encoding", "'./evil.json'" },
+    { "encoding", "'evil.tiktoken'" }, { "encoding_path", "'.'" },
   }
 
   local function text_of(key, value)

@@ -212,6 +212,21 @@ describe("a value", function()
     assert.equal("sliding_window\tnil\t20\nsliding_window\tnil\t30\n4\n", (done "run script.lua"))
   end)
 
+  it("is an encoding that counts, by its name or its file", function()
+    own 'return { key = false, encoding = "o200k_base" }'
+    done "new --id s"
+    done "append s 'hello world, this is a text'"
+    write(project .. "/script.lua", [[
+      local sessile = require "sessile"
+      local store <close> = assert(sessile.open(nil, assert(sessile.config())))
+      local tokens, about = store:count "hello world, this is a text"
+      print(tokens, about.source, about.missing)]])
+    assert.equal("7\texact\tnil\n", (done "run script.lua"))
+    own 'return { key = false, encoding = "./none.tiktoken", encoding_path = { "x" } }'
+    assert.equal(1, (select(3, sessile "doctor")))
+    has((sessile "doctor"), home .. "/config/sessile/none.tiktoken")
+  end)
+
   it("is a strategy for checkpoints, with the condition that it stands for", function()
     local script = project .. "/script.lua"
     write(script, [[

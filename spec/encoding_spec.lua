@@ -1,5 +1,6 @@
 -- Exact token counts, as a host meets them. That they are the right ones is for
--- tests/unit/test_encoding_equal.c.
+-- tests/unit/test_encoding_equal.c; where node and the npm package tiktoken are there, whole
+-- conversations are compared with it here.
 
 local sessile = require "sessile"
 
@@ -298,6 +299,49 @@ describe("a tokenizer.json", function()
       assert.is_nil(e)
       assert.equal("EINVALID", code, message)
       assert.matches(why, message, 1, true)
+    end
+  end)
+end)
+
+describe("tiktoken itself", function()
+  local script = (os.getenv "SESSILE_ROOT" or ".") .. "/tests/tokens/tiktoken.mjs"
+
+  -- The ids of texts by tiktoken, a line each; nil when it is not there.
+  local function judge(name, texts)
+    local path = path_of "texts"
+    local packed = {}
+    for i, text in ipairs(texts) do
+      packed[i] = string.pack("<s4", text)
+    end
+    write(path, table.concat(packed))
+    local pipe = assert(io.popen(("node '%s' ids %s '%s' 2>/dev/null"):format(script, name, path)))
+    local lines = {}
+    for line in pipe:lines() do
+      lines[#lines + 1] = line
+    end
+    pipe:close()
+    os.remove(path)
+    return #lines > 0 and lines or nil
+  end
+
+  it("gives the lines of conversations the same tokens", function()
+    if not judge("cl100k_base", { "x" }) then
+      return pending "wants node and the npm package tiktoken (npm install tiktoken, NODE_PATH)"
+    end
+    local texts = {}
+    for _, path in ipairs { "examples/demo-session.jsonl", os.getenv "TRANSCRIPT" } do
+      for line in io.lines(path) do
+        texts[#texts + 1] = line
+        texts[#texts + 1] = line:gsub("\\n", "\n"):gsub('\\"', '"')
+      end
+    end
+    for _, name in ipairs { "cl100k_base", "o200k_base" } do
+      local e <close> = assert(sessile.encoding(name))
+      local lines = judge(name, texts)
+      assert.equal(#texts, #lines)
+      for i, text in ipairs(texts) do
+        assert.equal(lines[i], table.concat(assert(e:encode(text)), " "), text)
+      end
     end
   end)
 end)

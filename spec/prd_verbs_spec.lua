@@ -152,6 +152,25 @@ describe("sessions tree", function()
     assert.equal(0, (select(3, sessile "sessions tree s")))
     fails(3, "sessions tree nobody")
   end)
+
+  it("shows one kind of entries, by two names, and only what is searched for", function()
+    conversation "s"
+    done "label s 2 before-deploy"
+    done "checkpoint s here"
+    for _, kind in ipairs { "message", "checkpoint", "label" } do
+      local out = done("sessions tree s --type " .. kind)
+      assert.equal(out, (done("sessions tree s --filter " .. kind)))
+      assert.equal(kind == "checkpoint", out:find "checkpoint" ~= nil, out)
+    end
+    local labelled = done "sessions tree s --type label"
+    has(labelled, "00000002")
+    has_not(labelled, "00000003")
+    local err = fails(2, "sessions tree s --type bogus")
+    has(err, "checkpoint")
+    local found = done "sessions tree s --search thre"
+    has(found, "00000003")
+    has_not(found, "00000002")
+  end)
 end)
 
 describe("sessions branch", function()
@@ -250,8 +269,11 @@ describe("sessions export", function()
 
   it("writes JSON, to a file or to stdout", function()
     done(("sessions export s %s/s.json"):format(home))
+    local function but_when(text)
+      return (text:gsub('"exported":"[^"]*"', "", 1))
+    end
     assert.truthy(span.decode(cli.read(home .. "/s.json")))
-    assert.equal(cli.read(home .. "/s.json"), (done "sessions export s"))
+    assert.equal(but_when(cli.read(home .. "/s.json")), but_when(done "sessions export s"))
   end)
 
   it("has the whole history, what is known of the session, and its checkpoints", function()
@@ -261,5 +283,44 @@ describe("sessions export", function()
     for _, part in ipairs { "A title", "coder", '"big"', "by hand" } do
       has(text, part)
     end
+  end)
+end)
+
+describe("a question", function()
+  -- Types an answer to a command on a terminal; its exit code, and what was seen.
+  local function typed(words, answer)
+    local path = cli.home() .. "/typed"
+    cli.write(path, answer .. "\n")
+    local out, _, code = cli.sessile("", nil, ("sh -c %s"):format(cli.quote(
+      ("script -qec '%s %s' /dev/null < %s"):format(cli.binary, words, path))))
+    return code, out
+  end
+
+  it("is answered on a terminal: yes does it, anything else does not", function()
+    if not os.execute "script -qec true /dev/null </dev/null >/dev/null 2>&1" then
+      pending "needs script(1) and a pseudo-terminal"
+      return
+    end
+    conversation "s"
+    for _, answer in ipairs { "no", "n", "", "y" } do
+      local code, seen = typed("sessions delete s", answer)
+      assert.equal(1, code, seen)
+      has(seen, "Remove session s for good? [yes/no]")
+      has(seen, "Nothing was changed")
+      assert.equal(1, #json "sessions list")
+    end
+    assert.equal(1, (typed("sessions branch s 1", "no")))
+    assert.equal("00000003", json("info s").head)
+    assert.equal(0, (typed("sessions branch s 1", "yes")))
+    assert.equal("00000001", json("info s").head)
+    done "compact s --policy sliding_window --window 10"
+    done "checkpoint s here"
+    for _, words in ipairs { "restore s here", "check s --salvage" } do
+      local code, seen = typed(words, "no")
+      assert.equal(1, code, seen)
+      has(seen, "Nothing was changed")
+    end
+    assert.equal(0, (typed("sessions delete s", "yes")))
+    assert.equal(0, #json "sessions list")
   end)
 end)

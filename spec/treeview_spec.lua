@@ -459,11 +459,19 @@ describe("the terminal is given back", function()
     on_screen("when the program is ended by " .. signal, function()
       talk(1)
       local before = at:modes()
-      open()
-      os.execute(("kill -%s $(pgrep -P %s -f 'sessile tree talk')"):format(signal,
-        at:is "pane_pid"))
+      -- A shell for jobs mends the modes itself when one is killed: this one does not.
+      write(home .. "/look", ([[
+        trap : INT QUIT HUP
+        sh -c 'echo $$ >%s/pid; exec %s tree talk'
+        stty -a >%s/after
+      ]]):format(home, cli.binary, home))
+      at:type("sh " .. home .. "/look")
+      at:keys "Enter"
+      at:wait "? help"
+      os.execute(("kill -%s $(cat %s/pid)"):format(signal, home))
       at:wait_gone "? help"
       clean(before)
+      assert.equal(before, cli.read(home .. "/after"))
     end)
   end
 
@@ -534,4 +542,16 @@ describe("colours", function()
     at:run "tree talk --select"
     at:wait "cannot place text"
   end, 80, 24, "TERM=dumb")
+
+  on_screen("and cells depend on a type that is known, or is close to one", function()
+    talk(2)
+    at:type "export TERM=nobody-knows"
+    at:keys "Enter"
+    at:run "tree talk"
+    at:wait "It is text: this terminal cannot place text"
+    at:type "export TERM=xterm-nobody-knows"
+    at:keys "Enter"
+    open()
+    leave()
+  end)
 end)

@@ -195,7 +195,8 @@ static int next_char(EditLine *el, wchar_t *out)
         int got = next_byte(el, &byte);
         if (got <= 0)
             return got;
-        one = (char)byte;
+        /* Ctrl-D that was typed while lines were the terminal's comes as a zero. */
+        one = (char)(byte ? byte : 4);
         size = mbrtowc(out, &one, 1, &r->state);
         if (size == 0 || size == 1)
             return 1;

@@ -195,15 +195,27 @@ static int open_files(screen *s)
 }
 
 /* Can this type of terminal place text? It stays as it is. */
-static int can_place(int fd)
+static int can_place(const char *type, int fd)
 {
     int problem = 0;
-    if (setupterm(NULL, fd, &problem) != OK)
+    if (setupterm(type, fd, &problem) != OK)
         return 0;
-    char *place = tigetstr("cup");
-    int can = place && place != (char *)-1;
+    const char *place = tigetstr("cup");
+    int can = place && place != (const char *)-1;
     del_curterm(cur_term);
     return can;
+}
+
+/* The type to take the terminal for; NULL: none will do. Not every machine has heard of
+ * xterm-kitty and its like: they call themselves so because they are close to one. */
+static const char *type_of(int fd)
+{
+    const char *type = getenv("TERM");
+    if (type && can_place(type, fd))
+        return type;
+    if (type && strncmp(type, "xterm", 5) == 0 && can_place("xterm", fd))
+        return "xterm";
+    return NULL;
 }
 
 /* What the terminal's own description says, for the handlers to write. */
@@ -280,14 +292,15 @@ static int screen_open(lua_State *L)
     if (!s->ours)
         return fail(L, 1, "EUNSUPPORTED", "the locale C.UTF-8 is not installed");
     s->before = uselocale(s->ours);
-    if (!can_place(fileno(s->out)))
+    const char *type = type_of(fileno(s->out));
+    if (!type)
         return fail(L, 1, "EUNSUPPORTED",
                     "this terminal cannot place text, by what TERM says of it");
     use_env(FALSE); /* LINES and COLUMNS may be of another terminal */
     use_tioctl(TRUE);
     if (screen_tty_take(fileno(s->in)) != 0)
         return fail(L, 1, "EUNSUPPORTED", "the modes of the terminal cannot be read");
-    s->handle = newterm(NULL, s->out, s->in);
+    s->handle = newterm(type, s->out, s->in);
     if (!s->handle) {
         screen_tty_give_back();
         return fail(L, 1, "EUNSUPPORTED", "the terminal cannot be used");

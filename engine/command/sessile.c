@@ -23,6 +23,7 @@
 static const luaL_Reg modules[] = {
     {"sessile.core", luaopen_sessile_core},
     {"sessile.files", luaopen_sessile_files},
+    {"sessile.markdown", luaopen_sessile_markdown},
     {"sessile.disk", luaopen_sessile_disk},
     {"sessile.process", luaopen_sessile_process},
     {"sessile.line", luaopen_sessile_line},

@@ -21,6 +21,8 @@
 #define EXPRESSION_MAX 65536
 #define STACK_FIRST    (32 << 10)
 #define STACK_MAX      (1 << 20)
+/* Ways that one match may be tried. */
+#define TRIES_MAX 2000000
 
 typedef struct step {
     pcre2_code *code; /* NULL: a scanner of our own */
@@ -250,6 +252,7 @@ typedef struct cutting {
     const cutter *c;
     pcre2_match_data *found[STEPS_MAX];
     pcre2_match_context *context;
+    pcre2_jit_stack *stack; /* when that of the thread did not do */
     int (*visit)(void *arg, const unsigned char *piece, size_t size);
     void *arg;
     int error; /* of PCRE2; 1: visit said to stop */
@@ -264,6 +267,23 @@ static int pass(cutting *u, size_t at_step, const unsigned char *text, size_t si
     if (size == 0 || !(u->c->steps[at_step].keep & keep))
         return 0;
     return cut(u, at_step + 1, text, size);
+}
+
+/* One match from `at` on, with more room where the usual does not do. */
+static int match(cutting *u, size_t at_step, const unsigned char *text, size_t size,
+                 size_t at)
+{
+    const pcre2_code *code = u->c->steps[at_step].code;
+    pcre2_match_data *found = u->found[at_step];
+    int n = pcre2_match(code, text, size, at, PCRE2_NO_UTF_CHECK, found, u->context);
+
+    if (n != PCRE2_ERROR_JIT_STACKLIMIT || u->stack)
+        return n;
+    u->stack = pcre2_jit_stack_create(STACK_FIRST, STACK_MAX, u->c->general);
+    if (!u->stack)
+        return PCRE2_ERROR_NOMEMORY;
+    pcre2_jit_stack_assign(u->context, NULL, u->stack);
+    return pcre2_match(code, text, size, at, PCRE2_NO_UTF_CHECK, found, u->context);
 }
 
 static int cut_scanned(cutting *u, size_t at_step, const unsigned char *text, size_t size)
@@ -292,8 +312,7 @@ static int cut(cutting *u, size_t at_step, const unsigned char *text, size_t siz
         return cut_scanned(u, at_step, text, size);
     while (at < size) {
         PCRE2_SIZE *span = pcre2_get_ovector_pointer(u->found[at_step]);
-        int n = pcre2_match(s->code, text, size, at, PCRE2_NO_UTF_CHECK,
-                            u->found[at_step], u->context);
+        int n = match(u, at_step, text, size, at);
         if (n == PCRE2_ERROR_NOMATCH)
             break;
         if (n < 0 || span[1] < span[0] || span[0] < from)
@@ -321,7 +340,6 @@ sessile_status cutter_run(const cutter *c, const unsigned char *text, size_t siz
                           void *arg, sessile_error *err)
 {
     cutting u = {.c = c, .visit = visit, .arg = arg};
-    pcre2_jit_stack *stack = pcre2_jit_stack_create(STACK_FIRST, STACK_MAX, c->general);
     size_t k;
 
     u.context = pcre2_match_context_create(c->general);
@@ -332,16 +350,16 @@ sessile_status cutter_run(const cutter *c, const unsigned char *text, size_t siz
                 u.error = PCRE2_ERROR_NOMEMORY;
         }
     }
-    if (!stack || !u.context)
+    if (u.context)
+        pcre2_set_match_limit(u.context, TRIES_MAX);
+    else
         u.error = PCRE2_ERROR_NOMEMORY;
-    if (u.error == 0) {
-        pcre2_jit_stack_assign(u.context, NULL, stack);
+    if (u.error == 0)
         cut(&u, 0, text, size);
-    }
     for (k = 0; k < c->count; k++)
         pcre2_match_data_free(u.found[k]);
     pcre2_match_context_free(u.context);
-    pcre2_jit_stack_free(stack);
+    pcre2_jit_stack_free(u.stack);
     if (u.error == 0)
         return SESSILE_OK;
     if (u.error == 1 || u.error == PCRE2_ERROR_NOMEMORY)

@@ -27,6 +27,10 @@ sessile_status encoding_open(encoding **out, const char *name, const char *path,
 sessile_status encoding_open_with(encoding **out, const char *name, const char *path,
                                   const char *pattern, const allocator *alloc,
                                   sessile_error *err);
+/* The same of a file's bytes, which are not kept. */
+sessile_status encoding_open_bytes(encoding **out, const char *name, const void *data,
+                                   size_t size, const char *pattern,
+                                   const allocator *alloc, sessile_error *err);
 void encoding_free(encoding *e);
 const char *encoding_name(const encoding *e);
 const allocator *encoding_allocator(const encoding *e);

@@ -85,12 +85,12 @@ static sessile_status put_pieces(builder *b, sessile_error *err)
         uint64_t word = 0, *slot;
         if (!b->whole[k])
             continue;
-        if (image_piece(i, bytes_of(b, k), size) >= 0)
+        if (image_piece(i, bytes_of(b, k), size, size) >= 0)
             return fail(err, SESSILE_INVALID, "tokens %u and %u are the same bytes",
-                        i->ids[image_piece(i, bytes_of(b, k), size)], b->order[k]->id);
+                        i->ids[image_piece(i, bytes_of(b, k), size, size)],
+                        b->order[k]->id);
         if (size <= IMAGE_SHORT) {
-            memcpy(&word, bytes_of(b, k), size);
-            word = IMAGE_KEY(word, size);
+            word = image_key(bytes_of(b, k), size, size);
             slot = empty_slot(i->short_keys,
                               word * UINT64_C(0x9e3779b97f4a7c15) >> i->short_shift,
                               b->header.short_bits);
@@ -115,7 +115,7 @@ static sessile_status put_pieces(builder *b, sessile_error *err)
 /* What two neighbours merge to, with no table of pairs: the token of both their bytes. */
 static uint32_t joined(const builder *b, const unsigned char *text, size_t size)
 {
-    int64_t token = image_piece(&b->i, text, size);
+    int64_t token = image_piece(&b->i, text, size, size);
     return token < 0 ? UINT32_MAX : (uint32_t)token;
 }
 
@@ -240,7 +240,7 @@ static sessile_status put_bytes(builder *b, sessile_error *err)
     unsigned k;
     for (k = 0; k < 256; k++) {
         unsigned char byte = (unsigned char)k;
-        int64_t token = image_piece(&b->i, &byte, 1);
+        int64_t token = image_piece(&b->i, &byte, 1, 1);
         if (token < 0 && in_utf8(k))
             return fail(err, SESSILE_INVALID, "no token is the byte 0x%02x alone", k);
         ((uint32_t *)b->i.bytes)[k] = token < 0 ? 0 : (uint32_t)token;
@@ -281,7 +281,6 @@ static sessile_status reserve(builder *b, sessile_error *err)
     const vocabulary *v = b->v;
     image_header *h = &b->header;
     size_t k, short_count = 0;
-    image none;
 
     memcpy(h->magic, IMAGE_MAGIC, sizeof h->magic);
     h->order = IMAGE_ORDER;
@@ -305,7 +304,7 @@ static sessile_status reserve(builder *b, sessile_error *err)
     h->short_bits = bits_for(short_count);
     h->long_bits = bits_for(v->count - short_count);
     h->pair_bits = bits_for(h->ranks);
-    h->size = image_lay_out(&none, h);
+    h->size = image_size(h);
     if (buf_reserve(b->out, h->size))
         return fail_nomem(err);
     memset(b->out->data, 0, h->size);

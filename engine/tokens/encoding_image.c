@@ -16,55 +16,102 @@
 /* What is not short, but the header, up to the checksum's end. */
 #define CHECKED_FROM (offsetof(image_header, checksum) + sizeof(uint64_t))
 
-/* Each section begins at a multiple of 8. */
-static uint64_t section(uint64_t *at, uint64_t bytes)
-{
-    uint64_t start = *at;
-    *at = (start + bytes + 7) & ~UINT64_C(7);
-    return start;
-}
+enum {
+    SHORT_KEYS,
+    PAIRS,
+    LONG_PIECES,
+    SHORT_TOKENS,
+    MERGED,
+    OFFSETS,
+    IDS,
+    BYTES,
+    ADDED,
+    TEXT,
+    ADDED_TEXT,
+    PATTERN,
+    SECTIONS
+};
 
-uint64_t image_lay_out(image *out, const image_header *h)
+/* Where each section begins, at multiples of 8; the end of the last. */
+static uint64_t find_sections(const image_header *h, uint64_t starts[SECTIONS])
 {
+    const uint64_t sizes[SECTIONS] = {
+        UINT64_C(8) << h->short_bits,
+        UINT64_C(8) << h->pair_bits,
+        UINT64_C(8) << h->long_bits,
+        UINT64_C(4) << h->short_bits,
+        UINT64_C(4) * h->ranks,
+        UINT64_C(4) * (h->tokens + 1),
+        UINT64_C(4) * h->tokens,
+        UINT64_C(4) * 256,
+        UINT64_C(16) * h->added,
+        h->token_text,
+        h->added_text,
+        h->pattern_text,
+    };
     uint64_t at = sizeof *h;
-    const char *base = (const char *)h;
+    size_t k;
 
-    out->header = h;
-    out->short_keys = (const void *)(base + section(&at, UINT64_C(8) << h->short_bits));
-    out->pairs = (const void *)(base + section(&at, UINT64_C(8) << h->pair_bits));
-    out->long_pieces = (const void *)(base + section(&at, UINT64_C(8) << h->long_bits));
-    out->short_tokens = (const void *)(base + section(&at, UINT64_C(4) << h->short_bits));
-    out->merged = (const void *)(base + section(&at, UINT64_C(4) * h->ranks));
-    out->offsets = (const void *)(base + section(&at, UINT64_C(4) * (h->tokens + 1)));
-    out->ids = (const void *)(base + section(&at, UINT64_C(4) * h->tokens));
-    out->bytes = (const void *)(base + section(&at, UINT64_C(4) * 256));
-    out->added = (const uint32_t(*)[4])(base + section(&at, UINT64_C(16) * h->added));
-    out->text = (const void *)(base + section(&at, h->token_text));
-    out->added_text = (const void *)(base + section(&at, h->added_text));
-    out->pattern = base + section(&at, h->pattern_text);
-    out->short_shift = 64 - h->short_bits;
-    out->pair_shift = 64 - h->pair_bits;
-    out->long_shift = 64 - h->long_bits;
+    for (k = 0; k < SECTIONS; k++) {
+        starts[k] = at;
+        at = (at + sizes[k] + 7) & ~UINT64_C(7);
+    }
     return at;
 }
 
-/* Not against those who mean harm, who can make a sum that is right. */
+uint64_t image_size(const image_header *h)
+{
+    uint64_t starts[SECTIONS];
+    return find_sections(h, starts);
+}
+
+void image_lay_out(image *out, const image_header *h)
+{
+    uint64_t at[SECTIONS];
+    const char *base = (const char *)h;
+
+    find_sections(h, at);
+    out->header = h;
+    out->short_keys = (const uint64_t *)(base + at[SHORT_KEYS]);
+    out->pairs = (const uint64_t *)(base + at[PAIRS]);
+    out->long_pieces = (const uint64_t *)(base + at[LONG_PIECES]);
+    out->short_tokens = (const uint32_t *)(base + at[SHORT_TOKENS]);
+    out->merged = (const uint32_t *)(base + at[MERGED]);
+    out->offsets = (const uint32_t *)(base + at[OFFSETS]);
+    out->ids = (const uint32_t *)(base + at[IDS]);
+    out->bytes = (const uint32_t *)(base + at[BYTES]);
+    out->added = (const uint32_t(*)[4])(base + at[ADDED]);
+    out->text = (const unsigned char *)base + at[TEXT];
+    out->added_text = (const unsigned char *)base + at[ADDED_TEXT];
+    out->pattern = base + at[PATTERN];
+    out->short_shift = 64 - h->short_bits;
+    out->pair_shift = 64 - h->pair_bits;
+    out->long_shift = 64 - h->long_bits;
+}
+
+static inline uint64_t mixed_in(uint64_t sum, const unsigned char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return image_mix(sum ^ word);
+}
+
+/* Not against those who mean harm, who can make a sum that is right. Four sums go side by
+ * side, because each waits for itself alone. */
 uint64_t image_checksum(const image_header *h)
 {
     const unsigned char *at = (const unsigned char *)h + CHECKED_FROM;
-    uint64_t sum[4] = {1, 2, 3, 4}, word[4], left = (h->size - CHECKED_FROM) / 8;
-    size_t k;
+    uint64_t a = 1, b = 2, c = 3, d = 4, left = (h->size - CHECKED_FROM) / 8;
 
     for (; left >= 4; left -= 4, at += 32) {
-        memcpy(word, at, 32);
-        for (k = 0; k < 4; k++)
-            sum[k] = image_mix(sum[k] ^ word[k]);
+        a = mixed_in(a, at);
+        b = mixed_in(b, at + 8);
+        c = mixed_in(c, at + 16);
+        d = mixed_in(d, at + 24);
     }
-    for (; left > 0; left--, at += 8) {
-        memcpy(word, at, 8);
-        sum[0] = image_mix(sum[0] ^ word[0]);
-    }
-    return image_mix(image_mix(image_mix(sum[0]) ^ sum[1]) ^ sum[2]) ^ sum[3];
+    for (; left > 0; left--, at += 8)
+        a = mixed_in(a, at);
+    return image_mix(image_mix(image_mix(a) ^ b) ^ c) ^ d;
 }
 
 /* ------------------------------------------------------------------ looking up */
@@ -104,15 +151,6 @@ int64_t image_long_piece(const image *i, const unsigned char *text, size_t size)
     return -1;
 }
 
-int64_t image_piece(const image *i, const unsigned char *text, size_t size)
-{
-    uint64_t word = 0;
-    if (size > IMAGE_SHORT)
-        return image_long_piece(i, text, size);
-    memcpy(&word, text, size);
-    return image_short_piece(i, IMAGE_KEY(word, size));
-}
-
 int64_t image_token_of(const image *i, uint32_t id)
 {
     size_t low = 0, high = i->header->tokens;
@@ -136,60 +174,36 @@ static sessile_status bad(sessile_error *err, const char *what)
     return fail(err, SESSILE_INVALID, "%s: make the file anew", what);
 }
 
-/* A slot must be found empty within a bounded walk, from anywhere. */
-typedef struct walk {
-    uint64_t run, first, slots;
-    int wrapped;
-} walk;
-
-static int walk_bad(walk *w, int empty)
+/*
+ * Looks at a table of 1 << bits slots: 1 when one of them names what is not there (it has
+ * `limit` things, and names them under `mask`; what it names is in `names`, or in the
+ * slot itself), or when an empty slot could be a long way off. Without branches: whether
+ * a slot is empty cannot be guessed.
+ */
+static int table_bad(const uint64_t *slots, const uint32_t *names, uint32_t bits,
+                     uint64_t mask, uint64_t limit)
 {
-    if (empty) {
-        if (!w->wrapped)
-            w->first = w->run;
-        w->wrapped = 1;
-        w->run = 0;
-        return 0;
+    uint64_t count = UINT64_C(1) << bits, at, run = 0, longest = 0, wrong = 0;
+
+    for (at = 0; at < count; at++) {
+        uint64_t full = slots[at] != IMAGE_NONE;
+        uint64_t name = names ? names[at] : slots[at] & mask;
+        run = (run + 1) & (0 - full);
+        longest = run > longest ? run : longest;
+        wrong |= full & (uint64_t)(name >= limit);
     }
-    return ++w->run > IMAGE_WALK_MAX;
+    /* From the end of the table a walk goes on at its beginning. */
+    for (at = 0; at < count && slots[at] != IMAGE_NONE; at++)
+        run++;
+    return wrong || longest > IMAGE_WALK_MAX || run > IMAGE_WALK_MAX;
 }
 
-static int walk_end_bad(const walk *w)
-{
-    return !w->wrapped || w->run + w->first > IMAGE_WALK_MAX;
-}
-
-/* Every slot of the three tables names what is there, and no walk is long. */
 static int tables_bad(const image *i)
 {
     const image_header *h = i->header;
-    walk w;
-    uint64_t at;
-
-    memset(&w, 0, sizeof w);
-    for (at = 0; at >> h->short_bits == 0; at++) {
-        int empty = i->short_keys[at] == IMAGE_NONE;
-        if (walk_bad(&w, empty) || (!empty && i->short_tokens[at] >= h->tokens))
-            return 1;
-    }
-    if (walk_end_bad(&w))
-        return 1;
-    memset(&w, 0, sizeof w);
-    for (at = 0; at >> h->long_bits == 0; at++) {
-        int empty = i->long_pieces[at] == IMAGE_NONE;
-        if (walk_bad(&w, empty) ||
-            (!empty && (i->long_pieces[at] & 0xffffff) >= h->tokens))
-            return 1;
-    }
-    if (walk_end_bad(&w))
-        return 1;
-    memset(&w, 0, sizeof w);
-    for (at = 0; at >> h->pair_bits == 0; at++) {
-        int empty = i->pairs[at] == IMAGE_NONE;
-        if (walk_bad(&w, empty) || (!empty && (i->pairs[at] & IMAGE_NO_RANK) >= h->ranks))
-            return 1;
-    }
-    return walk_end_bad(&w);
+    return table_bad(i->short_keys, i->short_tokens, h->short_bits, 0, h->tokens) ||
+           table_bad(i->long_pieces, NULL, h->long_bits, 0xffffff, h->tokens) ||
+           table_bad(i->pairs, NULL, h->pair_bits, IMAGE_NO_RANK, h->ranks);
 }
 
 static int numbers_bad(const image *i)
@@ -252,8 +266,9 @@ sessile_status image_open(image *out, const void *data, size_t size, sessile_err
         return bad(err, "it was made by another version of this library");
     if (header_bad(h))
         return bad(err, "its header is damaged");
-    if (h->size != size || image_lay_out(out, h) != size)
+    if (h->size != size || image_size(h) != size)
         return bad(err, "it is cut short, or has more than belongs to it");
+    image_lay_out(out, h);
     if (image_checksum(h) != h->checksum)
         return bad(err, "its checksum is wrong");
     if (tables_bad(out) || numbers_bad(out))

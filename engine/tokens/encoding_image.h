@@ -25,6 +25,8 @@
 #ifndef TOKENS_ENCODING_IMAGE_H
 #define TOKENS_ENCODING_IMAGE_H
 
+#include <string.h>
+
 #include "base/buf.h"
 #include "base/error.h"
 #include "tokens/encoding_vocabulary.h"
@@ -75,9 +77,10 @@ sessile_status image_build(buf *out, const vocabulary *v, sessile_error *err);
  * are no image, and why. */
 sessile_status image_open(image *out, const void *data, size_t size, sessile_error *err);
 
-/* ---- for who builds: where each table of this header is, and the size of the whole; the
+/* ---- for who builds: the size of the whole, where each table of this header is, and the
  * sum of what is there. */
-uint64_t image_lay_out(image *out, const image_header *h);
+uint64_t image_size(const image_header *h);
+void image_lay_out(image *out, const image_header *h);
 uint64_t image_checksum(const image_header *h);
 uint64_t image_hash(const unsigned char *text, size_t size); /* of 8 bytes and more */
 
@@ -104,17 +107,28 @@ static inline uint32_t image_pair(const image *i, uint32_t left, uint32_t right)
     return IMAGE_NO_RANK;
 }
 
-/* A piece of up to 7 bytes as one number: its bytes as a machine reads them, and its size
- * in the byte that is left. */
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-#define IMAGE_KEY(bytes, size) ((bytes) | (uint64_t)(size))
+/* A piece of 1 to 7 bytes as one number: its bytes as a machine reads them, and its size
+ * in the byte that is left. `room` bytes can be read at text; 8 are quicker. */
+static inline uint64_t image_key(const unsigned char *text, size_t size, size_t room)
+{
+    uint64_t word = 0;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    if (room >= 8) {
+        memcpy(&word, text, 8);
+        word &= (UINT64_C(1) << 8 * size) - 1;
+    } else {
+        memcpy(&word, text, size);
+    }
+    return word | (uint64_t)size << 56;
 #else
-#define IMAGE_KEY(bytes, size) ((bytes) | (uint64_t)(size) << 56)
+    (void)room;
+    memcpy(&word, text, size);
+    return word | size;
 #endif
+}
 
 /* The token that a whole piece is, or -1. */
 int64_t image_long_piece(const image *i, const unsigned char *text, size_t size);
-int64_t image_piece(const image *i, const unsigned char *text, size_t size);
 /* The token of an id, or -1. */
 int64_t image_token_of(const image *i, uint32_t id);
 
@@ -129,6 +143,14 @@ static inline int64_t image_short_piece(const image *i, uint64_t key)
         at = (at + 1) & mask;
     }
     return -1;
+}
+
+/* The same of a piece of any size. */
+static inline int64_t image_piece(const image *i, const unsigned char *text, size_t size,
+                                  size_t room)
+{
+    return size > IMAGE_SHORT ? image_long_piece(i, text, size)
+                              : image_short_piece(i, image_key(text, size, room));
 }
 
 #endif

@@ -23,44 +23,74 @@
 
 #include <string.h>
 
+/* What is lowest among the pairs: rank on top, place below, so that one comparison tells
+ * both, without a branch to guess. */
+#define PLACE_BITS 7
+#define PLACE      ((1u << PLACE_BITS) - 1)
+#define NO_PAIR    (IMAGE_NO_RANK << PLACE_BITS)
+
+static inline uint32_t lower(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint32_t pair_at(const image *i, const uint32_t *tokens, size_t at,
+                               size_t next)
+{
+    return image_pair(i, tokens[at], tokens[next]) << PLACE_BITS | (uint32_t)at;
+}
+
+/* Tokens stay at the place of their first byte; what was merged away is no pair any more.
+ */
 size_t merge_small(const image *i, const unsigned char *text, size_t size,
                    uint32_t tokens[MERGE_SMALL])
 {
-    uint32_t ranks[MERGE_SMALL]; /* of a token and the one after it */
-    size_t n = size, k;
+    uint32_t pairs[MERGE_SMALL + 4]; /* a token with the one after it */
+    uint8_t next[MERGE_SMALL + 1], before[MERGE_SMALL + 1];
+    size_t k, n = 0;
 
-    tokens[0] = i->bytes[text[0]];
-    for (k = 1; k < n; k++) {
+    for (k = 0; k < size; k++) {
         tokens[k] = i->bytes[text[k]];
-        ranks[k - 1] = image_pair(i, tokens[k - 1], tokens[k]);
+        next[k] = (uint8_t)(k + 1);
+        before[k] = (uint8_t)(k - 1);
     }
-    while (n > 1) {
-        uint32_t best = ranks[0];
-        size_t at = 0;
-        for (k = 1; k < n - 1; k++) {
-            if (ranks[k] < best) {
-                best = ranks[k];
-                at = k;
-            }
+    for (k = 0; k + 1 < size; k++)
+        pairs[k] = pair_at(i, tokens, k, k + 1);
+    for (k = size - 1; k < (size + 3) / 4 * 4; k++)
+        pairs[k] = UINT32_MAX;
+    for (;;) {
+        uint32_t a = UINT32_MAX, b = a, c = a, d = a;
+        size_t at, gone;
+        for (k = 0; k < size; k += 4) {
+            a = lower(a, pairs[k]);
+            b = lower(b, pairs[k + 1]);
+            c = lower(c, pairs[k + 2]);
+            d = lower(d, pairs[k + 3]);
         }
-        if (best == IMAGE_NO_RANK)
+        a = lower(lower(a, b), lower(c, d));
+        if (a >= NO_PAIR)
             break;
-        n--;
-        tokens[at] = i->merged[best];
-        memmove(tokens + at + 1, tokens + at + 2, (n - at - 1) * sizeof *tokens);
-        if (at < n - 1) {
-            memmove(ranks + at + 1, ranks + at + 2, (n - at - 2) * sizeof *ranks);
-            ranks[at] = image_pair(i, tokens[at], tokens[at + 1]);
-        }
+        at = a & PLACE;
+        gone = next[at];
+        tokens[at] = i->merged[a >> PLACE_BITS];
+        next[at] = next[gone];
+        before[next[at]] = (uint8_t)at;
+        pairs[gone] = UINT32_MAX;
+        pairs[at] = next[at] < size ? pair_at(i, tokens, at, next[at]) : UINT32_MAX;
         if (at > 0)
-            ranks[at - 1] = image_pair(i, tokens[at - 1], tokens[at]);
+            pairs[before[at]] = pair_at(i, tokens, before[at], at);
     }
+    for (k = 0; k < size; k = next[k])
+        tokens[n++] = tokens[k];
     return n;
 }
 
 /* ------------------------------------------------------------------ large pieces */
 
-/* A heap of numbers, the lowest first: rank on top, place below. */
+/* A heap of numbers, the lowest first: rank on top, place below. Four children lie in one
+ * line of the cache, where two would need twice the lines. */
+#define CHILDREN 4
+
 typedef struct heap {
     uint64_t *slots;
     size_t count;
@@ -68,10 +98,11 @@ typedef struct heap {
 
 static void sink(heap *h, size_t at, uint64_t value)
 {
-    size_t child;
-    while ((child = 2 * at + 1) < h->count) {
-        if (child + 1 < h->count && h->slots[child + 1] < h->slots[child])
-            child++;
+    size_t child, k;
+    while ((k = CHILDREN * at + 1) < h->count) {
+        size_t end = k + CHILDREN < h->count ? k + CHILDREN : h->count;
+        for (child = k++; k < end; k++)
+            child = h->slots[k] < h->slots[child] ? k : child;
         if (value <= h->slots[child])
             break;
         h->slots[at] = h->slots[child];
@@ -83,7 +114,7 @@ static void sink(heap *h, size_t at, uint64_t value)
 static void heap_order(heap *h)
 {
     size_t at;
-    for (at = h->count / 2; at-- > 0;)
+    for (at = (h->count + CHILDREN - 2) / CHILDREN; at-- > 0;)
         sink(h, at, h->slots[at]);
 }
 
@@ -98,9 +129,9 @@ static uint64_t heap_take(heap *h)
 static void heap_put(heap *h, uint64_t value)
 {
     size_t at = h->count++;
-    while (at > 0 && value < h->slots[(at - 1) / 2]) {
-        h->slots[at] = h->slots[(at - 1) / 2];
-        at = (at - 1) / 2;
+    while (at > 0 && value < h->slots[(at - 1) / CHILDREN]) {
+        h->slots[at] = h->slots[(at - 1) / CHILDREN];
+        at = (at - 1) / CHILDREN;
     }
     h->slots[at] = value;
 }

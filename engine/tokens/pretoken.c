@@ -64,7 +64,7 @@ static inline unsigned class_at(spot at, size_t *size)
 {
     if (at[0] < 0x80) {
         *size = 1;
-        return BIT(unicode_class_of(at[0]));
+        return unicode_ascii[at[0]];
     }
     return wide_class(at, size);
 }

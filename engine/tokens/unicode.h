@@ -21,6 +21,7 @@ enum {
 #define UNICODE_BLOCKS (0x110000 / UNICODE_BLOCK)
 
 extern const char unicode_version[];                  /* "16.0.0" */
+extern const uint8_t unicode_ascii[128];              /* 1 << class */
 extern const uint8_t unicode_block[UNICODE_BLOCKS];   /* which row of the next */
 extern const char unicode_class[][UNICODE_BLOCK + 1]; /* a digit a code point */
 

@@ -45,6 +45,9 @@ for (let at = 0; at < of.length; at += BLOCK) {
 while (index.at(-1) === 0) index.pop();
 if (blocks.length > 256) throw new Error('more blocks than a byte can number');
 
+const asciiRows = [];
+for (let at = 0; at < 128; at += 16)
+    asciiRows.push('    ' + [...of.subarray(at, at + 16)].map(c => 1 << c).join(', ') + ',');
 const rows = [];
 for (let at = 0; at < index.length; at += 18)
     rows.push('    ' + index.slice(at, at + 18).join(', ') + ',');
@@ -60,6 +63,11 @@ const char unicode_version[] = "${version}";
 
 const uint8_t unicode_block[UNICODE_BLOCKS] = {
 ${rows.join('\n')}
+};
+
+/* Of ASCII, as bits. */
+const uint8_t unicode_ascii[128] = {
+${asciiRows.join('\n')}
 };
 
 /* A digit a code point. */

@@ -151,7 +151,6 @@ function sessile.open(url, opts) end
 ---pairs() does not see, is what only the command line uses.
 ---@class sessile.Config: sessile.OpenOptions
 ---@field retention? integer ms that a softly deleted session is kept
----@field encoding? string
 ---@field models table<string, table> by their names
 ---@field files {path: string, kind: "own"|"project"|"named", trusted: boolean}[] that were read
 ---@field for_agent fun(self: sessile.Config, agent: string?): sessile.AgentConfig
@@ -160,7 +159,6 @@ function sessile.open(url, opts) end
 ---@field value fun(self: sessile.Config, key: string): any as it was read; nil: the default
 
 ---@class sessile.AgentConfig: sessile.AgentOptions
----@field encoding? string
 ---@field model? function|table as sessile.model takes it
 ---@field model_name? string
 

@@ -50,7 +50,8 @@ end
 function cli.sessile(words, input, before)
   cli.write(home .. "/stdin", input or "")
   local command = ("env -u SESSILE_KEY -u SESSILE_STORE -u SESSILE_CONFIG "
-    .. "HOME=%s XDG_DATA_HOME=%s/data XDG_CONFIG_HOME=%s/config %s %s %s <%s/stdin >%s/stdout 2>%s/stderr"):format(
+    .. "HOME=%s XDG_DATA_HOME=%s/data XDG_CONFIG_HOME=%s/config "
+    .. "%s %s %s <%s/stdin >%s/stdout 2>%s/stderr"):format(
     cli.quote(home), cli.quote(home), cli.quote(home), before or "", cli.quote(cli.binary),
     words, cli.quote(home), cli.quote(home), cli.quote(home))
   local _, _, code = os.execute(command)

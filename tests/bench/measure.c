@@ -49,13 +49,18 @@ size_t rounds(size_t n)
     return !bench_short() ? n : n > 100 ? n / 20 : 5;
 }
 
-void bench_begin(int argc, char **argv)
+void bench_make_folder(int argc, char **argv)
 {
     const char *base = argc > 1 ? argv[1] : getenv("TMPDIR");
     snprintf(bench_folder, sizeof bench_folder, "%s/sessile-bench.XXXXXX",
              base ? base : ".");
     if (!mkdtemp(bench_folder))
         broken(bench_folder);
+}
+
+void bench_begin(int argc, char **argv)
+{
+    bench_make_folder(argc, argv);
     printf("%-40s %5s %9s %9s %9s %9s %7s %7s %7s %9s %7s %8s  %s\n", "operation", "n",
            "ours us", "p95", "floor us", "p95", "ratio", "p95", "reach", "SQLite",
            "of ours", "asked ms", "floor is");

@@ -21,6 +21,8 @@ enum { MESSAGE = 600 }; /* bytes of a message */
 /* The folder that everything is made in, and what ends it. usage: NAME [FOLDER]. */
 extern char bench_folder[4000];
 void bench_begin(int argc, char **argv);
+/* The same without the table's head. */
+void bench_make_folder(int argc, char **argv);
 int bench_end(void);
 /* BENCH_SHORT=1: few repetitions and no large sizes, to see that it runs. */
 int bench_short(void);

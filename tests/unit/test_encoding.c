@@ -1,8 +1,8 @@
 /*
  * test_encoding.c: exact token counts: opening, counting, encoding, decoding.
  *
- * What the counts are is compared with tiktoken in spec/encoding_spec.lua and
- * test_encoding_equal.c; here it is how the functions behave.
+ * What the counts are is compared with tiktoken in test_encoding_equal.c; here it is how
+ * the functions behave.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <pthread.h>
+
 #include "base/text.h"
+#include "sessile.h"
 #include "tokens/encoding.h"
 
 #include <cmocka.h>
@@ -110,6 +113,234 @@ static void an_encoding_that_is_not_there_is_not_found(void **state)
     assert_non_null(strstr(err.message, "o200k_base"));
 }
 
+/* ------------------------------------------------------------------ any input */
+
+/* Big inputs are one test: a quadratic way through any of them would take hours. */
+static void no_text_takes_long(void **state)
+{
+    static const char *const kinds[] = {
+        "a", "A", " ",  "\n",       " \n",      "漢", "漢字A", "🙂",
+        "1", "!", "'s", "\xcc\x81", "aGVsbG8w", "Zx", "\xff",  "\xe4\xb8"};
+    static const char *const names[] = {"cl100k_base", "o200k_base"};
+    size_t size = 300000, n, k;
+    char *text = malloc(size);
+    (void)state;
+
+    assert_non_null(text);
+    for (n = 0; n < 2; n++) {
+        encoding *e = opened(names[n]);
+        for (k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+            size_t kind = strlen(kinds[k]), at;
+            for (at = 0; at < size; at++)
+                text[at] = kinds[k][at % kind];
+            assert_in_range(count(e, text, size), 1, 3 * size);
+        }
+        encoding_free(e);
+    }
+    free(text);
+}
+
+static void an_expression_that_runs_wild_is_stopped(void **state)
+{
+    char text[5000];
+    sessile_error err = {0};
+    int64_t tokens;
+    encoding *e;
+    buf file;
+    (void)state;
+
+    buf_init(&file, &allocator_default);
+    for (unsigned k = 0; k < 256; k++) {
+        char byte = (char)k;
+        base64_put(&file, &byte, 1);
+        buf_printf(&file, " %u\n", k);
+    }
+    assert_int_equal(encoding_open_bytes(&e, "wild.tiktoken", file.data, file.size,
+                                         "(?:a|aa)+[^a]", &allocator_default, &err),
+                     SESSILE_OK);
+    memset(text, 'a', sizeof text);
+    assert_int_equal(encoding_count(e, text, sizeof text, &tokens, &err), SESSILE_LIMIT);
+    assert_non_null(strstr(err.message, "too many ways"));
+    assert_int_equal(count(e, "aab", 3), 3);
+    buf_deinit(&file);
+    encoding_free(e);
+}
+
+/* ------------------------------------------------------------------ out of memory */
+
+/* An allocator that stops after `left` calls (-1: never). */
+typedef struct rations {
+    long left, live;
+} rations;
+
+static void *ration(void *ud, void *ptr, size_t osize, size_t nsize)
+{
+    rations *r = ud;
+    void *block;
+    (void)osize;
+    if (nsize == 0) {
+        r->live -= ptr != NULL;
+        free(ptr);
+        return NULL;
+    }
+    if (r->left == 0)
+        return NULL;
+    if (r->left > 0)
+        r->left--;
+    block = realloc(ptr, nsize);
+    r->live += block && !ptr;
+    return block;
+}
+
+static const char tokenizer[] =
+    "{\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Digits\","
+    "\"individual_digits\":true},{\"type\":\"ByteLevel\",\"add_prefix_space\":false}]},"
+    "\"added_tokens\":[{\"id\":300,\"content\":\"<x>\",\"special\":false}],"
+    "\"model\":{\"type\":\"BPE\",\"merges\":[\"a b\"],\"vocab\":{\"ab\":256";
+
+static void put_tokenizer(buf *out)
+{
+    unsigned k, next = 0x100;
+    buf_puts(out, tokenizer);
+    for (k = 0; k < 256; k++) {
+        int itself = (k >= '!' && k <= '~') || (k >= 0xa1 && k <= 0xac) || k >= 0xae;
+        buf_printf(out, ",\"\\u%04x\":%u", itself ? k : next, k);
+        next += !itself;
+    }
+    buf_puts(out, "}}}");
+}
+
+/* One life of an encoding; OK when there was memory for all of it. */
+static sessile_status live(const char *name, const buf *file, rations *r)
+{
+    static char text[3000];
+    sessile_encoding_options options;
+    sessile_encoding *e = NULL;
+    sessile_slice slice = {text, sizeof text};
+    allocator a = {ration, r};
+    sessile_error err;
+    sessile_status status;
+    uint32_t *ids = NULL;
+    size_t count = 0, size = 0;
+    int64_t tokens;
+    char *back = NULL;
+
+    memset(text, 'a', sizeof text);
+    memcpy(text, "ab <x>12 \xff", 10);
+    if (file) {
+        status = encoding_open_bytes(&e, name, file->data, file->size, NULL, &a, &err);
+    } else {
+        sessile_encoding_options_init(&options);
+        options.folders = folder();
+        options.alloc = ration;
+        options.alloc_ud = r;
+        status = sessile_encoding_open(&e, name, &options, &err);
+    }
+    if (!status)
+        status = sessile_encoding_count(e, slice, &tokens, &err);
+    if (!status)
+        status = sessile_encoding_encode(e, slice, &ids, &count, &err);
+    if (!status)
+        status = sessile_encoding_decode(e, ids, count, &back, &size, &err);
+    if (status)
+        assert_int_equal(err.code, SESSILE_NOMEM);
+    else
+        assert_int_equal(tokens, count);
+    sessile_free(ids);
+    sessile_free(back);
+    sessile_encoding_close(e);
+    return status;
+}
+
+static void out_of_memory_anywhere_is_clean(void **state)
+{
+    rations r = {0, 0};
+    long n;
+    buf file;
+    (void)state;
+
+    buf_init(&file, &allocator_default);
+    put_tokenizer(&file);
+    for (n = 0, r.left = 0; live("cl100k_base", NULL, &r) != SESSILE_OK; r.left = ++n) {
+        assert_int_equal(r.live, 0);
+        assert_true(n < 10000);
+    }
+    assert_int_equal(r.live, 0);
+    assert_true(n > 5);
+    for (n = 0, r.left = 0; live("x.json", &file, &r) != SESSILE_OK; r.left = ++n) {
+        assert_int_equal(r.live, 0);
+        assert_true(n < 10000);
+    }
+    assert_int_equal(r.live, 0);
+    assert_true(n > 20);
+    buf_deinit(&file);
+}
+
+/* ------------------------------------------------------------------ threads */
+
+static const char shared[] = "hello world! internationalisations of uncommonness";
+
+static void *count_often(void *arg)
+{
+    const encoding *e = arg;
+    intptr_t wrong = 0;
+    int k;
+    for (k = 0; k < 200; k++) {
+        int64_t tokens = 0;
+        wrong +=
+            encoding_count(e, shared, sizeof shared - 1, &tokens, NULL) != SESSILE_OK ||
+            tokens != 8;
+    }
+    return (void *)wrong;
+}
+
+static void threads_share_an_encoding(void **state)
+{
+    encoding *e = opened("cl100k_base");
+    pthread_t threads[4];
+    int k;
+    (void)state;
+
+    for (k = 0; k < 4; k++)
+        assert_int_equal(pthread_create(&threads[k], NULL, count_often, e), 0);
+    for (k = 0; k < 4; k++) {
+        void *wrong;
+        pthread_join(threads[k], &wrong);
+        assert_null(wrong);
+    }
+    encoding_free(e);
+}
+
+/* ------------------------------------------------------------------ the public edge */
+
+static void what_is_missing_is_named(void **state)
+{
+    sessile_encoding *e = (sessile_encoding *)state;
+    sessile_error err;
+    sessile_slice bad = {NULL, 3};
+    uint32_t *ids;
+    int64_t tokens = 7;
+    size_t size;
+    char *text;
+
+    assert_int_equal(sessile_encoding_open(NULL, "x", NULL, &err), SESSILE_INVALID);
+    assert_int_equal(sessile_encoding_open(&e, NULL, NULL, &err), SESSILE_INVALID);
+    assert_null(e);
+    assert_int_equal(sessile_encoding_count(NULL, bad, &tokens, &err), SESSILE_INVALID);
+    assert_int_equal(tokens, 0);
+    assert_int_equal(sessile_encoding_encode(NULL, bad, &ids, &size, &err),
+                     SESSILE_INVALID);
+    assert_int_equal(sessile_encoding_decode(NULL, NULL, 0, &text, &size, &err),
+                     SESSILE_INVALID);
+    e = opened("cl100k_base");
+    assert_int_equal(sessile_encoding_count(e, bad, &tokens, &err), SESSILE_INVALID);
+    assert_int_equal(sessile_encoding_decode(e, NULL, 2, &text, &size, &err),
+                     SESSILE_INVALID);
+    assert_null(text);
+    sessile_encoding_close(e);
+    sessile_encoding_close(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +348,11 @@ int main(void)
         cmocka_unit_test(special_tokens_in_a_text_are_text),
         cmocka_unit_test(what_is_no_utf8_counts_as_its_replacement),
         cmocka_unit_test(an_encoding_that_is_not_there_is_not_found),
+        cmocka_unit_test(no_text_takes_long),
+        cmocka_unit_test(an_expression_that_runs_wild_is_stopped),
+        cmocka_unit_test(out_of_memory_anywhere_is_clean),
+        cmocka_unit_test(threads_share_an_encoding),
+        cmocka_unit_test(what_is_missing_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,18 +83,28 @@ local function worker(add, options)
   end
 end
 
-local function encodings(add)
-  local folder = system.executable:match "^(.*)/[^/]*/[^/]*$"
-  folder = folder and folder .. "/share/sessile/encodings" or ""
-  local names = {}
-  for _, file in ipairs(system.files(folder) or {}) do
-    names[#names + 1] = file:match "^(.*)%.%w+$"
+local function encodings(add, options)
+  local folders, names, seen = paths.encodings(options.encoding_path), {}, {}
+  for folder in folders:gmatch "[^:]+" do
+    for _, file in ipairs(system.files(folder) or {}) do
+      local name = file:match "^(.*)%.%w+$"
+      if name and not seen[name] then
+        names[#names + 1], seen[name] = name, true
+      end
+    end
   end
-  if #names > 0 then
-    add("encodings", "ok", table.concat(names, ", "))
+  local wanted, message = options.encoding, nil
+  local opened = true
+  if wanted then
+    opened, message = sessile.encoding(wanted, { folders = options.encoding_path })
+  end
+  if not opened then
+    add("encodings", "bad", ("%s is configured: %s"):format(wanted, message),
+      "Name another one: " .. table.concat(names, ", "))
+  elseif #names == 0 then
+    add("encodings", "warn", "none: tokens are estimated", "Install sessile again")
   else
-    add("encodings", "warn", "none in " .. folder .. ": tokens are estimated",
-      "Install sessile again")
+    add("encodings", "ok", table.concat(names, ", "))
   end
 end
 
@@ -136,7 +146,7 @@ local function installed(list, cfg)
   add("libraries", "ok", #names > 0 and table.concat(names, ", ")
     or "built in, or /proc does not tell")
   worker(add, cfg or {})
-  encodings(add)
+  encodings(add, cfg or {})
   modules(add, cfg)
 end
 

@@ -14,7 +14,7 @@ local terminal = require "sessile.cli.terminal"
 
 local folder = {}
 
-local FORMATS = { "json" }
+local FORMATS = { "json", "md" }
 
 -- A name that any file system takes, of an id, which may be any bytes.
 local function file_name(id, taken)

@@ -20,8 +20,15 @@ function kinds.name(at, value)
   return read.text(at, value)
 end
 
-function kinds.text(at, value, from)
-  return read.path_or_name(at, value, from)
+function kinds.encoding(at, value, from)
+  local name = read.text(at, value)
+  if not (name:find "/" or name:find "%.tiktoken$" or name:find "%.json$") then
+    return name
+  elseif not from.trusted then
+    wrong(at, "a file is taken from your own configuration only; an encoding's name will do",
+      "EDENIED")
+  end
+  return read.path(at, value, from)
 end
 
 function kinds.choice(at, value, _, row)

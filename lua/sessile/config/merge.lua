@@ -188,7 +188,7 @@ end
 
 --- What holds for the sessions of an agent: policy, fallback, trigger, checkpoint, window, reserve,
 --- ttl, as sessile.open takes them, but that times are ms; model, as sessile.model takes it, and
---- model_name; encoding. nil: of any agent that is not named in the file.
+--- model_name. nil: of any agent that is not named in the file.
 ---@param agent string?
 ---@return sessile.AgentConfig
 function methods:for_agent(agent)
@@ -215,7 +215,6 @@ function methods:for_agent(agent)
     checkpoint = plain_checkpoint(of "checkpoint"),
     window = of "window" or about.window,
     reserve = of "reserve",
-    encoding = of "encoding",
     ttl = of "ttl",
     model = model,
     model_name = about.name or called,
@@ -227,7 +226,7 @@ end
 -- ---------------------------------------------------------------- options
 
 local SAME = { "store", "key", "suite", "agent", "user", "durability", "network", "isolation",
-  "worker", "policy_path" }
+  "worker", "policy_path", "encoding", "encoding_path" }
 
 local DIFFERS = { "policy", "fallback", "trigger", "checkpoint", "window", "reserve", "ttl" }
 
@@ -242,7 +241,7 @@ local function fill(self, options)
     options[name] = all[name]
   end
   options.ttl = values.ttl and values.ttl .. "ms" or nil
-  options.model = asking(all.model)
+  options.model, options.model_name = asking(all.model), all.model_name
   for name in pairs(schema.limits) do
     if values["limits." .. name] then
       options.limits = options.limits or {}
@@ -306,7 +305,6 @@ function merge.of(files)
   fill(inner, options)
   inner.place = inner.values.store or paths.default_store()
   inner.retention = inner.values.retention
-  inner.encoding = inner:for_agent(nil).encoding
   inner.models = inner.values.models or {}
   -- The options are the table's own, for pairs() and sessile.open; all else is behind them.
   return setmetatable(options, { __name = "sessile.Config", __index = function(_, name)

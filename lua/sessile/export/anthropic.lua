@@ -224,14 +224,15 @@ return function(source, write)
   write(is_list and "\n" or "}\n")
   local notes = {}
   conversation.tell(mended, notes)
-  for _, one in ipairs {
-    { self.left_out, "%d blocks that this API does not take are left out" },
-    { self.empty, "%d empty messages are left out" },
-    { self.wrapped, "%d calls have arguments that are no object: they stand in one" },
-    { self.system_later, "%d system messages after the first other one are the user's there" },
-    { self.begun and 1 or 0, "%d message of the user was put before the answer that came first" },
-  } do
-    notes[#notes + 1] = one[1] > 0 and one[2]:format(one[1]) or nil
+  conversation.tell_left_out(self, notes)
+  conversation.note(notes, self.wrapped,
+    "%d call has arguments that are no object: they stand in one",
+    "%d calls have arguments that are no object: they stand in one")
+  conversation.note(notes, self.system_later,
+    "%d system message comes after others: it is the user's there",
+    "%d system messages come after others: they are the user's there")
+  if self.begun then
+    notes[#notes + 1] = "a message of the user was put before the answer that came first"
   end
   return { notes = notes }
 end

@@ -177,19 +177,36 @@ function conversation.each(source, emit)
   return self
 end
 
+--- Adds a sentence on n things, unless there are none: `one` of a single one, else `many`.
+---@param notes string[]
+---@param n integer
+---@param one string
+---@param many string
+function conversation.note(notes, n, one, many)
+  if n > 0 then
+    notes[#notes + 1] = (n == 1 and one or many):format(n)
+  end
+end
+
 --- What was mended, as sentences.
 ---@param mended {unanswered: integer, orphans: integer}
 ---@param notes string[]
 function conversation.tell(mended, notes)
-  local function tell(n, one, many)
-    if n > 0 then
-      notes[#notes + 1] = (n == 1 and one or many):format(n)
-    end
-  end
-  tell(mended.unanswered, "%d call has no answer: it is answered 'not answered'",
+  conversation.note(notes, mended.unanswered,
+    "%d call has no answer: it is answered 'not answered'",
     "%d calls have no answer: they are answered 'not answered'")
-  tell(mended.orphans, "%d result answers no call and is left out",
+  conversation.note(notes, mended.orphans, "%d result answers no call and is left out",
     "%d results answer no call and are left out")
+end
+
+--- What left the messages because the API has no such thing, as sentences.
+---@param counts {left_out: integer, empty: integer}
+---@param notes string[]
+function conversation.tell_left_out(counts, notes)
+  conversation.note(notes, counts.left_out, "%d block is left out that this API does not take",
+    "%d blocks are left out that this API does not take")
+  conversation.note(notes, counts.empty, "%d empty message is left out",
+    "%d empty messages are left out")
 end
 
 --- What an imported document had beside its messages: members as written, path "" none.

@@ -136,12 +136,6 @@ return function(source, write)
   write(is_list and "\n" or "}\n")
   local notes = {}
   conversation.tell(mended, notes)
-  if counts.left_out > 0 then
-    notes[#notes + 1] = ("%d blocks that this API does not take are left out (thinking, and "
-      .. "pictures of tools)"):format(counts.left_out)
-  end
-  if counts.empty > 0 then
-    notes[#notes + 1] = ("%d empty messages are left out"):format(counts.empty)
-  end
+  conversation.tell_left_out(counts, notes)
   return { notes = notes }
 end

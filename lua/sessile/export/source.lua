@@ -6,11 +6,26 @@
 
 local answers = require "sessile.answers"
 local core = require "sessile.core"
+local text = require "sessile.export.text"
 
 local source = {}
 
 local methods = {}
 methods.__index = methods
+
+-- Names may be any bytes; a document is text.
+local function repaired(value)
+  if type(value) == "string" then
+    return text.repaired(value)
+  elseif type(value) ~= "table" then
+    return value
+  end
+  local copy = setmetatable({}, getmetatable(value))
+  for key, inner in pairs(value) do
+    rawset(copy, repaired(key), repaired(inner))
+  end
+  return copy
+end
 
 -- What the engine says of a message or an object it hands out, whatever its fields are.
 local function facts_of(object)
@@ -52,8 +67,8 @@ local function context(session)
 end
 
 local function raw(redactor, object)
-  local text = object and facts_of(object).json or "{}"
-  return core.json(redactor and redactor:json(text) or text)
+  local kept = object and facts_of(object).json or "{}"
+  return core.json(redactor and redactor:json(kept) or kept)
 end
 
 local function rows(list, make)
@@ -108,6 +123,7 @@ local function facts(session, redactor)
     events = session:event_count(), suspension = told.suspension,
     damage = session.damage,
   }
+  found = repaired(found)
   if redactor then
     found = redactor:value(found)
   end
@@ -140,21 +156,21 @@ function source.open(session, redactor)
 end
 
 -- An entry's text, redacted: all but what places it in the log.
-local function redacted(redactor, text)
-  return redactor:json(text)
+local function redacted(redactor, json)
+  return redactor:json(json)
 end
 
 -- An entry as formats get it: its fields, and `json`, its text.
 local function shaped(self, entry)
-  local text = facts_of(entry).json
+  local json = facts_of(entry).json
   if not self.redactor then
-    return { json = text, id = entry.id, parentId = entry.parentId, type = entry.type,
+    return { json = json, id = entry.id, parentId = entry.parentId, type = entry.type,
       timestamp = entry.timestamp, source = entry.source, author = entry.author,
       user = entry.user, data = entry.data, tokens = entry.tokens }
   end
-  text = redacted(self.redactor, text)
-  local shape = answers.decode(text)
-  shape.json = text
+  json = redacted(self.redactor, json)
+  local shape = answers.decode(json)
+  shape.json = json
   return shape
 end
 
@@ -178,8 +194,8 @@ function methods:texts()
   end
   return function()
     local entry = iterator()
-    local text = entry and facts_of(entry).json
-    return text and self.redactor and redacted(self.redactor, text) or text
+    local json = entry and facts_of(entry).json
+    return json and self.redactor and redacted(self.redactor, json) or json
   end
 end
 

@@ -102,7 +102,7 @@ end
 local function feed(collector, line)
   local members, fields = span.object(line)
   local done, why
-  if not (members and span.valid(line)) then
+  if not (members and utf8.len(line)) then
     why = kept.unreadable(line)
   elseif span.string(fields.id) and fields.type and fields.data then
     done, why = entry(collector, fields)

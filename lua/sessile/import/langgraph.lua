@@ -128,11 +128,11 @@ end
 -- facts: of the tree, when it is one.
 local function feed(collector, text, tree)
   local json, why, facts
-  if span.valid(text) then
+  if utf8.len(text) then
     json, why, facts = message_of(text)
   end
   if not json then
-    collector:keep(text, why or "it is not JSON")
+    collector:keep(text, why or "it is not UTF-8")
     return false
   end
   for name, value in pairs(tree or {}) do

@@ -280,11 +280,10 @@ local function feed_entry(collector, line, members, fields)
 end
 
 local function feed(collector, line)
-  if not span.valid(line) then
-    return collector:keep(line, kept.unreadable(line))
-  end
   local members, fields = parts.members(line)
-  if not (members and span.string(fields.type)) then
+  if not (members and utf8.len(line)) and not span.valid(line) then
+    return collector:keep(line, kept.unreadable(line))
+  elseif not (members and span.string(fields.type)) then
     collector:keep(line, "it is no entry: it has no type, or a key twice")
   else
     feed_entry(collector, line, members, fields)

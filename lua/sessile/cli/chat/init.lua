@@ -25,7 +25,7 @@ end
 local function failed(self, message, _, step)
   say(self, "! " .. terminal.safe(tostring(message)):gsub("[%s.]+$", "") .. ".", "red")
   if step then
-    say(self, terminal.safe(hints.fill(step, self.app.globals)))
+    say(self, terminal.safe(hints.fill(slash.here(self, step), self.app.globals)))
   end
 end
 
@@ -115,6 +115,21 @@ end
 
 local own = {}
 
+-- Says words in lines that the terminal does not break.
+local function say_words(self, text)
+  local columns = terminal.columns() or 80
+  local row = ""
+  for word in text:gmatch "%S+" do
+    if row ~= "" and terminal.width(row) + 1 + terminal.width(word) >= columns then
+      say(self, row)
+      row = "  " .. word
+    else
+      row = row == "" and word or row .. " " .. word
+    end
+  end
+  say(self, row)
+end
+
 local function help(self)
   local rows = {}
   for name, row in pairs(own) do
@@ -130,9 +145,9 @@ local function help(self)
   for _, row in ipairs(rows) do
     say(self, ("  %-26s %s"):format(row[1], row[2]))
   end
-  say(self, "As on the command line, about this session: " .. table.concat(more, " "))
-  say(self, "A line that begins with // is sent with one slash. \\ at the end goes on in the next. "
-    .. "Tools are not run here. Ctrl-C stops an answer, Ctrl-D ends the chat.")
+  say_words(self, "As on the command line, about this session: " .. table.concat(more, " "))
+  say_words(self, "A line that begins with // is sent with one slash. \\ at the end goes on in "
+    .. "the next. Tools are not run here. Ctrl-C stops an answer, Ctrl-D ends the chat.")
 end
 
 own.help = { about = "this", run = help }

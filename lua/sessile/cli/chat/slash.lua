@@ -4,6 +4,7 @@
 -- Owns which there are, and how their words are split. Must never send a mistyped command to a
 -- model, nor open the session a second time.
 
+local hints = require "sessile.cli.hints"
 local options = require "sessile.cli.options"
 local registry = require "sessile.cli.registry"
 local terminal = require "sessile.cli.terminal"
@@ -60,10 +61,19 @@ local function lent(session)
   })
 end
 
+--- A sentence with commands about the session of the chat in it, as they are typed here.
+function slash.here(chat, text)
+  local id = hints.id(chat.session.id):gsub("%p", "%%%0")
+  return (text:gsub("%f[%w/]sessile (%l+) " .. id .. "%f[%s\0,.;)]", "/%1"))
+end
+
 -- The app for a command: what it opens is the session of the chat.
 local function app_for(chat)
   local app = chat.app
-  return setmetatable({ session = function() return lent(chat.session) end }, { __index = app })
+  return setmetatable({
+    session = function() return lent(chat.session) end,
+    note = function(self, text) app.note(self, slash.here(chat, text)) end,
+  }, { __index = app })
 end
 
 -- The command that the words name; how many of them.

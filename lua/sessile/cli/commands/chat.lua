@@ -12,8 +12,8 @@ local sessions = require "sessile.cli.sessions"
 local terminal = require "sessile.cli.terminal"
 
 -- The session that is meant, made when it is not there.
-local function session_of(app, name)
-  local store, message, code, step = app:store(true)
+local function session_of(app, name, policy)
+  local store, message, code, step = app:store(true, { policy = policy }) -- a wrong one fails here
   if not store then
     return nil, message, code, step
   end
@@ -150,10 +150,7 @@ local function talk_in(app, args, session, made)
   if not model then
     return nil, message, code, step
   end
-  local policy, wrong = options.policy(args.policy, args.option or {})
-  if wrong then
-    return nil, wrong, "EUSAGE"
-  end
+  local policy = options.policy(args.policy, args.option or {})
   local ok
   ok, message, code = say_system(session, args.system_text)
   if not ok then
@@ -193,8 +190,8 @@ return {
     .. "{ env = \"API_KEY\" } }, { command = { \"program\" } } or a name among `models`; see\n"
     .. "`sessile config`. What you say is on disk before it is asked. Ctrl-C stops an answer:\n"
     .. "what was said of it is kept, marked. /help lists what can be typed. Tools are not run.\n"
-    .. "Lines that were typed come back with the arrow keys: those of a store that is not sealed are\n"
-    .. "kept in $XDG_STATE_HOME/sessile/history, for you alone; a sealed session has its own.",
+    .. "Lines that were typed come back with the arrow keys: those of a store that is not sealed\n"
+    .. "are kept in $XDG_STATE_HOME/sessile/history, for you alone; a sealed session has its own.",
   talk_in = talk_in,
   is_talk = is_talk,
   run = function(app, args)
@@ -219,8 +216,12 @@ return {
       _, message, code, step = models.of(app)
       return nil, message, code, step
     end
+    local policy, wrong = options.policy(args.policy, args.option)
+    if wrong then
+      return nil, wrong, "EUSAGE"
+    end
     local session, made
-    session, made, code, step = session_of(app, args.id)
+    session, made, code, step = session_of(app, args.id, policy)
     if not session then
       return nil, made, code, step
     end

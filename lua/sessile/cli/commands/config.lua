@@ -79,9 +79,9 @@ return {
   },
   options = { { "--set", "leave the defaults out" } },
   about = "Files: $XDG_CONFIG_HOME/sessile/config.lua, then ./sessile.lua over it; or the one\n"
-    .. "that --config or $SESSILE_CONFIG names, alone. $SESSILE_STORE and $SESSILE_KEY come before\n"
-    .. "files, options before them. ./sessile.lua may name no program, key or place outside its\n"
-    .. "folder until you trust it: sessile config trust.",
+    .. "that --config or $SESSILE_CONFIG names, alone. $SESSILE_STORE and $SESSILE_KEY come\n"
+    .. "before files, options before them. ./sessile.lua may name no program, key or place\n"
+    .. "outside its folder until you trust it: sessile config trust.",
   run = function(app, args)
     local cfg, message, code, step = app:config()
     if not cfg then

@@ -57,10 +57,10 @@ local function as_json(app, session, known)
   }
 end
 
-local LONGEST = 12 -- lines of one message
+local LONGEST, MOST = 12, 1200 -- lines and columns of one message
 
 local function shown(app, message)
-  local text = terminal.safe(render.text(message)):gsub("%s+$", "")
+  local text = terminal.cut(terminal.safe(render.text(message)):gsub("%s+$", ""), MOST)
   local lines = {}
   for line in (text .. "\n"):gmatch "(.-)\n" do
     lines[#lines + 1] = line

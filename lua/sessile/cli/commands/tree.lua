@@ -3,6 +3,7 @@
 -- Owns: which of the two is meant. Must never draw where nobody looks, nor wait for a key
 -- where nobody types.
 
+local nodes = require "sessile.cli.treeview.nodes"
 local terminal = require "sessile.cli.terminal"
 local text = require "sessile.cli.treeview.text"
 local treeview = require "sessile.cli.treeview"
@@ -66,9 +67,8 @@ return {
   },
   arguments = { { "id", "a session's id, a beginning of it, its title, or `last`", "?" } },
   options = {
-    { "--filter --type WHAT", "only entries of this kind: message, checkpoint, label (what has\n"
-      .. "one), compaction, all", choices = { "all", "message", "checkpoint", "label",
-        "compaction" } },
+    { "--filter --type WHAT", "only this kind of entry; label: what has one",
+      choices = nodes.kinds },
     { "--types TYPES", "only entries of these types, commas between; as text", many = true },
     { "--search TEXT", "on a terminal: look for it; as text: only what has it" },
     { "--text", "as text, on a terminal as well" },
@@ -91,7 +91,11 @@ return {
     end
     if args.select or treeview.is_possible()
       and not (app.json or args.text or args.all or types) then
-      return as_screen(app, args)
+      local exit, message, code, step = as_screen(app, args)
+      if code ~= "EUNSUPPORTED" or args.select then
+        return exit, message, code, step
+      end
+      app:note(("It is text: %s."):format(message))
     end
     return as_text(app, args)
   end,

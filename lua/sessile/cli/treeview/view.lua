@@ -101,7 +101,7 @@ end
 --- Says something on the last line until the next key: what was done, or what went wrong.
 function methods:say(done, wrong)
   local text = done or wrong
-  self.message = text and terminal.line(text)
+  self.message = text and terminal.line(text):gsub('^session "[^"]*": ', "") -- which one is seen
   self.is_wrong = not done
 end
 
@@ -139,8 +139,8 @@ local function status(self, columns)
   local title = session.title
   local left = terminal.cut(terminal.line(title and title ~= "" and title or session.id),
     math.max(math.min(room, columns // 2), 4))
-  for _, words in ipairs { plural(#of.rows, "entry", "entries"),
-    plural(of.forks, "branch", "branches"),
+  for _, words in ipairs { session.damage and "damaged: to be read only" or "",
+    plural(#of.rows, "entry", "entries"), plural(of.forks, "branch", "branches"),
     self.tokens and plural(self.tokens, "token", "tokens") or "" } do
     if words ~= "" and terminal.width(left) + 3 + terminal.width(words) <= room then
       left = left .. " · " .. words

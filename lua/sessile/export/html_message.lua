@@ -1,0 +1,208 @@
+--- html_message: a message, and what is no message, as elements of the page.
+--
+-- Owns: how text, calls, results and notes look in HTML. Everything that was said passes
+-- text.html or sessile.markdown; no class, id or attribute comes from it.
+
+local notes = require "sessile.export.notes"
+local parts = require "sessile.export.parts"
+local span = require "sessile.import.span"
+local text = require "sessile.export.text"
+
+local has_markdown, markdown = pcall(require, "sessile.markdown")
+
+local html, number = text.html, notes.number
+
+local message = {}
+
+local function plain(content)
+  return '<pre class="plain">' .. html(content) .. "</pre>\n"
+end
+
+local function prose(content)
+  return has_markdown and markdown.html(text.lines(content)) or plain(content)
+end
+
+local function code(content)
+  return '<pre tabindex="0">' .. html(content) .. "</pre>\n"
+end
+
+-- brief, size: harmless already.
+local function fold(class, title, brief, size, body)
+  return ('<details class="fold%s"><summary><b>%s</b><span class="brief">%s</span><span '
+    .. 'class="size num">%s</span></summary>\n%s</details>\n'):format(class, title, brief, size,
+    body)
+end
+
+local function lines_of(content)
+  local n = select(2, content:gsub("\n", "")) + (content:find "[^\n]$" and 1 or 0)
+  return ("%s line%s"):format(number(n), n == 1 and "" or "s")
+end
+
+-- ---------------------------------------------------------------- calls
+
+-- The member of a call's arguments that says most in few words.
+local TELLING = { "path", "file_path", "command", "cmd", "query", "pattern", "url", "name" }
+
+local function brief_of(fields)
+  for _, name in ipairs(TELLING) do
+    local value = span.string(fields[name])
+    if value and value ~= "" then
+      return value
+    end
+  end
+  return nil
+end
+
+-- Arguments as a list of names and values, texts as they read; what is no object as it is.
+local function arguments(raw)
+  local members, fields = span.object(raw)
+  if not members or #members == 0 then
+    return code(raw), text.cut(text.line(raw), 120)
+  end
+  local out = { '<dl class="args">\n' }
+  for i, member in ipairs(members) do
+    out[i + 1] = ("<dt><bdi>%s</bdi></dt><dd>%s</dd>\n"):format(html(text.line(member.key)),
+      code(span.string(member.raw) or member.raw))
+  end
+  out[#out + 1] = "</dl>\n"
+  return table.concat(out), text.cut(text.line(brief_of(fields)
+    or span.string(members[1].raw) or members[1].raw), 120)
+end
+
+-- ---------------------------------------------------------------- parts
+
+local shows = {}
+
+local FOLDED = { system = true, developer = true }
+
+function shows.text(part, role)
+  if FOLDED[role] then
+    return fold("", role, html(text.cut(text.line(part.text:sub(1, 400)), 120)),
+      lines_of(part.text), prose(part.text))
+  end
+  return prose(part.text)
+end
+
+function shows.thinking(part)
+  return fold("", "thinking", html(text.cut(text.line(part.text:sub(1, 400)), 120)),
+    lines_of(part.text), prose(part.text))
+end
+
+function shows.call(part)
+  local body, brief = arguments(part.text)
+  return fold(" call", html(text.line(part.name)), html(brief), "", body)
+end
+
+function shows.result(part)
+  local name = part.name and html(text.line(part.name)) or "result"
+  return fold(part.error and " error" or "", (part.error and "✗ " or "↳ ") .. name,
+    html(text.cut(text.line(part.text:sub(1, 400)), 120)), lines_of(part.text), code(part.text))
+end
+
+function shows.image(part)
+  return "<p>image: " .. html(text.cut(text.line(part.text), 300)) .. "</p>\n"
+end
+
+function shows.data(part)
+  return fold("", "data", html(text.cut(text.line(part.text:sub(1, 400)), 120)), "",
+    code(part.text))
+end
+
+-- ---------------------------------------------------------------- articles
+
+local CLASSES = { user = "user", tool = "tool", ["function"] = "tool", assistant = "assistant",
+  model = "assistant", system = "system", developer = "system" }
+
+local function heading(entry, data, given)
+  local out = { ("<header><h3>%s</h3>"):format(html(text.line(type(data.role) == "string"
+    and data.role or "?"))) }
+  local author = type(data.author) == "string" and data.author or entry.author
+  if type(author) == "string" and author ~= "" then
+    out[#out + 1] = "<bdi>" .. html(text.line(author)) .. "</bdi>"
+  end
+  if type(data.metadata) == "table" and type(data.metadata.kind) == "string" then
+    out[#out + 1] = "<span>" .. html(text.line(data.metadata.kind)) .. "</span>"
+  end
+  for _, name in ipairs(given.labels or {}) do
+    out[#out + 1] = name == "pinned" and '<span class="chip pin">pinned</span>'
+      or '<span class="chip"><bdi>' .. html(text.line(name)) .. "</bdi></span>"
+  end
+  if given.compaction then
+    out[#out + 1] = ('<a class="left" href="#e-%s">left the context</a>'):format(given.compaction)
+  end
+  out[#out + 1] = ('<span class="meta num"><time>%s</time>%s<a class="id" href="#e-%s">%s</a>'
+    .. "</span></header>\n"):format(notes.said(entry),
+    given.tokens and ("<span>%s tokens</span>"):format(number(given.tokens)) or "", given.id,
+    given.id)
+  return table.concat(out)
+end
+
+---@class sessile.export.shown
+---@field id string          of the element: an entry's id, or the key of a message
+---@field labels string[]?
+---@field tokens integer?
+---@field out boolean?       it is not in the context
+---@field compaction string?  the entry that took it out
+---@field turn boolean?      it begins a turn
+---@field after boolean?     what it answers stands just before it
+
+--- A message as an article.
+---@param entry table   of sessile.export.source
+---@param given sessile.export.shown
+---@return string
+function message.article(entry, given)
+  local data = type(entry.data) == "table" and entry.data or {}
+  local class = CLASSES[data.role] or "other"
+  local out = { ('<article class="m %s%s%s%s" id="e-%s">\n'):format(class,
+    given.out and " out" or "", given.turn and " turn" or "",
+    given.after and class == "assistant" and " after" or "", given.id) }
+  out[#out + 1] = heading(entry, data, given)
+  out[#out + 1] = '<div class="body">\n'
+  for _, part in ipairs(parts.of(data)) do
+    out[#out + 1] = shows[part.kind](part, data.role)
+  end
+  out[#out + 1] = "</div>\n"
+  out[#out + 1] = "</article>\n"
+  return table.concat(out)
+end
+
+-- ---------------------------------------------------------------- notes
+
+local NOTES = { compaction = " c", checkpoint = " p", turn = " turn-end", branch_summary = " b" }
+
+-- The messages that a compaction wrote.
+local function written(entry)
+  local out = {}
+  local put = type(entry.data) == "table" and entry.data.put
+  for _, one in ipairs(type(put) == "table" and put or {}) do
+    if type(one) == "table" and type(one.message) == "table" and math.type(one.n) == "integer" then
+      out[#out + 1] = message.article({ data = one.message, timestamp = entry.timestamp },
+        { id = ("%s.%d"):format(entry.id, one.n) })
+    end
+  end
+  return #out > 0 and "<div>\n" .. table.concat(out) .. "</div>" or ""
+end
+
+--- What is no message, as a line between messages.
+---@param entry table  of sessile.export.source
+---@param row table?   of session:log
+---@return string
+function message.note(entry, row)
+  local title, sentence, is_json = notes.of(entry, row)
+  local class = NOTES[entry.type] or ""
+  if is_json then
+    return ('<div class="note aside" id="e-%s">%s</div>\n'):format(entry.id, fold("",
+      html(text.line(title or "")), html(text.cut(text.line(sentence:sub(1, 400)), 120)), "",
+      code(sentence)))
+  end
+  if entry.type == "turn" then
+    return ('<p class="note turn-end num" id="e-%s">%s</p>\n'):format(entry.id,
+      html(text.line(sentence)))
+  end
+  return ('<div class="note%s num" id="e-%s"><b>%s</b> %s <a class="id" href="#e-%s">%s</a>%s'
+    .. "</div>\n"):format(class, entry.id, html(text.line(title or "")),
+    html(text.line(sentence)), entry.id, entry.id, entry.type == "compaction" and written(entry)
+      or "")
+end
+
+return message

@@ -1,0 +1,308 @@
+--- put: writes one record of a recording into its session.
+--
+-- Owns: one write for each recorded turn, without a policy; what the engine will not take as a
+-- message, kept as a custom entry; where a branch begins; what an earlier import has brought
+-- already. Must never decide which session that is: write.lua does.
+
+local sessile = require "sessile"
+local compaction = require "sessile.import.compaction"
+local kept = require "sessile.import.kept"
+local span = require "sessile.import.span"
+local turns = require "sessile.import.turns"
+
+local put = {}
+
+-- Counts a line that could not be read as a message; what is counted first is told.
+local function count_unread(self, at, why)
+  local counts = self.counts
+  counts.unread = counts.unread + 1
+  if not counts.first or at and counts.first.at and at < counts.first.at then
+    counts.first = { at = at, why = why }
+  end
+end
+
+function put.place_of(self, at, part)
+  return { from = self.from, source = self.records.source, at = at, part = part }
+end
+
+-- Writes the data of a custom entry; when the engine does not take it (nested too deep, a key
+-- given twice, too long), its text, in pieces if need be.
+local function put_custom(self, json, at, text)
+  local id, message, code = self.session:custom(sessile.json(json))
+  if not id and (code == "EINVALID" or code == "ELIMIT") then
+    local read = not text and kept.read(json)
+    text = text or read and read.line or json
+    local size = 1 << 20
+    for part = 1, (#text + size - 1) // size do
+      local piece = text:sub((part - 1) * size + 1, part * size)
+      local place = put.place_of(self, at, #text > size and part or nil)
+      if not self.done:has_custom(place) then
+        id, message, code = self.session:custom(sessile.json(kept.custom(place, piece, true)))
+        if not id then
+          return nil, message, code
+        end
+      end
+    end
+  elseif not id then
+    return nil, message, code
+  end
+  self.counts.customs = self.counts.customs + 1
+  return true
+end
+
+-- ---------------------------------------------------------------- where it goes on
+
+-- The entry that a record's parent stands for.
+local function base_of(self, parent)
+  if parent == nil then
+    return self.newest or self.base
+  end
+  return parent and self.entries[parent] or self.base
+end
+
+function put.go_to(self, target)
+  if self.session:head() == target then
+    return true
+  end
+  local outcome, message, code = self.session:branch(target, { policy = false })
+  if not outcome then
+    return nil, message, code
+  end
+  self.counts.branches = self.counts.branches + 1
+  return true
+end
+
+-- Remembers what a key stands for.
+local function name_entry(self, keys, entry)
+  for _, key in ipairs(type(keys) == "table" and keys or { keys or nil }) do
+    self.entries[key] = entry
+  end
+  self.newest = entry
+end
+
+-- ---------------------------------------------------------------- turns
+
+local function imported(self, record)
+  local lines = {}
+  for i, line in ipairs(record.lines) do
+    lines[i] = type(line) == "table" and "[" .. table.concat(line, ",") .. "]" or tostring(line)
+  end
+  return ('{"from":%s,"source":%s,"lines":[%s]%s}'):format(span.quote(self.from),
+    span.quote(self.records.source or ""), table.concat(lines, ","),
+    record.offset and (',"bytes":%d'):format(record.offset) or "")
+end
+
+-- What the recording says of the turn, and where it came from.
+local function metadata(self, record)
+  local parts = {}
+  for _, member in ipairs(record.metadata and span.object(record.metadata) or {}) do
+    parts[#parts + 1] = (member.key == "imported" and '"imported_before"' or member.raw_key)
+      .. ":" .. member.raw
+  end
+  parts[#parts + 1] = '"imported":' .. imported(self, record)
+  return sessile.json("{" .. table.concat(parts, ",") .. "}")
+end
+
+-- The messages as values that the engine writes as they stand.
+local function verbatim(list)
+  local out = {}
+  for i, json in ipairs(list) do
+    out[i] = sessile.json(json)
+  end
+  return out
+end
+
+-- Those messages of a turn for which wanted(i) holds, as a turn.
+local function part_of(record, wanted)
+  local part = { kind = "turn", messages = {}, lines = {}, keys = {}, usages = {} }
+  for _, name in ipairs { "parent", "model", "metadata", "offset" } do
+    part[name] = record[name]
+  end
+  for i, json in ipairs(record.messages) do
+    if wanted(i) then
+      local n = #part.messages + 1
+      part.messages[n], part.lines[n] = json, record.lines and record.lines[i] or i
+      part.keys[n] = record.keys and record.keys[i] or false
+      part.usages[n] = record.usages and record.usages[i] or false
+    end
+  end
+  part.usage = (record.stated_usage or #part.messages == #record.messages) and record.usage
+    or turns.usage_of(part.usages)
+  return part
+end
+
+-- Tells the messages that the engine takes from those it does not, in a session that
+-- nobody will see. good: by index; bad: {index, why}, …
+function put.sieve(record)
+  local store = assert(sessile.open("ram:", { key = false }))
+  local scratch = assert(store:create {})
+  local good, bad = {}, {}
+  for i, json in ipairs(record.messages) do
+    local id, message, code = scratch:append(sessile.json(json))
+    if id then
+      good[i] = true
+    elseif code == "EINVALID" or code == "ELIMIT" then
+      bad[#bad + 1] = { index = i, why = message }
+    else
+      return nil, message, code
+    end
+  end
+  scratch:close()
+  store:close()
+  return good, bad
+end
+
+-- Keeps messages that the engine does not take.
+local function put_bad(self, record, bad)
+  for _, one in ipairs(bad) do
+    local line = record.lines[one.index]
+    local at, json = type(line) == "table" and line[1] or line, record.messages[one.index]
+    local ok, message, code =
+      put_custom(self, kept.custom(put.place_of(self, at), json, true), at, json)
+    if not ok then
+      return nil, message, code
+    end
+    name_entry(self, record.keys[one.index], self.newest or self.base)
+    self.counts.refused = self.counts.refused + 1
+    count_unread(self, at, one.why)
+  end
+  return true
+end
+
+local function append(self, record)
+  local ok, message, code = put.go_to(self, base_of(self, record.parent))
+  if not ok then
+    return nil, message, code
+  end
+  local outcome
+  outcome, message, code = self.session:turn(verbatim(record.messages), {
+    policy = false, usage = record.usage and sessile.json(record.usage),
+    model_name = record.model, metadata = metadata(self, record),
+  })
+  if not outcome then
+    return nil, message, code
+  end
+  for i, id in ipairs(outcome.ids) do
+    name_entry(self, record.keys[i], id)
+  end
+  -- The turn's own entry comes last: what goes on from the last message goes on from there.
+  name_entry(self, record.keys[#outcome.ids], self.session:head())
+  self.counts.turns = self.counts.turns + 1
+  self.counts.messages = self.counts.messages + #record.messages
+  return true
+end
+
+-- The messages that no earlier import brought; those it did bring are found again.
+local function put_turn(self, record)
+  record = part_of(record, function() return true end)
+  local missing, parent = {}, record.parent
+  local known, why = self.done:check(record)
+  if not known then
+    return nil, why, "ECONFLICT"
+  end
+  for i in ipairs(record.messages) do
+    local entry = self.done:message(record.lines[i])
+    if entry then
+      name_entry(self, record.keys[i], entry)
+      self.counts.before = self.counts.before + 1
+      parent = nil
+    elseif self.done:has_custom(put.place_of(self, type(record.lines[i]) == "table"
+      and record.lines[i][1] or record.lines[i])) then
+      name_entry(self, record.keys[i], self.newest or self.base)
+    else
+      missing[i] = true
+    end
+  end
+  record = part_of(record, function(i) return missing[i] end)
+  record.parent = parent
+  if #record.messages == 0 then
+    return true
+  end
+  local ok, message, code = append(self, record)
+  if ok or code ~= "EINVALID" and code ~= "ELIMIT" then
+    return ok, message, code
+  end
+  local good, bad, failed = put.sieve(record)
+  if not good then
+    return nil, bad, failed
+  elseif #bad == 0 and #record.messages == 1 then
+    return nil, message, code -- the fault is not in a message
+  end
+  local rest = part_of(record, function(i) return good[i] end)
+  if #rest.messages > 0 then
+    ok, message, code = append(self, rest)
+  else
+    ok = put.go_to(self, base_of(self, record.parent))
+  end
+  if not ok then
+    return nil, message, code
+  end
+  return put_bad(self, record, bad)
+end
+
+-- ---------------------------------------------------------------- other records
+
+-- A line that is no message.
+local function put_line(self, record)
+  local done
+  if record.plain then
+    done = self.done:take_plain(record.json)
+  else
+    done = self.done:has_custom(put.place_of(self, record.at, record.part))
+  end
+  if done then
+    return true
+  elseif record.why then
+    count_unread(self, record.at, record.why)
+  end
+  local label = record.label
+  local target = label and self.entries[label.target]
+  if target then
+    local ok, message, code = self.done:set_label(self.session, target, label)
+    if not ok then
+      return nil, message, code
+    end
+  end
+  return put_custom(self, record.json, record.at)
+end
+
+-- A summary that takes the place of what came before; where the laws of context forbid that,
+-- a message that holds it.
+local function put_compaction(self, record)
+  local place = put.place_of(self, record.at)
+  local entry = self.done:message(record.at) or self.done:compaction(record.at)
+  if entry or self.done:has_custom(place) then
+    name_entry(self, record.key, entry or base_of(self, record.parent))
+    return put_line(self, record)
+  end
+  local done, message, code = put.go_to(self, base_of(self, record.parent))
+  local first = record.first and self.entries[record.first] or nil
+  local there = first and self.session:entry(first)
+  if there and there.type == "turn" then
+    first = ("%08x"):format(tonumber(first, 16) - 1) -- its last message stands before it
+  end
+  if done then
+    done, message, code = compaction.apply(self.session, record.summary, place, first)
+  end
+  if done then
+    self.counts.compactions = self.counts.compactions + 1
+    name_entry(self, record.key, self.session:head())
+  elseif done == false then
+    done, message, code = put_turn(self, {
+      messages = { compaction.message(record.summary, place) }, lines = { record.at },
+      keys = { record.key or false }, usages = {}, parent = record.parent,
+    })
+    self.counts.messages = self.counts.messages - 1
+    self.counts.summaries = self.counts.summaries + 1
+  end
+  if not done then
+    return nil, message, code
+  end
+  return put_line(self, record)
+end
+
+--- What writes a record, by its kind: a function of the writer and the record, which returns
+--- true; or nil, message, code.
+put.kinds = { turn = put_turn, custom = put_line, compaction = put_compaction }
+
+return put
