@@ -1,9 +1,8 @@
 /*
  * screen.c: the module sessile.screen: a terminal as a grid of cells, and the keys of it.
  *
- * Owns: the one door to ncurses, and the last wall before the terminal: whatever text it
- * is given, nothing but printable characters reaches the cells. How the terminal is given
- * back is screen_tty.c's. Must never know what is drawn.
+ * Owns: the one door to ncurses. What of a text may reach a cell is screen_text.c's, how
+ * the terminal is given back screen_tty.c's. Must never know what is drawn.
  *
  *   screen.open() -> a screen; nil, a message and a code: EUNSUPPORTED where there is no
  *     terminal, or none that can place text, EINVALID where one is open already
@@ -49,85 +48,9 @@ typedef struct screen {
 /* ncurses draws on one terminal at a time. */
 static screen *opened;
 
-enum { CANNOT_DRAW = 0xFFFD, MARKS = 3, COLOURS = 8 };
+enum { COLOURS = 8 };
 
-/* ------------------------------------------------------------------------ characters */
-
-/* Takes one character from UTF-8. Bytes that are none are U+FFFD, one for each. */
-static wchar_t next_character(const char **at, const char *end)
-{
-    static const unsigned least[] = {0, 0x80, 0x800, 0x10000};
-    const unsigned char *c = (const unsigned char *)*at;
-    size_t more = c[0] < 0x80   ? 0
-                  : c[0] < 0xC2 ? 4
-                  : c[0] < 0xE0 ? 1
-                  : c[0] < 0xF0 ? 2
-                  : c[0] < 0xF5 ? 3
-                                : 4;
-    unsigned code = more == 0 ? c[0] : c[0] & (0x3Fu >> more);
-    int is_whole = more < 4 && more < (size_t)(end - *at);
-    for (size_t i = 1; is_whole && i <= more; i++) {
-        is_whole = (c[i] & 0xC0) == 0x80;
-        code = code << 6 | (c[i] & 0x3Fu);
-    }
-    if (!is_whole || code < least[more] || code > 0x10FFFF ||
-        (code >= 0xD800 && code <= 0xDFFF)) {
-        *at += 1;
-        return CANNOT_DRAW;
-    }
-    *at += more + 1;
-    return (wchar_t)code;
-}
-
-/* What a terminal obeys, what changes the direction of text, what hides it. */
-static int is_inert(wchar_t c)
-{
-    static const wchar_t hidden[][2] = {
-        {0x00, 0x1F},     {0x7F, 0x9F},      {0x061C, 0x061C}, {0x180E, 0x180E},
-        {0x200B, 0x200F}, {0x2028, 0x202E},  {0x2060, 0x206F}, {0xFEFF, 0xFEFF},
-        {0xFFF9, 0xFFFB}, {0xE0000, 0xE0FFF}};
-    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
-        if (c >= hidden[i][0] && c <= hidden[i][1])
-            return 0;
-    return 1;
-}
-
-/* A soft hyphen, or how the character before is to look: it looks as it does without. */
-static int is_silent(wchar_t c)
-{
-    return c == 0xAD || (c >= 0xFE00 && c <= 0xFE0F);
-}
-
-/* Gathers a cell: a character and the marks on it. Returns its columns, 0 when there is
- * nothing to draw. */
-static int next_cell(const char **at, const char *end, wchar_t cell[MARKS + 2])
-{
-    int count = 1, width;
-    cell[0] = next_character(at, end);
-    if (cell[0] == L'\t' || cell[0] == L'\n')
-        cell[0] = L' ';
-    if (is_silent(cell[0]))
-        return 0;
-    width = is_inert(cell[0]) ? wcwidth(cell[0]) : -1;
-    if (width <= 0) { /* a mark that stands alone as well */
-        cell[0] = CANNOT_DRAW;
-        width = 1;
-    }
-    while (*at < end) {
-        const char *after = *at;
-        wchar_t mark = next_character(&after, end);
-        if (!is_silent(mark) && (!is_inert(mark) || wcwidth(mark) != 0))
-            break;
-        if (!is_silent(mark) && count <= MARKS)
-            cell[count++] = mark;
-        *at = after;
-    }
-    cell[count] = L'\0';
-    return width;
-}
-
-/* -------------------------------------------------------------------------- the handle
- */
+/* ------------------------------------------------------------------------ the handle */
 
 static screen *check_open(lua_State *L)
 {
@@ -321,8 +244,7 @@ static int screen_open(lua_State *L)
     return 1;
 }
 
-/* ------------------------------------------------------------------------------- cells
- */
+/* ----------------------------------------------------------------------------- cells */
 
 enum { FOUND = COLOR_BLACK + 1 + COLOURS };
 
@@ -396,9 +318,9 @@ static int screen_put(lua_State *L)
     if (room > COLS - column + 1)
         room = COLS - column + 1;
     while (text < end) {
-        wchar_t cell[MARKS + 2];
+        wchar_t cell[SCREEN_CELL];
         cchar_t drawn;
-        int width = next_cell(&text, end, cell);
+        int width = screen_next_cell(&text, end, cell);
         if (width == 0)
             continue;
         if (used + width > room)
@@ -420,8 +342,8 @@ static int screen_width(lua_State *L)
     locale_t before = ours ? uselocale(ours) : (locale_t)0;
     lua_Integer width = 0;
     while (text < end) {
-        wchar_t cell[MARKS + 2];
-        width += next_cell(&text, end, cell);
+        wchar_t cell[SCREEN_CELL];
+        width += screen_next_cell(&text, end, cell);
     }
     if (ours) {
         uselocale(before);
@@ -473,8 +395,7 @@ static int screen_size(lua_State *L)
     return 2;
 }
 
-/* -------------------------------------------------------------------------------- keys
- */
+/* ------------------------------------------------------------------------------ keys */
 
 static const struct {
     wint_t code;
@@ -508,7 +429,7 @@ static int push_key(lua_State *L, int is_code, wint_t c)
         lua_pushliteral(L, "backspace");
     else if (c > 0 && c < 0x20)
         lua_pushfstring(L, "ctrl-%c", c < 0x1B ? (int)c + 'a' - 1 : (int)c + '@');
-    else if (c >= 0x20 && c <= 0x10FFFF && is_inert((wchar_t)c))
+    else if (c >= 0x20 && c <= 0x10FFFF && screen_is_inert((wchar_t)c))
         lua_pushfstring(L, "%U", (unsigned long)c);
     else
         return 0;

@@ -1,9 +1,21 @@
-/* screen.h: what the two halves of sessile.screen share: the terminal's modes and signals
- * (screen_tty.c), and its cells and keys (screen.c). */
+/* screen.h: what the parts of sessile.screen share: the terminal's modes and signals
+ * (screen_tty.c), text as cells (screen_text.c), the screen and its keys (screen.c). */
 #ifndef COMMAND_SCREEN_H
 #define COMMAND_SCREEN_H
 
 #include <stddef.h>
+#include <wchar.h>
+
+/* A character, three marks on it, and the end. */
+enum { SCREEN_CELL = 5 };
+
+/* Takes the next cell from UTF-8: *at moves on, to end at most. Returns its columns; 0:
+ * there is nothing to draw. What is no UTF-8, and what is not inert, is U+FFFD. In a
+ * locale of UTF-8. */
+int screen_next_cell(const char **at, const char *end, wchar_t cell[SCREEN_CELL]);
+
+/* 0: a terminal obeys it, or it changes the direction of text, or hides it. */
+int screen_is_inert(wchar_t c);
 
 /* What came in while nobody looked. */
 enum { SCREEN_NOTHING, SCREEN_RESIZED, SCREEN_RESUMED };

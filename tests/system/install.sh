@@ -48,8 +48,10 @@ done
 
 LUA_PATH_5_4="$stage/usr/share/lua/5.4/?.lua;$stage/usr/share/lua/5.4/?/init.lua;;" \
 LUA_CPATH_5_4="$stage/usr/lib/lua/5.4/?.so;;" \
-    lua5.4 -e 'assert(require "sessile")' >"$stage/said" 2>&1
-report $? "the Lua module"
+    lua5.4 -e 'assert(require "sessile")
+        assert(assert(require "sessile".encoding "o200k_base"):count "hello world" == 2)' \
+    >"$stage/said" 2>&1
+report $? "the Lua module, and the encodings that it counts with"
 
 # exported TITLE PATTERN NM-ARGUMENT...: every name it defines for others matches PATTERN.
 exported() {
