@@ -4,11 +4,12 @@
 --
 -- Runs the lines of tour.sh, one after the other, on a pseudo-terminal (script(1)) in a home
 -- folder of their own, and draws what the terminal showed: text, colours, bold. A line that
--- begins with `#` is a comment of tour.sh and not shown.
+-- begins with `#` is a comment of tour.sh and not shown; a line of output that is longer than
+-- the terminal is wide goes on below, as there.
 
 local system = require "sessile.system"
 
-local COLUMNS = 92
+local COLUMNS = 100
 local FONT, CELL, LINE, PAD, BAR = 14, 8.43, 20, 22, 38
 
 local COLOURS = { -- SGR 30 to 37, 90 to 97
@@ -79,11 +80,29 @@ end
 local Drawing = {}
 Drawing.__index = Drawing
 
+-- The run's first `columns` characters, and the rest of it when there is one.
+local function split(run_, columns)
+  if (utf8.len(run_.text) or 0) <= columns then
+    return run_
+  end
+  local at = utf8.offset(run_.text, columns + 1)
+  local rest = { text = run_.text:sub(at), colour = run_.colour, bold = run_.bold, dim = run_.dim }
+  return { text = run_.text:sub(1, at - 1), colour = run_.colour, bold = run_.bold,
+    dim = run_.dim }, rest
+end
+
 function Drawing:add(line)
+  local todo, column = runs_of(line), 0
   self.rows = self.rows + 1
-  local y, column = BAR + PAD + self.rows * LINE - 6, 0
-  for _, run_ in ipairs(runs_of(line)) do
-    local width = utf8.len(run_.text) or #run_.text
+  while #todo > 0 do
+    if column == COLUMNS then
+      self.rows, column = self.rows + 1, 0
+    end
+    local run_, rest = split(table.remove(todo, 1), COLUMNS - column)
+    if rest then
+      table.insert(todo, 1, rest)
+    end
+    local width, y = utf8.len(run_.text), BAR + PAD + self.rows * LINE - 6
     local class = (run_.bold and "b" or "") .. (run_.dim and " d" or "")
     if run_.text:find "%S" then
       self.parts[#self.parts + 1] =
@@ -99,7 +118,7 @@ function Drawing:finish()
   local width, height = math.ceil(COLUMNS * CELL + 2 * PAD), BAR + 2 * PAD + self.rows * LINE
   return ([[
 <svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img"
-  aria-label="A terminal: a recorded session is imported, compacted, branched and exported">
+  aria-label="A terminal: a recorded session is imported, compacted, explained, branched and exported">
 <style>text{font:%dpx ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
 fill:#d7dce2;white-space:pre}.b{font-weight:700}.d{opacity:.62}</style>
 <rect width="%d" height="%d" rx="10" fill="#11161d"/>
