@@ -46,8 +46,8 @@ typedef struct meter_ratio {
 } meter_ratio;
 
 typedef struct token_meter {
-    int known;        /* 0: to be made anew */
-    sessile_id upto;  /* the leaf it is for */
+    int known;         /* 0: to be made anew */
+    sessile_id upto;   /* the leaf it is for */
     sessile_id report; /* the newest entry that reports usage, or 0 */
     int64_t reported;
     token_sums since; /* of the messages after it */
