@@ -140,6 +140,33 @@ describe("sessions list", function()
   end)
 end)
 
+describe("sessions resume", function()
+  it("shows agent, times, counts and the last checkpoint, as info has them", function()
+    conversation("s", "research-agent")
+    done "checkpoint s 'by hand' --state '{\"step\":3}'"
+    local info, shown = json "info s", json "sessions resume s"
+    for _, field in ipairs { "agent", "created", "messages", "head" } do
+      assert.equal(info[field], shown[field], field)
+    end
+    assert.equal("by hand", shown.checkpoint.name)
+    local out = done "sessions resume s"
+    has(out, "research-agent")
+    assert.matches("messages +3,", out)
+    fails(3, "sessions resume nobody")
+  end)
+
+  it("goes on with what is said, as chat does", function()
+    os.execute(("umask 077; mkdir -p %s/config/sessile"):format(cli.home()))
+    cli.write(cli.home() .. "/config/sessile/config.lua", "return { model = { command = { "
+      .. "\"/bin/sh\", \"-c\", \"cat >/dev/null; printf 'I hear you'\" } } }")
+    conversation "s"
+    assert.equal("I hear you\n", (done("sessions chat s", "and now?\n")))
+    local messages = json "show s"
+    assert.equal("and now?", messages[4].message.content)
+    assert.equal("I hear you", messages[5].message.content)
+  end)
+end)
+
 describe("sessions tree", function()
   it("prints the tree in a pipe: id, type, time, labels", function()
     conversation "s"

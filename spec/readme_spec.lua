@@ -58,8 +58,8 @@ describe("the README", function()
     write(path, blocks("c")[1])
     local text, ok = run(([[
       ${CC:-cc} -std=c99 -pedantic -Wall -Werror -I'%s/engine/include' '%s' -o '%s/few' \
-        '%s/libsessile.a' %s -lsodium -luuid -lmodpbase64 -lzstd -lpcre2-8 -llua5.4 \
-        -lm -pthread && '%s/few'
+        '%s/libsessile.a' %s -lsodium -luuid -lmodpbase64 -lzstd -lpcre2-8 \
+        -llua5.4 -lm -pthread && '%s/few'
     ]]):format(root, path, folder, build,
                os.getenv "TEST_ASAN" and "-fsanitize=address,undefined" or "", folder))
     assert.is_true(ok, text)

@@ -259,6 +259,16 @@ function terminal.number(n)
   return head .. digits
 end
 
+--- "1,234 tokens (estimate, 980 to 1,490)", "1,234 tokens (exact)".
+---@param count sessile.Tokens
+---@return string
+function terminal.tokens(count)
+  local margin = count.low ~= count.high and (", %s to %s"):format(terminal.number(count.low),
+    terminal.number(count.high)) or ""
+  return ("%s token%s (%s%s)"):format(terminal.number(count.tokens),
+    count.tokens == 1 and "" or "s", count.source, margin)
+end
+
 --- Bytes as "812 B", "1.4 MB".
 ---@param n number
 ---@return string
