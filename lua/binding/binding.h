@@ -114,6 +114,7 @@ int binding_store_check(lua_State *L);
 
 /* config.c */
 int binding_config(lua_State *L);
+int binding_stays_below(lua_State *L);
 
 /* search.c */
 void binding_search_open(lua_State *L);

@@ -99,12 +99,26 @@ end
 
 -- ---------------------------------------------------------------- what an agent gets
 
+-- Whether a policy has the option preserve_recent. Only loading it says so.
+local function has_recent(self, name, recent)
+  local known = self.has_recent[name]
+  if known == nil then
+    local store = require "sessile".open("ram:", { key = false,
+      policy = { name, preserve_recent = recent } })
+    known = store ~= nil
+    if store then
+      store:close()
+    end
+    self.has_recent[name] = known
+  end
+  return known
+end
+
 -- preserve_recent as an option of each policy that has it: a policy's own word holds.
-local function with_recent(policy, recent)
+local function with_recent(self, policy, recent)
   if not recent or not policy then
     return policy
   end
-  local sessile = require "sessile"
   local function step(one)
     local name = type(one) == "string" and one or type(one) == "table" and one[1]
     if type(name) ~= "string" or type(one) == "table" and one.preserve_recent ~= nil then
@@ -115,13 +129,7 @@ local function with_recent(policy, recent)
       copy[key] = value
     end
     copy.preserve_recent = recent
-    -- Only loading it says which options a policy has.
-    local store = sessile.open("ram:", { key = false, policy = copy })
-    if not store then
-      return one
-    end
-    store:close()
-    return copy
+    return has_recent(self, name, recent) and copy or one
   end
   if type(policy) == "table" and (type(policy[1]) == "table" or #policy >= 2) then
     local chain = {}
@@ -200,7 +208,7 @@ function methods:for_agent(agent)
   local model, called = model_of(self, of "model")
   local about = type(model) == "table" and model or {}
   local found = {
-    policy = with_recent(of "policy", of "preserve_recent"),
+    policy = with_recent(self, of "policy", of "preserve_recent"),
     fallback = of "fallback",
     trigger = of "triggers",
     checkpoint = plain_checkpoint(of "checkpoint"),
@@ -280,7 +288,8 @@ end
 --- One configuration of several files, those that hold more behind. Nil, message, code.
 ---@param files sessile.config.file[]
 function merge.of(files)
-  local inner = { values = {}, origins = {}, files = files, known = {} }
+  local inner = { values = {}, origins = {}, files = files, known = {},
+    has_recent = {} }
   for name, method in pairs(methods) do
     inner[name] = method
   end

@@ -5,6 +5,8 @@
 
 local places = {}
 
+local LONGEST, DEEPEST = 200, 8 -- bytes of a name, braces: beyond them no line is kept
+
 -- The end of a long bracket whose opening is at `at`; nil: there is none.
 local function long_bracket(text, at)
   local level = text:match("^%[(=*)%[", at)
@@ -73,8 +75,10 @@ function places.of(text)
       elseif c == "=" and text:sub(at + 1, at + 1) == "=" then
         at = at + 1
       elseif c == "=" and word and #path > 0 then
-        lines[full(word)] = word_line
-        pending = word
+        pending = #word <= LONGEST and word or "…"
+        if #path <= DEEPEST then
+          lines[full(pending)] = word_line
+        end
       elseif c == "{" then
         path[#path + 1] = #path > 0 and pending or "" -- the outermost is the file's own
         pending = nil
