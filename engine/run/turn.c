@@ -246,6 +246,19 @@ static size_t before_turn(const sessile_run *run, const context *c)
     return n;
 }
 
+/* System prompt and tools that are no entries take room as the reserve does: of the window
+ * that is left to a policy, and of what a trigger looks at. Half of it at most, whatever
+ * was reported: a report that is wrong must not leave a policy without any. */
+static sessile_status find_outside(sessile_run *run, sessile_error *err)
+{
+    int64_t room = run->window > run->reserve ? run->window - run->reserve : 0;
+    sessile_status st =
+        session_outside_locked(run->session, run->saw, &run->outside, err);
+    if (st == SESSILE_OK && run->window > 0 && run->outside > room / 2)
+        run->outside = room / 2;
+    return st;
+}
+
 sessile_status run_snapshot(sessile_run *run, sessile_error *err)
 {
     sessile_session *s = run->session;
@@ -293,6 +306,8 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
         st = run_count_locked(run, err);
     if (st == SESSILE_OK)
         st = session_fit_locked(s, run->saw, fit, err);
+    if (st == SESSILE_OK)
+        st = find_outside(run, err);
     /* One picture for all hooks, whatever is labelled meanwhile. */
     if (st == SESSILE_OK && facts_labels(&s->facts, &labels))
         st = fail_nomem(err);
@@ -301,7 +316,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
                              .labels = &labels,
                              .previous = run->previous,
                              .window = run->window,
-                             .reserve = run->reserve,
+                             .reserve = run_reserve(run),
                              .fit = fit,
                              .made_ratio = fit[TOKENS_ESTIMATE].ratio,
                              .floor = 2,
@@ -320,7 +335,8 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     if (st == SESSILE_OK && vars.size > 2)
         st = run_vars_load(run, vars.data, vars.size, err);
     if (st == SESSILE_OK) {
-        run->outcome.tokens_before = context_tokens(state_before(run->state));
+        run->outcome.tokens_before =
+            context_tokens(state_before(run->state)) + run->outside;
         run->outcome.tokens_after = run->outcome.tokens_before;
     }
     context_deinit(&at);
