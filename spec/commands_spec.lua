@@ -25,10 +25,6 @@ local CHILD = [[
   store:close()
 ]]
 
-local CONFIG = [[
-return { model = { command = { "/bin/sh", "-c", "cat >/dev/null; printf 'I hear you'" } } }
-]]
-
 local SUMMARY = [[
 return {
   about = "cuts", truncate = function(state) state:drop(1, #state.messages // 2) end,
@@ -53,8 +49,6 @@ setup(function()
     command = { "/bin/sh", "-c", "cat >/dev/null; echo I hear you" } } } }]])
   cli.write(home .. "/script.lua", "print('ran', ...) return 0")
   cli.write(home .. "/child.lua", CHILD)
-  os.execute(("umask 077; mkdir -p %s/config/sessile"):format(home))
-  cli.write(home .. "/config/sessile/config.lua", CONFIG)
   cli.done(("import %s/talk.jsonl --id talk --title 'A long talk'"):format(home))
   cli.done "label talk 1 mark"
   cli.done "compact talk --policy sliding_window --window 2000"
@@ -135,17 +129,6 @@ local ENTRIES = {
     plain = { "answer paused", "approval by ann" },
     json = { "answer paused 'go ahead'", "session", "entry" },
     wrong = { "answer small yes", 3, "waits for no answer" },
-  },
-  ["chat"] = {
-    plain = { "chat small --once 'are you there?'", "I hear you\n" },
-    json = { "chat small --once hello", "session", "status", "text", "ids[1]", "usage" },
-    wrong = { "chat small --once hello --model nobody", 2, "" },
-  },
-  ["resume"] = {
-    plain = { "resume small", "hello again" },
-    json = { "resume talk", "session", "agent", "title", "created", "modified", "messages", "head",
-      "tokens", "checkpoint.name", "last[1]" },
-    wrong = { "resume nobody", 3, "sessile list" },
   },
   ["cancel"] = {
     plain = { "cancel paused 'nobody answered'" },

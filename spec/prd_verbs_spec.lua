@@ -303,12 +303,33 @@ describe("sessions export", function()
     assert.equal(but_when(cli.read(home .. "/s.json")), but_when(done "sessions export s"))
   end)
 
+  it("writes Markdown and HTML, by the file's name or by --format", function()
+    for _, format in ipairs { "markdown", "md" } do
+      done(("sessions export s %s/%s --format %s"):format(home, format, format))
+    end
+    done(("sessions export s %s/s.md"):format(home))
+    assert.equal(cli.read(home .. "/markdown"), cli.read(home .. "/md"))
+    assert.equal(cli.read(home .. "/s.md"), cli.read(home .. "/md"))
+    has(cli.read(home .. "/md"), "three")
+    done(("sessions export s %s/s.html"):format(home))
+    local page = cli.read(home .. "/s.html")
+    has(page:lower(), "<!doctype html>")
+    has(page, "three")
+    assert.is_nil(page:find "https?://[^\"]+%.js")
+  end)
+
   it("has the whole history, what is known of the session, and its checkpoints", function()
     local whole = json "sessions export s"
     assert.equal(json("check s").entries, #whole.entries)
     local text = done "sessions export s"
     for _, part in ipairs { "A title", "coder", '"big"', "by hand" } do
       has(text, part)
+    end
+    for _, name in ipairs { "s.md", "s.html" } do
+      done(("sessions export s %s/%s"):format(home, name))
+      for _, part in ipairs { "A title", "coder", "by hand", "three" } do
+        has(cli.read(home .. "/" .. name), part)
+      end
     end
   end)
 end)

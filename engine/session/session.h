@@ -152,9 +152,9 @@ struct sessile_session {
     sessile_id last_compaction_at; /* the compaction that last_compaction was read from */
     last_compaction last_compaction;
     token_meter meter;
-    char model[MODEL_SIZE];          /* named last in the log, or "" */
-    atomic_int unit;                 /* messages are counted in; -1: not known yet */
-    const model_kind *_Atomic kind;  /* of the model, or NULL; with unit */
+    char model[MODEL_SIZE];         /* named last in the log, or "" */
+    atomic_int unit;                /* messages are counted in; -1: not known yet */
+    const model_kind *_Atomic kind; /* of the model, or NULL; with unit */
     int broken;              /* the fold lost its place in the log: every call says so */
     uint32_t pid;            /* who opened it; fixed after open */
     size_t forgotten_before; /* store->forgotten_count when it was opened */
@@ -361,7 +361,8 @@ typedef struct counting {
     token_sums sums;
     buf text;
 } counting;
-void counting_begin(counting *c); /* store and model are set; text is freed by the caller */
+/* store and model are set; text is freed by the caller */
+void counting_begin(counting *c);
 sessile_status counting_add(counting *c, sessile_slice text, sessile_tokens *one,
                             sessile_error *err);
 void counting_end(const counting *c, sessile_tokens *out);

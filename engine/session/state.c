@@ -63,6 +63,7 @@ static void init(sessile_state *s, const state_setup *setup)
     s->alloc = a;
     s->window = setup->window;
     s->reserve = setup->reserve;
+    s->made_ratio = setup->made_ratio;
     s->floor = setup->floor;
     s->result_limit = setup->result_limit;
     s->vars_limit = setup->vars_limit;
@@ -89,6 +90,37 @@ static int copy_labels(sessile_state *s, const facts *from)
     return 0;
 }
 
+/* A count in the model's own tokens, as all counts of a state are where they can be. */
+static void scale_item(item *it, const meter_ratio *fit)
+{
+    const meter_ratio *r = &fit[it->unit < TOKEN_UNITS ? it->unit : TOKENS_ESTIMATE];
+    int64_t n;
+
+    if (!r->ratio)
+        return;
+    n = meter_scale(it->tokens, r);
+    it->tokens = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+    it->unit = TOKENS_FITTED;
+}
+
+static token_count scale_made(const sessile_state *s, int64_t tokens)
+{
+    meter_ratio r = {.ratio = s->made_ratio};
+
+    return r.ratio ? (token_count){meter_scale(tokens, &r), TOKENS_FITTED}
+                   : (token_count){tokens, TOKENS_ESTIMATE};
+}
+
+token_count state_count_text(const sessile_state *s, const char *text, size_t size)
+{
+    return scale_made(s, tokens_of_text(text, size));
+}
+
+token_count state_count_message(const sessile_state *s, const message *m)
+{
+    return scale_made(s, tokens_of_message(m));
+}
+
 sessile_status state_new(sessile_state **out, const state_setup *setup,
                          sessile_error *err)
 {
@@ -104,6 +136,8 @@ sessile_status state_new(sessile_state **out, const state_setup *setup,
     if (context_copy(&first->c, setup->context) || pairing_of(&first->pairs, &first->c) ||
         grow_marks(s, first->c.count) || copy_labels(s, setup->labels))
         goto nomem;
+    for (size_t i = 0; setup->fit && i < first->c.count; i++)
+        scale_item(&first->c.items[i], setup->fit);
     first->has_pairs = 1;
     buf_puts(&s->vars_given, "{}");
     if (s->vars_given.failed)
