@@ -1216,7 +1216,9 @@ SESSILE_API sessile_status sessile_messages(sessile_session *session,
                                             sessile_error *err);
 
 /* What the model would get at leaf (SESSILE_NO_ID: the head): calls paired with their
- * results, dead calls answered "not answered", orphaned results left out. */
+ * results, dead calls answered "not answered", orphaned results left out. A message's
+ * tokens are the model's where usage has taught how many those are, as policies see them;
+ * elsewhere in this header they are what was counted when it was written. */
 SESSILE_API sessile_status sessile_context(sessile_session *session, sessile_id leaf,
                                            sessile_message **out, size_t *count,
                                            sessile_context_info *info,

@@ -9,6 +9,7 @@
 
 local parts = require "sessile.import.parts"
 local sessile = require "sessile"
+local span = require "sessile.import.span"
 
 local replay = {}
 
@@ -127,6 +128,21 @@ local function enter(ledger, outcome)
   if outcome.cannot_fit then
     ledger.cannot_fit[#ledger.cannot_fit + 1] = { turn = ledger.turns, by = outcome.cannot_fit }
   end
+end
+
+-- The message without what its provider reported.
+local function without_usage(json)
+  local members, fields = span.object(json)
+  if not members or not fields.usage then
+    return json
+  end
+  local parts = {}
+  for _, member in ipairs(members) do
+    if member.key ~= "usage" then
+      parts[#parts + 1] = member.raw_key .. ":" .. member.raw
+    end
+  end
+  return "{" .. table.concat(parts, ",") .. "}"
 end
 
 local function finish(ledger, store, session)
