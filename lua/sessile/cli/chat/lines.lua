@@ -3,6 +3,7 @@
 -- Owns where they are kept. Of a store that is sealed nothing is: what was said there is taken
 -- from the session itself. Of a plain store they are in a file that only its user can read.
 
+local digest = require "sessile.digest"
 local line = require "sessile.line"
 local paths = require "sessile.paths"
 local terminal = require "sessile.cli.terminal"
@@ -19,17 +20,13 @@ local function unescaped(text)
   return (text:gsub("\\(.)", { n = "\n", ["\\"] = "\\" }))
 end
 
--- The file of a store: named by a number made of its place, so that no name is too long.
+-- The file of a store, named by a digest of its place so that no name is too long.
 local function file_of(place)
   local folder = paths.state "history"
   if not folder then
     return nil
   end
-  local sum = 0xcbf29ce484222325
-  for i = 1, #place do
-    sum = (sum ~ place:byte(i)) * 1099511628211
-  end
-  return ("%s/%016x"):format(folder, sum)
+  return folder .. "/" .. digest(place)
 end
 
 lines.file_of = file_of
