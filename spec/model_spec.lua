@@ -231,9 +231,8 @@ describe("sessile.model", function()
     assert.is_nil(message:find("sk-77", 1, true))
     assert.equal("EDENIED", code)
     local key = "sk-" .. ("77"):rep(50)
-    _, message = ask({ ([[json(401, '{"error":{"message":"%s%s"}}')]]):format(("x"):rep(450),
-      key) },
-      { key = sessile.key.secret(key) })
+    local repeated = [[json(401, '{"error":{"message":"%s%s"}}')]]
+    _, message = ask({ repeated:format(("x"):rep(450), key) }, { key = sessile.key.secret(key) })
     has(message, "401: x")
     assert.is_nil(message:find("sk-", 1, true)) -- nor a part of it, where a sentence is cut
     local port, requests = serve { plain }
