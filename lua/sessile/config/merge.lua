@@ -4,6 +4,7 @@
 -- Owns which of several words holds, and what an agent gets. Opens no store that is anybody's.
 
 local paths = require "sessile.paths"
+local places = require "sessile.config.places"
 local schema = require "sessile.config.schema"
 
 local merge = {}
@@ -43,22 +44,12 @@ local function put(self, name, value, origin)
   end
 end
 
-local function line_of(lines, name)
-  while name do
-    if lines[name] then
-      return lines[name]
-    end
-    name = name:match "^(.*)%.[^.]*$"
-  end
-  return nil
-end
-
 local function take_file(self, one)
   for _, row in ipairs(schema.keys) do
     local value = one.made[row.name]
     if value ~= nil then
       put(self, row.name, value, function(name)
-        return { from = "file", file = one.path, line = line_of(one.lines, name) }
+        return { from = "file", file = one.path, line = places.line(one.lines, name) }
       end)
     end
   end

@@ -97,4 +97,18 @@ function places.of(text)
   return lines
 end
 
+--- The line of a key, else of the innermost key around it that is written; nil: none is.
+---@param lines table<string, integer>  of places.of
+---@param name string                   as "agents.coder.policy"
+---@return integer?
+function places.line(lines, name)
+  while name do
+    if lines[name] then
+      return lines[name]
+    end
+    name = name:match "^(.*)%.[^.]*$"
+  end
+  return nil
+end
+
 return places
