@@ -7,9 +7,20 @@
 -- What providers once reported as usage is left out: it says how large the recorded context
 -- was, and under another policy it is another one. Tokens are the engine's estimate.
 
+local parts = require "sessile.import.parts"
 local sessile = require "sessile"
+local span = require "sessile.import.span"
 
 local replay = {}
+
+-- A recorded message without its usage; the rest of its text as it stands.
+local function without_usage(json)
+  local members, fields = parts.members(json)
+  if not members or not fields.usage then
+    return json
+  end
+  return "{" .. parts.rest(members, { usage = true }) .. "}"
+end
 
 local function content_text(message)
   local content = message.content
@@ -119,6 +130,21 @@ local function enter(ledger, outcome)
   end
 end
 
+-- The message without what its provider reported.
+local function without_usage(json)
+  local members, fields = span.object(json)
+  if not members or not fields.usage then
+    return json
+  end
+  local parts = {}
+  for _, member in ipairs(members) do
+    if member.key ~= "usage" then
+      parts[#parts + 1] = member.raw_key .. ":" .. member.raw
+    end
+  end
+  return "{" .. table.concat(parts, ",") .. "}"
+end
+
 local function finish(ledger, store, session)
   local list, info = session:context()
   if list then
@@ -174,7 +200,7 @@ function replay.run(records, options)
     if record.kind == "turn" then
       local list = {}
       for i, json in ipairs(record.messages) do
-        list[i] = sessile.json(json)
+        list[i] = sessile.json(without_usage(json))
       end
       local outcome
       outcome, message, code = session:turn(list, { model_name = record.model })
