@@ -4,6 +4,7 @@
 -- from the session itself. Of a plain store they are in a file that only its user can read.
 
 local digest = require "sessile.digest"
+local files = require "sessile.files"
 local line = require "sessile.line"
 local paths = require "sessile.paths"
 local terminal = require "sessile.cli.terminal"
@@ -53,7 +54,7 @@ local function read(path)
     for i = math.max(1, #list - MOST), #list do
       kept[#kept + 1] = escaped(list[i]) .. "\n"
     end
-    line.remember(path, table.concat(kept))
+    files.append(path, table.concat(kept))
   end
   return table.move(list, math.max(1, #list - MOST + 1), #list, 1, {})
 end
@@ -89,7 +90,7 @@ function lines.open(session, place)
     end
     list[#list + 1] = text
     if path then
-      line.remember(path, escaped(text) .. "\n")
+      files.append(path, escaped(text) .. "\n")
     end
   end
   return self
