@@ -325,6 +325,20 @@ int64_t meter_scale(int64_t tokens, const meter_ratio *ratio)
            (tokens % METER_UNIT * r + METER_UNIT / 2) / METER_UNIT;
 }
 
+void meter_scale_context(context *c, const meter_ratio fit[TOKEN_UNITS])
+{
+    for (size_t i = 0; i < c->count; i++) {
+        item *it = &c->items[i];
+        const meter_ratio *r = &fit[it->unit < TOKEN_UNITS ? it->unit : TOKENS_ESTIMATE];
+        int64_t n;
+        if (!r->ratio)
+            continue;
+        n = meter_scale(it->tokens, r);
+        it->tokens = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+        it->unit = TOKENS_FITTED;
+    }
+}
+
 /* ------------------------------------------------------------------ a sum, read */
 
 /* From the best to the least. */

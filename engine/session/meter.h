@@ -75,6 +75,8 @@ void meter_read(const token_sums *sums, const meter_ratio fit[TOKEN_UNITS], int 
                 sessile_tokens *out);
 /* A count of one unit in the model's tokens. */
 int64_t meter_scale(int64_t tokens, const meter_ratio *ratio);
+/* The counts of a context's items in the model's own tokens, where a ratio is known. */
+void meter_scale_context(struct context *c, const meter_ratio fit[TOKEN_UNITS]);
 /* In what the counts of a context were taken, the least of them. Static. */
 const char *meter_source(const struct context *c);
 /* The sums of a context's items. */

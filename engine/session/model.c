@@ -70,8 +70,7 @@ token_count session_count(sessile_session *s, const message *m)
 
 /* ------------------------------------------------------------------ for another model */
 
-/* All of a context in one unit: what was counted in it stands, the rest is counted now.
- */
+/* All of a context in one unit: what was counted in it stands, the rest is counted. */
 static sessile_status recount(sessile_session *s, const context *c, token_unit unit,
                               const model_kind *kind, token_sums *out, sessile_error *err)
 {

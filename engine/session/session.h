@@ -357,8 +357,8 @@ typedef struct counting {
     token_sums sums;
     buf text;
 } counting;
-void counting_begin(
-    counting *c); /* store and model are set; text is freed by the caller */
+/* store and model are set; text is freed by the caller */
+void counting_begin(counting *c);
 sessile_status counting_add(counting *c, sessile_slice text, sessile_tokens *one,
                             sessile_error *err);
 void counting_end(const counting *c, sessile_tokens *out);

@@ -90,19 +90,6 @@ static int copy_labels(sessile_state *s, const facts *from)
     return 0;
 }
 
-/* A count in the model's own tokens, as all counts of a state are where they can be. */
-static void scale_item(item *it, const meter_ratio *fit)
-{
-    const meter_ratio *r = &fit[it->unit < TOKEN_UNITS ? it->unit : TOKENS_ESTIMATE];
-    int64_t n;
-
-    if (!r->ratio)
-        return;
-    n = meter_scale(it->tokens, r);
-    it->tokens = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
-    it->unit = TOKENS_FITTED;
-}
-
 static token_count scale_made(const sessile_state *s, int64_t tokens)
 {
     meter_ratio r = {.ratio = s->made_ratio};
@@ -136,8 +123,8 @@ sessile_status state_new(sessile_state **out, const state_setup *setup,
     if (context_copy(&first->c, setup->context) || pairing_of(&first->pairs, &first->c) ||
         grow_marks(s, first->c.count) || copy_labels(s, setup->labels))
         goto nomem;
-    for (size_t i = 0; setup->fit && i < first->c.count; i++)
-        scale_item(&first->c.items[i], setup->fit);
+    if (setup->fit)
+        meter_scale_context(&first->c, setup->fit);
     first->has_pairs = 1;
     buf_puts(&s->vars_given, "{}");
     if (s->vars_given.failed)

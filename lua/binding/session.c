@@ -409,7 +409,8 @@ static int session_tokens(lua_State *L)
     if (failed) {
         return failed;
     }
-    if (sessile_count_tokens_with(session->handle, &options, &tokens, &err) != SESSILE_OK) {
+    if (sessile_count_tokens_with(session->handle, &options, &tokens, &err) !=
+        SESSILE_OK) {
         return binding_fail(L, &err);
     }
     lua_pushinteger(L, (lua_Integer)tokens.tokens);

@@ -135,6 +135,21 @@ local function enter(ledger, outcome)
   end
 end
 
+-- The message without what its provider reported.
+local function without_usage(json)
+  local members, fields = span.object(json)
+  if not members or not fields.usage then
+    return json
+  end
+  local parts = {}
+  for _, member in ipairs(members) do
+    if member.key ~= "usage" then
+      parts[#parts + 1] = member.raw_key .. ":" .. member.raw
+    end
+  end
+  return "{" .. table.concat(parts, ",") .. "}"
+end
+
 local function finish(ledger, store, session)
   local list, info = session:context()
   if list then

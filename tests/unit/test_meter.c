@@ -38,14 +38,13 @@ static void assert_same(sessile_tokens a, sessile_tokens b)
 /* Words enough that margins of a few tokens do not matter. */
 static sessile_id talk(sessile_session *s, const char *role, unsigned n)
 {
+    static const char *const words[] = {"river", "stone", "window"};
     char text[900];
     size_t at = 0;
 
     for (unsigned i = 0; i < 60 + n % 40; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, "%s ",
-                               i * n % 3 ? "river"
-                               : i % 2   ? "window"
-                                         : "stone");
+                               words[i * n % 3 ? 0 : 1 + i % 2]);
     return say(s, role, text);
 }
 

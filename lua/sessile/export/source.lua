@@ -5,8 +5,8 @@
 -- read one at a time, in the order of the log.
 
 local answers = require "sessile.answers"
+local characters = require "sessile.characters"
 local core = require "sessile.core"
-local text = require "sessile.export.text"
 
 local source = {}
 
@@ -15,7 +15,7 @@ local methods = {}
 -- Names may be any bytes; a document is text.
 local function repaired(value)
   if type(value) == "string" then
-    return text.repaired(value)
+    return characters.repaired(value)
   elseif type(value) ~= "table" then
     return value
   end
@@ -191,12 +191,18 @@ local function shaped(self, entry)
   return shape
 end
 
---- An iterator over the entries, in the order of the log; it raises when one cannot be read.
-function methods:entries()
+-- The session's own iterator; raises when there is none.
+local function log_of(self)
   local iterator, message, code = self.session:entries()
   if not iterator then
     error(("%s: %s"):format(code, message), 0)
   end
+  return iterator
+end
+
+--- An iterator over the entries, in the order of the log; it raises when one cannot be read.
+function methods:entries()
+  local iterator = log_of(self)
   return function()
     local entry = iterator()
     return entry and shaped(self, entry)
@@ -205,10 +211,7 @@ end
 
 --- The texts of the entries alone, which are not taken apart.
 function methods:texts()
-  local iterator, message, code = self.session:entries()
-  if not iterator then
-    error(("%s: %s"):format(code, message), 0)
-  end
+  local iterator = log_of(self)
   return function()
     local entry = iterator()
     local json = entry and facts_of(entry).json
