@@ -57,6 +57,18 @@ describe("chat", function()
     assert.equal(2, #got.ids)
   end)
 
+  it("keeps the answer although somebody else wrote while the model thought", function()
+    done "new --id talk"
+    configure(model("echo", ("cat >/dev/null; %s append talk meanwhile >/dev/null; printf done")
+      :format(cli.binary)))
+    assert.equal("done\n", done "chat talk --once hi")
+    local said = {}
+    for i, row in ipairs(json "show talk") do
+      said[i] = row.message.content
+    end
+    assert.same({ "hi", "meanwhile", "done" }, said)
+  end)
+
   it("tells a model what it is, once", function()
     cli.write(home .. "/prompt", "Be brief.\n")
     for _ = 1, 2 do

@@ -205,9 +205,10 @@ typedef enum sessile_key_source {
 
 typedef enum sessile_durability {
     SESSILE_SYNC = 0, /* what acknowledges has been synced to the device */
-    SESSILE_NONE /* synced at close; a power cut may take back what came since. No line
-                    then says what is safe, so that damage in the middle of such a
-                    log can pass for a torn end: set aside, and reported */
+    SESSILE_NONE /* synced at close and by sessile_session_sync(); a power cut may take
+                    back what came since. Lines after the last write that followed a
+                    sync are not said to be safe: damage among them can pass for a torn
+                    end: set aside, and reported */
 } sessile_durability;
 
 /* Where policy files run. */
@@ -771,6 +772,16 @@ SESSILE_API sessile_status sessile_subsessions(sessile_session *session,
  * alone, since it may have been copied in the middle of a call. */
 SESSILE_API sessile_status sessile_session_close(sessile_session *session,
                                                  sessile_error *err);
+
+/*
+ * Syncs what this handle wrote, and says in the next write that it is safe: damage to it is
+ * then DAMAGED, never taken for a torn end. For durability NONE: after much was written,
+ * before its last entry. With durability SYNC there is nothing to do. IO: what was written
+ * is not known to be safe, and nothing more is written; open the session anew and look.
+ * CANCELLED: see sessile_interrupt(). FORKED, CLOSED.
+ */
+SESSILE_API sessile_status sessile_session_sync(sessile_session *session,
+                                                sessile_error *err);
 
 /*
  * How long a call of this handle may wait in all, in ms, for the lock of another writer

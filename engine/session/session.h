@@ -278,6 +278,10 @@ sessile_status session_write_within(sessile_session *s, session_wait *w,
 sessile_status session_sync_within(sessile_session *s, const session_wait *w,
                                    sessile_id count, sessile_error *err);
 
+/* Makes all that this handle wrote durable, whatever the store's durability; the next
+ * write says so. */
+sessile_status session_sync(sessile_session *s, sessile_error *err);
+
 /* Adds an entry for a message: checked text, read columns. Returns its id. */
 sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t size,
                          const message *m, token_count tokens);

@@ -1259,6 +1259,12 @@ function Session:set_title(title) end
 ---@return string? code
 function Session:set_timeout(timeout_ms) end
 
+---Syncs what was written with durability "none"; the next write says that it is safe.
+---@return true? ok
+---@return string? message
+---@return string? code
+function Session:sync() end
+
 ---Turns, bare appends and compactions on the path.
 ---@return integer? count
 ---@return string? message

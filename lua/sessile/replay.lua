@@ -7,24 +7,19 @@
 -- What providers once reported as usage is left out: it says how large the recorded context
 -- was, and under another policy it is another one. Tokens are the engine's estimate.
 
+local parts = require "sessile.import.parts"
 local sessile = require "sessile"
 local span = require "sessile.import.span"
 
 local replay = {}
 
--- The message as it stands, without its member "usage".
+-- A recorded message without its usage; the rest of its text as it stands.
 local function without_usage(json)
-  local members, fields = span.object(json)
+  local members, fields = parts.members(json)
   if not members or not fields.usage then
     return json
   end
-  local parts = {}
-  for _, member in ipairs(members) do
-    if member.key ~= "usage" then
-      parts[#parts + 1] = member.raw_key .. ":" .. member.raw
-    end
-  end
-  return "{" .. table.concat(parts, ",") .. "}"
+  return "{" .. parts.rest(members, { usage = true }) .. "}"
 end
 
 local function content_text(message)
