@@ -9,7 +9,6 @@
 
 local parts = require "sessile.import.parts"
 local sessile = require "sessile"
-local span = require "sessile.import.span"
 
 local replay = {}
 
