@@ -135,6 +135,36 @@ describe("resume", function()
     assert.equal(2, json("info talk").messages)
   end)
 
+  it("shows the last checkpoint's state, and goes on from there when that is asked for", function()
+    done "checkpoint talk 'step one' --state '{\"step\":1,\"odd\":\"\\u001b[31m\"}'"
+    has(done "resume talk", "nothing was said since")
+    local at = json("info talk").head
+    done "chat talk --once 'a wrong turn'"
+    local out, err = done "resume talk"
+    has(out, "2 messages came after it")
+    has(out, 'its state   {"step":1,"odd":"')
+    assert.falsy(out:find("\27", 1, true))
+    has(err, "sessile resume talk --from last")
+    local got = json "resume talk"
+    assert.equal(2, got.checkpoint.after)
+    assert.equal(1, got.checkpoint.state.step)
+
+    local refused_out, why, code = sessile "resume talk --from last"
+    assert.equal("", refused_out)
+    assert.equal(2, code)
+    has(why, "Nothing was changed")
+    assert.equal(4, json("info talk").messages)
+
+    out = done "resume talk --from last --yes"
+    has(out, "nothing was said since")
+    assert.falsy(out:find("a wrong turn", 1, true))
+    assert.equal(2, json("info talk").messages)
+    assert.equal(at, json("info talk").head)
+    done "chat talk --once 'another way'"
+    assert.equal(4, json("info talk").messages)
+    assert.equal(3, select(3, sessile "resume talk --from nosuch --yes"))
+  end)
+
   it("tells a program the same", function()
     local got, info = json "resume talk", json "info talk"
     assert.equal(info.messages, got.messages)
