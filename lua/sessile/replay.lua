@@ -8,6 +8,7 @@
 -- was, and under another policy it is another one. Tokens are the engine's estimate.
 
 local sessile = require "sessile"
+local span = require "sessile.import.span"
 
 local replay = {}
 
