@@ -116,7 +116,7 @@ sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
 
 int64_t run_reserve(const sessile_run *run)
 {
-    return run->reserve + run->outside;
+    return run->reserve + run->held;
 }
 
 void run_free(sessile_run *run)

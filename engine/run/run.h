@@ -95,7 +95,7 @@ struct sessile_run {
     struct worker *worker; /* of isolated policies, taken from the session; or NULL */
     buf journal;           /* of the state, for the worker */
     int64_t window, reserve;
-    int64_t outside; /* of the window: what goes to the model beside the messages */
+    int64_t held; /* of the window, for system prompt and tools that are in no message */
     int has_timeout, timeout_ms; /* of each call; else the session's */
     session_wait wait;           /* of the call that goes on */
     sessile_reason reason;       /* of the run as a whole */
@@ -155,6 +155,7 @@ struct sessile_run {
     sessile_id written;          /* log count that must become durable; 0: nothing */
     int synced;
     size_t previous; /* messages of the context before the turn */
+    int64_t outside; /* tokens of system prompt and tools that are in no message */
     int beside;      /* turn: a sibling of what came between; the head stays */
     /* branch */
     sessile_id to, from, ancestor; /* where the head goes, was, and both come from */

@@ -249,13 +249,13 @@ static size_t before_turn(const sessile_run *run, const context *c)
 /* System prompt and tools that are no entries take room as the reserve does: of the window
  * that is left to a policy, and of what a trigger looks at. Half of it at most, whatever
  * was reported: a report that is wrong must not leave a policy without any. */
-static sessile_status find_outside(sessile_run *run, sessile_error *err)
+static sessile_status find_held(sessile_run *run, sessile_error *err)
 {
     int64_t room = run->window > run->reserve ? run->window - run->reserve : 0;
     sessile_status st =
-        session_outside_locked(run->session, run->saw, &run->outside, err);
-    if (st == SESSILE_OK && run->window > 0 && run->outside > room / 2)
-        run->outside = room / 2;
+        session_outside_locked(run->session, run->saw, &run->held, err);
+    if (st == SESSILE_OK && run->window > 0 && run->held > room / 2)
+        run->held = room / 2;
     return st;
 }
 
@@ -267,6 +267,8 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     facts labels;
     const context *c = NULL;
     meter_ratio fit[TOKEN_UNITS];
+    sessile_tokens whole, counted;
+    int beside;
     sessile_status st = session_lock_within(s, &run->wait, err);
     if (st != SESSILE_OK)
         return st;
@@ -307,7 +309,11 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     if (st == SESSILE_OK)
         st = session_fit_locked(s, run->saw, fit, err);
     if (st == SESSILE_OK)
-        st = find_outside(run, err);
+        st = find_held(run, err);
+    if (st == SESSILE_OK)
+        st = session_tokens_at_locked(s, run->saw, &whole, &beside, err);
+    if (st == SESSILE_OK)
+        st = session_tokens_with_locked(s, run->saw, c, &counted, err);
     /* One picture for all hooks, whatever is labelled meanwhile. */
     if (st == SESSILE_OK && facts_labels(&s->facts, &labels))
         st = fail_nomem(err);
@@ -335,8 +341,9 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     if (st == SESSILE_OK && vars.size > 2)
         st = run_vars_load(run, vars.data, vars.size, err);
     if (st == SESSILE_OK) {
-        run->outcome.tokens_before =
-            context_tokens(state_before(run->state)) + run->outside;
+        /* As session_tokens() says before and after: with what is in no message. */
+        run->outside = counted.tokens - context_tokens(state_before(run->state));
+        run->outcome.tokens_before = whole.tokens;
         run->outcome.tokens_after = run->outcome.tokens_before;
     }
     context_deinit(&at);

@@ -552,6 +552,31 @@ sessile_status session_tokens_at_locked(sessile_session *s, sessile_id leaf,
     return status ? status : read_at(s, m, out, beside, err);
 }
 
+sessile_status session_tokens_with_locked(sessile_session *s, sessile_id leaf,
+                                          const context *c, sessile_tokens *out,
+                                          sessile_error *err)
+{
+    token_meter m;
+    int beside, exact = session_exact_unit(s);
+    sessile_status status;
+
+    if (leaf == s->head) {
+        status = follow_head(s, err);
+        m = s->meter;
+    } else {
+        status = make(s, leaf, &m, err);
+    }
+    if (status)
+        return status;
+    if (has_report(s, &m)) {
+        make_fit(s, &m);
+        status = find_outside(s, &m, exact, err);
+    }
+    meter_sum(c, &m.all);
+    m.all_known = 1;
+    return status ? status : count_all(s, &m, exact, out, &beside, err);
+}
+
 sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
                                      sessile_error *err)
 {

@@ -497,6 +497,7 @@ static sessile_status prepare(undoing *u, sessile_session *s, sessile_error *err
 {
     meter_ratio fit[TOKEN_UNITS];
     int64_t outside = 0;
+    sessile_tokens before, after;
     sessile_status status;
 
     status = session_check_running_locked(s, err);
@@ -531,13 +532,18 @@ static sessile_status prepare(undoing *u, sessile_session *s, sessile_error *err
         status = session_outside_locked(s, s->head, &outside, err);
     if (status)
         return status;
+    u->result.undone = u->step->at;
+    status = session_tokens_locked(s, &before, err);
+    if (!status)
+        status = session_tokens_with_locked(s, s->head, &u->after, &after, err);
+    if (status)
+        return status;
     meter_scale_context(&u->now, fit);
     meter_scale_context(&u->was, fit);
     meter_scale_context(&u->after, fit);
     u->source = meter_source(&u->now);
-    u->result.undone = u->step->at;
-    u->result.tokens_before = context_tokens(&u->now) + outside;
-    u->result.tokens_after = context_tokens(&u->after) + outside;
+    u->result.tokens_before = before.tokens;
+    u->result.tokens_after = after.tokens;
     u->result.cannot_fit = laws_cannot_fit(&u->after, s->window, s->reserve + outside);
     return SESSILE_OK;
 }
