@@ -93,7 +93,7 @@ ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encoding
 
 .PHONY: all build demo test check asan tsan valgrind bench coverage install clean help deps
 .PHONY: deps-build deps-test deps-check deps-bench deps-soak
-.PHONY: plants everything objects warnings headers lint fuzz fuzzers benches promises soak
+.PHONY: accuracy plants everything objects warnings headers lint fuzz fuzzers benches promises soak
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -328,6 +328,10 @@ bench: deps-bench
 	    echo "== $${b##*/}"; $$b || exit 1; done
 benches: $(BENCHES) $(WORKER) $(ENCODINGS)
 
+# How far token counts are from what a provider reported: make accuracy FILE=recording.jsonl
+accuracy: build
+	@$(BIN) run tests/accuracy/accuracy.lua $(FILE)
+
 D = $(DESTDIR)$(PREFIX)
 install: build
 	install -d $(D)/include $(D)/lib/pkgconfig $(D)/lib/lua/5.4/sessile $(D)/bin \
@@ -372,6 +376,7 @@ help:
 	@echo 'make plants    bugs planted one by one: do the tests see them?'
 	@echo 'make fuzz      the fuzzers under libFuzzer (FUZZ="log line" FUZZ_SECONDS=60)'
 	@echo 'make bench     what it costs, beside floors and SQLite (BENCH="append open")'
+	@echo 'make accuracy FILE=recording   token counts beside what a provider reported'
 	@echo 'make coverage  lines of engine/ that tests reach'
 	@echo 'make install PREFIX=$(PREFIX) DESTDIR=;   make deps;   make clean'
 	@echo 'One test:      tests/run NAME...   after make everything'

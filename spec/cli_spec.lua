@@ -259,7 +259,23 @@ describe("list", function()
     local store = home .. "/plain"
     done(("--plain --store %s import - --from jsonl --id hurt"):format(store),
       table.concat(lines, "\n"))
-    done(("--plain --store %s append hurt more"):format(store)) -- what is last may be cut off
+    damage(store)
+    is_damaged(store)
+  end)
+
+  it("names damage to what was imported into a session that was there", function()
+    local store = home .. "/plain"
+    done(("--plain --store %s new --id hurt"):format(store))
+    local recording = home .. "/recording.jsonl"
+    local lines = {}
+    for n = 1, 6 do
+      lines[n] = ('{"role":"user","content":"text %d"}'):format(n)
+    end
+    write(recording, table.concat(lines, "\n"))
+    done(("--plain --store %s import %s --into hurt"):format(store, recording))
+    local before = read(store .. "/agents/main/hurt.jsonl")
+    done(("--plain --store %s import %s --into hurt"):format(store, recording))
+    assert.equal(before, read(store .. "/agents/main/hurt.jsonl"))
     damage(store)
     is_damaged(store)
   end)

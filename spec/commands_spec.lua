@@ -247,6 +247,12 @@ local ENTRIES = {
     json = { "context small", "messages[1].message", "tokens", "source", "head" },
     wrong = { "context nobody", 3, "sessile list" },
   },
+  ["tokens"] = {
+    plain = { "tokens --session small", "tokens (" },
+    json = { "tokens --session small --each", "tokens", "low", "high", "source", "messages",
+      "each[1].tokens" },
+    wrong = { "tokens", 2, "--session" },
+  },
   ["compact"] = {
     plain = { "compact talk --policy sliding_window --window 500 --dry-run", "tokens" },
     json = { "compact talk --policy sliding_window --window 500", "verdict", "before", "after",

@@ -16,8 +16,9 @@ local function of_project(text)
   os.execute(("chmod 644 %s/sessile.lua"):format(quote(project)))
 end
 
+-- What never ends fails here, and holds nobody.
 local function sessile(words, before)
-  return cli.sessile(words, nil, ("env -C %s %s"):format(quote(project), before or ""))
+  return cli.sessile(words, nil, ("env -C %s %s timeout 60"):format(quote(project), before or ""))
 end
 
 local function fails(code, words, what)
@@ -82,6 +83,17 @@ local HARM = {
   { "\27LuaT\0\25", "not text" },
   { "return { store = 'a\\0b' }", "a text expected" },
   { ("-- x\n"):rep(60000), "larger than" },
+  -- values that took hours to read, or gigabytes
+  { "return { timeout = ('1'):rep(500000) .. '!' }", "a time expected" },
+  { "return { triggers = { interval = ('1'):rep(500000) .. '!' } }", "a time expected" },
+  { "return { [('a'):rep(700000)] = 1 }", "there is no such key" },
+  { "return { [('.'):rep(500000)] = 1 }", "there is no such key" },
+  { "return { agents = { [('.'):rep(500000)] = { window = 1 } } }", "so long" },
+  { "return { store = 'a?' .. ('pass'):rep(200000) }", "so long" },
+  -- policies that are none
+  { "return { policy = {} }", "a policy's name expected first" },
+  { "return { policy = {{{ 'tiered' }}} }", "a policy's name expected first" },
+  { "return { policy = { { 'tiered', { 'x' } } } }", "options have names, got 2" },
 }
 
 describe("a configuration that means harm", function()
@@ -156,7 +168,9 @@ describe("a project's file that nobody trusts", function()
   local refused = {
     { "store", "'/tmp/elsewhere'" }, { "store", "'../elsewhere'" }, { "store", "'a/../../b'" },
     { "store", "'~/x'" }, { "store", "'file:/tmp/x'" }, { "store", "'postgres://evil/x'" },
-    { "store", "'$HOME'" }, { "store", "'postgres'" }, { "key", "false" },
+    { "store", "'$HOME'" }, { "store", "'postgres'" }, { "store", "'ram:'" },
+    { "store", "'link'" }, { "store", "'folder/../link/x'" }, { "store", "'folder/link/x/y'" },
+    { "store", "'nowhere/x'" }, { "key", "false" },
     { "key", "{ command = { 'touch', 'pwned' } }" }, { "key", "{ env = 'HOME' }" },
     { "user", "'x'" }, { "durability", "'none'" }, { "network", "true" },
     { "isolation", "'none'" }, { "worker", "'./evil'" }, { "suite", "'aes-256-gcm'" },
@@ -182,6 +196,8 @@ describe("a project's file that nobody trusts", function()
 
   it("may name no program, key, place or function, and may make nothing less safe", function()
     write(project .. "/evil.lua", "return {}")
+    os.execute(("cd %s && mkdir folder && ln -s /tmp link && ln -s /tmp folder/link && "
+      .. "ln -s ../missing nowhere"):format(quote(project)))
     own "return { models = { mine = { command = { 'true' } } } }"
     for _, case in ipairs(refused) do
       of_project(text_of(case[1], case[2]))
@@ -192,6 +208,18 @@ describe("a project's file that nobody trusts", function()
       assert.truthy(err:find("sessile config trust", 1, true), err)
     end
     assert.is_false(exists(project .. "/pwned"))
+  end)
+
+  it("costs no more memory than its size, whatever its names", function()
+    local fields = {}
+    for i = 1, 20000 do
+      fields[i] = "b" .. i .. "=1"
+    end
+    of_project(("local function f() return { x = { %s = { %s } } } end return {}"):format(
+      ("a"):rep(60000), table.concat(fields, ",")))
+    local out, err, code = cli.sessile("list", nil,
+      ("env -C %s sh -c 'ulimit -v 600000; exec \"$@\"' sh"):format(quote(project)))
+    assert.equal(0, code, out .. err)
   end)
 
   it("may choose among what is there", function()
@@ -225,6 +253,18 @@ describe("a project's file that nobody trusts", function()
     fails(7, "list", "sessile config trust")
     project = home .. "/project"
     done "config trust --remove"
+    fails(7, "list", "sessile config trust")
+  end)
+
+  it("is not trusted by the record of another place", function()
+    of_project "return { key = false }"
+    done "config trust --yes"
+    local records = ("%s/config/sessile/trusted"):format(home)
+    os.execute(("cp -r %s %s/copy && mv %s %s/of-project"):format(project, home, records, home))
+    project = home .. "/copy"
+    done "config trust --yes"
+    done "list"
+    os.execute(("cat %s/of-project/* | tee %s/*"):format(home, records))
     fails(7, "list", "sessile config trust")
   end)
 

@@ -75,6 +75,84 @@ describe("export as JSON", function()
   end)
 end)
 
+describe("export as Markdown and as a page", function()
+  local payloads = dofile(here .. "/support/payloads.lua")
+
+  -- What stands at the margin, outside of fences, is ours.
+  local OURS = { "^# ", "^### ", "^> ?", "^>$", "^%*%u[%l ]+%*", "^%- %u%l+[%l ]*: ", "^$",
+    "^<details>$", "^</details>$", "^<summary>[^<>]*</summary>$", "^%-%-%-$" }
+
+  local function foreign_line(text)
+    local fence
+    for line in text:gmatch "([^\n]*)\n" do
+      local mark = line:match "^(```+)"
+      if fence then
+        fence = line ~= fence and fence or nil
+      elseif mark then
+        fence = mark
+      else
+        local ours = false
+        for _, pattern in ipairs(OURS) do
+          ours = ours or line:find(pattern) ~= nil
+        end
+        if not ours then
+          return line
+        end
+      end
+    end
+    return fence
+  end
+
+  it("keeps what was said inside of its block", function()
+    local next_one, lines = payloads.generator(7), {}
+    for i = 1, 400 do
+      local text = next_one()
+      lines[i] = i % 2 == 0 and ('{"role":"user","author":%s,"content":%s}'):format(
+        span.quote(text), span.quote(text)) or ('{"role":"tool","tool_call_id":"x","name":%s,'
+        .. '"content":%s}'):format(span.quote(text), span.quote(text))
+    end
+    write(home .. "/hostile.jsonl", table.concat(lines, "\n") .. "\n")
+    done(("import %s/hostile.jsonl --from jsonl --id h --title '# <b>[x](http://e.org)'"):format(
+      home))
+    local text = done "export h --format md"
+    assert.is_nil(foreign_line(text))
+    assert.truthy(text:find("# \\# \\<b\\>\\[x\\]\\(http\\://e.org\\)\n", 1, true))
+    assert.equal(text, (done "export h --format markdown"))
+  end)
+
+  it("names every checkpoint, label and branch", function()
+    talk()
+    done "checkpoint talk here"
+    done "label talk 1 start"
+    done "branch talk 1 --yes"
+    done "append talk 'another way'"
+    for _, format in ipairs { "md", "html" } do
+      local text = done("export talk --format " .. format)
+      for _, words in ipairs { "here", "start", "Branch", "another way", "an answer" } do
+        assert.truthy(text:find(words, 1, true), format .. " has no " .. words)
+      end
+    end
+  end)
+
+  it("is inert on a terminal", function()
+    if not os.execute "script -qec true /dev/null </dev/null >/dev/null 2>&1" then
+      pending "needs script(1) and a pseudo-terminal"
+      return
+    end
+    write(home .. "/t.jsonl", '{"role":"user","content":"\\u001b[31mred\\u001b]0;x\\u0007 '
+      .. '\\u009b2J\\u202e"}\n')
+    done(("import %s/t.jsonl --from jsonl --id t"):format(home))
+    for _, format in ipairs { "md", "json", "jsonl", "html" } do
+      local seen = sessile("export t --format " .. format, nil,
+        [[sh -c 'script -qec "$*" /dev/null' sh]])
+      assert.truthy(seen:find("red", 1, true))
+      assert.is_nil(seen:find "[\27\7]", format)
+      assert.is_nil(seen:find("\u{9B}", 1, true), format)
+      assert.is_nil(seen:find("\u{202E}", 1, true), format)
+    end
+  end)
+end)
+
 describe("export to a file", function()
   it("takes the format from the extension, and is readable by its owner alone", function()
     talk()

@@ -134,7 +134,7 @@ local COMMANDS = {
   "keys status", "policy list", "info ID", "show ID", "show ID@1", "show ID@2", "show ID@3",
   "context ID", "tree ID", "tree ID --all", "label list ID", "checkpoints ID", "log ID",
   "log ID --all", "why ID 1", "why ID 2", "settings ID", "settings ID --metadata",
-  "children ID", "stats ID", "stats ID --by day", "usage ID", "answer ID",
+  "children ID", "stats ID", "stats ID --by day", "usage ID", "answer ID", "resume ID",
   "fixture ID --last 1", "compact ID --policy sliding_window --window 50 --dry-run",
   "delete ID", "delete ID --dry-run", "uncompact ID --dry-run", "branch ID 1",
   "restore ID WORD", "WORD", "WORD WORD", "sessions WORD", "help WORD", "list WORD",
@@ -149,7 +149,9 @@ local COMMANDS = {
   "config trust WORD",
   "--config WORD list", "completions WORD",
   "--store WORD list", "--agent WORD list", "--key-file WORD list", "copy ID ram:WORD",
-  "suspend ID WORD", "cancel ID WORD", "__complete words show WORD", "__complete bash x WORD",
+  "suspend ID WORD", "cancel ID WORD", "chat WORD --once WORD",
+  "chat ID --model WORD --once WORD", "resume WORD", "__complete words show WORD",
+  "__complete bash x WORD",
 }
 
 -- These print an id alone, which is data; a terminal gets it inert.

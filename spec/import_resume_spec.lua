@@ -63,7 +63,6 @@ describe("an import", function()
         .. '"content":"words %d"}}'):format(i, parent, i % 2 == 1 and "user" or "assistant", i)
     end
     local path = temp.dir() .. "/x.jsonl"
-    temp.write(path, table.concat(lines, "\n") .. "\n")
     temp.write(path, table.concat(lines, "\n", 1, 4) .. "\n")
     local session = assert(recordings.into(store, path, { id = "stopped" }))
     assert(session:branch("00000002", { policy = false }))
@@ -75,6 +74,19 @@ describe("an import", function()
       said[i] = message.content
     end
     assert.equal("words 1, words 4, words 5", table.concat(said, ", "))
+  end)
+
+  it("knows a recording again by the name that earlier versions gave it", function()
+    local session = assert(recordings.into(store, "spec/fixtures/import/openai.json"))
+    local seen = 0
+    for entry in session:entries() do
+      if entry.type == "turn" then
+        assert.equal("32e77b49f5d49056", entry.data.metadata.imported.source)
+        seen = seen + 1
+      end
+    end
+    session:close()
+    assert.equal(3, seen)
   end)
 
   it("of a file that has grown brings what is new, and twice nothing", function()

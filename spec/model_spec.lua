@@ -157,7 +157,7 @@ describe("sessile.model", function()
       'data: {"choices":[{"delta":{"tool_calls":[{"index":0,',
       '"function":{"arguments":"1}"}}]}}]}\n\n',
       'data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}\n\n',
-      'data: {"choices":[],\ndata: "usage":{"prompt_tokens":3,"completion_tokens":4}}\r\r',
+      'data: {"choices":[],\r\ndata: "usage":{"prompt_tokens":3,"completion_tokens":4}}\r\r',
       "data: [DONE]\n\n",
     })
     for _, size in ipairs { 1, 3, 7, 100000 } do
@@ -230,6 +230,11 @@ describe("sessile.model", function()
     has(message, "401: … and … is no key")
     assert.is_nil(message:find("sk-77", 1, true))
     assert.equal("EDENIED", code)
+    local key = "sk-" .. ("77"):rep(50)
+    local repeated = [[json(401, '{"error":{"message":"%s%s"}}')]]
+    _, message = ask({ repeated:format(("x"):rep(450), key) }, { key = sessile.key.secret(key) })
+    has(message, "401: x")
+    assert.is_nil(message:find("sk-", 1, true)) -- nor a part of it, where a sentence is cut
     local port, requests = serve { plain }
     _, message, code = ask({
       ([[send "HTTP/1.1 307 X\r\nlocation: http://127.0.0.1:%d/\r\n]]):format(port)
@@ -481,6 +486,31 @@ describe("an HTTP answer in pieces", function()
     end
   end)
 
+  it("is as long as it says, and no work that grows with its square", function()
+    local head = "HTTP/1.1 200 OK\r\n"
+    local headers
+    local response = parser.response(function(_, lines) headers = lines end, print, 100)
+    -- Looked at once for each of its spaces, these took minutes.
+    local line = ": b" .. (" "):rep(16000) .. "c \t \r\n"
+    assert.is_true(response:feed(head))
+    for i = 1, 199 do
+      assert.is_true(response:feed("x-" .. i .. line))
+    end
+    response:feed "x-200:   \r\n\r\n"
+    assert.equal("b" .. (" "):rep(16000) .. "c", headers["x-7"])
+    assert.equal("", headers["x-200"])
+  end)
+
+  it("ends although the answer itself never comes", function()
+    local response = parser.response(print, print, 100)
+    local count = 0
+    while count < 10000 and response:feed "HTTP/1.1 100 Continue\r\n\r\n" do
+      count = count + 1
+    end
+    assert.is_true(count < 1000)
+    has(select(2, response:finish()), "too many headers")
+  end)
+
   it("never raises, whatever a byte is changed to", function()
     math.randomseed(7)
     for _ = 1, 3000 do
@@ -489,6 +519,42 @@ describe("an HTTP answer in pieces", function()
       local done, _, body = read(text, math.random(9))
       assert.is_true(done == true or done == nil)
       assert.is_true(#body <= 100)
+    end
+  end)
+end)
+
+describe("events in pieces", function()
+  local events = require "sessile.model.events"
+
+  it("are the same, however they are cut and however lines end", function()
+    local text = ": c\r\n\r\ndata: a\r\n\ndata:b\n\r\ndata: c\rdata\r\rdata: d\n\ndata: e"
+    for cut = 1, #text do
+      local got = {}
+      local reader = events.reader(function(data) got[#got + 1] = data end, 100)
+      for at = 1, #text, cut do
+        assert.is_true(reader:feed(text:sub(at, at + cut - 1)))
+      end
+      reader:finish()
+      assert.same({ "a", "b", "c\n", "d", "e" }, got, tostring(cut))
+    end
+  end)
+
+  it("are no longer than they may be, whatever they are made of", function()
+    for _, piece_of in ipairs { "x", "data:\n", "data\r", "data: x\r\n" } do
+      local reader = events.reader(print, 1000)
+      local fed = 0
+      while fed < 5000 and reader:feed(piece_of) do
+        fed = fed + 1
+      end
+      assert.is_true(fed <= 1000, piece_of)
+    end
+  end)
+
+  it("that are empty cost what they are long", function()
+    local reader = events.reader(print, 1000)
+    local piece_of = ("\r"):rep(1000000) -- looked for line by line to its end, this took hours
+    for _ = 1, 4 do
+      assert.is_true(reader:feed(piece_of))
     end
   end)
 end)

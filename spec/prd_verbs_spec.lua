@@ -140,6 +140,33 @@ describe("sessions list", function()
   end)
 end)
 
+describe("sessions resume", function()
+  it("shows agent, times, counts and the last checkpoint, as info has them", function()
+    conversation("s", "research-agent")
+    done "checkpoint s 'by hand' --state '{\"step\":3}'"
+    local info, shown = json "info s", json "sessions resume s"
+    for _, field in ipairs { "agent", "created", "messages", "head" } do
+      assert.equal(info[field], shown[field], field)
+    end
+    assert.equal("by hand", shown.checkpoint.name)
+    local out = done "sessions resume s"
+    has(out, "research-agent")
+    assert.matches("messages +3,", out)
+    fails(3, "sessions resume nobody")
+  end)
+
+  it("goes on with what is said, as chat does", function()
+    os.execute(("umask 077; mkdir -p %s/config/sessile"):format(cli.home()))
+    cli.write(cli.home() .. "/config/sessile/config.lua", "return { model = { command = { "
+      .. "\"/bin/sh\", \"-c\", \"cat >/dev/null; printf 'I hear you'\" } } }")
+    conversation "s"
+    assert.equal("I hear you\n", (done("sessions chat s", "and now?\n")))
+    local messages = json "show s"
+    assert.equal("and now?", messages[4].message.content)
+    assert.equal("I hear you", messages[5].message.content)
+  end)
+end)
+
 describe("sessions tree", function()
   it("prints the tree in a pipe: id, type, time, labels", function()
     conversation "s"
@@ -276,12 +303,33 @@ describe("sessions export", function()
     assert.equal(but_when(cli.read(home .. "/s.json")), but_when(done "sessions export s"))
   end)
 
+  it("writes Markdown and HTML, by the file's name or by --format", function()
+    for _, format in ipairs { "markdown", "md" } do
+      done(("sessions export s %s/%s --format %s"):format(home, format, format))
+    end
+    done(("sessions export s %s/s.md"):format(home))
+    assert.equal(cli.read(home .. "/markdown"), cli.read(home .. "/md"))
+    assert.equal(cli.read(home .. "/s.md"), cli.read(home .. "/md"))
+    has(cli.read(home .. "/md"), "three")
+    done(("sessions export s %s/s.html"):format(home))
+    local page = cli.read(home .. "/s.html")
+    has(page:lower(), "<!doctype html>")
+    has(page, "three")
+    assert.is_nil(page:find "https?://[^\"]+%.js")
+  end)
+
   it("has the whole history, what is known of the session, and its checkpoints", function()
     local whole = json "sessions export s"
     assert.equal(json("check s").entries, #whole.entries)
     local text = done "sessions export s"
     for _, part in ipairs { "A title", "coder", '"big"', "by hand" } do
       has(text, part)
+    end
+    for _, name in ipairs { "s.md", "s.html" } do
+      done(("sessions export s %s/%s"):format(home, name))
+      for _, part in ipairs { "A title", "coder", "by hand", "three" } do
+        has(cli.read(home .. "/" .. name), part)
+      end
     end
   end)
 end)

@@ -1,6 +1,6 @@
 -- The README's shell blocks, run for real: in order, in one scratch folder and home, by one sh
 -- each that stops at the first command that fails. `sessile` is the executable of this build, and
--- recorded.jsonl a recording of the pi coding agent. What a block asks is answered by nobody.
+-- recorded.jsonl a recording of the pi coding agent; examples/ is that of the project. What a block asks is answered by nobody.
 --
 -- A block that is not to be run has a line of its own above it, with the reason:
 --   <!-- not run: installs packages -->
@@ -36,6 +36,8 @@ describe("the README's shell blocks", function()
     home = cli.begin()
     local where = io.popen("readlink -f " .. cli.quote(cli.binary)):read "l"
     os.execute(("mkdir -p %s/bin %s/work; ln -s %s %s/bin/sessile"):format(home, home, where, home))
+    os.execute(("ln -s \"$(readlink -f %s/examples)\" %s/work/examples"):format(
+      cli.quote(root), home))
     cli.write(home .. "/work/recorded.jsonl", cli.read(root .. "/spec/fixtures/pi-small.jsonl"))
   end)
 

@@ -58,7 +58,8 @@ describe("the README", function()
     write(path, blocks("c")[1])
     local text, ok = run(([[
       ${CC:-cc} -std=c99 -pedantic -Wall -Werror -I'%s/engine/include' '%s' -o '%s/few' \
-        '%s/libsessile.a' %s -lsodium -luuid -lmodpbase64 -lzstd -lpcre2-8 -llua5.4 -lm -pthread && '%s/few'
+        '%s/libsessile.a' %s -lsodium -luuid -lmodpbase64 -lzstd -lpcre2-8 \
+        -llua5.4 -lm -pthread && '%s/few'
     ]]):format(root, path, folder, build,
                os.getenv "TEST_ASAN" and "-fsanitize=address,undefined" or "", folder))
     assert.is_true(ok, text)
@@ -80,15 +81,28 @@ describe("the README", function()
     store:close()
   end)
 
-  it("shows commands that exist", function()
+  it("shows the spec of that policy, which passes", function()
     local bin = os.getenv "SESSILE_BIN" or build .. "/bin/sessile"
-    for line in blocks("sh")[2]:gmatch "[^\n]+" do
-      local command = line:match "sessile (%l[%l-]*)"
-      if command then
-        local text, ok = run(("'%s' help %s"):format(bin, command))
-        assert.is_true(ok, command .. ": " .. text)
-      end
-    end
+    write(folder .. "/keep_last.lua", blocks("lua")[2])
+    write(folder .. "/keep_last_spec.lua", blocks("lua")[3])
+    local recording = assert(io.popen("readlink -f '" .. root .. "/examples/demo-session.jsonl'"))
+    write(folder .. "/recorded.jsonl", read(recording:read "l"))
+    recording:close()
+    local where = assert(io.popen("readlink -f '" .. bin .. "'"))
+    local text, ok = run(("cd '%s' && '%s' policy test keep_last_spec.lua"):format(
+      folder, where:read "l"))
+    where:close()
+    assert.is_true(ok, text)
+    assert.matches("14 successes / 0 failures", text, 1, true)
+  end)
+
+  it("shows a configuration that loads", function()
+    local bin = os.getenv "SESSILE_BIN" or build .. "/bin/sessile"
+    write(folder .. "/config.lua", blocks("lua")[4])
+    local text, ok = run(("'%s' config show --config '%s/config.lua'"):format(bin, folder))
+    assert.is_true(ok, text)
+    assert.matches("window%s+128000", text)
+    assert.matches("llama3.2", text, 1, true)
   end)
 
   it("links to files that are there", function()

@@ -39,6 +39,21 @@ for kind, open in pairs(temp.stores()) do
       end
     end)
 
+    it("keeps an answer whose usage cannot be kept, and counts no nonsense", function()
+      local odd = { { input = 0 / 0 }, { input = 1 / 0 }, { 1, 2 }, { input = math.maxinteger },
+        { input = -5 }, { input = 1e300 }, { input = {} }, { input = "7" }, { input = 1.5 } }
+      for _, usage in ipairs(odd) do
+        local outcome = assert(s:send("hello", { tools = { t = function() return "ok" end },
+          model = loops.model { { role = "assistant", content = "", usage = usage,
+            tool_calls = call { "t", "c" .. #s:messages() }.tool_calls },
+            { role = "assistant", content = "hi", usage = usage } } }))
+        assert.equal("completed", outcome.status, outcome.error)
+        assert.equal("hi", outcome.text)
+        assert.is_true(s:usage().input >= 0)
+        assert.is_true(s:tokens() >= 0)
+      end
+    end)
+
     it("shows the model what was said before, then the new message", function()
       assert(s:turn { user "one", assistant "two" })
       local model = loops.model { "four" }

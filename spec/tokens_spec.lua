@@ -188,3 +188,40 @@ describe("a count", function()
     assert.is_true(tokens > 4000 and tokens < 7000, tokens)
   end)
 end)
+
+describe("a policy", function()
+  it("sees counts in the model's own tokens, in the library and in a worker", function()
+    local path = os.tmpname() .. ".lua"
+    local file <close> = assert(io.open(path, "w"))
+    file:write [[return { name = "looks", version = 1, truncate = function(state, ctx)
+      state.vars = { tokens = state.tokens, text = ctx.count(("river stone "):rep(50)) }
+    end }]]
+    file:close()
+    local seen = {}
+    for i, isolation in ipairs { "none", "worker" } do
+      open { isolation = isolation }
+      local plain = store:count(("river stone "):rep(50))
+      local all, counted = 300, 0
+      for turn = 1, 9 do
+        local text = ("the river, turn %d "):format(turn):rep(20)
+        assert(s:turn({ { role = "user", content = text } }, { policy = false }))
+        counted = counted + s:messages { last = 1 }[1].tokens
+        all = all + 2 * s:messages { last = 1 }[1].tokens
+        assert(s:append { role = "assistant", content = "", usage = { input = all } })
+        counted = counted + s:messages { last = 1 }[1].tokens
+      end
+      assert(s:turn({ { role = "user", content = "so" } }, { policy = path }))
+      local json
+      for entry in s:entries() do
+        json = entry.json:match '"vars":(%b{})' or json
+      end
+      local tokens = math.tointeger(tonumber(json:match '"tokens":(%d+)'))
+      local text = math.tointeger(tonumber(json:match '"text":(%d+)'))
+      assert.is_true(tokens > 1.7 * counted and tokens < 2.1 * counted + 20, json)
+      assert.is_true(text > 1.7 * plain and text < 2.1 * plain, json)
+      seen[i] = json
+    end
+    assert.equal(seen[1], seen[2])
+    os.remove(path)
+  end)
+end)

@@ -97,6 +97,36 @@ describe("a torn end", function()
   end)
 end)
 
+describe("durability none", function()
+  after_each(temp.clean)
+
+  -- Writes six messages, changes a letter of the second: what does the log say of itself?
+  local function code_after_damage(synced)
+    local dir = temp.dir() .. "/store"
+    local store <close> = assert(sessile.open(dir, { key = false, durability = "none" }))
+    local s = assert(store:session "s")
+    for n = 1, 5 do
+      assert(s:append(user("text " .. n)))
+    end
+    if synced then
+      assert.is_true(s:sync())
+    end
+    assert(s:append(user "text 6"))
+    assert(s:close())
+    local path = dir .. "/agents/main/s.jsonl"
+    temp.write(path, (temp.read(path):gsub("text 2", "tExt 2")))
+    s = assert(store:session "s")
+    return s.damage and s.damage.code, s.torn
+  end
+
+  it("tells damage to what was synced; what was not may pass for a torn end", function()
+    assert.equal("EDAMAGED", (code_after_damage(true)))
+    local code, torn = code_after_damage(false)
+    assert.is_nil(code)
+    assert.is_true(torn > 0)
+  end)
+end)
+
 describe("--timeout", function()
   it("is a time", function()
     local options = require "sessile.cli.options"

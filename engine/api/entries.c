@@ -95,6 +95,7 @@ sessile_status sessile_context(sessile_session *session, sessile_id leaf,
     const allocator *a = &session->store->alloc;
     const context *c = NULL;
     context at;
+    meter_ratio fit[TOKEN_UNITS];
     sessile_status st = session_lock(session, err);
     if (st != SESSILE_OK)
         return st;
@@ -107,6 +108,14 @@ sessile_status sessile_context(sessile_session *session, sessile_id leaf,
     } else if (st == SESSILE_OK) {
         c = &at;
         st = session_context_at_locked(session, leaf, &at, err);
+    }
+    if (st == SESSILE_OK)
+        st = session_fit_locked(session, leaf, fit, err);
+    if (st == SESSILE_OK && c != &at && context_copy(&at, c))
+        st = fail_nomem(err);
+    if (st == SESSILE_OK) {
+        c = &at;
+        meter_scale_context(&at, fit);
     }
     if (st == SESSILE_OK)
         st = render_context(c, text_locked, session, session, out, count, info, a, err);

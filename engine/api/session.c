@@ -109,6 +109,14 @@ sessile_status sessile_session_close(sessile_session *session, sessile_error *er
     return session_close(session, err);
 }
 
+sessile_status sessile_session_sync(sessile_session *session, sessile_error *err)
+{
+    error_clear(err);
+    if (!session)
+        return api_missing(err, __func__, "session");
+    return session_sync(session, err);
+}
+
 sessile_status sessile_session_set_timeout(sessile_session *session, int timeout_ms,
                                            sessile_error *err)
 {

@@ -128,5 +128,8 @@ int os_sync_parent(const os_table *os, const allocator *a, const char *path);
  * and of path itself, are durable on return. Changes path and puts it back. 0, or -1 and
  * errno. */
 int os_make_path(const os_table *os, const allocator *a, char *path);
+/* Whether a path below a folder leads nowhere else: what there is of its parts are
+ * folders, and none is a link. Changes path and puts it back. 0; -1 and errno. */
+int os_stays_below(const os_table *os, const char *folder, char *path);
 
 #endif

@@ -69,3 +69,33 @@ int os_make_path(const os_table *os, const allocator *a, char *path)
      * that we may not even list is none in which one of us has just made something. */
     return os_sync_parent(os, a, path) == 0 || errno == EACCES ? 0 : -1;
 }
+
+int os_stays_below(const os_table *os, const char *folder, char *path)
+{
+    int fd = os->open_at(os->ud, -1, folder, OS_READ | OS_DIRECTORY);
+    while (fd >= 0 && *path) {
+        size_t size = strcspn(path, "/");
+        char end = path[size];
+        int next, error;
+        if (size == 0) {
+            path++;
+            continue;
+        }
+        path[size] = '\0';
+        next = os->open_at(os->ud, fd, path, OS_READ | OS_DIRECTORY);
+        error = errno;
+        path[size] = end;
+        path += size;
+        os->close(os->ud, fd);
+        errno = error;
+        if (next < 0 && error == ENOENT) {
+            return 0; /* nor is anything below it */
+        }
+        fd = next;
+    }
+    if (fd < 0) {
+        return -1;
+    }
+    os->close(os->ud, fd);
+    return 0;
+}

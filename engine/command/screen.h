@@ -20,8 +20,8 @@ int screen_is_inert(wchar_t c);
 /* What came in while nobody looked. */
 enum { SCREEN_NOTHING, SCREEN_RESIZED, SCREEN_RESUMED };
 
-/* Remembers how the terminal behind fd is now, and what each signal does now; the signals that
- * matter are held back until screen_tty_taken. 0, or errno. */
+/* Remembers how the terminal behind fd is now, and what each signal does now; the signals
+ * that matter are held back until screen_tty_taken. 0, or errno. */
 int screen_tty_take(int fd);
 
 /* The screen is up: from now on every way out of the process gives the terminal back.

@@ -1,5 +1,5 @@
 /*
- * system.c: the module sessile.system: the few questions to the system that Lua cannot ask.
+ * system.c: the module sessile.system: what Lua cannot ask the system itself.
  *
  * Must never change anything, nor open a file that may hold its opener.
  */
@@ -33,7 +33,7 @@ static int system_columns(lua_State *L)
     return 1;
 }
 
-/* seconds(): of a clock that only goes forward; between two of them is how long it took */
+/* seconds(): of a clock that only goes forward, to be taken from a later one */
 static int system_seconds(lua_State *L)
 {
     struct timespec now = {0, 0};
@@ -120,10 +120,13 @@ static int system_is_own(lua_State *L)
 
 int luaopen_sessile_system(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"isatty", system_isatty}, {"columns", system_columns}, {"files", system_files},
-        {"kind", system_kind},     {"is_own", system_is_own},   {"seconds", system_seconds},
-        {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"isatty", system_isatty},
+                                         {"columns", system_columns},
+                                         {"files", system_files},
+                                         {"kind", system_kind},
+                                         {"is_own", system_is_own},
+                                         {"seconds", system_seconds},
+                                         {NULL, NULL}};
     luaL_newlib(L, functions);
     return 1;
 }

@@ -125,36 +125,37 @@ SESSILE_API sessile_status sessile_key_parse(sessile_slice text, sessile_key *ou
 /* ------------------------------------------------------------------ encodings */
 
 /*
- * An encoding counts the tokens of a text exactly as the models do that use it. It needs no
- * store and no session. Once open it never changes: any number of threads may use one handle
- * at the same time, until one of them closes it.
+ * An encoding counts the tokens of a text exactly as the models do that use it. It needs
+ * no store and no session. Once open it never changes: any number of threads may use one
+ * handle at the same time, until one of them closes it.
  *
- * Special tokens ("<|endoftext|>") that stand in a text are ordinary text to all of these.
- * A text need not be UTF-8: what is not counts as U+FFFD, as a decoder would put it there.
+ * Special tokens ("<|endoftext|>") that stand in a text are ordinary text to all of
+ * these. A text need not be UTF-8: what is not counts as U+FFFD, as a decoder would put
+ * it there.
  */
 typedef struct sessile_encoding sessile_encoding;
 
 typedef struct sessile_encoding_options {
-    const char *folders; /* where NAME.bpe is looked for, ':' between; NULL: where the library
-                            was installed */
+    const char *folders; /* where NAME.bpe is looked for, ':' between; NULL: where the
+                            library was installed */
     const char *pattern; /* of a .tiktoken file: a regular expression, or the name of an
-                            encoding that has the same; NULL: it is a published vocabulary */
+                            encoding with the same; NULL: it is a published vocabulary */
     sessile_alloc alloc; /* NULL: malloc */
     void *alloc_ud;
 } sessile_encoding_options;
 SESSILE_API void sessile_encoding_options_init(sessile_encoding_options *options);
 
 /*
- * Opens an encoding by name, "cl100k_base" or "o200k_base", or, when the name has a '/', by
- * the path of a file: a .tiktoken file; a tokenizer.json whose model is a byte-level BPE; a
- * .bpe file as the build makes them. A .bpe file is mapped: give another one its place by
- * renaming, never write into it. options may be NULL. *out is closed with
+ * Opens an encoding by name, "cl100k_base" or "o200k_base", or, when the name has a '/',
+ * by the path of a file: a .tiktoken file; a tokenizer.json whose model is a byte-level
+ * BPE; a .bpe file as the build makes them. A .bpe file is mapped: give another one its
+ * place by renaming, never write into it. options may be NULL. *out is closed with
  * sessile_encoding_close(); NULL on failure.
  *
- * NOTFOUND: no such name or file. DENIED, IO: the file cannot be read. INVALID: it is not what
- * its name says, and where; or its pattern must be given. UNSUPPORTED: a tokenizer.json that
- * could not be followed exactly, and what is in the way. LIMIT: over 256 MiB, or a number in
- * it is beyond what is kept. NOMEM.
+ * NOTFOUND: no such name or file. DENIED, IO: the file cannot be read. INVALID: it is not
+ * what its name says, and where; or its pattern must be given. UNSUPPORTED: a
+ * tokenizer.json that could not be followed exactly, and what is in the way. LIMIT: over
+ * 256 MiB, or a number in it is beyond what is kept. NOMEM.
  */
 SESSILE_API sessile_status sessile_encoding_open(sessile_encoding **out, const char *name,
                                                  const sessile_encoding_options *options,
@@ -165,19 +166,20 @@ SESSILE_API void sessile_encoding_close(sessile_encoding *encoding);
 /* "cl100k_base"; of a file its own name without the ending. The encoding's. */
 SESSILE_API const char *sessile_encoding_name(const sessile_encoding *encoding);
 
-/* How many tokens a text is. Takes time in proportion to its size, whatever it is. LIMIT: it
- * is over 2 GiB, or a pattern that came with a file has too many ways to match it. NOMEM. */
+/* How many tokens a text is. Takes time in proportion to its size, whatever it is. LIMIT:
+ * it is over 2 GiB, or a pattern that came with a file has too many ways to match it.
+ * NOMEM. */
 SESSILE_API sessile_status sessile_encoding_count(const sessile_encoding *encoding,
                                                   sessile_slice text, int64_t *tokens,
                                                   sessile_error *err);
-/* The ids of its tokens, the caller's (sessile_free), also when there are none. Errors as of
- * a count. */
+/* The ids of its tokens, the caller's (sessile_free), also when there are none. Errors as
+ * of a count. */
 SESSILE_API sessile_status sessile_encoding_encode(const sessile_encoding *encoding,
                                                    sessile_slice text, uint32_t **ids,
                                                    size_t *count, sessile_error *err);
-/* The bytes that tokens stand for, special ones by their names: the caller's (sessile_free),
- * with a NUL after them. They are UTF-8 where the ids are of a whole text. INVALID: an id that
- * is no token. NOMEM. */
+/* The bytes that tokens stand for, special ones by their names: the caller's
+ * (sessile_free), with a NUL after them. They are UTF-8 where the ids are of a whole
+ * text. INVALID: an id that is no token. NOMEM. */
 SESSILE_API sessile_status sessile_encoding_decode(const sessile_encoding *encoding,
                                                    const uint32_t *ids, size_t count,
                                                    char **text, size_t *size,
@@ -203,9 +205,10 @@ typedef enum sessile_key_source {
 
 typedef enum sessile_durability {
     SESSILE_SYNC = 0, /* what acknowledges has been synced to the device */
-    SESSILE_NONE /* synced at close; a power cut may take back what came since. No line
-                    then says what is safe, so that damage in the middle of such a
-                    log can pass for a torn end: set aside, and reported */
+    SESSILE_NONE /* synced at close and by sessile_session_sync(); a power cut may take
+                    back what came since. Lines after the last write that followed a
+                    sync are not said to be safe: damage among them can pass for a torn
+                    end: set aside, and reported */
 } sessile_durability;
 
 /* Where policy files run. */
@@ -288,11 +291,11 @@ typedef struct sessile_store_options {
                              model's, when that is published. Opened when first wanted.
                              When it does not open, the next rung counts and is named as
                              the source: see sessile_tokens */
-    const char *encoding_path; /* folders to look encodings up in, ':' between; NULL: where
-                                  the library was installed */
+    const char *encoding_path;    /* folders to look encodings up in, ':' between; NULL:
+                                     where the library was installed */
     sessile_count_function count; /* the host's counter, or NULL */
     void *count_ud;
-    int64_t ttl_ms;    /* of new sessions that name none; 0: they do not expire */
+    int64_t ttl_ms; /* of new sessions that name none; 0: they do not expire */
     const sessile_triggers *triggers; /* of every session that has none; NULL: none */
     const sessile_triggers *checkpoint_on; /* when turns make checkpoints, likewise;
                                               overflow is not looked at */
@@ -771,6 +774,16 @@ SESSILE_API sessile_status sessile_session_close(sessile_session *session,
                                                  sessile_error *err);
 
 /*
+ * Syncs what this handle wrote, and says in the next write that it is safe: damage to it is
+ * then DAMAGED, never taken for a torn end. For durability NONE: after much was written,
+ * before its last entry. With durability SYNC there is nothing to do. IO: what was written
+ * is not known to be safe, and nothing more is written; open the session anew and look.
+ * CANCELLED: see sessile_interrupt(). FORKED, CLOSED.
+ */
+SESSILE_API sessile_status sessile_session_sync(sessile_session *session,
+                                                sessile_error *err);
+
+/*
  * How long a call of this handle may wait in all, in ms, for the lock of another writer
  * and for other threads in this handle: -1: for ever; 0: the lock is tried once. (Other
  * threads in the handle, who hold each other up for microseconds, are waited for at least
@@ -906,7 +919,8 @@ SESSILE_API sessile_status sessile_count_messages(sessile_store *store,
                                                   const sessile_count_options *options,
                                                   const sessile_slice *messages,
                                                   size_t count, sessile_tokens *each,
-                                                  sessile_tokens *out, sessile_error *err);
+                                                  sessile_tokens *out,
+                                                  sessile_error *err);
 
 /* Why the encoding that was wanted last is not used: a sentence, cut to size bytes with
  * its NUL; "" when none failed. */
@@ -1202,7 +1216,9 @@ SESSILE_API sessile_status sessile_messages(sessile_session *session,
                                             sessile_error *err);
 
 /* What the model would get at leaf (SESSILE_NO_ID: the head): calls paired with their
- * results, dead calls answered "not answered", orphaned results left out. */
+ * results, dead calls answered "not answered", orphaned results left out. A message's
+ * tokens are the model's where usage has taught how many those are, as policies see them;
+ * elsewhere in this header they are what was counted when it was written. */
 SESSILE_API sessile_status sessile_context(sessile_session *session, sessile_id leaf,
                                            sessile_message **out, size_t *count,
                                            sessile_context_info *info,

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "policy/lua_json.h"
 #include "policy/lua_box.h"
-#include "tokens/tokens.h"
+#include "session/state.h"
 
 /* Bytes of log lines kept from one pipeline. */
 #define LOG_MAX 16384
@@ -113,7 +113,7 @@ static int context_count(lua_State *L)
     size_t size;
     const char *text = luaL_checklstring(L, 1, &size);
     vm_charge(L, size / 2 + 1);
-    lua_pushinteger(L, tokens_of_text(text, size));
+    lua_pushinteger(L, state_count_text(pipeline_of(L)->state, text, size).tokens);
     return 1;
 }
 

@@ -206,3 +206,8 @@ sessile_status lua_config_read(const char *path, lua_config *out, sessile_error 
     }
     return status;
 }
+
+int lua_config_stays_below(const char *folder, char *path)
+{
+    return os_stays_below(os_current, folder, path) == 0;
+}

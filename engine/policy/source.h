@@ -22,7 +22,7 @@ typedef struct source {
     const char *kind;    /* what messages call it: "policy" */
     const char *file;    /* the last part of path */
     const char *foreign; /* why it is not to run in this process; NULL: it may */
-    int own; /* this user or root owns it */
+    int own;             /* this user or root owns it */
     uint64_t device, inode;
     size_t skip;    /* bytes of text that are a byte-order mark or a first line with # */
     char stem[128]; /* file without .lua */

@@ -144,17 +144,22 @@ sessile_status run_branch_state(sessile_run *run, sessile_error *err)
 {
     sessile_session *s = run->session;
     context left;
+    meter_ratio fit[TOKEN_UNITS];
     sessile_status st = session_lock_within(s, &run->wait, err);
     if (st != SESSILE_OK)
         return st;
     context_init(&left, run->alloc);
     st = session_between_locked(s, run->ancestor, run->from, &left, err);
+    if (st == SESSILE_OK)
+        st = session_fit_locked(s, run->from, fit, err);
     session_unlock(s);
     if (st == SESSILE_OK && left.count) {
         state_setup setup = {.context = &left,
                              .previous = left.count,
                              .window = run->window,
                              .reserve = run->reserve,
+                             .fit = fit,
+                             .made_ratio = fit[TOKENS_ESTIMATE].ratio,
                              .floor = 2,
                              .result_limit = s->store->limits.policy_result,
                              .vars_limit = 16 * 1024,

@@ -80,8 +80,9 @@ static sessile_status put_messages(const sessile_run *run, const laws_input *in,
         if (key.entry != SESSILE_NO_ID)
             continue;
         const put *p = &in->puts[key.n - 1];
-        buf_printf(out, "%s{\"n\":%u,\"turn\":%u,\"tokens\":[%u,\"estimate\"],",
-                   separator, renumber(n, key).n, p->columns.turn, p->columns.tokens);
+        buf_printf(out, "%s{\"n\":%u,\"turn\":%u,\"tokens\":[%u,\"%s\"],", separator,
+                   renumber(n, key).n, p->columns.turn, p->columns.tokens,
+                   token_unit_name((token_unit)p->columns.unit));
         st = put_keys(run, "replaces", p->replaces, p->replace_count, self, out, err);
         if (st == SESSILE_OK)
             st = put_keys(run, "covers", p->covers, p->cover_count, self, out, err);
@@ -231,12 +232,13 @@ static sessile_status put_list(sessile_run *run, sessile_id self, buf *out,
     if (st == SESSILE_OK)
         put_first_kept(run, &in, out);
     uint64_t now = run->session->store->os->clock_us(run->session->store->os->ud);
-    buf_printf(
-        out,
-        ",\"tokens_before\":%lld,\"tokens_after\":%lld,\"token_source\":\"estimate\","
-        "\"duration_ms\":%llu",
-        (long long)run->outcome.tokens_before, (long long)run->outcome.tokens_after,
-        (unsigned long long)(now - run->started_us) / 1000);
+    buf_printf(out,
+               ",\"tokens_before\":%lld,\"tokens_after\":%lld,\"token_source\":\"%s\","
+               "\"duration_ms\":%llu",
+               (long long)run->outcome.tokens_before,
+               (long long)run->outcome.tokens_after,
+               meter_source(state_before(run->state)),
+               (unsigned long long)(now - run->started_us) / 1000);
     if (st == SESSILE_OK)
         st = put_account(run, self, out, err);
     if (n.of)

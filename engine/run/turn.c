@@ -253,6 +253,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     context at;
     facts labels;
     const context *c = NULL;
+    meter_ratio fit[TOKEN_UNITS];
     sessile_status st = session_lock_within(s, &run->wait, err);
     if (st != SESSILE_OK)
         return st;
@@ -290,6 +291,8 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     }
     if (st == SESSILE_OK)
         st = run_count_locked(run, err);
+    if (st == SESSILE_OK)
+        st = session_fit_locked(s, run->saw, fit, err);
     /* One picture for all hooks, whatever is labelled meanwhile. */
     if (st == SESSILE_OK && facts_labels(&s->facts, &labels))
         st = fail_nomem(err);
@@ -299,6 +302,8 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
                              .previous = run->previous,
                              .window = run->window,
                              .reserve = run->reserve,
+                             .fit = fit,
+                             .made_ratio = fit[TOKENS_ESTIMATE].ratio,
                              .floor = 2,
                              .result_limit = s->store->limits.policy_result,
                              .vars_limit = 16 * 1024,

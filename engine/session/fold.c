@@ -45,8 +45,8 @@ typedef struct change {
     size_t title_size;
     sessile_usage usage; /* of a message or a turn */
     int has_usage;
-    sessile_usage total;   /* of a turn: of all its model calls */
-    sessile_id turn_first; /* turn: its first message */
+    sessile_usage total;    /* of a turn: of all its model calls */
+    sessile_id turn_first;  /* turn: its first message */
     char model[MODEL_SIZE]; /* that it names, or "" */
 } change;
 

@@ -42,6 +42,21 @@ void meter_sum(const context *c, token_sums *out)
         token_sums_add(out, c->items[i].unit, c->items[i].tokens);
 }
 
+const char *meter_source(const context *c)
+{
+    token_sums sums;
+
+    meter_sum(c, &sums);
+    if (sums.by[TOKENS_ESTIMATE] || !c->count)
+        return TOKEN_SOURCE_ESTIMATE;
+    if (sums.by[TOKENS_FITTED])
+        return TOKEN_SOURCE_FITTED;
+    for (int i = TOKEN_UNITS - 1; i > 0; i--)
+        if (sums.by[i])
+            return token_unit_name((token_unit)i);
+    return TOKEN_SOURCE_ESTIMATE;
+}
+
 static int64_t sum_of(const token_sums *sums)
 {
     int64_t all = 0;
@@ -88,7 +103,8 @@ static void take_segment(token_meter *m, const sessile_session *s, sessile_id to
 }
 
 /* The next entry of the path. */
-static void step(token_meter *m, const sessile_session *s, sessile_id id, int64_t reported)
+static void step(token_meter *m, const sessile_session *s, sessile_id id,
+                 int64_t reported)
 {
     const node *n = &s->nodes[id];
 
@@ -215,8 +231,9 @@ static sessile_status follow_head(sessile_session *s, sessile_error *err)
 /* 1 when its newest report is near enough to say anything. */
 static int has_report(const sessile_session *s, const token_meter *m)
 {
-    return m->report && (int64_t)s->nodes[m->upto].messages -
-                                s->nodes[m->report].messages <= METER_MESSAGES;
+    return m->report &&
+           (int64_t)s->nodes[m->upto].messages - s->nodes[m->report].messages <=
+               METER_MESSAGES;
 }
 
 /* ------------------------------------------------------------------ the fit */
@@ -304,7 +321,22 @@ int64_t meter_scale(int64_t tokens, const meter_ratio *ratio)
 
     if (!r)
         return tokens;
-    return tokens / METER_UNIT * r + (tokens % METER_UNIT * r + METER_UNIT / 2) / METER_UNIT;
+    return tokens / METER_UNIT * r +
+           (tokens % METER_UNIT * r + METER_UNIT / 2) / METER_UNIT;
+}
+
+void meter_scale_context(context *c, const meter_ratio fit[TOKEN_UNITS])
+{
+    for (size_t i = 0; i < c->count; i++) {
+        item *it = &c->items[i];
+        const meter_ratio *r = &fit[it->unit < TOKEN_UNITS ? it->unit : TOKENS_ESTIMATE];
+        int64_t n;
+        if (!r->ratio)
+            continue;
+        n = meter_scale(it->tokens, r);
+        it->tokens = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+        it->unit = TOKENS_FITTED;
+    }
 }
 
 /* ------------------------------------------------------------------ a sum, read */

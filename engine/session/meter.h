@@ -46,8 +46,8 @@ typedef struct meter_ratio {
 } meter_ratio;
 
 typedef struct token_meter {
-    int known;        /* 0: to be made anew */
-    sessile_id upto;  /* the leaf it is for */
+    int known;         /* 0: to be made anew */
+    sessile_id upto;   /* the leaf it is for */
     sessile_id report; /* the newest entry that reports usage, or 0 */
     int64_t reported;
     token_sums since; /* of the messages after it */
@@ -75,6 +75,10 @@ void meter_read(const token_sums *sums, const meter_ratio fit[TOKEN_UNITS], int 
                 sessile_tokens *out);
 /* A count of one unit in the model's tokens. */
 int64_t meter_scale(int64_t tokens, const meter_ratio *ratio);
+/* The counts of a context's items in the model's own tokens, where a ratio is known. */
+void meter_scale_context(struct context *c, const meter_ratio fit[TOKEN_UNITS]);
+/* In what the counts of a context were taken, the least of them. Static. */
+const char *meter_source(const struct context *c);
 /* The sums of a context's items. */
 void meter_sum(const struct context *c, token_sums *out);
 

@@ -70,7 +70,7 @@ token_count session_count(sessile_session *s, const message *m)
 
 /* ------------------------------------------------------------------ for another model */
 
-/* All of a context in one unit: what was counted in it stands, the rest is counted now. */
+/* All of a context in one unit: what was counted in it stands, the rest is counted. */
 static sessile_status recount(sessile_session *s, const context *c, token_unit unit,
                               const model_kind *kind, token_sums *out, sessile_error *err)
 {
@@ -209,8 +209,8 @@ void session_count_text(const sessile_store *st, sessile_slice text, sessile_tok
     size_t size = strlen(model);
     token_unit by = counters_unit(st->counters, model, size);
 
-    out->tokens = counters_text(st->counters, by, text.size ? text.data : "", text.size,
-                                &by);
+    out->tokens =
+        counters_text(st->counters, by, text.size ? text.data : "", text.size, &by);
     out->low = out->high = out->tokens;
     if ((int)by == counters_exact(st->counters, model, size)) {
         out->source = TOKEN_SOURCE_EXACT;

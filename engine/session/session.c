@@ -371,6 +371,23 @@ sessile_status session_sync_within(sessile_session *s, const session_wait *w,
         s, log_sync_unless(log, count, session_sync_stopped, &syncing, err), err);
 }
 
+sessile_status session_sync(sessile_session *s, sessile_error *err)
+{
+    session_wait w = session_wait_begin(s, 0, 0);
+    session_syncing syncing = {s, &w};
+    sessile_status status = session_lock_within(s, &w, err);
+
+    if (status)
+        return status;
+    log_t *log = s->log;
+    sessile_id count = log_count(log);
+    status = log_damage(log, err);
+    session_unlock(s);
+    if (!status)
+        status = log_sync_unless(log, count, session_sync_stopped, &syncing, err);
+    return session_named(s, status, err);
+}
+
 sessile_status session_write(sessile_session *s, session_build build, void *arg,
                              sessile_error *err)
 {

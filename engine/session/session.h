@@ -152,9 +152,9 @@ struct sessile_session {
     sessile_id last_compaction_at; /* the compaction that last_compaction was read from */
     last_compaction last_compaction;
     token_meter meter;
-    char model[MODEL_SIZE];          /* named last in the log, or "" */
-    atomic_int unit;                 /* messages are counted in; -1: not known yet */
-    const model_kind *_Atomic kind;  /* of the model, or NULL; with unit */
+    char model[MODEL_SIZE];         /* named last in the log, or "" */
+    atomic_int unit;                /* messages are counted in; -1: not known yet */
+    const model_kind *_Atomic kind; /* of the model, or NULL; with unit */
     int broken;              /* the fold lost its place in the log: every call says so */
     uint32_t pid;            /* who opened it; fixed after open */
     size_t forgotten_before; /* store->forgotten_count when it was opened */
@@ -278,6 +278,10 @@ sessile_status session_write_within(sessile_session *s, session_wait *w,
 sessile_status session_sync_within(sessile_session *s, const session_wait *w,
                                    sessile_id count, sessile_error *err);
 
+/* Makes all that this handle wrote durable, whatever the store's durability; the next
+ * write says so. */
+sessile_status session_sync(sessile_session *s, sessile_error *err);
+
 /* Adds an entry for a message: checked text, read columns. Returns its id. */
 sessile_id batch_message(batch *b, sessile_id parent, const char *text, size_t size,
                          const message *m, token_count tokens);
@@ -357,7 +361,8 @@ typedef struct counting {
     token_sums sums;
     buf text;
 } counting;
-void counting_begin(counting *c); /* store and model are set; text is freed by the caller */
+/* store and model are set; text is freed by the caller */
+void counting_begin(counting *c);
 sessile_status counting_add(counting *c, sessile_slice text, sessile_tokens *one,
                             sessile_error *err);
 void counting_end(const counting *c, sessile_tokens *out);

@@ -328,8 +328,7 @@ static sessile_status restore(void *arg, uint64_t count, const void *snapshot,
     names = get32(&from);
     memcpy(model, from, MODEL_SIZE);
     model[MODEL_SIZE - 1] = 0;
-    if (s->head >= count || part_count > PARTS_MOST ||
-        title_size > size - FIXED_SIZE ||
+    if (s->head >= count || part_count > PARTS_MOST || title_size > size - FIXED_SIZE ||
         (size_t)part_count * PART_SIZE > size - FIXED_SIZE - title_size)
         return strange(err);
     rest = size - FIXED_SIZE - title_size - (size_t)part_count * PART_SIZE;

@@ -63,6 +63,7 @@ static void init(sessile_state *s, const state_setup *setup)
     s->alloc = a;
     s->window = setup->window;
     s->reserve = setup->reserve;
+    s->made_ratio = setup->made_ratio;
     s->floor = setup->floor;
     s->result_limit = setup->result_limit;
     s->vars_limit = setup->vars_limit;
@@ -89,6 +90,24 @@ static int copy_labels(sessile_state *s, const facts *from)
     return 0;
 }
 
+static token_count scale_made(const sessile_state *s, int64_t tokens)
+{
+    meter_ratio r = {.ratio = s->made_ratio};
+
+    return r.ratio ? (token_count){meter_scale(tokens, &r), TOKENS_FITTED}
+                   : (token_count){tokens, TOKENS_ESTIMATE};
+}
+
+token_count state_count_text(const sessile_state *s, const char *text, size_t size)
+{
+    return scale_made(s, tokens_of_text(text, size));
+}
+
+token_count state_count_message(const sessile_state *s, const message *m)
+{
+    return scale_made(s, tokens_of_message(m));
+}
+
 sessile_status state_new(sessile_state **out, const state_setup *setup,
                          sessile_error *err)
 {
@@ -104,6 +123,8 @@ sessile_status state_new(sessile_state **out, const state_setup *setup,
     if (context_copy(&first->c, setup->context) || pairing_of(&first->pairs, &first->c) ||
         grow_marks(s, first->c.count) || copy_labels(s, setup->labels))
         goto nomem;
+    if (setup->fit)
+        meter_scale_context(&first->c, setup->fit);
     first->has_pairs = 1;
     buf_puts(&s->vars_given, "{}");
     if (s->vars_given.failed)

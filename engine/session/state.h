@@ -13,6 +13,7 @@
 #include "session/context.h"
 #include "session/facts.h"
 #include "session/laws.h"
+#include "session/meter.h"
 
 /* Reads the text of an item that is no own put: appends its message JSON to out. */
 typedef sessile_status (*state_read)(void *arg, sessile_key key, buf *out,
@@ -23,6 +24,9 @@ typedef struct state_setup {
     const facts *labels;    /* a picture of them (facts_labels()), copied; NULL: none */
     size_t previous;        /* how many items were there before the turn */
     int64_t window, reserve;
+    const meter_ratio *fit; /* of units to the model's tokens, TOKEN_UNITS of them: the
+                               items' counts are read with it; NULL: as they are */
+    int64_t made_ratio;     /* the same of what is written: an estimate; 0: as it is */
     uint32_t floor;
     uint64_t result_limit; /* bytes of all messages written */
     uint64_t vars_limit;   /* 16 KiB a policy */
@@ -53,6 +57,8 @@ sessile_status state_mark(sessile_state *s, sessile_error *err);
 sessile_status state_rewind(sessile_state *s, sessile_error *err);
 /* What laws.h wants; borrowed from the state. */
 sessile_status state_laws(sessile_state *s, laws_input *out, sessile_error *err);
+/* A text counted as what a policy writes is. */
+token_count state_count_text(const sessile_state *s, const char *text, size_t size);
 /* The message text of any key of state_after, own puts too, borrowed. */
 sessile_status state_text(sessile_state *s, sessile_key key, sessile_slice *out,
                           sessile_error *err);

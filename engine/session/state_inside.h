@@ -61,7 +61,7 @@ typedef struct item_text {
 
 struct sessile_state {
     const allocator *alloc;
-    int64_t window, reserve;
+    int64_t window, reserve, made_ratio;
     uint32_t floor;
     uint64_t result_limit, vars_limit;
     unsigned depth;
@@ -158,6 +158,11 @@ static inline int is_gone(const sessile_state *s, size_t i)
 {
     return s->marks[i] == MARK_DROPPED || s->marks[i] == MARK_COVERED;
 }
+
+/* ---- state.c */
+
+/* A message that a policy made, counted. */
+token_count state_count_message(const sessile_state *s, const message *m);
 
 /* ---- state_edit.c */
 

@@ -21,7 +21,7 @@ void state_journal_to(sessile_state *s, buf *journal)
 
 /* ------------------------------------------------------------------ the beginning */
 
-enum { ITEM_BYTES = 26, LINK_BYTES = 10, LABEL_BYTES = 8 };
+enum { ITEM_BYTES = 27, LINK_BYTES = 10, LABEL_BYTES = 8 };
 
 static void put_context(const context *c, buf *out)
 {
@@ -37,6 +37,7 @@ static void put_context(const context *c, buf *out)
         wire_put_u32(out, it->link_count);
         wire_put_u8(out, it->role);
         wire_put_u8(out, it->flags);
+        wire_put_u8(out, it->unit);
     }
     wire_put_u32(out, (uint32_t)c->link_count);
     for (size_t i = 0; i < c->link_count; i++) {
@@ -61,6 +62,7 @@ void state_image_put(const sessile_state *s, buf *out)
     wire_put_u64(out, s->lists[0].previous);
     wire_put_i64(out, s->window);
     wire_put_i64(out, s->reserve);
+    wire_put_i64(out, s->made_ratio);
     wire_put_u32(out, s->floor);
     wire_put_u64(out, s->result_limit);
     wire_put_u64(out, s->vars_limit);
@@ -91,6 +93,7 @@ static sessile_status get_context(wire *w, context *c, sessile_error *err)
         it->link_count = wire_u32(w);
         it->role = wire_u8(w);
         it->flags = wire_u8(w);
+        it->unit = wire_u8(w);
     }
     c->count = count;
     count = wire_count(w, LINK_BYTES);
@@ -137,6 +140,8 @@ sessile_status state_image_get(wire *w, state_setup *setup, context *into, facts
     setup->previous = (size_t)wire_u64(w);
     setup->window = wire_i64(w);
     setup->reserve = wire_i64(w);
+    setup->fit = NULL; /* the items are scaled */
+    setup->made_ratio = wire_i64(w);
     setup->floor = wire_u32(w);
     setup->result_limit = wire_u64(w);
     setup->vars_limit = wire_u64(w);

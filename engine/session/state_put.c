@@ -181,13 +181,15 @@ static sessile_status check_room(const sessile_state *s, size_t freed, sessile_e
 }
 
 /* The text and columns of s->work. */
-static void set_columns(put *w, const message *m, uint32_t turn)
+static void set_columns(const sessile_state *s, put *w, const message *m, uint32_t turn)
 {
-    int64_t tokens = tokens_of_message(m);
+    token_count n = state_count_message(s, m);
+    int64_t tokens = n.tokens;
     w->columns.role = (uint8_t)m->role;
     w->columns.flags = (uint8_t)(m->flags & (MESSAGE_STARTS_TURN | MESSAGE_SUMMARY |
                                              MESSAGE_KIND | MESSAGE_ERROR));
     w->columns.turn = turn;
+    w->columns.unit = (uint8_t)n.unit;
     w->columns.tokens = tokens < 0            ? 0
                         : tokens > UINT32_MAX ? UINT32_MAX
                                               : (uint32_t)tokens;
@@ -225,7 +227,7 @@ sessile_status put_new(sessile_state *s, const message *m, uint32_t turn,
     w->columns.key.entry = SESSILE_NO_ID;
     w->columns.key.n = (uint32_t)++s->put_count;
     w->columns.link_count = (uint32_t)s->link_count;
-    set_columns(w, m, turn);
+    set_columns(s, w, m, turn);
     s->put_bytes += w->size;
     *number = w->columns.key.n;
     return SESSILE_OK;
@@ -247,7 +249,7 @@ sessile_status put_again(sessile_state *s, const message *m, uint32_t number,
     mem_free(s->alloc, w->json, w->size + 1);
     w->json = copy;
     w->size = s->work.size;
-    set_columns(w, m, w->columns.turn);
+    set_columns(s, w, m, w->columns.turn);
     return SESSILE_OK;
 }
 

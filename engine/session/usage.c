@@ -158,9 +158,8 @@ static int add_message(grouping *g, const entry *e)
         return -1;
     if (!usage_get(json_get(e->data, "usage"), &usage))
         return 0;
-    if (group_of(g, e, &at) ||
-        mem_grow(g->alloc, (void **)&g->parts, &g->part_capacity, g->part_count + 1,
-                 sizeof *g->parts))
+    if (group_of(g, e, &at) || mem_grow(g->alloc, (void **)&g->parts, &g->part_capacity,
+                                        g->part_count + 1, sizeof *g->parts))
         return -1;
     g->parts[g->part_count++] = (part){e->id, at, usage};
     usage_add(&g->groups[at].sum.usage, &usage);

@@ -1,7 +1,8 @@
 /*
  * counters.c: who counts a text, and who else when that one cannot.
  *
- * Owns the encodings that a store has opened. Must never fail: the estimate always counts.
+ * Owns the encodings that a store has opened. Must never fail: the estimate always
+ * counts.
  */
 #include "tokens/counters.h"
 

@@ -195,7 +195,7 @@ static int table_bad(const uint64_t *slots, const uint32_t *names, uint32_t bits
     /* From the end of the table a walk goes on at its beginning. */
     for (at = 0; at < count && slots[at] != IMAGE_NONE; at++)
         run++;
-    return wrong || longest > IMAGE_WALK_MAX || run > IMAGE_WALK_MAX;
+    return wrong || at == count || longest > IMAGE_WALK_MAX || run > IMAGE_WALK_MAX;
 }
 
 static int tables_bad(const image *i)

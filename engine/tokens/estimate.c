@@ -297,8 +297,8 @@ void tokens_margin(int64_t estimated, int64_t *low, int64_t *high)
     margin_around(estimated, estimated / 5 + 4, low, high);
 }
 
-/* Measured (`make accuracy`): of the few messages between two requests 19 in 20 lie within
- * a seventh and 20 tokens; of many they even out. */
+/* Measured (`make accuracy`): of the few messages between two requests 19 in 20 lie
+ * within a seventh and 20 tokens; of many they even out. */
 void tokens_fitted_margin(int64_t n, int64_t *low, int64_t *high)
 {
     margin_around(n, n / 24 + (n < 4000 ? n : 4000) / 10 + 20, low, high);

@@ -71,9 +71,9 @@ static int begins_with(const char *name, size_t size, const char *prefix)
 /* What comes before the model's own name: providers, regions, routes. */
 static const char *own_name(const char *name, size_t *size)
 {
-    static const char *const vendors[] = {"anthropic.", "meta.", "mistral.", "amazon.",
-                                          "cohere.", "us.", "eu.", "apac.", "azure:",
-                                          "openai:", "anthropic:", "ft:"};
+    static const char *const vendors[] = {
+        "anthropic.", "meta.", "mistral.", "amazon.", "cohere.",    "us.",
+        "eu.",        "apac.", "azure:",   "openai:", "anthropic:", "ft:"};
     for (size_t i = *size; i-- > 0;)
         if (name[i] == '/') {
             *size -= i + 1;

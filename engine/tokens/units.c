@@ -5,10 +5,12 @@
 
 #include <string.h>
 
-static const char *const names[TOKEN_UNITS] = {
-    [TOKENS_ESTIMATE] = TOKEN_SOURCE_ESTIMATE, [TOKENS_CL100K] = "cl100k_base",
-    [TOKENS_O200K] = "o200k_base",             [TOKENS_ENCODING] = "encoding",
-    [TOKENS_HOST] = TOKEN_SOURCE_HOST,         [TOKENS_FITTED] = TOKEN_SOURCE_FITTED};
+static const char *const names[TOKEN_UNITS] = {[TOKENS_ESTIMATE] = TOKEN_SOURCE_ESTIMATE,
+                                               [TOKENS_CL100K] = "cl100k_base",
+                                               [TOKENS_O200K] = "o200k_base",
+                                               [TOKENS_ENCODING] = "encoding",
+                                               [TOKENS_HOST] = TOKEN_SOURCE_HOST,
+                                               [TOKENS_FITTED] = TOKEN_SOURCE_FITTED};
 
 const char *token_unit_name(token_unit unit)
 {

@@ -1,5 +1,5 @@
-/* walk.h: what of a message a model is sent: its texts, one by one, and what stands around
- * them. */
+/* walk.h: what of a message a model is sent: its texts, one by one, and what stands
+ * around them. */
 #ifndef TOKENS_WALK_H
 #define TOKENS_WALK_H
 

@@ -21,15 +21,15 @@
 #error "the binding wants Lua 5.4"
 #endif
 
-#define BINDING_STORE   "sessile.core.Store"
-#define BINDING_POLICY  "sessile.core.Policy"
-#define BINDING_SESSION "sessile.core.Session"
-#define BINDING_ENTRIES "sessile.core.Entries"
-#define BINDING_RUN     "sessile.core.Run"
-#define BINDING_RESEAL  "sessile.core.Reseal"
-#define BINDING_CHECK   "sessile.core.Check"
-#define BINDING_SEARCH  "sessile.core.Search"
-#define BINDING_GUARD   "sessile.core.Guard"
+#define BINDING_STORE    "sessile.core.Store"
+#define BINDING_POLICY   "sessile.core.Policy"
+#define BINDING_SESSION  "sessile.core.Session"
+#define BINDING_ENTRIES  "sessile.core.Entries"
+#define BINDING_RUN      "sessile.core.Run"
+#define BINDING_RESEAL   "sessile.core.Reseal"
+#define BINDING_CHECK    "sessile.core.Check"
+#define BINDING_SEARCH   "sessile.core.Search"
+#define BINDING_GUARD    "sessile.core.Guard"
 #define BINDING_ENCODING "sessile.core.Encoding"
 
 #if defined(__GNUC__)
@@ -114,6 +114,7 @@ int binding_store_check(lua_State *L);
 
 /* config.c */
 int binding_config(lua_State *L);
+int binding_stays_below(lua_State *L);
 
 /* search.c */
 void binding_search_open(lua_State *L);

@@ -1,7 +1,9 @@
 /*
- * config.c: a file of settings as plain data.
+ * config.c: a file of settings as plain data, and whether a path in it leads elsewhere.
  */
 #include "binding.h"
+
+#include <string.h>
 #include "policy/lua_config.h"
 #include "policy/lua_json.h"
 
@@ -26,4 +28,17 @@ int binding_config(lua_State *L)
     binding_guard_free(text);
     binding_guard_free(real);
     return 3;
+}
+
+/* stays_below(folder, path): true when what there is of a path below that folder is
+ * folders alone, and no link. */
+int binding_stays_below(lua_State *L)
+{
+    const char *folder = luaL_checkstring(L, 1);
+    size_t size;
+    const char *path = luaL_checklstring(L, 2, &size);
+    char *copy = lua_newuserdatauv(L, size + 1, 0);
+    memcpy(copy, path, size + 1);
+    lua_pushboolean(L, lua_config_stays_below(folder, copy));
+    return 1;
 }

@@ -80,6 +80,7 @@ static const luaL_Reg functions[] = {
     {"open_records", binding_open_records},
     {"now", binding_now},
     {"config", binding_config},
+    {"stays_below", binding_stays_below},
     {"array", core_array},
     {"json", core_json},
     {"text", core_text},

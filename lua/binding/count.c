@@ -2,7 +2,8 @@
  * count.c: tokens of texts and messages, and the host's own counter.
  *
  * A counter is called from inside an engine's call, while the state that made that call
- * is busy: so it has a coroutine of its own, in which nothing else runs. It may not yield.
+ * is busy: so it has a coroutine of its own, in which nothing else runs. It may not
+ * yield.
  */
 #include <string.h>
 #include "binding.h"
@@ -138,8 +139,8 @@ int binding_count_messages(lua_State *L)
         lua_rawseti(L, kept, (lua_Integer)i + 1);
         lua_settop(L, kept);
     }
-    if (sessile_count_messages(store->handle, &options, texts, (size_t)count, each, &tokens,
-                               &err) != SESSILE_OK) {
+    if (sessile_count_messages(store->handle, &options, texts, (size_t)count, each,
+                               &tokens, &err) != SESSILE_OK) {
         return binding_fail(L, &err);
     }
     push_count(L, &tokens);

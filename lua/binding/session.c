@@ -244,6 +244,17 @@ static int session_set_timeout(lua_State *L)
                         &err);
 }
 
+/* session:sync() -> true: what it wrote is on the device, and the next write says so */
+static int session_sync(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_error err;
+    if (!session) {
+        return 3;
+    }
+    return binding_done(L, sessile_session_sync(session->handle, &err), &err);
+}
+
 /* ------------------------------------------------------------------ writes */
 
 /* session:append(message) -> id; nil, message, code */
@@ -409,7 +420,8 @@ static int session_tokens(lua_State *L)
     if (failed) {
         return failed;
     }
-    if (sessile_count_tokens_with(session->handle, &options, &tokens, &err) != SESSILE_OK) {
+    if (sessile_count_tokens_with(session->handle, &options, &tokens, &err) !=
+        SESSILE_OK) {
         return binding_fail(L, &err);
     }
     lua_pushinteger(L, (lua_Integer)tokens.tokens);
@@ -431,6 +443,7 @@ static const luaL_Reg methods[] = {
     {"title", session_title},
     {"set_title", session_set_title},
     {"set_timeout", session_set_timeout},
+    {"sync", session_sync},
     {"life", binding_session_life},
     {"set_ttl", binding_session_set_ttl},
     {"set_archived", binding_session_set_archived},

@@ -133,8 +133,8 @@ void binding_store_options(lua_State *L, int table, sessile_store_options *out)
 }
 
 /* open(url, {agent, key_source, key, suite, durability, timeout_ms, network, window,
- * reserve, policy_path, isolated, worker, model, encoding, encoding_path, count, limits}) ->
- * store; nil, message, code */
+ * reserve, policy_path, isolated, worker, model, encoding, encoding_path, count, limits})
+ * -> store; nil, message, code */
 int binding_open(lua_State *L)
 {
     const char *url = luaL_checkstring(L, 1);

@@ -998,6 +998,7 @@ function Session:leaves() end
 ---@field redact? boolean|{name: string, pattern: string, fold: boolean?}[] take out what looks
 ---like a secret, an address, a home; a list: rules of your own beside those that ship
 ---@field write fun(chunk: string): any, string?, string? gets each chunk; nil, message, code end it
+---@field on_step? fun(entries: integer) as entries are read: how many were, twice each to redact
 
 ---The session as a document, written as it is read: see lua/sessile/export/README.md.
 ---@param opts sessile.ExportOptions
@@ -1257,6 +1258,12 @@ function Session:set_title(title) end
 ---@return string? message
 ---@return string? code
 function Session:set_timeout(timeout_ms) end
+
+---Syncs what was written with durability "none"; the next write says that it is safe.
+---@return true? ok
+---@return string? message
+---@return string? code
+function Session:sync() end
 
 ---Turns, bare appends and compactions on the path.
 ---@return integer? count

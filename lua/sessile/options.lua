@@ -6,6 +6,8 @@
 
 local options = {}
 
+local LONGEST = 100 -- bytes of a name that may be another by mistake
+
 -- Edit distance, for "did you mean".
 local function distance(a, b)
   local row = {}
@@ -41,7 +43,7 @@ end
 
 --- The name in `names` (a set) that is closest to `name`, when it is close.
 function options.nearest(name, names)
-  if type(name) ~= "string" then
+  if type(name) ~= "string" or #name > LONGEST then
     return nil
   end
   local best, least

@@ -46,11 +46,32 @@ function paths.default_store()
   return data and data .. "/sessile" or nil
 end
 
+--- $XDG_CONFIG_HOME/sessile/NAME, the user's own file or folder; nil when there is no home.
+function paths.config(name)
+  local config = xdg("XDG_CONFIG_HOME", "/.config")
+  return config and config .. "/sessile/" .. name or nil
+end
+
 --- The key file that is read when no other is named; nil when there is no home.
 function paths.default_key()
-  local config = xdg("XDG_CONFIG_HOME", "/.config")
-  return config and config .. "/sessile/key" or nil
+  return paths.config "key"
 end
+
+--- The first of these paths where a file can be read; nil: none.
+---@param list string[]
+---@return string?
+function paths.readable(list)
+  for _, path in ipairs(list) do
+    local file = io.open(path, "rb")
+    if file then
+      file:close()
+      return path
+    end
+  end
+  return nil
+end
+
+-- ---------------------------------------------------------------- what came with the module
 
 -- This file's folder: lua/sessile in a source tree, PREFIX/share/lua/5.4/sessile installed.
 local function here()
@@ -58,15 +79,14 @@ local function here()
   return source:match("^@(.*)/[^/]*$") or "."
 end
 
---- $XDG_CONFIG_HOME/sessile/NAME, a folder of the user's own; nil when there is no home.
-function paths.config(name)
-  local config = xdg("XDG_CONFIG_HOME", "/.config")
-  return config and config .. "/sessile/" .. name or nil
+-- The folder above the executable's own: build/, or PREFIX. Nil in a Lua of somebody else's.
+local function above_executable()
+  local has_system, system = pcall(require, "sessile.system")
+  return has_system and system.executable and system.executable:match "^(.*)/[^/]*/[^/]*$" or nil
 end
 
---- Folders that policies are looked up in, as the engine takes them: the given ones, the
---- user's own, then what came with the module.
-function paths.policy_path(given)
+-- Folders as the engine takes them: the given ones (a text or a list), then the user's own.
+local function folders(given, own)
   local list = {}
   if type(given) == "string" then
     given = { given }
@@ -74,7 +94,14 @@ function paths.policy_path(given)
   for _, dir in ipairs(given or {}) do
     list[#list + 1] = paths.expand(dir)
   end
-  list[#list + 1] = paths.config "policies"
+  list[#list + 1] = paths.config(own)
+  return list
+end
+
+--- Folders that policies are looked up in, as the engine takes them: the given ones, the
+--- user's own, then what came with the module.
+function paths.policy_path(given)
+  local list = folders(given, "policies")
   list[#list + 1] = here() .. "/../../policies"
   list[#list + 1] = here() .. "/../../../sessile/policies"
   return table.concat(list, ":")
@@ -93,18 +120,10 @@ end
 --- own, those of the build or installation that this module is of. (Where the library was
 --- installed is looked at when this finds none.)
 function paths.encodings(given)
-  local list = {}
-  if type(given) == "string" then
-    given = { given }
-  end
-  for _, dir in ipairs(given or {}) do
-    list[#list + 1] = paths.expand(dir)
-  end
-  list[#list + 1] = paths.config "encodings"
+  local list = folders(given, "encodings")
   list[#list + 1] = here() .. "/../../build/share/sessile/encodings"
   list[#list + 1] = here() .. "/../../../sessile/encodings"
-  local has_system, system = pcall(require, "sessile.system")
-  local folder = has_system and system.executable and system.executable:match "^(.*)/[^/]*/[^/]*$"
+  local folder = above_executable()
   if folder then
     list[#list + 1] = folder .. "/share/sessile/encodings"
   end
@@ -119,20 +138,12 @@ function paths.worker(given)
   end
   local places = { here() .. "/../../build/libexec/sessile-worker",
     here() .. "/../../../../libexec/sessile/sessile-worker" }
-  local has_system, system = pcall(require, "sessile.system")
-  local folder = has_system and system.executable and system.executable:match "^(.*)/[^/]*/[^/]*$"
+  local folder = above_executable()
   if folder then
     table.insert(places, 1, folder .. "/libexec/sessile-worker")
     table.insert(places, 2, folder .. "/libexec/sessile/sessile-worker")
   end
-  for _, path in ipairs(places) do
-    local file = io.open(path, "rb")
-    if file then
-      file:close()
-      return path
-    end
-  end
-  return nil
+  return paths.readable(places)
 end
 
 return paths

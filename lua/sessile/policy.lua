@@ -29,6 +29,9 @@ for name in pairs(hooks) do
   host_fields[name] = "callable"
 end
 
+--- The names of hooks, and the fields of a table that has some.
+policy.hooks, policy.host_fields = hooks, host_fields
+
 local function is_host(spec)
   for name in pairs(hooks) do
     if spec[name] ~= nil then

@@ -276,6 +276,12 @@ function methods:set_timeout(timeout_ms)
   return self._core:set_timeout(math.tointeger(timeout_ms) or -1)
 end
 
+--- With durability "none": syncs what was written; the next write says that it is safe, so that
+--- damage to it is told as damage and never taken for a torn end.
+function methods:sync()
+  return self._core:sync()
+end
+
 -- ---------------------------------------------------------------- forks and children
 
 for name, method in pairs(family.methods) do

@@ -4,6 +4,7 @@
 
 local times = {}
 
+local LONGEST = 64 -- bytes of a span as text: a pattern looks at each digit several times
 local UNITS = { [""] = 1000, ms = 1, s = 1000, m = 60000, h = 3600000, d = 86400000 }
 
 --- A span in ms: a number of seconds (90, "90", "0.5"), or with a unit ("500ms", "5m", "90d").
@@ -13,7 +14,7 @@ local UNITS = { [""] = 1000, ms = 1, s = 1000, m = 60000, h = 3600000, d = 86400
 function times.ms(given)
   if type(given) == "number" then
     given = ("%.17g"):format(given)
-  elseif type(given) ~= "string" then
+  elseif type(given) ~= "string" or #given > LONGEST then
     return nil
   end
   local number, unit = given:match "^(%d+%.?%d*)(%l*)$"

@@ -180,9 +180,8 @@ static sessile_status build_messages(void *arg, sessile_session *s, batch *b,
             status =
                 message_read(&m, text.data, text.size, NULL, NULL, NULL, b->alloc, err);
         if (!status)
-            parent =
-                batch_message(b, parent, text.data, text.size, &m,
-                              (token_count){tokens_of_message(&m), TOKENS_ESTIMATE});
+            parent = batch_message(b, parent, text.data, text.size, &m,
+                                   (token_count){tokens_of_message(&m), TOKENS_ESTIMATE});
         buf_deinit(&text);
     }
     if (!status && w->turn) {

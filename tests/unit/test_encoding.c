@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "sessile.h"
 #include "tokens/encoding.h"
+#include "tokens/encoding_image.h"
 
 #include <cmocka.h>
 
@@ -164,6 +165,37 @@ static void an_expression_that_runs_wild_is_stopped(void **state)
     assert_int_equal(count(e, "aab", 3), 3);
     buf_deinit(&file);
     encoding_free(e);
+}
+
+/* Looking for what is not there ends at an empty slot: without one it would not end. */
+static void a_file_with_a_full_table_is_refused(void **state)
+{
+    sessile_error err = {0};
+    image_header *h;
+    vocabulary v;
+    image i;
+    buf file;
+    unsigned k;
+    (void)state;
+
+    vocabulary_init(&v, &allocator_default);
+    buf_init(&file, &allocator_default);
+    for (k = 0; k < 256; k++) {
+        char byte = (char)k;
+        assert_int_equal(vocabulary_add(&v, k, &byte, 1, NULL), SESSILE_OK);
+    }
+    v.listed = 1;
+    assert_int_equal(vocabulary_add(&v, 256, "ab", 2, NULL), SESSILE_OK);
+    assert_int_equal(vocabulary_add_merge(&v, 'a', 'b', 256, NULL), SESSILE_OK);
+    assert_int_equal(image_build(&file, &v, NULL), SESSILE_OK);
+    assert_int_equal(image_open(&i, file.data, file.size, &err), SESSILE_OK);
+    h = (image_header *)file.data;
+    memset((uint64_t *)i.pairs, 0, sizeof(uint64_t) << h->pair_bits);
+    h->checksum = image_checksum(h);
+    assert_int_equal(image_open(&i, file.data, file.size, &err), SESSILE_INVALID);
+    assert_non_null(strstr(err.message, "tables are damaged"));
+    vocabulary_deinit(&v);
+    buf_deinit(&file);
 }
 
 /* ------------------------------------------------------------------ out of memory */
@@ -350,6 +382,7 @@ int main(void)
         cmocka_unit_test(an_encoding_that_is_not_there_is_not_found),
         cmocka_unit_test(no_text_takes_long),
         cmocka_unit_test(an_expression_that_runs_wild_is_stopped),
+        cmocka_unit_test(a_file_with_a_full_table_is_refused),
         cmocka_unit_test(out_of_memory_anywhere_is_clean),
         cmocka_unit_test(threads_share_an_encoding),
         cmocka_unit_test(what_is_missing_is_named),

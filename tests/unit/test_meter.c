@@ -38,12 +38,13 @@ static void assert_same(sessile_tokens a, sessile_tokens b)
 /* Words enough that margins of a few tokens do not matter. */
 static sessile_id talk(sessile_session *s, const char *role, unsigned n)
 {
+    static const char *const words[] = {"river", "stone", "window"};
     char text[900];
     size_t at = 0;
 
     for (unsigned i = 0; i < 60 + n % 40; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, "%s ",
-                               i * n % 3 ? "river" : i % 2 ? "window" : "stone");
+                               words[i * n % 3 ? 0 : 1 + i % 2]);
     return say(s, role, text);
 }
 
@@ -101,8 +102,8 @@ static void counts_follow_what_was_reported(void **state)
     assert_in_range(t.tokens - total, s->nodes[id].tokens * 145 / 100,
                     s->nodes[id].tokens * 155 / 100);
     /* and so is the context that a compaction left, with what is in no message */
-    snprintf(list, sizeof list, "{\"context\":[\"%08x\"],\"upto\":\"%08x\"}", (unsigned)id,
-             (unsigned)id);
+    snprintf(list, sizeof list, "{\"context\":[\"%08x\"],\"upto\":\"%08x\"}",
+             (unsigned)id, (unsigned)id);
     int64_t single = s->nodes[id].tokens;
     assert_int_equal(session_context_locked(s, &c, &err), SESSILE_OK);
     for (size_t i = 0; i < c->count - 1; i++)
@@ -237,7 +238,7 @@ static void what_was_reported_long_ago_is_forgotten_by_all(void **state)
     session_closed(s);
 }
 
-#define IN(kind, test)                                                                    \
+#define IN(kind, test) \
     cmocka_unit_test_setup_teardown(test, place_set_up_##kind, place_tear_down)
 
 int main(void)

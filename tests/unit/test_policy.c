@@ -871,9 +871,9 @@ static void test_files_of_another_user_are_denied_without_a_worker(void **state)
     (void)state;
     os.stat_fd = stat_another;
     policies_write("mine", "return {}");
-    assert_int_equal(
-        policy_load(&p, &step, 1, policies_folder(), NULL, NULL, &os, &allocator_default, &err),
-        SESSILE_DENIED);
+    assert_int_equal(policy_load(&p, &step, 1, policies_folder(), NULL, NULL, &os,
+                                 &allocator_default, &err),
+                     SESSILE_DENIED);
     assert_non_null(strstr(err.message, "belongs to another user"));
     os = os_posix;
     os.uid = another_user; /* ours for a file of root's only when we are root */
@@ -1375,7 +1375,8 @@ static void test_every_failing_allocation_is_clean(void **state)
 
         list_make(&l, "s u a u a");
         st = list_state(&l);
-        status = policy_load(&p, &named, 1, policies_folder(), NULL, NULL, &os_posix, &a, &err);
+        status = policy_load(&p, &named, 1, policies_folder(), NULL, NULL, &os_posix, &a,
+                             &err);
         if (status == SESSILE_OK)
             status = policy_pipeline_new(&pl, p, &s, &err);
         if (status == SESSILE_OK)

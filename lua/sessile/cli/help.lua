@@ -53,7 +53,10 @@ local function rows_text(rows, above)
   return table.concat(lines, "\n")
 end
 
-local function option_rows(list)
+--- Options as rows of two texts: what is typed; what it is, its choices and its default.
+---@param list table[]  a command's `options`
+---@return string[][]
+function help.option_rows(list)
   local rows = {}
   for i, row in ipairs(list) do
     local about = row[2]
@@ -87,9 +90,9 @@ function help.command(command, paint)
   end
   if #rows > 0 then section("Arguments", rows_text(rows)) end
   if command.options and #command.options > 0 then
-    section("Options", rows_text(option_rows(command.options)))
+    section("Options", rows_text(help.option_rows(command.options)))
   end
-  section("Everywhere", rows_text(option_rows(options.global)))
+  section("Everywhere", rows_text(help.option_rows(options.global)))
   if command.about then
     out[#out + 1] = "\n" .. command.about
   end
@@ -144,7 +147,7 @@ function help.all(paint)
     groups_text(paint),
     "",
     paint("Everywhere", "bold"),
-    rows_text(option_rows(options.global)),
+    rows_text(help.option_rows(options.global)),
     "",
     "ID is a session's id, a unique beginning of it, its title, a label in it, or `last`.",
     "`sessile sessions COMMAND` is the same as `sessile COMMAND` for those about sessions.",

@@ -3,6 +3,7 @@
 -- Owns: its sections and their roff. Must never say anything of a command that its table does
 -- not, nor of a command that did not come along.
 
+local help = require "sessile.cli.help"
 local options = require "sessile.cli.options"
 local registry = require "sessile.cli.registry"
 
@@ -24,17 +25,6 @@ local function add_rows(out, rows)
   end
 end
 
-local function option_rows(list)
-  local rows = {}
-  for i, row in ipairs(list) do
-    local about = row[2]
-    if row.choices then about = about .. ": " .. table.concat(row.choices, ", ") end
-    if row.default then about = ("%s (default %s)"):format(about, row.default) end
-    rows[i] = { row[1], about }
-  end
-  return rows
-end
-
 local function add_command(out, command)
   out[#out + 1] = (".SS sessile %s\n%s."):format(plain(command.usage), plain(command.summary))
   local rows = {}
@@ -42,7 +32,7 @@ local function add_command(out, command)
     rows[i] = { row[1]:upper(), row[2] }
   end
   add_rows(out, rows)
-  add_rows(out, option_rows(command.options or {}))
+  add_rows(out, help.option_rows(command.options or {}))
   if command.about then
     out[#out + 1] = ".PP\n" .. plain(command.about)
   end
@@ -84,7 +74,7 @@ function man.page(version)
       .. "same as `sessile COMMAND` for those about sessions."),
     ".SH OPTIONS",
   }
-  add_rows(out, option_rows(options.global))
+  add_rows(out, help.option_rows(options.global))
   for _, group in ipairs(registry.shipped()) do
     out[#out + 1] = ".SH " .. plain(group[1]:upper())
     for i = 2, #group do

@@ -9,6 +9,7 @@ local registry = require "sessile.cli.registry"
 
 local models = {}
 
+local NONE = "no model is configured here"
 local SET_UP = "Say in the configuration which: model = { endpoint = \"…\", name = \"…\" }, or a "
   .. "command; see: sessile help chat"
 
@@ -51,7 +52,7 @@ function models.of(app, name, agent)
   local configured = config:for_agent(agent)
   local spec = name or configured.model
   if not spec then
-    return nil, "no model is configured here", "ENOTFOUND", SET_UP
+    return nil, NONE, "ENOTFOUND", SET_UP
   end
   local ask
   ask, message, code = model.make(spec, { models = config.models })
@@ -101,7 +102,7 @@ function models.for_command(app, session, name)
     if found then
       return found.ask(request, ctx)
     end
-    told.missing = "no model is configured here"
+    told.missing = NONE
     return nil, told.missing
   end, told
 end

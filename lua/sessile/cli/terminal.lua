@@ -4,6 +4,8 @@
 -- relative dates. Must never let a control character of stored content through: a message
 -- may hold anything, and it is shown to somebody who trusts this program.
 
+local characters = require "sessile.characters"
+
 local ok, system = pcall(require, "sessile.system")
 if not ok then
   system = { isatty = function() return false end, columns = function() return nil end }
@@ -32,22 +34,6 @@ local function is_hidden(code)
   return false
 end
 
--- Bytes that are not UTF-8 become U+FFFD, one for each.
-local function repaired(text)
-  local out, at = {}, 1
-  while at <= #text do
-    local length, wrong = utf8.len(text, at)
-    if length then
-      out[#out + 1] = text:sub(at)
-      break
-    end
-    out[#out + 1] = text:sub(at, wrong - 1)
-    out[#out + 1] = "\u{FFFD}"
-    at = wrong + 1
-  end
-  return table.concat(out)
-end
-
 --- Text without control sequences, control characters (but newline and tab) and what
 --- reorders or hides text. A string sequence (a title, a link) loses its introducer only:
 --- better to show too much than to hide what somebody wrote.
@@ -57,7 +43,7 @@ function terminal.safe(text)
   if not text:find("[^\n\t\32-\126]") then
     return text
   end
-  text = repaired(text)
+  text = characters.repaired(text)
   text = text:gsub("\27%[[\48-\63]*[\32-\47]*[\64-\126]", "")
   text = text:gsub("\27[%]PX^_]?", "")
   text = text:gsub("\r\n", "\n")
@@ -257,6 +243,16 @@ function terminal.number(n)
   local head, digits = text:match("^(-?)(%d+)$")
   digits = digits:reverse():gsub("(%d%d%d)", "%1,"):reverse():gsub("^,", "")
   return head .. digits
+end
+
+--- "1,234 tokens (estimate, 980 to 1,490)", "1,234 tokens (exact)".
+---@param count sessile.Tokens
+---@return string
+function terminal.tokens(count)
+  local margin = count.low ~= count.high and (", %s to %s"):format(terminal.number(count.low),
+    terminal.number(count.high)) or ""
+  return ("%s token%s (%s%s)"):format(terminal.number(count.tokens),
+    count.tokens == 1 and "" or "s", count.source, margin)
 end
 
 --- Bytes as "812 B", "1.4 MB".

@@ -4,7 +4,9 @@
 -- Owns the kinds of schema.lua. Raises a table {at =, what =} that names the key; never puts a
 -- value that may be a secret into a sentence.
 
+local core = require "sessile.core"
 local models = require "sessile.config.models"
+local policies = require "sessile.policy"
 local read = require "sessile.config.read"
 local schema = require "sessile.config.schema"
 
@@ -84,8 +86,11 @@ end
 
 -- ---------------------------------------------------------------- store and key
 
--- A folder beside or below the file that names it: nobody need trust it for that.
-local function is_below(path)
+local LONGEST_NAME = 4096 -- of a path, and of an id in the engine
+
+-- A folder below the one of the file that names it, as it is written and on the disk: nobody
+-- need trust it for that.
+local function is_below(path, from)
   if path:sub(1, 1) == "/" or path:sub(1, 1) == "~" then
     return false
   end
@@ -94,23 +99,25 @@ local function is_below(path)
       return false
     end
   end
-  return true
+  return core.stays_below(from.folder, path)
 end
 
 function kinds.store(at, value, from)
   if value == "postgres" then
     value = "$DATABASE_URL"
+  elseif #read.text(at, value) > LONGEST_NAME then
+    wrong(at, "no folder has a name that is so long")
   end
   local url = read.expanded(at, read.text(at, value), from)
   local scheme, rest = url:match "^(%l[%l%d+.-]*):(.*)$"
   if scheme and scheme ~= "file" then
-    if not from.trusted and scheme ~= "ram" then
+    if not from.trusted then
       wrong(at, "a store that is no folder is taken from your own configuration only", "EDENIED")
     end
     return url
   end
   local path = scheme and rest or url
-  if not from.trusted and not is_below(path) then
+  if not from.trusted and not is_below(path, from) then
     wrong(at, "a store that is not below the project's folder is taken from your own "
       .. "configuration only", "EDENIED")
   end
@@ -146,16 +153,28 @@ local function policy_step(at, value, from)
     wrong(at, ("a policy's name, { \"name\", option = … } or false expected, got %s"):format(
       read.shown(value)))
   end
-  local copy = {}
+  local copy, hooks = {}, false
   for name, one in pairs(value) do
     if type(one) == "function" and not from.trusted then
       wrong(at, "functions are taken from your own configuration only", "EDENIED")
+    elseif type(name) ~= "string" and name ~= 1 then
+      wrong(at, ("options have names, got %s"):format(read.shown(name)))
     end
+    hooks = hooks or type(one) == "function" and policies.hooks[name] ~= nil
     copy[name] = one
   end
-  if type(copy[1]) == "string" then
-    copy[1] = policy_name(at, copy[1], from)
+  if hooks then
+    for name, one in pairs(copy) do
+      if policies.hooks[name] and type(one) ~= "function" then
+        wrong(("%s.%s"):format(at, name), "a function expected, got " .. read.shown(one))
+      end
+    end
+    return read.among(at, copy, policies.host_fields)
+  elseif type(copy[1]) ~= "string" then
+    wrong(at, "a policy's name expected first in it, or a function that is called as one of its "
+      .. "hooks")
   end
+  copy[1] = policy_name(at, copy[1], from)
   return copy
 end
 
@@ -279,7 +298,9 @@ end
 function kinds.agents(at, value, from)
   local made = {}
   for agent, settings in pairs(read.table(at, value)) do
-    read.text(at, agent)
+    if #read.text(at, agent) > LONGEST_NAME then
+      wrong(at, "no agent has a name that is so long")
+    end
     local where = at .. "." .. agent
     among(where, settings, schema.of_agent)
     made[agent] = {}

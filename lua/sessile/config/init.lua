@@ -9,6 +9,7 @@ local check = require "sessile.config.check"
 local file = require "sessile.config.file"
 local merge = require "sessile.config.merge"
 local paths = require "sessile.paths"
+local places = require "sessile.config.places"
 local schema = require "sessile.config.schema"
 
 local config = {}
@@ -42,11 +43,7 @@ local TRUST = "Read it, then say so: sessile config trust"
 -- Why a value is refused, with the place where it is written.
 local function sentence(one, problem)
   local at = problem.at
-  local line, name = nil, at
-  while name and not line do -- that of the innermost key that is written as a table
-    line = one.lines[name]
-    name = name:match "^(.*)%.[^.]*$"
-  end
+  local line = at and places.line(one.lines, at)
   local place = one.path .. (line and ":" .. line or "")
   return ("%s: %s%s"):format(place, at and ("'%s': "):format(at) or "", problem.what)
 end

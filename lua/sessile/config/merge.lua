@@ -4,6 +4,7 @@
 -- Owns which of several words holds, and what an agent gets. Opens no store that is anybody's.
 
 local paths = require "sessile.paths"
+local places = require "sessile.config.places"
 local schema = require "sessile.config.schema"
 
 local merge = {}
@@ -43,22 +44,12 @@ local function put(self, name, value, origin)
   end
 end
 
-local function line_of(lines, name)
-  while name do
-    if lines[name] then
-      return lines[name]
-    end
-    name = name:match "^(.*)%.[^.]*$"
-  end
-  return nil
-end
-
 local function take_file(self, one)
   for _, row in ipairs(schema.keys) do
     local value = one.made[row.name]
     if value ~= nil then
       put(self, row.name, value, function(name)
-        return { from = "file", file = one.path, line = line_of(one.lines, name) }
+        return { from = "file", file = one.path, line = places.line(one.lines, name) }
       end)
     end
   end
@@ -108,12 +99,26 @@ end
 
 -- ---------------------------------------------------------------- what an agent gets
 
+-- Whether a policy has the option preserve_recent. Only loading it says so.
+local function has_recent(self, name, recent)
+  local known = self.has_recent[name]
+  if known == nil then
+    local store = require "sessile".open("ram:", { key = false,
+      policy = { name, preserve_recent = recent } })
+    known = store ~= nil
+    if store then
+      store:close()
+    end
+    self.has_recent[name] = known
+  end
+  return known
+end
+
 -- preserve_recent as an option of each policy that has it: a policy's own word holds.
-local function with_recent(policy, recent)
+local function with_recent(self, policy, recent)
   if not recent or not policy then
     return policy
   end
-  local sessile = require "sessile"
   local function step(one)
     local name = type(one) == "string" and one or type(one) == "table" and one[1]
     if type(name) ~= "string" or type(one) == "table" and one.preserve_recent ~= nil then
@@ -124,13 +129,7 @@ local function with_recent(policy, recent)
       copy[key] = value
     end
     copy.preserve_recent = recent
-    -- Only loading it says which options a policy has.
-    local store = sessile.open("ram:", { key = false, policy = copy })
-    if not store then
-      return one
-    end
-    store:close()
-    return copy
+    return has_recent(self, name, recent) and copy or one
   end
   if type(policy) == "table" and (type(policy[1]) == "table" or #policy >= 2) then
     local chain = {}
@@ -209,7 +208,7 @@ function methods:for_agent(agent)
   local model, called = model_of(self, of "model")
   local about = type(model) == "table" and model or {}
   local found = {
-    policy = with_recent(of "policy", of "preserve_recent"),
+    policy = with_recent(self, of "policy", of "preserve_recent"),
     fallback = of "fallback",
     trigger = of "triggers",
     checkpoint = plain_checkpoint(of "checkpoint"),
@@ -289,7 +288,8 @@ end
 --- One configuration of several files, those that hold more behind. Nil, message, code.
 ---@param files sessile.config.file[]
 function merge.of(files)
-  local inner = { values = {}, origins = {}, files = files, known = {} }
+  local inner = { values = {}, origins = {}, files = files, known = {},
+    has_recent = {} }
   for name, method in pairs(methods) do
     inner[name] = method
   end

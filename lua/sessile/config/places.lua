@@ -5,6 +5,8 @@
 
 local places = {}
 
+local LONGEST, DEEPEST = 200, 8 -- bytes of a name, braces: beyond them no line is kept
+
 -- The end of a long bracket whose opening is at `at`; nil: there is none.
 local function long_bracket(text, at)
   local level = text:match("^%[(=*)%[", at)
@@ -73,8 +75,10 @@ function places.of(text)
       elseif c == "=" and text:sub(at + 1, at + 1) == "=" then
         at = at + 1
       elseif c == "=" and word and #path > 0 then
-        lines[full(word)] = word_line
-        pending = word
+        pending = #word <= LONGEST and word or "…"
+        if #path <= DEEPEST then
+          lines[full(pending)] = word_line
+        end
       elseif c == "{" then
         path[#path + 1] = #path > 0 and pending or "" -- the outermost is the file's own
         pending = nil
@@ -91,6 +95,20 @@ function places.of(text)
     end
   end
   return lines
+end
+
+--- The line of a key, else of the innermost key around it that is written; nil: none is.
+---@param lines table<string, integer>  of places.of
+---@param name string                   as "agents.coder.policy"
+---@return integer?
+function places.line(lines, name)
+  while name do
+    if lines[name] then
+      return lines[name]
+    end
+    name = name:match "^(.*)%.[^.]*$"
+  end
+  return nil
 end
 
 return places

@@ -39,7 +39,8 @@ function read.among(at, value, known)
     if known[name] == nil then
       local meant = schema.known_elsewhere[name]
       local near = meant and known[meant] ~= nil and meant or options.nearest(name, known)
-      read.wrong((at and at .. "." or "") .. tostring(name), "there is no such key"
+      local called = type(name) == "string" and #name > 100 and "a long name" or tostring(name)
+      read.wrong((at and at .. "." or "") .. called, "there is no such key"
         .. (near and (", did you mean '%s'?"):format(near) or ""))
     end
   end
@@ -103,7 +104,7 @@ function read.size(at, value)
   local number, unit
   if type(value) == "number" then
     number, unit = value, ""
-  elseif type(value) == "string" then
+  elseif type(value) == "string" and #value <= 64 then
     number, unit = value:match "^(%d+%.?%d*) ?(%a*)$"
     number = tonumber(number)
   end

@@ -67,6 +67,7 @@ end
 
 local export_options = {
   format = "string", to = "string", redact = "boolean|table", write = "callable",
+  on_step = "callable",
 }
 
 -- What a writer raises to end it: nil, message, code come out of session:export.
@@ -99,6 +100,7 @@ export.methods = methods
 --- Writes the session as `format` says (or as `to` says, another agent's format), in chunks of
 --- whole characters, each with write(chunk); write may return nil, message, code to end it.
 --- redact: true, a list of rules of your own beside those that ship, or a run of sessile.redact.
+--- on_step(entries) is called as entries are read, twice each with redaction.
 --- Returns {format, redacted}.
 function methods:export(given)
   local opts = options.check("session:export", given, export_options)
@@ -111,13 +113,9 @@ function methods:export(given)
     options.misuse "session:export: write: a function that takes each chunk expected"
   end
   local redactor = redactor_of(opts.redact)
-  local done, from, message, code = pcall(source.open, self, redactor)
-  if done and not from then
-    return nil, message, code
-  end
-  local why = from
+  local done, why = pcall(source.open, self, redactor, opts.on_step)
   if done then
-    done, why = pcall(require(format.module), from, guarded(opts.write))
+    done, why = pcall(require(format.module), why, guarded(opts.write))
   end
   if done then
     return { format = format.name, redacted = redactor and redactor:report(),

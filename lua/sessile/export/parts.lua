@@ -3,6 +3,7 @@
 -- Owns: the shapes that are known (OpenAI's, Anthropic's, pi's). What is not known is shown as
 -- the JSON it is; nothing is left out.
 
+local characters = require "sessile.characters"
 local core = require "sessile.core"
 local text_kit = require "sessile.export.text"
 
@@ -147,7 +148,7 @@ function parts.brief(message, most)
       text = "→ " .. part.name
     end
     if text ~= "" then
-      return text_kit.cut(text_kit.repaired(text), most)
+      return text_kit.cut(characters.repaired(text), most)
     end
   end
   return ""

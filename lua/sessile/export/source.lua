@@ -5,19 +5,18 @@
 -- read one at a time, in the order of the log.
 
 local answers = require "sessile.answers"
+local characters = require "sessile.characters"
 local core = require "sessile.core"
 local span = require "sessile.import.span"
-local text = require "sessile.export.text"
 
 local source = {}
 
 local methods = {}
-methods.__index = methods
 
 -- Names may be any bytes; a document is text.
 local function repaired(value)
   if type(value) == "string" then
-    return text.repaired(value)
+    return characters.repaired(value)
   elseif type(value) ~= "table" then
     return value
   end
@@ -152,29 +151,46 @@ local function facts(session, redactor)
   return found
 end
 
---- Reads what there is to say of a session. nil, message, code.
+local meta = {}
+
+-- `facts` is read when a format first asks: entries a line need none.
+function meta.__index(self, name)
+  if name ~= "facts" then
+    return methods[name]
+  end
+  local found, message, code = facts(self.session, self.redactor)
+  if not found then
+    error(("%s: %s"):format(code, message), 0)
+  end
+  rawset(self, "facts", found)
+  return found
+end
+
+--- A session to be read. It raises "ECODE: sentence" when something cannot be.
 ---@param session sessile.Session
 ---@param redactor table?  of sessile.redact
----@return table? source  facts, session, redactor
----@return string? message
----@return string? code
-function source.open(session, redactor)
-  local self = setmetatable({ session = session, redactor = redactor }, methods)
+---@param on_step (fun(entries: integer))?  called as entries are read, with how many were
+---@return table source  facts, session, redactor
+function source.open(session, redactor, on_step)
+  local self = setmetatable({ session = session, redactor = redactor, on_step = on_step,
+    steps = 0 }, meta)
   if redactor then
     -- A first pass finds what is a secret wherever it stands; the second one writes.
-    for _ in self:entries() do end -- luacheck: ignore 542
+    for _ in self:texts() do end -- luacheck: ignore 542
     facts(session, redactor)
     redactor:restart()
-  end
-  local message, code
-  self.facts, message, code = facts(session, redactor)
-  if not self.facts then
-    return nil, message, code
   end
   return self
 end
 
 local PLACED = { id = true, parentId = true, timestamp = true, type = true }
+
+local function step(self)
+  self.steps = self.steps + 1
+  if self.on_step then
+    self.on_step(self.steps)
+  end
+end
 
 -- An entry's text, redacted: all but what places it in the log.
 local function redacted(redactor, json)
@@ -191,6 +207,7 @@ end
 
 -- An entry as formats get it: its fields, and `json`, its text.
 local function shaped(self, entry)
+  step(self)
   local json = facts_of(entry).json
   if not self.redactor then
     return { json = json, id = entry.id, parentId = entry.parentId, type = entry.type,
@@ -203,12 +220,18 @@ local function shaped(self, entry)
   return shape
 end
 
---- An iterator over the entries, in the order of the log; it raises when one cannot be read.
-function methods:entries()
+-- The session's own iterator; raises when there is none.
+local function log_of(self)
   local iterator, message, code = self.session:entries()
   if not iterator then
     error(("%s: %s"):format(code, message), 0)
   end
+  return iterator
+end
+
+--- An iterator over the entries, in the order of the log; it raises when one cannot be read.
+function methods:entries()
+  local iterator = log_of(self)
   return function()
     local entry = iterator()
     return entry and shaped(self, entry)
@@ -217,13 +240,11 @@ end
 
 --- The texts of the entries alone, which are not taken apart.
 function methods:texts()
-  local iterator, message, code = self.session:entries()
-  if not iterator then
-    error(("%s: %s"):format(code, message), 0)
-  end
+  local iterator = log_of(self)
   return function()
     local entry = iterator()
     local json = entry and facts_of(entry).json
+    step(self)
     return json and self.redactor and redacted(self.redactor, json) or json
   end
 end

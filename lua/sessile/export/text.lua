@@ -1,33 +1,14 @@
 --- text: content as HTML and Markdown may have it: whole characters, none that act.
 
-local text = {}
+local characters = require "sessile.characters"
 
---- Bytes that are no UTF-8 become U+FFFD, one for each.
----@param bytes string
----@return string
-function text.repaired(bytes)
-  if utf8.len(bytes) then
-    return bytes
-  end
-  local out, at = {}, 1
-  while at <= #bytes do
-    local length, wrong = utf8.len(bytes, at)
-    if length then
-      out[#out + 1] = bytes:sub(at)
-      break
-    end
-    out[#out + 1] = bytes:sub(at, wrong - 1)
-    out[#out + 1] = "\u{FFFD}"
-    at = wrong + 1
-  end
-  return table.concat(out)
-end
+local text = {}
 
 --- Line ends of one kind, and no control characters but them and tabs.
 ---@param content string
 ---@return string
 function text.lines(content)
-  return (text.repaired(content):gsub("\r\n?", "\n"):gsub("[%z\1-\8\11-\31\127]", "\u{FFFD}"))
+  return (characters.repaired(content):gsub("\r\n?", "\n"):gsub("[%z\1-\8\11-\31\127]", "\u{FFFD}"))
 end
 
 --- The same on one line.

@@ -260,13 +260,23 @@ end
 
 -- ---------------------------------------------------------------- writing what it said
 
+local MOST_USAGE = 2 ^ 53 -- of one report: no sum of them is another number than it
+
+-- A report that cannot be kept must not cost the answer that it came with.
 local function count_usage(self, usage)
   if type(usage) ~= "table" then
     return nil
   end
+  local text, why = core.text(usage)
+  if not text or text:sub(1, 1) ~= "{" then
+    self.log[#self.log + 1] = "the usage that was reported cannot be kept: "
+      .. (why or "names and numbers expected")
+    return nil
+  end
   for name, value in pairs(usage) do
-    if math.type(value) then
-      self.usage[name] = (self.usage[name] or 0) + value
+    local count = type(value) == "number" and math.tointeger(value)
+    if count and count >= 0 and count <= MOST_USAGE then
+      self.usage[name] = (self.usage[name] or 0) + count
     end
   end
   return usage
@@ -298,6 +308,9 @@ end
 -- Writes what the model said. Returns what transcript:answer does.
 local function write(self, message, final)
   local usage = count_usage(self, message.usage)
+  if not usage and type(message.usage) == "table" then
+    message.usage = nil
+  end
   local state = final and reduce(self) or nil
   local written, why, code = self.transcript:answer(message, {
     final = final, usage = usage, total = self.usage, state = state,

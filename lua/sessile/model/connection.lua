@@ -4,6 +4,8 @@
 -- whether to go on, but for the look-up of a name, which the system does as it likes. Must never
 -- speak TLS to somebody whose certificate is not signed, or is not of the host that was named.
 
+local paths = require "sessile.paths"
+
 local connection = {}
 
 local SLICE, CONNECT = 0.1, 15 -- seconds
@@ -75,14 +77,7 @@ local function authorities(given)
   if named and named ~= "" then
     return named
   end
-  for _, path in ipairs(AUTHORITIES) do
-    local file = io.open(path, "rb")
-    if file then
-      file:close()
-      return path
-    end
-  end
-  return nil
+  return paths.readable(AUTHORITIES)
 end
 
 local function secure(self, host, ca)

@@ -97,21 +97,26 @@ local function headers_of(self)
   return lines, secrets
 end
 
--- A sentence without the secrets: an endpoint may repeat what it was sent.
+-- A text without the secrets: an endpoint may repeat what it was sent.
 local function without(secrets, text)
   for _, secret in ipairs(secrets) do
+    local parts, at = {}, 1
     local from, to = text:find(secret, 1, true)
-    while from and secret ~= "" do
-      text = text:sub(1, from - 1) .. "…" .. text:sub(to + 1)
-      from, to = text:find(secret, from + #"…", true)
+    while from do
+      parts[#parts + 1] = text:sub(at, from - 1)
+      at = to + 1
+      from, to = text:find(secret, at, true)
     end
+    parts[#parts + 1] = text:sub(at)
+    text = table.concat(parts, "…")
   end
   return text
 end
 
--- What an endpoint said, on one line and no longer than a sentence.
-local function short(text)
-  text = text:gsub("[%c%s]+", " ")
+-- What an endpoint said, on one line and no longer than a sentence. The secrets go first: of one
+-- that is cut, the beginning would be left.
+local function short(secrets, text)
+  text = without(secrets, text):gsub("[%c%s]+", " ")
   if #text > 500 then
     local stop = utf8.len(text) and utf8.offset(text, 0, 500) or 500
     text = text:sub(1, stop - 1) .. "…"
@@ -125,13 +130,13 @@ local CODES = { [400] = "EINVALID", [401] = "EDENIED", [403] = "EDENIED", [404] 
   [413] = "EOVERFLOW", [422] = "EINVALID", [429] = "ELIMIT" }
 
 -- What a status other than 200 means: {message=, code=, again=, after=, refused=}.
-local function refusal(self, status, headers, text)
+local function refusal(self, status, headers, text, secrets)
   if status >= 300 and status < 400 then
     return { code = "EDENIED", message = ("it sends us elsewhere (%d), where nothing is sent: "
       .. "name the place itself"):format(status) }
   end
   local said = openai.failure(text)
-  local message = short(said.message or text)
+  local message = short(secrets, said.message or text)
   local failure = {
     code = CODES[status] or "EIO",
     message = ("the endpoint answered %d%s"):format(status,
@@ -176,13 +181,13 @@ local function head_of(self, lines, size)
 end
 
 -- Reads the answer. Returns the message; or nil and a failure.
-local function read(self, wire, about)
+local function read(self, wire, about, secrets)
   local stream = openai.stream(about.on_text)
   local status, headers, parts, wrong = nil, nil, {}, nil
   local reader = events.reader(function(data)
     local ok, why, said = stream:take(data)
     if not ok then
-      wrong = { code = "EIO", message = short(why), again = said == nil }
+      wrong = { code = "EIO", message = short(secrets, why), again = said == nil }
       if said and (said.code == "context_length_exceeded" or answers.overflow(why)) then
         wrong.code = "EOVERFLOW"
       end
@@ -222,7 +227,7 @@ local function read(self, wire, about)
   if not whole and not (streamed and (stream.ended or stream.finished)) then
     return nil, { code = "EIO", message = why, again = response.why == nil }, stream.shown
   elseif status ~= 200 then
-    return nil, refusal(self, status, headers, table.concat(parts)), false
+    return nil, refusal(self, status, headers, table.concat(parts), secrets), false
   elseif streamed then
     reader:finish()
     local message
@@ -233,7 +238,7 @@ local function read(self, wire, about)
   local message
   message, why = openai.decode(table.concat(parts))
   if not message then
-    return nil, { code = "EIO", message = short(why) }, false
+    return nil, { code = "EIO", message = short(secrets, why) }, false
   elseif about.on_text and message.content ~= "" then
     about.on_text(message.content)
   end
@@ -265,10 +270,7 @@ local function try(self, request, about)
     return nil, { code = code, message = why }
   end
   -- Who refuses a request may close before all of it was sent: what was said is read.
-  local message, failure, shown = read(self, guard, about)
-  if not message then
-    failure.message = without(secrets, failure.message)
-  end
+  local message, failure, shown = read(self, guard, about, secrets)
   return message, failure, shown
 end
 

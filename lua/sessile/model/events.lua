@@ -25,18 +25,18 @@ local function line(self, text)
   if name == "data" then
     self.data = self.data or {}
     self.data[#self.data + 1] = value
-    self.size = self.size + #value
+    self.size = self.size + #value + 1
   end
   return true
 end
 
 --- Takes a piece of the body. true; false when on_event said so; nil when an event is too long.
 function Events:feed(piece)
-  if self.cr and piece:sub(1, 1) == "\n" then
-    piece = piece:sub(2) -- the second half of a CRLF
-  end
   if piece == "" then
     return true
+  elseif self.cr and piece:sub(1, 1) == "\n" then
+    self.cr = false
+    return self:feed(piece:sub(2)) -- the second half of a CRLF
   end
   self.cr = piece:sub(-1) == "\r"
   if not piece:find "[\r\n]" then -- put together when the line ends: no input is quadratic
@@ -47,20 +47,16 @@ function Events:feed(piece)
   self.rest[#self.rest + 1] = piece
   local text, at = table.concat(self.rest), 1
   while true do
-    local first, last = text:find("\r?\n", at)
-    local bare = text:find("\r", at, true)
-    if bare and (not first or bare < first) then
-      first, last = bare, bare
-    end
-    if not first then
+    local ending = text:find("[\r\n]", at)
+    if not ending then
       break
     end
-    if not line(self, text:sub(at, first - 1)) then
+    if not line(self, text:sub(at, ending - 1)) then
       return false
     elseif self.size > self.longest then
       return nil
     end
-    at = last + 1
+    at = ending + (text:find("^\r\n", ending) and 2 or 1)
   end
   self.rest, self.waiting = { text:sub(at) }, #text - at + 1
   return self.waiting + self.size <= self.longest or nil

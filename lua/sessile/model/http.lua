@@ -36,8 +36,8 @@ end
 local function head_ends(self)
   local status, headers = self.status, self.headers
   if status >= 100 and status < 200 then
-    self.state, self.headers, self.lines = "status", {}, 0 -- the answer itself comes later
-    return true
+    self.state, self.headers, self.lines = "status", {}, self.lines + 1
+    return self.lines <= MOST_HEADERS or fail(self, "the answer has too many headers")
   end
   local coding, length = headers["transfer-encoding"], headers["content-length"]
   if coding and coding:lower() ~= "identity" then
@@ -79,9 +79,9 @@ function lines.headers(self, text)
   if self.lines > MOST_HEADERS then
     return fail(self, "the answer has too many headers")
   end
-  local name, value = text:match "^([^:%s]+):%s*(.-)%s*$"
+  local name, value = text:match "^([^:%s]+):%s*(.*)$"
   if name then
-    self.headers[name:lower()] = value
+    self.headers[name:lower()] = value:match "^.*%S" or "" -- looks at each space once
   end
   return true
 end

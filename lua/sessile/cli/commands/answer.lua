@@ -31,7 +31,7 @@ local function show(app, session, rows)
   end
   for _, row in ipairs(rows) do
     app:out(("%s  %s asks its model, %s\n"):format(row.id, terminal.line(row.policy),
-      terminal.ago(row.time, os.time() * 1000)))
+      terminal.ago(row.time, app.now())))
     for _, message in ipairs(row.request and row.request.messages or {}) do
       app:out(("\n%s\n%s\n"):format(app.paint(terminal.line(message.role or "?"), "bold"),
         terminal.safe(render.text(message))))

@@ -38,7 +38,7 @@ return {
       app:note(("None. Make one: sessile checkpoint %s"):format(hints.id(id)))
       return
     end
-    local now, lines = os.time() * 1000, {}
+    local now, lines = app.now(), {}
     for i, row in ipairs(rows) do
       local why = row.event or row.reason
       lines[i] = {

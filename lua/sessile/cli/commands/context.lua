@@ -8,7 +8,7 @@ local terminal = require "sessile.cli.terminal"
 return {
   name = "context",
   summary = "print what the model would get: the messages after compaction",
-  usage = "context ID",
+  usage = "context ID [--model M]",
   examples = {
     { "sessile context last", "for people" },
     { "sessile context bug-42 --json | jq '[.messages[].message]'", "for a model" },
@@ -16,13 +16,16 @@ return {
   arguments = {
     { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
   },
+  options = {
+    { "--model M", "count its tokens for this model (else for the session's own)" },
+  },
   run = function(app, args)
     local session, message, code, step = app:session(args.id)
     if not session then
       return nil, message, code, step
     end
     local list, info
-    list, info, code = session:context()
+    list, info, code = session:context { model = args.model }
     if not list then
       session:close()
       return nil, info, code
@@ -34,6 +37,7 @@ return {
       end
       app:print_json {
         messages = app.array(rows), tokens = info.tokens, source = info.source,
+        low = info.low, high = info.high, room = info.room,
         head = info.head, dropped = info.dropped, orphans = info.orphans,
         unanswered = info.unanswered, lost = info.lost,
       }
@@ -43,9 +47,8 @@ return {
         app:out((i > 1 and "\n" or "") .. render.message(found, app.paint, now))
       end
       io.stdout:flush()
-      local source = tostring(info.source or "estimate")
-      app:note(("%d messages, %s tokens (%s); %d of the conversation not shown to the model")
-        :format(#list, terminal.number(info.tokens), source, info.dropped or 0))
+      app:note(("%d messages, %s; %d of the conversation not shown to the model")
+        :format(#list, terminal.tokens(info), info.dropped or 0))
       if info.lost > 0 then
         app:note(("%d of its entries %s lost to damage; messages among them are not shown")
           :format(info.lost, info.lost == 1 and "is" or "are"))

@@ -66,6 +66,17 @@ local function to_stdout(app, session, format, given)
   return session:export(given)
 end
 
+-- How many entries there are to be read, for the bar; 0: nobody can say.
+local function entries_of(app, session)
+  for _, row in ipairs(terminal.is_terminal(2) and app:list(app:store(), { prefix = session.id })
+    or {}) do
+    if row.id == session.id and row.agent == session.agent then
+      return row.entries or 0
+    end
+  end
+  return 0
+end
+
 local function to_file(app, session, args, given)
   local kind = system.kind(args.file)
   if kind == "file" and not args.yes then
@@ -99,10 +110,10 @@ local function to_file(app, session, args, given)
     return nil, message, code, code == "ENOTFOUND" and "Make its folder first." or nil
   end
   local show, finish = progress.bar(app, "export", true)
-  local bytes, all = 0, session.size or 0
+  local bytes, all = 0, entries_of(app, session) * (given.redact and 2 or 1)
+  given.on_step = function(entries) show(math.min(entries, all), all) end
   given.write = function(text)
     bytes = bytes + #text
-    show(bytes, all)
     return file:write(text)
   end
   local done

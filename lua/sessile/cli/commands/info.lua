@@ -76,7 +76,8 @@ local function collect(app, session)
     bytes = row.bytes,
     events = session:event_count(), in_context = #context,
     said_in_context = said, tokens = about.tokens,
-    token_source = about.source, usage = usage, origin = session.origin,
+    token_source = about.source, tokens_low = about.low, tokens_high = about.high,
+    usage = usage, origin = session.origin,
     parent = session.parent, children = session:subsessions() or {},
     status = session.damage and session.damage.code or life.status,
     ttl = life.ttl, expires = life.expires,
@@ -195,10 +196,11 @@ return {
     line("messages", ("%s, %s of them in the context"):format(terminal.number(info.messages),
       terminal.number(info.said_in_context)))
     local made = info.in_context - info.said_in_context
-    line("context", ("%s message%s%s, %s tokens (%s)"):format(
+    line("context", ("%s message%s%s, %s"):format(
       terminal.number(info.in_context), info.in_context == 1 and "" or "s",
       made > 0 and (", %s made of others"):format(terminal.number(made)) or "",
-      terminal.number(info.tokens), info.token_source))
+      terminal.tokens { tokens = info.tokens, source = info.token_source, low = info.tokens_low,
+        high = info.tokens_high }))
     line("entries", info.entries and ("%s, %s"):format(terminal.number(info.entries),
       terminal.bytes(info.bytes)))
     line("events", info.events

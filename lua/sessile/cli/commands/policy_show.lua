@@ -17,15 +17,11 @@ local function find(name)
   if name:find "/" or name:find "%.lua$" then
     return paths.expand(name)
   end
+  local list = {}
   for folder in paths.policy_path():gmatch "[^:]+" do
-    local path = ("%s/%s.lua"):format(folder, name)
-    local file = io.open(path)
-    if file then
-      file:close()
-      return path
-    end
+    list[#list + 1] = ("%s/%s.lua"):format(folder, name)
   end
-  return nil
+  return paths.readable(list)
 end
 
 -- What the file returns, with nothing at hand but what a table constructor needs.

@@ -1,0 +1,9 @@
+# The tour of the README: a recorded session, compacted, explained, branched, exported.
+sessile import examples/demo-session.jsonl --id tram --title "Slow start"
+sessile compact tram --policy sliding_window
+sessile stats tram
+sessile why tram 8
+sessile branch tram 1a --yes
+echo "Try it without the cache." | sessile append tram -
+sessile tree tram | tail -n 4
+sessile export tram ~/tram.html

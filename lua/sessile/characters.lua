@@ -1,0 +1,29 @@
+-- characters.lua: bytes of any kind as a text of whole characters.
+--
+-- Owns what becomes of bytes that are no UTF-8. What else may act in a text is the business of
+-- where it is shown: a terminal, a page.
+
+local characters = {}
+
+--- Bytes that are no UTF-8 become U+FFFD, one for each.
+---@param bytes string
+---@return string
+function characters.repaired(bytes)
+  if utf8.len(bytes) then
+    return bytes
+  end
+  local out, at = {}, 1
+  while at <= #bytes do
+    local length, wrong = utf8.len(bytes, at)
+    if length then
+      out[#out + 1] = bytes:sub(at)
+      break
+    end
+    out[#out + 1] = bytes:sub(at, wrong - 1)
+    out[#out + 1] = "\u{FFFD}"
+    at = wrong + 1
+  end
+  return table.concat(out)
+end
+
+return characters

@@ -1,0 +1,217 @@
+--- tokens: how many tokens a text, a recording or a session is, and how well that is known.
+--
+-- Owns: telling a text from a recording, and the table of messages. Must never write.
+
+local hints = require "sessile.cli.hints"
+local import = require "sessile.import"
+local render = require "sessile.cli.render"
+local sessile = require "sessile"
+local terminal = require "sessile.cli.terminal"
+
+local FAILED = { [2] = "ENOTFOUND", [13] = "EDENIED" } -- by errno
+
+-- All of a file, "-": standard input. nil, message, code.
+local function read(path)
+  local file, why, number = io.stdin, nil, nil
+  if path ~= "-" then
+    file, why, number = io.open(path, "rb")
+  end
+  local text = file and file:read "a"
+  if file and not text then
+    why, number = select(2, file:read(0))
+    why = why or "it is a folder"
+  end
+  if file and path ~= "-" then
+    file:close()
+  end
+  if not text then
+    return nil, ("%s: %s"):format(hints.shown(path), (tostring(why):gsub("^.*: ", ""))),
+      FAILED[number] or "EIO"
+  end
+  return text
+end
+
+-- The messages of a recording, as JSON; nil: it is none, and why.
+local function messages_of(text, from)
+  local file <close> = assert(io.tmpfile())
+  assert(file:write(text))
+  assert(file:seek "set")
+  local records, why = import.open(file, from)
+  if not records then
+    return nil, why
+  end
+  local list = {}
+  for record in records do
+    for _, json in ipairs(record.messages or {}) do
+      list[#list + 1] = sessile.json(json)
+    end
+  end
+  if #list == 0 then
+    return nil, "there is no message in it"
+  end
+  return list
+end
+
+-- Where the session's messages stand, as the table shows them.
+local function of_session(app, args, more)
+  local session, message, code, step = app:session(args.session)
+  if not session then
+    return nil, message, code, step
+  end
+  local _ <close> = setmetatable({}, { __close = function() session:close() end })
+  local list, info
+  list, info, code = session:context(more)
+  if not list then
+    return nil, info, code
+  end
+  return info, list
+end
+
+-- The file beside: tools, or a system prompt.
+local function beside(args)
+  local more = { model = args.model }
+  if args.system then
+    local text, message, code = read(args.system)
+    if not text then
+      return nil, message, code
+    end
+    more.system = text
+  end
+  if args.tools then
+    local text, message, code = read(args.tools)
+    if not text then
+      return nil, message, code
+    end
+    local ok, tools = pcall(sessile.json, text)
+    if not ok or type(tools) ~= "table" then
+      return nil, ("%s: a JSON array of tool definitions is wanted"):format(
+        hints.shown(args.tools)), "EINVALID"
+    end
+    more.tools = tools
+  end
+  return more
+end
+
+local function rows_of(list, each)
+  local rows = {}
+  for i, message in ipairs(list) do
+    local facts = render.facts(message) or {}
+    local tokens = each and each[i] and each[i].tokens or facts.tokens or 0
+    rows[i] = { ("%d"):format(i), terminal.number(tokens), terminal.line(tostring(message.role)),
+      render.brief(message, 60) }
+  end
+  return rows
+end
+
+local function show(app, args, info, list)
+  if app.json then
+    local out = { tokens = info.tokens, low = info.low, high = info.high, source = info.source,
+      missing = info.missing, messages = list and #list or nil }
+    if args.each and list then
+      local rows = {}
+      for i, message in ipairs(list) do
+        local one = info.each and info.each[i] or { tokens = render.facts(message).tokens }
+        rows[i] = { role = message.role, tokens = one.tokens, low = one.low, high = one.high,
+          source = one.source }
+      end
+      out.each = app.array(rows)
+    end
+    app:print_json(out)
+    return
+  end
+  if args.each and list then
+    app:out(terminal.table({ "", "TOKENS", "ROLE", "TEXT" }, rows_of(list, info.each), app.paint,
+      terminal.columns()))
+  end
+  app:out(terminal.tokens(info) .. (list and (" in %s message%s"):format(terminal.number(#list),
+    #list == 1 and "" or "s") or "") .. "\n")
+  if info.missing then
+    app:note(terminal.line(info.missing))
+  end
+end
+
+local formats = import.names()
+table.insert(formats, 1, "text")
+
+return {
+  name = "tokens",
+  summary = "count the tokens of a text, a recording or a session",
+  usage = "tokens FILE [--model M] | tokens --session ID",
+  examples = {
+    { "sessile tokens notes.md --model gpt-4o", "a text, exactly" },
+    { "git diff | sessile tokens - --model claude-sonnet-4-5", "standard input, estimated" },
+    { "sessile tokens talk.jsonl --model gpt-4o --each", "a recording, message by message" },
+    { "sessile tokens --session last --tools tools.json", "what the next request takes" },
+  },
+  arguments = { { "file", "a text or a recording, `-`: standard input", "?" } },
+  options = {
+    { "--model M", "whose tokens (else by estimate; of a session: its own model's)" },
+    { "--encoding NAME", "o200k_base, cl100k_base, or a .tiktoken or tokenizer.json file" },
+    { "--session ID", "count what the model would be sent of this session" },
+    { "--each", "message by message" },
+    { "--from FORMAT", "what the file is (else told by how it begins)", choices = formats },
+    { "--tools FILE", "tool definitions that are sent as well, a JSON array" },
+    { "--system FILE", "a system prompt that is sent as well" },
+  },
+  about = "Where a count comes from, best first: usage (what the provider reported), exact (the\n"
+    .. "model's own encoding), host, fitted (a count times what this session's usage has taught),\n"
+    .. "estimate. The numbers behind it are the margin.",
+  run = function(app, args)
+    if (args.file == nil) == (args.session == nil) then
+      return nil, args.file and "count a file or a session: not both"
+        or "what is to be counted? Give a file, `-` or --session ID", "EUSAGE"
+    end
+    local more, message, code = beside(args)
+    if not more then
+      return nil, message, code
+    end
+    if args.session then
+      local info, list, why, step = of_session(app, args, more)
+      if not info then
+        return nil, list, why, step
+      end
+      return show(app, args, info, list)
+    end
+    local text
+    text, message, code = read(args.file)
+    if not text then
+      return nil, message, code
+    end
+    local store
+    store, message, code = sessile.open("ram:", { key = false, model_name = args.model,
+      encoding = args.encoding })
+    if not store then
+      return nil, message, code
+    end
+    local _ <close> = setmetatable({}, { __close = function() store:close() end })
+    local list
+    if args.from ~= "text" then
+      list, message = messages_of(text, args.from)
+      if not list and args.from then
+        return nil, ("%s: %s"):format(hints.shown(args.file), message), "EINVALID"
+      end
+    end
+    local tokens, info
+    if list then
+      tokens, info, code = store:count_messages(list, { tools = more.tools, system = more.system })
+    elseif more.tools or more.system then
+      return nil, "tools and a system prompt are sent beside messages: this file is a text",
+        "EUSAGE"
+    else
+      tokens, info, code = store:count(text)
+    end
+    if not tokens then
+      return nil, info, code
+    end
+    -- The messages as tables, for the table of them.
+    if list and (args.each or app.json) then
+      local scratch = assert(store:create {})
+      for i, one in ipairs(list) do
+        if scratch:append(one) then
+          list[i] = scratch:messages { last = 1 }[1]
+        end
+      end
+    end
+    show(app, args, info, list)
+  end,
+}
