@@ -57,6 +57,18 @@ describe("chat", function()
     assert.equal(2, #got.ids)
   end)
 
+  it("keeps the answer although somebody else wrote while the model thought", function()
+    done "new --id talk"
+    configure(model("echo", ("cat >/dev/null; %s append talk meanwhile >/dev/null; printf done")
+      :format(cli.binary)))
+    assert.equal("done\n", done "chat talk --once hi")
+    local said = {}
+    for i, row in ipairs(json "show talk") do
+      said[i] = row.message.content
+    end
+    assert.same({ "hi", "meanwhile", "done" }, said)
+  end)
+
   it("tells a model what it is, once", function()
     cli.write(home .. "/prompt", "Be brief.\n")
     for _ = 1, 2 do
@@ -121,6 +133,36 @@ describe("resume", function()
     end
     assert.equal(before.head, json("info talk").head)
     assert.equal(2, json("info talk").messages)
+  end)
+
+  it("shows the last checkpoint's state, and goes on from there when that is asked for", function()
+    done "checkpoint talk 'step one' --state '{\"step\":1,\"odd\":\"\\u001b[31m\"}'"
+    has(done "resume talk", "nothing was said since")
+    local at = json("info talk").head
+    done "chat talk --once 'a wrong turn'"
+    local out, err = done "resume talk"
+    has(out, "2 messages came after it")
+    has(out, 'its state   {"step":1,"odd":"')
+    assert.falsy(out:find("\27", 1, true))
+    has(err, "sessile resume talk --from last")
+    local got = json "resume talk"
+    assert.equal(2, got.checkpoint.after)
+    assert.equal(1, got.checkpoint.state.step)
+
+    local refused_out, why, code = sessile "resume talk --from last"
+    assert.equal("", refused_out)
+    assert.equal(2, code)
+    has(why, "Nothing was changed")
+    assert.equal(4, json("info talk").messages)
+
+    out = done "resume talk --from last --yes"
+    has(out, "nothing was said since")
+    assert.falsy(out:find("a wrong turn", 1, true))
+    assert.equal(2, json("info talk").messages)
+    assert.equal(at, json("info talk").head)
+    done "chat talk --once 'another way'"
+    assert.equal(4, json("info talk").messages)
+    assert.equal(3, select(3, sessile "resume talk --from nosuch --yes"))
   end)
 
   it("tells a program the same", function()

@@ -256,6 +256,18 @@ describe("a project's file that nobody trusts", function()
     fails(7, "list", "sessile config trust")
   end)
 
+  it("is not trusted by the record of another place", function()
+    of_project "return { key = false }"
+    done "config trust --yes"
+    local records = ("%s/config/sessile/trusted"):format(home)
+    os.execute(("cp -r %s %s/copy && mv %s %s/of-project"):format(project, home, records, home))
+    project = home .. "/copy"
+    done "config trust --yes"
+    done "list"
+    os.execute(("cat %s/of-project/* | tee %s/*"):format(home, records))
+    fails(7, "list", "sessile config trust")
+  end)
+
   it("is not trusted by a record that others may write", function()
     of_project "return { key = false }"
     done "config trust --yes"

@@ -56,6 +56,19 @@ describe("an import", function()
       end)
   end
 
+  it("knows a recording again by the name that earlier versions gave it", function()
+    local session = assert(recordings.into(store, "spec/fixtures/import/openai.json"))
+    local seen = 0
+    for entry in session:entries() do
+      if entry.type == "turn" then
+        assert.equal("32e77b49f5d49056", entry.data.metadata.imported.source)
+        seen = seen + 1
+      end
+    end
+    session:close()
+    assert.equal(3, seen)
+  end)
+
   it("of a file that has grown brings what is new, and twice nothing", function()
     local path = temp.dir() .. "/growing.jsonl"
     recordings.bulk(path, 6)

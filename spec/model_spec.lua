@@ -157,7 +157,7 @@ describe("sessile.model", function()
       'data: {"choices":[{"delta":{"tool_calls":[{"index":0,',
       '"function":{"arguments":"1}"}}]}}]}\n\n',
       'data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}\n\n',
-      'data: {"choices":[],\ndata: "usage":{"prompt_tokens":3,"completion_tokens":4}}\r\r',
+      'data: {"choices":[],\r\ndata: "usage":{"prompt_tokens":3,"completion_tokens":4}}\r\r',
       "data: [DONE]\n\n",
     })
     for _, size in ipairs { 1, 3, 7, 100000 } do

@@ -1,5 +1,6 @@
 /*
- * files.c: the module sessile.files: a file that is there whole, or not at all.
+ * files.c: the module sessile.files: a file that is there whole, or not at all; and one
+ * that grows by what is added at its end.
  *
  * Owns: what is written until it is complete. Until then no name shows it (or, where the
  * file system cannot do that, a hidden one beside it does), and a process that dies
@@ -111,21 +112,30 @@ static struct file *open_file(lua_State *L)
     return file;
 }
 
+/* Writes all of it: 0, or errno. */
+static int write_all(int fd, const char *text, size_t size)
+{
+    while (size > 0) {
+        ssize_t n = write(fd, text, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno;
+        text += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
 /* file:write(text) -> true; nil, message, code */
 static int file_write(lua_State *L)
 {
     struct file *file = open_file(L);
     size_t size;
     const char *text = luaL_checklstring(L, 2, &size);
-    while (size > 0) {
-        ssize_t n = write(file->fd, text, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return fail(L, file->name, errno);
-        text += n;
-        size -= (size_t)n;
-    }
+    int number = write_all(file->fd, text, size);
+    if (number)
+        return fail(L, file->name, number);
     lua_pushboolean(L, 1);
     return 1;
 }
@@ -193,14 +203,58 @@ static int files_folder(lua_State *L)
     return 1;
 }
 
+/* Makes the folders above a path that are missing, for this user alone. */
+static void make_folders(char *path)
+{
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(path, 0700); /* the open that follows says what is wrong */
+        *slash = '/';
+    }
+}
+
+/* append(path, text) -> true; nil, message, code: adds text at the end of a file that
+ * nobody else may read; it and its folders are made when they are missing. A link, or
+ * somebody else's file, is left alone: EDENIED. */
+static int files_append(lua_State *L)
+{
+    size_t size, length;
+    const char *path = luaL_checklstring(L, 1, &length),
+               *text = luaL_checklstring(L, 2, &size);
+    char *copy = lua_newuserdatauv(L, length + 1, 0);
+    struct stat st;
+    int fd, number = 0;
+    luaL_argcheck(L, length > 0 && strlen(path) == length, 1, "a path expected");
+    memcpy(copy, path, length + 1);
+    make_folders(copy);
+    fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+              0600);
+    if (fd < 0)
+        number = errno == ELOOP ? EPERM : errno;
+    else if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
+        number = EPERM;
+    else if ((st.st_mode & 077) != 0 && fchmod(fd, 0600) != 0)
+        number = errno;
+    else
+        number = write_all(fd, text, size);
+    if (fd >= 0)
+        close(fd);
+    if (number)
+        return fail(L, path, number);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
 int luaopen_sessile_files(lua_State *L)
 {
     static const luaL_Reg methods[] = {{"write", file_write},
                                        {"finish", file_finish},
                                        {"drop", file_drop},
                                        {NULL, NULL}};
-    static const luaL_Reg functions[] = {
-        {"create", files_create}, {"folder", files_folder}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"create", files_create},
+                                         {"folder", files_folder},
+                                         {"append", files_append},
+                                         {NULL, NULL}};
     luaL_newmetatable(L, FILE_TYPE);
     luaL_newlib(L, methods);
     lua_setfield(L, -2, "__index");

@@ -6,7 +6,6 @@
  * stdin through stdio and through libedit both.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <locale.h>
 #include <poll.h>
@@ -14,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 #include <wchar.h>
@@ -23,6 +21,7 @@
 #include <lauxlib.h>
 #include <lua.h>
 
+#include "command/line.h"
 #include "command/modules.h"
 
 #define LONGEST (1024 * 1024) /* characters of a line, pasted ones included */
@@ -41,7 +40,7 @@ static struct sigaction old_ending[3], old_noted[3];
 
 static const char paste_on[] = "\033[?2004h", paste_off[] = "\033[?2004l";
 
-static void say(const char *text)
+void line_say(const char *text)
 {
     ssize_t sent = write(STDOUT_FILENO, text, strlen(text));
     (void)sent; /* a terminal that is gone needs no word */
@@ -60,7 +59,7 @@ static void on_noted(int number)
 static void on_ending(int number)
 {
     if (pasting)
-        say(paste_off);
+        line_say(paste_off);
     if (owned)
         tcsetattr(STDIN_FILENO, TCSANOW, &before);
     raise(number); /* its action is the default again: SA_RESETHAND */
@@ -99,7 +98,7 @@ static void give_back(void)
     if (!owned)
         return;
     if (pasting)
-        say(paste_off);
+        line_say(paste_off);
     pasting = 0;
     tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
     for (int i = 0; i < 3; i++)
@@ -112,19 +111,7 @@ static void give_back(void)
 
 /* ------------------------------------------------------------------------ characters */
 
-/* What one reading has. The functions that libedit calls find it by EL_CLIENTDATA. */
-typedef struct reading {
-    lua_State *L;
-    EditLine *el;
-    locale_t utf8, locale; /* ours, and the thread's before; 0: none */
-    mbstate_t state;
-    const char *prompt;
-    int complete;     /* place of the function on the stack; 0: none */
-    int lines;        /* of the list of lines typed before; 0: none */
-    lua_Integer line; /* the one that is looked at: 1 is the newest */
-} reading;
-
-static reading *reading_of(EditLine *el)
+reading *line_reading(EditLine *el)
 {
     void *found = NULL;
     el_get(el, EL_CLIENTDATA, &found);
@@ -136,7 +123,7 @@ static void stop(EditLine *el)
 {
     sigset_t only;
     struct sigaction action, ours;
-    say(paste_off);
+    line_say(paste_off);
     el_set(el, EL_PREP_TERM, 0);
     memset(&action, 0, sizeof action);
     action.sa_handler = SIG_DFL;
@@ -149,7 +136,7 @@ static void stop(EditLine *el)
     sigaction(SIGTSTP, &ours, NULL);
     stopping = 0;
     el_set(el, EL_PREP_TERM, 1);
-    say(paste_on);
+    line_say(paste_on);
     el_set(el, EL_REFRESH);
 }
 
@@ -187,7 +174,7 @@ static int next_byte(EditLine *el, unsigned char *out)
 /* As libedit's own reader, over next_byte. What is no UTF-8 is left out. */
 static int next_char(EditLine *el, wchar_t *out)
 {
-    reading *r = reading_of(el);
+    reading *r = line_reading(el);
     for (;;) {
         unsigned char byte;
         char one;
@@ -244,95 +231,11 @@ static unsigned char paste(EditLine *el, int unused)
     return CC_REFRESH;
 }
 
-/* ------------------------------------------------------------------------ completion */
-
-/* Pushes complete(what stands before the cursor), a list of what it may become. */
-static int ask_complete(lua_State *L)
-{
-    reading *r = lua_touserdata(L, 1);
-    const LineInfo *line = el_line(r->el);
-    lua_pushvalue(L, 2);
-    lua_pushlstring(L, line->buffer, (size_t)(line->cursor - line->buffer));
-    lua_call(L, 1, 1);
-    luaL_checktype(L, -1, LUA_TTABLE);
-    return 1;
-}
-
-/* How many bytes the texts of the list at the top begin with alike. */
-static size_t shared(lua_State *L, lua_Integer count)
-{
-    size_t size = 0;
-    for (lua_Integer i = 1; i <= count; i++) {
-        size_t length, first_length, same = 0;
-        const char *first, *one;
-        lua_rawgeti(L, -1, 1);
-        lua_rawgeti(L, -2, i);
-        first = luaL_checklstring(L, -2, &first_length);
-        one = luaL_checklstring(L, -1, &length);
-        while (same < length && same < first_length && one[same] == first[same])
-            same++;
-        size = i == 1 || same < size ? same : size;
-        lua_pop(L, 2);
-    }
-    return size;
-}
-
-static int insert_completion(lua_State *L)
-{
-    reading *r = lua_touserdata(L, 1);
-    const LineInfo *line = el_line(r->el);
-    size_t typed = (size_t)(line->cursor - line->buffer), same;
-    lua_Integer count;
-    lua_settop(L, 2);
-    count = luaL_len(L, 2);
-    same = shared(L, count);
-    if (same > typed) {
-        lua_rawgeti(L, 2, 1);
-        lua_pushlstring(L, luaL_checkstring(L, -1) + typed, same - typed);
-        el_insertstr(r->el, lua_tostring(L, -1));
-    } else if (count > 1) {
-        say("\r\n");
-        for (lua_Integer i = 1; i <= count; i++) {
-            lua_rawgeti(L, 2, i);
-            say(luaL_checkstring(L, -1));
-            say(i < count ? "  " : "\r\n");
-            lua_pop(L, 1);
-        }
-        lua_pushboolean(L, 1);
-        return 1;
-    }
-    lua_pushboolean(L, 0);
-    return 1;
-}
-
-static unsigned char complete(EditLine *el, int unused)
-{
-    reading *r = reading_of(el);
-    lua_State *L = r->L;
-    int top = lua_gettop(L), listed = 0, fine;
-    (void)unused;
-    if (!r->complete || !lua_checkstack(L, 10))
-        return CC_ERROR;
-    lua_pushcfunction(L, ask_complete);
-    lua_pushlightuserdata(L, r);
-    lua_pushvalue(L, r->complete);
-    fine = lua_pcall(L, 2, 1, 0) == LUA_OK && lua_rawlen(L, -1) > 0;
-    if (fine) {
-        lua_pushcfunction(L, insert_completion);
-        lua_pushlightuserdata(L, r);
-        lua_pushvalue(L, -3);
-        fine = lua_pcall(L, 2, 1, 0) == LUA_OK;
-        listed = fine && lua_toboolean(L, -1);
-    }
-    lua_settop(L, top);
-    return fine ? (unsigned char)(listed ? CC_REDISPLAY : CC_REFRESH) : CC_ERROR;
-}
-
 /* ------------------------------------------------------------------------ reading */
 
 static char *prompt_of(EditLine *el)
 {
-    return (char *)(uintptr_t)reading_of(el)->prompt; /* libedit only reads it */
+    return (char *)(uintptr_t)line_reading(el)->prompt; /* libedit only reads it */
 }
 
 static int reading_close(lua_State *L)
@@ -358,7 +261,7 @@ static void bind_keys(EditLine *el)
         {"\033[F", "ed-move-to-end"},       {"\033[1;5D", "ed-prev-word"},
         {"\033[1;5C", "em-next-word"},      {"^R", "em-inc-search-prev"},
         {"^I", "sessile-complete"},         {"\033[200~", "sessile-paste"}};
-    el_set(el, EL_ADDFN, "sessile-complete", "completes what was begun", complete);
+    el_set(el, EL_ADDFN, "sessile-complete", "completes what was begun", line_complete);
     el_set(el, EL_ADDFN, "sessile-paste", "takes what is pasted", paste);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         el_set(el, EL_BIND, keys[i][0], keys[i][1], NULL);
@@ -482,15 +385,15 @@ static int line_read(lua_State *L)
     if (!take())
         return luaL_error(L, "the terminal does not say how it is set");
     begin(L, r);
-    say(paste_on);
+    line_say(paste_on);
     pasting = 1;
     line = el_gets(r->el, &count);
     stopped = interrupted;
     if (stopped || !line || count <= 0) {
         const char *terminal = getenv("TERM");
         if (stopped)
-            say(terminal && strcmp(terminal, "dumb") != 0 ? "^C\033[J" : "^C");
-        say("\r\n");
+            line_say(terminal && strcmp(terminal, "dumb") != 0 ? "^C\033[J" : "^C");
+        line_say("\r\n");
         lua_pushnil(L);
         lua_pushstring(L, stopped ? "interrupted" : "end");
         return 2;
@@ -526,58 +429,11 @@ static int line_interrupted(lua_State *L)
     return 1;
 }
 
-/* ------------------------------------------------------------------------ a private file
- */
-
-/* Makes the folders above a path that are missing, for this user alone. */
-static void make_folders(char *path)
-{
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(path, 0700); /* the open below says what is wrong */
-        *slash = '/';
-    }
-}
-
-/* remember(path, text): adds text to a file that nobody else may read, made when it is
- * missing. true; nil and a message. A link, or somebody else's file, is left alone. */
-static int line_remember(lua_State *L)
-{
-    size_t size, length;
-    const char *path = luaL_checklstring(L, 1, &length),
-               *text = luaL_checklstring(L, 2, &size);
-    char *copy = lua_newuserdatauv(L, length + 1, 0);
-    struct stat st;
-    int fd, number = 0;
-    memcpy(copy, path, length + 1);
-    make_folders(copy);
-    fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-              0600);
-    if (fd < 0)
-        number = errno;
-    else if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
-        number = EPERM;
-    else if ((st.st_mode & 077) != 0 && fchmod(fd, 0600) != 0)
-        number = errno;
-    else if (write(fd, text, size) != (ssize_t)size)
-        number = errno ? errno : EIO;
-    if (fd >= 0)
-        close(fd);
-    if (number) {
-        lua_pushnil(L);
-        lua_pushfstring(L, "%s: %s", path, strerror(number));
-        return 2;
-    }
-    lua_pushboolean(L, 1);
-    return 1;
-}
-
 int luaopen_sessile_line(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"read", line_read},
                                          {"busy", line_busy},
                                          {"interrupted", line_interrupted},
-                                         {"remember", line_remember},
                                          {NULL, NULL}};
     luaL_newlib(L, functions);
     return 1;

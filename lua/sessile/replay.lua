@@ -7,20 +7,10 @@
 -- What providers once reported as usage is left out: it says how large the recorded context
 -- was, and under another policy it is another one. Tokens are the engine's estimate.
 
-local parts = require "sessile.import.parts"
 local sessile = require "sessile"
 local span = require "sessile.import.span"
 
 local replay = {}
-
--- A recorded message without its usage; the rest of its text as it stands.
-local function without_usage(json)
-  local members, fields = parts.members(json)
-  if not members or not fields.usage then
-    return json
-  end
-  return "{" .. parts.rest(members, { usage = true }) .. "}"
-end
 
 local function content_text(message)
   local content = message.content

@@ -54,8 +54,8 @@ function entries.find(session, text)
   return ("0"):rep(8 - #digits) .. digits:lower()
 end
 
---- The id of the checkpoint that is meant: the newest of that name, else the one that is an
---- entry as find takes it.
+--- The id of the checkpoint that is meant: the newest of that name, else `last`: the newest, else
+--- the one that is an entry as find takes it.
 ---@param session sessile.Session
 ---@param text string
 ---@return string? id
@@ -71,6 +71,9 @@ function entries.checkpoint(session, text)
     if row.name == text then
       return row.id
     end
+  end
+  if text == "last" and rows[1] then
+    return rows[1].id
   end
   local id, step
   id, message, code, step = entries.find(session, text)

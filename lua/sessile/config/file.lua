@@ -9,6 +9,7 @@
 -- so that they can be called.
 
 local core = require "sessile.core"
+local digest = require "sessile.digest"
 local paths = require "sessile.paths"
 local places = require "sessile.config.places"
 
@@ -106,16 +107,6 @@ end
 
 -- ---------------------------------------------------------------- trust
 
--- A name for the record of a path; a record says which path it is of, so that two that meet
--- here are two records too many, and no mistake.
-local function record(path)
-  local hash = 0xcbf29ce484222325
-  for i = 1, #path do
-    hash = (hash ~ path:byte(i)) * 0x100000001b3
-  end
-  return ("%016x.lua"):format(hash)
-end
-
 --- The folder in which it is kept which files are trusted; nil without a home.
 function file.trust_folder()
   return paths.config "trusted"
@@ -126,8 +117,10 @@ end
 ---@return string? path
 ---@return string text
 function file.trust_record(one)
+  -- A record says which path it is of: two paths with one digest take each other's place, and
+  -- neither is believed for the other.
   local folder = file.trust_folder()
-  return folder and folder .. "/" .. record(one.path),
+  return folder and ("%s/%s.lua"):format(folder, digest(one.path)),
     ("return { path = %q, text = %q }\n"):format(one.path, one.text)
 end
 

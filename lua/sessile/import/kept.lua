@@ -3,6 +3,7 @@
 -- Owns: its shape, {"from", "at", "part", "line" | "text" | "b64", "source"}, and the way back to
 -- the bytes. Must never judge what a line says.
 
+local digest = require "sessile.digest"
 local span = require "sessile.import.span"
 
 local kept = {}
@@ -88,13 +89,7 @@ end
 ---@param text string   its first line, or element
 ---@return string
 function kept.digest(from, text)
-  local hash = 0xcbf29ce484222325 -- FNV-1a
-  for _, part in ipairs { from, ":", text:sub(1, 4096) } do
-    for at = 1, #part do
-      hash = (hash ~ part:byte(at)) * 0x100000001b3
-    end
-  end
-  return ("%016x"):format(hash)
+  return digest(from .. ":" .. text:sub(1, 4096))
 end
 
 --- Why a line is not even an object of JSON.
@@ -115,6 +110,5 @@ function kept.unreadable(line)
   end
   return "it is not JSON"
 end
-
 
 return kept

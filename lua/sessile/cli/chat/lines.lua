@@ -3,6 +3,8 @@
 -- Owns where they are kept. Of a store that is sealed nothing is: what was said there is taken
 -- from the session itself. Of a plain store they are in a file that only its user can read.
 
+local digest = require "sessile.digest"
+local files = require "sessile.files"
 local line = require "sessile.line"
 local paths = require "sessile.paths"
 local terminal = require "sessile.cli.terminal"
@@ -19,17 +21,13 @@ local function unescaped(text)
   return (text:gsub("\\(.)", { n = "\n", ["\\"] = "\\" }))
 end
 
--- The file of a store: named by a number made of its place, so that no name is too long.
+-- The file of a store, named by a digest of its place so that no name is too long.
 local function file_of(place)
   local folder = paths.state "history"
   if not folder then
     return nil
   end
-  local sum = 0xcbf29ce484222325
-  for i = 1, #place do
-    sum = (sum ~ place:byte(i)) * 1099511628211
-  end
-  return ("%s/%016x"):format(folder, sum)
+  return folder .. "/" .. digest(place)
 end
 
 lines.file_of = file_of
@@ -56,7 +54,7 @@ local function read(path)
     for i = math.max(1, #list - MOST), #list do
       kept[#kept + 1] = escaped(list[i]) .. "\n"
     end
-    line.remember(path, table.concat(kept))
+    files.append(path, table.concat(kept))
   end
   return table.move(list, math.max(1, #list - MOST + 1), #list, 1, {})
 end
@@ -92,7 +90,7 @@ function lines.open(session, place)
     end
     list[#list + 1] = text
     if path then
-      line.remember(path, escaped(text) .. "\n")
+      files.append(path, escaped(text) .. "\n")
     end
   end
   return self

@@ -1,12 +1,16 @@
 --- resume: where a session stands, and then the conversation itself.
 --
 -- Owns what somebody must know who comes back: what was said last, what waits, the last
--- checkpoint. Without a terminal it only shows. Must never change anything before a line is typed.
+-- checkpoint with its state. Without a terminal it only shows. Must never change anything before a
+-- line is typed, unless --from says to go back first.
 
+local ask = require "sessile.cli.ask"
 local chat = require "sessile.cli.commands.chat"
+local entries = require "sessile.cli.entries"
 local hints = require "sessile.cli.hints"
 local models = require "sessile.cli.models"
 local render = require "sessile.cli.render"
+local span = require "sessile.import.span"
 local terminal = require "sessile.cli.terminal"
 local transcript = require "sessile.interaction.transcript"
 
@@ -19,13 +23,64 @@ local function last_exchange(list)
   return table.move(list, math.max(from, 1), #list, 1, {})
 end
 
-local function collect(session)
+-- Moves the head back to a checkpoint, after asking. Its id; false: somebody said no.
+local function go_back(app, args, session)
+  local which, message, code, step = entries.checkpoint(session, args.from)
+  if not which then
+    return nil, message, code, step
+  end
+  local go
+  go, message, code, step = ask.sure(app, args, ("Move the head of %s back to '%s'"):format(
+    hints.shown(session.id), hints.shown(args.from)))
+  if not go then
+    return go, message, code, step
+  end
+  local restored
+  restored, message, code = session:restore(which)
+  if not restored then
+    return nil, message, code, code == "ECONFLICT"
+      and ("Go back all the same: sessile restore %s %s --force"):format(hints.id(session.id),
+        which) or nil
+  end
+  for _, warning in ipairs(restored.warnings) do
+    app:note("Note: " .. terminal.line(warning))
+  end
+  return which
+end
+
+-- A checkpoint, the newest unless one is wanted: its row, its state as it was kept, and how many
+-- messages came after it (nil: it stands on another branch).
+local function checkpoint_of(session, list, wanted)
+  local rows, message, code = session:checkpoints()
+  local point = rows and rows[1]
+  for _, row in ipairs(wanted and rows or {}) do
+    point = row.id == wanted and row or point
+  end
+  if not point then
+    return rows and {}, message, code
+  end
+  local entry, before
+  entry, message, code = session:entry(point.id)
+  if entry then
+    before, message, code = session:messages { leaf = point.head }
+  end
+  if not before then
+    return nil, message, code
+  end
+  local _, fields = span.object(entry.json)
+  local _, data = span.object(fields.data)
+  local last = list[#before]
+  local is_ours = #before == 0 or last and last.id == before[#before].id
+  return { row = point, state = data.state, after = is_ours and #list - #before or nil }
+end
+
+local function collect(session, wanted)
   local list, message, code = session:messages()
-  local tokens, pause, parked, points
+  local tokens, pause, parked, point
   if list then tokens, message, code = session:tokens() end
   if tokens then parked, message, code = session:parked() end
-  if parked then points, message, code = session:checkpoints() end
-  if not points then
+  if parked then point, message, code = checkpoint_of(session, list, wanted) end
+  if not point then
     return nil, message, code
   end
   pause, message, code = session:suspended()
@@ -34,7 +89,7 @@ local function collect(session)
   end
   return {
     list = list, last = last_exchange(list), tokens = tokens, pause = pause, parked = parked,
-    calls = transcript.waiting(list) or {}, checkpoint = points[1],
+    calls = transcript.waiting(list) or {}, checkpoint = point.row and point,
   }
 end
 
@@ -53,11 +108,30 @@ local function as_json(app, session, known)
     tokens = known.tokens, head = session:head(), last = app.array(messages),
     open_calls = app.array(calls), parked = #known.parked,
     suspension = pause and { id = pause.id, time = pause.time, reason = pause.reason },
-    checkpoint = point and { id = point.id, name = point.name, time = point.time },
+    checkpoint = point and {
+      id = point.row.id, name = point.row.name, time = point.row.time, head = point.row.head,
+      sound = point.row.sound, state = point.state and app.raw(point.state), after = point.after,
+    },
   }
 end
 
 local LONGEST, MOST = 12, 1200 -- lines and columns of one message
+
+-- What is said of the last checkpoint.
+local function show_checkpoint(app, line, point, id)
+  local row, after = point.row, point.after
+  line("checkpoint", ("%s, %s, at %s; %s"):format(row.name and terminal.line(row.name)
+    or "without a name", terminal.ago(row.time, app.now()), row.id,
+    not row.sound and "it is DAMAGED" or not after and "on another branch"
+    or after == 0 and "nothing was said since" or after == 1 and "1 message came after it"
+    or terminal.number(after) .. " messages came after it"))
+  if point.state then
+    line("its state", terminal.cut(terminal.line(point.state), MOST))
+  end
+  if row.sound and after ~= 0 then
+    app:note(("To go on from the checkpoint: sessile resume %s --from last"):format(id))
+  end
+end
 
 local function shown(app, message)
   local text = terminal.cut(terminal.safe(render.text(message)):gsub("%s+$", ""), MOST)
@@ -91,10 +165,8 @@ local function show(app, session, known)
   line("created", terminal.ago(session.created, now))
   line("messages", ("%s, %s tokens in the context"):format(terminal.number(#known.list),
     terminal.number(known.tokens)))
-  local point = known.checkpoint
-  if point then
-    line("checkpoint", ("%s, %s, at %s"):format(point.name and terminal.line(point.name)
-      or "without a name", terminal.ago(point.time, now), point.id))
+  if known.checkpoint then
+    show_checkpoint(app, line, known.checkpoint, id)
   end
   for _, call in ipairs(known.calls) do
     line("open call", terminal.line(("%s (%s): nobody answered it yet"):format(
@@ -120,24 +192,38 @@ end
 return {
   name = "resume",
   summary = "see where a session stands, and go on talking",
-  usage = "resume [ID] [--model NAME]",
+  usage = "resume [ID] [--from CHECKPOINT] [--model NAME] [--yes]",
   examples = {
     { "sessile resume", "the newest" },
+    { "sessile resume bug-42 --from last",
+      "from the last checkpoint: what came after is a branch" },
     { "sessile resume bug-42 | less", "without a terminal it only shows" },
   },
   arguments = { { "id", "a session's id, a beginning of it, its title, or `last`", "?" } },
-  options = { models.option, { "--no-history", "keep no file of the lines that are typed" } },
-  about = "Calls that wait for a tool are answered with what is known of them when you say\n"
-    .. "something else. To go back to the checkpoint first: sessile restore, or /restore in the\n"
-    .. "chat.",
+  options = {
+    { "--from CHECKPOINT", "go back there first: its name, its number, or `last`" },
+    models.option, { "--no-history", "keep no file of the lines that are typed" }, ask.option,
+  },
+  about = "A session goes on where its head is: nothing said after a checkpoint is lost.\n"
+    .. "The last checkpoint is shown with the state that was kept with it. --from goes back to\n"
+    .. "it, and asks first; in the chat it is /restore. Calls that wait for a tool are answered with\n"
+    .. "what is known of them when you say something else.",
   run = function(app, args)
     local session, message, code, step = app:session(args.id or "last")
     if not session then
       return nil, message, code, step
     end
     local _ <close> = setmetatable({}, { __close = function() session:close() end })
-    local known
-    known, message, code = collect(session)
+    local known, from
+    if args.from then
+      from, message, code, step = go_back(app, args, session)
+      if from == nil then
+        return nil, message, code, step
+      elseif not from then
+        return ask.no(app)
+      end
+    end
+    known, message, code = collect(session, from)
     if not known then
       return nil, message, code
     elseif app.json then

@@ -1,0 +1,33 @@
+/* line.h: what the parts of sessile.line share: reading a line (line.c), and completing
+ * one (line_complete.c). */
+#ifndef COMMAND_LINE_H
+#define COMMAND_LINE_H
+
+#include <locale.h>
+#include <stdio.h>
+#include <wchar.h>
+
+#include <histedit.h>
+#include <lua.h>
+
+/* What one reading has. The functions that libedit calls find it by EL_CLIENTDATA. */
+typedef struct reading {
+    lua_State *L;
+    EditLine *el;
+    locale_t utf8, locale; /* ours, and the thread's before; 0: none */
+    mbstate_t state;
+    const char *prompt;
+    int complete;     /* place of the function on the stack; 0: none */
+    int lines;        /* of the list of lines typed before; 0: none */
+    lua_Integer line; /* the one that is looked at: 1 is the newest */
+} reading;
+
+reading *line_reading(EditLine *el);
+
+/* Writes to the terminal as it stands. */
+void line_say(const char *text);
+
+/* The editor's command: completes what stands before the cursor. */
+unsigned char line_complete(EditLine *el, int unused);
+
+#endif
