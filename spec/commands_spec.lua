@@ -251,7 +251,7 @@ local ENTRIES = {
     plain = { "tokens --session small", "tokens (" },
     json = { "tokens --session small --each", "tokens", "low", "high", "source", "messages",
       "each[1].tokens" },
-    wrong = { "tokens", 2, "--session" },
+    wrong = { "tokens nowhere.md", 3, "tokens --session ID" },
   },
   ["compact"] = {
     plain = { "compact talk --policy sliding_window --window 500 --dry-run", "tokens" },

@@ -12,7 +12,7 @@ local function recording(turns)
       .. '[{"id":"c%d","name":"read","arguments":"{}"}]}'):format(n)
     list[#list + 1] = ('{"role":"tool","tool_call_id":"c%d","content":"%s"}'):format(n,
       ("some words of output "):rep(60))
-    list[#list + 1] = ('{"role":"assistant","content":"answer %d","usage":{"input":99999}}')
+    list[#list + 1] = ('{"role":"assistant","content":"answer %d","usage":{"input":99999,"output":1}}')
       :format(n)
   end
   local i = 0
@@ -29,6 +29,12 @@ local function timeless(ledger)
 end
 
 describe("replay", function()
+  it("leaves out what providers had reported of another context", function()
+    local ledger = assert(replay.run(recording(5), {}))
+    assert.equal(ledger.all, ledger.tokens)
+    assert.is_true(ledger.tokens < 99999)
+  end)
+
   it("without a policy appends, and that is all", function()
     local ledger = assert(replay.run(recording(5), {}))
     assert.equal(6, ledger.turns)

@@ -135,6 +135,33 @@ describe("the host's counter", function()
 end)
 
 describe("a count", function()
+  it("before and after a compaction is the one that the session has", function()
+    open()
+    assert(s:append { role = "system", content = "be brief" })
+    local sent = 900 -- a system prompt and tools that no message holds
+    for n = 1, 12 do
+      local said = ("some words of question %d "):format(n):rep(12)
+      assert(s:append { role = "user", content = said })
+      sent = sent + 120
+      assert(s:append { role = "assistant", content = said,
+        usage = { input = sent, output = 110 } })
+      sent = sent + 110
+    end
+    local before, info = s:tokens()
+    assert.equal("usage", info.source)
+    local policy = { "sliding_window", messages = 8 }
+    local tried = assert(s:plan { policy = policy })
+    assert.equal(before, tried.tokens.before)
+    local done = assert(s:compact { policy = policy })
+    assert.same(tried.tokens, done.tokens)
+    local after = s:tokens()
+    assert.equal(before, done.tokens.before)
+    assert.is_true(math.abs(after - done.tokens.after) <= 2) -- scaled one by one, or the sum
+    assert.is_true(done.tokens.after > 900 and done.tokens.after < before)
+    local back = assert(s:uncompact())
+    assert.same({ before = after, after = s:tokens() }, back.tokens)
+  end)
+
   it("has system prompt and tools in it, once", function()
     open()
     assert(s:append { role = "user", content = "hello" })

@@ -1675,7 +1675,8 @@ typedef struct sessile_outcome {
     uint64_t repeated; /* REFUSED: how often the same refusal has come again since
                           it was recorded (then refusal is SESSILE_NO_ID) */
     const char *log;   /* what policy files said with ctx.log, a line each; "" */
-    int64_t tokens_before, tokens_after;
+    int64_t tokens_before, tokens_after; /* of the context, as sessile_session_tokens()
+                                            says before and after */
     int64_t cannot_fit; /* tokens by which the context exceeds window - reserve */
     const sessile_departure *departures;
     size_t departure_count;
@@ -1831,7 +1832,7 @@ typedef struct sessile_uncompacted {
     sessile_id undone;     /* the compaction that was taken back */
     const sessile_key *restored, *removed; /* in order of the context */
     size_t restored_count, removed_count;
-    int64_t tokens_before, tokens_after; /* of the context, by estimate */
+    int64_t tokens_before, tokens_after; /* likewise */
     int64_t cannot_fit; /* tokens by which it exceeds the session's window - reserve */
 } sessile_uncompacted;
 

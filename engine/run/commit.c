@@ -159,7 +159,7 @@ static sessile_status account(sessile_run *run, const laws_input *in, sessile_er
     if (laws_account(in, &run->departures, &run->departure_count,
                      &run->departure_capacity, run->alloc))
         return fail_nomem(err);
-    run->outcome.tokens_after = context_tokens(in->after);
+    run->outcome.tokens_after = context_tokens(in->after) + run->outside;
     sessile_status st = record_number(run, err);
     return st == SESSILE_OK ? record_summary(run, err) : st;
 }

@@ -513,6 +513,23 @@ sessile_status session_tokens_at_locked(sessile_session *s, sessile_id leaf,
     return status ? status : read_at(s, m, out, beside, err);
 }
 
+sessile_status session_tokens_with_locked(sessile_session *s, sessile_id leaf,
+                                          const context *c, sessile_tokens *out,
+                                          sessile_error *err)
+{
+    token_meter m;
+    int beside, exact = session_exact_unit(s);
+    sessile_status status = make(s, leaf, &m, err);
+
+    if (status)
+        return status;
+    if (has_report(s, &m))
+        make_fit(s, &m);
+    meter_sum(c, &m.all);
+    m.all_known = 1;
+    return count_all(s, &m, exact, out, &beside, err);
+}
+
 sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
                                      sessile_error *err)
 {

@@ -382,6 +382,12 @@ sessile_status session_tokens_at_locked(sessile_session *s, sessile_id leaf,
                                         sessile_tokens *out, int *beside,
                                         sessile_error *err);
 
+/* The same for another context in its place, as it will be counted when a compaction at
+ * leaf has made it. */
+sessile_status session_tokens_with_locked(sessile_session *s, sessile_id leaf,
+                                          const struct context *c, sessile_tokens *out,
+                                          sessile_error *err);
+
 /* As sessile.h says of the function of this name. (session/usage.c) */
 sessile_status session_usage_groups(sessile_session *s, sessile_usage_by by,
                                     sessile_usage_group **out, size_t *count,

@@ -494,6 +494,7 @@ static sessile_status read_lists(undoing *u, sessile_session *s, sessile_error *
 
 static sessile_status prepare(undoing *u, sessile_session *s, sessile_error *err)
 {
+    sessile_tokens before, after;
     sessile_status status;
 
     status = session_check_running_locked(s, err);
@@ -525,8 +526,13 @@ static sessile_status prepare(undoing *u, sessile_session *s, sessile_error *err
     if (status)
         return status;
     u->result.undone = u->step->at;
-    u->result.tokens_before = context_tokens(&u->now);
-    u->result.tokens_after = context_tokens(&u->after);
+    status = session_tokens_locked(s, &before, err);
+    if (!status)
+        status = session_tokens_with_locked(s, s->head, &u->after, &after, err);
+    if (status)
+        return status;
+    u->result.tokens_before = before.tokens;
+    u->result.tokens_after = after.tokens;
     u->result.cannot_fit = laws_cannot_fit(&u->after, s->window, s->reserve);
     return SESSILE_OK;
 }

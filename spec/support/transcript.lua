@@ -8,7 +8,8 @@ local transcript = {
   demo = "examples/demo-session.jsonl",
 }
 
---- The turns of a file of messages: lists that session:turn takes, each message verbatim.
+--- The turns of a file of messages: lists that session:turn takes, each message verbatim, but
+--- for its usage: that tells how large the recorded context was, and a policy makes another.
 function transcript.turns(path)
   local turns = {}
   local lines = io.lines(path or transcript.demo)
@@ -16,7 +17,7 @@ function transcript.turns(path)
     if record.kind == "turn" then
       local turn = {}
       for i, text in ipairs(record.messages) do
-        turn[i] = sessile.json(text)
+        turn[i] = sessile.json((text:gsub(',"usage":%b{}', "")))
       end
       turns[#turns + 1] = turn
     end

@@ -180,7 +180,7 @@ local function outline_of(self, thread, n)
     elseif node.type == "compaction" then
       out[#out + 1] = outline_row("c", "e-" .. node.id, "▾ compaction")
     elseif node.type == "branch_summary" then
-      out[#out + 1] = outline_row("b", "e-" .. node.id, "⑂ summary of a branch")
+      out[#out + 1] = outline_row("b", "e-" .. node.id, "↳ summary of a branch")
     end
     if names then
       out[#out + 1] = outline_row("l", "e-" .. node.id,
@@ -193,7 +193,7 @@ local function outline_of(self, thread, n)
       end
     end
     for _, other in ipairs(self.parting[node.id] or {}) do
-      out[#out + 1] = outline_row("b", "branch-" .. other, ("⑂ branch %d, %s messages"):format(
+      out[#out + 1] = outline_row("b", "branch-" .. other, ("↳ branch %d, %s messages"):format(
         other - 1, number(self.threads[other].messages)))
     end
     if node.type == "message" then
@@ -209,7 +209,7 @@ local function write_outline(self, write)
   write '<nav aria-label="Outline of the conversation and its branches">\n'
   for i, thread in ipairs(self.threads) do
     if i > 1 then
-      write(('<details><summary>⑂ Branch %d</summary>\n'):format(i - 1))
+      write(('<details><summary>↳ Branch %d</summary>\n'):format(i - 1))
     end
     write(outline_of(self, thread, i))
     write(i > 1 and "</details>\n" or "")
@@ -251,7 +251,7 @@ end
 local function parting_note(self, id)
   local out = {}
   for _, other in ipairs(self.parting[id] or {}) do
-    out[#out + 1] = ('<p class="note b aside"><b>⑂ Branch %d</b> goes on from here: <a '
+    out[#out + 1] = ('<p class="note b aside"><b>↳ Branch %d</b> goes on from here: <a '
       .. 'href="#branch-%d">%s messages, left behind</a></p>\n'):format(other - 1, other,
       number(self.threads[other].messages))
   end
