@@ -192,7 +192,14 @@ describe("the tree on a terminal", function()
     at:keys "Enter"
     at:wait_gone "y/n"
     assert.equal("00000006", json("tree talk").head)
-    at:keys("b", "y")
+    at:keys "b"
+    at:wait "y/n"
+    done "append talk meanwhile" -- what was asked about is not what is there now
+    at:keys "y"
+    at:wait_gone "y/n"
+    assert.equal("00000007", json("tree talk").head)
+    done "branch talk 6 --yes"
+    at:keys("r", "g", "j", "j", "b", "y")
     at:wait "The head is at 00000002"
     assert.equal("00000002", json("tree talk").head)
     local seen = at:wait "← head"
@@ -222,6 +229,11 @@ describe("the tree on a terminal", function()
     at:keys "Enter"
     at:wait "session shorter"
     assert.equal(1, #json "show shorter")
+    at:keys "f"
+    at:wait "Fork up to 00000001"
+    at:type "last"
+    at:keys "Enter"
+    at:wait "the id 'last' is taken"
     at:keys "R"
     at:wait "is no checkpoint"
     at:keys("t", "t")
