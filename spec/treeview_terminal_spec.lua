@@ -191,7 +191,7 @@ describe("the terminal is given back", function()
     at:keys "C-z"
     at:wait "Stopped"
     clean(before)
-    at:type "bg; fg"
+    at:type "bg; sleep 1; fg" -- in the background it stops again, at the screen it wants
     at:keys "Enter"
     tree.selected(at, "1")
     assert.equal("1", at:is "alternate_on")
