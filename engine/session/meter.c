@@ -519,10 +519,12 @@ sessile_status session_tokens_with_locked(sessile_session *s, sessile_id leaf,
 {
     token_meter m;
     int beside, exact = session_exact_unit(s);
-    sessile_status status = make(s, leaf, &m, err);
+    sessile_status status = leaf == s->head ? follow_head(s, err) : make(s, leaf, &m, err);
 
     if (status)
         return status;
+    if (leaf == s->head)
+        m = s->meter;
     if (has_report(s, &m))
         make_fit(s, &m);
     meter_sum(c, &m.all);
