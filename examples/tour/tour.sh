@@ -5,5 +5,5 @@ sessile stats tram
 sessile why tram 8
 sessile branch tram 21 --yes
 echo "Try it without the cache." | sessile append tram -
-sessile tree tram | tail -n 4
-sessile export tram ~/tram.html
+sessile tree tram | grep ' user '
+sessile export tram tram.html

@@ -36,11 +36,17 @@ local function ledger(result, changes)
     row.messages = row.messages + 1
     row.before, row.after = row.before + was, row.after + tokens
   end
+  -- What a provider's report counts beside messages: system prompt and tools that are none.
+  local outside = { messages = 0, before = result.tokens.before, after = result.tokens.after }
+  for _, row in pairs(sums) do
+    outside.before, outside.after = outside.before - row.before, outside.after - row.after
+  end
+  sums.outside, order[#order + 1] = outside, "outside"
   local rows = {}
   for _, name in ipairs(order) do
     local row = sums[name]
-    if row.messages > 0 then
-      rows[#rows + 1] = { name, number(row.messages), number(row.before), number(row.after),
+    if row.messages > 0 or row.before ~= 0 or row.after ~= 0 then
+      rows[#rows + 1] = { name, row.messages > 0 and number(row.messages) or "", number(row.before), number(row.after),
         signed(row.after - row.before) }
     end
   end
