@@ -184,6 +184,32 @@ describe("what would be changed", function()
   end)
 end)
 
+describe("a session in which there is nothing", function()
+  it("is no defect anywhere; what would be next is said", function()
+    done "new --id e"
+    for words, said in pairs {
+      ["label list e"] = "sessile label e head NAME", ["checkpoints e"] = "sessile checkpoint e",
+      ["log e"] = "Nothing was compacted", ["log e --all"] = "", ["children e"] = "info e",
+      ["settings e"] = "sessile settings e", ["settings e --metadata"] = "",
+      ["show e"] = "append e",
+      ["context e"] = "0 messages", ["tree e"] = "", ["tree e --type label"] = "sessile tree e",
+      ["tree e --type compaction"] = "No entry is of that type", ["tree e --search x"] = "No entry",
+      ["stats e"] = "no messages", ["stats e --by day"] = "no messages", ["resume e"] = "",
+      ["fixture e"] = "0 messages", ["search nothing"] = "was not found", ["usage e"] = "",
+      ["compact e --policy sliding_window"] = "nothing", ["policy try tiered e"] = "",
+      ["compact e --policy sliding_window --dry-run"] = "",
+      ["list --status deleted"] = "sessile list",
+      ["export e --format md"] = "", ["export e --to openai"] = "",
+    } do
+      local out, err = done(words)
+      assert.truthy(err:find(said, 1, true), words .. ": " .. err)
+      local _, failed, code = sessile("--json " .. words)
+      cli.no_traceback(out .. err .. failed)
+      assert.equal(0, code, words .. failed)
+    end
+  end)
+end)
+
 describe("a table", function()
   it("goes without columns where a terminal is narrow", function()
     local headings = { "ID", "AGENT", "SIZE>", "TITLE" }

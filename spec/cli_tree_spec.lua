@@ -63,6 +63,8 @@ describe("sessile branch", function()
     local _, err, code = sessile "branch s 1"
     assert.equal(2, code)
     assert.truthy(err:find("leaving 2 messages behind", 1, true), err)
+    _, err = sessile "branch s 2"
+    assert.truthy(err:find("leaving 1 message behind", 1, true), err)
     assert.truthy(err:find("--yes", 1, true))
     assert.equal(3, #json "show s")
   end)

@@ -115,7 +115,7 @@ local ENTRIES = {
     wrong = { "--config HOME/model.conf.lua chat small --model rcih --once hi", 2, "`rich`" },
   },
   ["resume"] = {
-    plain = { "resume talk", "A long talk", "checkpoint  here", "answer 40" },
+    plain = { "resume talk", "A long talk", "checkpoint  here", "its state   {\"step\":1}", "answer 40" },
     json = { "resume paused", "session", "agent", "created", "messages", "last", "open_calls",
       "suspension.reason" },
     wrong = { "resume nobody", 3, "sessile list" },
@@ -251,7 +251,7 @@ local ENTRIES = {
     plain = { "tokens --session small", "tokens (" },
     json = { "tokens --session small --each", "tokens", "low", "high", "source", "messages",
       "each[1].tokens" },
-    wrong = { "tokens", 2, "--session" },
+    wrong = { "tokens nowhere.md", 3, "tokens --session ID" },
   },
   ["compact"] = {
     plain = { "compact talk --policy sliding_window --window 500 --dry-run", "tokens" },

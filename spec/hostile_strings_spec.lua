@@ -2,8 +2,8 @@
 -- document: ids, titles, labels, words of messages, names of tools, settings, metadata and words
 -- of the command line made of what a terminal obeys, hides or cannot read.
 --
--- A few hundred strings; with SESSILE_SOAK=1, a million. The seed is printed by a failure;
--- SEED=… takes its place.
+-- A few hundred strings; with SESSILE_SOAK=1, a million (STRINGS=n: n of them). The seed is printed
+-- by a failure; SEED=… takes its place.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 local cli = dofile(here .. "/support/cli.lua")
@@ -13,7 +13,8 @@ local json = require "sessile.cli.json"
 
 local soak = os.getenv "SESSILE_SOAK"
 local seed = tonumber(os.getenv "SEED") or os.time()
-local WANTED = soak and 1000000 or 300 -- strings that go through a store and every command
+local MANY = soak and (tonumber(os.getenv "STRINGS") or 1000000)
+local WANTED = MANY or 300 -- strings that go through a store and every command
 local SESSIONS = soak and 40 or 8 -- a store
 local home
 
@@ -218,7 +219,7 @@ describe("hostile strings", function()
     end)
 
   it("are text on one line, and the same JSON value, whatever they are made of", function()
-    for _ = 1, soak and 1000000 or 2000 do
+    for _ = 1, MANY or 2000 do
       local text = hostile(10)
       local safe, line = terminal.safe(text), terminal.line(text)
       assert_inert(safe, "terminal.safe")

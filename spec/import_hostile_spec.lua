@@ -222,6 +222,61 @@ describe("a recording", function()
     end
   end)
 
+  it("of nothing but empty lines is not copied for each of them", function()
+    local file = assert(io.tmpfile())
+    file:write(("\n"):rep(20000))
+    file:seek "set"
+    local opened = assert(source.open(file))
+    local lines = opened:lines()
+    collectgarbage "collect"
+    collectgarbage "stop"
+    local before, count = collectgarbage "count", 0
+    for _ in lines do
+      count = count + 1
+    end
+    local grown = collectgarbage "count" - before
+    collectgarbage "restart"
+    opened:close()
+    assert.equal(20000, count)
+    assert.is_true(grown < 16 * 1024, grown .. " KiB") -- a copy for each would be 200 MB
+  end)
+
+  it("may begin with a long nothing", function()
+    local text = ("\n"):rep(source.look + 10) .. '{"role":"user","content":"x"}\n'
+    assert.equal(1, select(2, take(text, "jsonl")).messages)
+    assert.is_nil((take(("\n"):rep(source.look + 10), "jsonl")))
+  end)
+
+  it("that sets many labels asks once which there are", function()
+    local lines = { '{"type":"session","version":3,"id":"many"}',
+      '{"type":"message","id":"m","parentId":null,"message":{"role":"user","content":"x"}}' }
+    for i = 1, 300 do
+      lines[#lines + 1] = ('{"type":"label","id":"l%d","parentId":"m","targetId":"m",'
+        .. '"label":%s}'):format(i, i % 3 == 0 and "null" or '"n' .. i .. '"')
+    end
+    local records, name = open(table.concat(lines, "\n"))
+    local session = assert(store:create {})
+    local asked, methods = 0, getmetatable(session).__index
+    local stand_in = setmetatable({}, { __index = function(_, key)
+      local value = type(methods) == "function" and methods(session, key) or session[key]
+      if type(value) ~= "function" then
+        return value
+      end
+      return function(_, ...)
+        asked = asked + (key == "labels" and 1 or 0)
+        return value(session, ...)
+      end
+    end })
+    assert(import.into(store, records, { from = name, session = stand_in }))
+    assert.equal(1, asked)
+    local names = {}
+    for _, row in ipairs(session:labels()) do
+      names[#names + 1] = row.name
+    end
+    assert.equal(100, #names) -- n2 is taken away by the third line, n5 by the sixth …
+    assert(take(table.concat(lines, "\n"), "pi", "again"))
+  end)
+
   it("cannot give a session a name that commands mean something else by", function()
     for _, id in ipairs { "last", "", ("x"):rep(5000) } do
       local session = take(('{"type":"session","id":"%s"}\n{"type":"message","message":'

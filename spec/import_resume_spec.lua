@@ -56,6 +56,26 @@ describe("an import", function()
       end)
   end
 
+  it("that was stopped where it had just gone back to branch ends where it would have", function()
+    local lines = { '{"type":"session","version":3,"id":"x"}' }
+    for i, parent in ipairs { "null", '"m1"', '"m2"', '"m1"', '"m4"' } do
+      lines[i + 1] = ('{"type":"message","id":"m%d","parentId":%s,"message":{"role":"%s",'
+        .. '"content":"words %d"}}'):format(i, parent, i % 2 == 1 and "user" or "assistant", i)
+    end
+    local path = temp.dir() .. "/x.jsonl"
+    temp.write(path, table.concat(lines, "\n", 1, 4) .. "\n")
+    local session = assert(recordings.into(store, path, { id = "stopped" }))
+    assert(session:branch("00000002", { policy = false }))
+    session:close()
+    temp.write(path, table.concat(lines, "\n") .. "\n")
+    session = assert(recordings.into(store, path, { id = "stopped" }))
+    local said = {}
+    for i, message in ipairs(session:context()) do
+      said[i] = message.content
+    end
+    assert.equal("words 1, words 4, words 5", table.concat(said, ", "))
+  end)
+
   it("knows a recording again by the name that earlier versions gave it", function()
     local session = assert(recordings.into(store, "spec/fixtures/import/openai.json"))
     local seen = 0

@@ -80,6 +80,14 @@ describe("a command", function()
     assert.is_nil(pipe:read "a":find(home .. "/model.sh", 1, true))
   end)
 
+  it("is seen to end by whomever sessile was started", function()
+    if not os.execute "env --ignore-signal=CHLD true 2>/dev/null" then
+      return pending "this env cannot start a program with a signal ignored"
+    end
+    local got = ask("echo yes", "timeout = 5", "env --ignore-signal=CHLD")
+    assert.equal("yes", got.answer, got.message)
+  end)
+
   it("is ended when it never stops", function()
     local got = ask "exec cat /dev/zero"
     assert.equal("ELIMIT", got.code)

@@ -1,6 +1,7 @@
 -- The README's shell blocks, run for real: in order, in one scratch folder and home, by one sh
 -- each that stops at the first command that fails. `sessile` is the executable of this build, and
--- recorded.jsonl a recording of the pi coding agent; examples/ is that of the project. What a block asks is answered by nobody.
+-- recorded.jsonl a recording of the pi coding agent; examples/ is that of the project. What a
+-- block asks is answered by nobody.
 --
 -- A block that is not to be run has a line of its own above it, with the reason:
 --   <!-- not run: installs packages -->

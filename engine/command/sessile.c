@@ -7,6 +7,7 @@
  * process, as it does by default: whatever was acknowledged is in the log.
  */
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +139,7 @@ int main(int argc, char **argv)
 {
     int code = 1;
     lua_State *L = luaL_newstate();
+    signal(SIGCHLD, SIG_DFL); /* who ignores it passes that on: no child's end was seen */
     if (!L) {
         fputs("sessile: not enough memory\n", stderr);
         return 1;

@@ -5,6 +5,7 @@
 -- results. It is a help, not a proof: what looks like no secret is not found, and whoever
 -- publishes what came of it reads it first. What is looked for: redact_rules.lua.
 
+local kept = require "sessile.import.kept"
 local rules = require "sessile.redact_rules"
 local span = require "sessile.import.span"
 
@@ -26,12 +27,24 @@ function redact.new(more)
   local list = table.move(rules.shipped, 1, #rules.shipped, 1, {})
   table.move(more or {}, 1, more and #more or 0, #list + 1, list)
   return setmetatable({
-    rules = list, known = {}, spread = {}, counts = {}, places = {}, total = 0,
+    rules = list, known = {}, spread = {}, counts = {}, values = {}, places = {}, total = 0,
+    issued = {}, foreign = {},
   }, methods)
 end
 
 -- No more of them are looked for everywhere: each is a search through every text.
 local MOST_SPREAD = 500
+
+-- A placeholder that nothing has, and that no text says of itself.
+local function new_placeholder(self, name)
+  local put
+  repeat
+    self.counts[name] = (self.counts[name] or 0) + 1
+    put = ("[%s-%d]"):format(name, self.counts[name])
+  until not self.foreign[put]
+  self.issued[put] = true
+  return put
+end
 
 -- The placeholder of a text; the same text has the same one.
 local function stand_in(self, rule, text)
@@ -39,8 +52,8 @@ local function stand_in(self, rule, text)
   local known = self.known[name] or {}
   self.known[name] = known
   if not known[text] then
-    self.counts[name] = (self.counts[name] or 0) + 1
-    known[text] = ("[%s-%d]"):format(name, self.counts[name])
+    known[text] = new_placeholder(self, name)
+    self.values[name] = (self.values[name] or 0) + 1
     if rule.spreads and #self.spread < MOST_SPREAD
       and (rules.is_random(text) or #text >= 8 and text:find "%d" and text:find "%a") then
       self.spread[#self.spread + 1] = { text = text, put = known[text], name = name }
@@ -51,9 +64,25 @@ local function stand_in(self, rule, text)
   return known[text]
 end
 
+local PLACEHOLDER = "%[%l[%l_]*%-%d+%]"
+
+-- What a text itself says that looks like a placeholder is none.
+local function note_foreign(self, text)
+  if text:find("[", 1, true) then
+    for put in text:gmatch(PLACEHOLDER) do
+      self.foreign[put] = true
+    end
+  end
+end
+
 -- Already taken out, by a rule before this one.
-local function is_done(value)
-  return value:find "%[%l[%l_]*%-%d+%]" ~= nil
+local function is_done(self, value)
+  for put in value:gmatch(PLACEHOLDER) do
+    if self.issued[put] and not self.foreign[put] then
+      return true
+    end
+  end
+  return false
 end
 
 -- Where the next match of a rule is: all of it, and the part that goes.
@@ -78,7 +107,7 @@ local function use(self, rule, text)
       break
     end
     local value = text:sub(from, to)
-    if to >= from and not is_done(value) and (not rule.test or rule.test(value)) then
+    if to >= from and not is_done(self, value) and (not rule.test or rule.test(value)) then
       out[#out + 1] = text:sub(copied, from - 1)
       out[#out + 1] = stand_in(self, rule, value)
       copied = to + 1
@@ -112,20 +141,67 @@ local function use_known(self, text)
   return text
 end
 
+-- Nothing shorter is read as base64, and no more of it than this.
+local ENCODED = "%f[%w+/_-]" .. ("[%w+/_-]"):rep(20) .. "[%w+/_-]*=*"
+local MOST_ENCODED, MOST_LAYERS = 64 * 1024, 3
+
+-- Whether the bytes are a text, which base64 of pictures and hashes is not.
+local function is_text(bytes)
+  return utf8.len(bytes) ~= nil and not bytes:find "[%z\1-\8\14-\31\127]"
+end
+
+-- Whether base64 holds a text in which something is found.
+local function hides_something(self, encoded)
+  local letters = encoded:sub(1, MOST_ENCODED):gsub("[-_=]", { ["-"] = "+", _ = "/", ["="] = "" })
+  if not is_text((kept.bytes(letters:sub(1, 20)):gsub("[\192-\255][\128-\191]*$", ""))) then
+    return false
+  end
+  local bytes = kept.bytes(letters)
+  if not is_text((bytes:gsub("[\192-\255][\128-\191]*$", ""))) then
+    return false
+  end
+  local probe = redact.new()
+  probe.rules, probe.layer = self.rules, (self.layer or 0) + 1
+  return probe:text(bytes) ~= bytes
+end
+
+local ENCODED_RULE = { name = "secret", spreads = true }
+
+local function use_encoded(self, text)
+  if #text < 20 or (self.layer or 0) >= MOST_LAYERS then
+    return text
+  end
+  return (text:gsub(ENCODED, function(encoded)
+    return hides_something(self, encoded) and stand_in(self, ENCODED_RULE, encoded) or nil
+  end))
+end
+
 --- The text with everything that a rule finds taken out.
 ---@param text string
 ---@return string
 function methods:text(text)
+  note_foreign(self, text)
   for _, rule in ipairs(self.rules) do
     if not rule.needs or text:find(rule.needs, 1, true) then
       text = use(self, rule, text)
     end
   end
+  text = use_encoded(self, text)
   return #self.spread > 0 and use_known(self, text) or text
 end
 
 -- Fields that name a kind: they stay.
 local KEPT = { role = true, type = true }
+
+-- Names of fields by which a message or an entry is read: they stay too, whatever rules of one's
+-- own say.
+local FIELDS = {}
+for word in ([[role type content text id name arguments function input output tool_calls
+  tool_call_id toolCallId toolName is_error isError metadata kind model usage timestamp author
+  thinking image source data message put n covers replaces context policy reason summary head
+  first label off entries from at line lines part b64 imported]]):gmatch "%S+" do
+  FIELDS[word] = true
+end
 
 local SECRET = { name = "secret", spreads = true }
 
@@ -135,10 +211,13 @@ local function field_text(self, text, field)
     return text
   end
   local promise = field and rules.promise(field)
-  if text ~= "" and not is_done(text) and (promise == "secret" and rules.is_value(text, field)
-    or promise == "perhaps" and rules.is_random(text)) then
+  if text ~= "" and not is_done(self, text)
+    and (promise == "secret" and rules.is_field_value(text, field)
+      or promise == "perhaps" and rules.is_random(text)) then
     local clean = self:text(text) -- "Bearer …": the part that is one, when a rule knows it
-    return clean ~= text and clean or stand_in(self, SECRET, text)
+    local around = clean:gsub(PLACEHOLDER, function(put) return self.issued[put] and "" or nil end)
+    return clean ~= text and (around:find "^%a*%s*$" or not rules.is_whole(field)) and clean
+      or stand_in(self, SECRET, text)
   end
   if text:find "^%s*[{%[]" and span.valid(text) then
     return self:json(text) -- the arguments of a call are JSON in a string
@@ -160,7 +239,7 @@ function methods:json(raw, field)
     end
     local parts = {}
     for i, member in ipairs(members) do
-      local key = self:text(member.key)
+      local key = FIELDS[member.key] and member.key or self:text(member.key)
       parts[i] = ("%s:%s"):format(key == member.key and member.raw_key or span.quote(key),
         self:json(member.raw, member.key))
     end
@@ -180,6 +259,10 @@ function methods:json(raw, field)
   local text = kind == "string" and span.string(raw)
   if not text then
     return raw
+  elseif field == "b64" then -- a line of a recording that was no UTF-8
+    local bytes = kept.bytes(text)
+    local clean = self:text(bytes)
+    return clean == bytes and raw or span.quote(kept.base64(clean))
   end
   local clean = field_text(self, text, field)
   return clean == text and raw or span.quote(clean)
@@ -205,6 +288,18 @@ end
 --- wherever it stands. A first pass finds, a second one writes.
 function methods:restart()
   self.places, self.total = {}, 0
+  local instead = {}
+  for name, known in pairs(self.known) do
+    for text, put in pairs(known) do
+      if self.foreign[put] then -- a text that came later says so itself
+        known[text] = new_placeholder(self, name)
+        instead[put] = known[text]
+      end
+    end
+  end
+  for _, one in ipairs(self.spread) do
+    one.put = instead[one.put] or one.put
+  end
 end
 
 --- What was taken out: {{name, values, places}, …} by name.
@@ -212,7 +307,7 @@ end
 function methods:report()
   local rows = {}
   for name, places in pairs(self.places) do
-    rows[#rows + 1] = { name = name, values = self.counts[name], places = places }
+    rows[#rows + 1] = { name = name, values = self.values[name], places = places }
   end
   table.sort(rows, function(a, b) return a.name < b.name end)
   return rows

@@ -39,8 +39,8 @@ function rules.is_random(value)
 end
 
 local STRICT = {
-  "passw", "passphrase", "^pwd$", "[_.-]pwd$", "secret", "api[_-]?key$", "access[_-]?key$",
-  "private[_-]?key$", "^token$", "[_.-]token$", "[a-z]token$", "credential", "^authorization$",
+  "passw", "passphrase", "^pass$", "[_.-]pass$", "^pwd$", "[_.-]pwd$", "secret",
+  "api[_-]?key$", "access[_-]?key$", "private[_-]?key$", "^token$", "[_.-]token$", "[a-z]token$", "credential", "^authorization$",
   "^cookie$", "^set%-cookie$", "connection[_-]?string$",
 }
 
@@ -79,6 +79,28 @@ function rules.is_value(value, name)
     and not value:find "^[%$<{%(%[*|!=]" and not value:find "^%p+$"
 end
 
+--- The same of the value of a field, which is there whole: what refers to a secret is none.
+---@param value string
+---@param name string
+---@return boolean
+function rules.is_field_value(value, name)
+  local is_reference = value:find "^%$%u[%u%d_]*$" or value:find "^%${[^}]*}$"
+    or value:find "^%$%([^)]*%)$" or value:find "^<[^>]*>$" or value:find "^{{[^}]*}}$"
+    or value:find "^%[%u[%u ]*%]$" or value:find "^[%a_][%w_.]*%([^)]*%)$"
+    or value:find "^process%.env%.[%w_]+$" or value:find "^os%.environ"
+  return not is_reference and not WORDS[value:lower()] and not value:find "^%p+$"
+    and (name:lower():find "pass" ~= nil or not value:find "^%d%d?%d?%d?%d?$")
+end
+
+--- Whether all of the value is the secret, and not only a part, as of a cookie.
+---@param name string
+---@return boolean
+function rules.is_whole(name)
+  local lower = name:lower()
+  return lower:find "pass" ~= nil or lower:find "secret" ~= nil or lower:find "token" ~= nil
+    or lower:find "key" ~= nil
+end
+
 -- ---------------------------------------------------------------- the rules that ship
 
 local function at_least(n)
@@ -96,6 +118,21 @@ local function private_key(text, at)
   local _, last = text:find("-----END", head, true)
   local _, stop = text:find("^[%u%d ]*%-%-%-%-%-", (last or #text) + 1)
   return from, stop or last or #text
+end
+
+-- A JSON web token: three parts. A run of letters without the dots is looked at once.
+local function web_token(text, at)
+  while true do
+    local from, to = text:find("%f[%w]eyJ[%w_-]+", at)
+    if not from then
+      return nil
+    end
+    local _, stop = text:find("^%.[%w_-]+%.[%w_-]*", to + 1)
+    if stop then
+      return from, stop
+    end
+    at = to + 1
+  end
 end
 
 -- A name and what makes the rest of the line its value. The value is looked at only where the
@@ -133,7 +170,8 @@ local function assigned(text, at)
     if promise then
       local to = value_end(text, from, quote)
       local value = text:sub(from, to)
-      if promise == "secret" and rules.is_value(value, name)
+      if promise == "secret" and (rules.is_value(value, name)
+          or quote ~= "" and value:find "^[%$!*|=(%[{<]" and rules.is_field_value(value, name))
         or promise == "perhaps" and rules.is_random(value) then
         return from, to
       end
@@ -182,7 +220,7 @@ rules.shipped = {
   { name = "secret", needs = "xox", pattern = "%f[%w]xox[abeprs]%-[%w-]+" },
   { name = "secret", needs = "hooks.slack.com", pattern = "hooks%.slack%.com/services/()[%w/]+()" },
   { name = "secret", needs = "A", pattern = "%f[%w]A[KS]IA%u[%u%d]+", test = at_least(16) },
-  { name = "secret", needs = "eyJ", pattern = "%f[%w]eyJ[%w_-]+%.[%w_-]+%.[%w_-]*" },
+  { name = "secret", needs = "eyJ", find = web_token },
   { name = "secret", needs = "earer", pattern = "[Bb]earer%s+()[%w%._~+/=-]+()",
     test = at_least(12) },
   { name = "secret", needs = "asic ", pattern = "[Bb]asic%s+()[%w+/=]+()", test = rules.is_random },
@@ -190,8 +228,8 @@ rules.shipped = {
   { name = "secret", find = assigned },
   { name = "email", needs = "@",
     pattern = "%f[%w%._%%+\128-\255-][%w%._%%+\128-\255-]+@[%w%.\128-\255-]*[%w\128-\255]%.%a%a+" },
-  { name = "home", needs = "home", pattern = "[/\\]+home[/\\]+" .. HOME, test = is_home },
-  { name = "home", needs = "Users", pattern = "[/\\]+Users[/\\]+" .. HOME, test = is_home },
+  { name = "home", needs = "home", pattern = "[/\\]home[/\\]+" .. HOME, test = is_home },
+  { name = "home", needs = "Users", pattern = "[/\\]Users[/\\]+" .. HOME, test = is_home },
   { name = "ip", needs = ".", pattern = "%f[%w%.]%d+%.%d+%.%d+%.%d+%f[^%d%.]", test = is_ipv4 },
   { name = "ip", needs = ":", pattern = "%f[%w:]%x*:[%x:]+%f[^%w:]", test = is_ipv6 },
 }
@@ -271,7 +309,7 @@ function rules.prepare(rule)
   return copy
 end
 
-local MOST_STEPS, MOST_RULES = 100000, 1000
+local MOST_STEPS, MOST_RULES, MOST_KIB = 100000, 1000, 1024
 
 -- What the text of a file of rules returns, run with nothing in reach.
 local function run(text, name)
@@ -280,7 +318,16 @@ local function run(text, name)
     return nil, message
   end
   local thread = coroutine.create(chunk)
-  debug.sethook(thread, function() error("it takes too long", 0) end, "", MOST_STEPS)
+  local steps, most = 0, collectgarbage "count" + MOST_KIB
+  -- Texts can be put together: looked at after each step, they cannot double for long.
+  debug.sethook(thread, function()
+    steps = steps + 1
+    if steps > MOST_STEPS then
+      error("it takes too long", 0)
+    elseif collectgarbage "count" > most then
+      error("it takes too much memory", 0)
+    end
+  end, "", 1)
   local of_strings = getmetatable ""
   local index = of_strings.__index
   of_strings.__index = nil

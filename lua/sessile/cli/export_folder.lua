@@ -21,8 +21,8 @@ local function file_name(id, taken)
   local name = id:gsub("[^%w._@-]", function(byte)
     return ("=%02x"):format(byte:byte())
   end):gsub("^[.-]", "_%0"):sub(1, 120)
-  if name == "" or name == "index" then
-    name = name .. "_"
+  if name == "" then
+    name = "_"
   end
   local free, n = name, 1
   while taken[free:lower()] do
@@ -143,17 +143,19 @@ function folder.run(app, args, rules)
     return nil, message, code, step
   end
   local redactor = rules and redact.new(type(rules) == "table" and rules or nil)
-  local index, taken, failed = {}, {}, 0
+  local index, taken, failed = {}, { index = true }, 0
   local show, finish = progress.bar(app, "export")
   for i, row in ipairs(rows) do
     show(i - 1, #rows)
-    local name = file_name((row.agent ~= "main" and row.agent and row.agent .. "." or "")
-      .. (redactor and row.id and redactor:text(row.id) or row.id or "unreadable"), taken)
+    local own = (row.agent ~= "main" and row.agent and row.agent .. "." or "")
+      .. (row.id or "unreadable")
+    local name = file_name(redactor and redactor:text(own) or own, taken)
     index[i] = write_session(store, row, place, name, args.yes, redactor)
     failed = failed + (index[i].error and 1 or 0)
   end
   finish()
-  local text = json.write { sessile_export_index = 1, user = args.user,
+  local text = json.write { sessile_export_index = 1,
+    user = redactor and args.user and redactor:text(args.user) or args.user,
     sessions = json.list(redactor and redactor:value(index) or index) }
   local ok
   ok, message, code = write_file(place .. "/index.json", args.yes, function(write)

@@ -44,12 +44,7 @@ end
 ---@param id string
 ---@return string
 function hints.go_on(id)
-  for _, name in ipairs(registry.names()) do
-    if name == "resume" then
-      return "sessile resume " .. hints.id(id)
-    end
-  end
-  return ("sessile append %s 'text'"):format(hints.id(id))
+  return "sessile resume " .. hints.id(id)
 end
 
 --- What somebody typed, fit for a sentence: on one line, and not too long for it.

@@ -40,6 +40,12 @@ local HIDDEN = { ["__complete"] = "complete" }
 local ABSENT = {
   memory = "There is no memory beyond a session yet. What was said is in the sessions: "
     .. "sessile search TEXT",
+  migrate = "A whole store cannot be moved to another kind yet. A session into another store: "
+    .. "sessile copy SESSION STORE",
+  backup = "There is no backup command yet. Sessions as files that anybody can read: "
+    .. "sessile export --all FOLDER",
+  audit = "There is no audit trail yet. All that was done in a session is in its log: "
+    .. "sessile tree ID --all",
 }
 
 -- Those that open no store: what they are shown with names none.

@@ -267,6 +267,15 @@ function terminal.number(n)
   return head .. digits
 end
 
+--- "1 message", "1,234 messages", "2 entries".
+---@param n integer
+---@param one string    the word for one
+---@param many string?  for any other number; nil: with an s
+---@return string
+function terminal.plural(n, one, many)
+  return ("%s %s"):format(terminal.number(n), n == 1 and one or many or one .. "s")
+end
+
 --- "1,234 tokens (estimate, 980 to 1,490)", "1,234 tokens (exact)".
 ---@param count sessile.Tokens
 ---@return string

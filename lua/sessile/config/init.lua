@@ -38,6 +38,7 @@ end
 
 -- ---------------------------------------------------------------- one file
 
+local KEYS = "Every key with its default: sessile config --config /dev/null"
 local TRUST = "Read it, then say so: sessile config trust"
 
 -- Why a value is refused, with the place where it is written.
@@ -48,8 +49,10 @@ local function sentence(one, problem)
   return ("%s: %s%s"):format(place, at and ("'%s': "):format(at) or "", problem.what)
 end
 
--- What is no Lua by its name.
-local function other_language(path)
+--- Whether a file may be a configuration by its name: true; nil, message, code, step for one of
+--- another language.
+---@param path string
+function config.is_lua(path)
   local ending = path:match "%.(%a+)$"
   if ending and ({ yaml = 1, yml = 1, json = 1, toml = 1, ini = 1 })[ending:lower()] then
     return nil, ("%s: a configuration is Lua that returns a table, not %s"):format(path,
@@ -83,8 +86,10 @@ local function read(path, trusted)
   elseif type(made) ~= "table" then
     error(made, 0)
   end
-  local step = made.code == "EDENIED"
-    and (changed and "It was changed since it was trusted. " .. TRUST or TRUST) or nil
+  local step = KEYS
+  if made.code == "EDENIED" then
+    step = changed and "It was changed since it was trusted. " .. TRUST or TRUST
+  end
   return nil, sentence(one, made), made.code, step
 end
 
@@ -107,7 +112,7 @@ local function files(given)
     return {}
   elseif named then
     local one, message, code, step
-    one, message, code, step = other_language(named)
+    one, message, code, step = config.is_lua(named)
     if one then
       one, message, code, step = read(named, true)
     end

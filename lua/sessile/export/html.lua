@@ -10,6 +10,7 @@ local chart = require "sessile.export.chart"
 local message = require "sessile.export.html_message"
 local notes = require "sessile.export.notes"
 local parts = require "sessile.export.parts"
+local reasons = require "sessile.export.reasons"
 local script = require "sessile.export.script"
 local sha256 = require "sessile.export.sha256"
 local span = require "sessile.import.span"
@@ -219,24 +220,6 @@ end
 
 -- ---------------------------------------------------------------- the messages
 
--- Why a message of the conversation is not in the context, and the compaction that took it
--- out; nil: it is, or nobody can say.
-local function why_of(self, node)
-  local found = self.source.session:why(node.id)
-  if not found or found.in_context then
-    return nil
-  end
-  local words, compaction
-  for _, step in ipairs(found.steps) do
-    if step.kind ~= "said" then
-      words = step.text:gsub("^" .. node.id .. " ", "")
-      compaction = step.compaction and step.compaction.id
-    end
-  end
-  local redactor = self.source.redactor
-  return words and (redactor and redactor:text(words) or words), compaction
-end
-
 -- What is the same for many messages is said once, before the first of them.
 local function gone_note(words, self)
   if not words or words == self.said_why then
@@ -267,7 +250,7 @@ local function write_node(self, node, thread, before, write)
     local out = not thread.from and not node.in_context
     local words, compaction
     if out then
-      words, compaction = why_of(self, node)
+      words, compaction = self.reasons:of(node.id)
     end
     write(gone_note(words, self))
     local labels = self.index.labels[node.id]
@@ -382,6 +365,7 @@ return function(source, write)
     self.checkpoints[row.id] = row.name or "checkpoint"
   end
   local main, said = self.threads[1], 0
+  self.reasons = reasons.new(source, main.nodes, #tree.list)
   for _, node in ipairs(main.nodes) do
     said = said + (node.type == "message" and node.in_context and 1 or 0)
   end

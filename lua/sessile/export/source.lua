@@ -7,6 +7,7 @@
 local answers = require "sessile.answers"
 local characters = require "sessile.characters"
 local core = require "sessile.core"
+local span = require "sessile.import.span"
 
 local source = {}
 
@@ -95,6 +96,24 @@ local function compaction_row(row)
   return copy
 end
 
+-- Names and ids of ours stay, whatever rules somebody has: the document is made by them.
+local WORDS = { status = true, code = true, kind = true, in_force = true }
+local HOSTS = { metadata = true, options = true, suspension = true } -- what is in these is theirs
+
+local function without(redactor, value, name)
+  if WORDS[name] or type(value) == "string" and #value < 20
+    and value:find "^%x%x%x%x%x%x%x%x%.?%d*$" then
+    return value
+  elseif type(value) ~= "table" or HOSTS[name] then
+    return redactor:value(value, name)
+  end
+  local copy = setmetatable({}, getmetatable(value))
+  for key, inner in pairs(value) do
+    rawset(copy, key, without(redactor, inner, type(key) == "string" and key or name))
+  end
+  return copy
+end
+
 -- Everything but the entries, by the names that `sessile info --json` has.
 local function facts(session, redactor)
   local told, message, code = ask(session)
@@ -123,8 +142,8 @@ local function facts(session, redactor)
     damage = session.damage,
   }
   found = repaired(found)
-  if redactor then
-    found = redactor:value(found)
+  for name, value in pairs(redactor and found or {}) do
+    found[name] = without(redactor, value, name)
   end
   found.context = core.array(keys)
   found.settings = raw(redactor, told.settings)
@@ -164,6 +183,8 @@ function source.open(session, redactor, on_step)
   return self
 end
 
+local PLACED = { id = true, parentId = true, timestamp = true, type = true }
+
 local function step(self)
   self.steps = self.steps + 1
   if self.on_step then
@@ -173,7 +194,15 @@ end
 
 -- An entry's text, redacted: all but what places it in the log.
 local function redacted(redactor, json)
-  return redactor:json(json)
+  local members = span.object(json)
+  if not members then
+    return redactor:json(json)
+  end
+  for i, member in ipairs(members) do
+    members[i] = ("%s:%s"):format(member.raw_key,
+      PLACED[member.key] and member.raw or redactor:json(member.raw, member.key))
+  end
+  return "{" .. table.concat(members, ",") .. "}"
 end
 
 -- An entry as formats get it: its fields, and `json`, its text.

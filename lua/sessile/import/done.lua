@@ -128,26 +128,40 @@ function done:take_plain(json)
   return count > 0
 end
 
+-- The labels that there are: asked for once, since a recording may set as many as it likes.
+local function labels_of(self, session)
+  if not self.labels then
+    local list, message, code = session:labels()
+    if not list then
+      return nil, message, code
+    end
+    self.labels = {}
+    for _, one in ipairs(list) do
+      self.labels[one.id .. " " .. one.name] = true
+    end
+  end
+  return self.labels
+end
+
 --- Sets a label, or takes it away, unless that is so.
 ---@param session table
 ---@param target string
 ---@param label {name: string, off: boolean?}
 function done:set_label(session, target, label)
-  local list, message, code = session:labels()
-  if not list then
+  local there, message, code = labels_of(self, session)
+  if not there then
     return nil, message, code
   end
-  local there = false
-  for _, one in ipairs(list) do
-    there = there or one.id == target and one.name == label.name
-  end
-  if there == not label.off then
+  local name = target .. " " .. label.name
+  if (there[name] or false) == not label.off then
     return true
   end
   local act = label.off and session.unlabel or session.label
   local ok
   ok, message, code = act(session, target, label.name)
-  if not ok and (code == "EINVALID" or code == "ELIMIT") then
+  if ok then
+    there[name] = not label.off or nil
+  elseif code == "EINVALID" or code == "ELIMIT" then
     return true -- a name that no label can have; the line is kept
   end
   return ok, message, code

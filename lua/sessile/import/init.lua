@@ -71,7 +71,7 @@ function import.open(file, from)
     return nil, message, code
   end
   local head = opened:head()
-  if not head:find "[^ \t\r\n]" then
+  if not head:find "[^ \t\r\n]" and not (from and #head >= source.look) then
     opened:close()
     return nil, "it is empty", "EINVALID"
   end

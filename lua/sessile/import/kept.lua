@@ -42,6 +42,9 @@ local function base64_bytes(text)
   return table.concat(out)
 end
 
+--- Bytes in base64, and base64 as bytes; other characters in it are skipped.
+kept.base64, kept.bytes = base64, base64_bytes
+
 ---@class sessile.import.place
 ---@field from string     the format's name
 ---@field source string?  what tells this recording from others

@@ -62,6 +62,10 @@ end
 
 function put.go_to(self, target)
   if self.session:head() == target then
+    if target == self.head then
+      -- It is there already because an import went there and was stopped: nobody else moved it.
+      self.head = self.base
+    end
     return true
   end
   local outcome, message, code = self.session:branch(target, { policy = false })

@@ -122,7 +122,7 @@ end
 --- number of the piece that this is (from 1): pieces have source.piece bytes.
 ---@return fun(): string?, integer?, integer?
 function methods:lines()
-  local rest, ended = "", false
+  local rest, from, ended = "", 1, false -- what is held, and where in it the next line begins
   local pieces, held = {}, 0 -- of a line whose end was not seen yet
   local part, long = nil, "" -- of a line that is too long: what was not given out of it
   local function give(text, newline)
@@ -136,9 +136,9 @@ function methods:lines()
         long, part = long:sub(source.piece + 1), part + 1
         return give(text, 0)
       end
-      local stop = rest:find("\n", 1, true)
-      local piece = stop and rest:sub(1, stop - 1) or rest
-      rest = stop and rest:sub(stop + 1) or ""
+      local stop = rest:find("\n", from, true)
+      local piece = rest:sub(from, (stop or 0) - 1)
+      from = stop and stop + 1 or #rest + 1
       pieces[#pieces + 1], held = piece, held + #piece
       if part or held > source.longest then
         long, pieces, held = long .. table.concat(pieces), {}, 0
@@ -146,7 +146,7 @@ function methods:lines()
       end
       if stop or ended then
         if part and #long > source.piece then
-          rest = (stop and "\n" or "") .. rest -- the end is seen again, after these pieces
+          from = stop or from -- the end is seen again, after these pieces
         else
           local text = part and long or table.concat(pieces)
           if ended and not stop and text == "" then
@@ -157,9 +157,9 @@ function methods:lines()
           pieces, held, part, long = {}, 0, nil, ""
           return line, offset, number
         end
-      elseif rest == "" and #long <= source.piece then
+      elseif from > #rest and #long <= source.piece then
         local block = self:block()
-        ended, rest = not block, block or ""
+        ended, rest, from = not block, block or "", 1
       end
     end
   end

@@ -51,8 +51,8 @@ local function run(app, args, session, entry)
   end
   local sure
   sure, message, code, step = ask.sure(app, args,
-    ("Move the head of %s from %s to %s, leaving %d messages behind"):format(
-      hints.shown(session.id), head, entry, left))
+    ("Move the head of %s from %s to %s, leaving %s behind"):format(
+      hints.shown(session.id), head, entry, terminal.plural(left, "message")))
   if sure == nil then
     return nil, message, code, step
   elseif not sure then

@@ -23,20 +23,16 @@ local function tell(app, found, done)
   end
 end
 
-local function plural(n, word)
-  return ("%s %s%s"):format(terminal.number(n), word, n == 1 and "" or "s")
-end
-
 local function totals(report)
-  local text = ("%s, %s, %s: "):format(plural(report.sessions, "session"),
-    report.entries == 1 and "1 entry" or terminal.number(report.entries) .. " entries",
+  local text = ("%s, %s, %s: "):format(terminal.plural(report.sessions, "session"),
+    terminal.plural(report.entries, "entry", "entries"),
     terminal.bytes(report.bytes))
   if report.damaged == 0 then
     return text .. "all lines read, all previous tags followed, nothing is damaged"
   end
   return text .. ("%s damaged, %s lost, %d salvaged"):format(
-    plural(report.damaged, "log"),
-    report.lost == 1 and "1 entry" or terminal.number(report.lost) .. " entries",
+    terminal.plural(report.damaged, "log"),
+    terminal.plural(report.lost, "entry", "entries"),
     report.salvaged)
 end
 

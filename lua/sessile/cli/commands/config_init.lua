@@ -74,6 +74,10 @@ return {
       return nil, "there is no place for a configuration: neither HOME nor XDG_CONFIG_HOME is set",
         "EUSAGE", "Name a file: sessile config init FILE"
     end
+    local fits, wrong, why, step = config.is_lua(path)
+    if not fits then
+      return nil, terminal.line(wrong), why, step
+    end
     local kind = system.kind(path)
     if kind and kind ~= "file" then
       return nil, ("%s is not a file"):format(terminal.line(path)), "EUSAGE"

@@ -90,8 +90,19 @@ local function to_file(app, session, args, given)
     if not file then
       return nil, why, "EIO"
     end
-    given.write = function(text) return file:write(text) end
-    return session:export(given)
+    given.write = function(text)
+      local ok, problem = file:write(text)
+      return ok, problem, "EIO"
+    end
+    local done, message, code = session:export(given)
+    if done then
+      done, message = file:close() and done, "it could not be written to its end" -- the last block
+      code = not done and "EIO" or nil
+    end
+    if not done then
+      return nil, ("%s: %s"):format(hints.shown(args.file), message), code
+    end
+    return done
   end
   local files = require "sessile.files"
   local file <close>, message, code = files.create(args.file)

@@ -11,17 +11,12 @@ local progress = require "sessile.cli.progress"
 local recordings = require "sessile.cli.recordings"
 local terminal = require "sessile.cli.terminal"
 
--- "1 message", "2 messages".
-local function counted(n, word)
-  return ("%s %s%s"):format(terminal.number(n), word, n == 1 and "" or "s")
-end
-
 -- What became of the lines that are no messages, and of the rest that is worth a word.
 local function others(counts)
   local text = ""
   local function also(n, word, what)
     if n > 0 then
-      text = ("%s; %s%s"):format(text, counted(n, word), what)
+      text = ("%s; %s%s"):format(text, terminal.plural(n, word), what)
     end
   end
   also(counts.branches, "branch point", "")
@@ -34,7 +29,7 @@ local function others(counts)
     return text
   end
   return text .. ("\n%s could not be read as %s, kept as custom; first: line %d: %s"):format(
-    counted(counts.unread, "line"), counts.unread == 1 and "a message" or "messages",
+    terminal.plural(counts.unread, "line"), counts.unread == 1 and "a message" or "messages",
     counts.first.at or 0, terminal.line(counts.first.why))
 end
 
@@ -42,8 +37,8 @@ local function said(counts)
   if counts.unchanged or counts.resumed and counts.messages + counts.customs == 0 then
     return "nothing new: it is all there"
   end
-  return ("%s in %s%s%s"):format(counted(counts.messages, "message"),
-    counted(counts.turns, "turn"), counts.before > 0
+  return ("%s in %s%s%s"):format(terminal.plural(counts.messages, "message"),
+    terminal.plural(counts.turns, "turn"), counts.before > 0
       and (" after %s that were there"):format(terminal.number(counts.before)) or "",
     others(counts))
 end
@@ -125,7 +120,7 @@ local function folder(app, args, store)
     app:print_json { imports = app.array(list), failed = failed, unchanged = unchanged }
   else
     app:note(("%s imported, %d unchanged, %d failed"):format(
-      counted(#list - failed - unchanged, "file"), unchanged, failed))
+      terminal.plural(#list - failed - unchanged, "file"), unchanged, failed))
   end
   if failed > 0 then
     return nil, ("%d of %d files could not be imported"):format(failed, #list), "EINVALID",

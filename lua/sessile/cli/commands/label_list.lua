@@ -41,8 +41,8 @@ return {
       app:print_json(app.array(list))
       return
     elseif #labels == 0 then
-      app:note ("No entry has a label. Give one: sessile label %s head NAME"):format(
-        hints.id(session.id))
+      app:note(("No entry has a label. Give one: sessile label %s head NAME"):format(
+        hints.id(session.id)))
       return
     end
     local now, rows = app.now(), {}

@@ -50,7 +50,8 @@ return {
   },
   arguments = {
     { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
-    { "checkpoint", "the newest of that name; `last`: the newest; else an entry: its number, or a label" },
+    { "checkpoint",
+      "the newest of that name; `last`: the newest; else an entry: its number, or a label" },
   },
   options = {
     { "--force", "also when another version of the agent made it" },

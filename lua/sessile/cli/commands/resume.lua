@@ -39,8 +39,8 @@ local function go_back(app, args, session)
   restored, message, code = session:restore(which)
   if not restored then
     return nil, message, code, code == "ECONFLICT"
-      and ("Go back all the same: sessile restore %s %s --force"):format(hints.id(session.id), which)
-      or nil
+      and ("Go back all the same: sessile restore %s %s --force"):format(hints.id(session.id),
+        which) or nil
   end
   for _, warning in ipairs(restored.warnings) do
     app:note("Note: " .. terminal.line(warning))
@@ -48,8 +48,8 @@ local function go_back(app, args, session)
   return which
 end
 
--- A checkpoint, the newest unless one is wanted: its row, its state as it was kept, and how many messages came after it
--- (nil: it stands on another branch).
+-- A checkpoint, the newest unless one is wanted: its row, its state as it was kept, and how many
+-- messages came after it (nil: it stands on another branch).
 local function checkpoint_of(session, list, wanted)
   local rows, message, code = session:checkpoints()
   local point = rows and rows[1]
@@ -195,7 +195,8 @@ return {
   usage = "resume [ID] [--from CHECKPOINT] [--model NAME] [--yes]",
   examples = {
     { "sessile resume", "the newest" },
-    { "sessile resume bug-42 --from last", "from the last checkpoint: what came after is a branch" },
+    { "sessile resume bug-42 --from last",
+      "from the last checkpoint: what came after is a branch" },
     { "sessile resume bug-42 | less", "without a terminal it only shows" },
   },
   arguments = { { "id", "a session's id, a beginning of it, its title, or `last`", "?" } },
@@ -203,9 +204,9 @@ return {
     { "--from CHECKPOINT", "go back there first: its name, its number, or `last`" },
     models.option, { "--no-history", "keep no file of the lines that are typed" }, ask.option,
   },
-  about = "A session goes on where its head is: nothing that was said after a checkpoint is lost.\n"
-    .. "The last checkpoint is shown with the state that was kept with it. --from goes back to it,\n"
-    .. "and asks first; in the chat it is /restore. Calls that wait for a tool are answered with\n"
+  about = "A session goes on where its head is: nothing said after a checkpoint is lost.\n"
+    .. "The last checkpoint is shown with the state that was kept with it. --from goes back to\n"
+    .. "it, and asks first; in the chat it is /restore. Calls that wait for a tool are answered with\n"
     .. "what is known of them when you say something else.",
   run = function(app, args)
     local session, message, code, step = app:session(args.id or "last")

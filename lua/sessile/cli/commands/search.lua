@@ -9,6 +9,8 @@ local hints = require "sessile.cli.hints"
 local progress = require "sessile.cli.progress"
 local terminal = require "sessile.cli.terminal"
 
+local plural = terminal.plural
+
 local ROLES = { "user", "assistant", "system", "developer", "tool", "function", "model" }
 local FEWEST = 20 -- columns for a text, however narrow the terminal
 
@@ -70,10 +72,6 @@ local function as_json(hit)
     title = hit.title, entry = hit.entry, role = hit.role, field = hit.field, time = hit.time,
     text = hit.text, first = hit.first, last = hit.last, code = hit.code, message = hit.message,
   }
-end
-
-local function plural(n, word)
-  return ("%s %s%s"):format(terminal.number(n), word, n == 1 and "" or "s")
 end
 
 -- Tells of sessions that could not be searched.

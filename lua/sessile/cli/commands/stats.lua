@@ -9,13 +9,11 @@ local hints = require "sessile.cli.hints"
 local render = require "sessile.cli.render"
 local terminal = require "sessile.cli.terminal"
 
+local plural = terminal.plural
+
 local number = terminal.number
 
 local ROWS = 30
-
-local function plural(n, word)
-  return ("%s %s%s"):format(number(n), word, n == 1 and "" or "s")
-end
 
 -- ---------------------------------------------------------------- one session
 

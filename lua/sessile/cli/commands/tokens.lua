@@ -25,8 +25,10 @@ local function read(path)
     file:close()
   end
   if not text then
-    return nil, ("%s: %s"):format(hints.shown(path), (tostring(why):gsub("^.*: ", ""))),
-      FAILED[number] or "EIO"
+    local code = FAILED[number] or "EIO"
+    return nil, ("%s: %s"):format(hints.shown(path), (tostring(why):gsub("^.*: ", ""))), code,
+      code == "ENOTFOUND" and "Give the path of a file; for a session: sessile tokens --session ID"
+        or nil
   end
   return text
 end
@@ -73,14 +75,14 @@ local function beside(args)
   if args.system then
     local text, message, code = read(args.system)
     if not text then
-      return nil, message, code
+      return nil, message, code, "Give the path of a file: --system FILE"
     end
     more.system = text
   end
   if args.tools then
     local text, message, code = read(args.tools)
     if not text then
-      return nil, message, code
+      return nil, message, code, "Give the path of a file: --tools FILE"
     end
     local ok, tools = pcall(sessile.json, text)
     if not ok or type(tools) ~= "table" then
@@ -161,9 +163,9 @@ return {
       return nil, args.file and "count a file or a session: not both"
         or "what is to be counted? Give a file, `-` or --session ID", "EUSAGE"
     end
-    local more, message, code = beside(args)
+    local more, message, code, wanted = beside(args)
     if not more then
-      return nil, message, code
+      return nil, message, code, wanted
     end
     if args.session then
       local info, list, why, step = of_session(app, args, more)
@@ -173,9 +175,10 @@ return {
       return show(app, args, info, list)
     end
     local text
-    text, message, code = read(args.file)
+    local step
+    text, message, code, step = read(args.file)
     if not text then
-      return nil, message, code
+      return nil, message, code, step
     end
     local store
     store, message, code = sessile.open("ram:", { key = false, model_name = args.model,

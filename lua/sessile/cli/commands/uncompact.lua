@@ -10,10 +10,6 @@ local terminal = require "sessile.cli.terminal"
 
 local number = terminal.number
 
-local function count(n, word)
-  return ("%s %s%s"):format(number(n), word, n == 1 and "" or "s")
-end
-
 local function as_json(app, id, done)
   app:print_json {
     session = id, compaction = done.compaction, undone = done.undone,
@@ -31,7 +27,7 @@ end
 
 local function tell(app, done)
   app:out(("%s → %s tokens: %s put back, %s removed\n"):format(number(done.tokens.before),
-    number(done.tokens.after), count(#done.restored, "message"), number(#done.removed)))
+    number(done.tokens.after), terminal.plural(#done.restored, "message"), number(#done.removed)))
   if #done.restored > 0 then
     app:out(app.paint("+ " .. some(done.restored), "green") .. "\n")
   end
@@ -46,7 +42,7 @@ end
 
 local function sure(app, args, would)
   return ask.sure(app, args, ("Take compaction %s back: %s come back, %s go"):format(would.undone,
-    count(#would.restored, "message"), number(#would.removed)))
+    terminal.plural(#would.restored, "message"), number(#would.removed)))
 end
 
 local function run(app, args, session)

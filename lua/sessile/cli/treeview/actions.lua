@@ -30,10 +30,6 @@ local function names(node)
   return list
 end
 
-local function plural(n, word)
-  return ("%s %s%s"):format(terminal.number(n), word, n == 1 and "" or "s")
-end
-
 function actions.label(view, node)
   local name = prompt.line(view, ("Label of %s: "):format(node.id))
   if not name or name == "" then
@@ -82,7 +78,7 @@ function actions.branch(view, node)
     return nil, why
   end
   if not prompt.sure(view, ("Go on from %s, leaving %s behind"):format(node.id,
-    plural(left, "message"))) then
+    terminal.plural(left, "message"))) then
     return
   end
   local result

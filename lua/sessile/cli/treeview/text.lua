@@ -7,6 +7,7 @@
 -- more of an entry than it shows, but to search it.
 
 local find = require "sessile.cli.treeview.find"
+local hints = require "sessile.cli.hints"
 local nodes = require "sessile.cli.treeview.nodes"
 local render = require "sessile.cli.render"
 local terminal = require "sessile.cli.terminal"
@@ -216,6 +217,8 @@ function text.print(app, session, asked)
     app:note "⋮ stands for messages that are not shown: --all shows them."
   elseif finder and count == 0 and not app.json then
     app:note "No entry has that in it."
+  elseif #tree.list == 0 and not app.json then
+    app:note("No entry is of that type. All of them: sessile tree " .. hints.id(session.id))
   end
 end
 

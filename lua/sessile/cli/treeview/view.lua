@@ -14,6 +14,8 @@ local preview = require "sessile.cli.treeview.preview"
 local prompt = require "sessile.cli.treeview.prompt"
 local terminal = require "sessile.cli.terminal"
 
+local plural = terminal.plural
+
 local view = {}
 local methods = {}
 local meta = { __index = methods }
@@ -113,10 +115,6 @@ function methods:page(columns)
     self.pages = { name = name, page = preview.of(self.session, node, columns, self.now) }
   end
   return self.pages.page
-end
-
-local function plural(n, word, words)
-  return ("%s %s"):format(terminal.number(n), n == 1 and word or words)
 end
 
 -- What is in the bar, left and right. What does not fit whole is left out.
