@@ -13,9 +13,10 @@ local function signed(n)
   return (n < 0 and "-" or "+") .. number(math.abs(n))
 end
 
--- What becomes of the tokens: a row for what stays, what leaves and how, what is new.
+-- What becomes of the tokens: a row for what stays, what leaves and how, what is new, and what
+-- a provider counted beside the messages: system prompt and tools.
 local function ledger(result, changes)
-  local sums, order = {}, { "kept", "replaced", "covered", "lost", "new" }
+  local sums, order = {}, { "kept", "replaced", "covered", "lost", "new", "beside" }
   for _, name in ipairs(order) do
     sums[name] = { messages = 0, before = 0, after = 0 }
   end
@@ -36,17 +37,16 @@ local function ledger(result, changes)
     row.messages = row.messages + 1
     row.before, row.after = row.before + was, row.after + tokens
   end
-  -- What a provider's report counts beside messages: system prompt and tools that are none.
-  local outside = { messages = 0, before = result.tokens.before, after = result.tokens.after }
+  local before, after = result.tokens.before, result.tokens.after
   for _, row in pairs(sums) do
-    outside.before, outside.after = outside.before - row.before, outside.after - row.after
+    before, after = before - row.before, after - row.after
   end
-  sums.outside, order[#order + 1] = outside, "outside"
+  sums.beside.before, sums.beside.after = before, after -- with what rounding each count leaves
   local rows = {}
   for _, name in ipairs(order) do
     local row = sums[name]
-    if row.messages > 0 or row.before ~= 0 or row.after ~= 0 then
-      rows[#rows + 1] = { name, row.messages > 0 and number(row.messages) or "", number(row.before), number(row.after),
+    if row.messages > 0 or row.before > 0 then
+      rows[#rows + 1] = { name, number(row.messages), number(row.before), number(row.after),
         signed(row.after - row.before) }
     end
   end
