@@ -116,6 +116,7 @@ local function as_json(app, session, known)
 end
 
 local LONGEST, MOST = 12, 1200 -- lines and columns of one message
+local ENDS = 3 -- so many messages of the last exchange: the question, and the newest ones
 
 -- What is said of the last checkpoint.
 local function show_checkpoint(app, line, point, id)
@@ -180,9 +181,16 @@ local function show(app, session, known)
     line("parked", ("%d question%s to a model"):format(#known.parked,
       #known.parked == 1 and "" or "s"))
   end
-  for _, message in ipairs(known.last) do
-    app:out "\n"
-    shown(app, message)
+  -- A question may have led to a hundred calls: the header above is to be seen, too.
+  local between = #known.last - ENDS > 1 and #known.last - ENDS or 0
+  for i, message in ipairs(known.last) do
+    if i == 1 or i > between + 1 then
+      app:out "\n"
+      shown(app, message)
+    elseif i == 2 then
+      app:out(app.paint(("\n… %s messages between: sessile show %s --last %d\n"):format(
+        terminal.number(between), id, #known.last), "dim"))
+    end
   end
   if known.pause or #known.parked > 0 then
     app:note("Answer it: sessile answer " .. id)
