@@ -123,7 +123,7 @@ function help.all(paint)
     "",
     paint("Examples", "bold"),
     rows_text {
-      { "sessile demo", "the main job, on a bundled transcript, in seconds" },
+      { "sessile demo", "the main job, shown in seconds" },
       { "sessile new --id bug-42 --title 'Slow start'", "make a session" },
       { "echo 'why is it slow?' | sessile append bug-42 -", "add a message" },
       { "sessile show last --last 3", "read the newest three" },
