@@ -214,8 +214,8 @@ return {
   },
   about = "A session goes on where its head is: nothing said after a checkpoint is lost.\n"
     .. "The last checkpoint is shown with the state that was kept with it. --from goes back to\n"
-    .. "it, and asks first; in the chat it is /restore. Calls that wait for a tool are answered with\n"
-    .. "what is known of them when you say something else.",
+    .. "it, and asks first; in the chat it is /restore. Calls that wait for a tool are answered\n"
+    .. "with what is known of them when you say something else.",
   run = function(app, args)
     local session, message, code, step = app:session(args.id or "last")
     if not session then
