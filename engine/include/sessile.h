@@ -777,11 +777,11 @@ SESSILE_API sessile_status sessile_session_close(sessile_session *session,
                                                  sessile_error *err);
 
 /*
- * Syncs what this handle wrote, and says in the next write that it is safe: damage to it is
- * then DAMAGED, never taken for a torn end. For durability NONE: after much was written,
- * before its last entry. With durability SYNC there is nothing to do. IO: what was written
- * is not known to be safe, and nothing more is written; open the session anew and look.
- * CANCELLED: see sessile_interrupt(). FORKED, CLOSED.
+ * Syncs what this handle wrote, and says in the next write that it is safe: damage to it
+ * is then DAMAGED, never taken for a torn end. For durability NONE: after much was
+ * written, before its last entry. With durability SYNC there is nothing to do. IO: what
+ * was written is not known to be safe, and nothing more is written; open the session anew
+ * and look. CANCELLED: see sessile_interrupt(). FORKED, CLOSED.
  */
 SESSILE_API sessile_status sessile_session_sync(sessile_session *session,
                                                 sessile_error *err);
