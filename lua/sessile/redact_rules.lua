@@ -40,7 +40,8 @@ end
 
 local STRICT = {
   "passw", "passphrase", "^pass$", "[_.-]pass$", "^pwd$", "[_.-]pwd$", "secret",
-  "api[_-]?key$", "access[_-]?key$", "private[_-]?key$", "^token$", "[_.-]token$", "[a-z]token$", "credential", "^authorization$",
+  "api[_-]?key$", "access[_-]?key$", "private[_-]?key$", "^token$", "[_.-]token$", "[a-z]token$",
+  "credential", "^authorization$",
   "^cookie$", "^set%-cookie$", "connection[_-]?string$",
 }
 
