@@ -165,6 +165,21 @@ describe("resume", function()
     assert.equal(3, select(3, sessile "resume talk --from nosuch --yes"))
   end)
 
+  it("leaves out what lies between a question and the newest messages", function()
+    local lines = { '{"role":"user","content":"do it all"}' }
+    for n = 1, 20 do
+      lines[#lines + 1] = ('{"role":"assistant","content":"step %02d"}'):format(n)
+    end
+    done("import - --from jsonl --id steps", table.concat(lines, "\n"))
+    local out = done "resume steps"
+    for _, part in ipairs { "do it all", "18 messages between", "step 19", "step 20" } do
+      has(out, part)
+    end
+    assert.falsy(out:find("step 18", 1, true))
+    has(done "show steps --last 21", "do it all")
+    assert.equal(21, #json "resume steps".last)
+  end)
+
   it("tells a program the same", function()
     local got, info = json "resume talk", json "info talk"
     assert.equal(info.messages, got.messages)

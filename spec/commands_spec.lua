@@ -115,7 +115,8 @@ local ENTRIES = {
     wrong = { "--config HOME/model.conf.lua chat small --model rcih --once hi", 2, "`rich`" },
   },
   ["resume"] = {
-    plain = { "resume talk", "A long talk", "checkpoint  here", "its state   {\"step\":1}", "answer 40" },
+    plain = { "resume talk", "A long talk", "checkpoint  here",
+      "its state   {\"step\":1}", "answer 40" },
     json = { "resume paused", "session", "agent", "created", "messages", "last", "open_calls",
       "suspension.reason" },
     wrong = { "resume nobody", 3, "sessile list" },

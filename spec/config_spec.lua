@@ -172,7 +172,8 @@ describe("a value", function()
   it("gives an agent's sessions what is the agent's, and the others what is everybody's", function()
     own [[return {
       key = false, policy = { "sliding_window", messages = 4 }, window = 1000, ttl = "30d",
-      agents = { coder = { policy = { "sliding_window", messages = 2 }, window = 500, ttl = false,
+      agents = { coder = { policy = { "sliding_window", messages = 2 }, window = 500,
+        reserve = 40, ttl = false,
         checkpoint = { messages = 2, keep = 3 } } },
     }]]
     write(project .. "/script.lua", [[
@@ -183,7 +184,9 @@ describe("a value", function()
         for i = 1, 10 do s:turn { { role = "user", content = "message " .. i } } end
         local seen
         local own <close> = assert(store:create { id = "own", agent = agent,
-          policy = { truncate = function(state) seen = state.window end } })
+          policy = { truncate = function(state)
+            seen = state.window .. " " .. state.reserve
+          end } })
         own:turn { { role = "user", content = "x" } }
         print(agent, #s:context(), #s:checkpoints(), s:life().ttl, seen)
         local child <close> = assert(s:child { agent = "coder" })
@@ -191,8 +194,8 @@ describe("a value", function()
         print("child", #child:context())
       end]])
     local main, child, coder, again = done("run script.lua"):match "^(.-)\n(.-)\n(.-)\n(.-)\n$"
-    assert.equal("main\t4\t0\t2592000000\t1000", main)
-    assert.equal("coder\t2\t3\tnil\t500", coder)
+    assert.equal("main\t4\t0\t2592000000\t1000 0", main)
+    assert.equal("coder\t2\t3\tnil\t500 40", coder)
     assert.equal("child\t2", child)
     assert.equal(child, again)
   end)

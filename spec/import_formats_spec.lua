@@ -151,6 +151,24 @@ describe("pi", function()
     assert.equal(2, #session:leaves())
   end)
 
+  it("a compaction keeps what it kept there, also from the last message of a turn", function()
+    local path, lines = temp.dir() .. "/kept.jsonl", {
+      '{"type":"session","version":3,"id":"kept","timestamp":"2026-02-03T10:00:00.000Z"}' }
+    for i = 1, 6 do
+      lines[#lines + 1] = ('{"type":"message","id":"%08x","parentId":%s,"timestamp":'
+        .. '"2026-02-03T10:00:0%d.000Z","message":{"role":"%s","content":"%s"}}'):format(i,
+        i > 1 and ('"%08x"'):format(i - 1) or "null", i, i % 2 == 1 and "user" or "assistant",
+        i == 1 and ("a long story "):rep(50) or "words " .. i)
+    end
+    lines[#lines + 1] = '{"type":"compaction","id":"00000007","parentId":"00000006",'
+      .. '"timestamp":"2026-02-03T10:00:09.000Z","summary":"a story","firstKeptEntryId":"00000002"}'
+    temp.write(path, table.concat(lines, "\n") .. "\n")
+    local session, counts = assert(recordings.into(store, path))
+    assert.equal(1, counts.compactions)
+    assert.same({ "user: a story", "assistant: words 2", "user: words 3", "assistant: words 4",
+      "user: words 5", "assistant: words 6" }, said(session:context()))
+  end)
+
   it("parents that come later, never or in a ring lose nothing and end", function()
     local session, counts = load "pi-orphans.jsonl"
     assert.equal(8, counts.messages)

@@ -29,6 +29,25 @@ local function whole(path)
   return log
 end
 
+-- What a session holds, wherever it stands in the log: how many entries of each type but moves of
+-- the head, which may be made once more, and what its tree and its facts come to.
+local function held(session)
+  local found = { types = {}, said = {}, labels = {}, title = session.title,
+    settings = session:settings(), leaves = #session:leaves(), context = #session:context() }
+  for entry in session:entries() do
+    if entry.type ~= "head" then
+      found.types[entry.type] = (found.types[entry.type] or 0) + 1
+    end
+  end
+  for i, message in ipairs(session:messages()) do
+    found.said[i] = message.json
+  end
+  for i, label in ipairs(session:labels()) do
+    found.labels[i] = label.name
+  end
+  return found
+end
+
 describe("an import", function()
   for _, path in ipairs(recordings.paths()) do
     it("that is stopped after any record goes on to the same session: " .. path:match "[^/]+$",
@@ -54,6 +73,46 @@ describe("an import", function()
           session:close()
         until ended
       end)
+  end
+
+  -- Between two writes of one record as well.
+  for _, name in ipairs { "pi-tree.jsonl", "claude.jsonl" } do
+    it("that ends after any write goes on to the same session: " .. name, function()
+      local path = "spec/fixtures/import/" .. name
+      local session = assert(recordings.into(store, path, { id = "whole" }))
+      local expected, stops = held(session), 0
+      session:close()
+      local methods, kept, left = require "sessile.session".methods, {}, math.huge
+      for _, method in ipairs { "turn", "custom", "label", "unlabel", "branch", "compact",
+        "settings", "set_title", "metadata" } do
+        local inner = methods[method]
+        kept[method] = inner
+        methods[method] = function(...)
+          if left == 0 then
+            error "ended here"
+          end
+          left = left - 1
+          return inner(...)
+        end
+      end
+      local ok, why = pcall(function()
+        repeat
+          stops = stops + 1
+          local id = "ended-" .. stops
+          left = stops
+          local ended = pcall(recordings.into, store, path, { id = id })
+          left = math.huge
+          session = assert(recordings.into(store, path, { id = id }))
+          assert.same(expected, held(session))
+          session:close()
+        until ended
+      end)
+      for method, inner in pairs(kept) do
+        methods[method] = inner
+      end
+      assert(ok, why)
+      assert.is_true(stops > 5)
+    end)
   end
 
   it("that was stopped where it had just gone back to branch ends where it would have", function()

@@ -12,8 +12,8 @@ local function recording(turns)
       .. '[{"id":"c%d","name":"read","arguments":"{}"}]}'):format(n)
     list[#list + 1] = ('{"role":"tool","tool_call_id":"c%d","content":"%s"}'):format(n,
       ("some words of output "):rep(60))
-    list[#list + 1] = ('{"role":"assistant","content":"answer %d","usage":{"input":99999,"output":1}}')
-      :format(n)
+    list[#list + 1] = ('{"role":"assistant","content":"answer %d",'
+      .. '"usage":{"input":99999,"output":1}}'):format(n)
   end
   local i = 0
   return jsonl.records(function()

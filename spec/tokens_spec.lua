@@ -251,4 +251,64 @@ describe("a policy", function()
     assert.equal(seen[1], seen[2])
     os.remove(path)
   end)
+
+  -- Nine turns of a model with two tokens for each that we count, and `beside` for what is no
+  -- message: a system prompt, tools.
+  local function reported(beside)
+    local all = beside
+    for turn = 1, 9 do
+      local text = ("the river, turn %d "):format(turn):rep(20)
+      assert(s:turn({ { role = "user", content = text } }, { policy = false }))
+      all = all + 2 * s:messages { last = 1 }[1].tokens
+      assert(s:append { role = "assistant", content = "", usage = { input = all } })
+    end
+    return all
+  end
+
+  it("has the room that a system prompt and tools leave", function()
+    local seen
+    local function looks(state)
+      seen = { reserve = state.reserve, tokens = state.tokens }
+    end
+    for _, beside in ipairs { 0, 4000, 900000 } do
+      open { window = 20000, reserve = 1000 }
+      reported(beside)
+      assert(s:compact { policy = { compact = looks } })
+      -- what was reported may be wrong: half of the room stays
+      local expected = 1000 + math.min(beside, 9500)
+      assert.is_true(math.abs(seen.reserve - expected) < 200, seen.reserve)
+      assert.is_true(seen.tokens < 5000, seen.tokens)
+    end
+  end)
+
+  it("is asked to compact when messages and what goes beside them are a share of the window",
+    function()
+      local fired = {}
+      open()
+      local window = 600 + reported(0) * 11 // 10
+      for _, beside in ipairs { 0, 600 } do
+        open { window = window, trigger = { share = 0.8 }, policy = { compact = function(state)
+          fired[beside] = true
+          state:keep_last(4, "messages")
+        end } }
+        reported(beside)
+        assert(s:turn { { role = "user", content = "so" } })
+      end
+      assert.same({ [600] = true }, fired)
+    end)
+
+  it("is told of in the tokens that the session says it has", function()
+    open()
+    reported(4000)
+    local was = told(s:tokens())
+    local result = assert(s:compact { policy = { compact = function(state)
+      state:keep_last(4, "messages")
+    end } })
+    local is = told(s:tokens())
+    assert.is_true(math.abs(result.tokens.before - was) < 40, result.tokens.before .. " " .. was)
+    assert.is_true(math.abs(result.tokens.after - is) < 40, result.tokens.after .. " " .. is)
+    assert.is_true(is > 4000)
+    local back = assert(s:uncompact())
+    assert.is_true(math.abs(back.tokens.after - was) < 40, back.tokens.after)
+  end)
 end)

@@ -4,13 +4,14 @@ local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 package.path = here .. "/support/?.lua;" .. package.path
 local cli = require "cli"
 local terminal = require "terminal"
-local done, json, write = cli.done, cli.json, cli.write
+local tree = require "tree"
+local done, json = cli.done, cli.json
 
 local missing = terminal.missing()
-local home, at
+local at
 
 before_each(function()
-  home = cli.begin()
+  cli.begin()
 end)
 
 after_each(function()
@@ -33,34 +34,6 @@ local function on_screen(name, test, columns, rows, env)
   end)
 end
 
--- n questions and answers, `talk`: 1 question 1, 2 answer 1, …
-local function talk(n)
-  write(home .. "/talk.lua", ([[
-    local store <close> = assert(require("sessile").open())
-    local s <close> = assert(store:create { id = "talk" })
-    for i = 1, %d do
-      assert(s:append { role = "user", content = "question " .. i })
-      assert(s:append { role = "assistant", content = "answer " .. i })
-    end
-  ]]):format(n))
-  done("run " .. home .. "/talk.lua")
-end
-
-local function open(words)
-  at:run(words or "tree talk")
-  at:wait "? help"
-end
-
--- Waits until the entry of that id is selected: the preview names it.
-local function selected(id)
-  return at:wait(("0"):rep(8 - #id) .. id .. "  ")
-end
-
-local function leave()
-  at:keys "q"
-  at:wait(function(seen) return seen:find("^%$") or seen:find("\n%$") end)
-end
-
 -- Left as it was found: the line's modes, the screen, the cursor.
 local function clean(before)
   assert.equal("0", at:is "alternate_on")
@@ -70,30 +43,30 @@ end
 
 describe("the tree on a terminal", function()
   on_screen("opens at the head, moves by arrows and letters, and is left clean", function()
-    talk(30)
+    tree.talk(30)
     local before = at:modes()
-    open()
-    local seen = selected "3c"
+    tree.open(at)
+    local seen = tree.selected(at, "3c")
     assert.truthy(seen:find("answer 30 +← head"))
     assert.truthy(seen:find("61 entries · 0 branches · [%d,]+ tokens +61/61"), seen)
     assert.equal("1", at:is "alternate_on")
     at:keys "g"
-    selected "0"
+    tree.selected(at, "0")
     at:keys("Down", "Down", "j", "k", "Up", "j")
-    assert.truthy(selected("2"):find("2  assistant", 1, true))
+    assert.truthy(tree.selected(at, "2"):find("2  assistant", 1, true))
     at:keys "NPage"
     at:wait " 15/61"
     at:keys "End"
-    selected "3c"
+    tree.selected(at, "3c")
     at:keys "Home"
-    selected "0"
-    leave()
+    tree.selected(at, "0")
+    tree.leave(at)
     clean(before)
   end)
 
   on_screen("shows the entry beside the list where there is room", function()
-    talk(2)
-    open()
+    tree.talk(2)
+    tree.open(at)
     local line = at:line "00000004  assistant"
     assert.truthy(line:find("session.*│ 00000004  assistant"), line)
     at:keys "v"
@@ -101,8 +74,8 @@ describe("the tree on a terminal", function()
   end, 120, 40)
 
   on_screen("folds a question's answers, all of them, and back", function()
-    talk(3)
-    open()
+    tree.talk(3)
+    tree.open(at)
     at:keys "C"
     local seen = at:wait "4/4"
     assert.truthy(seen:find("5▸ user +question 3 +%+1"), seen)
@@ -116,17 +89,17 @@ describe("the tree on a terminal", function()
   end)
 
   on_screen("searches, shows what was found, and goes through it", function()
-    talk(20)
-    open()
+    tree.talk(20)
+    tree.open(at)
     at:keys("g", "/")
     at:type "question 1"
     at:keys "Enter"
     at:wait "/question 1 1 of 11"
     assert.truthy(at:screen(true):find "\27%[[%d;]*43m[^\27]*question 1")
     at:keys "n"
-    selected "13"
+    tree.selected(at, "13")
     at:keys("N", "N")
-    selected "25"
+    tree.selected(at, "25")
     at:wait "From the bottom again"
     at:keys "Escape"
     at:wait_gone "of 11"
@@ -137,10 +110,10 @@ describe("the tree on a terminal", function()
   end)
 
   on_screen("shows one kind of entry at a time", function()
-    talk(3)
+    tree.talk(3)
     done "label talk 2 here"
     done "checkpoint talk before"
-    open "tree talk --type label"
+    tree.open(at, "tree talk --type label")
     at:wait "labels  1/1"
     at:keys "t"
     at:wait "compactions  0/0"
@@ -152,8 +125,8 @@ describe("the tree on a terminal", function()
   end)
 
   on_screen("labels and pins, and takes both back", function()
-    talk(2)
-    open()
+    tree.talk(2)
+    tree.open(at)
     at:keys "L"
     at:wait "Label of 00000004:"
     at:type "keep thiss"
@@ -185,14 +158,21 @@ describe("the tree on a terminal", function()
   end)
 
   on_screen("moves the head when it was answered with y alone", function()
-    talk(3)
-    open()
+    tree.talk(3)
+    tree.open(at)
     at:keys("g", "j", "j", "b")
     at:wait "Go on from 00000002, leaving 4 messages behind? y/n"
     at:keys "Enter"
     at:wait_gone "y/n"
     assert.equal("00000006", json("tree talk").head)
-    at:keys("b", "y")
+    at:keys "b"
+    at:wait "y/n"
+    done "append talk meanwhile" -- what was asked about is not what is there now
+    at:keys "y"
+    at:wait_gone "y/n"
+    assert.equal("00000007", json("tree talk").head)
+    done "branch talk 6 --yes"
+    at:keys("r", "g", "j", "j", "b", "y")
     at:wait "The head is at 00000002"
     assert.equal("00000002", json("tree talk").head)
     local seen = at:wait "← head"
@@ -200,28 +180,33 @@ describe("the tree on a terminal", function()
     at:keys ":"
     at:type "5"
     at:keys "Enter"
-    selected "5"
+    tree.selected(at, "5")
     at:keys ":"
     at:type "nowhere"
     at:keys "Enter"
     at:wait "'nowhere' is no entry"
     at:keys "["
-    selected "3"
+    tree.selected(at, "3")
     at:keys "@"
-    selected "2"
+    tree.selected(at, "2")
   end)
 
   on_screen("forks, and goes back to checkpoints", function()
-    talk(2)
+    tree.talk(2)
     done "checkpoint talk there"
     done "append talk more"
-    open()
+    tree.open(at)
     at:keys("g", "j", "f")
     at:wait "Fork up to 00000001"
     at:type "shorter"
     at:keys "Enter"
     at:wait "session shorter"
     assert.equal(1, #json "show shorter")
+    at:keys "f"
+    at:wait "Fork up to 00000001"
+    at:type "last"
+    at:keys "Enter"
+    at:wait "the id 'last' is taken"
     at:keys "R"
     at:wait "is no checkpoint"
     at:keys("t", "t")
@@ -232,9 +217,9 @@ describe("the tree on a terminal", function()
   end)
 
   on_screen("says what took a message out of the context, and why", function()
-    talk(20)
+    tree.talk(20)
     done "compact talk --policy sliding_window --option messages=4"
-    open()
+    tree.open(at)
     at:keys("g", "j")
     local seen = at:wait "was taken out by compaction"
     assert.truthy(seen:find("○   1  user", 1, true), seen)
@@ -253,7 +238,7 @@ describe("the tree on a terminal", function()
     done "new --id talk"
     done("append talk -", "first")
     done("append talk -", table.concat(words, "\n"))
-    open()
+    tree.open(at)
     at:keys "Enter"
     at:wait "1–22 of"
     at:keys "G"
@@ -261,12 +246,12 @@ describe("the tree on a terminal", function()
     at:keys "Left"
     at:wait "first"
     at:keys "q"
-    selected "1"
+    tree.selected(at, "1")
   end)
 
   on_screen("helps with every key", function()
-    talk(1)
-    open()
+    tree.talk(1)
+    tree.open(at)
     at:keys "?"
     local seen = at:wait "Leaving"
     for _, words in ipairs { "Moving", "@        the head", "b        go on from here" } do
@@ -277,10 +262,10 @@ describe("the tree on a terminal", function()
   end)
 
   on_screen("follows the size of the terminal, the selection kept", function()
-    talk(30)
-    open()
+    tree.talk(30)
+    tree.open(at)
     at:keys("g", "j", "j", "j")
-    selected "3"
+    tree.selected(at, "3")
     for _, size in ipairs { { 120, 40 }, { 40, 10 }, { 200, 50 }, { 41, 11 } } do
       at:resize(size[1], size[2])
       local seen = at:wait(function(seen)
@@ -294,13 +279,13 @@ describe("the tree on a terminal", function()
     at:resize(39, 9)
     at:wait "Too small: 40 by 10 are needed."
     at:resize(80, 24)
-    selected "3"
-    leave()
+    tree.selected(at, "3")
+    tree.leave(at)
   end)
 
   on_screen("shows what others write, at once on r, else when nobody types", function()
-    talk(1)
-    open()
+    tree.talk(1)
+    tree.open(at)
     done "append talk 'from elsewhere'"
     at:keys "r"
     at:wait "← head"
@@ -312,7 +297,7 @@ end)
 
 describe("a choice", function()
   on_screen("of an entry is printed and nothing else, though stdout is no terminal", function()
-    talk(3)
+    tree.talk(3)
     at:type(("x=$(%s tree talk --select); echo \"got $x, $?\""):format(cli.binary))
     at:keys "Enter"
     at:wait "Enter select"
@@ -326,7 +311,7 @@ describe("a choice", function()
   end)
 
   on_screen("of a session comes first when none is named", function()
-    talk(1)
+    tree.talk(1)
     done "new --id other --title 'Another one'"
     done "append other hello"
     at:run "tree"

@@ -4,6 +4,7 @@ local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 package.path = here .. "/support/?.lua;" .. package.path
 local cli = require "cli"
 local terminal = require "terminal"
+local tree = require "tree"
 local done, write = cli.done, cli.write
 
 local missing = terminal.missing()
@@ -31,34 +32,6 @@ local function on_screen(name, test, columns, rows, env)
     at = terminal.open(columns or 80, rows or 24, env)
     test()
   end)
-end
-
--- n questions and answers, `talk`: 1 question 1, 2 answer 1, …
-local function talk(n)
-  write(home .. "/talk.lua", ([[
-    local store <close> = assert(require("sessile").open())
-    local s <close> = assert(store:create { id = "talk" })
-    for i = 1, %d do
-      assert(s:append { role = "user", content = "question " .. i })
-      assert(s:append { role = "assistant", content = "answer " .. i })
-    end
-  ]]):format(n))
-  done("run " .. home .. "/talk.lua")
-end
-
-local function open(words)
-  at:run(words or "tree talk")
-  at:wait "? help"
-end
-
--- Waits until the entry of that id is selected: the preview names it.
-local function selected(id)
-  return at:wait(("0"):rep(8 - #id) .. id .. "  ")
-end
-
-local function leave()
-  at:keys "q"
-  at:wait(function(seen) return seen:find("^%$") or seen:find("\n%$") end)
 end
 
 -- Left as it was found: the line's modes, the screen, the cursor.
@@ -90,7 +63,7 @@ describe("whatever a session holds", function()
       assert.is_nil(styled:gsub("\27%[[%d;]*m", ""):find "[\0-\8\11-\31\127]")
     end
     for _, words in ipairs { "tree nasty", "tree" } do
-      open(words)
+      tree.open(at, words)
       at:wait "rtl"
       inert()
       at:keys("Enter")
@@ -180,7 +153,7 @@ end)
 describe("the terminal is given back", function()
   for _, signal in ipairs { "TERM", "HUP", "INT", "QUIT", "ABRT", "USR1", "ALRM", "XCPU" } do
     on_screen("when the program is ended by " .. signal, function()
-      talk(1)
+      tree.talk(1)
       local before = at:modes()
       -- A shell for jobs mends the modes itself when one is killed: this one does not.
       write(home .. "/look", ([[
@@ -199,9 +172,9 @@ describe("the terminal is given back", function()
   end
 
   on_screen("by Ctrl-C, also while something is asked", function()
-    talk(1)
+    tree.talk(1)
     local before = at:modes()
-    open()
+    tree.open(at)
     at:keys("L")
     at:wait "Label of"
     at:keys "C-c"
@@ -210,21 +183,21 @@ describe("the terminal is given back", function()
   end)
 
   on_screen("while it is stopped, and taken again", function()
-    talk(3)
+    tree.talk(3)
     local before = at:modes()
-    open()
+    tree.open(at)
     at:keys("g", "j")
-    selected "1"
+    tree.selected(at, "1")
     at:keys "C-z"
     at:wait "Stopped"
     clean(before)
-    at:type "bg; fg"
+    at:type "bg; sleep 1; fg" -- in the background it stops again, at the screen it wants
     at:keys "Enter"
-    selected "1"
+    tree.selected(at, "1")
     assert.equal("1", at:is "alternate_on")
     at:keys "j"
-    selected "2"
-    leave()
+    tree.selected(at, "2")
+    tree.leave(at)
     clean(before)
   end)
 
@@ -252,13 +225,13 @@ end)
 
 describe("colours", function()
   on_screen("are none with NO_COLOR", function()
-    talk(2)
-    open()
+    tree.talk(2)
+    tree.open(at)
     assert.is_nil(at:screen(true):find "\27%[[%d;]*[34][0-7]m")
   end, 80, 24, "NO_COLOR=1")
 
   on_screen("and cells are none on a dumb terminal: it is text", function()
-    talk(2)
+    tree.talk(2)
     at:run "tree talk"
     assert.truthy(at:wait("← head"):find("question 1", 1, true))
     assert.equal("0", at:is "alternate_on")
@@ -267,14 +240,14 @@ describe("colours", function()
   end, 80, 24, "TERM=dumb")
 
   on_screen("and cells depend on a type that is known, or is close to one", function()
-    talk(2)
+    tree.talk(2)
     at:type "export TERM=nobody-knows"
     at:keys "Enter"
     at:run "tree talk"
     at:wait "It is text: this terminal cannot place text"
     at:type "export TERM=xterm-nobody-knows"
     at:keys "Enter"
-    open()
-    leave()
+    tree.open(at)
+    tree.leave(at)
   end)
 end)

@@ -282,7 +282,10 @@ typedef struct sessile_store_options {
                           where locks and syncs are what others make of them: only when
                           one machine alone writes there. Reading needs no leave. */
     int64_t window;    /* the model's window in tokens; 0: unlimited */
-    int64_t reserve;   /* tokens of the window kept free */
+    int64_t reserve;   /* tokens of the window kept free. What a provider is sent beside the
+                          messages (a system prompt that is no entry, tools) need not be in
+                          it once usage was reported a few times: it is told from that, and
+                          taken off the window as well, half of what is left at most */
     const char *model; /* the model's name, whose tokens are counted; NULL: the one that
                           a session's log names last (sessile_run_options.model, or the
                           setting "model") */
@@ -774,11 +777,11 @@ SESSILE_API sessile_status sessile_session_close(sessile_session *session,
                                                  sessile_error *err);
 
 /*
- * Syncs what this handle wrote, and says in the next write that it is safe: damage to it is
- * then DAMAGED, never taken for a torn end. For durability NONE: after much was written,
- * before its last entry. With durability SYNC there is nothing to do. IO: what was written
- * is not known to be safe, and nothing more is written; open the session anew and look.
- * CANCELLED: see sessile_interrupt(). FORKED, CLOSED.
+ * Syncs what this handle wrote, and says in the next write that it is safe: damage to it
+ * is then DAMAGED, never taken for a torn end. For durability NONE: after much was
+ * written, before its last entry. With durability SYNC there is nothing to do. IO: what
+ * was written is not known to be safe, and nothing more is written; open the session anew
+ * and look. CANCELLED: see sessile_interrupt(). FORKED, CLOSED.
  */
 SESSILE_API sessile_status sessile_session_sync(sessile_session *session,
                                                 sessile_error *err);
@@ -1878,6 +1881,7 @@ typedef struct sessile_column {
 SESSILE_API size_t sessile_state_count(const sessile_state *state);
 SESSILE_API int64_t sessile_state_tokens(const sessile_state *state); /* edits included */
 SESSILE_API int64_t sessile_state_window(const sessile_state *state); /* 0: unlimited */
+/* With what goes beside the messages: see sessile_store_options.reserve. */
 SESSILE_API int64_t sessile_state_reserve(const sessile_state *state);
 /* INVALID when i is out of range. */
 SESSILE_API sessile_status sessile_state_get(const sessile_state *state, size_t i,

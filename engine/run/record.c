@@ -188,7 +188,8 @@ static sessile_status put_reason(const sessile_run *run, buf *out, sessile_error
     if (run->window > 0)
         buf_printf(
             out, ",\"room\":%lld",
-            (long long)(run->window > run->reserve ? run->window - run->reserve : 0));
+            (long long)(run->window > run_reserve(run) ? run->window - run_reserve(run)
+                                                     : 0));
     if (reason == SESSILE_REASON_TURN) {
         last_compaction last;
         char id[9];

@@ -114,6 +114,11 @@ sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
     return SESSILE_OK;
 }
 
+int64_t run_reserve(const sessile_run *run)
+{
+    return run->reserve + run->held;
+}
+
 void run_free(sessile_run *run)
 {
     if (!run)
@@ -281,7 +286,7 @@ static sessile_status commit(sessile_run *run, sessile_error *err)
         st = run_end_park(run, err);
     if (run->state)
         run->outcome.cannot_fit =
-            laws_cannot_fit(context_left(run), run->window, run->reserve);
+            laws_cannot_fit(context_left(run), run->window, run_reserve(run));
     return st;
 }
 

@@ -95,6 +95,7 @@ struct sessile_run {
     struct worker *worker; /* of isolated policies, taken from the session; or NULL */
     buf journal;           /* of the state, for the worker */
     int64_t window, reserve;
+    int64_t held; /* of the window, for system prompt and tools that are in no message */
     int has_timeout, timeout_ms; /* of each call; else the session's */
     session_wait wait;           /* of the call that goes on */
     sessile_reason reason;       /* of the run as a whole */
@@ -215,6 +216,9 @@ const sessile_triggers *run_triggers(const sessile_run *run);
 sessile_status run_count_locked(sessile_run *run, sessile_error *err);
 sessile_reason run_fired(sessile_run *run);
 int run_fired_again(sessile_run *run);
+
+/* Of the window, what messages cannot have: the reserve, and what goes beside them. */
+int64_t run_reserve(const sessile_run *run);
 
 /* fallback.c: 1 when the policy was refused and something is to run instead; begins it;
  * the outcome as both came to it. */

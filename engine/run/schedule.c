@@ -273,7 +273,7 @@ static sessile_status start_hook(sessile_run *run, sessile_error *err)
     if (run->hook == SESSILE_HOOK_COMPACT) {
         run->tokens_given = sessile_state_tokens(run->state);
         run->did_not_fit =
-            laws_cannot_fit(state_after(run->state), run->window, run->reserve) > 0;
+            laws_cannot_fit(state_after(run->state), run->window, run_reserve(run)) > 0;
         run->edited_before = run->edited;
         st = state_mark(run->state, err);
         if (st != SESSILE_OK)

@@ -72,7 +72,15 @@ static int passed(uint64_t every, uint64_t before, uint64_t now)
 
 static int64_t room_of(const sessile_run *run)
 {
-    return run->window > run->reserve ? run->window - run->reserve : 0;
+    return run->window > run_reserve(run) ? run->window - run_reserve(run) : 0;
+}
+
+/* What goes beside the messages is measured anew by every report, and never quite the
+ * same. */
+static int same_room(const sessile_run *run, int64_t room)
+{
+    int64_t more = room - room_of(run);
+    return (more < 0 ? -more : more) <= run->window / 64;
 }
 
 /* 1 when the context was at least `most` right after entry `at` too, where this was tried
@@ -81,7 +89,7 @@ static int in_vain(const sessile_run *run, sessile_id at, int64_t room, int64_t 
 {
     const context *c = state_after(run->state);
     int64_t grown = 0;
-    if (!at || (room >= 0 && room != room_of(run)))
+    if (!at || (room >= 0 && !same_room(run, room)))
         return 0;
     for (size_t i = 0; i < c->count; i++) {
         const item *it = &c->items[i];
@@ -112,7 +120,7 @@ static int by_share(const sessile_run *run, const sessile_triggers *t)
 static int by_overflow(const sessile_run *run, const sessile_triggers *t)
 {
     return t->overflow &&
-           laws_cannot_fit(state_after(run->state), run->window, run->reserve) > 0 &&
+           laws_cannot_fit(state_after(run->state), run->window, run_reserve(run)) > 0 &&
            is_full(run, room_of(run) + 1, run->counts.by_overflow,
                    run->counts.last.overflow);
 }
@@ -172,7 +180,7 @@ static int still_overflows(sessile_run *run)
 {
     const sessile_triggers *t = run_triggers(run);
     if (run->replays_overflow)
-        return laws_cannot_fit(state_after(run->state), run->window, run->reserve) > 0;
+        return laws_cannot_fit(state_after(run->state), run->window, run_reserve(run)) > 0;
     return t && compacts(run) && by_overflow(run, t);
 }
 

@@ -246,6 +246,19 @@ static size_t before_turn(const sessile_run *run, const context *c)
     return n;
 }
 
+/* System prompt and tools that are no entries take room as the reserve does: of the window
+ * that is left to a policy, and of what a trigger looks at. Half of it at most, whatever
+ * was reported: a report that is wrong must not leave a policy without any. */
+static sessile_status find_held(sessile_run *run, sessile_error *err)
+{
+    int64_t room = run->window > run->reserve ? run->window - run->reserve : 0;
+    sessile_status st =
+        session_outside_locked(run->session, run->saw, &run->held, err);
+    if (st == SESSILE_OK && run->window > 0 && run->held > room / 2)
+        run->held = room / 2;
+    return st;
+}
+
 sessile_status run_snapshot(sessile_run *run, sessile_error *err)
 {
     sessile_session *s = run->session;
@@ -296,6 +309,8 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     if (st == SESSILE_OK)
         st = session_fit_locked(s, run->saw, fit, err);
     if (st == SESSILE_OK)
+        st = find_held(run, err);
+    if (st == SESSILE_OK)
         st = session_tokens_at_locked(s, run->saw, &whole, &beside, err);
     if (st == SESSILE_OK)
         st = session_tokens_with_locked(s, run->saw, c, &counted, err);
@@ -307,7 +322,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
                              .labels = &labels,
                              .previous = run->previous,
                              .window = run->window,
-                             .reserve = run->reserve,
+                             .reserve = run_reserve(run),
                              .fit = fit,
                              .made_ratio = fit[TOKENS_ESTIMATE].ratio,
                              .floor = 2,

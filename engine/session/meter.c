@@ -393,33 +393,6 @@ void meter_read(const token_sums *sums, const meter_ratio fit[TOKEN_UNITS], int 
 
 /* ------------------------------------------------------------------ the context */
 
-/* What the newest report, made before a compaction, counted beside the messages: system
- * prompt and tools that are no entries. Known only by a fit; else it would be the error
- * of our counts. */
-static sessile_status find_outside(sessile_session *s, token_meter *m, int exact,
-                                   sessile_error *err)
-{
-    sessile_tokens counted;
-    sessile_status status;
-    token_sums sums;
-    context c;
-
-    if (m->outside_of == m->report)
-        return SESSILE_OK;
-    context_init(&c, &s->store->alloc);
-    status = session_context_at_locked(s, m->report, &c, err);
-    if (!status) {
-        meter_sum(&c, &sums);
-        meter_read(&sums, m->fit, exact, &counted);
-        m->outside = m->reported > counted.tokens ? m->reported - counted.tokens : 0;
-        if (!strcmp(counted.source, TOKEN_SOURCE_ESTIMATE))
-            m->outside = 0;
-        m->outside_of = m->report;
-    }
-    context_deinit(&c);
-    return status;
-}
-
 static sessile_status sum_all(sessile_session *s, token_meter *m, sessile_error *err)
 {
     const context *c;
@@ -440,6 +413,72 @@ static sessile_status sum_all(sessile_session *s, token_meter *m, sessile_error 
         m->all_known = 1;
     }
     context_deinit(&other);
+    return status;
+}
+
+/* The sums of the context that the newest report is of: what was said since, taken off,
+ * unless a compaction lies between. */
+static sessile_status sum_reported(sessile_session *s, token_meter *m, token_sums *out,
+                                   sessile_error *err)
+{
+    sessile_status status;
+    context c;
+
+    if (s->nodes[m->report].context_at == s->nodes[m->upto].context_at) {
+        status = sum_all(s, m, err);
+        *out = m->all;
+        for (int i = 0; i < TOKEN_UNITS; i++)
+            out->by[i] -= m->since.by[i];
+        out->messages -= m->since.messages;
+        return status;
+    }
+    context_init(&c, &s->store->alloc);
+    status = session_context_at_locked(s, m->report, &c, err);
+    meter_sum(&c, out);
+    context_deinit(&c);
+    return status;
+}
+
+/* What the newest report counted beside the messages: system prompt and tools that are no
+ * entries. Known only by a fit; else it would be the error of our counts. */
+static sessile_status find_outside(sessile_session *s, token_meter *m, int exact,
+                                   sessile_error *err)
+{
+    sessile_tokens counted;
+    sessile_status status;
+    token_sums sums;
+
+    if (m->outside_of == m->report)
+        return SESSILE_OK;
+    status = sum_reported(s, m, &sums, err);
+    if (status)
+        return status;
+    meter_read(&sums, m->fit, exact, &counted);
+    m->outside = m->reported > counted.tokens ? m->reported - counted.tokens : 0;
+    if (!strcmp(counted.source, TOKEN_SOURCE_ESTIMATE))
+        m->outside = 0;
+    m->outside_of = m->report;
+    return SESSILE_OK;
+}
+
+sessile_status session_outside_locked(sessile_session *s, sessile_id leaf, int64_t *out,
+                                      sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    token_meter other, *m = &s->meter;
+
+    *out = 0;
+    if (leaf == s->head) {
+        status = follow_head(s, err);
+    } else {
+        m = &other;
+        status = make(s, leaf, m, err);
+    }
+    if (status || !has_report(s, m))
+        return status;
+    make_fit(s, m);
+    status = find_outside(s, m, session_exact_unit(s), err);
+    *out = m->outside;
     return status;
 }
 
@@ -519,15 +558,23 @@ sessile_status session_tokens_with_locked(sessile_session *s, sessile_id leaf,
 {
     token_meter m;
     int beside, exact = session_exact_unit(s);
-    sessile_status status = make(s, leaf, &m, err);
+    sessile_status status;
 
+    if (leaf == s->head) {
+        status = follow_head(s, err);
+        m = s->meter;
+    } else {
+        status = make(s, leaf, &m, err);
+    }
     if (status)
         return status;
-    if (has_report(s, &m))
+    if (has_report(s, &m)) {
         make_fit(s, &m);
+        status = find_outside(s, &m, exact, err);
+    }
     meter_sum(c, &m.all);
     m.all_known = 1;
-    return count_all(s, &m, exact, out, &beside, err);
+    return status ? status : count_all(s, &m, exact, out, &beside, err);
 }
 
 sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,

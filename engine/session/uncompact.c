@@ -40,6 +40,7 @@ typedef struct undoing {
     size_t slot_count;
     buf keys; /* restored, then removed: sessile_key[] */
     sessile_uncompacted result;
+    const char *source; /* of its counts; static */
     buf data;
     const allocator *alloc;
 } undoing;
@@ -494,6 +495,8 @@ static sessile_status read_lists(undoing *u, sessile_session *s, sessile_error *
 
 static sessile_status prepare(undoing *u, sessile_session *s, sessile_error *err)
 {
+    meter_ratio fit[TOKEN_UNITS];
+    int64_t outside = 0;
     sessile_tokens before, after;
     sessile_status status;
 
@@ -523,6 +526,10 @@ static sessile_status prepare(undoing *u, sessile_session *s, sessile_error *err
         status = check_order(u, s, err);
     if (!status)
         status = check_pairs(u, s, err);
+    if (!status)
+        status = session_fit_locked(s, s->head, fit, err);
+    if (!status)
+        status = session_outside_locked(s, s->head, &outside, err);
     if (status)
         return status;
     u->result.undone = u->step->at;
@@ -531,9 +538,13 @@ static sessile_status prepare(undoing *u, sessile_session *s, sessile_error *err
         status = session_tokens_with_locked(s, s->head, &u->after, &after, err);
     if (status)
         return status;
+    meter_scale_context(&u->now, fit);
+    meter_scale_context(&u->was, fit);
+    meter_scale_context(&u->after, fit);
+    u->source = meter_source(&u->now);
     u->result.tokens_before = before.tokens;
     u->result.tokens_after = after.tokens;
-    u->result.cannot_fit = laws_cannot_fit(&u->after, s->window, s->reserve);
+    u->result.cannot_fit = laws_cannot_fit(&u->after, s->window, s->reserve + outside);
     return SESSILE_OK;
 }
 
@@ -591,8 +602,9 @@ static sessile_status put_data(undoing *u, sessile_session *s, sessile_error *er
                ",\"upto\":\"%08" PRIx32
                "\",\"policy\":[],\"reason\":\"manual\",\"uncompacts\":\"%08" PRIx32
                "\",\"tokens_before\":%" PRId64 ",\"tokens_after\":%" PRId64
-               ",\"token_source\":\"estimate\",\"account\":{",
-               s->head, u->step->at, u->result.tokens_before, u->result.tokens_after);
+               ",\"token_source\":\"%s\",\"account\":{",
+               s->head, u->step->at, u->result.tokens_before, u->result.tokens_after,
+               u->source);
     if (!status)
         status = put_part(u, s, "restored", &u->was, restored_of(u),
                           u->result.restored_count, &separator, err);

@@ -118,7 +118,7 @@ function Drawing:finish()
   local width, height = math.ceil(COLUMNS * CELL + 2 * PAD), BAR + 2 * PAD + self.rows * LINE
   return ([[
 <svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img"
-  aria-label="A terminal: a recorded session is imported, compacted, explained, branched and exported">
+  aria-label="A terminal: a recorded session imported, compacted, explained, branched and exported">
 <style>text{font:%dpx ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
 fill:#d7dce2;white-space:pre}.b{font-weight:700}.d{opacity:.62}</style>
 <rect width="%d" height="%d" rx="10" fill="#11161d"/>

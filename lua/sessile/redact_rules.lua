@@ -40,9 +40,9 @@ end
 
 local STRICT = {
   "passw", "passphrase", "^pass$", "[_.-]pass$", "^pwd$", "[_.-]pwd$", "secret",
-  "api[_-]?key$", "access[_-]?key$", "private[_-]?key$", "^token$", "[_.-]token$", "[a-z]token$",
-  "credential", "^authorization$",
-  "^cookie$", "^set%-cookie$", "connection[_-]?string$",
+  "api[_-]?key$", "access[_-]?key$", "private[_-]?key$", "^token$", "[_.-]token$",
+  "[a-z]token$", "credential", "^authorization$", "^cookie$", "^set%-cookie$",
+  "connection[_-]?string$",
 }
 
 --- What a name says of its value: "secret", "perhaps" (when it looks random), or nil.

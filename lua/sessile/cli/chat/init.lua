@@ -257,7 +257,7 @@ own.retry = { about = "ask the last question again, on a branch of its own", run
   return ask(self, nil)
 end }
 
-own.undo = { about = "go back to before the last question; it stays in the tree",
+own.undo = { about = "take the last question back; it stays in the tree",
   run = function(self)
     local question, message, code, step = last_question(self)
     if not question then

@@ -13,9 +13,10 @@ local function signed(n)
   return (n < 0 and "-" or "+") .. number(math.abs(n))
 end
 
--- What becomes of the tokens: a row for what stays, what leaves and how, what is new.
+-- What becomes of the tokens: a row for what stays, what leaves and how, what is new, and what
+-- a provider counted beside the messages: system prompt and tools.
 local function ledger(result, changes)
-  local sums, order = {}, { "kept", "replaced", "covered", "lost", "new" }
+  local sums, order = {}, { "kept", "replaced", "covered", "lost", "new", "beside" }
   for _, name in ipairs(order) do
     sums[name] = { messages = 0, before = 0, after = 0 }
   end
@@ -36,10 +37,15 @@ local function ledger(result, changes)
     row.messages = row.messages + 1
     row.before, row.after = row.before + was, row.after + tokens
   end
+  local beside = result.tokens.before
+  for _, row in pairs(sums) do
+    beside = beside - row.before
+  end
+  sums.beside.before, sums.beside.after = beside, beside
   local rows = {}
   for _, name in ipairs(order) do
     local row = sums[name]
-    if row.messages > 0 then
+    if row.messages > 0 or row.before > 0 then
       rows[#rows + 1] = { name, number(row.messages), number(row.before), number(row.after),
         signed(row.after - row.before) }
     end

@@ -116,6 +116,7 @@ local function as_json(app, session, known)
 end
 
 local LONGEST, MOST = 12, 1200 -- lines and columns of one message
+local ENDS = 3 -- so many messages of the last exchange: the question, and the newest ones
 
 -- What is said of the last checkpoint.
 local function show_checkpoint(app, line, point, id)
@@ -180,9 +181,16 @@ local function show(app, session, known)
     line("parked", ("%d question%s to a model"):format(#known.parked,
       #known.parked == 1 and "" or "s"))
   end
-  for _, message in ipairs(known.last) do
-    app:out "\n"
-    shown(app, message)
+  -- A question may have led to a hundred calls: the header above is to be seen, too.
+  local between = #known.last - ENDS > 1 and #known.last - ENDS or 0
+  for i, message in ipairs(known.last) do
+    if i == 1 or i > between + 1 then
+      app:out "\n"
+      shown(app, message)
+    elseif i == 2 then
+      app:out(app.paint(("\n… %s messages between: sessile show %s --last %d\n"):format(
+        terminal.number(between), id, #known.last), "dim"))
+    end
   end
   if known.pause or #known.parked > 0 then
     app:note("Answer it: sessile answer " .. id)
@@ -206,8 +214,8 @@ return {
   },
   about = "A session goes on where its head is: nothing said after a checkpoint is lost.\n"
     .. "The last checkpoint is shown with the state that was kept with it. --from goes back to\n"
-    .. "it, and asks first; in the chat it is /restore. Calls that wait for a tool are answered with\n"
-    .. "what is known of them when you say something else.",
+    .. "it, and asks first; in the chat it is /restore. Calls that wait for a tool are answered\n"
+    .. "with what is known of them when you say something else.",
   run = function(app, args)
     local session, message, code, step = app:session(args.id or "last")
     if not session then
