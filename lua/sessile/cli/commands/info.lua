@@ -203,6 +203,12 @@ return {
         high = info.tokens_high }))
     line("entries", info.entries and ("%s, %s"):format(terminal.number(info.entries),
       terminal.bytes(info.bytes)))
+    local is_full, limit = app:is_nearly_full(info.bytes)
+    if is_full then
+      app:note(("It has used %s of the %s that a session may take; nothing is written beyond that. "
+        .. "Begin a new one, or raise limits.session: sessile help config"):format(
+        terminal.bytes(info.bytes), terminal.bytes(limit)))
+    end
     line("events", info.events
       and terminal.number(info.events) .. " turns, appends and compactions")
     line("usage", usage_text(info.usage))
