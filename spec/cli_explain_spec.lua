@@ -115,7 +115,7 @@ describe("info", function()
     assert.equal(info.messages - 2, info.in_context)
     local out = done "info talk"
     has(out, ("%d, %d of them in the context"):format(info.messages, info.messages - 3))
-    has(out, ("%d messages, 1 made of others"):format(info.messages - 2))
+    has(out, ("%d messages, 1 put in"):format(info.messages - 2))
   end)
 end)
 

@@ -2,15 +2,23 @@
 -- offered is what a command takes, quoted so that it means just that.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
-local cli = dofile(here .. "/support/cli.lua")
+package.path = here .. "/support/?.lua;" .. package.path
+local cli = require "cli"
+local terminal = require "terminal"
 local sessile, done, json = cli.sessile, cli.done, cli.json
-local home
+local home, at
 
 before_each(function()
   home = cli.begin()
 end)
 
-after_each(cli.finish)
+after_each(function()
+  if at then
+    at:close()
+    at = nil
+  end
+  cli.finish()
+end)
 
 local BREAKS = " \t\n\"'@><=;|&(:"
 
@@ -93,7 +101,7 @@ describe("a line that is being typed", function()
     offers("sessile tree b", "bug-42")
     offers("sessile tree S", "Slow\\ start")
     offers("sessile tree 'Sl", "Slow start")
-    offers("sessile show bug-42@b", "before-deploy") -- bash keeps what stands before the @
+    offers("sessile show bug-42@b", "@before-deploy") -- bash keeps what stands before the @
     offers("sessile pin bug-42 b", "before-deploy")
     offers("sessile restore bug-42 ", "by\\ hand")
     offers("sessile list --label b", "before-deploy")
@@ -208,7 +216,30 @@ describe("the script for", function()
       try "sessile show 漢 b"
       try "sessile rename S"
     ]=])
-    assert.equal("complete -F _sessile sessile\n<bug-42>\n<be\\ fore>\n<>\n<Slow\\ start>\n", text)
+    assert.equal("complete -F _sessile sessile\n<bug-42>\n<@be\\ fore>\n<>\n<Slow\\ start>\n", text)
+  end)
+
+  it("bash completes as it is typed", function()
+    if terminal.missing() then
+      return pending(terminal.missing())
+    end
+    done "label bug-42 head '$(touch owned)'"
+    at = terminal.open(100, 30)
+    at:enter(("cd %s; PATH=%s/bin:$PATH; source <(sessile completions bash); clear"):format(home,
+      home))
+    for typed, word in pairs {
+      ["bug-42@be"] = "bug-42@be fore", ["bug-42@\\$"] = "bug-42@$(touch owned)",
+      ["'bug-42@$"] = "bug-42@$(touch owned)", ['"bug-42@$'] = "bug-42@$(touch owned)",
+      ["Sl"] = "Slow start",
+    } do
+      at:type("sessile show " .. typed)
+      at:keys("Tab", "C-a")
+      at:type "printf '<%s>' "
+      at:keys "Enter"
+      at:wait("<sessile><show><" .. word .. ">")
+      at:enter "clear"
+    end
+    assert.is_nil(io.open(home .. "/owned"))
   end)
 
   it("fish completes", function()

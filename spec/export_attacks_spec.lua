@@ -155,3 +155,32 @@ describe("an export", function()
     store:close()
   end)
 end)
+
+describe("Markdown that is written", function()
+  -- What the text becomes in a document, less the marks of its quote.
+  local function written(content)
+    local store = assert(sessile_library.open(home .. "/md", { key = false }))
+    local session = assert(store:create {})
+    assert(session:append { role = "user", content = content })
+    session:close()
+    store:close()
+    return (done("--plain --store " .. home .. "/md export last --format md"))
+  end
+
+  it("stays text when an address swallows the backslash before it", function()
+    local text = written "a\u{A0}http://x.org/<img src=x> and \u{A0}www.x.org/<img src=y>"
+    assert.is_nil(text:find("://x.org/\\<", 1, true), text)
+    assert.is_nil(text:find("www.x.org/\\<", 1, true), text)
+    assert.truthy(text:find("www\\.x.org/", 1, true), text)
+  end)
+
+  it("has no address that ends early", function()
+    local text = written "see http://x.org/?>[a](javascript:b)1 there"
+    assert.is_nil(text:find("x.org/?>", 1, true), text)
+  end)
+
+  it("has code in fences, however a list counts its indent", function()
+    local text = written "- [ ] a task\n\n      <?php\n      echo"
+    assert.truthy(text:find("``` text\n>%s+<%?php\n>%s+echo\n>%s+```"), text)
+  end)
+end)

@@ -151,7 +151,7 @@ describe("whatever is drawn", function()
 end)
 
 describe("the terminal is given back", function()
-  for _, signal in ipairs { "TERM", "HUP", "INT", "QUIT", "ABRT" } do
+  for _, signal in ipairs { "TERM", "HUP", "INT", "QUIT", "ABRT", "USR1", "ALRM", "XCPU" } do
     on_screen("when the program is ended by " .. signal, function()
       tree.talk(1)
       local before = at:modes()

@@ -451,6 +451,86 @@ static int markdown_html(lua_State *L)
     return 1;
 }
 
+/* ------------------------------------------------------------------ Markdown */
+
+/* The place in a text of what is read as an address though nobody says that it is one:
+ * the mark in it that a backslash takes the meaning from; NULL. */
+static const char *find_address(const char *text)
+{
+    for (; *text; text++) {
+        if (*text == ':' && (!text[1] || text[1] == '/'))
+            return text;
+        if (strncasecmp(text, "www.", 4) == 0)
+            return text + 3;
+    }
+    return NULL;
+}
+
+/* An address in a text takes the backslash behind it along, and what that was to keep
+ * harmless acts. */
+static void break_addresses(cmark_node *node)
+{
+    char *text = strdup(cmark_node_get_literal(node)), mark[3] = "\\";
+    const char *from = text, *at;
+    while (from && (at = find_address(from))) {
+        cmark_node *escaped = cmark_node_new(CMARK_NODE_CUSTOM_INLINE);
+        mark[1] = *at;
+        text[at - text] = '\0';
+        put_text(node, CMARK_NODE_TEXT, from);
+        cmark_node_set_on_enter(escaped, mark);
+        cmark_node_insert_before(node, escaped);
+        from = at + 1;
+    }
+    if (from)
+        cmark_node_set_literal(node, from);
+    free(text);
+}
+
+/* An address in angle brackets ends where it says so. */
+static void close_address(struct work *work, cmark_node *node)
+{
+    const char *url = cmark_node_get_url(node);
+    work->size = 0;
+    for (; *url; url++) {
+        if (*url == '<' || *url == '>' || *url == '\\')
+            add(work, *url == '<' ? "%3C" : *url == '>' ? "%3E" : "%5C");
+        else
+            add_bytes(work, url, 1);
+    }
+    add_bytes(work, "", 1);
+    if (!work->failed)
+        cmark_node_set_url(node, work->out);
+}
+
+static int is_address(cmark_node *node)
+{
+    cmark_node *link = cmark_node_parent(node);
+    const char *url = link && cmark_node_get_type(link) == CMARK_NODE_LINK
+                          ? cmark_node_get_url(link)
+                          : NULL;
+    return url && !strcmp(url, cmark_node_get_literal(node));
+}
+
+/* Leaves nothing in the tree that would be more, written as Markdown and read again. */
+static void make_plain(struct work *work)
+{
+    cmark_event_type event;
+    work->iter = cmark_iter_new(work->document);
+    while ((event = cmark_iter_next(work->iter)) != CMARK_EVENT_DONE) {
+        cmark_node *node = cmark_iter_get_node(work->iter);
+        cmark_node_type type = cmark_node_get_type(node);
+        if (event == CMARK_EVENT_ENTER && type == CMARK_NODE_LINK)
+            close_address(work, node);
+        else if (type == CMARK_NODE_CODE_BLOCK && !*cmark_node_get_fence_info(node))
+            /* always in a fence: an indent counts differently within a list of tasks */
+            cmark_node_set_fence_info(node, "text");
+        else if (type == CMARK_NODE_TEXT && !is_address(node))
+            break_addresses(node);
+    }
+    cmark_iter_free(work->iter);
+    work->iter = NULL;
+}
+
 /* commonmark(text) -> the same as Markdown: no HTML in it, no images, no definitions of
  * links that hold elsewhere; nil: show it as it stands */
 static int markdown_commonmark(lua_State *L)
@@ -459,6 +539,9 @@ static int markdown_commonmark(lua_State *L)
     if (!parse(L, work))
         return 0;
     make_harmless(work);
+    make_plain(work);
+    if (work->failed)
+        return luaL_error(L, "not enough memory");
     work->text = cmark_render_commonmark(work->document, CMARK_OPT_DEFAULT, 0);
     lua_pushstring(L, work->text);
     return 1;

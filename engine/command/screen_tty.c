@@ -18,14 +18,17 @@
 #include "command/screen.h"
 
 /* Those that end the process come first. */
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP,  SIGQUIT, SIGABRT, SIGSEGV,
-                              SIGBUS, SIGFPE,  SIGTSTP, SIGCONT, SIGWINCH};
-enum { SIGNALS = sizeof signals / sizeof *signals, ENDING = 8 };
+static const int signals[] = {SIGINT,  SIGTERM, SIGHUP,    SIGQUIT, SIGABRT, SIGSEGV,
+                              SIGBUS,  SIGFPE,  SIGILL,    SIGTRAP, SIGSYS,  SIGUSR1,
+                              SIGUSR2, SIGALRM, SIGXCPU,   SIGXFSZ, SIGPIPE, SIGPROF,
+                              SIGPOLL, SIGPWR,  SIGVTALRM, SIGTSTP, SIGCONT, SIGWINCH};
+enum { SIGNALS = sizeof signals / sizeof *signals, ENDING = SIGNALS - 3 };
 
 /* A signal handler has nothing but what is static. */
 static struct {
     volatile sig_atomic_t is_up, is_resized, is_resumed;
     int fd;
+    pid_t owner; /* a child that it began has no say */
     struct termios before, during;
     struct sigaction old[SIGNALS];
     sigset_t mask;
@@ -82,7 +85,7 @@ static void handle(int number, void (*handler)(int), struct sigaction *old)
 static void on_end(int number)
 {
     int saved = errno;
-    if (tty.is_up)
+    if (tty.is_up && getpid() == tty.owner)
         leave();
     tty.is_up = 0;
     for (int i = 0; i < ENDING; i++)
@@ -149,6 +152,7 @@ int screen_tty_take(int fd)
     if (tcgetattr(fd, &tty.before) != 0)
         return errno;
     tty.fd = fd;
+    tty.owner = getpid();
     tty.is_resized = tty.is_resumed = 0;
     sigemptyset(&ours);
     for (int i = 0; i < SIGNALS; i++) {

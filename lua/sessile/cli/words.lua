@@ -60,8 +60,9 @@ function words.split(line)
 end
 
 --- What bash puts in the place of a word that is being typed, so that it means `text`: the part
---- behind the last of `breaks` in it, which is all that bash replaces. Nil when the word was
---- quoted so that it cannot go on.
+--- behind the last of `breaks` in it, which is all that bash replaces; an @ or a $ among them is
+--- replaced as well (readline has them for hosts and variables). Nil when the word was quoted so
+--- that it cannot go on.
 ---@param text string
 ---@param typed sessile.cli.typed
 ---@param breaks string  $COMP_WORDBREAKS
@@ -79,7 +80,7 @@ function words.replacement(text, typed, breaks)
   for at = 1, #typed.raw do
     local c = typed.raw:sub(at, at)
     if breaks:find(c, 1, true) and typed.raw:sub(at - 1, at - 1) ~= "\\" then
-      kept = at
+      kept = c:find "[@$]" and at - 1 or at
     end
   end
   if quoted:sub(1, kept) ~= typed.raw:sub(1, kept) then
