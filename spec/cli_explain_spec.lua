@@ -128,6 +128,7 @@ describe("log", function()
     sessile(("compact talk --policy %s/naive.lua"):format(home))
     local id = compact()
     done "uncompact talk --yes"
+    has((done "tree talk --text"), id .. " taken back: ")
     out = done "log talk"
     local lines = {}
     for line in out:gmatch "[^\n]+" do
