@@ -30,7 +30,8 @@ schema.keys = {
   { name = "user", kind = "name", default = "none",
     about = "whose sessions are made when no user is named" },
   { name = "durability", kind = "choice", values = { "sync", "none" }, default = "sync",
-    about = "`sync`: on the device before anybody waits no more; `none`: at close" },
+    about = "`sync`: on the device before anybody waits no more; `none`: at close, "
+      .. "and by `s:sync()`" },
   { name = "timeout", kind = "time", default = "5s", project = true,
     about = "how long another writer is waited for" },
   { name = "network", kind = "boolean", default = "false",
