@@ -256,6 +256,23 @@ describe("doctor", function()
     assert.is_nil(io.open(home .. "/config"))
   end)
 
+  it("warns of a session that has used four fifths of what it may take, as info does", function()
+    done "new --id a"
+    for n = 1, 6 do
+      done("append a 'some words " .. n .. "'")
+    end
+    cli.write(home .. "/small.lua", "return { limits = { session = 3000 } }")
+    local small = ("--config %s/small.lua "):format(home)
+    local report = json(small .. "doctor")
+    assert.equal("warn", finding(report, "room").state)
+    assert.truthy(finding(report, "room").text:find("of the 3.0 kB", 1, true))
+    local _, err = done(small .. "info a")
+    assert.truthy(err:find("raise limits.session", 1, true), err)
+    _, err = done "info a"
+    assert.equal("", err)
+    assert.is_false(pcall(finding, json "doctor", "room"))
+  end)
+
   it("tries a lock where the store is, and leaves nothing there", function()
     done "new --id a"
     local report = json "doctor"

@@ -115,7 +115,7 @@ describe("info", function()
     assert.equal(info.messages - 2, info.in_context)
     local out = done "info talk"
     has(out, ("%d, %d of them in the context"):format(info.messages, info.messages - 3))
-    has(out, ("%d messages, 1 made of others"):format(info.messages - 2))
+    has(out, ("%d messages, 1 put in"):format(info.messages - 2))
   end)
 end)
 
@@ -128,6 +128,7 @@ describe("log", function()
     sessile(("compact talk --policy %s/naive.lua"):format(home))
     local id = compact()
     done "uncompact talk --yes"
+    has((done "tree talk --text"), id .. " taken back: ")
     out = done "log talk"
     local lines = {}
     for line in out:gmatch "[^\n]+" do

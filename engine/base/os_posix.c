@@ -293,6 +293,7 @@ static const void *posix_map(void *ud, int fd, size_t size)
 {
     void *memory = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
     (void)ud;
+    /* cppcheck-suppress memleak ; it is unmapped by posix_unmap */
     return memory == MAP_FAILED ? NULL : memory;
 }
 

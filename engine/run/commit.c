@@ -153,14 +153,65 @@ static sessile_status write_refusal(sessile_run *run, sessile_error *err)
     return st;
 }
 
+/* The counts of a state are scaled to the model's tokens, each for itself; those of the
+ * messages that stay are read again as they were taken, so that the sum is the one that the
+ * session will have. */
+static void unscale(context *after, const context *before)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < after->count; i++) {
+        item *it = &after->items[i];
+        if (it->key.entry == SESSILE_NO_ID)
+            continue;
+        for (size_t looked = 0; looked < before->count; looked++) {
+            const item *was = &before->items[at];
+            at = at + 1 < before->count ? at + 1 : 0;
+            if (was->key.entry == it->key.entry && was->key.n == it->key.n) {
+                it->tokens = was->tokens;
+                it->unit = was->unit;
+                break;
+            }
+        }
+    }
+}
+
+/* The tokens of the context to come, as sessile_session_tokens() will say. */
+static sessile_status count_after(sessile_run *run, const context *to_come,
+                                  sessile_error *err)
+{
+    sessile_session *s = run->session;
+    context before, after;
+    sessile_tokens tokens;
+    sessile_status st = session_lock_within(s, &run->wait, err);
+    if (st != SESSILE_OK)
+        return st;
+    context_init(&before, run->alloc);
+    context_init(&after, run->alloc);
+    st = session_context_at_locked(s, run->saw, &before, err);
+    if (st == SESSILE_OK && context_copy(&after, to_come))
+        st = fail_nomem(err);
+    if (st == SESSILE_OK) {
+        unscale(&after, &before);
+        st = session_tokens_with_locked(s, run->saw, &after, &tokens, err);
+    }
+    session_unlock(s);
+    if (st == SESSILE_OK)
+        run->outcome.tokens_after = tokens.tokens;
+    context_deinit(&before);
+    context_deinit(&after);
+    return st;
+}
+
 /* The account and the figures of an accepted proposal. */
 static sessile_status account(sessile_run *run, const laws_input *in, sessile_error *err)
 {
     if (laws_account(in, &run->departures, &run->departure_count,
                      &run->departure_capacity, run->alloc))
         return fail_nomem(err);
-    run->outcome.tokens_after = context_tokens(in->after) + run->outside;
-    sessile_status st = record_number(run, err);
+    sessile_status st = count_after(run, in->after, err);
+    if (st == SESSILE_OK)
+        st = record_number(run, err);
     return st == SESSILE_OK ? record_summary(run, err) : st;
 }
 

@@ -155,7 +155,6 @@ struct sessile_run {
     sessile_id written;          /* log count that must become durable; 0: nothing */
     int synced;
     size_t previous; /* messages of the context before the turn */
-    int64_t outside; /* tokens of system prompt and tools that are in no message */
     int beside;      /* turn: a sibling of what came between; the head stays */
     /* branch */
     sessile_id to, from, ancestor; /* where the head goes, was, and both come from */

@@ -267,7 +267,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     facts labels;
     const context *c = NULL;
     meter_ratio fit[TOKEN_UNITS];
-    sessile_tokens whole, counted;
+    sessile_tokens whole;
     int beside;
     sessile_status st = session_lock_within(s, &run->wait, err);
     if (st != SESSILE_OK)
@@ -312,8 +312,6 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
         st = find_held(run, err);
     if (st == SESSILE_OK)
         st = session_tokens_at_locked(s, run->saw, &whole, &beside, err);
-    if (st == SESSILE_OK)
-        st = session_tokens_with_locked(s, run->saw, c, &counted, err);
     /* One picture for all hooks, whatever is labelled meanwhile. */
     if (st == SESSILE_OK && facts_labels(&s->facts, &labels))
         st = fail_nomem(err);
@@ -341,8 +339,6 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     if (st == SESSILE_OK && vars.size > 2)
         st = run_vars_load(run, vars.data, vars.size, err);
     if (st == SESSILE_OK) {
-        /* As session_tokens() says before and after: with what is in no message. */
-        run->outside = counted.tokens - context_tokens(state_before(run->state));
         run->outcome.tokens_before = whole.tokens;
         run->outcome.tokens_after = run->outcome.tokens_before;
     }

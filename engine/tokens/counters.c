@@ -265,8 +265,9 @@ static int64_t estimate_one(void *arg, const char *text, size_t size)
     return tokens_of_text(text, size);
 }
 
-int64_t counters_tools(counters *c, token_unit unit, const model_kind *kind, json tools,
-                       token_unit *by)
+/* Tokens of tool definitions, a JSON array, in a unit, or in the one that *by says. */
+static int64_t count_tools(counters *c, token_unit unit, const model_kind *kind,
+                           json tools, token_unit *by)
 {
     summing s = {.c = c, .unit = unit};
     int64_t n = -1;
@@ -331,7 +332,7 @@ sessile_status counters_beside(counters *c, sessile_slice model, sessile_slice t
             buf_deinit(&checked);
             return fail_prefix(err, "tools");
         }
-        n = counters_tools(c, unit, kind, json_of(checked.data, checked.size), &by);
+        n = count_tools(c, unit, kind, json_of(checked.data, checked.size), &by);
         add_part(out, n, by, exact);
         buf_deinit(&checked);
     }

@@ -39,9 +39,6 @@ int64_t counters_text(counters *c, token_unit unit, const char *text, size_t siz
  * known). */
 int64_t counters_message(counters *c, token_unit unit, const model_kind *kind,
                          const message *m, token_unit *by);
-/* The same of tool definitions, a JSON array. */
-int64_t counters_tools(counters *c, token_unit unit, const model_kind *kind, json tools,
-                       token_unit *by);
 
 /* Adds to a count what is sent beside the messages: tool definitions (a JSON array, or
  * empty) and a system prompt (text, or empty). INVALID: tools are no JSON array. */

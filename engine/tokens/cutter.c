@@ -2,7 +2,9 @@
  * cutter.c: pre-tokenisation by regular expressions: the door of PCRE2.
  *
  * Owns how expressions of other engines are read here. Must never let one run without an
- * end: PCRE2 counts its steps, and its memory is the caller's allocator's.
+ * end: PCRE2 counts its steps, and its memory is the caller's allocator's. It does not
+ * count how far a step looks ahead, so that each match begins with a short view of the
+ * text, sees more when it asks for it, and what was seen is counted here.
  *
  * Steps are stored as text: for each a digit, what it keeps, then its expression, then a
  * NUL. Each step cuts every piece that the step before left, knowing nothing of the text
@@ -23,6 +25,10 @@
 #define STACK_MAX      (1 << 20)
 /* Ways that one match may be tried. */
 #define TRIES_MAX 2000000
+/* Bytes that a match sees at first; what all may see beyond, and more of a long text. */
+#define VIEW_FIRST   4096
+#define VIEWED_MAX   (INT64_C(64) << 20)
+#define VIEWED_TIMES 32
 
 typedef struct step {
     pcre2_code *code; /* NULL: a scanner of our own */
@@ -196,7 +202,7 @@ static sessile_status compile(cutter *c, step *s, const char *expression,
                     (char *)why);
     }
     /* Where the system allows no code to be made, the slower way remains. */
-    pcre2_jit_compile(s->code, PCRE2_JIT_COMPLETE);
+    pcre2_jit_compile(s->code, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD);
     return SESSILE_OK;
 }
 
@@ -255,7 +261,8 @@ typedef struct cutting {
     pcre2_jit_stack *stack; /* when that of the thread did not do */
     int (*visit)(void *arg, const unsigned char *piece, size_t size);
     void *arg;
-    int error; /* of PCRE2; 1: visit said to stop */
+    int error;     /* of PCRE2; 1: visit said to stop */
+    int64_t views; /* bytes that may be seen beyond the first views */
 } cutting;
 
 static int cut(cutting *u, size_t at_step, const unsigned char *text, size_t size);
@@ -270,12 +277,12 @@ static int pass(cutting *u, size_t at_step, const unsigned char *text, size_t si
 }
 
 /* One match from `at` on, with more room where the usual does not do. */
-static int match(cutting *u, size_t at_step, const unsigned char *text, size_t size,
-                 size_t at)
+static int match_in(cutting *u, size_t at_step, const unsigned char *text, size_t size,
+                    size_t at, uint32_t options)
 {
     const pcre2_code *code = u->c->steps[at_step].code;
     pcre2_match_data *found = u->found[at_step];
-    int n = pcre2_match(code, text, size, at, PCRE2_NO_UTF_CHECK, found, u->context);
+    int n = pcre2_match(code, text, size, at, options, found, u->context);
 
     if (n != PCRE2_ERROR_JIT_STACKLIMIT || u->stack)
         return n;
@@ -283,7 +290,31 @@ static int match(cutting *u, size_t at_step, const unsigned char *text, size_t s
     if (!u->stack)
         return PCRE2_ERROR_NOMEMORY;
     pcre2_jit_stack_assign(u->context, NULL, u->stack);
-    return pcre2_match(code, text, size, at, PCRE2_NO_UTF_CHECK, found, u->context);
+    return pcre2_match(code, text, size, at, options, found, u->context);
+}
+
+/* The same as if all of the text were seen: what came to the end of a view is looked for
+ * once more in a larger one. */
+static int match(cutting *u, size_t at_step, const unsigned char *text, size_t size,
+                 size_t at)
+{
+    size_t view = VIEW_FIRST, end;
+    int n;
+
+    for (;;) {
+        end = view < size - at ? at + view : size;
+        while (end < size && (text[end] & 0xc0) == 0x80)
+            end++;
+        if (end == size)
+            return match_in(u, at_step, text, size, at, PCRE2_NO_UTF_CHECK);
+        n = match_in(u, at_step, text, end, at, PCRE2_NO_UTF_CHECK | PCRE2_PARTIAL_HARD);
+        if (n != PCRE2_ERROR_PARTIAL && n != PCRE2_ERROR_NOMATCH)
+            return n;
+        view *= 4;
+        u->views -= (int64_t)(view < size - at ? view : size - at);
+        if (u->views < 0)
+            return PCRE2_ERROR_MATCHLIMIT;
+    }
 }
 
 static int cut_scanned(cutting *u, size_t at_step, const unsigned char *text, size_t size)
@@ -340,8 +371,11 @@ sessile_status cutter_run(const cutter *c, const unsigned char *text, size_t siz
                           void *arg, sessile_error *err)
 {
     cutting u = {.c = c, .visit = visit, .arg = arg};
+    /* Longer texts than these are nowhere: nothing overflows. */
+    int64_t limit = INT64_MAX / (2 * VIEWED_TIMES);
     size_t k;
 
+    u.views = VIEWED_MAX + VIEWED_TIMES * (size < (size_t)limit ? (int64_t)size : limit);
     u.context = pcre2_match_context_create(c->general);
     for (k = 0; k < c->count && u.error == 0; k++) {
         if (c->steps[k].code) {

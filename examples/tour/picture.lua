@@ -3,7 +3,8 @@
 --     build/bin/sessile run examples/tour/picture.lua > examples/tour/tour.svg
 --
 -- Runs the lines of tour.sh, one after the other, on a pseudo-terminal (script(1)) in a home
--- folder of their own, and draws what the terminal showed: text, colours, bold. A line that
+-- folder of their own with the examples in it, and draws what the terminal showed: text,
+-- colours, bold. A line that
 -- begins with `#` is a comment of tour.sh and not shown; a line of output that is longer than
 -- the terminal is wide goes on below, as there.
 
@@ -32,10 +33,11 @@ end
 
 --- What a terminal of COLUMNS columns shows while the line is run.
 local function run(line, home)
-  local inner = ("stty cols %d rows 50; export HOME=%s XDG_DATA_HOME= XDG_CONFIG_HOME= NO_COLOR=;"
+  local inner = ("cd %s; stty cols %d rows 50;"
+    .. " export HOME=%s XDG_DATA_HOME= XDG_CONFIG_HOME= NO_COLOR=;"
     .. " unset NO_COLOR SESSILE_STORE SESSILE_KEY; export TERM=xterm-256color"
-    .. " PATH=%s:\"$PATH\"; %s"):format(COLUMNS, quoted(home),
-      quoted(system.executable:match "^(.*)/[^/]*$"), line)
+    .. " PATH=%s:\"$PATH\"; %s"):format(quoted(home), COLUMNS,
+      quoted(home), quoted(system.executable:match "^(.*)/[^/]*$"), line)
   local pipe = assert(io.popen("script -qefc " .. quoted(inner) .. " /dev/null </dev/null", "r"))
   local text = pipe:read "a"
   local ok = pipe:close()
@@ -107,7 +109,8 @@ function Drawing:add(line)
     if run_.text:find "%S" then
       self.parts[#self.parts + 1] =
         ('<text x="%.1f" y="%d" textLength="%.1f"%s%s xml:space="preserve">%s</text>'):format(
-          PAD + column * CELL, y, width * CELL, run_.colour and (' fill="%s"'):format(run_.colour)
+          PAD + column * CELL, y, width * CELL, run_.colour
+          and (' style="fill:%s"'):format(run_.colour)
           or "", class ~= "" and (' class="%s"'):format(class) or "", escaped(run_.text))
     end
     column = column + width
@@ -132,6 +135,8 @@ end
 local folder = arg[0]:match "^(.*)/[^/]*$" or "."
 local home = os.tmpname()
 assert(os.remove(home) and os.execute("mkdir -m 700 " .. quoted(home)))
+assert(os.execute(('ln -s "$(readlink -f %s/..)" %s/examples'):format(quoted(folder),
+  quoted(home))))
 local drawing = setmetatable({ rows = 0, parts = {} }, Drawing)
 for line in read_all(folder .. "/tour.sh"):gmatch "[^\n]+" do
   if line:sub(1, 1) ~= "#" then

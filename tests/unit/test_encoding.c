@@ -16,6 +16,7 @@
 
 #include "base/text.h"
 #include "sessile.h"
+#include "tokens/cutter.h"
 #include "tokens/encoding.h"
 #include "tokens/encoding_image.h"
 
@@ -163,8 +164,58 @@ static void an_expression_that_runs_wild_is_stopped(void **state)
     assert_int_equal(encoding_count(e, text, sizeof text, &tokens, &err), SESSILE_LIMIT);
     assert_non_null(strstr(err.message, "too many ways"));
     assert_int_equal(count(e, "aab", 3), 3);
+    encoding_free(e);
+
+    /* One that looks far ahead at every place: few tries, and each is long. */
+    char *longer = malloc(1 << 20);
+    memset(longer, 'a', 1 << 20);
+    assert_int_equal(encoding_open_bytes(&e, "far.tiktoken", file.data, file.size,
+                                         "a{1,65535}b|.", &allocator_default, &err),
+                     SESSILE_OK);
+    assert_int_equal(encoding_count(e, longer, 1 << 20, &tokens, &err), SESSILE_LIMIT);
+    free(longer);
     buf_deinit(&file);
     encoding_free(e);
+}
+
+static int note_size(void *arg, const unsigned char *piece, size_t size)
+{
+    (void)piece;
+    buf_printf(arg, "%zu ", size);
+    return 0;
+}
+
+/* A match begins with a view of a part of the text: it is as if it saw all. */
+static void long_pieces_are_cut_as_short_ones(void **state)
+{
+    static const char expression[] = "\\s+(?!\\S)|\\s|x(?=\\S*y)|[^\\sx]+";
+    sessile_error err = {0};
+    buf steps, text, sizes;
+    cutter *c;
+    (void)state;
+
+    buf_init(&steps, &allocator_default);
+    buf_init(&text, &allocator_default);
+    buf_init(&sizes, &allocator_default);
+    for (unsigned k = 0; k < 10000; k++)
+        buf_puts(&text, " ");
+    buf_puts(&text, "x");
+    for (unsigned k = 0; k < 30001; k++)
+        buf_puts(&text, "\xc3\xa9");
+    buf_puts(&text, "y");
+    assert_int_equal(cut_put(&steps, expression, sizeof expression - 1, CUT_KEEP, &err),
+                     SESSILE_OK);
+    assert_int_equal(cutter_open(&c, steps.data, steps.size, &allocator_default, &err),
+                     SESSILE_OK);
+    assert_int_equal(cutter_run(c, (const unsigned char *)text.data, text.size, note_size,
+                                &sizes, &err),
+                     SESSILE_OK);
+    buf_putc(&sizes, 0);
+    assert_string_equal(sizes.data, "9999 1 1 60003 ");
+    cutter_free(c);
+    buf_deinit(&sizes);
+    buf_deinit(&text);
+    buf_deinit(&steps);
 }
 
 /* Looking for what is not there ends at an empty slot: without one it would not end. */
@@ -382,6 +433,7 @@ int main(void)
         cmocka_unit_test(an_encoding_that_is_not_there_is_not_found),
         cmocka_unit_test(no_text_takes_long),
         cmocka_unit_test(an_expression_that_runs_wild_is_stopped),
+        cmocka_unit_test(long_pieces_are_cut_as_short_ones),
         cmocka_unit_test(a_file_with_a_full_table_is_refused),
         cmocka_unit_test(out_of_memory_anywhere_is_clean),
         cmocka_unit_test(threads_share_an_encoding),

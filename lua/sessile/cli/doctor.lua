@@ -284,13 +284,20 @@ local function contents(add, app, store)
     add("sessions", "bad", message)
     return nil
   end
-  local hurt, newest = 0, 0
+  local hurt, newest, full = 0, 0, nil
   for _, row in ipairs(rows) do
+    full = full or app:is_nearly_full(row.bytes) and row
     hurt = hurt + (row.message and 1 or 0)
     newest = math.max(newest, row.modified or 0)
   end
   add("sessions", hurt > 0 and "warn" or "ok", ("%d, of which %d cannot be read whole"):format(
     #rows, hurt):gsub(", of which 0.*", ""), hurt > 0 and "See them: sessile check" or nil)
+  if full then
+    add("room", "warn", ("session %s has used %s of the %s that a session may take"):format(
+      hints.shown(full.id), terminal.bytes(full.bytes),
+      terminal.bytes(select(2, app:is_nearly_full(full.bytes)))),
+      "Nothing is written beyond that: begin a new one, or raise limits.session")
+  end
   return newest
 end
 

@@ -9,20 +9,6 @@ local terminal = require "sessile.cli.terminal"
 
 local help = {}
 
--- Words in lines of at most so many columns, the later ones behind `indent`.
-local function wrapped(text, columns, indent)
-  local lines, line = {}, ""
-  for word in text:gmatch "%S+" do
-    if line ~= "" and terminal.width(line) + 1 + terminal.width(word) > columns then
-      lines[#lines + 1], line = line, word
-    else
-      line = line == "" and word or line .. " " .. word
-    end
-  end
-  lines[#lines + 1] = line
-  return table.concat(lines, "\n" .. indent)
-end
-
 -- Two columns. On a terminal the second is broken at words; where it has no room, all stand
 -- below the first.
 -- above(i), when given: what stands on a line above row i, or nil.
@@ -40,10 +26,11 @@ local function rows_text(rows, above)
     if widest <= room then
       lines[i] = ("  %s%s  %s"):format(row[1], gap, row[2]):gsub(" +$", "")
     elseif room >= 32 then
-      lines[i] = ("  %s%s  %s"):format(row[1], gap, wrapped(row[2], room, (" "):rep(width + 4)))
+      lines[i] = ("  %s%s  %s"):format(row[1], gap,
+        terminal.wrap(row[2], room, (" "):rep(width + 4)))
     else
       lines[i] = ("  %s\n      %s"):format(row[1],
-        wrapped(row[2], math.max(columns - 6, 20), "      "))
+        terminal.wrap(row[2], math.max(columns - 6, 20), "      "))
     end
     local heading = above and above(i)
     if heading then
@@ -136,7 +123,7 @@ function help.all(paint)
     "",
     paint("Examples", "bold"),
     rows_text {
-      { "sessile demo", "the main job, on a bundled transcript, in seconds" },
+      { "sessile demo", "the main job, shown in seconds" },
       { "sessile new --id bug-42 --title 'Slow start'", "make a session" },
       { "echo 'why is it slow?' | sessile append bug-42 -", "add a message" },
       { "sessile show last --last 3", "read the newest three" },

@@ -147,6 +147,15 @@ function app:session(name)
   return session
 end
 
+--- Whether a log of so many bytes has used four fifths of what a session may take; and that limit.
+---@param bytes integer?
+---@return boolean, integer
+function app:is_nearly_full(bytes)
+  local cfg = self:config()
+  local limit = cfg and cfg:value "limits.session" or 4 << 30
+  return (bytes or 0) // 4 >= limit // 5, limit
+end
+
 --- The rows of the store, newest first.
 ---@param store table
 ---@param which sessile.ListOptions?  only these of them

@@ -50,6 +50,9 @@ local HEADINGS = {
   "ALL>", "BYTES>", "ENGINE MS>", "POLICY MS>", "FILE",
 }
 
+-- What goes first where the terminal is narrow.
+local LESS = { "POLICY MS", "ENGINE MS", "BYTES", "TOO BIG", "END", "MESSAGES" }
+
 local function left(of)
   local n = 0
   for _, compaction in ipairs(of.compactions) do
@@ -77,7 +80,7 @@ function ledger.totals(replays, paint)
       ms(of.policy_us), terminal.line(replay.file),
     }
   end
-  return terminal.table(HEADINGS, rows, heading_painter(paint))
+  return terminal.table(HEADINGS, rows, heading_painter(paint), terminal.columns(), LESS)
 end
 
 return ledger

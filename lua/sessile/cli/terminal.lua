@@ -176,6 +176,28 @@ local function least_width(widths)
   return all
 end
 
+--- Words in lines of at most so many columns, the later ones behind `indent`; a longer word has
+--- a line of its own. Without columns (nothing to fit into) the text stays one line.
+---@param text string
+---@param columns integer?
+---@param indent string?
+---@return string
+function terminal.wrap(text, columns, indent)
+  if not columns then
+    return text
+  end
+  local lines, line = {}, ""
+  for word in text:gmatch "%S+" do
+    if line ~= "" and terminal.width(line) + 1 + terminal.width(word) > columns then
+      lines[#lines + 1], line = line, word
+    else
+      line = line == "" and word or line .. " " .. word
+    end
+  end
+  lines[#lines + 1] = line
+  return table.concat(lines, "\n" .. (indent or ""))
+end
+
 --- Aligned rows. A heading that ends in ">" stands over a column of numbers, set right.
 ---@param headings string[]
 ---@param rows string[][]  safe text

@@ -47,8 +47,10 @@ return {
         app:out((i > 1 and "\n" or "") .. render.message(found, app.paint, now))
       end
       io.stdout:flush()
-      app:note(("%d messages, %s; %d of the conversation not shown to the model")
-        :format(#list, terminal.tokens(info), info.dropped or 0))
+      local left = info.dropped or 0
+      app:note(("%d message%s, %s; %s"):format(#list, #list == 1 and "" or "s",
+        terminal.tokens(info), left == 0 and "nothing was left out"
+          or ("%d of the conversation left out"):format(left)))
       if info.lost > 0 then
         app:note(("%d of its entries %s lost to damage; messages among them are not shown")
           :format(info.lost, info.lost == 1 and "is" or "are"))

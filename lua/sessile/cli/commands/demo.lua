@@ -6,7 +6,7 @@ local terminal = require "sessile.cli.terminal"
 
 return {
   name = "demo",
-  summary = "the main job, on a bundled transcript, in seconds",
+  summary = "the main job, shown in seconds",
   usage = "demo",
   examples = { { "sessile demo", "seal, replay, kill, look again; leaves nothing behind" } },
   about = "It works in a temporary folder and needs no network, store or key of yours.",

@@ -18,13 +18,16 @@ end
 
 local function as_text(app, findings, of)
   local group
+  local columns = terminal.columns()
+  local room = columns and math.max(columns - 21, 20)
   for _, one in ipairs(findings) do
     if one.group ~= group then
       group = one.group
       app:out(app.paint(group, "bold") .. "\n")
     end
     app:out(("  %s  %-11s  %s\n"):format(app.paint(("%-4s"):format(one.state),
-      COLOURS[one.state]), one.name, one.text))
+      COLOURS[one.state]), one.name,
+      terminal.wrap(one.text, room, (" "):rep(21))))
     if one.next then
       app:out(("        %s\n"):format(terminal.safe(hints.fill(one.next, app.globals))))
     end

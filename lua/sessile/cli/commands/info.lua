@@ -198,11 +198,17 @@ return {
     local made = info.in_context - info.said_in_context
     line("context", ("%s message%s%s, %s"):format(
       terminal.number(info.in_context), info.in_context == 1 and "" or "s",
-      made > 0 and (", %s made of others"):format(terminal.number(made)) or "",
+      made > 0 and (", %s put in"):format(terminal.number(made)) or "",
       terminal.tokens { tokens = info.tokens, source = info.token_source, low = info.tokens_low,
         high = info.tokens_high }))
     line("entries", info.entries and ("%s, %s"):format(terminal.number(info.entries),
       terminal.bytes(info.bytes)))
+    local is_full, limit = app:is_nearly_full(info.bytes)
+    if is_full then
+      app:note(("It has used %s of the %s that a session may take; nothing is written beyond that. "
+        .. "Begin a new one, or raise limits.session: sessile help config"):format(
+        terminal.bytes(info.bytes), terminal.bytes(limit)))
+    end
     line("events", info.events
       and terminal.number(info.events) .. " turns, appends and compactions")
     line("usage", usage_text(info.usage))

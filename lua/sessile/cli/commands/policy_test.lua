@@ -120,7 +120,8 @@ return {
     end
     for _, file in ipairs(files) do
       if has_system and system.kind(file) ~= "file" then
-        return nil, ("%s is no file"):format(terminal.line(file)), "ENOTFOUND"
+        return nil, ("%s is no file"):format(terminal.line(file)), "ENOTFOUND",
+          "Name a spec, or a folder of them: sessile policy test ./mine_spec.lua"
       end
     end
     if not pcall(require, "busted.runner") then

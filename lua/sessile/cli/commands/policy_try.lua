@@ -37,11 +37,11 @@ local function ledger(result, changes)
     row.messages = row.messages + 1
     row.before, row.after = row.before + was, row.after + tokens
   end
-  local beside = result.tokens.before
+  local before, after = result.tokens.before, result.tokens.after
   for _, row in pairs(sums) do
-    beside = beside - row.before
+    before, after = before - row.before, after - row.after
   end
-  sums.beside.before, sums.beside.after = beside, beside
+  sums.beside.before, sums.beside.after = before, after -- with what rounding each count leaves
   local rows = {}
   for _, name in ipairs(order) do
     local row = sums[name]

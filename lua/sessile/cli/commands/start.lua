@@ -9,7 +9,7 @@ local terminal = require "sessile.cli.terminal"
 
 local function next_steps(rows, globals)
   local steps = {
-    { "sessile demo", "the main job, on a bundled transcript, in seconds" },
+    { "sessile demo", "the main job, shown in seconds" },
     { "sessile help", "all commands" },
   }
   if #rows > 0 then

@@ -181,8 +181,8 @@ local function of_session(app, args, since, till)
     return
   end
   draw(app, by, fewer(rows, args.rows or ROWS))
-  app:out(("\n%s, %s tokens; the context takes %s now\n"):format(plural(messages, "message"),
-    number(tokens), number(about.tokens)))
+  app:out(("\n%s of %s tokens; the context now: %s (%s)\n"):format(plural(messages, "message"),
+    number(tokens), number(about.tokens), about.source))
   app:out(("%s %s   %s %s\n"):format(SIGN.compaction, plural(count.compaction or 0, "compaction"),
     SIGN.checkpoint, plural(count.checkpoint or 0, "checkpoint")))
 end

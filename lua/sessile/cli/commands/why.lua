@@ -70,8 +70,9 @@ local function run(app, args, session)
   local columns = terminal.columns() or 100
   heading(app, session, key, columns)
   local told = {}
+  local room = terminal.columns() and math.max(terminal.columns() - 2, 20)
   for _, happened in ipairs(why.steps) do
-    app:out("- " .. terminal.line(happened.text) .. "\n")
+    app:out("- " .. terminal.wrap(terminal.line(happened.text), room, "  ") .. "\n")
     local of = happened.compaction
     if of and of.summary and not told[of.id] then
       told[of.id] = true

@@ -33,7 +33,8 @@ local function compaction_text(data)
   for i, policy in ipairs(type(data.policy) == "table" and data.policy or {}) do
     names[i] = type(policy) == "table" and tostring(policy.name) or "?"
   end
-  local text = #names > 0 and table.concat(names, " + ") or "compacted"
+  local text = #names > 0 and table.concat(names, " + ")
+    or type(data.uncompacts) == "string" and data.uncompacts .. " taken back" or "compacted"
   local before, after = math.tointeger(data.tokens_before), math.tointeger(data.tokens_after)
   if not data.context then
     return text .. ": its notes only"
