@@ -241,6 +241,32 @@ describe("a recording", function()
     assert.is_true(grown < 16 * 1024, grown .. " KiB") -- a copy for each would be 200 MB
   end)
 
+  it("with one message that waits to the end does not hold what others waited for", function()
+    local n, words = 0, ("words "):rep(2500)
+    local records = assert(import.formats.pi.records(function()
+      n = n + 1
+      if n == 1 then
+        return '{"type":"session","version":3,"id":"x"}'
+      elseif n > 12000 then
+        return nil
+      end
+      -- Each comes before its parent, which is the next line; the first one's never comes.
+      local parent = n == 2 and '"none"' or n % 2 == 0 and ('"m%d"'):format(n + 1) or "null"
+      return ('{"type":"message","id":"m%d","parentId":%s,"message":{"role":"user",'
+        .. '"content":"%s"}}'):format(n, parent, words)
+    end))
+    local most, messages = 0, 0
+    for record in records do
+      messages = messages + #(record.messages or {})
+      if messages % 1000 == 0 then
+        collectgarbage "collect"
+        most = math.max(most, collectgarbage "count")
+      end
+    end
+    assert.equal(11999, messages)
+    assert.is_true(most < 60 * 1024, most .. " KiB")
+  end)
+
   it("may begin with a long nothing", function()
     local text = ("\n"):rep(source.look + 10) .. '{"role":"user","content":"x"}\n'
     assert.equal(1, select(2, take(text, "jsonl")).messages)

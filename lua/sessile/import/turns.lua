@@ -221,6 +221,15 @@ local function place_orphans(self)
   self.orphans = {}
 end
 
+-- Lets those go that were placed: one that waits to the end would hold all that came after it.
+local function forget_placed(self)
+  local list = {}
+  for _, item in ipairs(self.orphan_list) do
+    list[#list + 1] = not item.placed and item or nil
+  end
+  self.orphan_list, self.most_listed = list, math.max(1000, #list * 2)
+end
+
 -- item: {key, parent, bytes, put = function(parent) that returns what the key stands for}.
 local function settle(self, item)
   local parent = item.parent
@@ -233,6 +242,9 @@ local function settle(self, item)
   end
   if self.orphan_bytes == 0 then
     self.orphan_list = {}
+  end
+  if #self.orphan_list >= self.most_listed then
+    forget_placed(self)
   end
   self.orphans[parent] = self.orphans[parent] or {}
   table.insert(self.orphans[parent], item)
@@ -400,7 +412,7 @@ function turns.collect(from, step, close)
   return setmetatable({
     from = from, step = step, close = close, offset = 0, strays = 0,
     settings = {}, queue = {}, first = 1, last = 0, waiting = {}, waiting_bytes = 0,
-    known = {}, orphans = {}, orphan_list = {}, orphan_bytes = 0,
+    known = {}, orphans = {}, orphan_list = {}, orphan_bytes = 0, most_listed = 1000,
   }, records)
 end
 
