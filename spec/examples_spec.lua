@@ -164,8 +164,8 @@ describe("examples/", function()
     local page = temp.read(root .. "/examples/README.md")
     local seen = 0
     for _, path in ipairs(temp.files(root .. "/examples")) do
-      local name = path:match "[^/]+$"
-      if name:find "%.lua$" or name:find "%.c$" then
+      local name = path:match "/examples/([^/]+)$"
+      if name and (name:find "%.lua$" or name:find "%.c$") then
         seen = seen + 1
         local _, count = temp.read(path):gsub("\n", "")
         assert.is_true(count < 120, ("%s has %d lines"):format(name, count))
@@ -191,7 +191,7 @@ describe("examples/demo-session.jsonl", function()
   it("comes back letter by letter", function()
     local transcript = require "spec.support.transcript"
     local session = assert(transcript.session {})
-    transcript.play(session, transcript.turns())
+    transcript.play(session, transcript.turns(nil, true))
     local texts = {}
     for i, message in ipairs(session:messages()) do
       texts[i] = message.json

@@ -8,7 +8,7 @@
 -- was, and under another policy it is another one. Tokens are the engine's estimate.
 
 local sessile = require "sessile"
-local span = require "sessile.import.span"
+local members = require "sessile.import.parts"
 
 local replay = {}
 
@@ -120,21 +120,6 @@ local function enter(ledger, outcome)
   end
 end
 
--- The message without what its provider reported.
-local function without_usage(json)
-  local members, fields = span.object(json)
-  if not members or not fields.usage then
-    return json
-  end
-  local parts = {}
-  for _, member in ipairs(members) do
-    if member.key ~= "usage" then
-      parts[#parts + 1] = member.raw_key .. ":" .. member.raw
-    end
-  end
-  return "{" .. table.concat(parts, ",") .. "}"
-end
-
 local function finish(ledger, store, session)
   local list, info = session:context()
   if list then
@@ -190,7 +175,7 @@ function replay.run(records, options)
     if record.kind == "turn" then
       local list = {}
       for i, json in ipairs(record.messages) do
-        list[i] = sessile.json(without_usage(json))
+        list[i] = sessile.json(members.without(json, "usage"))
       end
       local outcome
       outcome, message, code = session:turn(list, { model_name = record.model })

@@ -2,6 +2,7 @@
 -- size; a scripted model; and what must hold of every context, whatever made it.
 
 local jsonl = require "sessile.import.jsonl"
+local parts = require "sessile.import.parts"
 local sessile = require "sessile"
 
 local transcript = {
@@ -10,14 +11,15 @@ local transcript = {
 
 --- The turns of a file of messages: lists that session:turn takes, each message verbatim, but
 --- for its usage: that tells how large the recorded context was, and a policy makes another.
-function transcript.turns(path)
+--- whole: with it.
+function transcript.turns(path, whole)
   local turns = {}
   local lines = io.lines(path or transcript.demo)
   for record in jsonl.records(function() return lines() end) do
     if record.kind == "turn" then
       local turn = {}
       for i, text in ipairs(record.messages) do
-        turn[i] = sessile.json((text:gsub(',"usage":%b{}', "")))
+        turn[i] = sessile.json(whole and text or parts.without(text, "usage"))
       end
       turns[#turns + 1] = turn
     end

@@ -44,6 +44,15 @@ function parts.rest(members, taken)
   return table.concat(list, ",")
 end
 
+--- An object without the members of a key; whatever is no object, as it is.
+---@param raw string
+---@param key string
+---@return string
+function parts.without(raw, key)
+  local members, fields = span.object(raw)
+  return members and fields[key] and "{" .. parts.rest(members, { [key] = true }) .. "}" or raw
+end
+
 --- An object of members that are there: each {"key", json}; "" or nil leaves one out.
 ---@param list {[1]: string, [2]: string?}[]
 ---@return string

@@ -3,6 +3,7 @@
 -- Owns: where they are looked for and how a file becomes turns. Must never change one.
 
 local import = require "sessile.import"
+local parts = require "sessile.import.parts"
 local sessile = require "sessile"
 
 local fixtures = {}
@@ -13,7 +14,8 @@ local fixtures = {}
 ---@field path string?
 
 --- A recording: a file of messages, or anything else that import can tell. Raises when it
---- cannot be read.
+--- cannot be read. What providers reported as usage is left out: that tells how large the recorded
+--- context was, and the policy under test makes another.
 ---@param path string
 ---@return sessile.testing.fixture
 function fixtures.load(path)
@@ -26,7 +28,7 @@ function fixtures.load(path)
     if record.kind == "turn" then
       local turn = {}
       for i, text in ipairs(record.messages) do
-        turn[i] = sessile.json(text)
+        turn[i] = sessile.json(parts.without(text, "usage"))
       end
       turns[#turns + 1] = turn
     end
