@@ -121,6 +121,10 @@ end
 --- installed is looked at when this finds none.)
 function paths.encodings(given)
   local list = folders(given, "encodings")
+  local core = package.searchpath("sessile.core", package.cpath)
+  if core then -- of the same build, whatever its folder is called
+    list[#list + 1] = core:gsub("[^/]*$", "") .. "../../share/sessile/encodings"
+  end
   list[#list + 1] = here() .. "/../../build/share/sessile/encodings"
   list[#list + 1] = here() .. "/../../../sessile/encodings"
   local folder = above_executable()
