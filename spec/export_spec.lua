@@ -369,7 +369,7 @@ describe("redact", function()
       "eyJ", "eyJ-", "eyJ-a.", "/", "\\",
       "://a:", ":", 'a"', "/home/", "x=\"", "Bearer ", "token: '" } do
       local run = redact.new()
-      assert.is_string(run:text("/home/x " .. text:rep(2000000 // #text)))
+      assert.is_string(run:text("/home/x " .. text:rep(500000 // #text)))
     end
   end)
 end)
