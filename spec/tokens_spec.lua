@@ -33,9 +33,7 @@ local TOOLS = { { type = "function", ["function"] = {
 
 describe("the model's own encoding", function()
   setup(function()
-    if not have_encodings() then
-      pending "the encodings are not built"
-    end
+    assert(have_encodings(), "the encodings are not built: make")
   end)
 
   it("is found by the name of the model", function()

@@ -116,15 +116,19 @@ function paths.encoding(given)
   return given
 end
 
+-- The folder of the build that the loaded module is of, whatever it is called.
+local function build_folder()
+  local core = package.searchpath("sessile.core", package.cpath)
+  return core and core:match "^(.*)/lua/sessile/[^/]*$"
+end
+
 --- Folders that encodings are looked up in, as the engine takes them: the given ones, the user's
 --- own, those of the build or installation that this module is of. (Where the library was
 --- installed is looked at when this finds none.)
 function paths.encodings(given)
   local list = folders(given, "encodings")
-  local core = package.searchpath("sessile.core", package.cpath)
-  if core then -- of the same build, whatever its folder is called
-    list[#list + 1] = core:gsub("[^/]*$", "") .. "../../share/sessile/encodings"
-  end
+  local build = build_folder()
+  list[#list + 1] = build and build .. "/share/sessile/encodings"
   list[#list + 1] = here() .. "/../../build/share/sessile/encodings"
   list[#list + 1] = here() .. "/../../../sessile/encodings"
   local folder = above_executable()
@@ -142,7 +146,10 @@ function paths.worker(given)
   end
   local places = { here() .. "/../../build/libexec/sessile-worker",
     here() .. "/../../../../libexec/sessile/sessile-worker" }
-  local folder = above_executable()
+  local build, folder = build_folder(), above_executable()
+  if build then
+    table.insert(places, 1, build .. "/libexec/sessile-worker")
+  end
   if folder then
     table.insert(places, 1, folder .. "/libexec/sessile-worker")
     table.insert(places, 2, folder .. "/libexec/sessile/sessile-worker")
