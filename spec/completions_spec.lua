@@ -324,9 +324,10 @@ describe("the manual page", function()
       return
     end
     cli.write(home .. "/sessile.1", page)
-    local pipe <close> = io.popen(("LD_PRELOAD= groff -man -Tutf8 -ww -z %s/sessile.1 2>&1"):format(home))
+    local groff = "LD_PRELOAD= groff -man -Tutf8 %s " .. home .. "/sessile.1 2>&1"
+    local pipe <close> = io.popen(groff:format "-ww -z")
     assert.equal("", (pipe:read "a"))
-    local text <close> = io.popen(("LD_PRELOAD= groff -man -Tutf8 -P-cbou %s/sessile.1 2>&1"):format(home))
+    local text <close> = io.popen(groff:format "-P-cbou")
     local read = text:read "a"
     assert.truthy(read:find("echo 'why is it slow?' | sessile append bug-42 -", 1, true))
     assert.truthy(read:find("EXIT STATUS", 1, true))

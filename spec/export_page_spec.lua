@@ -32,8 +32,8 @@ local function open(path)
     return nil
   end
   local pipe <close> = assert(io.popen "id -u")
-  local command = ("HOME=%s LD_PRELOAD= timeout 120 %s --headless=new %s --disable-gpu --no-first-run "
-    .. "--disable-background-networking --disable-component-update --disable-sync "
+  local command = ("HOME=%s LD_PRELOAD= timeout 120 %s --headless=new %s --disable-gpu "
+    .. "--no-first-run --disable-background-networking --disable-component-update --disable-sync "
     .. "--disable-default-apps --host-resolver-rules='MAP * ~NOTFOUND' --virtual-time-budget=4000 "
     .. "--user-data-dir=%s/profile --log-net-log=%s/net.json --net-log-capture-mode=Everything "
     .. "--enable-logging=stderr --dump-dom file://%s >%s/dom 2>%s/console"):format(cli.quote(home),
