@@ -340,16 +340,17 @@ function endpoint.make(who, given, seconds)
   elseif opts.key ~= nil and opts.key ~= false and not key.is(opts.key) then
     options.misuse(who .. ": key: sessile.key.env, .file, .command or .secret expected")
   end
-  local usable, message, code = connection.usable(where.secure)
-  if not usable then
-    return nil, message, code
-  end
-  return {
+  local made = {
     where = where, name = opts.name, key = opts.key or nil,
     headers = check_headers(who, opts.headers or {}), max_tokens = opts.max_tokens,
     timeout = seconds(who, opts.timeout) or TIMEOUT, insecure = opts.insecure, ca = opts.ca,
     wait = opts.wait, without = {},
   }
+  local usable, message, code = connection.usable(where.secure)
+  if not usable then
+    return nil, message, code
+  end
+  return made
 end
 
 return endpoint
