@@ -36,10 +36,11 @@ describe("the README's shell blocks", function()
   setup(function()
     home = cli.begin()
     local where = io.popen("readlink -f " .. cli.quote(cli.binary)):read "l"
-    os.execute(("mkdir -p %s/bin %s/work; ln -s %s %s/bin/sessile"):format(home, home, where, home))
-    os.execute(("ln -s \"$(readlink -f %s/examples)\" %s/work/examples"):format(
+    os.execute(("mkdir -p %s/bin %s/clone; ln -s %s %s/bin/sessile"):format(
+      home, home, where, home))
+    os.execute(("ln -s \"$(readlink -f %s/examples)\" %s/clone/examples"):format(
       cli.quote(root), home))
-    cli.write(home .. "/work/recorded.jsonl", cli.read(root .. "/spec/fixtures/pi-small.jsonl"))
+    cli.write(home .. "/clone/recorded.jsonl", cli.read(root .. "/spec/fixtures/pi-small.jsonl"))
   end)
 
   teardown(cli.finish)
@@ -49,7 +50,7 @@ describe("the README's shell blocks", function()
       it(("work: block %d, line %d"):format(i, block.line), function()
         cli.write(home .. "/block.sh", block.text)
         local out, err, code = cli.sessile("", nil, ("sh -c %s"):format(cli.quote(
-          ("cd %s/work && PATH=%s/bin:$PATH exec sh -ev %s/block.sh"):format(home, home, home))))
+          ("cd %s/clone && PATH=%s/bin:$PATH exec sh -ev %s/block.sh"):format(home, home, home))))
         assert.equal(0, code, err .. out)
         cli.no_traceback(err)
       end)

@@ -21,9 +21,9 @@ describe("the tour", function()
   setup(function()
     home = cli.begin()
     lines = lines_of(cli.read(root .. "/examples/tour/tour.sh"))
-    os.execute(("mkdir -p %s/bin %s/work; ln -s \"$(readlink -f %s)\" %s/bin/sessile"):format(
+    os.execute(("mkdir -p %s/bin %s/clone; ln -s \"$(readlink -f %s)\" %s/bin/sessile"):format(
       home, home, cli.quote(cli.binary), home))
-    os.execute(("ln -s \"$(readlink -f %s/examples)\" %s/work/examples"):format(
+    os.execute(("ln -s \"$(readlink -f %s/examples)\" %s/clone/examples"):format(
       cli.quote(root), home))
   end)
 
@@ -31,7 +31,7 @@ describe("the tour", function()
 
   local function run(line)
     local out, err, code = cli.sessile("", nil, ("sh -c %s"):format(cli.quote(
-      ("cd %s/work && PATH=%s/bin:$PATH && %s"):format(home, home, line))))
+      ("cd %s/clone && PATH=%s/bin:$PATH && %s"):format(home, home, line))))
     assert.equal(0, code, line .. "\n" .. err .. out)
     return out .. err
   end
@@ -49,7 +49,7 @@ describe("the tour", function()
     } do
       assert.truthy(all:find(text, 1, true), text .. "\nis not in\n" .. all)
     end
-    assert.truthy(cli.read(home .. "/work/tram.html"):find("Try it without the cache.", 1, true))
+    assert.truthy(cli.read(home .. "/clone/tram.html"):find("Try it without the cache.", 1, true))
   end)
 
   it("is what the picture was made of", function()

@@ -1,6 +1,7 @@
 ---@meta sessile
 -- meta.lua: annotations (LuaCATS) of everything that require "sessile" gives out, for
--- editors. Never required at run time; a spec compares it with what is registered.
+-- editors. Never required at run time; a spec compares it with what is registered. One long file,
+-- since editors want one definition of the module.
 --
 -- Where a function says `nil, message, code`, that is how it fails: a sentence that names the
 -- thing and what to do, and a code as "ENOTFOUND". Wrong types raise.

@@ -8,7 +8,8 @@
  *
  * A failure prints the seed and the shortest list of operations that still fails, as a
  * line that runs it again. An operation is a letter (the list is at `step`), the handle
- * it goes through, and a number from which its details are drawn.
+ * it goes through, and a number from which its details are drawn. Model, operations and
+ * shrinking stand in one file: a new operation changes all three.
  */
 #include <stdarg.h>
 #include <stddef.h>

@@ -2,7 +2,8 @@
  * test_log.c: a log of entries: appended, read, shared, torn, synced.
  *
  * Owns promises 1 to 6 and 8 as far as one log keeps them, and the layout of its lines.
- * Never depends on how long anything takes.
+ * Never depends on how long anything takes. It is long because every promise is asked of
+ * the same logs, plain and sealed.
  */
 #include <stdarg.h>
 #include <stddef.h>

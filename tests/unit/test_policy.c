@@ -1,6 +1,7 @@
 /*
  * test_policy.c: policies loaded from files and run on real states: hooks, edits,
- * options, chains, files that are refused, the model, threads, determinism.
+ * options, chains, files that are refused, the model, threads, determinism. It is long
+ * because each of them needs the same states and the same small policies.
  */
 #include "support/policies.h"
 

@@ -3,7 +3,7 @@
  * them.
  *
  * Lists are written as in support/lists.h; what a hook made of them as keys, own puts
- * with a plus.
+ * with a plus. One long file, since every edit is held against the same few lists.
  */
 #include "support/lists.h"
 
