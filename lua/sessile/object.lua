@@ -1,5 +1,9 @@
 -- object.lua: the metatable of every handle that the module gives out: methods, fields that
--- are read on demand, and what Lua itself calls (__gc, __close, __tostring, __name).
+-- are read on demand, and what Lua itself calls (__close, __tostring, __name).
+--
+-- No __gc: what a handle owns is freed when the core's userdata behind it is collected. A
+-- method may hold that and no longer the handle, as in store:session "s":append(message);
+-- closing with the handle would close under such a call.
 --
 -- A handle's own state is in fields that start with an underscore; assigning to anything
 -- that is not a writable field raises, since a misspelt `s.titel = …` would be lost.
@@ -36,10 +40,6 @@ function object.class(spec)
 
   function meta.__tostring(self)
     return ("%s: %s"):format(spec.name, spec.text(self))
-  end
-
-  function meta.__gc(self)
-    spec.close(self)
   end
 
   -- A close that fails is told, unless an error is already on its way.
