@@ -14,7 +14,6 @@ local function adapter()
   return {
     load = function(id) return kept[id] end,
     save = function(id, new, was)
-      collectgarbage() -- as a collector may at any time
       local records = kept[id] or {}
       if #records ~= was then
         return false
@@ -206,12 +205,18 @@ for kind, make in pairs(kinds) do
     end)
 
     it("may be a value that nobody keeps, until the call on it has returned", function()
-      -- a turn asks Lua in the middle, and so a collector that runs there finds no handle
-      local collects = { compact = function() collectgarbage() collectgarbage() return false end }
+      -- a message of many pieces, and a collector in haste: it runs within the call, where
+      -- nothing but the call holds the session
+      local blocks = {}
+      for i = 1, 2000 do
+        blocks[i] = { type = "text", text = ("block %d "):format(i):rep(20) }
+      end
+      local message = { role = "user", content = blocks }
+      finally(function() collectgarbage("incremental", 200, 100, 13) end)
+      collectgarbage("incremental", 10, 1000, 6)
       assert(s:append(user "one"))
-      assert(assert(s:fork(nil, { id = "fork" })):turn({ user "two" },
-        { policy = collects }))
-      assert(assert(store:session "fork"):append(user "three"))
+      assert(assert(s:fork(nil, { id = "fork" })):append(message))
+      assert(assert(store:session "fork"):append(message))
       assert.equal(3, #assert(store:resume "fork"):messages())
     end)
 
