@@ -15,10 +15,11 @@ BUILD   ?= build
 
 BUILD_PACKAGES := gcc libc6-dev binutils lua5.4 liblua5.4-dev uuid-dev libsodium-dev \
                   libmodpbase64-dev libzstd-dev libpcre2-dev lua-argparse
+BUILD_PACKAGES += libsqlite3-dev libpq-dev
 BUILD_PACKAGES += libcmark-gfm-dev libcmark-gfm-extensions-dev libncurses-dev libedit-dev
-TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted
+TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql
 CHECK_PACKAGES := lua-check cppcheck lua-socket lua-sec
-BENCH_PACKAGES := libsqlite3-dev
+BENCH_PACKAGES := libsqlite3-dev postgresql
 SOAK_PACKAGES  := clang libclang-rt-14-dev
 # What looks at terminals and pages as a person does; specs that need one say so without it.
 VIEW_PACKAGES  := tmux chromium zsh fish man-db
@@ -38,7 +39,7 @@ LINK       = $(CC) -pthread $(OPT) $(LDFLAGS) -Wl,-z,relro,-z,now
 
 LUA_INCLUDE ?= /usr/include/lua5.4
 LUA_LIB     ?= -llua5.4
-ENGINE_LIBS := -lsodium -luuid -lmodpbase64 -lzstd -lpcre2-8 -lm
+ENGINE_LIBS := -lsodium -luuid -lmodpbase64 -lzstd -lpcre2-8 -lsqlite3 -lm
 LIBS        := $(ENGINE_LIBS) $(LUA_LIB)
 TEST_LIBS   := -lcmocka -lcjson
 # What only the executable is linked with: pages, screens, typed lines.
@@ -108,6 +109,7 @@ $(OBJ)/engine/policy/%.o $(OBJ)/engine/command/%.o $(OBJ)/engine/worker/%.o: DOO
 $(OBJ)/engine/session/store_handle.o: DOOR = -DSESSILE_LIBEXEC='"$(PREFIX)/libexec/sessile"'
 $(OBJ)/engine/tokens/encoding.o: DOOR = -DSESSILE_SHARE='"$(PREFIX)/share/sessile"'
 $(OBJ)/engine/codec/%.o: DOOR = -I/usr/include/uuid
+$(OBJ)/engine/store/postgres%.o: DOOR = -I/usr/include/postgresql
 
 $(OBJ)/engine/%.o: engine/%.c Makefile
 	@mkdir -p $(@D)

@@ -35,6 +35,27 @@ void store_ram_unname(store *st, const char *folder, const char *name);
 void store_ram_rename(store *st, const char *folder, const char *name,
                       const char *new_folder, const char *new_name);
 
+/*
+ * A SQLite database in the file `path`, made when something is first kept in it (0600).
+ * timeout_ms: how long a call waits for other writers, until set_timeout says otherwise
+ * (-1: for ever). INVALID: the path; UNSUPPORTED: its schema is newer than this engine;
+ * DENIED, IO, FULL.
+ */
+sessile_status store_sqlite_open(store *out, const char *path, int timeout_ms,
+                                 const os_table *os, const allocator *a,
+                                 sessile_error *err);
+
+/*
+ * A PostgreSQL database: `url` is postgres://… or postgresql://…, as libpq takes it, and
+ * the parameters of ours that store/README.md names. timeout_ms: as above, and for a server
+ * that does not answer. No password of it is ever in an error. INVALID: the URL; DENIED:
+ * the password or the rights; IO: no such server; UNSUPPORTED: no libpq here, or the
+ * schema is newer than this engine.
+ */
+sessile_status store_postgres_open(store *out, const char *url, int timeout_ms,
+                                   const os_table *os, const allocator *a,
+                                   sessile_error *err);
+
 /* What a host brought: self is the store's from here on, and freed also on failure.
  * INVALID: the table lacks what it needs; UNSUPPORTED: its version. */
 sessile_status store_hosted_open(store *out, const sessile_backend *table, void *self,
