@@ -31,8 +31,8 @@
  *   remove    sessions are deleted softly alone
  *   watch     who waits for what others append asks for the size every few milliseconds
  *   blob_replace, blob_remove   no rotation of keys, no forgetting of users: UNSUPPORTED
- * CUTS goes with LOCKS. A backend that has no LOCKS, and CACHES, REPLACES or remove all the
- * same (a database has), fences each of them by itself, as it does append: see there.
+ * CUTS goes with LOCKS. A backend that has no LOCKS, and CACHES, REPLACES or remove all
+ * the same (a database has), fences each of them by itself, as it does append: see there.
  *
  * Rules
  *   - Folder and log names are single path components of [a-z0-9_=.-], made by the
@@ -62,8 +62,8 @@
 extern "C" {
 #endif
 
-/* Version 2 has all members from set_timeout on; a table of version 1 ends before it, and is
- * still taken. */
+/* Version 2 has all members from set_timeout on; a table of version 1 ends before it, and
+ * is still taken. */
 #define SESSILE_BACKEND_VERSION 2
 
 /* Where a log ends. tag is 16 bytes: the last record's AEAD tag, or the 8 bytes of its
@@ -120,8 +120,9 @@ typedef struct sessile_backend {
                            sessile_backend_log **out, sessile_error *err);
     void (*close)(sessile_backend_log *log);
 
-    /* Bytes in the log now (not E.bytes: a torn tail counts), and its mtime. Of a log that
-     * was removed or replaced: what it had when this handle last saw it; `replaced` tells. */
+    /* Bytes in the log now (not E.bytes: a torn tail counts), and its mtime. Of a log
+     * that was removed or replaced: what it had when this handle last saw it; `replaced`
+     * tells. */
     sessile_status (*size)(sessile_backend_log *log, uint64_t *bytes, int64_t *mtime_ms,
                            sessile_error *err);
 
@@ -142,11 +143,11 @@ typedef struct sessile_backend {
     /* Appends size bytes of count records if the log still ends at *end; *end is then the
      * new end (its tag being new_tag). CONFLICT: the log ends elsewhere (grew).
      * TRUNCATED: it is shorter than end. NOTFOUND: it was removed or replaced. On every
-     * error the log is as before, or *poisoned is set to 1: cutting back failed, and nothing
-     * may be appended through any handle; or, where each append is a transaction, nobody
-     * can tell whether it took place, and nothing may be appended through this handle. Who
-     * opens the log anew sees which. Not yet durable. Called under the exclusive lock where
-     * there are locks.
+     * error the log is as before, or *poisoned is set to 1: cutting back failed, and
+     * nothing may be appended through any handle; or, where each append is a transaction,
+     * nobody can tell whether it took place, and nothing may be appended through this
+     * handle. Who opens the log anew sees which. Not yet durable. Called under the
+     * exclusive lock where there are locks.
      */
     sessile_status (*append)(sessile_backend_log *log, sessile_log_end *end,
                              const void *data, size_t size, uint64_t count,
@@ -208,8 +209,8 @@ typedef struct sessile_backend {
      * the draft also when it fails. old: the log that is replaced, held under its
      * exclusive lock, which keeps naming the old bytes. keep: the old bytes get a name of
      * their own first, durably, which is written into kept (NUL-terminated); else they
-     * are gone with the last handle (without LOCKS: at once, and reading them is NOTFOUND).
-     * draft_drop gives a draft up. What a crash leaves of a draft is no log.
+     * are gone with the last handle (without LOCKS: at once, and reading them is
+     * NOTFOUND). draft_drop gives a draft up. What a crash leaves of a draft is no log.
      * Without LOCKS draft_replace is CONFLICT, and nothing was changed, when the old log
      * ends elsewhere than size last said through `old`, or the name leads to another one.
      */
@@ -304,18 +305,18 @@ typedef struct sessile_backend {
 
     /* ---- version 2 */
 
-    /* Without LOCKS: how long each later call on this handle may wait for other writers, or
-     * for a server that does not answer (ms; -1: for ever; 0: one try), before it is BUSY or
-     * IO. Before the first one: as the store was opened. May be absent: such waits are the
-     * store's own affair, and bounded. */
+    /* Without LOCKS: how long each later call on this handle may wait for other writers,
+     * or for a server that does not answer (ms; -1: for ever; 0: one try), before it is
+     * BUSY or IO. Before the first one: as the store was opened. May be absent: such
+     * waits are the store's own affair, and bounded. */
     void (*set_timeout)(sessile_backend_log *log, int timeout_ms);
 
     /* Waits until the log has other than `bytes` bytes, or its name leads elsewhere
      * (*changed 1), or timeout_ms have passed (-1: never; *changed 0). ask(arg) is called
      * every few milliseconds; 1: CANCELLED. No lock is held, and other threads use the
-     * handle meanwhile. May come early (*changed 1, and nothing new): size tells. IO: what
-     * it listens to is gone; asking again is safe. May be absent: size is asked again and
-     * again. */
+     * handle meanwhile. May come early (*changed 1, and nothing new): size tells. IO:
+     * what it listens to is gone; asking again is safe. May be absent: size is asked
+     * again and again. */
     sessile_status (*watch)(sessile_backend_log *log, uint64_t bytes, int timeout_ms,
                             int (*ask)(void *arg), void *arg, int *changed,
                             sessile_error *err);

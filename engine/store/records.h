@@ -1,5 +1,6 @@
 /*
- * records.h: the records of one write, taken apart, for backends that keep a row a record.
+ * records.h: the records of one write, taken apart, for backends that keep a row a
+ * record.
  *
  * A record is a line with its newline; whatever else is in it is the log floor's affair.
  */

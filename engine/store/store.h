@@ -47,10 +47,10 @@ sessile_status store_sqlite_open(store *out, const char *path, int timeout_ms,
 
 /*
  * A PostgreSQL database: `url` is postgres://… or postgresql://…, as libpq takes it, and
- * the parameters of ours that store/README.md names. timeout_ms: as above, and for a server
- * that does not answer. No password of it is ever in an error. INVALID: the URL; DENIED:
- * the password or the rights; IO: no such server; UNSUPPORTED: no libpq here, or the
- * schema is newer than this engine.
+ * the parameters of ours that store/README.md names. timeout_ms: as above, and for a
+ * server that does not answer. No password of it is ever in an error. INVALID: the URL;
+ * DENIED: the password or the rights; IO: no such server; UNSUPPORTED: no libpq here, or
+ * the schema is newer than this engine.
  */
 sessile_status store_postgres_open(store *out, const char *url, int timeout_ms,
                                    const os_table *os, const allocator *a,

@@ -97,7 +97,7 @@ static void what_a_table_lacks_is_named(void **state)
     lie_set_up();
     lying.version = SESSILE_BACKEND_VERSION + 1;
     assert_int_equal(open_lying(&st, &err), SESSILE_UNSUPPORTED);
-    assert_says(&err, "version 2");
+    assert_says(&err, "version 3");
     assert_int_equal(freed, 1);
     lie_set_up();
     lying.version = 0;
