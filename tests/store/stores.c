@@ -88,6 +88,30 @@ static void file_url(void *place, char out[512])
     snprintf(out, 512, "file:%s", (char *)place);
 }
 
+static void database(void *place, char out[512])
+{
+    snprintf(out, 512, "%s/sessions.db", (char *)place);
+}
+
+static sessile_status sqlite(void *place, const sessile_backend **table, void **self,
+                             sessile_error *err)
+{
+    store st = {NULL, NULL};
+    char path[512];
+
+    database(place, path);
+    return taken(store_sqlite_open(&st, path, 60000, os_current, &allocator_default, err),
+                 &st, table, self);
+}
+
+static void sqlite_url(void *place, char out[512])
+{
+    char path[512];
+
+    database(place, path);
+    snprintf(out, 512, "sqlite:%.500s", path);
+}
+
 static sessile_status minimal(void *place, const sessile_backend **table, void **self,
                               sessile_error *err)
 {
@@ -102,6 +126,8 @@ const suite_store suite_stores[] = {
     {"file, plain", 0, 0, folder, folder_free, file, file_url},
     {"file, sealed", 1, 0, folder, folder_free, file, file_url},
     {"file, brought by a host", 1, 0, folder, folder_free, file, NULL},
+    {"sqlite, plain", 0, 0, folder, folder_free, sqlite, sqlite_url},
+    {"sqlite, sealed", 1, 0, folder, folder_free, sqlite, sqlite_url},
     {"a host's, plain", 0, 0, medium, medium_free, minimal, NULL},
     {"a host's, sealed", 1, 0, medium, medium_free, minimal, NULL},
 };
