@@ -195,15 +195,23 @@ static int run_over(const suite_store *kind, const char *title,
     return failed;
 }
 
-int suite_run(const char *title, const struct CMUnitTest *cases, size_t count, int argc,
-              char **argv)
+static int same_table(const suite_store *a, const suite_store *b)
 {
+    return a->backend == b->backend && a->place == b->place;
+}
+
+int suite_run(const char *title, const struct CMUnitTest *cases, size_t count, int tables,
+              int argc, char **argv)
+{
+    const suite_store *had = NULL;
     int failed = 0;
 
     for (size_t k = 0; k < suite_store_count; k++) {
         const suite_store *kind = &suite_stores[k];
-        if (argc > 1 && !strstr(kind->name, argv[1]))
+        if ((argc > 1 && !strstr(kind->name, argv[1])) ||
+            (tables && had && same_table(kind, had)))
             continue;
+        had = kind;
         failed += run_over(kind, title, cases, count, argc > 2 ? argv[2] : NULL);
     }
     return failed;

@@ -44,10 +44,10 @@ int site_tear_down(void **state);
 
 /* Runs each case over each kind, or those whose name holds argv[1]; of the cases those
  * whose name holds argv[2], where it is given. A case's initial state is the kind.
- * Returns how many failed. */
+ * tables: kinds with the same table are one. Returns how many failed. */
 struct CMUnitTest;
-int suite_run(const char *title, const struct CMUnitTest *cases, size_t count, int argc,
-              char **argv);
+int suite_run(const char *title, const struct CMUnitTest *cases, size_t count, int tables,
+              int argc, char **argv);
 
 /* Another handle of the store; fails the test when it cannot be opened. */
 sessile_store *site_store(const site *g);
