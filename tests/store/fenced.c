@@ -335,10 +335,10 @@ static sessile_status fenced_watch(sessile_backend_log *log, uint64_t bytes,
 
     *changed = 0;
     pthread_mutex_lock(&h->m->mutex);
-    while (!*changed && left != 0) {
+    for (;;) {
         struct timespec until;
         *changed = h->log->kind != LOG || h->log->size != bytes;
-        if (*changed)
+        if (*changed || !left)
             break;
         if (ask && ask(arg)) {
             status = say(err, SESSILE_CANCELLED, h->log->name, "is watched no longer");
