@@ -61,8 +61,9 @@ SUPPORT := $(call objects,$(call sources,tests/support/*.c))
 TEST_DIRS := unit crash fault kill model tamper store nodes
 TEST_C    := $(call sources,$(TEST_DIRS:%=tests/%/test_*.c))
 TESTS     := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
-# What is no test_x.c in store/ is shared by the programs there.
+# What is no test_x.c in store/ or nodes/ is shared by the programs there.
 STORE_SHARED := $(call objects,$(filter-out tests/store/test_%,$(call sources,tests/store/*.c)))
+NODES_SHARED := $(call objects,$(filter-out tests/nodes/test_%,$(call sources,tests/nodes/*.c)))
 # fuzz/fuzz_x.c is the program fuzz/x; what else is in that folder they share, but for the
 # driver, which libFuzzer takes the place of.
 FUZZERS   := $(patsubst tests/fuzz/fuzz_%.c,$(BUILD)/fuzz/%,$(call sources,tests/fuzz/fuzz_*.c))
@@ -197,9 +198,10 @@ $(CORE): $(BINDING) $(BUILD)/internal.a
 	$(LINK) -shared -Wl,--version-script=$(OBJ)/core.map -o $@ $^ $(ENGINE_LIBS)
 
 $(filter $(BUILD)/tests/store/%,$(TESTS)): $(STORE_SHARED)
+$(filter $(BUILD)/tests/nodes/%,$(TESTS)): $(NODES_SHARED)
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ $(TEST_LIBS) $(LIBS)
+	$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(TEST_LIBS) $(LIBS)
 
 # A fuzzer is a file with LLVMFuzzerTestOneInput; under gcc a driver of our own calls it.
 $(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_DRIVER) $(FUZZ_SHARED) $(BINDING) $(BUILD)/internal.a
@@ -254,7 +256,7 @@ check: deps-check
 warnings:
 	@+$(again) --quiet BUILD=build-werror WERROR=1 objects
 objects: $(ENGINE) $(COMMAND) $(WORKERS) $(BINDING) $(SUPPORT)
-objects: $(TESTS:$(BUILD)/tests/%=$(OBJ)/tests/%.o) $(STORE_SHARED)
+objects: $(TESTS:$(BUILD)/tests/%=$(OBJ)/tests/%.o) $(STORE_SHARED) $(NODES_SHARED)
 objects: $(FUZZERS:$(BUILD)/fuzz/%=$(OBJ)/tests/fuzz/fuzz_%.o) $(FUZZ_SHARED) $(FUZZ_DRIVER)
 objects: $(BENCHES:$(BUILD)/bench/%=$(OBJ)/tests/bench/%.o) $(BENCH_SHARED)
 objects: $(SAMPLES:$(BUILD)/examples/%=$(OBJ)/examples/%.o)
