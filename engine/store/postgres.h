@@ -31,38 +31,38 @@
 
 /* ---------------------------------------------------------------------- libpq */
 
-#define PG_FUNCTIONS(X)                                                                  \
-    X(PQconnectStartParams)                                                              \
-    X(PQconnectPoll)                                                                     \
-    X(PQconninfoParse)                                                                   \
-    X(PQconninfoFree)                                                                    \
-    X(PQconndefaults)                                                                    \
-    X(PQfreemem)                                                                         \
-    X(PQfinish)                                                                          \
-    X(PQstatus)                                                                          \
-    X(PQsocket)                                                                          \
-    X(PQerrorMessage)                                                                    \
-    X(PQconnectionNeedsPassword)                                                         \
-    X(PQsetErrorVerbosity)                                                               \
-    X(PQsetNoticeReceiver)                                                               \
-    X(PQsetnonblocking)                                                                  \
-    X(PQenterPipelineMode)                                                               \
-    X(PQpipelineSync)                                                                    \
-    X(PQsendPrepare)                                                                     \
-    X(PQsendQueryParams)                                                                 \
-    X(PQsendQueryPrepared)                                                               \
-    X(PQflush)                                                                           \
-    X(PQconsumeInput)                                                                    \
-    X(PQisBusy)                                                                          \
-    X(PQgetResult)                                                                       \
-    X(PQnotifies)                                                                        \
-    X(PQclear)                                                                           \
-    X(PQresultStatus)                                                                    \
-    X(PQresultErrorField)                                                                \
-    X(PQntuples)                                                                         \
-    X(PQnfields)                                                                         \
-    X(PQgetvalue)                                                                        \
-    X(PQgetlength)                                                                       \
+#define PG_FUNCTIONS(X)          \
+    X(PQconnectStartParams)      \
+    X(PQconnectPoll)             \
+    X(PQconninfoParse)           \
+    X(PQconninfoFree)            \
+    X(PQconndefaults)            \
+    X(PQfreemem)                 \
+    X(PQfinish)                  \
+    X(PQstatus)                  \
+    X(PQsocket)                  \
+    X(PQerrorMessage)            \
+    X(PQconnectionNeedsPassword) \
+    X(PQsetErrorVerbosity)       \
+    X(PQsetNoticeReceiver)       \
+    X(PQsetnonblocking)          \
+    X(PQenterPipelineMode)       \
+    X(PQpipelineSync)            \
+    X(PQsendPrepare)             \
+    X(PQsendQueryParams)         \
+    X(PQsendQueryPrepared)       \
+    X(PQflush)                   \
+    X(PQconsumeInput)            \
+    X(PQisBusy)                  \
+    X(PQgetResult)               \
+    X(PQnotifies)                \
+    X(PQclear)                   \
+    X(PQresultStatus)            \
+    X(PQresultErrorField)        \
+    X(PQntuples)                 \
+    X(PQnfields)                 \
+    X(PQgetvalue)                \
+    X(PQgetlength)               \
     X(PQgetisnull)
 
 typedef struct pg_lib {
@@ -81,15 +81,15 @@ void pg_lib_close(pg_lib *lib);
 enum { PG_SCHEMA_MOST = 63, PG_SECRETS = 4 };
 
 typedef struct pg_url {
-    PQconninfoOption *options; /* libpq's */
+    PQconninfoOption *options;   /* libpq's */
     const char **keys, **values; /* the same, and ours, for PQconnectStartParams; NULL */
     size_t room;                 /* of each of the two */
     char schema[PG_SCHEMA_MOST + 1];
-    int pool;              /* connections at most */
-    int64_t statement_ms;  /* 0: for ever */
-    int keep_commit;       /* synchronous_commit is what the URL says */
-    int connect_ms;        /* 0: as long as the call may take */
-    char where[160];       /* "user@host:port/database", for errors */
+    int pool;                     /* connections at most */
+    int64_t statement_ms;         /* 0: for ever */
+    int keep_commit;              /* synchronous_commit is what the URL says */
+    int connect_ms;               /* 0: as long as the call may take */
+    char where[160];              /* "user@host:port/database", for errors */
     char secret[PG_SECRETS][256]; /* what no error may hold */
 } pg_url;
 
@@ -190,8 +190,8 @@ void pg_records_free(pg_records *r);
 typedef struct pg_conn {
     struct pg_conn *next;
     PGconn *pg;
-    int32_t pid;                    /* of the server's process; 0: cannot be told */
-    int64_t since;                  /* when that began, by the server */
+    int32_t pid;   /* of the server's process; 0: cannot be told */
+    int64_t since; /* when that began, by the server */
     unsigned char prepared[PG_STATEMENTS];
 } pg_conn;
 

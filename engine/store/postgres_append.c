@@ -45,7 +45,8 @@ static sessile_status elsewhere(pg_call *call, pg_log *log, const sessile_log_en
         return fail(err, SESSILE_TRUNCATED, "%s is shorter than what is known of it",
                     log->name);
     }
-    return fail(err, SESSILE_CONFLICT, "%s has grown: read on, then try again", log->name);
+    return fail(err, SESSILE_CONFLICT, "%s has grown: read on, then try again",
+                log->name);
 }
 
 sessile_status pg_append(sessile_backend_log *handle, sessile_log_end *end,

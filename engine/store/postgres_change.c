@@ -65,10 +65,11 @@ static sessile_status unknown(const pg_store *ps, const char *what, int *took,
                               sessile_error *err)
 {
     *took = PG_UNKNOWN;
-    return fail(err, SESSILE_IO,
-                "the connection to %s broke while %s was changed, and nobody could tell in "
-                "time whether that took place: open it again to see",
-                ps->url.where, what);
+    return fail(
+        err, SESSILE_IO,
+        "the connection to %s broke while %s was changed, and nobody could tell in "
+        "time whether that took place: open it again to see",
+        ps->url.where, what);
 }
 
 /* Time is up, or somebody asked to stop, with a change on its way. */

@@ -35,16 +35,18 @@ static sessile_status by_state(const pg_store *ps, const char *state, const char
                     where, more);
     }
     if (strcmp(state, "3D000") == 0) {
-        return fail(err, SESSILE_INVALID,
-                    "%s: the server has no such database: make it (createdb), or mend the "
-                    "store's URL",
-                    where);
+        return fail(
+            err, SESSILE_INVALID,
+            "%s: the server has no such database: make it (createdb), or mend the "
+            "store's URL",
+            where);
     }
     if (strcmp(state, "42501") == 0) {
-        return fail(err, SESSILE_DENIED,
-                    "%s: the user may not do this in the schema \"%s\": grant the rights, "
-                    "or use another user%s",
-                    where, ps->url.schema, more);
+        return fail(
+            err, SESSILE_DENIED,
+            "%s: the user may not do this in the schema \"%s\": grant the rights, "
+            "or use another user%s",
+            where, ps->url.schema, more);
     }
     if (strcmp(state, "25006") == 0) {
         return fail(err, SESSILE_DENIED,
@@ -57,10 +59,11 @@ static sessile_status by_state(const pg_store *ps, const char *state, const char
                     where);
     }
     if (strcmp(state, "53300") == 0) {
-        return fail(err, SESSILE_BUSY,
-                    "%s takes no more connections: wait, let the store's URL say a smaller "
-                    "pool=N, or raise the server's max_connections%s",
-                    where, more);
+        return fail(
+            err, SESSILE_BUSY,
+            "%s takes no more connections: wait, let the store's URL say a smaller "
+            "pool=N, or raise the server's max_connections%s",
+            where, more);
     }
     if (strcmp(state, "53200") == 0) {
         return fail(err, SESSILE_IO, "%s: the server is out of memory%s", where, more);
@@ -106,12 +109,13 @@ sessile_status pg_say(pg_call *call, const PGresult *wrong, const char *what,
     }
     if (strcmp(state, "55P03") == 0 || strcmp(state, "40001") == 0 ||
         strcmp(state, "40P01") == 0) {
-        return fail(err, SESSILE_BUSY,
-                    "%s: others write to %s all the time: try again", ps->url.where, what);
+        return fail(err, SESSILE_BUSY, "%s: others write to %s all the time: try again",
+                    ps->url.where, what);
     }
     char more[200];
     words(ps, said, more);
-    return fail(err, SESSILE_IO, "%s could not do what was asked of it for %s: SQLSTATE "
+    return fail(err, SESSILE_IO,
+                "%s could not do what was asked of it for %s: SQLSTATE "
                 "%.5s%s",
                 ps->url.where, what, state, more);
 }
@@ -190,8 +194,7 @@ int64_t pg_int(const pg_store *ps, const PGresult *r, int row, int column)
     if (pg_null(ps, r, row, column) || ps->lib.PQgetlength(r, row, column) != 8) {
         return 0;
     }
-    const unsigned char *raw =
-        (const unsigned char *)ps->lib.PQgetvalue(r, row, column);
+    const unsigned char *raw = (const unsigned char *)ps->lib.PQgetvalue(r, row, column);
     uint64_t n = 0;
     for (int i = 0; i < 8; i++) {
         n = n << 8 | raw[i];

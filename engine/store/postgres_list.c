@@ -60,7 +60,8 @@ static sessile_status walk(pg_store *ps, const char *folder, visit_log show,
             if (!store_name_ok(agent) || !store_name_ok(name)) {
                 continue; /* somebody else's row */
             }
-            if (show != NULL ? show(arg, agent, name) : show_stat(arg, agent, name, &st)) {
+            if (show != NULL ? show(arg, agent, name)
+                             : show_stat(arg, agent, name, &st)) {
                 over = 1;
                 break;
             }

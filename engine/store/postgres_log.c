@@ -183,11 +183,11 @@ sessile_status pg_same_bytes(pg_call *call, const pg_log *log, uint64_t index,
 {
     pg_ahead got;
     *same = 0;
-    sessile_status status = fetch(call, log, index, offset, size,
-                                  record_count(data, size), &got, err);
+    sessile_status status =
+        fetch(call, log, index, offset, size, record_count(data, size), &got, err);
     if (status == SESSILE_OK) {
-        *same = got.size == size && got.from == offset &&
-                memcmp(got.data, data, size) == 0;
+        *same =
+            got.size == size && got.from == offset && memcmp(got.data, data, size) == 0;
         mem_free(&call->ps->alloc, got.data, got.capacity);
     }
     return status;
@@ -255,8 +255,7 @@ sessile_status pg_open(void *self, const char *folder, const char *name,
         log->count = (uint64_t)pg_int(ps, r.of[0], 0, 1);
         log->bytes = (uint64_t)pg_int(ps, r.of[0], 0, 2);
         log->updated_ns = pg_time_ns(ps, r.of[0], 0, 4);
-        if (pg_rows(ps, r.of[1]) > 0 &&
-            (uint64_t)pg_int(ps, r.of[1], 0, 0) == log->id) {
+        if (pg_rows(ps, r.of[1]) > 0 && (uint64_t)pg_int(ps, r.of[1], 0, 0) == log->id) {
             status = stretch(log, r.of[1], 1, 0, &log->ahead, err);
         }
         pg_results_free(ps, &r);
@@ -395,8 +394,9 @@ static sessile_status find(pg_call *call, const pg_log *log, uint64_t offset,
     pg_arg_int(&s, offset);
     sessile_status status = pg_ask(call, &s, 1, log->name, &r, err);
     if (status == SESSILE_OK) {
-        *index = pg_rows(call->ps, r.of[0]) > 0 ? (uint64_t)pg_int(call->ps, r.of[0], 0, 0)
-                                                : 0;
+        *index = pg_rows(call->ps, r.of[0]) > 0
+                     ? (uint64_t)pg_int(call->ps, r.of[0], 0, 0)
+                     : 0;
         pg_results_free(call->ps, &r);
     }
     return status;
@@ -481,8 +481,7 @@ sessile_status pg_read(sessile_backend_log *handle, uint64_t index, uint64_t off
         log->ahead = more;
         if (n == left) { /* nothing of it is left to be read */
             mem_free(&log->ps->alloc, more.data, more.capacity);
-            log->ahead =
-                (pg_ahead){.from = at, .first = more.next, .next = more.next};
+            log->ahead = (pg_ahead){.from = at, .first = more.next, .next = more.next};
         }
         pthread_mutex_unlock(&log->mutex);
     }

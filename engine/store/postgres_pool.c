@@ -72,11 +72,11 @@ static sessile_status greet(pg_call *call, pg_conn *c, sessile_error *err)
     buf_deinit(&text);
     /* What is acknowledged must be on the server's disk. A weaker setting than `on` that
      * is not `off` waits for that as well. */
-    pg_step s = pg_step_once(
-        "SELECT set_config('statement_timeout', $1::text, false), CASE WHEN $2::bigint = 0"
-        " AND current_setting('synchronous_commit') = 'off'"
-        " AND current_setting('transaction_read_only') = 'off'"
-        " THEN set_config('synchronous_commit', 'on', false) END");
+    pg_step s = pg_step_once("SELECT set_config('statement_timeout', $1::text, false), "
+                             "CASE WHEN $2::bigint = 0"
+                             " AND current_setting('synchronous_commit') = 'off'"
+                             " AND current_setting('transaction_read_only') = 'off'"
+                             " THEN set_config('synchronous_commit', 'on', false) END");
     pg_arg_text(&s, number);
     pg_arg_int(&s, (uint64_t)ps->url.keep_commit);
     pg_results r;
@@ -131,12 +131,12 @@ static sessile_status connect_once(pg_call *call, pg_conn **out, int *passing,
     lib->PQsetNoticeReceiver(c->pg, quiet, NULL);
     /* so that an error has its SQLSTATE in its text: there is no other way to it */
     lib->PQsetErrorVerbosity(c->pg, PQERRORS_VERBOSE);
-    PostgresPollingStatusType step =
-        lib->PQstatus(c->pg) == CONNECTION_BAD ? PGRES_POLLING_FAILED
-                                               : PGRES_POLLING_WRITING;
+    PostgresPollingStatusType step = lib->PQstatus(c->pg) == CONNECTION_BAD
+                                         ? PGRES_POLLING_FAILED
+                                         : PGRES_POLLING_WRITING;
     while (step == PGRES_POLLING_READING || step == PGRES_POLLING_WRITING) {
-        int can = ready(call, c->pg,
-                        step == PGRES_POLLING_READING ? OS_READ : OS_WRITE, until);
+        int can =
+            ready(call, c->pg, step == PGRES_POLLING_READING ? OS_READ : OS_WRITE, until);
         if (can <= 0) {
             finish(ps, c);
             *passing = can == 0;
@@ -205,8 +205,7 @@ static int alive(const pg_store *ps, pg_conn *c)
         return 0;
     }
     if (os_fd_wait(ps->lib.PQsocket(c->pg), OS_READ, 0)) {
-        return ps->lib.PQconsumeInput(c->pg) &&
-               ps->lib.PQstatus(c->pg) == CONNECTION_OK;
+        return ps->lib.PQconsumeInput(c->pg) && ps->lib.PQstatus(c->pg) == CONNECTION_OK;
     }
     return 1;
 }

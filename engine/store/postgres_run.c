@@ -254,7 +254,8 @@ static int again(pg_call *call, pg_conn *c, const pg_step *steps, int count,
         return 1;
     }
     if (pg_state_is(ps, r->wrong, "42P05")) {
-        /* behind a pooler another one prepared it: under its name there is nothing else */
+        /* behind a pooler another one prepared it: under its name there is nothing else
+         */
         for (int i = 0; i < count; i++) {
             if (r->of[i] == r->wrong && steps[i].statement != PG_ONCE) {
                 c->prepared[steps[i].statement] = 1;

@@ -150,7 +150,8 @@ static sessile_status make(pg_call *call, int new_schema, int with_views, int *l
         add(&all, from, &count, views[i], schema);
     }
     snprintf(text, sizeof(text),
-             "INSERT INTO @store SELECT %d WHERE NOT EXISTS (SELECT FROM @store)", VERSION);
+             "INSERT INTO @store SELECT %d WHERE NOT EXISTS (SELECT FROM @store)",
+             VERSION);
     add(&all, from, &count, text, schema);
     if (all.failed) {
         buf_deinit(&all);

@@ -8,7 +8,6 @@
  */
 #include "store/postgres.h"
 
-
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,63 +27,63 @@
  * Two that come at once wait for one another at the row; the later one then looks at what
  * the first has made of it. `tag` is not known of what was made in one piece.
  */
-#define APPEND                                                                           \
-    "WITH moved AS (UPDATE @sessions SET count = count + $5::bigint,"                    \
-    " bytes = bytes + $6::bigint, tag = $7::bytea, updated = clock_timestamp()"          \
-    " WHERE id = $1::bigint AND count = $2::bigint AND bytes = $3::bigint"               \
-    " AND (tag IS NULL OR tag = $4::bytea) AND name IS NOT NULL"                         \
-    " RETURNING id, watched), put AS (INSERT INTO @entries (session, id, at, line)"      \
-    " SELECT m.id, $2::bigint + r.n - 1, r.at, r.line FROM moved m,"                     \
-    " unnest($8::bigint[], $9::bytea[]) WITH ORDINALITY AS r(at, line, n)) "             \
-    CALL("moved")
+#define APPEND                                                                      \
+    "WITH moved AS (UPDATE @sessions SET count = count + $5::bigint,"               \
+    " bytes = bytes + $6::bigint, tag = $7::bytea, updated = clock_timestamp()"     \
+    " WHERE id = $1::bigint AND count = $2::bigint AND bytes = $3::bigint"          \
+    " AND (tag IS NULL OR tag = $4::bytea) AND name IS NOT NULL"                    \
+    " RETURNING id, watched), put AS (INSERT INTO @entries (session, id, at, line)" \
+    " SELECT m.id, $2::bigint + r.n - 1, r.at, r.line FROM moved m,"                \
+    " unnest($8::bigint[], $9::bytea[]) WITH ORDINALITY AS r(at, line, n)) " CALL(  \
+        "moved")
 
 /* Records of a log from $2 on, at most $3 of them, as far as they begin before $4. */
-#define LINES                                                                            \
-    "SELECT at, line FROM (SELECT e.id, e.at, e.line FROM @entries e"                    \
-    " WHERE e.session = $1::bigint AND e.id >= $2::bigint"                               \
+#define LINES                                                         \
+    "SELECT at, line FROM (SELECT e.id, e.at, e.line FROM @entries e" \
+    " WHERE e.session = $1::bigint AND e.id >= $2::bigint"            \
     " ORDER BY e.id LIMIT $3::bigint) x WHERE at < $4::bigint ORDER BY id"
 
 /* The first records of a log that is found by its name: all of a short one. */
-#define OPEN_LINES                                                                       \
-    "SELECT s.id, e.at, e.line FROM @sessions s, LATERAL (SELECT l.id, l.at, l.line"     \
-    " FROM @entries l WHERE l.session = s.id ORDER BY l.id"                              \
-    " LIMIT CASE WHEN s.bytes <= $3::bigint THEN s.count ELSE 1 END) e"                  \
+#define OPEN_LINES                                                                   \
+    "SELECT s.id, e.at, e.line FROM @sessions s, LATERAL (SELECT l.id, l.at, l.line" \
+    " FROM @entries l WHERE l.session = s.id ORDER BY l.id"                          \
+    " LIMIT CASE WHEN s.bytes <= $3::bigint THEN s.count ELSE 1 END) e"              \
     " WHERE s.agent = $1::text AND s.name = $2::text ORDER BY e.id"
 
 /* The record that byte $2 of a log is in, where nobody knows its number. Offsets grow
  * with numbers, so halves are tried; an index on them would make each append dearer. */
-#define FIND                                                                             \
-    "WITH RECURSIVE half(lo, hi) AS (SELECT 0::bigint, count FROM @sessions"             \
-    " WHERE id = $1::bigint UNION ALL SELECT CASE WHEN e.at <= $2::bigint THEN e.id"     \
-    " ELSE h.lo END, CASE WHEN e.at <= $2::bigint THEN h.hi ELSE e.id END"               \
-    " FROM half h JOIN @entries e ON e.session = $1::bigint"                             \
-    " AND e.id = (h.lo + h.hi) / 2 WHERE h.hi - h.lo > 1)"                               \
+#define FIND                                                                         \
+    "WITH RECURSIVE half(lo, hi) AS (SELECT 0::bigint, count FROM @sessions"         \
+    " WHERE id = $1::bigint UNION ALL SELECT CASE WHEN e.at <= $2::bigint THEN e.id" \
+    " ELSE h.lo END, CASE WHEN e.at <= $2::bigint THEN h.hi ELSE e.id END"           \
+    " FROM half h JOIN @entries e ON e.session = $1::bigint"                         \
+    " AND e.id = (h.lo + h.hi) / 2 WHERE h.hi - h.lo > 1)"                           \
     " SELECT lo FROM half ORDER BY hi - lo LIMIT 1"
 
 #define STAT_ROW "id, bytes, updated"
-#define OTHERS                                                                           \
-    "SELECT agent, COALESCE(kept, beside || '.draft-' || id), bytes, id FROM @sessions"  \
+#define OTHERS                                                                          \
+    "SELECT agent, COALESCE(kept, beside || '.draft-' || id), bytes, id FROM @sessions" \
     " WHERE name IS NULL AND id > $1::bigint"
 
 static const char *const texts[PG_STATEMENTS] = {
     [PG_VERSION] = "SELECT version::bigint FROM @store",
 
-    [PG_CREATE] =
-        "WITH made AS (INSERT INTO @sessions (agent, name, count, bytes)"
-        " VALUES ($1::text, $2::text, $3::bigint, $4::bigint)"
-        " ON CONFLICT (agent, name) DO NOTHING RETURNING id), put AS ("
-        "INSERT INTO @entries (session, id, at, line)"
-        " SELECT m.id, r.n - 1, r.at, r.line FROM made m,"
-        " unnest($5::bigint[], $6::bytea[]) WITH ORDINALITY AS r(at, line, n))"
-        " SELECT id FROM made",
+    [PG_CREATE] = "WITH made AS (INSERT INTO @sessions (agent, name, count, bytes)"
+                  " VALUES ($1::text, $2::text, $3::bigint, $4::bigint)"
+                  " ON CONFLICT (agent, name) DO NOTHING RETURNING id), put AS ("
+                  "INSERT INTO @entries (session, id, at, line)"
+                  " SELECT m.id, r.n - 1, r.at, r.line FROM made m,"
+                  " unnest($5::bigint[], $6::bytea[]) WITH ORDINALITY AS r(at, line, n))"
+                  " SELECT id FROM made",
     [PG_OPEN] = "SELECT id, " ROW " FROM @sessions"
                 " WHERE agent = $1::text AND name = $2::text",
     [PG_OPEN_LINES] = OPEN_LINES,
-    [PG_LOOK] = "SELECT s.id, s.count, s.bytes, s.tag, s.updated,"
-                " CASE WHEN s.name IS NULL THEN NULL ELSE 1::bigint END,"
-                " (SELECT n.id FROM @sessions n"
-                " WHERE n.agent = $2::text AND n.name = $3::text)"
-                " FROM (VALUES ($1::bigint)) AS v(id) LEFT JOIN @sessions s ON s.id = v.id",
+    [PG_LOOK] =
+        "SELECT s.id, s.count, s.bytes, s.tag, s.updated,"
+        " CASE WHEN s.name IS NULL THEN NULL ELSE 1::bigint END,"
+        " (SELECT n.id FROM @sessions n"
+        " WHERE n.agent = $2::text AND n.name = $3::text)"
+        " FROM (VALUES ($1::bigint)) AS v(id) LEFT JOIN @sessions s ON s.id = v.id",
     [PG_LINES] = LINES,
     [PG_FIND] = FIND,
     [PG_APPEND] = APPEND,
@@ -127,9 +126,10 @@ static const char *const texts[PG_STATEMENTS] = {
                       " AND c.at <= $2::bigint), 0) ORDER BY at",
     [PG_CACHE_LOCK] = "SELECT 1::bigint FROM @sessions WHERE id = $1::bigint"
                       " FOR NO KEY UPDATE",
-    [PG_CACHE_CUT] = "UPDATE @caches SET data = substring(data FOR ($2::bigint - at)::int)"
-                     " WHERE session = $1::bigint AND at < $2::bigint"
-                     " AND at + length(data) > $2::bigint",
+    [PG_CACHE_CUT] =
+        "UPDATE @caches SET data = substring(data FOR ($2::bigint - at)::int)"
+        " WHERE session = $1::bigint AND at < $2::bigint"
+        " AND at + length(data) > $2::bigint",
     [PG_CACHE_DROP] = "DELETE FROM @caches WHERE session = $1::bigint"
                       " AND at >= $2::bigint",
     [PG_CACHE_PUT] = "INSERT INTO @caches (session, at, data)"
@@ -166,7 +166,8 @@ static const char *const texts[PG_STATEMENTS] = {
                         " AND kept IS NULL",
     [PG_DRAFT_PUBLISH] =
         "UPDATE @sessions SET name = beside, beside = NULL, created = clock_timestamp(),"
-        " updated = clock_timestamp() WHERE id = $1::bigint AND name IS NULL RETURNING id",
+        " updated = clock_timestamp() WHERE id = $1::bigint AND name IS NULL RETURNING "
+        "id",
     [PG_DRAFT_DROP] = "DELETE FROM @sessions WHERE id = $1::bigint AND name IS NULL"
                       " AND kept IS NULL",
     [PG_DRAFT_LOOK] = "SELECT CASE WHEN name IS NULL THEN NULL ELSE 1::bigint END, count"
@@ -293,7 +294,6 @@ static void array_head(buf *out, uint32_t type, size_t count)
     put_int(out, count, 4);
     put_int(out, 1, 4); /* counted from 1 */
 }
-
 
 enum { TYPE_INT8 = 20, TYPE_BYTEA = 17 };
 

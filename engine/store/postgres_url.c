@@ -89,7 +89,8 @@ static sessile_status schema_take(pg_url *out, const char *value, sessile_error 
     size_t size = strlen(value);
     if (size == 0 || size > PG_SCHEMA_MOST || (value[0] >= '0' && value[0] <= '9') ||
         strncmp(value, "pg_", 3) == 0 ||
-        strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") !=
+        strspn(value,
+               "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") !=
             size) {
         return fail(err, SESSILE_INVALID,
                     "the store's URL has a \"schema\" that cannot be one: give 1 to %d "
@@ -119,10 +120,10 @@ static sessile_status timeout_take(pg_url *out, const char *value, sessile_error
 {
     char *end;
     long n = strtol(value, &end, 10);
-    int64_t unit = strcmp(end, "ms") == 0                      ? 1
-                   : *end == '\0' || strcmp(end, "s") == 0     ? 1000
-                   : strcmp(end, "m") == 0                     ? 60000
-                                                               : 0;
+    int64_t unit = strcmp(end, "ms") == 0                  ? 1
+                   : *end == '\0' || strcmp(end, "s") == 0 ? 1000
+                   : strcmp(end, "m") == 0                 ? 60000
+                                                           : 0;
     if (end == value || unit == 0 || n < 0 || n > 2000000000 / unit) {
         return fail(err, SESSILE_INVALID,
                     "the store's URL has a \"timeout\" that is none: give a time as 30s, "
@@ -295,11 +296,12 @@ sessile_status pg_url_parse(pg_url *out, const pg_lib *lib, const char *url,
     if (status == SESSILE_OK) {
         out->options = lib->PQconninfoParse(rest.data, &trouble);
         if (out->options == NULL) {
-            status = fail(err, SESSILE_INVALID,
-                          "the URL of the PostgreSQL store cannot be read: it is "
-                          "postgres://USER:PASSWORD@HOST:PORT/DATABASE?NAME=VALUE&…, and "
-                          "what means something in a URL (@ : / ? # & %%) is written %%40 "
-                          "%%3A %%2F %%3F %%23 %%26 %%25 inside a part");
+            status =
+                fail(err, SESSILE_INVALID,
+                     "the URL of the PostgreSQL store cannot be read: it is "
+                     "postgres://USER:PASSWORD@HOST:PORT/DATABASE?NAME=VALUE&…, and "
+                     "what means something in a URL (@ : / ? # & %%) is written %%40 "
+                     "%%3A %%2F %%3F %%23 %%26 %%25 inside a part");
         }
         if (trouble != NULL) {
             wipe(trouble, strlen(trouble));
@@ -321,8 +323,9 @@ sessile_status pg_url_parse(pg_url *out, const pg_lib *lib, const char *url,
         text = text != NULL ? text : os->env(os->ud, "PGCONNECT_TIMEOUT");
         long seconds = text != NULL ? strtol(text, NULL, 10) : 0;
         /* as libpq: none for what is no number above 0, and at least 2 */
-        out->connect_ms =
-            seconds <= 0 || seconds > 1000000 ? 0 : (int)(seconds < 2 ? 2 : seconds) * 1000;
+        out->connect_ms = seconds <= 0 || seconds > 1000000
+                              ? 0
+                              : (int)(seconds < 2 ? 2 : seconds) * 1000;
         name_it(out, lib);
         status = fill(out, a, err);
     }
