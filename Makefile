@@ -58,7 +58,7 @@ WORKERS := $(call objects,$(call sources,engine/worker/*.c))
 BINDING := $(call objects,$(call sources,lua/binding/*.c))
 SUPPORT := $(call objects,$(call sources,tests/support/*.c))
 # A test is one program, whichever folder it lives in: unit, or a part of the harness.
-TEST_DIRS := unit crash fault kill model tamper store
+TEST_DIRS := unit crash fault kill model tamper store nodes
 TEST_C    := $(call sources,$(TEST_DIRS:%=tests/%/test_*.c))
 TESTS     := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
 # What is no test_x.c in store/ is shared by the programs there.

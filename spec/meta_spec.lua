@@ -108,7 +108,6 @@ describe("meta.lua", function()
     for name, handle in pairs { Store = store, Session = s, Run = run } do
       local meta = getmetatable(handle)
       assert.equal("sessile." .. name, meta.__name)
-      assert.is_function(meta.__gc)
       assert.is_function(meta.__close)
       assert.matches("^sessile%." .. name, tostring(handle))
     end
