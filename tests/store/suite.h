@@ -23,6 +23,10 @@ typedef struct suite_store {
                               sessile_error *err);
     /* A URL for sessile_open(), written into out; NULL: it is opened over `backend`. */
     void (*url)(void *place, char out[512]);
+    int processes; /* another process may open a store in that place too */
+    /* Why there is no such store on this machine, or NULL: its cases are then skipped.
+     * May be absent. */
+    const char *(*absent)(void);
 } suite_store;
 
 extern const suite_store suite_stores[];
@@ -38,11 +42,12 @@ typedef struct site {
 int site_set_up(void **state);
 int site_tear_down(void **state);
 
-/* Runs each case over each kind (or those whose name holds argv[1]): a case's initial
- * state is the kind. Returns how many failed. */
+/* Runs each case over each kind, or those whose name holds argv[1]; of the cases those
+ * whose name holds argv[2], where it is given. A case's initial state is the kind.
+ * tables: kinds with the same table are one. Returns how many failed. */
 struct CMUnitTest;
-int suite_run(const char *title, const struct CMUnitTest *cases, size_t count, int argc,
-              char **argv);
+int suite_run(const char *title, const struct CMUnitTest *cases, size_t count, int tables,
+              int argc, char **argv);
 
 /* Another handle of the store; fails the test when it cannot be opened. */
 sessile_store *site_store(const site *g);
