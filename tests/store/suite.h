@@ -42,12 +42,27 @@ typedef struct site {
 int site_set_up(void **state);
 int site_tear_down(void **state);
 
-/* Runs each case over each kind, or those whose name holds argv[1]; of the cases those
- * whose name holds argv[2], where it is given. A case's initial state is the kind.
- * tables: kinds with the same table are one. Returns how many failed. */
+/*
+ * Runs the cases over the stores that the command line names, each in a place of its own:
+ *
+ *     [STORE [CASE]]                       those of stores.c whose name holds STORE
+ *     --store OBJECT.so [--processes] [--vanishes] [CASE]    the one in a shared object
+ *
+ * and of the cases those whose name holds CASE. A case's initial state is the kind.
+ * tables: kinds with the same table are one. Returns how many cases failed.
+ */
 struct CMUnitTest;
 int suite_run(const char *title, const struct CMUnitTest *cases, size_t count, int tables,
               int argc, char **argv);
+/* The same over these. */
+int suite_run_stores(const suite_store *kinds, size_t kind_count, const char *title,
+                     const struct CMUnitTest *cases, size_t count, int tables,
+                     const char *store, const char *part);
+
+/* The store that a shared object exports as sessile_test_store() (README.md), as one kind
+ * or two: plain, and sealed where it SEALS. NULL: there is none, and stderr says why. */
+const suite_store *suite_shared(const char *object, int vanishes, int processes,
+                                size_t *count);
 
 /* Another handle of the store; fails the test when it cannot be opened. */
 sessile_store *site_store(const site *g);
