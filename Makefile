@@ -74,10 +74,12 @@ FUZZ_SHARED  := $(call objects,$(filter-out tests/fuzz/fuzz_% tests/fuzz/driver.
 FUZZ_DRIVER  ?= $(OBJ)/tests/fuzz/driver.o
 # bench/x.c is the program bench/x, but for what they share. SQLite is a peer to measure, where
 # its header is there.
-BENCH_SHARED := $(call objects,$(addprefix tests/bench/,measure.c floor.c sqlite.c))
+BENCH_SHARED := $(call objects,$(addprefix tests/bench/,measure.c floor.c sqlite.c \
+                  backends.c bare_file.c bare_sqlite.c bare_postgres.c langgraph.c))
 BENCHES := $(filter-out $(BENCH_SHARED:$(OBJ)/tests/%.o=$(BUILD)/%),\
              $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(call sources,tests/bench/*.c)))
-BENCH_LIBS := $(if $(wildcard /usr/include/sqlite3.h),-lsqlite3)
+BENCH_LIBS := $(if $(wildcard /usr/include/sqlite3.h),-lsqlite3) \
+              $(if $(wildcard /usr/include/postgresql/libpq-fe.h),-lpq)
 SAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(call sources,examples/*.c))
 HEADERS := $(call sources,engine/include/*.h)
 
@@ -113,6 +115,7 @@ $(OBJ)/engine/session/store_handle.o: DOOR = -DSESSILE_LIBEXEC='"$(PREFIX)/libex
 $(OBJ)/engine/tokens/encoding.o: DOOR = -DSESSILE_SHARE='"$(PREFIX)/share/sessile"'
 $(OBJ)/engine/codec/%.o: DOOR = -I/usr/include/uuid
 $(OBJ)/engine/store/postgres%.o: DOOR = -I/usr/include/postgresql
+$(OBJ)/tests/bench/bare_postgres.o: DOOR = -I/usr/include/postgresql
 
 $(OBJ)/engine/%.o: engine/%.c Makefile
 	@mkdir -p $(@D)
@@ -133,7 +136,7 @@ $(OBJ)/lua/binding/%.o: lua/binding/%.c Makefile | $(SHARED_H)
 
 $(OBJ)/tests/%.o: tests/%.c Makefile
 	@mkdir -p $(@D)
-	$(COMPILE) -Iengine -Iengine/include -Itests -I$(LUA_INCLUDE) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+	$(COMPILE) -Iengine -Iengine/include -Itests -I$(LUA_INCLUDE) $(DOOR) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
 $(OBJ)/examples/%.o: examples/%.c Makefile
 	@mkdir -p $(@D)
@@ -341,8 +344,7 @@ soak: deps-soak
 # BENCH names some of them: make bench BENCH="append open". BENCH_SHORT=1: to see that they run.
 bench: deps-bench
 	@+$(again) --quiet benches
-	@for b in $(if $(BENCH),$(BENCH:%=$(BUILD)/bench/%),$(BENCHES)); do \
-	    echo "== $${b##*/}"; $$b || exit 1; done
+	@BUILD=$(BUILD) tests/bench/run $(if $(BENCH),$(BENCH),$(BENCHES:$(BUILD)/bench/%=%))
 benches: $(BENCHES) $(WORKER) $(ENCODINGS)
 
 # How far token counts are from what a provider reported: make accuracy FILE=recording.jsonl

@@ -3,6 +3,7 @@
  */
 #include "store/suite.h"
 
+#include "store/fenced.h"
 #include "store/minimal.h"
 #include "store/store.h"
 #include "support/sessions.h"
@@ -36,6 +37,16 @@ static void *medium(void)
 static void medium_free(void *place)
 {
     minimal_medium_free(place);
+}
+
+static void *database(void)
+{
+    return fenced_medium_new();
+}
+
+static void database_free(void *place)
+{
+    fenced_medium_free(place);
 }
 
 /* ------------------------------------------------------------------ stores */
@@ -87,6 +98,14 @@ static sessile_status minimal(void *place, const sessile_backend **table, void *
     return SESSILE_OK;
 }
 
+static sessile_status fenced(void *place, const sessile_backend **table, void **self,
+                             sessile_error *err)
+{
+    (void)err;
+    *table = fenced_store(place, self);
+    return SESSILE_OK;
+}
+
 /* A new store is one line here, or two: plain and sealed. */
 const suite_store suite_stores[] = {
     {"ram", 0, 1, nowhere, free, ram, ram_url, 0, NULL},
@@ -95,5 +114,8 @@ const suite_store suite_stores[] = {
     {"file, brought by a host", 1, 0, folder, folder_free, file, NULL, 1, NULL},
     {"a host's, plain", 0, 0, medium, medium_free, minimal, NULL, 0, NULL},
     {"a host's, sealed", 1, 0, medium, medium_free, minimal, NULL, 0, NULL},
+    {"a host's that fences, plain", 0, 0, database, database_free, fenced, NULL, 0, NULL},
+    {"a host's that fences, sealed", 1, 0, database, database_free, fenced, NULL, 0,
+     NULL},
 };
 const size_t suite_store_count = sizeof suite_stores / sizeof *suite_stores;
