@@ -91,6 +91,11 @@ int backend_run(const suite_store *kinds, size_t kind_count, const char *part);
     {                                                  \
 #name, name, site_set_up, site_tear_down, NULL \
     }
+/* One for those stores only that have all of what the mask names. */
+#define CASE_IF(name, needs)                                                 \
+    {                                                                        \
+#name, name, site_set_up, site_tear_down, (void *)(uintptr_t)(needs) \
+    }
 #define CASES(group, list) const case_group group = {list, sizeof(list) / sizeof *(list)}
 
 #endif

@@ -239,8 +239,6 @@ static void of_many_processes_none_is_lost_or_doubled(void **state)
     opened o;
     pid_t children[4];
 
-    if (!g->kind->processes)
-        skip();
     o = open_site(g);
     create(&o, "main", "log", "0-000000-000000\n");
     done(&o);
@@ -253,22 +251,15 @@ static void of_many_processes_none_is_lost_or_doubled(void **state)
     done(&o);
 }
 
-/* Where ends may be torn (CUTS), what follows the last whole record is not counted. */
+/* Where ends may be torn (CUTS), the log floor finds and cuts them: tests/kill. */
 static void of_a_killed_writer_each_append_is_whole_or_absent(void **state)
 {
     enum { BATCH = 1000 };
     const site *g = *state;
     opened o;
 
-    if (!g->kind->processes)
-        skip();
     o = open_site(g);
     create(&o, "main", "log", "0-000000-000000\n");
-    if (has(&o, SESSILE_BACKEND_CUTS)) {
-        done(&o); /* its log floor finds the torn end, and cuts it: see the session tests
-                   */
-        skip();
-    }
     done(&o);
     for (int round = 0; round < 3; round++) {
         pid_t child =
@@ -490,8 +481,9 @@ static void of_many_who_make_a_log_one_made_it(void **state)
 static const struct CMUnitTest cases[] = {
     CASE(of_many_writers_none_is_lost_or_doubled),
     CASE(who_waits_for_nobody_is_BUSY_and_goes_on),
-    CASE(of_many_processes_none_is_lost_or_doubled),
-    CASE(of_a_killed_writer_each_append_is_whole_or_absent),
+    CASE_IF(of_many_processes_none_is_lost_or_doubled, NEEDS_PROCESSES),
+    CASE_IF(of_a_killed_writer_each_append_is_whole_or_absent,
+            NEEDS_PROCESSES | NEEDS_NO_CUTS),
     CASE(an_append_of_a_thousand_is_seen_whole_or_not_at_all),
     CASE(many_threads_use_one_store),
     CASE(of_many_who_make_a_log_one_made_it),

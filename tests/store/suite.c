@@ -77,6 +77,37 @@ sessile_store *site_store(const site *g)
 /* ------------------------------------------------------------------ which, and over what
  */
 
+/* What a store of that kind has, in bits that a case may need; -1: it cannot be opened.
+ */
+static long abilities(const suite_store *kind)
+{
+    const sessile_backend *t = NULL;
+    void *place = kind->place(), *self = NULL;
+    sessile_error err = {0};
+    long has = -1;
+
+    if (place && !kind->backend(place, &t, &self, &err)) {
+        has = (long)t->capabilities & 255;
+        has |= has & SESSILE_BACKEND_LOCKS ? 0 : NEEDS_NO_LOCKS;
+        has |= has & SESSILE_BACKEND_CUTS ? 0 : NEEDS_NO_CUTS;
+        has |= t->remove ? NEEDS_REMOVE : 0;
+        has |= t->draft_publish ? NEEDS_PUBLISH : 0;
+        has |= t->version >= 2 && t->watch ? NEEDS_WATCH : 0;
+        has |= t->blob_replace ? NEEDS_BLOB_REPLACE : 0;
+        has |= t->blob_remove ? NEEDS_BLOB_REMOVE : 0;
+        has |= t->blob_settle ? NEEDS_BLOB_SETTLE : 0;
+        has |= kind->processes ? NEEDS_PROCESSES : 0;
+        has |= kind->vanishes ? 0 : NEEDS_RESTARTS;
+        if (t->free)
+            t->free(self);
+    } else {
+        printf("# %s: no store: %s\n", kind->name, err.message);
+    }
+    if (place)
+        kind->place_free(place);
+    return has;
+}
+
 /* All cases over one kind, or those whose name holds `part`. */
 static int run_over(const suite_store *kind, const char *title,
                     const struct CMUnitTest *cases, size_t count, const char *part)
@@ -84,25 +115,32 @@ static int run_over(const suite_store *kind, const char *title,
     struct CMUnitTest *tests = calloc(count, sizeof *tests);
     char(*names)[200] = calloc(count, sizeof *names);
     const char *why = kind->absent ? kind->absent() : NULL;
+    const long has = why ? -1 : abilities(kind);
     size_t n = 0;
     int failed = 1;
 
-    if (tests && names) {
-        for (size_t i = 0; i < count; i++) {
-            if (part && !strstr(cases[i].name, part))
-                continue;
-            snprintf(names[n], sizeof names[n], "%s: %s: %s", kind->name, title,
-                     cases[i].name);
-            tests[n] = cases[i];
-            tests[n].name = names[n];
-            tests[n].initial_state = (void *)kind;
-            n++;
+    for (size_t i = 0; i < count && tests && names; i++) {
+        const long needs = (long)(uintptr_t)cases[i].initial_state;
+        if (part && !strstr(cases[i].name, part))
+            continue;
+        if (has >= 0 && (has & needs) != needs) {
+            printf("# not for \"%s\": %s\n", kind->name, cases[i].name);
+            continue;
         }
-        failed = 0;
-        if (why)
-            printf("1..0 # SKIP %s: %s: %s\n", kind->name, title, why);
-        else if (n)
-            failed = _cmocka_run_group_tests(title, tests, n, NULL, NULL);
+        snprintf(names[n], sizeof names[n], "%s: %s: %s", kind->name, title,
+                 cases[i].name);
+        tests[n] = cases[i];
+        tests[n].name = names[n];
+        tests[n].initial_state = (void *)kind;
+        n++;
+    }
+    fflush(stdout);
+    if (why && n) {
+        failed = printf("1..0 # SKIP %s: %s: %s\n", kind->name, title, why) < 0;
+    } else if (n) {
+        failed = _cmocka_run_group_tests(title, tests, n, NULL, NULL);
+    } else {
+        failed = !tests || !names;
     }
     free(tests);
     free(names);
