@@ -99,7 +99,7 @@ ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encoding
 
 .PHONY: all build demo test check asan tsan valgrind bench coverage install clean help deps
 .PHONY: deps-build deps-test deps-check deps-bench deps-soak
-.PHONY: accuracy plants everything objects warnings headers lint fuzz fuzzers benches promises soak
+.PHONY: accuracy plants everything threaded warnings headers lint fuzz fuzzers benches promises soak
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -264,17 +264,12 @@ check: deps-check
 
 # Every source once with -Werror, in a folder of its own.
 warnings:
-	@+$(again) --quiet BUILD=build-werror WERROR=1 objects
-objects: $(ENGINE) $(COMMAND) $(WORKERS) $(BINDING) $(SUPPORT)
-objects: $(TESTS:$(BUILD)/tests/%=$(OBJ)/tests/%.o) $(STORE_SHARED)
-objects: $(FUZZERS:$(BUILD)/fuzz/%=$(OBJ)/tests/fuzz/fuzz_%.o) $(FUZZ_SHARED) $(FUZZ_DRIVER)
-objects: $(BENCHES:$(BUILD)/bench/%=$(OBJ)/tests/bench/%.o) $(BENCH_SHARED)
-objects: $(SAMPLES:$(BUILD)/examples/%=$(OBJ)/examples/%.o)
+	@+$(again) --quiet BUILD=build-werror WERROR=1 everything
 
 lint:
 	@tests/layers
 	@luacheck --quiet --no-color $(wildcard lua policies spec examples tests)
-	@cppcheck --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 \
+	@cppcheck -j "$$(nproc)" --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 \
 	    --quiet --library=posix --suppress=missingIncludeSystem --suppress=readdirCalled -Iengine -Iengine/include \
 	    engine lua/binding
 
@@ -286,7 +281,8 @@ headers:
 #
 # Under AddressSanitizer the specs that start the executable hundreds of times, or keep Lua busy
 # for long, take minutes and show nothing of the C that the others do not.
-LONG_SPECS := commands completions config_hostile export hostile_strings import_hostile prd_verbs
+LONG_SPECS := commands completions config_hostile export guide hostile_strings import_hostile \
+              prd_verbs testing_mistakes treeview
 SPECS = $(patsubst %_spec.lua,%,$(shell find spec -name '*_spec.lua' | LC_ALL=C sort))
 asan: deps-test
 	@+$(again) --quiet BUILD=build-asan HARDEN= SANITIZED=1 everything OPT="-O1 \
@@ -298,8 +294,9 @@ asan: deps-test
 THREADED = $(shell grep -l pthread_create $(TEST_C))
 tsan: deps-test
 	@+$(again) --quiet BUILD=build-tsan OPT="-O1 -fsanitize=thread" HARDEN= SANITIZED=1 \
-	    everything
+	    threaded
 	@BUILD=build-tsan tests/run $(THREADED:tests/%.c='%$$')
+threaded: $(THREADED:tests/%.c=$(BUILD)/tests/%) $(WORKER) $(ENCODINGS)
 
 valgrind: deps-test
 	@command -v valgrind >/dev/null || { echo "valgrind is not installed" >&2; exit 1; }
