@@ -114,7 +114,7 @@ $(OBJ)/engine/policy/%.o $(OBJ)/engine/command/%.o $(OBJ)/engine/worker/%.o: DOO
 $(OBJ)/engine/session/store_handle.o: DOOR = -DSESSILE_LIBEXEC='"$(PREFIX)/libexec/sessile"'
 $(OBJ)/engine/tokens/encoding.o: DOOR = -DSESSILE_SHARE='"$(PREFIX)/share/sessile"'
 $(OBJ)/engine/codec/%.o: DOOR = -I/usr/include/uuid
-$(OBJ)/engine/store/postgres%.o: DOOR = -I/usr/include/postgresql
+$(OBJ)/engine/store/postgres.o $(OBJ)/engine/store/postgres_%.o: DOOR = -I/usr/include/postgresql
 $(OBJ)/tests/bench/bare_postgres.o: DOOR = -I/usr/include/postgresql
 
 $(OBJ)/engine/%.o: engine/%.c Makefile

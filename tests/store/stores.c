@@ -6,6 +6,7 @@
 #include "store/fenced.h"
 #include "store/minimal.h"
 #include "store/store.h"
+#include "support/postgres.h"
 #include "support/sessions.h"
 
 #include <stdio.h>
@@ -49,6 +50,27 @@ static void database_free(void *place)
     fenced_medium_free(place);
 }
 
+static const char *no_server(void)
+{
+    const char *why = NULL;
+
+    (void)postgres_shared(&why);
+    return why;
+}
+
+static void *schema(void)
+{
+    const char *why;
+    const postgres_server *server = postgres_shared(&why);
+
+    return server ? postgres_place(server->url) : NULL;
+}
+
+static void schema_free(void *place)
+{
+    postgres_drop(place);
+}
+
 /* ------------------------------------------------------------------ stores */
 
 static sessile_status taken(sessile_status status, const store *st,
@@ -90,6 +112,21 @@ static void file_url(void *place, char out[512])
     snprintf(out, 512, "file:%s", (char *)place);
 }
 
+static sessile_status postgres(void *place, const sessile_backend **table, void **self,
+                               sessile_error *err)
+{
+    store st = {NULL, NULL};
+    sessile_status status =
+        store_postgres_open(&st, place, 60000, os_current, &allocator_default, err);
+
+    return taken(status, &st, table, self);
+}
+
+static void postgres_url(void *place, char out[512])
+{
+    snprintf(out, 512, "%s", (char *)place);
+}
+
 static sessile_status minimal(void *place, const sessile_backend **table, void **self,
                               sessile_error *err)
 {
@@ -112,6 +149,8 @@ const suite_store suite_stores[] = {
     {"file, plain", 0, 0, folder, folder_free, file, file_url, 1, NULL},
     {"file, sealed", 1, 0, folder, folder_free, file, file_url, 1, NULL},
     {"file, brought by a host", 1, 0, folder, folder_free, file, NULL, 1, NULL},
+    {"postgres, plain", 0, 0, schema, schema_free, postgres, postgres_url, 1, no_server},
+    {"postgres, sealed", 1, 0, schema, schema_free, postgres, postgres_url, 1, no_server},
     {"a host's, plain", 0, 0, medium, medium_free, minimal, NULL, 0, NULL},
     {"a host's, sealed", 1, 0, medium, medium_free, minimal, NULL, 0, NULL},
     {"a host's that fences, plain", 0, 0, database, database_free, fenced, NULL, 0, NULL},
