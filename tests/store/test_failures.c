@@ -188,5 +188,5 @@ int main(int argc, char **argv)
     static const struct CMUnitTest cases[] = {{"every_function_fails_at_every_call",
                                                every_function_fails_at_every_call,
                                                site_set_up, site_tear_down, NULL}};
-    return suite_run("failures", cases, 1, argc, argv);
+    return suite_run("failures", cases, 1, 0, argc, argv);
 }

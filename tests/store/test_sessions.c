@@ -548,5 +548,5 @@ static const struct CMUnitTest cases[] = {
 
 int main(int argc, char **argv)
 {
-    return suite_run("sessions", cases, sizeof cases / sizeof *cases, argc, argv);
+    return suite_run("sessions", cases, sizeof cases / sizeof *cases, 0, argc, argv);
 }
