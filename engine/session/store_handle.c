@@ -92,13 +92,17 @@ static sessile_status open_backend(sessile_store *s, const char *url, int allow_
             return fail(err, SESSILE_INVALID, "\"sqlite:\" wants a file after it");
         return open_sqlite(s, url + 7, allow_network, err);
     }
+    if ((scheme == 8 && !memcmp(url, "postgres", 8)) ||
+        (scheme == 10 && !memcmp(url, "postgresql", 10)))
+        return store_postgres_open(&s->backend, url, s->timeout_ms, s->os, &s->alloc,
+                                   err);
     if (scheme)
-        return fail(err, SESSILE_UNSUPPORTED,
-                    "this build has no store for \"%.*s:\": use \"file:PATH\", "
-                    "\"sqlite:PATH\" or "
-                    "\"ram:\" (a folder of that name is written \"./%.*s:…\")",
-                    (int)(scheme > 40 ? 40 : scheme), url,
-                    (int)(scheme > 40 ? 40 : scheme), url);
+        return fail(
+            err, SESSILE_UNSUPPORTED,
+            "this build has no store for \"%.*s:\": use \"file:PATH\", "
+            "\"sqlite:PATH\", \"postgres://…\" or \"ram:\" (a folder of that name "
+            "is written \"./%.*s:…\")",
+            (int)(scheme > 40 ? 40 : scheme), url, (int)(scheme > 40 ? 40 : scheme), url);
     return open_file(s, url, allow_network, err);
 }
 
