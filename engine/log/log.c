@@ -57,6 +57,7 @@ void log_close(log_t *log)
     buf_deinit(&log->lines);
     buf_deinit(&log->scratch);
     buf_deinit(&log->piece);
+    buf_deinit(&log->ahead);
     buf_deinit(&log->text);
     pthread_cond_destroy(&log->synced);
     pthread_mutex_destroy(&log->mutex);
@@ -107,6 +108,7 @@ static sessile_status attach_once(log_t **out, store *st, const keyring *k,
     buf_init(&log->lines, a);
     buf_init(&log->scratch, a);
     buf_init(&log->piece, a);
+    buf_init(&log->ahead, a);
     buf_init(&log->text, a);
     buf_puts(&log->scratch, folder);
     buf_puts(&log->scratch, "/");

@@ -181,6 +181,10 @@ sessile_status log_sync_unless(log_t *log, sessile_id target, log_stop stop, voi
 /* Appends entry id's text to out. NOTFOUND; DAMAGED (names entry and offset); IO. Checks
  * the line; its previous tag is compared only by scans. */
 sessile_status log_read(log_t *log, sessile_id id, buf *out, sessile_error *err);
+/* Entries first..last will be read by log_read() next, one after the other: it may bring
+ * many of them at once. Until log_expect_none(), which frees what was brought. */
+void log_expect(log_t *log, sessile_id first, sessile_id last);
+void log_expect_none(log_t *log);
 /* The tag of entry id's line: 16 bytes (plain: 8, and zeros). As log_read(). */
 sessile_status log_tag(log_t *log, sessile_id id, unsigned char tag[VAULT_TAG],
                        sessile_error *err);

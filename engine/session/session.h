@@ -337,6 +337,18 @@ sessile_status session_path_locked(sessile_session *s, sessile_id leaf, sessile_
 /* Appends the message JSON named by key. */
 sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *out,
                                       sessile_error *err);
+/* The messages of a list in its order, as session_message_locked() gives them: those that
+ * stand close to each other in the log are read at once. ahead_end() before the mutex is
+ * released. */
+typedef struct ahead {
+    sessile_session *s;
+    const context *c;
+    size_t next;            /* the item behind those */
+    sessile_id first, last; /* entries read at once; first > last: none yet */
+} ahead;
+void ahead_begin(ahead *a, sessile_session *s, const context *c);
+sessile_status ahead_message(ahead *a, sessile_key key, buf *out, sessile_error *err);
+void ahead_end(ahead *a);
 /* vars of all policies at a leaf, a JSON object {"name":{…}}, appended to out. */
 sessile_status session_vars_locked(sessile_session *s, sessile_id leaf, buf *out,
                                    sessile_error *err);
