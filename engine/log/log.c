@@ -489,6 +489,14 @@ static sessile_status begin_unlocked(log_t *log, log_visit visit, void *arg,
     return status;
 }
 
+int log_begin_known(log_t *log)
+{
+    assert(!log->locked);
+    log->locked = !has_locks(log) && log->settled && log->damage == NULL &&
+                  log_poisoned(log, NULL) == SESSILE_OK && !log_replaced(log);
+    return log->locked;
+}
+
 sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};

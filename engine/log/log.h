@@ -165,6 +165,12 @@ sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *
 sessile_status log_append(log_t *log, const sessile_slice *texts, size_t count,
                           uint64_t max_bytes, sessile_error *err);
 void log_end(log_t *log);
+/*
+ * As log_begin(), without asking what others have appended: 1 when begun. The append
+ * compares, and is CONFLICT when they have. 0: log_begin() has to look (a store with
+ * locks, a handle's first write, damage, poison).
+ */
+int log_begin_known(log_t *log);
 
 /*
  * Returns when everything up to log_count() as it was at some moment after the call began
