@@ -63,6 +63,9 @@ TEST_C    := $(call sources,$(TEST_DIRS:%=tests/%/test_*.c))
 TESTS     := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
 # What is no test_x.c in store/ is shared by the programs there.
 STORE_SHARED := $(call objects,$(filter-out tests/store/test_%,$(call sources,tests/store/*.c)))
+# A store as somebody else would build it, for the suite: shared/x.c is tests/store/x.so.
+STORE_OBJECTS := $(patsubst tests/store/shared/%.c,$(BUILD)/tests/store/%.so,\
+                   $(call sources,tests/store/shared/*.c))
 # fuzz/fuzz_x.c is the program fuzz/x; what else is in that folder they share, but for the
 # driver, which libFuzzer takes the place of.
 FUZZERS   := $(patsubst tests/fuzz/fuzz_%.c,$(BUILD)/fuzz/%,$(call sources,tests/fuzz/fuzz_*.c))
@@ -71,10 +74,12 @@ FUZZ_SHARED  := $(call objects,$(filter-out tests/fuzz/fuzz_% tests/fuzz/driver.
 FUZZ_DRIVER  ?= $(OBJ)/tests/fuzz/driver.o
 # bench/x.c is the program bench/x, but for what they share. SQLite is a peer to measure, where
 # its header is there.
-BENCH_SHARED := $(call objects,$(addprefix tests/bench/,measure.c floor.c sqlite.c))
+BENCH_SHARED := $(call objects,$(addprefix tests/bench/,measure.c floor.c sqlite.c \
+                  backends.c bare_file.c bare_sqlite.c bare_postgres.c langgraph.c))
 BENCHES := $(filter-out $(BENCH_SHARED:$(OBJ)/tests/%.o=$(BUILD)/%),\
              $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(call sources,tests/bench/*.c)))
-BENCH_LIBS := $(if $(wildcard /usr/include/sqlite3.h),-lsqlite3)
+BENCH_LIBS := $(if $(wildcard /usr/include/sqlite3.h),-lsqlite3) \
+              $(if $(wildcard /usr/include/postgresql/libpq-fe.h),-lpq)
 SAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(call sources,examples/*.c))
 HEADERS := $(call sources,engine/include/*.h)
 
@@ -94,13 +99,13 @@ ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encoding
 
 .PHONY: all build demo test check asan tsan valgrind bench coverage install clean help deps
 .PHONY: deps-build deps-test deps-check deps-bench deps-soak
-.PHONY: accuracy plants everything objects warnings headers lint fuzz fuzzers benches promises soak
+.PHONY: accuracy plants everything threaded warnings headers lint fuzz fuzzers benches promises soak
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: build
 build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(BIN) $(WORKER) $(ENCODINGS) $(BUILD)/sessile.pc
-everything: build $(BUILD)/internal.a $(TESTS) $(FUZZERS) $(BENCHES) $(SAMPLES)
+everything: build $(BUILD)/internal.a $(TESTS) $(STORE_OBJECTS) $(FUZZERS) $(BENCHES) $(SAMPLES)
 
 # ---- objects -------------------------------------------------------------------------
 # Each kind of source sees only the headers it may use.
@@ -109,7 +114,8 @@ $(OBJ)/engine/policy/%.o $(OBJ)/engine/command/%.o $(OBJ)/engine/worker/%.o: DOO
 $(OBJ)/engine/session/store_handle.o: DOOR = -DSESSILE_LIBEXEC='"$(PREFIX)/libexec/sessile"'
 $(OBJ)/engine/tokens/encoding.o: DOOR = -DSESSILE_SHARE='"$(PREFIX)/share/sessile"'
 $(OBJ)/engine/codec/%.o: DOOR = -I/usr/include/uuid
-$(OBJ)/engine/store/postgres%.o: DOOR = -I/usr/include/postgresql
+$(OBJ)/engine/store/postgres.o $(OBJ)/engine/store/postgres_%.o: DOOR = -I/usr/include/postgresql
+$(OBJ)/tests/bench/bare_postgres.o: DOOR = -I/usr/include/postgresql
 
 $(OBJ)/engine/%.o: engine/%.c Makefile
 	@mkdir -p $(@D)
@@ -130,7 +136,7 @@ $(OBJ)/lua/binding/%.o: lua/binding/%.c Makefile | $(SHARED_H)
 
 $(OBJ)/tests/%.o: tests/%.c Makefile
 	@mkdir -p $(@D)
-	$(COMPILE) -Iengine -Iengine/include -Itests -I$(LUA_INCLUDE) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
+	$(COMPILE) -Iengine -Iengine/include -Itests -I$(LUA_INCLUDE) $(DOOR) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
 $(OBJ)/examples/%.o: examples/%.c Makefile
 	@mkdir -p $(@D)
@@ -196,10 +202,16 @@ $(CORE): $(BINDING) $(BUILD)/internal.a
 	@echo '{ global: luaopen_*; local: *; };' > $(OBJ)/core.map
 	$(LINK) -shared -Wl,--version-script=$(OBJ)/core.map -o $@ $^ $(ENGINE_LIBS)
 
+# A shared object with a store finds sessile_copy() and sessile_free() in the program.
 $(filter $(BUILD)/tests/store/%,$(TESTS)): $(STORE_SHARED)
+$(filter $(BUILD)/tests/store/%,$(TESTS)): EXPORT = -Wl,-E
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ $(TEST_LIBS) $(LIBS)
+	$(LINK) $(EXPORT) -o $@ $^ $(TEST_LIBS) $(LIBS)
+
+$(BUILD)/tests/store/%.so: $(OBJ)/tests/store/shared/%.o $(OBJ)/tests/store/%.o
+	@mkdir -p $(@D)
+	$(LINK) -shared -o $@ $^
 
 # A fuzzer is a file with LLVMFuzzerTestOneInput; under gcc a driver of our own calls it.
 $(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_DRIVER) $(FUZZ_SHARED) $(BINDING) $(BUILD)/internal.a
@@ -252,17 +264,12 @@ check: deps-check
 
 # Every source once with -Werror, in a folder of its own.
 warnings:
-	@+$(again) --quiet BUILD=build-werror WERROR=1 objects
-objects: $(ENGINE) $(COMMAND) $(WORKERS) $(BINDING) $(SUPPORT)
-objects: $(TESTS:$(BUILD)/tests/%=$(OBJ)/tests/%.o) $(STORE_SHARED)
-objects: $(FUZZERS:$(BUILD)/fuzz/%=$(OBJ)/tests/fuzz/fuzz_%.o) $(FUZZ_SHARED) $(FUZZ_DRIVER)
-objects: $(BENCHES:$(BUILD)/bench/%=$(OBJ)/tests/bench/%.o) $(BENCH_SHARED)
-objects: $(SAMPLES:$(BUILD)/examples/%=$(OBJ)/examples/%.o)
+	@+$(again) --quiet BUILD=build-werror WERROR=1 everything
 
 lint:
 	@tests/layers
 	@luacheck --quiet --no-color $(wildcard lua policies spec examples tests)
-	@cppcheck --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 \
+	@cppcheck -j "$$(nproc)" --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 \
 	    --quiet --library=posix --suppress=missingIncludeSystem --suppress=readdirCalled -Iengine -Iengine/include \
 	    engine lua/binding
 
@@ -274,7 +281,8 @@ headers:
 #
 # Under AddressSanitizer the specs that start the executable hundreds of times, or keep Lua busy
 # for long, take minutes and show nothing of the C that the others do not.
-LONG_SPECS := commands completions config_hostile export hostile_strings import_hostile prd_verbs
+LONG_SPECS := commands completions config_hostile export guide hostile_strings import_hostile \
+              prd_verbs testing_mistakes treeview
 SPECS = $(patsubst %_spec.lua,%,$(shell find spec -name '*_spec.lua' | LC_ALL=C sort))
 asan: deps-test
 	@+$(again) --quiet BUILD=build-asan HARDEN= SANITIZED=1 everything OPT="-O1 \
@@ -286,8 +294,9 @@ asan: deps-test
 THREADED = $(shell grep -l pthread_create $(TEST_C))
 tsan: deps-test
 	@+$(again) --quiet BUILD=build-tsan OPT="-O1 -fsanitize=thread" HARDEN= SANITIZED=1 \
-	    everything
+	    threaded
 	@BUILD=build-tsan tests/run $(THREADED:tests/%.c='%$$')
+threaded: $(THREADED:tests/%.c=$(BUILD)/tests/%) $(WORKER) $(ENCODINGS)
 
 valgrind: deps-test
 	@command -v valgrind >/dev/null || { echo "valgrind is not installed" >&2; exit 1; }
@@ -332,8 +341,7 @@ soak: deps-soak
 # BENCH names some of them: make bench BENCH="append open". BENCH_SHORT=1: to see that they run.
 bench: deps-bench
 	@+$(again) --quiet benches
-	@for b in $(if $(BENCH),$(BENCH:%=$(BUILD)/bench/%),$(BENCHES)); do \
-	    echo "== $${b##*/}"; $$b || exit 1; done
+	@BUILD=$(BUILD) tests/bench/run $(if $(BENCH),$(BENCH),$(BENCHES:$(BUILD)/bench/%=%))
 benches: $(BENCHES) $(WORKER) $(ENCODINGS)
 
 # How far token counts are from what a provider reported: make accuracy FILE=recording.jsonl

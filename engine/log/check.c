@@ -12,8 +12,7 @@
 static sessile_status read_on(log_t *log, log_visit visit, void *arg, uint64_t *size,
                               sessile_error *err)
 {
-    int64_t mtime_ms;
-    sessile_status status = log->st.table->size(log->handle, size, &mtime_ms, err);
+    sessile_status status = log_size(log, size, err);
     if (status == SESSILE_OK && *size > log->end.bytes) {
         status = log_scan(log, *size, visit, arg, err);
     }
@@ -35,7 +34,7 @@ static sessile_status look_at_tail(log_t *log, int timeout_ms, log_visit visit, 
     const sessile_backend *table = log->st.table;
     int replaced, locked = 0;
     sessile_status status = SESSILE_OK;
-    if (table->capabilities & SESSILE_BACKEND_LOCKS) {
+    if (log_has_locks(table)) {
         status =
             table->lock(log->handle, SESSILE_LOCK_SHARED, timeout_ms, &replaced, err);
         if (status == SESSILE_BUSY) {
@@ -52,8 +51,8 @@ static sessile_status look_at_tail(log_t *log, int timeout_ms, log_visit visit, 
         if (status != SESSILE_OK) {
             return status;
         }
-        status = read_on(log, visit, arg, size, err);
     }
+    status = read_on(log, visit, arg, size, err);
     if (status == SESSILE_OK && *size > log->end.bytes) {
         status = log_judge(log, *size, err);
     }
@@ -63,23 +62,22 @@ static sessile_status look_at_tail(log_t *log, int timeout_ms, log_visit visit, 
     return status;
 }
 
-sessile_status log_inspect(log_t **out, store *st, const keyring *k, const char *folder,
-                           const char *name, unsigned depth, int timeout_ms,
-                           const log_keeper *keeper, log_visit visit, void *arg,
-                           log_tail *tail, const allocator *a, sessile_error *err)
+static sessile_status inspect_once(log_t **out, store *st, const keyring *k,
+                                   const char *folder, const char *name, unsigned depth,
+                                   int timeout_ms, const log_keeper *keeper,
+                                   log_visit visit, void *arg, log_tail *tail, int *moved,
+                                   const allocator *a, sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
     uint64_t size = 0;
     log_t *log;
-    err = err != NULL ? err : &local;
-    error_clear(err);
     *out = NULL;
+    *moved = 0;
     *tail = (log_tail){0, 0, 0, 0};
     sessile_status status = log_attach(&log, st, k, folder, name, depth, a, err);
     if (status != SESSILE_OK) {
         return status;
     }
-    log->timeout_ms = timeout_ms;
+    log_set_timeout(log, timeout_ms);
     if (keeper != NULL && (st->table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
         log->index.keeper = *keeper;
         log->index.keeper.fresh = 1;
@@ -105,6 +103,7 @@ sessile_status log_inspect(log_t **out, store *st, const keyring *k, const char 
     }
     status = log_take_damage(log, status, err);
     if (status != SESSILE_OK) {
+        *moved = log_moved(log, status);
         *out = NULL;
         log_close(log);
         return status;
@@ -114,4 +113,25 @@ sessile_status log_inspect(log_t **out, store *st, const keyring *k, const char 
         tail->bytes = size - log->end.bytes;
     }
     return SESSILE_OK;
+}
+
+sessile_status log_inspect(log_t **out, store *st, const keyring *k, const char *folder,
+                           const char *name, unsigned depth, int timeout_ms,
+                           const log_keeper *keeper, log_visit visit, void *arg,
+                           log_tail *tail, const allocator *a, sessile_error *err)
+{
+    sessile_error local = {SESSILE_OK, ""};
+    sessile_status status = SESSILE_OK;
+    int moved = 1;
+    err = err != NULL ? err : &local;
+    for (int i = 0; moved && i < LOG_TRIES; i++) {
+        if (i > 0) {
+            keeper->reset(keeper->arg);
+        }
+        error_clear(err);
+        status = inspect_once(out, st, k, folder, name, depth, timeout_ms, keeper, visit,
+                              arg, tail, &moved, a, err);
+        moved = moved && keeper != NULL; /* else what was shown cannot be taken back */
+    }
+    return status;
 }

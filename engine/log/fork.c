@@ -61,10 +61,9 @@ sessile_status log_copy_lines(log_copy *copy, log_t *source, sessile_id last,
     sessile_status status = SESSILE_OK;
     unsigned char previous[VAULT_TAG] = {0};
     uint64_t size = 0;
-    int64_t mtime_ms;
     reader r;
     err = err != NULL ? err : &local;
-    status = source->st.table->size(source->handle, &size, &mtime_ms, err);
+    status = log_size(source, &size, err);
     reader_init(&r, source, 0, size);
     for (uint64_t index = 0; status == SESSILE_OK && index <= last; index++) {
         line l;
@@ -90,6 +89,10 @@ sessile_status log_copy_lines(log_copy *copy, log_t *source, sessile_id last,
     if (status == SESSILE_OK && tag != NULL && memcmp(previous, tag, VAULT_TAG) != 0) {
         status = fail(err, SESSILE_CONFLICT,
                       "%s was written anew while it was copied: try again", source->name);
+    }
+    if (log_moved(source, status)) {
+        status = err->code =
+            SESSILE_CONFLICT; /* as with the tag: on the new one, again */
     }
     log_trim(source);
     return status;

@@ -161,6 +161,7 @@ static int good_line(log_t *log, uint64_t index, uint64_t from, uint64_t to, lin
     }
     *status =
         log->st.table->read(log->handle, index, from, log->piece.data, size, &got, err);
+    *status = log_gone(log, *status, err);
     if (*status != SESSILE_OK || got != size || log->piece.data[size - 1] != '\n' ||
         memchr(log->piece.data, '\n', size - 1) != NULL) {
         return 0;

@@ -134,9 +134,11 @@ sessile_status log_index_check(log_t *log, int timeout_ms, log_index_about *out,
         return SESSILE_OK;
     }
     sessile_status status = look(log, out, err);
-    if (status != SESSILE_OK || (!out->strange && out->torn == 0 && out->wrong == 0) ||
-        (table->capabilities & SESSILE_BACKEND_LOCKS) == 0) {
+    if (status != SESSILE_OK || (!out->strange && out->torn == 0 && out->wrong == 0)) {
         return status;
+    }
+    if (!log_has_locks(table)) { /* who adds to it does so in one step */
+        return look(log, out, err);
     }
     /* Again, while nobody adds to it. */
     status = table->lock(log->handle, SESSILE_LOCK_SHARED, timeout_ms, &replaced, err);

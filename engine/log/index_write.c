@@ -1,5 +1,7 @@
 /*
- * index_write.c: blocks added to the index, under the log's exclusive lock.
+ * index_write.c: blocks added to the index, under the log's exclusive lock, if there are
+ * locks. Where there are none each write is whole or not there, and refused when the
+ * cache does not reach it: then another handle has begun it anew.
  *
  * Owns the end of the cache. It must never fail who appends: an index that cannot be
  * written is no reason to say that an entry was not. It must never add a block whose last
@@ -9,6 +11,8 @@
 
 #include "log/inside.h"
 
+/* Another handle may add the same blocks at the same time, where there are no locks. */
+enum { TRIES = 2 };
 /* What is written at once. */
 #define PIECE ((size_t)256 << 10)
 
@@ -151,14 +155,16 @@ sessile_status log_index_drop(log_t *log, int timeout_ms, sessile_error *err)
     if (log->index.keeper.record_size == 0) {
         return SESSILE_OK;
     }
-    if (!log->locked) {
+    int locks = !log->locked && log_has_locks(table);
+    if (locks) {
         status = log_lock(table, log->handle, SESSILE_LOCK_EXCLUSIVE, timeout_ms,
                           &replaced, err);
+        locks = status == SESSILE_OK;
     }
     if (status == SESSILE_OK && !replaced) {
         status = table->cache_write(log->handle, 0, "", 0, err);
     }
-    if (!log->locked && (status == SESSILE_OK || status != SESSILE_BUSY)) {
+    if (locks) {
         table->unlock(log->handle);
     }
     give_up(log);
@@ -180,9 +186,12 @@ void log_index_write(log_t *log)
     if (until <= (ix->rewrite ? 0 : ix->written) || durable < ix->retry) {
         return;
     }
-    sessile_status status = look(log) == 0 ? SESSILE_OK : SESSILE_IO;
-    if (status == SESSILE_OK && until > ix->written) {
-        status = add(log, until, &err);
+    sessile_status status = SESSILE_CONFLICT;
+    for (int i = 0; status == SESSILE_CONFLICT && i < TRIES; i++) {
+        status = look(log) == 0 ? SESSILE_OK : SESSILE_IO;
+        if (status == SESSILE_OK && until > ix->written) {
+            status = add(log, until, &err);
+        }
     }
     ix->keeper.written(ix->keeper.arg, ix->written);
     if (status == SESSILE_DENIED || status == SESSILE_NOTFOUND ||
@@ -196,8 +205,8 @@ void log_index_write(log_t *log)
 void log_index_try(log_t *log)
 {
     const log_index *ix = &log->index;
+    sessile_error err = {SESSILE_OK, ""};
     uint64_t size;
-    int64_t mtime_ms;
     int replaced;
     if (ix->keeper.record_size == 0 || ix->off || log->locked || log->damage != NULL) {
         return;
@@ -206,15 +215,19 @@ void log_index_try(log_t *log)
     uint64_t durable = log->durable;
     pthread_mutex_unlock(&log->mutex);
     durable = durable < log->end.count ? durable : log->end.count;
-    if (durable / LOG_BLOCK <= (ix->rewrite ? 0 : ix->written) ||
-        log->st.table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, NULL) !=
-            SESSILE_OK) {
+    if (durable / LOG_BLOCK <= (ix->rewrite ? 0 : ix->written)) {
+        return;
+    }
+    if (!log_has_locks(log->st.table)) {
+        log_index_write(log);
+        return;
+    }
+    if (log->st.table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err) !=
+        SESSILE_OK) {
         return;
     }
     /* When others have appended, the index is theirs to go on with. */
-    if (!replaced &&
-        log->st.table->size(log->handle, &size, &mtime_ms, NULL) == SESSILE_OK &&
-        size == log->end.bytes) {
+    if (!replaced && log_size(log, &size, &err) == SESSILE_OK && size == log->end.bytes) {
         log_index_write(log);
     }
     log->st.table->unlock(log->handle);

@@ -35,7 +35,10 @@ struct log {
     int timeout_ms;
     int locked;
     uint64_t torn; /* bytes set aside by this handle */
-    int settled;   /* what was there before this handle's first append is durable */
+    /* What the backend last said through this handle: without locks it refuses to replace
+     * a log that ends elsewhere by then. */
+    uint64_t asked;
+    int settled; /* what was there before this handle's first append is durable */
 
     /* Entry i begins at offsets[i] and ends where the next one begins, or the log does.
      * Not set in blocks that were left in the index: log_reach() first. */
@@ -121,6 +124,23 @@ typedef struct log_made {
 sessile_status log_keep_up(store *st, const keyring *k, const log_made *made,
                            sessile_error *err);
 
+/* 1: its log can be held. Where not, each change is compared with what was seen before.
+ */
+static inline int log_has_locks(const sessile_backend *table)
+{
+    return (table->capabilities & SESSILE_BACKEND_LOCKS) != 0;
+}
+/* How often a change that others were faster than is tried again, where there are no
+ * locks. */
+#define LOG_TRIES 8
+/* The bytes that the log has now. */
+sessile_status log_size(log_t *log, uint64_t *size, sessile_error *err);
+/* What a call of the backend on the open log answered. After NOTFOUND, where there are no
+ * locks: it was removed, or replaced, which log_replaced() says from then on. */
+sessile_status log_gone(log_t *log, sessile_status status, sessile_error *err);
+/* 1: it failed only because another log has taken the name meanwhile, and can be tried
+ * again on that one. Never where there are locks: the old bytes can still be read. */
+int log_moved(log_t *log, sessile_status status);
 /* Takes a lock of the backend; BUSY names who has it. */
 sessile_status log_lock(const sessile_backend *table, sessile_backend_log *handle,
                         int kind, int timeout_ms, int *replaced, sessile_error *err);

@@ -67,11 +67,10 @@ void log_close(log_t *log)
 static sessile_status read_key(log_t *log, const keyring *k, sessile_error *err)
 {
     uint64_t size;
-    int64_t mtime_ms;
     char *text;
     size_t text_size;
     reader r;
-    sessile_status status = log->st.table->size(log->handle, &size, &mtime_ms, err);
+    sessile_status status = log_size(log, &size, err);
     if (status != SESSILE_OK) {
         return status;
     }
@@ -90,11 +89,13 @@ static sessile_status read_key(log_t *log, const keyring *k, sessile_error *err)
                      : line_key_look(&log->key, text, text_size, err);
 }
 
-sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *folder,
-                          const char *name, unsigned depth, const allocator *a,
-                          sessile_error *err)
+/* *moved: another log took the name between the opening and the first line. */
+static sessile_status attach_once(log_t **out, store *st, const keyring *k,
+                                  const char *folder, const char *name, unsigned depth,
+                                  int *moved, const allocator *a, sessile_error *err)
 {
     *out = NULL;
+    *moved = 0;
     log_t *log = mem_zalloc(a, sizeof(*log));
     if (log == NULL) {
         return fail_nomem(err);
@@ -120,7 +121,8 @@ sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *
     }
     if (status == SESSILE_OK) {
         status = read_key(log, k, err);
-        if (status != SESSILE_OK) {
+        *moved = log_moved(log, status);
+        if (status != SESSILE_OK && status != SESSILE_NOTFOUND) {
             fail_prefix(err, "%s", log->name);
         }
     }
@@ -130,6 +132,19 @@ sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *
     }
     *out = log;
     return SESSILE_OK;
+}
+
+sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *folder,
+                          const char *name, unsigned depth, const allocator *a,
+                          sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    int moved = 1;
+    for (int i = 0; moved && i < LOG_TRIES; i++) {
+        error_clear(err);
+        status = attach_once(out, st, k, folder, name, depth, &moved, a, err);
+    }
+    return status;
 }
 
 sessile_id log_write_first(const log_t *log)
@@ -150,6 +165,9 @@ uint64_t log_torn(const log_t *log)
 void log_set_timeout(log_t *log, int timeout_ms)
 {
     log->timeout_ms = timeout_ms;
+    if (log->st.table->set_timeout != NULL) {
+        log->st.table->set_timeout(log->handle, timeout_ms);
+    }
 }
 
 void log_set_stop(log_t *log, log_stop stop, void *arg)
@@ -161,7 +179,37 @@ void log_set_stop(log_t *log, log_stop stop, void *arg)
 
 static int has_locks(const log_t *log)
 {
-    return (log->st.table->capabilities & SESSILE_BACKEND_LOCKS) != 0;
+    return log_has_locks(log->st.table);
+}
+
+sessile_status log_size(log_t *log, uint64_t *size, sessile_error *err)
+{
+    int64_t mtime_ms;
+    sessile_status status = log->st.table->size(log->handle, size, &mtime_ms, err);
+    log->asked = status == SESSILE_OK ? *size : UINT64_MAX;
+    return log_gone(log, status, err);
+}
+
+sessile_status log_gone(log_t *log, sessile_status status, sessile_error *err)
+{
+    sessile_error ignored = {SESSILE_OK, ""};
+    uint64_t size;
+    int64_t mtime_ms;
+    if (status != SESSILE_NOTFOUND || has_locks(log)) {
+        return status;
+    }
+    log->asked = UINT64_MAX;
+    (void)log->st.table->size(log->handle, &size, &mtime_ms, &ignored);
+    return fail(err, SESSILE_NOTFOUND,
+                log_replaced(log) ? "%s was replaced since it was opened: open it again"
+                                  : "%s was removed since it was opened: nothing more is "
+                                    "read from it or written to it",
+                log->name);
+}
+
+int log_moved(log_t *log, sessile_status status)
+{
+    return status == SESSILE_NOTFOUND && !has_locks(log) && log_replaced(log);
 }
 
 /* ---------------------------------------------------------------------- create, open */
@@ -236,39 +284,34 @@ static sessile_status scan_first(log_t *log, uint64_t size, log_visit visit, voi
 static int is_uncut(log_t *log, uint64_t was)
 {
     uint64_t size;
-    int64_t mtime_ms;
     sessile_error err;
     return log->end.count > 0 && log->poison.code == SESSILE_OK &&
-           log->st.table->size(log->handle, &size, &mtime_ms, &err) == SESSILE_OK &&
-           size >= was && size > log->end.bytes;
+           log_size(log, &size, &err) == SESSILE_OK && size >= was &&
+           size > log->end.bytes;
 }
 
-sessile_status log_open_kept(log_t **out, store *st, const keyring *k, const char *folder,
-                             const char *name, unsigned depth, int timeout_ms,
-                             const log_keeper *keeper, log_visit visit, void *arg,
-                             uint64_t *torn, const allocator *a, sessile_error *err)
+/* *moved: another log took the name meanwhile, and this one can be read no more. */
+static sessile_status open_once(log_t **out, store *st, const keyring *k,
+                                const char *folder, const char *name, unsigned depth,
+                                int timeout_ms, const log_keeper *keeper, log_visit visit,
+                                void *arg, uint64_t *torn, int *moved, const allocator *a,
+                                sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
     uint64_t size, cut = 0;
-    int64_t mtime_ms;
     int replaced;
     log_t *log;
-    err = err != NULL ? err : &local;
-    error_clear(err);
     *out = NULL;
-    if (torn != NULL) {
-        *torn = 0;
-    }
+    *moved = 0;
     sessile_status status = log_attach(&log, st, k, folder, name, depth, a, err);
     if (status != SESSILE_OK) {
         return status;
     }
-    log->timeout_ms = timeout_ms;
+    log_set_timeout(log, timeout_ms);
     if (keeper != NULL && (st->table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
         log->index.keeper = *keeper;
     }
     *out = log;
-    status = log->st.table->size(log->handle, &size, &mtime_ms, err);
+    status = log_size(log, &size, err);
     if (status == SESSILE_OK) {
         status = scan_first(log, size, visit, arg, err);
     }
@@ -303,6 +346,7 @@ out:
     }
     status = log_take_damage(log, status, err);
     if (status != SESSILE_OK) {
+        *moved = log_moved(log, status);
         *out = NULL;
         log_close(log);
         return status;
@@ -312,10 +356,33 @@ out:
         log_index_try(log);
     }
     log->torn = cut;
+    *torn = cut;
+    return SESSILE_OK;
+}
+
+sessile_status log_open_kept(log_t **out, store *st, const keyring *k, const char *folder,
+                             const char *name, unsigned depth, int timeout_ms,
+                             const log_keeper *keeper, log_visit visit, void *arg,
+                             uint64_t *torn, const allocator *a, sessile_error *err)
+{
+    sessile_error local = {SESSILE_OK, ""};
+    sessile_status status = SESSILE_OK;
+    uint64_t cut = 0;
+    int moved = 1;
+    err = err != NULL ? err : &local;
+    for (int i = 0; moved && i < LOG_TRIES; i++) {
+        if (i > 0 && keeper != NULL) {
+            keeper->reset(keeper->arg);
+        }
+        error_clear(err);
+        status = open_once(out, st, k, folder, name, depth, timeout_ms, keeper, visit,
+                           arg, &cut, &moved, a, err);
+        moved = moved && keeper != NULL; /* else what was shown cannot be taken back */
+    }
     if (torn != NULL) {
         *torn = cut;
     }
-    return SESSILE_OK;
+    return status;
 }
 
 sessile_status log_open(log_t **out, store *st, const keyring *k, const char *folder,
@@ -369,6 +436,29 @@ sessile_status log_lock(const sessile_backend *table, sessile_backend_log *handl
                                                          : status;
 }
 
+/* Its name was removed or given to another: the session above looks which. */
+static sessile_status not_there(const log_t *log, sessile_error *err)
+{
+    return fail(err, SESSILE_NOTFOUND,
+                "%s was removed or replaced since it was opened: open it again",
+                log->name);
+}
+
+/* Nobody is held off: that the log still ends here is compared by the append. */
+static sessile_status begin_unlocked(log_t *log, log_visit visit, void *arg,
+                                     sessile_error *err)
+{
+    sessile_status status = log_look(log, visit, arg, err);
+    if (status == SESSILE_OK && log_replaced(log)) {
+        status = not_there(log, err);
+    }
+    if (status == SESSILE_OK && !log->settled) {
+        status = log_settle(log, err);
+    }
+    log->locked = status == SESSILE_OK;
+    return status;
+}
+
 sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
@@ -385,9 +475,7 @@ sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *
     }
     error_clear(err);
     if (!has_locks(log)) {
-        status = log_look(log, visit, arg, err);
-        log->locked = status == SESSILE_OK;
-        return status;
+        return begin_unlocked(log, visit, arg, err);
     }
     status = log_lock(log->st.table, log->handle, SESSILE_LOCK_EXCLUSIVE, log->timeout_ms,
                       &replaced, err);
@@ -395,10 +483,7 @@ sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *
         return status;
     }
     if (replaced) {
-        /* Its name was removed or given to another: the session above looks which. */
-        status = fail(err, SESSILE_NOTFOUND,
-                      "%s was removed or replaced since it was opened: open it again",
-                      log->name);
+        status = not_there(log, err);
     } else {
         status = log_recover(log, visit, arg, &cut, err);
         log->torn += cut;
@@ -506,7 +591,7 @@ sessile_status log_append(log_t *log, const sessile_slice *texts, size_t count,
         log_poison(log, err);
     }
     if (status != SESSILE_OK) {
-        return status;
+        return log_gone(log, status, err);
     }
     log->end = end;
     log_learn(log, end.count, 0);

@@ -28,6 +28,7 @@ static sessile_status bring(log_t *log, uint64_t first, uint64_t last, sessile_e
     }
     sessile_status status = log->st.table->read(log->handle, first, at, log->piece.data,
                                                 (size_t)size, &got, err);
+    status = log_gone(log, status, err);
     if (status == SESSILE_OK && got < size) {
         status = fail(err, SESSILE_TRUNCATED,
                       "%s is shorter than it was: entry %08llx at byte %llu is gone. "
@@ -202,41 +203,50 @@ sessile_status log_lines(log_t *log, sessile_id first, sessile_id last, buf *out
     return status;
 }
 
-sessile_status log_peek(store *st, const keyring *k, const char *folder, const char *name,
-                        unsigned depth, buf *out, const allocator *a, sessile_error *err)
+static sessile_status peek(log_t *log, unsigned depth, buf *out, sessile_error *err)
 {
-    sessile_error local = {SESSILE_OK, ""};
     uint64_t bytes;
-    int64_t mtime_ms;
     char *text;
     size_t size;
     reader r;
     line l;
-    log_t *log;
-    err = err != NULL ? err : &local;
-    error_clear(err);
-    sessile_status status = log_attach(&log, st, k, folder, name, depth, a, err);
+    sessile_status status = log_size(log, &bytes, err);
     if (status != SESSILE_OK) {
         return status;
     }
-    status = st->table->size(log->handle, &bytes, &mtime_ms, err);
-    if (status != SESSILE_OK) {
-        goto out;
-    }
     reader_init(&r, log, 0, bytes);
     if (reader_next(&r, 0, &text, &size, err) != READER_LINE) {
-        status = err->code != SESSILE_OK
-                     ? err->code
-                     : fail(err, SESSILE_DAMAGED, "%s has no first line", log->name);
-        goto out;
+        return err->code != SESSILE_OK
+                   ? err->code
+                   : fail(err, SESSILE_DAMAGED, "%s has no first line", log->name);
     }
     line_verdict verdict = line_open(&log->key, depth, text, size, 1, &l, out, err);
     if (verdict == LINE_FAILED) {
-        status = err->code;
-    } else if (verdict == LINE_BAD) {
-        status = fail(err, SESSILE_DAMAGED, "%s is damaged in its first line", log->name);
+        return err->code;
     }
-out:
-    log_close(log);
+    if (verdict == LINE_BAD) {
+        return fail(err, SESSILE_DAMAGED, "%s is damaged in its first line", log->name);
+    }
+    return SESSILE_OK;
+}
+
+sessile_status log_peek(store *st, const keyring *k, const char *folder, const char *name,
+                        unsigned depth, buf *out, const allocator *a, sessile_error *err)
+{
+    sessile_error local = {SESSILE_OK, ""};
+    sessile_status status = SESSILE_OK;
+    int moved = 1;
+    err = err != NULL ? err : &local;
+    for (int i = 0; moved && i < LOG_TRIES; i++) {
+        log_t *log;
+        error_clear(err);
+        status = log_attach(&log, st, k, folder, name, depth, a, err);
+        if (status != SESSILE_OK) {
+            return status;
+        }
+        status = peek(log, depth, out, err);
+        moved = log_moved(log, status);
+        log_close(log);
+    }
     return status;
 }

@@ -44,8 +44,9 @@ static int fill(reader *r, uint64_t index, sessile_error *err)
         fail_nomem(err);
         return -1;
     }
-    if (log->st.table->read(log->handle, index, from, log->piece.data + r->have, want,
-                            &got, err) != SESSILE_OK) {
+    sessile_status status = log->st.table->read(
+        log->handle, index, from, log->piece.data + r->have, want, &got, err);
+    if (log_gone(log, status, err) != SESSILE_OK) {
         return -1;
     }
     r->have += got;

@@ -2,54 +2,74 @@
  * remove.c: a log taken away for good, whether it opens or not.
  *
  * Owns the decision that the log is still the one that was meant: the name leads to it
- * under its lock, and nobody wrote since it was looked at. Must never read it.
+ * under its lock, and nobody wrote since it was looked at. Where there are no locks the
+ * store compares once more. Must never read it.
  */
 #include "log/inside.h"
 
 /* The header line of a sealed log, in which its key is, is shorter. */
 #define HEAD_MOST (UINT64_C(16) << 20)
-/* Others who replace it at the same time are waited for; so many do not come. */
-enum { TRIES = 8 };
+
+/* *again: it was replaced, or written to although any bytes were meant, since it was
+ * opened. */
+static sessile_status remove_once(store *st, const keyring *k, const char *folder,
+                                  const char *name, uint64_t expected, int timeout_ms,
+                                  uint64_t *bytes, int *again, sessile_error *err)
+{
+    const sessile_backend *table = st->table;
+    const int locks = log_has_locks(table);
+    sessile_backend_log *log;
+    int64_t mtime_ms;
+    int replaced = 0;
+    *again = 0;
+    sessile_status status = table->open(st->self, folder, name, &log, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    if (locks) {
+        status = log_lock(table, log, SESSILE_LOCK_EXCLUSIVE, timeout_ms, &replaced, err);
+    }
+    if (table->set_timeout != NULL) {
+        table->set_timeout(log, timeout_ms);
+    }
+    if (status == SESSILE_OK && !replaced) {
+        status = table->size(log, bytes, &mtime_ms, err);
+    }
+    if (status == SESSILE_OK && !replaced && expected != UINT64_MAX &&
+        *bytes != expected) {
+        status = fail(err, SESSILE_CONFLICT,
+                      "%s was written to meanwhile: it was left alone", name);
+    } else if (status == SESSILE_OK && !replaced) {
+        status = table->remove(log, keyring_sealed(k) ? HEAD_MOST : UINT64_MAX, err);
+        /* Where it was removed, and not replaced, opening it again says so; and what has
+         * other bytes by now than were expected is left alone there. */
+        *again = !locks && (status == SESSILE_CONFLICT || status == SESSILE_NOTFOUND);
+    }
+    *again = *again || (status == SESSILE_OK && replaced);
+    table->close(log); /* its lock goes with it */
+    return status;
+}
 
 sessile_status log_remove(store *st, const keyring *k, const char *folder,
                           const char *name, uint64_t expected, int timeout_ms,
                           uint64_t *bytes, sessile_error *err)
 {
-    const sessile_backend *table = st->table;
-    int locks = (table->capabilities & SESSILE_BACKEND_LOCKS) != 0, replaced = 1;
+    sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_OK;
-    int64_t mtime_ms;
-
+    int again = 1;
+    err = err != NULL ? err : &local;
     *bytes = 0;
-    if (table->remove == NULL) {
+    if (st->table->remove == NULL) {
         return fail(err, SESSILE_UNSUPPORTED,
-                    "the store \"%s\" removes nothing: delete it softly", table->name);
+                    "the store \"%s\" removes nothing: delete it softly",
+                    st->table->name);
     }
-    for (int i = 0; status == SESSILE_OK && replaced && i < TRIES; i++) {
-        sessile_backend_log *log;
-        status = table->open(st->self, folder, name, &log, err);
-        if (status != SESSILE_OK) {
-            return status;
-        }
-        replaced = 0;
-        if (locks) {
-            status =
-                log_lock(table, log, SESSILE_LOCK_EXCLUSIVE, timeout_ms, &replaced, err);
-        }
-        if (status == SESSILE_OK && !replaced) {
-            status = table->size(log, bytes, &mtime_ms, err);
-        }
-        if (status == SESSILE_OK && !replaced && expected != UINT64_MAX &&
-            *bytes != expected) {
-            status = fail(err, SESSILE_CONFLICT,
-                          "%s was written to meanwhile: it was left alone", name);
-        }
-        if (status == SESSILE_OK && !replaced) {
-            status = table->remove(log, keyring_sealed(k) ? HEAD_MOST : UINT64_MAX, err);
-        }
-        table->close(log); /* its lock goes with it */
+    for (int i = 0; again && i < LOG_TRIES; i++) {
+        error_clear(err);
+        status =
+            remove_once(st, k, folder, name, expected, timeout_ms, bytes, &again, err);
     }
-    return status == SESSILE_OK && replaced
-               ? fail(err, SESSILE_BUSY, "%s is being replaced: try again", name)
-               : status;
+    return again ? fail(err, SESSILE_BUSY,
+                        "%s is being written to or replaced: try again", name)
+                 : status;
 }

@@ -9,6 +9,10 @@
  * Writers wait meanwhile. Whoever has the log open finds another one under its name at
  * its next lock. What was written and not yet synced when the lock was taken is in the
  * copy, and so durable before anybody sees it.
+ *
+ * Where there are no locks nobody waits. What others append while it is copied is copied
+ * after it, until nothing more has come; then the store puts the copy in its place only
+ * if the log still ends there. If not, all of it is done again.
  */
 #include <string.h>
 
@@ -18,17 +22,17 @@
 /* What of a log's start is looked at: the clear part of a header is far shorter. */
 #define LOOK_SIZE 1024
 
-sessile_status log_look_at(store *st, const char *folder, const char *name, int shared,
-                           int timeout_ms, log_about *out, sessile_error *err)
+/* The first bytes of a log. *moved: they are gone, and another log may have the name. */
+static sessile_status read_start(store *st, const char *folder, const char *name,
+                                 int locks, int timeout_ms, uint64_t *bytes,
+                                 char text[LOOK_SIZE], size_t *got, int *moved,
+                                 sessile_error *err)
 {
-    static const char plain[] = ",\"sessile\":1,\"commit\":1,\"_c\":\"";
     const sessile_backend *table = st->table;
-    sessile_backend_log *log;
-    char text[LOOK_SIZE];
-    size_t got = 0;
+    sessile_backend_log *log = NULL;
     int64_t mtime_ms;
-    int replaced = 0, locks = shared && (table->capabilities & SESSILE_BACKEND_LOCKS);
-    memset(out, 0, sizeof(*out));
+    int replaced = 0;
+    *moved = 0;
     sessile_status status = table->open(st->self, folder, name, &log, err);
     while (status == SESSILE_OK && locks) {
         status = log_lock(table, log, SESSILE_LOCK_SHARED, timeout_ms, &replaced, err);
@@ -39,11 +43,37 @@ sessile_status log_look_at(store *st, const char *folder, const char *name, int 
         log = NULL;
         status = table->open(st->self, folder, name, &log, err);
     }
-    if (status == SESSILE_OK) {
-        status = table->size(log, &out->bytes, &mtime_ms, err);
+    if (log != NULL && table->set_timeout != NULL) {
+        table->set_timeout(log, timeout_ms);
     }
     if (status == SESSILE_OK) {
-        status = table->read(log, 0, 0, text, sizeof(text), &got, err);
+        status = table->size(log, bytes, &mtime_ms, err);
+    }
+    if (status == SESSILE_OK) {
+        status = table->read(log, 0, 0, text, LOOK_SIZE, got, err);
+        *moved = status == SESSILE_NOTFOUND && !log_has_locks(table);
+    }
+    if (log != NULL) {
+        table->close(log); /* its lock goes with it */
+    }
+    return status;
+}
+
+sessile_status log_look_at(store *st, const char *folder, const char *name, int shared,
+                           int timeout_ms, log_about *out, sessile_error *err)
+{
+    static const char plain[] = ",\"sessile\":1,\"commit\":1,\"_c\":\"";
+    sessile_error local = {SESSILE_OK, ""};
+    sessile_status status = SESSILE_OK;
+    char text[LOOK_SIZE];
+    size_t got = 0;
+    int moved = 1, locks = shared && log_has_locks(st->table);
+    err = err != NULL ? err : &local;
+    memset(out, 0, sizeof(*out));
+    for (int i = 0; moved && i < LOG_TRIES; i++) {
+        error_clear(err);
+        status = read_start(st, folder, name, locks, timeout_ms, &out->bytes, text, &got,
+                            &moved, err);
     }
     if (status == SESSILE_OK && logkey_look(&out->key, text, got) == 0) {
         out->sealed = 1;
@@ -52,9 +82,6 @@ sessile_status log_look_at(store *st, const char *folder, const char *name, int 
         /* a plain header may be longer than what was looked at */
         status = fail(err, SESSILE_DAMAGED, "%s/%s has not the first line of a log",
                       folder, name);
-    }
-    if (log != NULL) {
-        table->close(log); /* its lock goes with it */
     }
     return status;
 }
@@ -67,7 +94,8 @@ static int is_newest(const keyring *k, uint64_t epoch, suite s)
     return now.epoch == epoch && now.suite == s;
 }
 
-/* The log with its key, under its exclusive lock, and the one that its name leads to. */
+/* The log with its key; under its exclusive lock, if there are locks, and then the one
+ * that its name leads to. */
 static sessile_status attach_locked(log_t **out, store *st, const keyring *k,
                                     const char *folder, const char *name, int timeout_ms,
                                     const allocator *a, sessile_error *err)
@@ -78,7 +106,10 @@ static sessile_status attach_locked(log_t **out, store *st, const keyring *k,
         if (status != SESSILE_OK) {
             return status;
         }
-        (*out)->timeout_ms = timeout_ms;
+        log_set_timeout(*out, timeout_ms);
+        if (!log_has_locks(st->table)) {
+            return SESSILE_OK;
+        }
         status = log_lock(st->table, (*out)->handle, SESSILE_LOCK_EXCLUSIVE, timeout_ms,
                           &replaced, err);
         if (status == SESSILE_OK && !replaced) {
@@ -92,15 +123,15 @@ static sessile_status attach_locked(log_t **out, store *st, const keyring *k,
     }
 }
 
-/* Every line up to the last commit, which a scan has proved, into the copy. */
+/* Every line behind those in the copy, up to the last commit, which a scan has proved. */
 static sessile_status copy_lines(log_t *log, const keyring *k, const char *folder,
                                  const char *name, log_copy *copy, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
-    uint64_t count = log->end.count;
+    uint64_t count = log->end.count, first = copy->count;
     reader r;
-    reader_init(&r, log, 0, log->end.bytes);
-    for (uint64_t index = 0; status == SESSILE_OK && index < count; index++) {
+    reader_init(&r, log, first == 0 ? 0 : log->offsets[first], log->end.bytes);
+    for (uint64_t index = first; status == SESSILE_OK && index < count; index++) {
         char *text;
         size_t size;
         line l;
@@ -133,8 +164,7 @@ static sessile_status copy_lines(log_t *log, const keyring *k, const char *folde
  * nothing opens the index any more that knew what the log had to hold. */
 static sessile_status prove(log_t *log, const log_keeper *keeper, sessile_error *err)
 {
-    uint64_t size = 0, cut = 0;
-    int64_t mtime_ms;
+    uint64_t cut = 0;
     if (keeper != NULL && (log->st.table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
         log->index.keeper = *keeper;
         log->index.keeper.fresh = 1;
@@ -144,10 +174,58 @@ static sessile_status prove(log_t *log, const log_keeper *keeper, sessile_error 
     if (status == SESSILE_OK) {
         status = log_recover(log, NULL, NULL, &cut, err);
     }
-    if (status == SESSILE_OK) {
-        status = log->st.table->size(log->handle, &size, &mtime_ms, err);
+    return status == SESSILE_OK ? log_witness(log, log->end.bytes, err) : status;
+}
+
+/* The copy in the place of the log, as it is when nothing more is appended. CONFLICT:
+ * something was, between the last look and that. */
+static sessile_status copy_all(log_t *log, const keyring *k, const char *folder,
+                               const char *name, log_copy *copy, sessile_error *err)
+{
+    uint64_t cut = 0;
+    sessile_status status = copy_lines(log, k, folder, name, copy, err);
+    while (status == SESSILE_OK && !log_has_locks(log->st.table)) {
+        status = log_recover(log, NULL, NULL, &cut, err);
+        if (status != SESSILE_OK || copy->count == log->end.count) {
+            break;
+        }
+        status = copy_lines(log, k, folder, name, copy, err);
     }
-    return status == SESSILE_OK ? log_witness(log, size, err) : status;
+    if (status == SESSILE_OK && !log_has_locks(log->st.table) &&
+        log->asked != log->end.bytes) {
+        status = fail(err, SESSILE_CONFLICT, "%s has grown while it was sealed anew",
+                      log->name);
+    }
+    if (status == SESSILE_OK) {
+        status = log_gone(log, log_copy_finish(copy, log->handle, 0, NULL, 0, err), err);
+    }
+    return status;
+}
+
+static sessile_status reseal_once(store *st, const keyring *k, const char *folder,
+                                  const char *name, int timeout_ms,
+                                  const log_keeper *keeper, int *done, const allocator *a,
+                                  sessile_error *err)
+{
+    log_copy copy;
+    log_t *log;
+    memset(&copy, 0, sizeof(copy));
+    sessile_status status = attach_locked(&log, st, k, folder, name, timeout_ms, a, err);
+    if (status != SESSILE_OK || is_newest(k, log->key.epoch, log->key.suite)) {
+        goto out;
+    }
+    status = prove(log, keeper, err);
+    if (status == SESSILE_OK) {
+        status = copy_all(log, k, folder, name, &copy, err);
+    }
+    *done = status == SESSILE_OK;
+    log_copy_drop(&copy);
+out:
+    if (log_moved(log, status)) {
+        status = err->code = SESSILE_CONFLICT;
+    }
+    log_close(log);
+    return status;
 }
 
 sessile_status log_reseal(store *st, const keyring *k, const char *folder,
@@ -155,30 +233,23 @@ sessile_status log_reseal(store *st, const keyring *k, const char *folder,
                           int *done, const allocator *a, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
-    log_copy copy;
-    log_t *log;
+    sessile_status status = SESSILE_CONFLICT;
     err = err != NULL ? err : &local;
     *done = 0;
-    memset(&copy, 0, sizeof(copy));
     error_clear(err);
     if (!keyring_sealed(k) || (st->table->capabilities & SESSILE_BACKEND_REPLACES) == 0) {
         return fail(err, SESSILE_UNSUPPORTED, "this store cannot seal a log anew");
     }
-    sessile_status status = attach_locked(&log, st, k, folder, name, timeout_ms, a, err);
-    if (status != SESSILE_OK || is_newest(k, log->key.epoch, log->key.suite)) {
-        goto out;
+    for (int i = 0; status == SESSILE_CONFLICT && i < LOG_TRIES; i++) {
+        error_clear(err);
+        status = reseal_once(st, k, folder, name, timeout_ms, keeper, done, a, err);
     }
-    status = prove(log, keeper, err);
-    if (status == SESSILE_OK) {
-        status = copy_lines(log, k, folder, name, &copy, err);
+    if (status == SESSILE_CONFLICT) {
+        status = fail(err, SESSILE_BUSY,
+                      "%s/%s was written to each of %d times that it was sealed anew: "
+                      "try again when less is written to it",
+                      folder, name, LOG_TRIES);
     }
-    if (status == SESSILE_OK) {
-        status = log_copy_finish(&copy, log->handle, 0, NULL, 0, err);
-    }
-    *done = status == SESSILE_OK;
-    log_copy_drop(&copy);
-out:
-    log_close(log);
     return status;
 }
 
@@ -202,12 +273,13 @@ static sessile_status replace_made(store *st, const keyring *k, const log_made *
 /* 1 when the log holds the line that was made and no more. -1: it cannot be told. */
 static int is_as_made(const store *st, sessile_backend_log *log, const log_made *made)
 {
+    sessile_error err = {SESSILE_OK, ""};
     uint64_t bytes;
     int64_t mtime_ms;
     size_t got = 0;
     buf text;
     int same = -1;
-    if (st->table->size(log, &bytes, &mtime_ms, NULL) != SESSILE_OK) {
+    if (st->table->size(log, &bytes, &mtime_ms, &err) != SESSILE_OK) {
         return -1;
     }
     if (bytes != made->line_size) {
@@ -215,7 +287,7 @@ static int is_as_made(const store *st, sessile_backend_log *log, const log_made 
     }
     buf_init(&text, made->alloc);
     if (buf_reserve(&text, made->line_size) == 0 &&
-        st->table->read(log, 0, 0, text.data, made->line_size, &got, NULL) ==
+        st->table->read(log, 0, 0, text.data, made->line_size, &got, &err) ==
             SESSILE_OK) {
         same = got == made->line_size && memcmp(text.data, made->line, got) == 0;
     }
@@ -227,7 +299,7 @@ sessile_status log_keep_up(store *st, const keyring *k, const log_made *made,
                            sessile_error *err)
 {
     sessile_backend_log *log;
-    int done, replaced = 0;
+    int done, replaced = 0, locks = log_has_locks(st->table);
     if (keyring_refresh(k, NULL) != SESSILE_OK || keyring_epoch(k) == made->epoch ||
         (st->table->capabilities & SESSILE_BACKEND_REPLACES) == 0) {
         return SESSILE_OK;
@@ -237,10 +309,17 @@ sessile_status log_keep_up(store *st, const keyring *k, const log_made *made,
     if (status != SESSILE_OK) {
         return status;
     }
-    status = st->table->lock(log, SESSILE_LOCK_EXCLUSIVE, -1, &replaced, err);
+    if (locks) {
+        status = st->table->lock(log, SESSILE_LOCK_EXCLUSIVE, -1, &replaced, err);
+    }
     int same = status == SESSILE_OK && !replaced ? is_as_made(st, log, made) : 0;
     if (same == 1) {
         status = replace_made(st, k, made, log, err);
+    }
+    if (!locks && status == SESSILE_CONFLICT) { /* somebody writes to it just now */
+        error_clear(err);
+        status = SESSILE_OK;
+        same = 0;
     }
     st->table->close(log); /* its lock goes with it */
     if (same == 1 || replaced || status != SESSILE_OK) {

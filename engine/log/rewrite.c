@@ -19,13 +19,12 @@
 static sessile_status unchanged(log_t *log, int replaced, sessile_error *err)
 {
     uint64_t size;
-    int64_t mtime_ms;
-    if (replaced) {
+    sessile_status status = log_size(log, &size, err);
+    if (status == SESSILE_OK && (replaced || log_replaced(log))) {
         return fail(err, SESSILE_NOTFOUND,
                     "%s was removed or replaced since it was opened: open it again",
                     log->name);
     }
-    sessile_status status = log->st.table->size(log->handle, &size, &mtime_ms, err);
     if (status == SESSILE_OK && size != log_bytes(log)) {
         status = fail(err, SESSILE_CONFLICT, "%s changed while it was read: try again",
                       log->name);
@@ -58,23 +57,25 @@ sessile_status log_rewrite(log_t *log, const keyring *k, const char *folder,
                            sessile_error *err)
 {
     const sessile_backend *table = log->st.table;
-    const unsigned needed = SESSILE_BACKEND_REPLACES | SESSILE_BACKEND_LOCKS;
     sessile_error local = {SESSILE_OK, ""};
     log_copy copy;
     buf text;
-    int replaced;
+    int replaced = 0;
     err = err != NULL ? err : &local;
     error_clear(err);
     memset(&copy, 0, sizeof(copy));
     if (kept_size > 0) {
         kept[0] = '\0';
     }
-    if ((table->capabilities & needed) != needed) {
+    if ((table->capabilities & SESSILE_BACKEND_REPLACES) == 0) {
         return fail(err, SESSILE_UNSUPPORTED, "the store of %s replaces no logs",
                     log->name);
     }
-    sessile_status status = log_lock(table, log->handle, SESSILE_LOCK_EXCLUSIVE,
-                                     log->timeout_ms, &replaced, err);
+    sessile_status status = SESSILE_OK;
+    if (log_has_locks(table)) {
+        status = log_lock(table, log->handle, SESSILE_LOCK_EXCLUSIVE, log->timeout_ms,
+                          &replaced, err);
+    }
     if (status != SESSILE_OK) {
         return status;
     }
@@ -83,11 +84,14 @@ sessile_status log_rewrite(log_t *log, const keyring *k, const char *folder,
     if (status == SESSILE_OK) {
         status = copy_all(log, &copy, k, folder, name, &text, err);
     }
+    /* Without locks the store refuses when it has changed since unchanged() asked. */
     if (status == SESSILE_OK) {
         status = log_copy_finish(&copy, log->handle, 1, kept, kept_size, err);
     }
     log_copy_drop(&copy);
-    table->unlock(log->handle);
+    if (log_has_locks(table)) {
+        table->unlock(log->handle);
+    }
     buf_deinit(&text);
     return status;
 }

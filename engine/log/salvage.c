@@ -619,7 +619,6 @@ sessile_status log_read_past(log_t *log, log_visit visit, log_stand_in make, voi
 {
     sessile_error local = {SESSILE_OK, ""};
     record *d = log->damage;
-    int64_t mtime_ms;
     err = err != NULL ? err : &local;
     if (d == NULL || d->was_read) {
         return SESSILE_OK;
@@ -631,7 +630,7 @@ sessile_status log_read_past(log_t *log, log_visit visit, log_stand_in make, voi
     d->ended = d->first > log->proved ? d->first : log->proved;
     d->behind = log->end.bytes;
     d->newest = d->first;
-    sessile_status status = log->st.table->size(log->handle, &d->size, &mtime_ms, err);
+    sessile_status status = log_size(log, &d->size, err);
     d->most_claimed = d->first + CUT_OUT + d->size / LOG_SHORTEST;
     if (d->most_claimed > SESSILE_NO_ID) {
         d->most_claimed = SESSILE_NO_ID;

@@ -177,6 +177,15 @@ sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err)
             break;
         }
     }
+    if (status == SESSILE_OK && !log_has_locks(log->st.table)) {
+        /* each append is whole or not there at all: nothing tears here */
+        log->judged = 1;
+        status = fail(err, SESSILE_DAMAGED,
+                      "%s is damaged at byte %llu, entry %08llx: what is there was "
+                      "written whole and is not what was written. Nothing was changed",
+                      log->name, (unsigned long long)log->end.bytes,
+                      (unsigned long long)log->end.count);
+    }
     log_trim(log);
     return status;
 }
@@ -185,9 +194,8 @@ sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err)
 static sessile_status scan_now(log_t *log, log_visit visit, void *arg, uint64_t *size,
                                int *tail, sessile_error *err)
 {
-    int64_t mtime_ms;
     *tail = 0;
-    sessile_status status = log->st.table->size(log->handle, size, &mtime_ms, err);
+    sessile_status status = log_size(log, size, err);
     if (status != SESSILE_OK) {
         return status;
     }
@@ -246,7 +254,7 @@ sessile_status log_look(log_t *log, log_visit visit, void *arg, sessile_error *e
     if (status != SESSILE_OK || !tail) {
         return status;
     }
-    int locks = (log->st.table->capabilities & SESSILE_BACKEND_LOCKS) != 0;
+    int locks = log_has_locks(log->st.table);
     if (locks) {
         status = log->st.table->lock(log->handle, SESSILE_LOCK_SHARED, 0, &replaced, err);
         if (status == SESSILE_BUSY || status == SESSILE_UNSUPPORTED) {

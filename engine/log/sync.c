@@ -34,9 +34,14 @@ void log_poison(log_t *log, const sessile_error *why)
 {
     pthread_mutex_lock(&log->mutex);
     if (log->poison.code == SESSILE_OK) {
-        fail(&log->poison, SESSILE_IO,
-             "nothing more is written to %s since a write could not be made safe: %s",
-             log->name, why->message);
+        fail(
+            &log->poison, SESSILE_IO,
+            log_has_locks(log->st.table)
+                ? "nothing more is written to %s since a write could not be made safe: %s"
+                : "nothing more is written to %s through this handle, since nobody can "
+                  "tell whether its last write took place: open it again, which shows "
+                  "it (%s)",
+            log->name, why->message);
     }
     pthread_mutex_unlock(&log->mutex);
 }

@@ -97,13 +97,19 @@ static void what_to_type(sessile_check *c, row *r)
         session_salvage_command(c->s, r->next);
 }
 
+/* 1: its logs are files, which can be torn; a database's are rows. */
+static int is_of_files(const sessile_check *c)
+{
+    return (c->store->backend.table->capabilities & SESSILE_BACKEND_CUTS) != 0;
+}
+
 static void file_name(const sessile_check *c, const char *folder, const char *name,
                       char out[FILE_SIZE])
 {
-    int cuts = (c->store->backend.table->capabilities & SESSILE_BACKEND_CUTS) != 0;
+    int files = is_of_files(c);
 
-    snprintf(out, FILE_SIZE, "%s%s/%s%s", cuts ? "agents/" : "", folder, name,
-             cuts ? ".jsonl" : "");
+    snprintf(out, FILE_SIZE, "%s%s/%s%s", files ? "agents/" : "", folder, name,
+             files ? ".jsonl" : "");
 }
 
 /* ------------------------------------------------------------------ one log */
@@ -134,6 +140,8 @@ static sessile_status visit(void *arg, sessile_id id, const char *text, size_t s
     row *r;
 
     c->fold.s = c->s;
+    if (id == 0) /* also when another log took the name, and is read from its start */
+        c->refused_count = 0;
     status = fold_visit(&c->fold, id, text, size, err);
     if (status != SESSILE_DAMAGED || id == 0)
         return status;
@@ -452,8 +460,8 @@ static int salvage(sessile_check *c, const place *p, const log_index_about *ix)
     }
     snprintf(r->what, sizeof r->what,
              "salvaged: %" PRIu64 " entries are what and where they were, %" PRIu64
-             " are tombstones; the old bytes are kept as agents/%s/%s",
-             count - lost, lost, p->folder, kept);
+             " are tombstones; the old bytes are kept as %s%s/%s",
+             count - lost, lost, is_of_files(c) ? "agents/" : "", p->folder, kept);
     return 1;
 }
 

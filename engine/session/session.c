@@ -78,6 +78,8 @@ sessile_status session_refresh_locked(sessile_session *s, sessile_error *err)
         status = session_in_place(s, err);
     if (status)
         return status;
+    log_set_timeout(s->log, s->wait ? session_wait_left(s, s->wait)
+                                    : atomic_load(&s->timeout_ms));
     status = session_named(s, log_refresh(s->log, fold_visit, &f, err), err);
     if (s->index_failed || log_replaced(s->log)) {
         status = session_reload_locked(s, err);
@@ -292,7 +294,9 @@ static sessile_status build_and_write(sessile_session *s, batch *b, session_buil
         status = fail_nomem(err);
     if (!status && b->count) {
         status = write_batch(s, b, err);
-        *grown = status == SESSILE_CONFLICT;
+        /* without locks a log may be replaced between our look and our write, too */
+        *grown = status == SESSILE_CONFLICT ||
+                 (status == SESSILE_NOTFOUND && log_replaced(s->log));
     }
     return status;
 }

@@ -76,6 +76,10 @@ static sessile_status open_backend(sessile_store *s, const char *url, int allow_
             return fail(err, SESSILE_INVALID, "\"file:\" wants a folder after it");
         return open_file(s, url + 5, allow_network, err);
     }
+    if ((scheme == 8 && !memcmp(url, "postgres", 8)) ||
+        (scheme == 10 && !memcmp(url, "postgresql", 10)))
+        return store_postgres_open(&s->backend, url, s->timeout_ms, s->os, &s->alloc,
+                                   err);
     if (scheme)
         return fail(
             err, SESSILE_UNSUPPORTED,

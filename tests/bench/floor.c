@@ -26,36 +26,57 @@ static size_t line_size(void)
     return strlen(CLEAR) + (raw + 2) / 3 * 4 + 3;
 }
 
-void floor_log_make(const char *name, size_t lines)
+char *floor_lines(size_t count, size_t *size_of_one)
 {
     static unsigned char plain[16 + ENTRY], sealed[NONCE + 16 + ENTRY + TAG];
     size_t size = line_size(), head = strlen(CLEAR);
-    char *line = malloc(size + 4);
-    int fd = floor_open(name);
-    if (sodium_init() < 0 || !line || !crypto_aead_aes256gcm_is_available())
+    char *lines = malloc(count * size + 4); /* libmodpbase64 writes a NUL */
+    if (sodium_init() < 0 || !lines || !crypto_aead_aes256gcm_is_available())
         broken("this bench wants a CPU with AES");
     crypto_aead_aes256gcm_beforenm(&prepared, key);
     memset(plain, 'x', sizeof plain);
-    memcpy(line, CLEAR, head);
-    for (size_t i = 0; i < lines; i++) {
+    for (size_t i = 0; i < count; i++) {
+        char *line = lines + i * size;
+        memcpy(line, CLEAR, head);
         randombytes_buf(sealed, NONCE);
         crypto_aead_aes256gcm_encrypt_afternm(
             sealed + NONCE, NULL, plain, sizeof plain, (unsigned char *)line, head, NULL,
             sealed, (const crypto_aead_aes256gcm_state *)&prepared);
         modp_b64_encode(line + head, (char *)sealed, sizeof sealed);
         memcpy(line + size - 3, "\"}\n", 3);
-        if (write(fd, line, size) != (ssize_t)size)
-            broken(name);
     }
-    free(line);
+    *size_of_one = size;
+    return lines;
+}
+
+size_t floor_line_open(const char *line, size_t size, unsigned char *out)
+{
+    static _Thread_local unsigned char sealed[2 * (NONCE + 16 + ENTRY + TAG)];
+    size_t head = strlen(CLEAR);
+    unsigned long long plain;
+    size_t raw = modp_b64_decode((char *)sealed, line + head, size - head - 3);
+    if (crypto_aead_aes256gcm_decrypt_afternm(
+            out, &plain, NULL, sealed + NONCE, raw - NONCE, (const unsigned char *)line,
+            head, sealed, (const crypto_aead_aes256gcm_state *)&prepared))
+        broken("floor");
+    return (size_t)plain;
+}
+
+void floor_log_make(const char *name, size_t lines)
+{
+    size_t size;
+    char *all = floor_lines(lines, &size);
+    int fd = floor_open(name);
+    if (write(fd, all, lines * size) != (ssize_t)(lines * size))
+        broken(name);
+    free(all);
     close(fd);
 }
 
 double floor_log_read(const char *name, size_t count)
 {
     static char piece[256 << 10];
-    static unsigned char sealed[2 * (NONCE + 16 + ENTRY + TAG)];
-    size_t size = line_size(), head = strlen(CLEAR), per = sizeof piece / size;
+    size_t size = line_size(), per = sizeof piece / size;
     char path[4200];
     unsigned char *out = malloc(count * (16 + ENTRY));
     if (!out)
@@ -69,16 +90,8 @@ double floor_log_read(const char *name, size_t count)
         size_t want = (size_t)(end - at) < per * size ? (size_t)(end - at) : per * size;
         if (pread(fd, piece, want, at) != (ssize_t)want)
             broken(path);
-        for (char *line = piece; line < piece + want; line += size) {
-            unsigned long long plain_size;
-            size_t raw = modp_b64_decode((char *)sealed, line + head, size - head - 3);
-            if (crypto_aead_aes256gcm_decrypt_afternm(
-                    to, &plain_size, NULL, sealed + NONCE, raw - NONCE,
-                    (unsigned char *)line, head, sealed,
-                    (const crypto_aead_aes256gcm_state *)&prepared))
-                broken("floor");
-            to += plain_size;
-        }
+        for (char *line = piece; line < piece + want; line += size)
+            to += floor_line_open(line, size, to);
     }
     close(fd);
     t = now_us() - t;

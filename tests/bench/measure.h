@@ -75,6 +75,12 @@ int floor_open(const char *name);
 /* Writes at *end and, if asked, syncs: the time. */
 double floor_write(int fd, off_t *end, const void *data, size_t size, int synced);
 
+/* count sealed lines as ours are, one after the other, all of one size; for free(). */
+char *floor_lines(size_t count, size_t *size_of_one);
+/* What base64 and AEAD give of such a line: the bytes, and how many. out has room for a
+ * line. */
+size_t floor_line_open(const char *line, size_t size, unsigned char *out);
+
 /* A file of sealed lines as ours are, and reading its last count: pread, base64, AEAD. */
 void floor_log_make(const char *name, size_t lines);
 double floor_log_read(const char *name, size_t count);

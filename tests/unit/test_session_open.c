@@ -303,8 +303,9 @@ static void urls_that_are_no_store_are_refused(void **state)
                    "ram:");
     assert_refused(store_handle_open(&st, "sqlite:x.db", &options, &err),
                    SESSILE_UNSUPPORTED, &err, "sqlite:");
-    assert_refused(store_handle_open(&st, "postgres://u:secret@h/db", &options, &err),
-                   SESSILE_UNSUPPORTED, &err, "postgres:");
+    assert_refused(store_handle_open(&st, "postgres://u:secret@h/db?pol=3", &options,
+                                     &err),
+                   SESSILE_INVALID, &err, "\"pol\"");
     assert_null(strstr(err.message, "secret"));
     options.timeout_ms = -2;
     assert_refused(store_handle_open(&st, "ram:", &options, &err), SESSILE_INVALID, &err,

@@ -1,0 +1,56 @@
+/*
+ * backends.h: the stores that are compared, each beside its bare library and, where it is
+ * installed, LangGraph's saver for it; and the table that says what came of it.
+ */
+#ifndef BENCH_BACKENDS_H
+#define BENCH_BACKENDS_H
+
+#include "bench/bare.h"
+
+enum { FILES_BACKEND, SQLITE_BACKEND, POSTGRES_BACKEND, BACKENDS };
+
+typedef struct backend {
+    const char *name;
+    const bare_kind *bare;
+    char missing[1200]; /* why there are no rows of it; empty: there are */
+} backend;
+
+extern backend backends[BACKENDS];
+
+/* Begins the run: the folder, the backends that are there, the table's head. */
+void backends_begin(int argc, char **argv);
+int backends_end(void);
+
+/* The store `name` of a backend, sealed unless source says otherwise. Each name is a
+ * store of its own; opened twice it is two handles of one, as two nodes have it. */
+sessile_store *backend_store(const backend *b, const char *name,
+                             sessile_key_source source, sessile_durability durability);
+/* As above, but only to fill it: nothing waits for a disk where that can be had. */
+sessile_store *backend_store_to_fill(const backend *b, const char *name,
+                                     sessile_key_source source);
+/* A bare connection; first: the first of this name. */
+bare *backend_bare(const backend *b, const char *name, int first, int synced);
+
+/* ---- LangGraph */
+
+typedef struct langgraph langgraph;
+/* Starts its saver for the backend; NULL: there is none (note says why, once). */
+langgraph *langgraph_start(const backend *b);
+/* "make N", "put N" or "load N", see langgraph.mjs: microseconds. */
+double langgraph_do(langgraph *l, const char *verb, size_t n);
+void langgraph_stop(langgraph *l);
+
+/* ---- the table */
+
+typedef struct result {
+    const char *operation;
+    const backend *of;
+    samples *ours, *bare, *peer; /* bare and peer may be NULL or empty */
+    const char *bare_is;
+    double target;   /* of the ratio of the medians; 0: none was set */
+    double asked_ms; /* of ours, p95; 0: none was set */
+} result;
+/* Prints the row and empties its samples. */
+void result_print(const result *r);
+
+#endif

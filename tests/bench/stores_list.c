@@ -1,0 +1,102 @@
+/*
+ * stores_list.c: lists of ten thousand sessions in each store, beside reading the names
+ * of as many files, or the rows of as many sessions.
+ */
+#include "bench/backends.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static size_t sessions;
+
+static void make_sessions(const backend *b)
+{
+    static const char question[] = "{\"role\":\"user\",\"content\":\"what is this?\"}";
+    sessile_store *store = backend_store_to_fill(b, "list", SESSILE_KEY_SECRET);
+    for (size_t i = 0; i < sessions; i++) {
+        sessile_session_options o;
+        sessile_session *s;
+        sessile_error err;
+        sessile_session_options_init(&o);
+        o.title = sessile_text("A question of some length");
+        must(sessile_create(&s, store, &o, &err), &err);
+        must(sessile_append(s, sessile_text(question), NULL, &err), &err);
+        close_session(s);
+    }
+    sessile_store_close(store);
+}
+
+static double our_list(sessile_store *store, uint64_t limit)
+{
+    sessile_list_options o;
+    sessile_listed *rows;
+    sessile_error err;
+    size_t count;
+    sessile_list_options_init(&o);
+    o.limit = limit;
+    double t = now_us();
+    must(sessile_list_with(store, &o, &rows, &count, &err), &err);
+    t = now_us() - t;
+    sessile_free(rows);
+    if (count != (limit ? limit : sessions))
+        broken("a list is not whole");
+    return t;
+}
+
+static double bare_list(const backend *b, bare *plain, size_t limit)
+{
+    double t = now_us();
+    if (b->bare->list(plain, limit) < (limit ? limit : sessions))
+        broken("a bare list is not whole");
+    return now_us() - t;
+}
+
+static void bench_list(const backend *b)
+{
+    static const double targets[BACKENDS] = {3.5, 0, 0};
+    samples ours[3] = {{0}}, plain[3] = {{0}};
+    char label[64];
+    make_sessions(b);
+    bare *rows = backend_bare(b, "list", 1, 1);
+    b->bare->make_many(rows, sessions);
+    sessile_store *store = backend_store(b, "list", SESSILE_KEY_SECRET, SESSILE_SYNC);
+    /* The first list of a store that nobody has listed reads every session. */
+    sample(&ours[2], our_list(store, 0));
+    sample(&plain[2], bare_list(b, rows, 0));
+    sleep(3); /* logs of the last two seconds are looked at each time */
+    our_list(store, 0);
+    for (size_t i = 0; i < rounds(60); i++)
+        for (int k = 0; k < 2; k++) {
+            double f = 0;
+            if (i & 1)
+                f = bare_list(b, rows, k ? 50 : 0);
+            sample(&ours[k], our_list(store, k ? 50 : 0));
+            if (!(i & 1))
+                f = bare_list(b, rows, k ? 50 : 0);
+            sample(&plain[k], f);
+        }
+    snprintf(label, sizeof label, "list of %zu", sessions);
+    result_print(&(result){label, b, &ours[0], &plain[0], NULL, b->bare->list_is,
+                           targets[b - backends], 100});
+    result_print(&(result){"list, the newest 50", b, &ours[1], &plain[1], NULL,
+                           b->bare->list_is, b == &backends[FILES_BACKEND], 100});
+    result_print(&(result){"list, the first ever", b, &ours[2], &plain[2], NULL,
+                           b->bare->list_is, 0, 0});
+    sessile_store_close(store);
+    b->bare->close(rows, 1);
+    for (int k = 0; k < 3; k++) {
+        free(ours[k].at);
+        free(plain[k].at);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    backends_begin(argc, argv);
+    sessions = bench_short() ? 200 : 10000;
+    for (int i = 0; i < BACKENDS; i++)
+        if (!backends[i].missing[0])
+            bench_list(&backends[i]);
+    return backends_end();
+}
