@@ -142,8 +142,8 @@ static line_verdict judge_line(carry *c, char *text, size_t size, line *l,
     if (is_closed(c)) {
         verdict = line_look(&log->key, text, size, c->index == 0, l);
     } else {
-        verdict = line_open(&log->key, log->depth, text, size, c->index == 0, l, &c->text,
-                            err);
+        verdict =
+            line_open(&log->key, log->depth, text, size, c->index == 0, l, &c->text, err);
     }
     if (verdict != LINE_GOOD) {
         return verdict;
@@ -196,8 +196,7 @@ static sessile_status look_behind(carry *c, sessile_error *err)
     if (c->looks == 1 && !c->locked &&
         (table->capabilities & SESSILE_BACKEND_LOCKS) != 0) {
         c->looks = 2;
-        status =
-            log_lock(table, log->handle, SESSILE_LOCK_SHARED, 0, &replaced, err);
+        status = log_lock(table, log->handle, SESSILE_LOCK_SHARED, 0, &replaced, err);
         if (status == SESSILE_BUSY) {
             error_clear(err);
             return SESSILE_OK; /* somebody is writing it: it is not ours to judge */

@@ -25,10 +25,10 @@ typedef struct carry carry;
 /* What is wanted. Strings are borrowed until carry_free(). */
 typedef struct carry_wish {
     store *from, *to;
-    const keyring *from_keys; /* NULL: sealed lines are not opened: their layout alone is
-                                 judged. Only as it stands. */
-    const keyring *to_keys;   /* NULL: as it stands; else sealed anew under these */
-    const char *folder, *name;       /* of the source */
+    const keyring *from_keys;  /* NULL: sealed lines are not opened: their layout alone is
+                                  judged. Only as it stands. */
+    const keyring *to_keys;    /* NULL: as it stands; else sealed anew under these */
+    const char *folder, *name; /* of the source */
     const char *to_folder, *to_name; /* of the other one */
     const char *user; /* sealed anew: as keyring_user_name() of to_keys has it, or "" */
     uint64_t limit;   /* so many bytes of the source are looked at, no more */
@@ -59,7 +59,8 @@ typedef struct carry_about {
                              OK: none was seen */
 } carry_about;
 
-/* NOTFOUND: there is no such log. SEALED, DAMAGED: its first line says so. UNSUPPORTED. */
+/* NOTFOUND: there is no such log. SEALED, DAMAGED: its first line says so. UNSUPPORTED.
+ */
 sessile_status carry_begin(carry **out, const carry_wish *wish, const allocator *a,
                            sessile_error *err);
 /* Goes on by a piece: NEEDS while there is more. Sealed anew, damage is an error:

@@ -39,8 +39,7 @@ sessile_status carry_there(carry *c, sessile_error *err)
     uint64_t torn = 0;
     sessile_status status;
     if (w->to_keys == NULL) {
-        status =
-            w->to->table->open(w->to->self, w->to_folder, w->to_name, &c->log, err);
+        status = w->to->table->open(w->to->self, w->to_folder, w->to_name, &c->log, err);
         if (status == SESSILE_OK) {
             status = w->to->table->size(c->log, &c->log_bytes, &mtime_ms, err);
         }
@@ -128,8 +127,8 @@ static sessile_status flush(carry *c, const unsigned char *tag, sessile_error *e
     }
     if (c->appending) {
         status = to->table->append(c->log, &c->end, c->out.data, c->out.size,
-                                   record_count(c->out.data, c->out.size), tag,
-                                   &poisoned, err);
+                                   record_count(c->out.data, c->out.size), tag, &poisoned,
+                                   err);
     } else if (c->draft != NULL) {
         status = to->table->draft_write(c->draft, c->out.data, c->out.size, err);
     } else {
@@ -155,9 +154,8 @@ static sessile_status compare(carry *c, const char **data, size_t *left,
         if (buf_reserve(&c->other, want) != 0) {
             return fail_nomem(err);
         }
-        sessile_status status =
-            c->wish.to->table->read(c->log, c->from->end.count, c->at, c->other.data,
-                                    want, &got, err);
+        sessile_status status = c->wish.to->table->read(c->log, c->from->end.count, c->at,
+                                                        c->other.data, want, &got, err);
         if (status != SESSILE_OK) {
             return there(c, status);
         }
@@ -340,8 +338,7 @@ static sessile_status finish_anew(carry *c, sessile_error *err)
         return log_sync(c->anew, log_count(c->anew), err);
     }
     if (!c->replacing) {
-        sessile_status status =
-            log_copy_publish(&c->copy, c->from, w->from_keys, err);
+        sessile_status status = log_copy_publish(&c->copy, c->from, w->from_keys, err);
         return status == SESSILE_EXISTS ? written_meanwhile(c, err) : status;
     }
     sessile_status status = SESSILE_OK;
@@ -352,9 +349,9 @@ static sessile_status finish_anew(carry *c, sessile_error *err)
     if (status == SESSILE_OK && replaced) {
         status = written_meanwhile(c, err);
     }
-    return status == SESSILE_OK ? log_copy_finish(&c->copy, c->anew->handle, 1, kept,
-                                                  sizeof(kept), err)
-                                : status;
+    return status == SESSILE_OK
+               ? log_copy_finish(&c->copy, c->anew->handle, 1, kept, sizeof(kept), err)
+               : status;
 }
 
 /* ------------------------------------------------------------------ both */

@@ -279,10 +279,9 @@ line_verdict line_look(const logkey *k, const char *text, size_t size, int is_he
         return LINE_BAD;
     }
     size_t body = size - head - LENGTH(CLOSE);
-    int64_t got =
-        body % 4 == 0
-            ? base64_decode(end, text + head + body - TAG_CHARACTERS, TAG_CHARACTERS)
-            : -1;
+    int64_t got = body % 4 == 0 ? base64_decode(end, text + head + body - TAG_CHARACTERS,
+                                                TAG_CHARACTERS)
+                                : -1;
     if (got < VAULT_TAG) {
         return LINE_BAD;
     }

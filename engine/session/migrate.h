@@ -40,22 +40,23 @@ typedef struct migrate_look {
 } migrate_look;
 
 struct sessile_migration {
-    sessile_store *from, *to; /* from->keys NULL: not opened; to->keys NULL: as it stands */
+    sessile_store *from,
+        *to; /* from->keys NULL: not opened; to->keys NULL: as it stands */
     sessile_migrate_options options;
     int from_lent, to_lent; /* the caller's, who closes them */
     unsigned parts;
-    char *part, *final;     /* whole: paths, or NULL */
-    char *keyring;          /* of `from`, as it was when this began; NULL: it has none */
+    char *part, *final; /* whole: paths, or NULL */
+    char *keyring;      /* of `from`, as it was when this began; NULL: it has none */
     size_t keyring_size;
     migrate_look look;
     int looks;
     size_t next;     /* of look.logs */
     uint64_t passed; /* bytes of those before it */
     carry *at;
-    int without_key; /* the log at hand is carried unopened */
+    int without_key;      /* the log at hand is carried unopened */
     sessile_error closed; /* why */
     int tries;
-    unsigned lost;   /* failures of `from`'s in a row */
+    unsigned lost; /* failures of `from`'s in a row */
     char to_folder[NAME_SIZE], to_name[NAME_SIZE], user[NAME_SIZE];
     char failed[2 * NAME_SIZE]; /* "folder/name" */
     int ended;

@@ -63,9 +63,8 @@ static sessile_status remove_there(sessile_migration *m, const char *name,
                                    sessile_error *err)
 {
     const store *to = &m->to->backend;
-    sessile_status status = to->table->blob_remove
-                                ? to->table->blob_remove(to->self, name, err)
-                                : SESSILE_OK;
+    sessile_status status =
+        to->table->blob_remove ? to->table->blob_remove(to->self, name, err) : SESSILE_OK;
 
     if (status == SESSILE_NOTFOUND) {
         error_clear(err);

@@ -5,12 +5,12 @@
  * moment. Must never open a log, nor read one.
  *
  * A session may name others: its children, its parent, the one it is a fork of. Those
- * were there before they were named. So the ends of all logs are fixed first (their sizes,
- * in one pass), and then the store is listed again: whatever the fixed bytes name is in
- * that list. What is new in it is fixed as well and may name newer ones yet, so this goes
- * on until a list has nothing new. And when two passes in a row find the same logs of the
- * same sizes, then the first of them was the state of the store when the second began:
- * that is tried for, a few times.
+ * were there before they were named. So the ends of all logs are fixed first (their
+ * sizes, in one pass), and then the store is listed again: whatever the fixed bytes name
+ * is in that list. What is new in it is fixed as well and may name newer ones yet, so
+ * this goes on until a list has nothing new. And when two passes in a row find the same
+ * logs of the same sizes, then the first of them was the state of the store when the
+ * second began: that is tried for, a few times.
  */
 #include "session/migrate.h"
 

@@ -173,8 +173,8 @@ static sessile_key_source source_of(const sessile_place *p)
 static sessile_status open_from(sessile_migration *m, const sides *s, sessile_error *err)
 {
     int logs;
-    sessile_status status = migrate_blob(&m->from->backend, KEYRING_BLOB, &m->keyring,
-                                         &m->keyring_size, err);
+    sessile_status status =
+        migrate_blob(&m->from->backend, KEYRING_BLOB, &m->keyring, &m->keyring_size, err);
 
     if (!status)
         status = has_logs(&m->from->backend, &logs, err);
@@ -260,8 +260,8 @@ static sessile_status open_to(sessile_migration *m, const sides *s, sessile_erro
 
 static sessile_status decide(sessile_migration *m, sides *s, sessile_error *err)
 {
-    sessile_status status = migrate_blob(&m->to->backend, KEYRING_BLOB, &s->to_keyring,
-                                         &s->to_size, err);
+    sessile_status status =
+        migrate_blob(&m->to->backend, KEYRING_BLOB, &s->to_keyring, &s->to_size, err);
 
     if (!status)
         status = has_logs(&m->to->backend, &s->to_logs, err);
@@ -289,8 +289,9 @@ static sessile_status open_place(sessile_store **out, int *lent, const sessile_p
         return store_handle_open_bare(out, url ? url : p->url, p->backend, p->self,
                                       p->options, err);
     if (p->store->over_records)
-        return fail(err, SESSILE_UNSUPPORTED,
-                    "this store's sessions are kept by the host: they have no other place");
+        return fail(
+            err, SESSILE_UNSUPPORTED,
+            "this store's sessions are kept by the host: they have no other place");
     *out = p->store;
     *lent = 1;
     return SESSILE_OK;
@@ -304,8 +305,9 @@ sessile_status migrate_open(sessile_migration *m, const sessile_place *from,
     char *url = NULL;
     sessile_status status = open_place(&m->from, &m->from_lent, from, NULL, err);
 
-    if (!status && ((from->url && to->url && same_place(m->from->os, from->url, to->url)) ||
-                    (from->store && from->store == to->store)))
+    if (!status &&
+        ((from->url && to->url && same_place(m->from->os, from->url, to->url)) ||
+         (from->store && from->store == to->store)))
         status = fail(err, SESSILE_INVALID, "both names lead to the same store");
     if (!status)
         status = open_from(m, &s, err);

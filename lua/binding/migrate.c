@@ -104,14 +104,22 @@ static void push_state(lua_State *L, const sessile_migrate_state *state)
     const struct {
         const char *name;
         uint64_t value;
-    } numbers[] = {{"sessions", state->sessions},     {"done", state->done},
-                   {"bytes", state->bytes},           {"bytes_done", state->bytes_done},
-                   {"copied", state->copied},         {"continued", state->continued},
-                   {"kept", state->kept},             {"replaced", state->replaced},
-                   {"conflicts", state->conflicts},   {"forgotten", state->forgotten},
-                   {"gone", state->gone},             {"failed", state->failed},
-                   {"damaged", state->damaged},       {"verified", state->verified},
-                   {"unfinished", state->unfinished}, {"users", state->users},
+    } numbers[] = {{"sessions", state->sessions},
+                   {"done", state->done},
+                   {"bytes", state->bytes},
+                   {"bytes_done", state->bytes_done},
+                   {"copied", state->copied},
+                   {"continued", state->continued},
+                   {"kept", state->kept},
+                   {"replaced", state->replaced},
+                   {"conflicts", state->conflicts},
+                   {"forgotten", state->forgotten},
+                   {"gone", state->gone},
+                   {"failed", state->failed},
+                   {"damaged", state->damaged},
+                   {"verified", state->verified},
+                   {"unfinished", state->unfinished},
+                   {"users", state->users},
                    {"users_removed", state->users_removed}};
     lua_createtable(L, 0, 23);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {

@@ -65,7 +65,9 @@ end
 local function store_options(globals)
   local words = {}
   if globals.config then words[#words + 1] = " --config " .. hints.quoted(globals.config) end
-  if globals.store then words[#words + 1] = " --store " .. hints.quoted(hints.url(globals.store)) end
+  if globals.store then
+    words[#words + 1] = " --store " .. hints.quoted(hints.url(globals.store))
+  end
   if globals.key_file then words[#words + 1] = " --key-file " .. hints.quoted(globals.key_file) end
   if globals.network then words[#words + 1] = " --network" end
   if globals.plain then words[#words + 1] = " --plain" end
