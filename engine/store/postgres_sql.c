@@ -44,11 +44,11 @@
     " ORDER BY e.id LIMIT $3::bigint) x WHERE at < $4::bigint ORDER BY id"
 
 /* The first records of a log that is found by its name: all of a short one. */
+#define BY_NAME "FROM @sessions WHERE agent = $1::text AND name = $2::text"
 #define OPEN_LINES                                                                   \
-    "SELECT s.id, e.at, e.line FROM @sessions s, LATERAL (SELECT l.id, l.at, l.line" \
-    " FROM @entries l WHERE l.session = s.id ORDER BY l.id"                          \
-    " LIMIT CASE WHEN s.bytes <= $3::bigint THEN s.count ELSE 1 END) e"              \
-    " WHERE s.agent = $1::text AND s.name = $2::text ORDER BY e.id"
+    "SELECT session, at, line FROM @entries WHERE session = (SELECT id " BY_NAME ")" \
+    " ORDER BY id LIMIT (SELECT CASE WHEN bytes <= $3::bigint THEN count ELSE 1 "    \
+    "END " BY_NAME ")"
 
 /* The record that byte $2 of a log is in, where nobody knows its number. Offsets grow
  * with numbers, so halves are tried; an index on them would make each append dearer. */
@@ -75,8 +75,7 @@ static const char *const texts[PG_STATEMENTS] = {
                   " SELECT m.id, r.n - 1, r.at, r.line FROM made m,"
                   " unnest($5::bigint[], $6::bytea[]) WITH ORDINALITY AS r(at, line, n))"
                   " SELECT id FROM made",
-    [PG_OPEN] = "SELECT id, " ROW " FROM @sessions"
-                " WHERE agent = $1::text AND name = $2::text",
+    [PG_OPEN] = "SELECT id, " ROW " " BY_NAME,
     [PG_OPEN_LINES] = OPEN_LINES,
     [PG_LOOK] =
         "SELECT s.id, s.count, s.bytes, s.tag, s.updated,"
@@ -95,8 +94,7 @@ static const char *const texts[PG_STATEMENTS] = {
                        " WHERE agent = $1::text AND name > $2::text"
                        " ORDER BY agent, name LIMIT $3::bigint",
     [PG_HAS_LOGS] = "SELECT 1::bigint FROM @sessions WHERE name IS NOT NULL LIMIT 1",
-    [PG_STAT] = "SELECT " STAT_ROW " FROM @sessions"
-                " WHERE agent = $1::text AND name = $2::text",
+    [PG_STAT] = "SELECT " STAT_ROW " " BY_NAME,
     [PG_OTHERS] = OTHERS " ORDER BY id LIMIT $2::bigint",
     [PG_OTHERS_FOLDER] = OTHERS " AND agent = $3::text ORDER BY id LIMIT $2::bigint",
     [PG_LEFT_OVER] = OTHERS " AND kept IS NULL AND updated < now() - interval '1 hour'"
@@ -118,11 +116,12 @@ static const char *const texts[PG_STATEMENTS] = {
                      " ON CONFLICT (agent) DO UPDATE SET data = excluded.data",
     [PG_SHELF_DROP] = "DELETE FROM @shelves WHERE $1::text IS NULL OR agent = $1::text",
 
-    /* and the last piece itself, which is what is read next */
+    /* and the last pieces themselves, which are what is read next */
     [PG_CACHE_SIZE] = "SELECT at, length(data)::bigint,"
                       " CASE WHEN length(data) <= $2::bigint THEN data END"
-                      " FROM @caches WHERE session = $1::bigint"
-                      " ORDER BY at DESC LIMIT 1",
+                      " FROM @caches WHERE session = $1::bigint AND at >="
+                      " (SELECT max(c.at) FROM @caches c WHERE c.session = $1::bigint)"
+                      " - $3::bigint ORDER BY at",
     [PG_CACHE_READ] =
         "SELECT greatest(at, $2::bigint), substring(data FROM"
         " (greatest($2::bigint - at, 0) + 1)::int"
