@@ -85,7 +85,8 @@ static sessile_status read_key(log_t *log, const keyring *k, sessile_error *err)
                     "changed: bring back a backup");
     }
     index_named(log, text, text_size);
-    return line_key(&log->key, k, text, text_size, err);
+    return k != NULL ? line_key(&log->key, k, text, text_size, err)
+                     : line_key_look(&log->key, text, text_size, err);
 }
 
 static int has_locks(const log_t *log)

@@ -127,7 +127,8 @@ int log_replaced(const log_t *log);
  * log_sync(old). What old remembers of its entries is freed. */
 void log_outlive(log_t *log, log_t *old);
 
-/* A handle with its key, no line read yet: for log_copy_lines(). */
+/* A handle with its key, no line read yet: for log_copy_lines(). k NULL: its key is not
+ * opened, only its suite and user are known (carry.h). */
 sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *folder,
                           const char *name, unsigned depth, const allocator *a,
                           sessile_error *err);
