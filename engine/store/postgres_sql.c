@@ -61,8 +61,9 @@
     " SELECT lo FROM half ORDER BY hi - lo LIMIT 1"
 
 #define STAT_ROW "id, bytes, updated"
-#define OTHERS                                                                          \
-    "SELECT agent, COALESCE(kept, beside || '.draft-' || id), bytes, id FROM @sessions" \
+#define OTHERS                                                                         \
+    "SELECT agent, was || CASE WHEN kept > 0 THEN '.replaced-' ELSE '.draft-' END || " \
+    "id, bytes, id FROM @sessions"                                                     \
     " WHERE name IS NULL AND id > $1::bigint"
 
 static const char *const texts[PG_STATEMENTS] = {
@@ -97,10 +98,10 @@ static const char *const texts[PG_STATEMENTS] = {
     [PG_STAT] = "SELECT " STAT_ROW " " BY_NAME,
     [PG_OTHERS] = OTHERS " ORDER BY id LIMIT $2::bigint",
     [PG_OTHERS_FOLDER] = OTHERS " AND agent = $3::text ORDER BY id LIMIT $2::bigint",
-    [PG_LEFT_OVER] = OTHERS " AND kept IS NULL AND updated < now() - interval '1 hour'"
+    [PG_LEFT_OVER] = OTHERS " AND kept = 0 AND updated < now() - interval '1 hour'"
                             " ORDER BY id LIMIT $2::bigint",
     [PG_SWEEP] = "DELETE FROM @sessions WHERE id = $1::bigint AND name IS NULL"
-                 " AND kept IS NULL AND updated < now() - interval '1 hour'",
+                 " AND kept = 0 AND updated < now() - interval '1 hour'",
 
     [PG_BLOB_GET] = "SELECT data FROM @blobs WHERE name = $1::text",
     [PG_BLOB_PUT] = "INSERT INTO @blobs (name, data) VALUES ($1::text, $2::bytea)"
@@ -143,8 +144,8 @@ static const char *const texts[PG_STATEMENTS] = {
                      " max(c.at + length(c.data)) FROM @caches c"
                      " WHERE c.session = $1::bigint), 0) RETURNING 1::bigint",
 
-    [PG_DRAFT_NEW] = "INSERT INTO @sessions (agent, beside, count, bytes)"
-                     " VALUES ($1::text, $2::text, 0, 0) RETURNING id",
+    [PG_DRAFT_NEW] = "INSERT INTO @sessions (agent, was, kept, count, bytes)"
+                     " VALUES ($1::text, $2::text, 0, 0, 0) RETURNING id",
     [PG_DRAFT_LINES] =
         "WITH moved AS (UPDATE @sessions SET count = $2::bigint + $4::bigint,"
         " bytes = $3::bigint, updated = clock_timestamp() WHERE id = $1::bigint"
@@ -156,11 +157,11 @@ static const char *const texts[PG_STATEMENTS] = {
     /* The draft that takes the name is written down in the old log's row: what is done
      * next asks for it, so it is done only if this was. */
     [PG_DRAFT_UNNAME] =
-        "WITH moved AS (UPDATE @sessions SET name = NULL, beside = name,"
-        " taken_by = $4::bigint, kept = $5::text WHERE id = $1::bigint"
+        "WITH moved AS (UPDATE @sessions SET name = NULL, was = name,"
+        " taken_by = $4::bigint, kept = id WHERE id = $1::bigint"
         " AND count = $2::bigint AND bytes = $3::bigint AND name IS NOT NULL"
         " RETURNING id, watched) " CALL("moved"),
-    [PG_DRAFT_NAME] = "UPDATE @sessions d SET name = o.beside, beside = NULL,"
+    [PG_DRAFT_NAME] = "UPDATE @sessions d SET name = o.was, was = NULL, kept = NULL,"
                       " created = o.created, updated = clock_timestamp()"
                       " FROM @sessions o WHERE d.id = $1::bigint AND d.name IS NULL"
                       " AND o.id = $2::bigint AND o.taken_by = d.id RETURNING d.id",
@@ -168,20 +169,21 @@ static const char *const texts[PG_STATEMENTS] = {
                         " WHERE c.session = o.id AND o.id = $1::bigint"
                         " AND o.taken_by = $2::bigint) DELETE FROM @sessions"
                         " WHERE id = $1::bigint AND taken_by = $2::bigint"
-                        " AND kept IS NULL",
+                        " AND $3::bigint = 0",
     [PG_DRAFT_PUBLISH] =
-        "UPDATE @sessions SET name = beside, beside = NULL, created = clock_timestamp(),"
+        "UPDATE @sessions SET name = was, was = NULL, kept = NULL, created = "
+        "clock_timestamp(),"
         " updated = clock_timestamp() WHERE id = $1::bigint AND name IS NULL RETURNING "
         "id",
     [PG_DRAFT_DROP] = "DELETE FROM @sessions WHERE id = $1::bigint AND name IS NULL"
-                      " AND kept IS NULL",
+                      " AND kept = 0",
     [PG_DRAFT_LOOK] = "SELECT CASE WHEN name IS NULL THEN NULL ELSE 1::bigint END, count"
                       " FROM @sessions WHERE id = $1::bigint",
     [PG_REMOVE] = "WITH gone AS (DELETE FROM @sessions WHERE id = $1::bigint"
                   " AND count = $2::bigint AND bytes = $3::bigint AND name IS NOT NULL"
                   " RETURNING id, agent, name, watched), beside AS ("
                   "DELETE FROM @sessions k USING gone g WHERE k.agent = g.agent"
-                  " AND k.beside = g.name AND k.kept IS NOT NULL) " CALL("gone"),
+                  " AND k.was = g.name AND k.kept > 0) " CALL("gone"),
 
     [PG_WATCH] = "UPDATE @sessions SET watched = now() + $2::bigint * interval '1 ms'"
                  " WHERE id = $1::bigint AND (watched IS NULL"
