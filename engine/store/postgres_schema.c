@@ -78,6 +78,15 @@ static const char *const views[] = {
     " FROM @sessions s JOIN @entries e ON e.session = s.id"
     " CROSS JOIN LATERAL (SELECT @entry(e.line) AS entry OFFSET 0) x"
     " WHERE s.name IS NOT NULL",
+    /* the head: what the last entry on a path is, or the last fact that moved it says */
+    "CREATE OR REPLACE VIEW @heads AS SELECT s.agent, s.name AS session, s.created,"
+    " s.updated, h.head FROM @sessions s LEFT JOIN LATERAL (SELECT"
+    " COALESCE(CASE WHEN x.entry ->> 'type' = 'head' THEN x.entry #>> '{data,head}' END,"
+    " x.entry ->> 'id') AS head FROM @entries e"
+    " CROSS JOIN LATERAL (SELECT @entry(e.line) AS entry OFFSET 0) x"
+    " WHERE e.session = s.id AND x.entry ->> 'type' IN"
+    " ('message', 'turn', 'compaction', 'branch_summary', 'head')"
+    " ORDER BY e.id DESC LIMIT 1) h ON true WHERE s.name IS NOT NULL",
 };
 
 sessile_status pg_schema_version(pg_call *call, int *version, sessile_error *err)
