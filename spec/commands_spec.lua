@@ -176,6 +176,22 @@ local ENTRIES = {
     json = { "export small HOME/small.json", "session", "file", "format", "bytes" },
     wrong = { "export small HOME/talk.jsonl", 1, "--yes" },
   },
+  ["migrate"] = {
+    plain = { "migrate HOME/data/sessile HOME/moved", "sessions in", "as they stand", "compared" },
+    json = { "migrate HOME/data/sessile HOME/moved", "copied", "verified", "failures", "to" },
+    wrong = { "migrate HOME/data/sessile HOME/data/sessile/.", 1, "same store" },
+  },
+  ["backup"] = {
+    plain = { "backup file:HOME/kept", "sessions in", "keep the secret", "compared" },
+    json = { "backup file:HOME/kept", "copied", "verified", "failures", "file", "moment" },
+    wrong = { "backup file:HOME/data/sessile", 1, "--update" },
+  },
+  ["backup restore"] = {
+    before = "backup file:HOME/kept",
+    plain = { "backup restore file:HOME/kept --store HOME/back", "sessions in", "compared" },
+    json = { "backup restore file:HOME/kept --store HOME/back", "copied", "store", "file" },
+    wrong = { "backup restore file:HOME/kept", 1, "--into" },
+  },
   ["copy"] = {
     plain = { "copy small HOME/elsewhere", "small\n" },
     json = { "copy small HOME/elsewhere --id other", "session", "id", "agent", "store" },
