@@ -159,7 +159,8 @@ describe("a value", function()
     assert.is_nil(out:find("geheim", 1, true))
     -- nobody listens there
     for _, words in ipairs { "list", "doctor" } do
-      local said, err = sessile(words, "env DATABASE_URL=postgres://u:geh%65im@127.0.0.1:1/db?timeout=9s")
+      local said, err =
+        sessile(words, "env DATABASE_URL=postgres://u:geh%65im@127.0.0.1:1/db?timeout=9s")
       has(said .. err, "u@127.0.0.1:1/db")
       assert.is_nil((said .. err):find("geh%65im", 1, true))
       assert.is_nil((said .. err):find("geheim", 1, true))
