@@ -334,16 +334,16 @@ static void views_show_plain_lines_and_fail_on_none(void **state)
     (void)state;
     did(st.table->create(st.self, "main", "log", lines, sizeof lines - 1, &err), &err);
     snprintf(text, sizeof text,
-             "select string_agg(concat_ws(',', number, type, role, author, \"user\"), ' '"
-             " order by number) from %s.transcript where session = 'log'",
+             "select string_agg(concat_ws(',', id, type, role, author, \"user\"), ' '"
+             " order by id) from %s.transcript where name = 'log'",
              postgres_schema(url));
     sql(url, text, "0,session 1,message,user,coder,ann 2 3 4 5 6,head");
-    snprintf(text, sizeof text, "select content from %s.transcript where number = 1",
+    snprintf(text, sizeof text, "select content from %s.transcript where id = 1",
              postgres_schema(url));
     sql(url, text,
         "a\xef\xbf\xbd\xef\xbf\xbd"
         "b \\u0000");
-    snprintf(text, sizeof text, "select head from %s.heads where session = 'log'",
+    snprintf(text, sizeof text, "select current_leaf from %s.overview where name = 'log'",
              postgres_schema(url));
     sql(url, text, "00000001");
     store_close(&st);
