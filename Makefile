@@ -293,7 +293,7 @@ asan: deps-test
 	    $(foreach one,$(filter-out $(LONG_SPECS:%=spec/%),$(SPECS)),'$(one)$$')
 
 # Of the tests that start threads; ThreadSanitizer cannot follow the depth of others.
-THREADED = $(shell grep -l pthread_create $(TEST_C))
+THREADED = $(shell grep -l pthread_create $(TEST_C)) tests/store/test_backend.c
 tsan: deps-test
 	@+$(again) --quiet BUILD=build-tsan OPT="-O1 -fsanitize=thread" HARDEN= SANITIZED=1 \
 	    threaded

@@ -214,6 +214,7 @@ typedef struct pg_store {
     pthread_cond_t freed;
     pg_conn *idle;
     int connections; /* made or being made */
+    size_t kept;     /* bytes that handles keep of what they have read already */
     /* postgres_watch.c */
     pthread_mutex_t watch_mutex; /* all that follows */
     pthread_cond_t watched;
@@ -335,6 +336,8 @@ typedef struct pg_ahead {
     size_t size, capacity;
     uint64_t from;        /* the log's offset of data */
     uint64_t first, next; /* the records that begin there, and behind */
+    uint64_t read_us;     /* when it was read */
+    int counted;          /* in the store's `kept` */
 } pg_ahead;
 
 typedef struct pg_log {
@@ -359,7 +362,9 @@ pg_call pg_log_call(pg_log *log);
 sessile_status pg_names_ok(const char *folder, const char *name, sessile_error *err);
 
 /* Forgets bytes that were read ahead. */
-void pg_ahead_drop(const pg_store *ps, pg_ahead *ahead);
+void pg_ahead_drop(pg_store *ps, pg_ahead *ahead);
+/* The same when they are no longer fresh. Both under the handle's mutex. */
+void pg_ahead_age(pg_store *ps, pg_ahead *ahead);
 
 /* What LOOK says of a log. */
 typedef struct pg_seen {

@@ -87,8 +87,12 @@ static sessile_status greet(pg_call *call, pg_conn *c, sessile_error *err)
     pg_ended ended = pg_send(call, c, &s, 1, &r);
     if (ended == PG_ANSWERED && r.wrong == NULL) {
         pg_results_free(ps, &r);
-        /* some servers that speak PostgreSQL do not tell this */
-        s = pg_step_once("SELECT pg_backend_pid()::bigint, a.backend_start"
+        /* Some servers that speak PostgreSQL do not know of these. Every statement of
+         * ours looks a few rows up by their keys: one plan is as good for all of them,
+         * and planning costs more than they do. */
+        s = pg_step_once("SELECT pg_backend_pid()::bigint, a.backend_start,"
+                         " set_config('plan_cache_mode', 'force_generic_plan', false),"
+                         " set_config('jit', 'off', false)"
                          " FROM pg_stat_get_activity(pg_backend_pid()) a");
         ended = pg_send(call, c, &s, 1, &r);
         if (ended == PG_ANSWERED && r.wrong == NULL && pg_rows(ps, r.of[0]) == 1 &&

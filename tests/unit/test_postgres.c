@@ -189,6 +189,14 @@ static void no_error_holds_a_password(void **state)
         refused(url, SESSILE_DENIED, "nobody_here@", passwords[i][1]);
         free(url);
     }
+    /* nor where it was not encoded, and ends before its time */
+    static const char *const slips[] = {"wr@zq", "wr/zq",   "wr?zq",   "wr#zq",
+                                        "12/zq", "12?a=zq", "12@zq:80"};
+    for (size_t i = 0; i < sizeof slips / sizeof *slips; i++) {
+        char url[200];
+        snprintf(url, sizeof url, "postgres://nobody_here:%s@127.0.0.1:5/d", slips[i]);
+        refused(url, SESSILE_INVALID, "%40", "zq");
+    }
     /* even where it is what the server repeats: the name of the user */
     char *url = as(s->url, "nobody_here:nobody_here");
     refused(url, SESSILE_DENIED, "password", "nobody_here");
@@ -326,16 +334,16 @@ static void views_show_plain_lines_and_fail_on_none(void **state)
     (void)state;
     did(st.table->create(st.self, "main", "log", lines, sizeof lines - 1, &err), &err);
     snprintf(text, sizeof text,
-             "select string_agg(concat_ws(',', number, type, role, author, \"user\"), ' '"
-             " order by number) from %s.transcript where session = 'log'",
+             "select string_agg(concat_ws(',', id, type, role, author, \"user\"), ' '"
+             " order by id) from %s.transcript where name = 'log'",
              postgres_schema(url));
     sql(url, text, "0,session 1,message,user,coder,ann 2 3 4 5 6,head");
-    snprintf(text, sizeof text, "select content from %s.transcript where number = 1",
+    snprintf(text, sizeof text, "select content from %s.transcript where id = 1",
              postgres_schema(url));
     sql(url, text,
         "a\xef\xbf\xbd\xef\xbf\xbd"
         "b \\u0000");
-    snprintf(text, sizeof text, "select head from %s.heads where session = 'log'",
+    snprintf(text, sizeof text, "select current_leaf from %s.overview where name = 'log'",
              postgres_schema(url));
     sql(url, text, "00000001");
     store_close(&st);
