@@ -194,7 +194,10 @@ local function fail(view, message, code, step)
   message, command = split_command(message)
   message = terminal.cut(hints.fill(message, view.globals), LONGEST)
   step = step or command and "To write it anew, with what can be read: " .. command
-  if step == nil and not (code == "EDENIED" and message:find("chmod", 1, true)) then
+  -- what was denied by a database's server is no file's affair, and says itself what to do
+  local says = message:find("chmod", 1, true) or message:find("store's URL", 1, true)
+    or message:find("grant the rights", 1, true)
+  if step == nil and not (code == "EDENIED" and says) then
     step = NEXT[code]
   end
   step = step and terminal.safe(hints.fill(step, view.globals))
