@@ -85,6 +85,56 @@ static parts find_parts(const char *url)
     return p;
 }
 
+/*
+ * 1: a password may stand where libpq, and every error of ours, takes it for something
+ * that may be shown: it holds an '@', '/', '?' or '#' as it is, and so ends before its
+ * time.
+ */
+static int spills(const char *url)
+{
+    const char *at = strstr(url, "://") + 3;
+    size_t authority = strcspn(at, "/?#");
+    const char *first = memchr(at, '@', authority);
+    const char *host = first != NULL ? first + 1 : at;
+    size_t rest = authority - (size_t)(host - at);
+    if (memchr(host, '@', rest) != NULL || (first == NULL && strchr(at, '@') != NULL)) {
+        return 1;
+    }
+    /* a port is a number; of several hosts each has its own; [::1] may be one of them */
+    while (rest > 0) {
+        size_t one = 0, name = 0;
+        while (one < rest && host[one] != ',') {
+            one++;
+        }
+        if (host[0] == '[') {
+            while (name < one && host[name] != ']') {
+                name++;
+            }
+        }
+        while (name < one && host[name] != ':') {
+            name++;
+        }
+        for (size_t i = name + 1; i < one; i++) {
+            if (host[i] < '0' || host[i] > '9') {
+                return 1;
+            }
+        }
+        one += one < rest;
+        host += one;
+        rest -= one;
+    }
+    return 0;
+}
+
+static sessile_status unreadable(sessile_error *err)
+{
+    return fail(err, SESSILE_INVALID,
+                "the URL of the PostgreSQL store cannot be read: it is "
+                "postgres://USER:PASSWORD@HOST:PORT/DATABASE?NAME=VALUE&…, PORT is a "
+                "number, and what means something in a URL (@ : / ? # & %%) is written "
+                "%%40 %%3A %%2F %%3F %%23 %%26 %%25 inside a part");
+}
+
 static sessile_status schema_take(pg_url *out, const char *value, sessile_error *err)
 {
     size_t size = strlen(value);
@@ -351,18 +401,16 @@ sessile_status pg_url_parse(pg_url *out, const pg_lib *lib, const char *url,
                       "the URL of a PostgreSQL store begins with postgres:// or "
                       "postgresql://");
     }
+    if (status == SESSILE_OK && spills(url)) {
+        status = unreadable(err);
+    }
     if (status == SESSILE_OK) {
         status = split(out, lib, url, &p, &rest, err);
     }
     if (status == SESSILE_OK) {
         out->options = lib->PQconninfoParse(rest.data, &trouble);
         if (out->options == NULL) {
-            status =
-                fail(err, SESSILE_INVALID,
-                     "the URL of the PostgreSQL store cannot be read: it is "
-                     "postgres://USER:PASSWORD@HOST:PORT/DATABASE?NAME=VALUE&…, and "
-                     "what means something in a URL (@ : / ? # & %%) is written %%40 "
-                     "%%3A %%2F %%3F %%23 %%26 %%25 inside a part");
+            status = unreadable(err);
         }
         if (trouble != NULL) {
             wipe(trouble, strlen(trouble));

@@ -189,6 +189,14 @@ static void no_error_holds_a_password(void **state)
         refused(url, SESSILE_DENIED, "nobody_here@", passwords[i][1]);
         free(url);
     }
+    /* nor where it was not encoded, and ends before its time */
+    static const char *const slips[] = {"wr@zq", "wr/zq",   "wr?zq",   "wr#zq",
+                                        "12/zq", "12?a=zq", "12@zq:80"};
+    for (size_t i = 0; i < sizeof slips / sizeof *slips; i++) {
+        char url[200];
+        snprintf(url, sizeof url, "postgres://nobody_here:%s@127.0.0.1:5/d", slips[i]);
+        refused(url, SESSILE_INVALID, "%40", "zq");
+    }
     /* even where it is what the server repeats: the name of the user */
     char *url = as(s->url, "nobody_here:nobody_here");
     refused(url, SESSILE_DENIED, "password", "nobody_here");
