@@ -65,7 +65,8 @@ enum {
  *
  * and of the cases those whose name holds CASE, and whose needs a store meets: which
  * others there are is said in a line that begins with "# not for".
- * tables: kinds with the same table are one. Returns how many cases failed.
+ * tables: of kinds with one table, 1: only the first is run, 2: the last (sealed); 0:
+ * all. Returns how many cases failed.
  */
 struct CMUnitTest;
 int suite_run(const char *title, const struct CMUnitTest *cases, size_t count, int tables,
@@ -96,6 +97,7 @@ typedef struct failing {
     const char *function; /* which one fails, or NULL */
     int after;            /* that many calls of it go through first */
     sessile_status status;
+    int lost; /* 1: append does what it should, and says IO and *poisoned */
     int hits; /* how often it did */
 } failing;
 extern const char *const failing_names[];
