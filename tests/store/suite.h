@@ -86,6 +86,8 @@ sessile_store *site_store(const site *g);
 /* The options it is opened with. */
 void site_options(const site *g, sessile_store_options *out);
 
+#define FAILING_MOST 48
+
 /*
  * A table in front of another one, in which a function can be made to fail. Functions are
  * named by their place in names[], ended by NULL.
@@ -99,6 +101,7 @@ typedef struct failing {
     sessile_status status;
     int lost; /* 1: append does what it should, and says IO and *poisoned */
     int hits; /* how often it did */
+    int calls[FAILING_MOST]; /* how often each was called */
 } failing;
 extern const char *const failing_names[];
 void failing_init(failing *f, const sessile_backend *under, void *self);
