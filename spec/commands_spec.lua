@@ -182,15 +182,15 @@ local ENTRIES = {
     wrong = { "migrate HOME/data/sessile HOME/data/sessile/.", 1, "same store" },
   },
   ["backup"] = {
-    plain = { "backup file:HOME/kept", "sessions in", "keep the secret", "compared" },
-    json = { "backup file:HOME/kept", "copied", "verified", "failures", "file", "moment" },
-    wrong = { "backup file:HOME/data/sessile", 1, "--update" },
+    plain = { "backup HOME/kept.db", "sessions in", "keep the secret", "compared" },
+    json = { "backup HOME/kept.db", "copied", "verified", "failures", "file", "moment" },
+    wrong = { "backup HOME/data/sessile", 1, "--update" },
   },
   ["backup restore"] = {
-    before = "backup file:HOME/kept",
-    plain = { "backup restore file:HOME/kept --store HOME/back", "sessions in", "compared" },
-    json = { "backup restore file:HOME/kept --store HOME/back", "copied", "store", "file" },
-    wrong = { "backup restore file:HOME/kept", 1, "--into" },
+    before = "backup HOME/kept.db",
+    plain = { "backup restore HOME/kept.db --store HOME/back", "sessions in", "compared" },
+    json = { "backup restore HOME/kept.db --store HOME/back", "copied", "store", "file" },
+    wrong = { "backup restore HOME/kept.db", 1, "--into" },
   },
   ["copy"] = {
     plain = { "copy small HOME/elsewhere", "small\n" },

@@ -336,9 +336,6 @@ describe("a copy that is killed", function()
   } do
     it("goes on, " .. way[1], function()
       local to = (way[3] or "HOME/to"):gsub("HOME", home)
-      if way[3] and select(3, sessile.open(to, { key = false })) == "EUNSUPPORTED" then
-        return pending "this build has no SQLite"
-      end
       cli.done "new --id first"
       local store = assert(sessile.open(home .. "/data/sessile",
         { key = sessile.key.file(home .. "/config/sessile/key"), durability = "none" }))

@@ -103,6 +103,11 @@ static sessile_status open_backend(sessile_store *s, const char *url, int allow_
             "\"sqlite:PATH\", \"postgres://…\" or \"ram:\" (a folder of that name "
             "is written \"./%.*s:…\")",
             (int)(scheme > 40 ? 40 : scheme), url, (int)(scheme > 40 ? 40 : scheme), url);
+    /* it is not repeated: a password stands in it */
+    if (!strncmp(url, "postgres", 8) && strchr(url, '/') && strchr(url, '@'))
+        return fail(err, SESSILE_INVALID,
+                    "a store's URL begins with \"postgres://\": mend what stands before "
+                    "its \"//\" (a folder of such a name is written \"./postgres…\")");
     return open_file(s, url, allow_network, err);
 }
 

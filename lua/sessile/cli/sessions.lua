@@ -55,6 +55,9 @@ function sessions.place(globals)
   if scheme and scheme ~= "file" then
     return url
   end
+  if url:find "^postgres[^/]*/.*@" then
+    return url -- a URL with a slip in it: the engine says so, and does not repeat it
+  end
   local folder = paths.expand((url:gsub("^file:", "")))
   return folder, folder
 end

@@ -4,6 +4,7 @@
 -- it is told to bring a backup up to date.
 
 local hints = require "sessile.cli.hints"
+local migrate = require "sessile.migrate"
 local moving = require "sessile.cli.moving"
 local terminal = require "sessile.cli.terminal"
 
@@ -28,7 +29,10 @@ local function tell(app, args, done, sealed)
     app:out(("Secrets of users who were forgotten, removed there: %d.\n"):format(
       done.users_removed))
   end
-  app:note(("Look into it: sessile list --store %s"):format(hints.quoted("sqlite:" .. args.file)))
+  -- The store that was typed is not the one to look into.
+  local key = app.globals.key_file and " --key-file " .. hints.quoted(app.globals.key_file) or ""
+  app:note(("Look into it: %s --store %s%s list"):format(hints.program,
+    hints.quoted(hints.url(migrate.backup_url(args.file))), key))
 end
 
 return {
