@@ -121,9 +121,13 @@ static void *write_on(void *arg)
             usleep(100);
         w->there[w->said++] = status == SESSILE_OK;
         if (status == SESSILE_NOTFOUND && w->reopens) {
+            sessile_session_options o = named("one");
             w->gone++;
             sessile_session_close(s, NULL);
-            s = session_of(st, "one");
+            do /* it may be removed again before it is open */
+                status = sessile_session_open(&s, st, &o, &err);
+            while (status == SESSILE_NOTFOUND);
+            must(status, &err);
         } else if (status) {
             snprintf(w->trouble, sizeof w->trouble, "append: %s", err.message);
         }
