@@ -282,6 +282,20 @@ function methods:sync()
   return self._core:sync()
 end
 
+local watch_options = { after = "string", timeout_ms = "number" }
+
+--- Waits until others have written entries behind `after`, or behind all that this handle has read:
+--- true and the id of the newest entry, for the next `after`; false and the same when timeout_ms
+--- have passed (nil: never). Nothing else runs in this Lua state meanwhile.
+function methods:watch(given)
+  local opts = options.check("session:watch", given, watch_options)
+  local ok, message, code = names.fields(self, "session:watch", opts, "after")
+  if not ok then
+    return nil, message, code
+  end
+  return self._core:watch(opts)
+end
+
 -- ---------------------------------------------------------------- forks and children
 
 for name, method in pairs(family.methods) do
