@@ -61,8 +61,9 @@ SUPPORT := $(call objects,$(call sources,tests/support/*.c))
 TEST_DIRS := unit crash fault kill model tamper store nodes
 TEST_C    := $(call sources,$(TEST_DIRS:%=tests/%/test_*.c))
 TESTS     := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
-# What is no test_x.c in store/ is shared by the programs there.
+# What is no test_x.c in store/ or nodes/ is shared by the programs there.
 STORE_SHARED := $(call objects,$(filter-out tests/store/test_%,$(call sources,tests/store/*.c)))
+NODES_SHARED := $(call objects,$(filter-out tests/nodes/test_%,$(call sources,tests/nodes/*.c)))
 # A store as somebody else would build it, for the suite: shared/x.c is tests/store/x.so.
 STORE_OBJECTS := $(patsubst tests/store/shared/%.c,$(BUILD)/tests/store/%.so,\
                    $(call sources,tests/store/shared/*.c))
@@ -205,9 +206,10 @@ $(CORE): $(BINDING) $(BUILD)/internal.a
 # A shared object with a store finds sessile_copy() and sessile_free() in the program.
 $(filter $(BUILD)/tests/store/%,$(TESTS)): $(STORE_SHARED)
 $(filter $(BUILD)/tests/store/%,$(TESTS)): EXPORT = -Wl,-E
+$(filter $(BUILD)/tests/nodes/%,$(TESTS)): $(NODES_SHARED)
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) $(EXPORT) -o $@ $^ $(TEST_LIBS) $(LIBS)
+	$(LINK) $(EXPORT) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(TEST_LIBS) $(LIBS)
 
 $(BUILD)/tests/store/%.so: $(OBJ)/tests/store/shared/%.o $(OBJ)/tests/store/%.o
 	@mkdir -p $(@D)

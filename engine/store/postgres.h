@@ -199,7 +199,7 @@ typedef struct pg_conn {
 typedef struct pg_waiting {
     struct pg_waiting *next;
     uint64_t id;
-    int called;
+    int called; /* something was told of it, or it may have been missed */
 } pg_waiting;
 
 typedef struct pg_store {
@@ -218,7 +218,7 @@ typedef struct pg_store {
     pthread_mutex_t watch_mutex; /* all that follows */
     pthread_cond_t watched;
     pg_conn *ears;
-    int listening; /* somebody is at the connection now */
+    int busy; /* somebody is at it, without the mutex */
     pg_waiting *waiting;
 } pg_store;
 
@@ -237,6 +237,8 @@ pg_call pg_call_of(pg_store *ps, int timeout_ms);
 /* 1 when us, by the monotonic clock, is over. */
 int pg_over(const pg_store *ps, uint64_t us);
 
+/* FORKED, and 1, in a process that came by fork() after the store was opened. */
+int pg_forked(const pg_store *ps, sessile_error *err);
 /* Lends a connection. BUSY: all are in use; IO, DENIED, INVALID: none can be made;
  * FORKED; CANCELLED. */
 sessile_status pg_take(pg_call *call, pg_conn **out, sessile_error *err);
@@ -347,6 +349,7 @@ typedef struct pg_log {
     int timeout_ms;
     lock_stop stop;
     pg_ahead ahead;
+    pg_ahead cached;    /* the last piece of its cache, until it is read */
     uint64_t leased_us; /* until then, appends call us */
 } pg_log;
 
@@ -354,6 +357,9 @@ pg_log *pg_log_of(sessile_backend_log *log);
 /* A call through this handle. */
 pg_call pg_log_call(pg_log *log);
 sessile_status pg_names_ok(const char *folder, const char *name, sessile_error *err);
+
+/* Forgets bytes that were read ahead. */
+void pg_ahead_drop(const pg_store *ps, pg_ahead *ahead);
 
 /* What LOOK says of a log. */
 typedef struct pg_seen {

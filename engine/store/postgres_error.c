@@ -101,6 +101,9 @@ sessile_status pg_say(pg_call *call, const PGresult *wrong, const char *what,
         return fail(err, SESSILE_NOTFOUND, "there is no %s: the store at %s is empty",
                     what, ps->url.where);
     }
+    if (strcmp(state, "23505") == 0) {
+        return fail(err, SESSILE_EXISTS, "%s is already there", what);
+    }
     if (strcmp(state, "57014") == 0) {
         return fail(err, SESSILE_BUSY,
                     "%s did not answer in time for %s: it ended the statement (the "

@@ -112,10 +112,10 @@ sessile_status pg_create(void *self, const char *folder, const char *name,
 
 /* ---------------------------------------------------------------------- ahead */
 
-static void ahead_drop(pg_log *log)
+void pg_ahead_drop(const pg_store *ps, pg_ahead *ahead)
 {
-    mem_free(&log->ps->alloc, log->ahead.data, log->ahead.capacity);
-    memset(&log->ahead, 0, sizeof(log->ahead));
+    mem_free(&ps->alloc, ahead->data, ahead->capacity);
+    memset(ahead, 0, sizeof(*ahead));
 }
 
 /* The rows of a result as one stretch of bytes; the first row is record `first`. */
@@ -215,7 +215,8 @@ void pg_close(sessile_backend_log *handle)
 {
     pg_log *log = pg_log_of(handle);
     if (log != NULL) {
-        ahead_drop(log);
+        pg_ahead_drop(log->ps, &log->ahead);
+        pg_ahead_drop(log->ps, &log->cached);
         free_text(log->ps, log->folder);
         free_text(log->ps, log->name);
         pthread_mutex_destroy(&log->mutex);
@@ -337,7 +338,7 @@ sessile_status pg_size(sessile_backend_log *handle, uint64_t *bytes, int64_t *mt
         log->updated_ns = seen.updated_ns;
     }
     if (!seen.there) {
-        ahead_drop(log);
+        pg_ahead_drop(log->ps, &log->ahead);
     }
     log->replaced = seen.leads_to != 0 && seen.leads_to != log->id;
     *bytes = log->bytes;
@@ -477,7 +478,7 @@ sessile_status pg_read(sessile_backend_log *handle, uint64_t index, uint64_t off
         next = more.next;
         all = *got == size || last;
         pthread_mutex_lock(&log->mutex);
-        ahead_drop(log);
+        pg_ahead_drop(log->ps, &log->ahead);
         log->ahead = more;
         if (n == left) { /* nothing of it is left to be read */
             mem_free(&log->ps->alloc, more.data, more.capacity);

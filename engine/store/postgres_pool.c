@@ -25,8 +25,12 @@ static void finish(pg_store *ps, pg_conn *c)
     if (c == NULL) {
         return;
     }
-    if (c->pg != NULL) {
+    if (c->pg != NULL && ps->os->pid(ps->os->ud) == ps->pid) {
         ps->lib.PQfinish(c->pg);
+    } else if (c->pg != NULL) {
+        /* In a child, to end a connection properly would end the parent's: only its own
+         * copy of the socket goes, and libpq's memory stays. */
+        ps->os->close(ps->os->ud, ps->lib.PQsocket(c->pg));
     }
     mem_free(&ps->alloc, c, sizeof(*c));
 }
@@ -218,14 +222,23 @@ static void one_less(pg_store *ps)
     pthread_mutex_unlock(&ps->mutex);
 }
 
+int pg_forked(const pg_store *ps, sessile_error *err)
+{
+    if (ps->os->pid(ps->os->ud) == ps->pid) {
+        return 0;
+    }
+    fail(err, SESSILE_FORKED,
+         "the store was opened before fork(): open it again in this process");
+    return 1;
+}
+
 sessile_status pg_take(pg_call *call, pg_conn **out, sessile_error *err)
 {
     pg_store *ps = call->ps;
     pg_conn *c = NULL;
     *out = NULL;
-    if (ps->os->pid(ps->os->ud) != ps->pid) {
-        return fail(err, SESSILE_FORKED,
-                    "the store was opened before fork(): open it again in this process");
+    if (pg_forked(ps, err)) {
+        return SESSILE_FORKED;
     }
     pthread_mutex_lock(&ps->mutex);
     while (ps->idle == NULL && ps->connections >= ps->url.pool) {
@@ -284,17 +297,9 @@ void pg_discard(pg_store *ps, pg_conn *c)
 
 void pg_pool_free(pg_store *ps)
 {
-    /* In a child, ending a connection properly would end the parent's: so only its own
-     * copy of the socket goes, and the memory stays. */
-    int child = ps->os->pid(ps->os->ud) != ps->pid;
     while (ps->idle != NULL) {
         pg_conn *c = ps->idle;
         ps->idle = c->next;
-        if (child) {
-            ps->os->close(ps->os->ud, ps->lib.PQsocket(c->pg));
-            mem_free(&ps->alloc, c, sizeof(*c));
-        } else {
-            finish(ps, c);
-        }
+        finish(ps, c);
     }
 }

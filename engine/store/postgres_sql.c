@@ -118,12 +118,18 @@ static const char *const texts[PG_STATEMENTS] = {
                      " ON CONFLICT (agent) DO UPDATE SET data = excluded.data",
     [PG_SHELF_DROP] = "DELETE FROM @shelves WHERE $1::text IS NULL OR agent = $1::text",
 
-    [PG_CACHE_SIZE] = "SELECT at, data FROM @caches WHERE session = $1::bigint"
+    /* and the last piece itself, which is what is read next */
+    [PG_CACHE_SIZE] = "SELECT at, length(data)::bigint,"
+                      " CASE WHEN length(data) <= $2::bigint THEN data END"
+                      " FROM @caches WHERE session = $1::bigint"
                       " ORDER BY at DESC LIMIT 1",
-    [PG_CACHE_READ] = "SELECT at, data FROM @caches WHERE session = $1::bigint"
-                      " AND at < $3::bigint AND at >= COALESCE((SELECT max(c.at)"
-                      " FROM @caches c WHERE c.session = $1::bigint"
-                      " AND c.at <= $2::bigint), 0) ORDER BY at",
+    [PG_CACHE_READ] =
+        "SELECT greatest(at, $2::bigint), substring(data FROM"
+        " (greatest($2::bigint - at, 0) + 1)::int"
+        " FOR ($3::bigint - greatest(at, $2::bigint))::int) FROM @caches"
+        " WHERE session = $1::bigint AND at < $3::bigint AND at >= COALESCE((SELECT"
+        " max(c.at) FROM @caches c WHERE c.session = $1::bigint"
+        " AND c.at <= $2::bigint), 0) ORDER BY at",
     [PG_CACHE_LOCK] = "SELECT 1::bigint FROM @sessions WHERE id = $1::bigint"
                       " FOR NO KEY UPDATE",
     [PG_CACHE_CUT] =
@@ -179,7 +185,8 @@ static const char *const texts[PG_STATEMENTS] = {
                   " AND k.beside = g.name AND k.kept IS NOT NULL) " CALL("gone"),
 
     [PG_WATCH] = "UPDATE @sessions SET watched = now() + $2::bigint * interval '1 ms'"
-                 " WHERE id = $1::bigint RETURNING bytes",
+                 " WHERE id = $1::bigint AND (watched IS NULL"
+                 " OR watched < now() + $2::bigint * interval '0.5 ms')",
     [PG_ALIVE] = "SELECT CASE WHEN pg_terminate_backend(a.pid) THEN 1 ELSE 0 END::bigint"
                  " FROM pg_stat_get_activity($1::bigint::int) a"
                  " WHERE a.backend_start = $2::timestamptz",

@@ -112,6 +112,30 @@ static void file_url(void *place, char out[512])
     snprintf(out, 512, "file:%s", (char *)place);
 }
 
+static void database_path(void *place, char out[512])
+{
+    snprintf(out, 512, "%s/sessions.db", (char *)place);
+}
+
+static sessile_status sqlite(void *place, const sessile_backend **table, void **self,
+                             sessile_error *err)
+{
+    store st = {NULL, NULL};
+    char path[512];
+
+    database_path(place, path);
+    return taken(store_sqlite_open(&st, path, 60000, os_current, &allocator_default, err),
+                 &st, table, self);
+}
+
+static void sqlite_url(void *place, char out[512])
+{
+    char path[512];
+
+    database_path(place, path);
+    snprintf(out, 512, "sqlite:%.500s", path);
+}
+
 static sessile_status postgres(void *place, const sessile_backend **table, void **self,
                                sessile_error *err)
 {
@@ -149,6 +173,8 @@ const suite_store suite_stores[] = {
     {"file, plain", 0, 0, folder, folder_free, file, file_url, 1, NULL},
     {"file, sealed", 1, 0, folder, folder_free, file, file_url, 1, NULL},
     {"file, brought by a host", 1, 0, folder, folder_free, file, NULL, 1, NULL},
+    {"sqlite, plain", 0, 0, folder, folder_free, sqlite, sqlite_url, 1, NULL},
+    {"sqlite, sealed", 1, 0, folder, folder_free, sqlite, sqlite_url, 1, NULL},
     {"postgres, plain", 0, 0, schema, schema_free, postgres, postgres_url, 1, no_server},
     {"postgres, sealed", 1, 0, schema, schema_free, postgres, postgres_url, 1, no_server},
     {"a host's, plain", 0, 0, medium, medium_free, minimal, NULL, 0, NULL},
