@@ -274,9 +274,7 @@ static int session_watch(lua_State *L)
     }
     seen = binding_field_id(L, 2, "after");
     seen = seen == SESSILE_NO_ID ? 0 : seen + 1;
-    session->children++; /* a finalizer must not close it while it waits */
     status = sessile_session_watch(session->handle, &seen, timeout_ms, &changed, &err);
-    binding_session_release(session, NULL);
     if (status != SESSILE_OK) {
         return binding_fail(L, &err);
     }
