@@ -57,6 +57,7 @@ void log_close(log_t *log)
     buf_deinit(&log->lines);
     buf_deinit(&log->scratch);
     buf_deinit(&log->piece);
+    buf_deinit(&log->ahead);
     buf_deinit(&log->text);
     pthread_cond_destroy(&log->synced);
     pthread_mutex_destroy(&log->mutex);
@@ -85,7 +86,8 @@ static sessile_status read_key(log_t *log, const keyring *k, sessile_error *err)
                     "changed: bring back a backup");
     }
     index_named(log, text, text_size);
-    return line_key(&log->key, k, text, text_size, err);
+    return k != NULL ? line_key(&log->key, k, text, text_size, err)
+                     : line_key_look(&log->key, text, text_size, err);
 }
 
 static int has_locks(const log_t *log)
@@ -127,6 +129,7 @@ static sessile_status attach_once(log_t **out, store *st, const keyring *k,
     buf_init(&log->lines, a);
     buf_init(&log->scratch, a);
     buf_init(&log->piece, a);
+    buf_init(&log->ahead, a);
     buf_init(&log->text, a);
     buf_puts(&log->scratch, folder);
     buf_puts(&log->scratch, "/");
@@ -490,6 +493,14 @@ static sessile_status begin_unlocked(log_t *log, log_visit visit, void *arg,
     }
     log->locked = status == SESSILE_OK;
     return status;
+}
+
+int log_begin_known(log_t *log)
+{
+    assert(!log->locked);
+    log->locked = !has_locks(log) && log->settled && log->damage == NULL &&
+                  log_poisoned(log, NULL) == SESSILE_OK && !log_replaced(log);
+    return log->locked;
 }
 
 sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *err)

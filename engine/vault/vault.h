@@ -48,6 +48,7 @@ sessile_status secret_file_make(const char *path, const os_table *os, const allo
 /* ---- the keyring */
 
 typedef struct keyring keyring;
+#define KEYRING_BLOB "keyring" /* its name among the blobs */
 /*
  * Opens the store's keyring blob, or makes one: sealed when the source is not PLAIN, of
  * suite `suite_name` or the CPU's best. SEALED: the mode does not match the source, the
