@@ -80,7 +80,8 @@ describe("sessile backup", function()
     assert.matches("sealed%-anew", (cli.done(("show b --store sqlite:%s/b.db"):format(home))))
     assert.equal(2, #cli.json(("keys status --store sqlite:%s/b.db"):format(home)).epochs)
     cli.done(("new --id c --store %s/other"):format(home))
-    local _, err, code = cli.sessile(("backup %s/b.db --update --store %s/other"):format(home, home))
+    local _, err, code = cli.sessile(("backup %s/b.db --update --store %s/other"):format(home,
+      home))
     assert.equal(6, code)
     assert.matches("no copy of this store", err)
     -- Once all is sealed anew the old keys are dropped: that backup is of another time.
@@ -131,6 +132,7 @@ describe("a backup while others write", function()
         local child = assert(s:child { id = name .. "-child-" .. n })
         assert(child:append { role = "user", content = "child" })
         child:close()
+        os.execute "sleep 0.1" -- others are to get on as well
       end
     end
   ]]
