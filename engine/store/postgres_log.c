@@ -219,6 +219,20 @@ sessile_status pg_same_bytes(pg_call *call, const pg_log *log, uint64_t index,
     return status;
 }
 
+/* A row that no log of ours has. */
+static sessile_status absurd(const pg_log *log, sessile_error *err)
+{
+    return fail(err, SESSILE_IO,
+                "the row of %s in the table \"sessions\" of %s cannot be right: somebody "
+                "else changed it",
+                log->name, log->ps->url.where);
+}
+
+static int sensible(uint64_t count, uint64_t bytes)
+{
+    return bytes <= INT64_MAX / 2 && count <= bytes;
+}
+
 /* ---------------------------------------------------------------------- open */
 
 static sessile_status log_new(pg_store *ps, const char *folder, const char *name,
@@ -282,7 +296,10 @@ sessile_status pg_open(void *self, const char *folder, const char *name,
         log->count = (uint64_t)pg_int(ps, r.of[0], 0, 1);
         log->bytes = (uint64_t)pg_int(ps, r.of[0], 0, 2);
         log->updated_ns = pg_time_ns(ps, r.of[0], 0, 4);
-        if (pg_rows(ps, r.of[1]) > 0 && (uint64_t)pg_int(ps, r.of[1], 0, 0) == log->id) {
+        if (!sensible(log->count, log->bytes)) {
+            status = absurd(log, err);
+        } else if (pg_rows(ps, r.of[1]) > 0 &&
+                   (uint64_t)pg_int(ps, r.of[1], 0, 0) == log->id) {
             status = stretch(log, r.of[1], 1, 0, &log->ahead, err);
             keep(ps, &log->ahead);
         }
@@ -343,7 +360,7 @@ sessile_status pg_look(pg_call *call, const pg_log *log, pg_seen *out, sessile_e
         }
     }
     pg_results_free(ps, &r);
-    return SESSILE_OK;
+    return sensible(out->count, out->bytes) ? SESSILE_OK : absurd(log, err);
 }
 
 sessile_status pg_size(sessile_backend_log *handle, uint64_t *bytes, int64_t *mtime_ms,

@@ -217,6 +217,85 @@ static void a_database_that_is_not_there_is_named(void **state)
     free(url);
 }
 
+static void of_several_hosts_one_that_is_there_is_found(void **state)
+{
+    const postgres_server *s = server();
+    char *url = postgres_place(s->tcp), *several = malloc(strlen(url) + 100);
+    const char *host = strchr(url, '@') + 1, *rest = strchr(host, '/');
+
+    (void)state;
+    /* one that refuses, one that never answers (reserved for documentation), ours */
+    sprintf(several, "%.*s127.0.0.1:1,192.0.2.1:5432,%s&connect_timeout=2",
+            (int)(host - url), url, host);
+    assert_true(rest > host);
+    store st = store_at(several);
+    store_close(&st);
+    free(several);
+    postgres_drop(url);
+}
+
+static void a_server_that_must_prove_itself_does(void **state)
+{
+    const postgres_server *s = server();
+    char more[400], *url;
+
+    (void)state;
+    if (!s->ca[0])
+        skip();
+    snprintf(more, sizeof more, "sslmode=verify-full&sslrootcert=%s", s->ca);
+    url = with(s->tcp, more);
+    store st = store_at(url);
+    store_close(&st);
+    free(url);
+    url = with(s->tcp, "sslmode=verify-full&sslrootcert=/nowhere/root.crt");
+    refused(url, SESSILE_IO, "certificate", NULL);
+    free(url);
+}
+
+static void no_bytes_of_a_url_do_harm(void **state)
+{
+    static const char *const seeds[] = {
+        "postgres://u:geheim@h:1/db?schema=a&pool=3&timeout=5s&sslmode=require",
+        "postgresql://u:g%65heim@[::1]:5432,h2:5433/"
+        "db?options=-c%20a%3Db&password=geheim",
+        "postgres://?host=%2Ftmp&user=u&password=geheim&connect_timeout=3",
+    };
+    static const char odd[] = "%@:/?#&=[],\0\xff 0az";
+    pg_lib lib;
+    pg_url url;
+    sessile_error err = {0};
+    unsigned n = 1;
+
+    (void)state;
+    did(pg_lib_open(&lib, &err), &err);
+    for (int i = 0; i < 20000; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "%s", seeds[i % 3]);
+        for (int j = i % 5; j >= 0; j--) {
+            n = n * 1103515245 + 12345;
+            size_t at = 11 + (n >> 8) % (strlen(text) - 10);
+            text[at] = odd[(n >> 20) % (sizeof odd - 1)];
+            if (strlen(text) < 12)
+                break;
+        }
+        if (!pg_url_parse(&url, &lib, text, os_current, &allocator_default, &err)) {
+            const char **values;
+            char *lists;
+            size_t size;
+            assert_true(url.pool >= 1 && url.schema[0]);
+            assert_int_equal(pg_url_values(&url, (unsigned)i, &values, &lists, &size,
+                                           &allocator_default),
+                             0);
+            mem_free(&allocator_default, (void *)values, url.room);
+            mem_free(&allocator_default, lists, size);
+            pg_url_free(&url, &lib, &allocator_default);
+        } else {
+            assert_true(err.code == SESSILE_INVALID && err.message[0]);
+        }
+    }
+    pg_lib_close(&lib);
+}
+
 /* ------------------------------------------------------------------ tables */
 
 static void opening_and_reading_make_nothing(void **state)
@@ -417,6 +496,81 @@ static void *hold(void *arg)
         h->st->table->close(log);
     }
     return NULL;
+}
+
+static void what_the_server_says_becomes_an_error_of_ours(void **state)
+{
+    static const struct {
+        const char *sqlstate;
+        sessile_status status;
+        const char *names;
+    } cases[] = {
+        {"53100", SESSILE_FULL, "disk"},      {"42501", SESSILE_DENIED, "rights"},
+        {"53300", SESSILE_BUSY, "pool="},     {"40001", SESSILE_BUSY, "try again"},
+        {"57014", SESSILE_BUSY, "timeout"},   {"XX001", SESSILE_IO, "XX001"},
+        {"25006", SESSILE_DENIED, "standby"}, {"28000", SESSILE_DENIED, "password"},
+    };
+    char *url = postgres_place(server()->url), text[600];
+    const char *schema = postgres_schema(url);
+    sessile_error err = {0};
+
+    (void)state;
+    assert_non_null(make_it(url));
+    store st = store_at(url);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(text, sizeof text,
+                 "create or replace function %s.no() returns trigger language plpgsql as"
+                 " $$ begin raise exception using message = 'said with %s', errcode = "
+                 "'%s'; end $$;"
+                 " create or replace trigger no before insert on %s.blobs"
+                 " for each row execute function %s.no()",
+                 schema, ((pg_store *)st.self)->url.secret[0], cases[i].sqlstate, schema,
+                 schema);
+        sql(url, text, NULL);
+        assert_int_equal(st.table->blob_put_new(st.self, "ring", "x", 1, &err),
+                         cases[i].status);
+        if (!strstr(err.message, cases[i].names))
+            fail_msg("\"%s\" does not name \"%s\"", err.message, cases[i].names);
+        assert_null(strstr(err.message, ((pg_store *)st.self)->url.secret[0]));
+    }
+    store_close(&st);
+    postgres_drop(url);
+}
+
+static void rows_that_make_no_sense_are_not_believed(void **state)
+{
+    static const char *const spoilt[] = {
+        "update %s.sessions set bytes = -1",
+        "update %s.sessions set bytes = 9223372036854775807",
+        "update %s.sessions set bytes = 4, count = 9",
+        "update %s.sessions set count = 3, bytes = 12",
+        "delete from %s.entries",
+        "update %s.entries set at = 2",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof spoilt / sizeof *spoilt; i++) {
+        char *url = postgres_place(server()->url), text[300], bytes[40];
+        sessile_backend_log *log;
+        sessile_error err = {0};
+        size_t got = 0;
+
+        assert_non_null(make_it(url));
+        snprintf(text, sizeof text, spoilt[i], postgres_schema(url));
+        sql(url, text, NULL);
+        store st = store_at(url);
+        sessile_status status = st.table->open(st.self, "main", "log", &log, &err);
+        if (!status) {
+            status = st.table->read(log, 0, 0, bytes, 12, &got, &err);
+            /* what is there, and then what is missing */
+            if (!status && got)
+                status = st.table->read(log, 1, got, bytes, 12, &got, &err);
+            st.table->close(log);
+        }
+        assert_int_equal(status, SESSILE_IO);
+        assert_non_null(strstr(err.message, "somebody else changed it"));
+        store_close(&st);
+        postgres_drop(url);
+    }
 }
 
 static void past_the_last_connection_a_call_waits_then_is_busy(void **state)
@@ -679,6 +833,11 @@ int main(void)
         cmocka_unit_test(nobody_there_is_told_at_once),
         cmocka_unit_test(no_error_holds_a_password),
         cmocka_unit_test(a_database_that_is_not_there_is_named),
+        cmocka_unit_test(of_several_hosts_one_that_is_there_is_found),
+        cmocka_unit_test(a_server_that_must_prove_itself_does),
+        cmocka_unit_test(no_bytes_of_a_url_do_harm),
+        cmocka_unit_test(what_the_server_says_becomes_an_error_of_ours),
+        cmocka_unit_test(rows_that_make_no_sense_are_not_believed),
         cmocka_unit_test(opening_and_reading_make_nothing),
         cmocka_unit_test(tables_that_many_make_at_once_are_made_once),
         cmocka_unit_test(a_newer_schema_is_refused),

@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
 #include "store/sqlite.h"
 #include "store/store.h"
+#include "support/logs.h"
 #include "support/sessions.h"
 
 #include <stdarg.h>
@@ -440,12 +442,12 @@ static void an_entry_of_megabytes_is_read_in_pieces(void **state)
     t->close(log);
 }
 
-static int seen;
+static int others_seen;
 static int count_other(void *arg, const char *folder, const char *file, uint64_t bytes)
 {
     (void)folder;
     (void)bytes;
-    seen++;
+    others_seen++;
     return strncmp(file, ".new-", 5) == 0 && *(int *)arg;
 }
 
@@ -459,21 +461,21 @@ static void drafts_that_nobody_writes_are_swept_after_an_hour(void **state)
     ok(g->st.table->draft_new(g->st.self, "main", "a", &left, &g->err), g);
     ok(g->st.table->draft_write(left, "abc\n", 4, &g->err), g);
     ok(g->st.table->sweep(g->st.self, count_other, &yes, &g->err), g);
-    assert_int_equal(seen, 0);
+    assert_int_equal(others_seen, 0);
     g->later_ms = 3599000;
     ok(g->st.table->draft_new(g->st.self, "main", "b", &draft, &g->err), g);
     g->later_ms = 3601000;
     ok(g->st.table->sweep(g->st.self, count_other, &yes, &g->err), g);
-    assert_int_equal(seen, 1);
+    assert_int_equal(others_seen, 1);
     /* who was stopped that long is told, and nothing takes the log's name */
     assert_int_equal(g->st.table->draft_write(left, "d\n", 2, &g->err), SESSILE_CONFLICT);
     assert_int_equal(g->st.table->draft_publish(left, &g->err), SESSILE_CONFLICT);
     ok(g->st.table->draft_write(draft, "one\n", 4, &g->err), g);
     ok(g->st.table->draft_publish(draft, &g->err), g);
     g->st.table->close(log_of(g, "b"));
-    seen = 0;
+    others_seen = 0;
     ok(g->st.table->list_others(g->st.self, NULL, count_other, &yes, &g->err), g);
-    assert_int_equal(seen, 0);
+    assert_int_equal(others_seen, 0);
 }
 
 /* Lines that are handed over in pieces that end anywhere. */
@@ -635,6 +637,9 @@ static void sealed_rows_say_nothing(void **state)
 
 static void views_stand_any_bytes(void **state)
 {
+    static const char deep[] = "{\"type\":\"message\",\"data\":[1,{\"role\":{}}]}\n\0 "
+                               "{\"a\":[[[[[[[[[[[[[[[[[[[[[["
+                               "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[";
     ground *g = *state;
     sessile_log_end end = {1, 3, {0}};
     unsigned char tag[16] = {1};
@@ -646,22 +651,193 @@ static void views_stand_any_bytes(void **state)
     sessile_backend_log *log = log_of(g, "a");
     for (size_t i = 0; i < sizeof garbage; i++)
         garbage[i] = (char)(i * 37);
-    for (size_t i = 0; i < 30; i++) {
-        size_t size = i * 17 + 1;
-        char *line = i % 2 ? garbage
-                           : (char[]){"{\"type\":\"message\",\"data\":[1,{\"role\":"
-                                      "{}}]}\n\0 {\"a\":[[[[[[[[[[[[[[[[[[[[[[["
-                                      "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["};
-        ok(g->st.table->append(log, &end, line, i % 2 ? size : size % 120 + 1, 1, tag,
-                               &poisoned, &g->err),
+    for (size_t i = 0; i < 30; i++)
+        ok(g->st.table->append(log, &end, i % 2 ? garbage : deep,
+                               i % 2 ? i * 17 + 1 : i * 17 % (sizeof deep - 1) + 1, 1,
+                               tag, &poisoned, &g->err),
            g);
-    }
     assert_string_equal(sql(g,
                             "SELECT count(*) FROM (SELECT * FROM transcript);"
                             "SELECT count(*) FROM (SELECT * FROM overview)",
                             answer),
                         "31\n1");
     g->st.table->close(log);
+}
+
+/* ------------------------------------------------------------------ limits and rights */
+
+static int is_network = 1;
+static int on_network(void *ud, int fd, char *name, size_t size)
+{
+    (void)ud;
+    (void)fd;
+    snprintf(name, size, "nfs");
+    return is_network;
+}
+
+static void network_file_systems_are_refused_unless_allowed(void **state)
+{
+    ground *g = *state;
+    int found;
+
+    g->os.network = on_network;
+    opened(g);
+    assert_int_equal(g->st.table->create(g->st.self, "main", "a", "one\n", 4, &g->err),
+                     SESSILE_UNSUPPORTED);
+    assert_non_null(strstr(g->err.message, "nfs"));
+    assert_non_null(strstr(g->err.message, "--network"));
+    assert_int_equal(entries_in(g->folder), 0);
+    store_sqlite_allow_network(&g->st);
+    create(g, "a", "one\n");
+    store_close(&g->st);
+    opened(g); /* nor read: the memory that SQLite shares is not shared there */
+    assert_int_equal(g->st.table->has_logs(g->st.self, &found, &g->err),
+                     SESSILE_UNSUPPORTED);
+}
+
+/* As a user who is not root, in a process of its own. */
+static int without_rights(ground *g)
+{
+    char folder[320];
+    sessile_backend_log *log;
+    sessile_log_end end = {1, 4, {0}};
+    unsigned char tag[16] = {1};
+    char out[8];
+    size_t got = 0;
+    int poisoned;
+
+    snprintf(folder, sizeof folder, "%s/mine", g->folder);
+    snprintf(g->path, sizeof g->path, "%s/mine/s.db", g->folder);
+    if (mkdir(folder, 0700) || open_at(g, g->path) ||
+        g->st.table->create(g->st.self, "main", "a", "one\n", 4, &g->err))
+        return 1;
+    store_close(&g->st);
+    chmod(g->path, 0400);
+    if (open_at(g, g->path) ||
+        g->st.table->open(g->st.self, "main", "a", &log, &g->err) ||
+        g->st.table->read(log, 0, 0, out, sizeof out, &got, &g->err) || got != 4)
+        return 2;
+    if (g->st.table->append(log, &end, "two\n", 4, 1, tag, &poisoned, &g->err) !=
+            SESSILE_DENIED ||
+        poisoned || !strstr(g->err.message, "may only be read"))
+        return 3;
+    g->st.table->close(log);
+    store_close(&g->st);
+    chmod(g->path, 0600);
+    chmod(folder, 0500);
+    sessile_status status = open_at(g, g->path);
+    if (status == SESSILE_OK) {
+        status = g->st.table->create(g->st.self, "main", "b", "one\n", 4, &g->err);
+        store_close(&g->st);
+    }
+    if (status != SESSILE_DENIED || !strstr(g->err.message, "folder"))
+        return 4;
+    snprintf(g->path, sizeof g->path, "%s/mine/t.db", g->folder);
+    status = open_at(g, g->path);
+    if (status == SESSILE_OK) {
+        status = g->st.table->create(g->st.self, "main", "b", "one\n", 4, &g->err);
+        store_close(&g->st);
+    }
+    return status == SESSILE_DENIED ? 0 : 5;
+}
+
+static void what_may_only_be_read_is_read_and_says_so(void **state)
+{
+    ground *g = *state;
+    int status;
+
+    if (geteuid() == 0)
+        assert_int_equal(chown(g->folder, 65534, 65534), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (geteuid() == 0 && (setgid(65534) || setuid(65534)))
+            _exit(9);
+        int wrong = without_rights(g);
+        if (wrong)
+            fprintf(stderr, "# %s\n", g->err.message);
+        _exit(wrong);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* Everything once; the first thing that fails. */
+static sessile_status all_of_it(ground *g, const allocator *a)
+{
+    const sessile_backend *t;
+    sessile_backend_log *log = NULL;
+    sessile_backend_draft *draft;
+    sessile_log_end end = {1, 4, {0}};
+    unsigned char tag[16] = {1};
+    char out[64], *blob, kept[300];
+    size_t got;
+    int poisoned, none = 0;
+    sessile_status s = store_sqlite_open(&g->st, g->path, 2000, &os_posix, a, &g->err);
+
+    if (s)
+        return s;
+    t = g->st.table;
+    s = t->create(g->st.self, "main", "a", "one\n", 4, &g->err);
+    s = s && s != SESSILE_EXISTS ? s : t->open(g->st.self, "main", "a", &log, &g->err);
+    s = s ? s : t->append(log, &end, "two\n", 4, 1, tag, &poisoned, &g->err);
+    s = s ? s : t->read(log, 0, 0, out, sizeof out, &got, &g->err);
+    s = s ? s : t->cache_write(log, 0, "cached", 6, &g->err);
+    s = s ? s : t->cache_read(log, 0, out, sizeof out, &got, &g->err);
+    s = s ? s : t->shelf_put(g->st.self, "main", "shelf", 5, &g->err);
+    s = s ? s : t->shelf_get(g->st.self, "main", &blob, &got, &g->err);
+    if (!s)
+        sessile_free(blob);
+    s = s ? s : t->list_others(g->st.self, NULL, count_other, &none, &g->err);
+    s = s ? s : t->blob_list(g->st.self, "k", NULL, NULL, &g->err);
+    s = s ? s : t->draft_new(g->st.self, "main", "a", &draft, &g->err);
+    if (!s) {
+        s = t->draft_write(draft, "three\n", 6, &g->err);
+        if (s)
+            t->draft_drop(draft);
+        else
+            s = t->draft_replace(draft, log, 1, kept, sizeof kept, &g->err);
+    }
+    t->close(log);
+    return s;
+}
+
+static void memory_that_runs_out_is_told_and_changes_nothing(void **state)
+{
+    ground *g = *state;
+    unsigned long failures = 0;
+    meter memory;
+    char answer[4096];
+
+    for (size_t at = 1;; at++) { /* the engine's */
+        memset(&memory, 0, sizeof memory);
+        memory.fail_at = at;
+        allocator a = meter_allocator(&memory);
+        unlink(g->path);
+        sessile_status status = all_of_it(g, &a);
+        store_close(&g->st);
+        assert_int_equal(memory.live, 0);
+        if (status == SESSILE_OK)
+            break;
+        assert_int_equal(status, SESSILE_NOMEM);
+        failures++;
+    }
+    for (int most = 20; most < 400; most += 5) { /* SQLite's */
+        unlink(g->path);
+        sqlite3_hard_heap_limit64(most * 1024);
+        sessile_status status = all_of_it(g, &allocator_default);
+        sqlite3_hard_heap_limit64(0);
+        store_close(&g->st);
+        if (status == SESSILE_OK && failures > 30)
+            break;
+        if (status && status != SESSILE_NOMEM)
+            fail_msg("with %d KiB: %s: %s", most, sessile_status_name(status),
+                     g->err.message);
+        failures += status != SESSILE_OK;
+        if (access(g->path, F_OK) == 0)
+            assert_string_equal(sql(g, "PRAGMA integrity_check", answer), "ok");
+    }
+    assert_true(failures > 30);
 }
 
 int main(void)
@@ -685,6 +861,9 @@ int main(void)
         CASE(plain_rows_can_be_asked),
         CASE(sealed_rows_say_nothing),
         CASE(views_stand_any_bytes),
+        CASE(network_file_systems_are_refused_unless_allowed),
+        CASE(what_may_only_be_read_is_read_and_says_so),
+        CASE(memory_that_runs_out_is_told_and_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sqlite3.h>
+#include <signal.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -244,9 +246,9 @@ static void writers_of_many_logs_share_syncs(void **state)
         ok(create(g, name), g);
     }
     unsigned long before = g->vfs->syncs;
+    g->vfs->sync_us = 2000;
     for (int i = 0; i < WRITERS; i++) {
         writers[i] = (writer){.g = g, .number = i};
-        g->vfs->sync_us = 2000;
         assert_int_equal(
             pthread_create(&writers[i].thread, NULL, write_and_sync, &writers[i]), 0);
     }
@@ -525,6 +527,51 @@ static void a_full_disk_loses_nothing_and_is_left_again(void **state)
     umount2(disk, MNT_DETACH);
 }
 
+/* A limit on the size of a file, as a quota, is no full disk to SQLite: it says nothing
+ * of the cause, so the write counts as unknown. */
+static void a_file_that_may_not_grow_is_told(void **state)
+{
+    ground *g = *state;
+    static account a;
+    struct rlimit was, small;
+    sessile_log_end end = {1, RECORD, {0}};
+    unsigned char tag[16] = {1};
+    char record[RECORD + 1];
+    sessile_backend_log *log;
+    sessile_status status = SESSILE_OK;
+    int poisoned = 0, i;
+
+    memset(&a, 0, sizeof a);
+    ok(opened(g, g->path), g);
+    ok(create(g, "a"), g);
+    expect(&a, 0, 1);
+    ok(g->st.table->open(g->st.self, "main", "a", &log, &g->err), g);
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    small = was;
+    small.rlim_cur = 700000;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    for (i = 1; i < 1000 && status == SESSILE_OK; i++) {
+        record_of(i, record);
+        status =
+            g->st.table->append(log, &end, record, RECORD, 1, tag, &poisoned, &g->err);
+        if (status == SESSILE_OK || poisoned)
+            expect(&a, i, status == SESSILE_OK);
+    }
+    setrlimit(RLIMIT_FSIZE, &was);
+    signal(SIGXFSZ, handler);
+    assert_in_range(status, SESSILE_IO, SESSILE_FULL);
+    if (status == SESSILE_IO) {
+        assert_true(poisoned);
+        assert_non_null(strstr(g->err.message, "quota"));
+    }
+    g->st.table->close(log);
+    ok(create(g, "b"), g); /* the store goes on; of that log one looks first */
+    store_close(&g->st);
+    agrees(g->path, "a", &a, "after a limit");
+    assert_true(whole(g->path));
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -535,6 +582,7 @@ int main(void)
         CASE(after_a_failed_sync_nothing_more_is_taken),
         CASE(a_power_cut_takes_nothing_that_was_acknowledged),
         CASE(a_full_disk_loses_nothing_and_is_left_again),
+        CASE(a_file_that_may_not_grow_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
