@@ -23,26 +23,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the table of a kind can do. */
-static int can(const site *g, unsigned capabilities, int removes)
-{
-    opened o = open_site(g);
-    int is = (o.table->capabilities & capabilities) == capabilities &&
-             (!removes || o.table->remove) && !g->kind->vanishes;
-
-    done(&o);
-    return is;
-}
-
-static int has_blob_replace(const site *g)
-{
-    opened o = open_site(g);
-    int is = o.table->blob_replace != NULL;
-
-    done(&o);
-    return is;
-}
-
 static sessile_session_options named(const char *id)
 {
     sessile_session_options o;
@@ -237,8 +217,6 @@ static void writers_and_readers_go_on_while_a_log_is_sealed_anew(void **state)
     sessile_error err;
     char *text;
 
-    if (!g->kind->sealed || !can(g, SESSILE_BACKEND_REPLACES, 0) || !has_blob_replace(g))
-        skip();
     sessile_store *st = site_store(g);
     sessile_session_close(session_of(st, "one"), NULL);
     atomic_store(&stop, 0);
@@ -279,8 +257,6 @@ static void writers_double_nothing_while_the_session_is_removed(void **state)
     sessile_error err;
     char *text;
 
-    if (!can(g, 0, 1))
-        skip();
     sessile_store *st = site_store(g);
     sessile_session_close(session_of(st, "one"), NULL);
     atomic_store(&stop, 0);
@@ -319,8 +295,6 @@ static void a_handle_of_a_removed_session_says_so(void **state)
     const site *g = *state;
     sessile_error err;
 
-    if (!can(g, 0, 1))
-        skip();
     sessile_store *st = site_store(g), *other = site_store(g);
     sessile_session *s = session_of(st, "one");
 
@@ -350,8 +324,6 @@ static void what_many_handles_add_to_the_index_is_right(void **state)
     uint64_t bytes = 0;
     char folder[200] = "", name[200] = "";
 
-    if (!can(g, SESSILE_BACKEND_CACHES, 0))
-        skip();
     sessile_store *st = site_store(g);
     sessile_session_close(session_of(st, "one"), NULL);
     atomic_store(&stop, 0);
@@ -428,8 +400,6 @@ static void a_damaged_log_is_salvaged_once_and_goes_on(void **state)
     unsigned salvaged = 0, there = 0;
     char what[400] = "", *text;
 
-    if (!can(g, SESSILE_BACKEND_REPLACES, 1))
-        skip();
     site_options(g, &options);
     sessile_store *st = site_store(g);
     sessile_session *s = session_of(st, "one");
@@ -473,8 +443,6 @@ static void the_time_that_a_call_may_take_reaches_the_store(void **state)
     const site *g = *state;
     sessile_error err;
 
-    if (!strstr(g->kind->name, "that fences"))
-        skip();
     sessile_store *st = site_store(g);
     sessile_session *s = session_of(st, "one");
 
@@ -488,12 +456,17 @@ static void the_time_that_a_call_may_take_reaches_the_store(void **state)
 }
 
 static const struct CMUnitTest cases[] = {
-    CASE(a_handle_of_a_removed_session_says_so),
-    CASE(writers_and_readers_go_on_while_a_log_is_sealed_anew),
-    CASE(writers_double_nothing_while_the_session_is_removed),
-    CASE(what_many_handles_add_to_the_index_is_right),
-    CASE(a_damaged_log_is_salvaged_once_and_goes_on),
-    CASE(the_time_that_a_call_may_take_reaches_the_store),
+    CASE_IF(a_handle_of_a_removed_session_says_so, NEEDS_RESTARTS | NEEDS_REMOVE),
+    CASE_IF(writers_and_readers_go_on_while_a_log_is_sealed_anew,
+            NEEDS_RESTARTS | NEEDS_SEALED | SESSILE_BACKEND_REPLACES |
+                NEEDS_BLOB_REPLACE),
+    CASE_IF(writers_double_nothing_while_the_session_is_removed,
+            NEEDS_RESTARTS | NEEDS_REMOVE),
+    CASE_IF(what_many_handles_add_to_the_index_is_right,
+            NEEDS_RESTARTS | SESSILE_BACKEND_CACHES),
+    CASE_IF(a_damaged_log_is_salvaged_once_and_goes_on,
+            NEEDS_RESTARTS | SESSILE_BACKEND_REPLACES | NEEDS_REMOVE),
+    CASE_IF(the_time_that_a_call_may_take_reaches_the_store, NEEDS_FENCED),
 };
 
 int main(int argc, char **argv)
