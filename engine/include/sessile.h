@@ -910,6 +910,22 @@ SESSILE_API sessile_status sessile_session_set_timeout(sessile_session *session,
                                                        sessile_error *err);
 
 /*
+ * Waits until others have written entries to this session that the caller has not seen:
+ * then *changed is 1, and they are read as ever (sessile_messages(), sessile_context(),
+ * sessile_entry() of ids from the old *seen on). Other threads use the handle meanwhile.
+ * seen: how many entries the caller knows of (0: as many as this handle had read), what
+ * this handle writes itself included; then as many as there are, also when it fails
+ * after that. So nothing is missed between two calls, and what is there already is told
+ * at once. timeout_ms: -1: for ever; 0: looks once; when it has passed: OK, *changed 0.
+ * A store that can tell by itself is not asked; others are, every 5 to 50 ms.
+ * CANCELLED: sessile_interrupt(). NOTFOUND: the session was removed. UNSUPPORTED: its
+ * records are the host's. INVALID: *seen is more than there are. BUSY, IO.
+ */
+SESSILE_API sessile_status sessile_session_watch(sessile_session *session,
+                                                 sessile_id *seen, int timeout_ms,
+                                                 int *changed, sessile_error *err);
+
+/*
  * From another thread, or from a signal handler: every call of this handle that has begun
  * and is waiting, or comes to wait, ends in CANCELLED within about 10 ms: nothing was
  * written; or, when it waits for another thread's sync, what it wrote is there and not

@@ -13,6 +13,8 @@
  *   copy.c    a log written whole, in the place of one that is there or a new one
  *   fork.c    the lines of one log sealed anew into another
  *   reseal.c  a log sealed anew
+ *   remove.c  a log taken away
+ *   watch.c   waiting for what others append
  *   carry.h   a log on its way into another store: carry.c read, carry_put.c put there
  *   index.h   the index: block.c its bytes, index.c read, index_write.c written,
  *             index_check.c compared with the log

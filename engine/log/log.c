@@ -225,6 +225,11 @@ sessile_status log_gone(log_t *log, sessile_status status, sessile_error *err)
                 log->name);
 }
 
+uint64_t log_asked(const log_t *log)
+{
+    return log->asked;
+}
+
 sessile_status log_still_there(log_t *log, sessile_error *err)
 {
     char first;

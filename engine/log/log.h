@@ -148,6 +148,21 @@ sessile_id log_write_first(const log_t *log);
 uint64_t log_bytes(const log_t *log);
 const char *log_user(const log_t *log); /* whose secret seals it; "": the store's key */
 
+/* The bytes that the log had when this handle last asked: a torn end counts. */
+uint64_t log_asked(const log_t *log);
+/*
+ * Waits on a handle of its own until a log has other than `bytes` bytes, or its name
+ * leads elsewhere (*changed 1); or some time has passed, timeout_ms (-1: for ever) at
+ * most and ten seconds in any case (*changed 0). May come early. stop(arg) 1: CANCELLED.
+ * NOTFOUND: there is no such log any more.
+ */
+sessile_status log_watch(store *st, const char *folder, const char *name, uint64_t bytes,
+                         const os_table *os, int timeout_ms, log_stop stop, void *arg,
+                         int *changed, sessile_error *err);
+/* Sleeps, and asks every few milliseconds whether to stop: CANCELLED, without a sentence.
+ */
+sessile_status log_pause(const os_table *os, int ms, log_stop stop, void *arg);
+
 /* Shows what others have committed since (no lock taken; stops at the last commit).
  * TRUNCATED: shorter than known. A line past the known end that is bad is read again,
  * then once under a shared lock, before it is called anything. */

@@ -340,6 +340,7 @@ static sessile_status try_known(sessile_session *s, batch *b, session_build buil
     *done = 0;
     if (s->met_others || !log_begin_known(s->log))
         return SESSILE_OK;
+    log_set_timeout(s->log, session_wait_left(s, s->wait));
     status = build_and_write(s, b, build, arg, &asked, &grown, err);
     s->met_others = grown;
     *done = asked && !s->index_failed && status != SESSILE_CONFLICT &&

@@ -211,7 +211,8 @@ session_wait session_wait_begin(sessile_session *s, int has_timeout, int timeout
 sessile_status session_take_turn(sessile_session *s, session_wait *w, sessile_error *err);
 /* What is left for the next wait, ms. */
 int session_wait_left(const sessile_session *s, const session_wait *w);
-/* The call that has its turn now, on this thread; NULL: none any more. Under the mutex. */
+/* The call that has its turn now, on this thread; NULL: none any more. Under the mutex.
+ */
 void session_wait_set(sessile_session *s, const session_wait *w);
 /* After another writer was faster, for the time number `tries` (from 0): a pause that
  * grows, and OK; CANCELLED, or BUSY when the call may wait no longer. */
@@ -219,6 +220,10 @@ sessile_status session_wait_again(sessile_session *s, session_wait *w, int tries
                                   sessile_error *err);
 /* A log_stop of a session with the mutex: its call was interrupted. */
 int session_interrupted_locked(void *session);
+
+/* sessile_session_watch(). (session/watch.c) */
+sessile_status session_watch(sessile_session *s, sessile_id *seen, int timeout_ms,
+                             int *changed, sessile_error *err);
 
 /* Takes the mutex (BUSY, CANCELLED), unless this is another process than the one that
  * opened the handle: then FORKED, and no lock is touched, since a fork may have copied it

@@ -1338,6 +1338,15 @@ function Session:set_timeout(timeout_ms) end
 ---@return string? code
 function Session:sync() end
 
+---Waits until others have written entries behind `after`, or behind all that this handle has read;
+---then any call that reads shows them. Nothing else runs in this Lua state meanwhile. A store that
+---is a table of functions: EUNSUPPORTED.
+---@param options? { after?: string, timeout_ms?: integer } timeout_ms nil: as long as it takes
+---@return boolean? changed false: the time is up
+---@return string id_or_message the newest entry: the next `after`
+---@return string? code
+function Session:watch(options) end
+
 ---Turns, bare appends and compactions on the path.
 ---@return integer? count
 ---@return string? message

@@ -482,6 +482,7 @@ typedef struct watcher {
     int changed;
     sessile_status status;
     sessile_error err;
+    atomic_int over;
 } watcher;
 
 static void *watch(void *arg)
@@ -518,7 +519,7 @@ static void a_watch_outlives_its_connection(void **state)
              "select count(pg_terminate_backend(pid)) from pg_stat_activity"
              " where query = 'LISTEN \"%s\"'",
              postgres_schema(at->url));
-    for (int ended = 0; !ended && !w.changed;) {
+    for (int ended = 0; !ended && !atomic_load(&w.over);) {
         char *n = postgres_sql(at->url, sql);
         ended += n && strcmp(n, "0");
         free(n);
