@@ -91,8 +91,8 @@ local function open_core(where, given)
 end
 
 --- Opens the store at `url`: a path, "file:PATH", "sqlite:PATH" or "ram:"; nil: the one that the
---- options name, else the default store; or an adapter: a table of the host's functions load, save, delete,
---- list.
+--- options name, else the default store; or an adapter: a table of the host's functions load,
+--- save, delete, list.
 function sessile.open(url, opts)
   local given = options.check("sessile.open", opts, open_options)
   if type(url) == "table" then

@@ -246,9 +246,9 @@ static void writers_of_many_logs_share_syncs(void **state)
         ok(create(g, name), g);
     }
     unsigned long before = g->vfs->syncs;
+    g->vfs->sync_us = 2000;
     for (int i = 0; i < WRITERS; i++) {
         writers[i] = (writer){.g = g, .number = i};
-        g->vfs->sync_us = 2000;
         assert_int_equal(
             pthread_create(&writers[i].thread, NULL, write_and_sync, &writers[i]), 0);
     }
