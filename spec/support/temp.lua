@@ -1,7 +1,10 @@
 -- temp.lua: folders that specs may fill, and what they ask of files. Everything it makes is
 -- under the system's temporary folder and goes with temp.clean().
 
-local temp = {}
+local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
+local elsewhere = dofile(here .. "/elsewhere.lua")
+
+local temp = { files_only = elsewhere.files_only, url = elsewhere.url }
 
 local made = {}
 
