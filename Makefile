@@ -61,8 +61,12 @@ SUPPORT := $(call objects,$(call sources,tests/support/*.c))
 TEST_DIRS := unit crash fault kill model tamper store nodes
 TEST_C    := $(call sources,$(TEST_DIRS:%=tests/%/test_*.c))
 TESTS     := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
-# What is no test_x.c in store/ is shared by the programs there.
+# What is no test_x.c in store/ or nodes/ is shared by the programs there.
 STORE_SHARED := $(call objects,$(filter-out tests/store/test_%,$(call sources,tests/store/*.c)))
+NODES_SHARED := $(call objects,$(filter-out tests/nodes/test_%,$(call sources,tests/nodes/*.c)))
+# A store as somebody else would build it, for the suite: shared/x.c is tests/store/x.so.
+STORE_OBJECTS := $(patsubst tests/store/shared/%.c,$(BUILD)/tests/store/%.so,\
+                   $(call sources,tests/store/shared/*.c))
 # fuzz/fuzz_x.c is the program fuzz/x; what else is in that folder they share, but for the
 # driver, which libFuzzer takes the place of.
 FUZZERS   := $(patsubst tests/fuzz/fuzz_%.c,$(BUILD)/fuzz/%,$(call sources,tests/fuzz/fuzz_*.c))
@@ -102,7 +106,7 @@ ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encoding
 
 all: build
 build: $(A) $(if $(ENGINE),$(SO)) $(CORE) $(BIN) $(WORKER) $(ENCODINGS) $(BUILD)/sessile.pc
-everything: build $(BUILD)/internal.a $(TESTS) $(FUZZERS) $(BENCHES) $(SAMPLES)
+everything: build $(BUILD)/internal.a $(TESTS) $(STORE_OBJECTS) $(FUZZERS) $(BENCHES) $(SAMPLES)
 
 # ---- objects -------------------------------------------------------------------------
 # Each kind of source sees only the headers it may use.
@@ -111,7 +115,7 @@ $(OBJ)/engine/policy/%.o $(OBJ)/engine/command/%.o $(OBJ)/engine/worker/%.o: DOO
 $(OBJ)/engine/session/store_handle.o: DOOR = -DSESSILE_LIBEXEC='"$(PREFIX)/libexec/sessile"'
 $(OBJ)/engine/tokens/encoding.o: DOOR = -DSESSILE_SHARE='"$(PREFIX)/share/sessile"'
 $(OBJ)/engine/codec/%.o: DOOR = -I/usr/include/uuid
-$(OBJ)/engine/store/postgres%.o: DOOR = -I/usr/include/postgresql
+$(OBJ)/engine/store/postgres.o $(OBJ)/engine/store/postgres_%.o: DOOR = -I/usr/include/postgresql
 $(OBJ)/tests/bench/bare_postgres.o: DOOR = -I/usr/include/postgresql
 
 $(OBJ)/engine/%.o: engine/%.c Makefile
@@ -199,10 +203,17 @@ $(CORE): $(BINDING) $(BUILD)/internal.a
 	@echo '{ global: luaopen_*; local: *; };' > $(OBJ)/core.map
 	$(LINK) -shared -Wl,--version-script=$(OBJ)/core.map -o $@ $^ $(ENGINE_LIBS)
 
+# A shared object with a store finds sessile_copy() and sessile_free() in the program.
 $(filter $(BUILD)/tests/store/%,$(TESTS)): $(STORE_SHARED)
+$(filter $(BUILD)/tests/store/%,$(TESTS)): EXPORT = -Wl,-E
+$(filter $(BUILD)/tests/nodes/%,$(TESTS)): $(NODES_SHARED)
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(SUPPORT) $(BUILD)/internal.a
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $^ $(TEST_LIBS) $(LIBS)
+	$(LINK) $(EXPORT) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(TEST_LIBS) $(LIBS)
+
+$(BUILD)/tests/store/%.so: $(OBJ)/tests/store/shared/%.o $(OBJ)/tests/store/%.o
+	@mkdir -p $(@D)
+	$(LINK) -shared -o $@ $^
 
 # A fuzzer is a file with LLVMFuzzerTestOneInput; under gcc a driver of our own calls it.
 $(BUILD)/fuzz/%: $(OBJ)/tests/fuzz/fuzz_%.o $(FUZZ_DRIVER) $(FUZZ_SHARED) $(BINDING) $(BUILD)/internal.a

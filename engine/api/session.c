@@ -86,19 +86,21 @@ sessile_status sessile_session_open(sessile_session **out, sessile_store *store,
                                     const sessile_session_options *options,
                                     sessile_error *err)
 {
+    enum { TRIES = 4 };
     sessile_status st = check(out, store, options, __func__, 1, err);
     if (st != SESSILE_OK)
         return st;
-    st = api_open(out, store, options, err);
-    if (st != SESSILE_NOTFOUND)
-        return st;
-    error_clear(err);
-    st = session_create(store, options, err, NULL);
-    /* Somebody made it in between: then it is there to be opened. */
-    if (st != SESSILE_OK && st != SESSILE_EXISTS)
-        return st;
-    error_clear(err);
-    return api_open(out, store, options, err);
+    for (int i = 0;; i++) {
+        st = api_open(out, store, options, err);
+        if (st != SESSILE_NOTFOUND || i == TRIES)
+            return st;
+        error_clear(err);
+        st = session_create(store, options, err, NULL);
+        /* Somebody made it in between: then it is there to be opened; or removed it. */
+        if (st != SESSILE_OK && st != SESSILE_EXISTS && st != SESSILE_NOTFOUND)
+            return st;
+        error_clear(err);
+    }
 }
 
 sessile_status sessile_session_close(sessile_session *session, sessile_error *err)

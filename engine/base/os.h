@@ -120,6 +120,18 @@ int os_write_full(const os_table *os, int fd, const void *data, size_t size,
 int os_cond_init(pthread_cond_t *cond);
 void os_cond_slice(pthread_cond_t *cond, pthread_mutex_t *mutex);
 int os_mutex_slice(pthread_mutex_t *mutex);
+/* Waits at most timeout_ms (0: not at all) until fd can be read (OS_READ), written
+ * (OS_WRITE), or either; errors count as both. 1: it can be; 0: not yet, or a signal
+ * came. */
+int os_fd_wait(int fd, int flags, int timeout_ms);
+
+/* A library by its file name, kept apart from what the process is linked with; NULL: it
+ * is not there. Closed by whoever opened it (os_library.c). */
+void *os_library_open(const char *name);
+/* Writes a function's address into the pointer at out, of that size. 0, or -1: it has
+ * none of that name. */
+int os_library_find(void *library, const char *symbol, void *out, size_t size);
+void os_library_close(void *library);
 
 /* Syncs the folder that holds path (the current one, when path is one name). 0, or -1 and
  * errno. */

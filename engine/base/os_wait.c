@@ -1,5 +1,5 @@
 /*
- * os_wait.c: waiting for other threads in slices.
+ * os_wait.c: waiting for other threads in slices, and for one descriptor.
  *
  * A wait that somebody may end from a signal handler cannot be ended by a signal on a
  * condition: the handler may only count a number up. So the wait is cut into slices, and
@@ -9,6 +9,7 @@
 #include "base/os.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <time.h>
 
 static struct timespec slice_end(clockid_t clock)
@@ -50,4 +51,11 @@ int os_mutex_slice(pthread_mutex_t *mutex)
     struct timespec until = slice_end(CLOCK_MONOTONIC);
     return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until) == 0;
 #endif
+}
+
+int os_fd_wait(int fd, int flags, int timeout_ms)
+{
+    struct pollfd p = {.fd = fd};
+    p.events = (short)((flags & OS_READ ? POLLIN : 0) | (flags & OS_WRITE ? POLLOUT : 0));
+    return poll(&p, 1, timeout_ms) > 0;
 }

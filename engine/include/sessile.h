@@ -315,11 +315,14 @@ typedef struct sessile_store_options {
 SESSILE_API void sessile_store_options_init(sessile_store_options *options);
 
 /*
- * Opens the store at url: a path or "file:PATH" (made 0700 when missing), or "ram:" (a
+ * Opens the store at url: a path or "file:PATH" (made 0700 when missing), "sqlite:PATH"
+ * (a database of SQLite, made 0600 when something is first kept in it), or "ram:" (a
  * volatile store that lives in this handle; never sealed). options NULL: the defaults.
- * Errors: SEALED (wrong, missing or unexpected key), DENIED (owner or mode of the folder
- * or key file), UNSUPPORTED (scheme; a new store on a network file system), INVALID,
- * LIMIT [depth], IO, NOMEM. Nothing is made on SEALED.
+ * Errors: SEALED (wrong, missing or unexpected key), DENIED (owner or mode of the folder,
+ * database or key file), UNSUPPORTED (scheme; a new store on a network file system; a
+ * schema that is newer than this engine), INVALID (also: what is at PATH is another
+ * program's), DAMAGED (the database), LIMIT [depth], BUSY, IO, NOMEM. Nothing is made on
+ * SEALED.
  */
 SESSILE_API sessile_status sessile_open(sessile_store **out, const char *url,
                                         const sessile_store_options *options,

@@ -50,8 +50,18 @@
  *     answered with IO and believed no further.
  *   - The table only grows at its end; `version` says which members are there.
  *
- * tests/store/ has a suite that every store passes, and a store of 300 lines written from
- * this header alone; its README says how to run it over another one.
+ * tests/store/ has the suite that every store passes, and a store of 300 lines written
+ * from this header alone. It runs over yours too, from outside: build it as a shared
+ * object that exports
+ *
+ *     sessile_status sessile_test_store(const char *place, const sessile_backend **table,
+ *                                       void **self, sessile_error *err);
+ *
+ * (place: the path of an empty folder; the same place is the same store), and
+ *
+ *     build/tests/store/test_backend --store ./mystore.so
+ *
+ * its README says the rest, and what each failure means.
  */
 #ifndef SESSILE_STORE_H
 #define SESSILE_STORE_H

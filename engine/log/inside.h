@@ -138,6 +138,9 @@ sessile_status log_size(log_t *log, uint64_t *size, sessile_error *err);
 /* What a call of the backend on the open log answered. After NOTFOUND, where there are no
  * locks: it was removed, or replaced, which log_replaced() says from then on. */
 sessile_status log_gone(log_t *log, sessile_status status, sessile_error *err);
+/* Of a log that seems too short. NOTFOUND as log_gone(): where there are no locks, what a
+ * removed log had may be told as this handle was told it, and not as it made it. */
+sessile_status log_still_there(log_t *log, sessile_error *err);
 /* 1: it failed only because another log has taken the name meanwhile, and can be tried
  * again on that one. Never where there are locks: the old bytes can still be read. */
 int log_moved(log_t *log, sessile_status status);

@@ -88,7 +88,27 @@ static sessile_status read_key(log_t *log, const keyring *k, sessile_error *err)
     return line_key(&log->key, k, text, text_size, err);
 }
 
-/* *moved: another log took the name between the opening and the first line. */
+static int has_locks(const log_t *log)
+{
+    return log_has_locks(log->st.table);
+}
+
+/* A first line that is none: whoever removes a log overwrites it before its name goes. So
+ * it is damage only if the name still leads to it when nobody holds its lock. */
+static int is_being_removed(log_t *log)
+{
+    enum { WAIT_MS = 1000 };
+    sessile_error ignored = {SESSILE_OK, ""};
+    int replaced = 0;
+    if (!has_locks(log) || log->st.table->lock(log->handle, SESSILE_LOCK_SHARED, WAIT_MS,
+                                               &replaced, &ignored) != SESSILE_OK) {
+        return 0;
+    }
+    log->st.table->unlock(log->handle);
+    return replaced;
+}
+
+/* *moved: the name was gone, or another log's, before the first line was read. */
 static sessile_status attach_once(log_t **out, store *st, const keyring *k,
                                   const char *folder, const char *name, unsigned depth,
                                   int *moved, const allocator *a, sessile_error *err)
@@ -120,7 +140,8 @@ static sessile_status attach_once(log_t **out, store *st, const keyring *k,
     }
     if (status == SESSILE_OK) {
         status = read_key(log, k, err);
-        *moved = log_moved(log, status);
+        *moved = log_moved(log, status) ||
+                 (status == SESSILE_DAMAGED && is_being_removed(log));
         if (status != SESSILE_OK && status != SESSILE_NOTFOUND) {
             fail_prefix(err, "%s", log->name);
         }
@@ -176,11 +197,6 @@ void log_set_stop(log_t *log, log_stop stop, void *arg)
     }
 }
 
-static int has_locks(const log_t *log)
-{
-    return log_has_locks(log->st.table);
-}
-
 sessile_status log_size(log_t *log, uint64_t *size, sessile_error *err)
 {
     int64_t mtime_ms;
@@ -204,6 +220,17 @@ sessile_status log_gone(log_t *log, sessile_status status, sessile_error *err)
                                   : "%s was removed since it was opened: nothing more is "
                                     "read from it or written to it",
                 log->name);
+}
+
+sessile_status log_still_there(log_t *log, sessile_error *err)
+{
+    char first;
+    size_t got;
+    return has_locks(log) ? SESSILE_OK
+                          : log_gone(log,
+                                     log->st.table->read(log->handle, 0, 0, &first,
+                                                         sizeof(first), &got, err),
+                                     err);
 }
 
 int log_moved(log_t *log, sessile_status status)
@@ -289,7 +316,15 @@ static int is_uncut(log_t *log, uint64_t was)
            size > log->end.bytes;
 }
 
-/* *moved: another log took the name meanwhile, and this one can be read no more. */
+/* Its name was removed or given to another: the session above looks which. */
+static sessile_status not_there(const log_t *log, sessile_error *err)
+{
+    return fail(err, SESSILE_NOTFOUND,
+                "%s was removed or replaced since it was opened: open it again",
+                log->name);
+}
+
+/* *moved: it was removed meanwhile, or another log took its name. */
 static sessile_status open_once(log_t **out, store *st, const keyring *k,
                                 const char *folder, const char *name, unsigned depth,
                                 int timeout_ms, const log_keeper *keeper, log_visit visit,
@@ -297,7 +332,7 @@ static sessile_status open_once(log_t **out, store *st, const keyring *k,
                                 sessile_error *err)
 {
     uint64_t size, cut = 0;
-    int replaced;
+    int replaced = 0;
     log_t *log;
     *out = NULL;
     *moved = 0;
@@ -327,7 +362,8 @@ static sessile_status open_once(log_t **out, store *st, const keyring *k,
                                                   &replaced, err)
                             : SESSILE_BUSY;
     if (status == SESSILE_OK) {
-        status = log_recover(log, visit, arg, &cut, err);
+        *moved = replaced;
+        status = replaced ? not_there(log, err) : log_recover(log, visit, arg, &cut, err);
         if ((status == SESSILE_DENIED || status == SESSILE_FULL) && is_uncut(log, size)) {
             error_clear(
                 err); /* there is no place for the torn end: who appends is told */
@@ -345,7 +381,8 @@ out:
     }
     status = log_take_damage(log, status, err);
     if (status != SESSILE_OK) {
-        *moved = log_moved(log, status);
+        *moved = *moved || log_moved(log, status) ||
+                 (status == SESSILE_DAMAGED && is_being_removed(log));
         *out = NULL;
         log_close(log);
         return status;
@@ -433,14 +470,6 @@ sessile_status log_lock(const sessile_backend *table, sessile_backend_log *handl
     sessile_status status = table->lock(handle, kind, timeout_ms, replaced, err);
     return status == SESSILE_BUSY && table->busy != NULL ? table->busy(handle, err)
                                                          : status;
-}
-
-/* Its name was removed or given to another: the session above looks which. */
-static sessile_status not_there(const log_t *log, sessile_error *err)
-{
-    return fail(err, SESSILE_NOTFOUND,
-                "%s was removed or replaced since it was opened: open it again",
-                log->name);
 }
 
 /* Nobody is held off: that the log still ends here is compared by the append. */

@@ -200,6 +200,10 @@ static sessile_status scan_now(log_t *log, log_visit visit, void *arg, uint64_t 
         return status;
     }
     if (*size < log->end.bytes) {
+        status = log_still_there(log, err);
+        if (status != SESSILE_OK) {
+            return status;
+        }
         log->judged = 1;
         return fail(
             err, SESSILE_TRUNCATED,

@@ -68,10 +68,16 @@ sessile_status session_reach_all_locked(sessile_session *s, sessile_error *err)
                            : SESSILE_OK;
 }
 
+/* How often another log may take the name while one entry is read. */
+#define TRIES 4
+
 /* 1 when what was read as damaged may only have been looked for at a wrong place, and the
- * log was folded anew to know better. */
+ * log was folded anew to know better; or when another log has taken its name, which is
+ * open now. */
 static int knows_better(sessile_session *s, sessile_status status, sessile_id id)
 {
+    if (status == SESSILE_NOTFOUND && log_replaced(s->log))
+        return session_reload_locked(s, NULL) == SESSILE_OK;
     if (status != SESSILE_DAMAGED || !s->restored || id / LOG_BLOCK >= s->absent_blocks)
         return 0;
     s->restored = 0; /* once */
@@ -85,9 +91,10 @@ sessile_status session_tag_locked(sessile_session *s, sessile_id id,
 
     if (!status)
         status = reach_range(s, id, id, err);
-    if (!status)
-        status = log_tag(s->log, id, tag, err);
-    if (status && knows_better(s, status, id))
+    if (status)
+        return status;
+    status = log_tag(s->log, id, tag, err);
+    for (int i = 0; status && i < TRIES && knows_better(s, status, id); i++)
         status = log_tag(s->log, id, tag, err);
     return status;
 }
@@ -100,12 +107,32 @@ sessile_status session_text_locked(sessile_session *s, sessile_id id, buf *out,
 
     if (!status)
         status = reach_range(s, id, id, err);
-    if (!status)
-        status = log_read(s->log, id, out, err);
-    if (status && knows_better(s, status, id)) {
+    if (status)
+        return status;
+    status = log_read(s->log, id, out, err);
+    for (int i = 0; status && i < TRIES && knows_better(s, status, id); i++) {
         out->size = was;
         status = log_read(s->log, id, out, err);
     }
+    return status;
+}
+
+/* What is shown, and how far that has come. */
+typedef struct showing {
+    log_visit visit;
+    void *arg;
+    sessile_id next;
+    int refused; /* by whom it is shown to */
+} showing;
+
+static sessile_status show(void *arg, sessile_id id, const char *text, size_t size,
+                           sessile_error *err)
+{
+    showing *w = arg;
+    sessile_status status = w->visit(w->arg, id, text, size, err);
+
+    w->next = id + 1;
+    w->refused = status != SESSILE_OK;
     return status;
 }
 
@@ -114,7 +141,16 @@ sessile_status session_texts_locked(sessile_session *s, sessile_id first, sessil
 {
     sessile_status status = session_in_place(s, err);
 
+    showing w = {visit, arg, first, 0};
+
     if (!status)
         status = reach_range(s, first, last, err);
-    return status ? status : log_read_range(s->log, first, last, visit, arg, err);
+    if (status)
+        return status;
+    status = log_read_range(s->log, first, last, show, &w, err);
+    for (int i = 0; status == SESSILE_NOTFOUND && !w.refused && w.next <= last &&
+                    i < TRIES && knows_better(s, status, w.next);
+         i++)
+        status = log_read_range(s->log, w.next, last, show, &w, err);
+    return status;
 }

@@ -175,23 +175,41 @@ out:
     return status;
 }
 
+/* A second fold beside the first. *moved: its log can be read no more, since another one
+ * has taken its name meanwhile. */
+static sessile_status reload_once(sessile_session *s, int *moved, sessile_error *err)
+{
+    sessile_status status;
+    sessile_session *t = session_blank(s->store);
+
+    *moved = 0;
+    if (!t || !same_names(t, s)) {
+        status = fail_nomem(err);
+    } else if (log_replaced(s->log)) {
+        status = open_again(s, t, 0, err);
+    } else if (log_damage(s->log, NULL)) { /* what stands in for its lost entries, too */
+        status = open_again(s, t, 1, err);
+    } else {
+        status = fold_again(s, t, err);
+        *moved = status == SESSILE_NOTFOUND && log_replaced(s->log);
+    }
+    session_drop(t);
+    return status;
+}
+
 sessile_status session_reload_locked(sessile_session *s, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
     sessile_status status;
-    sessile_session *t = session_blank(s->store);
+    int moved;
 
     err = err ? err : &local;
     error_clear(err);
     s->index_failed = 0;
-    if (!t || !same_names(t, s))
-        status = fail_nomem(err);
-    else if (log_replaced(s->log))
-        status = open_again(s, t, 0, err);
-    else if (log_damage(s->log, NULL)) /* what stands in for its lost entries, too */
-        status = open_again(s, t, 1, err);
-    else
-        status = fold_again(s, t, err);
-    session_drop(t);
+    status = reload_once(s, &moved, err);
+    if (moved) {
+        error_clear(err);
+        status = reload_once(s, &moved, err);
+    }
     return session_named(s, status, err);
 }

@@ -252,7 +252,7 @@ static sessile_status write_batch(sessile_session *s, const batch *b, sessile_er
 /* Takes the log's lock and reads on; on another log when this one was replaced. */
 static sessile_status begin(sessile_session *s, sessile_error *err)
 {
-    enum { TRIES = 4 }; /* who replaces logs faster than that is at war with us */
+    enum { TRIES = 16 }; /* who replaces logs faster than that is at war with us */
     sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_OK;
 
@@ -268,8 +268,10 @@ static sessile_status begin(sessile_session *s, sessile_error *err)
         status = session_reload_locked(s, err);
         if (status)
             break;
-        status = SESSILE_CONFLICT;
-        fail(err, status, "its log is replaced again and again: try later");
+        status = session_named(
+            s,
+            fail(err, SESSILE_CONFLICT, "its log is replaced again and again: try later"),
+            err);
     }
     fold_forget_parts(s);
     return status;
@@ -337,7 +339,7 @@ sessile_status session_write_within(sessile_session *s, session_wait *w,
     if (status)
         return status;
     batch_init(&b, 0, 0, &s->store->alloc);
-    s->wait = w;
+    session_wait_set(s, w);
     status = session_in_place(s, err);
     /* Where a store has no locks others append between our look and our write: that is
      * nobody's business but ours. The caller hears CONFLICT from build alone, or from a
@@ -352,7 +354,7 @@ sessile_status session_write_within(sessile_session *s, session_wait *w,
     }
     if (!status && count_out)
         *count_out = log_count(s->log);
-    s->wait = NULL;
+    session_wait_set(s, NULL);
     pthread_mutex_unlock(&s->mutex);
     batch_deinit(&b);
     return status;

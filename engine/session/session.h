@@ -102,6 +102,7 @@ struct sessile_session {
     atomic_uint interrupts;          /* how often sessile_interrupt() was called */
     _Atomic uint64_t torn;           /* bytes set aside by this handle */
     const struct session_wait *wait; /* under the mutex: of the call that has its turn */
+    _Atomic uintptr_t waiter;        /* and its thread, which others may ask */
     int64_t window, reserve;
     session_agent_info agent_info; /* fixed after open */
     policy_ref policy, fallback;
@@ -209,6 +210,8 @@ session_wait session_wait_begin(sessile_session *s, int has_timeout, int timeout
 sessile_status session_take_turn(sessile_session *s, session_wait *w, sessile_error *err);
 /* What is left for the next wait, ms. */
 int session_wait_left(const sessile_session *s, const session_wait *w);
+/* The call that has its turn now, on this thread; NULL: none any more. Under the mutex. */
+void session_wait_set(sessile_session *s, const session_wait *w);
 /* After another writer was faster, for the time number `tries` (from 0): a pause that
  * grows, and OK; CANCELLED, or BUSY when the call may wait no longer. */
 sessile_status session_wait_again(sessile_session *s, session_wait *w, int tries,

@@ -60,6 +60,17 @@ static sessile_status open_file(sessile_store *s, const char *path, int allow_ne
     return status;
 }
 
+static sessile_status open_sqlite(sessile_store *s, const char *path, int allow_network,
+                                  sessile_error *err)
+{
+    sessile_status status =
+        store_sqlite_open(&s->backend, path, s->timeout_ms, s->os, &s->alloc, err);
+
+    if (!status && allow_network)
+        store_sqlite_allow_network(&s->backend);
+    return status;
+}
+
 static sessile_status open_backend(sessile_store *s, const char *url, int allow_network,
                                    sessile_error *err)
 {
@@ -76,11 +87,21 @@ static sessile_status open_backend(sessile_store *s, const char *url, int allow_
             return fail(err, SESSILE_INVALID, "\"file:\" wants a folder after it");
         return open_file(s, url + 5, allow_network, err);
     }
+    if (scheme == 6 && !memcmp(url, "sqlite", 6)) {
+        if (!url[7])
+            return fail(err, SESSILE_INVALID, "\"sqlite:\" wants a file after it");
+        return open_sqlite(s, url + 7, allow_network, err);
+    }
+    if ((scheme == 8 && !memcmp(url, "postgres", 8)) ||
+        (scheme == 10 && !memcmp(url, "postgresql", 10)))
+        return store_postgres_open(&s->backend, url, s->timeout_ms, s->os, &s->alloc,
+                                   err);
     if (scheme)
         return fail(
             err, SESSILE_UNSUPPORTED,
-            "this build has no store for \"%.*s:\": use \"file:PATH\" or \"ram:\" "
-            "(a folder of that name is written \"./%.*s:…\")",
+            "this build has no store for \"%.*s:\": use \"file:PATH\", "
+            "\"sqlite:PATH\", \"postgres://…\" or \"ram:\" (a folder of that name "
+            "is written \"./%.*s:…\")",
             (int)(scheme > 40 ? 40 : scheme), url, (int)(scheme > 40 ? 40 : scheme), url);
     return open_file(s, url, allow_network, err);
 }
@@ -168,7 +189,8 @@ static sessile_status open_store(sessile_store **out, origin *from,
     }
     if (!from->records && !from->table && (!from->url || !*from->url))
         return fail(err, SESSILE_INVALID,
-                    "the store's url is empty: give a folder, \"file:PATH\" or \"ram:\"");
+                    "the store's url is empty: give a folder, \"file:PATH\", "
+                    "\"sqlite:PATH\" or \"ram:\"");
     status = options_check(options, err);
     if (status)
         return status;

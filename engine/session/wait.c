@@ -45,11 +45,20 @@ static int interrupted(const sessile_session *s, const session_wait *w)
     return atomic_load(&s->interrupts) != w->interrupts;
 }
 
+void session_wait_set(sessile_session *s, const session_wait *w)
+{
+    s->wait = w;
+    atomic_store(&s->waiter, w ? (uintptr_t)pthread_self() : 0);
+}
+
+/* A store may also ask inside a sync, which another thread makes without the mutex: then
+ * the wait is that of somebody else, and may end any moment. */
 int session_interrupted_locked(void *session)
 {
-    const sessile_session *s = session;
+    sessile_session *s = session;
 
-    return s->wait && interrupted(s, s->wait);
+    return atomic_load(&s->waiter) == (uintptr_t)pthread_self() && s->wait &&
+           interrupted(s, s->wait);
 }
 
 int session_sync_stopped(void *arg)

@@ -44,6 +44,8 @@ void store_ram_rename(store *st, const char *folder, const char *name,
 sessile_status store_sqlite_open(store *out, const char *path, int timeout_ms,
                                  const os_table *os, const allocator *a,
                                  sessile_error *err);
+/* Lets it be used on a network file system: UNSUPPORTED otherwise. Before it is used. */
+void store_sqlite_allow_network(store *st);
 
 /*
  * A PostgreSQL database: `url` is postgres://… or postgresql://…, as libpq takes it, and

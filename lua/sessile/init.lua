@@ -89,8 +89,8 @@ local function open_core(where, given)
   return adapter.wrap(handle, where, given)
 end
 
---- Opens the store at `url`: a path, "file:PATH" or "ram:"; nil: the one that the options name,
---- else the default store; or an adapter: a table of the host's functions load, save, delete,
+--- Opens the store at `url`: a path, "file:PATH", "sqlite:PATH" or "ram:"; nil: the one that the
+--- options name, else the default store; or an adapter: a table of the host's functions load, save, delete,
 --- list.
 function sessile.open(url, opts)
   local given = options.check("sessile.open", opts, open_options)

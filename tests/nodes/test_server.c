@@ -1,8 +1,8 @@
 /*
  * test_server.c: the server that the tests of this folder kill is one that can be killed.
  *
- * Owns what the others take for granted: a server of their own is gone when they are, keeps
- * what it committed through a kill, and lets only its password in.
+ * Owns what the others take for granted: a server of their own is gone when they are,
+ * keeps what it committed through a kill, and lets only its password in.
  */
 #include <setjmp.h>
 #include <stdarg.h>

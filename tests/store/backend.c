@@ -256,3 +256,29 @@ int patience(void)
 
     return told && atoi(told) > 0 ? atoi(told) : 60000;
 }
+
+/* ------------------------------------------------------------------ all cases */
+
+const struct CMUnitTest *backend_cases(size_t *count)
+{
+    static struct CMUnitTest cases[128];
+    const case_group groups[] = {cases_logs,    cases_reads,   cases_lists,
+                                 cases_writers, cases_blobs,   cases_caches,
+                                 cases_drafts,  cases_removal, cases_waits};
+
+    *count = 0;
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        assert_true(*count + groups[i].count <= sizeof cases / sizeof *cases);
+        memcpy(cases + *count, groups[i].cases, groups[i].count * sizeof *cases);
+        *count += groups[i].count;
+    }
+    return cases;
+}
+
+int backend_run(const suite_store *kinds, size_t kind_count, const char *part)
+{
+    size_t count;
+    const struct CMUnitTest *cases = backend_cases(&count);
+
+    return suite_run_stores(kinds, kind_count, "backend", cases, count, 1, NULL, part);
+}

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void blob_is(opened *o, const char *name, const char *expected)
 {
@@ -48,10 +49,6 @@ static void a_blob_is_put_once(void **state)
     opened o = open_site(g);
     const sessile_backend *t = o.table;
 
-    if (!has(&o, SESSILE_BACKEND_SEALS)) {
-        done(&o);
-        skip();
-    }
     no_blob(&o, "ring");
     put(&o, "ring", "first");
     refused(t->blob_put_new(o.self, "ring", "second", 6, &o.err), SESSILE_EXISTS, &o.err);
@@ -63,16 +60,12 @@ static void a_blob_is_put_once(void **state)
     done(&o);
 }
 
-/* A blob and a log may have one name, and neither is the other. */
-static void blobs_and_logs_are_apart(void **state)
+/* Neither is the other. */
+static void a_blob_and_a_log_may_have_one_name(void **state)
 {
     opened o = open_site(*state);
     shown s = {"", 1000};
 
-    if (!has(&o, SESSILE_BACKEND_SEALS)) {
-        done(&o);
-        skip();
-    }
     put(&o, "thing", "a blob");
     absent(&o, "main", "thing");
     create(&o, "main", "thing", "a log\n");
@@ -91,11 +84,6 @@ static void a_blob_has_any_bytes(void **state)
     char *blob = NULL, *large = malloc(LARGE);
     size_t size = 0;
 
-    if (!has(&o, SESSILE_BACKEND_SEALS)) {
-        free(large);
-        done(&o);
-        skip();
-    }
     assert_non_null(large);
     for (size_t i = 0; i < LARGE; i++)
         large[i] = (char)(i * 2654435761u >> 11);
@@ -116,10 +104,6 @@ static void a_blob_is_replaced_if_it_is_what_it_was(void **state)
     opened o = open_site(*state);
     const sessile_backend *t = o.table;
 
-    if (!has(&o, SESSILE_BACKEND_SEALS) || !t->blob_replace) {
-        done(&o);
-        skip();
-    }
     refused(t->blob_replace(o.self, "ring", "a", 1, "b", 1, &o.err), SESSILE_NOTFOUND,
             &o.err);
     put(&o, "ring", "first");
@@ -162,10 +146,6 @@ static void blobs_are_listed_and_removed(void **state)
     const sessile_backend *t = o.table;
     names n = {"", 100};
 
-    if (!has(&o, SESSILE_BACKEND_SEALS) || !t->blob_remove) {
-        done(&o);
-        skip();
-    }
     refused(t->blob_remove(o.self, "user-1", &o.err), SESSILE_NOTFOUND, &o.err);
     put(&o, "user-1", "first");
     put(&o, "user-2", "x");
@@ -200,10 +180,6 @@ static void a_blob_that_is_there_can_be_settled(void **state)
 {
     opened o = open_site(*state);
 
-    if (!has(&o, SESSILE_BACKEND_SEALS) || !o.table->blob_settle) {
-        done(&o);
-        skip();
-    }
     put(&o, "ring", "first");
     must(o.table->blob_settle(o.self, "ring", &o.err), &o.err);
     blob_is(&o, "ring", "first");
@@ -235,6 +211,7 @@ static void *count_up(void *arg)
         status = t->blob_get(r->self, "counter", &was, &size, &err);
         if (!status) {
             snprintf(text, sizeof text, "%05d", atoi(was) + 1);
+            usleep(50); /* so that others come in between */
             status = t->blob_replace(r->self, "counter", was, size, text, 5, &err);
             sessile_free(was);
         }
@@ -253,10 +230,6 @@ static void of_many_who_want_a_blob_one_has_it(void **state)
     rival rivals[RIVALS];
     int puts = 0;
 
-    if (!has(&o, SESSILE_BACKEND_SEALS)) {
-        done(&o);
-        skip();
-    }
     put(&o, "counter", "00000");
     memset(rivals, 0, sizeof rivals);
     for (int i = 0; i < RIVALS; i++) {
@@ -280,13 +253,15 @@ static void of_many_who_want_a_blob_one_has_it(void **state)
 }
 
 static const struct CMUnitTest cases[] = {
-    CASE(a_blob_is_put_once),
-    CASE(blobs_and_logs_are_apart),
-    CASE(a_blob_has_any_bytes),
-    CASE(a_blob_is_replaced_if_it_is_what_it_was),
-    CASE(blobs_are_listed_and_removed),
-    CASE(a_blob_that_is_there_can_be_settled),
-    CASE(of_many_who_want_a_blob_one_has_it),
+    CASE_IF(a_blob_is_put_once, SESSILE_BACKEND_SEALS),
+    CASE_IF(a_blob_and_a_log_may_have_one_name, SESSILE_BACKEND_SEALS),
+    CASE_IF(a_blob_has_any_bytes, SESSILE_BACKEND_SEALS),
+    CASE_IF(a_blob_is_replaced_if_it_is_what_it_was,
+            SESSILE_BACKEND_SEALS | NEEDS_BLOB_REPLACE),
+    CASE_IF(blobs_are_listed_and_removed, SESSILE_BACKEND_SEALS | NEEDS_BLOB_REMOVE),
+    CASE_IF(a_blob_that_is_there_can_be_settled,
+            SESSILE_BACKEND_SEALS | NEEDS_BLOB_SETTLE),
+    CASE_IF(of_many_who_want_a_blob_one_has_it, SESSILE_BACKEND_SEALS),
 };
 
 CASES(cases_blobs, cases);

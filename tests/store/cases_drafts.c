@@ -42,14 +42,6 @@ static sessile_status replace(opened *o, sessile_backend_draft *draft,
     return status;
 }
 
-static int without(opened *o)
-{
-    if (has(o, SESSILE_BACKEND_REPLACES))
-        return 0;
-    done(o);
-    return 1;
-}
-
 static void the_only_log_is(opened *o, const char *expected)
 {
     shown s = {"", 1000};
@@ -61,8 +53,6 @@ static void the_only_log_is(opened *o, const char *expected)
 static void a_draft_takes_a_logs_place(void **state)
 {
     opened o = open_site(*state);
-    if (without(&o))
-        skip();
     create(&o, "main", "log", "one\n");
     sessile_backend_log *old = log_of(&o, "log"), *other = log_of(&o, "log"), *log;
     sessile_log_end end = {1, 4, {0}}, stale;
@@ -130,8 +120,6 @@ static int find_beside(void *arg, const char *folder, const char *file, uint64_t
 static void what_is_kept_of_the_old_log_has_a_name(void **state)
 {
     opened o = open_site(*state);
-    if (without(&o))
-        skip();
     char kept[2][100];
 
     create(&o, "main", "log", "one\ntwo\n");
@@ -168,12 +156,6 @@ static void what_is_kept_of_the_old_log_has_a_name(void **state)
 static void a_log_that_grew_unseen_is_not_replaced(void **state)
 {
     opened o = open_site(*state);
-    if (without(&o))
-        skip();
-    if (has(&o, SESSILE_BACKEND_LOCKS)) {
-        done(&o);
-        skip();
-    }
     create(&o, "main", "log", "one\n");
     sessile_backend_log *a = log_of(&o, "log"), *b = log_of(&o, "log");
     sessile_log_end end = {1, 4, {0}};
@@ -204,12 +186,6 @@ static void a_log_that_grew_unseen_is_not_replaced(void **state)
 static void a_new_log_drops_the_old_ones_cache(void **state)
 {
     opened o = open_site(*state);
-    if (without(&o))
-        skip();
-    if (!has(&o, SESSILE_BACKEND_CACHES)) {
-        done(&o);
-        skip();
-    }
     create(&o, "main", "log", "one\n");
     sessile_backend_log *log = log_of(&o, "log");
     uint64_t bytes = 99;
@@ -231,8 +207,6 @@ static void a_new_log_drops_the_old_ones_cache(void **state)
 static void a_draft_that_is_given_up_leaves_nothing(void **state)
 {
     opened o = open_site(*state);
-    if (without(&o))
-        skip();
 
     create(&o, "main", "log", "one\n");
     o.table->draft_drop(draft_of(&o, "log", "new\n"));
@@ -248,12 +222,6 @@ static void a_draft_that_is_given_up_leaves_nothing(void **state)
 static void a_draft_becomes_a_new_log(void **state)
 {
     opened o = open_site(*state);
-    if (without(&o))
-        skip();
-    if (!o.table->draft_publish) {
-        done(&o);
-        skip();
-    }
     sessile_backend_draft *draft = draft_of(&o, "log", "one\ntwo\n"),
                           *late = draft_of(&o, "log", "late\n");
     sessile_log_end end = {3, 14, {0}};
@@ -283,8 +251,6 @@ static void a_large_draft_is_kept_whole(void **state)
 {
     enum { RECORDS = 20000, SIZE = 10 };
     opened o = open_site(*state);
-    if (without(&o))
-        skip();
     char *text = malloc(RECORDS * SIZE + 1), *read, kept[100];
     sessile_backend_draft *draft;
     sessile_backend_log *log;
@@ -341,12 +307,6 @@ static void what_a_crash_leaves_of_a_draft_is_no_log(void **state)
     int status = -1;
     pid_t child;
 
-    if (without(&o))
-        skip();
-    if (!g->kind->processes) {
-        done(&o);
-        skip();
-    }
     create(&o, "main", "log", "one\n");
     done(&o);
     child = fork();
@@ -387,14 +347,17 @@ static void what_a_crash_leaves_of_a_draft_is_no_log(void **state)
 }
 
 static const struct CMUnitTest cases[] = {
-    CASE(a_draft_takes_a_logs_place),
-    CASE(what_is_kept_of_the_old_log_has_a_name),
-    CASE(a_log_that_grew_unseen_is_not_replaced),
-    CASE(a_new_log_drops_the_old_ones_cache),
-    CASE(a_draft_that_is_given_up_leaves_nothing),
-    CASE(a_draft_becomes_a_new_log),
-    CASE(a_large_draft_is_kept_whole),
-    CASE(what_a_crash_leaves_of_a_draft_is_no_log),
+    CASE_IF(a_draft_takes_a_logs_place, SESSILE_BACKEND_REPLACES),
+    CASE_IF(what_is_kept_of_the_old_log_has_a_name, SESSILE_BACKEND_REPLACES),
+    CASE_IF(a_log_that_grew_unseen_is_not_replaced,
+            SESSILE_BACKEND_REPLACES | NEEDS_NO_LOCKS),
+    CASE_IF(a_new_log_drops_the_old_ones_cache,
+            SESSILE_BACKEND_REPLACES | SESSILE_BACKEND_CACHES),
+    CASE_IF(a_draft_that_is_given_up_leaves_nothing, SESSILE_BACKEND_REPLACES),
+    CASE_IF(a_draft_becomes_a_new_log, SESSILE_BACKEND_REPLACES | NEEDS_PUBLISH),
+    CASE_IF(a_large_draft_is_kept_whole, SESSILE_BACKEND_REPLACES),
+    CASE_IF(what_a_crash_leaves_of_a_draft_is_no_log,
+            SESSILE_BACKEND_REPLACES | NEEDS_PROCESSES),
 };
 
 CASES(cases_drafts, cases);

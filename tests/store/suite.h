@@ -38,16 +38,47 @@ typedef struct site {
     void *place;
 } site;
 
-/* cmocka fixtures of every case: *state is a suite_store on the way in, then a site. */
+/* cmocka fixtures of every case: *state is the kind on the way in, then a site. */
 int site_set_up(void **state);
 int site_tear_down(void **state);
 
-/* Runs each case over each kind, or those whose name holds argv[1]; of the cases those
- * whose name holds argv[2], where it is given. A case's initial state is the kind.
- * tables: kinds with the same table are one. Returns how many failed. */
+/* What a case may need of a store beside a capability of its table (those are the lower
+ * bits): the initial state of a case, a mask, as a pointer. */
+enum {
+    NEEDS_NO_LOCKS = 1 << 8,
+    NEEDS_NO_CUTS = 1 << 9,
+    NEEDS_REMOVE = 1 << 10,
+    NEEDS_PUBLISH = 1 << 11,
+    NEEDS_WATCH = 1 << 12,
+    NEEDS_BLOB_REPLACE = 1 << 13,
+    NEEDS_BLOB_REMOVE = 1 << 14,
+    NEEDS_BLOB_SETTLE = 1 << 15,
+    NEEDS_PROCESSES = 1 << 16,
+    NEEDS_RESTARTS = 1 << 17 /* another handle finds what the first one kept */
+};
+
+/*
+ * Runs the cases over the stores that the command line names, each in a place of its own:
+ *
+ *     [STORE [CASE]]                       those of stores.c whose name holds STORE
+ *     --store OBJECT.so [--processes] [--vanishes] [CASE]    the one in a shared object
+ *
+ * and of the cases those whose name holds CASE, and whose needs a store meets: which
+ * others there are is said in a line that begins with "# not for".
+ * tables: kinds with the same table are one. Returns how many cases failed.
+ */
 struct CMUnitTest;
 int suite_run(const char *title, const struct CMUnitTest *cases, size_t count, int tables,
               int argc, char **argv);
+/* The same over these. */
+int suite_run_stores(const suite_store *kinds, size_t kind_count, const char *title,
+                     const struct CMUnitTest *cases, size_t count, int tables,
+                     const char *store, const char *part);
+
+/* The store that a shared object exports as sessile_test_store() (README.md), as one kind
+ * or two: plain, and sealed where it SEALS. NULL: there is none, and stderr says why. */
+const suite_store *suite_shared(const char *object, int vanishes, int processes,
+                                size_t *count);
 
 /* Another handle of the store; fails the test when it cannot be opened. */
 sessile_store *site_store(const site *g);

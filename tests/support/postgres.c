@@ -174,11 +174,11 @@ static int find(libpq *pq)
         const char *name;
         void *at;
     } all[] = {
-        {"PQconnectdb", &pq->connect}, {"PQstatus", &pq->status},
-        {"PQerrorMessage", &pq->error}, {"PQexec", &pq->exec},
+        {"PQconnectdb", &pq->connect},   {"PQstatus", &pq->status},
+        {"PQerrorMessage", &pq->error},  {"PQexec", &pq->exec},
         {"PQresultStatus", &pq->result}, {"PQntuples", &pq->rows},
-        {"PQgetvalue", &pq->value}, {"PQclear", &pq->clear},
-        {"PQfinish", &pq->finish}, {"PQsetNoticeReceiver", &pq->notices},
+        {"PQgetvalue", &pq->value},      {"PQclear", &pq->clear},
+        {"PQfinish", &pq->finish},       {"PQsetNoticeReceiver", &pq->notices},
     };
     for (size_t i = 0; lib && i < sizeof all / sizeof *all; i++) {
         void *function = dlsym(lib, all[i].name);

@@ -301,10 +301,13 @@ static void urls_that_are_no_store_are_refused(void **state)
                    "file:");
     assert_refused(store_handle_open(&st, "ram:x", &options, &err), SESSILE_INVALID, &err,
                    "ram:");
-    assert_refused(store_handle_open(&st, "sqlite:x.db", &options, &err),
-                   SESSILE_UNSUPPORTED, &err, "sqlite:");
-    assert_refused(store_handle_open(&st, "postgres://u:secret@h/db", &options, &err),
-                   SESSILE_UNSUPPORTED, &err, "postgres:");
+    assert_refused(store_handle_open(&st, "sqlite:", &options, &err), SESSILE_INVALID,
+                   &err, "sqlite:");
+    assert_refused(store_handle_open(&st, "sqlite:x/", &options, &err), SESSILE_INVALID,
+                   &err, "path of a file");
+    assert_refused(store_handle_open(&st, "postgres://u:secret@h/db?pol=3", &options,
+                                     &err),
+                   SESSILE_INVALID, &err, "\"pol\"");
     assert_null(strstr(err.message, "secret"));
     options.timeout_ms = -2;
     assert_refused(store_handle_open(&st, "ram:", &options, &err), SESSILE_INVALID, &err,

@@ -1,0 +1,34 @@
+/*
+ * os_library.c: libraries that are opened when they are first needed.
+ *
+ * For a library that most processes never use, and that would cost each of them the
+ * loading of everything it stands on.
+ */
+#include "base/os.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+void *os_library_open(const char *name)
+{
+    /* Its code stays mapped after the last close: what it registered to run at the end of
+     * the process (OpenSSL does) would else be called where nothing is any more. */
+    return dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+}
+
+int os_library_find(void *library, const char *symbol, void *out, size_t size)
+{
+    void *found = dlsym(library, symbol);
+    if (found == NULL || size != sizeof(found)) {
+        return -1;
+    }
+    memcpy(out, &found, sizeof(found));
+    return 0;
+}
+
+void os_library_close(void *library)
+{
+    if (library != NULL) {
+        dlclose(library);
+    }
+}

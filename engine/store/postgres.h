@@ -1,0 +1,460 @@
+/*
+ * postgres.h: what the files of the PostgreSQL backend share.
+ *
+ *   postgres.c        the store: opened, closed, its table
+ *   postgres_lib.c    libpq, opened on first use
+ *   postgres_url.c    the URL: our parameters, libpq's, what must stay secret
+ *   postgres_pool.c   connections: made, lent, given up; back-off
+ *   postgres_run.c    statements sent and answered, in time
+ *   postgres_change.c changes whose answer was lost: made once, or not at all
+ *   postgres_error.c  what the server said, as our errors
+ *   postgres_sql.c    every statement
+ *   postgres_schema.c the tables, made when something is first kept
+ *   postgres_log.c    logs: create, open, size, read
+ *   postgres_append.c append
+ *   postgres_cache.c  caches of logs, shelves of folders
+ *   postgres_draft.c  drafts, and logs removed
+ *   postgres_list.c   which logs there are
+ *   postgres_blob.c   blobs
+ *   postgres_watch.c  waiting for what others append
+ */
+#ifndef STORE_POSTGRES_H
+#define STORE_POSTGRES_H
+
+#include <libpq-fe.h>
+#include <pthread.h>
+
+#include "base/buf.h"
+#include "base/text.h"
+#include "store/store.h"
+#include "store/wait.h"
+
+/* ---------------------------------------------------------------------- libpq */
+
+#define PG_FUNCTIONS(X)          \
+    X(PQconnectStartParams)      \
+    X(PQconnectPoll)             \
+    X(PQconninfoParse)           \
+    X(PQconninfoFree)            \
+    X(PQconndefaults)            \
+    X(PQfreemem)                 \
+    X(PQfinish)                  \
+    X(PQstatus)                  \
+    X(PQsocket)                  \
+    X(PQerrorMessage)            \
+    X(PQconnectionNeedsPassword) \
+    X(PQsetErrorVerbosity)       \
+    X(PQsetNoticeReceiver)       \
+    X(PQsetnonblocking)          \
+    X(PQenterPipelineMode)       \
+    X(PQpipelineSync)            \
+    X(PQsendPrepare)             \
+    X(PQsendQueryParams)         \
+    X(PQsendQueryPrepared)       \
+    X(PQflush)                   \
+    X(PQconsumeInput)            \
+    X(PQisBusy)                  \
+    X(PQgetResult)               \
+    X(PQnotifies)                \
+    X(PQclear)                   \
+    X(PQresultStatus)            \
+    X(PQresultErrorField)        \
+    X(PQntuples)                 \
+    X(PQnfields)                 \
+    X(PQgetvalue)                \
+    X(PQgetlength)               \
+    X(PQgetisnull)
+
+typedef struct pg_lib {
+    void *library;
+#define PG_FIELD(name) __typeof__(&(name)) name;
+    PG_FUNCTIONS(PG_FIELD)
+#undef PG_FIELD
+} pg_lib;
+
+/* UNSUPPORTED: it is not there, or too old. */
+sessile_status pg_lib_open(pg_lib *lib, sessile_error *err);
+void pg_lib_close(pg_lib *lib);
+
+/* ---------------------------------------------------------------------- the URL */
+
+enum { PG_SCHEMA_MOST = 63, PG_SECRETS = 4 };
+
+typedef struct pg_url {
+    PQconninfoOption *options;   /* libpq's */
+    const char **keys, **values; /* the same, and ours, for PQconnectStartParams; NULL */
+    size_t room;                 /* of each of the two */
+    char schema[PG_SCHEMA_MOST + 1];
+    int pool;                     /* connections at most */
+    int64_t statement_ms;         /* 0: for ever */
+    int keep_commit;              /* synchronous_commit is what the URL says */
+    int connect_ms;               /* 0: as long as the call may take */
+    char where[160];              /* "user@host:port/database", for errors */
+    char secret[PG_SECRETS][256]; /* what no error may hold */
+} pg_url;
+
+/* INVALID: names what is wrong, never a value that may be secret. */
+sessile_status pg_url_parse(pg_url *out, const pg_lib *lib, const char *url,
+                            const os_table *os, const allocator *a, sessile_error *err);
+void pg_url_free(pg_url *url, const pg_lib *lib, const allocator *a);
+/* 1 when text holds none of the secrets. */
+int pg_url_clean(const pg_url *url, const char *text);
+
+/* ---------------------------------------------------------------------- statements */
+
+typedef enum pg_statement {
+    PG_VERSION,
+    PG_CREATE,
+    PG_OPEN,
+    PG_OPEN_LINES,
+    PG_LOOK,
+    PG_LINES,
+    PG_FIND,
+    PG_APPEND,
+    PG_LIST,
+    PG_LIST_FOLDER,
+    PG_HAS_LOGS,
+    PG_STAT,
+    PG_OTHERS,
+    PG_OTHERS_FOLDER,
+    PG_LEFT_OVER,
+    PG_SWEEP,
+    PG_BLOB_GET,
+    PG_BLOB_PUT,
+    PG_BLOB_REPLACE,
+    PG_BLOB_REMOVE,
+    PG_BLOB_LIST,
+    PG_SHELF_GET,
+    PG_SHELF_PUT,
+    PG_SHELF_DROP,
+    PG_CACHE_SIZE,
+    PG_CACHE_READ,
+    PG_CACHE_LOCK,
+    PG_CACHE_CUT,
+    PG_CACHE_DROP,
+    PG_CACHE_PUT,
+    PG_DRAFT_NEW,
+    PG_DRAFT_LINES,
+    PG_DRAFT_UNNAME,
+    PG_DRAFT_NAME,
+    PG_DRAFT_FORGET,
+    PG_DRAFT_PUBLISH,
+    PG_DRAFT_DROP,
+    PG_DRAFT_LOOK,
+    PG_REMOVE,
+    PG_WATCH,
+    PG_ALIVE,
+    PG_STATEMENTS,
+    PG_ONCE = PG_STATEMENTS /* not prepared: its text comes with the step */
+} pg_statement;
+
+/* The text of each, with the schema's name filled in, and the name it is prepared under.
+ * 0, or -1: no memory. */
+typedef struct pg_texts {
+    char *text[PG_STATEMENTS];
+    char name[PG_STATEMENTS][40];
+} pg_texts;
+int pg_texts_fill(pg_texts *out, const char *schema, const allocator *a);
+void pg_texts_free(pg_texts *t, const allocator *a);
+/* Appends sql to out, with the schema put where a statement names it. */
+void pg_sql_put(buf *out, const char *sql, const char *schema);
+
+/* Arguments of a statement, in order; the bytes stay the caller's until it was sent. */
+enum { PG_ARGS_MOST = 10 };
+typedef struct pg_step {
+    pg_statement statement;
+    const char *once;
+    int count;
+    const char *value[PG_ARGS_MOST];
+    int size[PG_ARGS_MOST];
+    char room[PG_ARGS_MOST][8];
+} pg_step;
+
+pg_step pg_step_of(pg_statement statement);
+pg_step pg_step_once(const char *sql);
+void pg_arg_int(pg_step *s, uint64_t n);
+void pg_arg_text(pg_step *s, const char *text); /* NULL: null */
+void pg_arg_bytes(pg_step *s, const void *data, size_t size);
+
+/* Records as the two arrays that a statement takes: where each begins, and its bytes. */
+typedef struct pg_records {
+    buf at, lines;
+} pg_records;
+/* data's records, the first of them at the log's offset `from`. 0, or -1: no memory. */
+int pg_records_fill(pg_records *out, const void *data, size_t size, uint64_t from,
+                    const allocator *a);
+void pg_records_free(pg_records *r);
+
+/* ---------------------------------------------------------------------- the store */
+
+typedef struct pg_conn {
+    struct pg_conn *next;
+    PGconn *pg;
+    int32_t pid;   /* of the server's process; 0: cannot be told */
+    int64_t since; /* when that began, by the server */
+    unsigned char prepared[PG_STATEMENTS];
+} pg_conn;
+
+/* One who waits for news of a log. */
+typedef struct pg_waiting {
+    struct pg_waiting *next;
+    uint64_t id;
+    int called; /* something was told of it, or it may have been missed */
+} pg_waiting;
+
+typedef struct pg_store {
+    const os_table *os;
+    allocator alloc;
+    pg_lib lib;
+    pg_url url;
+    pg_texts texts;
+    uint32_t pid; /* of the process that opened it */
+    int timeout_ms;
+    pthread_mutex_t mutex; /* all that follows */
+    pthread_cond_t freed;
+    pg_conn *idle;
+    int connections; /* made or being made */
+    /* postgres_watch.c */
+    pthread_mutex_t watch_mutex; /* all that follows */
+    pthread_cond_t watched;
+    pg_conn *ears;
+    int busy; /* somebody is at it, without the mutex */
+    pg_waiting *waiting;
+} pg_store;
+
+/* One call of a function of the table: how long it may take. */
+typedef struct pg_call {
+    pg_store *ps;
+    uint64_t until_us;  /* for other writers, for a connection; UINT64_MAX: for ever */
+    uint64_t answer_us; /* for an answer: a server needs time even for one try */
+    lock_stop stop;
+    int first;  /* the store is being opened: what is not there is not waited for */
+    int absent; /* set: the tables are not there yet */
+} pg_call;
+
+/* A call that may take timeout_ms (-1: for ever). */
+pg_call pg_call_of(pg_store *ps, int timeout_ms);
+/* 1 when us, by the monotonic clock, is over. */
+int pg_over(const pg_store *ps, uint64_t us);
+
+/* FORKED, and 1, in a process that came by fork() after the store was opened. */
+int pg_forked(const pg_store *ps, sessile_error *err);
+/* Lends a connection. BUSY: all are in use; IO, DENIED, INVALID: none can be made;
+ * FORKED; CANCELLED. */
+sessile_status pg_take(pg_call *call, pg_conn **out, sessile_error *err);
+/* Gives it back; one that is broken is closed. */
+void pg_give(pg_store *ps, pg_conn *c);
+/* Closes it instead: what it was asked is not waited for. */
+void pg_discard(pg_store *ps, pg_conn *c);
+/* One outside the pool; ended by pg_finish. */
+sessile_status pg_connect(pg_call *call, pg_conn **out, sessile_error *err);
+void pg_finish(pg_store *ps, pg_conn *c);
+void pg_pool_free(pg_store *ps);
+
+/* How a statement ended. */
+typedef enum pg_ended {
+    PG_ANSWERED, /* the server said what it did */
+    PG_LOST,     /* the connection broke */
+    PG_LATE,     /* no answer in time */
+    PG_STOPPED
+} pg_ended;
+
+enum { PG_STEPS_MOST = 48 };
+typedef struct pg_results {
+    int count;
+    PGresult *of[PG_STEPS_MOST]; /* one a step */
+    PGresult *wrong; /* the first that failed, borrowed; NULL: all went well */
+} pg_results;
+
+/* Sends steps as one transaction and waits for all of their answers. Believed only once
+ * the server has said that it is through: before that, what was answered can still be
+ * rolled back. */
+pg_ended pg_send(pg_call *call, pg_conn *c, const pg_step *steps, int count,
+                 pg_results *out);
+void pg_results_free(const pg_store *ps, pg_results *r);
+/* The same, again when the server broke a race up, or forgot what was prepared. */
+pg_ended pg_answer(pg_call *call, pg_conn *c, const pg_step *steps, int count,
+                   pg_results *out);
+
+/* Asks without changing anything, again when a connection broke. Results only with OK.
+ * what: the thing, for the sentence. */
+sessile_status pg_ask(pg_call *call, const pg_step *steps, int count, const char *what,
+                      pg_results *out, sessile_error *err);
+
+/* Whether a change took place, as the data say: OK and *yes. */
+typedef sessile_status (*pg_probe)(pg_call *call, void *arg, int *yes,
+                                   sessile_error *err);
+enum { PG_UNKNOWN = -1, PG_AS_ANSWERED = 0, PG_TOOK_PLACE = 1 };
+/*
+ * Makes a change once, or not at all. OK and *took PG_AS_ANSWERED: out has the answers;
+ * PG_TOOK_PLACE: it did, and its answer was lost. An error: it did not and will not;
+ * but with PG_UNKNOWN nobody can tell.
+ */
+sessile_status pg_change(pg_call *call, const pg_step *steps, int count, const char *what,
+                         pg_probe probe, void *arg, pg_results *out, int *took,
+                         sessile_error *err);
+/* The same, and the tables are made first where they are not there. */
+sessile_status pg_change_making(pg_call *call, const pg_step *steps, int count,
+                                const char *what, pg_probe probe, void *arg,
+                                pg_results *out, int *took, sessile_error *err);
+
+/* The version of the tables; 0: there are none. */
+sessile_status pg_schema_version(pg_call *call, int *version, sessile_error *err);
+sessile_status pg_schema_make(pg_call *call, sessile_error *err);
+
+/* ---------------------------------------------------------------------- answers */
+
+/* An error by what the server said of a statement. what: the thing it was about. */
+sessile_status pg_say(pg_call *call, const PGresult *wrong, const char *what,
+                      sessile_error *err);
+/* By what libpq said of a connection that was not made; *passing: it may be made soon. */
+sessile_status pg_say_connect(const pg_store *ps, PGconn *pg, int *passing,
+                              sessile_error *err);
+/* 1 when the server's answer has this SQLSTATE, or class of them (2 letters). */
+int pg_state_is(const pg_store *ps, const PGresult *r, const char *state);
+/* No answer in time, or it was asked to stop: what is known not to have happened. */
+sessile_status pg_say_late(const pg_call *call, pg_ended ended, const char *what,
+                           sessile_error *err);
+
+int pg_rows(const pg_store *ps, const PGresult *r);
+int pg_null(const pg_store *ps, const PGresult *r, int row, int column);
+/* An int8; 0 when it is none. */
+int64_t pg_int(const pg_store *ps, const PGresult *r, int row, int column);
+/* A timestamptz, as nanoseconds since 1970. */
+int64_t pg_time_ns(const pg_store *ps, const PGresult *r, int row, int column);
+const char *pg_bytes(const pg_store *ps, const PGresult *r, int row, int column,
+                     size_t *size);
+/* A text, without what is in it behind a NUL. */
+const char *pg_text(const pg_store *ps, const PGresult *r, int row, int column);
+
+/* ---------------------------------------------------------------------- logs */
+
+/* Bytes of a log that were read before they were asked for. They never change. */
+typedef struct pg_ahead {
+    char *data;
+    size_t size, capacity;
+    uint64_t from;        /* the log's offset of data */
+    uint64_t first, next; /* the records that begin there, and behind */
+} pg_ahead;
+
+typedef struct pg_log {
+    pg_store *ps;
+    char *folder, *name;
+    uint64_t id;
+    pthread_mutex_t mutex; /* all that follows */
+    uint64_t count, bytes; /* as last seen */
+    int64_t updated_ns;
+    int replaced; /* the name led to another log */
+    int poisoned;
+    int timeout_ms;
+    lock_stop stop;
+    pg_ahead ahead;
+    pg_ahead cached;    /* the last piece of its cache, until it is read */
+    uint64_t leased_us; /* until then, appends call us */
+} pg_log;
+
+pg_log *pg_log_of(sessile_backend_log *log);
+/* A call through this handle. */
+pg_call pg_log_call(pg_log *log);
+sessile_status pg_names_ok(const char *folder, const char *name, sessile_error *err);
+
+/* Forgets bytes that were read ahead. */
+void pg_ahead_drop(const pg_store *ps, pg_ahead *ahead);
+
+/* What LOOK says of a log. */
+typedef struct pg_seen {
+    int there; /* its row */
+    int named; /* and it still has its name */
+    uint64_t count, bytes;
+    int has_tag;
+    unsigned char tag[16];
+    int64_t updated_ns;
+    uint64_t leads_to; /* what the name leads to; 0: nothing */
+} pg_seen;
+sessile_status pg_look(pg_call *call, const pg_log *log, pg_seen *out,
+                       sessile_error *err);
+/* 1 when the log has these bytes at offset, the start of record `index`. */
+sessile_status pg_same_bytes(pg_call *call, const pg_log *log, uint64_t index,
+                             uint64_t offset, const void *data, size_t size, int *same,
+                             sessile_error *err);
+
+/* ---------------------------------------------------------------------- the table */
+
+sessile_status pg_create(void *self, const char *folder, const char *name,
+                         const void *data, size_t size, sessile_error *err);
+sessile_status pg_open(void *self, const char *folder, const char *name,
+                       sessile_backend_log **out, sessile_error *err);
+void pg_close(sessile_backend_log *log);
+sessile_status pg_size(sessile_backend_log *log, uint64_t *bytes, int64_t *mtime_ms,
+                       sessile_error *err);
+sessile_status pg_read(sessile_backend_log *log, uint64_t index, uint64_t offset,
+                       void *out, size_t size, size_t *got, sessile_error *err);
+int pg_replaced(sessile_backend_log *log);
+void pg_set_timeout(sessile_backend_log *log, int timeout_ms);
+void pg_set_stop(sessile_backend_log *log, int (*ask)(void *arg), void *arg);
+
+sessile_status pg_append(sessile_backend_log *log, sessile_log_end *end, const void *data,
+                         size_t size, uint64_t count, const unsigned char new_tag[16],
+                         int *poisoned, sessile_error *err);
+sessile_status pg_sync(sessile_backend_log *log, sessile_error *err);
+
+sessile_status pg_list(void *self, const char *folder,
+                       int (*visit)(void *arg, const char *folder, const char *name),
+                       void *arg, sessile_error *err);
+sessile_status pg_list_stat(void *self, const char *folder,
+                            int (*visit)(void *arg, const char *folder, const char *name,
+                                         const sessile_backend_stat *stat),
+                            void *arg, sessile_error *err);
+sessile_status pg_stat(void *self, const char *folder, const char *name,
+                       sessile_backend_stat *out, sessile_error *err);
+sessile_status pg_has_logs(void *self, int *found, sessile_error *err);
+sessile_status pg_list_others(void *self, const char *folder,
+                              int (*visit)(void *arg, const char *folder,
+                                           const char *file, uint64_t bytes),
+                              void *arg, sessile_error *err);
+sessile_status pg_sweep(void *self,
+                        int (*visit)(void *arg, const char *folder, const char *file,
+                                     uint64_t bytes),
+                        void *arg, sessile_error *err);
+
+sessile_status pg_blob_get(void *self, const char *name, char **out, size_t *size,
+                           sessile_error *err);
+sessile_status pg_blob_put_new(void *self, const char *name, const void *data,
+                               size_t size, sessile_error *err);
+sessile_status pg_blob_replace(void *self, const char *name, const void *was,
+                               size_t was_size, const void *data, size_t size,
+                               sessile_error *err);
+sessile_status pg_blob_remove(void *self, const char *name, sessile_error *err);
+sessile_status pg_blob_list(void *self, const char *prefix,
+                            int (*visit)(void *arg, const char *name), void *arg,
+                            sessile_error *err);
+
+sessile_status pg_shelf_get(void *self, const char *folder, char **out, size_t *size,
+                            sessile_error *err);
+sessile_status pg_shelf_put(void *self, const char *folder, const void *data, size_t size,
+                            sessile_error *err);
+sessile_status pg_shelf_drop(void *self, const char *folder, sessile_error *err);
+sessile_status pg_cache_size(sessile_backend_log *log, uint64_t *bytes,
+                             sessile_error *err);
+sessile_status pg_cache_read(sessile_backend_log *log, uint64_t offset, void *out,
+                             size_t size, size_t *got, sessile_error *err);
+sessile_status pg_cache_write(sessile_backend_log *log, uint64_t offset, const void *data,
+                              size_t size, sessile_error *err);
+
+sessile_status pg_draft_new(void *self, const char *folder, const char *name,
+                            sessile_backend_draft **out, sessile_error *err);
+sessile_status pg_draft_write(sessile_backend_draft *draft, const void *data, size_t size,
+                              sessile_error *err);
+sessile_status pg_draft_replace(sessile_backend_draft *draft, sessile_backend_log *old,
+                                int keep, char *kept, size_t kept_size,
+                                sessile_error *err);
+sessile_status pg_draft_publish(sessile_backend_draft *draft, sessile_error *err);
+void pg_draft_drop(sessile_backend_draft *draft);
+sessile_status pg_remove(sessile_backend_log *log, uint64_t head, sessile_error *err);
+
+sessile_status pg_watch(sessile_backend_log *log, uint64_t bytes, int timeout_ms,
+                        int (*ask)(void *arg), void *arg, int *changed,
+                        sessile_error *err);
+void pg_watch_free(pg_store *ps);
+
+#endif

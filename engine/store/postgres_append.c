@@ -1,0 +1,124 @@
+/*
+ * postgres_append.c: append if the log still ends there.
+ *
+ * Owns the fence. One statement moves the log's row from the end that the caller knows to
+ * the new one and puts the records, or finds another end and does nothing: two writers
+ * meet at the row, and the later one sees what the first has done. Must never report an
+ * append as failed that may take place still: postgres_change.c says why it cannot.
+ */
+#include "store/postgres.h"
+
+#include <string.h>
+
+typedef struct appending {
+    pg_log *log;
+    const sessile_log_end *end;
+    const void *data;
+    size_t size;
+} appending;
+
+/* The log has grown past E, and what stands at E are our records. */
+static sessile_status appended(pg_call *call, void *arg, int *yes, sessile_error *err)
+{
+    appending *a = arg;
+    return pg_same_bytes(call, a->log, a->end->count, a->end->bytes, a->data, a->size,
+                         yes, err);
+}
+
+/* Nothing was changed: what was found instead of *end? */
+static sessile_status elsewhere(pg_call *call, pg_log *log, const sessile_log_end *end,
+                                sessile_error *err)
+{
+    pg_seen seen;
+    sessile_status status = pg_look(call, log, &seen, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&log->mutex);
+    log->replaced = seen.leads_to != 0 && seen.leads_to != log->id;
+    pthread_mutex_unlock(&log->mutex);
+    if (!seen.there || !seen.named) {
+        return fail(err, SESSILE_NOTFOUND, "%s was removed or replaced: open it again",
+                    log->name);
+    }
+    if (seen.bytes < end->bytes || seen.count < end->count) {
+        return fail(err, SESSILE_TRUNCATED, "%s is shorter than what is known of it",
+                    log->name);
+    }
+    return fail(err, SESSILE_CONFLICT, "%s has grown: read on, then try again",
+                log->name);
+}
+
+sessile_status pg_append(sessile_backend_log *handle, sessile_log_end *end,
+                         const void *data, size_t size, uint64_t count,
+                         const unsigned char new_tag[16], int *poisoned,
+                         sessile_error *err)
+{
+    pg_log *log = pg_log_of(handle);
+    pg_store *ps = log->ps;
+    appending a = {log, end, data, size};
+    pg_records records;
+    pg_results r;
+    int took;
+    *poisoned = 0;
+    pthread_mutex_lock(&log->mutex);
+    int bad = log->poisoned;
+    pthread_mutex_unlock(&log->mutex);
+    if (bad) {
+        *poisoned = 1;
+        return fail(err, SESSILE_IO,
+                    "nobody can tell whether an append to %s took place: open it again",
+                    log->name);
+    }
+    if (pg_records_fill(&records, data, size, end->bytes, &ps->alloc) != 0) {
+        return fail_nomem(err);
+    }
+    pg_call call = pg_log_call(log);
+    pg_step s = pg_step_of(PG_APPEND);
+    pg_arg_int(&s, log->id);
+    pg_arg_int(&s, end->count);
+    pg_arg_int(&s, end->bytes);
+    pg_arg_bytes(&s, end->tag, sizeof(end->tag));
+    pg_arg_int(&s, count);
+    pg_arg_int(&s, size);
+    pg_arg_bytes(&s, new_tag, 16);
+    pg_arg_bytes(&s, records.at.data, records.at.size);
+    pg_arg_bytes(&s, records.lines.data, records.lines.size);
+    sessile_status status =
+        pg_change(&call, &s, 1, log->name, appended, &a, &r, &took, err);
+    pg_records_free(&records);
+    if (status == SESSILE_OK && took == PG_AS_ANSWERED) {
+        int done = pg_rows(ps, r.of[0]) > 0;
+        pg_results_free(ps, &r);
+        if (!done) {
+            return elsewhere(&call, log, end, err);
+        }
+    }
+    pthread_mutex_lock(&log->mutex);
+    if (status == SESSILE_OK) {
+        end->count += count;
+        end->bytes += size;
+        memcpy(end->tag, new_tag, sizeof(end->tag));
+        if (log->bytes < end->bytes) {
+            log->count = end->count;
+            log->bytes = end->bytes;
+        }
+    } else if (took == PG_UNKNOWN) {
+        log->poisoned = *poisoned = 1;
+    }
+    pthread_mutex_unlock(&log->mutex);
+    return status;
+}
+
+/* The server has synced what it acknowledged: postgres_pool.c sees to that. */
+sessile_status pg_sync(sessile_backend_log *handle, sessile_error *err)
+{
+    pg_log *log = pg_log_of(handle);
+    pthread_mutex_lock(&log->mutex);
+    int bad = log->poisoned;
+    pthread_mutex_unlock(&log->mutex);
+    return bad ? fail(err, SESSILE_IO,
+                      "nobody can tell whether an append to %s took place: open it again",
+                      log->name)
+               : SESSILE_OK;
+}

@@ -1,0 +1,212 @@
+/*
+ * postgres_schema.c: the tables, made when something is first kept.
+ *
+ * Owns their definition and its version; README.md says what each column holds. Only who
+ * keeps the first thing makes them, in one transaction, under a lock of the server's, so
+ * that many who come at once make them once. Who only reads needs no right to make
+ * anything. Must never change tables that are there: those of a newer version are left
+ * alone and refused.
+ */
+#include "store/postgres.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { VERSION = 1, PARTITIONS = 16 };
+
+static const char *const tables[] = {
+    "CREATE TABLE IF NOT EXISTS @sessions ("
+    " id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+    " agent text COLLATE \"C\" NOT NULL,"
+    " name text COLLATE \"C\","
+    " beside text COLLATE \"C\","
+    " kept text COLLATE \"C\","
+    " taken_by bigint,"
+    " count bigint NOT NULL,"
+    " bytes bigint NOT NULL,"
+    " tag bytea,"
+    " created timestamptz NOT NULL DEFAULT clock_timestamp(),"
+    " updated timestamptz NOT NULL DEFAULT clock_timestamp(),"
+    " watched timestamptz,"
+    " UNIQUE (agent, name)) WITH (fillfactor = 70)",
+    /* for logs that lie beside others: few, or none */
+    "CREATE INDEX IF NOT EXISTS sessions_beside ON @sessions (agent, beside)"
+    " WHERE name IS NULL",
+    "CREATE TABLE IF NOT EXISTS @entries ("
+    " session bigint NOT NULL REFERENCES @sessions ON DELETE CASCADE,"
+    " id bigint NOT NULL,"
+    " at bigint NOT NULL,"
+    " line bytea NOT NULL,"
+    " PRIMARY KEY (session, id)) PARTITION BY HASH (session)",
+    /* sealed lines do not get smaller, and trying it would cost every append */
+    "ALTER TABLE @entries ALTER line SET STORAGE EXTERNAL",
+    "CREATE TABLE IF NOT EXISTS @blobs ("
+    " name text COLLATE \"C\" PRIMARY KEY,"
+    " data bytea NOT NULL,"
+    " updated timestamptz NOT NULL DEFAULT clock_timestamp())",
+    "CREATE TABLE IF NOT EXISTS @caches ("
+    " session bigint NOT NULL REFERENCES @sessions ON DELETE CASCADE,"
+    " at bigint NOT NULL,"
+    " data bytea NOT NULL,"
+    " PRIMARY KEY (session, at))",
+    "ALTER TABLE @caches ALTER data SET STORAGE EXTERNAL",
+    "CREATE TABLE IF NOT EXISTS @shelves ("
+    " agent text COLLATE \"C\" PRIMARY KEY,"
+    " data bytea NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS @store (version int NOT NULL)",
+};
+
+/* What a plain line says, for people who query. Lines that are no JSON, and sealed ones,
+ * have NULLs: never an error. U+0000, which jsonb cannot hold, is shown as U+FFFD. */
+static const char *const views[] = {
+    "CREATE OR REPLACE FUNCTION @entry(line bytea) RETURNS jsonb"
+    " LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $body$"
+    " DECLARE said text;"
+    " BEGIN"
+    "  said := convert_from(line, 'UTF8');"
+    "  BEGIN RETURN said::jsonb; EXCEPTION WHEN others THEN NULL; END;"
+    "  RETURN regexp_replace(said, '(?<!\\\\)((?:\\\\\\\\)*)\\\\u0000', '\\1\\\\ufffd',"
+    " 'g')::jsonb;"
+    " EXCEPTION WHEN others THEN RETURN NULL;"
+    " END $body$",
+    "CREATE OR REPLACE VIEW @transcript AS SELECT s.agent, s.name AS session,"
+    " e.id AS number, x.entry ->> 'id' AS id, x.entry ->> 'parentId' AS parent,"
+    " x.entry ->> 'timestamp' AS \"timestamp\", x.entry ->> 'type' AS type,"
+    " x.entry ->> 'source' AS source, x.entry ->> 'author' AS author,"
+    " x.entry ->> 'user' AS \"user\", x.entry #>> '{data,role}' AS role,"
+    " x.entry #>> '{data,content}' AS content, x.entry -> 'data' AS data"
+    " FROM @sessions s JOIN @entries e ON e.session = s.id"
+    " CROSS JOIN LATERAL (SELECT @entry(e.line) AS entry OFFSET 0) x"
+    " WHERE s.name IS NOT NULL",
+};
+
+sessile_status pg_schema_version(pg_call *call, int *version, sessile_error *err)
+{
+    pg_store *ps = call->ps;
+    pg_step s = pg_step_of(PG_VERSION);
+    pg_results r;
+    *version = 0;
+    call->absent = 0;
+    sessile_status status = pg_ask(call, &s, 1, "schema", &r, err);
+    if (status != SESSILE_OK) {
+        return call->absent ? SESSILE_OK : status;
+    }
+    int rows = pg_rows(ps, r.of[0]);
+    int64_t found = rows > 0 ? pg_int(ps, r.of[0], 0, 0) : 0;
+    pg_results_free(ps, &r);
+    if (rows != 1 || found < 1) {
+        return fail(err, SESSILE_INVALID,
+                    "the schema \"%s\" at %s has a table \"store\" that is none of ours: "
+                    "let the store's URL say schema=NAME",
+                    ps->url.schema, ps->url.where);
+    }
+    if (found > VERSION) {
+        return fail(err, SESSILE_UNSUPPORTED,
+                    "the schema \"%s\" at %s is of version %lld, and this sessile knows "
+                    "%d: use a newer one",
+                    ps->url.schema, ps->url.where, (long long)found, VERSION);
+    }
+    *version = (int)found;
+    return SESSILE_OK;
+}
+
+/* One statement of the making, in the memory of `all`, where it begins at *from. */
+static void add(buf *all, size_t from[], int *count, const char *sql, const char *schema)
+{
+    from[(*count)++] = all->size;
+    pg_sql_put(all, sql, schema);
+    buf_putc(all, '\0');
+}
+
+static sessile_status make(pg_call *call, int new_schema, int with_views, int *lacking,
+                           sessile_error *err)
+{
+    pg_store *ps = call->ps;
+    const char *schema = ps->url.schema;
+    size_t from[PG_STEPS_MOST];
+    pg_step steps[PG_STEPS_MOST];
+    int count = 0;
+    char text[200];
+    buf all;
+    buf_init(&all, &ps->alloc);
+    /* whoever else makes this schema waits until we have committed, and finds it there */
+    add(&all, from, &count, "SELECT pg_advisory_xact_lock(hashtext('sessile ' || ~))",
+        schema);
+    if (new_schema) {
+        snprintf(text, sizeof(text), "CREATE SCHEMA IF NOT EXISTS \"%s\"", schema);
+        add(&all, from, &count, text, schema);
+    }
+    for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+        add(&all, from, &count, tables[i], schema);
+    }
+    for (int i = 0; i < PARTITIONS; i++) {
+        snprintf(text, sizeof(text),
+                 "CREATE TABLE IF NOT EXISTS @entries_%d PARTITION OF @entries"
+                 " FOR VALUES WITH (MODULUS %d, REMAINDER %d)",
+                 i, PARTITIONS, i);
+        add(&all, from, &count, text, schema);
+    }
+    for (size_t i = 0; with_views && i < sizeof(views) / sizeof(*views); i++) {
+        add(&all, from, &count, views[i], schema);
+    }
+    snprintf(text, sizeof(text),
+             "INSERT INTO @store SELECT %d WHERE NOT EXISTS (SELECT FROM @store)",
+             VERSION);
+    add(&all, from, &count, text, schema);
+    if (all.failed) {
+        buf_deinit(&all);
+        return fail_nomem(err);
+    }
+    for (int i = 0; i < count; i++) {
+        steps[i] = pg_step_once(all.data + from[i]);
+    }
+    pg_results r;
+    sessile_status status = SESSILE_OK;
+    pg_conn *c;
+    *lacking = 0;
+    status = pg_take(call, &c, err);
+    if (status == SESSILE_OK) {
+        /* interrupted, it is there or not, and is made again if it is not */
+        pg_ended ended = pg_answer(call, c, steps, count, &r);
+        if (ended != PG_ANSWERED) {
+            pg_discard(ps, c);
+            status = ended == PG_LOST
+                         ? fail(err, SESSILE_IO,
+                                "the connection to %s broke while the schema \"%s\" was "
+                                "made: try again",
+                                ps->url.where, schema)
+                         : pg_say_late(call, ended, "schema", err);
+        } else {
+            pg_give(ps, c);
+            if (r.wrong != NULL) {
+                *lacking = pg_state_is(ps, r.wrong, "0A") ||
+                           pg_state_is(ps, r.wrong, "42601") ||
+                           pg_state_is(ps, r.wrong, "42704") ||
+                           pg_state_is(ps, r.wrong, "42883");
+                status = pg_say(call, r.wrong, "schema", err);
+            }
+            pg_results_free(ps, &r);
+        }
+    }
+    buf_deinit(&all);
+    return status;
+}
+
+sessile_status pg_schema_make(pg_call *call, sessile_error *err)
+{
+    pg_store *ps = call->ps;
+    pg_step s = pg_step_once("SELECT 1::bigint FROM pg_namespace WHERE nspname = $1");
+    pg_results r;
+    pg_arg_text(&s, ps->url.schema);
+    sessile_status status = pg_ask(call, &s, 1, "schema", &r, err);
+    if (status != SESSILE_OK) {
+        return status;
+    }
+    int new_schema = pg_rows(ps, r.of[0]) == 0, lacking;
+    pg_results_free(ps, &r);
+    status = make(call, new_schema, 1, &lacking, err);
+    if (status != SESSILE_OK && lacking) { /* a server without functions: no views then */
+        status = make(call, new_schema, 0, &lacking, err);
+    }
+    return status;
+}

@@ -1,0 +1,326 @@
+/*
+ * sqlite.h: what the files of the SQLite backend share.
+ *
+ *   sqlite.c        the table, the handle of a store, opened and freed
+ *   sqlite_path.c   the database's file and its folder: looked at, made, never followed
+ *   sqlite_conn.c   connections: opened, kept for the next call, statements prepared once
+ *   sqlite_schema.c tables and views, their versions, whose database it is
+ *   sqlite_run.c    one transaction: waiting for other writers, commit, what errors mean
+ *   sqlite_sync.c   what was committed becomes durable; checkpoints
+ *   sqlite_log.c    logs: create, open, size, append, stat, watch
+ *   sqlite_read.c   the bytes of a log out of its rows
+ *   sqlite_cache.c  what is kept beside a log, and beside the logs of a folder
+ *   sqlite_draft.c  a log written anew or removed
+ *   sqlite_list.c   which logs there are, and what lies beside them
+ *   sqlite_blob.c   blobs
+ *
+ * Nobody may open and close the database's file by other means than SQLite's while this
+ * process has it open: POSIX gives up all locks of a process on a file when the process
+ * closes any descriptor of it.
+ */
+#ifndef STORE_SQLITE_H
+#define STORE_SQLITE_H
+
+#include <pthread.h>
+#include <sqlite3.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/os.h"
+#include "sessile_store.h"
+#include "store/wait.h"
+
+/* Statements that are prepared once a connection; their texts: sqlite_schema.c. */
+typedef enum sqlite_query {
+    QUERY_BEGIN,
+    QUERY_COMMIT,
+    QUERY_ROLLBACK,
+    QUERY_LOG_NEW,
+    QUERY_LOG_FIND,
+    QUERY_LOG_ROW,
+    QUERY_LOG_GROW,
+    QUERY_LOG_STAT,
+    QUERY_LOG_REMOVE,
+    QUERY_LOG_UNNAME,
+    QUERY_ENTRY_PUT,
+    QUERY_ENTRY_GROW,
+    QUERY_ENTRY_AT,
+    QUERY_ENTRY_FROM,
+    QUERY_DRAFT_NEW,
+    QUERY_DRAFT_GROW,
+    QUERY_DRAFT_NAME,
+    QUERY_DRAFT_DROP,
+    QUERY_DRAFT_SWEEP,
+    QUERY_KEPT_LAST,
+    QUERY_KEPT_REMOVE,
+    QUERY_LIST,
+    QUERY_LIST_FOLDER,
+    QUERY_LIST_OTHERS,
+    QUERY_LIST_DRAFTS,
+    QUERY_HAS_LOGS,
+    QUERY_CACHE_END,
+    QUERY_CACHE_FROM,
+    QUERY_CACHE_SHORTEN,
+    QUERY_CACHE_CUT,
+    QUERY_CACHE_PUT,
+    QUERY_SHELF_GET,
+    QUERY_SHELF_PUT,
+    QUERY_SHELF_DROP,
+    QUERY_SHELF_DROP_ALL,
+    QUERY_BLOB_GET,
+    QUERY_BLOB_PUT,
+    QUERY_BLOB_REPLACE,
+    QUERY_BLOB_REMOVE,
+    QUERY_BLOB_LIST,
+    QUERY_COUNT
+} sqlite_query;
+
+typedef struct sqlite_store sqlite_store;
+
+/* A connection: of one thread at a time. */
+typedef struct sqlite_conn {
+    struct sqlite_conn *next;
+    sqlite_store *store;
+    sqlite3 *db;
+    sqlite3_stmt *statements[QUERY_COUNT];
+} sqlite_conn;
+
+struct sqlite_store {
+    const os_table *os;
+    allocator alloc;
+    char *path;       /* as it was given, for sentences */
+    char *folder;     /* that holds the database */
+    const char *file; /* its name there, in path */
+    int timeout_ms;
+    int allow_network;     /* fixed before it is used */
+    pthread_mutex_t mutex; /* all that follows */
+    pthread_cond_t moved;  /* the turn to write was given back, or a sync has ended */
+    int folder_fd;         /* -1: not looked at yet */
+    char *real;            /* the path that SQLite is given, with the folder's links
+                              followed once */
+    int ours;              /* it is a database of ours, with the schema of this engine */
+    int writing;           /* somebody has the turn */
+    sqlite_conn *idle;
+    unsigned idle_count;
+    sqlite_conn *syncer; /* open since before the first write: sqlite_sync.c */
+    int syncing;
+    uint64_t begun, done; /* syncs, counted */
+    int poisoned;         /* a sync failed: nothing more is written */
+};
+
+/* How long a call waits for others, and what ends the wait. `what` names what is waited
+ * for in sentences. */
+typedef struct sqlite_patience {
+    int timeout_ms;
+    lock_stop stop;
+    const char *what;
+} sqlite_patience;
+sqlite_patience sqlite_patience_of(const sqlite_store *ss);
+
+/* ---- sqlite_path.c */
+
+/* Opens the folder and looks at the database's file. *there: 0 when there is none.
+ * DENIED: a link, somebody else's, or open to others; UNSUPPORTED: on a network file
+ * system. Under the store's mutex. */
+sessile_status sqlite_path_look(sqlite_store *ss, int *there, sessile_error *err);
+/* Makes an empty file, 0600, with all folders above it; the names are durable. Fine when
+ * it is there. Under the store's mutex. */
+sessile_status sqlite_path_make(sqlite_store *ss, sessile_error *err);
+/* Removes what crashes left of sqlite_path_make(): visits as sweep does. */
+sessile_status sqlite_path_sweep(sqlite_store *ss,
+                                 int (*visit)(void *arg, const char *folder,
+                                              const char *file, uint64_t bytes),
+                                 void *arg, sessile_error *err);
+void sqlite_path_free(sqlite_store *ss);
+
+/* ---- sqlite_schema.c */
+
+#define SQLITE_APPLICATION    0x73657373 /* "sess": ours, in the header of the database */
+#define SQLITE_SCHEMA_VERSION 1
+
+extern const char *const sqlite_query_texts[QUERY_COUNT];
+
+/* Looks at the first page, changing nothing. *state 0: nothing was ever kept in it; 1: a
+ * database of ours. INVALID: any other file. */
+sessile_status sqlite_schema_probe(sqlite_store *ss, int *state, sessile_error *err);
+/* On a connection that has not been used yet: the schema is made (make), brought up to
+ * this engine's, or refused: UNSUPPORTED: it is newer; INVALID: not ours; NOTFOUND: there
+ * is none. SQLITE_BUSY (returned in *rc) when others are at it: again. */
+sessile_status sqlite_schema_ready(sqlite_conn *c, int make, int *rc, sessile_error *err);
+/* Runs steps[version..count-1] and sets user_version, in the transaction that is open.
+ * Returns a result code of SQLite. */
+int sqlite_schema_migrate(sqlite3 *db, const char *const *steps, int version, int count);
+
+/* ---- sqlite_conn.c */
+
+/* A connection for this call. make: the database is made where there is none, else
+ * NOTFOUND. Given back by sqlite_conn_give(). BUSY, CANCELLED, and all errors of opening.
+ */
+sessile_status sqlite_conn_take(sqlite_store *ss, sqlite_patience wait, int make,
+                                sqlite_conn **out, sessile_error *err);
+/* broken: it is closed rather than kept. */
+void sqlite_conn_give(sqlite_conn *c, int broken);
+void sqlite_conn_close(sqlite_conn *c);
+/* A statement, reset and with nothing bound; NULL: see sqlite3_errcode(c->db). */
+sqlite3_stmt *sqlite_conn_query(sqlite_conn *c, sqlite_query query);
+/* Steps a statement that gives no rows, and resets it. */
+int sqlite_step(sqlite3_stmt *st);
+/* One integer that a statement of text gives; -1 on failure, and *rc says why. */
+int64_t sqlite_ask(sqlite3 *db, const char *text, int *rc);
+
+/* ---- sqlite_run.c */
+
+/* What a body returns when nothing is to be kept and nothing of SQLite failed: its
+ * argument says what it found. */
+#define SQLITE_UNDO (-1)
+typedef int (*sqlite_body)(sqlite_conn *c, void *arg);
+
+enum { SQLITE_MAKES = 1, SQLITE_DURABLE = 2 };
+
+/* Runs body on a connection; again when SQLite says BUSY, so it may begin anew. NOTFOUND:
+ * there is no database. */
+sessile_status sqlite_read(sqlite_store *ss, sqlite_patience wait, sqlite_body body,
+                           void *arg, sessile_error *err);
+/* Runs body in a transaction that no other writer is in, and commits it. flags: MAKES the
+ * database where there is none; DURABLE: synced on return. *unknown (may be NULL): 1 when
+ * it failed and may have been committed all the same. */
+sessile_status sqlite_write(sqlite_store *ss, sqlite_patience wait, int flags,
+                            sqlite_body body, void *arg, int *unknown,
+                            sessile_error *err);
+/* The status of a result code, and a sentence: "doing PATH: …". */
+sessile_status sqlite_fail(const sqlite_store *ss, sqlite3 *db, int rc, const char *doing,
+                           sessile_error *err);
+/* IO when a sync has failed before. */
+sessile_status sqlite_poisoned(sqlite_store *ss, sessile_error *err);
+/* Now, by the store's clock: milliseconds since 1970. */
+int64_t sqlite_now(const sqlite_store *ss);
+
+/* ---- sqlite_sync.c */
+
+/* Opens the connection that syncs, before anything is written. */
+sessile_status sqlite_sync_ready(sqlite_store *ss, sqlite_patience wait,
+                                 sessile_error *err);
+/* Makes durable all that was committed before the call. IO: unknown, and poisoned. */
+sessile_status sqlite_sync(sqlite_store *ss, sessile_error *err);
+/* Called by SQLite after each commit of a connection. */
+int sqlite_sync_committed(void *conn, sqlite3 *db, const char *name, int frames);
+/* Takes what was overwritten or removed out of the WAL, if nobody is in the way. */
+void sqlite_sync_scrub(sqlite_store *ss);
+
+/* ---- logs */
+
+typedef struct sqlite_log {
+    sqlite_store *store;
+    int64_t id; /* of its row */
+    char *name; /* "folder/name" */
+    int timeout_ms;
+    lock_stop stop;
+    pthread_mutex_t mutex; /* all that follows */
+    uint64_t bytes;        /* as size saw them last */
+    int64_t updated;
+    int replaced;
+    int poisoned;
+    /* Where the last read ended: an entry that begins at next_at is next_id. */
+    int64_t next_id;
+    uint64_t next_at;
+    /* A large entry of which only a part was wanted. */
+    char *large;
+    size_t large_size;
+    uint64_t large_at;
+} sqlite_log;
+
+static inline sqlite_log *sqlite_log_of(sessile_backend_log *log)
+{
+    return (sqlite_log *)(void *)log;
+}
+
+sqlite_patience sqlite_log_patience(const sqlite_log *log);
+/* INVALID when folder or name (may be NULL) is not one the engine makes. */
+sessile_status sqlite_names_check(const char *folder, const char *name,
+                                  sessile_error *err);
+/* Puts the records of data as entries first… of a session, the first of them at `at`. One
+ * record (count 1) is what data has, else a line each. */
+int sqlite_put_records(sqlite_conn *c, int64_t session, int64_t first, uint64_t at,
+                       const char *data, size_t size, uint64_t count);
+
+/* operations of the table that are not in sqlite.c */
+sessile_status sqlite_create(void *self, const char *folder, const char *name,
+                             const void *data, size_t size, sessile_error *err);
+sessile_status sqlite_open(void *self, const char *folder, const char *name,
+                           sessile_backend_log **out, sessile_error *err);
+void sqlite_close(sessile_backend_log *log);
+sessile_status sqlite_size(sessile_backend_log *log, uint64_t *bytes, int64_t *mtime_ms,
+                           sessile_error *err);
+sessile_status sqlite_log_read(sessile_backend_log *log, uint64_t index, uint64_t offset,
+                               void *out, size_t size, size_t *got, sessile_error *err);
+sessile_status sqlite_append(sessile_backend_log *log, sessile_log_end *end,
+                             const void *data, size_t size, uint64_t count,
+                             const unsigned char new_tag[16], int *poisoned,
+                             sessile_error *err);
+sessile_status sqlite_log_sync(sessile_backend_log *log, sessile_error *err);
+int sqlite_replaced(sessile_backend_log *log);
+void sqlite_set_stop(sessile_backend_log *log, int (*ask)(void *arg), void *arg);
+void sqlite_set_timeout(sessile_backend_log *log, int timeout_ms);
+sessile_status sqlite_watch(sessile_backend_log *log, uint64_t bytes, int timeout_ms,
+                            int (*ask)(void *arg), void *arg, int *changed,
+                            sessile_error *err);
+sessile_status sqlite_stat(void *self, const char *folder, const char *name,
+                           sessile_backend_stat *out, sessile_error *err);
+
+sessile_status sqlite_cache_size(sessile_backend_log *log, uint64_t *bytes,
+                                 sessile_error *err);
+sessile_status sqlite_cache_read(sessile_backend_log *log, uint64_t offset, void *out,
+                                 size_t size, size_t *got, sessile_error *err);
+sessile_status sqlite_cache_write(sessile_backend_log *log, uint64_t offset,
+                                  const void *data, size_t size, sessile_error *err);
+sessile_status sqlite_shelf_get(void *self, const char *folder, char **out, size_t *size,
+                                sessile_error *err);
+sessile_status sqlite_shelf_put(void *self, const char *folder, const void *data,
+                                size_t size, sessile_error *err);
+sessile_status sqlite_shelf_drop(void *self, const char *folder, sessile_error *err);
+
+sessile_status sqlite_draft_new(void *self, const char *folder, const char *name,
+                                sessile_backend_draft **out, sessile_error *err);
+sessile_status sqlite_draft_write(sessile_backend_draft *draft, const void *data,
+                                  size_t size, sessile_error *err);
+sessile_status sqlite_draft_replace(sessile_backend_draft *draft,
+                                    sessile_backend_log *old, int keep, char *kept,
+                                    size_t kept_size, sessile_error *err);
+sessile_status sqlite_draft_publish(sessile_backend_draft *draft, sessile_error *err);
+void sqlite_draft_drop(sessile_backend_draft *draft);
+sessile_status sqlite_remove(sessile_backend_log *log, uint64_t head, sessile_error *err);
+/* How a draft is called in lists. */
+void sqlite_draft_name(int64_t id, char out[32]);
+
+sessile_status sqlite_list(void *self, const char *folder,
+                           int (*visit)(void *arg, const char *folder, const char *name),
+                           void *arg, sessile_error *err);
+sessile_status sqlite_list_stat(void *self, const char *folder,
+                                int (*visit)(void *arg, const char *folder,
+                                             const char *name,
+                                             const sessile_backend_stat *stat),
+                                void *arg, sessile_error *err);
+sessile_status sqlite_list_others(void *self, const char *folder,
+                                  int (*visit)(void *arg, const char *folder,
+                                               const char *file, uint64_t bytes),
+                                  void *arg, sessile_error *err);
+sessile_status sqlite_has_logs(void *self, int *found, sessile_error *err);
+sessile_status sqlite_sweep(void *self,
+                            int (*visit)(void *arg, const char *folder, const char *file,
+                                         uint64_t bytes),
+                            void *arg, sessile_error *err);
+
+sessile_status sqlite_blob_get(void *self, const char *name, char **out, size_t *size,
+                               sessile_error *err);
+sessile_status sqlite_blob_put_new(void *self, const char *name, const void *data,
+                                   size_t size, sessile_error *err);
+sessile_status sqlite_blob_replace(void *self, const char *name, const void *was,
+                                   size_t was_size, const void *data, size_t size,
+                                   sessile_error *err);
+sessile_status sqlite_blob_remove(void *self, const char *name, sessile_error *err);
+sessile_status sqlite_blob_list(void *self, const char *prefix,
+                                int (*visit)(void *arg, const char *name), void *arg,
+                                sessile_error *err);
+sessile_status sqlite_blob_settle(void *self, const char *name, sessile_error *err);
+
+#endif
