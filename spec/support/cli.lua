@@ -6,7 +6,8 @@ local span = require "sessile.import.span"
 
 local build = os.getenv "SESSILE_BUILD" or "build"
 
-local cli = { files_only = elsewhere.files_only, url = elsewhere.url, binary = os.getenv "SESSILE_BIN" or build .. "/bin/sessile" }
+local cli = { files_only = elsewhere.files_only, url = elsewhere.url, kind = elsewhere.kind }
+cli.binary = os.getenv "SESSILE_BIN" or build .. "/bin/sessile"
 
 -- From the root, so that a test may run it in another folder.
 if cli.binary:sub(1, 1) ~= "/" then
@@ -47,12 +48,17 @@ function cli.finish()
   os.execute("rm -rf " .. cli.quote(home))
 end
 
+--- The default store of that home, for a shell.
+function cli.store()
+  return cli.quote(cli.url(home .. "/data/sessile"))
+end
+
 --- `env` and what a shell of somebody whose home this is has in its environment.
 function cli.env()
-  local store = elsewhere.kind
-    and " SESSILE_STORE=" .. cli.quote(cli.url(home .. "/data/sessile")) or ""
+  local store = elsewhere.kind and "SESSILE_STORE=" .. cli.store() or ""
   return ("env -u SESSILE_KEY -u SESSILE_STORE -u SESSILE_CONFIG HOME=%s XDG_DATA_HOME=%s/data "
-    .. "XDG_CONFIG_HOME=%s/config%s"):format(cli.quote(home), cli.quote(home), cli.quote(home), store)
+    .. "XDG_CONFIG_HOME=%s/config %s"):format(cli.quote(home), cli.quote(home), cli.quote(home),
+    store)
 end
 
 --- Runs `sessile` with words that the shell splits. before: what stands before it, as
@@ -60,7 +66,7 @@ end
 function cli.sessile(words, input, before)
   cli.write(home .. "/stdin", input or "")
   if elsewhere.kind then
-    words = words:gsub("(%-%-store[ =])(/%S+)", function(option, folder)
+    words = words:gsub("(%-%-store[ =])'?(/[^%s']+)'?", function(option, folder)
       return option .. cli.quote(cli.url(folder))
     end)
   end
