@@ -17,7 +17,7 @@ BUILD_PACKAGES := gcc libc6-dev binutils lua5.4 liblua5.4-dev uuid-dev libsodium
                   libmodpbase64-dev libzstd-dev libpcre2-dev lua-argparse
 BUILD_PACKAGES += libsqlite3-dev libpq-dev
 BUILD_PACKAGES += libcmark-gfm-dev libcmark-gfm-extensions-dev libncurses-dev libedit-dev
-TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql
+TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql sqlite3
 CHECK_PACKAGES := lua-check cppcheck lua-socket lua-sec
 BENCH_PACKAGES := libsqlite3-dev postgresql
 SOAK_PACKAGES  := clang libclang-rt-14-dev
@@ -116,7 +116,7 @@ $(OBJ)/engine/session/store_handle.o: DOOR = -DSESSILE_LIBEXEC='"$(PREFIX)/libex
 $(OBJ)/engine/tokens/encoding.o: DOOR = -DSESSILE_SHARE='"$(PREFIX)/share/sessile"'
 $(OBJ)/engine/codec/%.o: DOOR = -I/usr/include/uuid
 $(OBJ)/engine/store/postgres.o $(OBJ)/engine/store/postgres_%.o: DOOR = -I/usr/include/postgresql
-$(OBJ)/tests/bench/bare_postgres.o: DOOR = -I/usr/include/postgresql
+$(OBJ)/tests/bench/bare_postgres.o $(OBJ)/tests/unit/test_postgres.o $(OBJ)/tests/unit/test_postgres_lost.o: DOOR = -I/usr/include/postgresql
 
 $(OBJ)/engine/%.o: engine/%.c Makefile
 	@mkdir -p $(@D)
@@ -293,7 +293,7 @@ asan: deps-test
 	    $(foreach one,$(filter-out $(LONG_SPECS:%=spec/%),$(SPECS)),'$(one)$$')
 
 # Of the tests that start threads; ThreadSanitizer cannot follow the depth of others.
-THREADED = $(shell grep -l pthread_create $(TEST_C))
+THREADED = $(shell grep -l pthread_create $(TEST_C)) tests/store/test_backend.c
 tsan: deps-test
 	@+$(again) --quiet BUILD=build-tsan OPT="-O1 -fsanitize=thread" HARDEN= SANITIZED=1 \
 	    threaded

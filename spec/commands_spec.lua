@@ -176,6 +176,22 @@ local ENTRIES = {
     json = { "export small HOME/small.json", "session", "file", "format", "bytes" },
     wrong = { "export small HOME/talk.jsonl", 1, "--yes" },
   },
+  ["migrate"] = {
+    plain = { "migrate HOME/data/sessile HOME/moved", "sessions in", "as they stand", "compared" },
+    json = { "migrate HOME/data/sessile HOME/moved", "copied", "verified", "failures", "to" },
+    wrong = { "migrate HOME/data/sessile HOME/data/sessile/.", 1, "same store" },
+  },
+  ["backup"] = {
+    plain = { "backup HOME/kept.db", "sessions in", "keep the secret", "compared" },
+    json = { "backup HOME/kept.db", "copied", "verified", "failures", "file", "moment" },
+    wrong = { "backup HOME/data/sessile", 1, "--update" },
+  },
+  ["backup restore"] = {
+    before = "backup HOME/kept.db",
+    plain = { "backup restore HOME/kept.db --store HOME/back", "sessions in", "compared" },
+    json = { "backup restore HOME/kept.db --store HOME/back", "copied", "store", "file" },
+    wrong = { "backup restore HOME/kept.db", 1, "--into" },
+  },
   ["copy"] = {
     plain = { "copy small HOME/elsewhere", "small\n" },
     json = { "copy small HOME/elsewhere --id other", "session", "id", "agent", "store" },

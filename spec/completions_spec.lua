@@ -297,8 +297,6 @@ describe("what is meant", function()
       ["list --satus active"] = "Did you mean '--status'?",
       ["keys rotat"] = "sessile keys rotate`?",
       ["memory show coder"] = "There is no memory beyond a session yet",
-      ["migrate file:a sqlite:b"] = "sessile copy SESSION STORE",
-      ["backup restore x"] = "sessile export --all FOLDER",
       ["audit tail"] = "sessile tree ID --all",
       ["sessions"] = "label list ID",
       ["sessions keys"] = "sessions --help",
@@ -339,6 +337,6 @@ describe("the manual page", function()
     cli.write(home .. "/config/sessile/commands/mine.lua", "return { run = function() end }")
     assert.truthy(done "help":find("mine", 1, true))
     assert.is_nil(done "man":find("sessile mine", 1, true))
-    offers("sessile mi", "mine")
+    offers("sessile min", "mine")
   end)
 end)

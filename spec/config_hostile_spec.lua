@@ -170,6 +170,8 @@ describe("a project's file that nobody trusts", function()
     { "store", "'/tmp/elsewhere'" }, { "store", "'../elsewhere'" }, { "store", "'a/../../b'" },
     { "store", "'~/x'" }, { "store", "'file:/tmp/x'" }, { "store", "'postgres://evil/x'" },
     { "store", "'$HOME'" }, { "store", "'postgres'" }, { "store", "'ram:'" },
+    { "store", "'sqlite:/tmp/x.db'" }, { "store", "'sqlite:../x.db'" },
+    { "store", "'sqlite:~/x.db'" }, { "store", "'sqlite:link/x.db'" },
     { "store", "'link'" }, { "store", "'folder/../link/x'" }, { "store", "'folder/link/x/y'" },
     { "store", "'nowhere/x'" }, { "key", "false" },
     { "key", "{ command = { 'touch', 'pwned' } }" }, { "key", "{ env = 'HOME' }" },
@@ -225,6 +227,15 @@ describe("a project's file that nobody trusts", function()
     local out, err, code = cli.sessile("list", nil,
       ("env -C %s sh -c 'ulimit -v 600000; exec \"$@\"' sh"):format(quote(project)))
     assert.equal(0, code, out .. err)
+  end)
+
+  it("may name a database below it", function()
+    for _, path in ipairs { "s.db", "./data/s.db" } do
+      of_project(("return { store = 'sqlite:%s' }"):format(path))
+      done "new --id a"
+      assert.is_true(exists(project .. "/" .. path))
+      done "show a"
+    end
   end)
 
   it("may choose among what is there", function()

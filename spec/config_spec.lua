@@ -155,6 +155,17 @@ describe("a value", function()
     local out = done("config --set", "env DATABASE_URL=postgres://u:geheim@host/db")
     has(out, "postgres://u:hidden@host/db")
     assert.is_nil(out:find("geheim", 1, true))
+    out = done("config --set", "env 'DATABASE_URL=postgres://host/db?pass%77ord=geheim&pool=2'")
+    has(out, "pool=2")
+    assert.is_nil(out:find("geheim", 1, true))
+    -- nobody listens there
+    for _, words in ipairs { "list", "doctor" } do
+      local said, err =
+        sessile(words, "env DATABASE_URL=postgres://u:geh%65im@127.0.0.1:1/db?timeout=9s")
+      has(said .. err, "u@127.0.0.1:1/db")
+      assert.is_nil((said .. err):find("geh%65im", 1, true))
+      assert.is_nil((said .. err):find("geheim", 1, true))
+    end
   end)
 
   it("is a key that is fetched from where it is said to be, SESSILE_KEY before it", function()

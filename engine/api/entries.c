@@ -72,7 +72,7 @@ sessile_status sessile_messages(sessile_session *session,
 static sessile_status text_locked(void *arg, sessile_key key, buf *out,
                                   sessile_error *err)
 {
-    return session_message_locked(arg, key, out, err);
+    return ahead_message(arg, key, out, err);
 }
 
 sessile_status sessile_context(sessile_session *session, sessile_id leaf,
@@ -117,8 +117,12 @@ sessile_status sessile_context(sessile_session *session, sessile_id leaf,
         c = &at;
         meter_scale_context(&at, fit);
     }
-    if (st == SESSILE_OK)
-        st = render_context(c, text_locked, session, session, out, count, info, a, err);
+    if (st == SESSILE_OK) {
+        ahead reading;
+        ahead_begin(&reading, session, c);
+        st = render_context(c, text_locked, &reading, session, out, count, info, a, err);
+        ahead_end(&reading);
+    }
     if (st == SESSILE_OK) {
         int beside;
         st = session_tokens_at_locked(session, leaf, &info->tokens, &beside, err);

@@ -131,6 +131,20 @@ sessile_status sessile_session_set_timeout(sessile_session *session, int timeout
     return st;
 }
 
+sessile_status sessile_session_watch(sessile_session *session, sessile_id *seen,
+                                     int timeout_ms, int *changed, sessile_error *err)
+{
+    sessile_id own = 0;
+    error_clear(err);
+    if (!session || !changed)
+        return api_missing(err, __func__, session ? "changed" : "session");
+    *changed = 0;
+    sessile_status st = store_handle_timeout(timeout_ms, err);
+    return st == SESSILE_OK
+               ? session_watch(session, seen ? seen : &own, timeout_ms, changed, err)
+               : st;
+}
+
 void sessile_interrupt(sessile_session *session)
 {
     if (session)

@@ -540,6 +540,116 @@ SESSILE_API void sessile_reseal_free(sessile_reseal *reseal);
 SESSILE_API sessile_status sessile_forget(sessile_store *store, sessile_slice user,
                                           uint64_t *sessions, sessile_error *err);
 
+/* ------------------------------------------------------------------ another store */
+
+/* A store to move from, or to: one of the three. */
+typedef struct sessile_place {
+    const char *url;      /* as for sessile_open(): not opened, perhaps not there yet */
+    sessile_store *store; /* open, and the caller's until the migration is freed */
+    const struct sessile_backend *backend; /* the host's, as for sessile_open_with(): … */
+    void *self; /* … the engine's from sessile_migrate_begin() on */
+    /* Not of a store: key, suite, timeout_ms, allow_network and alloc are looked at;
+     * NULL: the defaults. With SESSILE_KEY_DEFAULT a plain store is opened as one. */
+    const sessile_store_options *options;
+} sessile_place;
+
+/* What of a store is moved, where it is moved as it stands. */
+enum {
+    SESSILE_MIGRATE_LOGS = 1,
+    SESSILE_MIGRATE_KEYRING = 2,
+    SESSILE_MIGRATE_USERS = 4 /* the users' secrets */
+};
+
+/* Zeroed: all of it, into an empty store, or on from an earlier run. */
+typedef struct sessile_migrate_options {
+    int change;  /* 1: sealed to plain, or plain to sealed, is meant */
+    int into;    /* 1: `to` may have sessions of its own */
+    int fresh;   /* 1: EXISTS also where they are an earlier run's */
+    int replace; /* 1: a session there that differs is replaced (its log is kept aside) */
+    int mirror;  /* 1: `to` is nothing but a copy: secrets of users that were forgotten in
+                    `from` are removed, others replaced */
+    int whole;   /* 1: `to` is "sqlite:PATH", or a folder, that is not there (EXISTS): it
+                    is made as PATH.part and gets its name at the end; an interrupted run
+                    is gone on with */
+    unsigned parts; /* SESSILE_MIGRATE_…; 0: all */
+} sessile_migrate_options;
+
+typedef enum sessile_migrate_stage {
+    SESSILE_MIGRATE_LOOKING = 0, /* which sessions, and up to where */
+    SESSILE_MIGRATE_COPYING,
+    SESSILE_MIGRATE_VERIFYING,
+    SESSILE_MIGRATE_DONE
+} sessile_migrate_stage;
+
+/* How far it is. Each session is counted under one of copied … failed. */
+typedef struct sessile_migrate_state {
+    sessile_migrate_stage stage;
+    int as_it_stands; /* 1: bytes are copied; 0: sealed anew under `to`'s keys */
+    int unopened;     /* 1: without a key: no seal was opened, bytes alone were compared */
+    int moment;       /* 1: all ends are those of one moment; 0: of a short while, in which
+                         something was written */
+    uint64_t sessions, done; /* to be dealt with; dealt with, in this stage */
+    uint64_t bytes, bytes_done;
+    uint64_t copied, continued, kept, replaced;
+    uint64_t conflicts; /* another session of that name is there: left alone */
+    uint64_t forgotten; /* of users who were forgotten: nothing opens them. As it stands
+                           they are copied all the same, and counted there too. */
+    uint64_t gone;      /* deleted meanwhile */
+    uint64_t failed;    /* not copied */
+    uint64_t damaged;   /* damaged in `from`; as it stands copied with the damage */
+    uint64_t verified;  /* read back, or compared, and equal */
+    uint64_t unfinished; /* bytes behind last commits: never acknowledged, not copied */
+    uint64_t users, users_removed; /* users' secrets put; removed (mirror) */
+    const char *log;               /* borrowed: of a conflict, failure or damage in this
+                                      step, or NULL: "folder/name" */
+    sessile_error why;
+} sessile_migrate_state;
+
+/*
+ * Copies every session of one store into another, and reads it back.
+ *
+ *   for (st = sessile_migrate_begin(&m, &from, &to, NULL, &err);
+ *        !st && (st = sessile_migrate_step(m, &state, &err)) == SESSILE_NEEDS; st = 0)
+ *       show(&state);
+ *   sessile_migrate_free(m);
+ *
+ * As it stands, where `to` is empty or was made so: keyring, users' secrets and the bytes
+ * of all logs; ids, tags and ciphertext are the same, and the same secret opens them. No
+ * key is needed; with one, every line is proved on the way. Sealed anew, where `to` has a
+ * keyring of its own, or a key of `to` is given: every entry as it is (ids, labels,
+ * checkpoints, context, deletion, time to live), under `to`'s keys. Both keys are needed.
+ *
+ * `from` is only read: nothing in it changes, caches neither. Others may write to it:
+ * each session is copied up to the end of a write, and with a session also those that it
+ * names as children, parent or origin, unless they are deleted. What was acknowledged
+ * before the call began is in the copy. What comes later is brought by another run: what
+ * is there is compared and continued (a keyring that got new keys since replaces the
+ * copy's). To move while others write: run it, stop them, run
+ * it again.
+ *
+ * Interrupted anywhere, `to` holds whole sessions, and beginnings that end with a write;
+ * run again it goes on. A session that differs there is a conflict and left alone.
+ * Memory does not grow with the length of logs, but by some hundred bytes a session.
+ */
+typedef struct sessile_migration sessile_migration;
+
+/* Errors: NOTFOUND (there is no store in `from`), INVALID (the same place twice; sealed
+ * and plain without `change`), EXISTS (`to` has sessions: see into, fresh and whole),
+ * SEALED (a key that is needed is missing or wrong); those of sessile_open(). */
+SESSILE_API sessile_status sessile_migrate_begin(sessile_migration **out,
+                                                 const sessile_place *from,
+                                                 const sessile_place *to,
+                                                 const sessile_migrate_options *options,
+                                                 sessile_error *err);
+/* Deals with a piece: NEEDS while there is more to do, OK when all is done (look at
+ * conflicts, failed and damaged then). A session that fails is no error of the step.
+ * Errors end it, and another run goes on: IO, FULL, DENIED (of `to`, or `from` as a
+ * whole), CONFLICT (the keys of `from` were changed meanwhile), NOMEM. */
+SESSILE_API sessile_status sessile_migrate_step(sessile_migration *migration,
+                                                sessile_migrate_state *state,
+                                                sessile_error *err);
+SESSILE_API void sessile_migrate_free(sessile_migration *migration);
+
 /* ------------------------------------------------------------------ sessions */
 
 /* What an agent says of itself; it is kept in checkpoints, and compared when one is
@@ -799,6 +909,22 @@ SESSILE_API sessile_status sessile_session_sync(sessile_session *session,
 SESSILE_API sessile_status sessile_session_set_timeout(sessile_session *session,
                                                        int timeout_ms,
                                                        sessile_error *err);
+
+/*
+ * Waits until others have written entries to this session that the caller has not seen:
+ * then *changed is 1, and they are read as ever (sessile_messages(), sessile_context(),
+ * sessile_entry() of ids from the old *seen on). Other threads use the handle meanwhile.
+ * seen: how many entries the caller knows of (0: as many as this handle had read), what
+ * this handle writes itself included; then as many as there are, also when it fails
+ * after that. So nothing is missed between two calls, and what is there already is told
+ * at once. timeout_ms: -1: for ever; 0: looks once; when it has passed: OK, *changed 0.
+ * A store that can tell by itself is not asked; others are, every 5 to 50 ms.
+ * CANCELLED: sessile_interrupt(). NOTFOUND: the session was removed. UNSUPPORTED: its
+ * records are the host's. INVALID: *seen is more than there are. BUSY, IO.
+ */
+SESSILE_API sessile_status sessile_session_watch(sessile_session *session,
+                                                 sessile_id *seen, int timeout_ms,
+                                                 int *changed, sessile_error *err);
 
 /*
  * From another thread, or from a signal handler: every call of this handle that has begun

@@ -13,6 +13,9 @@
  *   copy.c    a log written whole, in the place of one that is there or a new one
  *   fork.c    the lines of one log sealed anew into another
  *   reseal.c  a log sealed anew
+ *   remove.c  a log taken away
+ *   watch.c   waiting for what others append
+ *   carry.h   a log on its way into another store: carry.c read, carry_put.c put there
  *   index.h   the index: block.c its bytes, index.c read, index_write.c written,
  *             index_check.c compared with the log
  */
@@ -56,7 +59,9 @@ struct log {
 
     buf lines, scratch; /* append: what is written; what is sealed */
     buf piece, text;    /* reading: bytes of the backend; opened entries */
-    size_t *pending;    /* where each opened entry of an unfinished write ends */
+    buf ahead; /* bytes of the backend from ahead_at on, brought for log_expect() */
+    uint64_t ahead_at, expected_from, expected_end; /* entries; both 0: none */
+    size_t *pending; /* where each opened entry of an unfinished write ends */
     size_t pending_capacity;
 
     pthread_mutex_t mutex; /* all that follows: shared with log_sync() */

@@ -262,6 +262,50 @@ line_verdict line_open(const logkey *k, unsigned depth, char *text, size_t size,
     return LINE_GOOD;
 }
 
+/* The last 16 bytes of what these many characters of base64 stand for, padding included.
+ */
+#define TAG_CHARACTERS 24
+
+line_verdict line_look(const logkey *k, const char *text, size_t size, int is_header,
+                       line *l)
+{
+    unsigned char end[TAG_CHARACTERS / 4 * 3];
+    memset(l, 0, sizeof(*l));
+    size_t head = sealed_head(text, size, is_header, l);
+    size_t least = suite_nonce_size(k->suite) + 2 * (size_t)VAULT_TAG;
+    if (head == 0 || size - head < base64_size(least) + LENGTH(CLOSE) ||
+        !ends_with(text, size, CLOSE, LENGTH(CLOSE)) || !agrees(l) ||
+        (is_header && l->id != 0)) {
+        return LINE_BAD;
+    }
+    size_t body = size - head - LENGTH(CLOSE);
+    int64_t got = body % 4 == 0 ? base64_decode(end, text + head + body - TAG_CHARACTERS,
+                                                TAG_CHARACTERS)
+                                : -1;
+    if (got < VAULT_TAG) {
+        return LINE_BAD;
+    }
+    memcpy(l->tag, end + got - VAULT_TAG, VAULT_TAG);
+    return LINE_GOOD;
+}
+
+sessile_status line_key_look(logkey *k, const char *text, size_t size, sessile_error *err)
+{
+    logkey_about about;
+    memset(k, 0, sizeof(*k));
+    if (logkey_look(&about, text, size) != 0) {
+        return SESSILE_OK; /* plain, or no line of a log: who reads it will see */
+    }
+    if (about.suite == SUITE_NONE) {
+        return fail(err, SESSILE_UNSUPPORTED,
+                    "this log is sealed in a way that this engine does not know");
+    }
+    k->suite = about.suite;
+    k->epoch = about.epoch;
+    memcpy(k->user, about.user, sizeof(k->user));
+    return SESSILE_OK;
+}
+
 /* ---------------------------------------------------------------------- writing */
 
 static void put_clear(buf *out, line_clear clear)

@@ -49,6 +49,19 @@ line_verdict line_open(const logkey *k, unsigned depth, char *text, size_t size,
  */
 int line_claims(const logkey *k, const char *text, size_t size, line *l);
 
+/*
+ * The same of a sealed line that cannot be opened, for want of a key: its clear fields
+ * and its tag are taken as they stand. k: its suite is set. LINE_GOOD: the layout is that
+ * of such a line, which says nothing of what is under the seal.
+ */
+line_verdict line_look(const logkey *k, const char *text, size_t size, int is_header,
+                       line *l);
+
+/* What a log's first line (without newline) says of its key, which is not opened: suite,
+ * epoch and user are set. UNSUPPORTED: an unknown suite. */
+sessile_status line_key_look(logkey *k, const char *text, size_t size,
+                             sessile_error *err);
+
 /* What is to be written into a line beside its entry. */
 typedef struct line_clear {
     uint64_t commit; /* 0: not the write's last line */

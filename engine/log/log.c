@@ -57,6 +57,7 @@ void log_close(log_t *log)
     buf_deinit(&log->lines);
     buf_deinit(&log->scratch);
     buf_deinit(&log->piece);
+    buf_deinit(&log->ahead);
     buf_deinit(&log->text);
     pthread_cond_destroy(&log->synced);
     pthread_mutex_destroy(&log->mutex);
@@ -85,7 +86,8 @@ static sessile_status read_key(log_t *log, const keyring *k, sessile_error *err)
                     "changed: bring back a backup");
     }
     index_named(log, text, text_size);
-    return line_key(&log->key, k, text, text_size, err);
+    return k != NULL ? line_key(&log->key, k, text, text_size, err)
+                     : line_key_look(&log->key, text, text_size, err);
 }
 
 static int has_locks(const log_t *log)
@@ -127,6 +129,7 @@ static sessile_status attach_once(log_t **out, store *st, const keyring *k,
     buf_init(&log->lines, a);
     buf_init(&log->scratch, a);
     buf_init(&log->piece, a);
+    buf_init(&log->ahead, a);
     buf_init(&log->text, a);
     buf_puts(&log->scratch, folder);
     buf_puts(&log->scratch, "/");
@@ -220,6 +223,11 @@ sessile_status log_gone(log_t *log, sessile_status status, sessile_error *err)
                                   : "%s was removed since it was opened: nothing more is "
                                     "read from it or written to it",
                 log->name);
+}
+
+uint64_t log_asked(const log_t *log)
+{
+    return log->asked;
 }
 
 sessile_status log_still_there(log_t *log, sessile_error *err)
@@ -345,7 +353,11 @@ static sessile_status open_once(log_t **out, store *st, const keyring *k,
         log->index.keeper = *keeper;
     }
     *out = log;
-    status = log_size(log, &size, err);
+    /* asked a moment ago, for the first line; a database need not be asked again */
+    size = log->asked;
+    if (has_locks(log)) {
+        status = log_size(log, &size, err);
+    }
     if (status == SESSILE_OK) {
         status = scan_first(log, size, visit, arg, err);
     }
@@ -485,6 +497,14 @@ static sessile_status begin_unlocked(log_t *log, log_visit visit, void *arg,
     }
     log->locked = status == SESSILE_OK;
     return status;
+}
+
+int log_begin_known(log_t *log)
+{
+    assert(!log->locked);
+    log->locked = !has_locks(log) && log->settled && log->damage == NULL &&
+                  log_poisoned(log, NULL) == SESSILE_OK && !log_replaced(log);
+    return log->locked;
 }
 
 sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *err)

@@ -127,7 +127,8 @@ int log_replaced(const log_t *log);
  * log_sync(old). What old remembers of its entries is freed. */
 void log_outlive(log_t *log, log_t *old);
 
-/* A handle with its key, no line read yet: for log_copy_lines(). */
+/* A handle with its key, no line read yet: for log_copy_lines(). k NULL: its key is not
+ * opened, only its suite and user are known (carry.h). */
 sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *folder,
                           const char *name, unsigned depth, const allocator *a,
                           sessile_error *err);
@@ -147,6 +148,21 @@ sessile_id log_write_first(const log_t *log);
 uint64_t log_bytes(const log_t *log);
 const char *log_user(const log_t *log); /* whose secret seals it; "": the store's key */
 
+/* The bytes that the log had when this handle last asked: a torn end counts. */
+uint64_t log_asked(const log_t *log);
+/*
+ * Waits on a handle of its own until a log has other than `bytes` bytes, or its name
+ * leads elsewhere (*changed 1); or some time has passed, timeout_ms (-1: for ever) at
+ * most and ten seconds in any case (*changed 0). May come early. stop(arg) 1: CANCELLED.
+ * NOTFOUND: there is no such log any more.
+ */
+sessile_status log_watch(store *st, const char *folder, const char *name, uint64_t bytes,
+                         const os_table *os, int timeout_ms, log_stop stop, void *arg,
+                         int *changed, sessile_error *err);
+/* Sleeps, and asks every few milliseconds whether to stop: CANCELLED, without a sentence.
+ */
+sessile_status log_pause(const os_table *os, int ms, log_stop stop, void *arg);
+
 /* Shows what others have committed since (no lock taken; stops at the last commit).
  * TRUNCATED: shorter than known. A line past the known end that is bad is read again,
  * then once under a shared lock, before it is called anything. */
@@ -165,6 +181,12 @@ sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *
 sessile_status log_append(log_t *log, const sessile_slice *texts, size_t count,
                           uint64_t max_bytes, sessile_error *err);
 void log_end(log_t *log);
+/*
+ * As log_begin(), without asking what others have appended: 1 when begun. The append
+ * compares, and is CONFLICT when they have. 0: log_begin() has to look (a store with
+ * locks, a handle's first write, damage, poison).
+ */
+int log_begin_known(log_t *log);
 
 /*
  * Returns when everything up to log_count() as it was at some moment after the call began
@@ -181,6 +203,10 @@ sessile_status log_sync_unless(log_t *log, sessile_id target, log_stop stop, voi
 /* Appends entry id's text to out. NOTFOUND; DAMAGED (names entry and offset); IO. Checks
  * the line; its previous tag is compared only by scans. */
 sessile_status log_read(log_t *log, sessile_id id, buf *out, sessile_error *err);
+/* Entries first..last will be read by log_read() next, one after the other: it may bring
+ * many of them at once. Until log_expect_none(), which frees what was brought. */
+void log_expect(log_t *log, sessile_id first, sessile_id last);
+void log_expect_none(log_t *log);
 /* The tag of entry id's line: 16 bytes (plain: 8, and zeros). As log_read(). */
 sessile_status log_tag(log_t *log, sessile_id id, unsigned char tag[VAULT_TAG],
                        sessile_error *err);

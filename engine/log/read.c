@@ -11,6 +11,10 @@
 
 /* What one read of the backend may bring for a range. */
 #define RANGE_PIECE ((uint64_t)1 << 20)
+/* And of files for log_expect(): memory that stays in the processor's cache costs less
+ * than the system calls saved. Where there are no locks a read is a question to a
+ * database, and few of them cost less. */
+#define FILE_PIECE ((uint64_t)64 << 10)
 
 static uint64_t end_of(const log_t *log, uint64_t id)
 {
@@ -36,6 +40,64 @@ static sessile_status bring(log_t *log, uint64_t first, uint64_t last, sessile_e
                       log->name, (unsigned long long)first, (unsigned long long)at);
     }
     return status;
+}
+
+/* 1 when it is known where entry id begins, or the log ends before it. */
+static int is_reached(const log_t *log, uint64_t id)
+{
+    uint64_t number = id / LOG_BLOCK;
+    return id >= log->end.count || number >= log->index.lazy ||
+           log->index.present[number];
+}
+
+/* The last entry that is expected behind id and can be brought with it in one piece. */
+static uint64_t expected_with(const log_t *log, uint64_t id)
+{
+    uint64_t until = id, most = log_has_locks(log->st.table) ? FILE_PIECE : RANGE_PIECE;
+    while (until + 1 < log->expected_end && until + 1 < log->end.count &&
+           is_reached(log, until + 1) && is_reached(log, until + 2) &&
+           end_of(log, until + 1) - log->offsets[id] <= most) {
+        until++;
+    }
+    return until;
+}
+
+/* As bring(), of one entry; of those that are expected many are brought, and kept. */
+static sessile_status bring_one(log_t *log, uint64_t id, sessile_error *err)
+{
+    uint64_t at = log->offsets[id], size = end_of(log, id) - at;
+    if (id < log->expected_from || id >= log->expected_end) {
+        return bring(log, id, id, err);
+    }
+    if (at < log->ahead_at || at - log->ahead_at > log->ahead.size ||
+        size > log->ahead.size - (at - log->ahead_at)) {
+        uint64_t until = expected_with(log, id);
+        sessile_status status = bring(log, id, until, err);
+        if (status != SESSILE_OK || until == id) {
+            return status;
+        }
+        buf brought = log->piece;
+        log->piece = log->ahead;
+        log->ahead = brought;
+        log->ahead.size = (size_t)(end_of(log, until) - at);
+        log->ahead_at = at;
+    }
+    buf_clear(&log->piece);
+    buf_put(&log->piece, log->ahead.data + (at - log->ahead_at), (size_t)size);
+    return log->piece.failed ? fail_nomem(err) : SESSILE_OK;
+}
+
+void log_expect(log_t *log, sessile_id first, sessile_id last)
+{
+    log->expected_from = first;
+    log->expected_end = (uint64_t)last + 1;
+}
+
+void log_expect_none(log_t *log)
+{
+    log->expected_from = log->expected_end = 0;
+    buf_deinit(&log->ahead);
+    log_trim(log);
 }
 
 /* Opens entry id, whose bytes (newline included) are at text. */
@@ -81,11 +143,14 @@ static sessile_status read_scanned(log_t *log, sessile_id id, buf *out,
     }
     sessile_status status = log_reach(log, id, err);
     if (status == SESSILE_OK) {
-        status = bring(log, id, id, err);
+        status = bring_one(log, id, err);
     }
     if (status == SESSILE_OK) {
         status = open_tagged(log, id, log->piece.data,
                              (size_t)(end_of(log, id) - log->offsets[id]), out, tag, err);
+    }
+    if (status != SESSILE_OK) {
+        buf_clear(&log->ahead); /* who tries again reads again */
     }
     if (log->piece.capacity > RANGE_PIECE) {
         buf_deinit(&log->piece);

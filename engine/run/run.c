@@ -387,12 +387,18 @@ sessile_status run_outcome(sessile_run *run, sessile_outcome *out, sessile_error
     return SESSILE_OK;
 }
 
+typedef struct outcome_texts {
+    sessile_run *run;
+    ahead reading;
+} outcome_texts;
+
 /* Text of an item for the outcome's context: own messages from the state, the rest from
  * the log. The session's mutex is held. */
 static sessile_status text_locked(void *arg, sessile_key key, buf *out,
                                   sessile_error *err)
 {
-    sessile_run *run = arg;
+    outcome_texts *texts = arg;
+    sessile_run *run = texts->run;
     if (key.entry == SESSILE_NO_ID) {
         sessile_slice text;
         sessile_status st = state_text(run->state, key, &text, err);
@@ -400,7 +406,7 @@ static sessile_status text_locked(void *arg, sessile_key key, buf *out,
             buf_put(out, text.data, text.size);
         return st;
     }
-    return session_message_locked(run->session, key, out, err);
+    return ahead_message(&texts->reading, key, out, err);
 }
 
 sessile_status run_context(sessile_run *run, sessile_message **out, size_t *count,
@@ -421,8 +427,13 @@ sessile_status run_context(sessile_run *run, sessile_message **out, size_t *coun
         c = context_left(run);
     else
         st = session_context_at_locked(s, run->outcome.leaf, &leaf, err);
-    if (st == SESSILE_OK)
-        st = render_context(c, text_locked, run, s, out, count, &info, run->alloc, err);
+    if (st == SESSILE_OK) {
+        outcome_texts texts = {.run = run};
+        ahead_begin(&texts.reading, s, c);
+        st = render_context(c, text_locked, &texts, s, out, count, &info, run->alloc,
+                            err);
+        ahead_end(&texts.reading);
+    }
     session_unlock(s);
     context_deinit(&leaf);
     return st;

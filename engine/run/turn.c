@@ -203,8 +203,8 @@ sessile_status run_turn(sessile_run *run, const sessile_slice *messages, size_t 
     if (st == SESSILE_OK)
         st = check_object(&w.metadata, options->metadata, "metadata", limits->depth, err);
     if (st == SESSILE_OK)
-        st = session_write_within(run->session, &run->wait, build_turn, &w, &run->written,
-                                  err);
+        st = session_write_known_within(run->session, &run->wait, build_turn, &w,
+                                        &run->written, err);
     if (st != SESSILE_OK)
         goto out;
     run->now_ms = w.time_ms;

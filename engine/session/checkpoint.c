@@ -254,7 +254,7 @@ sessile_status session_checkpoint_at(sessile_session *s, sessile_id at,
     if (!status && w.state.size >= COMPRESSED_FROM)
         status = compress_put(&w.zstd, w.state.data, w.state.size, err);
     if (!status)
-        status = session_write(s, build_checkpoint, &w, err);
+        status = session_write_known(s, build_checkpoint, &w, err);
     if (!status)
         *out = w.id;
     buf_deinit(&w.state);

@@ -260,7 +260,9 @@ static sessile_status begin(sessile_session *s, sessile_error *err)
     for (int i = 0; i < TRIES; i++) {
         fold others = {.s = s};
         log_set_timeout(s->log, session_wait_left(s, s->wait));
+        sessile_id known = log_count(s->log);
         status = session_named(s, log_begin(s->log, fold_visit, &others, err), err);
+        s->met_others = log_count(s->log) != known;
         atomic_store(&s->torn, log_torn(s->log));
         if (!status || !(s->index_failed || log_replaced(s->log)))
             break;
@@ -277,15 +279,16 @@ static sessile_status begin(sessile_session *s, sessile_error *err)
     return status;
 }
 
-/* What is built on the log as it is now, under its lock. *grown: its end was not where it
- * was read. */
+/* What is built on the log as it is known, under its lock where it has one. *asked: the
+ * store was asked to append it. *grown: its end was not where it was read. */
 static sessile_status build_and_write(sessile_session *s, batch *b, session_build build,
-                                      void *arg, int *grown, sessile_error *err)
+                                      void *arg, int *asked, int *grown,
+                                      sessile_error *err)
 {
     const os_table *os = s->store->os;
     sessile_status status;
 
-    *grown = 0;
+    *asked = *grown = 0;
     buf_clear(&b->text);
     b->count = 0;
     b->base = SESSILE_NO_ID;
@@ -295,6 +298,7 @@ static sessile_status build_and_write(sessile_session *s, batch *b, session_buil
     if (!status && b->text.failed)
         status = fail_nomem(err);
     if (!status && b->count) {
+        *asked = 1;
         status = write_batch(s, b, err);
         /* without locks a log may be replaced between our look and our write, too */
         *grown = status == SESSILE_CONFLICT ||
@@ -308,15 +312,16 @@ static sessile_status try_write(sessile_session *s, batch *b, session_build buil
                                 void *arg, int *grown, sessile_error *err)
 {
     sessile_status status = begin(s, err);
+    int asked;
 
     *grown = 0;
     if (status)
         return status;
-    status = build_and_write(s, b, build, arg, grown, err);
+    status = build_and_write(s, b, build, arg, &asked, grown, err);
     if (status && s->index_failed) { /* nothing was written: once more, from the lines */
         status = session_reload_locked(s, err);
         if (!status)
-            status = build_and_write(s, b, build, arg, grown, err);
+            status = build_and_write(s, b, build, arg, &asked, grown, err);
     }
     if (!status)
         log_index_write(s->log);
@@ -324,12 +329,34 @@ static sessile_status try_write(sessile_session *s, batch *b, session_build buil
     return status;
 }
 
-sessile_status session_write_within(sessile_session *s, session_wait *w,
-                                    session_build build, void *arg, sessile_id *count_out,
-                                    sessile_error *err)
+/* On what this handle knows, where that may do. *done: it was written, or failed for a
+ * reason that looking first would not change. */
+static sessile_status try_known(sessile_session *s, batch *b, session_build build,
+                                void *arg, int *done, sessile_error *err)
+{
+    sessile_status status;
+    int asked, grown;
+
+    *done = 0;
+    if (s->met_others || !log_begin_known(s->log))
+        return SESSILE_OK;
+    log_set_timeout(s->log, session_wait_left(s, s->wait));
+    status = build_and_write(s, b, build, arg, &asked, &grown, err);
+    s->met_others = grown;
+    *done = asked && !s->index_failed && status != SESSILE_CONFLICT &&
+            status != SESSILE_NOTFOUND && status != SESSILE_TRUNCATED;
+    if (!status && asked)
+        log_index_write(s->log);
+    log_end(s->log);
+    return *done ? status : SESSILE_OK;
+}
+
+static sessile_status write_within(sessile_session *s, session_wait *w,
+                                   session_build build, void *arg, int known,
+                                   sessile_id *count_out, sessile_error *err)
 {
     sessile_status status = session_ours(s, err);
-    int grown = 1;
+    int grown = 1, done = 0;
     batch b;
 
     if (count_out)
@@ -341,23 +368,47 @@ sessile_status session_write_within(sessile_session *s, session_wait *w,
     batch_init(&b, 0, 0, &s->store->alloc);
     session_wait_set(s, w);
     status = session_in_place(s, err);
+    if (!status && known)
+        status = try_known(s, &b, build, arg, &done, err);
     /* Where a store has no locks others append between our look and our write: that is
      * nobody's business but ours. The caller hears CONFLICT from build alone, or from a
      * store that says so although nobody writes. */
-    for (int tries = 0, idle = 0; !status && grown; tries++) {
-        sessile_id known = log_count(s->log);
+    int idle = 0;
+    for (int tries = 0; !status && !done && grown; tries++) {
+        sessile_id was = log_count(s->log);
         error_clear(err);
         status = try_write(s, &b, build, arg, &grown, err);
-        idle = log_count(s->log) > known ? 0 : idle + 1;
+        idle = log_count(s->log) > was ? 0 : idle + 1;
         if (grown && idle <= REBUILDS)
             status = session_wait_again(s, w, tries, err);
     }
+    /* as after a failover to a server that lacks what was written last */
+    if (status == SESSILE_CONFLICT && grown && idle > REBUILDS)
+        status = session_named(s,
+                               fail(err, SESSILE_CONFLICT,
+                                    "its log does not end as this handle has read it, "
+                                    "and has not grown: open the session again"),
+                               err);
     if (!status && count_out)
         *count_out = log_count(s->log);
     session_wait_set(s, NULL);
     pthread_mutex_unlock(&s->mutex);
     batch_deinit(&b);
     return status;
+}
+
+sessile_status session_write_within(sessile_session *s, session_wait *w,
+                                    session_build build, void *arg, sessile_id *count_out,
+                                    sessile_error *err)
+{
+    return write_within(s, w, build, arg, 0, count_out, err);
+}
+
+sessile_status session_write_known_within(sessile_session *s, session_wait *w,
+                                          session_build build, void *arg,
+                                          sessile_id *count_out, sessile_error *err)
+{
+    return write_within(s, w, build, arg, 1, count_out, err);
 }
 
 sessile_status session_sync_within(sessile_session *s, const session_wait *w,
@@ -400,6 +451,16 @@ sessile_status session_write(sessile_session *s, session_build build, void *arg,
     session_wait w = session_wait_begin(s, 0, 0);
     sessile_id count;
     sessile_status status = session_write_within(s, &w, build, arg, &count, err);
+
+    return status ? status : session_sync_within(s, &w, count, err);
+}
+
+sessile_status session_write_known(sessile_session *s, session_build build, void *arg,
+                                   sessile_error *err)
+{
+    session_wait w = session_wait_begin(s, 0, 0);
+    sessile_id count;
+    sessile_status status = session_write_known_within(s, &w, build, arg, &count, err);
 
     return status ? status : session_sync_within(s, &w, count, err);
 }

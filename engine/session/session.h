@@ -118,6 +118,7 @@ struct sessile_session {
     unsigned char *absent; /* of the first blocks: 1 when a block is not in nodes yet */
     size_t absent_blocks, absent_count;
     size_t blocks_taken; /* how often a block came, or all of them anew */
+    int met_others;      /* when it last wrote: who meets others looks first */
     int restored;        /* the index was believed for entries in these blocks */
     int index_failed;    /* it could not be, inside a fold: session_reload_locked() */
     session_snapshot *snapshots; /* of blocks that are not in the index */
@@ -210,7 +211,8 @@ session_wait session_wait_begin(sessile_session *s, int has_timeout, int timeout
 sessile_status session_take_turn(sessile_session *s, session_wait *w, sessile_error *err);
 /* What is left for the next wait, ms. */
 int session_wait_left(const sessile_session *s, const session_wait *w);
-/* The call that has its turn now, on this thread; NULL: none any more. Under the mutex. */
+/* The call that has its turn now, on this thread; NULL: none any more. Under the mutex.
+ */
 void session_wait_set(sessile_session *s, const session_wait *w);
 /* After another writer was faster, for the time number `tries` (from 0): a pause that
  * grows, and OK; CANCELLED, or BUSY when the call may wait no longer. */
@@ -218,6 +220,10 @@ sessile_status session_wait_again(sessile_session *s, session_wait *w, int tries
                                   sessile_error *err);
 /* A log_stop of a session with the mutex: its call was interrupted. */
 int session_interrupted_locked(void *session);
+
+/* sessile_session_watch(). (session/watch.c) */
+sessile_status session_watch(sessile_session *s, sessile_id *seen, int timeout_ms,
+                             int *changed, sessile_error *err);
 
 /* Takes the mutex (BUSY, CANCELLED), unless this is another process than the one that
  * opened the handle: then FORKED, and no lock is touched, since a fork may have copied it
@@ -277,6 +283,15 @@ sessile_status session_write(sessile_session *s, session_build build, void *arg,
 sessile_status session_write_within(sessile_session *s, session_wait *w,
                                     session_build build, void *arg, sessile_id *count_out,
                                     sessile_error *err);
+/* The same, of a build that may be called again whatever it returned: where a store has no
+ * locks it is called first on what this handle has seen, without asking for what others
+ * appended, since the store compares. Where nothing was written so, it is called again on
+ * what is there. A question less to a database with each write. */
+sessile_status session_write_known(sessile_session *s, session_build build, void *arg,
+                                   sessile_error *err);
+sessile_status session_write_known_within(sessile_session *s, session_wait *w,
+                                          session_build build, void *arg,
+                                          sessile_id *count_out, sessile_error *err);
 /* Waits until that is durable, unless the store's durability is NONE. No mutex held. */
 sessile_status session_sync_within(sessile_session *s, const session_wait *w,
                                    sessile_id count, sessile_error *err);
@@ -340,6 +355,18 @@ sessile_status session_path_locked(sessile_session *s, sessile_id leaf, sessile_
 /* Appends the message JSON named by key. */
 sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *out,
                                       sessile_error *err);
+/* The messages of a list in its order, as session_message_locked() gives them: those that
+ * stand close to each other in the log are read at once. ahead_end() before the mutex is
+ * released. */
+typedef struct ahead {
+    sessile_session *s;
+    const context *c;
+    size_t next;            /* the item behind those */
+    sessile_id first, last; /* entries read at once; first > last: none yet */
+} ahead;
+void ahead_begin(ahead *a, sessile_session *s, const context *c);
+sessile_status ahead_message(ahead *a, sessile_key key, buf *out, sessile_error *err);
+void ahead_end(ahead *a);
 /* vars of all policies at a leaf, a JSON object {"name":{…}}, appended to out. */
 sessile_status session_vars_locked(sessile_session *s, sessile_id leaf, buf *out,
                                    sessile_error *err);

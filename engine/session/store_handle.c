@@ -103,6 +103,11 @@ static sessile_status open_backend(sessile_store *s, const char *url, int allow_
             "\"sqlite:PATH\", \"postgres://…\" or \"ram:\" (a folder of that name "
             "is written \"./%.*s:…\")",
             (int)(scheme > 40 ? 40 : scheme), url, (int)(scheme > 40 ? 40 : scheme), url);
+    /* it is not repeated: a password stands in it */
+    if (!strncmp(url, "postgres", 8) && strchr(url, '/') && strchr(url, '@'))
+        return fail(err, SESSILE_INVALID,
+                    "a store's URL begins with \"postgres://\": mend what stands before "
+                    "its \"//\" (a folder of such a name is written \"./postgres…\")");
     return open_file(s, url, allow_network, err);
 }
 
@@ -172,8 +177,11 @@ static sessile_status open_origin(sessile_store *s, origin *from, int allow_netw
     return store_hosted_open(&s->backend, table, from->self, &s->alloc, err);
 }
 
+/* Of the keyring: opened or made; made alone; left closed. */
+typedef enum open_mode { OPEN, MAKE, BARE } open_mode;
+
 static sessile_status open_store(sessile_store **out, origin *from,
-                                 const sessile_store_options *options, int make,
+                                 const sessile_store_options *options, open_mode mode,
                                  sessile_error *err)
 {
     sessile_store_options defaults;
@@ -250,14 +258,16 @@ static sessile_status open_store(sessile_store **out, origin *from,
         status = open_origin(s, from, options->allow_network, err);
     if (status)
         goto out;
-    if (s->over_records)
+    if (mode == BARE)
+        status = SESSILE_OK;
+    else if (s->over_records)
         status = keyring_given(&s->keys, options->key_source, options->key,
                                options->suite, s->os, &s->alloc, err);
     else if (s->backend.table->capabilities & SESSILE_BACKEND_SEALS)
-        status = (make ? keyring_make : keyring_open)(
+        status = (mode == MAKE ? keyring_make : keyring_open)(
             &s->keys, s->backend.table, s->backend.self, options->key_source,
             options->key, options->suite, s->os, &s->alloc, err);
-    else if (make)
+    else if (mode == MAKE)
         status = fail(err, SESSILE_UNSUPPORTED,
                       "a store of this kind is volatile: it has no keyring");
     else
@@ -276,7 +286,7 @@ sessile_status store_handle_open(sessile_store **out, const char *url,
 {
     origin from = {.url = url};
 
-    return open_store(out, &from, options, 0, err);
+    return open_store(out, &from, options, OPEN, err);
 }
 
 sessile_status store_handle_open_with(sessile_store **out, const sessile_backend *backend,
@@ -284,7 +294,7 @@ sessile_status store_handle_open_with(sessile_store **out, const sessile_backend
                                       sessile_error *err)
 {
     origin from = {.table = backend, .self = self};
-    sessile_status status = open_store(out, &from, options, 0, err);
+    sessile_status status = open_store(out, &from, options, OPEN, err);
 
     if (from.table && backend->free) /* it did not come to that */
         backend->free(self);
@@ -296,7 +306,7 @@ sessile_status store_handle_make(sessile_store **out, const char *url,
 {
     origin from = {.url = url};
 
-    return open_store(out, &from, options, 1, err);
+    return open_store(out, &from, options, MAKE, err);
 }
 
 sessile_status store_handle_open_records(sessile_store **out,
@@ -305,7 +315,20 @@ sessile_status store_handle_open_records(sessile_store **out,
 {
     origin from = {.records = 1};
 
-    return open_store(out, &from, options, 0, err);
+    return open_store(out, &from, options, OPEN, err);
+}
+
+sessile_status store_handle_open_bare(sessile_store **out, const char *url,
+                                      const sessile_backend *backend, void *self,
+                                      const sessile_store_options *options,
+                                      sessile_error *err)
+{
+    origin from = {.url = url, .table = url ? NULL : backend, .self = self};
+    sessile_status status = open_store(out, &from, options, BARE, err);
+
+    if (from.table && backend->free) /* it did not come to that */
+        backend->free(self);
+    return status;
 }
 
 void store_handle_close(sessile_store *s)

@@ -58,6 +58,12 @@ sessile_status store_handle_open_records(sessile_store **out,
 sessile_status store_handle_make(sessile_store **out, const char *url,
                                  const sessile_store_options *options,
                                  sessile_error *err);
+/* The backend alone, found by url or (NULL) the host's, which is taken over also on
+ * failure. It has no keyring: nothing but the backend may be used until keys is set. */
+sessile_status store_handle_open_bare(sessile_store **out, const char *url,
+                                      const sessile_backend *backend, void *self,
+                                      const sessile_store_options *options,
+                                      sessile_error *err);
 /* INVALID when timeout_ms is none: less than -1. */
 sessile_status store_handle_timeout(int timeout_ms, sessile_error *err);
 void store_handle_close(sessile_store *s);

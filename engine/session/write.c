@@ -95,7 +95,7 @@ sessile_status session_append_message(sessile_session *s, sessile_slice text,
     buf_init(&w.text, &s->store->alloc);
     status = session_check_message(s, text, &w.text, &w.columns, &w.tokens, err);
     if (!status)
-        status = session_write(s, build_message, &w, err);
+        status = session_write_known(s, build_message, &w, err);
     if (!status)
         *out = w.id;
     buf_deinit(&w.text);
@@ -115,7 +115,7 @@ sessile_status session_append_custom(sessile_session *s, sessile_slice data,
         status =
             fail(err, SESSILE_INVALID, "the data of a custom entry is a JSON object");
     if (!status)
-        status = session_write(s, build_fact, &w, err);
+        status = session_write_known(s, build_fact, &w, err);
     if (!status)
         *out = w.id;
     buf_deinit(&w.text);

@@ -88,6 +88,7 @@ typedef struct pg_url {
     int pool;                     /* connections at most */
     int64_t statement_ms;         /* 0: for ever */
     int keep_commit;              /* synchronous_commit is what the URL says */
+    int hosts;                    /* among which a server is looked for */
     int connect_ms;               /* 0: as long as the call may take */
     char where[160];              /* "user@host:port/database", for errors */
     char secret[PG_SECRETS][256]; /* what no error may hold */
@@ -96,6 +97,11 @@ typedef struct pg_url {
 /* INVALID: names what is wrong, never a value that may be secret. */
 sessile_status pg_url_parse(pg_url *out, const pg_lib *lib, const char *url,
                             const os_table *os, const allocator *a, sessile_error *err);
+/* The values to connect with, as often as it was tried before: of several hosts another
+ * one comes first each time. Both for mem_free(), of url->room and *size bytes. 0, or -1:
+ * no memory. */
+int pg_url_values(const pg_url *url, unsigned tries, const char ***values, char **text,
+                  size_t *size, const allocator *a);
 void pg_url_free(pg_url *url, const pg_lib *lib, const allocator *a);
 /* 1 when text holds none of the secrets. */
 int pg_url_clean(const pg_url *url, const char *text);
@@ -214,6 +220,7 @@ typedef struct pg_store {
     pthread_cond_t freed;
     pg_conn *idle;
     int connections; /* made or being made */
+    size_t kept;     /* bytes that handles keep of what they have read already */
     /* postgres_watch.c */
     pthread_mutex_t watch_mutex; /* all that follows */
     pthread_cond_t watched;
@@ -335,6 +342,8 @@ typedef struct pg_ahead {
     size_t size, capacity;
     uint64_t from;        /* the log's offset of data */
     uint64_t first, next; /* the records that begin there, and behind */
+    uint64_t read_us;     /* when it was read */
+    int counted;          /* in the store's `kept` */
 } pg_ahead;
 
 typedef struct pg_log {
@@ -359,7 +368,9 @@ pg_call pg_log_call(pg_log *log);
 sessile_status pg_names_ok(const char *folder, const char *name, sessile_error *err);
 
 /* Forgets bytes that were read ahead. */
-void pg_ahead_drop(const pg_store *ps, pg_ahead *ahead);
+void pg_ahead_drop(pg_store *ps, pg_ahead *ahead);
+/* The same when they are no longer fresh. Both under the handle's mutex. */
+void pg_ahead_age(pg_store *ps, pg_ahead *ahead);
 
 /* What LOOK says of a log. */
 typedef struct pg_seen {

@@ -95,6 +95,8 @@ sessile_status pg_append(sessile_backend_log *handle, sessile_log_end *end,
         }
     }
     pthread_mutex_lock(&log->mutex);
+    pg_ahead_drop(ps, &log->ahead); /* who writes has read what they wanted */
+    pg_ahead_drop(ps, &log->cached);
     if (status == SESSILE_OK) {
         end->count += count;
         end->bytes += size;

@@ -9,8 +9,10 @@
 
 #include <string.h>
 
-/* The last piece of a cache comes with its size when it is no longer than that. */
+/* With the size of a cache comes its last piece, when it is no longer than that, and what
+ * begins at most so far before it. */
 #define LAST_MOST UINT64_C(262144)
+#define BEFORE    UINT64_C(32768)
 
 /* ---------------------------------------------------------------------- of logs */
 
@@ -26,21 +28,39 @@ sessile_status pg_cache_size(sessile_backend_log *handle, uint64_t *bytes,
     *bytes = 0;
     pg_arg_int(&s, log->id);
     pg_arg_int(&s, LAST_MOST);
+    pg_arg_int(&s, BEFORE);
     sessile_status status = pg_ask(&call, &s, 1, log->name, &r, err);
     if (status != SESSILE_OK) {
         return status;
     }
-    if (pg_rows(ps, r.of[0]) == 1) {
+    last.capacity = LAST_MOST + BEFORE;
+    for (int i = 0, n = pg_rows(ps, r.of[0]); i < n; i++) {
         size_t size;
-        const char *data = pg_bytes(ps, r.of[0], 0, 2, &size);
-        last.from = (uint64_t)pg_int(ps, r.of[0], 0, 0);
-        *bytes = last.from + (uint64_t)pg_int(ps, r.of[0], 0, 1);
-        last.data = size > 0 ? mem_alloc(&ps->alloc, size) : NULL;
+        const char *data = pg_bytes(ps, r.of[0], i, 2, &size);
+        uint64_t at = (uint64_t)pg_int(ps, r.of[0], i, 0);
+        *bytes = at + (uint64_t)pg_int(ps, r.of[0], i, 1);
+        if (last.data == NULL) {
+            last.data = mem_alloc(&ps->alloc, last.capacity);
+        }
+        if (at != last.from + last.size || size > last.capacity - last.size) {
+            last.from = at;
+            last.size = 0;
+        }
         if (last.data != NULL) { /* else it is fetched when it is read */
-            memcpy(last.data, data, size);
-            last.size = last.capacity = size;
+            memcpy(last.data + last.size, data, size);
+            last.size += size;
         }
     }
+    if (last.data == NULL) {
+        last.capacity = last.size = 0;
+    } else if (last.size < last.capacity / 2) {
+        char *less = mem_realloc(&ps->alloc, last.data, last.capacity, last.size + 1);
+        if (less != NULL) {
+            last.data = less;
+            last.capacity = last.size + 1;
+        }
+    }
+    last.read_us = ps->os->clock_us(ps->os->ud);
     pg_results_free(ps, &r);
     pthread_mutex_lock(&log->mutex);
     pg_ahead_drop(ps, &log->cached);
@@ -49,18 +69,16 @@ sessile_status pg_cache_size(sessile_backend_log *handle, uint64_t *bytes,
     return SESSILE_OK;
 }
 
-/* Takes it from the last piece, if all of it is there. */
+/* Takes it from what came with the size, if all of it is there. */
 static int from_cached(pg_log *log, uint64_t offset, void *out, size_t size)
 {
     pthread_mutex_lock(&log->mutex);
     pg_ahead *c = &log->cached;
+    pg_ahead_age(log->ps, c);
     int there = c->data != NULL && offset >= c->from && offset - c->from <= c->size &&
                 c->size - (offset - c->from) >= size;
     if (there) {
         memcpy(out, c->data + (offset - c->from), size);
-        if (offset == c->from) { /* read from its beginning: it was what was wanted */
-            pg_ahead_drop(log->ps, c);
-        }
     }
     pthread_mutex_unlock(&log->mutex);
     return there;

@@ -272,11 +272,11 @@ sessile_status pg_draft_replace(sessile_backend_draft *draft,
         pg_arg_int(&s[0], count);
         pg_arg_int(&s[0], bytes);
         pg_arg_int(&s[0], d->id);
-        pg_arg_text(&s[0], keep ? name : NULL);
         pg_arg_int(&s[1], d->id);
         pg_arg_int(&s[1], old->id);
         pg_arg_int(&s[2], old->id);
         pg_arg_int(&s[2], d->id);
+        pg_arg_int(&s[2], keep != 0);
         status = pg_change(&call, s, 3, d->name, has_its_name, d, &r, &took, err);
         if (status == SESSILE_OK && took == PG_AS_ANSWERED) {
             done = pg_rows(ps, r.of[1]) > 0;

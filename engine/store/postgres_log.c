@@ -14,6 +14,9 @@
 
 /* So much is fetched at once; a log no longer than that comes with its opening. */
 #define AHEAD (UINT64_C(1) << 20)
+/* What was read stays for so long, and so much of it in all handles of a store. */
+#define FRESH_US  UINT64_C(2000000)
+#define KEPT_MOST ((size_t)32 << 20)
 /* Rows of one fetch, whatever their size is thought to be. */
 enum { ROWS_LEAST = 64, ROWS_MOST = 20000 };
 
@@ -112,10 +115,32 @@ sessile_status pg_create(void *self, const char *folder, const char *name,
 
 /* ---------------------------------------------------------------------- ahead */
 
-void pg_ahead_drop(const pg_store *ps, pg_ahead *ahead)
+void pg_ahead_drop(pg_store *ps, pg_ahead *ahead)
 {
+    if (ahead->counted) {
+        pthread_mutex_lock(&ps->mutex);
+        ps->kept -= ahead->capacity;
+        pthread_mutex_unlock(&ps->mutex);
+    }
     mem_free(&ps->alloc, ahead->data, ahead->capacity);
     memset(ahead, 0, sizeof(*ahead));
+}
+
+void pg_ahead_age(pg_store *ps, pg_ahead *ahead)
+{
+    if (ahead->data != NULL && pg_over(ps, ahead->read_us + FRESH_US)) {
+        pg_ahead_drop(ps, ahead);
+    }
+}
+
+/* What was read to its end is often read again at once, record by record: it stays while
+ * all handles of the store together keep little. */
+static void keep(pg_store *ps, pg_ahead *ahead)
+{
+    pthread_mutex_lock(&ps->mutex);
+    ahead->counted = ahead->data != NULL && ps->kept + ahead->capacity <= KEPT_MOST;
+    ps->kept += ahead->counted ? ahead->capacity : 0;
+    pthread_mutex_unlock(&ps->mutex);
 }
 
 /* The rows of a result as one stretch of bytes; the first row is record `first`. */
@@ -131,6 +156,7 @@ static sessile_status stretch(const pg_log *log, const PGresult *r, int at_colum
         total += size;
     }
     out->from = rows > 0 ? (uint64_t)pg_int(ps, r, 0, at_column) : 0;
+    out->read_us = ps->os->clock_us(ps->os->ud);
     out->first = first;
     out->next = first + (uint64_t)rows;
     if (rows == 0) {
@@ -191,6 +217,20 @@ sessile_status pg_same_bytes(pg_call *call, const pg_log *log, uint64_t index,
         mem_free(&call->ps->alloc, got.data, got.capacity);
     }
     return status;
+}
+
+/* A row that no log of ours has. */
+static sessile_status absurd(const pg_log *log, sessile_error *err)
+{
+    return fail(err, SESSILE_IO,
+                "the row of %s in the table \"sessions\" of %s cannot be right: somebody "
+                "else changed it",
+                log->name, log->ps->url.where);
+}
+
+static int sensible(uint64_t count, uint64_t bytes)
+{
+    return bytes <= INT64_MAX / 2 && count <= bytes;
 }
 
 /* ---------------------------------------------------------------------- open */
@@ -256,8 +296,12 @@ sessile_status pg_open(void *self, const char *folder, const char *name,
         log->count = (uint64_t)pg_int(ps, r.of[0], 0, 1);
         log->bytes = (uint64_t)pg_int(ps, r.of[0], 0, 2);
         log->updated_ns = pg_time_ns(ps, r.of[0], 0, 4);
-        if (pg_rows(ps, r.of[1]) > 0 && (uint64_t)pg_int(ps, r.of[1], 0, 0) == log->id) {
+        if (!sensible(log->count, log->bytes)) {
+            status = absurd(log, err);
+        } else if (pg_rows(ps, r.of[1]) > 0 &&
+                   (uint64_t)pg_int(ps, r.of[1], 0, 0) == log->id) {
             status = stretch(log, r.of[1], 1, 0, &log->ahead, err);
+            keep(ps, &log->ahead);
         }
         pg_results_free(ps, &r);
     }
@@ -316,7 +360,7 @@ sessile_status pg_look(pg_call *call, const pg_log *log, pg_seen *out, sessile_e
         }
     }
     pg_results_free(ps, &r);
-    return SESSILE_OK;
+    return sensible(out->count, out->bytes) ? SESSILE_OK : absurd(log, err);
 }
 
 sessile_status pg_size(sessile_backend_log *handle, uint64_t *bytes, int64_t *mtime_ms,
@@ -340,6 +384,8 @@ sessile_status pg_size(sessile_backend_log *handle, uint64_t *bytes, int64_t *mt
     if (!seen.there) {
         pg_ahead_drop(log->ps, &log->ahead);
     }
+    pg_ahead_age(log->ps, &log->ahead);
+    pg_ahead_age(log->ps, &log->cached);
     log->replaced = seen.leads_to != 0 && seen.leads_to != log->id;
     *bytes = log->bytes;
     *mtime_ms = log->updated_ns / 1000000;
@@ -377,7 +423,7 @@ static int from_ahead(pg_log *log, uint64_t offset, char *out, size_t size, size
     }
     if (offset == end) {
         *index = h->next;
-        if (*got > 0) {
+        if (*got > 0 && !h->counted) {
             /* read through: only where it ended is remembered */
             mem_free(&log->ps->alloc, h->data, h->capacity);
             *h = (pg_ahead){.from = end, .first = h->next, .next = h->next};
@@ -479,8 +525,9 @@ sessile_status pg_read(sessile_backend_log *handle, uint64_t index, uint64_t off
         all = *got == size || last;
         pthread_mutex_lock(&log->mutex);
         pg_ahead_drop(log->ps, &log->ahead);
+        keep(log->ps, &more);
         log->ahead = more;
-        if (n == left) { /* nothing of it is left to be read */
+        if (n == left && !more.counted) { /* nothing of it is left to be read */
             mem_free(&log->ps->alloc, more.data, more.capacity);
             log->ahead = (pg_ahead){.from = at, .first = more.next, .next = more.next};
         }

@@ -87,8 +87,12 @@ static sessile_status greet(pg_call *call, pg_conn *c, sessile_error *err)
     pg_ended ended = pg_send(call, c, &s, 1, &r);
     if (ended == PG_ANSWERED && r.wrong == NULL) {
         pg_results_free(ps, &r);
-        /* some servers that speak PostgreSQL do not tell this */
-        s = pg_step_once("SELECT pg_backend_pid()::bigint, a.backend_start"
+        /* Some servers that speak PostgreSQL do not know of these. Every statement of
+         * ours looks a few rows up by their keys: one plan is as good for all of them,
+         * and planning costs more than they do. */
+        s = pg_step_once("SELECT pg_backend_pid()::bigint, a.backend_start,"
+                         " set_config('plan_cache_mode', 'force_generic_plan', false),"
+                         " set_config('jit', 'off', false)"
                          " FROM pg_stat_get_activity(pg_backend_pid()) a");
         ended = pg_send(call, c, &s, 1, &r);
         if (ended == PG_ANSWERED && r.wrong == NULL && pg_rows(ps, r.of[0]) == 1 &&
@@ -109,8 +113,8 @@ static sessile_status greet(pg_call *call, pg_conn *c, sessile_error *err)
 }
 
 /* One try. *passing: another one may succeed soon. */
-static sessile_status connect_once(pg_call *call, pg_conn **out, int *passing,
-                                   sessile_error *err)
+static sessile_status connect_once(pg_call *call, unsigned tries, pg_conn **out,
+                                   int *passing, sessile_error *err)
 {
     pg_store *ps = call->ps;
     const pg_lib *lib = &ps->lib;
@@ -127,7 +131,14 @@ static sessile_status connect_once(pg_call *call, pg_conn **out, int *passing,
             ps->os->clock_us(ps->os->ud) + (uint64_t)ps->url.connect_ms * 1000;
         until = mine < until ? mine : until;
     }
-    c->pg = lib->PQconnectStartParams(ps->url.keys, ps->url.values, 0);
+    const char **values;
+    char *text;
+    size_t text_size;
+    if (pg_url_values(&ps->url, tries, &values, &text, &text_size, &ps->alloc) == 0) {
+        c->pg = lib->PQconnectStartParams(ps->url.keys, values, 0);
+        mem_free(&ps->alloc, (void *)values, ps->url.room);
+        mem_free(&ps->alloc, text, text_size);
+    }
     if (c->pg == NULL) {
         finish(ps, c);
         return fail_nomem(err);
@@ -178,10 +189,11 @@ sessile_status pg_connect(pg_call *call, pg_conn **out, sessile_error *err)
 {
     pg_store *ps = call->ps;
     int pause = PAUSE_FIRST_MS;
-    for (;;) {
+    for (unsigned tries = 0;; tries++) {
         int passing;
-        sessile_status status = connect_once(call, out, &passing, err);
-        if (status == SESSILE_OK || !passing || call->first ||
+        sessile_status status = connect_once(call, tries, out, &passing, err);
+        int each_once = call->first && tries + 1 >= (unsigned)ps->url.hosts;
+        if (status == SESSILE_OK || !passing || each_once ||
             pg_over(ps, call->until_us)) {
             return status;
         }

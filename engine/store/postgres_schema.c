@@ -19,8 +19,8 @@ static const char *const tables[] = {
     " id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
     " agent text COLLATE \"C\" NOT NULL,"
     " name text COLLATE \"C\","
-    " beside text COLLATE \"C\","
-    " kept text COLLATE \"C\","
+    " was text COLLATE \"C\","
+    " kept bigint,"
     " taken_by bigint,"
     " count bigint NOT NULL,"
     " bytes bigint NOT NULL,"
@@ -28,10 +28,12 @@ static const char *const tables[] = {
     " created timestamptz NOT NULL DEFAULT clock_timestamp(),"
     " updated timestamptz NOT NULL DEFAULT clock_timestamp(),"
     " watched timestamptz,"
-    " UNIQUE (agent, name)) WITH (fillfactor = 70)",
+    " UNIQUE (agent, name),"
+    " CHECK ((name IS NULL) = (was IS NOT NULL) AND (was IS NULL) = (kept IS NULL))"
+    ") WITH (fillfactor = 70)",
     /* for logs that lie beside others: few, or none */
-    "CREATE INDEX IF NOT EXISTS sessions_beside ON @sessions (agent, beside)"
-    " WHERE name IS NULL",
+    "CREATE INDEX IF NOT EXISTS sessions_kept ON @sessions (agent, was)"
+    " WHERE was IS NOT NULL",
     "CREATE TABLE IF NOT EXISTS @entries ("
     " session bigint NOT NULL REFERENCES @sessions ON DELETE CASCADE,"
     " id bigint NOT NULL,"
@@ -69,15 +71,38 @@ static const char *const views[] = {
     " 'g')::jsonb;"
     " EXCEPTION WHEN others THEN RETURN NULL;"
     " END $body$",
-    "CREATE OR REPLACE VIEW @transcript AS SELECT s.agent, s.name AS session,"
-    " e.id AS number, x.entry ->> 'id' AS id, x.entry ->> 'parentId' AS parent,"
-    " x.entry ->> 'timestamp' AS \"timestamp\", x.entry ->> 'type' AS type,"
-    " x.entry ->> 'source' AS source, x.entry ->> 'author' AS author,"
-    " x.entry ->> 'user' AS \"user\", x.entry #>> '{data,role}' AS role,"
-    " x.entry #>> '{data,content}' AS content, x.entry -> 'data' AS data"
+    "CREATE OR REPLACE VIEW @transcript AS SELECT s.agent, s.name, e.session, e.id,"
+    " lpad(to_hex(e.id), 8, '0') AS entry, x.j ->> 'parentId' AS parent,"
+    " x.j ->> 'timestamp' AS \"time\", x.j ->> 'type' AS type,"
+    " x.j ->> 'source' AS source, x.j ->> 'author' AS author, x.j ->> 'user' AS \"user\","
+    " x.j #>> '{data,role}' AS role,"
+    " CASE jsonb_typeof(x.j #> '{data,content}') WHEN 'array'"
+    " THEN (SELECT string_agg(p ->> 'text', chr(10))"
+    "  FROM jsonb_array_elements(x.j #> '{data,content}') p"
+    "  WHERE jsonb_typeof(p) = 'object')"
+    " ELSE x.j #>> '{data,content}' END AS content,"
+    " x.j #>> '{tokens,0}' AS tokens, x.j -> 'data' AS data"
     " FROM @sessions s JOIN @entries e ON e.session = s.id"
-    " CROSS JOIN LATERAL (SELECT @entry(e.line) AS entry OFFSET 0) x"
+    " CROSS JOIN LATERAL (SELECT @entry(e.line) AS j OFFSET 0) x"
     " WHERE s.name IS NOT NULL",
+    /* the leaf: what the last entry on a path is, or the last fact that moved it says */
+    "CREATE OR REPLACE VIEW @overview AS SELECT s.agent, s.name, s.id AS session,"
+    " h.j #>> '{data,session}' AS session_id, h.j #>> '{data,agent}' AS session_agent,"
+    " h.j #>> '{data,user}' AS session_user, COALESCE(("
+    "  SELECT x.j #>> '{data,title}' FROM @entries e"
+    "  CROSS JOIN LATERAL (SELECT @entry(e.line) AS j OFFSET 0) x"
+    "  WHERE e.session = s.id AND x.j ->> 'type' = 'metadata'"
+    "  AND jsonb_typeof(x.j #> '{data,title}') = 'string' ORDER BY e.id DESC LIMIT 1),"
+    "  h.j #>> '{data,title}') AS title, s.count AS entries, s.bytes, ("
+    "  SELECT CASE WHEN x.j ->> 'type' = 'head' THEN x.j #>> '{data,head}'"
+    "  ELSE x.j ->> 'id' END FROM @entries e"
+    "  CROSS JOIN LATERAL (SELECT @entry(e.line) AS j OFFSET 0) x"
+    "  WHERE e.session = s.id AND x.j ->> 'type' IN"
+    "  ('session', 'message', 'turn', 'compaction', 'branch_summary', 'head')"
+    "  ORDER BY e.id DESC LIMIT 1) AS current_leaf,"
+    " s.created AS created_at, s.updated AS updated_at FROM @sessions s"
+    " LEFT JOIN LATERAL (SELECT @entry(f.line) AS j FROM @entries f"
+    " WHERE f.session = s.id AND f.id = 0) h ON true WHERE s.name IS NOT NULL",
 };
 
 sessile_status pg_schema_version(pg_call *call, int *version, sessile_error *err)

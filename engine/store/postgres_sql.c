@@ -44,11 +44,11 @@
     " ORDER BY e.id LIMIT $3::bigint) x WHERE at < $4::bigint ORDER BY id"
 
 /* The first records of a log that is found by its name: all of a short one. */
+#define BY_NAME "FROM @sessions WHERE agent = $1::text AND name = $2::text"
 #define OPEN_LINES                                                                   \
-    "SELECT s.id, e.at, e.line FROM @sessions s, LATERAL (SELECT l.id, l.at, l.line" \
-    " FROM @entries l WHERE l.session = s.id ORDER BY l.id"                          \
-    " LIMIT CASE WHEN s.bytes <= $3::bigint THEN s.count ELSE 1 END) e"              \
-    " WHERE s.agent = $1::text AND s.name = $2::text ORDER BY e.id"
+    "SELECT session, at, line FROM @entries WHERE session = (SELECT id " BY_NAME ")" \
+    " ORDER BY id LIMIT (SELECT CASE WHEN bytes <= $3::bigint THEN count ELSE 1 "    \
+    "END " BY_NAME ")"
 
 /* The record that byte $2 of a log is in, where nobody knows its number. Offsets grow
  * with numbers, so halves are tried; an index on them would make each append dearer. */
@@ -61,8 +61,9 @@
     " SELECT lo FROM half ORDER BY hi - lo LIMIT 1"
 
 #define STAT_ROW "id, bytes, updated"
-#define OTHERS                                                                          \
-    "SELECT agent, COALESCE(kept, beside || '.draft-' || id), bytes, id FROM @sessions" \
+#define OTHERS                                                                         \
+    "SELECT agent, was || CASE WHEN kept > 0 THEN '.replaced-' ELSE '.draft-' END || " \
+    "id, bytes, id FROM @sessions"                                                     \
     " WHERE name IS NULL AND id > $1::bigint"
 
 static const char *const texts[PG_STATEMENTS] = {
@@ -75,8 +76,7 @@ static const char *const texts[PG_STATEMENTS] = {
                   " SELECT m.id, r.n - 1, r.at, r.line FROM made m,"
                   " unnest($5::bigint[], $6::bytea[]) WITH ORDINALITY AS r(at, line, n))"
                   " SELECT id FROM made",
-    [PG_OPEN] = "SELECT id, " ROW " FROM @sessions"
-                " WHERE agent = $1::text AND name = $2::text",
+    [PG_OPEN] = "SELECT id, " ROW " " BY_NAME,
     [PG_OPEN_LINES] = OPEN_LINES,
     [PG_LOOK] =
         "SELECT s.id, s.count, s.bytes, s.tag, s.updated,"
@@ -95,14 +95,13 @@ static const char *const texts[PG_STATEMENTS] = {
                        " WHERE agent = $1::text AND name > $2::text"
                        " ORDER BY agent, name LIMIT $3::bigint",
     [PG_HAS_LOGS] = "SELECT 1::bigint FROM @sessions WHERE name IS NOT NULL LIMIT 1",
-    [PG_STAT] = "SELECT " STAT_ROW " FROM @sessions"
-                " WHERE agent = $1::text AND name = $2::text",
+    [PG_STAT] = "SELECT " STAT_ROW " " BY_NAME,
     [PG_OTHERS] = OTHERS " ORDER BY id LIMIT $2::bigint",
     [PG_OTHERS_FOLDER] = OTHERS " AND agent = $3::text ORDER BY id LIMIT $2::bigint",
-    [PG_LEFT_OVER] = OTHERS " AND kept IS NULL AND updated < now() - interval '1 hour'"
+    [PG_LEFT_OVER] = OTHERS " AND kept = 0 AND updated < now() - interval '1 hour'"
                             " ORDER BY id LIMIT $2::bigint",
     [PG_SWEEP] = "DELETE FROM @sessions WHERE id = $1::bigint AND name IS NULL"
-                 " AND kept IS NULL AND updated < now() - interval '1 hour'",
+                 " AND kept = 0 AND updated < now() - interval '1 hour'",
 
     [PG_BLOB_GET] = "SELECT data FROM @blobs WHERE name = $1::text",
     [PG_BLOB_PUT] = "INSERT INTO @blobs (name, data) VALUES ($1::text, $2::bytea)"
@@ -118,11 +117,12 @@ static const char *const texts[PG_STATEMENTS] = {
                      " ON CONFLICT (agent) DO UPDATE SET data = excluded.data",
     [PG_SHELF_DROP] = "DELETE FROM @shelves WHERE $1::text IS NULL OR agent = $1::text",
 
-    /* and the last piece itself, which is what is read next */
+    /* and the last pieces themselves, which are what is read next */
     [PG_CACHE_SIZE] = "SELECT at, length(data)::bigint,"
                       " CASE WHEN length(data) <= $2::bigint THEN data END"
-                      " FROM @caches WHERE session = $1::bigint"
-                      " ORDER BY at DESC LIMIT 1",
+                      " FROM @caches WHERE session = $1::bigint AND at >="
+                      " (SELECT max(c.at) FROM @caches c WHERE c.session = $1::bigint)"
+                      " - $3::bigint ORDER BY at",
     [PG_CACHE_READ] =
         "SELECT greatest(at, $2::bigint), substring(data FROM"
         " (greatest($2::bigint - at, 0) + 1)::int"
@@ -144,8 +144,8 @@ static const char *const texts[PG_STATEMENTS] = {
                      " max(c.at + length(c.data)) FROM @caches c"
                      " WHERE c.session = $1::bigint), 0) RETURNING 1::bigint",
 
-    [PG_DRAFT_NEW] = "INSERT INTO @sessions (agent, beside, count, bytes)"
-                     " VALUES ($1::text, $2::text, 0, 0) RETURNING id",
+    [PG_DRAFT_NEW] = "INSERT INTO @sessions (agent, was, kept, count, bytes)"
+                     " VALUES ($1::text, $2::text, 0, 0, 0) RETURNING id",
     [PG_DRAFT_LINES] =
         "WITH moved AS (UPDATE @sessions SET count = $2::bigint + $4::bigint,"
         " bytes = $3::bigint, updated = clock_timestamp() WHERE id = $1::bigint"
@@ -157,11 +157,11 @@ static const char *const texts[PG_STATEMENTS] = {
     /* The draft that takes the name is written down in the old log's row: what is done
      * next asks for it, so it is done only if this was. */
     [PG_DRAFT_UNNAME] =
-        "WITH moved AS (UPDATE @sessions SET name = NULL, beside = name,"
-        " taken_by = $4::bigint, kept = $5::text WHERE id = $1::bigint"
+        "WITH moved AS (UPDATE @sessions SET name = NULL, was = name,"
+        " taken_by = $4::bigint, kept = id WHERE id = $1::bigint"
         " AND count = $2::bigint AND bytes = $3::bigint AND name IS NOT NULL"
         " RETURNING id, watched) " CALL("moved"),
-    [PG_DRAFT_NAME] = "UPDATE @sessions d SET name = o.beside, beside = NULL,"
+    [PG_DRAFT_NAME] = "UPDATE @sessions d SET name = o.was, was = NULL, kept = NULL,"
                       " created = o.created, updated = clock_timestamp()"
                       " FROM @sessions o WHERE d.id = $1::bigint AND d.name IS NULL"
                       " AND o.id = $2::bigint AND o.taken_by = d.id RETURNING d.id",
@@ -169,20 +169,21 @@ static const char *const texts[PG_STATEMENTS] = {
                         " WHERE c.session = o.id AND o.id = $1::bigint"
                         " AND o.taken_by = $2::bigint) DELETE FROM @sessions"
                         " WHERE id = $1::bigint AND taken_by = $2::bigint"
-                        " AND kept IS NULL",
+                        " AND $3::bigint = 0",
     [PG_DRAFT_PUBLISH] =
-        "UPDATE @sessions SET name = beside, beside = NULL, created = clock_timestamp(),"
+        "UPDATE @sessions SET name = was, was = NULL, kept = NULL, created = "
+        "clock_timestamp(),"
         " updated = clock_timestamp() WHERE id = $1::bigint AND name IS NULL RETURNING "
         "id",
     [PG_DRAFT_DROP] = "DELETE FROM @sessions WHERE id = $1::bigint AND name IS NULL"
-                      " AND kept IS NULL",
+                      " AND kept = 0",
     [PG_DRAFT_LOOK] = "SELECT CASE WHEN name IS NULL THEN NULL ELSE 1::bigint END, count"
                       " FROM @sessions WHERE id = $1::bigint",
     [PG_REMOVE] = "WITH gone AS (DELETE FROM @sessions WHERE id = $1::bigint"
                   " AND count = $2::bigint AND bytes = $3::bigint AND name IS NOT NULL"
                   " RETURNING id, agent, name, watched), beside AS ("
                   "DELETE FROM @sessions k USING gone g WHERE k.agent = g.agent"
-                  " AND k.beside = g.name AND k.kept IS NOT NULL) " CALL("gone"),
+                  " AND k.was = g.name AND k.kept > 0) " CALL("gone"),
 
     [PG_WATCH] = "UPDATE @sessions SET watched = now() + $2::bigint * interval '1 ms'"
                  " WHERE id = $1::bigint AND (watched IS NULL"

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SEVERAL_MS = 3000 };
 enum { POOL_DEFAULT = 8, POOL_MOST = 1000, TIMEOUT_DEFAULT_MS = 30000 };
 
 /* What is set unless the URL does. */
@@ -82,6 +83,56 @@ static parts find_parts(const char *url)
     p.query = strchr(p.after_user, '?');
     p.query = p.query != NULL ? p.query + 1 : NULL;
     return p;
+}
+
+/*
+ * 1: a password may stand where libpq, and every error of ours, takes it for something
+ * that may be shown: it holds an '@', '/', '?' or '#' as it is, and so ends before its
+ * time.
+ */
+static int spills(const char *url)
+{
+    const char *at = strstr(url, "://") + 3;
+    size_t authority = strcspn(at, "/?#");
+    const char *first = memchr(at, '@', authority);
+    const char *host = first != NULL ? first + 1 : at;
+    size_t rest = authority - (size_t)(host - at);
+    if (memchr(host, '@', rest) != NULL || (first == NULL && strchr(at, '@') != NULL)) {
+        return 1;
+    }
+    /* a port is a number; of several hosts each has its own; [::1] may be one of them */
+    while (rest > 0) {
+        size_t one = 0, name = 0;
+        while (one < rest && host[one] != ',') {
+            one++;
+        }
+        if (host[0] == '[') {
+            while (name < one && host[name] != ']') {
+                name++;
+            }
+        }
+        while (name < one && host[name] != ':') {
+            name++;
+        }
+        for (size_t i = name + 1; i < one; i++) {
+            if (host[i] < '0' || host[i] > '9') {
+                return 1;
+            }
+        }
+        one += one < rest;
+        host += one;
+        rest -= one;
+    }
+    return 0;
+}
+
+static sessile_status unreadable(sessile_error *err)
+{
+    return fail(err, SESSILE_INVALID,
+                "the URL of the PostgreSQL store cannot be read: it is "
+                "postgres://USER:PASSWORD@HOST:PORT/DATABASE?NAME=VALUE&…, PORT is a "
+                "number, and what means something in a URL (@ : / ? # & %%) is written "
+                "%%40 %%3A %%2F %%3F %%23 %%26 %%25 inside a part");
 }
 
 static sessile_status schema_take(pg_url *out, const char *value, sessile_error *err)
@@ -273,6 +324,66 @@ static sessile_status fill(pg_url *out, const allocator *a, sessile_error *err)
     return SESSILE_OK;
 }
 
+static int parts_of(const char *list)
+{
+    int n = 1;
+    for (; list != NULL && *list != '\0'; list++) {
+        n += *list == ',';
+    }
+    return n;
+}
+
+/* A comma list with its first `by` parts put behind the others. */
+static void rotated(buf *out, const char *list, int by)
+{
+    const char *from = list;
+    for (; by > 0; by--) {
+        from = strchr(from, ',') + 1;
+    }
+    buf_puts(out, from);
+    if (from > list) {
+        buf_putc(out, ',');
+        buf_put(out, list, (size_t)(from - list) - 1);
+    }
+    buf_putc(out, '\0');
+}
+
+int pg_url_values(const pg_url *url, unsigned tries, const char ***values, char **text,
+                  size_t *size, const allocator *a)
+{
+    size_t at[3], found[3], n = 0;
+    buf lists;
+    buf_init(&lists, a);
+    *text = NULL;
+    *size = 0;
+    *values = mem_alloc(a, url->room);
+    if (*values == NULL) {
+        return -1;
+    }
+    memcpy((void *)*values, (const void *)url->values, url->room);
+    for (size_t i = 0; url->keys[i] != NULL && url->hosts > 1; i++) {
+        if ((strcmp(url->keys[i], "host") == 0 || strcmp(url->keys[i], "hostaddr") == 0 ||
+             strcmp(url->keys[i], "port") == 0) &&
+            parts_of(url->values[i]) == url->hosts && n < 3) {
+            found[n] = i;
+            at[n++] = lists.size;
+            rotated(&lists, url->values[i], (int)(tries % (unsigned)url->hosts));
+        }
+    }
+    if (lists.failed) {
+        buf_deinit(&lists);
+        mem_free(a, (void *)*values, url->room);
+        *values = NULL;
+        return -1;
+    }
+    *text = lists.data;
+    *size = lists.capacity;
+    for (size_t i = 0; i < n; i++) {
+        (*values)[found[i]] = lists.data + at[i];
+    }
+    return 0;
+}
+
 sessile_status pg_url_parse(pg_url *out, const pg_lib *lib, const char *url,
                             const os_table *os, const allocator *a, sessile_error *err)
 {
@@ -290,18 +401,16 @@ sessile_status pg_url_parse(pg_url *out, const pg_lib *lib, const char *url,
                       "the URL of a PostgreSQL store begins with postgres:// or "
                       "postgresql://");
     }
+    if (status == SESSILE_OK && spills(url)) {
+        status = unreadable(err);
+    }
     if (status == SESSILE_OK) {
         status = split(out, lib, url, &p, &rest, err);
     }
     if (status == SESSILE_OK) {
         out->options = lib->PQconninfoParse(rest.data, &trouble);
         if (out->options == NULL) {
-            status =
-                fail(err, SESSILE_INVALID,
-                     "the URL of the PostgreSQL store cannot be read: it is "
-                     "postgres://USER:PASSWORD@HOST:PORT/DATABASE?NAME=VALUE&…, and "
-                     "what means something in a URL (@ : / ? # & %%) is written %%40 "
-                     "%%3A %%2F %%3F %%23 %%26 %%25 inside a part");
+            status = unreadable(err);
         }
         if (trouble != NULL) {
             wipe(trouble, strlen(trouble));
@@ -326,6 +435,13 @@ sessile_status pg_url_parse(pg_url *out, const pg_lib *lib, const char *url,
         out->connect_ms = seconds <= 0 || seconds > 1000000
                               ? 0
                               : (int)(seconds < 2 ? 2 : seconds) * 1000;
+        text = option(out->options, "host");
+        text = text != NULL ? text : option(out->options, "hostaddr");
+        out->hosts = parts_of(text);
+        if (out->hosts > 1 && out->connect_ms == 0) {
+            out->connect_ms =
+                SEVERAL_MS; /* one that is away must not take all the time */
+        }
         name_it(out, lib);
         status = fill(out, a, err);
     }

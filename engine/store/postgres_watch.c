@@ -4,11 +4,12 @@
  * Owns the one connection that listens, beside those of the pool, and who waits there.
  *
  * A NOTIFY takes a lock of the whole server until its commit is on the disk, so that
- * appends to different logs would stand in line for one another. So an append calls only
- * when somebody waits: whoever does writes into the log's row until when (`watched`), and
- * the append sees that in the row it changes anyway. The row is also what makes it exact:
- * an append is either before that write, and is seen by looking at the log after it, or
- * behind it, and calls.
+ * appends to different logs would stand in line for one another (measured: 8 writers on
+ * 20 logs make 2,200 appends a second, and 700 when each of them calls). So an append
+ * calls only when somebody waits: whoever does writes into the log's row until when
+ * (`watched`), and the append sees that in the row it changes anyway. The row is also
+ * what makes it exact: an append is either before that write, and is seen by looking at
+ * the log after it, or behind it, and calls.
  *
  * There is no thread of ours: one of those who wait reads the connection, for a moment at
  * a time, and wakes the others. When the connection breaks, all of them look at their

@@ -19,12 +19,16 @@ static void sqlite_free(void *self)
         return;
     }
     allocator a = ss->alloc;
-    while (ss->idle != NULL) {
-        sqlite_conn *next = ss->idle->next;
-        sqlite_conn_close(ss->idle);
-        ss->idle = next;
+    /* In a child that was forked the connections are the parent's: SQLite must not touch
+     * them there, not even to close them. */
+    if (ss->os->pid(ss->os->ud) == ss->pid) {
+        while (ss->idle != NULL) {
+            sqlite_conn *next = ss->idle->next;
+            sqlite_conn_close(ss->idle);
+            ss->idle = next;
+        }
+        sqlite_conn_close(ss->syncer); /* last: it may be the one that empties the WAL */
     }
-    sqlite_conn_close(ss->syncer); /* last: it may be the one that empties the WAL */
     sqlite_path_free(ss);
     if (ss->folder != NULL) {
         mem_free(&a, ss->folder, strlen(ss->folder) + 1);
@@ -161,6 +165,7 @@ sessile_status store_sqlite_open(store *out, const char *path, int timeout_ms,
     }
     ss->os = os;
     ss->alloc = *a;
+    ss->pid = os->pid(os->ud);
     ss->timeout_ms = timeout_ms;
     ss->folder_fd = -1;
     pthread_mutex_init(&ss->mutex, NULL);

@@ -92,6 +92,7 @@ struct sqlite_store {
     char *folder;     /* that holds the database */
     const char *file; /* its name there, in path */
     int timeout_ms;
+    uint32_t pid;          /* that opened it */
     int allow_network;     /* fixed before it is used */
     pthread_mutex_t mutex; /* all that follows */
     pthread_cond_t moved;  /* the turn to write was given back, or a sync has ended */
@@ -211,12 +212,12 @@ void sqlite_sync_scrub(sqlite_store *ss);
 
 typedef struct sqlite_log {
     sqlite_store *store;
-    int64_t id; /* of its row */
-    char *name; /* "folder/name" */
+    int64_t id;            /* of its row */
+    char *name;            /* "folder/name" */
+    pthread_mutex_t mutex; /* all that follows */
     int timeout_ms;
     lock_stop stop;
-    pthread_mutex_t mutex; /* all that follows */
-    uint64_t bytes;        /* as size saw them last */
+    uint64_t bytes; /* as size saw them last */
     int64_t updated;
     int replaced;
     int poisoned;
@@ -234,7 +235,7 @@ static inline sqlite_log *sqlite_log_of(sessile_backend_log *log)
     return (sqlite_log *)(void *)log;
 }
 
-sqlite_patience sqlite_log_patience(const sqlite_log *log);
+sqlite_patience sqlite_log_patience(sqlite_log *log);
 /* INVALID when folder or name (may be NULL) is not one the engine makes. */
 sessile_status sqlite_names_check(const char *folder, const char *name,
                                   sessile_error *err);

@@ -21,9 +21,12 @@ sessile_status sqlite_names_check(const char *folder, const char *name,
     return SESSILE_OK;
 }
 
-sqlite_patience sqlite_log_patience(const sqlite_log *log)
+sqlite_patience sqlite_log_patience(sqlite_log *log)
 {
-    return (sqlite_patience){log->timeout_ms, log->stop, log->name};
+    pthread_mutex_lock(&log->mutex);
+    sqlite_patience wait = {log->timeout_ms, log->stop, log->name};
+    pthread_mutex_unlock(&log->mutex);
+    return wait;
 }
 
 int sqlite_put_records(sqlite_conn *c, int64_t session, int64_t first, uint64_t at,
@@ -413,12 +416,18 @@ sessile_status sqlite_log_sync(sessile_backend_log *handle, sessile_error *err)
 
 void sqlite_set_stop(sessile_backend_log *handle, int (*ask)(void *arg), void *arg)
 {
-    sqlite_log_of(handle)->stop = (lock_stop){ask, arg};
+    sqlite_log *log = sqlite_log_of(handle);
+    pthread_mutex_lock(&log->mutex);
+    log->stop = (lock_stop){ask, arg};
+    pthread_mutex_unlock(&log->mutex);
 }
 
 void sqlite_set_timeout(sessile_backend_log *handle, int timeout_ms)
 {
-    sqlite_log_of(handle)->timeout_ms = timeout_ms;
+    sqlite_log *log = sqlite_log_of(handle);
+    pthread_mutex_lock(&log->mutex);
+    log->timeout_ms = timeout_ms;
+    pthread_mutex_unlock(&log->mutex);
 }
 
 /* Other processes tell nobody what they have written, so the row is asked for: some

@@ -76,9 +76,11 @@ sessile_status sqlite_fail(const sqlite_store *ss, sqlite3 *db, int rc, const ch
                     "the file and of its folder (%s)",
                     doing, path, error != 0 ? strerror(error) : says);
     default:
-        return fail(err, no_space(error) ? SESSILE_FULL : SESSILE_IO, "%s %s: %s%s%s",
-                    doing, path, says, error != 0 ? ": " : "",
-                    error != 0 ? strerror(error) : "");
+        return fail(err, no_space(error) ? SESSILE_FULL : SESSILE_IO, "%s %s: %s%s",
+                    doing, path, says,
+                    rc == SQLITE_IOERR_WRITE && error == 0
+                        ? ": the device refuses it, or a quota or limit on files does"
+                        : "");
     }
 }
 
@@ -237,7 +239,7 @@ static sessile_status run(sqlite_store *ss, sqlite_conn *c, sqlite_body body, vo
     }
     if (rc != SQLITE_OK && rc != SQLITE_UNDO) {
         status = sqlite_fail(ss, c->db, rc, "cannot write to", err);
-        *unknown = committing && (rc & 0xff) == SQLITE_IOERR && status == SESSILE_IO;
+        *unknown = committing && (rc & 0xff) == SQLITE_IOERR;
         *broken = breaks(rc);
     }
     if (rc != SQLITE_OK && !sqlite3_get_autocommit(c->db)) {

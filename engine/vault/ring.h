@@ -18,7 +18,7 @@
 #include "vault/guarded.h"
 
 /* The names of blobs. */
-#define RING_BLOB "keyring"
+#define RING_BLOB KEYRING_BLOB
 
 /* A master key, in guarded memory of its own. */
 typedef struct master {

@@ -48,6 +48,7 @@ sessile_status secret_file_make(const char *path, const os_table *os, const allo
 /* ---- the keyring */
 
 typedef struct keyring keyring;
+#define KEYRING_BLOB "keyring" /* its name among the blobs */
 /*
  * Opens the store's keyring blob, or makes one: sealed when the source is not PLAIN, of
  * suite `suite_name` or the CPU's best. SEALED: the mode does not match the source, the
@@ -90,6 +91,10 @@ void keyring_facts(const keyring *k, keyring_about *out);
 /* How many epochs there are, newest first; the first `room` of them in out. */
 size_t keyring_epochs(const keyring *k, uint64_t *out, size_t room);
 int keyring_has(const keyring *k, uint64_t epoch);
+
+/* 1 when the bytes of a keyring are an earlier state of this one: the same secret opens
+ * them, and every key in them is in this one too. */
+int keyring_continues(const keyring *k, const char *blob, size_t size);
 
 /*
  * Reads the keyring again if another process changed it: epochs that are new are known

@@ -21,16 +21,17 @@
 #error "the binding wants Lua 5.4"
 #endif
 
-#define BINDING_STORE    "sessile.core.Store"
-#define BINDING_POLICY   "sessile.core.Policy"
-#define BINDING_SESSION  "sessile.core.Session"
-#define BINDING_ENTRIES  "sessile.core.Entries"
-#define BINDING_RUN      "sessile.core.Run"
-#define BINDING_RESEAL   "sessile.core.Reseal"
-#define BINDING_CHECK    "sessile.core.Check"
-#define BINDING_SEARCH   "sessile.core.Search"
-#define BINDING_GUARD    "sessile.core.Guard"
-#define BINDING_ENCODING "sessile.core.Encoding"
+#define BINDING_STORE     "sessile.core.Store"
+#define BINDING_POLICY    "sessile.core.Policy"
+#define BINDING_SESSION   "sessile.core.Session"
+#define BINDING_ENTRIES   "sessile.core.Entries"
+#define BINDING_RUN       "sessile.core.Run"
+#define BINDING_RESEAL    "sessile.core.Reseal"
+#define BINDING_CHECK     "sessile.core.Check"
+#define BINDING_MIGRATION "sessile.core.Migration"
+#define BINDING_SEARCH    "sessile.core.Search"
+#define BINDING_GUARD     "sessile.core.Guard"
+#define BINDING_ENCODING  "sessile.core.Encoding"
 
 #if defined(__GNUC__)
 #define BINDING_EXPORT __attribute__((visibility("default")))
@@ -99,6 +100,10 @@ int binding_store_keys(lua_State *L);
 int binding_store_rotate(lua_State *L);
 int binding_store_reseal(lua_State *L);
 int binding_store_forget(lua_State *L);
+
+/* migrate.c */
+void binding_migrate_open(lua_State *L);
+int binding_migrate(lua_State *L);
 
 /* life.c */
 int binding_store_delete(lua_State *L);

@@ -77,6 +77,7 @@ static int core_count(lua_State *L)
 static const luaL_Reg functions[] = {
     {"open", binding_open},
     {"keys_init", binding_keys_init},
+    {"migrate", binding_migrate},
     {"open_records", binding_open_records},
     {"now", binding_now},
     {"config", binding_config},
@@ -97,6 +98,7 @@ BINDING_EXPORT int luaopen_sessile_core(lua_State *L)
     lua_state_open(L);
     binding_store_open(L);
     binding_keys_open(L);
+    binding_migrate_open(L);
     binding_session_open(L);
     binding_entries_open(L);
     binding_run_open(L);

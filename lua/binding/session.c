@@ -255,6 +255,34 @@ static int session_sync(lua_State *L)
     return binding_done(L, sessile_session_sync(session->handle, &err), &err);
 }
 
+/* session:watch{timeout_ms, after} -> changed, id of the newest entry; nil, message,
+ * code. Waits, for ever where no time is given, until there are entries behind `after`,
+ * or behind those that this handle has read. */
+static int session_watch(lua_State *L)
+{
+    struct binding_session *session = binding_session_live(L, 1);
+    sessile_status status;
+    sessile_error err;
+    sessile_id seen;
+    int timeout_ms, changed;
+    if (!session) {
+        return 3;
+    }
+    luaL_checktype(L, 2, LUA_TTABLE);
+    if (!binding_field_timeout(L, 2, "timeout_ms", &timeout_ms)) {
+        timeout_ms = -1;
+    }
+    seen = binding_field_id(L, 2, "after");
+    seen = seen == SESSILE_NO_ID ? 0 : seen + 1;
+    status = sessile_session_watch(session->handle, &seen, timeout_ms, &changed, &err);
+    if (status != SESSILE_OK) {
+        return binding_fail(L, &err);
+    }
+    lua_pushboolean(L, changed);
+    binding_push_id(L, seen - 1);
+    return 2;
+}
+
 /* ------------------------------------------------------------------ writes */
 
 /* session:append(message) -> id; nil, message, code */
@@ -444,6 +472,7 @@ static const luaL_Reg methods[] = {
     {"set_title", session_set_title},
     {"set_timeout", session_set_timeout},
     {"sync", session_sync},
+    {"watch", session_watch},
     {"life", binding_session_life},
     {"set_ttl", binding_session_set_ttl},
     {"set_archived", binding_session_set_archived},

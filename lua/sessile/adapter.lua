@@ -103,7 +103,7 @@ local session_methods = {}
 -- handle was faster.
 local reads = {}
 for name in ("info modified title head event_count usage tokens messages context entry entries "
-  .. "records parked compactions why labels suspended subsessions"):gmatch "%S+" do
+  .. "records parked compactions why labels suspended subsessions watch"):gmatch "%S+" do
   reads[name] = true
 end
 

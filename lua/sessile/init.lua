@@ -11,6 +11,7 @@ local core = require "sessile.core"
 local encoding = require "sessile.encoding"
 local host = require "sessile.host"
 local key = require "sessile.key"
+local migrate = require "sessile.migrate"
 local model = require "sessile.model"
 local options = require "sessile.options"
 local paths = require "sessile.paths"
@@ -90,8 +91,8 @@ local function open_core(where, given)
 end
 
 --- Opens the store at `url`: a path, "file:PATH", "sqlite:PATH" or "ram:"; nil: the one that the
---- options name, else the default store; or an adapter: a table of the host's functions load, save, delete,
---- list.
+--- options name, else the default store; or an adapter: a table of the host's functions load,
+--- save, delete, list.
 function sessile.open(url, opts)
   local given = options.check("sessile.open", opts, open_options)
   if type(url) == "table" then
@@ -148,6 +149,10 @@ function sessile.keys_init(url, opts)
   end
   return core.keys_init(where, { key_source = source, key = value, suite = given.suite })
 end
+
+--- Copies every session of one store into another. from, to: a path, a URL, an open store, or
+--- {url=, key=, …}. Returns what was done; nil, message, code.
+sessile.migrate = migrate.migrate
 
 --- Marks a table as an array, so that an empty one is written as []. Returns it.
 function sessile.array(list)

@@ -187,6 +187,61 @@ function sessile.config(path) end
 ---@return string? code
 function sessile.keys_init(url, opts) end
 
+---@class sessile.Place
+---@field url string a path or URL, as of sessile.open
+---@field key? sessile.Key|false
+---@field suite? "aes-256-gcm"|"xchacha20-poly1305"
+---@field timeout_ms? integer
+---@field network? boolean
+
+---@class sessile.MigrateOptions
+---@field change? boolean sealed to plain, or plain to sealed, is meant
+---@field into? boolean `to` may have sessions of its own; what is there is never overwritten
+---@field fresh? boolean EEXISTS also where the sessions in `to` are an earlier run's
+---@field replace? boolean a session there that differs is replaced; its log is kept aside
+---@field mirror? boolean `to` is nothing but a copy: secrets of users who were forgotten in `from`
+---   are removed there
+---@field whole? boolean `to` is a file or folder that appears when all is in it
+---@field parts? ("sessions"|"keyring"|"users")[] what is copied as it stands; nil: all
+---@field progress? fun(state: sessile.MigrateState): boolean? called after each piece; false: stop
+
+---@class sessile.MigrateState
+---@field stage "looking"|"copying"|"verifying"|"done"
+---@field as_it_stands boolean bytes were copied; false: sealed anew under the keys of `to`
+---@field unopened boolean without a key: bytes were compared, and no seal was opened
+---@field moment boolean all sessions are as they were at one moment
+---@field sessions integer of this stage
+---@field done integer of which dealt with
+---@field bytes integer
+---@field bytes_done integer
+---@field copied integer that were not there
+---@field continued integer of which the beginning was there
+---@field kept integer that were there
+---@field replaced integer
+---@field conflicts integer where another session of that name is there: left alone
+---@field forgotten integer of users who were forgotten: nothing opens them
+---@field gone integer deleted meanwhile
+---@field failed integer not copied
+---@field damaged integer damaged in `from`; as it stands, copied with the damage
+---@field verified integer read back, or compared, and equal
+---@field unfinished integer bytes of writes that were never finished: not copied
+---@field users integer users' secrets copied
+---@field users_removed integer users' secrets removed (mirror)
+---@field failures? {log: string, message: string, code: string}[] at the end
+
+---Copies every session of one store into another and reads it back. `from` is only read, and
+---others may write to it. Where `to` is empty the bytes are copied as they stand, and no key is
+---needed; where it has a keyring, or a key is given for it, all is sealed anew under that.
+---Interrupted anywhere, and run again, it goes on.
+---ENOTFOUND, EEXISTS (`to` has sessions: see into), EINVALID (see change), ESEALED, EIO, EFULL.
+---@param from string|sessile.Place|sessile.Store
+---@param to string|sessile.Place|sessile.Store
+---@param opts? sessile.MigrateOptions
+---@return sessile.MigrateState? done
+---@return string? message
+---@return string? code
+function sessile.migrate(from, to, opts) end
+
 ---Marks a table as an array, so that an empty one is written as []. Returns it.
 ---@generic T: table
 ---@param list? T
@@ -748,6 +803,23 @@ function Store:reseal(opts) end
 ---@return string? code
 function Store:forget(user) end
 
+---@class sessile.BackupOptions
+---@field keys? string the users' secrets go to a file of their own, at this path, and are not in
+---   the backup: so a user who is forgotten later is forgotten there as well, once it is removed
+---@field update? boolean the files are there: what came since is added to them
+---@field progress? fun(state: sessile.MigrateState): boolean? called after each piece; false: stop
+
+---Copies the store, as it stands, into a file: a store in a SQLite database ("sqlite:FILE"), that
+---the same secret opens; or whatever store the URL names. The file appears when it is whole (until
+---then it is FILE.part, and an interrupted backup is gone on with); EEXISTS: it is there. Others
+---may write to the store meanwhile. It is put back with sessile.migrate.
+---@param path string
+---@param opts? sessile.BackupOptions
+---@return sessile.MigrateState? done
+---@return string? message
+---@return string? code
+function Store:backup(path, opts) end
+
 ---Closes the store and its sessions.
 ---@return true? ok
 ---@return string? message
@@ -1265,6 +1337,15 @@ function Session:set_timeout(timeout_ms) end
 ---@return string? message
 ---@return string? code
 function Session:sync() end
+
+---Waits until others have written entries behind `after`, or behind all that this handle has read;
+---then any call that reads shows them. Nothing else runs in this Lua state meanwhile. A store that
+---is a table of functions: EUNSUPPORTED.
+---@param options? { after?: string, timeout_ms?: integer } timeout_ms nil: as long as it takes
+---@return boolean? changed false: the time is up
+---@return string id_or_message the newest entry: the next `after`
+---@return string? code
+function Session:watch(options) end
 
 ---Turns, bare appends and compactions on the path.
 ---@return integer? count

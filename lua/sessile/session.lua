@@ -282,6 +282,24 @@ function methods:sync()
   return self._core:sync()
 end
 
+local watch_options = { after = "string", timeout_ms = "number" }
+
+--- Waits until others have written entries behind `after`, or behind all that this handle has read:
+--- true and the id of the newest entry, for the next `after`; false and the same when timeout_ms
+--- have passed (nil: never). Nothing else runs in this Lua state meanwhile.
+function methods:watch(given)
+  local opts = options.check("session:watch", given, watch_options)
+  local timeout_ms = opts.timeout_ms or -1
+  if timeout_ms < -1 or timeout_ms ~= math.floor(timeout_ms) then
+    options.misuse("session:watch: timeout_ms: a whole number of milliseconds expected, or -1")
+  end
+  local ok, message, code = names.fields(self, "session:watch", opts, "after")
+  if not ok then
+    return nil, message, code
+  end
+  return self._core:watch(opts)
+end
+
 -- ---------------------------------------------------------------- forks and children
 
 for name, method in pairs(family.methods) do

@@ -6,6 +6,7 @@
 local agents = require "sessile.agents"
 local keys = require "sessile.keys"
 local life = require "sessile.life"
+local migrate = require "sessile.migrate"
 local object = require "sessile.object"
 local options = require "sessile.options"
 local policy = require "sessile.policy"
@@ -318,6 +319,10 @@ function methods:check(given)
 end
 
 for name, method in pairs(keys) do
+  methods[name] = method
+end
+
+for name, method in pairs(migrate.methods) do
   methods[name] = method
 end
 

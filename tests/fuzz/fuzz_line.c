@@ -79,15 +79,22 @@ static line_verdict try_line(int how, const char *data, size_t size)
     const logkey *k = fixed_logkey(how & SEALED);
     char *text = fuzz_copy(data, size);
     sessile_error err = {SESSILE_OK, ""};
-    line l, claim;
+    line l, claim, looked;
     buf out;
     buf_init(&out, &allocator_default);
     (void)line_claims(k, text, size, &claim);
+    line_verdict look =
+        how & SEALED ? line_look(k, text, size, (how & HEADER) != 0, &looked) : LINE_BAD;
     line_verdict verdict =
         line_open(k, DEPTH, text, size, (how & HEADER) != 0, &l, &out, &err);
     FUZZ_CHECK(memcmp(text, data, size) == 0);
     if (verdict == LINE_GOOD) {
         opened(k, how, text, size, &l, &out);
+        if (how & SEALED) { /* who has no key is told the same in clear */
+            FUZZ_CHECK(look == LINE_GOOD && looked.id == l.id &&
+                       looked.commit == l.commit && looked.durable == l.durable &&
+                       memcmp(looked.tag, l.tag, VAULT_TAG) == 0);
+        }
     }
     buf_deinit(&out);
     free(text);

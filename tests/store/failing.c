@@ -13,7 +13,11 @@ static failing *now;
 /* 1 when this call is the one that fails; err is filled. */
 static int due(const char *function, sessile_error *err)
 {
-    if (!now->function || strcmp(now->function, function) != 0 || now->after-- != 0)
+    for (size_t i = 0; failing_names[i]; i++)
+        now->calls[i] += strcmp(failing_names[i], function) == 0;
+    if (!now->function || strcmp(now->function, function) != 0)
+        return 0;
+    if (now->after-- != 0)
         return 0;
     now->hits++;
     err->code = now->status;
@@ -67,6 +71,16 @@ static sessile_status f_append(sessile_backend_log *log, sessile_log_end *end,
                                const unsigned char new_tag[16], int *poisoned,
                                sessile_error *err)
 {
+    if (now->lost) {
+        if (!due("append", err))
+            return now->under->append(log, end, data, size, count, new_tag, poisoned,
+                                      err);
+        sessile_error ignored;
+        int ignored_too;
+        *poisoned = 1; /* it took place, and nobody was told */
+        now->under->append(log, end, data, size, count, new_tag, &ignored_too, &ignored);
+        return SESSILE_IO;
+    }
     FAILS(append);
     return now->under->append(log, end, data, size, count, new_tag, poisoned, err);
 }
@@ -183,7 +197,111 @@ static sessile_status f_shelf_put(void *self, const char *folder, const void *da
 static sessile_status f_shelf_drop(void *self, const char *folder, sessile_error *err)
 {
     (void)self;
+    FAILS(shelf_drop);
     return now->under->shelf_drop(now->self, folder, err);
+}
+
+static sessile_status f_set_aside(sessile_backend_log *log, uint64_t offset,
+                                  sessile_error *err)
+{
+    FAILS(set_aside);
+    return now->under->set_aside(log, offset, err);
+}
+
+static sessile_status f_remove(sessile_backend_log *log, uint64_t head,
+                               sessile_error *err)
+{
+    FAILS(remove);
+    return now->under->remove(log, head, err);
+}
+
+static sessile_status f_watch(sessile_backend_log *log, uint64_t bytes, int timeout_ms,
+                              int (*ask)(void *arg), void *arg, int *changed,
+                              sessile_error *err)
+{
+    FAILS(watch);
+    return now->under->watch(log, bytes, timeout_ms, ask, arg, changed, err);
+}
+
+static sessile_status f_list_others(void *self, const char *folder,
+                                    int (*visit)(void *arg, const char *folder,
+                                                 const char *file, uint64_t bytes),
+                                    void *arg, sessile_error *err)
+{
+    (void)self;
+    FAILS(list_others);
+    return now->under->list_others(now->self, folder, visit, arg, err);
+}
+
+static sessile_status f_sweep(void *self,
+                              int (*visit)(void *arg, const char *folder,
+                                           const char *file, uint64_t bytes),
+                              void *arg, sessile_error *err)
+{
+    (void)self;
+    FAILS(sweep);
+    return now->under->sweep(now->self, visit, arg, err);
+}
+
+static sessile_status f_blob_replace(void *self, const char *name, const void *was,
+                                     size_t was_size, const void *data, size_t size,
+                                     sessile_error *err)
+{
+    (void)self;
+    FAILS(blob_replace);
+    return now->under->blob_replace(now->self, name, was, was_size, data, size, err);
+}
+
+static sessile_status f_blob_remove(void *self, const char *name, sessile_error *err)
+{
+    (void)self;
+    FAILS(blob_remove);
+    return now->under->blob_remove(now->self, name, err);
+}
+
+static sessile_status f_blob_list(void *self, const char *prefix,
+                                  int (*visit)(void *arg, const char *name), void *arg,
+                                  sessile_error *err)
+{
+    (void)self;
+    FAILS(blob_list);
+    return now->under->blob_list(now->self, prefix, visit, arg, err);
+}
+
+static sessile_status f_draft_new(void *self, const char *folder, const char *name,
+                                  sessile_backend_draft **out, sessile_error *err)
+{
+    (void)self;
+    FAILS(draft_new);
+    return now->under->draft_new(now->self, folder, name, out, err);
+}
+
+static sessile_status f_draft_write(sessile_backend_draft *draft, const void *data,
+                                    size_t size, sessile_error *err)
+{
+    FAILS(draft_write);
+    return now->under->draft_write(draft, data, size, err);
+}
+
+/* These two free the draft also when they fail. */
+static sessile_status f_draft_replace(sessile_backend_draft *draft,
+                                      sessile_backend_log *old, int keep, char *kept,
+                                      size_t kept_size, sessile_error *err)
+{
+    if (due("draft_replace", err)) {
+        now->under->draft_drop(draft);
+        return now->status;
+    }
+    return now->under->draft_replace(draft, old, keep, kept, kept_size, err);
+}
+
+static sessile_status f_draft_publish(sessile_backend_draft *draft, sessile_error *err)
+{
+    if (due("draft_publish", err)) {
+        now->under->draft_drop(draft);
+        return now->status;
+    }
+    return now->under->draft_publish(draft, err);
 }
 
 static void f_free(void *self)
@@ -193,11 +311,23 @@ static void f_free(void *self)
         now->under->free(now->self);
 }
 
-const char *const failing_names[] = {
-    "create",    "open",        "size",      "read",       "lock",       "append",
-    "sync",      "rewrite",     "list",      "has_logs",   "blob_get",   "blob_put_new",
-    "stat",      "blob_settle", "list_stat", "cache_size", "cache_read", "cache_write",
-    "shelf_get", "shelf_put",   NULL};
+const char *const failing_names[] = {"create",        "open",
+                                     "size",          "read",
+                                     "lock",          "append",
+                                     "sync",          "rewrite",
+                                     "set_aside",     "list",
+                                     "list_stat",     "stat",
+                                     "has_logs",      "list_others",
+                                     "sweep",         "blob_get",
+                                     "blob_put_new",  "blob_settle",
+                                     "blob_replace",  "blob_remove",
+                                     "blob_list",     "cache_size",
+                                     "cache_read",    "cache_write",
+                                     "shelf_get",     "shelf_put",
+                                     "shelf_drop",    "draft_new",
+                                     "draft_write",   "draft_replace",
+                                     "draft_publish", "remove",
+                                     "watch",         NULL};
 
 #define COVER(name) f->table.name = under->name ? f_##name : NULL
 
@@ -216,24 +346,30 @@ void failing_init(failing *f, const sessile_backend *under, void *self)
     COVER(append);
     COVER(sync);
     COVER(rewrite);
+    COVER(set_aside);
     COVER(list);
+    COVER(list_stat);
+    COVER(stat);
     COVER(has_logs);
+    COVER(list_others);
+    COVER(sweep);
     COVER(blob_get);
     COVER(blob_put_new);
     COVER(blob_settle);
+    COVER(blob_replace);
+    COVER(blob_remove);
+    COVER(blob_list);
     COVER(cache_size);
     COVER(cache_read);
     COVER(cache_write);
-    COVER(list_stat);
-    COVER(stat);
     COVER(shelf_get);
     COVER(shelf_put);
     COVER(shelf_drop);
-    /* what a failure here would reach is not shown through sessions */
-    f->table.capabilities &= ~(unsigned)SESSILE_BACKEND_REPLACES;
-    f->table.list_others = NULL;
-    f->table.sweep = NULL;
-    f->table.blob_replace = NULL;
-    f->table.blob_remove = NULL;
+    COVER(draft_new);
+    COVER(draft_write);
+    COVER(draft_replace);
+    COVER(draft_publish);
+    COVER(remove);
+    COVER(watch);
     now = f;
 }

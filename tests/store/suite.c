@@ -98,6 +98,8 @@ static long abilities(const suite_store *kind)
         has |= t->blob_settle ? NEEDS_BLOB_SETTLE : 0;
         has |= kind->processes ? NEEDS_PROCESSES : 0;
         has |= kind->vanishes ? 0 : NEEDS_RESTARTS;
+        has |= kind->sealed ? NEEDS_SEALED : 0;
+        has |= strstr(kind->name, "that fences") ? NEEDS_FENCED : 0;
         if (t->free)
             t->free(self);
     } else {
@@ -147,24 +149,27 @@ static int run_over(const suite_store *kind, const char *title,
     return failed;
 }
 
-static int same_table(const suite_store *a, const suite_store *b)
+/* 1 when b is asked for as well, and has the same table. */
+static int same_table(const suite_store *a, const suite_store *b, const char *store)
 {
-    return a->backend == b->backend && a->place == b->place;
+    return a->backend == b->backend && a->place == b->place &&
+           (!store || strstr(b->name, store));
 }
 
 int suite_run_stores(const suite_store *kinds, size_t kind_count, const char *title,
                      const struct CMUnitTest *cases, size_t count, int tables,
                      const char *store, const char *part)
 {
-    const suite_store *had = NULL;
     int failed = 0;
 
     for (size_t k = 0; k < kind_count; k++) {
         const suite_store *kind = &kinds[k];
-        if ((store && !strstr(kind->name, store)) ||
-            (tables && had && same_table(kind, had)))
+        if (store && !strstr(kind->name, store))
             continue;
-        had = kind;
+        if (tables == 1 && k > 0 && same_table(kind, kind - 1, store))
+            continue;
+        if (tables == 2 && k + 1 < kind_count && same_table(kind, kind + 1, store))
+            continue;
         failed += run_over(kind, title, cases, count, part);
     }
     return failed;

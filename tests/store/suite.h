@@ -54,8 +54,17 @@ enum {
     NEEDS_BLOB_REMOVE = 1 << 14,
     NEEDS_BLOB_SETTLE = 1 << 15,
     NEEDS_PROCESSES = 1 << 16,
-    NEEDS_RESTARTS = 1 << 17 /* another handle finds what the first one kept */
+    NEEDS_RESTARTS = 1 << 17, /* another handle finds what the first one kept */
+    NEEDS_SEALED = 1 << 18,
+    NEEDS_FENCED = 1 << 19 /* the store of fenced.c, which can be looked into */
 };
+
+/* A row of a list of cases; and one for those stores only that have all that it needs. */
+#define CASE(name) CASE_IF(name, 0)
+#define CASE_IF(name, needs)                                                 \
+    {                                                                        \
+#name, name, site_set_up, site_tear_down, (void *)(uintptr_t)(needs) \
+    }
 
 /*
  * Runs the cases over the stores that the command line names, each in a place of its own:
@@ -65,7 +74,8 @@ enum {
  *
  * and of the cases those whose name holds CASE, and whose needs a store meets: which
  * others there are is said in a line that begins with "# not for".
- * tables: kinds with the same table are one. Returns how many cases failed.
+ * tables: of kinds with one table, 1: only the first is run, 2: the last (sealed); 0:
+ * all. Returns how many cases failed.
  */
 struct CMUnitTest;
 int suite_run(const char *title, const struct CMUnitTest *cases, size_t count, int tables,
@@ -85,6 +95,8 @@ sessile_store *site_store(const site *g);
 /* The options it is opened with. */
 void site_options(const site *g, sessile_store_options *out);
 
+#define FAILING_MOST 48
+
 /*
  * A table in front of another one, in which a function can be made to fail. Functions are
  * named by their place in names[], ended by NULL.
@@ -96,7 +108,9 @@ typedef struct failing {
     const char *function; /* which one fails, or NULL */
     int after;            /* that many calls of it go through first */
     sessile_status status;
+    int lost; /* 1: append does what it should, and says IO and *poisoned */
     int hits; /* how often it did */
+    int calls[FAILING_MOST]; /* how often each was called */
 } failing;
 extern const char *const failing_names[];
 void failing_init(failing *f, const sessile_backend *under, void *self);

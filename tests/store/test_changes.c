@@ -1,6 +1,6 @@
 /*
  * test_changes.c: logs that are sealed anew, salvaged and removed while others write to
- * them, over every store in stores.c.
+ * them, and sessions that are watched, over every store in stores.c.
  *
  * What was acknowledged is there once, whoever was faster: where a store has locks since
  * others wait, where it has none since the slower one is refused.
@@ -22,26 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* What the table of a kind can do. */
-static int can(const site *g, unsigned capabilities, int removes)
-{
-    opened o = open_site(g);
-    int is = (o.table->capabilities & capabilities) == capabilities &&
-             (!removes || o.table->remove) && !g->kind->vanishes;
-
-    done(&o);
-    return is;
-}
-
-static int has_blob_replace(const site *g)
-{
-    opened o = open_site(g);
-    int is = o.table->blob_replace != NULL;
-
-    done(&o);
-    return is;
-}
 
 static sessile_session_options named(const char *id)
 {
@@ -140,10 +120,16 @@ static void *write_on(void *arg)
         else
             usleep(100);
         w->there[w->said++] = status == SESSILE_OK;
-        if (status == SESSILE_NOTFOUND && w->reopens) {
+        if (w->reopens && (status == SESSILE_NOTFOUND ||
+                           /* made anew in the same millisecond */
+                           status == SESSILE_CONFLICT)) {
+            sessile_session_options o = named("one");
             w->gone++;
             sessile_session_close(s, NULL);
-            s = session_of(st, "one");
+            do /* it may be removed again before it is open */
+                status = sessile_session_open(&s, st, &o, &err);
+            while (status == SESSILE_NOTFOUND);
+            must(status, &err);
         } else if (status) {
             snprintf(w->trouble, sizeof w->trouble, "append: %s", err.message);
         }
@@ -237,8 +223,6 @@ static void writers_and_readers_go_on_while_a_log_is_sealed_anew(void **state)
     sessile_error err;
     char *text;
 
-    if (!g->kind->sealed || !can(g, SESSILE_BACKEND_REPLACES, 0) || !has_blob_replace(g))
-        skip();
     sessile_store *st = site_store(g);
     sessile_session_close(session_of(st, "one"), NULL);
     atomic_store(&stop, 0);
@@ -279,8 +263,6 @@ static void writers_double_nothing_while_the_session_is_removed(void **state)
     sessile_error err;
     char *text;
 
-    if (!can(g, 0, 1))
-        skip();
     sessile_store *st = site_store(g);
     sessile_session_close(session_of(st, "one"), NULL);
     atomic_store(&stop, 0);
@@ -319,8 +301,6 @@ static void a_handle_of_a_removed_session_says_so(void **state)
     const site *g = *state;
     sessile_error err;
 
-    if (!can(g, 0, 1))
-        skip();
     sessile_store *st = site_store(g), *other = site_store(g);
     sessile_session *s = session_of(st, "one");
 
@@ -350,8 +330,6 @@ static void what_many_handles_add_to_the_index_is_right(void **state)
     uint64_t bytes = 0;
     char folder[200] = "", name[200] = "";
 
-    if (!can(g, SESSILE_BACKEND_CACHES, 0))
-        skip();
     sessile_store *st = site_store(g);
     sessile_session_close(session_of(st, "one"), NULL);
     atomic_store(&stop, 0);
@@ -428,8 +406,6 @@ static void a_damaged_log_is_salvaged_once_and_goes_on(void **state)
     unsigned salvaged = 0, there = 0;
     char what[400] = "", *text;
 
-    if (!can(g, SESSILE_BACKEND_REPLACES, 1))
-        skip();
     site_options(g, &options);
     sessile_store *st = site_store(g);
     sessile_session *s = session_of(st, "one");
@@ -473,8 +449,6 @@ static void the_time_that_a_call_may_take_reaches_the_store(void **state)
     const site *g = *state;
     sessile_error err;
 
-    if (!strstr(g->kind->name, "that fences"))
-        skip();
     sessile_store *st = site_store(g);
     sessile_session *s = session_of(st, "one");
 
@@ -487,13 +461,185 @@ static void the_time_that_a_call_may_take_reaches_the_store(void **state)
     sessile_store_close(st);
 }
 
+/* ------------------------------------------------------------------ waiting for others
+ */
+
+typedef struct watcher {
+    sessile_session *s;
+    pthread_t thread;
+    int timeout_ms;
+    sessile_status status;
+    int changed;
+    sessile_id seen;
+    sessile_error err;
+} watcher;
+
+static void *watch(void *arg)
+{
+    watcher *w = arg;
+
+    w->status =
+        sessile_session_watch(w->s, &w->seen, w->timeout_ms, &w->changed, &w->err);
+    return NULL;
+}
+
+static void start_watch(watcher *w, sessile_session *s, sessile_id seen)
+{
+    *w = (watcher){.s = s, .timeout_ms = -1, .seen = seen};
+    assert_int_equal(pthread_create(&w->thread, NULL, watch, w), 0);
+}
+
+static void what_others_wrote_already_is_told_at_once(void **state)
+{
+    const site *g = *state;
+    sessile_store *st = site_store(g), *other = g->kind->vanishes ? st : site_store(g);
+    sessile_session *s = session_of(st, "one"), *t = session_of(other, "one");
+    sessile_error err;
+    sessile_id seen = 0;
+    int changed = 9;
+
+    must(sessile_session_watch(s, NULL, 0, &changed, &err), &err);
+    assert_int_equal(changed, 0);
+    must(say(t, 0, 0, &err), &err);
+    must(sessile_session_watch(s, &seen, -1, &changed, &err), &err);
+    assert_int_equal(changed, 1);
+    assert_int_equal(seen, 2);
+    must(sessile_session_watch(s, &seen, 0, &changed, &err), &err);
+    assert_int_equal(changed, 0);
+    must(sessile_session_watch(s, &seen, 20, &changed, &err), &err);
+    assert_int_equal(changed, 0);
+    must(say(s, 0, 1, &err), &err); /* what is one's own, for who counts on */
+    must(sessile_session_watch(s, &seen, -1, &changed, &err), &err);
+    assert_int_equal(changed, 1);
+    assert_int_equal(seen, 3);
+    must(say(s, 0, 2, &err), &err); /* and for who does not: no news */
+    must(sessile_session_watch(s, NULL, 20, &changed, &err), &err);
+    assert_int_equal(changed, 0);
+    seen = 100;
+    refused(sessile_session_watch(s, &seen, 0, &changed, &err), SESSILE_INVALID, &err);
+    sessile_session_close(t, NULL);
+    sessile_session_close(s, NULL);
+    if (other != st)
+        sessile_store_close(other);
+    sessile_store_close(st);
+}
+
+static void who_watches_misses_nothing_and_others_use_the_handle(void **state)
+{
+    enum { SAID = 40 };
+    const site *g = *state;
+    sessile_store *st = site_store(g), *other = g->kind->vanishes ? st : site_store(g);
+    sessile_session *s = session_of(st, "one"), *t = session_of(other, "one");
+    sessile_error err;
+    sessile_id seen = 1;
+
+    for (unsigned n = 0; n < SAID; n++) {
+        watcher w;
+        sessile_message *rows;
+        size_t count;
+        start_watch(&w, s, seen);
+        if (n % 4 == 0)
+            usleep(3000);
+        must(sessile_messages(s, NULL, &rows, &count, &err), &err); /* not held up */
+        sessile_free(rows);
+        must(say(t, 0, n, &err), &err);
+        pthread_join(w.thread, NULL);
+        must(w.status, &w.err);
+        assert_int_equal(w.changed, 1);
+        assert_int_equal(w.seen, n + 2);
+        seen = w.seen;
+        must(sessile_messages(s, NULL, &rows, &count, &err), &err);
+        assert_int_equal(count, n + 1);
+        sessile_free(rows);
+    }
+    sessile_session_close(t, NULL);
+    sessile_session_close(s, NULL);
+    if (other != st)
+        sessile_store_close(other);
+    sessile_store_close(st);
+}
+
+static void an_interrupt_ends_a_watch(void **state)
+{
+    const site *g = *state;
+    sessile_store *st = site_store(g);
+    sessile_session *s = session_of(st, "one");
+    watcher w;
+
+    start_watch(&w, s, 1);
+    usleep(20000);
+    sessile_interrupt(s);
+    pthread_join(w.thread, NULL);
+    refused(w.status, SESSILE_CANCELLED, &w.err);
+    sessile_session_close(s, NULL);
+    sessile_store_close(st);
+}
+
+static void a_removal_ends_a_watch(void **state)
+{
+    const site *g = *state;
+    sessile_store *st = site_store(g), *other = site_store(g);
+    sessile_session *s = session_of(st, "one");
+    sessile_error err;
+    watcher w;
+
+    start_watch(&w, s, 1);
+    usleep(20000);
+    must(delete_hard(other, "one", &err), &err);
+    pthread_join(w.thread, NULL);
+    refused(w.status, SESSILE_NOTFOUND, &w.err);
+    assert_non_null(strstr(w.err.message, "removed"));
+    sessile_session_close(s, NULL);
+    sessile_store_close(other);
+    sessile_store_close(st);
+}
+
+static void a_watch_goes_on_when_the_log_is_sealed_anew(void **state)
+{
+    const site *g = *state;
+    sessile_store *st = site_store(g), *other = site_store(g);
+    sessile_session *s = session_of(st, "one");
+    sessile_reseal_state last;
+    sessile_error err;
+    watcher w;
+
+    start_watch(&w, s, 1);
+    usleep(20000);
+    must(sessile_keys_rotate(other, NULL, NULL, &err), &err);
+    must(keyed_reseal(other, NULL, &last, &err), &err);
+    assert_int_equal(last.resealed, 1);
+    usleep(20000);
+    sessile_session *t = session_of(other, "one");
+    must(say(t, 0, 0, &err), &err);
+    pthread_join(w.thread, NULL);
+    must(w.status, &w.err);
+    assert_int_equal(w.changed, 1);
+    assert_int_equal(w.seen, 2);
+    sessile_session_close(t, NULL);
+    sessile_session_close(s, NULL);
+    sessile_store_close(other);
+    sessile_store_close(st);
+}
+
 static const struct CMUnitTest cases[] = {
-    CASE(a_handle_of_a_removed_session_says_so),
-    CASE(writers_and_readers_go_on_while_a_log_is_sealed_anew),
-    CASE(writers_double_nothing_while_the_session_is_removed),
-    CASE(what_many_handles_add_to_the_index_is_right),
-    CASE(a_damaged_log_is_salvaged_once_and_goes_on),
-    CASE(the_time_that_a_call_may_take_reaches_the_store),
+    CASE(what_others_wrote_already_is_told_at_once),
+    CASE(who_watches_misses_nothing_and_others_use_the_handle),
+    CASE(an_interrupt_ends_a_watch),
+    CASE_IF(a_removal_ends_a_watch, NEEDS_REMOVE | NEEDS_RESTARTS),
+    CASE_IF(a_watch_goes_on_when_the_log_is_sealed_anew,
+            NEEDS_SEALED | SESSILE_BACKEND_REPLACES | NEEDS_BLOB_REPLACE |
+                NEEDS_RESTARTS),
+    CASE_IF(a_handle_of_a_removed_session_says_so, NEEDS_REMOVE | NEEDS_RESTARTS),
+    CASE_IF(writers_and_readers_go_on_while_a_log_is_sealed_anew,
+            NEEDS_SEALED | SESSILE_BACKEND_REPLACES | NEEDS_BLOB_REPLACE |
+                NEEDS_RESTARTS),
+    CASE_IF(writers_double_nothing_while_the_session_is_removed,
+            NEEDS_REMOVE | NEEDS_RESTARTS),
+    CASE_IF(what_many_handles_add_to_the_index_is_right,
+            SESSILE_BACKEND_CACHES | NEEDS_RESTARTS),
+    CASE_IF(a_damaged_log_is_salvaged_once_and_goes_on,
+            SESSILE_BACKEND_REPLACES | NEEDS_REMOVE | NEEDS_RESTARTS),
+    CASE_IF(the_time_that_a_call_may_take_reaches_the_store, NEEDS_FENCED),
 };
 
 int main(int argc, char **argv)

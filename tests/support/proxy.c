@@ -34,10 +34,10 @@ struct proxy {
     pthread_cond_t changed;
     int listener, wake[2], port, server_port;
     int stop, refuse, hold[2];
-    uint64_t passed[2], cut_at[2]; /* of `passed` */
-    uint64_t deliver_at;           /* of passed[PROXY_TO_SERVER] */
-    int64_t orphan_until_ms;       /* an orphan was delivered: others wait for its answer,
-                                      or until then; 0: nobody waits */
+    uint64_t passed[2], cut_at[2], hold_at[2]; /* of `passed` */
+    uint64_t deliver_at;                       /* of passed[PROXY_TO_SERVER] */
+    int64_t orphan_until_ms; /* an orphan was delivered: others wait for its answer,
+                                or until then; 0: nobody waits */
     uint64_t accepted;
     unsigned cuts, delivered;
     size_t count;
@@ -144,7 +144,7 @@ static void pass(proxy *p, connection *c, int way)
         if (c->orphan && way == PROXY_TO_SERVER) {
             if (p->passed[way] < p->deliver_at)
                 return;
-        } else if (p->hold[way] ||
+        } else if (p->hold[way] || p->passed[way] == p->hold_at[way] ||
                    (way == PROXY_TO_SERVER && p->orphan_until_ms > now_ms())) {
             return;
         } else {
@@ -156,6 +156,8 @@ static void pass(proxy *p, connection *c, int way)
             }
             if (most > p->cut_at[way] - p->passed[way])
                 most = (size_t)(p->cut_at[way] - p->passed[way]);
+            if (most > p->hold_at[way] - p->passed[way])
+                most = (size_t)(p->hold_at[way] - p->passed[way]);
             /* an orphan's moment is not passed by */
             if (way == PROXY_TO_SERVER && p->deliver_at > p->passed[way] &&
                 most > p->deliver_at - p->passed[way])
@@ -242,7 +244,8 @@ static void *run(void *arg)
                     events |= POLLIN;
                 /* what could not be sent at once; what is kept on purpose waits for a
                  * wake */
-                if (c->size[!way] > 0 && !p->hold[!way] && !c->orphan)
+                if (c->size[!way] > 0 && !p->hold[!way] && !c->orphan &&
+                    p->passed[!way] != p->hold_at[!way])
                     events |= POLLOUT;
                 fds[n++] = (struct pollfd){events ? c->fd[way] : -1, events, 0};
             }
@@ -282,7 +285,7 @@ proxy *proxy_open(int port)
     sigset_t all, before;
     must(p != NULL, "proxy: calloc");
     p->server_port = port;
-    p->cut_at[0] = p->cut_at[1] = UINT64_MAX;
+    p->cut_at[0] = p->cut_at[1] = p->hold_at[0] = p->hold_at[1] = UINT64_MAX;
     must(pipe2(p->wake, O_CLOEXEC | O_NONBLOCK) == 0, "proxy: pipe");
     listen_there(p);
     pthread_mutex_init(&p->mutex, NULL);
@@ -376,6 +379,16 @@ unsigned proxy_delivered(proxy *p)
     return n;
 }
 
+unsigned proxy_waiting(proxy *p)
+{
+    unsigned n = 0;
+    lock(p);
+    for (size_t i = 0; i < p->count; i++)
+        n += p->list[i].orphan && p->list[i].size[PROXY_TO_SERVER] > 0;
+    pthread_mutex_unlock(&p->mutex);
+    return n;
+}
+
 void proxy_cut_after(proxy *p, proxy_way way, uint64_t bytes)
 {
     lock(p);
@@ -395,6 +408,13 @@ void proxy_hold(proxy *p, proxy_way way, int on)
 {
     lock(p);
     p->hold[way] = on;
+    unlock_awake(p);
+}
+
+void proxy_hold_after(proxy *p, proxy_way way, uint64_t bytes)
+{
+    lock(p);
+    p->hold_at[way] = bytes == UINT64_MAX ? bytes : p->passed[way] + bytes;
     unlock_awake(p);
 }
 

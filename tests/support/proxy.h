@@ -44,6 +44,8 @@ void proxy_cut(proxy *p);
 /* From now on (1) what comes that way is taken and kept; (0) it is passed on, with what
  * was kept. */
 void proxy_hold(proxy *p, proxy_way way, int on);
+/* The same, once `bytes` more have been passed on that way; UINT64_MAX: not any more. */
+void proxy_hold_after(proxy *p, proxy_way way, uint64_t bytes);
 /* Waits until so many bytes are kept that way; 0: they did not come in timeout_ms. */
 int proxy_wait_held(proxy *p, proxy_way way, size_t bytes, int timeout_ms);
 /* Ends the clients' side of every connection that holds bytes for the server. These bytes
@@ -51,8 +53,10 @@ int proxy_wait_held(proxy *p, proxy_way way, size_t bytes, int timeout_ms);
  * other connections have been passed on to the server (0: before the next of them).
  * proxy_hold() is over for other connections. */
 void proxy_orphan(proxy *p, uint64_t bytes);
-/* Orphans whose bytes have been delivered. */
+/* Orphans whose bytes have been delivered, and those that still wait for their moment. One
+ * whose connection the server has ended is neither. */
 unsigned proxy_delivered(proxy *p);
+unsigned proxy_waiting(proxy *p);
 
 /* From now on (1) nobody listens: connecting is refused; (0) as before. Connections that
  * are open stay. */

@@ -54,10 +54,20 @@ function hints.shown(text)
   return terminal.cut(terminal.line(text), 60)
 end
 
+--- A store's URL as it may be shown: without a password.
+---@param url string
+---@return string
+function hints.url(url)
+  return (url:gsub("^(%w[%w+.-]*://[^/?#@]*):[^/?#]*@", "%1@")
+    :gsub("([?&]password=)[^&#]*", "%1…"))
+end
+
 local function store_options(globals)
   local words = {}
   if globals.config then words[#words + 1] = " --config " .. hints.quoted(globals.config) end
-  if globals.store then words[#words + 1] = " --store " .. hints.quoted(globals.store) end
+  if globals.store then
+    words[#words + 1] = " --store " .. hints.quoted(hints.url(globals.store))
+  end
   if globals.key_file then words[#words + 1] = " --key-file " .. hints.quoted(globals.key_file) end
   if globals.network then words[#words + 1] = " --network" end
   if globals.plain then words[#words + 1] = " --plain" end

@@ -187,6 +187,12 @@ end
 -- No sentence is longer: an id of thousands of bytes must not push the rest off the screen.
 local LONGEST = 1000
 
+-- A database on a server has no owner and no mode to look at: its sentence says what to mend.
+local function of_a_server(view)
+  local url = view.globals and sessions.place(view.globals)
+  return url and url:find "^postgres" ~= nil
+end
+
 -- view: whether JSON is wanted, and the global options as far as they are known.
 local function fail(view, message, code, step)
   message = terminal.safe(tostring(message)):gsub("[%s.]+$", "")
@@ -194,7 +200,8 @@ local function fail(view, message, code, step)
   message, command = split_command(message)
   message = terminal.cut(hints.fill(message, view.globals), LONGEST)
   step = step or command and "To write it anew, with what can be read: " .. command
-  if step == nil and not (code == "EDENIED" and message:find("chmod", 1, true)) then
+  if step == nil and not (code == "EDENIED"
+    and (message:find("chmod", 1, true) or of_a_server(view))) then
     step = NEXT[code]
   end
   step = step and terminal.safe(hints.fill(step, view.globals))

@@ -20,8 +20,8 @@ local GROUPS = {
   { "What the model sees", "context", "tokens", "compact", "uncompact", "why", "log", "pin",
     "unpin", "policy list", "policy show", "policy new", "policy test", "policy try",
     "policy replay", "policy bench", "fixture" },
-  { "Stores and keys", "check", "forget", "keys init", "keys status", "keys rotate",
-    "keys reseal" },
+  { "Stores and keys", "check", "backup", "backup restore", "migrate", "forget", "keys init",
+    "keys status", "keys rotate", "keys reseal" },
   { "Configuration", "config", "config show", "config init", "config path", "config trust",
     "doctor" },
   { "And", "demo", "run", "version", "help", "completions", "man" },
@@ -40,10 +40,6 @@ local HIDDEN = { ["__complete"] = "complete" }
 local ABSENT = {
   memory = "There is no memory beyond a session yet. What was said is in the sessions: "
     .. "sessile search TEXT",
-  migrate = "A whole store cannot be moved to another kind yet. A session into another store: "
-    .. "sessile copy SESSION STORE",
-  backup = "There is no backup command yet. Sessions as files that anybody can read: "
-    .. "sessile export --all FOLDER",
   audit = "There is no audit trail yet. All that was done in a session is in its log: "
     .. "sessile tree ID --all",
 }
@@ -51,6 +47,7 @@ local ABSENT = {
 -- Those that open no store: what they are shown with names none.
 local NO_STORE = {
   "demo", "run", "version", "help", "completions", "man", "policy", "doctor", "config", "tokens",
+  "migrate",
 }
 
 local SHIPPED = {}

@@ -55,6 +55,9 @@ function sessions.place(globals)
   if scheme and scheme ~= "file" then
     return url
   end
+  if url:find "^postgres[^/]*/.*@" then
+    return url -- a URL with a slip in it: the engine says so, and does not repeat it
+  end
   local folder = paths.expand((url:gsub("^file:", "")))
   return folder, folder
 end
@@ -106,6 +109,29 @@ local function chosen_key(globals)
     return sessile.key.file(globals.key_file)
   end
   return configured(globals).key
+end
+
+--- A store that is named beside --store, as sessile.migrate takes one: with the key that was
+--- typed, or is configured.
+---@param app sessile.cli.app
+---@param url string
+---@return sessile.Place? place
+---@return string? message
+---@return string? code
+---@return string? step
+function sessions.as_place(app, url)
+  local globals = app.globals
+  local known, message, code, step = app:config()
+  if not known then
+    return nil, message, code, step
+  elseif globals.plain and globals.key_file then
+    return nil, "--plain and --key-file exclude each other", "EUSAGE"
+  end
+  local key = chosen_key(globals)
+  if key == false and not globals.plain then
+    key = nil -- configured for the store of that configuration; another may be sealed
+  end
+  return { url = url, key = key, timeout_ms = globals.timeout, network = globals.network }
 end
 
 --- What a store is opened with: what was typed, before what is configured.

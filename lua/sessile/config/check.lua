@@ -110,18 +110,24 @@ function kinds.store(at, value, from)
   end
   local url = read.expanded(at, read.text(at, value), from)
   local scheme, rest = url:match "^(%l[%l%d+.-]*):(.*)$"
-  if scheme and scheme ~= "file" then
+  if scheme and scheme ~= "file" and scheme ~= "sqlite" then
     if not from.trusted then
       wrong(at, "a store that is no folder is taken from your own configuration only", "EDENIED")
     end
     return url
   end
   local path = scheme and rest or url
-  if not from.trusted and not is_below(path, from) then
+  -- the file of a database is no folder; that it is no link is its store's affair
+  local folder = path
+  if scheme == "sqlite" and path:sub(1, 1) ~= "~" then
+    folder = path:match "^(.*)/" or "."
+  end
+  if not from.trusted and not is_below(folder, from) then
     wrong(at, "a store that is not below the project's folder is taken from your own "
       .. "configuration only", "EDENIED")
   end
-  return read.beside(path, from)
+  path = read.beside(path, from)
+  return scheme == "sqlite" and "sqlite:" .. path or path
 end
 
 function kinds.key(at, value, from)

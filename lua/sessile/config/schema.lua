@@ -19,7 +19,8 @@ local schema = {}
 ---@type sessile.config.key[]
 schema.keys = {
   { name = "store", kind = "store", default = "$XDG_DATA_HOME/sessile", project = true,
-    about = "where sessions are: a folder, `file:FOLDER`, `sqlite:FILE`, `ram:`; `postgres`: `$DATABASE_URL`" },
+    about = "where sessions are: a folder, `file:FOLDER`, `sqlite:FILE`, `postgres://…`, `ram:`; "
+      .. "`postgres`: `$DATABASE_URL`" },
   { name = "key", kind = "key", default = "the key file that is made for you",
     about = "the store's secret: `{ env = \"NAME\" }`, `{ file = \"…\" }`, `{ command = {…} }`; "
       .. "`false`: not sealed" },

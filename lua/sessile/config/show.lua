@@ -32,6 +32,11 @@ end
 --- An address without a password, and without what a query may hide.
 function show.url(url)
   url = url:gsub("^(%l[%l%d+.-]*://[^/@:]*):[^@]*@", "%1:hidden@")
+  url = url:gsub("([?&])([^=&%s]+)=([^&%s]*)", function(before, name)
+    -- a name may be percent-encoded: libpq reads it all the same
+    local plain = name:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)
+    return plain:lower():find "pass" and before .. name .. "=hidden" or nil
+  end)
   url = url:gsub("([?&%s:])([%w_]*[Pp]ass%w*=)[^&%s]*", "%1%2hidden")
   return (url:gsub("([?&])([%w_]*[Kk]ey=)[^&%s]*", "%1%2hidden"))
 end

@@ -1,10 +1,11 @@
---- show: prints a session's messages, or one entry.
+--- show: prints a session's messages, and those that come, or one entry.
 --
--- Owns: the choice of what to print. Must never show stored text as it is on a terminal:
+-- Owns: the choice of what to print, and when. Must never show stored text as it is on a terminal:
 -- render.lua makes it inert.
 
 local entries = require "sessile.cli.entries"
 local hints = require "sessile.cli.hints"
+local json = require "sessile.cli.json"
 local render = require "sessile.cli.render"
 local span = require "sessile.import.span"
 local terminal = require "sessile.cli.terminal"
@@ -49,13 +50,62 @@ local function show_entry(app, session, id)
   app:out(outline(raw, columns)) -- on another branch
 end
 
+-- What is longest between two looks at the clock, when there is an end: ms.
+local WAIT_MS = 60000
+
+-- Prints messages; `first` is not after another one.
+local function show_messages(app, list, first)
+  local now = app.now()
+  for i, found in ipairs(list) do
+    if app.json then
+      app:out(json.line(render.json(app, found)) .. "\n")
+    else
+      app:out((first and i == 1 and "" or "\n") .. render.message(found, app.paint, now))
+    end
+  end
+end
+
+-- Prints what others write from the entry `seen` on, until the time is up (ms; nil: for ever).
+local function follow(app, session, seen, timeout_ms, empty)
+  local ends = timeout_ms and os.time() * 1000 + timeout_ms
+  while true do
+    io.stdout:flush()
+    local left = ends and math.max(ends - os.time() * 1000, 0)
+    local changed, newest, code = session:watch { after = seen,
+      timeout_ms = left and math.min(left, WAIT_MS, timeout_ms) }
+    if changed == nil then
+      return nil, newest, code
+    elseif changed then
+      local list, message
+      -- a message stands behind those before it: no more of them are new than entries are
+      list, message, code = session:messages {
+        last = tonumber(newest, 16) - tonumber(seen, 16) }
+      if not list then
+        return nil, message, code
+      end
+      local new = {}
+      for _, found in ipairs(list) do
+        if render.facts(found).key:sub(1, #seen) > seen then
+          new[#new + 1] = found
+        end
+      end
+      show_messages(app, new, empty)
+      empty = empty and #new == 0
+      seen = newest
+    elseif ends and os.time() * 1000 >= ends or timeout_ms == 0 then
+      return
+    end
+  end
+end
+
 return {
   name = "show",
   summary = "print the messages of a session, or one entry",
-  usage = "show ID[@ENTRY] [--last N]",
+  usage = "show ID[@ENTRY] [--last N] [--follow [--for TIME]]",
   examples = {
     { "sessile show last --last 3", "the newest three messages" },
     { "sessile show bug-42@2a", "one entry, by its number or a label" },
+    { "sessile show last --follow", "and what is said from now on, until Ctrl-C" },
     { "sessile show bug-42 --json | jq '.[].message.role'", "for a program" },
   },
   arguments = {
@@ -63,24 +113,45 @@ return {
   },
   options = {
     { "--last N", "only the newest N messages", integer = true },
+    { "--follow", "then print each new message as it comes, until Ctrl-C" },
+    { "--for TIME", "with --follow: end after so long, as 90 or 5m", time = true },
   },
   about = "Every message from the first to the newest is shown, compacted or not. What the\n"
-    .. "model would get is shown by `sessile context`.",
+    .. "model would get is shown by `sessile context`. With --follow --json each message is one\n"
+    .. "line of JSON.",
   run = function(app, args)
     local session, entry, code, step = entries.at(app, args.id)
     if not session then
       return nil, entry, code, step
     end
     local _ <close> = setmetatable({}, { __close = function() session:close() end })
-    if type(entry) == "string" then
+    if type(entry) == "string" and args.follow then
+      return nil, "--follow is for a whole session, and an entry never changes", "EUSAGE",
+        "sessile show " .. hints.id(session.id) .. " --follow"
+    elseif args["for"] and not args.follow then
+      return nil, "--for goes with --follow", "EUSAGE"
+    elseif type(entry) == "string" then
       return show_entry(app, session, entry)
     end
-    local list, message
+    local list, message, seen, changed
+    if args.follow then -- before the messages are read: what comes between is shown after them
+      changed, seen, code = session:watch { timeout_ms = 0 }
+      if changed == nil then
+        return nil, seen, code
+      end
+    end
     list, message, code = session:messages { last = args.last }
     if not list then
       return nil, message, code
     end
-    if app.json then
+    if args.follow then
+      show_messages(app, list, true)
+      for i = #list, 1, -1 do -- what came since is among them already
+        local id = render.facts(list[i]).key:sub(1, #seen)
+        seen = id > seen and id or seen
+      end
+      return follow(app, session, seen, args["for"], #list == 0)
+    elseif app.json then
       local rows = {}
       for i, found in ipairs(list) do
         rows[i] = render.json(app, found)
@@ -88,10 +159,7 @@ return {
       app:print_json(app.array(rows))
       return
     end
-    local now = app.now()
-    for i, found in ipairs(list) do
-      app:out((i > 1 and "\n" or "") .. render.message(found, app.paint, now))
-    end
+    show_messages(app, list, true)
     if #list == 0 and not args.last then
       app:note("The session has no messages yet. Add one: sessile append "
         .. hints.id(session.id) .. " 'text'")

@@ -1,0 +1,40 @@
+/* migrate.c: the public functions of whole stores copied into others. */
+#include "api/api.h"
+
+#include <string.h>
+
+#include "session/migrate.h"
+
+sessile_status sessile_migrate_begin(sessile_migration **out, const sessile_place *from,
+                                     const sessile_place *to,
+                                     const sessile_migrate_options *options,
+                                     sessile_error *err)
+{
+    error_clear(err);
+    if (out)
+        *out = NULL;
+    if (!out || !from || !to)
+        return api_missing(err, __func__, "out, from or to");
+    if ((!from->url && !from->store && !from->backend) ||
+        (!to->url && !to->store && !to->backend))
+        return api_missing(err, __func__, "url, store and backend of from or to");
+    return migrate_begin(out, from, to, options, err);
+}
+
+sessile_status sessile_migrate_step(sessile_migration *migration,
+                                    sessile_migrate_state *state, sessile_error *err)
+{
+    sessile_migrate_state unused;
+    error_clear(err);
+    if (!state)
+        state = &unused;
+    memset(state, 0, sizeof *state);
+    if (!migration)
+        return api_missing(err, __func__, "migration");
+    return migrate_step(migration, state, err);
+}
+
+void sessile_migrate_free(sessile_migration *migration)
+{
+    migrate_free(migration);
+}

@@ -1,0 +1,58 @@
+/*
+ * ahead.c: the messages of a context, read in pieces.
+ *
+ * Owns which entries are read at once: neighbours in the log that a list names one after
+ * the other. To a file that is a matter of system calls; to a database each piece is a
+ * question and an answer. Must never change what a message is: it says what comes next
+ * and leaves the reading to session_message_locked().
+ */
+#include "session/session.h"
+
+/* A gap of so many entries is read through rather than asked for anew. */
+enum { GAP = 16 };
+
+void ahead_begin(ahead *a, sessile_session *s, const context *c)
+{
+    *a = (ahead){.s = s, .c = c, .first = 1, .last = 0};
+}
+
+/* The run of the list that begins at item i: its blocks of the index are there when this
+ * is OK, and the log knows what will be read. */
+static sessile_status expect_run(ahead *a, size_t i, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+
+    a->first = a->last = a->c->items[i].key.entry;
+    for (a->next = i + 1; a->next < a->c->count; a->next++) {
+        sessile_id id = a->c->items[a->next].key.entry;
+        if (id < a->last || id - a->last > GAP)
+            break;
+        a->last = id;
+    }
+    for (uint64_t id = a->first; !status && id <= a->last;
+         id = (id / LOG_BLOCK + 1) * LOG_BLOCK)
+        status = session_reach_locked(a->s, (sessile_id)id, err);
+    if (!status && a->first < a->last)
+        log_expect(a->s->log, a->first, a->last);
+    return status;
+}
+
+sessile_status ahead_message(ahead *a, sessile_key key, buf *out, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+
+    if (key.entry < a->first || key.entry > a->last) {
+        size_t i = a->next;
+        while (i < a->c->count && a->c->items[i].key.entry != key.entry)
+            i++;
+        /* what is not to come (an answer that was moved up) is read by itself */
+        if (i < a->c->count)
+            status = expect_run(a, i, err);
+    }
+    return status ? status : session_message_locked(a->s, key, out, err);
+}
+
+void ahead_end(ahead *a)
+{
+    log_expect_none(a->s->log);
+}

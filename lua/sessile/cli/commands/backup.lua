@@ -1,0 +1,84 @@
+--- backup: a store in one file, while others go on writing.
+--
+-- Owns: what is said of what the file holds. Must never write over a file that is there, unless
+-- it is told to bring a backup up to date.
+
+local hints = require "sessile.cli.hints"
+local migrate = require "sessile.migrate"
+local moving = require "sessile.cli.moving"
+local terminal = require "sessile.cli.terminal"
+
+local function tell(app, args, done, sealed)
+  moving.tell(app, done, terminal.line(args.file))
+  if not done.moment then
+    app:out "Others wrote meanwhile: each session is whole as it was at its own moment.\n"
+  end
+  if not sealed then
+    app:out "It is not sealed: whoever has the file can read it.\n"
+  else
+    app:out "It is sealed as the store is, with its keyring: keep the secret, which opens both.\n"
+    if args.keys then
+      app:out(("Users' secrets are in %s alone: keep it apart, and short.\n"):format(
+        terminal.line(args.keys)))
+    elseif done.users > 0 then
+      app:out(("It holds the secrets of %s: `forget` does not reach them there (--keys).\n")
+        :format(terminal.plural(done.users, "user")))
+    end
+  end
+  if done.users_removed > 0 then
+    app:out(("Secrets of users who were forgotten, removed there: %d.\n"):format(
+      done.users_removed))
+  end
+  -- The store that was typed is not the one to look into.
+  local key = app.globals.key_file and " --key-file " .. hints.quoted(app.globals.key_file) or ""
+  app:note(("Look into it: %s --store %s%s list"):format(hints.program,
+    hints.quoted(hints.url(migrate.backup_url(args.file))), key))
+end
+
+return {
+  name = "backup",
+  summary = "copy the store into a file, while others go on writing",
+  usage = "backup FILE [--update] [--keys FILE]",
+  examples = {
+    { "sessile backup sessions.backup", "a SQLite database; the same secret opens it" },
+    { "sessile backup sessions.backup --update", "what came since, added to it" },
+    { "sessile backup b.db --keys b.keys", "users' secrets apart: forget USER stays final" },
+    { "sessile list --store sqlite:sessions.backup", "a backup is a store to look into" },
+  },
+  arguments = { { "file", "where it is to be", is = "file" } },
+  options = {
+    { "--update", "FILE is a backup of this store: add what came since" },
+    { "--keys FILE", "users' secrets go to this file, and are not in the backup" },
+  },
+  about = "Each session is in it up to the end of a write; with it those that it names. The file\n"
+    .. "appears when it is whole and was read back. Interrupted, it goes on when run again.\n"
+    .. "Put it back: sessile backup restore FILE",
+  run = function(app, args)
+    local store, message, code, step = app:store()
+    if not store then
+      return nil, message, code, step
+    end
+    if args.keys == args.file then
+      return nil, "--keys names the backup itself: it wants a file of its own", "EUSAGE"
+    elseif not store.sealed and args.keys then
+      return nil, "this store is not sealed: its users have no secrets", "EUSAGE"
+    end
+    local done
+    done, message, code, step = moving.run(app, function(report)
+      return store:backup(args.file, { update = args.update, keys = args.keys, progress = report })
+    end)
+    if not done then
+      return nil, message, code, step
+        or code == "EEXISTS" and ("To add what came since: sessile backup %s --update"):format(
+          hints.quoted(args.file))
+        or code == "EFULL" and "Make room on the device, then type the same again."
+        or nil
+    end
+    if app.json then
+      moving.json(app, done, { file = args.file, keys = args.keys, sealed = store.sealed })
+    else
+      tell(app, args, done, store.sealed)
+    end
+    return moving.verdict(done)
+  end,
+}

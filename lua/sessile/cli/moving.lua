@@ -1,0 +1,154 @@
+--- moving: what the commands that copy whole stores have in common.
+--
+-- Owns: how a store that somebody names is shown, the bar, Ctrl-C, and how the outcome is told.
+-- Must never show a password that stands in a URL, nor call a copy whole that is not.
+
+local has_line, line = pcall(require, "sessile.line")
+local hints = require "sessile.cli.hints"
+local progress = require "sessile.cli.progress"
+local terminal = require "sessile.cli.terminal"
+
+local moving = {}
+
+--- Refuses what is there only while this command runs.
+---@param url string
+---@return boolean? ok
+---@return string? message
+---@return string? code
+---@return string? step
+function moving.check(url)
+  if url:find "^ram:" then
+    return nil, "the store ram: is gone when this command ends", "EUSAGE",
+      "Name a folder, sqlite:FILE or postgres://…"
+  end
+  return true
+end
+
+--- Runs a copy with a bar. work(report): calls sessile.migrate or store:backup with `report` as
+--- its progress. Returns what that returns.
+---@param app sessile.cli.app
+---@param work fun(report: fun(state: sessile.MigrateState): boolean?): table?, string?, string?
+---@return sessile.MigrateState? done
+---@return string? message
+---@return string? code
+---@return string? step
+function moving.run(app, work)
+  local label, show, finish
+  if has_line then
+    line.busy(true)
+  end
+  local done, message, code = work(function(state)
+    if state.stage ~= label then
+      if finish then
+        finish()
+      end
+      label = state.stage
+      show, finish = progress.bar(app, label, true)
+    end
+    show(state.bytes_done, state.bytes)
+    return not (has_line and line.interrupted())
+  end)
+  if has_line then
+    line.busy(false)
+  end
+  if finish then
+    finish()
+  end
+  if done then
+    return done
+  end
+  return nil, message, code,
+    code == "ECANCELLED" and "What was copied is there. To go on, type the same again." or nil
+end
+
+local function plural(n, word)
+  return terminal.plural(n, word)
+end
+
+-- What became of the sessions, as "48 new, 1 continued".
+local function shares(done)
+  local words = {}
+  for _, part in ipairs {
+    { done.copied, "new" }, { done.continued, "continued" }, { done.replaced, "replaced" },
+    { done.kept, "there already" },
+  } do
+    if part[1] > 0 then
+      words[#words + 1] = ("%s %s"):format(terminal.number(part[1]), part[2])
+    end
+  end
+  return #words > 0 and table.concat(words, ", ") or "none"
+end
+
+--- Tells the outcome on stdout, and on stderr what did not go well.
+---@param app sessile.cli.app
+---@param done sessile.MigrateState
+---@param to string  the other store, as it may be shown
+function moving.tell(app, done, to)
+  app:out(("%s in %s: %s.\n"):format(plural(done.sessions, "session"), to, shares(done)))
+  app:out(("%s; read back and compared: %s.\n"):format(done.as_it_stands
+    and "Copied as they stand" or "Sealed anew, or made plain, entry by entry",
+    terminal.number(done.verified)))
+  if done.unopened then
+    app:note "No key here opens them: bytes were compared, and no seal was opened."
+  end
+  if done.forgotten > 0 then
+    app:note(("Of users who were forgotten, opened by nothing: %d."):format(done.forgotten))
+  end
+  if done.gone > 0 then
+    app:note(("Deleted meanwhile: %d."):format(done.gone))
+  end
+  if done.unfinished > 0 then
+    app:note(("Writes that were never finished were left out: %s."):format(
+      terminal.bytes(done.unfinished)))
+  end
+  for _, failure in ipairs(done.failures) do
+    app:note(("%s: %s"):format(terminal.line(failure.log), failure.message))
+  end
+end
+
+--- The outcome as a JSON document, with what `more` says.
+---@param app sessile.cli.app
+---@param done sessile.MigrateState
+---@param more table
+function moving.json(app, done, more)
+  for name, value in pairs(done) do
+    more[name] = value
+  end
+  more.failures = app.array(done.failures)
+  app:print_json(more)
+end
+
+--- The end of the command: nothing, or why it is not all there.
+---@param done sessile.MigrateState
+---@return nil
+---@return string? message
+---@return string? code
+---@return string? step
+function moving.verdict(done)
+  if done.failed > 0 then
+    return nil, ("%s could not be copied"):format(plural(done.failed, "session")),
+      done.failures[#done.failures].code,
+      "The others are there. When what stood in the way is gone, type the same again."
+  elseif done.damaged > 0 then
+    return nil, done.as_it_stands
+      and ("%s damaged here, and so in the copy"):format(done.damaged == 1 and "1 session is"
+        or done.damaged .. " sessions are")
+      or ("%s damaged, and not copied"):format(done.damaged == 1 and "1 session is"
+        or done.damaged .. " sessions are"), "EDAMAGED",
+      "See what is left of them: sessile check"
+  elseif done.conflicts > 0 then
+    return nil, ("%s there, and differ from those here: they were left alone"):format(
+      done.conflicts == 1 and "1 session of that name is" or
+      done.conflicts .. " sessions of that name are"), "ECONFLICT",
+      "To replace them (their logs are kept aside), add --replace."
+  end
+end
+
+--- A store as somebody named it, without the password.
+---@param url string
+---@return string
+function moving.shown(url)
+  return hints.shown(hints.url(url))
+end
+
+return moving

@@ -1,0 +1,139 @@
+-- migrate.lua: whole stores copied into others: sessile.migrate, and a store's backup.
+--
+-- Never opens a session: the engine copies, and only reads what it copies from.
+
+local core = require "sessile.core"
+local key = require "sessile.key"
+local options = require "sessile.options"
+local paths = require "sessile.paths"
+
+local migrate = {}
+
+local place_options = {
+  url = "string", key = "any", suite = "string", timeout_ms = "number", network = "boolean",
+}
+
+-- What the core takes for a store: an open one, or where one is and what opens it. nil,
+-- message, code.
+local function place(who, given)
+  if type(given) == "string" then
+    given = { url = given }
+  elseif type(given) == "table" and given._core then
+    return given._core
+  elseif type(given) ~= "table" then
+    options.misuse(("%s: a path, URL, store or table expected, got %s"):format(who, type(given)))
+  end
+  local opts = options.check(who, given, place_options)
+  if not opts.url then
+    options.misuse(who .. ": url is missing")
+  end
+  local source, value, code = key.resolve(who, opts.key)
+  if not source then
+    return nil, value, code
+  end
+  return {
+    url = paths.expand_url(opts.url), key_source = source, key = value, suite = opts.suite,
+    timeout_ms = opts.timeout_ms, network = opts.network,
+  }
+end
+
+local PARTS = { sessions = 1, keyring = 2, users = 4 }
+
+local function parts_of(who, list)
+  local bits = 0
+  for _, name in ipairs(list or {}) do
+    if not PARTS[name] then
+      options.misuse(("%s: option 'parts': \"sessions\", \"keyring\" or \"users\" expected, got %s")
+        :format(who, tostring(name)))
+    end
+    bits = bits | PARTS[name]
+  end
+  return bits
+end
+
+-- Steps to the end. Returns the last state, with all failures.
+local function run(from, to, opts)
+  local work, message, code = core.migrate(from, to, opts)
+  if not work then
+    return nil, message, code
+  end
+  local guard <close> = work
+  local failures = {}
+  while true do
+    local done, state, why = guard:step()
+    if done == nil then
+      return nil, state, why
+    end
+    failures[#failures + 1] = state.failure
+    local go_on = not opts.progress or opts.progress(state)
+    if not done and go_on == false then
+      return nil, "the copy was stopped before its end", "ECANCELLED"
+    end
+    if done then
+      state.failure, state.failures = nil, failures
+      return state
+    end
+  end
+end
+
+local migrate_options = {
+  change = "boolean", into = "boolean", fresh = "boolean", replace = "boolean",
+  mirror = "boolean", whole = "boolean", parts = "table", progress = "callable",
+}
+
+--- Copies every session of one store into another; see sessile.migrate in meta.lua.
+function migrate.migrate(from, to, given)
+  local who = "sessile.migrate"
+  local opts = options.check(who, given, migrate_options)
+  opts.parts = parts_of(who, opts.parts)
+  local source, target, message, code
+  source, message, code = place(who .. ": from", from)
+  if not source then
+    return nil, message, code
+  end
+  target, message, code = place(who .. ": to", to)
+  if not target then
+    return nil, message, code
+  end
+  return run(source, target, opts)
+end
+
+-- A file is a database, unless another kind of store is named.
+local function backup_url(path)
+  return path:find "^%a[%w+.-]+:" and path or "sqlite:" .. paths.expand(path)
+end
+migrate.backup_url = backup_url
+
+local backup_options = { keys = "string", update = "boolean", progress = "callable" }
+
+--- The methods of a store that begin here.
+migrate.methods = {}
+
+--- Copies the store, as it stands, into a file; see Store:backup in meta.lua.
+function migrate.methods:backup(path, given)
+  local who = "store:backup"
+  local opts = options.check(who, given, backup_options)
+  if type(path) ~= "string" or path == "" then
+    options.misuse(who .. ": the path of a file expected")
+  end
+  local copied, message, code = run(self._core, { url = backup_url(path) }, {
+    parts = opts.keys and PARTS.sessions | PARTS.keyring or nil, whole = not opts.update,
+    into = opts.update, mirror = opts.update, progress = opts.progress,
+  })
+  if not copied or not opts.keys then
+    return copied, message, code
+  end
+  -- After the sessions: each user that they need is there by now.
+  local secrets
+  secrets, message, code = run(self._core, { url = backup_url(opts.keys) }, {
+    parts = PARTS.keyring | PARTS.users, whole = not opts.update, into = opts.update,
+    mirror = opts.update,
+  })
+  if not secrets then
+    return nil, message, code
+  end
+  copied.users, copied.users_removed = secrets.users, secrets.users_removed
+  return copied
+end
+
+return migrate
