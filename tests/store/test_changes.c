@@ -224,8 +224,6 @@ static void writers_and_readers_go_on_while_a_log_is_sealed_anew(void **state)
     sessile_error err;
     char *text;
 
-    if (!g->kind->sealed)
-        skip();
     sessile_store *st = site_store(g);
     sessile_session_close(session_of(st, "one"), NULL);
     atomic_store(&stop, 0);
@@ -306,6 +304,7 @@ static void a_handle_of_a_removed_session_says_so(void **state)
 {
     const site *g = *state;
     sessile_error err;
+
     sessile_store *st = site_store(g), *other = site_store(g);
     sessile_session *s = session_of(st, "one");
 
@@ -454,8 +453,6 @@ static void the_time_that_a_call_may_take_reaches_the_store(void **state)
     const site *g = *state;
     sessile_error err;
 
-    if (!strstr(g->kind->name, "that fences"))
-        skip();
     sessile_store *st = site_store(g);
     sessile_session *s = session_of(st, "one");
 
@@ -610,8 +607,6 @@ static void a_watch_goes_on_when_the_log_is_sealed_anew(void **state)
     sessile_error err;
     watcher w;
 
-    if (!g->kind->sealed)
-        skip();
     start_watch(&w, s, 1);
     usleep(20000);
     must(sessile_keys_rotate(other, NULL, NULL, &err), &err);
@@ -636,17 +631,19 @@ static const struct CMUnitTest cases[] = {
     CASE(an_interrupt_ends_a_watch),
     CASE_IF(a_removal_ends_a_watch, NEEDS_REMOVE | NEEDS_RESTARTS),
     CASE_IF(a_watch_goes_on_when_the_log_is_sealed_anew,
-            SESSILE_BACKEND_REPLACES | NEEDS_BLOB_REPLACE | NEEDS_RESTARTS),
+            NEEDS_SEALED | SESSILE_BACKEND_REPLACES | NEEDS_BLOB_REPLACE |
+                NEEDS_RESTARTS),
     CASE_IF(a_handle_of_a_removed_session_says_so, NEEDS_REMOVE | NEEDS_RESTARTS),
     CASE_IF(writers_and_readers_go_on_while_a_log_is_sealed_anew,
-            SESSILE_BACKEND_REPLACES | NEEDS_BLOB_REPLACE | NEEDS_RESTARTS),
+            NEEDS_SEALED | SESSILE_BACKEND_REPLACES | NEEDS_BLOB_REPLACE |
+                NEEDS_RESTARTS),
     CASE_IF(writers_double_nothing_while_the_session_is_removed,
             NEEDS_REMOVE | NEEDS_RESTARTS),
     CASE_IF(what_many_handles_add_to_the_index_is_right,
             SESSILE_BACKEND_CACHES | NEEDS_RESTARTS),
     CASE_IF(a_damaged_log_is_salvaged_once_and_goes_on,
             SESSILE_BACKEND_REPLACES | NEEDS_REMOVE | NEEDS_RESTARTS),
-    CASE_IF(the_time_that_a_call_may_take_reaches_the_store, NEEDS_NO_LOCKS),
+    CASE_IF(the_time_that_a_call_may_take_reaches_the_store, NEEDS_FENCED),
 };
 
 int main(int argc, char **argv)
