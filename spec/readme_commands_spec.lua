@@ -5,6 +5,7 @@
 --
 -- A block that is not to be run has a line of its own above it, with the reason:
 --   <!-- not run: installs packages -->
+-- Files only: what is read there is a folder.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 local cli = dofile(here .. "/support/cli.lua")

@@ -1,4 +1,5 @@
 --- The README's snippets, run as they stand there.
+-- Files only: what is read there is a folder.
 
 local root = os.getenv "SESSILE_ROOT" or "."
 local build = os.getenv "SESSILE_BUILD" or "build"
