@@ -64,6 +64,21 @@ describe("the command line over sqlite:", function()
     has(done("check" .. at), "nothing is damaged")
   end)
 
+  it("knows ~, and makes no folder of that name", function()
+    done "new --id at-home --store 'sqlite:~/in/at.db'"
+    has(done("list --store sqlite:" .. home .. "/in/at.db"), "at-home")
+    local text = "local s = require 'sessile'; local t = assert(s.open 'sqlite:~/in/at.db'); "
+      .. "print(t:list()[1].id)"
+    cli.write(home .. "/ask.lua", text)
+    has(done("run " .. home .. "/ask.lua"), "at-home")
+  end)
+
+  it("says --plain of one that is not sealed", function()
+    done("new --id open --plain --store " .. url)
+    done "new --id made-the-key" -- a key file is there, and does not fit
+    has(fails(7, "list --store " .. url), "open it with --plain")
+  end)
+
   it("says what is wrong with a path", function()
     assert.truthy(os.execute("mkdir -m 700 " .. quote(home .. "/in")))
     cli.write(path, ("this is no database, whatever its name says; "):rep(20))

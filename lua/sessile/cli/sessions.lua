@@ -53,7 +53,7 @@ function sessions.place(globals)
   end
   local scheme = url:match("^(%l[%l%d+.-]*):")
   if scheme and scheme ~= "file" then
-    return url
+    return paths.expand_url(url)
   end
   if url:find "^postgres[^/]*/.*@" then
     return url -- a URL with a slip in it: the engine says so, and does not repeat it
@@ -91,7 +91,7 @@ local function key_step(globals, url, exists)
   elseif configured(globals).key == false then
     return "The configuration says key = false: leave that out. See: sessile config show"
   end
-  local plain = exists and sessile.open(url, { key = false })
+  local plain = (exists or url) and sessile.open(url, { key = false })
   if plain then
     plain:close()
     return "It is not sealed. If it was meant to be so, open it with --plain."
