@@ -34,7 +34,11 @@ end
 describe("the command line over sqlite:", function()
   it("makes, appends, shows, lists, searches, checks and deletes", function()
     local at = " --store " .. url
+    for _, words in ipairs { "show bug-42", "search why", "check", "stats" } do
+      has(fails(3, words .. at), "there is no store at sqlite:")
+    end
     assert.same({}, json("list" .. at))
+    assert.equal("", shell("ls " .. quote(path) .. "* 2>/dev/null")) -- nothing was made
     done("new --id bug-42 --title 'Slow start'" .. at)
     done("append bug-42 -" .. at, "why is it slow?\n")
     has(done("show bug-42" .. at), "why is it slow?")
