@@ -293,7 +293,10 @@ asan: deps-test
 	    $(foreach one,$(filter-out $(LONG_SPECS:%=spec/%),$(SPECS)),'$(one)$$')
 
 # Of the tests that start threads; ThreadSanitizer cannot follow the depth of others.
-THREADED = $(shell grep -l pthread_create $(TEST_C)) tests/store/test_backend.c
+# nodes/ also starts processes beside the thread of a network, which it follows no better.
+THREADED = $(shell grep -l pthread_create $(filter-out $(PROXIED),$(TEST_C))) \
+           tests/store/test_backend.c
+PROXIED  = tests/nodes/test_connection.c tests/nodes/test_proxy.c
 tsan: deps-test
 	@+$(again) --quiet BUILD=build-tsan OPT="-O1 -fsanitize=thread" HARDEN= SANITIZED=1 \
 	    threaded

@@ -164,6 +164,93 @@ static void test_given_up(void **state)
         "keyring); do cmp %1$s/from/$f %1$s/to/$f || exit 1; done");
 }
 
+/* ------------------------------------------------------------------ what others make */
+
+static store under;
+static sessile_session *parent; /* makes a child while the store is listed */
+
+typedef struct listed {
+    char folder[4][128], name[4][128];
+    int count;
+} listed;
+
+static int note_one(void *arg, const char *in, const char *name)
+{
+    listed *l = arg;
+    assert_true(l->count < 4);
+    snprintf(l->folder[l->count], sizeof l->folder[0], "%s", in);
+    snprintf(l->name[l->count++], sizeof l->name[0], "%s", name);
+    return 0;
+}
+
+/* The list is taken; then a child is made, which its parent names; then it is told. */
+static sessile_status late_list(void *self, const char *in,
+                                int (*visit)(void *, const char *, const char *),
+                                void *arg, sessile_error *err)
+{
+    listed l = {.count = 0};
+    sessile_status status = under.table->list(self, in, note_one, &l, err);
+    if (parent && !status) {
+        sessile_session *child, *of = parent;
+        sessile_session_options so;
+        parent = NULL;
+        sessile_session_options_init(&so);
+        so.id = text("child");
+        assert_int_equal(sessile_child(&child, of, 0, &so, err), SESSILE_OK);
+        assert_int_equal(sessile_session_close(child, err), SESSILE_OK);
+    }
+    for (int i = 0; !status && i < l.count; i++)
+        if (visit(arg, l.folder[i], l.name[i]))
+            break;
+    return status;
+}
+
+/* Whatever the bytes that are copied name is in the copy. */
+static void test_named(void **state)
+{
+    sessile_session_options so;
+    sessile_migrate_state told;
+    sessile_session *s, *child;
+    sessile_migration *m;
+    sessile_store *st, *to;
+    sessile_subsession *subs;
+    sessile_error err;
+    size_t count;
+    (void)state;
+
+    assert_int_equal(store_ram_open(&under, os_current, &allocator_default, &err),
+                     SESSILE_OK);
+    sessile_backend table = *under.table;
+    table.free = NULL;
+    table.list = late_list;
+    assert_int_equal(sessile_open_with(&st, &table, under.self, NULL, &err), SESSILE_OK);
+    sessile_session_options_init(&so);
+    so.id = text("parent");
+    assert_int_equal(sessile_create(&s, st, &so, &err), SESSILE_OK);
+    parent = s;
+    assert_int_equal(sessile_open(&to, "ram:", NULL, &err), SESSILE_OK);
+    sessile_place from = {.store = st}, there = {.store = to};
+    assert_int_equal(sessile_migrate_begin(&m, &from, &there, NULL, &err), SESSILE_OK);
+    assert_int_equal(steps(m, -1, &told, &err), SESSILE_OK);
+    assert_null(parent);
+    assert_int_equal(told.copied, 2);
+    sessile_migrate_free(m);
+    sessile_session_close(s, NULL);
+
+    assert_int_equal(sessile_resume(&s, to, &so, &err), SESSILE_OK);
+    assert_int_equal(sessile_subsessions(s, &subs, &count, &err), SESSILE_OK);
+    assert_int_equal(count, 1); /* the parent names it, */
+    sessile_free(subs);
+    sessile_session_close(s, NULL);
+    so.id = text("child");
+    assert_int_equal(sessile_resume(&child, to, &so, &err),
+                     SESSILE_OK); /* and it is there */
+    sessile_session_close(child, NULL);
+    sessile_store_close(to);
+    sessile_store_close(st);
+    store_close(&under);
+}
+
 /* ------------------------------------------------------------------ no memory */
 
 typedef struct rations {
@@ -246,6 +333,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_host_backend, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_given_up, set_up, tear_down),
+        cmocka_unit_test(test_named),
         {"test_no_memory, as it stands", test_no_memory, set_up, tear_down, &no},
         {"test_no_memory, sealed anew", test_no_memory, set_up, tear_down, &yes},
         cmocka_unit_test_setup_teardown(test_misuse, set_up, tear_down),
