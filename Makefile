@@ -100,7 +100,7 @@ ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encoding
 
 .PHONY: all build demo test check asan tsan valgrind bench coverage install clean help deps
 .PHONY: deps-build deps-test deps-check deps-bench deps-soak
-.PHONY: accuracy plants everything threaded warnings headers lint fuzz fuzzers benches promises soak
+.PHONY: accuracy plants everything stores threaded warnings headers lint fuzz fuzzers benches promises soak
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -264,6 +264,16 @@ check: deps-check
 	@+$(again) --quiet everything
 	@BUILD=$(BUILD) tests/run
 
+# The tests of sessions over databases. What is slow over PostgreSQL, since each place is a schema
+# that has to be made, and shows nothing that SQLite does not, is left to SQLite.
+OVER_POSTGRES := unit/test_checkpoint unit/test_facts unit/test_life unit/test_session$$ \
+    unit/test_tree spec/branch spec/catalog spec/checkpoint spec/child spec/fork spec/lifecycle \
+    spec/park spec/pause spec/search spec/session spec/turn
+stores: deps-test
+	@+$(again) --quiet everything
+	@BUILD=$(BUILD) tests/run --store sqlite
+	@BUILD=$(BUILD) tests/run --store postgres $(OVER_POSTGRES:%='%')
+
 # Every source once with -Werror, in a folder of its own.
 warnings:
 	@+$(again) --quiet BUILD=build-werror WERROR=1 everything
@@ -392,6 +402,7 @@ help:
 	@echo 'make check     warnings as errors, layers, lint, headers, then every test'
 	@echo 'make asan      C tests and specs under AddressSanitizer and UBSan'
 	@echo 'make tsan | valgrind   C tests under ThreadSanitizer, valgrind'
+	@echo 'make stores    the tests of sessions over SQLite and PostgreSQL'
 	@echo 'make promises  each promise, what proves it, and the figures: the short form'
 	@echo 'make soak      the same at full size: hours (SOAK="kill crash" SOAK_MINUTES=10)'
 	@echo 'make plants    bugs planted one by one: do the tests see them?'
