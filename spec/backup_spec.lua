@@ -80,6 +80,24 @@ describe("sessile backup", function()
     assert.matches("hello", (cli.done(("show talk --store sqlite:%s/b.db"):format(home))))
   end)
 
+  it("is no copy of itself", function()
+    local url = ("sqlite:%s/own.db"):format(home)
+    cli.done(("new --id talk --store %s"):format(url))
+    local _, err, status = cli.sessile(("backup %s/own.db --update --store %s"):format(home, url))
+    assert.not_equal(0, status)
+    assert.matches("lead to the same store", err, 1, true)
+  end)
+
+  it("makes nothing when the file for the secrets is there already", function()
+    cli.done "new --id talk"
+    temp.write(home .. "/b.keys", "mine")
+    local _, err, status = cli.sessile(("backup %s/b.db --keys %s/b.keys"):format(home, home))
+    assert.not_equal(0, status)
+    assert.matches("b.keys is there already", err, 1, true)
+    assert.is_nil(io.open(home .. "/b.db"))
+    assert.equal("mine", temp.read(home .. "/b.keys"))
+  end)
+
   it("does not put its file beside a write-ahead log of another", function()
     cli.done "new --id talk"
     temp.write(home .. "/b.db-wal", "what an older database had not taken in")
