@@ -38,7 +38,7 @@ describe("the command line over sqlite:", function()
       has(fails(3, words .. at), "there is no store at sqlite:")
     end
     assert.same({}, json("list" .. at))
-    assert.equal("", shell("ls " .. quote(path) .. "* 2>/dev/null")) -- nothing was made
+    assert.equal("", shell("(ls " .. quote(path) .. "* 2>/dev/null)")) -- nothing was made
     done("new --id bug-42 --title 'Slow start'" .. at)
     done("append bug-42 -" .. at, "why is it slow?\n")
     has(done("show bug-42" .. at), "why is it slow?")
