@@ -264,14 +264,17 @@ check: deps-check
 	@+$(again) --quiet everything
 	@BUILD=$(BUILD) tests/run
 
-# The tests of sessions over databases. What is slow over PostgreSQL, since each place is a schema
+# The tests of sessions over databases: those that are known to say nothing of files. What is slow over PostgreSQL, since each place is a schema
 # that has to be made, and shows nothing that SQLite does not, is left to SQLite.
 OVER_POSTGRES := unit/test_checkpoint unit/test_facts unit/test_life unit/test_session$$ \
     unit/test_tree spec/branch spec/catalog spec/checkpoint spec/child spec/fork spec/lifecycle \
     spec/park spec/pause spec/search spec/session spec/turn
+OVER_SQLITE := $(OVER_POSTGRES) model/ unit/test_search unit/test_writers unit/test_fork \
+    unit/test_uncompact unit/test_meter spec/agent_killed spec/cli_keys spec/json spec/keys \
+    spec/label spec/refusals
 stores: deps-test
 	@+$(again) --quiet everything
-	@BUILD=$(BUILD) tests/run --store sqlite
+	@BUILD=$(BUILD) tests/run --store sqlite $(OVER_SQLITE:%='%')
 	@BUILD=$(BUILD) tests/run --store postgres $(OVER_POSTGRES:%='%')
 
 # Every source once with -Werror, in a folder of its own.
