@@ -16,8 +16,8 @@ local steps = 10
 -- Starts the agent and kills it behind that many lines; nil: lets it end. Returns whether it
 -- ended by itself.
 local function launch(dir, how, lines)
-  local words = ("%s run %s/support/killed_agent.lua %s/store %s/effects %d %s 2>%s/err")
-    :format(binary, here, dir, dir, steps, how, dir)
+  local words = ("%s run %s/support/killed_agent.lua %s %s/effects %d %s 2>%s/err")
+    :format(binary, here, temp.word(dir .. "/store"), dir, steps, how, dir)
   local pipe = assert(io.popen(("sh -c 'echo $$; exec %s'"):format(words)))
   local pid = assert(math.tointeger(tonumber(pipe:read "l")))
   local count = 0

@@ -70,6 +70,28 @@ describe("sessile backup", function()
     assert.matches("more", (cli.done(("show a --store sqlite:%s/b.db"):format(home))))
   end)
 
+  it("follows a store whose keys were rotated, and no other one", function()
+    cli.done "new --id a"
+    cli.done(("backup %s/b.db"):format(home))
+    cli.done "keys rotate"
+    cli.done "new --id b"
+    cli.done "append b sealed-anew"
+    assert.equal(1, cli.json(("backup %s/b.db --update"):format(home)).copied)
+    assert.matches("sealed%-anew", (cli.done(("show b --store sqlite:%s/b.db"):format(home))))
+    assert.equal(2, #cli.json(("keys status --store sqlite:%s/b.db"):format(home)).epochs)
+    cli.done(("new --id c --store %s/other"):format(home))
+    local _, err, code = cli.sessile(("backup %s/b.db --update --store %s/other"):format(home,
+      home))
+    assert.equal(6, code)
+    assert.matches("no copy of this store", err)
+    -- Once all is sealed anew the old keys are dropped: that backup is of another time.
+    cli.done "keys reseal"
+    _, err, code = cli.sessile(("backup %s/b.db --update"):format(home))
+    assert.equal(6, code)
+    assert.matches("make a new copy", err)
+    cli.done(("show b --store sqlite:%s/b.db"):format(home))
+  end)
+
   it("tells a disk that is full, a folder that may not be written", function()
     cli.done "new --id a"
     local _, err, code = cli.sessile "backup /proc/none.db"
@@ -110,6 +132,7 @@ describe("a backup while others write", function()
         local child = assert(s:child { id = name .. "-child-" .. n })
         assert(child:append { role = "user", content = "child" })
         child:close()
+        os.execute "sleep 0.1" -- others are to get on as well
       end
     end
   ]]

@@ -211,6 +211,7 @@ describe("a deleted session", function()
   after_each(temp.clean)
 
   it("leaves no file and no word, nor what lay beside it", function()
+    temp.files_only "which are left"
     local path = temp.dir() .. "/store"
     local store = assert(sessile.open(path, { key = false }))
     local s = assert(store:create { id = "gone", title = "a secret title" })
@@ -235,6 +236,7 @@ describe("a deleted session", function()
   end)
 
   it("goes also when it does not open", function()
+    temp.files_only "one is filled with zeros"
     local path = temp.dir() .. "/store"
     local store = assert(sessile.open(path, { key = sessile.key.secret(("k"):rep(40)) }))
     assert(store:create "hurt"):close()

@@ -1,4 +1,5 @@
 -- What somebody meets whose log is damaged: from Lua, and at the command line.
+-- Files only: logs are damaged by hand.
 
 local sessile = require "sessile"
 

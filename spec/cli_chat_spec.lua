@@ -193,7 +193,7 @@ describe("resume", function()
     cli.write(home .. "/call.lua", [[local store = require "sessile".open(arg[1], { key = false })
       assert(store:resume "talk":append { role = "assistant", content = "", tool_calls = {
         { id = "c9", name = "deploy", arguments = "{}" } } })]])
-    done(("run %s/call.lua %s/data/sessile"):format(home, home))
+    done(("run %s/call.lua %s"):format(home, cli.store()))
     done "suspend talk 'may I?'"
     local out, err = done "resume talk"
     has(out, "open call   deploy (c9)")

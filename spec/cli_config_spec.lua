@@ -1,4 +1,5 @@
 -- config, config init, config path, config trust and doctor, as somebody types them.
+-- Files only: what doctor finds in a folder.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 local cli = dofile(here .. "/support/cli.lua")

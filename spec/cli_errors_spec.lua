@@ -1,6 +1,7 @@
 -- The command line when something is wrong: what may not be read is no emptiness, hints work
 -- when they are pasted, errors are JSON when JSON was asked for, and nothing that is odd in a
 -- store or in a word hangs a command or reaches a terminal.
+-- Files only: what may not be read, and what is no folder.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 local cli = dofile(here .. "/support/cli.lua")

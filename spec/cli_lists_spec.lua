@@ -19,7 +19,7 @@ end
 -- Runs Lua in the store of this home.
 local function run(text)
   cli.write(home .. "/run.lua", 'local sessile = require "sessile"\n'
-    .. ("local store = assert(sessile.open('%s/data/sessile'))\n"):format(home)
+    .. 'local store = assert(sessile.open(os.getenv "SESSILE_STORE"))\n'
     .. text .. "\nstore:close()")
   return done("run " .. home .. "/run.lua")
 end
@@ -155,7 +155,8 @@ describe("copy", function()
     done "branch a 1 --yes"
     done "append a other"
     os.execute(("umask 077; head -c 32 /dev/urandom > %s/key"):format(home))
-    assert.equal("b\n", (done(("copy a %s/there --to-key-file %s/key --id b"):format(home, home))))
+    assert.equal("b\n", (done(("copy a %s --to-key-file %s/key --id b"):format(
+      cli.quote(cli.url(home .. "/there")), home))))
     local at = ("--store %s/there --key-file %s/key"):format(home, home)
     assert.equal("To be copied", json(at .. " info b").title)
     local entries = json(at .. " tree b").entries

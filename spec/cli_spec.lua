@@ -17,6 +17,7 @@ after_each(cli.finish)
 
 describe("a bare sessile", function()
   it("says what is here and what to type next, and makes nothing", function()
+    cli.files_only "the default folder"
     local out = done ""
     assert.truthy(out:find("No sessions yet", 1, true))
     assert.truthy(out:find("sessile new", 1, true))
@@ -252,6 +253,7 @@ describe("list", function()
   end
 
   it("names a log that is damaged; reading what is left of it has exit code 5", function()
+    cli.files_only "their bytes are changed"
     local lines = {}
     for n = 1, 6 do
       lines[n] = ('{"role":"user","content":"text %d"}'):format(n)
@@ -264,6 +266,7 @@ describe("list", function()
   end)
 
   it("names damage to what was imported into a session that was there", function()
+    cli.files_only "their bytes are changed"
     local store = home .. "/plain"
     done(("--plain --store %s new --id hurt"):format(store))
     local recording = home .. "/recording.jsonl"
@@ -281,6 +284,7 @@ describe("list", function()
   end)
 
   it("says that a torn tail was set aside, once, on stderr", function()
+    cli.files_only "their bytes are changed"
     local store = home .. "/plain"
     done(("--plain --store %s new --id hurt"):format(store))
     done(("--plain --store %s append hurt whole"):format(store))
@@ -297,6 +301,7 @@ describe("list", function()
   end)
 
   it("names damage also when each message was written by a process of its own", function()
+    cli.files_only "their bytes are changed"
     local store = home .. "/plain"
     done(("--plain --store %s new --id hurt"):format(store))
     for n = 1, 6 do
@@ -309,6 +314,7 @@ end)
 
 describe("keys and stores", function()
   it("come from options and the environment", function()
+    cli.files_only "the default folder"
     write(home .. "/key", "hex:" .. ("0"):rep(64) .. "\n")
     write(home .. "/wrong", "hex:" .. ("1"):rep(64) .. "\n")
     os.execute(("chmod 600 %s/key %s/wrong"):format(home, home))
@@ -327,6 +333,7 @@ describe("keys and stores", function()
   end)
 
   it("are not made by a command that only reads", function()
+    cli.files_only "the default folder"
     local _, err, code = sessile(("show x --store %s/typo"):format(home))
     assert.equal(3, code)
     assert.truthy(err:find("typo", 1, true))
@@ -364,6 +371,7 @@ describe("usage", function()
     for _, command in ipairs(json "help") do
       assert.truthy(text:find("\n  " .. command.name .. " ", 1, true), command.name)
     end
+    assert.is_nil(text:find("%]")) -- only what must be typed
   end)
 
   it("is explained, examples first, for every command", function()

@@ -53,7 +53,7 @@ setup(function()
   cli.done "label talk 1 mark"
   cli.done "compact talk --policy sliding_window --window 2000"
   cli.done "checkpoint talk here --state '{\"step\":1}'"
-  cli.done(("run %s/child.lua %s/data/sessile"):format(home, home))
+  cli.done(("run %s/child.lua %s"):format(home, cli.store()))
   cli.done "new --id small"
   cli.done "append small hello"
   cli.done "append small 'hello again' --role assistant"
@@ -195,7 +195,7 @@ local ENTRIES = {
   ["copy"] = {
     plain = { "copy small HOME/elsewhere", "small\n" },
     json = { "copy small HOME/elsewhere --id other", "session", "id", "agent", "store" },
-    wrong = { "copy small HOME/data/sessile", 1, "--id NEW" },
+    wrong = { "copy small STORE", 1, "--id NEW" },
   },
   ["children"] = {
     plain = { "children talk", "child", "searcher", "open" },
@@ -438,7 +438,7 @@ local ENTRIES = {
 }
 
 local function filled(words)
-  return (words:gsub("HOME", home))
+  return (words:gsub("HOME", home):gsub("STORE", function() return cli.store() end))
 end
 
 local function has(text, part, words)
@@ -455,8 +455,15 @@ local function at(value, path)
   return value
 end
 
--- Everything in the store, by its bytes.
+-- Everything in the store, by its bytes; in a database, what it says of its sessions.
 local function bytes_of_store()
+  if cli.kind then
+    local parts = { (cli.sessile "--json list") }
+    for _, id in ipairs { "talk", "small", "paused", "gone" } do
+      parts[#parts + 1] = cli.sessile("--json log " .. id)
+    end
+    return table.concat(parts, "\n")
+  end
   local pipe <close> = assert(io.popen(("cd %s/data && find . -type f | LC_ALL=C sort "
     .. "| xargs sha256sum"):format(cli.quote(home))))
   return pipe:read "a"

@@ -1,5 +1,6 @@
 -- Completions, the manual page and did-you-mean: one table says them all, and what a shell is
 -- offered is what a command takes, quoted so that it means just that.
+-- Files only: words that are folders.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 package.path = here .. "/support/?.lua;" .. package.path

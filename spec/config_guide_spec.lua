@@ -1,4 +1,5 @@
 -- The configuration as lua/README.md has it: its table is that of the schema, its examples work.
+-- Files only: the default folder.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 local cli = dofile(here .. "/support/cli.lua")

@@ -1,4 +1,5 @@
 -- Configurations that mean harm, or that somebody else may have written.
+-- Files only: the default folder.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 local cli = dofile(here .. "/support/cli.lua")

@@ -1,4 +1,5 @@
 -- The configuration: what its files may say, which word holds, and whose files are believed.
+-- Files only: where the default folder is.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 local cli = dofile(here .. "/support/cli.lua")

@@ -1,4 +1,5 @@
 -- The demonstration: it runs to its end, and shows what it promises.
+-- Files only: it has a folder of its own.
 
 local binary = os.getenv "SESSILE_BIN" or "build/bin/sessile"
 

@@ -1,4 +1,5 @@
 -- The examples of whole tasks say what they promise, and leave nothing behind.
+-- Files only: examples have folders of their own.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 local example = dofile(here .. "/support/example.lua")

@@ -1,5 +1,6 @@
 -- The examples ask an OpenAI-compatible endpoint when one is configured, and only then. The
 -- endpoint here is a process of ours; spec/model_spec.lua has what may go wrong with one.
+-- Files only: examples have folders of their own.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 local example = dofile(here .. "/support/example.lua")

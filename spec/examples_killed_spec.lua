@@ -1,6 +1,7 @@
 -- examples/pipeline.lua, killed at any moment, again and again, does each record once.
 --
 -- 10 kills; with SESSILE_SOAK=1, 100. The seed is printed by a failure; SEED=… takes its place.
+-- Files only: examples have folders of their own.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 local example = dofile(here .. "/support/example.lua")

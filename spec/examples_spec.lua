@@ -1,4 +1,5 @@
 -- Every example runs from the project's root, without arguments, and says what it promises.
+-- Files only: examples have folders of their own.
 
 local temp = dofile(debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$") .. "/support/temp.lua")
 local build = os.getenv "SESSILE_BUILD" or "build"

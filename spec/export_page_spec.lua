@@ -125,7 +125,7 @@ local function hostile(id, seed, messages)
     local span = require "sessile.import.span"
 local payloads = dofile(%q)
     local sessile = require "sessile"
-    local store = assert(sessile.open())
+    local store = assert(sessile.open(os.getenv "SESSILE_STORE"))
     local next_one = payloads.generator(%d)
     -- Where it has to be short, what leaves any element and any attribute stands at its end.
     local function clean(most)

@@ -1,4 +1,5 @@
 -- Files that the executable writes for its user alone.
+-- Files only: files that the executable writes.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 local cli = dofile(here .. "/support/cli.lua")

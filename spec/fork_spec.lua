@@ -166,7 +166,7 @@ describe("sessile fork", function()
 
   it("info shows a child and its parent", function()
     cli.write(home .. "/child.lua", [[
-      local store <close> = assert(require "sessile".open(os.getenv "XDG_DATA_HOME" .. "/sessile"))
+      local store <close> = assert(require "sessile".open(os.getenv "SESSILE_STORE"))
       local parent = assert(store:session "p")
       assert(assert(parent:child { id = "c", agent = "searcher" }):discard())
     ]])

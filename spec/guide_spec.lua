@@ -1,4 +1,5 @@
 -- policies/README.md, followed to the letter: its commands and its spec.
+-- Files only: what is read there is a folder.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 local cli = dofile(here .. "/support/cli.lua")

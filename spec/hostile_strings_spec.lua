@@ -124,7 +124,7 @@ local function fill(ids)
   end
   add("store:close()")
   cli.write(home .. "/fill.lua", table.concat(lines, "\n"))
-  cli.done(("run %s/fill.lua %s/data/sessile"):format(home, home))
+  cli.done(("run %s/fill.lua %s"):format(home, cli.store()))
   return count
 end
 

@@ -174,6 +174,7 @@ describe("what is not a message", function()
   end)
 
   it("leaves the store when a session is unknown", function()
+    temp.files_only "their bytes"
     local before = temp.snapshot(dir)
     fails("ENOTFOUND", store:resume "nobody")
     fails("ENOTFOUND", s:entry "0000ffff")
@@ -181,6 +182,7 @@ describe("what is not a message", function()
   end)
 
   it("leaves the store when a log is none", function()
+    temp.files_only "one that is no log"
     temp.write(dir .. "/store/agents/main/fake.jsonl", "this is no log\n", "600")
     local before = temp.snapshot(dir)
     local value, message, code = store:resume "fake"

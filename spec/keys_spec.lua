@@ -111,6 +111,7 @@ describe("a sealed store", function()
   end)
 
   it("is SEALED for a wrong key, for none, and stays as it was", function()
+    temp.files_only "their bytes"
     do
       local store <close> = assert(open(dir, sessile.key.secret(hex)))
       fill(store)

@@ -1,4 +1,5 @@
 -- lua/README.md: its programs, run as they stand there.
+-- Files only: what is read there is a folder.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 local temp = dofile(here .. "/support/temp.lua")

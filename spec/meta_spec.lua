@@ -1,4 +1,5 @@
 -- The annotations and the module name the same functions and fields.
+-- Files only: it compares names.
 
 local root = debug.getinfo(1, "S").source:match("^@(.*)/spec/[^/]*$") or "."
 local sessile = require "sessile"

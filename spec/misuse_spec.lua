@@ -1,5 +1,6 @@
 -- A call that is wrong raises at the line that made it, and says which function it was; a text
 -- that is no entry is no mistake of the program: nil, a sentence, ENOTFOUND.
+-- Files only: wrong calls do not come to a store.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 local sessile = require "sessile"

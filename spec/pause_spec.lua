@@ -125,7 +125,7 @@ describe("a pause that outlives its process", function()
       local s = assert(store:session "s")
       %s
       store:close()
-    ]]):format(path, code))
+    ]]):format(cli.url(path), code))
     return cli.done("run " .. cli.quote(path .. ".lua"))
   end
 

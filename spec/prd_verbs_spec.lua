@@ -268,6 +268,7 @@ describe("sessions delete", function()
   end)
 
   it("leaves no file behind", function()
+    cli.files_only "which are left"
     done "keys init"
     local function files()
       local pipe <close> = io.popen(("find %s/data/sessile/agents -type f | wc -l"):format(

@@ -135,8 +135,8 @@ describe("processes on one session of a sealed store", function()
         local parts = {}
         for i = 1, writers do
           parts[i] = ("SESSILE_KEY=%s %s run %s/support/mixing_writer.lua %s w%d %d %d "
-            .. ">%s/w%d 2>%s/err%d &"):format(secret, cli.quote(cli.binary), here, dir, i,
-            seed + i, operations, home, i, home, i)
+            .. ">%s/w%d 2>%s/err%d &"):format(secret, cli.quote(cli.binary), here,
+            cli.quote(temp.url(dir)), i, seed + i, operations, home, i, home, i)
         end
         assert(os.execute(table.concat(parts, "\n") .. "\nwait"))
         for i = 1, writers do

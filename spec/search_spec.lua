@@ -172,6 +172,7 @@ describe("sessile search", function()
   end)
 
   it("names a session that cannot be read, and finds the others", function()
+    cli.files_only "one is damaged"
     local pipe <close> = assert(io.popen("grep -rl . " .. cli.quote(cli.home()) ..
       "/data/sessile/agents --include=*.jsonl"))
     local paths = {}

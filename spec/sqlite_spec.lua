@@ -34,7 +34,11 @@ end
 describe("the command line over sqlite:", function()
   it("makes, appends, shows, lists, searches, checks and deletes", function()
     local at = " --store " .. url
+    for _, words in ipairs { "show bug-42", "search why", "check", "stats" } do
+      has(fails(3, words .. at), "there is no store at sqlite:")
+    end
     assert.same({}, json("list" .. at))
+    assert.equal("", shell("ls " .. quote(path) .. "* 2>/dev/null")) -- nothing was made
     done("new --id bug-42 --title 'Slow start'" .. at)
     done("append bug-42 -" .. at, "why is it slow?\n")
     has(done("show bug-42" .. at), "why is it slow?")
@@ -62,6 +66,21 @@ describe("the command line over sqlite:", function()
     done("keys reseal" .. at)
     has(done("show a" .. at), "message 4")
     has(done("check" .. at), "nothing is damaged")
+  end)
+
+  it("knows ~, and makes no folder of that name", function()
+    done "new --id at-home --store 'sqlite:~/in/at.db'"
+    has(done("list --store sqlite:" .. home .. "/in/at.db"), "at-home")
+    local text = "local s = require 'sessile'; local t = assert(s.open 'sqlite:~/in/at.db'); "
+      .. "print(t:list()[1].id)"
+    cli.write(home .. "/ask.lua", text)
+    has(done("run " .. home .. "/ask.lua"), "at-home")
+  end)
+
+  it("says --plain of one that is not sealed", function()
+    done("new --id open --plain --store " .. url)
+    done "new --id made-the-key" -- a key file is there, and does not fit
+    has(fails(7, "list --store " .. url), "open it with --plain")
   end)
 
   it("says what is wrong with a path", function()

@@ -1,5 +1,6 @@
 -- The tour of the README's picture: every line of examples/tour/tour.sh works, in order, in a
 -- home of its own, and shows what the picture shows; and the picture is of those lines.
+-- Files only: what is read there is a folder.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 local cli = dofile(here .. "/support/cli.lua")

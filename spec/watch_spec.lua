@@ -154,11 +154,13 @@ describe("sessile show --follow", function()
       wait_for(out, "second")
       interrupt()
     end)
-    local keys = {}
+    local keys, said = {}, {}
     for line in text:gmatch "[^\n]+" do
-      keys[#keys + 1] = assert(span.decode(line), line).key
+      local row = assert(span.decode(line), line)
+      keys[#keys + 1], said[#said + 1] = row.key, row.message.content
     end
     assert.same({ "00000001", "00000002" }, keys)
+    assert.same({ "first", "second" }, said)
   end)
 
   it("ends when its time is up, and says when the session is removed", function()

@@ -81,6 +81,7 @@ describe("a torn end", function()
   after_each(temp.clean)
 
   it("that an open handle sets aside is told", function()
+    temp.files_only "a torn end"
     local dir = temp.dir() .. "/store"
     local store <close> = assert(sessile.open(dir, { key = false }))
     local s = assert(store:session "s")
@@ -120,6 +121,7 @@ describe("durability none", function()
   end
 
   it("tells damage to what was synced; what was not may pass for a torn end", function()
+    temp.files_only "a letter is changed"
     assert.equal("EDAMAGED", (code_after_damage(true)))
     local code, torn = code_after_damage(false)
     assert.is_nil(code)

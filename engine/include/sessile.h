@@ -623,7 +623,8 @@ typedef struct sessile_migrate_state {
  * each session is copied up to the end of a write, and with a session also those that it
  * names as children, parent or origin, unless they are deleted. What was acknowledged
  * before the call began is in the copy. What comes later is brought by another run: what
- * is there is compared and continued. To move while others write: run it, stop them, run
+ * is there is compared and continued (a keyring that got new keys since replaces the
+ * copy's). To move while others write: run it, stop them, run
  * it again.
  *
  * Interrupted anywhere, `to` holds whole sessions, and beginnings that end with a write;

@@ -34,7 +34,7 @@ void log_copy_drop(log_copy *copy)
     memset(copy, 0, sizeof(*copy));
 }
 
-static sessile_status flush(log_copy *copy, sessile_error *err)
+sessile_status log_copy_flush(log_copy *copy, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     if (copy->draft == NULL) {
@@ -127,7 +127,7 @@ sessile_status log_copy_entry(log_copy *copy, const char *text, size_t size,
     if (ends_write) {
         copy->committed = copy->count;
     }
-    return copy->lines.size < PIECE ? SESSILE_OK : flush(copy, err);
+    return copy->lines.size < PIECE ? SESSILE_OK : log_copy_flush(copy, err);
 }
 
 /* Both ways to finish. */
@@ -136,7 +136,7 @@ static sessile_status ended(log_copy *copy, sessile_error *err)
     if (copy->committed != copy->count) {
         return fail(err, SESSILE_INVALID, "the last write of a copy is not ended");
     }
-    return flush(copy, err);
+    return log_copy_flush(copy, err);
 }
 
 /*

@@ -51,6 +51,8 @@ sessile_status log_copy_begin_new(log_copy *copy, store *st, const keyring *k,
  * last line of its write. INVALID, LIMIT [message], FULL, IO. */
 sessile_status log_copy_entry(log_copy *copy, const char *text, size_t size,
                               int ends_write, sessile_error *err);
+/* Hands over what is gathered: log_copy_finish() has that much less to do. */
+sessile_status log_copy_flush(log_copy *copy, sessile_error *err);
 /*
  * Makes the copy durable and gives it the log's name. old: the open log that is replaced,
  * under its exclusive lock, which goes on naming the old bytes until it is closed. keep:

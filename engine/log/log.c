@@ -353,7 +353,11 @@ static sessile_status open_once(log_t **out, store *st, const keyring *k,
         log->index.keeper = *keeper;
     }
     *out = log;
-    status = log_size(log, &size, err);
+    /* asked a moment ago, for the first line; a database need not be asked again */
+    size = log->asked;
+    if (has_locks(log)) {
+        status = log_size(log, &size, err);
+    }
     if (status == SESSILE_OK) {
         status = scan_first(log, size, visit, arg, err);
     }

@@ -185,7 +185,12 @@ static sessile_status copy_all(log_t *log, const keyring *k, const char *folder,
     uint64_t cut = 0;
     sessile_status status = copy_lines(log, k, folder, name, copy, err);
     while (status == SESSILE_OK && !log_has_locks(log->st.table)) {
-        status = log_recover(log, NULL, NULL, &cut, err);
+        /* before the last look: the less comes behind it, the less often others are
+         * faster */
+        status = log_copy_flush(copy, err);
+        if (status == SESSILE_OK) {
+            status = log_recover(log, NULL, NULL, &cut, err);
+        }
         if (status != SESSILE_OK || copy->count == log->end.count) {
             break;
         }

@@ -87,7 +87,8 @@ sessile_status migrate_blob(const store *st, const char *name, char **out, size_
                             sessile_error *err);
 /* The users' secrets, as they are in `from` now. */
 sessile_status migrate_users(sessile_migration *m, sessile_error *err);
-/* CONFLICT: the keyring of `from` is another one than when this began. */
+/* The keyring of `from` may have got new keys since this began: then the copy's gets them
+ * too. CONFLICT: it lost some. */
 sessile_status migrate_keys_same(sessile_migration *m, sessile_error *err);
 
 #endif

@@ -150,6 +150,18 @@ sessile_status migrate_users(sessile_migration *m, sessile_error *err)
     return !status && m->options.mirror ? forget_others(m, err) : status;
 }
 
+/* The keyring got new keys, and lost none: the copy's is brought up to date. 1: done. */
+static int follow(sessile_migration *m, const char *text, size_t size)
+{
+    const store *to = &m->to->backend;
+
+    return (m->parts & SESSILE_MIGRATE_KEYRING) && m->from->keys &&
+           to->table->blob_replace && !keyring_refresh(m->from->keys, NULL) &&
+           keyring_continues(m->from->keys, m->keyring, m->keyring_size) &&
+           !to->table->blob_replace(to->self, KEYRING_BLOB, m->keyring, m->keyring_size,
+                                    text, size, NULL);
+}
+
 sessile_status migrate_keys_same(sessile_migration *m, sessile_error *err)
 {
     char *text;
@@ -157,7 +169,9 @@ sessile_status migrate_keys_same(sessile_migration *m, sessile_error *err)
     sessile_status status =
         migrate_blob(&m->from->backend, KEYRING_BLOB, &text, &size, err);
 
-    if (!status && (!text || size != m->keyring_size || memcmp(text, m->keyring, size)))
+    if (!status &&
+        (!text || ((size != m->keyring_size || memcmp(text, m->keyring, size)) &&
+                   !follow(m, text, size))))
         status = fail(err, SESSILE_CONFLICT,
                       "the keys of the store were changed while it was copied: what was "
                       "copied may need keys that the copy lacks. Remove the copy, and "

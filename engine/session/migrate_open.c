@@ -79,6 +79,27 @@ static sessile_status part_url(sessile_migration *m, const char *url, char **out
     return SESSILE_OK;
 }
 
+/* 1 when a database was closed and left its write-ahead log, with some of its pages:
+ * under another name it would be without them. */
+static int has_wal(const sessile_migration *m, const os_stat_info *at)
+{
+    const os_table *os = m->from->os;
+    os_stat_info wal;
+    char *name;
+    int there;
+
+    if (at->is_dir)
+        return 0;
+    name = mem_alloc(&m->from->alloc, strlen(m->part) + sizeof "-wal");
+    if (!name)
+        return 1;
+    strcpy(name, m->part);
+    strcat(name, "-wal");
+    there = !os->stat_at(os->ud, -1, name, &wal) && wal.size > 0;
+    mem_free(&m->from->alloc, name, strlen(m->part) + sizeof "-wal");
+    return there;
+}
+
 sessile_status migrate_publish(sessile_migration *m, sessile_error *err)
 {
     const os_table *os = m->from->os;
@@ -89,6 +110,11 @@ sessile_status migrate_publish(sessile_migration *m, sessile_error *err)
         return SESSILE_OK;
     if (os->stat_at(os->ud, -1, m->part, &at))
         return fail_errno(err, errno, "cannot look at %s", m->part);
+    if (has_wal(m, &at))
+        return fail(err, SESSILE_BUSY,
+                    "%s is not whole: another program has it open, or no space was left "
+                    "as it was closed",
+                    m->part);
     fd = os->open_at(os->ud, -1, m->part, at.is_dir ? OS_READ | OS_DIRECTORY : OS_READ);
     if (fd < 0 || os->sync_all(os->ud, fd)) {
         int error = errno;
@@ -193,11 +219,14 @@ static sessile_status open_from(sessile_migration *m, const sides *s, sessile_er
     return status ? fail(err, status, "%s", m->closed.message) : SESSILE_OK;
 }
 
-/* 1: `to` has the very keyring of `from`. */
+/* 1: `to` has the very keyring of `from`, or what that was before it got new keys. */
 static int same_keyring(const sessile_migration *m, const sides *s)
 {
-    return m->keyring && s->to_keyring && m->keyring_size == s->to_size &&
-           !memcmp(m->keyring, s->to_keyring, s->to_size);
+    if (!m->keyring || !s->to_keyring)
+        return 0;
+    return (m->keyring_size == s->to_size &&
+            !memcmp(m->keyring, s->to_keyring, s->to_size)) ||
+           (m->from->keys && keyring_continues(m->from->keys, s->to_keyring, s->to_size));
 }
 
 /* 1: logs are copied as they stand. */
@@ -218,8 +247,16 @@ static sessile_status put_keyring(sessile_migration *m, const sides *s,
 {
     const store *to = &m->to->backend;
 
-    if (s->to_keyring || !(m->parts & SESSILE_MIGRATE_KEYRING))
+    if (!(m->parts & SESSILE_MIGRATE_KEYRING) ||
+        (s->to_keyring && m->keyring_size == s->to_size &&
+         !memcmp(m->keyring, s->to_keyring, s->to_size)))
         return SESSILE_OK;
+    if (s->to_keyring)
+        return to->table->blob_replace
+                   ? to->table->blob_replace(to->self, KEYRING_BLOB, s->to_keyring,
+                                             s->to_size, m->keyring, m->keyring_size, err)
+                   : fail(err, SESSILE_UNSUPPORTED,
+                          "the keys were changed since, and the copy's cannot be");
     return to->table->blob_put_new(to->self, KEYRING_BLOB, m->keyring, m->keyring_size,
                                    err);
 }
@@ -271,6 +308,10 @@ static sessile_status decide(sessile_migration *m, sides *s, sessile_error *err)
         !m->part)
         return fail(err, SESSILE_EXISTS, "there are sessions in the store to copy to");
     m->state.as_it_stands = can_stand(m, s);
+    if (!m->state.as_it_stands && m->options.mirror)
+        return fail(err, SESSILE_CONFLICT,
+                    "what is there is no copy of this store, or its keys were changed "
+                    "since: make a new copy");
     if (!m->state.as_it_stands)
         return m->parts != SESSILE_MIGRATE_LOGS + SESSILE_MIGRATE_KEYRING +
                                SESSILE_MIGRATE_USERS

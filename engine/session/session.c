@@ -373,7 +373,8 @@ static sessile_status write_within(sessile_session *s, session_wait *w,
     /* Where a store has no locks others append between our look and our write: that is
      * nobody's business but ours. The caller hears CONFLICT from build alone, or from a
      * store that says so although nobody writes. */
-    for (int tries = 0, idle = 0; !status && !done && grown; tries++) {
+    int idle = 0;
+    for (int tries = 0; !status && !done && grown; tries++) {
         sessile_id was = log_count(s->log);
         error_clear(err);
         status = try_write(s, &b, build, arg, &grown, err);
@@ -381,6 +382,13 @@ static sessile_status write_within(sessile_session *s, session_wait *w,
         if (grown && idle <= REBUILDS)
             status = session_wait_again(s, w, tries, err);
     }
+    /* as after a failover to a server that lacks what was written last */
+    if (status == SESSILE_CONFLICT && grown && idle > REBUILDS)
+        status = session_named(s,
+                               fail(err, SESSILE_CONFLICT,
+                                    "its log does not end as this handle has read it, "
+                                    "and has not grown: open the session again"),
+                               err);
     if (!status && count_out)
         *count_out = log_count(s->log);
     session_wait_set(s, NULL);

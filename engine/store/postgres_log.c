@@ -12,8 +12,10 @@
 
 #include "store/records.h"
 
-/* So much is fetched at once; a log no longer than that comes with its opening. */
+/* A log no longer than that comes with its opening. */
 #define AHEAD (UINT64_C(1) << 20)
+/* What a small read brings along: whoever wants more asks for it, a megabyte at once. */
+#define BESIDE (UINT64_C(64) << 10)
 /* What was read stays for so long, and so much of it in all handles of a store. */
 #define FRESH_US  UINT64_C(2000000)
 #define KEPT_MOST ((size_t)32 << 20)
@@ -471,7 +473,7 @@ sessile_status pg_read(sessile_backend_log *handle, uint64_t index, uint64_t off
     uint64_t mean = count > 0 && bytes > count ? bytes / count : 1;
     for (int searched = 0; !all;) {
         pg_ahead more;
-        uint64_t want = size - *got > AHEAD ? size - *got : AHEAD;
+        uint64_t want = size - *got > BESIDE ? size - *got : BESIDE;
         uint64_t rows = want / mean + 1;
         rows = rows < ROWS_LEAST ? ROWS_LEAST : rows > ROWS_MOST ? ROWS_MOST : rows;
         sessile_status status = SESSILE_OK;

@@ -128,6 +128,30 @@ int keyring_has(const keyring *k, uint64_t epoch)
     return has;
 }
 
+int keyring_continues(const keyring *k, const char *blob, size_t size)
+{
+    ring_text text;
+    ring_inner was = {0};
+    int continues = 0;
+    if (!k->sealed || k->backend == NULL) {
+        return 0;
+    }
+    if (ring_text_read(&text, blob, size, 1, k->alloc, NULL) == SESSILE_OK) {
+        pthread_mutex_lock(&k->ring->mutex);
+        continues = ring_text_open(&text, k->ring->wrap.key, &was, NULL) == SESSILE_OK &&
+                    same_bytes(was.name_key, k->name_key, VAULT_KEY);
+        for (const master *m = was.masters; continues && m != NULL; m = m->older) {
+            const master *now = find(k->ring, m->epoch);
+            continues =
+                now != NULL && !now->dropped && same_bytes(now->key, m->key, VAULT_KEY);
+        }
+        pthread_mutex_unlock(&k->ring->mutex);
+    }
+    ring_inner_free(&was);
+    ring_text_deinit(&text);
+    return continues;
+}
+
 size_t keyring_epochs(const keyring *k, uint64_t *out, size_t room)
 {
     size_t count = 0;

@@ -92,6 +92,10 @@ void keyring_facts(const keyring *k, keyring_about *out);
 size_t keyring_epochs(const keyring *k, uint64_t *out, size_t room);
 int keyring_has(const keyring *k, uint64_t epoch);
 
+/* 1 when the bytes of a keyring are an earlier state of this one: the same secret opens
+ * them, and every key in them is in this one too. */
+int keyring_continues(const keyring *k, const char *blob, size_t size);
+
 /*
  * Reads the keyring again if another process changed it: epochs that are new are known
  * from then on, those dropped seal nothing more. SEALED: the secret was changed (what is

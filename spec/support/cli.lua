@@ -1,10 +1,13 @@
 -- cli.lua: the executable in a shell, as somebody types it, with a home of its own.
 
+local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
+local elsewhere = dofile(here .. "/elsewhere.lua")
 local span = require "sessile.import.span"
 
 local build = os.getenv "SESSILE_BUILD" or "build"
 
-local cli = { binary = os.getenv "SESSILE_BIN" or build .. "/bin/sessile" }
+local cli = { files_only = elsewhere.files_only, url = elsewhere.url, kind = elsewhere.kind }
+cli.binary = os.getenv "SESSILE_BIN" or build .. "/bin/sessile"
 
 -- From the root, so that a test may run it in another folder.
 if cli.binary:sub(1, 1) ~= "/" then
@@ -45,15 +48,30 @@ function cli.finish()
   os.execute("rm -rf " .. cli.quote(home))
 end
 
+--- The default store of that home, for a shell.
+function cli.store()
+  return cli.quote(cli.url(home .. "/data/sessile"))
+end
+
+--- `env` and what a shell of somebody whose home this is has in its environment.
+function cli.env()
+  local store = elsewhere.kind and "SESSILE_STORE=" .. cli.store() or ""
+  return ("env -u SESSILE_KEY -u SESSILE_STORE -u SESSILE_CONFIG HOME=%s XDG_DATA_HOME=%s/data "
+    .. "XDG_CONFIG_HOME=%s/config %s"):format(cli.quote(home), cli.quote(home), cli.quote(home),
+    store)
+end
+
 --- Runs `sessile` with words that the shell splits. before: what stands before it, as
 --- "env SESSILE_KEY=x". Returns stdout, stderr, the exit code.
 function cli.sessile(words, input, before)
   cli.write(home .. "/stdin", input or "")
-  local command = ("env -u SESSILE_KEY -u SESSILE_STORE -u SESSILE_CONFIG "
-    .. "HOME=%s XDG_DATA_HOME=%s/data XDG_CONFIG_HOME=%s/config "
-    .. "%s %s %s <%s/stdin >%s/stdout 2>%s/stderr"):format(
-    cli.quote(home), cli.quote(home), cli.quote(home), before or "", cli.quote(cli.binary),
-    words, cli.quote(home), cli.quote(home), cli.quote(home))
+  if elsewhere.kind then
+    words = words:gsub("(%-%-store[ =])'?(/[^%s']+)'?", function(option, folder)
+      return option .. cli.quote(cli.url(folder))
+    end)
+  end
+  local command = ("%s %s %s %s <%s/stdin >%s/stdout 2>%s/stderr"):format(cli.env(),
+    before or "", cli.quote(cli.binary), words, cli.quote(home), cli.quote(home), cli.quote(home))
   local _, _, code = os.execute(command)
   return cli.read(home .. "/stdout"), cli.read(home .. "/stderr"), code
 end

@@ -1,9 +1,19 @@
 -- temp.lua: folders that specs may fill, and what they ask of files. Everything it makes is
 -- under the system's temporary folder and goes with temp.clean().
 
-local temp = {}
+local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
+local elsewhere = dofile(here .. "/elsewhere.lua")
+
+local temp = {
+  files_only = elsewhere.files_only, url = elsewhere.url, kind = elsewhere.kind,
+}
 
 local made = {}
+
+--- A store's place as a word of a shell's command that stands in single quotes itself.
+function temp.word(path)
+  return (elsewhere.url(path):gsub("[?&]", "\\%0"))
+end
 
 local function quote(text)
   return "'" .. text:gsub("'", "'\\''") .. "'"
@@ -54,9 +64,29 @@ function temp.files(dir)
   return list
 end
 
---- What is in a folder, as one string: names and bytes. Two equal strings are an unchanged
---- folder.
+-- Every entry of every session of a store, as it is kept.
+local function entries(url)
+  local parts = {}
+  local store <close> = assert(require "sessile".open(url, { key = false }))
+  for _, found in ipairs(assert(store:list())) do
+    local session, _, code = store:resume { id = found.id, agent = found.agent, user = found.user }
+    parts[#parts + 1] = found.id .. " " .. (code or "")
+    if session then
+      for entry in assert(session:entries()) do
+        parts[#parts + 1] = entry.json
+      end
+      session:close()
+    end
+  end
+  return table.concat(parts, "\n")
+end
+
+--- What is in the folder of a plain store, as one string: names and bytes; of a database its
+--- entries. Two equal strings are an unchanged folder.
 function temp.snapshot(dir)
+  if elsewhere.kind then
+    return entries(dir)
+  end
   local parts = {}
   for _, path in ipairs(temp.files(dir)) do
     parts[#parts + 1] = path .. "\n" .. temp.read(path)
@@ -64,18 +94,25 @@ function temp.snapshot(dir)
   return table.concat(parts, "\n")
 end
 
---- The kinds of store that behave alike: a name, and a function that opens an empty one.
+--- The kinds of store that behave alike: a name, and a function that opens an empty one. With
+--- PostgreSQL where a server can be had.
 function temp.stores()
   local sessile = require "sessile"
-  return {
-    ["ram:"] = function(opts) return assert(sessile.open("ram:", opts)) end,
-    ["file:"] = function(opts)
+  local postgres = dofile(here .. "/postgres.lua")
+  local function plain(place)
+    return function(opts)
       local given = { key = false }
       for name, value in pairs(opts or {}) do
         given[name] = value
       end
-      return assert(sessile.open("file:" .. temp.dir() .. "/store", given))
-    end,
+      return assert(sessile.open(place(), given))
+    end
+  end
+  return {
+    ["ram:"] = function(opts) return assert(sessile.open("ram:", opts)) end,
+    ["file:"] = plain(function() return "file:" .. temp.dir() .. "/store" end),
+    ["sqlite:"] = plain(function() return "sqlite:" .. temp.dir() .. "/sessions.db" end),
+    ["postgres:"] = postgres.server() and plain(function() return (postgres.place()) end) or nil,
   }
 end
 

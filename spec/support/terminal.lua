@@ -34,9 +34,8 @@ function terminal.open(columns, rows, env)
   local self = setmetatable({ folder = cli.home() }, meta)
   cli.write(self.folder .. "/shellrc", "PS1='$ '\nunset HISTFILE\n")
   self:tmux(("new-session -d -x %d -y %d %s"):format(columns, rows, cli.quote(
-    ("env -u SESSILE_KEY -u SESSILE_STORE -u NO_COLOR HOME=%s XDG_DATA_HOME=%s/data "
-    .. "XDG_CONFIG_HOME=%s/config %s bash --noprofile --rcfile %s/shellrc -i"):format(cli.home(),
-      cli.home(), cli.home(), env or "", cli.home()))))
+    ("env -u NO_COLOR %s %s bash --noprofile --rcfile %s/shellrc -i"):format(cli.env(), env or "",
+      cli.home()))))
   self:tmux "set -g status off"
   self:wait "$"
   return self

@@ -7,7 +7,7 @@ local tree = {}
 --- Makes the session `talk` of n questions and answers: entry 1 question 1, 2 answer 1, …
 function tree.talk(n)
   cli.write(cli.home() .. "/talk.lua", ([[
-    local store <close> = assert(require("sessile").open())
+    local store <close> = assert(require("sessile").open(os.getenv "SESSILE_STORE"))
     local s <close> = assert(store:create { id = "talk" })
     for i = 1, %d do
       assert(s:append { role = "user", content = "question " .. i })

@@ -48,9 +48,11 @@ static void store_url(char out[4200], const backend *b, const char *name)
     }
 }
 
+/* A server that syncs before it answers cannot be told afterwards not to have: who does
+ * not want to wait says so in the URL. */
 static sessile_status try_store(sessile_store **out, const backend *b, const char *name,
                                 sessile_key_source source, sessile_durability durability,
-                                int to_fill, sessile_error *err)
+                                sessile_error *err)
 {
     sessile_store_options o;
     char url[4200], slack[4400];
@@ -61,11 +63,10 @@ static sessile_status try_store(sessile_store **out, const backend *b, const cha
     o.policy_path = "policies";
     o.timeout_ms = 60000;
     store_url(url, b, name);
-    if (to_fill && b == &backends[POSTGRES_BACKEND]) {
-        with_parameter(slack, sizeof slack, url, "options", "-csynchronous_commit%3Doff");
-        return sessile_open(out, slack, &o, err);
-    }
-    return sessile_open(out, url, &o, err);
+    if (b != &backends[POSTGRES_BACKEND] || durability == SESSILE_SYNC)
+        return sessile_open(out, url, &o, err);
+    with_parameter(slack, sizeof slack, url, "options", "-csynchronous_commit%3Doff");
+    return sessile_open(out, slack, &o, err);
 }
 
 sessile_store *backend_store(const backend *b, const char *name,
@@ -73,16 +74,7 @@ sessile_store *backend_store(const backend *b, const char *name,
 {
     sessile_store *store;
     sessile_error err;
-    must(try_store(&store, b, name, source, durability, 0, &err), &err);
-    return store;
-}
-
-sessile_store *backend_store_to_fill(const backend *b, const char *name,
-                                     sessile_key_source source)
-{
-    sessile_store *store;
-    sessile_error err;
-    must(try_store(&store, b, name, source, SESSILE_NONE, 1, &err), &err);
+    must(try_store(&store, b, name, source, durability, &err), &err);
     return store;
 }
 
@@ -109,7 +101,7 @@ static void look_for(backend *b)
         const char *why = getenv("SESSILE_TEST_POSTGRES_ABSENT");
         snprintf(b->missing, sizeof b->missing, "no server: %s",
                  why ? why : "SESSILE_TEST_POSTGRES is not set (make bench starts one)");
-    } else if (try_store(&store, b, "probe", SESSILE_KEY_SECRET, SESSILE_SYNC, 0, &err)) {
+    } else if (try_store(&store, b, "probe", SESSILE_KEY_SECRET, SESSILE_SYNC, &err)) {
         snprintf(b->missing, sizeof b->missing, "%s", err.message);
     } else {
         sessile_store_close(store);

@@ -21,13 +21,10 @@ extern backend backends[BACKENDS];
 void backends_begin(int argc, char **argv);
 int backends_end(void);
 
-/* The store `name` of a backend, sealed unless source says otherwise. Each name is a
- * store of its own; opened twice it is two handles of one, as two nodes have it. */
+/* The store `name` of a backend. Each name is a store of its own; opened twice it is two
+ * handles of one, as two nodes have it. */
 sessile_store *backend_store(const backend *b, const char *name,
                              sessile_key_source source, sessile_durability durability);
-/* As above, but only to fill it: nothing waits for a disk where that can be had. */
-sessile_store *backend_store_to_fill(const backend *b, const char *name,
-                                     sessile_key_source source);
 /* A bare connection; first: the first of this name. */
 bare *backend_bare(const backend *b, const char *name, int first, int synced);
 

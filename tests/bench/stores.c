@@ -116,7 +116,7 @@ static void bench_append(const backend *b, const char *label, sessile_key_source
     p.s = open_session(p.here, "append");
     p.plain = backend_bare(b, name, 1, synced);
     b->bare->make(p.plain, 1, lines, line_size, 0);
-    alternate(&p, rounds(synced ? 600 : 4000), WARM, our_append, bare_append);
+    alternate(&p, rounds(synced ? 400 : 4000), WARM, our_append, bare_append);
     print(&p, label, b->bare->append_is, target, synced ? 5 : 0);
     b->bare->close(p.plain, 1);
     close_session(p.s);
@@ -277,13 +277,14 @@ static void bench_handover(const backend *b)
 static void bench_sizes(const backend *b)
 {
     static const size_t sizes[] = {1000, LINES};
+    static const size_t few[] = {200};
     langgraph *l = b == &backends[FILES_BACKEND] ? NULL : langgraph_start(b);
     for (size_t i = 0; i < (bench_short() ? 1 : 2); i++) {
         char name[32];
-        size_t n = sizes[i];
+        size_t n = bench_short() ? few[i] : sizes[i];
         pair p = {.of = b, .number = (int)i + 1, .id = "long"};
         snprintf(name, sizeof name, "of-%zu", n);
-        p.here = backend_store_to_fill(b, name, SESSILE_KEY_SECRET);
+        p.here = backend_store(b, name, SESSILE_KEY_SECRET, SESSILE_NONE);
         p.s = open_session(p.here, p.id);
         fill_session(p.s, n);
         close_session(p.s);
@@ -295,7 +296,7 @@ static void bench_sizes(const backend *b)
         p.here = backend_store(b, name, SESSILE_KEY_SECRET, SESSILE_SYNC);
         p.there = backend_store(b, name, SESSILE_KEY_SECRET, SESSILE_SYNC);
         bench_open(&p, l, n);
-        if (n == 1000)
+        if (n <= 1000)
             bench_fetch(&p, n);
         bench_turn(&p, l, n);
         b->bare->close(p.plain, 1);

@@ -166,6 +166,13 @@ static sessile_status obey(inside *in, const node_order *order, node_reply *r,
         return status;
     case NODE_TIMEOUT:
         return sessile_session_set_timeout(in->session, order->number, err);
+    case NODE_WATCH: {
+        sessile_id seen = 0;
+        int changed;
+        status = sessile_session_watch(in->session, &seen, order->number, &changed, err);
+        r->number = (uint64_t)changed;
+        return status;
+    }
     case NODE_CLOSE:
         status = sessile_session_close(in->session, err);
         in->session = NULL;
@@ -184,7 +191,8 @@ static void serve(int fd, const database *d, const char *url)
         memset(&r, 0, sizeof r);
         double began = now();
         r.status = obey(&in, &order, &r, &err);
-        r.ms = now() - began;
+        r.at = now();
+        r.ms = r.at - began;
         if (r.status != SESSILE_OK)
             snprintf(r.text, sizeof r.text, "%s: %s", sessile_status_name(r.status),
                      err.message);

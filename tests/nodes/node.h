@@ -26,6 +26,7 @@ typedef enum node_word {
     NODE_CHECKPOINTS, /* "id:name …", newest first */
     NODE_RESTORE,     /* id: the checkpoint */
     NODE_TIMEOUT,     /* number: ms, of the session's calls from now on */
+    NODE_WATCH,       /* number: timeout in ms; answer.number: 1 when there was news */
     NODE_CLOSE        /* the session */
 } node_word;
 
@@ -41,6 +42,7 @@ typedef struct node_reply {
     sessile_id id;
     uint64_t number;
     double ms;       /* how long the engine took */
+    double at;       /* when it was done, ms by a clock that all processes share */
     char text[8192]; /* an error's sentence when status is not OK */
 } node_reply;
 

@@ -87,15 +87,6 @@ const struct CMUnitTest *backend_cases(size_t *count);
 /* All of them whose name holds `part`, over these stores. Returns how many failed. */
 int backend_run(const suite_store *kinds, size_t kind_count, const char *part);
 
-#define CASE(name)                                     \
-    {                                                  \
-#name, name, site_set_up, site_tear_down, NULL \
-    }
-/* One for those stores only that have all of what the mask names. */
-#define CASE_IF(name, needs)                                                 \
-    {                                                                        \
-#name, name, site_set_up, site_tear_down, (void *)(uintptr_t)(needs) \
-    }
 #define CASES(group, list) const case_group group = {list, sizeof(list) / sizeof *(list)}
 
 #endif

@@ -98,6 +98,8 @@ static long abilities(const suite_store *kind)
         has |= t->blob_settle ? NEEDS_BLOB_SETTLE : 0;
         has |= kind->processes ? NEEDS_PROCESSES : 0;
         has |= kind->vanishes ? 0 : NEEDS_RESTARTS;
+        has |= kind->sealed ? NEEDS_SEALED : 0;
+        has |= strstr(kind->name, "that fences") ? NEEDS_FENCED : 0;
         if (t->free)
             t->free(self);
     } else {

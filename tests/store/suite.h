@@ -54,8 +54,17 @@ enum {
     NEEDS_BLOB_REMOVE = 1 << 14,
     NEEDS_BLOB_SETTLE = 1 << 15,
     NEEDS_PROCESSES = 1 << 16,
-    NEEDS_RESTARTS = 1 << 17 /* another handle finds what the first one kept */
+    NEEDS_RESTARTS = 1 << 17, /* another handle finds what the first one kept */
+    NEEDS_SEALED = 1 << 18,
+    NEEDS_FENCED = 1 << 19 /* the store of fenced.c, which can be looked into */
 };
+
+/* A row of a list of cases; and one for those stores only that have all that it needs. */
+#define CASE(name) CASE_IF(name, 0)
+#define CASE_IF(name, needs)                                                 \
+    {                                                                        \
+#name, name, site_set_up, site_tear_down, (void *)(uintptr_t)(needs) \
+    }
 
 /*
  * Runs the cases over the stores that the command line names, each in a place of its own:

@@ -456,8 +456,6 @@ static void every_function_fails_while_sessions_are_changed(void **state)
     unsigned long failures;
     sessile_store *st;
 
-    if (g->kind->vanishes)
-        return; /* it has neither keys nor a second handle */
     prepare(g);
     st = site_store(g);
     change(st, &can, err);
@@ -468,16 +466,11 @@ static void every_function_fails_while_sessions_are_changed(void **state)
     assert_true(failures > 5);
 }
 
-#define CASE(name)                                     \
-    {                                                  \
-#name, name, site_set_up, site_tear_down, NULL \
-    }
-
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest cases[] = {
         CASE(every_function_fails_at_every_call),
-        CASE(every_function_fails_while_sessions_are_changed),
+        CASE_IF(every_function_fails_while_sessions_are_changed, NEEDS_RESTARTS),
         CASE(of_a_lost_answer_nobody_can_tell_until_it_is_looked_at),
     };
     return suite_run("failures", cases, sizeof cases / sizeof *cases, 2, argc, argv);

@@ -424,8 +424,6 @@ static void keys_are_changed_and_users_forgotten(void **state)
     sessile_error err;
     uint64_t epoch = 0, sessions = 0;
 
-    if (!g->kind->sealed || !can.blob_replace || !can.blob_remove)
-        return; /* test_sessions.c has what is then UNSUPPORTED */
     st = site_store(g);
     s = session_of(st, "one");
     for (int i = 0; i < 300; i++)
@@ -520,7 +518,6 @@ static void damage(const site *g)
 static void a_damaged_session_is_salvaged(void **state)
 {
     const site *g = *state;
-    const sessile_backend can = table_of(g);
     sessile_store *st;
     sessile_session *s;
     sessile_checked step;
@@ -529,8 +526,6 @@ static void a_damaged_session_is_salvaged(void **state)
     sessile_id id;
     int salvaged = 0;
 
-    if (g->kind->vanishes || !(can.capabilities & SESSILE_BACKEND_REPLACES))
-        return; /* there is nothing to salvage it with */
     st = site_store(g);
     s = session_of(st, "one");
     for (int i = 0; i < 10; i++)
@@ -564,11 +559,6 @@ static void a_damaged_session_is_salvaged(void **state)
 
 /* ------------------------------------------------------------------ all of it */
 
-#define CASE(name)                                     \
-    {                                                  \
-#name, name, site_set_up, site_tear_down, NULL \
-    }
-
 static const struct CMUnitTest cases[] = {
     CASE(branches_checkpoints_and_labels_are_kept),
     CASE(a_fork_has_nothing_in_common),
@@ -579,8 +569,9 @@ static const struct CMUnitTest cases[] = {
     CASE(softly_deleted_is_brought_back),
     CASE(what_is_deleted_is_gone_for_everyone),
     CASE(what_expired_is_purged),
-    CASE(keys_are_changed_and_users_forgotten),
-    CASE(a_damaged_session_is_salvaged),
+    CASE_IF(keys_are_changed_and_users_forgotten,
+            NEEDS_SEALED | NEEDS_BLOB_REPLACE | NEEDS_BLOB_REMOVE),
+    CASE_IF(a_damaged_session_is_salvaged, NEEDS_RESTARTS | SESSILE_BACKEND_REPLACES),
 };
 
 int main(int argc, char **argv)

@@ -379,6 +379,16 @@ unsigned proxy_delivered(proxy *p)
     return n;
 }
 
+unsigned proxy_waiting(proxy *p)
+{
+    unsigned n = 0;
+    lock(p);
+    for (size_t i = 0; i < p->count; i++)
+        n += p->list[i].orphan && p->list[i].size[PROXY_TO_SERVER] > 0;
+    pthread_mutex_unlock(&p->mutex);
+    return n;
+}
+
 void proxy_cut_after(proxy *p, proxy_way way, uint64_t bytes)
 {
     lock(p);

@@ -53,8 +53,10 @@ int proxy_wait_held(proxy *p, proxy_way way, size_t bytes, int timeout_ms);
  * other connections have been passed on to the server (0: before the next of them).
  * proxy_hold() is over for other connections. */
 void proxy_orphan(proxy *p, uint64_t bytes);
-/* Orphans whose bytes have been delivered. */
+/* Orphans whose bytes have been delivered, and those that still wait for their moment.
+ * One whose connection the server has ended is neither. */
 unsigned proxy_delivered(proxy *p);
+unsigned proxy_waiting(proxy *p);
 
 /* From now on (1) nobody listens: connecting is refused; (0) as before. Connections that
  * are open stay. */

@@ -6,6 +6,7 @@
  */
 #include "support/sessions.h"
 #include "base/text.h"
+#include "support/postgres.h"
 #include "tokens/tokens.h"
 
 #include <stdarg.h>
@@ -57,6 +58,45 @@ void folder_remove(char *folder)
     free(folder);
 }
 
+const char *place_elsewhere(void)
+{
+    const char *kind = getenv("TEST_STORE");
+
+    return kind && *kind && strcmp(kind, "file") ? kind : NULL;
+}
+
+void place_files_only(void)
+{
+    if (place_elsewhere())
+        skip();
+}
+
+char *place_url(const char *folder)
+{
+    const char *elsewhere = place_elsewhere(), *why = NULL;
+    const postgres_server *server;
+    char text[600];
+
+    if (elsewhere && !strcmp(elsewhere, "postgres")) {
+        server = postgres_shared(&why);
+        if (!server)
+            fail_msg("%s", why);
+        return postgres_place(server->url);
+    }
+    if (elsewhere && strcmp(elsewhere, "sqlite"))
+        fail_msg("TEST_STORE is %s: sqlite, postgres or file", elsewhere);
+    snprintf(text, sizeof text, elsewhere ? "sqlite:%s/sessions.db" : "%s", folder);
+    return strdup(text);
+}
+
+void place_url_free(char *url)
+{
+    if (url && !strncmp(url, "postgres", 8))
+        postgres_drop(url);
+    else
+        free(url);
+}
+
 static sessile_store *store_of(const place *p)
 {
     sessile_store_options options;
@@ -68,9 +108,7 @@ static sessile_store *store_of(const place *p)
     options.durability = SESSILE_NONE;
     options.key_source = p->kind == STORE_SEALED ? SESSILE_KEY_SECRET : SESSILE_KEY_PLAIN;
     options.key = "hex:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
-    must(
-        store_handle_open(&st, p->kind == STORE_RAM ? "ram:" : p->folder, &options, &err),
-        &err);
+    must(store_handle_open(&st, p->url, &options, &err), &err);
     return st;
 }
 
@@ -78,12 +116,15 @@ void place_open(place *p, store_kind kind)
 {
     p->kind = kind;
     p->folder = folder_make();
+    p->url = kind == STORE_RAM && !place_elsewhere() ? strdup("ram:") : place_url(p->folder);
+    assert_non_null(p->url);
     p->store = store_of(p);
 }
 
 void place_close(place *p)
 {
     store_handle_close(p->store);
+    place_url_free(p->url);
     folder_remove(p->folder);
 }
 

@@ -4,6 +4,8 @@
  *
  * The system's table counts the logs that are opened, hides the catalog when asked to,
  * and can move the clock: a log counts as settled some seconds after it was written.
+ *
+ * Files only: what it counts is which logs are opened.
  */
 #include "support/lists.h"
 #include "support/logs.h"

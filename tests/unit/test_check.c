@@ -5,6 +5,8 @@
  * it was written, nothing can be written and no byte changes; check names the place;
  * salvage makes it writable again with tombstones at exactly the ids that are lost, and
  * keeps the old bytes.
+ *
+ * Files only: logs are damaged by hand.
  */
 #include <stdarg.h>
 #include <stddef.h>

@@ -5,6 +5,8 @@
  * what it is, a cache, and is no damage; a log that ends before what its index knows to
  * have been safe is. Whatever is found, a check changes no byte. And what check says of
  * locks that others hold, and of what a crash left behind.
+ *
+ * Files only: indexes are damaged by hand.
  */
 #include <stdarg.h>
 #include <stddef.h>

@@ -482,7 +482,7 @@ static void a_long_session_forks_from_its_index(void **state)
     session_closed(s);
     /* the fork has an index of its own */
     f = session_resumed(p->store, "c");
-    assert_int_equal(f->restored, p->kind != STORE_RAM);
+    assert_int_equal(f->restored, p->kind != STORE_RAM || place_elsewhere());
     assert_labels(f, "00000005=far back");
     session_closed(f);
     assert_clean(p->store);
@@ -625,6 +625,7 @@ static void hurt_line(const char *folder, int line)
 
 static void of_a_damaged_session_what_stands_before_the_damage(void **state)
 {
+    place_files_only();
     place *p = *state;
     sessile_session_options o;
     sessile_session *s, *f;
@@ -660,6 +661,7 @@ static void of_a_damaged_session_what_stands_before_the_damage(void **state)
 /* Damage that the handle has not met, since its index spared it the line. */
 static void damage_met_on_the_way_makes_no_fork(void **state)
 {
+    place_files_only();
     place *p = *state;
     sessile_session_options o;
     sessile_session *s, *f;
@@ -686,6 +688,7 @@ static void damage_met_on_the_way_makes_no_fork(void **state)
 
 static void either_may_go(void **state)
 {
+    place_files_only();
     place *p = *state;
     char path[600];
 
@@ -819,6 +822,7 @@ static size_t line_at(const char *text, size_t size, int n)
 /* The same entry under the same id, sealed under another key: refused in each place. */
 static void a_line_of_the_source_is_no_line_of_the_fork(void **state)
 {
+    place_files_only();
     enum { LINES = 6 };
     place *p = *state;
     char from[600], to[600];
@@ -1007,6 +1011,7 @@ static int one_ending(place *p, faulty *f, uint64_t n, int stop, const char *was
 
 static void ended_anywhere_it_is_there_whole_or_not_at_all(void **state)
 {
+    place_files_only();
     place *p = *state;
     os_table lazy = os_posix;
     faulty f;

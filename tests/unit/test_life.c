@@ -102,6 +102,7 @@ static int look(const place *p)
 
 static void a_deletion_killed_anywhere_is_finished_by_the_next(void **state)
 {
+    place_files_only();
     store_kind kind = ((place *)*state)->kind;
     sessile_session_options which = named("doomed");
     size_t whole = 0, hurt = 0;
@@ -177,6 +178,7 @@ static void a_log_that_was_written_to_meanwhile_stays(void **state)
 
 static void one_that_is_held_by_a_writer_is_busy(void **state)
 {
+    place_files_only();
     place *p = *state;
     sessile_store *st = p->store;
     sessile_session_options which = named("held");

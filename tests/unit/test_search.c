@@ -451,6 +451,7 @@ static void spoil(const char *path, long at)
 
 static void what_cannot_be_read_is_told_and_the_rest_is_found(void **state)
 {
+    place_files_only();
     const place *p = *state;
     const char *const ids[] = {"first", "second", "third"};
     char path[600];
@@ -490,6 +491,7 @@ static void what_cannot_be_read_is_told_and_the_rest_is_found(void **state)
 /* A line that rotted where opening does not look: the index is believed. */
 static void a_line_that_rotted_later_is_told_where_it_stands(void **state)
 {
+    place_files_only();
     const place *p = *state;
     sessile_session *s = session_made(p->store, "long");
     sessile_search_options o;

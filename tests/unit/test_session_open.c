@@ -189,6 +189,7 @@ static void title_and_metadata_of_a_new_session_are_checked_and_kept(void **stat
 
 static void another_name_in_the_file_is_damaged(void **state)
 {
+    place_files_only();
     place *p = *state;
     char from[600], to[600], command[1300];
     sessile_session_options options = named("mine");
@@ -255,6 +256,7 @@ static void a_list_is_newest_first_and_by_agent(void **state)
 
 static void a_log_that_does_not_open_has_a_row(void **state)
 {
+    place_files_only();
     place *p = *state;
     sessile_listed *rows;
     sessile_error err;

@@ -355,6 +355,7 @@ static void sync_that_fails_while_setting_aside_loses_no_byte(void **state)
 
 static void close_that_cannot_sync_says_so_and_poisons(void **state)
 {
+    place_files_only();
     const os_table *real = os_current;
     sessile_error err;
     sessile_id id;

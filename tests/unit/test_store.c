@@ -2,6 +2,8 @@
  * test_store.c: what every backend promises, and what the file backend owes to the disk.
  *
  * The first part runs over each backend that is here; a new one is a line in `backends`.
+ *
+ * Own stores: it names each that it is about.
  */
 #include <stdarg.h>
 #include <stddef.h>

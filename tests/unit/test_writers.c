@@ -105,6 +105,7 @@ static void hold_the_lock(void *arg, int in, int out)
 
 static void BUSY_names_the_process_that_holds_the_lock(void **state)
 {
+    place_files_only();
     kit k;
     sessile_error err = {0};
     char pid[64];
@@ -161,6 +162,7 @@ static int look_counted(void *ud, int fd, os_holder *out)
 
 static void BUSY_names_another_handle_of_this_process(void **state)
 {
+    place_files_only();
     kit k;
     sessile_error err = {0};
     (void)state;
@@ -217,6 +219,7 @@ static sessile_session *opened(place *p, const char *id, int has_timeout, int ti
 
 static void each_handle_and_run_waits_as_long_as_it_was_told(void **state)
 {
+    place_files_only();
     place *p = *state;
     sessile_session *holder = session_made(p->store, "s"), *s;
     sessile_run_options options = {0};
@@ -305,6 +308,7 @@ static void interrupt_until_done(waiter *w)
 
 static void interrupt_ends_the_wait_for_another_writer(void **state)
 {
+    place_files_only();
     place *p = *state;
     sessile_session *holder = session_made(p->store, "s");
     sessile_session *s = opened(p, "s", 1, -1);
@@ -355,6 +359,7 @@ static void on_signal(int number)
 
 static void interrupt_may_come_from_a_signal_handler(void **state)
 {
+    place_files_only();
     place *p = *state;
     sessile_session *holder = session_made(p->store, "s");
     struct sigaction action = {.sa_handler = on_signal}, before;
@@ -392,6 +397,7 @@ static void wait_at_gate(void *arg)
 
 static void interrupt_ends_the_wait_for_anothers_sync_alone(void **state)
 {
+    place_files_only();
     const os_table *real = os_current;
     faults os;
     gate g;
@@ -522,6 +528,7 @@ static void look_stop_and_write(void *arg, int in, int out)
 
 static void stopped_writer_that_wakes_up_is_refused_or_reads_on(void **state)
 {
+    place_files_only();
     place *p = *state;
     sessile_session *s = session_made(p->store, "s");
     sessile_run_options options;
@@ -579,6 +586,7 @@ static void stop_half_way(void *arg, int in, int out)
 
 static void writer_stopped_half_way_is_never_written_into(void **state)
 {
+    place_files_only();
     place *p = *state;
     sessile_session *s = session_made(p->store, "s");
     sessile_error err;
@@ -664,6 +672,7 @@ static void other_writes(void)
 
 static void log_that_grew_before_the_append_is_read_and_written_on(void **state)
 {
+    place_files_only();
     place *p = *state;
     sessile_error err;
     sessile_id id;
@@ -735,6 +744,7 @@ static sessile_status open_with(sessile_store **out, const os_table *os, const c
 
 static void network_file_systems_are_read_and_not_written(void **state)
 {
+    place_files_only();
     place *p = *state;
     os_table table = os_posix;
     sessile_session_options named = {.id = text_of("s")}, fresh = {.id = text_of("t")};

@@ -93,14 +93,15 @@ function write(value, indent)
   return write_table(value, indent)
 end
 
---- A table of strings and such tables as JSON on one line, keys sorted.
+--- A table of strings and such tables as JSON on one line, keys sorted. What is JSON already has
+--- no line break, as no stored text has.
 ---@param value table
 ---@return string
 function json.line(value)
   local parts = {}
   for key, field in pairs(value) do
-    parts[#parts + 1] = quoted(key) .. ":"
-      .. (type(field) == "table" and json.line(field) or write(field, ""))
+    local nested = type(field) == "table" and getmetatable(field) ~= Raw
+    parts[#parts + 1] = quoted(key) .. ":" .. (nested and json.line(field) or write(field, ""))
   end
   table.sort(parts)
   return json.inert("{" .. table.concat(parts, ",") .. "}")

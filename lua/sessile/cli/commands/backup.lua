@@ -69,7 +69,8 @@ return {
     end)
     if not done then
       return nil, message, code, step
-        or code == "EEXISTS" and "To add what came since: sessile backup FILE --update"
+        or code == "EEXISTS" and ("To add what came since: sessile backup %s --update"):format(
+          hints.quoted(args.file))
         or code == "EFULL" and "Make room on the device, then type the same again."
         or nil
     end

@@ -1,0 +1,86 @@
+-- elsewhere.lua: the same specs over another backend. With TEST_STORE=sqlite or postgres
+-- (tests/run --store) a spec that opens a folder, or `ram:`, gets a database in its place, a place
+-- of its own for each folder; so does the executable that it runs. Stores that name their backend,
+-- and a host's, stay what they are.
+--
+-- Must never change what a spec expects: what holds of files alone says so, by files_only().
+
+local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
+
+local elsewhere = { kind = os.getenv "TEST_STORE" }
+if elsewhere.kind == "" or elsewhere.kind == "file" then
+  elsewhere.kind = nil
+end
+
+local count = 0
+
+local places = {
+  sqlite = function(path) return "sqlite:" .. path .. "/sessions.db" end,
+
+  -- A schema's name has 63 bytes at most, and no capitals here, which a shell need not quote.
+  postgres = function(path)
+    local server = assert(dofile(here .. "/postgres.lua").server())
+    local name = path:gsub("%u", "%0_"):lower():gsub("[^%w_]", "_"):sub(-48)
+    local sum = 0
+    for i = 1, #path do
+      sum = (sum * 31 + path:byte(i)) % 0x100000000
+    end
+    return ("%s?schema=t%08x%s"):format(server.url, sum, name)
+  end,
+}
+
+--- Where a store is that a spec would have in a folder: `where` itself, unless TEST_STORE says
+--- otherwise. What is given to another process is given through this.
+function elsewhere.url(where)
+  local place = places[elsewhere.kind]
+  if not place or type(where) ~= "string" then
+    return where
+  elseif where == "ram:" then
+    count = count + 1
+    return place(("%s/ram-%d"):format(os.getenv "TMPDIR" or "/tmp", count))
+  end
+  local scheme, rest = where:match "^(%a[%w+.-]+):(.*)"
+  if scheme == "file" then
+    where = rest
+  elseif scheme or where == "" then
+    return where
+  end
+  return place((where:gsub("/+$", "")))
+end
+
+--- In a test: it is about files, which a database has none of.
+function elsewhere.files_only(why)
+  if elsewhere.kind then
+    -- `pending`, as a test has it: busted gives it to the files of specs alone.
+    require "busted.core"().pending("about files: " .. why)
+  end
+end
+
+--- sessile.open, from here on, of this process.
+function elsewhere.install()
+  if not places[elsewhere.kind] then
+    assert(not elsewhere.kind, "TEST_STORE: sqlite, postgres or file")
+    return
+  end
+  local sessile = require "sessile"
+  local open = sessile.open
+  sessile.open = function(where, options)
+    if where == nil and type(options) == "table" then
+      where = options.store
+    end
+    if where == "ram:" and (options == nil or type(options) == "table" and options.key == nil) then
+      local given = { key = false }
+      for name, value in pairs(options or {}) do
+        given[name] = value
+      end
+      options = given
+    end
+    return open(elsewhere.url(where), options)
+  end
+  local init = sessile.keys_init
+  sessile.keys_init = function(where, options)
+    return init(elsewhere.url(where), options)
+  end
+end
+
+return elsewhere
