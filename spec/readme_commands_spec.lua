@@ -51,8 +51,9 @@ describe("the README's shell blocks", function()
     if not block.skipped then
       it(("work: block %d, line %d"):format(i, block.line), function()
         cli.write(home .. "/block.sh", block.text)
-        local out, err, code = cli.sessile("", nil, ("sh -c %s"):format(cli.quote(
-          ("cd %s/clone && unset XDG_DATA_HOME && PATH=%s/bin:$PATH exec sh -ev %s/block.sh"):format(home, home, home))))
+        local line = ("cd %s/clone && unset XDG_DATA_HOME && PATH=%s/bin:$PATH exec sh -ev "
+          .. "%s/block.sh"):format(home, home, home)
+        local out, err, code = cli.sessile("", nil, ("sh -c %s"):format(cli.quote(line)))
         assert.equal(0, code, err .. out)
         cli.no_traceback(err)
       end)
