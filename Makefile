@@ -116,7 +116,7 @@ $(OBJ)/engine/session/store_handle.o: DOOR = -DSESSILE_LIBEXEC='"$(PREFIX)/libex
 $(OBJ)/engine/tokens/encoding.o: DOOR = -DSESSILE_SHARE='"$(PREFIX)/share/sessile"'
 $(OBJ)/engine/codec/%.o: DOOR = -I/usr/include/uuid
 $(OBJ)/engine/store/postgres.o $(OBJ)/engine/store/postgres_%.o: DOOR = -I/usr/include/postgresql
-$(OBJ)/tests/bench/bare_postgres.o $(OBJ)/tests/unit/test_postgres.o $(OBJ)/tests/unit/test_postgres_lost.o: DOOR = -I/usr/include/postgresql
+$(OBJ)/tests/bench/bare_postgres.o $(OBJ)/tests/unit/test_postgres.o $(OBJ)/tests/unit/test_postgres_%.o: DOOR = -I/usr/include/postgresql
 
 $(OBJ)/engine/%.o: engine/%.c Makefile
 	@mkdir -p $(@D)

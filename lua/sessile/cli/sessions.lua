@@ -98,7 +98,7 @@ local function key_step(globals, url, exists)
   elseif configured(globals).key == false then
     return "The configuration says key = false: leave that out. See: sessile config show"
   end
-  local plain = (exists or url) and sessile.open(url, { key = false })
+  local plain = exists and sessile.open(url, { key = false })
   if plain then
     plain:close()
     return "It is not sealed. If it was meant to be so, open it with --plain."
@@ -206,7 +206,8 @@ function sessions.open(globals, create, more)
     return nil, message, code, ("Put a copy of %s back; the logs are as they were.")
       :format(terminal.line((folder or url) .. "/keyring"))
   elseif code == "ESEALED" then
-    return nil, message, code, key_step(globals, url, exists)
+    return nil, message, code, key_step(globals, url, exists
+      or message:find("says that it is plain", 1, true))
   elseif code == "ENOTFOUND" then
     return nil, message, code, "Name a folder that can be made: --store FOLDER"
   end
