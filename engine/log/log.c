@@ -144,7 +144,8 @@ static sessile_status attach_once(log_t **out, store *st, const keyring *k,
     if (status == SESSILE_OK) {
         status = read_key(log, k, err);
         *moved = log_moved(log, status) ||
-                 (status == SESSILE_DAMAGED && is_being_removed(log));
+                 (status == SESSILE_DAMAGED &&
+                  (log_replaced(log) || is_being_removed(log)));
         if (status != SESSILE_OK && status != SESSILE_NOTFOUND) {
             fail_prefix(err, "%s", log->name);
         }
@@ -394,7 +395,8 @@ out:
     status = log_take_damage(log, status, err);
     if (status != SESSILE_OK) {
         *moved = *moved || log_moved(log, status) ||
-                 (status == SESSILE_DAMAGED && is_being_removed(log));
+                 (status == SESSILE_DAMAGED &&
+                  (log_replaced(log) || is_being_removed(log)));
         *out = NULL;
         log_close(log);
         return status;

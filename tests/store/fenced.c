@@ -194,6 +194,9 @@ static sessile_status fenced_open(void *self, const char *folder, const char *na
         return no_memory(err);
     h->m = m;
     h->log = r;
+    pthread_mutex_lock(&m->mutex);
+    h->seen = r->size; /* it may be gone before size is asked for the first time */
+    pthread_mutex_unlock(&m->mutex);
     *out = (sessile_backend_log *)h;
     return SESSILE_OK;
 }

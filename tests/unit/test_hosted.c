@@ -544,7 +544,7 @@ static void a_store_that_is_always_too_late_is_given_up(void **state)
                                     sessile_text("{\"role\":\"user\",\"content\":\"x\"}"),
                                     &id, &err),
                      SESSILE_CONFLICT);
-    assert_says(&err, "it has grown, says the store");
+    assert_says(&err, "open the session again");
     assert_in_range(always, 3, 100);
     always = 0;
     assert_int_equal(sessile_append(s,
