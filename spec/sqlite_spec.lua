@@ -78,6 +78,17 @@ describe("the command line over sqlite:", function()
     has(done("run " .. home .. "/ask.lua"), "at-home")
   end)
 
+  it("says what was forgotten, or is too much, before its path", function()
+    done("new --id a --store " .. url)
+    done("backup " .. home .. "/b.db --store " .. url)
+    has(fails(1, "list --store " .. path), "Say so: sqlite:" .. path)
+    has(fails(1, "migrate " .. path .. " " .. home .. "/to"), "Say so: sqlite:" .. path)
+    has(fails(1, "migrate " .. url .. " " .. home .. "/b.db"), "Say so: sqlite:" .. home)
+    for _, slashes in ipairs { "//", "///" } do
+      has(fails(1, "new --store sqlite:" .. slashes .. "none.db"), 'write "sqlite:none.db"')
+    end
+  end)
+
   it("says --plain of one that is not sealed", function()
     done("new --id open --plain --store " .. url)
     done "new --id made-the-key" -- a key file is there, and does not fit

@@ -109,6 +109,15 @@ static sessile_status split(sqlite_store *ss, const char *path, sessile_error *e
             return fail_nomem(err);
         }
     }
+    if (path[0] == '/' &&
+        path[1] == '/') { /* elsewhere they begin a server's name, or nothing */
+        return fail(
+            err, SESSILE_INVALID,
+            "sqlite:%s: what follows \"sqlite:\" is a path, and this begins with two "
+            "slashes: write \"sqlite:%s\" in the folder you are in, or "
+            "\"sqlite:/%s\" from the root",
+            path, path + strspn(path, "/"), path + strspn(path, "/"));
+    }
     if (strcmp(path, ":memory:") == 0 || strncmp(path, "file:", 5) == 0) {
         return fail(
             err, SESSILE_INVALID,

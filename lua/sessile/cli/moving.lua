@@ -5,7 +5,9 @@
 
 local has_line, line = pcall(require, "sessile.line")
 local hints = require "sessile.cli.hints"
+local paths = require "sessile.paths"
 local progress = require "sessile.cli.progress"
+local sessions = require "sessile.cli.sessions"
 local terminal = require "sessile.cli.terminal"
 
 local moving = {}
@@ -21,7 +23,7 @@ function moving.check(url)
     return nil, "the store ram: is gone when this command ends", "EUSAGE",
       "Name a folder, sqlite:FILE or postgres://…"
   end
-  return true
+  return sessions.no_database(paths.expand((url:gsub("^file:", ""))))
 end
 
 --- Runs a copy with a bar. work(report): calls sessile.migrate or store:backup with `report` as

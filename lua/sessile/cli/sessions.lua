@@ -19,8 +19,30 @@ local sessions = {}
 local MISSING, NO_FOLDER = 2, 20
 local DENIED = { [1] = true, [13] = true, [40] = true }
 
+--- Is it a file of SQLite, named without its scheme? Then nil, and what to say.
+---@param path string
+---@return boolean? ok
+---@return string? message
+---@return string? code
+---@return string? step
+function sessions.no_database(path)
+  if system.kind(path) ~= "file" then
+    return true
+  end
+  local file <close> = io.open(path, "rb")
+  if file and file:read(15) == "SQLite format 3" then
+    return nil, ("%s is a database, not a folder"):format(terminal.line(path)), "EINVALID",
+      "Say so: sqlite:" .. hints.shown(path)
+  end
+  return true
+end
+
 -- Is there a store in the folder? Only a file that is not there may mean no.
 local function has_store(folder)
+  local folder_it_is, what, code, step = sessions.no_database(folder)
+  if not folder_it_is then
+    return nil, what, code, step
+  end
   for _, name in ipairs { "keyring", "agents" } do
     local path = folder .. "/" .. name
     local kind, why, number = system.kind(path)
