@@ -52,8 +52,9 @@ typedef struct header_link {
 void header_link_init(header_link *l, const allocator *a);
 void header_link_deinit(header_link *l);
 
-/* With its NUL. Drawn when a session is made, and copied wherever its header is: what tells
- * it from another one that was made under its name, even within the same millisecond. */
+/* With its NUL. Drawn when a session is made, and copied wherever its header is: what
+ * tells it from another one that was made under its name, even within the same
+ * millisecond. */
 #define HEADER_NONCE 17
 
 /* What a header says, decoded. Valid after header_init(); deinit'ed by the caller. */
