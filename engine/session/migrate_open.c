@@ -79,6 +79,27 @@ static sessile_status part_url(sessile_migration *m, const char *url, char **out
     return SESSILE_OK;
 }
 
+/* 1 when a database was closed and left its write-ahead log, with some of its pages:
+ * under another name it would be without them. */
+static int has_wal(const sessile_migration *m, const os_stat_info *at)
+{
+    const os_table *os = m->from->os;
+    os_stat_info wal;
+    char *name;
+    int there;
+
+    if (at->is_dir)
+        return 0;
+    name = mem_alloc(&m->from->alloc, strlen(m->part) + sizeof "-wal");
+    if (!name)
+        return 1;
+    strcpy(name, m->part);
+    strcat(name, "-wal");
+    there = !os->stat_at(os->ud, -1, name, &wal) && wal.size > 0;
+    mem_free(&m->from->alloc, name, strlen(m->part) + sizeof "-wal");
+    return there;
+}
+
 sessile_status migrate_publish(sessile_migration *m, sessile_error *err)
 {
     const os_table *os = m->from->os;
@@ -89,6 +110,11 @@ sessile_status migrate_publish(sessile_migration *m, sessile_error *err)
         return SESSILE_OK;
     if (os->stat_at(os->ud, -1, m->part, &at))
         return fail_errno(err, errno, "cannot look at %s", m->part);
+    if (has_wal(m, &at))
+        return fail(err, SESSILE_BUSY,
+                    "%s is not whole: another program has it open, or no space was left "
+                    "as it was closed",
+                    m->part);
     fd = os->open_at(os->ud, -1, m->part, at.is_dir ? OS_READ | OS_DIRECTORY : OS_READ);
     if (fd < 0 || os->sync_all(os->ud, fd)) {
         int error = errno;

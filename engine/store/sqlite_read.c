@@ -85,6 +85,9 @@ static int find_first(sqlite_conn *c, reading *r, int64_t *first)
     if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
         return rc;
     }
+    if (bytes < 0) {
+        return SQLITE_CORRUPT;
+    }
     if (r->missing || (uint64_t)bytes <= r->offset) {
         return SQLITE_UNDO;
     }
@@ -118,6 +121,21 @@ static void keep_large(reading *r, uint64_t at, const char *line, size_t size, s
         r->large_size = r->large != NULL ? size - cut + 1 : 0;
         r->large_at = at + cut;
     }
+}
+
+/* There are fewer entries than the log's row said: it was removed between the two
+ * statements, or the row lies. */
+static int ends_early(sqlite_conn *c, reading *r)
+{
+    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_ROW);
+    if (st == NULL) {
+        return sqlite3_errcode(c->db);
+    }
+    sqlite3_bind_int64(st, 1, r->log->id);
+    int rc = sqlite3_step(st);
+    sqlite3_reset(st);
+    r->missing = rc == SQLITE_DONE;
+    return rc == SQLITE_DONE ? SQLITE_OK : rc == SQLITE_ROW ? SQLITE_CORRUPT : rc;
 }
 
 static int read_body(sqlite_conn *c, void *arg)
@@ -159,8 +177,9 @@ static int read_body(sqlite_conn *c, void *arg)
         }
     }
     sqlite3_reset(st);
-    /* removed between the two statements */
-    r->missing = rc == SQLITE_DONE && r->got < r->size && r->offset + r->got < r->bytes;
+    if (rc == SQLITE_DONE && r->got < r->size && r->offset + r->got < r->bytes) {
+        return ends_early(c, r);
+    }
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
