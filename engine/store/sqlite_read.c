@@ -158,7 +158,11 @@ static int read_body(sqlite_conn *c, void *arg)
         const char *line = sqlite3_column_blob(st, 2);
         size_t size = (size_t)sqlite3_column_bytes(st, 2);
         uint64_t wanted = r->offset + r->got;
-        if (line == NULL || at > wanted || wanted - at >= size) {
+        if (at >= r->bytes) {
+            rc = SQLITE_DONE; /* came since the row was looked at */
+            break;
+        }
+        if (line == NULL || at > wanted || wanted - at >= size || size > r->bytes - at) {
             rc = line == NULL && sqlite3_errcode(c->db) == SQLITE_NOMEM ? SQLITE_NOMEM
                                                                         : SQLITE_CORRUPT;
             break;
