@@ -100,7 +100,7 @@ ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encoding
 
 .PHONY: all build demo test check asan tsan valgrind bench coverage install clean help deps
 .PHONY: deps-build deps-test deps-check deps-bench deps-soak
-.PHONY: accuracy plants everything threaded warnings headers lint fuzz fuzzers benches promises soak
+.PHONY: accuracy plants everything stores threaded warnings headers lint fuzz fuzzers benches promises soak
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -116,7 +116,7 @@ $(OBJ)/engine/session/store_handle.o: DOOR = -DSESSILE_LIBEXEC='"$(PREFIX)/libex
 $(OBJ)/engine/tokens/encoding.o: DOOR = -DSESSILE_SHARE='"$(PREFIX)/share/sessile"'
 $(OBJ)/engine/codec/%.o: DOOR = -I/usr/include/uuid
 $(OBJ)/engine/store/postgres.o $(OBJ)/engine/store/postgres_%.o: DOOR = -I/usr/include/postgresql
-$(OBJ)/tests/bench/bare_postgres.o $(OBJ)/tests/unit/test_postgres.o $(OBJ)/tests/unit/test_postgres_lost.o: DOOR = -I/usr/include/postgresql
+$(OBJ)/tests/bench/bare_postgres.o $(OBJ)/tests/unit/test_postgres.o $(OBJ)/tests/unit/test_postgres_%.o: DOOR = -I/usr/include/postgresql
 
 $(OBJ)/engine/%.o: engine/%.c Makefile
 	@mkdir -p $(@D)
@@ -264,6 +264,19 @@ check: deps-check
 	@+$(again) --quiet everything
 	@BUILD=$(BUILD) tests/run
 
+# The tests of sessions over databases: those that are known to say nothing of files. What is slow over PostgreSQL, since each place is a schema
+# that has to be made, and shows nothing that SQLite does not, is left to SQLite.
+OVER_POSTGRES := unit/test_checkpoint unit/test_facts unit/test_life unit/test_session$$ \
+    unit/test_tree spec/branch spec/catalog spec/checkpoint spec/child spec/fork spec/lifecycle \
+    spec/park spec/pause spec/search spec/session spec/turn
+OVER_SQLITE := $(OVER_POSTGRES) model/ unit/test_search unit/test_writers unit/test_fork \
+    unit/test_uncompact unit/test_meter spec/agent_killed spec/cli_keys spec/json spec/keys \
+    spec/label spec/refusals
+stores: deps-test
+	@+$(again) --quiet everything
+	@BUILD=$(BUILD) tests/run --store sqlite $(OVER_SQLITE:%='%')
+	@BUILD=$(BUILD) tests/run --store postgres $(OVER_POSTGRES:%='%')
+
 # Every source once with -Werror, in a folder of its own.
 warnings:
 	@+$(again) --quiet BUILD=build-werror WERROR=1 everything
@@ -392,6 +405,7 @@ help:
 	@echo 'make check     warnings as errors, layers, lint, headers, then every test'
 	@echo 'make asan      C tests and specs under AddressSanitizer and UBSan'
 	@echo 'make tsan | valgrind   C tests under ThreadSanitizer, valgrind'
+	@echo 'make stores    the tests of sessions over SQLite and PostgreSQL'
 	@echo 'make promises  each promise, what proves it, and the figures: the short form'
 	@echo 'make soak      the same at full size: hours (SOAK="kill crash" SOAK_MINUTES=10)'
 	@echo 'make plants    bugs planted one by one: do the tests see them?'

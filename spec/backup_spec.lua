@@ -54,6 +54,60 @@ describe("sessile backup", function()
     assert.is_nil(listed:find "b%.db%-")
   end)
 
+  it("gives no name to a file that another program still has open", function()
+    cli.done "new --id talk"
+    cli.done "append talk hello"
+    local part = home .. "/b.db.part"
+    local busy
+    local store = store_of()
+    local done, message, code = store:backup(home .. "/b.db", {
+      progress = function(state)
+        if not busy and state.stage == "verifying" then
+          -- A reader that begins now, and stays: so the write-ahead log stays as well.
+          busy = assert(sessile.open("sqlite:" .. part, { key = key() }))
+          assert(busy:list())
+        end
+        return true
+      end,
+    })
+    assert.is_not_nil(busy)
+    assert.is_nil(done)
+    assert.equal("EBUSY", code)
+    assert.matches("another program has it open", message, 1, true)
+    busy:close()
+    assert(store:backup(home .. "/b.db"))
+    store:close()
+    assert.matches("hello", (cli.done(("show talk --store sqlite:%s/b.db"):format(home))))
+  end)
+
+  it("is no copy of itself", function()
+    local url = ("sqlite:%s/own.db"):format(home)
+    cli.done(("new --id talk --store %s"):format(url))
+    local _, err, status = cli.sessile(("backup %s/own.db --update --store %s"):format(home, url))
+    assert.not_equal(0, status)
+    assert.matches("lead to the same store", err, 1, true)
+  end)
+
+  it("makes nothing when the file for the secrets is there already", function()
+    cli.done "new --id talk"
+    temp.write(home .. "/b.keys", "mine")
+    local _, err, status = cli.sessile(("backup %s/b.db --keys %s/b.keys"):format(home, home))
+    assert.not_equal(0, status)
+    assert.matches("b.keys is there already", err, 1, true)
+    assert.is_nil(io.open(home .. "/b.db"))
+    assert.equal("mine", temp.read(home .. "/b.keys"))
+  end)
+
+  it("does not put its file beside a write-ahead log of another", function()
+    cli.done "new --id talk"
+    temp.write(home .. "/b.db-wal", "what an older database had not taken in")
+    local _, err, status = cli.sessile(("backup %s/b.db"):format(home))
+    assert.not_equal(0, status)
+    assert.matches("b.db-wal is there", err, 1, true)
+    os.remove(home .. "/b.db-wal")
+    cli.done(("backup %s/b.db"):format(home))
+  end)
+
   it("writes over nothing, and says how to add to it", function()
     cli.done "new --id a"
     cli.done(("backup %s/b.db"):format(home))

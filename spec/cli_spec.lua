@@ -371,6 +371,7 @@ describe("usage", function()
     for _, command in ipairs(json "help") do
       assert.truthy(text:find("\n  " .. command.name .. " ", 1, true), command.name)
     end
+    assert.is_nil(text:find("%]")) -- only what must be typed
   end)
 
   it("is explained, examples first, for every command", function()

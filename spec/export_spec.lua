@@ -217,7 +217,8 @@ describe("export of a user's sessions", function()
   -- The command line has no users: a host makes such sessions.
   local function make(text)
     write(home .. "/make.lua",
-      ('local store = require("sessile").open(os.getenv "SESSILE_STORE")\n%s\nstore:close()'):format(text))
+      ('local store = require("sessile").open(os.getenv "SESSILE_STORE")\n%s\nstore:close()')
+        :format(text))
     done("run " .. home .. "/make.lua")
   end
 

@@ -34,7 +34,12 @@ end
 describe("the command line over sqlite:", function()
   it("makes, appends, shows, lists, searches, checks and deletes", function()
     local at = " --store " .. url
+    has(done("doctor" .. at), path .. ": not there yet")
+    for _, words in ipairs { "show bug-42", "search why", "check", "stats" } do
+      has(fails(3, words .. at), "there is no store at sqlite:")
+    end
     assert.same({}, json("list" .. at))
+    assert.equal("", shell("(ls " .. quote(path) .. "* 2>/dev/null)")) -- nothing was made
     done("new --id bug-42 --title 'Slow start'" .. at)
     done("append bug-42 -" .. at, "why is it slow?\n")
     has(done("show bug-42" .. at), "why is it slow?")
@@ -43,7 +48,7 @@ describe("the command line over sqlite:", function()
     assert.equal("Slow start", listed[1].title)
     has(done("search slow" .. at), "bug-42")
     has(done("check" .. at), "nothing is damaged")
-    has(done("doctor" .. at), url)
+    has(done("doctor" .. at), path .. ": yours, mode 0600, schema version 1")
     assert.equal("600", shell("stat -c %a " .. quote(path)):match "%d+")
     done("fork bug-42 --id copy" .. at)
     done("delete bug-42 --yes" .. at)
@@ -64,6 +69,21 @@ describe("the command line over sqlite:", function()
     has(done("check" .. at), "nothing is damaged")
   end)
 
+  it("knows ~, and makes no folder of that name", function()
+    done "new --id at-home --store 'sqlite:~/in/at.db'"
+    has(done("list --store sqlite:" .. home .. "/in/at.db"), "at-home")
+    local text = "local s = require 'sessile'; local t = assert(s.open 'sqlite:~/in/at.db'); "
+      .. "print(t:list()[1].id)"
+    cli.write(home .. "/ask.lua", text)
+    has(done("run " .. home .. "/ask.lua"), "at-home")
+  end)
+
+  it("says --plain of one that is not sealed", function()
+    done("new --id open --plain --store " .. url)
+    done "new --id made-the-key" -- a key file is there, and does not fit
+    has(fails(7, "list --store " .. url), "open it with --plain")
+  end)
+
   it("says what is wrong with a path", function()
     assert.truthy(os.execute("mkdir -m 700 " .. quote(home .. "/in")))
     cli.write(path, ("this is no database, whatever its name says; "):rep(20))
@@ -74,6 +94,16 @@ describe("the command line over sqlite:", function()
     has(fails(1, "list --store sqlite:"), "wants a file")
     assert.truthy(os.execute(("ln -s %s %s"):format(quote(path), quote(home .. "/in/link"))))
     has(fails(7, "list --store sqlite:" .. home .. "/in/link"), "is a link")
+    done("new --id a --store sqlite:" .. home .. "/in/open.db")
+    assert.truthy(os.execute("chmod 644 " .. quote(home .. "/in/open.db")))
+    local out, _, code = cli.sessile("doctor --store sqlite:" .. home .. "/in/open.db")
+    assert.equal(1, code)
+    has(out, "chmod 600")
+    assert.truthy(os.execute("mkdir -m 777 " .. quote(home .. "/all")
+      .. " && chmod 777 " .. quote(home .. "/all")))
+    out, _, code = cli.sessile("doctor --store sqlite:" .. home .. "/all/new.db")
+    assert.equal(1, code)
+    has(out, "others may write in its folder")
   end)
 end)
 

@@ -544,7 +544,8 @@ SESSILE_API sessile_status sessile_forget(sessile_store *store, sessile_slice us
 
 /* A store to move from, or to: one of the three. */
 typedef struct sessile_place {
-    const char *url;      /* as for sessile_open(): not opened, perhaps not there yet */
+    const char *url;      /* as for sessile_open(): not opened, perhaps not there yet. With
+                             `store`, where that is, so that a copy into itself is seen */
     sessile_store *store; /* open, and the caller's until the migration is freed */
     const struct sessile_backend *backend; /* the host's, as for sessile_open_with(): … */
     void *self; /* … the engine's from sessile_migrate_begin() on */

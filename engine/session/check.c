@@ -579,8 +579,8 @@ static int visit_other(void *arg, const char *folder, const char *file, uint64_t
         what = "a torn end that was set aside: no line says that it was written safely";
     } else if (is_part(file, ".replaced-")) {
         what =
-            "the old bytes of a log that was written anew: remove it when the new one is "
-            "known to be good";
+            "the old bytes of a log that was written anew: they are kept until the session "
+            "is deleted";
     } else if (!strncmp(file, ".new-", 5)) {
         what = "a write in progress, or what one that was interrupted left behind less "
                "than an hour ago: it is no log yet";

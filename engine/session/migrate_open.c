@@ -8,6 +8,7 @@
 #include "session/migrate.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -46,6 +47,38 @@ static int same_place(const os_table *os, const char *a, const char *b)
 
 #define PART ".part"
 
+/* 1 when what SQLite keeps beside a database is at path + suffix, and not empty. */
+static int has_beside(const sessile_migration *m, const char *path, const char *suffix)
+{
+    const os_table *os = m->from->os;
+    const allocator *a = &m->from->alloc;
+    size_t size = strlen(path) + strlen(suffix) + 1;
+    char *name = mem_alloc(a, size);
+    os_stat_info at;
+    int there;
+
+    if (!name)
+        return 1;
+    snprintf(name, size, "%s%s", path, suffix);
+    there = !os->stat_at(os->ud, -1, name, &at) && at.size > 0;
+    mem_free(a, name, size);
+    return there;
+}
+
+/* The new file must not come to lie beside these: SQLite would take them for its own. */
+static sessile_status none_beside(const sessile_migration *m, sessile_error *err)
+{
+    static const char *const suffixes[] = {"-wal", "-journal"};
+
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (has_beside(m, m->final, suffixes[i]))
+            return fail(err, SESSILE_EXISTS,
+                        "%s%s is there, of a database that is gone: choose another name, "
+                        "or move it away",
+                        m->final, suffixes[i]);
+    return SESSILE_OK;
+}
+
 /* The url under which a store is made that gets its name at the end. */
 static sessile_status part_url(sessile_migration *m, const char *url, char **out,
                                sessile_error *err)
@@ -76,19 +109,28 @@ static sessile_status part_url(sessile_migration *m, const char *url, char **out
         return fail(err, SESSILE_EXISTS,
                     "%s is there already: choose another name, or move it away",
                     m->final);
-    return SESSILE_OK;
+    return none_beside(m, err);
 }
 
 sessile_status migrate_publish(sessile_migration *m, sessile_error *err)
 {
     const os_table *os = m->from->os;
     os_stat_info at;
+    sessile_status status;
     int fd;
 
     if (!m->part)
         return SESSILE_OK;
+    status = none_beside(m, err);
+    if (status)
+        return status;
     if (os->stat_at(os->ud, -1, m->part, &at))
         return fail_errno(err, errno, "cannot look at %s", m->part);
+    if (!at.is_dir && has_beside(m, m->part, "-wal"))
+        return fail(err, SESSILE_BUSY,
+                    "%s is not whole yet: another program has it open, or no space was "
+                    "left as it was closed: mend that, and run it again",
+                    m->part);
     fd = os->open_at(os->ud, -1, m->part, at.is_dir ? OS_READ | OS_DIRECTORY : OS_READ);
     if (fd < 0 || os->sync_all(os->ud, fd)) {
         int error = errno;

@@ -152,6 +152,7 @@ typedef enum pg_statement {
     PG_REMOVE,
     PG_WATCH,
     PG_ALIVE,
+    PG_SETTLE,
     PG_STATEMENTS,
     PG_ONCE = PG_STATEMENTS /* not prepared: its text comes with the step */
 } pg_statement;
@@ -200,6 +201,7 @@ typedef struct pg_conn {
     PGconn *pg;
     int32_t pid;   /* of the server's process; 0: cannot be told */
     int64_t since; /* when that began, by the server */
+    int standby;   /* it was one when the connection was made: it may lag */
     unsigned char prepared[PG_STATEMENTS];
 } pg_conn;
 
@@ -240,6 +242,7 @@ typedef struct pg_call {
     lock_stop stop;
     int first;  /* the store is being opened: what is not there is not waited for */
     int absent; /* set: the tables are not there yet */
+    int primary; /* a standby is not asked: what it has not got may be there all the same */
 } pg_call;
 
 /* A call that may take timeout_ms (-1: for ever). */
@@ -252,6 +255,8 @@ int pg_forked(const pg_store *ps, sessile_error *err);
 /* Lends a connection. BUSY: all are in use; IO, DENIED, INVALID: none can be made;
  * FORKED; CANCELLED. */
 sessile_status pg_take(pg_call *call, pg_conn **out, sessile_error *err);
+/* Before something is tried for the (tries + 1)th time. */
+void pg_pause(pg_call *call, int tries);
 /* Gives it back; one that is broken is closed. */
 void pg_give(pg_store *ps, pg_conn *c);
 /* Closes it instead: what it was asked is not waited for. */

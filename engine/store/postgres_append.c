@@ -106,6 +106,7 @@ sessile_status pg_append(sessile_backend_log *handle, sessile_log_end *end,
         int done = pg_rows(ps, r.of[1 - skipped]) > 0;
         pg_results_free(ps, &r);
         if (!done) {
+            call.primary = 1; /* as the one was that answered */
             return elsewhere(&call, log, end, err);
         }
     }

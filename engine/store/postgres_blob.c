@@ -92,8 +92,8 @@ static sessile_status changed(pg_call *call, void *arg, int *yes, sessile_error 
 static sessile_status change(pg_call *call, const pg_step *s, changing *c, int making,
                              int *done, sessile_error *err)
 {
-    pg_results r;
-    int took;
+    pg_results r = {0};
+    int took = PG_AS_ANSWERED;
     sessile_status status = (making ? pg_change_making : pg_change)(
         call, s, 1, c->name, changed, c, &r, &took, err);
     *done = status == SESSILE_OK;

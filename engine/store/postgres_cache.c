@@ -46,6 +46,9 @@ sessile_status pg_cache_size(sessile_backend_log *handle, uint64_t *bytes,
             last.from = at;
             last.size = 0;
         }
+        if (size > last.capacity) {
+            continue; /* more than was asked for: it is fetched when it is read */
+        }
         if (last.data != NULL) { /* else it is fetched when it is read */
             memcpy(last.data + last.size, data, size);
             last.size += size;

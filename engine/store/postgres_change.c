@@ -14,6 +14,11 @@
  *  2. Then the data are looked at (the probe): they hold the change or not. If they do,
  *     it took place, once. If not, it never will, and the change can be sent again while
  *     there is time.
+ *  3. A process that is ended while its commit waits for synchronous standbys leaves the
+ *     change behind, seen by all, on this one machine. So it is acknowledged only when a
+ *     commit of ours behind it (SETTLE) has been through that wait.
+ * Standbys are not asked any of this: they know of no process of the primary's, and may
+ * not have got what it committed.
  * Where the old process cannot be ended (a pooler or a server that does not tell), every
  * change is still conditional in itself: it names the state that it starts from, and
  * leaves another one. Of two of the same kind that meet, the later waits for the first
@@ -28,7 +33,7 @@
 #include <string.h>
 
 /* When a call's time is up, how much longer it is tried to learn what became of it. */
-enum { GRACE_MS = 1500, PAUSE_MS = 3 };
+enum { GRACE_MS = 1500, PAUSE_MS = 3, PAUSE_MOST_MS = 50 };
 
 /* What is known of the process behind a connection that is gone. */
 typedef struct old_process {
@@ -40,7 +45,7 @@ typedef struct old_process {
 static int buried(pg_call *call, old_process old)
 {
     pg_store *ps = call->ps;
-    while (old.pid != 0) {
+    for (int tries = 0; old.pid != 0; tries++) {
         pg_results r;
         pg_step s = pg_step_of(PG_ALIVE);
         pg_arg_int(&s, (uint64_t)old.pid);
@@ -56,7 +61,7 @@ static int buried(pg_call *call, old_process old)
         if (pg_over(ps, call->answer_us)) {
             return 0;
         }
-        ps->os->sleep_ms(ps->os->ud, PAUSE_MS);
+        ps->os->sleep_ms(ps->os->ud, tries < 20 ? PAUSE_MS : PAUSE_MOST_MS);
     }
     return 0;
 }
@@ -72,6 +77,20 @@ static sessile_status unknown(const pg_store *ps, const char *what, int *took,
         ps->url.where, what);
 }
 
+/* It took place: is it kept as well as what is answered? */
+static sessile_status took_place(pg_call *call, const char *what, int *took,
+                                 sessile_error *err)
+{
+    pg_results r;
+    pg_step s = pg_step_of(PG_SETTLE);
+    if (pg_ask(call, &s, 1, what, &r, NULL) != SESSILE_OK) {
+        return unknown(call->ps, what, took, err);
+    }
+    pg_results_free(call->ps, &r);
+    *took = PG_TOOK_PLACE;
+    return SESSILE_OK;
+}
+
 /* Time is up, or somebody asked to stop, with a change on its way. */
 static sessile_status give_up(pg_call *call, pg_ended ended, old_process old,
                               const char *what, pg_probe probe, void *arg, int *took,
@@ -79,12 +98,12 @@ static sessile_status give_up(pg_call *call, pg_ended ended, old_process old,
 {
     pg_call grace = pg_call_of(call->ps, GRACE_MS);
     int yes = 0;
+    grace.primary = 1;
     if (!buried(&grace, old) || probe(&grace, arg, &yes, NULL) != SESSILE_OK) {
         return unknown(call->ps, what, took, err);
     }
     if (yes) {
-        *took = PG_TOOK_PLACE;
-        return SESSILE_OK;
+        return took_place(&grace, what, took, err);
     }
     return pg_say_late(call, ended, what, err);
 }
@@ -97,9 +116,10 @@ sessile_status pg_change(pg_call *call, const pg_step *steps, int count, const c
     int maybe = 0; /* an earlier try may have taken place, or may come still */
     memset(out, 0, sizeof(*out));
     *took = PG_AS_ANSWERED;
-    for (;;) {
+    for (int tries = 0;; tries++) {
         pg_conn *c;
         int yes = 0;
+        pg_pause(call, tries);
         sessile_status status = pg_take(call, &c, err);
         if (status != SESSILE_OK) {
             return maybe ? unknown(ps, what, took, err) : status;
@@ -114,8 +134,7 @@ sessile_status pg_change(pg_call *call, const pg_step *steps, int count, const c
             }
             if (yes) {
                 pg_results_free(ps, out);
-                *took = PG_TOOK_PLACE;
-                return SESSILE_OK;
+                return took_place(call, what, took, err);
             }
             if (out->wrong == NULL) {
                 return SESSILE_OK;
@@ -129,13 +148,13 @@ sessile_status pg_change(pg_call *call, const pg_step *steps, int count, const c
             return give_up(call, ended, old, what, probe, arg, took, err);
         }
         maybe = 1;
+        call->primary = 1;
         if (buried(call, old)) {
             if (probe(call, arg, &yes, err) != SESSILE_OK) {
                 return unknown(ps, what, took, err);
             }
             if (yes) {
-                *took = PG_TOOK_PLACE;
-                return SESSILE_OK;
+                return took_place(call, what, took, err);
             }
             maybe = 0;
         }
@@ -156,7 +175,7 @@ sessile_status pg_change_making(pg_call *call, const pg_step *steps, int count,
     call->absent = 0;
     sessile_status status =
         pg_change(call, steps, count, what, probe, arg, out, took, err);
-    if (status != SESSILE_OK && call->absent) {
+    if (status != SESSILE_OK && call->absent && *took != PG_UNKNOWN) {
         status = pg_schema_make(call, err);
         if (status == SESSILE_OK) {
             call->absent = 0;

@@ -124,17 +124,22 @@ sessile_status pg_say(pg_call *call, const PGresult *wrong, const char *what,
 }
 
 /* The SQLSTATE in a verbose message ("FATAL:  28P01: …", in whatever language); "" when
- * it has none. What comes last counts: of several hosts it is the last one's. */
-static void find_state(const char *text, char out[6])
+ * it has none. What comes last counts: of several hosts it is the last one's. Returns
+ * what follows it. */
+static const char *find_state(const char *text, char out[6])
 {
+    const char *behind = text;
     out[0] = '\0';
     for (const char *at = text; (at = strstr(at, ":  ")) != NULL;) {
         at += 3;
-        if (strspn(at, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 5 && at[5] == ':') {
+        if (strspn(at, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 5 && at[5] == ':' &&
+            at[6] == ' ') {
             memcpy(out, at, 5);
             out[5] = '\0';
+            behind = at + 7;
         }
     }
+    return behind;
 }
 
 sessile_status pg_say_connect(const pg_store *ps, PGconn *pg, int *passing,
@@ -142,7 +147,7 @@ sessile_status pg_say_connect(const pg_store *ps, PGconn *pg, int *passing,
 {
     const char *text = ps->lib.PQerrorMessage(pg);
     char state[6], more[200];
-    find_state(text, state);
+    const char *said = find_state(text, state);
     *passing = state[0] == '\0' || strncmp(state, "57P0", 4) == 0 ||
                strncmp(state, "08", 2) == 0 || strcmp(state, "53300") == 0;
     if (state[0] == '\0' && ps->lib.PQconnectionNeedsPassword(pg)) {
@@ -151,13 +156,6 @@ sessile_status pg_say_connect(const pg_store *ps, PGconn *pg, int *passing,
                     "%s wants a password: put it into the store's URL, into PGPASSWORD, "
                     "or into ~/.pgpass",
                     ps->url.where);
-    }
-    /* behind "FATAL:  28P01: " */
-    const char *said = text;
-    if (state[0] != '\0') {
-        char mark[8];
-        snprintf(mark, sizeof(mark), "%s: ", state);
-        said = strstr(text, mark) + strlen(mark);
     }
     sessile_status status = by_state(ps, state, said, err);
     if (status != SESSILE_OK) {

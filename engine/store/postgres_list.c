@@ -30,6 +30,14 @@ static sessile_backend_stat stat_of(const pg_store *ps, const PGresult *r, int r
     return st;
 }
 
+/* Pages are as many as there are only while each begins behind the last one. */
+static sessile_status out_of_order(const pg_store *ps, sessile_error *err)
+{
+    return fail(err, SESSILE_IO,
+                "%s lists the table \"sessions\" in no order: somebody else changed it",
+                ps->url.where);
+}
+
 /* Either visit is NULL. */
 static sessile_status walk(pg_store *ps, const char *folder, visit_log show,
                            visit_stat show_stat, void *arg, sessile_error *err)
@@ -52,13 +60,19 @@ static sessile_status walk(pg_store *ps, const char *folder, visit_log show,
             const char *agent = pg_text(ps, r.of[0], i, 0);
             const char *name = pg_text(ps, r.of[0], i, 1);
             sessile_backend_stat st = stat_of(ps, r.of[0], i, 2);
-            if (i == n - 1) {
-                over |= strlen(agent) >= NAME_ROOM || strlen(name) >= NAME_ROOM;
-                strncpy(last_folder, agent, NAME_ROOM - 1);
-                strncpy(last_name, name, NAME_ROOM - 1);
-            }
-            if (!store_name_ok(agent) || !store_name_ok(name)) {
+            if (strlen(agent) >= NAME_ROOM || strlen(name) >= NAME_ROOM) {
+                over |= i == n - 1;
                 continue; /* somebody else's row */
+            }
+            int order = strcmp(agent, last_folder);
+            if (order < 0 || (order == 0 && strcmp(name, last_name) <= 0)) {
+                status = out_of_order(ps, err);
+                break;
+            }
+            memcpy(last_folder, agent, strlen(agent) + 1);
+            memcpy(last_name, name, strlen(name) + 1);
+            if (!store_name_ok(agent) || !store_name_ok(name)) {
+                continue; /* the same */
             }
             if (show != NULL ? show(arg, agent, name)
                              : show_stat(arg, agent, name, &st)) {
@@ -67,6 +81,9 @@ static sessile_status walk(pg_store *ps, const char *folder, visit_log show,
             }
         }
         pg_results_free(ps, &r);
+        if (status != SESSILE_OK) {
+            return status;
+        }
     }
     return SESSILE_OK;
 }
@@ -165,7 +182,12 @@ static sessile_status others(pg_store *ps, const char *folder, int sweep,
         int n = pg_rows(ps, r.of[0]);
         over = n < PAGE;
         for (int i = 0; i < n && status == SESSILE_OK; i++) {
-            last = (uint64_t)pg_int(ps, r.of[0], i, 3);
+            uint64_t id = (uint64_t)pg_int(ps, r.of[0], i, 3);
+            if (id <= last) {
+                status = out_of_order(ps, err);
+                break;
+            }
+            last = id;
             int yes = visit(arg, pg_text(ps, r.of[0], i, 0), pg_text(ps, r.of[0], i, 1),
                             (uint64_t)pg_int(ps, r.of[0], i, 2));
             if (sweep && yes) {

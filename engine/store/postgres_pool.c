@@ -74,13 +74,22 @@ static sessile_status greet(pg_call *call, pg_conn *c, sessile_error *err)
     }
     memcpy(number, text.data, text.size + 1);
     buf_deinit(&text);
-    /* What is acknowledged must be on the server's disk. A weaker setting than `on` that
-     * is not `off` waits for that as well. */
-    pg_step s = pg_step_once("SELECT set_config('statement_timeout', $1::text, false), "
-                             "CASE WHEN $2::bigint = 0"
-                             " AND current_setting('synchronous_commit') = 'off'"
-                             " AND current_setting('transaction_read_only') = 'off'"
-                             " THEN set_config('synchronous_commit', 'on', false) END");
+    /* Functions and operators are the server's own, whatever others have put into a
+     * schema that this user's search path names: what fits an argument better would be
+     * taken. What is acknowledged must be on the server's disk. A weaker setting than
+     * `on` that is not `off` waits for that as well. And two writers that meet at a row
+     * shall be told who won, not to try again. */
+    pg_step s = pg_step_once(
+        "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false),"
+        " pg_catalog.set_config('statement_timeout', $1::text, false),"
+        " pg_catalog.set_config('default_transaction_isolation', 'read committed', "
+        "false),"
+        " CASE WHEN $2::bigint OPERATOR(pg_catalog.=) 0::bigint"
+        " AND pg_catalog.current_setting('synchronous_commit')"
+        " OPERATOR(pg_catalog.=) 'off'::text"
+        " AND pg_catalog.current_setting('transaction_read_only')"
+        " OPERATOR(pg_catalog.=) 'off'::text"
+        " THEN pg_catalog.set_config('synchronous_commit', 'on', false) END");
     pg_arg_text(&s, number);
     pg_arg_int(&s, (uint64_t)ps->url.keep_commit);
     pg_results r;
@@ -92,13 +101,15 @@ static sessile_status greet(pg_call *call, pg_conn *c, sessile_error *err)
          * and planning costs more than they do. */
         s = pg_step_once("SELECT pg_backend_pid()::bigint, a.backend_start,"
                          " set_config('plan_cache_mode', 'force_generic_plan', false),"
-                         " set_config('jit', 'off', false)"
+                         " set_config('jit', 'off', false),"
+                         " CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END::bigint"
                          " FROM pg_stat_get_activity(pg_backend_pid()) a");
         ended = pg_send(call, c, &s, 1, &r);
         if (ended == PG_ANSWERED && r.wrong == NULL && pg_rows(ps, r.of[0]) == 1 &&
             !pg_null(ps, r.of[0], 0, 0) && !pg_null(ps, r.of[0], 0, 1)) {
             c->pid = (int32_t)pg_int(ps, r.of[0], 0, 0);
             c->since = pg_int(ps, r.of[0], 0, 1);
+            c->standby = pg_int(ps, r.of[0], 0, 4) != 0;
         }
     } else if (ended == PG_ANSWERED) {
         sessile_status status = pg_say(call, r.wrong, "a new connection", err);
@@ -175,6 +186,11 @@ static sessile_status connect_once(pg_call *call, unsigned tries, pg_conn **out,
             *passing = status == SESSILE_IO;
         }
     }
+    if (status == SESSILE_OK && call->primary && c->standby) {
+        *passing = 1; /* it may be promoted, or another host may be the primary */
+        status = fail(err, SESSILE_IO, "%s is a standby, and the primary is away",
+                      ps->url.where);
+    }
     if (status != SESSILE_OK) {
         finish(ps, c);
         return status;
@@ -183,12 +199,38 @@ static sessile_status connect_once(pg_call *call, unsigned tries, pg_conn **out,
     return SESSILE_OK;
 }
 
+/* Pauses grow, and no two clients' are equal. -1: it was asked to stop meanwhile. */
+static int pause_for(pg_call *call, unsigned tries)
+{
+    pg_store *ps = call->ps;
+    uint16_t random;
+    int pause = tries < 6 ? PAUSE_FIRST_MS << tries : PAUSE_MOST_MS;
+    random_bytes(&random, sizeof(random));
+    int left = pause / 2 + random % pause;
+    while (left > 0 && !pg_over(ps, call->until_us)) {
+        if (call->stop.ask != NULL && call->stop.ask(call->stop.arg)) {
+            return -1;
+        }
+        int slice = left < OS_SLICE_MS ? left : OS_SLICE_MS;
+        ps->os->sleep_ms(ps->os->ud, slice);
+        left -= slice;
+    }
+    return 0;
+}
+
+/* A connection that breaks whenever it is used is not tried again at once for ever. */
+void pg_pause(pg_call *call, int tries)
+{
+    if (tries > 1) {
+        (void)pause_for(call, (unsigned)tries - 2);
+    }
+}
+
 /* A server that restarts is away for a moment, and all its clients come back at once: the
  * pauses grow, and no two clients' are equal. */
 sessile_status pg_connect(pg_call *call, pg_conn **out, sessile_error *err)
 {
     pg_store *ps = call->ps;
-    int pause = PAUSE_FIRST_MS;
     for (unsigned tries = 0;; tries++) {
         int passing;
         sessile_status status = connect_once(call, tries, out, &passing, err);
@@ -197,18 +239,9 @@ sessile_status pg_connect(pg_call *call, pg_conn **out, sessile_error *err)
             pg_over(ps, call->until_us)) {
             return status;
         }
-        uint16_t random;
-        random_bytes(&random, sizeof(random));
-        int left = pause / 2 + random % pause;
-        while (left > 0 && !pg_over(ps, call->until_us)) {
-            if (call->stop.ask != NULL && call->stop.ask(call->stop.arg)) {
-                return pg_say_late(call, PG_STOPPED, "a connection", err);
-            }
-            int slice = left < OS_SLICE_MS ? left : OS_SLICE_MS;
-            ps->os->sleep_ms(ps->os->ud, slice);
-            left -= slice;
+        if (pause_for(call, tries) != 0) {
+            return pg_say_late(call, PG_STOPPED, "a connection", err);
         }
-        pause = pause * 2 < PAUSE_MOST_MS ? pause * 2 : PAUSE_MOST_MS;
     }
 }
 
@@ -276,7 +309,7 @@ sessile_status pg_take(pg_call *call, pg_conn **out, sessile_error *err)
         ps->connections++;
     }
     pthread_mutex_unlock(&ps->mutex);
-    if (c != NULL && alive(ps, c)) {
+    if (c != NULL && alive(ps, c) && !(call->primary && c->standby)) {
         *out = c;
         return SESSILE_OK;
     }

@@ -160,7 +160,7 @@ static pg_ended gather(pg_call *call, pg_conn *c, const pg_step *steps, int coun
         ExecStatusType status = ps->lib.PQresultStatus(r);
         if (status == PGRES_PIPELINE_SYNC) {
             ps->lib.PQclear(r);
-            return PG_ANSWERED;
+            return step < count ? PG_LOST : PG_ANSWERED;
         }
         if (step >= count || ps->lib.PQstatus(c->pg) != CONNECTION_OK) {
             /* an error behind all answers is the commit's own */
@@ -286,6 +286,7 @@ sessile_status pg_ask(pg_call *call, const pg_step *steps, int count, const char
     memset(out, 0, sizeof(*out));
     for (int tries = 0;; tries++) {
         pg_conn *c;
+        pg_pause(call, tries);
         sessile_status status = pg_take(call, &c, err);
         if (status != SESSILE_OK) {
             return status;

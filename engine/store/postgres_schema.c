@@ -59,16 +59,19 @@ static const char *const tables[] = {
 };
 
 /* What a plain line says, for people who query. Lines that are no JSON, and sealed ones,
- * have NULLs: never an error. U+0000, which jsonb cannot hold, is shown as U+FFFD. */
+ * have NULLs: never an error. U+0000, which jsonb cannot hold, is shown as U+FFFD. The
+ * function's names are looked up when somebody asks the view, with that user's search
+ * path: so each says where it is from. */
 static const char *const views[] = {
     "CREATE OR REPLACE FUNCTION @entry(line bytea) RETURNS jsonb"
     " LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $body$"
-    " DECLARE said text;"
+    " DECLARE said pg_catalog.text;"
     " BEGIN"
-    "  said := convert_from(line, 'UTF8');"
-    "  BEGIN RETURN said::jsonb; EXCEPTION WHEN others THEN NULL; END;"
-    "  RETURN regexp_replace(said, '(?<!\\\\)((?:\\\\\\\\)*)\\\\u0000', '\\1\\\\ufffd',"
-    " 'g')::jsonb;"
+    "  said := pg_catalog.convert_from(line, 'UTF8'::pg_catalog.name);"
+    "  BEGIN RETURN said::pg_catalog.jsonb; EXCEPTION WHEN others THEN NULL; END;"
+    "  RETURN pg_catalog.regexp_replace(said,"
+    " '(?<!\\\\)((?:\\\\\\\\)*)\\\\u0000'::pg_catalog.text,"
+    " '\\1\\\\ufffd'::pg_catalog.text, 'g'::pg_catalog.text)::pg_catalog.jsonb;"
     " EXCEPTION WHEN others THEN RETURN NULL;"
     " END $body$",
     "CREATE OR REPLACE VIEW @transcript AS SELECT s.agent, s.name, e.session, e.id,"

@@ -197,6 +197,9 @@ static const char *const texts[PG_STATEMENTS] = {
     [PG_ALIVE] = "SELECT CASE WHEN pg_terminate_backend(a.pid) THEN 1 ELSE 0 END::bigint"
                  " FROM pg_stat_get_activity($1::bigint::int) a"
                  " WHERE a.backend_start = $2::timestamptz",
+    /* a commit behind all that was committed before; nothing where nobody replicates */
+    [PG_SETTLE] = "UPDATE @store SET version = version"
+                  " WHERE current_setting('synchronous_standby_names', true) <> ''",
 };
 
 void pg_sql_put(buf *out, const char *sql, const char *schema)

@@ -213,7 +213,7 @@ sessile_status pg_watch(sessile_backend_log *handle, uint64_t bytes, int timeout
     pg_log *log = pg_log_of(handle);
     pg_store *ps = log->ps;
     watching w = {.log = log, .bytes = bytes, .stop = {ask, arg}};
-    int over = 0;
+    int over = 0, looked = 0;
     *changed = 0;
     if (pg_forked(ps, err)) {
         return SESSILE_FORKED;
@@ -229,6 +229,12 @@ sessile_status pg_watch(sessile_backend_log *handle, uint64_t bytes, int timeout
     pthread_mutex_unlock(&ps->watch_mutex);
     sessile_status status = SESSILE_OK;
     while (status == SESSILE_OK && !*changed && !over) {
+        if (looked && ask != NULL && ask(arg)) { /* also when it is called all the time */
+            status = store_stopped(log->name, err);
+            break;
+        }
+        over = looked && pg_over(ps, w.until_us);
+        looked = 1;
         pthread_mutex_lock(&ps->watch_mutex);
         status = ears(&w, err);
         pthread_mutex_unlock(&ps->watch_mutex);
@@ -238,7 +244,7 @@ sessile_status pg_watch(sessile_backend_log *handle, uint64_t bytes, int timeout
         if (status == SESSILE_OK) {
             status = look(&w, changed, err);
         }
-        if (status == SESSILE_OK && !*changed) {
+        if (status == SESSILE_OK && !*changed && !over) {
             status = wait(&w, &over, err);
         }
     }

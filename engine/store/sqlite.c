@@ -109,6 +109,13 @@ static sessile_status split(sqlite_store *ss, const char *path, sessile_error *e
             return fail_nomem(err);
         }
     }
+    if (strcmp(path, ":memory:") == 0 || strncmp(path, "file:", 5) == 0) {
+        return fail(
+            err, SESSILE_INVALID,
+            "%s is no path: name a file, as \"sqlite:sessions.db\"; what is to be "
+            "kept in memory alone is \"ram:\"",
+            path);
+    }
     if (ss->file[0] == '\0' || strcmp(ss->file, ".") == 0 ||
         strcmp(ss->file, "..") == 0) {
         return fail(err, SESSILE_INVALID,

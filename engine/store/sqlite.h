@@ -104,6 +104,7 @@ struct sqlite_store {
     sqlite_conn *idle;
     unsigned idle_count;
     sqlite_conn *syncer; /* open since before the first write: sqlite_sync.c */
+    uint64_t wal_inode;  /* of the WAL that it has open */
     int syncing;
     uint64_t begun, done; /* syncs, counted */
     int poisoned;         /* a sync failed: nothing more is written */
@@ -132,6 +133,8 @@ sessile_status sqlite_path_sweep(sqlite_store *ss,
                                  int (*visit)(void *arg, const char *folder,
                                               const char *file, uint64_t bytes),
                                  void *arg, sessile_error *err);
+/* The inode of the write-ahead log by its name; 0: there is none. */
+uint64_t sqlite_path_wal(const sqlite_store *ss);
 void sqlite_path_free(sqlite_store *ss);
 
 /* ---- sqlite_schema.c */
@@ -239,6 +242,8 @@ sqlite_patience sqlite_log_patience(sqlite_log *log);
 /* INVALID when folder or name (may be NULL) is not one the engine makes. */
 sessile_status sqlite_names_check(const char *folder, const char *name,
                                   sessile_error *err);
+/* What a row says of its log. */
+sessile_backend_stat sqlite_stat_of(int64_t id, int64_t bytes, int64_t updated);
 /* Puts the records of data as entries first… of a session, the first of them at `at`. One
  * record (count 1) is what data has, else a line each. */
 int sqlite_put_records(sqlite_conn *c, int64_t session, int64_t first, uint64_t at,

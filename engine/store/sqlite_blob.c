@@ -208,7 +208,7 @@ sessile_status sqlite_blob_settle(void *self, const char *name, sessile_error *e
 
 /* ------------------------------------------------------------------ list */
 
-enum { PAGE = 200 };
+enum { PAGE = 200, NAME_ROOM = 1024 };
 
 typedef struct page {
     const char *after;
@@ -220,6 +220,8 @@ static int list_body(sqlite_conn *c, void *arg)
 {
     page *p = arg;
     int rc;
+    char before[NAME_ROOM];
+    strcpy(before, p->after);
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_BLOB_LIST);
     if (st == NULL) {
         return sqlite3_errcode(c->db);
@@ -230,7 +232,16 @@ static int list_body(sqlite_conn *c, void *arg)
     sqlite3_bind_int(st, 2, PAGE);
     while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(st, 0);
-        buf_puts(&p->names, name != NULL ? name : "");
+        size_t size = name != NULL ? strlen(name) : 0;
+        /* What SQL calls 200 letters is any number of bytes when they are no UTF-8. Names
+         * that come again, from a damaged index or cut at a NUL, would never end. */
+        if (name == NULL || size >= NAME_ROOM ||
+            size != (size_t)sqlite3_column_bytes(st, 0) || strcmp(name, before) <= 0) {
+            rc = SQLITE_CORRUPT;
+            break;
+        }
+        memcpy(before, name, size + 1);
+        buf_puts(&p->names, name);
         buf_putc(&p->names, '\0');
         p->count++;
     }
@@ -242,7 +253,6 @@ sessile_status sqlite_blob_list(void *self, const char *prefix,
                                 int (*visit)(void *arg, const char *name), void *arg,
                                 sessile_error *err)
 {
-    enum { NAME_ROOM = 1024 };
     sqlite_store *ss = self;
     char after[NAME_ROOM] = "";
     page p = {.after = after};
@@ -253,7 +263,7 @@ sessile_status sqlite_blob_list(void *self, const char *prefix,
         status = sqlite_read(ss, sqlite_patience_of(ss), list_body, &p, err);
         const char *name = p.names.data;
         for (size_t i = 0; i < p.count && status == SESSILE_OK && !stopped; i++) {
-            strcpy(after, name); /* at most 200 letters, of four bytes each */
+            strcpy(after, name); /* list_body took no longer one */
             stopped = store_name_ok(name) && strncmp(name, prefix, strlen(prefix)) == 0 &&
                       visit(arg, name);
             name += strlen(name) + 1;

@@ -114,6 +114,10 @@ static int set_up(opening *o)
     sqlite3_extended_result_codes(c->db, 1);
     sqlite3_db_config(c->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(c->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    /* those that a stranger put into the file; the engine uses none */
+    sqlite3_db_config(c->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_db_config(c->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    sqlite3_limit(c->db, SQLITE_LIMIT_ATTACHED, 0);
     /* until it is known to be ours, closing it must change nothing */
     sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     o->status = sqlite_schema_ready(c, o->make, &rc, o->err);
@@ -123,7 +127,8 @@ static int set_up(opening *o)
     sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
     rc = sqlite3_exec(c->db,
                       "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
-                      "PRAGMA secure_delete = ON",
+                      "PRAGMA secure_delete = ON; PRAGMA cell_size_check = ON;"
+                      "PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY",
                       NULL, NULL, NULL);
     if (rc != SQLITE_OK) {
         return give_up(o, rc, "cannot open");

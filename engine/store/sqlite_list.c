@@ -34,7 +34,8 @@ static int text_of(sqlite3_stmt *st, int column, char out[NAME_ROOM])
 {
     const char *text = (const char *)sqlite3_column_text(st, column);
     size_t size = text != NULL ? strlen(text) : 0;
-    if (text == NULL || size >= NAME_ROOM) {
+    if (text == NULL || size >= NAME_ROOM ||
+        size != (size_t)sqlite3_column_bytes(st, column)) {
         return 0;
     }
     memcpy(out, text, size + 1);
@@ -65,6 +66,17 @@ static int bind_page(sqlite3_stmt *st, const page *p)
     return sqlite3_bind_int(st, 3, PAGE);
 }
 
+/* 1 when r comes after the row that was taken before it. In a damaged index it may not,
+ * and pages would never end. */
+static int comes_after(const page *p, const row *before, const row *r)
+{
+    if (p->query != QUERY_LIST && p->query != QUERY_LIST_FOLDER) {
+        return r->id > before->id;
+    }
+    int agents = p->query == QUERY_LIST_FOLDER ? 0 : strcmp(r->agent, before->agent);
+    return agents > 0 || (agents == 0 && strcmp(r->name, before->name) > 0);
+}
+
 static int page_body(sqlite_conn *c, void *arg)
 {
     page *p = arg;
@@ -78,10 +90,14 @@ static int page_body(sqlite_conn *c, void *arg)
     while ((rc = sqlite3_step(st)) == SQLITE_ROW && p->count < PAGE) {
         row *r = &p->rows[p->count];
         if (!text_of(st, 0, r->agent) || !text_of(st, 1, r->name)) {
-            rc = SQLITE_CORRUPT; /* longer than any that is made */
+            rc = SQLITE_CORRUPT; /* longer than any that is made, or with a NUL in it */
             break;
         }
         r->id = sqlite3_column_int64(st, 2);
+        if (!comes_after(p, p->count > 0 ? r - 1 : &p->after, r)) {
+            rc = SQLITE_CORRUPT;
+            break;
+        }
         r->bytes = sqlite3_column_int64(st, 3);
         r->last = sqlite3_column_int64(st, 4);
         p->count++;
@@ -138,10 +154,7 @@ typedef struct listing {
 static int show_log(void *arg, const row *r)
 {
     const listing *l = arg;
-    const sessile_backend_stat stat = {.bytes = (uint64_t)r->bytes,
-                                       .mtime_ns = r->last * 1000000,
-                                       .inode = (uint64_t)r->id,
-                                       .changed_ns = r->last * 1000000};
+    const sessile_backend_stat stat = sqlite_stat_of(r->id, r->bytes, r->last);
     return l->visit != NULL ? l->visit(l->arg, r->agent, r->name)
                             : l->visit_stat(l->arg, r->agent, r->name, &stat);
 }

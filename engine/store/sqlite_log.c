@@ -126,6 +126,9 @@ static int find_body(sqlite_conn *c, void *arg)
         f->updated = sqlite3_column_int64(st, 2);
     }
     int reset = sqlite3_reset(st);
+    if (f->found && f->bytes < 0) {
+        return SQLITE_CORRUPT;
+    }
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? reset : rc;
 }
 
@@ -212,6 +215,9 @@ static int size_body(sqlite_conn *c, void *arg)
     if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
         return rc;
     }
+    if (s->there && s->bytes < 0) {
+        return SQLITE_CORRUPT;
+    }
     s->other = 0;
     if (!s->named) {
         const char *slash = strchr(s->log->name, '/');
@@ -272,16 +278,22 @@ int sqlite_replaced(sessile_backend_log *handle)
     return replaced;
 }
 
+sessile_backend_stat sqlite_stat_of(int64_t id, int64_t bytes, int64_t updated)
+{
+    int64_t ns = (int64_t)((uint64_t)updated * 1000000u); /* a damaged one may be any */
+    return (sessile_backend_stat){.bytes = (uint64_t)bytes,
+                                  .mtime_ns = ns,
+                                  .inode = (uint64_t)id,
+                                  .changed_ns = ns};
+}
+
 sessile_status sqlite_stat(void *self, const char *folder, const char *name,
                            sessile_backend_stat *out, sessile_error *err)
 {
     finding f = {folder, name, 0, 0, 0, 0};
     sessile_status status = find(self, &f, err);
     if (status == SESSILE_OK) {
-        *out = (sessile_backend_stat){.bytes = (uint64_t)f.bytes,
-                                      .mtime_ns = f.updated * 1000000,
-                                      .inode = (uint64_t)f.id,
-                                      .changed_ns = f.updated * 1000000};
+        *out = sqlite_stat_of(f.id, f.bytes, f.updated);
     }
     return status;
 }

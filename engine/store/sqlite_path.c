@@ -125,6 +125,44 @@ static sessile_status check_file(const sqlite_store *ss, const char *suffix, int
     return SESSILE_OK;
 }
 
+/* A rollback journal may end with the name of another file, and SQLite, when it has
+ * rolled back, removes that: any file of whoever opens a stranger's database. Journals
+ * end so when a transaction spans several databases, which none of ours does. */
+static sessile_status check_journal(const sqlite_store *ss, sessile_error *err)
+{
+    static const unsigned char magic[8] = {0xd9, 0xd5, 0x05, 0xf9,
+                                           0x20, 0xa1, 0x63, 0xd7};
+    const os_table *os = ss->os;
+    char name[NAME_ROOM];
+    unsigned char end[sizeof(magic)];
+    os_stat_info st;
+    int64_t got = 0;
+    snprintf(name, sizeof(name), "%s-journal", ss->file);
+    int fd = os->open_at(os->ud, ss->folder_fd, name, OS_READ);
+    if (fd < 0 && errno == ENOENT) {
+        return SESSILE_OK;
+    }
+    int failed = fd < 0 || os->stat_fd(os->ud, fd, &st) != 0;
+    if (!failed && st.size >= sizeof(end)) {
+        got = os_read_full(os, fd, end, sizeof(end), st.size - sizeof(end));
+        failed = got < 0;
+    }
+    int error = errno;
+    if (fd >= 0) {
+        os->close(os->ud, fd);
+    }
+    if (failed) {
+        return fail_errno(err, error, "cannot read %s-journal", ss->path);
+    }
+    return got == sizeof(end) && memcmp(end, magic, sizeof(end)) == 0
+               ? fail(
+                     err, SESSILE_DENIED,
+                     "%s-journal names another file, which SQLite would remove: no store "
+                     "makes such a journal; move it away if you do not know it",
+                     ss->path)
+               : SESSILE_OK;
+}
+
 sessile_status sqlite_path_look(sqlite_store *ss, int *there, sessile_error *err)
 {
     static const char *const beside[] = {"-journal", "-wal", "-shm"};
@@ -144,8 +182,20 @@ sessile_status sqlite_path_look(sqlite_store *ss, int *there, sessile_error *err
     for (size_t i = 0; i < sizeof(beside) / sizeof(*beside) && status == SESSILE_OK;
          i++) {
         status = check_file(ss, beside[i], &other, err);
+        if (status == SESSILE_OK && other && i == 0) {
+            status = check_journal(ss, err);
+        }
     }
     return status;
+}
+
+uint64_t sqlite_path_wal(const sqlite_store *ss)
+{
+    const os_table *os = ss->os;
+    char name[NAME_ROOM];
+    os_stat_info st;
+    snprintf(name, sizeof(name), "%s-wal", ss->file);
+    return os->stat_at(os->ud, ss->folder_fd, name, &st) == 0 ? st.inode : 0;
 }
 
 sessile_status sqlite_path_make(sqlite_store *ss, sessile_error *err)

@@ -85,6 +85,9 @@ static int find_first(sqlite_conn *c, reading *r, int64_t *first)
     if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
         return rc;
     }
+    if (bytes < 0) {
+        return SQLITE_CORRUPT;
+    }
     if (r->missing || (uint64_t)bytes <= r->offset) {
         return SQLITE_UNDO;
     }
@@ -120,6 +123,21 @@ static void keep_large(reading *r, uint64_t at, const char *line, size_t size, s
     }
 }
 
+/* There are fewer entries than the log's row said: it was removed between the two
+ * statements, or the row lies. */
+static int ends_early(sqlite_conn *c, reading *r)
+{
+    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_ROW);
+    if (st == NULL) {
+        return sqlite3_errcode(c->db);
+    }
+    sqlite3_bind_int64(st, 1, r->log->id);
+    int rc = sqlite3_step(st);
+    sqlite3_reset(st);
+    r->missing = rc == SQLITE_DONE;
+    return rc == SQLITE_DONE ? SQLITE_OK : rc == SQLITE_ROW ? SQLITE_CORRUPT : rc;
+}
+
 static int read_body(sqlite_conn *c, void *arg)
 {
     reading *r = arg;
@@ -140,7 +158,11 @@ static int read_body(sqlite_conn *c, void *arg)
         const char *line = sqlite3_column_blob(st, 2);
         size_t size = (size_t)sqlite3_column_bytes(st, 2);
         uint64_t wanted = r->offset + r->got;
-        if (line == NULL || at > wanted || wanted - at >= size) {
+        if (at >= r->bytes) {
+            rc = SQLITE_DONE; /* came since the row was looked at */
+            break;
+        }
+        if (line == NULL || at > wanted || wanted - at >= size || size > r->bytes - at) {
             rc = line == NULL && sqlite3_errcode(c->db) == SQLITE_NOMEM ? SQLITE_NOMEM
                                                                         : SQLITE_CORRUPT;
             break;
@@ -159,8 +181,9 @@ static int read_body(sqlite_conn *c, void *arg)
         }
     }
     sqlite3_reset(st);
-    /* removed between the two statements */
-    r->missing = rc == SQLITE_DONE && r->got < r->size && r->offset + r->got < r->bytes;
+    if (rc == SQLITE_DONE && r->got < r->size && r->offset + r->got < r->bytes) {
+        return ends_early(c, r);
+    }
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 

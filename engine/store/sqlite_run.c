@@ -35,6 +35,11 @@ sessile_status sqlite_fail(const sqlite_store *ss, sqlite3 *db, int rc, const ch
     const char *says = db != NULL ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
     int error = db != NULL ? sqlite3_system_errno(db) : 0;
     const char *path = ss->path;
+    if (db != NULL && sqlite3_errcode(db) == SQLITE_OK) {
+        /* found by us, not by SQLite */
+        says = (rc & 0xff) == SQLITE_CORRUPT ? "its rows do not fit together"
+                                             : sqlite3_errstr(rc);
+    }
     switch (rc & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:

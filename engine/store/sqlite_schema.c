@@ -317,6 +317,45 @@ static int look(sqlite3 *db, int *version, int *rc)
     return *rc;
 }
 
+/* 1 when the tables are, word for word, those that are made here: no column, CHECK or
+ * default of a stranger's. SQLite takes no second table or view of the same name. Whoever
+ * adds a version adds what its tables are then called. */
+static int own_tables(sqlite3 *db, int *rc)
+{
+    enum { TABLES = 5 };
+    sqlite3_stmt *st = NULL;
+    int found = 0;
+    *rc = sqlite3_prepare_v2(db, "SELECT sql FROM sqlite_schema WHERE type = 'table'", -1,
+                             &st, NULL);
+    while (*rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW) {
+        const char *sql = (const char *)sqlite3_column_text(st, 0);
+        const char *at = sql != NULL && strncmp(sql, "CREATE TABLE ", 13) == 0 &&
+                                 strchr(sql, ';') == NULL
+                             ? strstr(version_1, sql)
+                             : NULL;
+        found += at != NULL && at[strlen(sql)] == ';';
+    }
+    if (*rc == SQLITE_OK) {
+        *rc = sqlite3_reset(st);
+    }
+    sqlite3_finalize(st);
+    return found == TABLES;
+}
+
+/* 1 when names are compared byte by byte, as they are bound. */
+static int is_utf8(sqlite3 *db, int *rc)
+{
+    sqlite3_stmt *st = NULL;
+    int utf8 = 0;
+    *rc = sqlite3_prepare_v2(db, "PRAGMA encoding", -1, &st, NULL);
+    if (*rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(st, 0);
+        utf8 = name != NULL && strcmp(name, "UTF-8") == 0;
+    }
+    sqlite3_finalize(st);
+    return utf8;
+}
+
 static int make_schema(sqlite_conn *c, int *version)
 {
     int rc = sqlite3_exec(c->db, "PRAGMA synchronous = FULL; BEGIN EXCLUSIVE", NULL, NULL,
@@ -370,5 +409,16 @@ sessile_status sqlite_schema_ready(sqlite_conn *c, int make, int *rc, sessile_er
                     "use a newer sessile",
                     ss->path, version, SQLITE_SCHEMA_VERSION);
     }
-    return SESSILE_OK;
+    int own = own_tables(c->db, rc);
+    own = *rc == SQLITE_OK && own && is_utf8(c->db, rc);
+    if (*rc != SQLITE_OK) {
+        return (*rc & 0xff) == SQLITE_BUSY
+                   ? SESSILE_BUSY
+                   : sqlite_fail(ss, c->db, *rc, "cannot open", err);
+    }
+    return own ? SESSILE_OK
+               : fail(err, SESSILE_DAMAGED,
+                      "the tables of %s are not those that were made: somebody changed "
+                      "them: bring back a backup",
+                      ss->path);
 }

@@ -29,8 +29,13 @@
  *     shared one from before this store's first write until the store is closed. Being
  *     open that long it also hears of every write-back that failed (Linux tells each
  *     descriptor once, and those that are opened later not at all).
+ *   - That file and the database still have their names after the sync, or the call
+ *     fails: what a stranger unlinked is synced in vain.
  *   - Its first sync syncs the folder too (SQLite does that for a journal it may have
  *     made), so the WAL has its name before anything in it is acknowledged.
+ *
+ * It is no safer than FULL either: another program that checkpoints with synchronous=OFF
+ * promises the WAL's reuse without having synced the database, whoever wrote the frames.
  *
  * Checkpoints run in our own hook rather than in SQLite's, for the result: SQLite throws
  * it away, and with it the news that a sync has failed.
@@ -79,6 +84,7 @@ sessile_status sqlite_sync_ready(sqlite_store *ss, sqlite_patience wait,
     pthread_mutex_lock(&ss->mutex);
     if (ss->syncer == NULL) {
         ss->syncer = c;
+        ss->wal_inode = sqlite_path_wal(ss);
         c = NULL;
     }
     pthread_mutex_unlock(&ss->mutex);
@@ -104,9 +110,18 @@ static int sync_wal(sqlite_store *ss, int *error)
     return rc;
 }
 
+/* 1 when the database or its WAL lost its name. What was synced is in a file that nobody
+ * finds again, unless this store's connections bring it into the database at the end. */
+static int lost_names(sqlite_store *ss)
+{
+    int moved = 0;
+    sqlite3_file_control(ss->syncer->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    return moved || sqlite_path_wal(ss) != ss->wal_inode;
+}
+
 sessile_status sqlite_sync(sqlite_store *ss, sessile_error *err)
 {
-    int rc = SQLITE_OK, error = 0;
+    int rc = SQLITE_OK, error = 0, lost = 0;
     sessile_status status = sqlite_sync_ready(ss, sqlite_patience_of(ss), err);
     if (status != SESSILE_OK) {
         return status;
@@ -121,10 +136,11 @@ sessile_status sqlite_sync(sqlite_store *ss, sessile_error *err)
         ss->syncing = 1;
         pthread_mutex_unlock(&ss->mutex);
         rc = sync_wal(ss, &error);
+        lost = rc == SQLITE_OK && lost_names(ss);
         pthread_mutex_lock(&ss->mutex);
         ss->syncing = 0;
         ss->done = mine;
-        ss->poisoned |= rc != SQLITE_OK;
+        ss->poisoned |= rc != SQLITE_OK || lost;
         pthread_cond_broadcast(&ss->moved);
     }
     pthread_mutex_unlock(&ss->mutex);
@@ -133,6 +149,14 @@ sessile_status sqlite_sync(sqlite_store *ss, sessile_error *err)
                     "cannot sync %s: what was written since the last sync may or may not "
                     "be there; open it again and look%s%s",
                     ss->path, error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
+    }
+    if (lost) {
+        return fail(
+            err, SESSILE_IO,
+            "%s, or the write-ahead log beside it, was moved, removed or replaced "
+            "while it was open: what was written since may be lost; close the "
+            "store, open it again and look",
+            ss->path);
     }
     /* the one that we shared may have failed */
     return sqlite_poisoned(ss, err);

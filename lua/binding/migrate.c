@@ -34,8 +34,8 @@ static int read_place(lua_State *L, int index, sessile_place *out,
     return 0;
 }
 
-/* migrate(from, to, {change, into, fresh, replace, mirror, whole, parts}) -> a copy to be
- * stepped; nil, message, code */
+/* migrate(from, to, {change, into, fresh, replace, mirror, whole, parts, from_url}) -> a
+ * copy to be stepped; nil, message, code. from_url: where an open `from` is. */
 int binding_migrate(lua_State *L)
 {
     sessile_store_options from_options, to_options;
@@ -53,6 +53,9 @@ int binding_migrate(lua_State *L)
     }
     if (closed) {
         return closed;
+    }
+    if (from_lent) {
+        from.url = binding_field_string(L, 3, "from_url");
     }
     memset(&options, 0, sizeof options);
     options.change = binding_field_boolean(L, 3, "change");

@@ -104,6 +104,12 @@ local function backup_url(path)
 end
 migrate.backup_url = backup_url
 
+-- Whether the file of a backup is there.
+local function is_there(path)
+  local file = io.open(backup_url(path):match "^sqlite:(.*)$" or path, "rb")
+  return file ~= nil and file:close()
+end
+
 local backup_options = { keys = "string", update = "boolean", progress = "callable" }
 
 --- The methods of a store that begin here.
@@ -116,7 +122,12 @@ function migrate.methods:backup(path, given)
   if type(path) ~= "string" or path == "" then
     options.misuse(who .. ": the path of a file expected")
   end
+  if opts.keys and not opts.update and is_there(opts.keys) then
+    -- Found out afterwards, it would leave a backup that no secrets go with.
+    return nil, opts.keys .. " is there already: choose another name, or move it away", "EEXISTS"
+  end
   local copied, message, code = run(self._core, { url = backup_url(path) }, {
+    from_url = self._url,
     parts = opts.keys and PARTS.sessions | PARTS.keyring or nil, whole = not opts.update,
     into = opts.update, mirror = opts.update, progress = opts.progress,
   })
@@ -126,6 +137,7 @@ function migrate.methods:backup(path, given)
   -- After the sessions: each user that they need is there by now.
   local secrets
   secrets, message, code = run(self._core, { url = backup_url(opts.keys) }, {
+    from_url = self._url,
     parts = PARTS.keyring | PARTS.users, whole = not opts.update, into = opts.update,
     mirror = opts.update,
   })

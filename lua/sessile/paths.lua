@@ -28,10 +28,13 @@ function paths.expand(path)
   return home() .. rest
 end
 
---- The same for a store's URL: a plain path or file:PATH.
+--- The same for a store's URL: a plain path, file:PATH or sqlite:PATH.
 function paths.expand_url(url)
-  local path = url:match("^file:(.*)$")
-  return path and "file:" .. paths.expand(path) or paths.expand(url)
+  local kind, path = url:match("^(%l+:)(.*)$")
+  if kind == "file:" or kind == "sqlite:" then
+    return kind .. paths.expand(path)
+  end
+  return paths.expand(url)
 end
 
 --- What programs remember between runs: $XDG_STATE_HOME/sessile/NAME; nil when there is no home.

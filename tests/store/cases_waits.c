@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,7 +180,7 @@ typedef struct watcher {
     uint64_t last; /* it watches until the log has so many bytes, or is gone */
     unsigned long wakes;
     int gone;
-    volatile int watching;
+    atomic_int watching;
     pthread_t thread;
     char trouble[200];
 } watcher;

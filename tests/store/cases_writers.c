@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -278,7 +279,7 @@ static void of_a_killed_writer_each_append_is_whole_or_absent(void **state)
 typedef struct reader {
     const sessile_backend *table;
     void *self;
-    volatile int *stop;
+    atomic_int *stop;
     pthread_t thread;
     unsigned long looks;
     char trouble[200];
@@ -333,7 +334,7 @@ static void an_append_of_a_thousand_is_seen_whole_or_not_at_all(void **state)
 {
     enum { BATCH = 1000, APPENDS = 30, READERS = 2 };
     opened o = open_site(*state);
-    volatile int stop = 0;
+    atomic_int stop = 0;
     reader readers[READERS];
     writer w = writer_of(&o, 0, APPENDS, BATCH);
 

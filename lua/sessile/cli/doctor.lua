@@ -343,23 +343,63 @@ local function volume(add, folder, cfg, globals)
   end
 end
 
+-- The version of a database's schema, as its first page has it; nil while that is only in the
+-- write-ahead log of who has it open.
+local function schema_of(path)
+  local file = io.open(path, "rb")
+  local head = file and file:read(64)
+  if file then
+    file:close()
+  end
+  local version = head and #head == 64 and head:sub(1, 15) == "SQLite format 3"
+    and (">I4"):unpack(head, 61)
+  return version and version > 0 and version or nil
+end
+
+local function file_of(add, path)
+  local seen, folder = disk.look(path), path:match "^(.*)/" or "."
+  local around = disk.look(folder == "" and "/" or folder)
+  if around and around.mode & 0x12 ~= 0 then -- 022
+    add("database", "bad", ("%s: others may write in its folder, mode %s"):format(path,
+      octal(around.mode)), "Keep it in a folder of its own: chmod 700 that")
+  elseif not seen then
+    add("database", "ok", ("%s: not there yet, the first session makes it"):format(path))
+  elseif seen.kind ~= "file" or not seen.own then
+    add("database", "bad", ("%s is %s"):format(path, seen.kind ~= "file"
+      and "no file: " .. seen.kind or "another user's"),
+      "Name a file of yours: --store sqlite:FILE")
+  elseif seen.mode & 0x3f ~= 0 then -- 077
+    add("database", "bad", ("%s: mode %s, it is open to others"):format(path, octal(seen.mode)),
+      "Close it: chmod 600 " .. hints.quoted(path))
+  else
+    local version = schema_of(path)
+    add("database", "ok", ("%s: yours, mode %s%s"):format(path, octal(seen.mode),
+      version and ", schema version " .. version or ""))
+  end
+end
+
 local function store_of(list, app, cfg)
   local add = under(list, "Store")
   local url, folder = sessions.place(app.globals)
+  local database = not folder and url and url:match "^sqlite:(.+)$"
   if not folder then
     if not url then
       add("folder", "bad", "there is no place: neither HOME nor XDG_DATA_HOME is set",
         "Name a folder with --store FOLDER")
       return nil
     end
-    add("place", "ok", show.url(url))
+    if database then
+      file_of(add, database)
+    else
+      add("place", "ok", show.url(url))
+    end
   else
     permissions(add, folder)
   end
   local store = sealing(add, app, cfg)
   local newest = store and contents(add, app, store)
-  if folder then
-    volume(add, folder, cfg, app.globals)
+  if folder or database then
+    volume(add, folder or database:match "^(.+)/[^/]*$" or ".", cfg, app.globals)
   end
   return newest
 end

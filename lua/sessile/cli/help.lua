@@ -88,7 +88,7 @@ end
 
 -- What must be typed: the usage without what may be left out.
 local function short_usage(command)
-  return (command.usage:gsub("%s*%[[^%]]*%]", ""))
+  return (command.usage:gsub("%s*%b[]", ""))
 end
 
 local function command_rows(names)

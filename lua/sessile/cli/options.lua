@@ -15,7 +15,7 @@ local options = {}
 ---@type sessile.cli.option[]
 options.global = {
   { "--json", "print JSON" },
-  { "--store URL", "a folder, file:FOLDER, sqlite:FILE or ram: (else $SESSILE_STORE)" },
+  { "--store URL", "a folder, sqlite:FILE, postgres://… or ram: (else $SESSILE_STORE)" },
   { "--key-file FILE", "the store's key (else $SESSILE_KEY, else your key file)" },
   { "--plain", "the store is not sealed" },
   { "--agent NAME", "only sessions of this agent (when making one: main)", is = "agent" },

@@ -37,6 +37,13 @@ local function has_store(folder)
   return false
 end
 
+-- Is the file of a database there? What cannot be told is the engine's to say. Opened to be read, a
+-- name with a slip in it would otherwise become a new and empty database.
+local function is_there(path)
+  local kind, _, number = system.kind(path)
+  return kind ~= nil or number ~= MISSING
+end
+
 -- What app:config() read; nothing when nobody asked for it.
 local function configured(globals)
   return globals.configured or {}
@@ -53,7 +60,7 @@ function sessions.place(globals)
   end
   local scheme = url:match("^(%l[%l%d+.-]*):")
   if scheme and scheme ~= "file" then
-    return url
+    return paths.expand_url(url)
   end
   if url:find "^postgres[^/]*/.*@" then
     return url -- a URL with a slip in it: the engine says so, and does not repeat it
@@ -168,13 +175,19 @@ function sessions.open(globals, create, more)
       "EUSAGE", "Name a folder with --store FOLDER, or set one of them."
   end
   local exists = false
-  if folder then
-    local found, message, code, step = has_store(folder)
+  local database = url and url:match "^sqlite:(.+)$"
+  if folder or database then
+    local found, message, code, step
+    if folder then
+      found, message, code, step = has_store(folder)
+    else
+      found = is_there(database)
+    end
     exists = found
     if found == nil then
       return nil, message, code, step
     elseif not found and not create then
-      return nil, ("there is no store at %s"):format(terminal.line(folder)), "ENOTFOUND",
+      return nil, ("there is no store at %s"):format(terminal.line(folder or url)), "ENOTFOUND",
         "Make a session there with `sessile new`, or name another store with --store."
     end
   end
@@ -193,7 +206,8 @@ function sessions.open(globals, create, more)
     return nil, message, code, ("Put a copy of %s back; the logs are as they were.")
       :format(terminal.line((folder or url) .. "/keyring"))
   elseif code == "ESEALED" then
-    return nil, message, code, key_step(globals, url, exists)
+    return nil, message, code, key_step(globals, url, exists
+      or message:find("says that it is plain", 1, true))
   elseif code == "ENOTFOUND" then
     return nil, message, code, "Name a folder that can be made: --store FOLDER"
   end

@@ -15,7 +15,7 @@ local TEXT = [[
 -- "8MiB"; paths may begin with ~ and hold $NAME; a relative one begins where this file is.
 return {
   -- Where sessions are. The default is ~/.local/share/sessile.
-  -- store = "~/sessions",
+  -- store = "~/sessions", -- or "sqlite:~/sessions.db"; "postgres" is the URL in $DATABASE_URL
 
   -- The store's secret; by default a key file that was made for you. Never write it here.
   -- key = { env = "SESSILE_KEY" },

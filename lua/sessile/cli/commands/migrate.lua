@@ -81,6 +81,9 @@ return {
         return nil, ("%s: %s"):format(moving.shown(args.from), message), code,
           "Name the store to copy first, then the other one."
       end
+      if message:find("lead to the same store", 1, true) then
+        return nil, message, code, "Name two stores: the one to copy, then the other one."
+      end
       return nil, message, code, step or STEPS[code]
     end
     local to = moving.shown(args.to)

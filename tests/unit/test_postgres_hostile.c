@@ -1,0 +1,425 @@
+/*
+ * test_postgres_hostile.c: servers that lie, and others in the same database.
+ *
+ * Owns a server that is none, which says whatever a case has it say, and a schema full of
+ * functions and operators that another user planted. What is read from either may be
+ * refused; it must never run, overflow, reach a terminal as it is, or take for ever.
+ */
+#include "store/postgres.h"
+
+#include "support/postgres.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void did(sessile_status status, const sessile_error *err)
+{
+    if (status)
+        fail_msg("%s", err->message);
+}
+
+static const postgres_server *server(void)
+{
+    const char *why;
+    const postgres_server *s = postgres_shared(&why);
+
+    if (!s) {
+        print_message("# %s\n", why);
+        skip();
+    }
+    return s;
+}
+
+static store store_at(const char *url, int timeout_ms)
+{
+    store st;
+    sessile_error err = {0};
+
+    did(store_postgres_open(&st, url, timeout_ms, os_current, &allocator_default, &err),
+        &err);
+    return st;
+}
+
+/* `format`, with the schema of a place for each "%1$s". */
+static void sql(const char *url, const char *place, const char *format,
+                const char *expected)
+{
+    static char text[4000];
+    char *value;
+
+    snprintf(text, sizeof text, format, postgres_schema(place));
+    value = postgres_sql(url, text);
+    assert_non_null(value);
+    if (expected)
+        assert_string_equal(value, expected);
+    free(value);
+}
+
+/* ------------------------------------------------------------------ a server that is
+ * none */
+
+typedef struct liar {
+    const char *first; /* what it says to whoever has said who they are */
+    size_t first_size;
+    const char *then; /* to everything after that; NULL: nothing */
+    size_t then_size;
+    int for_ever; /* `then` again and again, asked or not */
+    int listener, port;
+    atomic_int stop;
+    pthread_t thread;
+} liar;
+
+static int readable(liar *l, int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    while (!atomic_load(&l->stop))
+        if (poll(&p, 1, 10) > 0)
+            return 1;
+    return 0;
+}
+
+static void talk(liar *l, int fd)
+{
+    char heard[4096];
+
+    if (!readable(l, fd) || recv(fd, heard, sizeof heard, 0) <= 0)
+        return;
+    if (send(fd, l->first, l->first_size, MSG_NOSIGNAL) < 0)
+        return;
+    for (;;) {
+        if (!l->for_ever && (!readable(l, fd) || recv(fd, heard, sizeof heard, 0) <= 0))
+            return;
+        if (atomic_load(&l->stop) ||
+            (l->then && send(fd, l->then, l->then_size, MSG_NOSIGNAL) < 0))
+            return;
+    }
+}
+
+static void *lie(void *arg)
+{
+    liar *l = arg;
+
+    while (readable(l, l->listener)) {
+        int fd = accept4(l->listener, NULL, NULL, SOCK_CLOEXEC);
+        if (fd >= 0) {
+            talk(l, fd);
+            close(fd);
+        }
+    }
+    return NULL;
+}
+
+/* How an opening at such a server ends, within a second or two. */
+static sessile_status told(liar *l, sessile_error *err)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET};
+    socklen_t size = sizeof at;
+    char url[200];
+    store st;
+
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    l->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(l->listener, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(l->listener, 8), 0);
+    assert_int_equal(getsockname(l->listener, (struct sockaddr *)&at, &size), 0);
+    assert_int_equal(pthread_create(&l->thread, NULL, lie, l), 0);
+    snprintf(url, sizeof url,
+             "postgres://me:geheim@127.0.0.1:%d/db?sslmode=disable&gssencmode=disable",
+             ntohs(at.sin_port));
+    memset(err, 0, sizeof *err);
+    sessile_status status =
+        store_postgres_open(&st, url, 100, os_current, &allocator_default, err);
+    atomic_store(&l->stop, 1);
+    pthread_join(l->thread, NULL);
+    close(l->listener);
+    if (!status)
+        store_close(&st);
+    return status;
+}
+
+#define BYTES(text)              text, sizeof(text) - 1
+#define ERROR(state, said, size) "E\0\0\0" size "SFATAL\0VFATAL\0C" state "\0M" said "\0"
+#define READY                    "Z\0\0\0\5I"
+#define LET_IN                   "R\0\0\0\10\0\0\0\0" READY
+
+static void what_a_server_says_is_never_obeyed_nor_repeated_with_a_secret(void **state)
+{
+    /* 29 bytes: the length itself, four names, the state, the ends */
+    static const struct {
+        const char *text;
+        size_t size;
+    } said[] = {
+        {BYTES(ERROR("28P01", "no \33[31m:  22222:x", "\57"))},
+        {BYTES(ERROR("28P01", "geheim is no password", "\62"))},
+        {BYTES(ERROR("\33[2J\7", "hm", "\37"))},
+        {BYTES(ERROR("XX000", "a\r\nb\302\233c", "\44"))},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        char text[100];
+        sessile_error err;
+        memcpy(text, said[i].text, said[i].size);
+        text[4] = (char)said[i].size; /* the last of its strings ends the list */
+        liar l = {.first = text, .first_size = said[i].size + 1};
+        text[said[i].size] = '\0';
+        sessile_status status = told(&l, &err);
+
+        assert_true(status == SESSILE_DENIED || status == SESSILE_IO);
+        assert_null(strstr(err.message, "geheim"));
+        assert_null(strpbrk(err.message, "\33\7\r\n"));
+        assert_null(strstr(err.message, "\302\233"));
+    }
+}
+
+static void a_server_that_makes_no_sense_or_no_end_is_given_up(void **state)
+{
+    static const struct {
+        const char *first;
+        size_t first_size;
+        const char *then;
+        size_t then_size;
+        int for_ever;
+    } said[] = {
+        {BYTES("HTTP/1.1 400 Bad Request\r\n\r\n"), NULL, 0, 0},
+        {BYTES("E\177\377\377\377SFATAL"), NULL, 0, 0},
+        {BYTES("R\0\0\0\0"), NULL, 0, 0},
+        {BYTES("R\377\377\377\377"), NULL, 0, 0},
+        {BYTES("R\0\0\0\10\377\377\377\377"), NULL, 0, 0},
+        {BYTES("N\0\0\0\14SNOTICE\0\0"), BYTES("N\0\0\0\14SNOTICE\0\0"), 1},
+        {BYTES(LET_IN), NULL, 0, 0},
+        {BYTES(LET_IN), BYTES(READY), 0},
+        {BYTES(LET_IN), BYTES("N\0\0\0\14SNOTICE\0\0"), 1},
+        /* no columns for what has some, rows without a description, a count of -1 */
+        {BYTES(LET_IN),
+         BYTES("1\0\0\0\4"
+               "2\0\0\0\4"
+               "n\0\0\0\4"
+               "C\0\0\0\5\0" READY),
+         0},
+        {BYTES(LET_IN),
+         BYTES("2\0\0\0\4"
+               "D\0\0\0\6\0\0" READY),
+         0},
+        {BYTES(LET_IN),
+         BYTES("1\0\0\0\4"
+               "2\0\0\0\4"
+               "T\0\0\0\6\377\377" READY),
+         0},
+        {BYTES(LET_IN),
+         BYTES("1\0\0\0\4"
+               "2\0\0\0\4"
+               "T\0\0\0\6\0\0"
+               "D\0\0\0\6\0\1"
+               "C\0\0\0\5\0" READY),
+         0},
+        {BYTES(LET_IN), BYTES("A\0\0\0\13\0\0\0\1a\0\0"), 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        liar l = {.first = said[i].first,
+                  .first_size = said[i].first_size,
+                  .then = said[i].then,
+                  .then_size = said[i].then_size,
+                  .for_ever = said[i].for_ever};
+        sessile_error err;
+        sessile_status status = told(&l, &err);
+
+        if (status != SESSILE_IO && status != SESSILE_BUSY && status != SESSILE_INVALID)
+            fail_msg("server %zu: %d %s", i, (int)status, err.message);
+        assert_null(strstr(err.message, "geheim"));
+    }
+}
+
+/* ------------------------------------------------------------------ what others planted
+ */
+
+static int nothing(void *arg, const char *folder, const char *file, uint64_t bytes)
+{
+    (void)folder;
+    (void)file;
+    (void)bytes;
+    ++*(int *)arg;
+    return 0;
+}
+
+/* Each of them fits what we ask better than the server's own does. */
+static void what_others_planted_in_the_search_path_is_never_called(void **state)
+{
+    static const char planted[] =
+        "create schema %1$s_x;"
+        "create sequence %1$s_x.heard;"
+        "create function %1$s_x.convert_from(bytea, text) returns text language sql"
+        " as $$ select nextval('%1$s_x.heard')::text $$;"
+        "create function %1$s_x.inside(jsonb, jsonb) returns text language sql"
+        " as $$ select nextval('%1$s_x.heard')::text $$;"
+        "create function %1$s_x.times(bigint, interval) returns interval language sql"
+        " as $$ select nextval('%1$s_x.heard') * interval '1 s' $$;"
+        "create function %1$s_x.beside(text, bigint) returns text language sql"
+        " as $$ select nextval('%1$s_x.heard')::text $$;"
+        "create function %1$s_x.pg_advisory_xact_lock(int) returns void language sql"
+        " as $$ select nextval('%1$s_x.heard') $$;"
+        "create operator %1$s_x.->> (leftarg = jsonb, rightarg = jsonb,"
+        " function = %1$s_x.inside);"
+        "create operator %1$s_x.#>> (leftarg = jsonb, rightarg = jsonb,"
+        " function = %1$s_x.inside);"
+        "create operator %1$s_x.* (leftarg = bigint, rightarg = interval,"
+        " function = %1$s_x.times);"
+        "create operator %1$s_x.|| (leftarg = text, rightarg = bigint,"
+        " function = %1$s_x.beside)";
+    static const char line[] = "{\"id\":\"00000000\",\"type\":\"session\",\"data\":{}}\n";
+    const char *shared = server()->url;
+    char *url = postgres_place(shared), path[200], *led;
+    sessile_backend_log *log;
+    sessile_backend_draft *draft;
+    sessile_error err = {0};
+    int changed, found = 0;
+
+    (void)state;
+    sql(shared, url, planted, NULL);
+    snprintf(path, sizeof path, "options=-c%%20search_path%%3D%s_x",
+             postgres_schema(url));
+    led = malloc(strlen(url) + sizeof path + 2);
+    sprintf(led, "%s&%s", url, path);
+    store st = store_at(led, 5000);
+    did(st.table->create(st.self, "main", "log", line, sizeof line - 1, &err), &err);
+    did(st.table->open(st.self, "main", "log", &log, &err), &err);
+    did(st.table->watch(log, sizeof line - 1, 1, NULL, NULL, &changed, &err), &err);
+    did(st.table->draft_new(st.self, "main", "copy", &draft, &err), &err);
+    did(st.table->list_others(st.self, NULL, nothing, &found, &err), &err);
+    assert_int_equal(found, 1);
+    st.table->draft_drop(draft);
+    st.table->close(log);
+    store_close(&st);
+    sql(led, url, "select type from %1$s.transcript", "session");
+    sql(shared, url, "select is_called from %1$s_x.heard", "f");
+    sql(shared, url, "drop schema %1$s_x cascade", NULL);
+    free(led);
+    postgres_drop(url);
+}
+
+/* ------------------------------------------------------------------ tables that lie */
+
+/* A table whose length() counts something else than bytes: 4 of them each. */
+static void a_cache_longer_than_it_says_is_not_taken(void **state)
+{
+    const char *shared = server()->url;
+    char *url = postgres_place(shared);
+    sessile_backend_log *log;
+    sessile_error err = {0};
+    uint64_t bytes;
+
+    (void)state;
+    store st = store_at(url, 5000);
+    did(st.table->create(st.self, "main", "log", "one\n", 4, &err), &err);
+    sql(shared, url,
+        "alter table %1$s.caches alter data type text using '';"
+        "insert into %1$s.caches select id, 0, repeat(chr(128512), 262144)"
+        " from %1$s.sessions",
+        NULL);
+    did(st.table->open(st.self, "main", "log", &log, &err), &err);
+    did(st.table->cache_size(log, &bytes, &err), &err);
+    assert_int_equal(bytes, 262144);
+    st.table->close(log);
+    store_close(&st);
+    postgres_drop(url);
+}
+
+static int count(void *arg, const char *folder, const char *name)
+{
+    (void)folder;
+    (void)name;
+    return ++*(int *)arg > 5000;
+}
+
+/* Pages that never end: a view has the same logs behind each. */
+static void a_list_that_repeats_itself_ends(void **state)
+{
+    const char *shared = server()->url;
+    char *url = postgres_place(shared);
+    sessile_error err = {0};
+    int seen = 0;
+
+    (void)state;
+    store st = store_at(url, 5000);
+    did(st.table->create(st.self, "main", "log", "one\n", 4, &err), &err);
+    sql(shared, url,
+        "alter table %1$s.sessions rename to real;"
+        "create function %1$s.more(text) returns setof %1$s.real language sql as"
+        " $$ select r.* from %1$s.real r, generate_series(1, 1500) $$;"
+        "create view %1$s.sessions as select id, agent, name collate \"C\" as name, was,"
+        " kept, taken_by, count, bytes, tag, created, updated, watched"
+        " from %1$s.more('x')",
+        NULL);
+    assert_int_equal(st.table->list(st.self, NULL, count, &seen, &err), SESSILE_IO);
+    assert_int_equal(seen, 1);
+    assert_non_null(strstr(err.message, "somebody else"));
+    store_close(&st);
+    postgres_drop(url);
+}
+
+/* ------------------------------------------------------------------ replication */
+
+/* The standby that must have every commit is not there: nothing is acknowledged, also not
+ * by finding it on the one machine that has it. */
+static void what_no_standby_has_is_not_acknowledged(void **state)
+{
+    const char *why;
+    postgres_server *s = postgres_own(&why);
+    sessile_backend_log *log;
+    sessile_log_end end = {1, 4, {0}};
+    sessile_error err = {0};
+    unsigned char tag[16] = {2};
+    int poisoned;
+
+    (void)state;
+    if (!s) {
+        print_message("# %s\n", why);
+        skip();
+    }
+    free(postgres_sql(s->admin, "alter system set wal_level = 'replica'"));
+    free(postgres_sql(s->admin, "alter system set max_wal_senders = 2"));
+    assert_int_equal(postgres_do(s, "stop"), 0);
+    assert_int_equal(postgres_do(s, "again"), 0);
+    store st = store_at(s->url, 1000);
+    did(st.table->create(st.self, "main", "log", "one\n", 4, &err), &err);
+    did(st.table->open(st.self, "main", "log", &log, &err), &err);
+    free(postgres_sql(s->admin, "alter system set synchronous_standby_names = 'nobody'"));
+    /* heeded by every process of the server after a start, at the latest */
+    assert_int_equal(postgres_do(s, "stop"), 0);
+    assert_int_equal(postgres_do(s, "again"), 0);
+    assert_int_equal(st.table->append(log, &end, "two\n", 4, 1, tag, &poisoned, &err),
+                     SESSILE_IO);
+    assert_int_equal(poisoned, 1);
+    assert_int_equal(end.bytes, 4);
+    st.table->close(log);
+    store_close(&st);
+    postgres_own_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_server_says_is_never_obeyed_nor_repeated_with_a_secret),
+        cmocka_unit_test(a_server_that_makes_no_sense_or_no_end_is_given_up),
+        cmocka_unit_test(what_others_planted_in_the_search_path_is_never_called),
+        cmocka_unit_test(a_cache_longer_than_it_says_is_not_taken),
+        cmocka_unit_test(a_list_that_repeats_itself_ends),
+        cmocka_unit_test(what_no_standby_has_is_not_acknowledged),
+    };
+    return cmocka_run_group_tests_name("PostgreSQL servers that lie", tests, NULL, NULL);
+}
