@@ -159,6 +159,7 @@ sessile_status pg_sync(sessile_backend_log *handle, sessile_error *err)
         return SESSILE_OK;
     }
     pg_call call = pg_log_call(log);
+    call.primary = 1;
     pg_step s[2] = {pg_step_of(PG_SYNC), pg_step_of(PG_LINES)};
     pg_arg_int(&s[0], log->id);
     pg_arg_int(&s[1], log->id);
