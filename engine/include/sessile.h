@@ -316,13 +316,16 @@ SESSILE_API void sessile_store_options_init(sessile_store_options *options);
 
 /*
  * Opens the store at url: a path or "file:PATH" (made 0700 when missing), "sqlite:PATH"
- * (a database of SQLite, made 0600 when something is first kept in it), or "ram:" (a
- * volatile store that lives in this handle; never sealed). options NULL: the defaults.
- * Errors: SEALED (wrong, missing or unexpected key), DENIED (owner or mode of the folder,
- * database or key file), UNSUPPORTED (scheme; a new store on a network file system; a
+ * (a database of SQLite, made 0600 when something is first kept in it),
+ * "postgres://USER:PASSWORD@HOST:PORT/DATABASE?…" or "postgresql://…" (a database of
+ * PostgreSQL, by libpq, which is looked for then; its schema is made when something is
+ * first kept), or "ram:" (a volatile store that lives in this handle; never sealed).
+ * options NULL: the defaults. Errors: SEALED (wrong, missing or unexpected key), DENIED
+ * (owner or mode of the folder, database or key file; the server's user, password or
+ * rights), UNSUPPORTED (scheme; no libpq here; a new store on a network file system; a
  * schema that is newer than this engine), INVALID (also: what is at PATH is another
- * program's), DAMAGED (the database), LIMIT [depth], BUSY, IO, NOMEM. Nothing is made on
- * SEALED.
+ * program's; a URL that cannot be read), DAMAGED (the database), LIMIT [depth], BUSY, IO
+ * (also: no server answers), NOMEM. Nothing is made on SEALED. No message holds a password.
  */
 SESSILE_API sessile_status sessile_open(sessile_store **out, const char *url,
                                         const sessile_store_options *options,

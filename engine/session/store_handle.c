@@ -207,7 +207,7 @@ static sessile_status open_store(sessile_store **out, origin *from,
     if (!from->records && !from->table && (!from->url || !*from->url))
         return fail(err, SESSILE_INVALID,
                     "the store's url is empty: give a folder, \"file:PATH\", "
-                    "\"sqlite:PATH\" or \"ram:\"");
+                    "\"sqlite:PATH\", \"postgres://…\" or \"ram:\"");
     status = options_check(options, err);
     if (status)
         return status;

@@ -88,6 +88,20 @@ static const char *const views[] = {
     " FROM @sessions s JOIN @entries e ON e.session = s.id"
     " CROSS JOIN LATERAL (SELECT @entry(e.line) AS j OFFSET 0) x"
     " WHERE s.name IS NOT NULL",
+    /* those in force: a tombstone names what it withdraws */
+    "CREATE OR REPLACE VIEW @checkpoints AS SELECT s.agent, s.name, e.session, e.id,"
+    " lpad(to_hex(e.id), 8, '0') AS entry, x.j ->> 'timestamp' AS \"time\","
+    " x.j #>> '{data,name}' AS checkpoint, x.j #>> '{data,head}' AS leaf,"
+    " x.j #>> '{data,reason}' AS reason,"
+    " x.j #>> '{data,messages}' AS messages, x.j #>> '{data,tokens,0}' AS tokens,"
+    " x.j #> '{data,state}' AS state"
+    " FROM @sessions s JOIN @entries e ON e.session = s.id"
+    " CROSS JOIN LATERAL (SELECT @entry(e.line) AS j OFFSET 0) x"
+    " WHERE s.name IS NOT NULL AND x.j ->> 'type' = 'checkpoint'"
+    " AND NOT EXISTS (SELECT FROM @entries w"
+    "  CROSS JOIN LATERAL (SELECT @entry(w.line) AS j OFFSET 0) t"
+    "  WHERE w.session = e.session AND w.id > e.id AND t.j ->> 'type' = 'tombstone'"
+    "  AND t.j #>> '{data,withdraws}' = lpad(to_hex(e.id), 8, '0'))",
     /* the leaf: what the last entry on a path is, or the last fact that moved it says */
     "CREATE OR REPLACE VIEW @overview AS SELECT s.agent, s.name, s.id AS session,"
     " h.j #>> '{data,session}' AS session_id, h.j #>> '{data,agent}' AS session_agent,"

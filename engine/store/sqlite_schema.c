@@ -25,112 +25,101 @@
 
 /* ------------------------------------------------------------------ tables */
 
-/* Of a line that is JSON, a member; NULL for any other line. */
-#define JSON           "CASE WHEN json_valid(CAST(line AS TEXT)) THEN CAST(line AS TEXT) END"
-#define OF(json, path) "json_extract(" json ", '$." path "')"
-#define ISO(column)    "strftime('%Y-%m-%dT%H:%M:%fZ', " column " / 1000.0, 'unixepoch')"
-
-static const char
-    version_1[] =
-        "CREATE TABLE sessions ("
-        " id INTEGER PRIMARY KEY AUTOINCREMENT,"
-        " agent TEXT NOT NULL,"
-        " name TEXT,"
-        " was TEXT,"
-        " kept INTEGER,"
-        " count INTEGER NOT NULL,"
-        " bytes INTEGER NOT NULL,"
-        " tag BLOB,"
-        " created INTEGER NOT NULL,"
-        " updated INTEGER NOT NULL,"
-        " UNIQUE (agent, name),"
-        " CHECK ((name IS NULL) = (was IS NOT NULL) AND (was IS NULL) = (kept IS NULL))"
-        ") STRICT;"
-        "CREATE INDEX sessions_kept ON sessions (agent, was) WHERE was IS NOT NULL;"
-        "CREATE TABLE entries ("
-        " session INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,"
-        " id INTEGER NOT NULL,"
-        " at INTEGER NOT NULL,"
-        " line BLOB NOT NULL,"
-        " PRIMARY KEY (session, id)"
-        ") STRICT;"
-        "CREATE TABLE caches ("
-        " session INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,"
-        " at INTEGER NOT NULL,"
-        " data BLOB NOT NULL,"
-        " PRIMARY KEY (session, at)"
-        ") STRICT;"
-        "CREATE TABLE shelves (agent TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT;"
-        "CREATE TABLE blobs ("
-        " name TEXT PRIMARY KEY,"
-        " data BLOB NOT NULL,"
-        " updated INTEGER NOT NULL"
-        ") STRICT;"
-        /* A row an entry. */
-        "CREATE VIEW transcript AS"
-        " SELECT s.agent, s.name, e.session, e.id,"
-        " printf('%08x', e.id) AS entry,"
-        " " OF(
-            "e.json", "parentId") " AS parent,"
-                                  " " OF(
-                                      "e.json",
-                                      "timestamp") " AS time,"
-                                                   " " OF(
-                                                       "e.json",
-                                                       "type") " AS type,"
-                                                               " " OF(
-                                                                   "e.json",
-                                                                   "source") " AS source,"
-                                                                             " " OF(
-                                                                                 "e.json",
-                                                                                 "author") " AS author,"
-                                                                                           " " OF("e.json", "user") " AS user,"
-                                                                                                                    " " OF("e.json", "data.role") " AS role,"
-                                                                                                                                                  " CASE json_type(e.json, '$.data.content')"
-                                                                                                                                                  "  WHEN 'array' THEN (SELECT group_concat(json_extract(p.value, '$.text'), char(10))"
-                                                                                                                                                  "   FROM json_each(e.json, '$.data.content') AS p WHERE p.type = 'object')"
-                                                                                                                                                  "  ELSE " OF("e.json", "data.content") " END AS content,"
-                                                                                                                                                                                         " " OF("e.json", "tokens[0]") " AS tokens,"
-                                                                                                                                                                                                                       " " OF("e.json", "data") " AS data"
-                                                                                                                                                                                                                                                " FROM (SELECT session, id, " JSON
-                                                                                                                                                                                                                                                " AS json FROM entries) AS e"
-                                                                                                                                                                                                                                                " JOIN sessions AS s ON s.id = e.session;"
-                                                                                                                                                                                                                                                /* A row a session. */
-                                                                                                                                                                                                                                                "CREATE VIEW overview AS"
-                                                                                                                                                                                                                                                " SELECT s.agent, s.name, s.id AS session,"
-                                                                                                                                                                                                                                                " " OF(
-                                                                                                                                                                                                                                                    "h.json", "data.session") " AS session_id,"
-                                                                                                                                                                                                                                                                              " " OF(
-                                                                                                                                                                                                                                                                                  "h.json", "data.agent") " AS session_agent,"
-                                                                                                                                                                                                                                                                                                          " " OF("h.json",
-                                                                                                                                                                                                                                                                                                                 "data.user") " AS session_user,"
-                                                                                                                                                                                                                                                                                                                              " CASE WHEN h.json IS NOT NULL THEN coalesce("
-                                                                                                                                                                                                                                                                                                                              "  (SELECT json_extract(CAST(line AS TEXT), '$.data.title') FROM entries"
-                                                                                                                                                                                                                                                                                                                              "   WHERE session = s.id AND id > 0"
-                                                                                                                                                                                                                                                                                                                              "   AND instr(CAST(line AS TEXT), '\"type\":\"metadata\"') > 0"
-                                                                                                                                                                                                                                                                                                                              "   AND json_type(" JSON
-                                                                                                                                                                                                                                                                                                                              ", '$.data.title') = 'text'"
-                                                                                                                                                                                                                                                                                                                              "   AND json_extract(" JSON
-                                                                                                                                                                                                                                                                                                                              ", '$.type') = 'metadata'"
-                                                                                                                                                                                                                                                                                                                              "   ORDER BY id DESC LIMIT 1),"
-                                                                                                                                                                                                                                                                                                                              "  " OF("h.json", "data.title") ") END AS title,"
-                                                                                                                                                                                                                                                                                                                                                              " s.count AS entries, s.bytes,"
-                                                                                                                                                                                                                                                                                                                                                              " (SELECT CASE json_extract(CAST(line AS TEXT), '$.type') WHEN 'head'"
-                                                                                                                                                                                                                                                                                                                                                              "   THEN json_extract(CAST(line AS TEXT), '$.data.head')"
-                                                                                                                                                                                                                                                                                                                                                              "   ELSE printf('%08x', id) END FROM entries"
-                                                                                                                                                                                                                                                                                                                                                              "  WHERE session = s.id AND json_extract(" JSON
-                                                                                                                                                                                                                                                                                                                                                              ", '$.type') IN"
-                                                                                                                                                                                                                                                                                                                                                              "   ('session', 'message', 'turn', 'compaction', 'branch_summary', 'head')"
-                                                                                                                                                                                                                                                                                                                                                              "  ORDER BY id DESC LIMIT 1) AS current_leaf,"
-                                                                                                                                                                                                                                                                                                                                                              " " ISO(
-                                                                                                                                                                                                                                                                                                                                                                  "s.created") " AS created_at,"
-                                                                                                                                                                                                                                                                                                                                                                               " " ISO(
-                                                                                                                                                                                                                                                                                                                                                                                   "s.updated") " AS updated_at"
-                                                                                                                                                                                                                                                                                                                                                                                                " FROM sessions AS s"
-                                                                                                                                                                                                                                                                                                                                                                                                " JOIN (SELECT session, " JSON
-                                                                                                                                                                                                                                                                                                                                                                                                " AS json FROM entries WHERE id = 0) AS h"
-                                                                                                                                                                                                                                                                                                                                                                                                "  ON h.session = s.id"
-                                                                                                                                                                                                                                                                                                                                                                                                " WHERE s.name IS NOT NULL;";
+static const char version_1[] =
+    "CREATE TABLE sessions ("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " agent TEXT NOT NULL,"
+    " name TEXT,"
+    " was TEXT,"
+    " kept INTEGER,"
+    " count INTEGER NOT NULL,"
+    " bytes INTEGER NOT NULL,"
+    " tag BLOB,"
+    " created INTEGER NOT NULL,"
+    " updated INTEGER NOT NULL,"
+    " UNIQUE (agent, name),"
+    " CHECK ((name IS NULL) = (was IS NOT NULL) AND (was IS NULL) = (kept IS NULL))"
+    ") STRICT;"
+    "CREATE INDEX sessions_kept ON sessions (agent, was) WHERE was IS NOT NULL;"
+    "CREATE TABLE entries ("
+    " session INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,"
+    " id INTEGER NOT NULL,"
+    " at INTEGER NOT NULL,"
+    " line BLOB NOT NULL,"
+    " PRIMARY KEY (session, id)"
+    ") STRICT;"
+    "CREATE TABLE caches ("
+    " session INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,"
+    " at INTEGER NOT NULL,"
+    " data BLOB NOT NULL,"
+    " PRIMARY KEY (session, at)"
+    ") STRICT;"
+    "CREATE TABLE shelves (agent TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT;"
+    "CREATE TABLE blobs ("
+    " name TEXT PRIMARY KEY,"
+    " data BLOB NOT NULL,"
+    " updated INTEGER NOT NULL"
+    ") STRICT;"
+    /* A line as JSON; NULL for a sealed one, and for any that is no JSON. */
+    "CREATE VIEW lines AS SELECT session, id,"
+    " CASE WHEN json_valid(CAST(line AS TEXT)) THEN CAST(line AS TEXT) END AS json"
+    " FROM entries;"
+    /* A row an entry. */
+    "CREATE VIEW transcript AS SELECT s.agent, s.name, e.session, e.id,"
+    " printf('%08x', e.id) AS entry,"
+    " json_extract(e.json, '$.parentId') AS parent,"
+    " json_extract(e.json, '$.timestamp') AS time,"
+    " json_extract(e.json, '$.type') AS type,"
+    " json_extract(e.json, '$.source') AS source,"
+    " json_extract(e.json, '$.author') AS author,"
+    " json_extract(e.json, '$.user') AS user,"
+    " json_extract(e.json, '$.data.role') AS role,"
+    " CASE json_type(e.json, '$.data.content') WHEN 'array' THEN"
+    "  (SELECT group_concat(json_extract(p.value, '$.text'), char(10))"
+    "   FROM json_each(e.json, '$.data.content') AS p WHERE p.type = 'object')"
+    "  ELSE json_extract(e.json, '$.data.content') END AS content,"
+    " json_extract(e.json, '$.tokens[0]') AS tokens,"
+    " json_extract(e.json, '$.data') AS data"
+    " FROM lines AS e JOIN sessions AS s ON s.id = e.session"
+    " WHERE s.name IS NOT NULL;"
+    /* A row a checkpoint in force. */
+    "CREATE VIEW checkpoints AS SELECT s.agent, s.name, e.session, e.id,"
+    " printf('%08x', e.id) AS entry,"
+    " json_extract(e.json, '$.timestamp') AS time,"
+    " json_extract(e.json, '$.data.name') AS checkpoint,"
+    " json_extract(e.json, '$.data.head') AS leaf,"
+    " json_extract(e.json, '$.data.reason') AS reason,"
+    " json_extract(e.json, '$.data.messages') AS messages,"
+    " json_extract(e.json, '$.data.tokens[0]') AS tokens,"
+    " json_extract(e.json, '$.data.state') AS state"
+    " FROM lines AS e JOIN sessions AS s ON s.id = e.session"
+    " WHERE s.name IS NOT NULL AND json_extract(e.json, '$.type') = 'checkpoint'"
+    " AND NOT EXISTS (SELECT 1 FROM lines AS t WHERE t.session = e.session"
+    "  AND t.id > e.id AND json_extract(t.json, '$.type') = 'tombstone'"
+    "  AND json_extract(t.json, '$.data.withdraws') = printf('%08x', e.id));"
+    /* A row a session. Its leaf: the last entry on a path, or what the last fact that
+     * moved it says. */
+    "CREATE VIEW overview AS SELECT s.agent, s.name, s.id AS session,"
+    " json_extract(h.json, '$.data.session') AS session_id,"
+    " json_extract(h.json, '$.data.agent') AS session_agent,"
+    " json_extract(h.json, '$.data.user') AS session_user,"
+    " CASE WHEN h.json IS NOT NULL THEN coalesce("
+    "  (SELECT json_extract(e.json, '$.data.title') FROM lines AS e"
+    "   WHERE e.session = s.id AND e.id IN (SELECT id FROM entries" /* not all parsed */
+    "    WHERE session = s.id AND instr(line, x'226d6574616461746122') > 0)"
+    "   AND json_extract(e.json, '$.type') = 'metadata'"
+    "   AND json_type(e.json, '$.data.title') = 'text' ORDER BY e.id DESC LIMIT 1),"
+    "  json_extract(h.json, '$.data.title')) END AS title,"
+    " s.count AS entries, s.bytes,"
+    " (SELECT CASE json_extract(e.json, '$.type') WHEN 'head'"
+    "   THEN json_extract(e.json, '$.data.head') ELSE printf('%08x', e.id) END"
+    "  FROM lines AS e WHERE e.session = s.id AND json_extract(e.json, '$.type') IN"
+    "   ('session', 'message', 'turn', 'compaction', 'branch_summary', 'head')"
+    "  ORDER BY e.id DESC LIMIT 1) AS current_leaf,"
+    " strftime('%Y-%m-%dT%H:%M:%fZ', s.created / 1000.0, 'unixepoch') AS created_at,"
+    " strftime('%Y-%m-%dT%H:%M:%fZ', s.updated / 1000.0, 'unixepoch') AS updated_at"
+    " FROM sessions AS s JOIN lines AS h ON h.session = s.id AND h.id = 0"
+    " WHERE s.name IS NOT NULL;";
 
 static const char *const versions[SQLITE_SCHEMA_VERSION] = {version_1};
 

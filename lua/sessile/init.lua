@@ -90,9 +90,9 @@ local function open_core(where, given)
   return adapter.wrap(handle, where, given)
 end
 
---- Opens the store at `url`: a path, "file:PATH", "sqlite:PATH" or "ram:"; nil: the one that the
---- options name, else the default store; or an adapter: a table of the host's functions load,
---- save, delete, list.
+--- Opens the store at `url`: a path, "file:PATH", "sqlite:PATH", "postgres://…" or "ram:"; nil: the
+--- one that the options name, else the default store; or an adapter: a table of the host's
+--- functions load, save, delete, list.
 function sessile.open(url, opts)
   local given = options.check("sessile.open", opts, open_options)
   if type(url) == "table" then

@@ -139,8 +139,8 @@ function sessile.encoding(name, options) end
 ---@field delete? fun(id: sessile.OuterId, ctx: sessile.AdapterContext): boolean?, any
 ---@field list? fun(ctx: sessile.AdapterContext): table?, any
 
----Opens the store at a path, "file:PATH", "sqlite:PATH" or "ram:"; nil: what opts.store says,
----or the default; or one of yours.
+---Opens the store at a path, "file:PATH", "sqlite:PATH", "postgres://…" or "ram:"; nil: what
+---opts.store says, or the default; or one of yours.
 ---@param url? string|sessile.Adapter
 ---@param opts? sessile.OpenOptions
 ---@return sessile.Store? store

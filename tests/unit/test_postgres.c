@@ -405,7 +405,13 @@ static void views_show_plain_lines_and_fail_on_none(void **state)
         "no JSON \xff\xfe at all\n"
         "{\"id\":\"00000004\",\"type\":\"message\",\"data\":1e999999}\n"
         "{\"id\":\"00000005\",\"type\":\"message\",\"data\":\"\\ud800\"}\n"
-        "{\"id\":\"00000006\",\"type\":\"head\",\"data\":{\"head\":\"00000001\"}}\n";
+        "{\"id\":\"00000006\",\"type\":\"head\",\"data\":{\"head\":\"00000001\"}}\n"
+        "{\"id\":\"00000007\",\"type\":\"checkpoint\",\"data\":{\"name\":\"a\"}}\n"
+        "{\"id\":\"00000008\",\"type\":\"checkpoint\",\"data\":{\"name\":\"b\","
+        "\"head\":\"00000001\",\"messages\":1,\"tokens\":[7,\"estimate\"],"
+        "\"state\":{\"step\":3}}}\n"
+        "{\"id\":\"00000009\",\"type\":\"tombstone\","
+        "\"data\":{\"withdraws\":\"00000007\"}}\n";
     char *url = postgres_place(server()->url), text[400];
     store st = store_at(url);
     sessile_error err = {0};
@@ -416,12 +422,19 @@ static void views_show_plain_lines_and_fail_on_none(void **state)
              "select string_agg(concat_ws(',', id, type, role, author, \"user\"), ' '"
              " order by id) from %s.transcript where name = 'log'",
              postgres_schema(url));
-    sql(url, text, "0,session 1,message,user,coder,ann 2 3 4 5 6,head");
+    sql(url, text,
+        "0,session 1,message,user,coder,ann 2 3 4 5 6,head 7,checkpoint 8,checkpoint"
+        " 9,tombstone");
     snprintf(text, sizeof text, "select content from %s.transcript where id = 1",
              postgres_schema(url));
     sql(url, text,
         "a\xef\xbf\xbd\xef\xbf\xbd"
         "b \\u0000");
+    snprintf(text, sizeof text,
+             "select concat_ws(',', entry, checkpoint, leaf, messages, tokens, state)"
+             " from %s.checkpoints where name = 'log'",
+             postgres_schema(url));
+    sql(url, text, "00000008,b,00000001,1,7,{\"step\": 3}");
     snprintf(text, sizeof text, "select current_leaf from %s.overview where name = 'log'",
              postgres_schema(url));
     sql(url, text, "00000001");

@@ -565,6 +565,8 @@ static void plain_rows_can_be_asked(void **state)
     sessile_store_options options;
     sessile_store *st;
     sessile_session *s;
+    sessile_checkpoint_options checkpoint = {0};
+    sessile_id id;
     char url[320], answer[4096];
 
     snprintf(url, sizeof url, "sqlite:%s", g->path);
@@ -593,6 +595,18 @@ static void plain_rows_can_be_asked(void **state)
         "00000003|00000002|metadata|NULL|NULL\n"
         "00000004|00000002|message|user|\"type\":\"metadata\" is what I say\n"
         "00000005|00000004|head|NULL|NULL");
+    /* a checkpoint that was withdrawn is none */
+    checkpoint.name = sessile_text("first");
+    ok(sessile_checkpoint(s, &checkpoint, &id, &g->err), g);
+    checkpoint.name = sessile_text("second");
+    checkpoint.state = sessile_text("{\"step\":3}");
+    ok(sessile_checkpoint(s, &checkpoint, NULL, &g->err), g);
+    ok(sessile_checkpoint_delete(s, id, &g->err), g);
+    assert_string_equal(sql(g,
+                            "SELECT name IS NOT NULL, entry, checkpoint, leaf, reason,"
+                            " messages, tokens > 0, state FROM checkpoints",
+                            answer),
+                        "1|00000007|second|00000001|manual|1|1|{\"step\":3}");
     /* with the index, which is all that one session needs */
     assert_non_null(strstr(sql(g,
                                "EXPLAIN QUERY PLAN SELECT role FROM transcript"
@@ -658,9 +672,10 @@ static void views_stand_any_bytes(void **state)
            g);
     assert_string_equal(sql(g,
                             "SELECT count(*) FROM (SELECT * FROM transcript);"
+                            "SELECT count(*) FROM (SELECT * FROM checkpoints);"
                             "SELECT count(*) FROM (SELECT * FROM overview)",
                             answer),
-                        "31\n1");
+                        "31\n0\n1");
     g->st.table->close(log);
 }
 
