@@ -61,6 +61,7 @@ local function play(policy)
   local ran, lines = workers(), {}
   for entry in session:entries() do
     lines[#lines + 1] = entry.json:gsub('"timestamp":"[^"]*"', ""):gsub('"created":"[^"]*"', "")
+      :gsub('"nonce":"[^"]*"', "")
       :gsub('"duration_ms":%d+', "")
   end
   return table.concat(lines, "\n"), ran

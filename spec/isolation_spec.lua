@@ -21,6 +21,7 @@ local function log_of(session)
   local lines = {}
   for entry in session:entries() do
     lines[#lines + 1] = entry.json:gsub('"timestamp":"[^"]*"', ""):gsub('"created":"[^"]*"', "")
+      :gsub('"nonce":"[^"]*"', "")
       :gsub('"duration_ms":%d+', "")
   end
   return table.concat(lines, "\n")

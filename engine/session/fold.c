@@ -148,6 +148,7 @@ static sessile_status fold_header(fold *f, change *c, sessile_error *err)
         goto out;
     }
     s->created_ms = h.created_ms;
+    memcpy(s->nonce, h.nonce, sizeof s->nonce);
     s->ttl_ms = h.ttl_ms;
     take_link(&s->origin, &h.origin);
     take_link(&s->parent, &h.parent);

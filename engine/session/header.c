@@ -124,7 +124,8 @@ void header_put(buf *out, const session_names *names, const header_fields *given
                            .type = ENTRY_SESSION,
                            .source = SOURCE_HOST,
                            .tokens = -1};
-    char created[TIME_SIZE];
+    char created[TIME_SIZE], nonce[HEADER_NONCE];
+    unsigned char random[(HEADER_NONCE - 1) / 2];
     buf data;
 
     buf_init(&data, out->alloc);
@@ -132,7 +133,9 @@ void header_put(buf *out, const session_names *names, const header_fields *given
     buf_puts(&data, ",\"title\":");
     json_put_string(&data, given->title.data, given->title.size);
     time_print(given->now_ms, created);
-    buf_printf(&data, ",\"created\":\"%s\"", created);
+    random_bytes(random, sizeof random);
+    hex_encode(nonce, random, sizeof random);
+    buf_printf(&data, ",\"created\":\"%s\",\"nonce\":\"%s\"", created, nonce);
     if (given->metadata.size) {
         buf_puts(&data, ",\"metadata\":");
         buf_put(&data, given->metadata.data, given->metadata.size);
@@ -216,6 +219,7 @@ void header_init(header *h, const allocator *a)
     buf_init(&h->user, a);
     buf_init(&h->title, a);
     h->created_ms = 0;
+    h->nonce[0] = 0;
 }
 
 void header_deinit(header *h)
@@ -274,7 +278,7 @@ static int get_link(header_link *l, json value)
 sessile_status header_read(header *h, const entry *e, sessile_error *err)
 {
     json title = json_get(e->data, "title");
-    const char *created;
+    const char *created, *nonce;
     uint64_t ttl;
     size_t size;
 
@@ -296,6 +300,12 @@ sessile_status header_read(header *h, const entry *e, sessile_error *err)
     if (!json_plain(json_get(e->data, "created"), &created, &size) ||
         time_parse(created, size, &h->created_ms))
         h->created_ms = e->time_ms;
+    h->nonce[0] = 0;
+    if (json_plain(json_get(e->data, "nonce"), &nonce, &size) &&
+        size == HEADER_NONCE - 1) {
+        memcpy(h->nonce, nonce, size);
+        h->nonce[size] = 0;
+    }
     if (json_uint(json_get(e->data, "ttl_ms"), &ttl) || ttl > UINT64_C(1) << 53)
         ttl = 0;
     h->ttl_ms = (int64_t)ttl;

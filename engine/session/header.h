@@ -52,9 +52,15 @@ typedef struct header_link {
 void header_link_init(header_link *l, const allocator *a);
 void header_link_deinit(header_link *l);
 
+/* With its NUL. Drawn when a session is made, and copied wherever its header is: what
+ * tells it from another one that was made under its name, even within the same
+ * millisecond. */
+#define HEADER_NONCE 17
+
 /* What a header says, decoded. Valid after header_init(); deinit'ed by the caller. */
 typedef struct header {
     buf id, agent, user, title;
+    char nonce[HEADER_NONCE]; /* "": it was made before there were any */
     header_link origin, parent;
     int64_t created_ms;
     int64_t ttl_ms; /* 0: none */

@@ -31,7 +31,8 @@ static sessile_status agree(const sessile_session *s, sessile_session *t,
     char shown[NAME_SHOWN];
 
     name_show((sessile_slice){s->id, s->id_size}, shown);
-    if (s->created_ms != t->created_ms)
+    if (s->created_ms != t->created_ms ||
+        memcmp(s->nonce, t->nonce, sizeof s->nonce) != 0)
         return fail(err, SESSILE_NOTFOUND,
                     "session %s was removed, and another one was made under its name: "
                     "resume that one",

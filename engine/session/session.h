@@ -97,6 +97,7 @@ struct sessile_session {
     char *id, *agent, *user; /* NUL-terminated, with sizes: they may hold any byte */
     size_t id_size, agent_size, user_size;
     int64_t created_ms;
+    char nonce[HEADER_NONCE];
     /* safe to touch without the mutex */
     atomic_int timeout_ms;           /* how long a call may wait */
     atomic_uint interrupts;          /* how often sessile_interrupt() was called */

@@ -65,15 +65,17 @@ sessile_status file_publish(file_store *fs, int dir, const char *temporary, int 
                      : fail_errno(err, errno, "cannot name %s in %s", name, fs->root);
         goto discard;
     }
-    os->close(os->ud, *fd);
-    *fd = -1;
+    /* Under its lock still: nobody has written to it, or given its name to another one.
+     */
+    status = SESSILE_OK;
     if (os->sync_all(os->ud, dir) != 0) {
         /* "or not at all": the name may or may not outlive a power cut, so it goes */
         status = fail_errno(err, errno, "cannot sync the folder of %s", name);
         os->unlink_at(os->ud, dir, name);
-        return status;
     }
-    return SESSILE_OK;
+    os->close(os->ud, *fd);
+    *fd = -1;
+    return status;
 discard:
     file_discard(fs, dir, temporary, fd);
     return status;

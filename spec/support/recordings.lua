@@ -41,7 +41,7 @@ function recordings.log(session)
   local lines = {}
   for entry in session:entries() do
     lines[#lines + 1] = (entry.json:gsub('"timestamp":"[^"]*",', "", 1)
-      :gsub('"created":"[^"]*",', "", 1):gsub('"session":"[^"]*",', "", 1)
+      :gsub('"created":"[^"]*","nonce":"[^"]*",?', "", 1):gsub('"session":"[^"]*",', "", 1)
       :gsub('"duration_ms":%d+', ""):gsub('"[%w_]+_us":%d+', ""):gsub('"now":%d+', ""))
   end
   return lines

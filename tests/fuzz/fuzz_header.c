@@ -23,7 +23,8 @@ static const char *const words[] = {
     ",\"suite\":\"",      "aes-256-gcm",
     "xchacha20-poly1305", ",\"epoch\":1",
     ",\"user\":\"u\"",    ",\"key\":\"",
-    ",\"commitment\":\"", NULL};
+    ",\"commitment\":\"", ",\"nonce\":\"0123456789abcdef\"",
+    NULL};
 
 const fuzz_about fuzz_this = {"header", 400000, 1 << 12, words};
 

@@ -7,6 +7,7 @@
  */
 #include "store/backend.h"
 
+#include "base/os.h"
 #include "store/fenced.h"
 #include "support/keyed.h"
 
@@ -120,9 +121,7 @@ static void *write_on(void *arg)
         else
             usleep(2000);
         w->there[w->said++] = status == SESSILE_OK;
-        if (w->reopens && (status == SESSILE_NOTFOUND ||
-                           /* made anew in the same millisecond */
-                           status == SESSILE_CONFLICT)) {
+        if (w->reopens && status == SESSILE_NOTFOUND) {
             sessile_session_options o = named("one");
             w->gone++;
             sessile_session_close(s, NULL);
@@ -310,7 +309,6 @@ static void a_handle_of_a_removed_session_says_so(void **state)
 
     must(say(s, 0, 0, &err), &err);
     must(delete_hard(other, "one", &err), &err);
-    usleep(3000); /* when a session was made is known to the millisecond */
     refused(say(s, 0, 1, &err), SESSILE_NOTFOUND, &err);
     assert_non_null(strstr(err.message, "session \"one\""));
     assert_non_null(strstr(err.message, "removed"));
@@ -320,6 +318,61 @@ static void a_handle_of_a_removed_session_says_so(void **state)
     must(say(again, 0, 3, &err), &err);
     sessile_session_close(again, NULL);
     sessile_session_close(s, NULL);
+    sessile_store_close(other);
+    sessile_store_close(st);
+}
+
+static int64_t stopped_clock(void *ud)
+{
+    (void)ud;
+    return INT64_C(1800000000000);
+}
+
+/* A store for which it is always the same millisecond. */
+static sessile_store *store_in_one_millisecond(const site *g)
+{
+    static os_table stopped;
+    const os_table *was = os_current;
+
+    stopped = *was;
+    stopped.now_ms = stopped_clock;
+    os_current = &stopped;
+    sessile_store *st = site_store(g);
+    os_current = was;
+    return st;
+}
+
+static void a_session_made_again_in_the_same_millisecond_is_another_one(void **state)
+{
+    const site *g = *state;
+    sessile_store *st = store_in_one_millisecond(g),
+                  *other = store_in_one_millisecond(g);
+    sessile_error err;
+    sessile_message *rows;
+    size_t count;
+
+    for (unsigned before = 0; before < 3; before++) { /* as long as it, shorter, longer */
+        sessile_session *s = session_of(st, "one");
+        for (unsigned n = 0; n < before; n++)
+            must(say(s, 0, n, &err), &err);
+        must(delete_hard(other, "one", &err), &err);
+        sessile_session *again = session_of(other, "one");
+        if (before == 1)
+            must(say(again, 1, 0, &err), &err);
+        must(sessile_messages(again, NULL, &rows, &count, &err), &err);
+        sessile_free(rows);
+        const size_t there = count;
+        refused(say(s, 0, before, &err), SESSILE_NOTFOUND, &err);
+        assert_non_null(strstr(err.message, "another one was made under its name"));
+        refused(sessile_messages(s, NULL, &rows, &count, &err), SESSILE_NOTFOUND, &err);
+        must(sessile_messages(again, NULL, &rows, &count, &err), &err);
+        sessile_free(rows);
+        assert_int_equal(count, there);
+        must(say(again, 1, 1, &err), &err);
+        sessile_session_close(again, NULL);
+        sessile_session_close(s, NULL);
+        must(delete_hard(other, "one", &err), &err);
+    }
     sessile_store_close(other);
     sessile_store_close(st);
 }
@@ -571,9 +624,10 @@ static void an_interrupt_ends_a_watch(void **state)
     watcher w;
 
     start_watch(&w, s, 1);
-    usleep(20000);
-    sessile_interrupt(s);
-    pthread_join(w.thread, NULL);
+    do { /* one that comes before the watch has begun is not for it */
+        usleep(20000);
+        sessile_interrupt(s);
+    } while (pthread_tryjoin_np(w.thread, NULL));
     refused(w.status, SESSILE_CANCELLED, &w.err);
     sessile_session_close(s, NULL);
     sessile_store_close(st);
@@ -634,6 +688,8 @@ static const struct CMUnitTest cases[] = {
             NEEDS_SEALED | SESSILE_BACKEND_REPLACES | NEEDS_BLOB_REPLACE |
                 NEEDS_RESTARTS),
     CASE_IF(a_handle_of_a_removed_session_says_so, NEEDS_REMOVE | NEEDS_RESTARTS),
+    CASE_IF(a_session_made_again_in_the_same_millisecond_is_another_one,
+            NEEDS_REMOVE | NEEDS_RESTARTS),
     CASE_IF(writers_and_readers_go_on_while_a_log_is_sealed_anew,
             NEEDS_SEALED | SESSILE_BACKEND_REPLACES | NEEDS_BLOB_REPLACE |
                 NEEDS_RESTARTS),

@@ -167,10 +167,11 @@ static void finish(sessile_run *run, unsigned *applied)
     sessile_run_free(run);
 }
 
-/* Appends an entry without the values that a clock gave. */
+/* Appends an entry without the values that a clock or chance gave. */
 static void put_timeless(buf *out, const char *json, size_t size)
 {
     static const char *const clocks[] = {"\"timestamp\":\"", "\"created\":\"",
+                                         "\"nonce\":\"",
                                          "\"duration_ms\":"};
     const char *end = json + size;
     size_t i;

@@ -150,6 +150,141 @@ static void a_deletion_killed_anywhere_is_finished_by_the_next(void **state)
                   hurt);
 }
 
+/* Somebody who writes whenever the other one is about to change anything. */
+typedef struct intruder {
+    sessile_store *store;
+    sessile_session *old; /* opened before, or NULL */
+    int makes;            /* makes the session when it is not there */
+    unsigned tried, said;
+    unsigned char there[200];
+} intruder;
+
+static int try_to_say(intruder *w, sessile_session *s)
+{
+    sessile_error err;
+    sessile_id id;
+    char text[80];
+
+    assert_true(w->tried < sizeof w->there);
+    snprintf(text, sizeof text, "{\"role\":\"user\",\"content\":\"<%u>\"}", w->tried);
+    int done = !sessile_append(s, sessile_text(text), &id, &err);
+    w->there[w->tried++] = (unsigned char)done;
+    w->said += (unsigned)done;
+    return done;
+}
+
+static void intrude(void *arg, faulty_kind kind, uint64_t number)
+{
+    sessile_session_options which = named("doomed");
+    intruder *w = arg;
+    sessile_session *s = NULL;
+    sessile_error err;
+
+    (void)kind;
+    (void)number;
+    if (w->old)
+        assert_false(try_to_say(w, w->old));
+    if (!(w->makes ? sessile_session_open(&s, w->store, &which, &err)
+                   : sessile_resume(&s, w->store, &which, &err))) {
+        (void)try_to_say(w, s);
+        session_closed(s);
+    }
+}
+
+/* Every word that was acknowledged is there. */
+static void all_is_there(const place *p, const intruder *w)
+{
+    sessile_session *s;
+    sessile_message *list;
+    sessile_error err;
+    size_t count;
+
+    if (!w->said)
+        return;
+    s = session_resumed(p->store, "doomed");
+    ok(sessile_messages(s, NULL, &list, &count, &err), &err);
+    assert_int_equal(count, w->said);
+    for (size_t i = 0, n = 0; i < count; i++, n++) {
+        char text[20];
+        while (!w->there[n])
+            n++;
+        snprintf(text, sizeof text, "<%zu>", n);
+        assert_non_null(strstr(list[i].json.data, text));
+    }
+    sessile_free(list);
+    session_closed(s);
+}
+
+static void what_is_acknowledged_at_any_step_of_a_deletion_stays(void **state)
+{
+    place_files_only();
+    place *p = *state;
+    sessile_session_options which = named("doomed");
+    intruder w = {.store = p->store, .makes = 1};
+    sessile_store *st;
+    sessile_error err;
+    faulty f;
+
+    session_closed(session_made(p->store, "doomed"));
+    p->store->timeout_ms = 5;
+    w.old = session_resumed(p->store, "doomed");
+    faulty_init(&f, &os_posix);
+    os_current = &f.table;
+    st = place_again(p);
+    os_current = &os_posix;
+    faulty_none(&f);
+    f.before = intrude;
+    f.before_arg = &w;
+    ok(sessile_delete(st, &which, NULL, NULL, &err), &err);
+    f.before = NULL;
+    assert_true(w.tried >= 4);
+    assert_true(w.said > 0); /* its name was free before the deletion was done */
+    all_is_there(p, &w);
+    assert_int_equal(sessile_append(w.old,
+                                    sessile_text("{\"role\":\"user\",\"content\":\"\"}"),
+                                    &(sessile_id){0}, &err),
+                     SESSILE_NOTFOUND);
+    session_closed(w.old);
+    place_again_close(p, st);
+    faulty_deinit(&f);
+}
+
+static void a_creation_that_fails_takes_no_word_of_others_with_it(void **state)
+{
+    place_files_only();
+    place *p = *state;
+    sessile_session_options which = named("doomed");
+    sessile_store *st;
+    int made = 0;
+    faulty f;
+
+    session_closed(session_made(p->store, "other")); /* there is a folder */
+    p->store->timeout_ms = 5;
+    faulty_init(&f, &os_posix);
+    for (uint64_t n = 0; !made; n++) {
+        intruder w = {.store = p->store};
+        sessile_session *s = NULL;
+        sessile_error err;
+
+        os_current = &f.table;
+        st = place_again(p);
+        os_current = &os_posix;
+        faulty_fail(&f, FAULTY_SYNCS, n, EIO);
+        f.before = intrude;
+        f.before_arg = &w;
+        made = !sessile_create(&s, st, &which, &err);
+        f.before = NULL;
+        faulty_none(&f);
+        session_closed(s);
+        all_is_there(p, &w);
+        if (!made)
+            (void)sessile_delete(p->store, &which, NULL, NULL, &err);
+        place_again_close(p, st);
+        assert_true(n < 20);
+    }
+    faulty_deinit(&f);
+}
+
 static void a_log_that_was_written_to_meanwhile_stays(void **state)
 {
     place *p = *state;
@@ -262,6 +397,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_DISK(a_deletion_killed_anywhere_is_finished_by_the_next),
+        ON_DISK(what_is_acknowledged_at_any_step_of_a_deletion_stays),
+        ON_DISK(a_creation_that_fails_takes_no_word_of_others_with_it),
         EVERYWHERE(a_log_that_was_written_to_meanwhile_stays),
         EVERYWHERE(one_that_is_held_by_a_writer_is_busy),
         EVERYWHERE(reasons_are_texts_and_times_are_times),
