@@ -71,6 +71,16 @@ static sessile_status open_sqlite(sessile_store *s, const char *path, int allow_
     return status;
 }
 
+static sessile_status open_postgres(sessile_store *s, const char *url, sessile_error *err)
+{
+    sessile_status status =
+        store_postgres_open(&s->backend, url, s->timeout_ms, s->os, &s->alloc, err);
+
+    if (!status && s->durability == SESSILE_NONE)
+        store_postgres_unsynced(&s->backend);
+    return status;
+}
+
 static sessile_status open_backend(sessile_store *s, const char *url, int allow_network,
                                    sessile_error *err)
 {
@@ -94,8 +104,7 @@ static sessile_status open_backend(sessile_store *s, const char *url, int allow_
     }
     if ((scheme == 8 && !memcmp(url, "postgres", 8)) ||
         (scheme == 10 && !memcmp(url, "postgresql", 10)))
-        return store_postgres_open(&s->backend, url, s->timeout_ms, s->os, &s->alloc,
-                                   err);
+        return open_postgres(s, url, err);
     if (scheme)
         return fail(
             err, SESSILE_UNSUPPORTED,

@@ -120,3 +120,9 @@ sessile_status store_postgres_open(store *out, const char *url, int timeout_ms,
     out->self = ps;
     return SESSILE_OK;
 }
+
+void store_postgres_unsynced(store *st)
+{
+    pg_store *ps = st->self;
+    ps->unsynced = !ps->url.keep_commit;
+}

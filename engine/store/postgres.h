@@ -117,6 +117,8 @@ typedef enum pg_statement {
     PG_LINES,
     PG_FIND,
     PG_APPEND,
+    PG_UNSYNCED,
+    PG_SYNC,
     PG_LIST,
     PG_LIST_FOLDER,
     PG_HAS_LOGS,
@@ -218,6 +220,7 @@ typedef struct pg_store {
     pg_texts texts;
     uint32_t pid; /* of the process that opened it */
     int timeout_ms;
+    int unsynced;          /* appends are not waited for until they are on a disk */
     pthread_mutex_t mutex; /* all that follows */
     pthread_cond_t freed;
     pg_conn *idle;
@@ -365,6 +368,10 @@ typedef struct pg_log {
     pg_ahead ahead;
     pg_ahead cached;    /* the last piece of its cache, until it is read */
     uint64_t leased_us; /* until then, appends call us */
+    /* where appends are not waited for, the last record of ours: the record behind it, 0:
+     * there is none; its hash */
+    uint64_t put_end;
+    unsigned char put_hash[32];
 } pg_log;
 
 pg_log *pg_log_of(sessile_backend_log *log);

@@ -87,6 +87,12 @@ static const char *const texts[PG_STATEMENTS] = {
     [PG_LINES] = LINES,
     [PG_FIND] = FIND,
     [PG_APPEND] = APPEND,
+    /* of this transaction alone */
+    [PG_UNSYNCED] = "SELECT set_config('synchronous_commit', 'off', true)",
+    /* A lock is something to write down: so this commit is one to be synced, and with it
+     * all that the server wrote down before. */
+    [PG_SYNC] = "SELECT 1::bigint FROM @sessions WHERE id = $1::bigint"
+                " FOR NO KEY UPDATE",
 
     [PG_LIST] = "SELECT agent, name, " STAT_ROW " FROM @sessions WHERE name IS NOT NULL"
                 " AND (agent, name) > ($1::text, $2::text)"

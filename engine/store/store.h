@@ -57,6 +57,10 @@ void store_sqlite_allow_network(store *st);
 sessile_status store_postgres_open(store *out, const char *url, int timeout_ms,
                                    const os_table *os, const allocator *a,
                                    sessile_error *err);
+/* Appends are acknowledged before the server has synced them; `sync` sees to it. Only
+ * they: all else that is changed is synced. The URL's own synchronous_commit goes before.
+ * Before the store is used. */
+void store_postgres_unsynced(store *st);
 
 /* What a host brought: self is the store's from here on, and freed also on failure.
  * INVALID: the table lacks what it needs; UNSUPPORTED: its version. */

@@ -48,14 +48,12 @@ static void store_url(char out[4200], const backend *b, const char *name)
     }
 }
 
-/* A server that syncs before it answers cannot be told afterwards not to have: who does
- * not want to wait says so in the URL. */
 static sessile_status try_store(sessile_store **out, const backend *b, const char *name,
                                 sessile_key_source source, sessile_durability durability,
                                 sessile_error *err)
 {
     sessile_store_options o;
-    char url[4200], slack[4400];
+    char url[4200];
     sessile_store_options_init(&o);
     o.key_source = source;
     o.key = "hex:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
@@ -63,10 +61,7 @@ static sessile_status try_store(sessile_store **out, const backend *b, const cha
     o.policy_path = "policies";
     o.timeout_ms = 60000;
     store_url(url, b, name);
-    if (b != &backends[POSTGRES_BACKEND] || durability == SESSILE_SYNC)
-        return sessile_open(out, url, &o, err);
-    with_parameter(slack, sizeof slack, url, "options", "-csynchronous_commit%3Doff");
-    return sessile_open(out, slack, &o, err);
+    return sessile_open(out, url, &o, err);
 }
 
 sessile_store *backend_store(const backend *b, const char *name,

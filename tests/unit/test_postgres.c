@@ -799,6 +799,97 @@ static void what_is_acknowledged_is_synced_unless_the_url_says_else(void **state
     postgres_drop(url);
 }
 
+/* Appends one record at the end that is known. */
+static sessile_status put(store *st, sessile_backend_log *log, sessile_log_end *end,
+                          const char *line, sessile_error *err)
+{
+    unsigned char tag[16];
+    int poisoned;
+
+    memset(tag, line[0], sizeof tag);
+    memset(err, 0, sizeof *err);
+    return st->table->append(log, end, line, strlen(line), 1, tag, &poisoned, err);
+}
+
+static void an_append_that_need_not_be_durable_is_waited_for_by_sync(void **state)
+{
+    char *url = postgres_place(server()->url), text[400], *lsn;
+    const char *schema = postgres_schema(url);
+    sessile_backend_log *log;
+    sessile_error err = {0};
+    sessile_log_end end = {.count = 1, .bytes = 4};
+    store st = store_at(url);
+
+    (void)state;
+    store_postgres_unsynced(&st);
+    did(st.table->create(st.self, "main", "log", "one\n", 4, &err), &err);
+    snprintf(text, sizeof text, "create table %s.seen (setting text)", schema);
+    sql(url, text, NULL);
+    snprintf(text, sizeof text,
+             "create function %s.see() returns trigger language plpgsql as $$ begin"
+             " insert into %s.seen values (current_setting('synchronous_commit'));"
+             " return new; end $$",
+             schema, schema);
+    sql(url, text, NULL);
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(text, sizeof text,
+                 "create trigger see before insert on %s.%s for each row"
+                 " execute function %s.see()",
+                 schema, i ? "blobs" : "entries", schema);
+        sql(url, text, NULL);
+    }
+    /* the server shall not sync of itself while this runs */
+    sql(server()->admin, "alter system set wal_writer_delay = 10000", NULL);
+    sql(server()->admin, "select pg_reload_conf()", NULL);
+    did(st.table->open(st.self, "main", "log", &log, &err), &err);
+    snprintf(text, sizeof text, "delete from %s.seen returning setting", schema);
+    did(put(&st, log, &end, "two\n", &err), &err);
+    sql(url, text, "off");
+    did(st.table->blob_put_new(st.self, "blob", "x", 1, &err), &err);
+    sql(url, text, "on");
+    did(put(&st, log, &end, "three\n", &err), &err);
+    lsn = postgres_sql(server()->admin, "select pg_current_wal_insert_lsn()");
+    did(st.table->sync(log, &err), &err);
+    snprintf(text, sizeof text, "select pg_current_wal_flush_lsn() >= '%s'::pg_lsn", lsn);
+    sql(server()->admin, text, "t");
+    free(lsn);
+    sql(server()->admin, "alter system reset wal_writer_delay", NULL);
+    sql(server()->admin, "select pg_reload_conf()", NULL);
+    st.table->close(log);
+    store_close(&st);
+    postgres_drop(url);
+}
+
+static void what_a_failed_server_forgot_is_not_called_synced(void **state)
+{
+    char *url = postgres_place(server()->url), text[300];
+    const char *schema = postgres_schema(url);
+    sessile_backend_log *log;
+    sessile_error err = {0};
+    sessile_log_end end = {.count = 1, .bytes = 4};
+    store st = store_at(url);
+
+    (void)state;
+    store_postgres_unsynced(&st);
+    did(st.table->create(st.self, "main", "log", "one\n", 4, &err), &err);
+    did(st.table->open(st.self, "main", "log", &log, &err), &err);
+    did(put(&st, log, &end, "two\n", &err), &err);
+    did(st.table->sync(log, &err), &err);
+    did(put(&st, log, &end, "three\n", &err), &err);
+    /* as after a crash: the last append is not there, and another node has gone on */
+    snprintf(text, sizeof text, "update %s.entries set line = 'other' where id = 2",
+             schema);
+    sql(url, text, NULL);
+    assert_int_equal(st.table->sync(log, &err), SESSILE_IO);
+    assert_non_null(strstr(err.message, "lost"));
+    snprintf(text, sizeof text, "delete from %s.entries where id = 2", schema);
+    sql(url, text, NULL);
+    assert_int_equal(st.table->sync(log, &err), SESSILE_IO);
+    st.table->close(log);
+    store_close(&st);
+    postgres_drop(url);
+}
+
 static void a_log_is_read_from_any_byte(void **state)
 {
     enum { RECORDS = 3000 };
@@ -863,6 +954,8 @@ int main(void)
         cmocka_unit_test(what_the_server_forgot_is_prepared_again),
         cmocka_unit_test(a_child_of_fork_may_not_use_it),
         cmocka_unit_test(what_is_acknowledged_is_synced_unless_the_url_says_else),
+        cmocka_unit_test(an_append_that_need_not_be_durable_is_waited_for_by_sync),
+        cmocka_unit_test(what_a_failed_server_forgot_is_not_called_synced),
         cmocka_unit_test(a_log_is_read_from_any_byte),
     };
     return cmocka_run_group_tests_name("the PostgreSQL store", tests, NULL, NULL);
