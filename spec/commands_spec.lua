@@ -184,7 +184,7 @@ local ENTRIES = {
   ["backup"] = {
     plain = { "backup HOME/kept.db", "sessions in", "keep the secret", "compared" },
     json = { "backup HOME/kept.db", "copied", "verified", "failures", "file", "moment" },
-    wrong = { "backup HOME/data/sessile", 1, "--update" },
+    wrong = { "backup HOME/data/sessile", 1, "lead to the same store" },
   },
   ["backup restore"] = {
     before = "backup HOME/kept.db",
