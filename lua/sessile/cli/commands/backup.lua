@@ -72,6 +72,8 @@ return {
         or code == "EEXISTS" and ("To add what came since: sessile backup %s --update"):format(
           hints.quoted(args.file))
         or code == "EFULL" and "Make room on the device, then type the same again."
+        or message:find("lead to the same store", 1, true)
+          and "Name a file that is none of this store's."
         or nil
     end
     if app.json then
