@@ -66,7 +66,7 @@ end
 --- Runs SQL by psql over a URL without `schema=`; what it prints, unaligned, or nil and why.
 function postgres.sql(url, text)
   local name = os.tmpname()
-  local pipe = assert(io.popen(("psql -XAtq -v ON_ERROR_STOP=1 %s -c %s 2>%s"):format(
+  local pipe = assert(io.popen(("LD_PRELOAD= psql -XAtq -v ON_ERROR_STOP=1 %s -c %s 2>%s"):format(
     quote(url), quote(text), name)))
   local out = pipe:read("a")
   local ok = pipe:close()
