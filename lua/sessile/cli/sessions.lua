@@ -32,7 +32,7 @@ function sessions.no_database(path)
   local file <close> = io.open(path, "rb")
   if file and file:read(15) == "SQLite format 3" then
     return nil, ("%s is a database, not a folder"):format(terminal.line(path)), "EINVALID",
-      "Say so: sqlite:" .. hints.shown(path)
+      "Say so: sqlite:" .. hints.quoted(path)
   end
   return true
 end
