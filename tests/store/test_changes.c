@@ -95,9 +95,9 @@ enum { MOST = 20000 };
 typedef struct writer {
     const site *g;
     int number;
-    int reopens;   /* opens the session anew when it is gone */
-    unsigned said; /* numbers that were tried */
-    char *there;   /* 1: acknowledged */
+    int reopens;      /* opens the session anew when it is gone */
+    atomic_uint said; /* numbers that were tried; the test looks while it writes */
+    char *there;      /* 1: acknowledged */
     unsigned long gone;
     pthread_t thread;
     char trouble[600];
@@ -280,7 +280,7 @@ static void writers_double_nothing_while_the_session_is_removed(void **state)
     }
     unsigned first[WRITERS];
     for (int i = 0; i < WRITERS; i++) /* what is tried from here on stays */
-        first[i] = __atomic_load_n(&writers[i].said, __ATOMIC_SEQ_CST) + 2;
+        first[i] = atomic_load(&writers[i].said) + 2;
     atomic_store(&stop, 1);
     for (int i = 0; i < WRITERS; i++) {
         ended(&writers[i]);
@@ -345,8 +345,7 @@ static sessile_store *store_in_one_millisecond(const site *g)
 static void a_session_made_again_in_the_same_millisecond_is_another_one(void **state)
 {
     const site *g = *state;
-    sessile_store *st = store_in_one_millisecond(g),
-                  *other = store_in_one_millisecond(g);
+    sessile_store *st = store_in_one_millisecond(g), *other = store_in_one_millisecond(g);
     sessile_error err;
     sessile_message *rows;
     size_t count;
@@ -393,8 +392,7 @@ static void what_many_handles_add_to_the_index_is_right(void **state)
     for (int i = 0; i < WRITERS; i++)
         start(&writers[i], g, i, 0);
     for (int i = 0; i < WRITERS; i++)
-        while (__atomic_load_n(&writers[i].said, __ATOMIC_SEQ_CST) < EACH &&
-               !writers[i].trouble[0])
+        while (atomic_load(&writers[i].said) < EACH && !writers[i].trouble[0])
             usleep(1000);
     atomic_store(&stop, 1);
     for (int i = 0; i < WRITERS; i++)
