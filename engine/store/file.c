@@ -57,7 +57,7 @@ static sessile_status fail_poisoned(const file_log *log, sessile_error *err)
 static sessile_status file_name(char out[FILE_NAME_SIZE], const char *name,
                                 sessile_error *err)
 {
-    sessile_status status = file_name_check(name, err);
+    sessile_status status = store_name_check(name, err);
     if (status == SESSILE_OK) {
         size_t size = strlen(name);
         memcpy(out, name, size);
@@ -100,7 +100,7 @@ static sessile_status file_open(void *self, const char *folder, const char *name
     file_folder *in;
     os_stat_info st;
     *out = NULL;
-    sessile_status status = file_name_check(name, err);
+    sessile_status status = store_name_check(name, err);
     if (status == SESSILE_OK) {
         status = file_folder_get(fs, folder, 0, &in, err);
     }

@@ -109,9 +109,6 @@ int file_shared_sync(file_shared *shared, const os_table *os, int fd, uint64_t n
 /* How many handles sync or wait for a sync. Its mutex is held. */
 size_t file_shared_waiting(const file_shared *shared);
 
-/* INVALID when name is not one the engine makes. */
-sessile_status file_name_check(const char *name, sessile_error *err);
-
 /* Looks what kind of file system the folder open as fd lies on; network is "" for a local
  * one, and where it cannot be told. */
 void file_network(const file_store *fs, int fd, char network[16]);

@@ -113,7 +113,7 @@ sessile_status file_blob_get(void *self, const char *name, char **out, size_t *s
     int root, fd = -1;
     *out = NULL;
     *size = 0;
-    sessile_status status = file_name_check(name, err);
+    sessile_status status = store_name_check(name, err);
     if (status == SESSILE_OK) {
         status = file_root(fs, 0, &root, err);
     }
@@ -161,7 +161,7 @@ sessile_status file_blob_put_new(void *self, const char *name, const void *data,
 {
     file_store *fs = self;
     int root;
-    sessile_status status = file_name_check(name, err);
+    sessile_status status = store_name_check(name, err);
     if (status == SESSILE_OK) {
         status = file_root(fs, 1, &root, err);
     }

@@ -70,7 +70,7 @@ static sessile_status lock_blob(file_store *fs, const char *name, int *root, int
 {
     int gone;
     *fd = -1;
-    sessile_status status = file_name_check(name, err);
+    sessile_status status = store_name_check(name, err);
     if (status == SESSILE_OK) {
         status = file_root(fs, 0, root, err);
     }
@@ -204,7 +204,7 @@ sessile_status file_blob_settle(void *self, const char *name, sessile_error *err
 {
     file_store *fs = self;
     int root;
-    sessile_status status = file_name_check(name, err);
+    sessile_status status = store_name_check(name, err);
     if (status == SESSILE_OK) {
         status = file_root(fs, 0, &root, err);
     }

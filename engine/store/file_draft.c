@@ -49,7 +49,7 @@ sessile_status file_draft_new(void *self, const char *folder, const char *name,
     file_store *fs = self;
     file_folder *in;
     *out = NULL;
-    sessile_status status = file_name_check(name, err);
+    sessile_status status = store_name_check(name, err);
     if (status == SESSILE_OK) {
         status = file_folder_get(fs, folder, 1, &in, err);
     }

@@ -16,14 +16,6 @@
 #define OTHERS_WRITE 022u
 #define OTHERS       077u
 
-sessile_status file_name_check(const char *name, sessile_error *err)
-{
-    if (!store_name_ok(name)) {
-        return fail(err, SESSILE_INVALID, "the store was given a name it cannot keep");
-    }
-    return SESSILE_OK;
-}
-
 sessile_status file_check(const file_store *fs, const os_stat_info *st, int private_only,
                           const char *what, sessile_error *err)
 {
@@ -212,7 +204,7 @@ sessile_status file_folder_get(file_store *fs, const char *name, int make,
                                file_folder **out, sessile_error *err)
 {
     *out = NULL;
-    sessile_status status = file_name_check(name, err);
+    sessile_status status = store_name_check(name, err);
     if (status != SESSILE_OK) {
         return status;
     }

@@ -20,7 +20,7 @@ sessile_status file_stat(void *self, const char *folder, const char *name,
     file_folder *in;
     char log[FILE_NAME_SIZE];
     memset(out, 0, sizeof(*out));
-    sessile_status status = file_name_check(name, err);
+    sessile_status status = store_name_check(name, err);
     if (status == SESSILE_OK) {
         status = file_folder_get(fs, folder, 0, &in, err);
     }

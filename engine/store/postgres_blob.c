@@ -8,13 +8,6 @@
 
 #include <string.h>
 
-static sessile_status name_ok(const char *name, sessile_error *err)
-{
-    return store_name_ok(name)
-               ? SESSILE_OK
-               : fail(err, SESSILE_INVALID, "the store was given a name it cannot keep");
-}
-
 /* Fetches it: *r holds it when *there. */
 static sessile_status fetch(pg_call *call, const char *name, pg_results *r, int *there,
                             sessile_error *err)
@@ -43,7 +36,7 @@ sessile_status pg_blob_get(void *self, const char *name, char **out, size_t *siz
     int there = 0;
     *out = NULL;
     *size = 0;
-    sessile_status status = name_ok(name, err);
+    sessile_status status = store_name_check(name, err);
     if (status == SESSILE_OK) {
         status = fetch(&call, name, &r, &there, err);
     }
@@ -111,7 +104,7 @@ sessile_status pg_blob_put_new(void *self, const char *name, const void *data,
     pg_call call = pg_call_of(ps, ps->timeout_ms);
     changing c = {name, size > 0 ? data : "", size};
     int done;
-    sessile_status status = name_ok(name, err);
+    sessile_status status = store_name_check(name, err);
     if (status != SESSILE_OK) {
         return status;
     }
@@ -133,7 +126,7 @@ sessile_status pg_blob_replace(void *self, const char *name, const void *was,
     changing c = {name, size > 0 ? data : "", size};
     pg_results r;
     int done = 0, there;
-    sessile_status status = name_ok(name, err);
+    sessile_status status = store_name_check(name, err);
     if (status != SESSILE_OK) {
         return status;
     }
@@ -162,7 +155,7 @@ sessile_status pg_blob_remove(void *self, const char *name, sessile_error *err)
     pg_call call = pg_call_of(ps, ps->timeout_ms);
     changing c = {name, NULL, 0};
     int done;
-    sessile_status status = name_ok(name, err);
+    sessile_status status = store_name_check(name, err);
     if (status != SESSILE_OK) {
         return status;
     }

@@ -160,13 +160,6 @@ sessile_status pg_cache_write(sessile_backend_log *handle, uint64_t offset,
 
 /* ---------------------------------------------------------------------- of folders */
 
-static sessile_status name_ok(const char *folder, sessile_error *err)
-{
-    return store_name_ok(folder)
-               ? SESSILE_OK
-               : fail(err, SESSILE_INVALID, "the store was given a name it cannot keep");
-}
-
 sessile_status pg_shelf_get(void *self, const char *folder, char **out, size_t *size,
                             sessile_error *err)
 {
@@ -176,7 +169,7 @@ sessile_status pg_shelf_get(void *self, const char *folder, char **out, size_t *
     pg_results r;
     *out = NULL;
     *size = 0;
-    sessile_status status = name_ok(folder, err);
+    sessile_status status = store_name_check(folder, err);
     if (status != SESSILE_OK) {
         return status;
     }
@@ -221,7 +214,7 @@ sessile_status pg_shelf_put(void *self, const char *folder, const void *data, si
     pg_store *ps = self;
     pg_call call = pg_call_of(ps, ps->timeout_ms);
     pg_step s = pg_step_of(PG_SHELF_PUT);
-    sessile_status status = name_ok(folder, err);
+    sessile_status status = store_name_check(folder, err);
     pg_arg_text(&s, folder);
     pg_arg_bytes(&s, data, size);
     return status == SESSILE_OK ? put(&call, &s, err) : status;

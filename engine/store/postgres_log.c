@@ -38,10 +38,8 @@ pg_call pg_log_call(pg_log *log)
 
 sessile_status pg_names_ok(const char *folder, const char *name, sessile_error *err)
 {
-    if (!store_name_ok(folder) || !store_name_ok(name)) {
-        return fail(err, SESSILE_INVALID, "the store was given a name it cannot keep");
-    }
-    return SESSILE_OK;
+    sessile_status status = store_name_check(folder, err);
+    return status == SESSILE_OK ? store_name_check(name, err) : status;
 }
 
 static void free_text(const pg_store *ps, char *text)

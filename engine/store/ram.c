@@ -83,14 +83,6 @@ static void free_blob(ram_store *rs, ram_blob *blob)
     }
 }
 
-static sessile_status check_name(const char *name, sessile_error *err)
-{
-    if (!store_name_ok(name)) {
-        return fail(err, SESSILE_INVALID, "the store was given a name it cannot keep");
-    }
-    return SESSILE_OK;
-}
-
 /* Under the store's mutex. */
 static ram_log *find(ram_store *rs, const char *folder, const char *name)
 {
@@ -106,9 +98,9 @@ static sessile_status ram_create(void *self, const char *folder, const char *nam
                                  const void *data, size_t size, sessile_error *err)
 {
     ram_store *rs = self;
-    sessile_status status = check_name(folder, err);
+    sessile_status status = store_name_check(folder, err);
     if (status == SESSILE_OK) {
-        status = check_name(name, err);
+        status = store_name_check(name, err);
     }
     if (status != SESSILE_OK) {
         return status;
@@ -148,9 +140,9 @@ static sessile_status ram_open(void *self, const char *folder, const char *name,
 {
     ram_store *rs = self;
     *out = NULL;
-    sessile_status status = check_name(folder, err);
+    sessile_status status = store_name_check(folder, err);
     if (status == SESSILE_OK) {
-        status = check_name(name, err);
+        status = store_name_check(name, err);
     }
     if (status != SESSILE_OK) {
         return status;
@@ -435,7 +427,7 @@ static sessile_status ram_blob_get(void *self, const char *name, char **out, siz
     ram_store *rs = self;
     *out = NULL;
     *size = 0;
-    sessile_status status = check_name(name, err);
+    sessile_status status = store_name_check(name, err);
     if (status != SESSILE_OK) {
         return status;
     }
@@ -459,7 +451,7 @@ static sessile_status ram_blob_put_new(void *self, const char *name, const void 
                                        size_t size, sessile_error *err)
 {
     ram_store *rs = self;
-    sessile_status status = check_name(name, err);
+    sessile_status status = store_name_check(name, err);
     if (status != SESSILE_OK) {
         return status;
     }

@@ -15,10 +15,8 @@
 sessile_status sqlite_names_check(const char *folder, const char *name,
                                   sessile_error *err)
 {
-    if (!store_name_ok(folder) || (name != NULL && !store_name_ok(name))) {
-        return fail(err, SESSILE_INVALID, "the store was given a name it cannot keep");
-    }
-    return SESSILE_OK;
+    sessile_status status = store_name_check(folder, err);
+    return status == SESSILE_OK && name != NULL ? store_name_check(name, err) : status;
 }
 
 sqlite_patience sqlite_log_patience(sqlite_log *log)

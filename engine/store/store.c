@@ -31,6 +31,13 @@ int store_name_ok(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_=.-") == size;
 }
 
+sessile_status store_name_check(const char *name, sessile_error *err)
+{
+    return store_name_ok(name)
+               ? SESSILE_OK
+               : fail(err, SESSILE_INVALID, "the store was given a name it cannot keep");
+}
+
 /*
  * A writer holds the lock for some microseconds (the sync is done outside it), so the
  * first tries only give the processor away; who still waits then sleeps, a little longer
