@@ -18,48 +18,12 @@
 #include <string.h>
 
 #include "nodes/ledger.h"
-#include "nodes/node.h"
-
-typedef struct pair {
-    database *d;
-    node a, b;
-} pair;
+#include "nodes/pair.h"
 
 static int pair_open(void **state)
 {
-    const char *why = "";
-    pair *p = calloc(1, sizeof *p);
-    *state = p;
-    p->d = database_new("postgres", 1, 1, &why);
-    if (!p->d) {
-        print_message("# %s\n", why);
-        return 0;
-    }
-    node_start(&p->a, p->d, NULL);
-    node_start(&p->b, p->d, NULL);
-    node_must(&p->a, NODE_OPEN, 0, 0, NULL);
-    node_must(&p->b, NODE_OPEN, 0, 0, NULL);
-    node_must(&p->a, NODE_CREATE, 0, 0, "shared");
-    node_must(&p->b, NODE_RESUME, 0, 0, "shared");
+    *state = pair_new("postgres", 1);
     return 0;
-}
-
-static int pair_close(void **state)
-{
-    pair *p = *state;
-    node_kill(&p->a);
-    node_kill(&p->b);
-    database_free(p->d);
-    free(p);
-    return 0;
-}
-
-static pair *both(void **state)
-{
-    pair *p = *state;
-    if (!p->d)
-        skip();
-    return p;
 }
 
 static void clean(const pair *p)

@@ -15,52 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nodes/node.h"
+#include "nodes/pair.h"
 
 enum { ROUNDS = 40, CHECKPOINTS = 25 };
 
-typedef struct pair {
-    database *d;
-    node a, b;
-} pair;
-
-/* Two nodes with the same new session open. */
 static int pair_open(void **state)
 {
-    const char *why = "";
-    pair *p = calloc(1, sizeof *p);
-    const char *kind = *state;
-    p->d = database_new(kind, 1, 0, &why);
-    *state = p;
-    if (!p->d) {
-        print_message("# %s\n", why);
-        return 0;
-    }
-    node_start(&p->a, p->d, NULL);
-    node_start(&p->b, p->d, NULL);
-    node_must(&p->a, NODE_OPEN, 0, 0, NULL);
-    node_must(&p->b, NODE_OPEN, 0, 0, NULL);
-    node_must(&p->a, NODE_CREATE, 0, 0, "shared");
-    node_must(&p->b, NODE_RESUME, 0, 0, "shared");
+    *state = pair_new(*state, 0);
     return 0;
-}
-
-static int pair_close(void **state)
-{
-    pair *p = *state;
-    node_kill(&p->a);
-    node_kill(&p->b);
-    database_free(p->d);
-    free(p);
-    return 0;
-}
-
-static pair *both(void **state)
-{
-    pair *p = *state;
-    if (!p->d)
-        skip();
-    return p;
 }
 
 static void both_say(const pair *p, const char *contents)
