@@ -63,16 +63,16 @@ static void write_message(sessile_error *err, size_t from, const char *format,
     tidy(err->message, from, wanted >= 0 && (size_t)wanted >= room);
 }
 
-sessile_status fail(sessile_error *err, sessile_status code, const char *format, ...)
+sessile_status fail(sessile_error *err, sessile_status status, const char *format, ...)
 {
     if (err) {
         va_list args;
-        err->code = code;
+        err->code = status;
         va_start(args, format);
         write_message(err, 0, format, args);
         va_end(args);
     }
-    return code;
+    return status;
 }
 
 sessile_status fail_nomem(sessile_error *err)
@@ -132,7 +132,7 @@ sessile_status status_of_errno(int error)
 
 sessile_status fail_errno(sessile_error *err, int error, const char *format, ...)
 {
-    sessile_status code = status_of_errno(error);
+    sessile_status status = status_of_errno(error);
     if (err) {
         char reason[128];
         char what[sizeof err->message];
@@ -142,9 +142,9 @@ sessile_status fail_errno(sessile_error *err, int error, const char *format, ...
             what[0] = 0;
         va_end(args);
         /* The GNU form: answers its own text or reason, and is safe under threads. */
-        fail(err, code, "%s: %s", what, strerror_r(error, reason, sizeof reason));
+        fail(err, status, "%s: %s", what, strerror_r(error, reason, sizeof reason));
     }
-    return code;
+    return status;
 }
 
 void error_clear(sessile_error *err)

@@ -19,16 +19,14 @@ void *os_library_open(const char *name)
 int os_library_find(void *library, const char *symbol, void *out, size_t size)
 {
     void *found = dlsym(library, symbol);
-    if (found == NULL || size != sizeof(found)) {
+    if (!found || size != sizeof found)
         return -1;
-    }
-    memcpy(out, &found, sizeof(found));
+    memcpy(out, &found, sizeof found);
     return 0;
 }
 
 void os_library_close(void *library)
 {
-    if (library != NULL) {
+    if (library)
         dlclose(library);
-    }
 }

@@ -15,7 +15,7 @@ int os_sync_parent(const os_table *os, const allocator *a, const char *path)
 {
     const char *slash = strrchr(path, '/');
     int fd;
-    if (slash == NULL) {
+    if (!slash) {
         fd = os->open_at(os->ud, -1, ".", OS_READ | OS_DIRECTORY);
     } else if (slash == path) {
         fd = os->open_at(os->ud, -1, "/", OS_READ | OS_DIRECTORY);
@@ -23,7 +23,7 @@ int os_sync_parent(const os_table *os, const allocator *a, const char *path)
         /* the last dot: a parent may be a link, and only the last name is not followed */
         size_t size = (size_t)(slash - path);
         char *dotted = mem_alloc(a, size + 3);
-        if (dotted == NULL) {
+        if (!dotted) {
             errno = ENOMEM;
             return -1;
         }
@@ -34,9 +34,8 @@ int os_sync_parent(const os_table *os, const allocator *a, const char *path)
         mem_free(a, dotted, size + 3);
         errno = error;
     }
-    if (fd < 0) {
+    if (fd < 0)
         return -1;
-    }
     int result = os->sync_all(os->ud, fd);
     int error = errno;
     os->close(os->ud, fd);
@@ -49,22 +48,18 @@ int os_make_path(const os_table *os, const allocator *a, char *path)
     int result = os->mkdir_at(os->ud, -1, path);
     if (result != 0 && errno == ENOENT) {
         char *slash = strrchr(path, '/');
-        if (slash == NULL || slash == path) {
+        if (!slash || slash == path)
             return -1;
-        }
         *slash = '\0';
         result = os_make_path(os, a, path);
         *slash = '/';
-        if (result == 0) {
+        if (result == 0)
             result = os->mkdir_at(os->ud, -1, path);
-        }
     }
-    if (result == 0) {
+    if (result == 0)
         return os_sync_parent(os, a, path);
-    }
-    if (errno != EEXIST) {
+    if (errno != EEXIST)
         return -1;
-    }
     /* Somebody may have made it a moment ago and not have come to their sync. A folder
      * that we may not even list is none in which one of us has just made something. */
     return os_sync_parent(os, a, path) == 0 || errno == EACCES ? 0 : -1;
@@ -88,14 +83,12 @@ int os_stays_below(const os_table *os, const char *folder, char *path)
         path += size;
         os->close(os->ud, fd);
         errno = error;
-        if (next < 0 && error == ENOENT) {
+        if (next < 0 && error == ENOENT)
             return 0; /* nor is anything below it */
-        }
         fd = next;
     }
-    if (fd < 0) {
+    if (fd < 0)
         return -1;
-    }
     os->close(os->ud, fd);
     return 0;
 }
