@@ -53,10 +53,9 @@ const char *entry_source_name(entry_source source)
 entry_source entry_source_of(const char *name, size_t size)
 {
     size_t i;
-    for (i = SOURCE_NONE + 1; i < SOURCE_COUNT; i++) {
+    for (i = SOURCE_NONE + 1; i < SOURCE_COUNT; i++)
         if (strlen(source_names[i]) == size && memcmp(source_names[i], name, size) == 0)
             return (entry_source)i;
-    }
     return SOURCE_NONE;
 }
 
@@ -254,10 +253,9 @@ static int read_time(json value, int64_t *out)
 static entry_type read_type(json value)
 {
     size_t i;
-    for (i = ENTRY_UNKNOWN + 1; i < TYPE_COUNT; i++) {
+    for (i = ENTRY_UNKNOWN + 1; i < TYPE_COUNT; i++)
         if (json_is(value, type_names[i]))
             return (entry_type)i;
-    }
     return ENTRY_UNKNOWN;
 }
 

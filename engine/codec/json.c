@@ -85,10 +85,9 @@ static int check_escape(checker *c)
     case 'u':
         if (c->end - c->at < 6)
             return bad(c, "the text ends in a string");
-        for (i = 2; i < 6; i++) {
+        for (i = 2; i < 6; i++)
             if (!is_hex(c->at[i]))
                 return bad(c, "\\u is not followed by four hex digits");
-        }
         c->at += 6;
         return 0;
     default:
@@ -289,7 +288,7 @@ sessile_status json_check(buf *out, const char *text, size_t size, unsigned dept
     unsigned char *stack = small;
     size_t stack_size = sizeof small;
     size_t levels = depth < size ? depth : size; /* each level takes a byte of text */
-    sessile_status code = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
     checker c;
     int result;
 
@@ -321,16 +320,16 @@ sessile_status json_check(buf *out, const char *text, size_t size, unsigned dept
         c.to += rest;
         out->size = (size_t)(c.to - out->data);
     } else if (result > 0) {
-        code = fail(err, SESSILE_LIMIT,
-                    "JSON is nested deeper than %u levels at byte %zu: flatten it, or "
-                    "raise the limit [depth]",
-                    depth, (size_t)(c.at - c.start));
+        status = fail(err, SESSILE_LIMIT,
+                      "JSON is nested deeper than %u levels at byte %zu: flatten it, or "
+                      "raise the limit [depth]",
+                      depth, (size_t)(c.at - c.start));
     } else {
-        code = fail(err, SESSILE_INVALID, "not JSON: %s, at byte %zu", c.wrong,
-                    (size_t)(c.at - c.start));
+        status = fail(err, SESSILE_INVALID, "not JSON: %s, at byte %zu", c.wrong,
+                      (size_t)(c.at - c.start));
     }
     out->data[out->size] = 0;
     if (stack != small)
         mem_free(out->alloc, stack, stack_size);
-    return code;
+    return status;
 }

@@ -38,13 +38,12 @@ static const char *skip_container(const char *at, const char *end)
         at = scan_to_structure(at, end);
         if (at == end)
             return end;
-        if (*at == '"') {
+        if (*at == '"')
             at = scan_string(at, end);
-        } else if ((*at++ | 0x20) == '{') {
+        else if ((*at++ | 0x20) == '{')
             level++;
-        } else if (--level == 0) {
+        else if (--level == 0)
             return at;
-        }
     }
 }
 
@@ -326,10 +325,9 @@ json json_get(json object, const char *name)
     json_iter it = json_begin(object);
     if (object.type != JSON_OBJECT)
         return nothing;
-    while (json_next(&it)) {
+    while (json_next(&it))
         if (is_text(it.key, name, size))
             return it.value;
-    }
     return nothing;
 }
 

@@ -29,10 +29,9 @@ const char *sessile_role_name(sessile_role role)
 sessile_role role_of(json name)
 {
     int role;
-    for (role = SESSILE_SYSTEM; role <= SESSILE_FUNCTION; role++) {
+    for (role = SESSILE_SYSTEM; role <= SESSILE_FUNCTION; role++)
         if (json_is(name, role_names[role]))
             return (sessile_role)role;
-    }
     return SESSILE_ROLE_NONE;
 }
 
@@ -231,7 +230,7 @@ static sessile_status read_inside(message *out, json_iter *it, linker *to,
                                   content_kinds *kinds, sessile_error *err)
 {
     json_iter inner;
-    sessile_status code;
+    sessile_status status;
     int is_content = json_is(it->key, "content");
     json *field = is_content ? &out->content : &out->tool_calls;
 
@@ -240,11 +239,11 @@ static sessile_status read_inside(message *out, json_iter *it, linker *to,
     if (field->type != JSON_NONE) /* said with its name when it is taken */
         return SESSILE_OK;
     inner = json_enter(it);
-    code = is_content ? read_content(out, &inner, to, kinds, err)
-                      : read_calls(&inner, to, err);
-    if (!code)
+    status = is_content ? read_content(out, &inner, to, kinds, err)
+                        : read_calls(&inner, to, err);
+    if (!status)
         it->value.size = json_left(it, &inner);
-    return code;
+    return status;
 }
 
 static sessile_status take_field(message *out, json *role, json key, json value,
@@ -293,16 +292,16 @@ static sessile_status read_object(message *out, json *role, linker *to,
 {
     json_iter it = json_begin(out->root);
     while (json_step(&it)) {
-        sessile_status code;
+        sessile_status status;
         if (it.value.type == JSON_ARRAY) {
-            code = read_inside(out, &it, to, kinds, err);
-            if (code)
-                return code;
+            status = read_inside(out, &it, to, kinds, err);
+            if (status)
+                return status;
         }
         json_finish(&it);
-        code = take_field(out, role, it.key, it.value, err);
-        if (code)
-            return code;
+        status = take_field(out, role, it.key, it.value, err);
+        if (status)
+            return status;
     }
     return SESSILE_OK;
 }
@@ -354,7 +353,7 @@ sessile_status message_read(message *out, const char *text, size_t size,
     content_kinds kinds = {0, 0};
     json role = {NULL, 0, JSON_NONE};
     size_t links_before = links ? *link_count : 0;
-    sessile_status code;
+    sessile_status status;
 
     memset(out, 0, sizeof *out);
     if (size < 2 || text[0] != '{' || text[size - 1] != '}')
@@ -363,22 +362,22 @@ sessile_status message_read(message *out, const char *text, size_t size,
     out->root.size = size;
     out->root.type = JSON_OBJECT;
 
-    code = read_object(out, &role, &to, &kinds, err);
-    if (!code)
-        code = check_types(out, role, err);
-    if (!code && out->tool_call_id.type == JSON_STRING &&
+    status = read_object(out, &role, &to, &kinds, err);
+    if (!status)
+        status = check_types(out, role, err);
+    if (!status && out->tool_call_id.type == JSON_STRING &&
         (out->role == SESSILE_TOOL || out->role == SESSILE_FUNCTION))
         add_link(&to, out->tool_call_id, 1, 0);
-    if (!code && to.no_memory)
-        code = fail_nomem(err);
-    if (!code)
+    if (!status && to.no_memory)
+        status = fail_nomem(err);
+    if (!status)
         set_flags(out, &kinds);
-    if (code) {
+    if (status) {
         memset(out, 0, sizeof *out);
         if (links)
             *link_count = links_before;
     }
-    return code;
+    return status;
 }
 
 /* Appends id's text when its hash is the one looked for: 1 found. */
