@@ -26,16 +26,15 @@ static void check_of(unsigned char out[CHECK], const void *ad, size_t ad_size,
     unsigned char both[32 + 32], whole[32];
     hash256(both, ad, ad_size, NULL, 0);
     hash256(both + 32, data, size, NULL, 0);
-    hash256(whole, both, sizeof(both), NULL, 0);
+    hash256(whole, both, sizeof both, NULL, 0);
     memcpy(out, whole, CHECK);
 }
 
 static sessile_status put_plain(buf *out, const void *ad, size_t ad_size,
                                 const void *data, size_t size, sessile_error *err)
 {
-    if (grow(out, size, CHECK, 0)) {
+    if (grow(out, size, CHECK, 0))
         return fail_nomem(err);
-    }
     check_of((unsigned char *)out->data + out->size + size, ad, ad_size, data, size);
     memcpy(out->data + out->size, data, size);
     out->size += size + CHECK;
@@ -47,13 +46,11 @@ static int get_plain(buf *out, const void *ad, size_t ad_size, const unsigned ch
                      size_t size)
 {
     unsigned char check[CHECK];
-    if (size < CHECK) {
+    if (size < CHECK)
         return -1;
-    }
     check_of(check, ad, ad_size, box, size - CHECK);
-    if (memcmp(check, box + size - CHECK, CHECK) != 0) {
+    if (memcmp(check, box + size - CHECK, CHECK) != 0)
         return -1;
-    }
     buf_put(out, box, size - CHECK);
     return out->failed ? -1 : 0;
 }
@@ -71,13 +68,11 @@ static unsigned char *log_ad(const logkey *k, buf *out, size_t at, const void *a
 sessile_status logkey_box(const logkey *k, const void *ad, size_t ad_size,
                           const void *data, size_t size, buf *out, sessile_error *err)
 {
-    if (k->suite == SUITE_NONE) {
+    if (k->suite == SUITE_NONE)
         return put_plain(out, ad, ad_size, data, size, err);
-    }
     size_t around = suite_nonce_size(k->suite) + VAULT_TAG;
-    if (grow(out, size, around, VAULT_COMMITMENT + ad_size)) {
+    if (grow(out, size, around, VAULT_COMMITMENT + ad_size))
         return fail_nomem(err);
-    }
     unsigned char *whole = log_ad(k, out, out->size + size + around, ad, ad_size);
     seal_with(k, whole, VAULT_COMMITMENT + ad_size, data, size,
               (unsigned char *)out->data + out->size);
@@ -88,18 +83,15 @@ sessile_status logkey_box(const logkey *k, const void *ad, size_t ad_size,
 int logkey_unbox(const logkey *k, const void *ad, size_t ad_size, const void *box,
                  size_t size, buf *out)
 {
-    if (k->suite == SUITE_NONE) {
+    if (k->suite == SUITE_NONE)
         return get_plain(out, ad, ad_size, box, size);
-    }
     size_t around = suite_nonce_size(k->suite) + VAULT_TAG;
-    if (size < around || grow(out, size, 0, VAULT_COMMITMENT + ad_size)) {
+    if (size < around || grow(out, size, 0, VAULT_COMMITMENT + ad_size))
         return -1;
-    }
     unsigned char *whole = log_ad(k, out, out->size + size, ad, ad_size);
     if (open_with(k, whole, VAULT_COMMITMENT + ad_size, box, size,
-                  out->data + out->size) != 0) {
+                  out->data + out->size) != 0)
         return -1;
-    }
     out->size += size - around;
     return 0;
 }
@@ -111,19 +103,16 @@ int logkey_unbox(const logkey *k, const void *ad, size_t ad_size, const void *bo
 sessile_status keyring_box(const keyring *k, const void *ad, size_t ad_size,
                            const void *data, size_t size, buf *out, sessile_error *err)
 {
-    if (!keyring_sealed(k)) {
+    if (!keyring_sealed(k))
         return put_plain(out, ad, ad_size, data, size, err);
-    }
     const suite s = keyring_suite(k);
     size_t around = EPOCH_SIZE + suite_nonce_size(s) + VAULT_TAG;
-    if (grow(out, size, around, 0)) {
+    if (grow(out, size, around, 0))
         return fail_nomem(err);
-    }
     uint64_t epoch = keyring_epoch(k);
     unsigned char *at = (unsigned char *)out->data + out->size;
-    for (size_t i = 0; i < EPOCH_SIZE; i++) {
+    for (size_t i = 0; i < EPOCH_SIZE; i++)
         at[i] = (unsigned char)(epoch >> (8 * i));
-    }
     seal_bytes(s, keyring_master(k, epoch), ad, ad_size, data, size, at + EPOCH_SIZE);
     out->size += size + around;
     return SESSILE_OK;
@@ -133,21 +122,18 @@ int keyring_unbox(const keyring *k, const void *ad, size_t ad_size, const void *
                   size_t size, buf *out)
 {
     const unsigned char *at = box;
-    if (!keyring_sealed(k)) {
+    if (!keyring_sealed(k))
         return get_plain(out, ad, ad_size, box, size);
-    }
     const suite s = keyring_suite(k);
     size_t around = EPOCH_SIZE + suite_nonce_size(s) + VAULT_TAG;
     uint64_t epoch = 0;
-    for (size_t i = 0; i < EPOCH_SIZE && size >= around; i++) {
+    for (size_t i = 0; i < EPOCH_SIZE && size >= around; i++)
         epoch |= (uint64_t)at[i] << (8 * i);
-    }
     const unsigned char *key = size < around ? NULL : keyring_master(k, epoch);
-    if (key == NULL || grow(out, size, 0, 0) ||
+    if (!key || grow(out, size, 0, 0) ||
         open_bytes(s, key, ad, ad_size, at + EPOCH_SIZE, size - EPOCH_SIZE,
-                   out->data + out->size) != 0) {
+                   out->data + out->size) != 0)
         return -1;
-    }
     out->size += size - around;
     return 0;
 }

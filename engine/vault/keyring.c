@@ -14,35 +14,33 @@
 
 void keyring_free(keyring *k)
 {
-    if (k == NULL) {
+    if (!k)
         return;
-    }
     const allocator *a = k->alloc;
-    if (k->ring != NULL) {
+    if (k->ring) {
         masters_free(k->ring->masters);
         wrapping_deinit(&k->ring->wrap);
         mem_free(a, k->ring->blob, k->ring->blob_size + 1);
         pthread_mutex_destroy(&k->ring->mutex);
-        mem_free(a, k->ring, sizeof(*k->ring));
+        mem_free(a, k->ring, sizeof *k->ring);
     }
     sodium_free(k->name_key);
-    mem_free(a, k, sizeof(*k));
+    mem_free(a, k, sizeof *k);
 }
 
 static keyring *keyring_new(const sessile_backend *backend, void *self,
                             sessile_key_source source, const allocator *a)
 {
-    keyring *k = mem_zalloc(a, sizeof(*k));
-    if (k == NULL) {
+    keyring *k = mem_zalloc(a, sizeof *k);
+    if (!k)
         return NULL;
-    }
     k->alloc = a;
     k->backend = backend;
     k->self = self;
     k->source = source;
-    k->ring = mem_zalloc(a, sizeof(*k->ring));
-    if (k->ring == NULL) {
-        mem_free(a, k, sizeof(*k));
+    k->ring = mem_zalloc(a, sizeof *k->ring);
+    if (!k->ring) {
+        mem_free(a, k, sizeof *k);
         return NULL;
     }
     pthread_mutex_init(&k->ring->mutex, NULL);
@@ -69,18 +67,16 @@ int keyring_has_blobs(const keyring *k)
 static master *find(const ring *r, uint64_t epoch)
 {
     master *m = r->masters;
-    while (m != NULL && m->epoch != epoch) {
+    while (m && m->epoch != epoch)
         m = m->older;
-    }
     return m;
 }
 
 static const master *newest(const ring *r)
 {
     const master *m = r->masters;
-    while (m != NULL && m->dropped) {
+    while (m && m->dropped)
         m = m->older;
-    }
     return m;
 }
 
@@ -96,7 +92,7 @@ uint64_t keyring_epoch(const keyring *k)
 {
     pthread_mutex_lock(&k->ring->mutex);
     const master *m = newest(k->ring);
-    uint64_t epoch = m != NULL ? m->epoch : 0;
+    uint64_t epoch = m ? m->epoch : 0;
     pthread_mutex_unlock(&k->ring->mutex);
     return epoch;
 }
@@ -106,16 +102,15 @@ const unsigned char *keyring_master(const keyring *k, uint64_t epoch)
     pthread_mutex_lock(&k->ring->mutex);
     const master *m = find(k->ring, epoch);
     pthread_mutex_unlock(&k->ring->mutex);
-    return m != NULL ? m->key : NULL;
+    return m ? m->key : NULL;
 }
 
 const unsigned char *keyring_master_now(const keyring *k, uint64_t epoch,
                                         sessile_error *err)
 {
     const unsigned char *key = keyring_master(k, epoch);
-    if (key == NULL && keyring_refresh(k, err) == SESSILE_OK) {
+    if (!key && !keyring_refresh(k, err))
         key = keyring_master(k, epoch);
-    }
     return key;
 }
 
@@ -123,7 +118,7 @@ int keyring_has(const keyring *k, uint64_t epoch)
 {
     pthread_mutex_lock(&k->ring->mutex);
     const master *m = find(k->ring, epoch);
-    int has = m != NULL && !m->dropped;
+    int has = m && !m->dropped;
     pthread_mutex_unlock(&k->ring->mutex);
     return has;
 }
@@ -133,17 +128,15 @@ int keyring_continues(const keyring *k, const char *blob, size_t size)
     ring_text text;
     ring_inner was = {0};
     int continues = 0;
-    if (!k->sealed || k->backend == NULL) {
+    if (!k->sealed || !k->backend)
         return 0;
-    }
-    if (ring_text_read(&text, blob, size, 1, k->alloc, NULL) == SESSILE_OK) {
+    if (!ring_text_read(&text, blob, size, 1, k->alloc, NULL)) {
         pthread_mutex_lock(&k->ring->mutex);
-        continues = ring_text_open(&text, k->ring->wrap.key, &was, NULL) == SESSILE_OK &&
+        continues = !ring_text_open(&text, k->ring->wrap.key, &was, NULL) &&
                     same_bytes(was.name_key, k->name_key, VAULT_KEY);
-        for (const master *m = was.masters; continues && m != NULL; m = m->older) {
+        for (const master *m = was.masters; continues && m; m = m->older) {
             const master *now = find(k->ring, m->epoch);
-            continues =
-                now != NULL && !now->dropped && same_bytes(now->key, m->key, VAULT_KEY);
+            continues = now && !now->dropped && same_bytes(now->key, m->key, VAULT_KEY);
         }
         pthread_mutex_unlock(&k->ring->mutex);
     }
@@ -156,11 +149,10 @@ size_t keyring_epochs(const keyring *k, uint64_t *out, size_t room)
 {
     size_t count = 0;
     pthread_mutex_lock(&k->ring->mutex);
-    for (const master *m = k->ring->masters; m != NULL; m = m->older) {
+    for (const master *m = k->ring->masters; m; m = m->older) {
         if (!m->dropped) {
-            if (count < room) {
+            if (count < room)
                 out[count] = m->epoch;
-            }
             count++;
         }
     }
@@ -170,7 +162,7 @@ size_t keyring_epochs(const keyring *k, uint64_t *out, size_t room)
 
 void keyring_facts(const keyring *k, keyring_about *out)
 {
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     pthread_mutex_lock(&k->ring->mutex);
     out->sealed = k->sealed;
     out->source = k->source;
@@ -179,7 +171,7 @@ void keyring_facts(const keyring *k, keyring_about *out)
     out->mem = k->ring->wrap.mem;
     out->suite = k->ring->suite;
     const master *m = newest(k->ring);
-    out->epoch = m != NULL ? m->epoch : 0;
+    out->epoch = m ? m->epoch : 0;
     pthread_mutex_unlock(&k->ring->mutex);
 }
 
@@ -187,9 +179,8 @@ sessile_status keyring_current(const keyring *k, suite *s, uint64_t *epoch,
                                const unsigned char **key, sessile_error *err)
 {
     sessile_status status = keyring_refresh(k, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     pthread_mutex_lock(&k->ring->mutex);
     const master *m = newest(k->ring);
     int settled = k->ring->settled;
@@ -197,13 +188,12 @@ sessile_status keyring_current(const keyring *k, suite *s, uint64_t *epoch,
     *epoch = m->epoch;
     *key = m->key;
     pthread_mutex_unlock(&k->ring->mutex);
-    if (!settled && k->backend != NULL && k->backend->blob_settle != NULL) {
+    if (!settled && k->backend && k->backend->blob_settle) {
         /* Whoever wrote it may not have come to the sync of its name: what hangs on this
          * epoch must not outlive it. */
         status = k->backend->blob_settle(k->self, RING_BLOB, err);
-        if (status != SESSILE_OK) {
+        if (status)
             return status;
-        }
         pthread_mutex_lock(&k->ring->mutex);
         k->ring->settled = newest(k->ring) == m;
         pthread_mutex_unlock(&k->ring->mutex);
@@ -217,29 +207,26 @@ sessile_status keyring_current(const keyring *k, suite *s, uint64_t *epoch,
  * contradict each other. Under the mutex. */
 static int merge(ring *r, ring_inner *in)
 {
-    for (const master *theirs = in->masters; theirs != NULL; theirs = theirs->older) {
+    for (const master *theirs = in->masters; theirs; theirs = theirs->older) {
         const master *ours = find(r, theirs->epoch);
-        if (ours != NULL && !same_bytes(ours->key, theirs->key, VAULT_KEY)) {
+        if (ours && !same_bytes(ours->key, theirs->key, VAULT_KEY))
             return -1;
-        }
     }
-    for (master *ours = r->masters; ours != NULL; ours = ours->older) {
+    for (master *ours = r->masters; ours; ours = ours->older)
         ours->dropped = 1;
-    }
-    while (in->masters != NULL) {
+    while (in->masters) {
         master *theirs = in->masters;
         in->masters = theirs->older;
         master *ours = find(r, theirs->epoch);
-        if (ours != NULL) {
+        if (ours) {
             ours->dropped = 0;
             theirs->older = NULL;
             masters_free(theirs);
             continue;
         }
         master **at = &r->masters;
-        while (*at != NULL && (*at)->epoch > theirs->epoch) {
+        while (*at && (*at)->epoch > theirs->epoch)
             at = &(*at)->older;
-        }
         theirs->older = *at;
         *at = theirs;
     }
@@ -251,9 +238,8 @@ sessile_status keyring_adopt(const keyring *k, ring_inner *in, const char *blob,
 {
     ring *r = k->ring;
     char *copy = mem_dup(k->alloc, blob, size);
-    if (copy == NULL) {
+    if (!copy)
         return fail_nomem(err);
-    }
     pthread_mutex_lock(&r->mutex);
     int other = !same_bytes(in->name_key, k->name_key, VAULT_KEY) || merge(r, in) != 0;
     if (!other) {
@@ -280,17 +266,15 @@ sessile_status keyring_refresh(const keyring *k, sessile_error *err)
     size_t size;
     ring_text text;
     ring_inner inner = {SUITE_NONE, NULL, NULL};
-    if (!k->sealed || k->backend == NULL) {
+    if (!k->sealed || !k->backend)
         return SESSILE_OK;
-    }
     sessile_status status = k->backend->blob_get(k->self, RING_BLOB, &blob, &size, err);
     if (status == SESSILE_NOTFOUND) {
         return fail(err, SESSILE_SEALED,
                     "the store's keyring is gone: bring back a copy of it");
     }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     pthread_mutex_lock(&k->ring->mutex);
     int same = k->ring->blob_size == size && memcmp(k->ring->blob, blob, size) == 0;
     pthread_mutex_unlock(&k->ring->mutex);
@@ -299,7 +283,7 @@ sessile_status keyring_refresh(const keyring *k, sessile_error *err)
         return SESSILE_OK;
     }
     status = ring_text_read(&text, blob, size, 1, k->alloc, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         pthread_mutex_lock(&k->ring->mutex);
         status = ring_text_open(&text, k->ring->wrap.key, &inner, err);
         pthread_mutex_unlock(&k->ring->mutex);
@@ -309,9 +293,8 @@ sessile_status keyring_refresh(const keyring *k, sessile_error *err)
                  "and open it with the new one");
         }
     }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = keyring_adopt(k, &inner, blob, size, 0, err);
-    }
     ring_inner_free(&inner);
     ring_text_deinit(&text);
     sessile_free(blob);
@@ -326,9 +309,8 @@ static sessile_status fill(keyring *k, ring_inner *in, const char *blob, size_t 
 {
     k->sealed = 1;
     k->name_key = sodium_malloc(VAULT_KEY);
-    if (k->name_key == NULL) {
+    if (!k->name_key)
         return fail_nomem(err);
-    }
     memcpy(k->name_key, in->name_key, VAULT_KEY);
     return keyring_adopt(k, in, blob, size, settled, err);
 }
@@ -341,9 +323,8 @@ static sessile_status read_sealed(keyring *k, const ring_text *text, const char 
     wrapping *w = &k->ring->wrap;
     secret *s = NULL;
     sessile_status status = secret_get(&s, k->source, key_text, 0, os, k->alloc, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     if (secret_is_key(s) == text->stretched) {
         status = fail(err, SESSILE_SEALED,
                       text->stretched
@@ -354,16 +335,15 @@ static sessile_status read_sealed(keyring *k, const ring_text *text, const char 
     w->stretched = text->stretched;
     w->ops = text->ops;
     w->mem = text->mem;
-    memcpy(w->salt, text->salt, sizeof(w->salt));
+    memcpy(w->salt, text->salt, sizeof w->salt);
     w->key = sodium_malloc(VAULT_KEY);
-    if (w->key == NULL || secret_key(s, w->salt, w->ops, w->mem, w->key) != 0) {
+    if (!w->key || secret_key(s, w->salt, w->ops, w->mem, w->key) != 0) {
         status = fail_nomem(err);
         goto out;
     }
     status = ring_text_open(text, w->key, &inner, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = fill(k, &inner, blob, size, 0, err);
-    }
 out:
     ring_inner_free(&inner);
     secret_free(s);
@@ -377,9 +357,9 @@ static sessile_status keyring_read(keyring *k, const char *blob, size_t size,
     ring_text text;
     sessile_status status =
         ring_text_read(&text, blob, size, k->source != SESSILE_KEY_PLAIN, k->alloc, err);
-    if (status == SESSILE_OK && text.sealed) {
+    if (!status && text.sealed) {
         status = read_sealed(k, &text, key, blob, size, os, err);
-    } else if (status == SESSILE_OK) {
+    } else if (!status) {
         k->name_key = text.name_key;
         text.name_key = NULL;
     }
@@ -392,9 +372,8 @@ static sessile_status keyring_read(keyring *k, const char *blob, size_t size,
 static sessile_status make_plain(keyring *k, buf *text, sessile_error *err)
 {
     k->name_key = sodium_malloc(VAULT_KEY);
-    if (k->name_key == NULL) {
+    if (!k->name_key)
         return fail_nomem(err);
-    }
     random_bytes(k->name_key, VAULT_KEY);
     return ring_text_put_plain(text, k->name_key, err);
 }
@@ -404,13 +383,12 @@ static sessile_status make_sealed(keyring *k, buf *text, ring_inner *in, const s
 {
     in->name_key = sodium_malloc(VAULT_KEY);
     in->masters = master_new(1);
-    if (in->name_key == NULL || in->masters == NULL) {
+    if (!in->name_key || !in->masters)
         return fail_nomem(err);
-    }
     random_bytes(in->name_key, VAULT_KEY);
     random_bytes(in->masters->key, VAULT_KEY);
     sessile_status status = wrapping_make(&k->ring->wrap, s, err);
-    return status == SESSILE_OK ? ring_text_put(text, &k->ring->wrap, in, err) : status;
+    return !status ? ring_text_put(text, &k->ring->wrap, in, err) : status;
 }
 
 static sessile_status make(keyring *k, const char *key, const char *wanted,
@@ -426,22 +404,17 @@ static sessile_status make(keyring *k, const char *key, const char *wanted,
     } else {
         inner.suite =
             suite_here(SUITE_AES_256_GCM) ? SUITE_AES_256_GCM : SUITE_XCHACHA20_POLY1305;
-        if (wanted != NULL) {
+        if (wanted)
             status = suite_of(wanted, strlen(wanted), &inner.suite, err);
-        }
-        if (status == SESSILE_OK) {
+        if (!status)
             status = secret_get(&s, k->source, key, 1, os, k->alloc, err);
-        }
-        if (status == SESSILE_OK) {
+        if (!status)
             status = make_sealed(k, &text, &inner, s, err);
-        }
     }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = k->backend->blob_put_new(k->self, RING_BLOB, text.data, text.size, err);
-    }
-    if (status == SESSILE_OK && k->source != SESSILE_KEY_PLAIN) {
+    if (!status && k->source != SESSILE_KEY_PLAIN)
         status = fill(k, &inner, text.data, text.size, 1, err);
-    }
     ring_inner_free(&inner);
     secret_free(s);
     buf_wipe(&text); /* of a plain one, it holds the name key */
@@ -461,49 +434,45 @@ static sessile_status open_or_make(keyring **out, const sessile_backend *backend
         int logs = 0;
         keyring *k;
         sessile_status status = backend->blob_get(self, RING_BLOB, &blob, &size, err);
-        if (status == SESSILE_OK && !may_open) {
+        if (!status && !may_open) {
             sessile_free(blob);
             return fail(err, SESSILE_EXISTS,
                         "the store has its keyring already: see `sessile keys status`");
         }
-        if (status != SESSILE_OK && status != SESSILE_NOTFOUND) {
+        if (status && status != SESSILE_NOTFOUND)
             return status;
-        }
         if (status == SESSILE_NOTFOUND) {
             /* what cannot be looked at is an error: no second keyring is made beside logs
              */
             sessile_status looked = backend->has_logs(self, &logs, err);
-            if (looked != SESSILE_OK) {
+            if (looked)
                 return looked;
-            }
-            if (logs && tries == 0) {
+            if (logs && tries == 0)
                 continue; /* somebody may have made both a moment ago */
-            }
             if (logs) {
                 return fail(err, SESSILE_SEALED,
                             "the store has logs but no keyring: bring back its keyring");
             }
         }
         k = keyring_new(backend, self, source, a);
-        if (k == NULL) {
+        if (!k) {
             sessile_free(blob);
             return fail_nomem(err);
         }
-        if (status == SESSILE_OK) {
+        if (!status) {
             status = keyring_read(k, blob, size, key, os, err);
             sessile_free(blob);
         } else {
             error_clear(err);
             status = make(k, key, wanted, os, err);
         }
-        if (status == SESSILE_OK) {
+        if (!status) {
             *out = k;
             return SESSILE_OK;
         }
         keyring_free(k);
-        if (status != SESSILE_EXISTS || tries > 1) {
+        if (status != SESSILE_EXISTS || tries > 1)
             return status;
-        }
         error_clear(err);
     }
 }
@@ -529,13 +498,12 @@ sessile_status keyring_volatile(keyring **out, const allocator *a, sessile_error
     buf text;
     *out = NULL;
     keyring *k = keyring_new(NULL, NULL, SESSILE_KEY_PLAIN, a);
-    if (k == NULL) {
+    if (!k)
         return fail_nomem(err);
-    }
     buf_init(&text, a);
     sessile_status status = make_plain(k, &text, err);
     buf_wipe(&text);
-    if (status != SESSILE_OK) {
+    if (status) {
         keyring_free(k);
         return status;
     }
@@ -552,23 +520,19 @@ static sessile_status seal_with_secret(keyring *k, const char *key,
     sessile_status status = SESSILE_OK;
     k->ring->suite =
         suite_here(SUITE_AES_256_GCM) ? SUITE_AES_256_GCM : SUITE_XCHACHA20_POLY1305;
-    if (suite_wanted != NULL) {
+    if (suite_wanted)
         status = suite_of(suite_wanted, strlen(suite_wanted), &k->ring->suite, err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = secret_get(&s, SESSILE_KEY_SECRET, key, 0, os, k->alloc, err);
-    }
-    if (status == SESSILE_OK && !secret_is_key(s)) {
+    if (!status && !secret_is_key(s)) {
         status = fail(err, SESSILE_INVALID,
                       "records are sealed with a key, not with a passphrase: give "
                       "\"hex:\" or \"base64:\" and 32 bytes");
     }
-    if (status == SESSILE_OK) {
+    if (!status) {
         k->ring->masters = master_new(0);
-        if (k->ring->masters == NULL ||
-            secret_key(s, NULL, 0, 0, k->ring->masters->key) != 0) {
+        if (!k->ring->masters || secret_key(s, NULL, 0, 0, k->ring->masters->key) != 0)
             status = fail_nomem(err);
-        }
     }
     k->sealed = status == SESSILE_OK;
     k->ring->settled = 1;
@@ -588,11 +552,11 @@ sessile_status keyring_given(keyring **out, sessile_key_source source, const cha
                     "variables and key files are not used");
     }
     sessile_status status = keyring_volatile(out, a, err);
-    if (status == SESSILE_OK && source == SESSILE_KEY_SECRET) {
+    if (!status && source == SESSILE_KEY_SECRET) {
         (*out)->source = source;
         status = seal_with_secret(*out, key, suite_wanted, os, err);
     }
-    if (status != SESSILE_OK) {
+    if (status) {
         keyring_free(*out);
         *out = NULL;
     }

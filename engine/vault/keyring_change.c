@@ -27,11 +27,9 @@ typedef struct change {
 
 static int is_kept(const change *c, uint64_t epoch)
 {
-    for (size_t i = 0; i < c->keep_count; i++) {
-        if (c->keep[i] == epoch) {
+    for (size_t i = 0; i < c->keep_count; i++)
+        if (c->keep[i] == epoch)
             return 1;
-        }
-    }
     return 0;
 }
 
@@ -41,36 +39,30 @@ static sessile_status changed(const keyring *k, const change *c, ring_inner *out
 {
     master **end = &out->masters;
     uint64_t newest = 0;
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     out->suite = c->suite != SUITE_NONE ? c->suite : k->ring->suite;
     out->name_key = sodium_malloc(VAULT_KEY);
-    if (out->name_key == NULL) {
+    if (!out->name_key)
         return fail_nomem(err);
-    }
     memcpy(out->name_key, k->name_key, VAULT_KEY);
-    for (const master *m = k->ring->masters; m != NULL; m = m->older) {
+    for (const master *m = k->ring->masters; m; m = m->older)
         newest = m->epoch > newest ? m->epoch : newest; /* of dropped ones as well */
-    }
     if (c->new_epoch) {
-        if (newest >= UINT32_MAX) {
+        if (newest >= UINT32_MAX)
             return fail(err, SESSILE_LIMIT, "the store has no epochs left");
-        }
         master *fresh = master_new(newest + 1);
-        if (fresh == NULL) {
+        if (!fresh)
             return fail_nomem(err);
-        }
         random_bytes(fresh->key, VAULT_KEY);
         *end = fresh;
         end = &fresh->older;
     }
-    for (const master *m = k->ring->masters; m != NULL; m = m->older) {
-        if (m->dropped || (c->drop && out->masters != NULL && !is_kept(c, m->epoch))) {
+    for (const master *m = k->ring->masters; m; m = m->older) {
+        if (m->dropped || (c->drop && out->masters && !is_kept(c, m->epoch)))
             continue;
-        }
         master *copy = master_new(m->epoch);
-        if (copy == NULL) {
+        if (!copy)
             return fail_nomem(err);
-        }
         memcpy(copy->key, m->key, VAULT_KEY);
         *end = copy;
         end = &copy->older;
@@ -84,12 +76,10 @@ static void look_again(keyring *k, ring_inner *in, const buf *text)
 {
     char *blob;
     size_t size;
-    if (k->backend->blob_get(k->self, RING_BLOB, &blob, &size, NULL) != SESSILE_OK) {
+    if (k->backend->blob_get(k->self, RING_BLOB, &blob, &size, NULL))
         return;
-    }
-    if (size == text->size && memcmp(blob, text->data, size) == 0) {
+    if (size == text->size && memcmp(blob, text->data, size) == 0)
         (void)keyring_adopt(k, in, blob, size, 0, NULL);
-    }
     sessile_free(blob);
 }
 
@@ -101,31 +91,26 @@ static sessile_status try_change(keyring *k, const change *c, sessile_error *err
     buf text;
     buf_init(&text, k->alloc);
     sessile_status status = keyring_refresh(k, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     pthread_mutex_lock(&k->ring->mutex);
     status = changed(k, c, &inner, err);
-    if (status == SESSILE_OK) {
-        status =
-            ring_text_put(&text, c->wrap != NULL ? c->wrap : &k->ring->wrap, &inner, err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status)
+        status = ring_text_put(&text, c->wrap ? c->wrap : &k->ring->wrap, &inner, err);
+    if (!status) {
         was_size = k->ring->blob_size;
         was = mem_dup(k->alloc, k->ring->blob, was_size);
-        if (was == NULL) {
+        if (!was)
             status = fail_nomem(err);
-        }
     }
     pthread_mutex_unlock(&k->ring->mutex);
-    if (status == SESSILE_OK) {
+    if (!status) {
         status = k->backend->blob_replace(k->self, RING_BLOB, was, was_size, text.data,
                                           text.size, err);
-        if (status == SESSILE_OK) {
+        if (!status)
             status = keyring_adopt(k, &inner, text.data, text.size, 1, err);
-        } else if (status != SESSILE_CONFLICT) {
+        else if (status != SESSILE_CONFLICT)
             look_again(k, &inner, &text);
-        }
     }
     mem_free(k->alloc, was, was_size + 1);
     ring_inner_free(&inner);
@@ -135,18 +120,16 @@ static sessile_status try_change(keyring *k, const change *c, sessile_error *err
 
 static sessile_status make_change(keyring *k, const change *c, sessile_error *err)
 {
-    if (!k->sealed || k->backend == NULL) {
+    if (!k->sealed || !k->backend) {
         return fail(err, SESSILE_UNSUPPORTED,
                     "this store is plain: it has no keys that could be changed");
     }
-    if (k->backend->blob_replace == NULL) {
+    if (!k->backend->blob_replace)
         return fail(err, SESSILE_UNSUPPORTED, "this store cannot change its keyring");
-    }
     for (int tries = 1;; tries++) {
         sessile_status status = try_change(k, c, err);
-        if (status != SESSILE_CONFLICT || tries == TRIES) {
+        if (status != SESSILE_CONFLICT || tries == TRIES)
             return status;
-        }
         error_clear(err);
     }
 }
@@ -160,10 +143,9 @@ sessile_status keyring_set_suite(keyring *k, const char *name, sessile_error *er
 {
     change c = {SUITE_NONE, 0, NULL, 0, 0, NULL};
     sessile_status status = suite_of(name, strlen(name), &c.suite, err);
-    if (status == SESSILE_OK && keyring_sealed(k) && keyring_suite(k) == c.suite) {
+    if (!status && keyring_sealed(k) && keyring_suite(k) == c.suite)
         return SESSILE_OK;
-    }
-    return status == SESSILE_OK ? make_change(k, &c, err) : status;
+    return !status ? make_change(k, &c, err) : status;
 }
 
 sessile_status keyring_drop_epochs(keyring *k, const uint64_t *keep, size_t count,
@@ -177,17 +159,14 @@ sessile_status keyring_set_secret(keyring *k, sessile_key_source source, const c
 {
     secret *s = NULL;
     wrapping made = {0, {0}, 0, 0, NULL};
-    if (!k->sealed || k->backend == NULL) {
+    if (!k->sealed || !k->backend)
         return make_change(k, NULL, err);
-    }
     sessile_status status = secret_get(&s, source, key, 0, os, k->alloc, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = wrapping_make(&made, s, err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = make_change(k, &(change){.wrap = &made}, err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status) {
         wrapping was;
         pthread_mutex_lock(&k->ring->mutex);
         was = k->ring->wrap;

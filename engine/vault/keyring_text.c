@@ -40,8 +40,8 @@ _Static_assert(SECRET_SALT == crypto_pwhash_argon2id_SALTBYTES, "salt");
 
 master *master_new(uint64_t epoch)
 {
-    master *m = sodium_malloc(sizeof(*m));
-    if (m != NULL) {
+    master *m = sodium_malloc(sizeof *m);
+    if (m) {
         m->older = NULL;
         m->epoch = epoch;
         m->dropped = 0;
@@ -51,7 +51,7 @@ master *master_new(uint64_t epoch)
 
 void masters_free(master *m)
 {
-    while (m != NULL) {
+    while (m) {
         master *older = m->older;
         sodium_free(m);
         m = older;
@@ -62,26 +62,26 @@ void ring_inner_free(ring_inner *in)
 {
     sodium_free(in->name_key);
     masters_free(in->masters);
-    memset(in, 0, sizeof(*in));
+    memset(in, 0, sizeof *in);
 }
 
 void wrapping_deinit(wrapping *w)
 {
     sodium_free(w->key);
-    memset(w, 0, sizeof(*w));
+    memset(w, 0, sizeof *w);
 }
 
 sessile_status wrapping_make(wrapping *w, const secret *s, sessile_error *err)
 {
-    memset(w, 0, sizeof(*w));
+    memset(w, 0, sizeof *w);
     w->key = sodium_malloc(VAULT_KEY);
     w->stretched = !secret_is_key(s);
     if (w->stretched) {
-        random_bytes(w->salt, sizeof(w->salt));
+        random_bytes(w->salt, sizeof w->salt);
         w->ops = OPS;
         w->mem = MEM;
     }
-    if (w->key == NULL || secret_key(s, w->salt, w->ops, w->mem, w->key) != 0) {
+    if (!w->key || secret_key(s, w->salt, w->ops, w->mem, w->key) != 0) {
         wrapping_deinit(w);
         return fail_nomem(err);
     }
@@ -117,9 +117,8 @@ sessile_status ring_text_put_plain(buf *out, const unsigned char name_key[VAULT_
 /* Oldest first. */
 static void put_epochs(buf *out, const master *m, int *any)
 {
-    if (m == NULL) {
+    if (!m)
         return;
-    }
     put_epochs(out, m->older, any);
     if (!m->dropped) {
         buf_puts(out, *any ? ",{\"epoch\":" : "{\"epoch\":");
@@ -141,7 +140,7 @@ sessile_status ring_text_put(buf *out, const wrapping *w, const ring_inner *in,
     buf_puts(out, "{\"sessile_keyring\":1,\"mode\":\"sealed\"");
     if (w->stretched) {
         buf_puts(out, ",\"kdf\":\"argon2id\"");
-        put_bytes(out, ",\"salt\":", w->salt, sizeof(w->salt));
+        put_bytes(out, ",\"salt\":", w->salt, sizeof w->salt);
         buf_puts(out, ",\"ops\":");
         buf_put_u64(out, w->ops);
         buf_puts(out, ",\"mem\":");
@@ -181,12 +180,11 @@ static int read_bytes(json value, unsigned char *out, size_t size)
     const char *text;
     size_t text_size;
     /* base64 comes in threes */
-    if (!json_plain(value, &text, &text_size) || text_size != base64_size(size)) {
+    if (!json_plain(value, &text, &text_size) || text_size != base64_size(size))
         return -1;
-    }
     unsigned char *room = sodium_malloc(text_size / 4 * 3 + 1);
     int result = -1;
-    if (room != NULL && base64_decode(room, text, text_size) == (int64_t)size) {
+    if (room && base64_decode(room, text, text_size) == (int64_t)size) {
         memcpy(out, room, size);
         result = 0;
     }
@@ -202,23 +200,19 @@ static sessile_status read_sealed(ring_text *t, json outer, sessile_error *err)
     t->stretched = json_is(kdf, "argon2id");
     if ((!t->stretched && !json_is(kdf, "none")) ||
         !json_plain(json_get(outer, "s"), &text, &size) ||
-        (size_t)(text + size - t->line.data) + 2 != t->line.size) {
+        (size_t)(text + size - t->line.data) + 2 != t->line.size)
         return fail_damaged(err);
-    }
     if (t->stretched &&
-        (read_bytes(json_get(outer, "salt"), t->salt, sizeof(t->salt)) != 0 ||
+        (read_bytes(json_get(outer, "salt"), t->salt, sizeof t->salt) != 0 ||
          json_uint(json_get(outer, "ops"), &t->ops) != 0 ||
          json_uint(json_get(outer, "mem"), &t->mem) != 0 || t->ops < OPS ||
-         t->ops > OPS_MOST || t->mem < MEM || t->mem > MEM_MOST)) {
+         t->ops > OPS_MOST || t->mem < MEM || t->mem > MEM_MOST))
         return fail_damaged(err);
-    }
-    if (buf_reserve(&t->box, size / 4 * 3) != 0) {
+    if (buf_reserve(&t->box, size / 4 * 3) != 0)
         return fail_nomem(err);
-    }
     int64_t raw = base64_decode(t->box.data, text, size);
-    if (raw < (int64_t)(suite_nonce_size(OUTER) + VAULT_TAG)) {
+    if (raw < (int64_t)(suite_nonce_size(OUTER) + VAULT_TAG))
         return fail_damaged(err);
-    }
     t->box.size = (size_t)raw;
     t->head = (size_t)(text - t->line.data);
     return SESSILE_OK;
@@ -228,16 +222,14 @@ sessile_status ring_text_read(ring_text *t, const char *blob, size_t size,
                               int want_sealed, const allocator *a, sessile_error *err)
 {
     uint64_t version;
-    memset(t, 0, sizeof(*t));
+    memset(t, 0, sizeof *t);
     buf_init(&t->line, a);
     buf_init(&t->box, a);
-    if (size > 0 && blob[size - 1] == '\n') {
+    if (size > 0 && blob[size - 1] == '\n')
         size--;
-    }
     sessile_status status = json_check(&t->line, blob, size, DEPTH, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status == SESSILE_NOMEM ? status : fail_damaged(err);
-    }
     json outer = json_of(t->line.data, t->line.size);
     if (t->line.size != size || memcmp(t->line.data, blob, size) != 0 ||
         json_uint(json_get(outer, "sessile_keyring"), &version) != 0) {
@@ -250,9 +242,8 @@ sessile_status ring_text_read(ring_text *t, const char *blob, size_t size,
     }
     json mode = json_get(outer, "mode");
     t->sealed = json_is(mode, "sealed");
-    if (!t->sealed && !json_is(mode, "plain")) {
+    if (!t->sealed && !json_is(mode, "plain"))
         return fail_damaged(err);
-    }
     if (t->sealed && !want_sealed) {
         return fail(err, SESSILE_SEALED,
                     "this store is sealed and was opened without a key: give one");
@@ -262,13 +253,11 @@ sessile_status ring_text_read(ring_text *t, const char *blob, size_t size,
                     "this store's keyring says that it is plain: open it with no key if "
                     "it was meant to be");
     }
-    if (t->sealed) {
+    if (t->sealed)
         return read_sealed(t, outer, err);
-    }
     t->name_key = sodium_malloc(VAULT_KEY);
-    if (t->name_key == NULL) {
+    if (!t->name_key)
         return fail_nomem(err);
-    }
     return read_bytes(json_get(outer, "name"), t->name_key, VAULT_KEY) == 0
                ? SESSILE_OK
                : fail_damaged(err);
@@ -279,7 +268,7 @@ void ring_text_deinit(ring_text *t)
     sodium_free(t->name_key);
     buf_deinit(&t->line);
     buf_deinit(&t->box);
-    memset(t, 0, sizeof(*t));
+    memset(t, 0, sizeof *t);
 }
 
 /* ---------------------------------------------------------------------- opening */
@@ -287,26 +276,21 @@ void ring_text_deinit(ring_text *t)
 static int read_epochs(ring_inner *out, json epochs)
 {
     size_t count = 0;
-    if (epochs.type != JSON_ARRAY) {
+    if (epochs.type != JSON_ARRAY)
         return -1;
-    }
     for (json_iter it = json_begin(epochs); json_next(&it);) {
         uint64_t epoch;
         if (++count > EPOCHS_MOST ||
             json_uint(json_get(it.value, "epoch"), &epoch) != 0 || epoch == 0 ||
-            epoch > UINT32_MAX ||
-            (out->masters != NULL && epoch <= out->masters->epoch)) {
+            epoch > UINT32_MAX || (out->masters && epoch <= out->masters->epoch))
             return -1;
-        }
         master *m = master_new(epoch);
-        if (m == NULL) {
+        if (!m)
             return -1;
-        }
         m->older = out->masters;
         out->masters = m;
-        if (read_bytes(json_get(it.value, "key"), m->key, VAULT_KEY) != 0) {
+        if (read_bytes(json_get(it.value, "key"), m->key, VAULT_KEY) != 0)
             return -1;
-        }
     }
     return count > 0 ? 0 : -1;
 }
@@ -320,7 +304,7 @@ static sessile_status read_inner(ring_inner *out, const char *text, size_t size,
     buf checked;
     buf_init(&checked, &allocator_guarded);
     sessile_status status = json_check(&checked, text, size, DEPTH, err);
-    if (status != SESSILE_OK) {
+    if (status) {
         /* NOMEM stays; every other fault is the keyring's, and its text is not quoted */
         status = status == SESSILE_NOMEM ? status : fail_damaged(err);
         goto out;
@@ -331,21 +315,18 @@ static sessile_status read_inner(ring_inner *out, const char *text, size_t size,
         goto out;
     }
     status = suite_of(name, name_size, &out->suite, err);
-    if (status != SESSILE_OK) {
+    if (status)
         goto out;
-    }
     out->name_key = sodium_malloc(VAULT_KEY);
-    if (out->name_key == NULL) {
+    if (!out->name_key)
         status = fail_nomem(err);
-    } else if (read_bytes(json_get(inner, "name"), out->name_key, VAULT_KEY) != 0 ||
-               read_epochs(out, json_get(inner, "epochs")) != 0) {
+    else if (read_bytes(json_get(inner, "name"), out->name_key, VAULT_KEY) != 0 ||
+             read_epochs(out, json_get(inner, "epochs")) != 0)
         status = fail_damaged(err);
-    }
 out:
     buf_deinit(&checked);
-    if (status != SESSILE_OK) {
+    if (status)
         ring_inner_free(out);
-    }
     return status;
 }
 
@@ -354,11 +335,10 @@ sessile_status ring_text_open(const ring_text *t, const unsigned char key[VAULT_
 {
     sessile_status status;
     size_t overhead = suite_nonce_size(OUTER) + VAULT_TAG;
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     unsigned char *inner = sodium_malloc(t->box.size);
-    if (inner == NULL) {
+    if (!inner)
         return fail_nomem(err);
-    }
     if (open_bytes(OUTER, key, t->line.data, t->head, (unsigned char *)t->box.data,
                    t->box.size, inner) != 0) {
         status =

@@ -22,7 +22,7 @@
 #define PREFIX       "{\"id\":\"00000000\",\"sessile\":1"
 #define EPOCH_DIGITS 10
 
-#define USER_SIZE (sizeof(USER_PREFIX) - 1 + 52) /* base32 of 32 bytes */
+#define USER_SIZE (sizeof USER_PREFIX - 1 + 52) /* base32 of 32 bytes */
 
 /* The key that wraps the data key: the master key, or the user's secret in *own (guarded;
  * the caller frees it). */
@@ -33,13 +33,11 @@ static sessile_status wrapper(const keyring *k, const char *user, uint64_t epoch
 {
     *out = master_key;
     *own = NULL;
-    if (user[0] == '\0') {
+    if (user[0] == '\0')
         return SESSILE_OK;
-    }
     *own = sodium_malloc(VAULT_KEY);
-    if (*own == NULL) {
+    if (!*own)
         return fail_nomem(err);
-    }
     *out = *own;
     return make ? user_secret_make(k, user, epoch, master_key, *own, err)
                 : user_secret_open(k, user, epoch, master_key, *own, err);
@@ -69,18 +67,16 @@ sessile_status logkey_new(logkey *out, const keyring *k, const char *user, buf *
     const unsigned char *master_key, *with;
     uint64_t epoch;
     suite s;
-    user = user != NULL ? user : "";
-    memset(out, 0, sizeof(*out));
+    user = user ? user : "";
+    memset(out, 0, sizeof *out);
     sessile_status status = keyring_current(k, &s, &epoch, &master_key, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = wrapper(k, user, epoch, master_key, 1, &with, &own, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         goto out;
-    }
     key = datakey_new(s);
     put_wrap(line, s, epoch, user);
-    if (key == NULL || line->failed) {
+    if (!key || line->failed) {
         status = fail_nomem(err);
         goto out;
     }
@@ -120,9 +116,8 @@ typedef struct cursor {
 static int expect(cursor *c, const char *text)
 {
     size_t size = strlen(text);
-    if ((size_t)(c->end - c->at) < size || memcmp(c->at, text, size) != 0) {
+    if ((size_t)(c->end - c->at) < size || memcmp(c->at, text, size) != 0)
         return -1;
-    }
     c->at += size;
     return 0;
 }
@@ -131,9 +126,8 @@ static int expect(cursor *c, const char *text)
 static int quoted(cursor *c, const char **text, size_t *size)
 {
     const char *quote = memchr(c->at, '"', (size_t)(c->end - c->at));
-    if (quote == NULL) {
+    if (!quote)
         return -1;
-    }
     *text = c->at;
     *size = (size_t)(quote - c->at);
     c->at = quote + 1;
@@ -146,9 +140,8 @@ static int number(cursor *c, uint64_t *out)
     const char *start = c->at;
     uint64_t n = 0;
     while (c->at < c->end && *c->at >= '0' && *c->at <= '9' &&
-           c->at - start < EPOCH_DIGITS) {
+           c->at - start < EPOCH_DIGITS)
         n = n * 10 + (uint64_t)(*c->at++ - '0');
-    }
     *out = n;
     return c->at == start || (*start == '0' && c->at - start > 1) ? -1 : 0;
 }
@@ -160,19 +153,14 @@ static int read_user(cursor *c, uint64_t epoch, char out[NAME_SIZE])
     size_t size;
     uint64_t n;
     if (quoted(c, &text, &size) != 0 || size < USER_SIZE + 2 ||
-        memcmp(text, USER_PREFIX, sizeof(USER_PREFIX) - 1) != 0 ||
-        text[USER_SIZE] != '-') {
+        memcmp(text, USER_PREFIX, sizeof USER_PREFIX - 1) != 0 || text[USER_SIZE] != '-')
         return -1;
-    }
-    for (size_t i = sizeof(USER_PREFIX) - 1; i < USER_SIZE; i++) {
-        if (!((text[i] >= 'a' && text[i] <= 'z') || (text[i] >= '2' && text[i] <= '7'))) {
+    for (size_t i = sizeof USER_PREFIX - 1; i < USER_SIZE; i++)
+        if (!((text[i] >= 'a' && text[i] <= 'z') || (text[i] >= '2' && text[i] <= '7')))
             return -1;
-        }
-    }
     cursor digits = {text + USER_SIZE + 1, text + size};
-    if (number(&digits, &n) != 0 || digits.at != digits.end || n != epoch) {
+    if (number(&digits, &n) != 0 || digits.at != digits.end || n != epoch)
         return -1;
-    }
     memcpy(out, text, USER_SIZE);
     out[USER_SIZE] = '\0';
     return 0;
@@ -182,13 +170,12 @@ static int read_user(cursor *c, uint64_t epoch, char out[NAME_SIZE])
 static int read_wrap(cursor *c, logkey_about *out, const char **suite_text,
                      size_t *suite_size)
 {
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     if (expect(c, PREFIX ",\"suite\":\"") != 0 ||
         quoted(c, suite_text, suite_size) != 0 || expect(c, ",\"epoch\":") != 0 ||
         number(c, &out->epoch) != 0 ||
-        (expect(c, ",\"user\":\"") == 0 && read_user(c, out->epoch, out->user) != 0)) {
+        (expect(c, ",\"user\":\"") == 0 && read_user(c, out->epoch, out->user) != 0))
         return -1;
-    }
     return expect(c, ",\"key\":\"");
 }
 
@@ -197,9 +184,8 @@ int logkey_look(logkey_about *out, const char *line, size_t size)
     cursor c = {line, line + size};
     const char *text;
     size_t text_size;
-    if (read_wrap(&c, out, &text, &text_size) != 0) {
+    if (read_wrap(&c, out, &text, &text_size) != 0)
         return -1;
-    }
     (void)suite_of(text, text_size, &out->suite, NULL);
     return 0;
 }
@@ -230,39 +216,33 @@ sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size
     logkey_about about;
     suite s;
     cursor c = {line, line + size};
-    memset(out, 0, sizeof(*out));
-    if (read_wrap(&c, &about, &text, &text_size) != 0) {
+    memset(out, 0, sizeof *out);
+    if (read_wrap(&c, &about, &text, &text_size) != 0)
         goto damaged;
-    }
     status = suite_of(text, text_size, &s, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     head = (size_t)(c.at - line);
     size_t raw = suite_nonce_size(s) + VAULT_KEY + VAULT_TAG;
     if (quoted(&c, &text, &text_size) != 0 || text_size != base64_size(raw) ||
-        text_size / 4 * 3 > sizeof(wrapped) ||
-        base64_decode(wrapped, text, text_size) != (int64_t)raw) {
+        text_size / 4 * 3 > sizeof wrapped ||
+        base64_decode(wrapped, text, text_size) != (int64_t)raw)
         goto damaged;
-    }
     body = (size_t)(c.at - line);
     if (expect(&c, ",\"commitment\":\"") != 0 || quoted(&c, &text, &text_size) != 0 ||
         text_size != base64_size(VAULT_COMMITMENT) ||
-        base64_decode(stated, text, text_size) != VAULT_COMMITMENT || c.at != c.end) {
+        base64_decode(stated, text, text_size) != VAULT_COMMITMENT || c.at != c.end)
         goto damaged;
-    }
     master_key = keyring_master_now(k, about.epoch, &why);
-    if (master_key == NULL) {
+    if (!master_key) {
         /* why the keyring could not be read again says more */
-        return why.code != SESSILE_OK ? fail(err, why.code, "%s", why.message)
-                                      : fail_closed("", err);
+        return why.code ? fail(err, why.code, "%s", why.message) : fail_closed("", err);
     }
     status = wrapper(k, about.user, about.epoch, master_key, 0, &with, &own, err);
-    if (status != SESSILE_OK) {
+    if (status)
         goto out;
-    }
     key = datakey_new(s);
-    if (key == NULL) {
+    if (!key) {
         status = fail_nomem(err);
         goto out;
     }
@@ -271,13 +251,12 @@ sessile_status logkey_open(logkey *out, const keyring *k, const char *line, size
         goto out;
     }
     hash256(out->commitment, line, body, key, VAULT_KEY);
-    if (!same_bytes(out->commitment, stated, VAULT_COMMITMENT)) {
+    if (!same_bytes(out->commitment, stated, VAULT_COMMITMENT))
         goto damaged;
-    }
     datakey_prepare(s, key);
     out->suite = s;
     out->epoch = about.epoch;
-    memcpy(out->user, about.user, sizeof(out->user));
+    memcpy(out->user, about.user, sizeof out->user);
     out->key = key;
     key = NULL;
     goto out;
@@ -286,16 +265,15 @@ damaged:
 out:
     sodium_free(key);
     sodium_free(own);
-    if (status != SESSILE_OK) {
-        memset(out, 0, sizeof(*out));
-    }
+    if (status)
+        memset(out, 0, sizeof *out);
     return status;
 }
 
 void logkey_deinit(logkey *k)
 {
-    if (k != NULL) {
+    if (k) {
         sodium_free(k->key); /* wipes; NULL is ignored */
-        memset(k, 0, sizeof(*k));
+        memset(k, 0, sizeof *k);
     }
 }

@@ -16,14 +16,12 @@
 
 static int stands_as_it_is(sessile_slice text)
 {
-    if (text.size < 1 || text.size > LONGEST_AS_IS || text.data[0] == '-') {
+    if (text.size < 1 || text.size > LONGEST_AS_IS || text.data[0] == '-')
         return 0;
-    }
     for (size_t i = 0; i < text.size; i++) {
         char c = text.data[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-')) {
+        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-'))
             return 0;
-        }
     }
     return 1;
 }
@@ -31,10 +29,9 @@ static int stands_as_it_is(sessile_slice text)
 static void add(crypto_generichash_state *state, sessile_slice text)
 {
     unsigned char size[8];
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 8; i++)
         size[i] = (unsigned char)((uint64_t)text.size >> (8 * i));
-    }
-    crypto_generichash_update(state, size, sizeof(size));
+    crypto_generichash_update(state, size, sizeof size);
     crypto_generichash_update(state, (const unsigned char *)text.data, text.size);
 }
 
@@ -43,14 +40,13 @@ static void hashed_name(const keyring *k, const sessile_slice *parts, size_t cou
 {
     crypto_generichash_state state;
     unsigned char hash[32];
-    crypto_generichash_init(&state, keyring_name_key(k), VAULT_KEY, sizeof(hash));
-    for (size_t i = 0; i < count; i++) {
+    crypto_generichash_init(&state, keyring_name_key(k), VAULT_KEY, sizeof hash);
+    for (size_t i = 0; i < count; i++)
         add(&state, parts[i]);
-    }
-    crypto_generichash_final(&state, hash, sizeof(hash));
-    sodium_memzero(&state, sizeof(state));
+    crypto_generichash_final(&state, hash, sizeof hash);
+    sodium_memzero(&state, sizeof state);
     out[0] = '=';
-    base32_encode(out + 1, hash, sizeof(hash));
+    base32_encode(out + 1, hash, sizeof hash);
 }
 
 void keyring_log_name(const keyring *k, sessile_slice user, sessile_slice id,
@@ -81,7 +77,7 @@ void keyring_user_name(const keyring *k, sessile_slice user, char out[NAME_SIZE]
     if (user.size > 0 && keyring_sealed(k) && keyring_has_blobs(k)) {
         hashed_name(k, &user, 1, out);
         /* the "=" of names gives way to the prefix of blobs */
-        memmove(out + sizeof(USER_PREFIX) - 1, out + 1, strlen(out));
-        memcpy(out, USER_PREFIX, sizeof(USER_PREFIX) - 1);
+        memmove(out + sizeof USER_PREFIX - 1, out + 1, strlen(out));
+        memcpy(out, USER_PREFIX, sizeof USER_PREFIX - 1);
     }
 }

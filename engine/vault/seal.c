@@ -26,9 +26,8 @@ sessile_status seal_line(const logkey *k, buf *line, size_t line_start,
     buf_clear(scratch);
     if (size > SIZE_MAX / 4 || line->failed ||
         buf_reserve(scratch, ad + plain + sealed) != 0 ||
-        buf_reserve(line, base64_size(sealed) + 2) != 0) {
+        buf_reserve(line, base64_size(sealed) + 2) != 0)
         return fail_nomem(err);
-    }
     unsigned char *at = (unsigned char *)scratch->data;
     memcpy(at, k->commitment, VAULT_COMMITMENT);
     memcpy(at + VAULT_COMMITMENT, line->data + line_start, head);
@@ -48,14 +47,12 @@ int open_line(const logkey *k, const char *head, size_t head_size, const char *b
     size_t nonce = suite_nonce_size(k->suite);
     size_t room = base64_size_ / 4 * 3;
     size_t ad = VAULT_COMMITMENT + head_size;
-    if (base64_size_ % 4 != 0 || room < nonce + 2 * VAULT_TAG) {
+    if (base64_size_ % 4 != 0 || room < nonce + 2 * VAULT_TAG)
         return -1;
-    }
     /* The work is done behind what out holds already: plain text first, so that only a
      * move over the tag remains. out->failed tells want of memory from a bad line. */
-    if (buf_reserve(out, room + room + ad) != 0) {
+    if (buf_reserve(out, room + room + ad) != 0)
         return -1;
-    }
     unsigned char *plain = (unsigned char *)out->data + out->size;
     unsigned char *sealed = plain + room;
     unsigned char *additional = sealed + room;

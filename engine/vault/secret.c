@@ -26,8 +26,8 @@ struct secret {
 
 static secret *secret_new(void)
 {
-    secret *s = sodium_malloc(sizeof(*s));
-    if (s != NULL) {
+    secret *s = sodium_malloc(sizeof *s);
+    if (s) {
         s->size = 0;
         s->is_key = 0;
     }
@@ -48,9 +48,8 @@ int secret_is_key(const secret *s)
 static size_t characters(const unsigned char *text, size_t size)
 {
     size_t n = 0;
-    for (size_t i = 0; i < size; i++) {
+    for (size_t i = 0; i < size; i++)
         n += (text[i] & 0xc0) != 0x80;
-    }
     return n;
 }
 
@@ -64,20 +63,19 @@ static sessile_status understand(secret *s, sessile_error *err)
                     LONGEST_SECRET);
     }
     if (s->size == 4 + 2 * VAULT_KEY && memcmp(text, "hex:", 4) == 0 &&
-        hex_decode(key, text + 4, VAULT_KEY) == 0) {
+        hex_decode(key, text + 4, VAULT_KEY) == 0)
         s->is_key = 1;
-    } else if (s->size == 7 + base64_size(VAULT_KEY) && memcmp(text, "base64:", 7) == 0 &&
-               base64_decode(key, text + 7, s->size - 7) == VAULT_KEY) {
+    else if (s->size == 7 + base64_size(VAULT_KEY) && memcmp(text, "base64:", 7) == 0 &&
+             base64_decode(key, text + 7, s->size - 7) == VAULT_KEY)
         s->is_key = 1;
-    }
     if (s->is_key) {
-        sodium_memzero(s->bytes, sizeof(s->bytes));
+        sodium_memzero(s->bytes, sizeof s->bytes);
         memcpy(s->bytes, key, VAULT_KEY);
         s->size = VAULT_KEY;
-        sodium_memzero(key, sizeof(key));
+        sodium_memzero(key, sizeof key);
         return SESSILE_OK;
     }
-    sodium_memzero(key, sizeof(key));
+    sodium_memzero(key, sizeof key);
     if (characters(s->bytes, s->size) < SHORTEST_PASSPHRASE) {
         return fail(err, SESSILE_INVALID,
                     "the secret is neither \"hex:\" or \"base64:\" and 32 bytes nor a "
@@ -125,20 +123,18 @@ static sessile_status from_file(secret *s, const char *path, int durably,
         status = fail(err, SESSILE_DENIED,
                       "others may read the key file %s: chmod 600 it", path);
     } else {
-        int64_t got = os_read_full(os, fd, s->bytes, sizeof(s->bytes), 0);
+        int64_t got = os_read_full(os, fd, s->bytes, sizeof s->bytes, 0);
         if (got < 0) {
             status = fail_errno(err, errno, "cannot read the key file %s", path);
         } else {
             s->size = (size_t)got;
-            if (s->size > 0 && s->bytes[s->size - 1] == '\n') {
+            if (s->size > 0 && s->bytes[s->size - 1] == '\n')
                 s->size--;
-            }
             status = understand(s, err);
         }
     }
-    if (status == SESSILE_OK && durably && os->sync_all(os->ud, fd) != 0) {
+    if (!status && durably && os->sync_all(os->ud, fd) != 0)
         status = fail_errno(err, errno, "cannot sync the key file %s", path);
-    }
     os->close(os->ud, fd);
     return status;
 }
@@ -148,9 +144,9 @@ static int config_home(buf *out, const os_table *os)
 {
     const char *xdg = os->env(os->ud, "XDG_CONFIG_HOME");
     const char *home = os->env(os->ud, "HOME");
-    if (xdg != NULL && xdg[0] == '/') {
+    if (xdg && xdg[0] == '/') {
         buf_puts(out, xdg);
-    } else if (home != NULL && home[0] == '/') {
+    } else if (home && home[0] == '/') {
         buf_puts(out, home);
         buf_puts(out, "/.config");
     } else {
@@ -175,12 +171,12 @@ static sessile_status make_key_file(int dir, const char *name, const char *path,
     int fd = -1;
     unsigned char *key = sodium_malloc(VAULT_KEY);
     char *text = sodium_malloc(TEXT + 1);
-    if (key == NULL || text == NULL) {
+    if (!key || !text) {
         status = fail_nomem(err);
         goto out;
     }
-    random_bytes(random, sizeof(random));
-    hex_encode(temporary + 5, random, sizeof(random));
+    random_bytes(random, sizeof random);
+    hex_encode(temporary + 5, random, sizeof random);
     random_bytes(key, VAULT_KEY);
     memcpy(text, "hex:", 4);
     hex_encode(text + 4, key, VAULT_KEY);
@@ -199,9 +195,8 @@ static sessile_status make_key_file(int dir, const char *name, const char *path,
         os->unlink_at(os->ud, dir, temporary);
     }
 out:
-    if (fd >= 0) {
+    if (fd >= 0)
         os->close(os->ud, fd);
-    }
     sodium_free(key);
     sodium_free(text);
     return status;
@@ -234,7 +229,7 @@ sessile_status secret_file_make(const char *path, const os_table *os, const allo
     sessile_status status = SESSILE_OK;
     buf folder;
     const char *name = strrchr(path, '/');
-    name = name != NULL ? name + 1 : path;
+    name = name ? name + 1 : path;
     if (name[0] == '\0') {
         return fail(err, SESSILE_INVALID, "the new key file %s is a folder: name a file",
                     path);
@@ -256,9 +251,8 @@ sessile_status secret_file_make(const char *path, const os_table *os, const allo
         error_clear(err); /* by whomever: it is used as it is */
         status = SESSILE_OK;
     }
-    if (status == SESSILE_OK && os->sync_all(os->ud, dir) != 0) {
+    if (!status && os->sync_all(os->ud, dir) != 0)
         status = fail_errno(err, errno, "cannot sync the folder of %s", path);
-    }
     os->close(os->ud, dir);
 out:
     buf_deinit(&folder);
@@ -276,9 +270,8 @@ static sessile_status from_default(secret *s, int may_make, const os_table *os,
     const char *env = os->env(os->ud, "SESSILE_KEY");
     sessile_status status = SESSILE_OK;
     buf path;
-    if (env != NULL && env[0] != '\0') {
+    if (env && env[0] != '\0')
         return from_text(s, env, err);
-    }
     buf_init(&path, a);
     if (config_home(&path, os) != 0) {
         status =
@@ -302,14 +295,13 @@ static sessile_status from_default(secret *s, int may_make, const os_table *os,
     if (status == SESSILE_NOTFOUND) {
         error_clear(err);
         status = make_default(path.data, os, a, err);
-        if (status == SESSILE_OK || status == SESSILE_EXISTS) {
+        if (!status || status == SESSILE_EXISTS) {
             error_clear(err);
             status = from_file(s, path.data, 1, os, err); /* whoever made it */
         }
     }
-    if (status == SESSILE_OK && may_make && os_sync_parent(os, a, path.data) != 0) {
+    if (!status && may_make && os_sync_parent(os, a, path.data) != 0)
         status = fail_errno(err, errno, "cannot sync the folder of %s", path.data);
-    }
 out:
     buf_deinit(&path);
     return status;
@@ -322,23 +314,20 @@ sessile_status secret_get(secret **out, sessile_key_source source, const char *k
     sessile_status status;
     const char *env;
     *out = NULL;
-    if (source == SESSILE_KEY_PLAIN) {
+    if (source == SESSILE_KEY_PLAIN)
         return SESSILE_OK;
-    }
-    if (source != SESSILE_KEY_DEFAULT && (key == NULL || key[0] == '\0')) {
+    if (source != SESSILE_KEY_DEFAULT && (!key || key[0] == '\0'))
         return fail(err, SESSILE_INVALID, "this source of the key needs `key` to be set");
-    }
     secret *s = secret_new();
-    if (s == NULL) {
+    if (!s)
         return fail_nomem(err);
-    }
     switch (source) {
     case SESSILE_KEY_DEFAULT:
         status = from_default(s, may_make, os, a, err);
         break;
     case SESSILE_KEY_ENV:
         env = os->env(os->ud, key);
-        if (env == NULL || env[0] == '\0') {
+        if (!env || env[0] == '\0') {
             status = fail(err, SESSILE_SEALED,
                           "the variable %s, which is to hold the "
                           "secret, is not set",
@@ -349,9 +338,8 @@ sessile_status secret_get(secret **out, sessile_key_source source, const char *k
         break;
     case SESSILE_KEY_FILE:
         status = from_file(s, key, 0, os, err);
-        if (status == SESSILE_NOTFOUND) {
+        if (status == SESSILE_NOTFOUND)
             status = fail(err, SESSILE_SEALED, "there is no key file %s", key);
-        }
         break;
     case SESSILE_KEY_SECRET:
         status = from_text(s, key, err);
@@ -360,7 +348,7 @@ sessile_status secret_get(secret **out, sessile_key_source source, const char *k
         status = fail(err, SESSILE_INVALID, "there is no such source of a key");
         break;
     }
-    if (status != SESSILE_OK) {
+    if (status) {
         secret_free(s);
         return status;
     }

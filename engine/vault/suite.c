@@ -22,7 +22,7 @@ static void *guarded_fn(void *ud, void *ptr, size_t osize, size_t nsize)
         return NULL;
     }
     void *grown = sodium_malloc(nsize);
-    if (grown != NULL && ptr != NULL) {
+    if (grown && ptr) {
         memcpy(grown, ptr, osize < nsize ? osize : nsize);
         sodium_free(ptr);
     }
@@ -55,7 +55,7 @@ sessile_status suite_of(const char *name, size_t size, suite *out, sessile_error
 {
     static const suite all[] = {SUITE_AES_256_GCM, SUITE_XCHACHA20_POLY1305};
     *out = SUITE_NONE;
-    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         const char *known = suite_name(all[i]);
         if (strlen(known) == size && memcmp(known, name, size) == 0) {
             if (!suite_here(all[i])) {
@@ -109,9 +109,8 @@ int open_bytes(suite s, const unsigned char key[VAULT_KEY], const void *ad,
                size_t ad_size, const unsigned char *sealed, size_t size, void *plain)
 {
     size_t nonce = suite_nonce_size(s);
-    if (size < nonce + VAULT_TAG) {
+    if (size < nonce + VAULT_TAG)
         return -1;
-    }
     if (s == SUITE_AES_256_GCM) {
         return crypto_aead_aes256gcm_decrypt(plain, NULL, NULL, sealed + nonce,
                                              size - nonce, ad, ad_size, sealed, key);
@@ -130,13 +129,11 @@ _Static_assert(sizeof(crypto_aead_aes256gcm_state) % 16 == 0, "the schedule is a
 unsigned char *datakey_new(suite s)
 {
     size_t size = VAULT_KEY;
-    if (s == SUITE_AES_256_GCM) {
+    if (s == SUITE_AES_256_GCM)
         size += sizeof(crypto_aead_aes256gcm_state);
-    }
     unsigned char *key = sodium_malloc(size);
-    if (key != NULL) {
+    if (key)
         memset(key, 0, size);
-    }
     return key;
 }
 
@@ -147,9 +144,8 @@ static crypto_aead_aes256gcm_state *schedule(unsigned char *key)
 
 void datakey_prepare(suite s, unsigned char *key)
 {
-    if (s == SUITE_AES_256_GCM) {
+    if (s == SUITE_AES_256_GCM)
         crypto_aead_aes256gcm_beforenm(schedule(key), key);
-    }
 }
 
 void seal_with(const logkey *k, const void *ad, size_t ad_size, const void *plain,
@@ -169,12 +165,10 @@ int open_with(const logkey *k, const void *ad, size_t ad_size,
               const unsigned char *sealed, size_t size, void *plain)
 {
     size_t nonce = suite_nonce_size(k->suite);
-    if (k->suite != SUITE_AES_256_GCM) {
+    if (k->suite != SUITE_AES_256_GCM)
         return open_bytes(k->suite, k->key, ad, ad_size, sealed, size, plain);
-    }
-    if (size < nonce + VAULT_TAG) {
+    if (size < nonce + VAULT_TAG)
         return -1;
-    }
     return crypto_aead_aes256gcm_decrypt_afternm(plain, NULL, NULL, sealed + nonce,
                                                  size - nonce, ad, ad_size, sealed,
                                                  schedule(k->key));

@@ -74,10 +74,10 @@ static sessile_status open_blob(const char *user, uint64_t epoch,
     buf ad;
     buf_init(&ad, a);
     sessile_status status = put_ad(&ad, user, epoch, &head, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         size_t before = ad.size - head;
         if (size != before + text_size + 3 || memcmp(blob, ad.data + head, before) != 0 ||
-            memcmp(blob + size - 3, "\"}\n", 3) != 0 || text_size / 4 * 3 > sizeof(raw) ||
+            memcmp(blob + size - 3, "\"}\n", 3) != 0 || text_size / 4 * 3 > sizeof raw ||
             base64_decode(raw, blob + before, text_size) != (int64_t)raw_size ||
             open_bytes(OUTER, master_key, ad.data, ad.size, raw, raw_size, out) != 0) {
             ad.data[head] = '\0';
@@ -96,22 +96,19 @@ static sessile_status get(const keyring *k, const char *user, uint64_t epoch,
     sessile_status status = SESSILE_OK;
     buf_init(&name, k->alloc);
     blob_name(user, epoch, &name);
-    if (name.failed) {
+    if (name.failed)
         status = fail_nomem(err);
-    }
     /* Twice: one that is just being removed is read half overwritten. */
-    for (int tries = 0; status == SESSILE_OK; tries++) {
+    for (int tries = 0; !status; tries++) {
         char *blob;
         size_t size;
         status = k->backend->blob_get(k->self, name.data, &blob, &size, err);
-        if (status != SESSILE_OK) {
+        if (status)
             break;
-        }
         status = open_blob(user, epoch, master_key, blob, size, out, k->alloc, err);
         sessile_free(blob);
-        if (status != SESSILE_DAMAGED || tries > 0) {
+        if (status != SESSILE_DAMAGED || tries > 0)
             break;
-        }
         error_clear(err);
         status = SESSILE_OK;
     }
@@ -130,7 +127,7 @@ static sessile_status put(const keyring *k, const char *user, uint64_t epoch,
     buf_init(&ad, k->alloc);
     buf_init(&text, k->alloc);
     sessile_status status = put_ad(&ad, user, epoch, &head, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         random_bytes(out, VAULT_KEY);
         seal_bytes(OUTER, master_key, ad.data, ad.size, out, VAULT_KEY, raw);
         put_head(&text, epoch);
@@ -152,9 +149,8 @@ static sessile_status settle(const keyring *k, const char *user, uint64_t epoch,
 {
     buf name;
     sessile_status status = SESSILE_OK;
-    if (k->backend->blob_settle == NULL) {
+    if (!k->backend->blob_settle)
         return SESSILE_OK;
-    }
     buf_init(&name, k->alloc);
     blob_name(user, epoch, &name);
     status =
@@ -182,17 +178,14 @@ sessile_status user_secret_make(const keyring *k, const char *user, uint64_t epo
 {
     for (int tries = 0;; tries++) {
         sessile_status status = get(k, user, epoch, master_key, out, err);
-        if (status == SESSILE_OK) {
+        if (!status)
             return settle(k, user, epoch, err);
-        }
-        if (status != SESSILE_NOTFOUND) {
+        if (status != SESSILE_NOTFOUND)
             return status;
-        }
         error_clear(err);
         status = put(k, user, epoch, master_key, out, err);
-        if (status != SESSILE_EXISTS || tries > 0) {
+        if (status != SESSILE_EXISTS || tries > 0)
             return status;
-        }
         error_clear(err); /* somebody else was first: theirs is as good */
     }
 }
@@ -218,7 +211,7 @@ static sessile_status list_names(const keyring *k, const char *prefix, names *ou
     out->count = 0;
     buf_init(&out->text, k->alloc);
     sessile_status status = k->backend->blob_list(k->self, prefix, add_name, out, err);
-    return status == SESSILE_OK && out->text.failed ? fail_nomem(err) : status;
+    return !status && out->text.failed ? fail_nomem(err) : status;
 }
 
 sessile_status keyring_forget(keyring *k, const char *user, uint64_t *removed,
@@ -228,7 +221,7 @@ sessile_status keyring_forget(keyring *k, const char *user, uint64_t *removed,
     sessile_status status;
     buf prefix;
     *removed = 0;
-    if (!k->sealed || k->backend == NULL || k->backend->blob_remove == NULL) {
+    if (!k->sealed || !k->backend || !k->backend->blob_remove) {
         return fail(err, SESSILE_UNSUPPORTED,
                     "users have secrets of their own in sealed stores only: delete their "
                     "sessions instead");
@@ -236,15 +229,14 @@ sessile_status keyring_forget(keyring *k, const char *user, uint64_t *removed,
     buf_init(&prefix, k->alloc);
     buf_puts(&prefix, user);
     buf_puts(&prefix, "-");
-    if (prefix.failed) {
+    if (prefix.failed)
         return fail_nomem(err);
-    }
     /* Until there are none: a log of this user that is just being sealed anew may bring a
      * new secret with it. */
     do {
         status = list_names(k, prefix.data, &found, err);
         const char *name = found.text.data;
-        for (size_t i = 0; i < found.count && status == SESSILE_OK; i++) {
+        for (size_t i = 0; i < found.count && !status; i++) {
             status = k->backend->blob_remove(k->self, name, err);
             *removed += status == SESSILE_OK;
             if (status == SESSILE_NOTFOUND) {
@@ -254,7 +246,7 @@ sessile_status keyring_forget(keyring *k, const char *user, uint64_t *removed,
             name += strlen(name) + 1;
         }
         buf_deinit(&found.text);
-    } while (status == SESSILE_OK && found.count > 0);
+    } while (!status && found.count > 0);
     buf_deinit(&prefix);
     return status;
 }
@@ -264,10 +256,8 @@ static uint64_t epoch_of(const char *name)
 {
     const char *at = strrchr(name, '-');
     uint64_t n = 0;
-    for (at = at != NULL ? at + 1 : ""; *at >= '0' && *at <= '9' && n <= UINT32_MAX;
-         at++) {
+    for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9' && n <= UINT32_MAX; at++)
         n = n * 10 + (uint64_t)(*at - '0');
-    }
     return *at == '\0' && n <= UINT32_MAX ? n : 0;
 }
 
@@ -275,10 +265,10 @@ sessile_status keyring_drop_users(keyring *k, sessile_error *err)
 {
     names found;
     sessile_status status = keyring_refresh(k, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         status = list_names(k, USER_PREFIX, &found, err);
         const char *name = found.text.data;
-        for (size_t i = 0; i < found.count && status == SESSILE_OK; i++) {
+        for (size_t i = 0; i < found.count && !status; i++) {
             uint64_t epoch = epoch_of(name);
             if (epoch != 0 && !keyring_has(k, epoch) && epoch < keyring_epoch(k)) {
                 status = k->backend->blob_remove(k->self, name, err);
@@ -300,20 +290,18 @@ sessile_status keyring_users(const keyring *k, uint64_t *count, sessile_error *e
     map users; /* by the hash of the name without its epoch */
     uint32_t there;
     *count = 0;
-    if (!k->sealed || k->backend == NULL || k->backend->blob_list == NULL) {
+    if (!k->sealed || !k->backend || !k->backend->blob_list)
         return SESSILE_OK;
-    }
     map_init(&users, k->alloc);
     sessile_status status = list_names(k, USER_PREFIX, &found, err);
     const char *name = found.text.data;
-    for (size_t i = 0; i < found.count && status == SESSILE_OK; i++) {
+    for (size_t i = 0; i < found.count && !status; i++) {
         if (epoch_of(name) != 0) {
             uint64_t user = hash64(name, (size_t)(strrchr(name, '-') - name));
             if (!map_get(&users, user, &there)) {
                 *count += 1;
-                if (map_put(&users, user, 1) != 0) {
+                if (map_put(&users, user, 1) != 0)
                     status = fail_nomem(err);
-                }
             }
         }
         name += strlen(name) + 1;
