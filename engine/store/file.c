@@ -58,10 +58,10 @@ static sessile_status file_name(char out[FILE_NAME_SIZE], const char *name,
                                 sessile_error *err)
 {
     sessile_status status = store_name_check(name, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         size_t size = strlen(name);
         memcpy(out, name, size);
-        memcpy(out + size, FILE_SUFFIX, sizeof(FILE_SUFFIX));
+        memcpy(out + size, FILE_SUFFIX, sizeof FILE_SUFFIX);
     }
     return status;
 }
@@ -74,17 +74,14 @@ static sessile_status file_create(void *self, const char *folder, const char *na
     char file[FILE_NAME_SIZE];
     os_stat_info st;
     sessile_status status = file_name(file, name, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = file_folder_get(fs, folder, 1, &in, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    if (fs->os->stat_at(fs->os->ud, in->fd, file, &st) == 0) {
+    if (fs->os->stat_at(fs->os->ud, in->fd, file, &st) == 0)
         return fail(err, SESSILE_EXISTS, "%s is already there", file);
-    }
     status = file_write_new(fs, in->fd, file, data, size, &st, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         pthread_mutex_lock(&fs->mutex);
         fs->made = (file_inode){st.device, st.inode};
         pthread_mutex_unlock(&fs->mutex);
@@ -101,16 +98,13 @@ static sessile_status file_open(void *self, const char *folder, const char *name
     os_stat_info st;
     *out = NULL;
     sessile_status status = store_name_check(name, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = file_folder_get(fs, folder, 0, &in, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    file_log *log = mem_zalloc(&fs->alloc, sizeof(*log));
-    if (log == NULL) {
+    file_log *log = mem_zalloc(&fs->alloc, sizeof *log);
+    if (!log)
         return fail_nomem(err);
-    }
     log->fs = fs;
     log->folder = in;
     log->cache.fd = -1;
@@ -132,45 +126,41 @@ static sessile_status file_open(void *self, const char *folder, const char *name
         goto out;
     }
     status = file_check(fs, &st, 0, log->name, err);
-    if (status != SESSILE_OK) {
+    if (status)
         goto out;
-    }
     log->device = st.device;
     log->inode = st.inode;
     log->shared = file_shared_get(fs, st.device, st.inode, &log->number);
-    if (log->shared == NULL) {
+    if (!log->shared) {
         status = fail_nomem(err);
         goto out;
     }
     pthread_mutex_lock(&fs->mutex);
     log->named = fs->made.inode == st.inode && fs->made.device == st.device;
-    if (log->named) {
+    if (log->named)
         fs->made = (file_inode){0, 0}; /* whose inode it is later, nobody knows */
-    }
     pthread_mutex_unlock(&fs->mutex);
     *out = (sessile_backend_log *)(void *)log;
     log = NULL;
 out:
-    if (log != NULL) {
-        if (log->fd >= 0) {
+    if (log) {
+        if (log->fd >= 0)
             os->close(os->ud, log->fd);
-        }
-        mem_free(&fs->alloc, log, sizeof(*log));
+        mem_free(&fs->alloc, log, sizeof *log);
     }
     return status;
 }
 
 static void file_close(sessile_backend_log *handle)
 {
-    if (handle != NULL) {
+    if (handle) {
         file_log *log = of(handle);
         file_cache_close(log->fs, &log->cache);
         log->fs->os->close(log->fs->os->ud, log->fd); /* its lock goes with it */
-        if (log->has_turn) {
+        if (log->has_turn)
             file_shared_give(log->shared);
-        }
         file_shared_put(log->fs, log->shared);
-        mem_free(&log->fs->alloc, log, sizeof(*log));
+        mem_free(&log->fs->alloc, log, sizeof *log);
     }
 }
 
@@ -189,9 +179,8 @@ static sessile_status file_size(sessile_backend_log *handle, uint64_t *bytes,
          * no lock. What is gone may be read to its end all the same. */
         int named = os->stat_at(os->ud, log->folder->fd, log->name, &st) == 0;
         log->replaced = named && (st.device != log->device || st.inode != log->inode);
-        if ((!named || log->replaced) && os->stat_fd(os->ud, log->fd, &st) != 0) {
+        if ((!named || log->replaced) && os->stat_fd(os->ud, log->fd, &st) != 0)
             return fail_errno(err, errno, "cannot look at %s", log->name);
-        }
         *bytes = st.size;
         *mtime_ms = st.mtime_ms;
     } else {
@@ -209,9 +198,8 @@ static sessile_status file_read(sessile_backend_log *handle, uint64_t index,
     (void)index; /* for backends that keep records, not bytes */
     *got = 0;
     int64_t n = os_read_full(log->fs->os, log->fd, out, size, offset);
-    if (n < 0) {
+    if (n < 0)
         return fail_errno(err, errno, "cannot read %s", log->name);
-    }
     *got = (size_t)n;
     return SESSILE_OK;
 }
@@ -227,9 +215,8 @@ static int try_lock(void *arg)
 {
     lock_try *t = arg;
     const os_table *os = t->log->fs->os;
-    if (os->lock(os->ud, t->log->fd, t->mode) == 0) {
+    if (os->lock(os->ud, t->log->fd, t->mode) == 0)
         return 0;
-    }
     return errno == EAGAIN || errno == EACCES || errno == EINTR ? 1 : -1;
 }
 
@@ -260,18 +247,16 @@ static sessile_status file_lock(sessile_backend_log *handle, int mode, int timeo
     }
     sessile_status allowed =
         file_may_write(log->fs, log->folder->network, log->folder->name, err);
-    if (allowed != SESSILE_OK) {
+    if (allowed)
         return allowed; /* nor is a shared lock worth anything there */
-    }
     lock_try t = {log, wanted};
     int got = LOCK_GOT;
     if (wanted == OS_LOCK_EXCLUSIVE) {
         got = file_shared_take(log->shared, os, &timeout_ms, log->stop);
         log->has_turn = got == LOCK_GOT;
     }
-    if (got == LOCK_GOT) {
+    if (got == LOCK_GOT)
         got = lock_wait(os, timeout_ms, try_lock, &t, log->stop);
-    }
     if (got != LOCK_GOT) {
         int error = errno;
         file_unlock(handle);
@@ -320,7 +305,7 @@ static sessile_status file_busy(sessile_backend_log *handle, sessile_error *err)
     const file_log *log = of(handle);
     const os_table *os = log->fs->os;
     os_holder holder;
-    if (os->lock_holder == NULL) {
+    if (!os->lock_holder) {
         errno = ENOSYS;
     } else if (os->lock_holder(os->ud, log->fd, &holder) == 0) {
         const char *program = holder.program[0] != '\0' ? holder.program : "no name";
@@ -395,9 +380,8 @@ static sessile_status file_append(sessile_backend_log *handle, sessile_log_end *
     /* This comparison is the fence. Under the exclusive lock the size is the one that was
      * seen when it was taken: only who holds it moves the end. */
     st.size = log->size;
-    if (log->locked != OS_LOCK_EXCLUSIVE && os->stat_fd(os->ud, log->fd, &st) != 0) {
+    if (log->locked != OS_LOCK_EXCLUSIVE && os->stat_fd(os->ud, log->fd, &st) != 0)
         return fail_errno(err, errno, "cannot look at %s", log->name);
-    }
     if (st.size < end->bytes) {
         return fail(err, SESSILE_TRUNCATED,
                     "%s has %llu bytes where %llu are known to have been written: bring "
@@ -412,9 +396,8 @@ static sessile_status file_append(sessile_backend_log *handle, sessile_log_end *
     /* Who made this log, or put it in the place of another, may have been killed before
      * the sync of the folder. What is about to be acknowledged hangs on that name. */
     if (!log->named) {
-        if (os->sync_all(os->ud, log->folder->fd) != 0) {
+        if (os->sync_all(os->ud, log->folder->fd) != 0)
             return fail_errno(err, errno, "cannot sync the folder of %s", log->name);
-        }
         log->named = 1;
     }
     /* Without O_APPEND, with which Linux ignores pwrite's offset. */
@@ -429,7 +412,7 @@ static sessile_status file_append(sessile_backend_log *handle, sessile_log_end *
     }
     end->count += count;
     end->bytes += size;
-    memcpy(end->tag, new_tag, sizeof(end->tag));
+    memcpy(end->tag, new_tag, sizeof end->tag);
     log->size = end->bytes;
     return SESSILE_OK;
 }
@@ -445,27 +428,24 @@ static sessile_status file_rewrite(sessile_backend_log *handle, uint64_t offset,
                     "%s may only be read: chmod u+w it and open it again", log->name);
     }
     /* The same bytes: a write that stops half-way has changed nothing. */
-    if (os_write_full(os, log->fd, data, size, offset, &written) != 0) {
+    if (os_write_full(os, log->fd, data, size, offset, &written) != 0)
         return fail_errno(err, errno, "cannot write %s", log->name);
-    }
     return SESSILE_OK;
 }
 
 static sessile_status file_sync(sessile_backend_log *handle, sessile_error *err)
 {
     file_log *log = of(handle);
-    if (file_shared_is_poisoned(log->shared)) {
+    if (file_shared_is_poisoned(log->shared))
         return fail_poisoned(log, err);
-    }
     if (file_shared_sync(log->shared, log->fs->os, log->fd, log->number) != 0) {
         int error = errno;
         fail_errno(err, error,
                    "cannot sync %s: what was written since the last sync may "
                    "or may not be there; open it again and look",
                    log->name);
-        if (err != NULL) {
+        if (err)
             err->code = SESSILE_IO; /* whatever the cause: the outcome is not known */
-        }
         return SESSILE_IO;
     }
     /* Another handle's sync that failed may have been the one we shared, or have marked
@@ -481,26 +461,20 @@ static sessile_status file_set_aside(sessile_backend_log *handle, uint64_t offse
     file_log *log = of(handle);
     const os_table *os = log->fs->os;
     os_stat_info st;
-    if (log->locked != OS_LOCK_EXCLUSIVE) {
+    if (log->locked != OS_LOCK_EXCLUSIVE)
         return fail(err, SESSILE_INVALID, "a log is cut only under its lock");
-    }
-    if (file_shared_is_poisoned(log->shared)) {
+    if (file_shared_is_poisoned(log->shared))
         return fail_poisoned(log, err);
-    }
-    if (os->stat_fd(os->ud, log->fd, &st) != 0) {
+    if (os->stat_fd(os->ud, log->fd, &st) != 0)
         return fail_errno(err, errno, "cannot look at %s", log->name);
-    }
-    if (st.size <= offset) {
+    if (st.size <= offset)
         return SESSILE_OK;
-    }
     sessile_status status = file_set_piece(log->fs, log->folder->fd, log->fd, log->name,
                                            offset, st.size - offset, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    if (os->truncate(os->ud, log->fd, offset) != 0) {
+    if (os->truncate(os->ud, log->fd, offset) != 0)
         return fail_errno(err, errno, "cannot cut the torn end of %s", log->name);
-    }
     log->size = offset;
     if (os->sync_all(os->ud, log->fd) != 0) {
         status = fail_errno(err, errno, "cannot sync %s after cutting it", log->name);
@@ -514,17 +488,15 @@ static sessile_status file_set_aside(sessile_backend_log *handle, uint64_t offse
 static void file_free(void *self)
 {
     file_store *fs = self;
-    if (fs == NULL) {
+    if (!fs)
         return;
-    }
     allocator a = fs->alloc;
     file_folders_free(fs);
     file_shared_free_all(fs);
-    if (fs->root != NULL) {
+    if (fs->root)
         mem_free(&a, fs->root, strlen(fs->root) + 1);
-    }
     pthread_mutex_destroy(&fs->mutex);
-    mem_free(&a, fs, sizeof(*fs));
+    mem_free(&a, fs, sizeof *fs);
 }
 
 static const sessile_backend file_backend = {
@@ -585,31 +557,28 @@ sessile_status store_file_open(store *out, const char *root, const os_table *os,
     int fd;
     out->table = NULL;
     out->self = NULL;
-    if (root == NULL || root[0] == '\0') {
+    if (!root || root[0] == '\0')
         return fail(err, SESSILE_INVALID, "a file store needs the path of its folder");
-    }
-    file_store *fs = mem_zalloc(a, sizeof(*fs));
-    if (fs == NULL) {
+    file_store *fs = mem_zalloc(a, sizeof *fs);
+    if (!fs)
         return fail_nomem(err);
-    }
     fs->os = os;
     fs->alloc = *a;
     fs->root_fd = fs->agents_fd = -1;
     pthread_mutex_init(&fs->mutex, NULL);
     fs->root = mem_dup(a, root, strlen(root));
-    sessile_status status = fs->root == NULL ? fail_nomem(err) : SESSILE_OK;
-    if (status == SESSILE_OK) {
+    sessile_status status = !fs->root ? fail_nomem(err) : SESSILE_OK;
+    if (!status) {
         /* a trailing slash would follow a link */
-        for (size_t n = strlen(root); n > 1 && fs->root[n - 1] == '/'; n--) {
+        for (size_t n = strlen(root); n > 1 && fs->root[n - 1] == '/'; n--)
             fs->root[n - 1] = '\0';
-        }
         status = file_root(fs, 0, &fd, err);
     }
     if (status == SESSILE_NOTFOUND) {
         error_clear(err);
         status = SESSILE_OK; /* made by the first write */
     }
-    if (status != SESSILE_OK) {
+    if (status) {
         file_free(fs);
         return status;
     }

@@ -22,18 +22,16 @@ sessile_status file_temporary(file_store *fs, int dir, char *temporary, int *fd,
     char network[16];
     file_network(fs, dir, network);
     sessile_status status = file_may_write(fs, network, NULL, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     /* the leading dot keeps it out of lists; no log and no blob can have such a name */
-    random_bytes(random, sizeof(random));
+    random_bytes(random, sizeof random);
     size_t prefix = strlen(FILE_TEMPORARY_PREFIX);
     memcpy(temporary, FILE_TEMPORARY_PREFIX, prefix);
-    hex_encode(temporary + prefix, random, sizeof(random));
+    hex_encode(temporary + prefix, random, sizeof random);
     *fd = os->open_at(os->ud, dir, temporary, OS_WRITE | OS_CREATE_NEW);
-    if (*fd < 0) {
+    if (*fd < 0)
         return fail_errno(err, errno, "cannot make a file in %s", fs->root);
-    }
     /* Until it is closed: who sweeps up leftovers sees that this is none. Where there are
      * no locks its age has to do. */
     (void)os->lock(os->ud, *fd, OS_LOCK_EXCLUSIVE);
@@ -88,15 +86,13 @@ sessile_status file_write_new(file_store *fs, int dir, const char *name, const v
     size_t written = 0;
     int fd = -1;
     sessile_status status = file_temporary(fs, dir, temporary, &fd, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    if (os_write_full(fs->os, fd, data, size, 0, &written) != 0) {
+    if (os_write_full(fs->os, fd, data, size, 0, &written) != 0)
         status = fail_errno(err, errno, "cannot write %s in %s", name, fs->root);
-    } else if (made != NULL && fs->os->stat_fd(fs->os->ud, fd, made) != 0) {
+    else if (made && fs->os->stat_fd(fs->os->ud, fd, made) != 0)
         status = fail_errno(err, errno, "cannot look at %s in %s", name, fs->root);
-    }
-    if (status != SESSILE_OK) {
+    if (status) {
         file_discard(fs, dir, temporary, &fd);
         return status;
     }
@@ -114,30 +110,26 @@ sessile_status file_blob_get(void *self, const char *name, char **out, size_t *s
     *out = NULL;
     *size = 0;
     sessile_status status = store_name_check(name, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = file_root(fs, 0, &root, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     fd = os->open_at(os->ud, root, name, OS_READ);
-    if (fd < 0) {
+    if (fd < 0)
         return fail_errno(err, errno, "cannot open %s in %s", name, fs->root);
-    }
     if (os->stat_fd(os->ud, fd, &st) != 0) {
         status = fail_errno(err, errno, "cannot look at %s in %s", name, fs->root);
         goto out;
     }
     status = file_check(fs, &st, 1, name, err);
-    if (status != SESSILE_OK) {
+    if (status)
         goto out;
-    }
     if (st.size > BLOB_LARGEST) {
         status = fail(err, SESSILE_DAMAGED, "%s in %s is far too large", name, fs->root);
         goto out;
     }
     data = give_alloc(&fs->alloc, (size_t)st.size + 1);
-    if (data == NULL) {
+    if (!data) {
         status = fail_nomem(err);
         goto out;
     }
@@ -162,11 +154,9 @@ sessile_status file_blob_put_new(void *self, const char *name, const void *data,
     file_store *fs = self;
     int root;
     sessile_status status = store_name_check(name, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = file_root(fs, 1, &root, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     return file_write_new(fs, root, name, data, size, NULL, err);
 }

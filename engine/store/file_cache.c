@@ -17,7 +17,7 @@ static void cache_name(char out[FILE_NAME_SIZE], const char *log)
 {
     size_t size = strlen(log) - strlen(FILE_SUFFIX);
     memcpy(out, log, size);
-    memcpy(out + size, CACHE_SUFFIX, sizeof(CACHE_SUFFIX));
+    memcpy(out + size, CACHE_SUFFIX, sizeof CACHE_SUFFIX);
 }
 
 void file_cache_drop(file_store *fs, const file_folder *folder, const char *log)
@@ -51,16 +51,14 @@ static sessile_status open_cache(file_store *fs, const file_folder *folder,
         cache->readonly = 1;
         cache->fd = os->open_at(os->ud, folder->fd, name, OS_READ);
     }
-    if (cache->fd < 0) {
+    if (cache->fd < 0)
         return fail_errno(err, errno, "cannot open %s", name);
-    }
     sessile_status status = SESSILE_OK;
-    if (os->stat_fd(os->ud, cache->fd, &st) != 0) {
+    if (os->stat_fd(os->ud, cache->fd, &st) != 0)
         status = fail_errno(err, errno, "cannot look at %s", name);
-    } else {
+    else
         status = file_check(fs, &st, 0, name, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status) {
         file_cache_close(fs, cache);
         return status;
     }
@@ -85,22 +83,18 @@ sessile_status file_cache_size(sessile_backend_log *handle, uint64_t *bytes,
      * that was removed would grow unseen. */
     if (cache->fd >= 0 && file_log_is_locked(handle) &&
         (os->stat_at(os->ud, folder->fd, name, &st) != 0 || st.device != cache->device ||
-         st.inode != cache->inode)) {
+         st.inode != cache->inode))
         file_cache_close(fs, cache);
-    }
     if (cache->fd < 0) {
         sessile_error why = {SESSILE_OK, ""};
         sessile_status status = open_cache(fs, folder, name, 0, cache, &why);
-        if (status == SESSILE_NOTFOUND) {
+        if (status == SESSILE_NOTFOUND)
             return SESSILE_OK;
-        }
-        if (status != SESSILE_OK) {
+        if (status)
             return fail(err, status, "%s", why.message);
-        }
     }
-    if (os->stat_fd(os->ud, cache->fd, &st) != 0) {
+    if (os->stat_fd(os->ud, cache->fd, &st) != 0)
         return fail_errno(err, errno, "cannot look at %s", name);
-    }
     *bytes = st.size;
     return SESSILE_OK;
 }
@@ -116,16 +110,13 @@ sessile_status file_cache_read(sessile_backend_log *handle, uint64_t offset, voi
     file_cache *cache = file_log_cache(handle, &fs, &folder, &log);
     *got = 0;
     cache_name(name, log);
-    if (cache->fd < 0) {
+    if (cache->fd < 0)
         status = open_cache(fs, folder, name, 0, cache, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     int64_t n = os_read_full(fs->os, cache->fd, out, size, offset);
-    if (n < 0) {
+    if (n < 0)
         return fail_errno(err, errno, "cannot read %s", name);
-    }
     *got = (size_t)n;
     return SESSILE_OK;
 }
@@ -142,23 +133,17 @@ sessile_status file_cache_write(sessile_backend_log *handle, uint64_t offset,
     file_cache *cache = file_log_cache(handle, &fs, &folder, &log);
     const os_table *os = fs->os;
     cache_name(name, log);
-    if (!file_log_is_locked(handle)) {
+    if (!file_log_is_locked(handle))
         return fail(err, SESSILE_INVALID, "a cache is written only under the log's lock");
-    }
-    if (cache->fd < 0) {
+    if (cache->fd < 0)
         status = open_cache(fs, folder, name, 1, cache, err);
-    }
-    if (status == SESSILE_OK && cache->readonly) {
+    if (!status && cache->readonly)
         status = fail(err, SESSILE_DENIED, "%s may only be read: chmod u+w it", name);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    if (os->truncate(os->ud, cache->fd, offset) != 0) {
+    if (os->truncate(os->ud, cache->fd, offset) != 0)
         return fail_errno(err, errno, "cannot cut %s", name);
-    }
-    if (os_write_full(os, cache->fd, data, size, offset, &written) != 0) {
+    if (os_write_full(os, cache->fd, data, size, offset, &written) != 0)
         return fail_errno(err, errno, "cannot write %s", name);
-    }
     return SESSILE_OK;
 }

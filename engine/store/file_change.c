@@ -26,9 +26,8 @@ typedef struct lock_try {
 static int try_lock(void *arg)
 {
     const lock_try *t = arg;
-    if (t->os->lock(t->os->ud, t->fd, OS_LOCK_EXCLUSIVE) == 0) {
+    if (t->os->lock(t->os->ud, t->fd, OS_LOCK_EXCLUSIVE) == 0)
         return 0;
-    }
     return errno == EAGAIN || errno == EACCES || errno == EINTR ? 1 : -1;
 }
 
@@ -41,21 +40,18 @@ static sessile_status try_open(file_store *fs, int root, const char *name, int *
     os_stat_info named;
     *gone = 0;
     *fd = os->open_at(os->ud, root, name, OS_READ | OS_WRITE);
-    if (*fd < 0) {
+    if (*fd < 0)
         return fail_errno(err, errno, "cannot open %s in %s", name, fs->root);
-    }
     lock_try t = {os, *fd};
     int got = lock_wait(os, LOCK_MS, try_lock, &t, never);
-    if (got < 0) {
+    if (got < 0)
         return fail_errno(err, errno, "cannot lock %s in %s", name, fs->root);
-    }
     if (got != LOCK_GOT) {
         return fail(err, SESSILE_BUSY, "another process holds %s in %s: try again", name,
                     fs->root);
     }
-    if (os->stat_fd(os->ud, *fd, st) != 0) {
+    if (os->stat_fd(os->ud, *fd, st) != 0)
         return fail_errno(err, errno, "cannot look at %s in %s", name, fs->root);
-    }
     if (os->stat_at(os->ud, root, name, &named) != 0) {
         *gone = errno == ENOENT;
         return *gone ? SESSILE_OK
@@ -71,19 +67,17 @@ static sessile_status lock_blob(file_store *fs, const char *name, int *root, int
     int gone;
     *fd = -1;
     sessile_status status = store_name_check(name, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = file_root(fs, 0, root, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     do {
         status = try_open(fs, *root, name, fd, st, &gone, err);
-        if ((status != SESSILE_OK || gone) && *fd >= 0) {
+        if ((status || gone) && *fd >= 0) {
             fs->os->close(fs->os->ud, *fd);
             *fd = -1;
         }
-    } while (status == SESSILE_OK && gone);
+    } while (!status && gone);
     return status;
 }
 
@@ -92,18 +86,15 @@ static int holds(const os_table *os, int fd, uint64_t size, const void *was,
                  size_t was_size)
 {
     char bytes[PIECE];
-    if (size != was_size) {
+    if (size != was_size)
         return 0;
-    }
     for (size_t at = 0; at < was_size;) {
         size_t want = was_size - at < PIECE ? was_size - at : PIECE;
         int64_t got = os_read_full(os, fd, bytes, want, at);
-        if (got < 0) {
+        if (got < 0)
             return -1;
-        }
-        if ((size_t)got != want || memcmp(bytes, (const char *)was + at, want) != 0) {
+        if ((size_t)got != want || memcmp(bytes, (const char *)was + at, want) != 0)
             return 0;
-        }
         at += want;
     }
     return 1;
@@ -118,17 +109,15 @@ static sessile_status put_over(file_store *fs, int root, const char *name,
     size_t written;
     int fd;
     sessile_status status = file_temporary(fs, root, temporary, &fd, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    if (os_write_full(os, fd, data, size, 0, &written) != 0) {
+    if (os_write_full(os, fd, data, size, 0, &written) != 0)
         status = fail_errno(err, errno, "cannot write %s in %s", name, fs->root);
-    } else if (os->sync_all(os->ud, fd) != 0) {
+    else if (os->sync_all(os->ud, fd) != 0)
         status = fail_errno(err, errno, "cannot sync %s in %s", name, fs->root);
-    } else if (os->rename_over(os->ud, root, temporary, name) != 0) {
+    else if (os->rename_over(os->ud, root, temporary, name) != 0)
         status = fail_errno(err, errno, "cannot replace %s in %s", name, fs->root);
-    }
-    if (status != SESSILE_OK) {
+    if (status) {
         file_discard(fs, root, temporary, &fd);
         return status;
     }
@@ -138,9 +127,8 @@ static sessile_status put_over(file_store *fs, int root, const char *name,
                    "%s was replaced, but its folder could not be synced: after a power "
                    "cut the old one may be there again",
                    name);
-        if (err != NULL) {
+        if (err)
             err->code = SESSILE_IO;
-        }
         return SESSILE_IO;
     }
     return SESSILE_OK;
@@ -154,9 +142,8 @@ sessile_status file_blob_replace(void *self, const char *name, const void *was,
     os_stat_info st;
     int root, fd;
     sessile_status status = lock_blob(fs, name, &root, &fd, &st, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     int same = holds(fs->os, fd, st.size, was, was_size);
     if (same < 0) {
         status = fail_errno(err, errno, "cannot read %s in %s", name, fs->root);
@@ -178,24 +165,19 @@ sessile_status file_blob_remove(void *self, const char *name, sessile_error *err
     os_stat_info st;
     int root, fd;
     sessile_status status = lock_blob(fs, name, &root, &fd, &st, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    for (uint64_t at = 0; at < st.size && status == SESSILE_OK; at += PIECE) {
+    for (uint64_t at = 0; at < st.size && !status; at += PIECE) {
         size_t size = st.size - at < PIECE ? (size_t)(st.size - at) : PIECE, written;
-        if (os_write_full(os, fd, nothing, size, at, &written) != 0) {
+        if (os_write_full(os, fd, nothing, size, at, &written) != 0)
             status = fail_errno(err, errno, "cannot overwrite %s in %s", name, fs->root);
-        }
     }
-    if (status == SESSILE_OK && os->sync_all(os->ud, fd) != 0) {
+    if (!status && os->sync_all(os->ud, fd) != 0)
         status = fail_errno(err, errno, "cannot sync %s in %s", name, fs->root);
-    }
-    if (status == SESSILE_OK && os->unlink_at(os->ud, root, name) != 0) {
+    if (!status && os->unlink_at(os->ud, root, name) != 0)
         status = fail_errno(err, errno, "cannot remove %s in %s", name, fs->root);
-    }
-    if (status == SESSILE_OK && os->sync_all(os->ud, root) != 0) {
+    if (!status && os->sync_all(os->ud, root) != 0)
         status = fail_errno(err, errno, "cannot sync the folder of %s", name);
-    }
     os->close(os->ud, fd);
     return status;
 }
@@ -205,13 +187,11 @@ sessile_status file_blob_settle(void *self, const char *name, sessile_error *err
     file_store *fs = self;
     int root;
     sessile_status status = store_name_check(name, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = file_root(fs, 0, &root, err);
-    }
     /* its bytes were synced before it got its name */
-    if (status == SESSILE_OK && fs->os->sync_all(fs->os->ud, root) != 0) {
+    if (!status && fs->os->sync_all(fs->os->ud, root) != 0)
         status = fail_errno(err, errno, "cannot sync the folder of %s", name);
-    }
     return status;
 }
 
@@ -241,8 +221,7 @@ sessile_status file_blob_list(void *self, const char *prefix,
         error_clear(err);
         return SESSILE_OK;
     }
-    if (status == SESSILE_OK && fs->os->list(fs->os->ud, root, list_one, &l) < 0) {
+    if (!status && fs->os->list(fs->os->ud, root, list_one, &l) < 0)
         status = fail_errno(err, errno, "cannot list %s", fs->root);
-    }
     return status;
 }

@@ -35,11 +35,11 @@ static file_draft *of(sessile_backend_draft *draft)
 
 void file_draft_drop(sessile_backend_draft *handle)
 {
-    if (handle != NULL) {
+    if (handle) {
         file_draft *draft = of(handle);
         file_store *fs = draft->fs;
         file_discard(fs, draft->folder->fd, draft->temporary, &draft->fd);
-        mem_free(&fs->alloc, draft, sizeof(*draft));
+        mem_free(&fs->alloc, draft, sizeof *draft);
     }
 }
 
@@ -50,23 +50,20 @@ sessile_status file_draft_new(void *self, const char *folder, const char *name,
     file_folder *in;
     *out = NULL;
     sessile_status status = store_name_check(name, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = file_folder_get(fs, folder, 1, &in, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    file_draft *draft = mem_zalloc(&fs->alloc, sizeof(*draft));
-    if (draft == NULL) {
+    file_draft *draft = mem_zalloc(&fs->alloc, sizeof *draft);
+    if (!draft)
         return fail_nomem(err);
-    }
     draft->fs = fs;
     draft->folder = in;
     memcpy(draft->name, name, strlen(name));
-    memcpy(draft->name + strlen(name), FILE_SUFFIX, sizeof(FILE_SUFFIX));
+    memcpy(draft->name + strlen(name), FILE_SUFFIX, sizeof FILE_SUFFIX);
     status = file_temporary(fs, in->fd, draft->temporary, &draft->fd, err);
-    if (status != SESSILE_OK) {
-        mem_free(&fs->alloc, draft, sizeof(*draft));
+    if (status) {
+        mem_free(&fs->alloc, draft, sizeof *draft);
         return status;
     }
     *out = (sessile_backend_draft *)(void *)draft;
@@ -78,9 +75,8 @@ sessile_status file_draft_write(sessile_backend_draft *handle, const void *data,
 {
     file_draft *draft = of(handle);
     size_t written = 0;
-    if (os_write_full(draft->fs->os, draft->fd, data, size, draft->size, &written) != 0) {
+    if (os_write_full(draft->fs->os, draft->fd, data, size, draft->size, &written) != 0)
         return fail_errno(err, errno, "cannot write the new %s", draft->name);
-    }
     draft->size += size;
     return SESSILE_OK;
 }
@@ -95,12 +91,10 @@ static sessile_status keep_old(file_draft *draft, char *kept, size_t kept_size,
     os_stat_info old, there;
     for (unsigned n = 1; n <= KEPT_MOST; n++) {
         int size = snprintf(kept, kept_size, "%.*s.replaced-%u", stem, draft->name, n);
-        if (size < 0 || (size_t)size >= kept_size) {
+        if (size < 0 || (size_t)size >= kept_size)
             return fail(err, SESSILE_INVALID, "no room for the name of what is kept");
-        }
-        if (os->link_at(os->ud, draft->folder->fd, draft->name, kept) == 0) {
+        if (os->link_at(os->ud, draft->folder->fd, draft->name, kept) == 0)
             return SESSILE_OK;
-        }
         if (errno != EEXIST) {
             return fail_errno(err, errno, "cannot keep the old %s as %s", draft->name,
                               kept);
@@ -108,9 +102,8 @@ static sessile_status keep_old(file_draft *draft, char *kept, size_t kept_size,
         /* kept already, by a run that was interrupted before its rename */
         if (os->stat_at(os->ud, draft->folder->fd, draft->name, &old) == 0 &&
             os->stat_at(os->ud, draft->folder->fd, kept, &there) == 0 &&
-            old.device == there.device && old.inode == there.inode) {
+            old.device == there.device && old.inode == there.inode)
             return SESSILE_OK;
-        }
     }
     return fail(err, SESSILE_EXISTS,
                 "%u old copies of %s are kept already: move them away", KEPT_MOST,
@@ -126,28 +119,23 @@ sessile_status file_draft_replace(sessile_backend_draft *handle, sessile_backend
     const os_table *os = fs->os;
     int dir = draft->folder->fd;
     sessile_status status = SESSILE_OK;
-    if (kept != NULL && kept_size > 0) {
+    if (kept && kept_size > 0)
         kept[0] = '\0';
-    }
-    if (!file_log_is_locked(old)) {
+    if (!file_log_is_locked(old))
         status = fail(err, SESSILE_INVALID, "a log is replaced only under its lock");
-    }
-    if (status == SESSILE_OK && os->sync_all(os->ud, draft->fd) != 0) {
+    if (!status && os->sync_all(os->ud, draft->fd) != 0)
         status = fail_errno(err, errno, "cannot sync the new %s", draft->name);
-    }
-    if (status == SESSILE_OK && keep) {
+    if (!status && keep) {
         status = keep_old(draft, kept, kept_size, err);
         /* before the rename: a power cut must not keep the one and lose the other */
-        if (status == SESSILE_OK && os->sync_all(os->ud, dir) != 0) {
+        if (!status && os->sync_all(os->ud, dir) != 0)
             status = fail_errno(err, errno, "cannot sync the folder of %s", draft->name);
-        }
     }
-    if (status == SESSILE_OK &&
-        os->rename_over(os->ud, dir, draft->temporary, draft->name) != 0) {
+    if (!status && os->rename_over(os->ud, dir, draft->temporary, draft->name) != 0) {
         status =
             fail_errno(err, errno, "cannot put the new %s in its place", draft->name);
     }
-    if (status != SESSILE_OK) {
+    if (status) {
         file_draft_drop(handle);
         return status;
     }
@@ -159,13 +147,12 @@ sessile_status file_draft_replace(sessile_backend_draft *handle, sessile_backend
                        "%s was replaced, but its folder could not be synced: after a "
                        "power cut the old one may be there again",
                        draft->name);
-        if (err != NULL) {
+        if (err)
             err->code = SESSILE_IO;
-        }
         status = SESSILE_IO;
     }
     file_cache_drop(fs, draft->folder, draft->name);
-    mem_free(&fs->alloc, draft, sizeof(*draft));
+    mem_free(&fs->alloc, draft, sizeof *draft);
     return status;
 }
 
@@ -182,11 +169,11 @@ sessile_status file_draft_publish(sessile_backend_draft *handle, sessile_error *
     }
     status = file_publish(fs, draft->folder->fd, draft->temporary, &draft->fd,
                           draft->name, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         pthread_mutex_lock(&fs->mutex);
         fs->made = (file_inode){made.device, made.inode};
         pthread_mutex_unlock(&fs->mutex);
     }
-    mem_free(&fs->alloc, draft, sizeof(*draft));
+    mem_free(&fs->alloc, draft, sizeof *draft);
     return status;
 }

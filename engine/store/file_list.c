@@ -28,14 +28,12 @@ static int walk_name(void *arg, const char *name)
     file_folder *folder;
     os_stat_info st;
     const os_table *os = w->fs->os;
-    if (!store_name_ok(name)) {
+    if (!store_name_ok(name))
         return 0;
-    }
-    if (os->stat_at(os->ud, w->agents, name, &st) == 0 && !st.is_dir && !st.is_symlink) {
+    if (os->stat_at(os->ud, w->agents, name, &st) == 0 && !st.is_dir && !st.is_symlink)
         return 0; /* a stray file is nobody's folder; a link is refused below */
-    }
     w->status = file_folder_get(w->fs, name, 0, &folder, w->err);
-    return w->status != SESSILE_OK || w->visit(w->arg, folder);
+    return w->status || w->visit(w->arg, folder);
 }
 
 sessile_status file_folders_each(file_store *fs,
@@ -44,12 +42,10 @@ sessile_status file_folders_each(file_store *fs,
 {
     walk w = {fs, -1, visit, arg, SESSILE_OK, err};
     sessile_status status = file_agents(fs, 0, &w.agents, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    if (fs->os->list(fs->os->ud, w.agents, walk_name, &w) < 0) {
+    if (fs->os->list(fs->os->ud, w.agents, walk_name, &w) < 0)
         return fail_errno(err, errno, "cannot list %s", fs->root);
-    }
     return w.status;
 }
 
@@ -59,9 +55,8 @@ int file_look(const file_store *fs, const file_folder *folder, const char *log,
               sessile_backend_stat *out)
 {
     os_stat_info st;
-    if (fs->os->stat_at(fs->os->ud, folder->fd, log, &st) != 0) {
+    if (fs->os->stat_at(fs->os->ud, folder->fd, log, &st) != 0)
         return -1;
-    }
     out->bytes = st.size;
     out->mtime_ns = st.mtime_ns;
     out->inode = st.inode;
@@ -86,12 +81,10 @@ typedef struct listing {
 static int give_log(listing *l, const char *file, const char *name)
 {
     sessile_backend_stat st;
-    if (l->visit_stat == NULL) {
+    if (!l->visit_stat)
         return l->visit(l->arg, l->folder->name, name);
-    }
-    if (file_look(l->fs, l->folder, file, &st) == 0) {
+    if (file_look(l->fs, l->folder, file, &st) == 0)
         return l->visit_stat(l->arg, l->folder->name, name, &st);
-    }
     return errno == ENOENT ? 0 : l->visit_stat(l->arg, l->folder->name, name, NULL);
 }
 
@@ -99,9 +92,8 @@ static int give_other(listing *l, const char *file)
 {
     os_stat_info st;
     const os_table *os = l->fs->os;
-    if (os->stat_at(os->ud, l->folder->fd, file, &st) == 0) {
+    if (os->stat_at(os->ud, l->folder->fd, file, &st) == 0)
         l->stopped = l->visit_other(l->arg, l->folder->name, file, st.size) != 0;
-    }
     return l->stopped;
 }
 
@@ -111,15 +103,13 @@ static int list_log(void *arg, const char *file)
     listing *l = arg;
     char name[FILE_NAME_SIZE];
     size_t size = strlen(file), suffix = strlen(FILE_SUFFIX);
-    if (size <= suffix || size >= sizeof(name) ||
-        strcmp(file + size - suffix, FILE_SUFFIX) != 0) {
-        return l->visit_other != NULL ? give_other(l, file) : 0;
-    }
+    if (size <= suffix || size >= sizeof name ||
+        strcmp(file + size - suffix, FILE_SUFFIX) != 0)
+        return l->visit_other ? give_other(l, file) : 0;
     memcpy(name, file, size - suffix);
     name[size - suffix] = '\0';
-    if (l->visit_other != NULL) {
+    if (l->visit_other)
         return store_name_ok(name) ? 0 : give_other(l, file);
-    }
     l->stopped = store_name_ok(name) && give_log(l, file, name) != 0;
     return l->stopped;
 }
@@ -133,18 +123,17 @@ static int list_folder(void *arg, file_folder *folder)
         l->status = fail_errno(l->err, errno, "cannot list the folder %s in %s",
                                folder->name, l->fs->root);
     }
-    return l->stopped || l->status != SESSILE_OK;
+    return l->stopped || l->status;
 }
 
 static sessile_status list_logs(listing *l, const char *name)
 {
     file_folder *folder;
     sessile_status status;
-    if (name != NULL) {
+    if (name) {
         status = file_folder_get(l->fs, name, 0, &folder, l->err);
-        if (status == SESSILE_OK) {
+        if (!status)
             list_folder(l, folder);
-        }
     } else {
         status = file_folders_each(l->fs, list_folder, l, l->err);
     }
@@ -152,7 +141,7 @@ static sessile_status list_logs(listing *l, const char *name)
         error_clear(l->err); /* nothing was ever written there */
         return SESSILE_OK;
     }
-    return status != SESSILE_OK ? status : l->status;
+    return status ? status : l->status;
 }
 
 sessile_status file_list(void *self, const char *folder,

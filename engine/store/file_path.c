@@ -37,24 +37,22 @@ sessile_status file_check(const file_store *fs, const os_stat_info *st, int priv
 void file_network(const file_store *fs, int fd, char network[16])
 {
     const os_table *os = fs->os;
-    if (os->network == NULL || os->network(os->ud, fd, network, 16) != 1) {
+    if (!os->network || os->network(os->ud, fd, network, 16) != 1)
         network[0] = '\0';
-    }
 }
 
 sessile_status file_may_write(const file_store *fs, const char *network, const char *what,
                               sessile_error *err)
 {
-    if (network[0] == '\0' || fs->allow_network) {
+    if (network[0] == '\0' || fs->allow_network)
         return SESSILE_OK;
-    }
     return fail(
         err, SESSILE_UNSUPPORTED,
         "%s%s%s is on a network file system (%s), whose locks and syncs cannot be "
         "relied on: keep the store on a local disk; or, when one machine alone "
         "writes there, open it with allow_network (Lua: network = true, command: "
         "--network)",
-        fs->root, what == NULL ? "" : "/agents/", what == NULL ? "" : what, network);
+        fs->root, !what ? "" : "/agents/", !what ? "" : what, network);
 }
 
 /* Opens a folder and sees that it is one of ours. dir -1: name is ROOT. */
@@ -86,7 +84,7 @@ static sessile_status open_folder(file_store *fs, int dir, const char *name, int
             fail(err, SESSILE_DENIED,
                  "others may write in the folder %s%s%s: chmod 700 it", name, in, root);
     }
-    if (status != SESSILE_OK) {
+    if (status) {
         os->close(os->ud, got);
         return status;
     }
@@ -100,14 +98,12 @@ static sessile_status root_locked(file_store *fs, int make, sessile_error *err)
 {
     /* Also when it is there and open: who made it may not have come to their sync. */
     if (make && !fs->root_named) {
-        if (os_make_path(fs->os, &fs->alloc, fs->root) != 0) {
+        if (os_make_path(fs->os, &fs->alloc, fs->root) != 0)
             return fail_errno(err, errno, "cannot make the folder %s", fs->root);
-        }
         fs->root_named = 1;
     }
-    if (fs->root_fd >= 0) {
+    if (fs->root_fd >= 0)
         return SESSILE_OK;
-    }
     return open_folder(fs, -1, fs->root, &fs->root_fd, err);
 }
 
@@ -115,18 +111,16 @@ static sessile_status root_locked(file_store *fs, int make, sessile_error *err)
 static sessile_status folder_below(file_store *fs, int dir, const char *name, int make,
                                    int *fd, sessile_error *err)
 {
-    if (make && fs->os->mkdir_at(fs->os->ud, dir, name) != 0 && errno != EEXIST) {
+    if (make && fs->os->mkdir_at(fs->os->ud, dir, name) != 0 && errno != EEXIST)
         return fail_errno(err, errno, "cannot make the folder %s in %s", name, fs->root);
-    }
     return open_folder(fs, dir, name, fd, err);
 }
 
 static sessile_status agents_locked(file_store *fs, int make, sessile_error *err)
 {
     sessile_status status = root_locked(fs, make, err);
-    if (status != SESSILE_OK || fs->agents_fd >= 0) {
+    if (status || fs->agents_fd >= 0)
         return status;
-    }
     return folder_below(fs, fs->root_fd, "agents", make, &fs->agents_fd, err);
 }
 
@@ -153,24 +147,21 @@ static sessile_status folder_locked(file_store *fs, const char *name, int make,
 {
     const os_table *os = fs->os;
     file_folder *folder = fs->folders;
-    while (folder != NULL && strcmp(folder->name, name) != 0) {
+    while (folder && strcmp(folder->name, name) != 0)
         folder = folder->next;
-    }
-    if (folder == NULL) {
+    if (!folder) {
         sessile_status status = agents_locked(fs, make, err);
-        if (status != SESSILE_OK) {
+        if (status)
             return status;
-        }
-        folder = mem_zalloc(&fs->alloc, sizeof(*folder));
+        folder = mem_zalloc(&fs->alloc, sizeof *folder);
         char *copy = mem_dup(&fs->alloc, name, strlen(name));
-        if (folder == NULL || copy == NULL) {
+        if (!folder || !copy)
             status = fail_nomem(err);
-        } else {
+        else
             status = folder_below(fs, fs->agents_fd, name, make, &folder->fd, err);
-        }
-        if (status != SESSILE_OK) {
+        if (status) {
             mem_free(&fs->alloc, copy, strlen(name) + 1);
-            mem_free(&fs->alloc, folder, sizeof(*folder));
+            mem_free(&fs->alloc, folder, sizeof *folder);
             return status;
         }
         folder->name = copy;
@@ -180,20 +171,17 @@ static sessile_status folder_locked(file_store *fs, const char *name, int make,
     }
     sessile_status status =
         make ? file_may_write(fs, folder->network, folder->name, err) : SESSILE_OK;
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     if (make && !folder->named_durably) {
         /* Also when somebody else made it a moment ago: they may not have come to their
          * sync, and what we are about to acknowledge hangs on these names. */
         status = root_locked(fs, 1, err);
-        if (status != SESSILE_OK) {
+        if (status)
             return status;
-        }
         if (os->sync_all(os->ud, fs->agents_fd) != 0 ||
-            os->sync_all(os->ud, fs->root_fd) != 0) {
+            os->sync_all(os->ud, fs->root_fd) != 0)
             return fail_errno(err, errno, "cannot sync the folders of %s", fs->root);
-        }
         folder->named_durably = 1;
     }
     *out = folder;
@@ -205,9 +193,8 @@ sessile_status file_folder_get(file_store *fs, const char *name, int make,
 {
     *out = NULL;
     sessile_status status = store_name_check(name, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     pthread_mutex_lock(&fs->mutex);
     status = folder_locked(fs, name, make, out, err);
     pthread_mutex_unlock(&fs->mutex);
@@ -217,18 +204,16 @@ sessile_status file_folder_get(file_store *fs, const char *name, int make,
 void file_folders_free(file_store *fs)
 {
     const os_table *os = fs->os;
-    while (fs->folders != NULL) {
+    while (fs->folders) {
         file_folder *folder = fs->folders;
         fs->folders = folder->next;
         os->close(os->ud, folder->fd);
         mem_free(&fs->alloc, folder->name, strlen(folder->name) + 1);
-        mem_free(&fs->alloc, folder, sizeof(*folder));
+        mem_free(&fs->alloc, folder, sizeof *folder);
     }
-    if (fs->agents_fd >= 0) {
+    if (fs->agents_fd >= 0)
         os->close(os->ud, fs->agents_fd);
-    }
-    if (fs->root_fd >= 0) {
+    if (fs->root_fd >= 0)
         os->close(os->ud, fs->root_fd);
-    }
     fs->agents_fd = fs->root_fd = -1;
 }

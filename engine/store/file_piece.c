@@ -20,19 +20,17 @@ static int same_piece(file_store *fs, int dir, int from, const char *piece,
     char ours[4096], theirs[4096];
     os_stat_info st;
     int fd = os->open_at(os->ud, dir, piece, OS_READ);
-    if (fd < 0) {
+    if (fd < 0)
         return errno == ELOOP ? 0 : -1;
-    }
     int same = os->stat_fd(os->ud, fd, &st) == 0 && st.is_regular && st.size == size;
     for (uint64_t at = 0; same == 1 && at < size;) {
-        size_t want = size - at < sizeof(ours) ? (size_t)(size - at) : sizeof(ours);
+        size_t want = size - at < sizeof ours ? (size_t)(size - at) : sizeof ours;
         int64_t a = os_read_full(os, from, ours, want, offset + at);
         int64_t b = os_read_full(os, fd, theirs, want, at);
-        if (a < 0 || b < 0) {
+        if (a < 0 || b < 0)
             same = -1;
-        } else if (a != (int64_t)want || b != a || memcmp(ours, theirs, want) != 0) {
+        else if (a != (int64_t)want || b != a || memcmp(ours, theirs, want) != 0)
             same = 0;
-        }
         at += want;
     }
     int error = errno;
@@ -48,18 +46,16 @@ static sessile_status copy_piece(file_store *fs, int from, const char *log, int 
     enum { PIECE = 1 << 16 };
     sessile_status status = SESSILE_OK;
     char *bytes = mem_alloc(&fs->alloc, PIECE);
-    if (bytes == NULL) {
+    if (!bytes)
         return fail_nomem(err);
-    }
-    for (uint64_t at = 0; at < size && status == SESSILE_OK;) {
+    for (uint64_t at = 0; at < size && !status;) {
         size_t want = size - at < PIECE ? (size_t)(size - at) : PIECE;
         size_t written = 0;
         int64_t got = os_read_full(os, from, bytes, want, offset + at);
-        if (got != (int64_t)want) {
+        if (got != (int64_t)want)
             status = fail_errno(err, got < 0 ? errno : EIO, "cannot read %s", log);
-        } else if (os_write_full(os, fd, bytes, want, at, &written) != 0) {
+        else if (os_write_full(os, fd, bytes, want, at, &written) != 0)
             status = fail_errno(err, errno, "cannot set aside the torn end of %s", log);
-        }
         at += want;
     }
     mem_free(&fs->alloc, bytes, PIECE);
@@ -82,18 +78,16 @@ sessile_status file_set_piece(file_store *fs, int dir, int from, const char *log
         buf_clear(&name);
         buf_put(&name, log, strlen(log) - strlen(FILE_SUFFIX));
         buf_printf(&name, ".torn-%llu", (unsigned long long)offset);
-        if (n > 1) {
+        if (n > 1)
             buf_printf(&name, "-%u", n);
-        }
-        if (name.failed || name.size >= sizeof(piece)) {
+        if (name.failed || name.size >= sizeof piece) {
             status = fail_nomem(err);
             goto out;
         }
         memcpy(piece, name.data, name.size + 1);
         if (os->stat_at(os->ud, dir, piece, &st) != 0) {
-            if (errno == ENOENT) {
+            if (errno == ENOENT)
                 break;
-            }
             status = fail_errno(err, errno, "cannot look at %s", piece);
             goto out;
         }
@@ -103,18 +97,16 @@ sessile_status file_set_piece(file_store *fs, int dir, int from, const char *log
             goto out;
         }
         if (same == 1) {
-            if (os->sync_all(os->ud, dir) != 0) {
+            if (os->sync_all(os->ud, dir) != 0)
                 status = fail_errno(err, errno, "cannot sync the folder of %s", piece);
-            }
             goto out;
         }
     }
     status = file_temporary(fs, dir, temporary, &fd, err);
-    if (status != SESSILE_OK) {
+    if (status)
         goto out;
-    }
     status = copy_piece(fs, from, log, fd, offset, size, err);
-    if (status != SESSILE_OK) {
+    if (status) {
         file_discard(fs, dir, temporary, &fd);
         goto out;
     }

@@ -23,24 +23,20 @@ static sessile_status overwrite(file_store *fs, int dir, const char *file, uint6
     sessile_status status = SESSILE_OK;
     os_stat_info st;
     int fd = os->open_at(os->ud, dir, file, OS_READ | OS_WRITE);
-    if (fd < 0) {
+    if (fd < 0)
         return fail_errno(err, errno, "cannot open %s to overwrite it", file);
-    }
-    if (os->stat_fd(os->ud, fd, &st) != 0) {
+    if (os->stat_fd(os->ud, fd, &st) != 0)
         status = fail_errno(err, errno, "cannot look at %s", file);
-    } else if (!st.is_regular) {
+    else if (!st.is_regular)
         status = fail(err, SESSILE_DENIED, "%s is no file: take it away", file);
-    }
-    uint64_t end = status == SESSILE_OK && st.size < head ? st.size : head;
-    for (uint64_t at = 0; status == SESSILE_OK && at < end; at += PIECE) {
+    uint64_t end = !status && st.size < head ? st.size : head;
+    for (uint64_t at = 0; !status && at < end; at += PIECE) {
         size_t size = end - at < PIECE ? (size_t)(end - at) : PIECE, written;
-        if (os_write_full(os, fd, nothing, size, at, &written) != 0) {
+        if (os_write_full(os, fd, nothing, size, at, &written) != 0)
             status = fail_errno(err, errno, "cannot overwrite %s", file);
-        }
     }
-    if (status == SESSILE_OK && os->sync_all(os->ud, fd) != 0) {
+    if (!status && os->sync_all(os->ud, fd) != 0)
         status = fail_errno(err, errno, "cannot sync %s", file);
-    }
     os->close(os->ud, fd);
     return status;
 }
@@ -54,9 +50,8 @@ typedef struct beside {
 static int note(void *arg, const char *file)
 {
     beside *b = arg;
-    if (strncmp(file, b->log, b->stem) == 0 && strcmp(file, b->log) != 0) {
+    if (strncmp(file, b->log, b->stem) == 0 && strcmp(file, b->log) != 0)
         buf_put(&b->names, file, strlen(file) + 1);
-    }
     return b->names.failed;
 }
 
@@ -67,23 +62,19 @@ static sessile_status remove_beside(file_store *fs, int dir, const char *log,
     sessile_status status = SESSILE_OK;
     beside b = {log, strlen(log) - strlen(FILE_SUFFIX) + 1, {0}};
     buf_init(&b.names, &fs->alloc);
-    if (os->list(os->ud, dir, note, &b) < 0) {
+    if (os->list(os->ud, dir, note, &b) < 0)
         status = fail_errno(err, errno, "cannot list what lies beside %s", log);
-    } else if (b.names.failed) {
+    else if (b.names.failed)
         status = fail_nomem(err);
-    }
-    for (size_t at = 0; status == SESSILE_OK && at < b.names.size;) {
+    for (size_t at = 0; !status && at < b.names.size;) {
         const char *file = b.names.data + at;
         os_stat_info st;
         at += strlen(file) + 1;
         /* what is a link has no bytes of ours */
-        if (os->stat_at(os->ud, dir, file, &st) == 0 && st.is_regular) {
+        if (os->stat_at(os->ud, dir, file, &st) == 0 && st.is_regular)
             status = overwrite(fs, dir, file, head, err);
-        }
-        if (status == SESSILE_OK && os->unlink_at(os->ud, dir, file) != 0 &&
-            errno != ENOENT) {
+        if (!status && os->unlink_at(os->ud, dir, file) != 0 && errno != ENOENT)
             status = fail_errno(err, errno, "cannot remove %s", file);
-        }
     }
     buf_deinit(&b.names);
     return status;
@@ -95,28 +86,23 @@ sessile_status file_remove(sessile_backend_log *handle, uint64_t head, sessile_e
     const file_folder *folder;
     const char *log;
     (void)file_log_cache(handle, &fs, &folder, &log);
-    if (!file_log_is_locked(handle)) {
+    if (!file_log_is_locked(handle))
         return fail(err, SESSILE_INVALID, "a log is removed only under its lock");
-    }
     sessile_status status = remove_beside(fs, folder->fd, log, head, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = overwrite(fs, folder->fd, log, head, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    if (fs->os->unlink_at(fs->os->ud, folder->fd, log) != 0) {
+    if (fs->os->unlink_at(fs->os->ud, folder->fd, log) != 0)
         return fail_errno(err, errno, "cannot remove %s", log);
-    }
     if (fs->os->sync_all(fs->os->ud, folder->fd) != 0) {
         fail_errno(
             err, errno,
             "%s was removed, but its folder could not be synced: after a power cut "
             "it may be there again, unreadable",
             log);
-        if (err != NULL) {
+        if (err)
             err->code = SESSILE_IO;
-        }
         return SESSILE_IO;
     }
     return SESSILE_OK;

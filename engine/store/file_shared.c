@@ -37,12 +37,11 @@ file_shared *file_shared_get(file_store *fs, uint64_t device, uint64_t inode,
 {
     pthread_mutex_lock(&fs->mutex);
     file_shared *shared = fs->shared;
-    while (shared != NULL && (shared->device != device || shared->inode != inode)) {
+    while (shared && (shared->device != device || shared->inode != inode))
         shared = shared->next;
-    }
-    if (shared == NULL) {
-        shared = mem_zalloc(&fs->alloc, sizeof(*shared));
-        if (shared != NULL) {
+    if (!shared) {
+        shared = mem_zalloc(&fs->alloc, sizeof *shared);
+        if (shared) {
             pthread_mutex_init(&shared->mutex, NULL);
             os_cond_init(&shared->moved);
             shared->device = device;
@@ -51,7 +50,7 @@ file_shared *file_shared_get(file_store *fs, uint64_t device, uint64_t inode,
             fs->shared = shared;
         }
     }
-    if (shared != NULL) {
+    if (shared) {
         shared->handles++;
         *number = shared->opened++;
     }
@@ -63,7 +62,7 @@ static void shared_free(file_store *fs, file_shared *shared)
 {
     pthread_cond_destroy(&shared->moved);
     pthread_mutex_destroy(&shared->mutex);
-    mem_free(&fs->alloc, shared, sizeof(*shared));
+    mem_free(&fs->alloc, shared, sizeof *shared);
 }
 
 void file_shared_put(file_store *fs, file_shared *shared)
@@ -71,9 +70,8 @@ void file_shared_put(file_store *fs, file_shared *shared)
     pthread_mutex_lock(&fs->mutex);
     if (--shared->handles == 0 && !shared->poisoned) {
         file_shared **at = &fs->shared;
-        while (*at != shared) {
+        while (*at != shared)
             at = &(*at)->next;
-        }
         *at = shared->next;
         shared_free(fs, shared);
     }
@@ -82,7 +80,7 @@ void file_shared_put(file_store *fs, file_shared *shared)
 
 void file_shared_free_all(file_store *fs)
 {
-    while (fs->shared != NULL) {
+    while (fs->shared) {
         file_shared *shared = fs->shared;
         fs->shared = shared->next;
         shared_free(fs, shared);
@@ -114,13 +112,12 @@ int file_shared_take(file_shared *shared, const os_table *os, int *timeout_ms,
         uint64_t now = os->clock_us(os->ud);
         start = start == 0 ? now : start;
         uint64_t gone_ms = (now - start) / 1000;
-        if (stop.ask != NULL && stop.ask(stop.arg)) {
+        if (stop.ask && stop.ask(stop.arg))
             result = LOCK_STOPPED;
-        } else if (*timeout_ms >= 0 && gone_ms >= (uint64_t)*timeout_ms) {
+        else if (*timeout_ms >= 0 && gone_ms >= (uint64_t)*timeout_ms)
             result = LOCK_TAKEN;
-        } else {
+        else
             os_cond_slice(&shared->moved, &shared->mutex);
-        }
     }
     if (result == LOCK_GOT) {
         shared->taken = 1;
@@ -145,27 +142,24 @@ typedef struct file_sync_waiting {
 static int oldest(const file_shared *shared)
 {
     const file_sync_waiting *found = shared->waiting;
-    for (const file_sync_waiting *w = found; w != NULL; w = w->next) {
+    for (const file_sync_waiting *w = found; w; w = w->next)
         found = w->number < found->number ? w : found;
-    }
     return found->fd;
 }
 
 size_t file_shared_waiting(const file_shared *shared)
 {
     size_t count = 0;
-    for (const file_sync_waiting *w = shared->waiting; w != NULL; w = w->next) {
+    for (const file_sync_waiting *w = shared->waiting; w; w = w->next)
         count++;
-    }
     return count;
 }
 
 static void leave(file_shared *shared, file_sync_waiting *me)
 {
     file_sync_waiting **at = &shared->waiting;
-    while (*at != me) {
+    while (*at != me)
         at = &(*at)->next;
-    }
     *at = me->next;
 }
 
@@ -179,9 +173,8 @@ int file_shared_sync(file_shared *shared, const os_table *os, int fd, uint64_t n
     /* it leaves the list before this returns */
     /* cppcheck-suppress autoVariables */
     shared->waiting = &me;
-    while (shared->syncing && shared->done < wanted) {
+    while (shared->syncing && shared->done < wanted)
         pthread_cond_wait(&shared->moved, &shared->mutex);
-    }
     if (shared->done < wanted) {
         uint64_t mine = ++shared->begun;
         int longest = oldest(shared);

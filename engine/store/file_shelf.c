@@ -19,16 +19,14 @@ sessile_status file_stat(void *self, const char *folder, const char *name,
     file_store *fs = self;
     file_folder *in;
     char log[FILE_NAME_SIZE];
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     sessile_status status = store_name_check(name, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = file_folder_get(fs, folder, 0, &in, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     memcpy(log, name, strlen(name));
-    memcpy(log + strlen(name), FILE_SUFFIX, sizeof(FILE_SUFFIX));
+    memcpy(log + strlen(name), FILE_SUFFIX, sizeof FILE_SUFFIX);
     if (file_look(fs, in, log, out) != 0) {
         return fail_errno(err, errno, "cannot look at %s/agents/%s/%s", fs->root,
                           in->name, log);
@@ -47,9 +45,8 @@ sessile_status file_shelf_get(void *self, const char *folder, char **out, size_t
     *out = NULL;
     *size = 0;
     sessile_status status = file_folder_get(fs, folder, 0, &in, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     int fd = os->open_at(os->ud, in->fd, SHELF, OS_READ);
     if (fd < 0) {
         return fail_errno(err, errno, "cannot open %s/agents/%s/" SHELF, fs->root,
@@ -60,15 +57,14 @@ sessile_status file_shelf_get(void *self, const char *folder, char **out, size_t
         goto out;
     }
     status = file_check(fs, &st, 0, SHELF, err);
-    if (status != SESSILE_OK) {
+    if (status)
         goto out;
-    }
     if (st.size > SHELF_LARGEST) {
         status = fail(err, SESSILE_DAMAGED, SHELF " in %s is far too large", in->name);
         goto out;
     }
     data = give_alloc(&fs->alloc, (size_t)st.size + 1);
-    if (data == NULL) {
+    if (!data) {
         status = fail_nomem(err);
         goto out;
     }
@@ -96,16 +92,13 @@ sessile_status file_shelf_put(void *self, const char *folder, const void *data,
     size_t written = 0;
     int fd = -1;
     sessile_status status = file_folder_get(fs, folder, 0, &in, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    if (size > SHELF_LARGEST) {
+    if (size > SHELF_LARGEST)
         return fail(err, SESSILE_LIMIT, SHELF " in %s would be far too large", in->name);
-    }
     status = file_temporary(fs, in->fd, temporary, &fd, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     if (os_write_full(os, fd, data, size, 0, &written) != 0 ||
         os->rename_over(os->ud, in->fd, temporary, SHELF) != 0) {
         status = fail_errno(err, errno, "cannot write " SHELF " in %s", in->name);
@@ -140,11 +133,10 @@ sessile_status file_shelf_drop(void *self, const char *folder, sessile_error *er
     dropping d = {fs, SESSILE_OK, err};
     file_folder *in;
     sessile_status status;
-    if (folder != NULL) {
+    if (folder) {
         status = file_folder_get(fs, folder, 0, &in, err);
-        if (status == SESSILE_OK) {
+        if (!status)
             drop_one(&d, in);
-        }
     } else {
         status = file_folders_each(fs, drop_one, &d, err);
     }
@@ -152,5 +144,5 @@ sessile_status file_shelf_drop(void *self, const char *folder, sessile_error *er
         error_clear(err);
         return SESSILE_OK;
     }
-    return status != SESSILE_OK ? status : d.status;
+    return status ? status : d.status;
 }

@@ -44,9 +44,8 @@ static int is_abandoned(const sweeping *s, int fd, const char *name, uint64_t *b
     os_stat_info st, named;
     if (os->stat_fd(os->ud, fd, &st) != 0 || !st.is_regular ||
         st.uid != os->uid(os->ud) || os->now_ms(os->ud) - st.mtime_ms < LEAST_AGE_MS ||
-        os->lock(os->ud, fd, OS_LOCK_EXCLUSIVE) != 0) {
+        os->lock(os->ud, fd, OS_LOCK_EXCLUSIVE) != 0)
         return 0;
-    }
     *bytes = st.size;
     /* it may have been given its name, and its lock up, while we came to it */
     return os->stat_at(os->ud, s->dir, name, &named) == 0 && named.device == st.device &&
@@ -58,17 +57,15 @@ static int sweep_name(void *arg, const char *name)
     sweeping *s = arg;
     const os_table *os = s->fs->os;
     uint64_t bytes = 0;
-    if (!is_leftover_name(name)) {
+    if (!is_leftover_name(name))
         return 0;
-    }
     int fd = os->open_at(os->ud, s->dir, name, OS_READ | OS_WRITE);
-    if (fd < 0) {
+    if (fd < 0)
         return 0;
-    }
     if (is_abandoned(s, fd, name, &bytes) && s->visit(s->arg, s->folder, name, bytes) &&
         os->unlink_at(os->ud, s->dir, name) != 0) {
         s->status = fail_errno(s->err, errno, "cannot remove %s in %s", name,
-                               s->folder != NULL ? s->folder : s->fs->root);
+                               s->folder ? s->folder : s->fs->root);
     }
     os->close(os->ud, fd); /* its lock goes with it */
     return s->status != SESSILE_OK;
@@ -80,7 +77,7 @@ static int sweep_folder(void *arg, file_folder *folder)
     const os_table *os = s->fs->os;
     s->dir = folder->fd;
     s->folder = folder->name;
-    if (os->list(os->ud, folder->fd, sweep_name, s) != 0 && s->status == SESSILE_OK) {
+    if (os->list(os->ud, folder->fd, sweep_name, s) != 0 && !s->status) {
         s->status = fail_errno(s->err, errno, "cannot list the folder %s in %s",
                                folder->name, s->fs->root);
     }
@@ -95,16 +92,13 @@ sessile_status file_sweep(void *self,
     file_store *fs = self;
     sweeping s = {fs, -1, NULL, visit, arg, SESSILE_OK, err};
     sessile_status status = file_root(fs, 0, &s.dir, err);
-    if (status == SESSILE_OK && fs->os->list(fs->os->ud, s.dir, sweep_name, &s) != 0 &&
-        s.status == SESSILE_OK) {
+    if (!status && fs->os->list(fs->os->ud, s.dir, sweep_name, &s) != 0 && !s.status)
         s.status = fail_errno(err, errno, "cannot list %s", fs->root);
-    }
-    if (status == SESSILE_OK && s.status == SESSILE_OK) {
+    if (!status && !s.status)
         status = file_folders_each(fs, sweep_folder, &s, err);
-    }
     if (status == SESSILE_NOTFOUND) {
         error_clear(err);
         status = SESSILE_OK; /* nothing was ever written */
     }
-    return s.status != SESSILE_OK ? s.status : status;
+    return s.status ? s.status : status;
 }

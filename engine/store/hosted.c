@@ -17,7 +17,7 @@
 
 sessile_error *hosted_hear(hosted_answer *a, sessile_error *err)
 {
-    memset(a, 0, sizeof(*a));
+    memset(a, 0, sizeof *a);
     a->err = err;
     return &a->heard;
 }
@@ -25,8 +25,8 @@ sessile_error *hosted_hear(hosted_answer *a, sessile_error *err)
 sessile_status hosted_told(const hosted *h, hosted_answer *a, sessile_status status,
                            const char *what)
 {
-    a->heard.message[sizeof(a->heard.message) - 1] = '\0';
-    if (status == SESSILE_OK) {
+    a->heard.message[sizeof a->heard.message - 1] = '\0';
+    if (!status) {
         error_clear(a->err);
         return SESSILE_OK;
     }
@@ -70,30 +70,27 @@ static sessile_status check_table(const sessile_backend *t, sessile_error *err)
         {0, t->list != NULL, "list"},
         {SESSILE_BACKEND_SEALS, t->blob_get != NULL, "blob_get"},
         {SESSILE_BACKEND_SEALS, t->blob_put_new != NULL, "blob_put_new"},
-        {SESSILE_BACKEND_SEALS, t->blob_remove == NULL || t->blob_list != NULL,
+        {SESSILE_BACKEND_SEALS, !t->blob_remove || t->blob_list,
          "blob_list, which goes with blob_remove"},
-        {SESSILE_BACKEND_LOCKS, t->lock != NULL && t->unlock != NULL, "lock and unlock"},
+        {SESSILE_BACKEND_LOCKS, t->lock && t->unlock, "lock and unlock"},
         {SESSILE_BACKEND_CUTS, t->set_aside != NULL, "set_aside"},
         {SESSILE_BACKEND_CUTS, locks, "LOCKS, without which it may not cut"},
-        {SESSILE_BACKEND_CACHES,
-         t->cache_size != NULL && t->cache_read != NULL && t->cache_write != NULL,
+        {SESSILE_BACKEND_CACHES, t->cache_size && t->cache_read && t->cache_write,
          "cache_size, cache_read and cache_write"},
         {SESSILE_BACKEND_CACHES, locks || t->version > 1,
          "LOCKS, without which a table of version 1 may keep no caches"},
         {SESSILE_BACKEND_REPLACES,
-         t->draft_new != NULL && t->draft_write != NULL && t->draft_replace != NULL &&
-             t->draft_drop != NULL,
+         t->draft_new && t->draft_write && t->draft_replace && t->draft_drop,
          "draft_new, draft_write, draft_replace and draft_drop"},
         {SESSILE_BACKEND_REPLACES, locks || t->version > 1,
          "LOCKS, without which a table of version 1 may replace nothing"},
-        {SESSILE_BACKEND_REPLACES, locks || t->replaced != NULL,
+        {SESSILE_BACKEND_REPLACES, locks || t->replaced,
          "replaced, by which handles learn of it where there are no LOCKS"},
         {SESSILE_BACKEND_SHELVES,
-         t->stat != NULL && t->list_stat != NULL && t->shelf_get != NULL &&
-             t->shelf_put != NULL && t->shelf_drop != NULL,
+         t->stat && t->list_stat && t->shelf_get && t->shelf_put && t->shelf_drop,
          "stat, list_stat, shelf_get, shelf_put and shelf_drop"},
     };
-    for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         if (!wanted[i].there &&
             (wanted[i].with == 0 || (t->capabilities & wanted[i].with) != 0)) {
             return fail(err, SESSILE_INVALID, "the store's table lacks %s",
@@ -107,7 +104,7 @@ static sessile_status check_table(const sessile_backend *t, sessile_error *err)
 static sessile_status take_table(sessile_backend *out, const sessile_backend *table,
                                  sessile_error *err)
 {
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     if (table->version == 1) {
         memcpy(out, table, offsetof(sessile_backend, set_timeout));
     } else if (table->version == SESSILE_BACKEND_VERSION) {
@@ -123,11 +120,10 @@ static sessile_status take_table(sessile_backend *out, const sessile_backend *ta
 static void hosted_free(void *self)
 {
     hosted *h = self;
-    if (h->host.free != NULL) {
+    if (h->host.free)
         h->host.free(h->self);
-    }
     allocator a = h->alloc;
-    mem_free(&a, h, sizeof(*h));
+    mem_free(&a, h, sizeof *h);
 }
 
 sessile_status store_hosted_open(store *out, const sessile_backend *table, void *self,
@@ -137,17 +133,16 @@ sessile_status store_hosted_open(store *out, const sessile_backend *table, void 
     out->self = NULL;
     sessile_backend host;
     sessile_status status = take_table(&host, table, err);
-    hosted *h = status == SESSILE_OK ? mem_zalloc(a, sizeof(*h)) : NULL;
-    if (h == NULL) {
-        if (table->free != NULL) {
+    hosted *h = !status ? mem_zalloc(a, sizeof *h) : NULL;
+    if (!h) {
+        if (table->free)
             table->free(self);
-        }
-        return status == SESSILE_OK ? fail_nomem(err) : status;
+        return !status ? fail_nomem(err) : status;
     }
     h->alloc = *a;
     h->host = host;
     h->self = self;
-    snprintf(h->name, sizeof(h->name), "%s", table->name != NULL ? table->name : "");
+    snprintf(h->name, sizeof h->name, "%s", table->name ? table->name : "");
     h->shown = (sessile_backend){
         .version = SESSILE_BACKEND_VERSION,
         .capabilities =

@@ -16,18 +16,17 @@ static sessile_status take_blob(const hosted *h, sessile_status status, char *gi
                                 char **out, size_t *size, sessile_error *err)
 {
     *out = NULL;
-    if (status == SESSILE_OK && (given == NULL || *size > BLOB_MOST)) {
+    if (!status && (!given || *size > BLOB_MOST)) {
         status =
             hosted_absurd(h, err, "a blob has no bytes, or more than a blob can have");
-    } else if (status == SESSILE_OK && given_size(given) < *size) {
+    } else if (!status && given_size(given) < *size) {
         status = hosted_absurd(h, err, "a blob is shorter than it was said to be");
-    } else if (status == SESSILE_OK) {
+    } else if (!status) {
         *out = give_dup(&h->alloc, given, *size);
-        status = *out != NULL ? SESSILE_OK : fail_nomem(err);
+        status = *out ? SESSILE_OK : fail_nomem(err);
     }
-    if (status != SESSILE_OK) {
+    if (status)
         *size = 0;
-    }
     sessile_free(given);
     return status;
 }
@@ -85,9 +84,8 @@ typedef struct visiting {
 static int show_blob(void *arg, const char *name)
 {
     visiting *v = arg;
-    if (!v->over && store_name_ok(name)) {
+    if (!v->over && store_name_ok(name))
         v->over = v->blob(v->arg, name) != 0;
-    }
     return v->over;
 }
 

@@ -24,9 +24,8 @@ typedef struct visiting {
 static int show_log(void *arg, const char *folder, const char *name)
 {
     visiting *v = arg;
-    if (!v->over && store_name_ok(folder) && store_name_ok(name)) {
+    if (!v->over && store_name_ok(folder) && store_name_ok(name))
         v->over = v->log(v->arg, folder, name) != 0;
-    }
     return v->over;
 }
 
@@ -34,18 +33,16 @@ static int show_stat(void *arg, const char *folder, const char *name,
                      const sessile_backend_stat *stat)
 {
     visiting *v = arg;
-    if (!v->over && store_name_ok(folder) && store_name_ok(name)) {
+    if (!v->over && store_name_ok(folder) && store_name_ok(name))
         v->over = v->log_stat(v->arg, folder, name, stat) != 0;
-    }
     return v->over;
 }
 
 static int show_file(void *arg, const char *folder, const char *file, uint64_t bytes)
 {
     visiting *v = arg;
-    if (!v->over && file != NULL) {
+    if (!v->over && file)
         v->over = v->file(v->arg, folder, file, bytes) != 0;
-    }
     return v->over;
 }
 
@@ -105,7 +102,7 @@ static sessile_status hosted_stat(void *self, const char *folder, const char *na
     hosted *h = self;
     hosted_answer a;
     sessile_error *e = hosted_hear(&a, err);
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     return hosted_told(h, &a, h->host.stat(h->self, folder, name, out, e), "stat");
 }
 
@@ -123,9 +120,8 @@ static sessile_status hosted_has_logs(void *self, int *found, sessile_error *err
     hosted_answer a;
     sessile_error *e = hosted_hear(&a, err);
     *found = 0;
-    if (h->host.has_logs == NULL) {
+    if (!h->host.has_logs)
         return hosted_list(self, NULL, found_one, found, err);
-    }
     sessile_status status =
         hosted_told(h, &a, h->host.has_logs(h->self, found, e), "has_logs");
     *found = *found != 0;

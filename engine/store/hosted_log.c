@@ -50,18 +50,16 @@ static sessile_status hosted_open(void *self, const char *folder, const char *na
     hosted_answer a;
     sessile_error *e = hosted_hear(&a, err);
     *out = NULL;
-    hosted_log *log = mem_zalloc(&h->alloc, sizeof(*log));
-    if (log == NULL) {
+    hosted_log *log = mem_zalloc(&h->alloc, sizeof *log);
+    if (!log)
         return fail_nomem(err);
-    }
     log->h = h;
     sessile_status status =
         hosted_told(h, &a, h->host.open(h->self, folder, name, &log->log, e), "open");
-    if (status == SESSILE_OK && log->log == NULL) {
+    if (!status && !log->log)
         status = hosted_absurd(h, err, "it opened a log and gave none");
-    }
-    if (status != SESSILE_OK) {
-        mem_free(&h->alloc, log, sizeof(*log));
+    if (status) {
+        mem_free(&h->alloc, log, sizeof *log);
         return status;
     }
     *out = (sessile_backend_log *)(void *)log;
@@ -70,11 +68,11 @@ static sessile_status hosted_open(void *self, const char *folder, const char *na
 
 static void hosted_close(sessile_backend_log *handle)
 {
-    if (handle != NULL) {
+    if (handle) {
         hosted_log *log = of(handle);
         hosted *h = log->h;
         h->host.close(log->log);
-        mem_free(&h->alloc, log, sizeof(*log));
+        mem_free(&h->alloc, log, sizeof *log);
     }
 }
 
@@ -88,7 +86,7 @@ static sessile_status hosted_size(sessile_backend_log *handle, uint64_t *bytes,
     *mtime_ms = 0;
     sessile_status status =
         hosted_told(log->h, &a, log->h->host.size(log->log, bytes, mtime_ms, e), "size");
-    if (status == SESSILE_OK && *bytes > BYTES_MOST) {
+    if (!status && *bytes > BYTES_MOST) {
         *bytes = 0;
         status = hosted_absurd(log->h, err, "a log has more bytes than there are");
     }
@@ -106,7 +104,7 @@ static sessile_status hosted_read(sessile_backend_log *handle, uint64_t index,
     sessile_status status = hosted_told(
         log->h, &a, log->h->host.read(log->log, index, offset, out, size, got, e),
         "read");
-    if (status != SESSILE_OK) {
+    if (status) {
         *got = 0;
     } else if (*got > size) {
         *got = 0;
@@ -147,12 +145,12 @@ static sessile_status hosted_append(sessile_backend_log *handle, sessile_log_end
         log->h, &a,
         log->h->host.append(log->log, &given, data, size, count, new_tag, poisoned, e),
         "append");
-    *poisoned = *poisoned != 0 && status != SESSILE_OK;
-    if (status == SESSILE_OK) {
+    *poisoned = *poisoned != 0 && status;
+    if (!status) {
         /* there is one right answer: what the host made of its copy is not needed */
         end->count += count;
         end->bytes += size;
-        memcpy(end->tag, new_tag, sizeof(end->tag));
+        memcpy(end->tag, new_tag, sizeof end->tag);
     }
     return status;
 }
@@ -218,7 +216,7 @@ static sessile_status hosted_watch(sessile_backend_log *handle, uint64_t bytes,
     sessile_status status = hosted_told(
         log->h, &a, log->h->host.watch(log->log, bytes, timeout_ms, ask, arg, changed, e),
         "watch");
-    *changed = status == SESSILE_OK && *changed != 0;
+    *changed = !status && *changed != 0;
     return status;
 }
 
@@ -247,7 +245,7 @@ static sessile_status hosted_cache_size(sessile_backend_log *handle, uint64_t *b
     *bytes = 0;
     sessile_status status = hosted_told(
         log->h, &a, log->h->host.cache_size(log->log, bytes, e), "cache_size");
-    if (status == SESSILE_OK && *bytes > BYTES_MOST) {
+    if (!status && *bytes > BYTES_MOST) {
         *bytes = 0;
         status = hosted_absurd(log->h, err, "a cache has more bytes than there are");
     }
@@ -265,7 +263,7 @@ static sessile_status hosted_cache_read(sessile_backend_log *handle, uint64_t of
     sessile_status status = hosted_told(
         log->h, &a, log->h->host.cache_read(log->log, offset, out, size, got, e),
         "cache_read");
-    if (status == SESSILE_OK && *got > size) {
+    if (!status && *got > size) {
         *got = 0;
         status =
             hosted_absurd(log->h, err, "it read more of a cache than it was asked for");
@@ -292,18 +290,16 @@ static sessile_status hosted_draft_new(void *self, const char *folder, const cha
     hosted_answer a;
     sessile_error *e = hosted_hear(&a, err);
     *out = NULL;
-    hosted_draft *draft = mem_zalloc(&h->alloc, sizeof(*draft));
-    if (draft == NULL) {
+    hosted_draft *draft = mem_zalloc(&h->alloc, sizeof *draft);
+    if (!draft)
         return fail_nomem(err);
-    }
     draft->h = h;
     sessile_status status = hosted_told(
         h, &a, h->host.draft_new(h->self, folder, name, &draft->draft, e), "draft_new");
-    if (status == SESSILE_OK && draft->draft == NULL) {
+    if (!status && !draft->draft)
         status = hosted_absurd(h, err, "it began a draft and gave none");
-    }
-    if (status != SESSILE_OK) {
-        mem_free(&h->alloc, draft, sizeof(*draft));
+    if (status) {
+        mem_free(&h->alloc, draft, sizeof *draft);
         return status;
     }
     *out = (sessile_backend_draft *)(void *)draft;
@@ -333,10 +329,9 @@ static sessile_status hosted_draft_replace(sessile_backend_draft *handle,
         h, &a,
         h->host.draft_replace(draft->draft, of(old)->log, keep, kept, kept_size, e),
         "draft_replace");
-    if (kept != NULL && kept_size > 0) {
+    if (kept && kept_size > 0)
         kept[kept_size - 1] = '\0';
-    }
-    mem_free(&h->alloc, draft, sizeof(*draft));
+    mem_free(&h->alloc, draft, sizeof *draft);
     return status;
 }
 
@@ -349,17 +344,17 @@ static sessile_status hosted_draft_publish(sessile_backend_draft *handle,
     sessile_error *e = hosted_hear(&a, err);
     sessile_status status =
         hosted_told(h, &a, h->host.draft_publish(draft->draft, e), "draft_publish");
-    mem_free(&h->alloc, draft, sizeof(*draft));
+    mem_free(&h->alloc, draft, sizeof *draft);
     return status;
 }
 
 static void hosted_draft_drop(sessile_backend_draft *handle)
 {
-    if (handle != NULL) {
+    if (handle) {
         hosted_draft *draft = of_draft(handle);
         hosted *h = draft->h;
         h->host.draft_drop(draft->draft);
-        mem_free(&h->alloc, draft, sizeof(*draft));
+        mem_free(&h->alloc, draft, sizeof *draft);
     }
 }
 
@@ -379,9 +374,8 @@ void hosted_show_logs(sessile_backend *shown, const sessile_backend *host)
         shown->busy = host->busy ? hosted_busy : NULL;
         shown->rewrite = host->rewrite ? hosted_rewrite : NULL;
     }
-    if (has & SESSILE_BACKEND_CUTS) {
+    if (has & SESSILE_BACKEND_CUTS)
         shown->set_aside = hosted_set_aside;
-    }
     if (has & SESSILE_BACKEND_CACHES) {
         shown->cache_size = hosted_cache_size;
         shown->cache_read = hosted_cache_read;

@@ -13,9 +13,8 @@
 static void pg_free(void *self)
 {
     pg_store *ps = self;
-    if (ps == NULL) {
+    if (!ps)
         return;
-    }
     pg_watch_free(ps);
     pg_pool_free(ps);
     pg_texts_free(&ps->texts, &ps->alloc);
@@ -26,7 +25,7 @@ static void pg_free(void *self)
     pthread_mutex_destroy(&ps->mutex);
     pthread_mutex_destroy(&ps->watch_mutex);
     allocator a = ps->alloc;
-    mem_free(&a, ps, sizeof(*ps));
+    mem_free(&a, ps, sizeof *ps);
 }
 
 static const sessile_backend table = {
@@ -86,25 +85,23 @@ sessile_status store_postgres_open(store *out, const char *url, int timeout_ms,
 {
     out->table = NULL;
     out->self = NULL;
-    pg_store *ps = mem_zalloc(a, sizeof(*ps));
-    if (ps == NULL) {
+    pg_store *ps = mem_zalloc(a, sizeof *ps);
+    if (!ps)
         return fail_nomem(err);
-    }
     ps->os = os;
     ps->alloc = *a;
     ps->pid = os->pid(os->ud);
     ps->timeout_ms = timeout_ms;
     sessile_status status = pg_lib_open(&ps->lib, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = pg_url_parse(&ps->url, &ps->lib, url, os, a, err);
-    }
-    if (status == SESSILE_OK && pg_texts_fill(&ps->texts, ps->url.schema, a) != 0) {
+    if (!status && pg_texts_fill(&ps->texts, ps->url.schema, a) != 0) {
         pg_url_free(&ps->url, &ps->lib, a);
         status = fail_nomem(err);
     }
-    if (status != SESSILE_OK) {
+    if (status) {
         pg_lib_close(&ps->lib);
-        mem_free(a, ps, sizeof(*ps));
+        mem_free(a, ps, sizeof *ps);
         return status;
     }
     pthread_mutex_init(&ps->mutex, NULL);
@@ -112,7 +109,7 @@ sessile_status store_postgres_open(store *out, const char *url, int timeout_ms,
     os_cond_init(&ps->freed);
     os_cond_init(&ps->watched);
     status = look(ps, err);
-    if (status != SESSILE_OK) {
+    if (status) {
         pg_free(ps);
         return status;
     }

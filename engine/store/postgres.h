@@ -240,9 +240,10 @@ typedef struct pg_call {
     uint64_t until_us;  /* for other writers, for a connection; UINT64_MAX: for ever */
     uint64_t answer_us; /* for an answer: a server needs time even for one try */
     lock_stop stop;
-    int first;  /* the store is being opened: what is not there is not waited for */
-    int absent; /* set: the tables are not there yet */
-    int primary; /* a standby is not asked: what it has not got may be there all the same */
+    int first;   /* the store is being opened: what is not there is not waited for */
+    int absent;  /* set: the tables are not there yet */
+    int primary; /* a standby is not asked: what it has not got may be there all the same
+                  */
 } pg_call;
 
 /* A call that may take timeout_ms (-1: for ever). */

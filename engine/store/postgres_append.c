@@ -33,9 +33,8 @@ static sessile_status elsewhere(pg_call *call, pg_log *log, const sessile_log_en
 {
     pg_seen seen;
     sessile_status status = pg_look(call, log, &seen, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     pthread_mutex_lock(&log->mutex);
     log->replaced = seen.leads_to != 0 && seen.leads_to != log->id;
     pthread_mutex_unlock(&log->mutex);
@@ -84,15 +83,14 @@ sessile_status pg_append(sessile_backend_log *handle, sessile_log_end *end,
                     "nobody can tell whether an append to %s took place: open it again",
                     log->name);
     }
-    if (pg_records_fill(&records, data, size, end->bytes, &ps->alloc) != 0) {
+    if (pg_records_fill(&records, data, size, end->bytes, &ps->alloc) != 0)
         return fail_nomem(err);
-    }
     pg_call call = pg_log_call(log);
     pg_step steps[2] = {pg_step_of(PG_UNSYNCED), pg_step_of(PG_APPEND)}, *s = &steps[1];
     pg_arg_int(s, log->id);
     pg_arg_int(s, end->count);
     pg_arg_int(s, end->bytes);
-    pg_arg_bytes(s, end->tag, sizeof(end->tag));
+    pg_arg_bytes(s, end->tag, sizeof end->tag);
     pg_arg_int(s, count);
     pg_arg_int(s, size);
     pg_arg_bytes(s, new_tag, 16);
@@ -102,7 +100,7 @@ sessile_status pg_append(sessile_backend_log *handle, sessile_log_end *end,
     sessile_status status = pg_change(&call, steps + skipped, 2 - skipped, log->name,
                                       appended, &a, &r, &took, err);
     pg_records_free(&records);
-    if (status == SESSILE_OK && took == PG_AS_ANSWERED) {
+    if (!status && took == PG_AS_ANSWERED) {
         int done = pg_rows(ps, r.of[1 - skipped]) > 0;
         pg_results_free(ps, &r);
         if (!done) {
@@ -113,17 +111,16 @@ sessile_status pg_append(sessile_backend_log *handle, sessile_log_end *end,
     pthread_mutex_lock(&log->mutex);
     pg_ahead_drop(ps, &log->ahead); /* who writes has read what they wanted */
     pg_ahead_drop(ps, &log->cached);
-    if (status == SESSILE_OK) {
+    if (!status) {
         end->count += count;
         end->bytes += size;
-        memcpy(end->tag, new_tag, sizeof(end->tag));
+        memcpy(end->tag, new_tag, sizeof end->tag);
         if (log->bytes < end->bytes) {
             log->count = end->count;
             log->bytes = end->bytes;
         }
-        if (ps->unsynced) {
+        if (ps->unsynced)
             remember(log, end->count, data, size);
-        }
     } else if (took == PG_UNKNOWN) {
         log->poisoned = *poisoned = 1;
     }
@@ -148,16 +145,15 @@ sessile_status pg_sync(sessile_backend_log *handle, sessile_error *err)
     pthread_mutex_lock(&log->mutex);
     int bad = log->poisoned;
     uint64_t end = log->put_end;
-    memcpy(hash, log->put_hash, sizeof(hash));
+    memcpy(hash, log->put_hash, sizeof hash);
     pthread_mutex_unlock(&log->mutex);
     if (bad) {
         return fail(err, SESSILE_IO,
                     "nobody can tell whether an append to %s took place: open it again",
                     log->name);
     }
-    if (!ps->unsynced) {
+    if (!ps->unsynced)
         return SESSILE_OK;
-    }
     pg_call call = pg_log_call(log);
     call.primary = 1;
     pg_step s[2] = {pg_step_of(PG_SYNC), pg_step_of(PG_LINES)};
@@ -167,15 +163,14 @@ sessile_status pg_sync(sessile_backend_log *handle, sessile_error *err)
     pg_arg_int(&s[1], 1);
     pg_arg_int(&s[1], INT64_MAX);
     sessile_status status = pg_ask(&call, s, 2, log->name, &r, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     int there = pg_rows(ps, r.of[0]) > 0, same = pg_rows(ps, r.of[1]) == 1;
     if (same) {
         size_t size;
         const char *line = pg_bytes(ps, r.of[1], 0, 1, &size);
         hash256(found, line, size, NULL, 0);
-        same = memcmp(found, hash, sizeof(hash)) == 0;
+        same = memcmp(found, hash, sizeof hash) == 0;
     }
     pg_results_free(ps, &r);
     if (there && end > 0 && !same) { /* a log that was removed has nothing to lose */

@@ -17,11 +17,10 @@ static sessile_status fetch(pg_call *call, const char *name, pg_results *r, int 
     *there = 0;
     call->absent = 0;
     sessile_status status = pg_ask(call, &s, 1, name, r, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         *there = pg_rows(call->ps, r->of[0]) == 1;
-        if (!*there) {
+        if (!*there)
             pg_results_free(call->ps, r);
-        }
         return status;
     }
     return call->absent ? SESSILE_OK : status;
@@ -37,19 +36,16 @@ sessile_status pg_blob_get(void *self, const char *name, char **out, size_t *siz
     *out = NULL;
     *size = 0;
     sessile_status status = store_name_check(name, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = fetch(&call, name, &r, &there, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    if (!there) {
+    if (!there)
         return fail(err, SESSILE_NOTFOUND, "there is no %s", name);
-    }
     const char *data = pg_bytes(ps, r.of[0], 0, 0, size);
     *out = give_dup(&ps->alloc, data, *size);
     pg_results_free(ps, &r);
-    if (*out == NULL) {
+    if (!*out) {
         *size = 0;
         return fail_nomem(err);
     }
@@ -70,12 +66,12 @@ static sessile_status changed(pg_call *call, void *arg, int *yes, sessile_error 
     int there;
     *yes = 0;
     sessile_status status = fetch(call, c->name, &r, &there, err);
-    if (status == SESSILE_OK && there) {
+    if (!status && there) {
         size_t size;
         const char *data = pg_bytes(call->ps, r.of[0], 0, 0, &size);
-        *yes = c->data != NULL && size == c->size && memcmp(data, c->data, size) == 0;
+        *yes = c->data && size == c->size && memcmp(data, c->data, size) == 0;
         pg_results_free(call->ps, &r);
-    } else if (status == SESSILE_OK) {
+    } else if (!status) {
         *yes = c->data == NULL;
     }
     return status;
@@ -105,16 +101,14 @@ sessile_status pg_blob_put_new(void *self, const char *name, const void *data,
     changing c = {name, size > 0 ? data : "", size};
     int done;
     sessile_status status = store_name_check(name, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     pg_step s = pg_step_of(PG_BLOB_PUT);
     pg_arg_text(&s, name);
     pg_arg_bytes(&s, data, size);
     status = change(&call, &s, &c, 1, &done, err);
-    return status == SESSILE_OK && !done
-               ? fail(err, SESSILE_EXISTS, "%s is already there", name)
-               : status;
+    return !status && !done ? fail(err, SESSILE_EXISTS, "%s is already there", name)
+                            : status;
 }
 
 sessile_status pg_blob_replace(void *self, const char *name, const void *was,
@@ -127,22 +121,19 @@ sessile_status pg_blob_replace(void *self, const char *name, const void *was,
     pg_results r;
     int done = 0, there;
     sessile_status status = store_name_check(name, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     pg_step s = pg_step_of(PG_BLOB_REPLACE);
     pg_arg_text(&s, name);
     pg_arg_bytes(&s, was, was_size);
     pg_arg_bytes(&s, data, size);
     status = change(&call, &s, &c, 0, &done, err);
-    if (done || (status != SESSILE_OK && !call.absent)) {
+    if (done || (status && !call.absent))
         return status;
-    }
     status = fetch(&call, name, &r, &there, err);
-    if (status == SESSILE_OK && !there) {
+    if (!status && !there)
         return fail(err, SESSILE_NOTFOUND, "there is no %s", name);
-    }
-    if (status == SESSILE_OK) {
+    if (!status) {
         pg_results_free(ps, &r);
         status = fail(err, SESSILE_CONFLICT, "%s was changed by somebody else", name);
     }
@@ -156,13 +147,12 @@ sessile_status pg_blob_remove(void *self, const char *name, sessile_error *err)
     changing c = {name, NULL, 0};
     int done;
     sessile_status status = store_name_check(name, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     pg_step s = pg_step_of(PG_BLOB_REMOVE);
     pg_arg_text(&s, name);
     status = change(&call, &s, &c, 0, &done, err);
-    return (status == SESSILE_OK && !done) || call.absent
+    return (!status && !done) || call.absent
                ? fail(err, SESSILE_NOTFOUND, "there is no %s", name)
                : status;
 }
@@ -177,14 +167,12 @@ sessile_status pg_blob_list(void *self, const char *prefix,
     pg_results r;
     pg_arg_text(&s, prefix);
     sessile_status status = pg_ask(&call, &s, 1, "blob", &r, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return call.absent ? SESSILE_OK : status;
-    }
     for (int i = 0, n = pg_rows(ps, r.of[0]); i < n; i++) {
         const char *name = pg_text(ps, r.of[0], i, 0);
-        if (store_name_ok(name) && visit(arg, name) != 0) {
+        if (store_name_ok(name) && visit(arg, name) != 0)
             break;
-        }
     }
     pg_results_free(ps, &r);
     return SESSILE_OK;

@@ -30,35 +30,32 @@ sessile_status pg_cache_size(sessile_backend_log *handle, uint64_t *bytes,
     pg_arg_int(&s, LAST_MOST);
     pg_arg_int(&s, BEFORE);
     sessile_status status = pg_ask(&call, &s, 1, log->name, &r, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     last.capacity = LAST_MOST + BEFORE;
     for (int i = 0, n = pg_rows(ps, r.of[0]); i < n; i++) {
         size_t size;
         const char *data = pg_bytes(ps, r.of[0], i, 2, &size);
         uint64_t at = (uint64_t)pg_int(ps, r.of[0], i, 0);
         *bytes = at + (uint64_t)pg_int(ps, r.of[0], i, 1);
-        if (last.data == NULL) {
+        if (!last.data)
             last.data = mem_alloc(&ps->alloc, last.capacity);
-        }
         if (at != last.from + last.size || size > last.capacity - last.size) {
             last.from = at;
             last.size = 0;
         }
-        if (size > last.capacity) {
-            continue; /* more than was asked for: it is fetched when it is read */
-        }
-        if (last.data != NULL) { /* else it is fetched when it is read */
+        if (size > last.capacity)
+            continue;    /* more than was asked for: it is fetched when it is read */
+        if (last.data) { /* else it is fetched when it is read */
             memcpy(last.data + last.size, data, size);
             last.size += size;
         }
     }
-    if (last.data == NULL) {
+    if (!last.data) {
         last.capacity = last.size = 0;
     } else if (last.size < last.capacity / 2) {
         char *less = mem_realloc(&ps->alloc, last.data, last.capacity, last.size + 1);
-        if (less != NULL) {
+        if (less) {
             last.data = less;
             last.capacity = last.size + 1;
         }
@@ -78,11 +75,10 @@ static int from_cached(pg_log *log, uint64_t offset, void *out, size_t size)
     pthread_mutex_lock(&log->mutex);
     pg_ahead *c = &log->cached;
     pg_ahead_age(log->ps, c);
-    int there = c->data != NULL && offset >= c->from && offset - c->from <= c->size &&
+    int there = c->data && offset >= c->from && offset - c->from <= c->size &&
                 c->size - (offset - c->from) >= size;
-    if (there) {
+    if (there)
         memcpy(out, c->data + (offset - c->from), size);
-    }
     pthread_mutex_unlock(&log->mutex);
     return there;
 }
@@ -100,22 +96,19 @@ sessile_status pg_cache_read(sessile_backend_log *handle, uint64_t offset, void 
         *got = size;
         return SESSILE_OK;
     }
-    if (offset > INT64_MAX - size) {
+    if (offset > INT64_MAX - size)
         return SESSILE_OK;
-    }
     pg_arg_int(&s, log->id);
     pg_arg_int(&s, offset);
     pg_arg_int(&s, offset + size);
     sessile_status status = pg_ask(&call, &s, 1, log->name, &r, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     for (int i = 0, n = pg_rows(ps, r.of[0]); i < n; i++) {
         size_t piece;
         const char *data = pg_bytes(ps, r.of[0], i, 1, &piece);
-        if ((uint64_t)pg_int(ps, r.of[0], i, 0) != offset + *got || piece > size - *got) {
+        if ((uint64_t)pg_int(ps, r.of[0], i, 0) != offset + *got || piece > size - *got)
             break; /* it ends here, or is none of ours */
-        }
         memcpy((char *)out + *got, data, piece);
         *got += piece;
     }
@@ -136,23 +129,20 @@ sessile_status pg_cache_write(sessile_backend_log *handle, uint64_t offset,
     pg_results r;
     for (int i = 0; i < 4; i++) {
         pg_arg_int(&s[i], log->id);
-        if (i > 0) {
+        if (i > 0)
             pg_arg_int(&s[i], offset);
-        }
     }
     pg_arg_bytes(&s[3], data, size);
     pthread_mutex_lock(&log->mutex);
     pg_ahead_drop(ps, &log->cached);
     pthread_mutex_unlock(&log->mutex);
     sessile_status status = pg_ask(&call, s, 4, log->name, &r, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     int there = pg_rows(ps, r.of[0]) > 0, put = pg_rows(ps, r.of[3]) > 0;
     pg_results_free(ps, &r);
-    if (!there) {
+    if (!there)
         return fail(err, SESSILE_NOTFOUND, "%s was removed", log->name);
-    }
     return put ? SESSILE_OK
                : fail(err, SESSILE_CONFLICT,
                       "the cache of %s ends before what is put there", log->name);
@@ -170,20 +160,18 @@ sessile_status pg_shelf_get(void *self, const char *folder, char **out, size_t *
     *out = NULL;
     *size = 0;
     sessile_status status = store_name_check(folder, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     pg_arg_text(&s, folder);
     status = pg_ask(&call, &s, 1, folder, &r, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     if (pg_rows(ps, r.of[0]) != 1) {
         status = fail(err, SESSILE_NOTFOUND, "nothing is kept of %s", folder);
     } else {
         const char *data = pg_bytes(ps, r.of[0], 0, 0, size);
         *out = give_dup(&ps->alloc, data, *size);
-        if (*out == NULL) {
+        if (!*out) {
             *size = 0;
             status = fail_nomem(err);
         }
@@ -197,7 +185,7 @@ static sessile_status put(pg_call *call, const pg_step *s, sessile_error *err)
 {
     pg_results r;
     sessile_status status = pg_ask(call, s, 1, "a list", &r, err);
-    if (status != SESSILE_OK) {
+    if (status) {
         if (call->absent) {
             error_clear(err);
             return SESSILE_OK;
@@ -217,7 +205,7 @@ sessile_status pg_shelf_put(void *self, const char *folder, const void *data, si
     sessile_status status = store_name_check(folder, err);
     pg_arg_text(&s, folder);
     pg_arg_bytes(&s, data, size);
-    return status == SESSILE_OK ? put(&call, &s, err) : status;
+    return !status ? put(&call, &s, err) : status;
 }
 
 sessile_status pg_shelf_drop(void *self, const char *folder, sessile_error *err)

@@ -50,17 +50,14 @@ static int buried(pg_call *call, old_process old)
         pg_step s = pg_step_of(PG_ALIVE);
         pg_arg_int(&s, (uint64_t)old.pid);
         pg_arg_int(&s, (uint64_t)old.since);
-        if (pg_ask(call, &s, 1, "a broken connection", &r, NULL) != SESSILE_OK) {
+        if (pg_ask(call, &s, 1, "a broken connection", &r, NULL))
             return 0;
-        }
         int rows = pg_rows(ps, r.of[0]);
         pg_results_free(ps, &r);
-        if (rows == 0) {
+        if (rows == 0)
             return 1;
-        }
-        if (pg_over(ps, call->answer_us)) {
+        if (pg_over(ps, call->answer_us))
             return 0;
-        }
         ps->os->sleep_ms(ps->os->ud, tries < 20 ? PAUSE_MS : PAUSE_MOST_MS);
     }
     return 0;
@@ -83,9 +80,8 @@ static sessile_status took_place(pg_call *call, const char *what, int *took,
 {
     pg_results r;
     pg_step s = pg_step_of(PG_SETTLE);
-    if (pg_ask(call, &s, 1, what, &r, NULL) != SESSILE_OK) {
+    if (pg_ask(call, &s, 1, what, &r, NULL))
         return unknown(call->ps, what, took, err);
-    }
     pg_results_free(call->ps, &r);
     *took = PG_TOOK_PLACE;
     return SESSILE_OK;
@@ -99,12 +95,10 @@ static sessile_status give_up(pg_call *call, pg_ended ended, old_process old,
     pg_call grace = pg_call_of(call->ps, GRACE_MS);
     int yes = 0;
     grace.primary = 1;
-    if (!buried(&grace, old) || probe(&grace, arg, &yes, NULL) != SESSILE_OK) {
+    if (!buried(&grace, old) || probe(&grace, arg, &yes, NULL))
         return unknown(call->ps, what, took, err);
-    }
-    if (yes) {
+    if (yes)
         return took_place(&grace, what, took, err);
-    }
     return pg_say_late(call, ended, what, err);
 }
 
@@ -114,21 +108,20 @@ sessile_status pg_change(pg_call *call, const pg_step *steps, int count, const c
 {
     pg_store *ps = call->ps;
     int maybe = 0; /* an earlier try may have taken place, or may come still */
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     *took = PG_AS_ANSWERED;
     for (int tries = 0;; tries++) {
         pg_conn *c;
         int yes = 0;
         pg_pause(call, tries);
         sessile_status status = pg_take(call, &c, err);
-        if (status != SESSILE_OK) {
+        if (status)
             return maybe ? unknown(ps, what, took, err) : status;
-        }
         old_process old = {c->pid, c->since};
         pg_ended ended = pg_answer(call, c, steps, count, out);
         if (ended == PG_ANSWERED) {
             pg_give(ps, c);
-            if (maybe && probe(call, arg, &yes, err) != SESSILE_OK) {
+            if (maybe && probe(call, arg, &yes, err)) {
                 pg_results_free(ps, out);
                 return unknown(ps, what, took, err);
             }
@@ -136,26 +129,22 @@ sessile_status pg_change(pg_call *call, const pg_step *steps, int count, const c
                 pg_results_free(ps, out);
                 return took_place(call, what, took, err);
             }
-            if (out->wrong == NULL) {
+            if (!out->wrong)
                 return SESSILE_OK;
-            }
             status = pg_say(call, out->wrong, what, err);
             pg_results_free(ps, out);
             return maybe ? unknown(ps, what, took, err) : status;
         }
         pg_discard(ps, c);
-        if (ended != PG_LOST) {
+        if (ended != PG_LOST)
             return give_up(call, ended, old, what, probe, arg, took, err);
-        }
         maybe = 1;
         call->primary = 1;
         if (buried(call, old)) {
-            if (probe(call, arg, &yes, err) != SESSILE_OK) {
+            if (probe(call, arg, &yes, err))
                 return unknown(ps, what, took, err);
-            }
-            if (yes) {
+            if (yes)
                 return took_place(call, what, took, err);
-            }
             maybe = 0;
         }
         if (pg_over(ps, call->until_us)) {
@@ -175,9 +164,9 @@ sessile_status pg_change_making(pg_call *call, const pg_step *steps, int count,
     call->absent = 0;
     sessile_status status =
         pg_change(call, steps, count, what, probe, arg, out, took, err);
-    if (status != SESSILE_OK && call->absent && *took != PG_UNKNOWN) {
+    if (status && call->absent && *took != PG_UNKNOWN) {
         status = pg_schema_make(call, err);
-        if (status == SESSILE_OK) {
+        if (!status) {
             call->absent = 0;
             status = pg_change(call, steps, count, what, probe, arg, out, took, err);
         }

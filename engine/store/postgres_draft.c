@@ -32,13 +32,11 @@ static void draft_free(pg_draft *d)
 {
     pg_store *ps = d->ps;
     buf_deinit(&d->pending);
-    if (d->folder != NULL) {
+    if (d->folder)
         mem_free(&ps->alloc, d->folder, strlen(d->folder) + 1);
-    }
-    if (d->name != NULL) {
+    if (d->name)
         mem_free(&ps->alloc, d->name, strlen(d->name) + 1);
-    }
-    mem_free(&ps->alloc, d, sizeof(*d));
+    mem_free(&ps->alloc, d, sizeof *d);
 }
 
 sessile_status pg_draft_new(void *self, const char *folder, const char *name,
@@ -50,18 +48,16 @@ sessile_status pg_draft_new(void *self, const char *folder, const char *name,
     pg_results r;
     *out = NULL;
     sessile_status status = pg_names_ok(folder, name, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    pg_draft *d = mem_zalloc(&ps->alloc, sizeof(*d));
-    if (d == NULL) {
+    pg_draft *d = mem_zalloc(&ps->alloc, sizeof *d);
+    if (!d)
         return fail_nomem(err);
-    }
     d->ps = ps;
     buf_init(&d->pending, &ps->alloc);
     d->folder = mem_dup(&ps->alloc, folder, strlen(folder));
     d->name = mem_dup(&ps->alloc, name, strlen(name));
-    if (d->folder == NULL || d->name == NULL) {
+    if (!d->folder || !d->name) {
         draft_free(d);
         return fail_nomem(err);
     }
@@ -69,13 +65,12 @@ sessile_status pg_draft_new(void *self, const char *folder, const char *name,
     pg_arg_text(&s, folder);
     pg_arg_text(&s, name);
     status = pg_ask(&call, &s, 1, name, &r, err);
-    if (status != SESSILE_OK && call.absent) {
+    if (status && call.absent) {
         status = pg_schema_make(&call, err);
-        if (status == SESSILE_OK) {
+        if (!status)
             status = pg_ask(&call, &s, 1, name, &r, err);
-        }
     }
-    if (status != SESSILE_OK) {
+    if (status) {
         draft_free(d);
         return status;
     }
@@ -97,7 +92,7 @@ static sessile_status look(pg_call *call, const pg_draft *d, int *named, uint64_
     *count = UINT64_MAX;
     pg_arg_int(&s, d->id);
     sessile_status status = pg_ask(call, &s, 1, d->name, &r, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         if (pg_rows(call->ps, r.of[0]) == 1) {
             *named = !pg_null(call->ps, r.of[0], 0, 0);
             *count = (uint64_t)pg_int(call->ps, r.of[0], 0, 1);
@@ -124,7 +119,7 @@ static sessile_status is_written(pg_call *call, void *arg, int *yes, sessile_err
     uint64_t count;
     int named;
     sessile_status status = look(call, w->draft, &named, &count, err);
-    *yes = status == SESSILE_OK && count == w->count;
+    *yes = !status && count == w->count;
     return status;
 }
 
@@ -144,13 +139,11 @@ static sessile_status put(pg_draft *d, size_t size, sessile_error *err)
     pg_records records;
     pg_results r;
     int took, done = 1;
-    if (size == 0) {
+    if (size == 0)
         return SESSILE_OK;
-    }
     writing w = {d, d->count + record_count(d->pending.data, size)};
-    if (pg_records_fill(&records, d->pending.data, size, d->bytes, &ps->alloc) != 0) {
+    if (pg_records_fill(&records, d->pending.data, size, d->bytes, &ps->alloc) != 0)
         return fail_nomem(err);
-    }
     pg_call call = pg_call_of(ps, ps->timeout_ms);
     pg_step s = pg_step_of(PG_DRAFT_LINES);
     pg_arg_int(&s, d->id);
@@ -162,13 +155,12 @@ static sessile_status put(pg_draft *d, size_t size, sessile_error *err)
     sessile_status status =
         pg_change(&call, &s, 1, d->name, is_written, &w, &r, &took, err);
     pg_records_free(&records);
-    if (status == SESSILE_OK && took == PG_AS_ANSWERED) {
+    if (!status && took == PG_AS_ANSWERED) {
         done = pg_rows(ps, r.of[0]) > 0;
         pg_results_free(ps, &r);
     }
-    if (status != SESSILE_OK || !done) {
-        return status != SESSILE_OK ? status : gone(d, err);
-    }
+    if (status || !done)
+        return status ? status : gone(d, err);
     d->count = w.count;
     d->bytes += size;
     memmove(d->pending.data, d->pending.data + size, d->pending.size - size);
@@ -181,16 +173,13 @@ sessile_status pg_draft_write(sessile_backend_draft *draft, const void *data, si
 {
     pg_draft *d = of(draft);
     buf_put(&d->pending, data, size);
-    if (d->pending.failed) {
+    if (d->pending.failed)
         return fail_nomem(err);
-    }
-    if (d->pending.size < PIECE) {
+    if (d->pending.size < PIECE)
         return SESSILE_OK;
-    }
     size_t whole = d->pending.size;
-    while (whole > 0 && d->pending.data[whole - 1] != '\n') {
+    while (whole > 0 && d->pending.data[whole - 1] != '\n')
         whole--;
-    }
     return put(d, whole, err);
 }
 
@@ -200,16 +189,14 @@ sessile_status pg_draft_write(sessile_backend_draft *draft, const void *data, si
 void pg_draft_drop(sessile_backend_draft *draft)
 {
     pg_draft *d = of(draft);
-    if (d == NULL) {
+    if (!d)
         return;
-    }
     pg_call call = pg_call_of(d->ps, d->ps->timeout_ms);
     pg_step s = pg_step_of(PG_DRAFT_DROP);
     pg_results r;
     pg_arg_int(&s, d->id);
-    if (pg_ask(&call, &s, 1, d->name, &r, NULL) == SESSILE_OK) {
+    if (!pg_ask(&call, &s, 1, d->name, &r, NULL))
         pg_results_free(d->ps, &r); /* else it is swept some day */
-    }
     draft_free(d);
 }
 
@@ -220,28 +207,26 @@ sessile_status pg_draft_publish(sessile_backend_draft *draft, sessile_error *err
     pg_results r;
     int took = PG_AS_ANSWERED, done = 1;
     sessile_status status = put(d, d->pending.size, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         pg_call call = pg_call_of(ps, ps->timeout_ms);
         pg_step s = pg_step_of(PG_DRAFT_PUBLISH);
         pg_arg_int(&s, d->id);
         status = pg_change(&call, &s, 1, d->name, has_its_name, d, &r, &took, err);
-        if (status == SESSILE_OK && took == PG_AS_ANSWERED) {
+        if (!status && took == PG_AS_ANSWERED) {
             done = pg_rows(ps, r.of[0]) > 0;
             pg_results_free(ps, &r);
         }
     }
-    if (status == SESSILE_OK && done) {
+    if (!status && done) {
         draft_free(d);
         return SESSILE_OK;
     }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = gone(d, err);
-    }
-    if (took == PG_UNKNOWN) {
+    if (took == PG_UNKNOWN)
         draft_free(d); /* it may be a log by now */
-    } else {
+    else
         pg_draft_drop(draft);
-    }
     return status;
 }
 
@@ -255,16 +240,15 @@ sessile_status pg_draft_replace(sessile_backend_draft *draft,
     pg_results r;
     char name[300];
     int took = PG_AS_ANSWERED, done = 1;
-    int size = snprintf(name, sizeof(name), "%s.replaced-%llu", old->name,
+    int size = snprintf(name, sizeof name, "%s.replaced-%llu", old->name,
                         (unsigned long long)old->id);
     pthread_mutex_lock(&old->mutex);
     uint64_t count = old->count, bytes = old->bytes;
     pthread_mutex_unlock(&old->mutex);
     sessile_status status = put(d, d->pending.size, err);
-    if (status == SESSILE_OK && keep && (size_t)size >= kept_size) {
+    if (!status && keep && (size_t)size >= kept_size)
         status = fail(err, SESSILE_INVALID, "the name of what is kept does not fit");
-    }
-    if (status == SESSILE_OK) {
+    if (!status) {
         pg_call call = pg_log_call(old);
         pg_step s[] = {pg_step_of(PG_DRAFT_UNNAME), pg_step_of(PG_DRAFT_NAME),
                        pg_step_of(PG_DRAFT_FORGET)};
@@ -278,29 +262,27 @@ sessile_status pg_draft_replace(sessile_backend_draft *draft,
         pg_arg_int(&s[2], d->id);
         pg_arg_int(&s[2], keep != 0);
         status = pg_change(&call, s, 3, d->name, has_its_name, d, &r, &took, err);
-        if (status == SESSILE_OK && took == PG_AS_ANSWERED) {
+        if (!status && took == PG_AS_ANSWERED) {
             done = pg_rows(ps, r.of[1]) > 0;
             pg_results_free(ps, &r);
         }
     }
-    if (status == SESSILE_OK && done) {
-        if (keep) {
+    if (!status && done) {
+        if (keep)
             memcpy(kept, name, (size_t)size + 1);
-        }
         draft_free(d);
         return SESSILE_OK;
     }
-    if (status == SESSILE_OK || status == SESSILE_EXISTS) {
+    if (!status || status == SESSILE_EXISTS) {
         status = fail(err, SESSILE_CONFLICT,
                       "%s was written to, removed or replaced meanwhile: it was left as "
                       "it is",
                       d->name);
     }
-    if (took == PG_UNKNOWN) {
+    if (took == PG_UNKNOWN)
         draft_free(d);
-    } else {
+    else
         pg_draft_drop(draft);
-    }
     return status;
 }
 
@@ -310,7 +292,7 @@ static sessile_status is_gone(pg_call *call, void *arg, int *yes, sessile_error 
 {
     pg_seen seen;
     sessile_status status = pg_look(call, arg, &seen, err);
-    *yes = status == SESSILE_OK && !seen.there;
+    *yes = !status && !seen.there;
     return status;
 }
 
@@ -334,18 +316,15 @@ sessile_status pg_remove(sessile_backend_log *handle, uint64_t head, sessile_err
     pthread_mutex_unlock(&log->mutex);
     sessile_status status =
         pg_change(&call, &s, 1, log->name, is_gone, log, &r, &took, err);
-    if (status != SESSILE_OK || took == PG_TOOK_PLACE) {
+    if (status || took == PG_TOOK_PLACE)
         return status;
-    }
     int done = pg_rows(ps, r.of[0]) > 0;
     pg_results_free(ps, &r);
-    if (done) {
+    if (done)
         return SESSILE_OK;
-    }
     status = pg_look(&call, log, &seen, err);
-    if (status != SESSILE_OK || (!seen.there && seen.leads_to == 0)) {
+    if (status || (!seen.there && seen.leads_to == 0))
         return status; /* somebody else has removed it */
-    }
     return fail(err, SESSILE_CONFLICT,
                 "%s was written to or replaced meanwhile: it was left alone", log->name);
 }

@@ -14,9 +14,8 @@
 static void words(const pg_store *ps, const char *said, char out[200])
 {
     out[0] = '\0';
-    if (said == NULL || !pg_url_clean(&ps->url, said)) {
+    if (!said || !pg_url_clean(&ps->url, said))
         return;
-    }
     size_t size = strcspn(said, "\n");
     snprintf(out, 200, " (the server: %.*s)", (int)(size > 170 ? 170 : size), said);
 }
@@ -65,24 +64,22 @@ static sessile_status by_state(const pg_store *ps, const char *state, const char
             "pool=N, or raise the server's max_connections%s",
             where, more);
     }
-    if (strcmp(state, "53200") == 0) {
+    if (strcmp(state, "53200") == 0)
         return fail(err, SESSILE_IO, "%s: the server is out of memory%s", where, more);
-    }
     if (strncmp(state, "57P", 3) == 0) {
         return fail(err, SESSILE_IO,
                     "%s is starting or stopping: try again when it is there%s", where,
                     more);
     }
-    if (strncmp(state, "08", 2) == 0) {
+    if (strncmp(state, "08", 2) == 0)
         return fail(err, SESSILE_IO, "the connection to %s broke%s", where, more);
-    }
     return SESSILE_OK;
 }
 
 int pg_state_is(const pg_store *ps, const PGresult *r, const char *state)
 {
-    const char *has = r != NULL ? ps->lib.PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
-    return has != NULL && strncmp(has, state, strlen(state)) == 0;
+    const char *has = r ? ps->lib.PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
+    return has && strncmp(has, state, strlen(state)) == 0;
 }
 
 sessile_status pg_say(pg_call *call, const PGresult *wrong, const char *what,
@@ -91,19 +88,17 @@ sessile_status pg_say(pg_call *call, const PGresult *wrong, const char *what,
     const pg_store *ps = call->ps;
     const char *state = ps->lib.PQresultErrorField(wrong, PG_DIAG_SQLSTATE);
     const char *said = ps->lib.PQresultErrorField(wrong, PG_DIAG_MESSAGE_PRIMARY);
-    state = state != NULL ? state : "08000";
+    state = state ? state : "08000";
     sessile_status status = by_state(ps, state, said, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     if (strcmp(state, "42P01") == 0 || strcmp(state, "3F000") == 0) {
         call->absent = 1;
         return fail(err, SESSILE_NOTFOUND, "there is no %s: the store at %s is empty",
                     what, ps->url.where);
     }
-    if (strcmp(state, "23505") == 0) {
+    if (strcmp(state, "23505") == 0)
         return fail(err, SESSILE_EXISTS, "%s is already there", what);
-    }
     if (strcmp(state, "57014") == 0) {
         return fail(err, SESSILE_BUSY,
                     "%s did not answer in time for %s: it ended the statement (the "
@@ -130,7 +125,7 @@ static const char *find_state(const char *text, char out[6])
 {
     const char *behind = text;
     out[0] = '\0';
-    for (const char *at = text; (at = strstr(at, ":  ")) != NULL;) {
+    for (const char *at = text; (at = strstr(at, ":  "));) {
         at += 3;
         if (strspn(at, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 5 && at[5] == ':' &&
             at[6] == ' ') {
@@ -158,9 +153,8 @@ sessile_status pg_say_connect(const pg_store *ps, PGconn *pg, int *passing,
                     ps->url.where);
     }
     sessile_status status = by_state(ps, state, said, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     words(ps, said, more);
     return fail(err, SESSILE_IO,
                 "%s cannot be reached: see whether the server runs, and whether the "
@@ -171,9 +165,8 @@ sessile_status pg_say_connect(const pg_store *ps, PGconn *pg, int *passing,
 sessile_status pg_say_late(const pg_call *call, pg_ended ended, const char *what,
                            sessile_error *err)
 {
-    if (ended == PG_STOPPED) {
+    if (ended == PG_STOPPED)
         return store_stopped(what, err);
-    }
     return fail(err, SESSILE_BUSY, "%s did not answer in time for %s: wait longer",
                 call->ps->url.where, what);
 }
@@ -192,14 +185,12 @@ int pg_null(const pg_store *ps, const PGresult *r, int row, int column)
 
 int64_t pg_int(const pg_store *ps, const PGresult *r, int row, int column)
 {
-    if (pg_null(ps, r, row, column) || ps->lib.PQgetlength(r, row, column) != 8) {
+    if (pg_null(ps, r, row, column) || ps->lib.PQgetlength(r, row, column) != 8)
         return 0;
-    }
     const unsigned char *raw = (const unsigned char *)ps->lib.PQgetvalue(r, row, column);
     uint64_t n = 0;
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 8; i++)
         n = n << 8 | raw[i];
-    }
     return (int64_t)n;
 }
 

@@ -13,9 +13,9 @@
 
 sessile_status pg_lib_open(pg_lib *lib, sessile_error *err)
 {
-    memset(lib, 0, sizeof(*lib));
+    memset(lib, 0, sizeof *lib);
     lib->library = os_library_open(LIBRARY);
-    if (lib->library == NULL) {
+    if (!lib->library) {
         return fail(err, SESSILE_UNSUPPORTED,
                     "PostgreSQL's client library (" LIBRARY
                     ") is not on this machine: install libpq5");
@@ -25,11 +25,11 @@ sessile_status pg_lib_open(pg_lib *lib, sessile_error *err)
         void *out;
         size_t size;
     } functions[] = {
-#define PG_ROW(name) {#name, &lib->name, sizeof(lib->name)},
+#define PG_ROW(name) {#name, &lib->name, sizeof lib->name},
         PG_FUNCTIONS(PG_ROW)
 #undef PG_ROW
     };
-    for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         if (os_library_find(lib->library, functions[i].name, functions[i].out,
                             functions[i].size) != 0) {
             pg_lib_close(lib);

@@ -45,15 +45,14 @@ static sessile_status walk(pg_store *ps, const char *folder, visit_log show,
     char last_folder[NAME_ROOM] = "", last_name[NAME_ROOM] = "";
     for (int over = 0; !over;) {
         pg_call call = pg_call_of(ps, ps->timeout_ms);
-        pg_step s = pg_step_of(folder != NULL ? PG_LIST_FOLDER : PG_LIST);
+        pg_step s = pg_step_of(folder ? PG_LIST_FOLDER : PG_LIST);
         pg_results r;
-        pg_arg_text(&s, folder != NULL ? folder : last_folder);
+        pg_arg_text(&s, folder ? folder : last_folder);
         pg_arg_text(&s, last_name);
         pg_arg_int(&s, PAGE);
         sessile_status status = pg_ask(&call, &s, 1, "log", &r, err);
-        if (status != SESSILE_OK) {
+        if (status)
             return call.absent ? SESSILE_OK : status;
-        }
         int n = pg_rows(ps, r.of[0]);
         over = n < PAGE;
         for (int i = 0; i < n; i++) {
@@ -71,19 +70,16 @@ static sessile_status walk(pg_store *ps, const char *folder, visit_log show,
             }
             memcpy(last_folder, agent, strlen(agent) + 1);
             memcpy(last_name, name, strlen(name) + 1);
-            if (!store_name_ok(agent) || !store_name_ok(name)) {
+            if (!store_name_ok(agent) || !store_name_ok(name))
                 continue; /* the same */
-            }
-            if (show != NULL ? show(arg, agent, name)
-                             : show_stat(arg, agent, name, &st)) {
+            if (show ? show(arg, agent, name) : show_stat(arg, agent, name, &st)) {
                 over = 1;
                 break;
             }
         }
         pg_results_free(ps, &r);
-        if (status != SESSILE_OK) {
+        if (status)
             return status;
-        }
     }
     return SESSILE_OK;
 }
@@ -107,22 +103,19 @@ sessile_status pg_stat(void *self, const char *folder, const char *name,
     pg_call call = pg_call_of(ps, ps->timeout_ms);
     pg_step s = pg_step_of(PG_STAT);
     pg_results r;
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     sessile_status status = pg_names_ok(folder, name, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     pg_arg_text(&s, folder);
     pg_arg_text(&s, name);
     status = pg_ask(&call, &s, 1, name, &r, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    if (pg_rows(ps, r.of[0]) == 1) {
+    if (pg_rows(ps, r.of[0]) == 1)
         *out = stat_of(ps, r.of[0], 0, 0);
-    } else {
+    else
         status = fail(err, SESSILE_NOTFOUND, "there is no log %s", name);
-    }
     pg_results_free(ps, &r);
     return status;
 }
@@ -135,9 +128,8 @@ sessile_status pg_has_logs(void *self, int *found, sessile_error *err)
     pg_results r;
     *found = 0;
     sessile_status status = pg_ask(&call, &s, 1, "log", &r, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return call.absent ? SESSILE_OK : status;
-    }
     *found = pg_rows(ps, r.of[0]) > 0;
     pg_results_free(ps, &r);
     return SESSILE_OK;
@@ -153,9 +145,8 @@ static sessile_status sweep_one(pg_store *ps, uint64_t id, sessile_error *err)
     pg_results r;
     pg_arg_int(&s, id);
     sessile_status status = pg_ask(&call, &s, 1, "left-over draft", &r, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         pg_results_free(ps, &r);
-    }
     return status;
 }
 
@@ -166,22 +157,20 @@ static sessile_status others(pg_store *ps, const char *folder, int sweep,
     uint64_t last = 0;
     for (int over = 0; !over;) {
         pg_call call = pg_call_of(ps, ps->timeout_ms);
-        pg_step s = pg_step_of(sweep            ? PG_LEFT_OVER
-                               : folder != NULL ? PG_OTHERS_FOLDER
-                                                : PG_OTHERS);
+        pg_step s = pg_step_of(sweep    ? PG_LEFT_OVER
+                               : folder ? PG_OTHERS_FOLDER
+                                        : PG_OTHERS);
         pg_results r;
         pg_arg_int(&s, last);
         pg_arg_int(&s, PAGE);
-        if (!sweep && folder != NULL) {
+        if (!sweep && folder)
             pg_arg_text(&s, folder);
-        }
         sessile_status status = pg_ask(&call, &s, 1, "log", &r, err);
-        if (status != SESSILE_OK) {
+        if (status)
             return call.absent ? SESSILE_OK : status;
-        }
         int n = pg_rows(ps, r.of[0]);
         over = n < PAGE;
-        for (int i = 0; i < n && status == SESSILE_OK; i++) {
+        for (int i = 0; i < n && !status; i++) {
             uint64_t id = (uint64_t)pg_int(ps, r.of[0], i, 3);
             if (id <= last) {
                 status = out_of_order(ps, err);
@@ -198,9 +187,8 @@ static sessile_status others(pg_store *ps, const char *folder, int sweep,
             }
         }
         pg_results_free(ps, &r);
-        if (status != SESSILE_OK) {
+        if (status)
             return status;
-        }
     }
     return SESSILE_OK;
 }

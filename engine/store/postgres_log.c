@@ -39,14 +39,13 @@ pg_call pg_log_call(pg_log *log)
 sessile_status pg_names_ok(const char *folder, const char *name, sessile_error *err)
 {
     sessile_status status = store_name_check(folder, err);
-    return status == SESSILE_OK ? store_name_check(name, err) : status;
+    return !status ? store_name_check(name, err) : status;
 }
 
 static void free_text(const pg_store *ps, char *text)
 {
-    if (text != NULL) {
+    if (text)
         mem_free(&ps->alloc, text, strlen(text) + 1);
-    }
 }
 
 /* ---------------------------------------------------------------------- create */
@@ -69,9 +68,8 @@ static sessile_status created(pg_call *call, void *arg, int *yes, sessile_error 
     pg_arg_text(&s, c->name);
     call->absent = 0;
     sessile_status status = pg_ask(call, &s, 1, c->name, &r, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return call->absent ? SESSILE_OK : status;
-    }
     pg_log log = {.ps = ps, .name = (char *)(uintptr_t)c->name};
     int there =
         pg_rows(ps, r.of[0]) == 1 && (uint64_t)pg_int(ps, r.of[0], 0, 2) >= c->size;
@@ -90,12 +88,10 @@ sessile_status pg_create(void *self, const char *folder, const char *name,
     pg_results r;
     int took, there = 0;
     sessile_status status = pg_names_ok(folder, name, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    if (pg_records_fill(&records, data, size, 0, &ps->alloc) != 0) {
+    if (pg_records_fill(&records, data, size, 0, &ps->alloc) != 0)
         return fail_nomem(err);
-    }
     pg_call call = pg_call_of(ps, ps->timeout_ms);
     pg_step s = pg_step_of(PG_CREATE);
     pg_arg_text(&s, folder);
@@ -105,7 +101,7 @@ sessile_status pg_create(void *self, const char *folder, const char *name,
     pg_arg_bytes(&s, records.at.data, records.at.size);
     pg_arg_bytes(&s, records.lines.data, records.lines.size);
     status = pg_change_making(&call, &s, 1, name, created, &made, &r, &took, err);
-    if (status == SESSILE_OK && took == PG_AS_ANSWERED) {
+    if (!status && took == PG_AS_ANSWERED) {
         there = pg_rows(ps, r.of[0]) == 0;
         pg_results_free(ps, &r);
     }
@@ -123,14 +119,13 @@ void pg_ahead_drop(pg_store *ps, pg_ahead *ahead)
         pthread_mutex_unlock(&ps->mutex);
     }
     mem_free(&ps->alloc, ahead->data, ahead->capacity);
-    memset(ahead, 0, sizeof(*ahead));
+    memset(ahead, 0, sizeof *ahead);
 }
 
 void pg_ahead_age(pg_store *ps, pg_ahead *ahead)
 {
-    if (ahead->data != NULL && pg_over(ps, ahead->read_us + FRESH_US)) {
+    if (ahead->data && pg_over(ps, ahead->read_us + FRESH_US))
         pg_ahead_drop(ps, ahead);
-    }
 }
 
 /* What was read to its end is often read again at once, record by record: it stays while
@@ -138,7 +133,7 @@ void pg_ahead_age(pg_store *ps, pg_ahead *ahead)
 static void keep(pg_store *ps, pg_ahead *ahead)
 {
     pthread_mutex_lock(&ps->mutex);
-    ahead->counted = ahead->data != NULL && ps->kept + ahead->capacity <= KEPT_MOST;
+    ahead->counted = ahead->data && ps->kept + ahead->capacity <= KEPT_MOST;
     ps->kept += ahead->counted ? ahead->capacity : 0;
     pthread_mutex_unlock(&ps->mutex);
 }
@@ -150,7 +145,7 @@ static sessile_status stretch(const pg_log *log, const PGresult *r, int at_colum
     pg_store *ps = log->ps;
     int rows = pg_rows(ps, r);
     size_t total = 0, size;
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     for (int i = 0; i < rows; i++) {
         (void)pg_bytes(ps, r, i, at_column + 1, &size);
         total += size;
@@ -159,19 +154,17 @@ static sessile_status stretch(const pg_log *log, const PGresult *r, int at_colum
     out->read_us = ps->os->clock_us(ps->os->ud);
     out->first = first;
     out->next = first + (uint64_t)rows;
-    if (rows == 0) {
+    if (rows == 0)
         return SESSILE_OK;
-    }
     out->capacity = total + 1;
     out->data = mem_alloc(&ps->alloc, out->capacity);
-    if (out->data == NULL) {
+    if (!out->data)
         return fail_nomem(err);
-    }
     for (int i = 0; i < rows; i++) {
         const char *line = pg_bytes(ps, r, i, at_column + 1, &size);
         if ((uint64_t)pg_int(ps, r, i, at_column) != out->from + out->size) {
             mem_free(&ps->alloc, out->data, out->capacity);
-            memset(out, 0, sizeof(*out));
+            memset(out, 0, sizeof *out);
             return fail(err, SESSILE_IO,
                         "rows of %s are missing in the table \"entries\" of %s: somebody "
                         "else changed it",
@@ -190,13 +183,13 @@ static sessile_status fetch(pg_call *call, const pg_log *log, uint64_t index,
 {
     pg_step s = pg_step_of(PG_LINES);
     pg_results r;
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     pg_arg_int(&s, log->id);
     pg_arg_int(&s, index);
     pg_arg_int(&s, rows);
     pg_arg_int(&s, offset + want);
     sessile_status status = pg_ask(call, &s, 1, log->name, &r, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         status = stretch(log, r.of[0], 0, index, out, err);
         pg_results_free(call->ps, &r);
     }
@@ -211,7 +204,7 @@ sessile_status pg_same_bytes(pg_call *call, const pg_log *log, uint64_t index,
     *same = 0;
     sessile_status status =
         fetch(call, log, index, offset, size, record_count(data, size), &got, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         *same =
             got.size == size && got.from == offset && memcmp(got.data, data, size) == 0;
         mem_free(&call->ps->alloc, got.data, got.capacity);
@@ -238,29 +231,28 @@ static int sensible(uint64_t count, uint64_t bytes)
 static sessile_status log_new(pg_store *ps, const char *folder, const char *name,
                               pg_log **out, sessile_error *err)
 {
-    pg_log *log = mem_zalloc(&ps->alloc, sizeof(*log));
+    pg_log *log = mem_zalloc(&ps->alloc, sizeof *log);
     *out = log;
-    if (log == NULL) {
+    if (!log)
         return fail_nomem(err);
-    }
     log->ps = ps;
     log->timeout_ms = ps->timeout_ms;
     pthread_mutex_init(&log->mutex, NULL);
     log->folder = mem_dup(&ps->alloc, folder, strlen(folder));
     log->name = mem_dup(&ps->alloc, name, strlen(name));
-    return log->folder != NULL && log->name != NULL ? SESSILE_OK : fail_nomem(err);
+    return log->folder && log->name ? SESSILE_OK : fail_nomem(err);
 }
 
 void pg_close(sessile_backend_log *handle)
 {
     pg_log *log = pg_log_of(handle);
-    if (log != NULL) {
+    if (log) {
         pg_ahead_drop(log->ps, &log->ahead);
         pg_ahead_drop(log->ps, &log->cached);
         free_text(log->ps, log->folder);
         free_text(log->ps, log->name);
         pthread_mutex_destroy(&log->mutex);
-        mem_free(&log->ps->alloc, log, sizeof(*log));
+        mem_free(&log->ps->alloc, log, sizeof *log);
     }
 }
 
@@ -272,10 +264,9 @@ sessile_status pg_open(void *self, const char *folder, const char *name,
     pg_results r;
     *out = NULL;
     sessile_status status = pg_names_ok(folder, name, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = log_new(ps, folder, name, &log, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status) {
         pg_close((sessile_backend_log *)(void *)log);
         return status;
     }
@@ -288,10 +279,10 @@ sessile_status pg_open(void *self, const char *folder, const char *name,
     }
     pg_arg_int(&s[1], AHEAD);
     status = pg_ask(&call, s, 2, name, &r, err);
-    if (status == SESSILE_OK && pg_rows(ps, r.of[0]) != 1) {
+    if (!status && pg_rows(ps, r.of[0]) != 1) {
         status = fail(err, SESSILE_NOTFOUND, "there is no log %s", name);
         pg_results_free(ps, &r);
-    } else if (status == SESSILE_OK) {
+    } else if (!status) {
         log->id = (uint64_t)pg_int(ps, r.of[0], 0, 0);
         log->count = (uint64_t)pg_int(ps, r.of[0], 0, 1);
         log->bytes = (uint64_t)pg_int(ps, r.of[0], 0, 2);
@@ -305,7 +296,7 @@ sessile_status pg_open(void *self, const char *folder, const char *name,
         }
         pg_results_free(ps, &r);
     }
-    if (status != SESSILE_OK) {
+    if (status) {
         pg_close((sessile_backend_log *)(void *)log);
         return status;
     }
@@ -336,14 +327,13 @@ sessile_status pg_look(pg_call *call, const pg_log *log, pg_seen *out, sessile_e
     pg_store *ps = call->ps;
     pg_step s = pg_step_of(PG_LOOK);
     pg_results r;
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     pg_arg_int(&s, log->id);
     pg_arg_text(&s, log->folder);
     pg_arg_text(&s, log->name);
     sessile_status status = pg_ask(call, &s, 1, log->name, &r, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     const PGresult *row = r.of[0];
     if (pg_rows(ps, row) == 1) {
         size_t size;
@@ -354,10 +344,9 @@ sessile_status pg_look(pg_call *call, const pg_log *log, pg_seen *out, sessile_e
         out->bytes = (uint64_t)pg_int(ps, row, 0, 2);
         out->updated_ns = pg_time_ns(ps, row, 0, 4);
         out->leads_to = (uint64_t)pg_int(ps, row, 0, 6);
-        out->has_tag = size == sizeof(out->tag);
-        if (out->has_tag) {
-            memcpy(out->tag, tag, sizeof(out->tag));
-        }
+        out->has_tag = size == sizeof out->tag;
+        if (out->has_tag)
+            memcpy(out->tag, tag, sizeof out->tag);
     }
     pg_results_free(ps, &r);
     return sensible(out->count, out->bytes) ? SESSILE_OK : absurd(log, err);
@@ -372,18 +361,16 @@ sessile_status pg_size(sessile_backend_log *handle, uint64_t *bytes, int64_t *mt
     *bytes = 0;
     *mtime_ms = 0;
     sessile_status status = pg_look(&call, log, &seen, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     pthread_mutex_lock(&log->mutex);
     if (seen.there && seen.bytes >= log->bytes) {
         log->count = seen.count;
         log->bytes = seen.bytes;
         log->updated_ns = seen.updated_ns;
     }
-    if (!seen.there) {
+    if (!seen.there)
         pg_ahead_drop(log->ps, &log->ahead);
-    }
     pg_ahead_age(log->ps, &log->ahead);
     pg_ahead_age(log->ps, &log->cached);
     log->replaced = seen.leads_to != 0 && seen.leads_to != log->id;
@@ -411,11 +398,10 @@ static int from_ahead(pg_log *log, uint64_t offset, char *out, size_t size, size
 {
     pg_ahead *h = &log->ahead;
     *index = offset == 0 ? 0 : UINT64_MAX;
-    if (h->data == NULL && h->next == 0) {
+    if (!h->data && h->next == 0)
         return 0;
-    }
     uint64_t end = h->from + h->size;
-    if (h->data != NULL && offset >= h->from && offset < end) {
+    if (h->data && offset >= h->from && offset < end) {
         size_t n = end - offset < size ? (size_t)(end - offset) : size;
         memcpy(out, h->data + (offset - h->from), n);
         *got = n;
@@ -440,7 +426,7 @@ static sessile_status find(pg_call *call, const pg_log *log, uint64_t offset,
     pg_arg_int(&s, log->id);
     pg_arg_int(&s, offset);
     sessile_status status = pg_ask(call, &s, 1, log->name, &r, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         *index = pg_rows(call->ps, r.of[0]) > 0
                      ? (uint64_t)pg_int(call->ps, r.of[0], 0, 0)
                      : 0;
@@ -457,17 +443,15 @@ sessile_status pg_read(sessile_backend_log *handle, uint64_t index, uint64_t off
     uint64_t next, at = offset;
     char *to = out;
     *got = 0;
-    if (size == 0) {
+    if (size == 0)
         return SESSILE_OK;
-    }
     pthread_mutex_lock(&log->mutex);
     int all = from_ahead(log, offset, to, size, got, &next);
     uint64_t count = log->count, bytes = log->bytes;
     pthread_mutex_unlock(&log->mutex);
     at += *got;
-    if (next == UINT64_MAX) {
+    if (next == UINT64_MAX)
         next = index > 0 ? index : UINT64_MAX;
-    }
     uint64_t mean = count > 0 && bytes > count ? bytes / count : 1;
     for (int searched = 0; !all;) {
         pg_ahead more;
@@ -479,10 +463,9 @@ sessile_status pg_read(sessile_backend_log *handle, uint64_t index, uint64_t off
             searched = 1;
             status = find(&call, log, at, &next, err);
         }
-        if (status == SESSILE_OK) {
+        if (!status)
             status = fetch(&call, log, next, at, want, rows, &more, err);
-        }
-        if (status != SESSILE_OK) {
+        if (status) {
             *got = 0;
             return status;
         }
@@ -495,17 +478,14 @@ sessile_status pg_read(sessile_backend_log *handle, uint64_t index, uint64_t off
         }
         if (more.size == 0 || more.from + more.size <= at || more.from > at) {
             mem_free(&call.ps->alloc, more.data, more.capacity);
-            if (*got > 0) {
+            if (*got > 0)
                 return SESSILE_OK;
-            }
             pg_seen seen; /* is this its end, or is it gone? */
             status = pg_look(&call, log, &seen, err);
-            if (status != SESSILE_OK || (seen.there && at >= seen.bytes)) {
+            if (status || (seen.there && at >= seen.bytes))
                 return status;
-            }
-            if (!seen.there) {
+            if (!seen.there)
                 return fail(err, SESSILE_NOTFOUND, "%s was removed", log->name);
-            }
             if (searched) {
                 return fail(err, SESSILE_IO,
                             "rows of %s are missing in the table \"entries\" of %s: "

@@ -22,17 +22,16 @@ static void quiet(void *arg, const PGresult *r)
 
 static void finish(pg_store *ps, pg_conn *c)
 {
-    if (c == NULL) {
+    if (!c)
         return;
-    }
-    if (c->pg != NULL && ps->os->pid(ps->os->ud) == ps->pid) {
+    if (c->pg && ps->os->pid(ps->os->ud) == ps->pid) {
         ps->lib.PQfinish(c->pg);
-    } else if (c->pg != NULL) {
+    } else if (c->pg) {
         /* In a child, to end a connection properly would end the parent's: only its own
          * copy of the socket goes, and libpq's memory stays. */
         ps->os->close(ps->os->ud, ps->lib.PQsocket(c->pg));
     }
-    mem_free(&ps->alloc, c, sizeof(*c));
+    mem_free(&ps->alloc, c, sizeof *c);
 }
 
 void pg_finish(pg_store *ps, pg_conn *c)
@@ -48,15 +47,12 @@ static int ready(pg_call *call, PGconn *pg, int flags, uint64_t until_us)
 {
     const pg_store *ps = call->ps;
     for (;;) {
-        if (call->stop.ask != NULL && call->stop.ask(call->stop.arg)) {
+        if (call->stop.ask && call->stop.ask(call->stop.arg))
             return -1;
-        }
-        if (pg_over(ps, until_us)) {
+        if (pg_over(ps, until_us))
             return 0;
-        }
-        if (os_fd_wait(ps->lib.PQsocket(pg), flags, OS_SLICE_MS)) {
+        if (os_fd_wait(ps->lib.PQsocket(pg), flags, OS_SLICE_MS))
             return 1;
-        }
     }
 }
 
@@ -68,7 +64,7 @@ static sessile_status greet(pg_call *call, pg_conn *c, sessile_error *err)
     buf text;
     buf_init(&text, &ps->alloc);
     buf_put_i64(&text, ps->url.statement_ms);
-    if (text.failed || text.size >= sizeof(number)) {
+    if (text.failed || text.size >= sizeof number) {
         buf_deinit(&text);
         return fail_nomem(err);
     }
@@ -94,7 +90,7 @@ static sessile_status greet(pg_call *call, pg_conn *c, sessile_error *err)
     pg_arg_int(&s, (uint64_t)ps->url.keep_commit);
     pg_results r;
     pg_ended ended = pg_send(call, c, &s, 1, &r);
-    if (ended == PG_ANSWERED && r.wrong == NULL) {
+    if (ended == PG_ANSWERED && !r.wrong) {
         pg_results_free(ps, &r);
         /* Some servers that speak PostgreSQL do not know of these. Every statement of
          * ours looks a few rows up by their keys: one plan is as good for all of them,
@@ -105,7 +101,7 @@ static sessile_status greet(pg_call *call, pg_conn *c, sessile_error *err)
                          " CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END::bigint"
                          " FROM pg_stat_get_activity(pg_backend_pid()) a");
         ended = pg_send(call, c, &s, 1, &r);
-        if (ended == PG_ANSWERED && r.wrong == NULL && pg_rows(ps, r.of[0]) == 1 &&
+        if (ended == PG_ANSWERED && !r.wrong && pg_rows(ps, r.of[0]) == 1 &&
             !pg_null(ps, r.of[0], 0, 0) && !pg_null(ps, r.of[0], 0, 1)) {
             c->pid = (int32_t)pg_int(ps, r.of[0], 0, 0);
             c->since = pg_int(ps, r.of[0], 0, 1);
@@ -133,10 +129,9 @@ static sessile_status connect_once(pg_call *call, unsigned tries, pg_conn **out,
     sessile_status status = SESSILE_OK;
     *out = NULL;
     *passing = 0;
-    pg_conn *c = mem_zalloc(&ps->alloc, sizeof(*c));
-    if (c == NULL) {
+    pg_conn *c = mem_zalloc(&ps->alloc, sizeof *c);
+    if (!c)
         return fail_nomem(err);
-    }
     if (ps->url.connect_ms > 0) {
         uint64_t mine =
             ps->os->clock_us(ps->os->ud) + (uint64_t)ps->url.connect_ms * 1000;
@@ -150,7 +145,7 @@ static sessile_status connect_once(pg_call *call, unsigned tries, pg_conn **out,
         mem_free(&ps->alloc, (void *)values, ps->url.room);
         mem_free(&ps->alloc, text, text_size);
     }
-    if (c->pg == NULL) {
+    if (!c->pg) {
         finish(ps, c);
         return fail_nomem(err);
     }
@@ -186,12 +181,12 @@ static sessile_status connect_once(pg_call *call, unsigned tries, pg_conn **out,
             *passing = status == SESSILE_IO;
         }
     }
-    if (status == SESSILE_OK && call->primary && c->standby) {
+    if (!status && call->primary && c->standby) {
         *passing = 1; /* it may be promoted, or another host may be the primary */
         status = fail(err, SESSILE_IO, "%s is a standby, and the primary is away",
                       ps->url.where);
     }
-    if (status != SESSILE_OK) {
+    if (status) {
         finish(ps, c);
         return status;
     }
@@ -205,12 +200,11 @@ static int pause_for(pg_call *call, unsigned tries)
     pg_store *ps = call->ps;
     uint16_t random;
     int pause = tries < 6 ? PAUSE_FIRST_MS << tries : PAUSE_MOST_MS;
-    random_bytes(&random, sizeof(random));
+    random_bytes(&random, sizeof random);
     int left = pause / 2 + random % pause;
     while (left > 0 && !pg_over(ps, call->until_us)) {
-        if (call->stop.ask != NULL && call->stop.ask(call->stop.arg)) {
+        if (call->stop.ask && call->stop.ask(call->stop.arg))
             return -1;
-        }
         int slice = left < OS_SLICE_MS ? left : OS_SLICE_MS;
         ps->os->sleep_ms(ps->os->ud, slice);
         left -= slice;
@@ -221,9 +215,8 @@ static int pause_for(pg_call *call, unsigned tries)
 /* A connection that breaks whenever it is used is not tried again at once for ever. */
 void pg_pause(pg_call *call, int tries)
 {
-    if (tries > 1) {
+    if (tries > 1)
         (void)pause_for(call, (unsigned)tries - 2);
-    }
 }
 
 /* A server that restarts is away for a moment, and all its clients come back at once: the
@@ -235,13 +228,10 @@ sessile_status pg_connect(pg_call *call, pg_conn **out, sessile_error *err)
         int passing;
         sessile_status status = connect_once(call, tries, out, &passing, err);
         int each_once = call->first && tries + 1 >= (unsigned)ps->url.hosts;
-        if (status == SESSILE_OK || !passing || each_once ||
-            pg_over(ps, call->until_us)) {
+        if (!status || !passing || each_once || pg_over(ps, call->until_us))
             return status;
-        }
-        if (pause_for(call, tries) != 0) {
+        if (pause_for(call, tries) != 0)
             return pg_say_late(call, PG_STOPPED, "a connection", err);
-        }
     }
 }
 
@@ -250,12 +240,10 @@ sessile_status pg_connect(pg_call *call, pg_conn **out, sessile_error *err)
 /* The server may have closed it while nobody looked. */
 static int alive(const pg_store *ps, pg_conn *c)
 {
-    if (ps->lib.PQstatus(c->pg) != CONNECTION_OK) {
+    if (ps->lib.PQstatus(c->pg) != CONNECTION_OK)
         return 0;
-    }
-    if (os_fd_wait(ps->lib.PQsocket(c->pg), OS_READ, 0)) {
+    if (os_fd_wait(ps->lib.PQsocket(c->pg), OS_READ, 0))
         return ps->lib.PQconsumeInput(c->pg) && ps->lib.PQstatus(c->pg) == CONNECTION_OK;
-    }
     return 1;
 }
 
@@ -269,9 +257,8 @@ static void one_less(pg_store *ps)
 
 int pg_forked(const pg_store *ps, sessile_error *err)
 {
-    if (ps->os->pid(ps->os->ud) == ps->pid) {
+    if (ps->os->pid(ps->os->ud) == ps->pid)
         return 0;
-    }
     fail(err, SESSILE_FORKED,
          "the store was opened before fork(): open it again in this process");
     return 1;
@@ -282,15 +269,13 @@ sessile_status pg_take(pg_call *call, pg_conn **out, sessile_error *err)
     pg_store *ps = call->ps;
     pg_conn *c = NULL;
     *out = NULL;
-    if (pg_forked(ps, err)) {
+    if (pg_forked(ps, err))
         return SESSILE_FORKED;
-    }
     pthread_mutex_lock(&ps->mutex);
-    while (ps->idle == NULL && ps->connections >= ps->url.pool) {
+    while (!ps->idle && ps->connections >= ps->url.pool) {
         pthread_mutex_unlock(&ps->mutex);
-        if (call->stop.ask != NULL && call->stop.ask(call->stop.arg)) {
+        if (call->stop.ask && call->stop.ask(call->stop.arg))
             return pg_say_late(call, PG_STOPPED, "a connection", err);
-        }
         if (pg_over(ps, call->until_us)) {
             return fail(err, SESSILE_BUSY,
                         "all %d connections to %s are in use: wait longer, or let the "
@@ -298,26 +283,23 @@ sessile_status pg_take(pg_call *call, pg_conn **out, sessile_error *err)
                         ps->url.pool, ps->url.where);
         }
         pthread_mutex_lock(&ps->mutex);
-        if (ps->idle == NULL && ps->connections >= ps->url.pool) {
+        if (!ps->idle && ps->connections >= ps->url.pool)
             os_cond_slice(&ps->freed, &ps->mutex);
-        }
     }
     c = ps->idle;
-    if (c != NULL) {
+    if (c)
         ps->idle = c->next;
-    } else {
+    else
         ps->connections++;
-    }
     pthread_mutex_unlock(&ps->mutex);
-    if (c != NULL && alive(ps, c) && !(call->primary && c->standby)) {
+    if (c && alive(ps, c) && !(call->primary && c->standby)) {
         *out = c;
         return SESSILE_OK;
     }
     finish(ps, c);
     sessile_status status = pg_connect(call, out, err);
-    if (status != SESSILE_OK) {
+    if (status)
         one_less(ps);
-    }
     return status;
 }
 
@@ -342,7 +324,7 @@ void pg_discard(pg_store *ps, pg_conn *c)
 
 void pg_pool_free(pg_store *ps)
 {
-    while (ps->idle != NULL) {
+    while (ps->idle) {
         pg_conn *c = ps->idle;
         ps->idle = c->next;
         finish(ps, c);

@@ -50,9 +50,8 @@ static int put(const pg_store *ps, pg_conn *c, const pg_step *s)
     }
     const char *name = ps->texts.name[s->statement];
     if (!c->prepared[s->statement] &&
-        !ps->lib.PQsendPrepare(c->pg, name, ps->texts.text[s->statement], 0, NULL)) {
+        !ps->lib.PQsendPrepare(c->pg, name, ps->texts.text[s->statement], 0, NULL))
         return 0;
-    }
     return ps->lib.PQsendQueryPrepared(c->pg, name, s->count, value, size, format, 1);
 }
 
@@ -62,23 +61,20 @@ static pg_ended await(pg_call *call, pg_conn *c, int flags)
     const pg_store *ps = call->ps;
     for (;;) {
         int slice = OS_SLICE_MS * 10;
-        if (call->stop.ask != NULL) {
+        if (call->stop.ask) {
             slice = OS_SLICE_MS;
-            if (call->stop.ask(call->stop.arg)) {
+            if (call->stop.ask(call->stop.arg))
                 return PG_STOPPED;
-            }
         }
         if (call->answer_us != UINT64_MAX) {
             uint64_t now = ps->os->clock_us(ps->os->ud);
-            if (now >= call->answer_us) {
+            if (now >= call->answer_us)
                 return PG_LATE;
-            }
             uint64_t left = (call->answer_us - now) / 1000 + 1;
             slice = left < (uint64_t)slice ? (int)left : slice;
         }
-        if (os_fd_wait(ps->lib.PQsocket(c->pg), flags, slice)) {
+        if (os_fd_wait(ps->lib.PQsocket(c->pg), flags, slice))
             return PG_ANSWERED;
-        }
     }
 }
 
@@ -89,16 +85,13 @@ static pg_ended flush(pg_call *call, pg_conn *c)
     const pg_lib *lib = &call->ps->lib;
     for (;;) {
         int left = lib->PQflush(c->pg);
-        if (left <= 0) {
+        if (left <= 0)
             return left == 0 ? PG_ANSWERED : PG_LOST;
-        }
         pg_ended ended = await(call, c, OS_READ | OS_WRITE);
-        if (ended != PG_ANSWERED) {
+        if (ended != PG_ANSWERED)
             return ended;
-        }
-        if (os_fd_wait(lib->PQsocket(c->pg), OS_READ, 0) && !lib->PQconsumeInput(c->pg)) {
+        if (os_fd_wait(lib->PQsocket(c->pg), OS_READ, 0) && !lib->PQconsumeInput(c->pg))
             return PG_LOST;
-        }
     }
 }
 
@@ -111,25 +104,21 @@ static pg_ended next_result(pg_call *call, pg_conn *c, PGresult **out)
     *out = NULL;
     while (lib->PQisBusy(c->pg)) {
         pg_ended ended = await(call, c, OS_READ);
-        if (ended != PG_ANSWERED) {
+        if (ended != PG_ANSWERED)
             return ended;
-        }
-        if (!lib->PQconsumeInput(c->pg)) {
+        if (!lib->PQconsumeInput(c->pg))
             return PG_LOST;
-        }
     }
     *out = lib->PQgetResult(c->pg);
-    return *out == NULL && lib->PQstatus(c->pg) != CONNECTION_OK ? PG_LOST : PG_ANSWERED;
+    return !*out && lib->PQstatus(c->pg) != CONNECTION_OK ? PG_LOST : PG_ANSWERED;
 }
 
 void pg_results_free(const pg_store *ps, pg_results *r)
 {
-    for (int i = 0; i < PG_STEPS_MOST; i++) {
-        if (r->of[i] != NULL) {
+    for (int i = 0; i < PG_STEPS_MOST; i++)
+        if (r->of[i])
             ps->lib.PQclear(r->of[i]);
-        }
-    }
-    memset(r, 0, sizeof(*r));
+    memset(r, 0, sizeof *r);
 }
 
 static int good(const pg_store *ps, const PGresult *r)
@@ -147,13 +136,11 @@ static pg_ended gather(pg_call *call, pg_conn *c, const pg_step *steps, int coun
     for (;;) {
         PGresult *r;
         pg_ended ended = next_result(call, c, &r);
-        if (ended != PG_ANSWERED) {
+        if (ended != PG_ANSWERED)
             return ended;
-        }
-        if (r == NULL) {
-            if (++empty > 2) {
+        if (!r) {
+            if (++empty > 2)
                 return PG_LOST; /* more answers are due than there are */
-            }
             continue;
         }
         empty = 0;
@@ -164,7 +151,7 @@ static pg_ended gather(pg_call *call, pg_conn *c, const pg_step *steps, int coun
         }
         if (step >= count || ps->lib.PQstatus(c->pg) != CONNECTION_OK) {
             /* an error behind all answers is the commit's own */
-            int lost = step < count || good(ps, r) || out->wrong != NULL;
+            int lost = step < count || good(ps, r) || out->wrong;
             if (lost || ps->lib.PQstatus(c->pg) != CONNECTION_OK) {
                 ps->lib.PQclear(r);
                 return PG_LOST;
@@ -180,20 +167,18 @@ static pg_ended gather(pg_call *call, pg_conn *c, const pg_step *steps, int coun
                 ps->lib.PQclear(r);
                 continue;
             }
-            if (status == PGRES_FATAL_ERROR && out->wrong == NULL) {
+            if (status == PGRES_FATAL_ERROR && !out->wrong)
                 out->of[step] = out->wrong = r; /* the statement after it is skipped */
-            } else {
+            else
                 ps->lib.PQclear(r);
-            }
             continue;
         }
-        if (out->of[step] != NULL) {
+        if (out->of[step]) {
             ps->lib.PQclear(r); /* its preparation failed: that is the answer */
         } else {
             out->of[step] = r;
-            if (!good(ps, r) && out->wrong == NULL) {
+            if (!good(ps, r) && !out->wrong)
                 out->wrong = r;
-            }
         }
         step++;
         prepares = step < count ? preparing[step] : 0;
@@ -206,38 +191,30 @@ pg_ended pg_send(pg_call *call, pg_conn *c, const pg_step *steps, int count,
     const pg_store *ps = call->ps;
     unsigned char preparing[PG_STEPS_MOST] = {0};
     pg_ended ended = PG_ANSWERED;
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     out->count = count;
     for (int i = 0; i < count; i++) {
         pg_statement statement = steps[i].statement;
         preparing[i] = statement != PG_ONCE && !c->prepared[statement];
-        for (int j = 0; j < i; j++) { /* the same one twice is prepared once */
+        for (int j = 0; j < i; j++) /* the same one twice is prepared once */
             preparing[i] &= steps[j].statement != statement;
-        }
         unsigned char was = statement != PG_ONCE ? c->prepared[statement] : 0;
-        if (statement != PG_ONCE && !preparing[i]) {
+        if (statement != PG_ONCE && !preparing[i])
             c->prepared[statement] = 1;
-        }
         int sent = put(ps, c, &steps[i]);
-        if (statement != PG_ONCE) {
+        if (statement != PG_ONCE)
             c->prepared[statement] = was;
-        }
-        if (!sent) {
+        if (!sent)
             ended = PG_LOST;
-        }
     }
-    if (ended == PG_ANSWERED && !ps->lib.PQpipelineSync(c->pg)) {
+    if (ended == PG_ANSWERED && !ps->lib.PQpipelineSync(c->pg))
         ended = PG_LOST;
-    }
-    if (ended == PG_ANSWERED) {
+    if (ended == PG_ANSWERED)
         ended = flush(call, c);
-    }
-    if (ended == PG_ANSWERED) {
+    if (ended == PG_ANSWERED)
         ended = gather(call, c, steps, count, preparing, out);
-    }
-    if (ended != PG_ANSWERED) {
+    if (ended != PG_ANSWERED)
         pg_results_free(ps, out);
-    }
     return ended;
 }
 
@@ -250,17 +227,15 @@ static int again(pg_call *call, pg_conn *c, const pg_step *steps, int count,
     const pg_store *ps = call->ps;
     if (pg_state_is(ps, r->wrong, "26000") || pg_state_is(ps, r->wrong, "0A000")) {
         /* somebody discarded what was prepared, or changed the tables */
-        memset(c->prepared, 0, sizeof(c->prepared));
+        memset(c->prepared, 0, sizeof c->prepared);
         return 1;
     }
     if (pg_state_is(ps, r->wrong, "42P05")) {
         /* behind a pooler another one prepared it: under its name there is nothing else
          */
-        for (int i = 0; i < count; i++) {
-            if (r->of[i] == r->wrong && steps[i].statement != PG_ONCE) {
+        for (int i = 0; i < count; i++)
+            if (r->of[i] == r->wrong && steps[i].statement != PG_ONCE)
                 c->prepared[steps[i].statement] = 1;
-            }
-        }
         return 1;
     }
     return pg_state_is(ps, r->wrong, "40001") || pg_state_is(ps, r->wrong, "40P01");
@@ -271,10 +246,9 @@ pg_ended pg_answer(pg_call *call, pg_conn *c, const pg_step *steps, int count,
 {
     for (int i = 0;; i++) {
         pg_ended ended = pg_send(call, c, steps, count, out);
-        if (ended != PG_ANSWERED || out->wrong == NULL || i >= RETRIES ||
-            pg_over(call->ps, call->answer_us) || !again(call, c, steps, count, out)) {
+        if (ended != PG_ANSWERED || !out->wrong || i >= RETRIES ||
+            pg_over(call->ps, call->answer_us) || !again(call, c, steps, count, out))
             return ended;
-        }
         pg_results_free(call->ps, out);
     }
 }
@@ -283,20 +257,18 @@ sessile_status pg_ask(pg_call *call, const pg_step *steps, int count, const char
                       pg_results *out, sessile_error *err)
 {
     pg_store *ps = call->ps;
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     for (int tries = 0;; tries++) {
         pg_conn *c;
         pg_pause(call, tries);
         sessile_status status = pg_take(call, &c, err);
-        if (status != SESSILE_OK) {
+        if (status)
             return status;
-        }
         pg_ended ended = pg_answer(call, c, steps, count, out);
         if (ended != PG_ANSWERED) {
             pg_discard(ps, c);
-            if (ended != PG_LOST) {
+            if (ended != PG_LOST)
                 return pg_say_late(call, ended, what, err);
-            }
             if (tries > 0 && pg_over(ps, call->until_us)) {
                 return fail(err, SESSILE_IO,
                             "the connection to %s broke while %s was asked for: try "
@@ -306,9 +278,8 @@ sessile_status pg_ask(pg_call *call, const pg_step *steps, int count, const char
             continue; /* nothing was changed: it is asked again */
         }
         pg_give(ps, c);
-        if (out->wrong == NULL) {
+        if (!out->wrong)
             return SESSILE_OK;
-        }
         status = pg_say(call, out->wrong, what, err);
         pg_results_free(ps, out);
         return status;

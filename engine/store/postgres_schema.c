@@ -130,9 +130,8 @@ sessile_status pg_schema_version(pg_call *call, int *version, sessile_error *err
     *version = 0;
     call->absent = 0;
     sessile_status status = pg_ask(call, &s, 1, "schema", &r, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return call->absent ? SESSILE_OK : status;
-    }
     int rows = pg_rows(ps, r.of[0]);
     int64_t found = rows > 0 ? pg_int(ps, r.of[0], 0, 0) : 0;
     pg_results_free(ps, &r);
@@ -175,23 +174,21 @@ static sessile_status make(pg_call *call, int new_schema, int with_views, int *l
     add(&all, from, &count, "SELECT pg_advisory_xact_lock(hashtext('sessile ' || ~))",
         schema);
     if (new_schema) {
-        snprintf(text, sizeof(text), "CREATE SCHEMA IF NOT EXISTS \"%s\"", schema);
+        snprintf(text, sizeof text, "CREATE SCHEMA IF NOT EXISTS \"%s\"", schema);
         add(&all, from, &count, text, schema);
     }
-    for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         add(&all, from, &count, tables[i], schema);
-    }
     for (int i = 0; i < PARTITIONS; i++) {
-        snprintf(text, sizeof(text),
+        snprintf(text, sizeof text,
                  "CREATE TABLE IF NOT EXISTS @entries_%d PARTITION OF @entries"
                  " FOR VALUES WITH (MODULUS %d, REMAINDER %d)",
                  i, PARTITIONS, i);
         add(&all, from, &count, text, schema);
     }
-    for (size_t i = 0; with_views && i < sizeof(views) / sizeof(*views); i++) {
+    for (size_t i = 0; with_views && i < sizeof views / sizeof *views; i++)
         add(&all, from, &count, views[i], schema);
-    }
-    snprintf(text, sizeof(text),
+    snprintf(text, sizeof text,
              "INSERT INTO @store SELECT %d WHERE NOT EXISTS (SELECT FROM @store)",
              VERSION);
     add(&all, from, &count, text, schema);
@@ -199,15 +196,14 @@ static sessile_status make(pg_call *call, int new_schema, int with_views, int *l
         buf_deinit(&all);
         return fail_nomem(err);
     }
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         steps[i] = pg_step_once(all.data + from[i]);
-    }
     pg_results r;
     sessile_status status = SESSILE_OK;
     pg_conn *c;
     *lacking = 0;
     status = pg_take(call, &c, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         /* interrupted, it is there or not, and is made again if it is not */
         pg_ended ended = pg_answer(call, c, steps, count, &r);
         if (ended != PG_ANSWERED) {
@@ -220,7 +216,7 @@ static sessile_status make(pg_call *call, int new_schema, int with_views, int *l
                          : pg_say_late(call, ended, "schema", err);
         } else {
             pg_give(ps, c);
-            if (r.wrong != NULL) {
+            if (r.wrong) {
                 *lacking = pg_state_is(ps, r.wrong, "0A") ||
                            pg_state_is(ps, r.wrong, "42601") ||
                            pg_state_is(ps, r.wrong, "42704") ||
@@ -241,14 +237,12 @@ sessile_status pg_schema_make(pg_call *call, sessile_error *err)
     pg_results r;
     pg_arg_text(&s, ps->url.schema);
     sessile_status status = pg_ask(call, &s, 1, "schema", &r, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     int new_schema = pg_rows(ps, r.of[0]) == 0, lacking;
     pg_results_free(ps, &r);
     status = make(call, new_schema, 1, &lacking, err);
-    if (status != SESSILE_OK && lacking) { /* a server without functions: no views then */
+    if (status && lacking) /* a server without functions: no views then */
         status = make(call, new_schema, 0, &lacking, err);
-    }
     return status;
 }

@@ -204,35 +204,32 @@ static const char *const texts[PG_STATEMENTS] = {
 
 void pg_sql_put(buf *out, const char *sql, const char *schema)
 {
-    for (; *sql != '\0'; sql++) {
-        if (*sql == '@') {
+    for (; *sql != '\0'; sql++)
+        if (*sql == '@')
             buf_printf(out, "\"%s\".", schema);
-        } else if (*sql == '~') {
+        else if (*sql == '~')
             buf_printf(out, "'%s'", schema);
-        } else {
+        else
             buf_putc(out, *sql);
-        }
-    }
 }
 
 int pg_texts_fill(pg_texts *out, const char *schema, const allocator *a)
 {
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     for (int i = 0; i < PG_STATEMENTS; i++) {
         unsigned char hash[32];
         buf text;
         buf_init(&text, a);
         pg_sql_put(&text, texts[i], schema);
-        if (!text.failed) {
+        if (!text.failed)
             out->text[i] = mem_dup(a, text.data, text.size);
-        }
-        if (out->text[i] != NULL) {
+        if (out->text[i]) {
             hash256(hash, text.data, text.size, NULL, 0);
             memcpy(out->name[i], "sessile_", 8);
             hex_encode(out->name[i] + 8, hash, 12);
         }
         buf_deinit(&text);
-        if (out->text[i] == NULL) {
+        if (!out->text[i]) {
             pg_texts_free(out, a);
             return -1;
         }
@@ -243,7 +240,7 @@ int pg_texts_fill(pg_texts *out, const char *schema, const allocator *a)
 void pg_texts_free(pg_texts *t, const allocator *a)
 {
     for (int i = 0; i < PG_STATEMENTS; i++) {
-        if (t->text[i] != NULL) {
+        if (t->text[i]) {
             mem_free(a, t->text[i], strlen(t->text[i]) + 1);
             t->text[i] = NULL;
         }
@@ -255,7 +252,7 @@ void pg_texts_free(pg_texts *t, const allocator *a)
 pg_step pg_step_of(pg_statement statement)
 {
     pg_step s;
-    memset(&s, 0, sizeof(s));
+    memset(&s, 0, sizeof s);
     s.statement = statement;
     return s;
 }
@@ -269,9 +266,8 @@ pg_step pg_step_once(const char *sql)
 
 static void put_be(char *out, uint64_t n, int size)
 {
-    for (int i = size - 1; i >= 0; i--, n >>= 8) {
+    for (int i = size - 1; i >= 0; i--, n >>= 8)
         out[i] = (char)(n & 0xff);
-    }
 }
 
 /* A step is copied before it is sent: its numbers are found by `room`, not by a pointer.
@@ -286,7 +282,7 @@ void pg_arg_int(pg_step *s, uint64_t n)
 void pg_arg_text(pg_step *s, const char *text)
 {
     s->value[s->count] = text;
-    s->size[s->count++] = text != NULL ? (int)strlen(text) : 0;
+    s->size[s->count++] = text ? (int)strlen(text) : 0;
 }
 
 void pg_arg_bytes(pg_step *s, const void *data, size_t size)
@@ -321,9 +317,8 @@ int pg_records_fill(pg_records *out, const void *data, size_t size, uint64_t fro
     size_t count = record_count(text, size);
     buf_init(&out->at, a);
     buf_init(&out->lines, a);
-    if (size > INT_MAX / 2 || count > INT_MAX / 16) {
+    if (size > INT_MAX / 2 || count > INT_MAX / 16)
         return -1;
-    }
     buf_reserve(&out->at, 20 + count * 12);
     buf_reserve(&out->lines, 20 + count * 4 + size);
     array_head(&out->at, TYPE_INT8, count);

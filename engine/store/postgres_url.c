@@ -41,15 +41,13 @@ static int decode(char *out, size_t room, const char *text, size_t size)
     for (size_t i = 0; i < size; i++) {
         char c = text[i];
         if (c == '%') {
-            if (i + 2 >= size || hex(text[i + 1]) < 0 || hex(text[i + 2]) < 0) {
+            if (i + 2 >= size || hex(text[i + 1]) < 0 || hex(text[i + 2]) < 0)
                 return -1;
-            }
             c = (char)(hex(text[i + 1]) * 16 + hex(text[i + 2]));
             i += 2;
         }
-        if (c == '\0' || n + 1 >= room) {
+        if (c == '\0' || n + 1 >= room)
             return -1;
-        }
         out[n++] = c;
     }
     out[n] = '\0';
@@ -69,19 +67,19 @@ static parts find_parts(const char *url)
 {
     parts p = {0};
     const char *at = strstr(url, "://");
-    at = at != NULL ? at + 3 : strchr(url, ':') + 1;
+    at = at ? at + 3 : strchr(url, ':') + 1;
     size_t user = strcspn(at, "@/");
     p.after_user = at;
     if (at[user] == '@') {
         const char *colon = memchr(at, ':', user);
-        if (colon != NULL) {
+        if (colon) {
             p.password = colon + 1;
             p.password_size = user - (size_t)(colon + 1 - at);
         }
         p.after_user = at + user + 1;
     }
     p.query = strchr(p.after_user, '?');
-    p.query = p.query != NULL ? p.query + 1 : NULL;
+    p.query = p.query ? p.query + 1 : NULL;
     return p;
 }
 
@@ -95,30 +93,23 @@ static int spills(const char *url)
     const char *at = strstr(url, "://") + 3;
     size_t authority = strcspn(at, "/?#");
     const char *first = memchr(at, '@', authority);
-    const char *host = first != NULL ? first + 1 : at;
+    const char *host = first ? first + 1 : at;
     size_t rest = authority - (size_t)(host - at);
-    if (memchr(host, '@', rest) != NULL || (first == NULL && strchr(at, '@') != NULL)) {
+    if (memchr(host, '@', rest) || (!first && strchr(at, '@')))
         return 1;
-    }
     /* a port is a number; of several hosts each has its own; [::1] may be one of them */
     while (rest > 0) {
         size_t one = 0, name = 0;
-        while (one < rest && host[one] != ',') {
+        while (one < rest && host[one] != ',')
             one++;
-        }
-        if (host[0] == '[') {
-            while (name < one && host[name] != ']') {
+        if (host[0] == '[')
+            while (name < one && host[name] != ']')
                 name++;
-            }
-        }
-        while (name < one && host[name] != ':') {
+        while (name < one && host[name] != ':')
             name++;
-        }
-        for (size_t i = name + 1; i < one; i++) {
-            if (host[i] < '0' || host[i] > '9') {
+        for (size_t i = name + 1; i < one; i++)
+            if (host[i] < '0' || host[i] > '9')
                 return 1;
-            }
-        }
         one += one < rest;
         host += one;
         rest -= one;
@@ -191,16 +182,16 @@ static sessile_status parameter(pg_url *out, const char *text, size_t size,
 {
     char name[64], value[256];
     const char *equals = memchr(text, '=', size);
-    size_t name_size = equals != NULL ? (size_t)(equals - text) : size;
-    if (decode(name, sizeof(name), text, name_size) != 0) {
+    size_t name_size = equals ? (size_t)(equals - text) : size;
+    if (decode(name, sizeof name, text, name_size) != 0) {
         return fail(err, SESSILE_INVALID,
                     "the store's URL has a parameter whose name cannot be read: check "
                     "what follows the '?'");
     }
     int schema = strcmp(name, "schema") == 0, pool = strcmp(name, "pool") == 0;
     if (schema || pool || strcmp(name, "timeout") == 0) {
-        if (equals == NULL ||
-            decode(value, sizeof(value), equals + 1, size - name_size - 1) != 0) {
+        if (!equals ||
+            decode(value, sizeof value, equals + 1, size - name_size - 1) != 0) {
             return fail(err, SESSILE_INVALID,
                         "the store's URL has a \"%s\" without a value that can be read",
                         name);
@@ -210,16 +201,15 @@ static sessile_status parameter(pg_url *out, const char *text, size_t size,
                       : timeout_take(out, value, err);
     }
     int found = strcmp(name, "ssl") == 0; /* libpq knows ssl=true as well */
-    for (; !found && known->keyword != NULL; known++) {
+    for (; !found && known->keyword; known++)
         found = strcmp(known->keyword, name) == 0;
-    }
     if (!found) {
         return fail(err, SESSILE_INVALID,
                     "the store's URL has a parameter \"%s\", which is none: ours are "
                     "schema, pool and timeout, the others are those of libpq",
                     name);
     }
-    buf_putc(rest, rest->size > 0 && strchr(rest->data, '?') != NULL ? '&' : '?');
+    buf_putc(rest, rest->size > 0 && strchr(rest->data, '?') ? '&' : '?');
     buf_put(rest, text, size);
     return SESSILE_OK;
 }
@@ -230,24 +220,21 @@ static sessile_status split(pg_url *out, const pg_lib *lib, const char *url,
 {
     sessile_status status = SESSILE_OK;
     PQconninfoOption *known = lib->PQconndefaults();
-    if (known == NULL) {
+    if (!known)
         return fail_nomem(err);
-    }
-    size_t base = p->query != NULL ? (size_t)(p->query - 1 - url) : strlen(url);
+    size_t base = p->query ? (size_t)(p->query - 1 - url) : strlen(url);
     buf query;
     buf_init(&query, rest->alloc);
-    for (const char *at = p->query; at != NULL && status == SESSILE_OK;) {
+    for (const char *at = p->query; at && !status;) {
         size_t size = strcspn(at, "&");
-        if (size > 0) {
+        if (size > 0)
             status = parameter(out, at, size, known, &query, err);
-        }
         at = at[size] == '&' ? at + size + 1 : NULL;
     }
     buf_put(rest, url, base);
     buf_put(rest, query.data, query.size);
-    if (status == SESSILE_OK && (rest->failed || query.failed)) {
+    if (!status && (rest->failed || query.failed))
         status = fail_nomem(err);
-    }
     buf_wipe(&query);
     lib->PQconninfoFree(known);
     return status;
@@ -255,18 +242,16 @@ static sessile_status split(pg_url *out, const pg_lib *lib, const char *url,
 
 static const char *option(const PQconninfoOption *options, const char *name)
 {
-    for (; options != NULL && options->keyword != NULL; options++) {
-        if (strcmp(options->keyword, name) == 0) {
-            return options->val != NULL && options->val[0] != '\0' ? options->val : NULL;
-        }
-    }
+    for (; options && options->keyword; options++)
+        if (strcmp(options->keyword, name) == 0)
+            return options->val && options->val[0] != '\0' ? options->val : NULL;
     return NULL;
 }
 
 static void secret(pg_url *out, int number, const char *text, size_t size)
 {
-    if (text != NULL && size > 0) {
-        snprintf(out->secret[number], sizeof(out->secret[number]), "%.*s",
+    if (text && size > 0) {
+        snprintf(out->secret[number], sizeof out->secret[number], "%.*s",
                  (int)(size > 255 ? 255 : size), text);
     }
 }
@@ -278,45 +263,40 @@ static void name_it(pg_url *out, const pg_lib *lib)
     const char *names[] = {"user", "host", "port", "dbname"}, *of[4];
     for (int i = 0; i < 4; i++) {
         of[i] = option(out->options, names[i]);
-        of[i] = of[i] != NULL ? of[i] : option(preset, names[i]);
+        of[i] = of[i] ? of[i] : option(preset, names[i]);
     }
     const char *address = option(out->options, "hostaddr");
-    of[1] = of[1] != NULL ? of[1] : address != NULL ? address : "this machine";
-    snprintf(out->where, sizeof(out->where), "%.40s%s%.60s:%.10s/%.40s",
-             of[0] != NULL ? of[0] : "", of[0] != NULL ? "@" : "", of[1],
-             of[2] != NULL ? of[2] : "5432",
-             of[3] != NULL   ? of[3]
-             : of[0] != NULL ? of[0]
-                             : "");
-    if (!pg_url_clean(out, out->where)) { /* a user whose password is their name */
-        snprintf(out->where, sizeof(out->where), "the PostgreSQL server");
-    }
-    if (preset != NULL) {
+    of[1] = of[1] ? of[1] : address ? address : "this machine";
+    snprintf(out->where, sizeof out->where, "%.40s%s%.60s:%.10s/%.40s",
+             of[0] ? of[0] : "", of[0] ? "@" : "", of[1], of[2] ? of[2] : "5432",
+             of[3]   ? of[3]
+             : of[0] ? of[0]
+                     : "");
+    if (!pg_url_clean(out, out->where)) /* a user whose password is their name */
+        snprintf(out->where, sizeof out->where, "the PostgreSQL server");
+    if (preset)
         lib->PQconninfoFree(preset);
-    }
 }
 
 /* What a connection is made with. */
 static sessile_status fill(pg_url *out, const allocator *a, sessile_error *err)
 {
-    size_t given = 0, extra = sizeof(defaults) / sizeof(*defaults), n = 0;
-    while (out->options[given].keyword != NULL) {
+    size_t given = 0, extra = sizeof defaults / sizeof *defaults, n = 0;
+    while (out->options[given].keyword)
         given++;
-    }
-    out->room = (given + extra + 1) * sizeof(*out->keys);
+    out->room = (given + extra + 1) * sizeof *out->keys;
     out->keys = mem_zalloc(a, out->room);
     out->values = mem_zalloc(a, out->room);
-    if (out->keys == NULL || out->values == NULL) {
+    if (!out->keys || !out->values)
         return fail_nomem(err);
-    }
     for (size_t i = 0; i < given; i++) {
-        if (out->options[i].val != NULL) {
+        if (out->options[i].val) {
             out->keys[n] = out->options[i].keyword;
             out->values[n++] = out->options[i].val;
         }
     }
     for (size_t i = 0; i < extra; i++) {
-        if (option(out->options, defaults[i][0]) == NULL) {
+        if (!option(out->options, defaults[i][0])) {
             out->keys[n] = defaults[i][0];
             out->values[n++] = defaults[i][1];
         }
@@ -327,9 +307,8 @@ static sessile_status fill(pg_url *out, const allocator *a, sessile_error *err)
 static int parts_of(const char *list)
 {
     int n = 1;
-    for (; list != NULL && *list != '\0'; list++) {
+    for (; list && *list != '\0'; list++)
         n += *list == ',';
-    }
     return n;
 }
 
@@ -337,9 +316,8 @@ static int parts_of(const char *list)
 static void rotated(buf *out, const char *list, int by)
 {
     const char *from = list;
-    for (; by > 0; by--) {
+    for (; by > 0; by--)
         from = strchr(from, ',') + 1;
-    }
     buf_puts(out, from);
     if (from > list) {
         buf_putc(out, ',');
@@ -357,11 +335,10 @@ int pg_url_values(const pg_url *url, unsigned tries, const char ***values, char 
     *text = NULL;
     *size = 0;
     *values = mem_alloc(a, url->room);
-    if (*values == NULL) {
+    if (!*values)
         return -1;
-    }
     memcpy((void *)*values, (const void *)url->values, url->room);
-    for (size_t i = 0; url->keys[i] != NULL && url->hosts > 1; i++) {
+    for (size_t i = 0; url->keys[i] && url->hosts > 1; i++) {
         if ((strcmp(url->keys[i], "host") == 0 || strcmp(url->keys[i], "hostaddr") == 0 ||
              strcmp(url->keys[i], "port") == 0) &&
             parts_of(url->values[i]) == url->hosts && n < 3) {
@@ -378,17 +355,16 @@ int pg_url_values(const pg_url *url, unsigned tries, const char ***values, char 
     }
     *text = lists.data;
     *size = lists.capacity;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         (*values)[found[i]] = lists.data + at[i];
-    }
     return 0;
 }
 
 sessile_status pg_url_parse(pg_url *out, const pg_lib *lib, const char *url,
                             const os_table *os, const allocator *a, sessile_error *err)
 {
-    memset(out, 0, sizeof(*out));
-    memcpy(out->schema, "sessile", sizeof("sessile"));
+    memset(out, 0, sizeof *out);
+    memcpy(out->schema, "sessile", sizeof "sessile");
     out->pool = POOL_DEFAULT;
     out->statement_ms = TIMEOUT_DEFAULT_MS;
     parts p = find_parts(url);
@@ -401,42 +377,39 @@ sessile_status pg_url_parse(pg_url *out, const pg_lib *lib, const char *url,
                       "the URL of a PostgreSQL store begins with postgres:// or "
                       "postgresql://");
     }
-    if (status == SESSILE_OK && spills(url)) {
+    if (!status && spills(url))
         status = unreadable(err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = split(out, lib, url, &p, &rest, err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status) {
         out->options = lib->PQconninfoParse(rest.data, &trouble);
-        if (out->options == NULL) {
+        if (!out->options)
             status = unreadable(err);
-        }
-        if (trouble != NULL) {
+        if (trouble) {
             wipe(trouble, strlen(trouble));
             lib->PQfreemem(trouble);
         }
     }
     buf_wipe(&rest);
-    if (status == SESSILE_OK) {
+    if (!status) {
         const char *text = option(out->options, "password");
-        secret(out, 0, text, text != NULL ? strlen(text) : 0);
+        secret(out, 0, text, text ? strlen(text) : 0);
         text = option(out->options, "sslpassword");
-        secret(out, 1, text, text != NULL ? strlen(text) : 0);
+        secret(out, 1, text, text ? strlen(text) : 0);
         text = os->env(os->ud, "PGPASSWORD");
-        secret(out, 2, text, text != NULL ? strlen(text) : 0);
+        secret(out, 2, text, text ? strlen(text) : 0);
         secret(out, 3, p.password, p.password_size);
         text = option(out->options, "options");
-        out->keep_commit = text != NULL && strstr(text, "synchronous_commit") != NULL;
+        out->keep_commit = text && strstr(text, "synchronous_commit");
         text = option(out->options, "connect_timeout");
-        text = text != NULL ? text : os->env(os->ud, "PGCONNECT_TIMEOUT");
-        long seconds = text != NULL ? strtol(text, NULL, 10) : 0;
+        text = text ? text : os->env(os->ud, "PGCONNECT_TIMEOUT");
+        long seconds = text ? strtol(text, NULL, 10) : 0;
         /* as libpq: none for what is no number above 0, and at least 2 */
         out->connect_ms = seconds <= 0 || seconds > 1000000
                               ? 0
                               : (int)(seconds < 2 ? 2 : seconds) * 1000;
         text = option(out->options, "host");
-        text = text != NULL ? text : option(out->options, "hostaddr");
+        text = text ? text : option(out->options, "hostaddr");
         out->hosts = parts_of(text);
         if (out->hosts > 1 && out->connect_ms == 0) {
             out->connect_ms =
@@ -445,33 +418,27 @@ sessile_status pg_url_parse(pg_url *out, const pg_lib *lib, const char *url,
         name_it(out, lib);
         status = fill(out, a, err);
     }
-    if (status != SESSILE_OK) {
+    if (status)
         pg_url_free(out, lib, a);
-    }
     return status;
 }
 
 void pg_url_free(pg_url *url, const pg_lib *lib, const allocator *a)
 {
-    for (PQconninfoOption *o = url->options; o != NULL && o->keyword != NULL; o++) {
-        if (o->val != NULL) {
+    for (PQconninfoOption *o = url->options; o && o->keyword; o++)
+        if (o->val)
             wipe(o->val, strlen(o->val));
-        }
-    }
-    if (url->options != NULL) {
+    if (url->options)
         lib->PQconninfoFree(url->options);
-    }
     mem_free(a, (void *)url->keys, url->room);
     mem_free(a, (void *)url->values, url->room);
-    wipe(url, sizeof(*url));
+    wipe(url, sizeof *url);
 }
 
 int pg_url_clean(const pg_url *url, const char *text)
 {
-    for (int i = 0; i < PG_SECRETS; i++) {
-        if (url->secret[i][0] != '\0' && strstr(text, url->secret[i]) != NULL) {
+    for (int i = 0; i < PG_SECRETS; i++)
+        if (url->secret[i][0] != '\0' && strstr(text, url->secret[i]))
             return 0;
-        }
-    }
     return 1;
 }

@@ -35,9 +35,8 @@ typedef struct watching {
 /* Under the mutex. */
 static void wake_all(pg_store *ps)
 {
-    for (pg_waiting *w = ps->waiting; w != NULL; w = w->next) {
+    for (pg_waiting *w = ps->waiting; w; w = w->next)
         w->called = 1;
-    }
     pthread_cond_broadcast(&ps->watched);
 }
 
@@ -45,9 +44,8 @@ static void wake_all(pg_store *ps)
 static void hear(pg_store *ps, const PGnotify *n)
 {
     uint64_t id = strtoull(n->extra, NULL, 10);
-    for (pg_waiting *w = ps->waiting; w != NULL; w = w->next) {
+    for (pg_waiting *w = ps->waiting; w; w = w->next)
         w->called |= w->id == id;
-    }
 }
 
 /* ---------------------------------------------------------------------- listening */
@@ -61,13 +59,12 @@ static sessile_status listen(watching *w, pg_conn **out, sessile_error *err)
     pg_results r;
     call.stop = w->stop;
     sessile_status status = pg_connect(&call, out, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    snprintf(sql, sizeof(sql), "LISTEN \"%s\"", ps->url.schema);
+    snprintf(sql, sizeof sql, "LISTEN \"%s\"", ps->url.schema);
     pg_step s = pg_step_once(sql);
     pg_ended ended = pg_send(&call, *out, &s, 1, &r);
-    if (ended == PG_ANSWERED && r.wrong == NULL) {
+    if (ended == PG_ANSWERED && !r.wrong) {
         pg_results_free(ps, &r);
         return SESSILE_OK;
     }
@@ -88,12 +85,11 @@ static sessile_status ears(watching *w, sessile_error *err)
 {
     pg_store *ps = w->log->ps;
     sessile_status status = SESSILE_OK;
-    while (ps->ears == NULL && !w->deaf && status == SESSILE_OK) {
+    while (!ps->ears && !w->deaf && !status) {
         if (ps->busy) { /* another one is making it */
             os_cond_slice(&ps->watched, &ps->watch_mutex);
-            if (w->stop.ask != NULL && w->stop.ask(w->stop.arg)) {
+            if (w->stop.ask && w->stop.ask(w->stop.arg))
                 status = store_stopped(w->log->name, err);
-            }
             continue;
         }
         pg_conn *c = NULL;
@@ -112,7 +108,7 @@ static sessile_status ears(watching *w, sessile_error *err)
 static void moment(watching *w)
 {
     pg_store *ps = w->log->ps;
-    if (ps->busy || ps->ears == NULL) {
+    if (ps->busy || !ps->ears) {
         os_cond_slice(&ps->watched, &ps->watch_mutex);
         return;
     }
@@ -123,7 +119,7 @@ static void moment(watching *w)
                  !ps->lib.PQconsumeInput(c->pg);
     pthread_mutex_lock(&ps->watch_mutex);
     ps->busy = 0;
-    for (PGnotify *n; !broken && (n = ps->lib.PQnotifies(c->pg)) != NULL;) {
+    for (PGnotify *n; !broken && (n = ps->lib.PQnotifies(c->pg));) {
         hear(ps, n);
         ps->lib.PQfreemem(n);
     }
@@ -146,9 +142,8 @@ static sessile_status lease(watching *w, sessile_error *err)
     pthread_mutex_lock(&log->mutex);
     int leased = log->leased_us > now;
     pthread_mutex_unlock(&log->mutex);
-    if (leased || w->deaf) {
+    if (leased || w->deaf)
         return SESSILE_OK;
-    }
     pg_call call = pg_log_call(log);
     pg_step s = pg_step_of(PG_WATCH);
     pg_results r;
@@ -161,7 +156,7 @@ static sessile_status lease(watching *w, sessile_error *err)
         w->deaf = 1;
         return SESSILE_OK;
     }
-    if (status == SESSILE_OK) {
+    if (!status) {
         pg_results_free(ps, &r);
         pthread_mutex_lock(&log->mutex);
         /* half of it may have passed already: another one's was long enough */
@@ -177,8 +172,8 @@ static sessile_status look(watching *w, int *changed, sessile_error *err)
     pg_seen seen;
     call.stop = w->stop;
     sessile_status status = pg_look(&call, w->log, &seen, err);
-    *changed = status == SESSILE_OK &&
-               (!seen.there || seen.bytes != w->bytes || seen.leads_to != w->log->id);
+    *changed =
+        !status && (!seen.there || seen.bytes != w->bytes || seen.leads_to != w->log->id);
     return status;
 }
 
@@ -190,12 +185,11 @@ static sessile_status wait(watching *w, int *over, sessile_error *err)
                        (w->deaf ? (uint64_t)LOOK_MS : (uint64_t)LEASE_MS / 4) * 1000;
     sessile_status status = SESSILE_OK;
     pthread_mutex_lock(&ps->watch_mutex);
-    while (!w->me.called && status == SESSILE_OK && !pg_over(ps, look_us)) {
+    while (!w->me.called && !status && !pg_over(ps, look_us)) {
         *over = pg_over(ps, w->until_us);
-        if (*over) {
+        if (*over)
             break;
-        }
-        if (w->stop.ask != NULL && w->stop.ask(w->stop.arg)) {
+        if (w->stop.ask && w->stop.ask(w->stop.arg)) {
             status = store_stopped(w->log->name, err);
             break;
         }
@@ -215,21 +209,19 @@ sessile_status pg_watch(sessile_backend_log *handle, uint64_t bytes, int timeout
     watching w = {.log = log, .bytes = bytes, .stop = {ask, arg}};
     int over = 0, looked = 0;
     *changed = 0;
-    if (pg_forked(ps, err)) {
+    if (pg_forked(ps, err))
         return SESSILE_FORKED;
-    }
     w.until_us = pg_call_of(ps, timeout_ms).until_us;
-    if (timeout_ms == 0) {
+    if (timeout_ms == 0)
         return look(&w, changed, err);
-    }
     w.me.id = log->id;
     pthread_mutex_lock(&ps->watch_mutex);
     w.me.next = ps->waiting;
     ps->waiting = &w.me;
     pthread_mutex_unlock(&ps->watch_mutex);
     sessile_status status = SESSILE_OK;
-    while (status == SESSILE_OK && !*changed && !over) {
-        if (looked && ask != NULL && ask(arg)) { /* also when it is called all the time */
+    while (!status && !*changed && !over) {
+        if (looked && ask && ask(arg)) { /* also when it is called all the time */
             status = store_stopped(log->name, err);
             break;
         }
@@ -238,18 +230,15 @@ sessile_status pg_watch(sessile_backend_log *handle, uint64_t bytes, int timeout
         pthread_mutex_lock(&ps->watch_mutex);
         status = ears(&w, err);
         pthread_mutex_unlock(&ps->watch_mutex);
-        if (status == SESSILE_OK) {
+        if (!status)
             status = lease(&w, err);
-        }
-        if (status == SESSILE_OK) {
+        if (!status)
             status = look(&w, changed, err);
-        }
-        if (status == SESSILE_OK && !*changed && !over) {
+        if (!status && !*changed && !over)
             status = wait(&w, &over, err);
-        }
     }
     pthread_mutex_lock(&ps->watch_mutex);
-    for (pg_waiting **at = &ps->waiting; *at != NULL; at = &(*at)->next) {
+    for (pg_waiting **at = &ps->waiting; *at; at = &(*at)->next) {
         if (*at == &w.me) {
             *at = w.me.next;
             break;
@@ -261,7 +250,7 @@ sessile_status pg_watch(sessile_backend_log *handle, uint64_t bytes, int timeout
 
 void pg_watch_free(pg_store *ps)
 {
-    if (ps->ears != NULL) {
+    if (ps->ears) {
         pg_finish(ps, ps->ears);
         ps->ears = NULL;
     }

@@ -56,30 +56,28 @@ static ram_handle *of(sessile_backend_log *log)
 
 static void free_text(ram_store *rs, char *text)
 {
-    if (text != NULL) {
+    if (text)
         mem_free(&rs->alloc, text, strlen(text) + 1);
-    }
 }
 
 static void free_log(ram_store *rs, ram_log *log)
 {
-    if (log != NULL) {
+    if (log) {
         free_text(rs, log->folder);
         free_text(rs, log->name);
         buf_deinit(&log->bytes);
         pthread_mutex_destroy(&log->mutex);
-        mem_free(&rs->alloc, log, sizeof(*log));
+        mem_free(&rs->alloc, log, sizeof *log);
     }
 }
 
 static void free_blob(ram_store *rs, ram_blob *blob)
 {
-    if (blob != NULL) {
+    if (blob) {
         free_text(rs, blob->name);
-        if (blob->data != NULL) {
+        if (blob->data)
             mem_free(&rs->alloc, blob->data, blob->size + 1);
-        }
-        mem_free(&rs->alloc, blob, sizeof(*blob));
+        mem_free(&rs->alloc, blob, sizeof *blob);
     }
 }
 
@@ -87,10 +85,8 @@ static void free_blob(ram_store *rs, ram_blob *blob)
 static ram_log *find(ram_store *rs, const char *folder, const char *name)
 {
     ram_log *log = rs->logs;
-    while (log != NULL &&
-           (strcmp(log->folder, folder) != 0 || strcmp(log->name, name) != 0)) {
+    while (log && (strcmp(log->folder, folder) != 0 || strcmp(log->name, name) != 0))
         log = log->next;
-    }
     return log;
 }
 
@@ -99,34 +95,30 @@ static sessile_status ram_create(void *self, const char *folder, const char *nam
 {
     ram_store *rs = self;
     sessile_status status = store_name_check(folder, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = store_name_check(name, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    ram_log *log = mem_zalloc(&rs->alloc, sizeof(*log));
-    if (log == NULL) {
+    ram_log *log = mem_zalloc(&rs->alloc, sizeof *log);
+    if (!log)
         return fail_nomem(err);
-    }
     pthread_mutex_init(&log->mutex, NULL);
     buf_init(&log->bytes, &rs->alloc);
     log->folder = mem_dup(&rs->alloc, folder, strlen(folder));
     log->name = mem_dup(&rs->alloc, name, strlen(name));
     buf_put(&log->bytes, data, size);
     log->mtime_ms = rs->os->now_ms(rs->os->ud);
-    if (log->folder == NULL || log->name == NULL || log->bytes.failed) {
+    if (!log->folder || !log->name || log->bytes.failed) {
         free_log(rs, log);
         return fail_nomem(err);
     }
     pthread_mutex_lock(&rs->mutex);
-    if (find(rs, folder, name) != NULL) {
+    if (find(rs, folder, name)) {
         status = fail(err, SESSILE_EXISTS, "%s is already there", name);
     } else {
         ram_log **last = &rs->logs;
-        while (*last != NULL) {
+        while (*last)
             last = &(*last)->next;
-        }
         *last = log;
         log = NULL;
     }
@@ -141,24 +133,20 @@ static sessile_status ram_open(void *self, const char *folder, const char *name,
     ram_store *rs = self;
     *out = NULL;
     sessile_status status = store_name_check(folder, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = store_name_check(name, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    ram_handle *handle = mem_zalloc(&rs->alloc, sizeof(*handle));
-    if (handle == NULL) {
+    ram_handle *handle = mem_zalloc(&rs->alloc, sizeof *handle);
+    if (!handle)
         return fail_nomem(err);
-    }
     pthread_mutex_lock(&rs->mutex);
     ram_log *log = find(rs, folder, name);
-    if (log != NULL) {
+    if (log)
         log->handles++;
-    }
     pthread_mutex_unlock(&rs->mutex);
-    if (log == NULL) {
-        mem_free(&rs->alloc, handle, sizeof(*handle));
+    if (!log) {
+        mem_free(&rs->alloc, handle, sizeof *handle);
         return fail(err, SESSILE_NOTFOUND, "there is no log %s", name);
     }
     handle->rs = rs;
@@ -170,33 +158,29 @@ static sessile_status ram_open(void *self, const char *folder, const char *name,
 static void ram_unlock(sessile_backend_log *handle)
 {
     ram_handle *h = of(handle);
-    if (h->locked == 0) {
+    if (h->locked == 0)
         return;
-    }
     pthread_mutex_lock(&h->log->mutex);
-    if (h->locked == SESSILE_LOCK_EXCLUSIVE) {
+    if (h->locked == SESSILE_LOCK_EXCLUSIVE)
         h->log->writer = 0;
-    } else {
+    else
         h->log->readers--;
-    }
     pthread_mutex_unlock(&h->log->mutex);
     h->locked = 0;
 }
 
 static void ram_close(sessile_backend_log *handle)
 {
-    if (handle == NULL) {
+    if (!handle)
         return;
-    }
     ram_unlock(handle);
     ram_store *rs = of(handle)->rs;
     ram_log *log = of(handle)->log;
     pthread_mutex_lock(&rs->mutex);
     int last = --log->handles == 0 && log->unnamed;
     pthread_mutex_unlock(&rs->mutex);
-    if (last) {
+    if (last)
         free_log(rs, log);
-    }
     mem_free(&rs->alloc, of(handle), sizeof(ram_handle));
 }
 
@@ -207,8 +191,8 @@ void store_ram_rename(store *st, const char *folder, const char *name,
     char *f = mem_dup(&rs->alloc, new_folder, strlen(new_folder));
     char *n = mem_dup(&rs->alloc, new_name, strlen(new_name));
     pthread_mutex_lock(&rs->mutex);
-    ram_log *log = f != NULL && n != NULL ? find(rs, folder, name) : NULL;
-    if (log != NULL) {
+    ram_log *log = f && n ? find(rs, folder, name) : NULL;
+    if (log) {
         char *was = log->folder;
         log->folder = f;
         f = was;
@@ -219,18 +203,16 @@ void store_ram_rename(store *st, const char *folder, const char *name,
     pthread_mutex_unlock(&rs->mutex);
     free_text(rs, f);
     free_text(rs, n);
-    if (log == NULL) {
+    if (!log)
         store_ram_unname(st, folder, name);
-    }
 }
 
 /* Nothing leads to the log any more; under the store's mutex. 1: nobody has it open. */
 static int unname(ram_store *rs, ram_log *log)
 {
     ram_log **at = &rs->logs;
-    while (*at != log) {
+    while (*at != log)
         at = &(*at)->next;
-    }
     *at = log->next;
     log->unnamed = 1;
     return log->handles == 0;
@@ -241,11 +223,10 @@ void store_ram_unname(store *st, const char *folder, const char *name)
     ram_store *rs = st->self;
     pthread_mutex_lock(&rs->mutex);
     ram_log *log = find(rs, folder, name);
-    int last = log != NULL && unname(rs, log);
+    int last = log && unname(rs, log);
     pthread_mutex_unlock(&rs->mutex);
-    if (last) {
+    if (last)
         free_log(rs, log);
-    }
 }
 
 /* Its bytes go with its last handle, which may be this one. */
@@ -256,9 +237,8 @@ static sessile_status ram_remove(sessile_backend_log *handle, uint64_t head,
     (void)head;
     (void)err;
     pthread_mutex_lock(&rs->mutex);
-    if (!of(handle)->log->unnamed) {
+    if (!of(handle)->log->unnamed)
         (void)unname(rs, of(handle)->log);
-    }
     pthread_mutex_unlock(&rs->mutex);
     return SESSILE_OK;
 }
@@ -359,7 +339,7 @@ static sessile_status ram_append(sessile_backend_log *handle, sessile_log_end *e
     }
     if (log->bytes.size > end->bytes ||
         (log->has_end && (log->end.count != end->count ||
-                          memcmp(log->end.tag, end->tag, sizeof(end->tag)) != 0))) {
+                          memcmp(log->end.tag, end->tag, sizeof end->tag) != 0))) {
         status = fail(err, SESSILE_CONFLICT, "%s has grown: read on, then try again",
                       log->name);
         goto out;
@@ -372,7 +352,7 @@ static sessile_status ram_append(sessile_backend_log *handle, sessile_log_end *e
     buf_put(&log->bytes, data, size);
     end->count += count;
     end->bytes += size;
-    memcpy(end->tag, new_tag, sizeof(end->tag));
+    memcpy(end->tag, new_tag, sizeof end->tag);
     log->end = *end;
     log->has_end = 1;
     log->mtime_ms = h->rs->os->now_ms(h->rs->os->ud);
@@ -398,23 +378,20 @@ static sessile_status ram_list(void *self, const char *folder,
     buf names;
     buf_init(&names, &rs->alloc);
     pthread_mutex_lock(&rs->mutex);
-    for (const ram_log *log = rs->logs; log != NULL; log = log->next) {
-        if (folder == NULL || strcmp(folder, log->folder) == 0) {
+    for (const ram_log *log = rs->logs; log; log = log->next) {
+        if (!folder || strcmp(folder, log->folder) == 0) {
             buf_put(&names, log->folder, strlen(log->folder) + 1);
             buf_put(&names, log->name, strlen(log->name) + 1);
         }
     }
     pthread_mutex_unlock(&rs->mutex);
-    if (names.failed) {
+    if (names.failed)
         status = fail_nomem(err);
-    }
     /* visit may make, open or remove logs: it runs without the mutex, over names */
-    for (const char *at = names.data;
-         status == SESSILE_OK && at != NULL && at < names.data + names.size;) {
+    for (const char *at = names.data; !status && at && at < names.data + names.size;) {
         const char *in = at, *name = in + strlen(in) + 1;
-        if (visit(arg, in, name) != 0) {
+        if (visit(arg, in, name) != 0)
             break;
-        }
         at = name + strlen(name) + 1;
     }
     buf_deinit(&names);
@@ -428,21 +405,18 @@ static sessile_status ram_blob_get(void *self, const char *name, char **out, siz
     *out = NULL;
     *size = 0;
     sessile_status status = store_name_check(name, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     pthread_mutex_lock(&rs->mutex);
     ram_blob *blob = rs->blobs;
-    while (blob != NULL && strcmp(blob->name, name) != 0) {
+    while (blob && strcmp(blob->name, name) != 0)
         blob = blob->next;
-    }
-    if (blob == NULL) {
+    if (!blob)
         status = fail(err, SESSILE_NOTFOUND, "there is no %s", name);
-    } else if ((*out = give_dup(&rs->alloc, blob->data, blob->size)) == NULL) {
+    else if (!(*out = give_dup(&rs->alloc, blob->data, blob->size)))
         status = fail_nomem(err);
-    } else {
+    else
         *size = blob->size;
-    }
     pthread_mutex_unlock(&rs->mutex);
     return status;
 }
@@ -452,26 +426,23 @@ static sessile_status ram_blob_put_new(void *self, const char *name, const void 
 {
     ram_store *rs = self;
     sessile_status status = store_name_check(name, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    ram_blob *blob = mem_zalloc(&rs->alloc, sizeof(*blob));
-    if (blob == NULL) {
+    ram_blob *blob = mem_zalloc(&rs->alloc, sizeof *blob);
+    if (!blob)
         return fail_nomem(err);
-    }
     blob->size = size;
     blob->name = mem_dup(&rs->alloc, name, strlen(name));
     blob->data = mem_dup(&rs->alloc, data, size);
-    if (blob->name == NULL || blob->data == NULL) {
+    if (!blob->name || !blob->data) {
         free_blob(rs, blob);
         return fail_nomem(err);
     }
     pthread_mutex_lock(&rs->mutex);
     ram_blob **at = &rs->blobs;
-    while (*at != NULL && strcmp((*at)->name, name) != 0) {
+    while (*at && strcmp((*at)->name, name) != 0)
         at = &(*at)->next;
-    }
-    if (*at != NULL) {
+    if (*at) {
         status = fail(err, SESSILE_EXISTS, "%s is already there", name);
     } else {
         *at = blob;
@@ -495,22 +466,21 @@ static sessile_status ram_has_logs(void *self, int *found, sessile_error *err)
 static void ram_free(void *self)
 {
     ram_store *rs = self;
-    if (rs == NULL) {
+    if (!rs)
         return;
-    }
-    while (rs->logs != NULL) {
+    while (rs->logs) {
         ram_log *log = rs->logs;
         rs->logs = log->next;
         free_log(rs, log);
     }
-    while (rs->blobs != NULL) {
+    while (rs->blobs) {
         ram_blob *blob = rs->blobs;
         rs->blobs = blob->next;
         free_blob(rs, blob);
     }
     pthread_mutex_destroy(&rs->mutex);
     allocator a = rs->alloc;
-    mem_free(&a, rs, sizeof(*rs));
+    mem_free(&a, rs, sizeof *rs);
 }
 
 static const sessile_backend ram_backend = {
@@ -541,10 +511,9 @@ sessile_status store_ram_open(store *out, const os_table *os, const allocator *a
 {
     out->table = NULL;
     out->self = NULL;
-    ram_store *rs = mem_zalloc(a, sizeof(*rs));
-    if (rs == NULL) {
+    ram_store *rs = mem_zalloc(a, sizeof *rs);
+    if (!rs)
         return fail_nomem(err);
-    }
     rs->os = os;
     rs->alloc = *a;
     pthread_mutex_init(&rs->mutex, NULL);

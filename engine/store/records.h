@@ -15,16 +15,15 @@
 static inline size_t record_size(const char *data, size_t size)
 {
     const char *newline = size > 0 ? memchr(data, '\n', size) : NULL;
-    return newline != NULL ? (size_t)(newline - data) + 1 : size;
+    return newline ? (size_t)(newline - data) + 1 : size;
 }
 
 /* How many records there are in data. */
 static inline size_t record_count(const char *data, size_t size)
 {
     size_t count = 0;
-    for (size_t at = 0; at < size; count++) {
+    for (size_t at = 0; at < size; count++)
         at += record_size(data + at, size - at);
-    }
     return count;
 }
 

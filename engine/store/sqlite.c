@@ -15,14 +15,13 @@
 static void sqlite_free(void *self)
 {
     sqlite_store *ss = self;
-    if (ss == NULL) {
+    if (!ss)
         return;
-    }
     allocator a = ss->alloc;
     /* In a child that was forked the connections are the parent's: SQLite must not touch
      * them there, not even to close them. */
     if (ss->os->pid(ss->os->ud) == ss->pid) {
-        while (ss->idle != NULL) {
+        while (ss->idle) {
             sqlite_conn *next = ss->idle->next;
             sqlite_conn_close(ss->idle);
             ss->idle = next;
@@ -30,15 +29,13 @@ static void sqlite_free(void *self)
         sqlite_conn_close(ss->syncer); /* last: it may be the one that empties the WAL */
     }
     sqlite_path_free(ss);
-    if (ss->folder != NULL) {
+    if (ss->folder)
         mem_free(&a, ss->folder, strlen(ss->folder) + 1);
-    }
-    if (ss->path != NULL) {
+    if (ss->path)
         mem_free(&a, ss->path, strlen(ss->path) + 1);
-    }
     pthread_cond_destroy(&ss->moved);
     pthread_mutex_destroy(&ss->mutex);
-    mem_free(&a, ss, sizeof(*ss));
+    mem_free(&a, ss, sizeof *ss);
 }
 
 static const sessile_backend sqlite_backend = {
@@ -90,24 +87,21 @@ static sessile_status split(sqlite_store *ss, const char *path, sessile_error *e
     enum { NAME_LONGEST = 200 }; /* room for what SQLite puts behind it */
     const allocator *a = &ss->alloc;
     ss->path = mem_dup(a, path, strlen(path));
-    if (ss->path == NULL) {
+    if (!ss->path)
         return fail_nomem(err);
-    }
     char *slash = strrchr(ss->path, '/');
-    ss->file = slash != NULL ? slash + 1 : ss->path;
-    ss->folder = slash == NULL       ? mem_dup(a, ".", 1)
+    ss->file = slash ? slash + 1 : ss->path;
+    ss->folder = !slash              ? mem_dup(a, ".", 1)
                  : slash == ss->path ? mem_dup(a, "/", 1)
                                      : mem_dup(a, ss->path, (size_t)(slash - ss->path));
-    if (ss->folder == NULL) {
+    if (!ss->folder)
         return fail_nomem(err);
-    }
     /* a trailing slash would follow a link; cut without changing the block's size */
     for (size_t n = strlen(ss->folder); n > 1 && ss->folder[n - 1] == '/'; n--) {
         mem_free(a, ss->folder, n + 1);
         ss->folder = mem_dup(a, ss->path, n - 1);
-        if (ss->folder == NULL) {
+        if (!ss->folder)
             return fail_nomem(err);
-        }
     }
     if (path[0] == '/' &&
         path[1] == '/') { /* elsewhere they begin a server's name, or nothing */
@@ -144,9 +138,8 @@ static sessile_status look(sqlite_store *ss, sessile_error *err)
 {
     sqlite_conn *c;
     sessile_status status = sqlite_conn_take(ss, sqlite_patience_of(ss), 0, &c, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         sqlite_conn_give(c, 0);
-    }
     if (status == SESSILE_NOTFOUND ||
         (status == SESSILE_UNSUPPORTED && ss->folder_fd < 0)) {
         error_clear(err);
@@ -166,19 +159,17 @@ sessile_status store_sqlite_open(store *out, const char *path, int timeout_ms,
 {
     out->table = NULL;
     out->self = NULL;
-    if (path == NULL || path[0] == '\0') {
+    if (!path || path[0] == '\0')
         return fail(err, SESSILE_INVALID, "a SQLite store needs the path of its file");
-    }
     if (!sqlite3_threadsafe() || sqlite3_libversion_number() < 3037000) {
         return fail(err, SESSILE_UNSUPPORTED,
                     "the SQLite of this machine (%s) is too old, or built without "
                     "threads: 3.37 is needed",
                     sqlite3_libversion());
     }
-    sqlite_store *ss = mem_zalloc(a, sizeof(*ss));
-    if (ss == NULL) {
+    sqlite_store *ss = mem_zalloc(a, sizeof *ss);
+    if (!ss)
         return fail_nomem(err);
-    }
     ss->os = os;
     ss->alloc = *a;
     ss->pid = os->pid(os->ud);
@@ -187,10 +178,9 @@ sessile_status store_sqlite_open(store *out, const char *path, int timeout_ms,
     pthread_mutex_init(&ss->mutex, NULL);
     os_cond_init(&ss->moved);
     sessile_status status = split(ss, path, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = look(ss, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status) {
         sqlite_free(ss);
         return status;
     }

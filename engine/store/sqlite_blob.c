@@ -36,17 +36,16 @@ static int get_body(sqlite_conn *c, void *arg)
 {
     blobbing *b = arg;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_BLOB_GET);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_text(st, 1, b->name, -1, SQLITE_STATIC);
     int rc = sqlite3_step(st);
     if (rc == SQLITE_ROW) {
         const void *data = sqlite3_column_blob(st, 0);
         b->found = 1;
         b->size = (size_t)sqlite3_column_bytes(st, 0);
-        b->out = sessile_copy(data != NULL ? data : "", b->size);
-        rc = b->out != NULL ? SQLITE_ROW : SQLITE_NOMEM;
+        b->out = sessile_copy(data ? data : "", b->size);
+        rc = b->out ? SQLITE_ROW : SQLITE_NOMEM;
     }
     sqlite3_reset(st);
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
@@ -60,13 +59,11 @@ sessile_status sqlite_blob_get(void *self, const char *name, char **out, size_t 
     *out = NULL;
     *size = 0;
     sessile_status status = check(name, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = sqlite_read(ss, sqlite_patience_of(ss), get_body, &b, err);
-    }
-    if (status == SESSILE_OK && !b.found) {
+    if (!status && !b.found)
         status = missing(ss, name, err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status) {
         *out = b.out;
         *size = b.size;
     }
@@ -82,9 +79,8 @@ static int put_body(sqlite_conn *c, void *arg)
 {
     blobbing *b = arg;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_BLOB_PUT);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_text(st, 1, b->name, -1, SQLITE_STATIC);
     int rc = bind_data(st, 2, b->data, b->size);
     sqlite3_bind_int64(st, 3, b->now);
@@ -99,38 +95,33 @@ sessile_status sqlite_blob_put_new(void *self, const char *name, const void *dat
     sqlite_store *ss = self;
     blobbing b = {.name = name, .data = data, .size = size, .now = sqlite_now(ss)};
     sessile_status status = check(name, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         status = sqlite_write(ss, sqlite_patience_of(ss), SQLITE_MAKES | SQLITE_DURABLE,
                               put_body, &b, NULL, err);
     }
-    return status == SESSILE_OK && !b.changed
-               ? fail(err, SESSILE_EXISTS, "%s is already there", name)
-               : status;
+    return !status && !b.changed ? fail(err, SESSILE_EXISTS, "%s is already there", name)
+                                 : status;
 }
 
 static int replace_body(sqlite_conn *c, void *arg)
 {
     blobbing *b = arg;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_BLOB_REPLACE);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_text(st, 1, b->name, -1, SQLITE_STATIC);
     int rc = bind_data(st, 2, b->was, b->was_size);
     rc = rc == SQLITE_OK ? bind_data(st, 3, b->data, b->size) : rc;
     sqlite3_bind_int64(st, 4, b->now);
     rc = rc == SQLITE_OK ? sqlite_step(st) : rc;
-    if (rc != SQLITE_OK) {
+    if (rc != SQLITE_OK)
         return rc;
-    }
     b->changed = sqlite3_changes(c->db) > 0;
-    if (b->changed) {
+    if (b->changed)
         return SQLITE_OK;
-    }
     st = sqlite_conn_query(c, QUERY_BLOB_GET);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_text(st, 1, b->name, -1, SQLITE_STATIC);
     rc = sqlite3_step(st);
     b->found = rc == SQLITE_ROW;
@@ -150,18 +141,17 @@ sessile_status sqlite_blob_replace(void *self, const char *name, const void *was
                   .size = size,
                   .now = sqlite_now(ss)};
     sessile_status status = check(name, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         status = sqlite_write(ss, sqlite_patience_of(ss), SQLITE_DURABLE, replace_body,
                               &b, NULL, err);
     }
-    if (status == SESSILE_OK && !b.changed) {
+    if (!status && !b.changed) {
         return b.found ? fail(err, SESSILE_CONFLICT,
                               "somebody else has changed %s: read it again", name)
                        : missing(ss, name, err);
     }
-    if (status == SESSILE_OK) {
+    if (!status)
         sqlite_sync_scrub(ss);
-    }
     return status;
 }
 
@@ -169,9 +159,8 @@ static int remove_body(sqlite_conn *c, void *arg)
 {
     blobbing *b = arg;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_BLOB_REMOVE);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_text(st, 1, b->name, -1, SQLITE_STATIC);
     int rc = sqlite_step(st);
     b->changed = rc == SQLITE_OK && sqlite3_changes(c->db) > 0;
@@ -183,16 +172,14 @@ sessile_status sqlite_blob_remove(void *self, const char *name, sessile_error *e
     sqlite_store *ss = self;
     blobbing b = {.name = name};
     sessile_status status = check(name, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         status = sqlite_write(ss, sqlite_patience_of(ss), SQLITE_DURABLE, remove_body, &b,
                               NULL, err);
     }
-    if (status == SESSILE_OK && !b.changed) {
+    if (!status && !b.changed)
         return missing(ss, name, err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status)
         sqlite_sync_scrub(ss);
-    }
     return status;
 }
 
@@ -200,10 +187,9 @@ sessile_status sqlite_blob_settle(void *self, const char *name, sessile_error *e
 {
     sqlite_store *ss = self;
     sessile_status status = check(name, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = sqlite_poisoned(ss, err);
-    }
-    return status == SESSILE_OK ? sqlite_sync(ss, err) : status;
+    return !status ? sqlite_sync(ss, err) : status;
 }
 
 /* ------------------------------------------------------------------ list */
@@ -223,20 +209,19 @@ static int list_body(sqlite_conn *c, void *arg)
     char before[NAME_ROOM];
     strcpy(before, p->after);
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_BLOB_LIST);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     buf_clear(&p->names);
     p->count = 0;
     sqlite3_bind_text(st, 1, p->after, -1, SQLITE_STATIC);
     sqlite3_bind_int(st, 2, PAGE);
     while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(st, 0);
-        size_t size = name != NULL ? strlen(name) : 0;
+        size_t size = name ? strlen(name) : 0;
         /* What SQL calls 200 letters is any number of bytes when they are no UTF-8. Names
          * that come again, from a damaged index or cut at a NUL, would never end. */
-        if (name == NULL || size >= NAME_ROOM ||
-            size != (size_t)sqlite3_column_bytes(st, 0) || strcmp(name, before) <= 0) {
+        if (!name || size >= NAME_ROOM || size != (size_t)sqlite3_column_bytes(st, 0) ||
+            strcmp(name, before) <= 0) {
             rc = SQLITE_CORRUPT;
             break;
         }
@@ -262,13 +247,13 @@ sessile_status sqlite_blob_list(void *self, const char *prefix,
     do {
         status = sqlite_read(ss, sqlite_patience_of(ss), list_body, &p, err);
         const char *name = p.names.data;
-        for (size_t i = 0; i < p.count && status == SESSILE_OK && !stopped; i++) {
+        for (size_t i = 0; i < p.count && !status && !stopped; i++) {
             strcpy(after, name); /* list_body took no longer one */
             stopped = store_name_ok(name) && strncmp(name, prefix, strlen(prefix)) == 0 &&
                       visit(arg, name);
             name += strlen(name) + 1;
         }
-    } while (status == SESSILE_OK && p.count == PAGE && !stopped);
+    } while (!status && p.count == PAGE && !stopped);
     buf_deinit(&p.names);
     if (status == SESSILE_NOTFOUND) {
         error_clear(err);

@@ -23,9 +23,8 @@ static int cache_end(sqlite_conn *c, void *arg)
 {
     caching *k = arg;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_CACHE_END);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_int64(st, 1, k->session);
     int rc = sqlite3_step(st);
     k->end = rc == SQLITE_ROW ? (uint64_t)sqlite3_column_int64(st, 0) : 0;
@@ -49,9 +48,8 @@ static int cache_from(sqlite_conn *c, void *arg)
     caching *k = arg;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_CACHE_FROM);
     int rc = SQLITE_ROW;
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     k->got = 0;
     sqlite3_bind_int64(st, 1, k->session);
     sqlite3_bind_int64(st, 2, (sqlite3_int64)k->offset);
@@ -60,7 +58,7 @@ static int cache_from(sqlite_conn *c, void *arg)
         const char *piece = sqlite3_column_blob(st, 1);
         size_t size = (size_t)sqlite3_column_bytes(st, 1);
         uint64_t wanted = k->offset + k->got;
-        if (piece == NULL || at > wanted || wanted - at >= size) {
+        if (!piece || at > wanted || wanted - at >= size) {
             rc = SQLITE_DONE; /* the end; or a hole, which is one too */
             break;
         }
@@ -80,7 +78,7 @@ sessile_status sqlite_cache_read(sessile_backend_log *handle, uint64_t offset, v
     caching k = {.session = log->id, .offset = offset, .out = out, .size = size};
     sessile_status status =
         sqlite_read(log->store, sqlite_log_patience(log), cache_from, &k, err);
-    *got = status == SESSILE_OK ? k.got : 0;
+    *got = !status ? k.got : 0;
     return status;
 }
 
@@ -88,9 +86,8 @@ sessile_status sqlite_cache_read(sessile_backend_log *handle, uint64_t offset, v
 static int cut_with(sqlite_conn *c, sqlite_query query, const caching *k)
 {
     sqlite3_stmt *st = sqlite_conn_query(c, query);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_int64(st, 1, k->session);
     sqlite3_bind_int64(st, 2, (sqlite3_int64)k->offset);
     return sqlite_step(st);
@@ -100,28 +97,23 @@ static int cache_put(sqlite_conn *c, void *arg)
 {
     caching *k = arg;
     int rc = cache_end(c, k);
-    if (rc == SQLITE_OK && k->end < k->offset) {
+    if (rc == SQLITE_OK && k->end < k->offset)
         return SQLITE_UNDO;
-    }
     if (rc == SQLITE_OK && k->end > k->offset) {
         rc = cut_with(c, QUERY_CACHE_SHORTEN, k);
-        if (rc == SQLITE_OK) {
+        if (rc == SQLITE_OK)
             rc = cut_with(c, QUERY_CACHE_CUT, k);
-        }
     }
-    if (rc != SQLITE_OK || k->size == 0) {
+    if (rc != SQLITE_OK || k->size == 0)
         return rc;
-    }
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_CACHE_PUT);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_int64(st, 1, k->session);
     sqlite3_bind_int64(st, 2, (sqlite3_int64)k->offset);
     rc = sqlite3_bind_blob64(st, 3, k->data, k->size, SQLITE_STATIC);
-    if (rc == SQLITE_OK) {
+    if (rc == SQLITE_OK)
         rc = sqlite_step(st);
-    }
     k->gone = rc == SQLITE_CONSTRAINT_FOREIGNKEY;
     return k->gone ? SQLITE_UNDO : rc;
 }
@@ -133,9 +125,9 @@ sessile_status sqlite_cache_write(sessile_backend_log *handle, uint64_t offset,
     caching k = {.session = log->id, .offset = offset, .data = data, .size = size};
     sessile_status status =
         sqlite_write(log->store, sqlite_log_patience(log), 0, cache_put, &k, NULL, err);
-    if (status == SESSILE_OK && k.gone) {
+    if (!status && k.gone) {
         status = fail(err, SESSILE_NOTFOUND, "%s was removed or replaced", log->name);
-    } else if (status == SESSILE_OK && k.end < offset) {
+    } else if (!status && k.end < offset) {
         status = fail(err, SESSILE_CONFLICT,
                       "the cache of %s is shorter than it was: look again", log->name);
     }
@@ -156,17 +148,16 @@ static int shelf_get(sqlite_conn *c, void *arg)
 {
     shelving *s = arg;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_SHELF_GET);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_text(st, 1, s->folder, -1, SQLITE_STATIC);
     int rc = sqlite3_step(st);
     if (rc == SQLITE_ROW) {
         const void *data = sqlite3_column_blob(st, 0);
         s->found = 1;
         s->size = (size_t)sqlite3_column_bytes(st, 0);
-        s->out = sessile_copy(data != NULL ? data : "", s->size);
-        rc = s->out != NULL ? SQLITE_ROW : SQLITE_NOMEM;
+        s->out = sessile_copy(data ? data : "", s->size);
+        rc = s->out ? SQLITE_ROW : SQLITE_NOMEM;
     }
     sqlite3_reset(st);
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
@@ -180,13 +171,11 @@ sessile_status sqlite_shelf_get(void *self, const char *folder, char **out, size
     *out = NULL;
     *size = 0;
     sessile_status status = sqlite_names_check(folder, NULL, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = sqlite_read(ss, sqlite_patience_of(ss), shelf_get, &s, err);
-    }
-    if (status == SESSILE_OK && !s.found) {
+    if (!status && !s.found)
         status = fail(err, SESSILE_NOTFOUND, "nothing is remembered of %s", folder);
-    }
-    if (status == SESSILE_OK) {
+    if (!status) {
         *out = s.out;
         *size = s.size;
     }
@@ -197,9 +186,8 @@ static int shelf_put(sqlite_conn *c, void *arg)
 {
     shelving *s = arg;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_SHELF_PUT);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_text(st, 1, s->folder, -1, SQLITE_STATIC);
     int rc =
         sqlite3_bind_blob64(st, 2, s->size > 0 ? s->data : "", s->size, SQLITE_STATIC);
@@ -212,22 +200,19 @@ sessile_status sqlite_shelf_put(void *self, const char *folder, const void *data
     sqlite_store *ss = self;
     shelving s = {.folder = folder, .data = data, .size = size};
     sessile_status status = sqlite_names_check(folder, NULL, err);
-    return status == SESSILE_OK
-               ? sqlite_write(ss, sqlite_patience_of(ss), 0, shelf_put, &s, NULL, err)
-               : status;
+    return !status ? sqlite_write(ss, sqlite_patience_of(ss), 0, shelf_put, &s, NULL, err)
+                   : status;
 }
 
 static int shelf_drop(sqlite_conn *c, void *arg)
 {
     const shelving *s = arg;
     sqlite3_stmt *st =
-        sqlite_conn_query(c, s->folder != NULL ? QUERY_SHELF_DROP : QUERY_SHELF_DROP_ALL);
-    if (st == NULL) {
+        sqlite_conn_query(c, s->folder ? QUERY_SHELF_DROP : QUERY_SHELF_DROP_ALL);
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
-    if (s->folder != NULL) {
+    if (s->folder)
         sqlite3_bind_text(st, 1, s->folder, -1, SQLITE_STATIC);
-    }
     return sqlite_step(st);
 }
 
@@ -235,11 +220,9 @@ sessile_status sqlite_shelf_drop(void *self, const char *folder, sessile_error *
 {
     sqlite_store *ss = self;
     shelving s = {.folder = folder};
-    sessile_status status =
-        folder != NULL ? sqlite_names_check(folder, NULL, err) : SESSILE_OK;
-    if (status == SESSILE_OK) {
+    sessile_status status = folder ? sqlite_names_check(folder, NULL, err) : SESSILE_OK;
+    if (!status)
         status = sqlite_write(ss, sqlite_patience_of(ss), 0, shelf_drop, &s, NULL, err);
-    }
     if (status == SESSILE_NOTFOUND) {
         error_clear(err);
         status = SESSILE_OK; /* nothing was ever kept */

@@ -16,15 +16,15 @@
 
 int sqlite_step(sqlite3_stmt *st)
 {
-    int rc = st != NULL ? sqlite3_step(st) : SQLITE_NOMEM;
-    int reset = st != NULL ? sqlite3_reset(st) : SQLITE_OK;
+    int rc = st ? sqlite3_step(st) : SQLITE_NOMEM;
+    int reset = st ? sqlite3_reset(st) : SQLITE_OK;
     return rc == SQLITE_DONE || rc == SQLITE_ROW ? reset : rc;
 }
 
 sqlite3_stmt *sqlite_conn_query(sqlite_conn *c, sqlite_query query)
 {
     sqlite3_stmt **st = &c->statements[query];
-    if (*st != NULL) {
+    if (*st) {
         sqlite3_reset(*st);
         sqlite3_clear_bindings(*st);
         return *st;
@@ -56,14 +56,12 @@ int64_t sqlite_ask(sqlite3 *db, const char *text, int *rc)
 
 void sqlite_conn_close(sqlite_conn *c)
 {
-    if (c == NULL) {
+    if (!c)
         return;
-    }
-    for (int i = 0; i < QUERY_COUNT; i++) {
+    for (int i = 0; i < QUERY_COUNT; i++)
         sqlite3_finalize(c->statements[i]);
-    }
     sqlite3_close(c->db);
-    mem_free(&c->store->alloc, c, sizeof(*c));
+    mem_free(&c->store->alloc, c, sizeof *c);
 }
 
 /* 1 when the database is in WAL mode now. */
@@ -76,7 +74,7 @@ static int is_wal(sqlite3 *db, const char *text, int *rc)
         *rc = sqlite3_step(st);
         if (*rc == SQLITE_ROW) {
             const char *mode = (const char *)sqlite3_column_text(st, 0);
-            wal = mode != NULL && strcmp(mode, "wal") == 0;
+            wal = mode && strcmp(mode, "wal") == 0;
         }
         *rc = *rc == SQLITE_ROW || *rc == SQLITE_DONE ? SQLITE_OK : *rc;
     }
@@ -108,9 +106,8 @@ static int set_up(opening *o)
                              SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
                                  SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOFOLLOW,
                              NULL);
-    if (rc != SQLITE_OK) {
+    if (rc != SQLITE_OK)
         return give_up(o, rc, "cannot open");
-    }
     sqlite3_extended_result_codes(c->db, 1);
     sqlite3_db_config(c->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(c->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -121,18 +118,16 @@ static int set_up(opening *o)
     /* until it is known to be ours, closing it must change nothing */
     sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     o->status = sqlite_schema_ready(c, o->make, &rc, o->err);
-    if (o->status != SESSILE_OK) {
+    if (o->status)
         return o->status == SESSILE_BUSY;
-    }
     sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
     rc = sqlite3_exec(c->db,
                       "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
                       "PRAGMA secure_delete = ON; PRAGMA cell_size_check = ON;"
                       "PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY",
                       NULL, NULL, NULL);
-    if (rc != SQLITE_OK) {
+    if (rc != SQLITE_OK)
         return give_up(o, rc, "cannot open");
-    }
     if (!is_wal(c->db, "PRAGMA journal_mode", &rc) && rc == SQLITE_OK &&
         !sqlite3_db_readonly(c->db, "main") &&
         !is_wal(c->db, "PRAGMA journal_mode = WAL", &rc) && rc == SQLITE_OK) {
@@ -142,9 +137,8 @@ static int set_up(opening *o)
                          ss->path);
         return 0;
     }
-    if (rc != SQLITE_OK) {
+    if (rc != SQLITE_OK)
         return give_up(o, rc, "cannot open");
-    }
     sqlite3_wal_hook(c->db, sqlite_sync_committed, c);
     return 0;
 }
@@ -155,16 +149,15 @@ static int try_open(void *arg)
     opening *o = arg;
     sqlite_store *ss = o->store;
     o->status = SESSILE_OK;
-    o->conn = mem_zalloc(&ss->alloc, sizeof(*o->conn));
-    if (o->conn == NULL) {
+    o->conn = mem_zalloc(&ss->alloc, sizeof *o->conn);
+    if (!o->conn) {
         o->status = fail_nomem(o->err);
         return -1;
     }
     o->conn->store = ss;
     int again = set_up(o);
-    if (o->status == SESSILE_OK) {
+    if (!o->status)
         return 0;
-    }
     sqlite_conn_close(o->conn);
     o->conn = NULL;
     return again ? 1 : -1;
@@ -177,21 +170,17 @@ static sessile_status file_ready(sqlite_store *ss, int make, sessile_error *err)
 {
     int there, state = 1;
     sessile_status status = sqlite_path_look(ss, &there, err);
-    if (status == SESSILE_OK && !there && make) {
+    if (!status && !there && make) {
         status = sqlite_path_make(ss, err);
-        if (status == SESSILE_OK) {
+        if (!status)
             status = sqlite_path_look(ss, &there, err);
-        }
     }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    if (there && !ss->ours) {
+    if (there && !ss->ours)
         status = sqlite_schema_probe(ss, &state, err);
-    }
-    if (status == SESSILE_OK && (!there || (!state && !make))) {
+    if (!status && (!there || (!state && !make)))
         status = fail(err, SESSILE_NOTFOUND, "nothing was ever kept in %s", ss->path);
-    }
     return status;
 }
 
@@ -201,7 +190,7 @@ sessile_status sqlite_conn_take(sqlite_store *ss, sqlite_patience wait, int make
     sessile_status status = SESSILE_OK;
     *out = NULL;
     pthread_mutex_lock(&ss->mutex);
-    if (ss->idle != NULL) {
+    if (ss->idle) {
         *out = ss->idle;
         ss->idle = (*out)->next;
         ss->idle_count--;
@@ -209,9 +198,8 @@ sessile_status sqlite_conn_take(sqlite_store *ss, sqlite_patience wait, int make
         status = file_ready(ss, make, err);
     }
     pthread_mutex_unlock(&ss->mutex);
-    if (status != SESSILE_OK || *out != NULL) {
+    if (status || *out)
         return status;
-    }
     opening o = {ss, make, NULL, SESSILE_OK, err};
     switch (lock_wait(ss->os, wait.timeout_ms, try_open, &o, wait.stop)) {
     case LOCK_GOT:

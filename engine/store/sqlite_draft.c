@@ -49,9 +49,8 @@ static sessile_status swept(const sqlite_draft *d, sessile_error *err)
 static int step_row(sqlite_conn *c, sqlite_query query, int64_t id)
 {
     sqlite3_stmt *st = sqlite_conn_query(c, query);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_int64(st, 1, id);
     return sqlite_step(st);
 }
@@ -62,9 +61,8 @@ static int new_body(sqlite_conn *c, void *arg)
 {
     sqlite_draft *d = arg;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_DRAFT_NEW);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_text(st, 1, d->folder, -1, SQLITE_STATIC);
     sqlite3_bind_text(st, 2, d->name, -1, SQLITE_STATIC);
     sqlite3_bind_int64(st, 3, sqlite_now(d->store));
@@ -79,20 +77,18 @@ sessile_status sqlite_draft_new(void *self, const char *folder, const char *name
     sqlite_store *ss = self;
     *out = NULL;
     sessile_status status = sqlite_names_check(folder, name, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    sqlite_draft *d = mem_zalloc(&ss->alloc, sizeof(*d));
-    if (d == NULL) {
+    sqlite_draft *d = mem_zalloc(&ss->alloc, sizeof *d);
+    if (!d)
         return fail_nomem(err);
-    }
     d->store = ss;
     strcpy(d->folder, folder); /* at most 200 bytes each */
     strcpy(d->name, name);
     status =
         sqlite_write(ss, sqlite_patience_of(ss), SQLITE_MAKES, new_body, d, NULL, err);
-    if (status != SESSILE_OK) {
-        mem_free(&ss->alloc, d, sizeof(*d));
+    if (status) {
+        mem_free(&ss->alloc, d, sizeof *d);
         return status;
     }
     *out = (sessile_backend_draft *)(void *)d;
@@ -114,23 +110,20 @@ static int write_body(sqlite_conn *c, void *arg)
     const sqlite_draft *d = w->draft;
     int rc = SQLITE_OK;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_DRAFT_GROW);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_int64(st, 1, d->id);
     sqlite3_bind_int64(st, 2, (sqlite3_int64)(d->count + w->count));
     sqlite3_bind_int64(st, 3, (sqlite3_int64)(d->bytes + w->size));
     sqlite3_bind_int64(st, 4, sqlite_now(d->store));
     rc = sqlite_step(st);
     w->gone = rc == SQLITE_OK && sqlite3_changes(c->db) == 0;
-    if (rc != SQLITE_OK || w->gone) {
+    if (rc != SQLITE_OK || w->gone)
         return w->gone ? SQLITE_UNDO : rc;
-    }
     if (w->rest > 0) {
         st = sqlite_conn_query(c, QUERY_ENTRY_GROW);
-        if (st == NULL) {
+        if (!st)
             return sqlite3_errcode(c->db);
-        }
         sqlite3_bind_int64(st, 1, d->id);
         sqlite3_bind_int64(st, 2, (sqlite3_int64)d->count - 1);
         rc = sqlite3_bind_blob64(st, 3, w->data, w->rest, SQLITE_STATIC);
@@ -148,17 +141,15 @@ sessile_status sqlite_draft_write(sessile_backend_draft *handle, const void *dat
     sqlite_draft *d = of(handle);
     sqlite_store *ss = d->store;
     drafting w = {.draft = d, .data = data, .size = size};
-    if (size == 0) {
+    if (size == 0)
         return SESSILE_OK;
-    }
     w.rest = d->partial ? record_size(data, size) : 0;
     w.count = record_count(w.data + w.rest, size - w.rest);
     sessile_status status =
         sqlite_write(ss, sqlite_patience_of(ss), 0, write_body, &w, NULL, err);
-    if (status == SESSILE_OK && w.gone) {
+    if (!status && w.gone)
         status = swept(d, err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status) {
         d->count += w.count;
         d->bytes += size;
         d->partial = w.data[size - 1] != '\n';
@@ -174,11 +165,11 @@ static int drop_body(sqlite_conn *c, void *arg)
 void sqlite_draft_drop(sessile_backend_draft *handle)
 {
     sqlite_draft *d = of(handle);
-    if (d != NULL) {
+    if (d) {
         sqlite_store *ss = d->store;
         sessile_error ignored;
         sqlite_write(ss, sqlite_patience_of(ss), 0, drop_body, d, NULL, &ignored);
-        mem_free(&ss->alloc, d, sizeof(*d));
+        mem_free(&ss->alloc, d, sizeof *d);
     }
 }
 
@@ -198,9 +189,8 @@ static int make_room(sqlite_conn *c, naming *n, sqlite3_int64 *created)
 {
     const sqlite_draft *d = n->draft;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_ROW);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_int64(st, 1, n->old->id);
     int rc = sqlite3_step(st);
     n->changed = 1;
@@ -211,40 +201,33 @@ static int make_room(sqlite_conn *c, naming *n, sqlite3_int64 *created)
         *created = sqlite3_column_int64(st, 6);
     }
     sqlite3_reset(st);
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         return rc;
-    }
-    if (n->changed) {
+    if (n->changed)
         return SQLITE_UNDO;
-    }
-    if (!n->keep) {
+    if (!n->keep)
         return step_row(c, QUERY_LOG_REMOVE, n->old->id);
-    }
     st = sqlite_conn_query(c, QUERY_KEPT_LAST);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_text(st, 1, d->folder, -1, SQLITE_STATIC);
     sqlite3_bind_text(st, 2, d->name, -1, SQLITE_STATIC);
     rc = sqlite3_step(st);
     n->kept = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) + 1 : 0;
     sqlite3_reset(st);
     n->full = n->kept > KEPT_MOST;
-    if (rc != SQLITE_ROW || n->full) {
+    if (rc != SQLITE_ROW || n->full)
         return n->full ? SQLITE_UNDO : rc;
-    }
     st = sqlite_conn_query(c, QUERY_LOG_UNNAME);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_int64(st, 1, n->old->id);
     sqlite3_bind_int64(st, 2, n->kept);
     rc = sqlite_step(st);
     if (rc == SQLITE_OK) {
         st = sqlite_conn_query(c, QUERY_CACHE_CUT);
-        if (st == NULL) {
+        if (!st)
             return sqlite3_errcode(c->db);
-        }
         sqlite3_bind_int64(st, 1, n->old->id);
         sqlite3_bind_int64(st, 2, 0);
         rc = sqlite_step(st);
@@ -257,27 +240,22 @@ static int name_body(sqlite_conn *c, void *arg)
     naming *n = arg;
     const sqlite_draft *d = n->draft;
     sqlite3_int64 created = 0;
-    int rc = n->old != NULL ? make_room(c, n, &created) : SQLITE_OK;
-    if (rc != SQLITE_OK) {
+    int rc = n->old ? make_room(c, n, &created) : SQLITE_OK;
+    if (rc != SQLITE_OK)
         return rc;
-    }
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_DRAFT_NAME);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_int64(st, 1, d->id);
-    if (n->old != NULL) {
+    if (n->old)
         sqlite3_bind_int64(st, 2, created);
-    }
     sqlite3_bind_int64(st, 3, sqlite_now(d->store));
     rc = sqlite_step(st);
-    if (rc != SQLITE_OK || sqlite3_changes(c->db) > 0) {
+    if (rc != SQLITE_OK || sqlite3_changes(c->db) > 0)
         return rc;
-    }
     st = sqlite_conn_query(c, QUERY_LOG_FIND);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_text(st, 1, d->folder, -1, SQLITE_STATIC);
     sqlite3_bind_text(st, 2, d->name, -1, SQLITE_STATIC);
     n->taken = sqlite3_step(st) == SQLITE_ROW;
@@ -294,24 +272,24 @@ static sessile_status finish(naming *n, sessile_error *err)
     int unknown = 0;
     sessile_status status = sqlite_write(ss, sqlite_patience_of(ss), SQLITE_DURABLE,
                                          name_body, n, &unknown, err);
-    if (status == SESSILE_OK && n->changed) {
+    if (!status && n->changed) {
         status = fail(err, SESSILE_CONFLICT,
                       "%s/%s was changed while it was written anew: do it again",
                       d->folder, d->name);
-    } else if (status == SESSILE_OK && n->full) {
+    } else if (!status && n->full) {
         status = fail(err, SESSILE_EXISTS,
                       "%d old copies of %s/%s are kept already: remove some", KEPT_MOST,
                       d->folder, d->name);
-    } else if (status == SESSILE_OK && n->taken) {
+    } else if (!status && n->taken) {
         status = fail(err, SESSILE_EXISTS, "%s/%s is already there", d->folder, d->name);
-    } else if (status == SESSILE_OK && n->gone) {
+    } else if (!status && n->gone) {
         status = swept(d, err);
     }
-    if (status != SESSILE_OK && !unknown) {
+    if (status && !unknown) {
         sqlite_draft_drop((sessile_backend_draft *)(void *)d);
         return status;
     }
-    mem_free(&ss->alloc, d, sizeof(*d));
+    mem_free(&ss->alloc, d, sizeof *d);
     return status;
 }
 
@@ -323,11 +301,10 @@ sessile_status sqlite_draft_replace(sessile_backend_draft *handle,
     naming n = {.draft = of(handle), .old = log, .keep = keep};
     char name[256];
     sqlite_store *ss = log->store;
-    if (kept != NULL && kept_size > 0) {
+    if (kept && kept_size > 0)
         kept[0] = '\0';
-    }
-    snprintf(name, sizeof(name), "%s", n.draft->name);
-    if (keep && (kept == NULL || kept_size < strlen(name) + 20)) {
+    snprintf(name, sizeof name, "%s", n.draft->name);
+    if (keep && (!kept || kept_size < strlen(name) + 20)) {
         sqlite_draft_drop(handle);
         return fail(err, SESSILE_INVALID, "no room for the name of what is kept");
     }
@@ -335,11 +312,10 @@ sessile_status sqlite_draft_replace(sessile_backend_draft *handle,
     n.old_bytes = log->bytes;
     pthread_mutex_unlock(&log->mutex);
     sessile_status status = finish(&n, err);
-    if (status == SESSILE_OK && keep) {
+    if (!status && keep)
         snprintf(kept, kept_size, "%s.replaced-%" PRId64, name, n.kept);
-    } else if (status == SESSILE_OK) {
+    else if (!status)
         sqlite_sync_scrub(ss);
-    }
     return status;
 }
 
@@ -361,25 +337,21 @@ static int remove_body(sqlite_conn *c, void *arg)
 {
     removing *r = arg;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_ROW);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_int64(st, 1, r->log->id);
     int rc = sqlite3_step(st);
     r->gone = rc != SQLITE_ROW || sqlite3_column_type(st, 5) == SQLITE_NULL;
     r->changed = !r->gone && (uint64_t)sqlite3_column_int64(st, 1) != r->bytes;
     sqlite3_reset(st);
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         return rc;
-    }
-    if (r->gone || r->changed) {
+    if (r->gone || r->changed)
         return SQLITE_UNDO;
-    }
     const char *slash = strchr(r->log->name, '/');
     st = sqlite_conn_query(c, QUERY_KEPT_REMOVE);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_text(st, 1, r->log->name, (int)(slash - r->log->name), SQLITE_STATIC);
     sqlite3_bind_text(st, 2, slash + 1, -1, SQLITE_STATIC);
     rc = sqlite_step(st);
@@ -398,16 +370,15 @@ sessile_status sqlite_remove(sessile_backend_log *handle, uint64_t head,
     pthread_mutex_unlock(&log->mutex);
     sessile_status status = sqlite_write(log->store, sqlite_log_patience(log),
                                          SQLITE_DURABLE, remove_body, &r, NULL, err);
-    if (status == SESSILE_OK && r.gone) {
+    if (!status && r.gone) {
         return fail(err, SESSILE_NOTFOUND,
                     "%s was removed or replaced since it was opened", log->name);
     }
-    if (status == SESSILE_OK && r.changed) {
+    if (!status && r.changed) {
         return fail(err, SESSILE_CONFLICT, "%s has grown: look again before removing it",
                     log->name);
     }
-    if (status == SESSILE_OK) {
+    if (!status)
         sqlite_sync_scrub(log->store);
-    }
     return status;
 }

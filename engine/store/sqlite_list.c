@@ -33,11 +33,9 @@ typedef struct page {
 static int text_of(sqlite3_stmt *st, int column, char out[NAME_ROOM])
 {
     const char *text = (const char *)sqlite3_column_text(st, column);
-    size_t size = text != NULL ? strlen(text) : 0;
-    if (text == NULL || size >= NAME_ROOM ||
-        size != (size_t)sqlite3_column_bytes(st, column)) {
+    size_t size = text ? strlen(text) : 0;
+    if (!text || size >= NAME_ROOM || size != (size_t)sqlite3_column_bytes(st, column))
         return 0;
-    }
     memcpy(out, text, size + 1);
     return 1;
 }
@@ -59,9 +57,8 @@ static int bind_page(sqlite3_stmt *st, const page *p)
         break;
     default:
         sqlite3_bind_int64(st, 1, p->after.id);
-        if (p->folder != NULL) {
+        if (p->folder)
             sqlite3_bind_text(st, 2, p->folder, -1, SQLITE_STATIC);
-        }
     }
     return sqlite3_bind_int(st, 3, PAGE);
 }
@@ -70,9 +67,8 @@ static int bind_page(sqlite3_stmt *st, const page *p)
  * and pages would never end. */
 static int comes_after(const page *p, const row *before, const row *r)
 {
-    if (p->query != QUERY_LIST && p->query != QUERY_LIST_FOLDER) {
+    if (p->query != QUERY_LIST && p->query != QUERY_LIST_FOLDER)
         return r->id > before->id;
-    }
     int agents = p->query == QUERY_LIST_FOLDER ? 0 : strcmp(r->agent, before->agent);
     return agents > 0 || (agents == 0 && strcmp(r->name, before->name) > 0);
 }
@@ -82,9 +78,8 @@ static int page_body(sqlite_conn *c, void *arg)
     page *p = arg;
     int rc;
     sqlite3_stmt *st = sqlite_conn_query(c, p->query);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     p->count = 0;
     bind_page(st, p);
     while ((rc = sqlite3_step(st)) == SQLITE_ROW && p->count < PAGE) {
@@ -111,26 +106,23 @@ static sessile_status each(sqlite_store *ss, sqlite_query query, const char *fol
                            int64_t before, int (*show)(void *arg, const row *r),
                            void *arg, sessile_error *err)
 {
-    sessile_status status =
-        folder != NULL ? sqlite_names_check(folder, NULL, err) : SESSILE_OK;
-    page *p = status == SESSILE_OK ? mem_zalloc(&ss->alloc, sizeof(*p)) : NULL;
+    sessile_status status = folder ? sqlite_names_check(folder, NULL, err) : SESSILE_OK;
+    page *p = !status ? mem_zalloc(&ss->alloc, sizeof *p) : NULL;
     int stopped = 0;
-    if (p == NULL) {
-        return status != SESSILE_OK ? status : fail_nomem(err);
-    }
+    if (!p)
+        return status ? status : fail_nomem(err);
     p->query = query;
     p->folder = folder;
     p->before = before;
     do {
         status = sqlite_read(ss, sqlite_patience_of(ss), page_body, p, err);
-        for (size_t i = 0; i < p->count && status == SESSILE_OK && !stopped; i++) {
+        for (size_t i = 0; i < p->count && !status && !stopped; i++) {
             p->after = p->rows[i];
-            if (store_name_ok(p->after.agent) && store_name_ok(p->after.name)) {
+            if (store_name_ok(p->after.agent) && store_name_ok(p->after.name))
                 stopped = show(arg, &p->after) != 0;
-            }
         }
-    } while (status == SESSILE_OK && p->count == PAGE && !stopped);
-    mem_free(&ss->alloc, p, sizeof(*p));
+    } while (!status && p->count == PAGE && !stopped);
+    mem_free(&ss->alloc, p, sizeof *p);
     if (status == SESSILE_NOTFOUND) {
         error_clear(err);
         status = SESSILE_OK; /* nothing was ever kept */
@@ -155,8 +147,8 @@ static int show_log(void *arg, const row *r)
 {
     const listing *l = arg;
     const sessile_backend_stat stat = sqlite_stat_of(r->id, r->bytes, r->last);
-    return l->visit != NULL ? l->visit(l->arg, r->agent, r->name)
-                            : l->visit_stat(l->arg, r->agent, r->name, &stat);
+    return l->visit ? l->visit(l->arg, r->agent, r->name)
+                    : l->visit_stat(l->arg, r->agent, r->name, &stat);
 }
 
 sessile_status sqlite_list(void *self, const char *folder,
@@ -164,8 +156,8 @@ sessile_status sqlite_list(void *self, const char *folder,
                            void *arg, sessile_error *err)
 {
     listing l = {.visit = visit, .arg = arg};
-    return each(self, folder != NULL ? QUERY_LIST_FOLDER : QUERY_LIST, folder, 0,
-                show_log, &l, err);
+    return each(self, folder ? QUERY_LIST_FOLDER : QUERY_LIST, folder, 0, show_log, &l,
+                err);
 }
 
 sessile_status sqlite_list_stat(void *self, const char *folder,
@@ -175,16 +167,15 @@ sessile_status sqlite_list_stat(void *self, const char *folder,
                                 void *arg, sessile_error *err)
 {
     listing l = {.visit_stat = visit, .arg = arg};
-    return each(self, folder != NULL ? QUERY_LIST_FOLDER : QUERY_LIST, folder, 0,
-                show_log, &l, err);
+    return each(self, folder ? QUERY_LIST_FOLDER : QUERY_LIST, folder, 0, show_log, &l,
+                err);
 }
 
 static int has_body(sqlite_conn *c, void *arg)
 {
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_HAS_LOGS);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     int rc = sqlite3_step(st);
     *(int *)arg = rc == SQLITE_ROW && sqlite3_column_int(st, 0) != 0;
     sqlite3_reset(st);
@@ -207,11 +198,10 @@ sessile_status sqlite_has_logs(void *self, int *found, sessile_error *err)
 
 static void name_other(const row *r, char out[NAME_ROOM + 32])
 {
-    if (r->last == 0) {
+    if (r->last == 0)
         sqlite_draft_name(r->id, out);
-    } else {
+    else
         snprintf(out, NAME_ROOM + 32, "%s.replaced-%" PRId64, r->name, r->last);
-    }
 }
 
 static int show_other(void *arg, const row *r)
@@ -239,9 +229,8 @@ static int sweep_body(sqlite_conn *c, void *arg)
 {
     const sweeping *s = arg;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_DRAFT_SWEEP);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_int64(st, 1, s->id);
     sqlite3_bind_int64(st, 2, s->before);
     return sqlite_step(st);
@@ -268,8 +257,7 @@ sessile_status sqlite_sweep(void *self,
     listing l = {.visit_other = visit, .arg = arg, .store = ss, .err = err};
     sessile_status status = each(ss, QUERY_LIST_DRAFTS, NULL,
                                  sqlite_now(ss) - DRAFT_LASTS_MS, show_draft, &l, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = l.status;
-    }
-    return status == SESSILE_OK ? sqlite_path_sweep(ss, visit, arg, err) : status;
+    return !status ? sqlite_path_sweep(ss, visit, arg, err) : status;
 }

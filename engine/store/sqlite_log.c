@@ -16,7 +16,7 @@ sessile_status sqlite_names_check(const char *folder, const char *name,
                                   sessile_error *err)
 {
     sessile_status status = store_name_check(folder, err);
-    return status == SESSILE_OK && name != NULL ? store_name_check(name, err) : status;
+    return !status && name ? store_name_check(name, err) : status;
 }
 
 sqlite_patience sqlite_log_patience(sqlite_log *log)
@@ -34,16 +34,14 @@ int sqlite_put_records(sqlite_conn *c, int64_t session, int64_t first, uint64_t 
     for (size_t done = 0; done < size && rc == SQLITE_OK; first++) {
         size_t record = count == 1 ? size : record_size(data + done, size - done);
         sqlite3_stmt *st = sqlite_conn_query(c, QUERY_ENTRY_PUT);
-        if (st == NULL) {
+        if (!st)
             return sqlite3_errcode(c->db);
-        }
         sqlite3_bind_int64(st, 1, session);
         sqlite3_bind_int64(st, 2, first);
         sqlite3_bind_int64(st, 3, (sqlite3_int64)(at + done));
         rc = sqlite3_bind_blob64(st, 4, data + done, record, SQLITE_STATIC);
-        if (rc == SQLITE_OK) {
+        if (rc == SQLITE_OK)
             rc = sqlite_step(st);
-        }
         done += record;
     }
     return rc;
@@ -68,17 +66,15 @@ static int create_body(sqlite_conn *c, void *arg)
 {
     creating *n = arg;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_NEW);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     bind_name(st, n->folder, n->name);
     sqlite3_bind_int64(st, 3, (sqlite3_int64)record_count(n->data, n->size));
     sqlite3_bind_int64(st, 4, (sqlite3_int64)n->size);
     sqlite3_bind_int64(st, 5, n->now);
     int rc = sqlite_step(st);
-    if (rc != SQLITE_OK) {
+    if (rc != SQLITE_OK)
         return rc;
-    }
     n->exists = sqlite3_changes(c->db) == 0;
     return n->exists
                ? SQLITE_UNDO
@@ -92,13 +88,12 @@ sessile_status sqlite_create(void *self, const char *folder, const char *name,
     sqlite_store *ss = self;
     creating n = {folder, name, data, size, sqlite_now(ss), 0};
     sessile_status status = sqlite_names_check(folder, name, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         status = sqlite_write(ss, sqlite_patience_of(ss), SQLITE_MAKES | SQLITE_DURABLE,
                               create_body, &n, NULL, err);
     }
-    if (status == SESSILE_OK && n.exists) {
+    if (!status && n.exists)
         status = fail(err, SESSILE_EXISTS, "%s/%s is already there", folder, name);
-    }
     return status;
 }
 
@@ -112,9 +107,8 @@ static int find_body(sqlite_conn *c, void *arg)
 {
     finding *f = arg;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_STAT);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     bind_name(st, f->folder, f->name);
     int rc = sqlite3_step(st);
     f->found = rc == SQLITE_ROW;
@@ -124,19 +118,17 @@ static int find_body(sqlite_conn *c, void *arg)
         f->updated = sqlite3_column_int64(st, 2);
     }
     int reset = sqlite3_reset(st);
-    if (f->found && f->bytes < 0) {
+    if (f->found && f->bytes < 0)
         return SQLITE_CORRUPT;
-    }
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? reset : rc;
 }
 
 static sessile_status find(sqlite_store *ss, finding *f, sessile_error *err)
 {
     sessile_status status = sqlite_names_check(f->folder, f->name, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = sqlite_read(ss, sqlite_patience_of(ss), find_body, f, err);
-    }
-    if (status == SESSILE_NOTFOUND || (status == SESSILE_OK && !f->found)) {
+    if (status == SESSILE_NOTFOUND || (!status && !f->found)) {
         status = fail(err, SESSILE_NOTFOUND, "there is no %s/%s in %s", f->folder,
                       f->name, ss->path);
     }
@@ -150,15 +142,14 @@ sessile_status sqlite_open(void *self, const char *folder, const char *name,
     finding f = {folder, name, 0, 0, 0, 0};
     *out = NULL;
     sessile_status status = find(ss, &f, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     size_t size = strlen(folder) + strlen(name) + 2;
-    sqlite_log *log = mem_zalloc(&ss->alloc, sizeof(*log));
+    sqlite_log *log = mem_zalloc(&ss->alloc, sizeof *log);
     char *both = mem_alloc(&ss->alloc, size);
-    if (log == NULL || both == NULL) {
+    if (!log || !both) {
         mem_free(&ss->alloc, both, size);
-        mem_free(&ss->alloc, log, sizeof(*log));
+        mem_free(&ss->alloc, log, sizeof *log);
         return fail_nomem(err);
     }
     snprintf(both, size, "%s/%s", folder, name);
@@ -175,13 +166,13 @@ sessile_status sqlite_open(void *self, const char *folder, const char *name,
 
 void sqlite_close(sessile_backend_log *handle)
 {
-    if (handle != NULL) {
+    if (handle) {
         sqlite_log *log = sqlite_log_of(handle);
         const allocator *a = &log->store->alloc;
         mem_free(a, log->large, log->large_size);
         mem_free(a, log->name, strlen(log->name) + 1);
         pthread_mutex_destroy(&log->mutex);
-        mem_free(a, log, sizeof(*log));
+        mem_free(a, log, sizeof *log);
     }
 }
 
@@ -198,9 +189,8 @@ static int size_body(sqlite_conn *c, void *arg)
 {
     sizing *s = arg;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_ROW);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_int64(st, 1, s->id);
     int rc = sqlite3_step(st);
     s->there = rc == SQLITE_ROW;
@@ -210,19 +200,16 @@ static int size_body(sqlite_conn *c, void *arg)
         s->named = sqlite3_column_type(st, 5) != SQLITE_NULL;
     }
     sqlite3_reset(st);
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         return rc;
-    }
-    if (s->there && s->bytes < 0) {
+    if (s->there && s->bytes < 0)
         return SQLITE_CORRUPT;
-    }
     s->other = 0;
     if (!s->named) {
         const char *slash = strchr(s->log->name, '/');
         st = sqlite_conn_query(c, QUERY_LOG_FIND);
-        if (st == NULL) {
+        if (!st)
             return sqlite3_errcode(c->db);
-        }
         sqlite3_bind_text(st, 1, s->log->name, (int)(slash - s->log->name),
                           SQLITE_STATIC);
         sqlite3_bind_text(st, 2, slash + 1, -1, SQLITE_STATIC);
@@ -238,7 +225,7 @@ static sessile_status look(sqlite_log *log, sizing *s, sessile_error *err)
     *s = (sizing){.id = log->id, .log = log};
     sessile_status status =
         sqlite_read(log->store, sqlite_log_patience(log), size_body, s, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         pthread_mutex_lock(&log->mutex);
         log->replaced = s->other;
         if (s->named) {
@@ -258,7 +245,7 @@ sessile_status sqlite_size(sessile_backend_log *handle, uint64_t *bytes,
     *bytes = 0;
     *mtime_ms = 0;
     sessile_status status = look(log, &s, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         pthread_mutex_lock(&log->mutex);
         *bytes = log->bytes;
         *mtime_ms = log->updated;
@@ -290,9 +277,8 @@ sessile_status sqlite_stat(void *self, const char *folder, const char *name,
 {
     finding f = {folder, name, 0, 0, 0, 0};
     sessile_status status = find(self, &f, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         *out = sqlite_stat_of(f.id, f.bytes, f.updated);
-    }
     return status;
 }
 
@@ -313,9 +299,8 @@ typedef struct appending {
 static int look_where(sqlite_conn *c, appending *p)
 {
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_ROW);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_int64(st, 1, p->log->id);
     int rc = sqlite3_step(st);
     p->other = 1;
@@ -332,24 +317,21 @@ static int append_body(sqlite_conn *c, void *arg)
     appending *p = arg;
     const sessile_log_end *end = p->end;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_GROW);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_int64(st, 1, p->log->id);
     sqlite3_bind_int64(st, 2, (sqlite3_int64)end->count);
     sqlite3_bind_int64(st, 3, (sqlite3_int64)end->bytes);
-    sqlite3_bind_blob(st, 4, end->tag, sizeof(end->tag), SQLITE_STATIC);
+    sqlite3_bind_blob(st, 4, end->tag, sizeof end->tag, SQLITE_STATIC);
     sqlite3_bind_int64(st, 5, (sqlite3_int64)p->count);
     sqlite3_bind_int64(st, 6, (sqlite3_int64)p->size);
-    sqlite3_bind_blob(st, 7, p->new_tag, sizeof(end->tag), SQLITE_STATIC);
+    sqlite3_bind_blob(st, 7, p->new_tag, sizeof end->tag, SQLITE_STATIC);
     sqlite3_bind_int64(st, 8, p->now);
     int rc = sqlite_step(st);
-    if (rc != SQLITE_OK) {
+    if (rc != SQLITE_OK)
         return rc;
-    }
-    if (sqlite3_changes(c->db) == 0) {
+    if (sqlite3_changes(c->db) == 0)
         return look_where(c, p);
-    }
     return sqlite_put_records(c, p->log->id, (int64_t)end->count, end->bytes, p->data,
                               p->size, p->count);
 }
@@ -377,7 +359,7 @@ sessile_status sqlite_append(sessile_backend_log *handle, sessile_log_end *end,
                     log->name);
     }
     sessile_status status = sqlite_poisoned(ss, err);
-    if (status != SESSILE_OK) {
+    if (status) {
         *poisoned = 1;
         return status;
     }
@@ -388,9 +370,8 @@ sessile_status sqlite_append(sessile_backend_log *handle, sessile_log_end *end,
         log->poisoned = 1;
         pthread_mutex_unlock(&log->mutex);
     }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     if (p.other) {
         return !p.named ? fail(err, SESSILE_NOTFOUND,
                                "%s was removed or replaced since it was opened: open it "
@@ -407,7 +388,7 @@ sessile_status sqlite_append(sessile_backend_log *handle, sessile_log_end *end,
     }
     end->count += count;
     end->bytes += size;
-    memcpy(end->tag, new_tag, sizeof(end->tag));
+    memcpy(end->tag, new_tag, sizeof end->tag);
     pthread_mutex_lock(&log->mutex);
     log->bytes = end->bytes > log->bytes ? end->bytes : log->bytes;
     log->updated = p.now;
@@ -419,7 +400,7 @@ sessile_status sqlite_log_sync(sessile_backend_log *handle, sessile_error *err)
 {
     sqlite_store *ss = sqlite_log_of(handle)->store;
     sessile_status status = sqlite_poisoned(ss, err);
-    return status == SESSILE_OK ? sqlite_sync(ss, err) : status;
+    return !status ? sqlite_sync(ss, err) : status;
 }
 
 /* ------------------------------------------------------------------ waiting */
@@ -456,17 +437,14 @@ sessile_status sqlite_watch(sessile_backend_log *handle, uint64_t bytes, int tim
         sizing s = {.id = log->id, .log = log};
         sessile_status status =
             sqlite_read(log->store, sqlite_log_patience(log), size_body, &s, err);
-        if (status != SESSILE_OK) {
+        if (status)
             return status;
-        }
         *changed = !s.named || (uint64_t)s.bytes != bytes;
         uint64_t gone_ms = (os->clock_us(os->ud) - start) / 1000;
-        if (*changed || (timeout_ms >= 0 && gone_ms >= (uint64_t)timeout_ms)) {
+        if (*changed || (timeout_ms >= 0 && gone_ms >= (uint64_t)timeout_ms))
             return SESSILE_OK;
-        }
-        if (ask != NULL && ask(arg)) {
+        if (ask && ask(arg))
             return store_stopped(log->name, err);
-        }
         os->sleep_ms(os->ud, pause);
         pause = pause < LONGEST_MS ? pause * 2 : LONGEST_MS;
     }

@@ -46,8 +46,8 @@ static sessile_status open_folder(sqlite_store *ss, sessile_error *err)
                       "others may write in the folder %s: chmod go-w it, or keep the "
                       "database in a folder of its own",
                       ss->folder);
-    } else if (!ss->allow_network && os->network != NULL &&
-               os->network(os->ud, fd, network, sizeof(network)) == 1) {
+    } else if (!ss->allow_network && os->network &&
+               os->network(os->ud, fd, network, sizeof network) == 1) {
         status = fail(
             err, SESSILE_UNSUPPORTED,
             "%s is on a network file system (%s), where SQLite's locks and shared memory "
@@ -56,13 +56,13 @@ static sessile_status open_folder(sqlite_store *ss, sessile_error *err)
             "command: --network)",
             ss->path, network);
     }
-    if (status == SESSILE_OK) {
+    if (!status) {
         char *real = os_proc_real_path(ss->folder);
-        size_t size = real != NULL ? strlen(real) : 0, file = strlen(ss->file);
-        ss->real = real != NULL ? mem_alloc(&ss->alloc, size + file + 2) : NULL;
-        if (real == NULL) {
+        size_t size = real ? strlen(real) : 0, file = strlen(ss->file);
+        ss->real = real ? mem_alloc(&ss->alloc, size + file + 2) : NULL;
+        if (!real) {
             status = fail_errno(err, errno, "cannot follow the path %s", ss->folder);
-        } else if (ss->real == NULL) {
+        } else if (!ss->real) {
             status = fail_nomem(err);
         } else {
             memcpy(ss->real, real, size);
@@ -72,7 +72,7 @@ static sessile_status open_folder(sqlite_store *ss, sessile_error *err)
         }
         free(real);
     }
-    if (status != SESSILE_OK) {
+    if (status) {
         os->close(os->ud, fd);
         return status;
     }
@@ -86,7 +86,7 @@ void sqlite_path_free(sqlite_store *ss)
         ss->os->close(ss->os->ud, ss->folder_fd);
         ss->folder_fd = -1;
     }
-    if (ss->real != NULL) {
+    if (ss->real) {
         mem_free(&ss->alloc, ss->real, strlen(ss->real) + 1);
         ss->real = NULL;
     }
@@ -100,7 +100,7 @@ static sessile_status check_file(const sqlite_store *ss, const char *suffix, int
     char name[NAME_ROOM];
     os_stat_info st;
     *there = 0;
-    snprintf(name, sizeof(name), "%s%s", ss->file, suffix);
+    snprintf(name, sizeof name, "%s%s", ss->file, suffix);
     if (os->stat_at(os->ud, ss->folder_fd, name, &st) != 0) {
         return errno == ENOENT
                    ? SESSILE_OK
@@ -110,9 +110,8 @@ static sessile_status check_file(const sqlite_store *ss, const char *suffix, int
         return fail(err, SESSILE_DENIED, "%s%s is a link: name the file itself", ss->path,
                     suffix);
     }
-    if (!st.is_regular) {
+    if (!st.is_regular)
         return fail(err, SESSILE_DENIED, "%s%s is not a regular file", ss->path, suffix);
-    }
     if (st.uid != os->uid(os->ud)) {
         return fail(err, SESSILE_DENIED, "%s%s belongs to another user", ss->path,
                     suffix);
@@ -134,27 +133,24 @@ static sessile_status check_journal(const sqlite_store *ss, sessile_error *err)
                                            0x20, 0xa1, 0x63, 0xd7};
     const os_table *os = ss->os;
     char name[NAME_ROOM];
-    unsigned char end[sizeof(magic)];
+    unsigned char end[sizeof magic];
     os_stat_info st;
     int64_t got = 0;
-    snprintf(name, sizeof(name), "%s-journal", ss->file);
+    snprintf(name, sizeof name, "%s-journal", ss->file);
     int fd = os->open_at(os->ud, ss->folder_fd, name, OS_READ);
-    if (fd < 0 && errno == ENOENT) {
+    if (fd < 0 && errno == ENOENT)
         return SESSILE_OK;
-    }
     int failed = fd < 0 || os->stat_fd(os->ud, fd, &st) != 0;
-    if (!failed && st.size >= sizeof(end)) {
-        got = os_read_full(os, fd, end, sizeof(end), st.size - sizeof(end));
+    if (!failed && st.size >= sizeof end) {
+        got = os_read_full(os, fd, end, sizeof end, st.size - sizeof end);
         failed = got < 0;
     }
     int error = errno;
-    if (fd >= 0) {
+    if (fd >= 0)
         os->close(os->ud, fd);
-    }
-    if (failed) {
+    if (failed)
         return fail_errno(err, error, "cannot read %s-journal", ss->path);
-    }
-    return got == sizeof(end) && memcmp(end, magic, sizeof(end)) == 0
+    return got == sizeof end && memcmp(end, magic, sizeof end) == 0
                ? fail(
                      err, SESSILE_DENIED,
                      "%s-journal names another file, which SQLite would remove: no store "
@@ -176,15 +172,12 @@ sessile_status sqlite_path_look(sqlite_store *ss, int *there, sessile_error *err
             return SESSILE_OK;
         }
     }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = check_file(ss, "", there, err);
-    }
-    for (size_t i = 0; i < sizeof(beside) / sizeof(*beside) && status == SESSILE_OK;
-         i++) {
+    for (size_t i = 0; i < sizeof beside / sizeof *beside && !status; i++) {
         status = check_file(ss, beside[i], &other, err);
-        if (status == SESSILE_OK && other && i == 0) {
+        if (!status && other && i == 0)
             status = check_journal(ss, err);
-        }
     }
     return status;
 }
@@ -194,7 +187,7 @@ uint64_t sqlite_path_wal(const sqlite_store *ss)
     const os_table *os = ss->os;
     char name[NAME_ROOM];
     os_stat_info st;
-    snprintf(name, sizeof(name), "%s-wal", ss->file);
+    snprintf(name, sizeof name, "%s-wal", ss->file);
     return os->stat_at(os->ud, ss->folder_fd, name, &st) == 0 ? st.inode : 0;
 }
 
@@ -205,22 +198,19 @@ sessile_status sqlite_path_make(sqlite_store *ss, sessile_error *err)
     os_stat_info st;
     sessile_status status = SESSILE_OK;
     if (ss->folder_fd < 0) {
-        if (os_make_path(os, &ss->alloc, ss->folder) != 0) {
+        if (os_make_path(os, &ss->alloc, ss->folder) != 0)
             return fail_errno(err, errno, "cannot make the folder %s", ss->folder);
-        }
         status = open_folder(ss, err);
     }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     if (os->stat_at(os->ud, ss->folder_fd, ss->file, &st) != 0) {
         /* Not under its own name: somebody else may open it there before we close it. */
-        snprintf(name, sizeof(name), "%s%s%08x%08x", ss->file, LEFTOVER,
+        snprintf(name, sizeof name, "%s%s%08x%08x", ss->file, LEFTOVER,
                  (unsigned)os->pid(os->ud), (unsigned)os->clock_us(os->ud));
         int fd = os->open_at(os->ud, ss->folder_fd, name, OS_WRITE | OS_CREATE_NEW);
-        if (fd < 0) {
+        if (fd < 0)
             return fail_errno(err, errno, "cannot make %s", ss->path);
-        }
         int failed = os->sync_all(os->ud, fd);
         int error = errno;
         os->close(os->ud, fd);
@@ -231,9 +221,8 @@ sessile_status sqlite_path_make(sqlite_store *ss, sessile_error *err)
         } else if (failed != 0) {
             os->unlink_at(os->ud, ss->folder_fd, name);
         }
-        if (failed != 0) {
+        if (failed != 0)
             return fail_errno(err, error, "cannot make %s", ss->path);
-        }
     }
     /* Also when somebody else made it: they may not have come to their sync. */
     return os->sync_all(os->ud, ss->folder_fd) == 0
@@ -262,9 +251,8 @@ static int sweep_file(void *arg, const char *name)
         os->stat_at(os->ud, s->ss->folder_fd, name, &st) == 0 && st.is_regular &&
         st.size == 0 && st.uid == os->uid(os->ud) &&
         os->now_ms(os->ud) - st.mtime_ms >= LEAST_AGE_MS &&
-        s->visit(s->arg, NULL, name, 0)) {
+        s->visit(s->arg, NULL, name, 0))
         os->unlink_at(os->ud, s->ss->folder_fd, name);
-    }
     return 0;
 }
 
@@ -275,8 +263,7 @@ sessile_status sqlite_path_sweep(sqlite_store *ss,
 {
     sweeping s = {ss, visit, arg};
     if (ss->folder_fd >= 0 &&
-        ss->os->list(ss->os->ud, ss->folder_fd, sweep_file, &s) != 0) {
+        ss->os->list(ss->os->ud, ss->folder_fd, sweep_file, &s) != 0)
         return fail_errno(err, errno, "cannot list the folder %s", ss->folder);
-    }
     return SESSILE_OK;
 }

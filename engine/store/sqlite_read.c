@@ -34,16 +34,15 @@ static int64_t begins(sqlite_conn *c, int64_t session, int64_t id, int *rc)
 {
     int64_t at = -1;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_ENTRY_AT);
-    if (st == NULL) {
+    if (!st) {
         *rc = sqlite3_errcode(c->db);
         return -1;
     }
     sqlite3_bind_int64(st, 1, session);
     sqlite3_bind_int64(st, 2, id);
     *rc = sqlite3_step(st);
-    if (*rc == SQLITE_ROW) {
+    if (*rc == SQLITE_ROW)
         at = sqlite3_column_int64(st, 0);
-    }
     sqlite3_reset(st);
     *rc = *rc == SQLITE_ROW || *rc == SQLITE_DONE ? SQLITE_OK : *rc;
     return at;
@@ -57,11 +56,10 @@ static int by_halves(sqlite_conn *c, const reading *r, int64_t count, int64_t *f
     while (high - low > 1 && rc == SQLITE_OK) {
         int64_t middle = low + (high - low) / 2;
         int64_t at = begins(c, r->log->id, middle, &rc);
-        if (at >= 0 && (uint64_t)at <= r->offset) {
+        if (at >= 0 && (uint64_t)at <= r->offset)
             low = middle;
-        } else {
+        else
             high = middle;
-        }
     }
     *first = low;
     return rc;
@@ -72,9 +70,8 @@ static int find_first(sqlite_conn *c, reading *r, int64_t *first)
 {
     int rc = SQLITE_OK;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_ROW);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_int64(st, 1, r->log->id);
     rc = sqlite3_step(st);
     int64_t count = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
@@ -82,29 +79,23 @@ static int find_first(sqlite_conn *c, reading *r, int64_t *first)
     r->missing = rc == SQLITE_DONE;
     r->bytes = (uint64_t)bytes;
     sqlite3_reset(st);
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         return rc;
-    }
-    if (bytes < 0) {
+    if (bytes < 0)
         return SQLITE_CORRUPT;
-    }
-    if (r->missing || (uint64_t)bytes <= r->offset) {
+    if (r->missing || (uint64_t)bytes <= r->offset)
         return SQLITE_UNDO;
-    }
     rc = SQLITE_OK;
     for (size_t i = 0; i < 2; i++) {
         int64_t hint = r->hints[i];
         int64_t at = hint >= 0 && hint < count ? begins(c, r->log->id, hint, &rc) : -1;
-        if (rc != SQLITE_OK) {
+        if (rc != SQLITE_OK)
             return rc;
-        }
-        if (at < 0 || (uint64_t)at > r->offset) {
+        if (at < 0 || (uint64_t)at > r->offset)
             continue;
-        }
         int64_t next = hint + 1 < count ? begins(c, r->log->id, hint + 1, &rc) : bytes;
-        if (rc != SQLITE_OK) {
+        if (rc != SQLITE_OK)
             return rc;
-        }
         if ((uint64_t)next > r->offset) {
             *first = hint;
             return SQLITE_OK;
@@ -118,7 +109,7 @@ static void keep_large(reading *r, uint64_t at, const char *line, size_t size, s
 {
     if (size - cut >= LARGE) {
         r->large = mem_dup(&r->log->store->alloc, line + cut, size - cut);
-        r->large_size = r->large != NULL ? size - cut + 1 : 0;
+        r->large_size = r->large ? size - cut + 1 : 0;
         r->large_at = at + cut;
     }
 }
@@ -128,9 +119,8 @@ static void keep_large(reading *r, uint64_t at, const char *line, size_t size, s
 static int ends_early(sqlite_conn *c, reading *r)
 {
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_ROW);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_int64(st, 1, r->log->id);
     int rc = sqlite3_step(st);
     sqlite3_reset(st);
@@ -144,13 +134,11 @@ static int read_body(sqlite_conn *c, void *arg)
     int64_t first = 0;
     r->got = 0;
     int rc = find_first(c, r, &first);
-    if (rc != SQLITE_OK) {
+    if (rc != SQLITE_OK)
         return rc;
-    }
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_ENTRY_FROM);
-    if (st == NULL) {
+    if (!st)
         return sqlite3_errcode(c->db);
-    }
     sqlite3_bind_int64(st, 1, r->log->id);
     sqlite3_bind_int64(st, 2, first);
     while (r->got < r->size && (rc = sqlite3_step(st)) == SQLITE_ROW) {
@@ -162,9 +150,9 @@ static int read_body(sqlite_conn *c, void *arg)
             rc = SQLITE_DONE; /* came since the row was looked at */
             break;
         }
-        if (line == NULL || at > wanted || wanted - at >= size || size > r->bytes - at) {
-            rc = line == NULL && sqlite3_errcode(c->db) == SQLITE_NOMEM ? SQLITE_NOMEM
-                                                                        : SQLITE_CORRUPT;
+        if (!line || at > wanted || wanted - at >= size || size > r->bytes - at) {
+            rc = !line && sqlite3_errcode(c->db) == SQLITE_NOMEM ? SQLITE_NOMEM
+                                                                 : SQLITE_CORRUPT;
             break;
         }
         size_t skip = (size_t)(wanted - at), take = size - skip;
@@ -181,19 +169,17 @@ static int read_body(sqlite_conn *c, void *arg)
         }
     }
     sqlite3_reset(st);
-    if (rc == SQLITE_DONE && r->got < r->size && r->offset + r->got < r->bytes) {
+    if (rc == SQLITE_DONE && r->got < r->size && r->offset + r->got < r->bytes)
         return ends_early(c, r);
-    }
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 /* From what was kept of a large entry. Under the handle's mutex. */
 static size_t from_large(sqlite_log *log, uint64_t offset, char *out, size_t size)
 {
-    size_t there = log->large != NULL ? log->large_size - 1 : 0;
-    if (there == 0 || offset < log->large_at || offset - log->large_at >= there) {
+    size_t there = log->large ? log->large_size - 1 : 0;
+    if (there == 0 || offset < log->large_at || offset - log->large_at >= there)
         return 0;
-    }
     size_t skip = (size_t)(offset - log->large_at);
     size_t take = there - skip < size ? there - skip : size;
     memcpy(out, log->large + skip, take);
@@ -218,9 +204,8 @@ sessile_status sqlite_log_read(sessile_backend_log *handle, uint64_t index,
     r.hints[0] = log->next_at <= offset + *got ? log->next_id : -1;
     r.hints[1] = index <= INT64_MAX ? (int64_t)index : -1;
     pthread_mutex_unlock(&log->mutex);
-    if (*got == size) {
+    if (*got == size)
         return SESSILE_OK;
-    }
     r.offset = offset + *got;
     r.out = (char *)out + *got;
     r.size = size - *got;
@@ -228,7 +213,7 @@ sessile_status sqlite_log_read(sessile_backend_log *handle, uint64_t index,
     sessile_status status =
         sqlite_read(log->store, sqlite_log_patience(log), read_body, &r, err);
     pthread_mutex_lock(&log->mutex);
-    if (status == SESSILE_OK && r.next_id >= 0) {
+    if (!status && r.next_id >= 0) {
         log->next_id = r.next_id;
         log->next_at = r.next_at;
         mem_free(&log->store->alloc, log->large, log->large_size);
@@ -239,12 +224,12 @@ sessile_status sqlite_log_read(sessile_backend_log *handle, uint64_t index,
     }
     pthread_mutex_unlock(&log->mutex);
     mem_free(&log->store->alloc, r.large, r.large_size);
-    if (status == SESSILE_OK && r.missing) {
+    if (!status && r.missing) {
         *got = 0;
         return fail(err, SESSILE_NOTFOUND,
                     "%s was removed or replaced since it was opened: open it again",
                     log->name);
     }
-    *got = status == SESSILE_OK ? *got + r.got : 0;
+    *got = !status ? *got + r.got : 0;
     return status;
 }

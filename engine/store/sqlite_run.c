@@ -32,10 +32,10 @@ static int no_space(int error)
 sessile_status sqlite_fail(const sqlite_store *ss, sqlite3 *db, int rc, const char *doing,
                            sessile_error *err)
 {
-    const char *says = db != NULL ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
-    int error = db != NULL ? sqlite3_system_errno(db) : 0;
+    const char *says = db ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
+    int error = db ? sqlite3_system_errno(db) : 0;
     const char *path = ss->path;
-    if (db != NULL && sqlite3_errcode(db) == SQLITE_OK) {
+    if (db && sqlite3_errcode(db) == SQLITE_OK) {
         /* found by us, not by SQLite */
         says = (rc & 0xff) == SQLITE_CORRUPT ? "its rows do not fit together"
                                              : sqlite3_errstr(rc);
@@ -127,13 +127,11 @@ static int is_busy(int rc)
 static int try_once(void *arg)
 {
     attempt *t = arg;
-    t->rc = t->body != NULL ? t->body(t->conn, t->arg)
-                            : sqlite_step(sqlite_conn_query(t->conn, QUERY_BEGIN));
-    if (t->rc != SQLITE_OK && t->body != NULL) {
-        for (int i = 0; i < QUERY_COUNT; i++) {
+    t->rc = t->body ? t->body(t->conn, t->arg)
+                    : sqlite_step(sqlite_conn_query(t->conn, QUERY_BEGIN));
+    if (t->rc != SQLITE_OK && t->body)
+        for (int i = 0; i < QUERY_COUNT; i++)
             sqlite3_reset(t->conn->statements[i]);
-        }
-    }
     return is_busy(t->rc) ? 1 : 0;
 }
 
@@ -162,14 +160,12 @@ sessile_status sqlite_read(sqlite_store *ss, sqlite_patience wait, sqlite_body b
 {
     sqlite_conn *c;
     sessile_status status = sqlite_conn_take(ss, wait, 0, &c, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     attempt t = {c, body, arg, SQLITE_OK};
     status = try_until(ss, wait, &t, err);
-    if (status == SESSILE_OK && t.rc != SQLITE_OK && t.rc != SQLITE_UNDO) {
+    if (!status && t.rc != SQLITE_OK && t.rc != SQLITE_UNDO)
         status = sqlite_fail(ss, c->db, t.rc, "cannot read", err);
-    }
     sqlite_conn_give(c, t.rc != SQLITE_UNDO && breaks(t.rc));
     return status;
 }
@@ -183,10 +179,10 @@ static sessile_status turn_take(sqlite_store *ss, sqlite_patience *wait,
     sessile_status status = SESSILE_OK;
     uint64_t start = 0;
     pthread_mutex_lock(&ss->mutex);
-    while (ss->writing && status == SESSILE_OK) {
+    while (ss->writing && !status) {
         uint64_t now = os->clock_us(os->ud);
         start = start == 0 ? now : start;
-        if (wait->stop.ask != NULL && wait->stop.ask(wait->stop.arg)) {
+        if (wait->stop.ask && wait->stop.ask(wait->stop.arg)) {
             status = store_stopped(wait->what, err);
         } else if (wait->timeout_ms >= 0 &&
                    now - start >= (uint64_t)wait->timeout_ms * 1000) {
@@ -248,9 +244,8 @@ static sessile_status run(sqlite_store *ss, sqlite_conn *c, sqlite_body body, vo
         *broken = breaks(rc);
     }
     if (rc != SQLITE_OK && !sqlite3_get_autocommit(c->db)) {
-        for (int i = 0; i < QUERY_COUNT; i++) {
+        for (int i = 0; i < QUERY_COUNT; i++)
             sqlite3_reset(c->statements[i]);
-        }
         sqlite_step(sqlite_conn_query(c, QUERY_ROLLBACK));
     }
     return status;
@@ -261,37 +256,32 @@ sessile_status sqlite_write(sqlite_store *ss, sqlite_patience wait, int flags,
 {
     sqlite_conn *c = NULL;
     int broken = 0, undone = 0, maybe = 0;
-    unknown = unknown != NULL ? unknown : &maybe;
+    unknown = unknown ? unknown : &maybe;
     *unknown = 0;
     sessile_status status = sqlite_poisoned(ss, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = turn_take(ss, &wait, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     status = sqlite_conn_take(ss, wait, flags & SQLITE_MAKES, &c, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = sqlite_sync_ready(ss, wait, err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = still_named(ss, c, err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status) {
         attempt t = {c, NULL, NULL, SQLITE_OK};
         status = try_until(ss, wait, &t, err);
-        if (status == SESSILE_OK && t.rc != SQLITE_OK) {
+        if (!status && t.rc != SQLITE_OK) {
             status = sqlite_fail(ss, c->db, t.rc, "cannot write to", err);
             broken = breaks(t.rc);
-        } else if (status == SESSILE_OK) {
+        } else if (!status) {
             status = run(ss, c, body, arg, &undone, unknown, &broken, err);
         }
     }
-    if (c != NULL) {
+    if (c)
         sqlite_conn_give(c, broken);
-    }
     turn_give(ss);
-    if (status == SESSILE_OK && !undone && (flags & SQLITE_DURABLE) != 0) {
+    if (!status && !undone && (flags & SQLITE_DURABLE) != 0) {
         status = sqlite_sync(ss, err);
         *unknown = status != SESSILE_OK;
     }

@@ -231,14 +231,11 @@ sessile_status sqlite_schema_probe(sqlite_store *ss, int *state, sessile_error *
     sqlite3_int64 size = 0;
     int flags;
     *state = 0;
-    sqlite3_file *file =
-        vfs != NULL ? mem_zalloc(&ss->alloc, (size_t)vfs->szOsFile) : NULL;
-    const char *name =
-        file != NULL ? sqlite3_create_filename(ss->real, "", "", 0, NULL) : NULL;
-    if (name == NULL) {
-        if (file != NULL) {
+    sqlite3_file *file = vfs ? mem_zalloc(&ss->alloc, (size_t)vfs->szOsFile) : NULL;
+    const char *name = file ? sqlite3_create_filename(ss->real, "", "", 0, NULL) : NULL;
+    if (!name) {
+        if (file)
             mem_free(&ss->alloc, file, (size_t)vfs->szOsFile);
-        }
         return fail_nomem(err);
     }
     int rc = vfs->xOpen(vfs, name, file,
@@ -246,21 +243,17 @@ sessile_status sqlite_schema_probe(sqlite_store *ss, int *state, sessile_error *
                         &flags);
     if (rc == SQLITE_OK) {
         rc = file->pMethods->xFileSize(file, &size);
-        if (rc == SQLITE_OK && size > 0) {
+        if (rc == SQLITE_OK && size > 0)
             rc = file->pMethods->xRead(file, page, size < LOOK ? (int)size : LOOK, 0);
-        }
     }
-    if (file->pMethods != NULL) {
+    if (file->pMethods)
         file->pMethods->xClose(file);
-    }
     sqlite3_free_filename((char *)(void *)(uintptr_t)name);
     mem_free(&ss->alloc, file, (size_t)vfs->szOsFile);
-    if (rc != SQLITE_OK) {
+    if (rc != SQLITE_OK)
         return sqlite_fail(ss, NULL, rc, "cannot read", err);
-    }
-    if (size == 0) {
+    if (size == 0)
         return SESSILE_OK;
-    }
     if (size < LOOK || memcmp(page, "SQLite format 3", 16) != 0) {
         return not_ours(ss, "is not a database of SQLite, or its first page is damaged",
                         err);
@@ -271,9 +264,8 @@ sessile_status sqlite_schema_probe(sqlite_store *ss, int *state, sessile_error *
         return SESSILE_OK;
     }
     /* the tree of the first page holds the schema: a leaf without cells has nothing */
-    if (application != 0 || page[100] != 13 || page[103] != 0 || page[104] != 0) {
+    if (application != 0 || page[100] != 13 || page[103] != 0 || page[104] != 0)
         return not_ours(ss, "is another program's database", err);
-    }
     return SESSILE_OK;
 }
 
@@ -283,11 +275,10 @@ int sqlite_schema_migrate(sqlite3 *db, const char *const *steps, int version, in
 {
     char text[64];
     int rc = SQLITE_OK;
-    for (; version < count && rc == SQLITE_OK; version++) {
+    for (; version < count && rc == SQLITE_OK; version++)
         rc = sqlite3_exec(db, steps[version], NULL, NULL, NULL);
-    }
     if (rc == SQLITE_OK) {
-        snprintf(text, sizeof(text), "PRAGMA user_version = %d", count);
+        snprintf(text, sizeof text, "PRAGMA user_version = %d", count);
         rc = sqlite3_exec(db, text, NULL, NULL, NULL);
     }
     return rc;
@@ -318,15 +309,14 @@ static int own_tables(sqlite3 *db, int *rc)
                              &st, NULL);
     while (*rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW) {
         const char *sql = (const char *)sqlite3_column_text(st, 0);
-        const char *at = sql != NULL && strncmp(sql, "CREATE TABLE ", 13) == 0 &&
-                                 strchr(sql, ';') == NULL
-                             ? strstr(version_1, sql)
-                             : NULL;
-        found += at != NULL && at[strlen(sql)] == ';';
+        const char *at =
+            sql && strncmp(sql, "CREATE TABLE ", 13) == 0 && !strchr(sql, ';')
+                ? strstr(version_1, sql)
+                : NULL;
+        found += at && at[strlen(sql)] == ';';
     }
-    if (*rc == SQLITE_OK) {
+    if (*rc == SQLITE_OK)
         *rc = sqlite3_reset(st);
-    }
     sqlite3_finalize(st);
     return found == TABLES;
 }
@@ -339,7 +329,7 @@ static int is_utf8(sqlite3 *db, int *rc)
     *rc = sqlite3_prepare_v2(db, "PRAGMA encoding", -1, &st, NULL);
     if (*rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(st, 0);
-        utf8 = name != NULL && strcmp(name, "UTF-8") == 0;
+        utf8 = name && strcmp(name, "UTF-8") == 0;
     }
     sqlite3_finalize(st);
     return utf8;
@@ -349,26 +339,23 @@ static int make_schema(sqlite_conn *c, int *version)
 {
     int rc = sqlite3_exec(c->db, "PRAGMA synchronous = FULL; BEGIN EXCLUSIVE", NULL, NULL,
                           NULL);
-    if (rc != SQLITE_OK) {
+    if (rc != SQLITE_OK)
         return rc;
-    }
     /* others may have been faster */
     if (look(c->db, version, &rc) == SQLITE_OK && *version >= 0 &&
         *version < SQLITE_SCHEMA_VERSION) {
         char text[64];
-        snprintf(text, sizeof(text), "PRAGMA application_id = %d", SQLITE_APPLICATION);
+        snprintf(text, sizeof text, "PRAGMA application_id = %d", SQLITE_APPLICATION);
         rc = sqlite3_exec(c->db, text, NULL, NULL, NULL);
         if (rc == SQLITE_OK) {
             rc = sqlite_schema_migrate(c->db, versions, *version, SQLITE_SCHEMA_VERSION);
             *version = SQLITE_SCHEMA_VERSION;
         }
     }
-    if (rc == SQLITE_OK) {
+    if (rc == SQLITE_OK)
         rc = sqlite3_exec(c->db, "COMMIT", NULL, NULL, NULL);
-    }
-    if (!sqlite3_get_autocommit(c->db)) {
+    if (!sqlite3_get_autocommit(c->db))
         sqlite3_exec(c->db, "ROLLBACK", NULL, NULL, NULL);
-    }
     return rc;
 }
 
@@ -378,20 +365,17 @@ sessile_status sqlite_schema_ready(sqlite_conn *c, int make, int *rc, sessile_er
     int version = 0;
     *rc = SQLITE_OK;
     if (look(c->db, &version, rc) == SQLITE_OK && version >= 0 &&
-        version < SQLITE_SCHEMA_VERSION && (make || version > 0)) {
+        version < SQLITE_SCHEMA_VERSION && (make || version > 0))
         *rc = make_schema(c, &version);
-    }
     if (*rc != SQLITE_OK) {
         return (*rc & 0xff) == SQLITE_BUSY
                    ? SESSILE_BUSY
                    : sqlite_fail(ss, c->db, *rc, "cannot open", err);
     }
-    if (version < 0) {
+    if (version < 0)
         return not_ours(ss, "is another program's database", err);
-    }
-    if (version == 0) {
+    if (version == 0)
         return fail(err, SESSILE_NOTFOUND, "nothing was ever kept in %s", ss->path);
-    }
     if (version > SQLITE_SCHEMA_VERSION) {
         return fail(err, SESSILE_UNSUPPORTED,
                     "the schema of %s is version %d, and this engine knows version %d: "

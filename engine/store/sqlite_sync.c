@@ -68,13 +68,11 @@ sessile_status sqlite_sync_ready(sqlite_store *ss, sqlite_patience wait,
     pthread_mutex_lock(&ss->mutex);
     int ready = ss->syncer != NULL;
     pthread_mutex_unlock(&ss->mutex);
-    if (ready) {
+    if (ready)
         return SESSILE_OK;
-    }
     sessile_status status = sqlite_conn_take(ss, wait, 0, &c, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     sqlite_ask(c->db, "SELECT count(*) FROM sqlite_schema", &rc); /* opens the WAL */
     if (rc != SQLITE_OK) {
         status = sqlite_fail(ss, c->db, rc, "cannot read", err);
@@ -82,15 +80,14 @@ sessile_status sqlite_sync_ready(sqlite_store *ss, sqlite_patience wait,
         return status;
     }
     pthread_mutex_lock(&ss->mutex);
-    if (ss->syncer == NULL) {
+    if (!ss->syncer) {
         ss->syncer = c;
         ss->wal_inode = sqlite_path_wal(ss);
         c = NULL;
     }
     pthread_mutex_unlock(&ss->mutex);
-    if (c != NULL) {
+    if (c)
         sqlite_conn_give(c, 0);
-    }
     return SESSILE_OK;
 }
 
@@ -99,13 +96,11 @@ static int sync_wal(sqlite_store *ss, int *error)
     sqlite3_file *wal = NULL;
     int rc =
         sqlite3_file_control(ss->syncer->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal);
-    if (rc == SQLITE_OK && (wal == NULL || wal->pMethods == NULL)) {
+    if (rc == SQLITE_OK && (!wal || !wal->pMethods))
         rc = SQLITE_IOERR;
-    }
     errno = 0;
-    if (rc == SQLITE_OK) {
+    if (rc == SQLITE_OK)
         rc = wal->pMethods->xSync(wal, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
-    }
     *error = errno;
     return rc;
 }
@@ -123,14 +118,12 @@ sessile_status sqlite_sync(sqlite_store *ss, sessile_error *err)
 {
     int rc = SQLITE_OK, error = 0, lost = 0;
     sessile_status status = sqlite_sync_ready(ss, sqlite_patience_of(ss), err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     pthread_mutex_lock(&ss->mutex);
     uint64_t wanted = ss->begun + 1; /* one that is going on began too early */
-    while (ss->syncing && ss->done < wanted) {
+    while (ss->syncing && ss->done < wanted)
         pthread_cond_wait(&ss->moved, &ss->mutex);
-    }
     if (ss->done < wanted && !ss->poisoned) {
         uint64_t mine = ++ss->begun;
         ss->syncing = 1;
@@ -165,16 +158,14 @@ sessile_status sqlite_sync(sqlite_store *ss, sessile_error *err)
 int sqlite_sync_committed(void *conn, sqlite3 *db, const char *name, int frames)
 {
     sqlite_conn *c = conn;
-    if (frames < CHECKPOINT_FROM) {
+    if (frames < CHECKPOINT_FROM)
         return SQLITE_OK;
-    }
     int rc = sqlite3_wal_checkpoint_v2(
         db, name,
         frames < CHECKPOINT_HARD ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_RESTART,
         NULL, NULL);
-    if (rc == SQLITE_IOERR_FSYNC) {
+    if (rc == SQLITE_IOERR_FSYNC)
         poison(c->store);
-    }
     return SQLITE_OK; /* the commit stands */
 }
 
@@ -183,18 +174,15 @@ void sqlite_sync_scrub(sqlite_store *ss)
     const os_table *os = ss->os;
     sqlite_conn *c;
     int rc = SQLITE_BUSY;
-    if (sqlite_conn_take(ss, sqlite_patience_of(ss), 0, &c, NULL) != SESSILE_OK) {
+    if (sqlite_conn_take(ss, sqlite_patience_of(ss), 0, &c, NULL))
         return;
-    }
     for (int i = 0; i < SCRUB_TRIES && (rc & 0xff) == SQLITE_BUSY; i++) {
-        if (i > 0) {
+        if (i > 0)
             os->sleep_ms(os->ud, SCRUB_PAUSE_MS);
-        }
         rc = sqlite3_wal_checkpoint_v2(c->db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL,
                                        NULL);
     }
-    if (rc == SQLITE_IOERR_FSYNC) {
+    if (rc == SQLITE_IOERR_FSYNC)
         poison(ss);
-    }
     sqlite_conn_give(c, 0);
 }

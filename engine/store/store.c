@@ -13,9 +13,8 @@
 
 void store_close(store *s)
 {
-    if (s == NULL || s->table == NULL) {
+    if (!s || !s->table)
         return;
-    }
     s->table->free(s->self);
     s->table = NULL;
     s->self = NULL;
@@ -23,9 +22,8 @@ void store_close(store *s)
 
 int store_name_ok(const char *name)
 {
-    if (name == NULL || name[0] == '\0' || name[0] == '.') {
+    if (!name || name[0] == '\0' || name[0] == '.')
         return 0;
-    }
     size_t size = strlen(name);
     return size <= NAME_LONGEST &&
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_=.-") == size;
@@ -51,18 +49,15 @@ int lock_wait(const os_table *os, int timeout_ms, int (*attempt)(void *arg), voi
     int pause_ms = 1;
     for (unsigned tries = 0;; tries++) {
         int got = attempt(arg);
-        if (got <= 0 || timeout_ms == 0) {
+        if (got <= 0 || timeout_ms == 0)
             return got;
-        }
-        if (stop.ask != NULL && stop.ask(stop.arg)) {
+        if (stop.ask && stop.ask(stop.arg))
             return LOCK_STOPPED;
-        }
         uint64_t now = os->clock_us(os->ud);
-        if (tries == 0) {
+        if (tries == 0)
             start = now;
-        } else if (timeout_ms > 0 && now - start >= (uint64_t)timeout_ms * 1000) {
+        else if (timeout_ms > 0 && now - start >= (uint64_t)timeout_ms * 1000)
             return LOCK_TAKEN;
-        }
         if (tries < EAGER) {
             os->sleep_ms(os->ud, 0);
             continue;
