@@ -31,9 +31,8 @@
 
 static void put32(unsigned char *to, uint32_t n)
 {
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         to[i] = (unsigned char)(n >> (8 * i));
-    }
 }
 
 static void put64(unsigned char *to, uint64_t n)
@@ -61,9 +60,8 @@ typedef struct trailer {
 /* 0; -1: these are not the last bytes of a block that ends at `end`. */
 static int read_trailer(trailer *t, const unsigned char *at, uint64_t end)
 {
-    if (memcmp(at, MAGIC, 8) != 0) {
+    if (memcmp(at, MAGIC, 8) != 0)
         return -1;
-    }
     t->number = get64(at + 8);
     t->start = get64(at + 16);
     t->jump = get64(at + 24);
@@ -84,7 +82,7 @@ static void name_block(const log_t *log, unsigned char ad[INDEX_AD], uint64_t nu
 
 void block_init(log_block *b, const allocator *a)
 {
-    memset(b, 0, sizeof(*b));
+    memset(b, 0, sizeof *b);
     buf_init(&b->plain, a);
 }
 
@@ -107,9 +105,8 @@ static int parse(const log_t *log, log_block *b)
     size_t fixed = FIXED_SIZE + LOG_BLOCK * (8 + INDEX_TAG + record),
            size = b->plain.size;
     if (size < fixed || get32(at) != VERSION || get32(at + 4) != record ||
-        get64(at + 8) != b->number) {
+        get64(at + 8) != b->number)
         return -1;
-    }
     b->anchor.count = (b->number + 1) * LOG_BLOCK;
     b->anchor.bytes = get64(at + 16);
     b->anchor.in_write = get64(at + 24);
@@ -118,9 +115,8 @@ static int parse(const log_t *log, log_block *b)
     b->snapshot_size = get32(at + 52);
     if (b->extra_size > size - fixed ||
         b->snapshot_size != size - fixed - b->extra_size ||
-        b->anchor.in_write > b->anchor.count) {
+        b->anchor.in_write > b->anchor.count)
         return -1;
-    }
     b->offsets = at + FIXED_SIZE;
     b->tags = b->offsets + LOG_BLOCK * 8;
     b->records = b->tags + LOG_BLOCK * INDEX_TAG;
@@ -135,14 +131,12 @@ static sessile_status bring(log_t *log, uint64_t from, uint64_t to, buf *out,
 {
     size_t size = (size_t)(to - from), got = 0;
     buf_clear(out);
-    if (buf_reserve(out, size) != 0) {
+    if (buf_reserve(out, size) != 0)
         return fail_nomem(err);
-    }
     sessile_status status =
         log->st.table->cache_read(log->handle, from, out->data, size, &got, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     out->size = got;
     return got == size ? SESSILE_OK : bad(log, err);
 }
@@ -155,12 +149,10 @@ sessile_status block_read(log_t *log, uint64_t end, log_block *out, sessile_erro
     buf_init(&raw, log->alloc);
     uint64_t from = end > FIRST_READ ? end - FIRST_READ : 0;
     sessile_status status = end < TRAILER_SIZE ? bad(log, err) : SESSILE_OK;
-    if (status == SESSILE_OK) {
+    if (!status)
         status = bring(log, from, end, &raw, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         goto out;
-    }
     if (read_trailer(&t, (unsigned char *)raw.data + raw.size - TRAILER_SIZE, end) != 0) {
         status = bad(log, err);
         goto out;
@@ -168,9 +160,8 @@ sessile_status block_read(log_t *log, uint64_t end, log_block *out, sessile_erro
     if (t.start < from) {
         from = t.start;
         status = bring(log, from, end, &raw, err);
-        if (status != SESSILE_OK) {
+        if (status)
             goto out;
-        }
     }
     name_block(log, ad, t.number, t.start);
     buf_clear(&out->plain);
@@ -178,11 +169,10 @@ sessile_status block_read(log_t *log, uint64_t end, log_block *out, sessile_erro
     out->start = t.start;
     out->end = end;
     if (logkey_unbox(&log->key, ad, INDEX_AD, raw.data + (t.start - from),
-                     (size_t)(end - TRAILER_SIZE - t.start), &out->plain) != 0) {
+                     (size_t)(end - TRAILER_SIZE - t.start), &out->plain) != 0)
         status = out->plain.failed ? fail_nomem(err) : bad(log, err);
-    } else if (parse(log, out) != 0) {
+    else if (parse(log, out) != 0)
         status = bad(log, err);
-    }
 out:
     buf_deinit(&raw);
     return status;
@@ -194,15 +184,14 @@ sessile_status block_read_last(log_t *log, uint64_t size, log_block *out,
     buf raw;
     trailer t;
     sessile_status status = block_read(log, size, out, err);
-    if (status != SESSILE_INVALID) {
+    if (status != SESSILE_INVALID)
         return status;
-    }
     /* Torn, or spoiled: the one before may be whole. */
     buf_init(&raw, log->alloc);
     uint64_t from = size > SEARCHED ? size - SEARCHED : 0;
     sessile_status searched = bring(log, from, size, &raw, err);
     for (size_t at = raw.size > TRAILER_SIZE ? raw.size - TRAILER_SIZE : 0;
-         searched == SESSILE_OK && at-- > 0;) {
+         !searched && at-- > 0;) {
         uint64_t end = from + at + TRAILER_SIZE;
         if (read_trailer(&t, (unsigned char *)raw.data + at, end) == 0) {
             error_clear(err);
@@ -211,7 +200,7 @@ sessile_status block_read_last(log_t *log, uint64_t size, log_block *out,
         }
     }
     buf_deinit(&raw);
-    return searched != SESSILE_OK ? searched : status;
+    return searched ? searched : status;
 }
 
 /* ---------------------------------------------------------------------- which is where
@@ -221,12 +210,10 @@ int block_note(log_t *log, uint64_t number, uint64_t end)
 {
     log_index *ix = &log->index;
     if (mem_grow(log->alloc, (void **)&ix->ends, &ix->end_capacity, (size_t)number + 1,
-                 sizeof(*ix->ends)) != 0) {
+                 sizeof *ix->ends) != 0)
         return -1;
-    }
-    while (ix->end_count <= number) {
+    while (ix->end_count <= number)
         ix->ends[ix->end_count++] = 0;
-    }
     ix->ends[number] = end;
     return 0;
 }
@@ -237,26 +224,21 @@ sessile_status block_find(log_t *log, uint64_t number, uint64_t *end, sessile_er
     unsigned char raw[TRAILER_SIZE];
     uint64_t at = number;
     trailer t;
-    while (at < ix->end_count && ix->ends[at] == 0) {
+    while (at < ix->end_count && ix->ends[at] == 0)
         at++;
-    }
-    if (at >= ix->end_count) {
+    if (at >= ix->end_count)
         return bad(log, err);
-    }
     for (; at > number; at = (at & (at - 1)) >= number ? at & (at - 1) : at - 1) {
         size_t got = 0;
-        if (ix->ends[at] < TRAILER_SIZE) {
+        if (ix->ends[at] < TRAILER_SIZE)
             return bad(log, err);
-        }
         sessile_status status = log->st.table->cache_read(
             log->handle, ix->ends[at] - TRAILER_SIZE, raw, TRAILER_SIZE, &got, err);
-        if (status != SESSILE_OK) {
+        if (status)
             return status;
-        }
         if (got != TRAILER_SIZE || read_trailer(&t, raw, ix->ends[at]) != 0 ||
-            t.number != at) {
+            t.number != at)
             return bad(log, err);
-        }
         ix->ends[at - 1] = t.start;
         ix->ends[at & (at - 1)] = t.jump;
     }
@@ -278,34 +260,28 @@ sessile_status block_put(log_t *log, uint64_t number, uint64_t start,
     buf_init(&snapshot, log->alloc);
     size_t records = LOG_BLOCK * keeper->record_size;
     sessile_status status = SESSILE_OK;
-    if (number > 0) {
+    if (number > 0)
         status = block_find(log, number & (number - 1), &jump, err);
-    }
-    if (status == SESSILE_OK &&
-        buf_reserve(&plain, FIXED_SIZE + LOG_BLOCK * (8 + INDEX_TAG) + records) != 0) {
+    if (!status &&
+        buf_reserve(&plain, FIXED_SIZE + LOG_BLOCK * (8 + INDEX_TAG) + records) != 0)
         status = fail_nomem(err);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         goto out;
-    }
     unsigned char *at = (unsigned char *)plain.data + FIXED_SIZE;
-    for (size_t i = 0; i < LOG_BLOCK; i++, at += 8) {
+    for (size_t i = 0; i < LOG_BLOCK; i++, at += 8)
         put64(at, log->offsets[number * LOG_BLOCK + i]);
-    }
     memcpy(at, log->index.tags[number * LOG_BLOCK], LOG_BLOCK * INDEX_TAG);
     at += LOG_BLOCK * INDEX_TAG;
     status = keeper->fill(keeper->arg, number, at, &extra, &snapshot, err);
-    if (status == SESSILE_OK && (extra.failed || snapshot.failed)) {
+    if (!status && (extra.failed || snapshot.failed))
         status = fail_nomem(err);
-    }
-    if (status == SESSILE_OK && (extra.size > BLOCK_MOST / 4 || /* and the sum fits */
-                                 snapshot.size > BLOCK_MOST / 4)) {
+    if (!status && (extra.size > BLOCK_MOST / 4 || /* and the sum fits */
+                    snapshot.size > BLOCK_MOST / 4)) {
         status = fail(err, SESSILE_LIMIT, "a block of the index of %s would be too large",
                       log->name);
     }
-    if (status != SESSILE_OK) {
+    if (status)
         goto out;
-    }
     put32(fixed, VERSION);
     put32(fixed + 4, (uint32_t)keeper->record_size);
     put64(fixed + 8, number);
@@ -329,9 +305,8 @@ sessile_status block_put(log_t *log, uint64_t number, uint64_t start,
     put64(end + 16, start);
     put64(end + 24, jump);
     buf_put(out, end, TRAILER_SIZE);
-    if (status == SESSILE_OK && out->failed) {
+    if (!status && out->failed)
         status = fail_nomem(err);
-    }
 out:
     buf_deinit(&plain);
     buf_deinit(&extra);

@@ -23,20 +23,18 @@
 
 void carry_free(carry *c)
 {
-    if (c == NULL) {
+    if (!c)
         return;
-    }
     carry_leave(c);
-    if (c->locked) {
+    if (c->locked)
         c->from->st.table->unlock(c->from->handle);
-    }
     log_close(c->from);
     buf_deinit(&c->text);
     buf_deinit(&c->held);
     buf_deinit(&c->out);
     buf_deinit(&c->other);
-    mem_free(c->alloc, c->ends, c->end_capacity * sizeof(*c->ends));
-    mem_free(c->alloc, c, sizeof(*c));
+    mem_free(c->alloc, c->ends, c->end_capacity * sizeof *c->ends);
+    mem_free(c->alloc, c, sizeof *c);
 }
 
 /* Reading goes on behind the last commit. */
@@ -66,12 +64,11 @@ sessile_status carry_begin(carry **out, const carry_wish *wish, const allocator 
     sessile_error local = {SESSILE_OK, ""};
     uint64_t size = 0;
     int64_t mtime_ms;
-    err = err != NULL ? err : &local;
+    err = err ? err : &local;
     *out = NULL;
-    carry *c = mem_zalloc(a, sizeof(*c));
-    if (c == NULL) {
+    carry *c = mem_zalloc(a, sizeof *c);
+    if (!c)
         return fail_nomem(err);
-    }
     c->wish = *wish;
     c->alloc = a;
     buf_init(&c->text, a);
@@ -80,22 +77,21 @@ sessile_status carry_begin(carry **out, const carry_wish *wish, const allocator 
     buf_init(&c->other, a);
     sessile_status status = log_attach(&c->from, wish->from, wish->from_keys,
                                        wish->folder, wish->name, wish->depth, a, err);
-    if (status == SESSILE_OK && wish->keeper != NULL && wish->from_keys != NULL &&
+    if (!status && wish->keeper && wish->from_keys &&
         (wish->from->table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
         c->from->index.keeper = *wish->keeper;
         c->from->index.keeper.fresh = 1;
         c->from->index.off = 1; /* nothing is added to it */
         status = index_begin(c->from, 0, NULL, NULL, err);
     }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = wish->from->table->size(c->from->handle, &size, &mtime_ms, err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status) {
         c->limit = size < wish->limit ? size : wish->limit;
         rewind_reading(c);
         status = carry_there(c, err);
     }
-    if (status != SESSILE_OK) {
+    if (status) {
         carry_free(c);
         return status;
     }
@@ -128,7 +124,7 @@ void carry_tell(const carry *c, carry_about *out)
 /* Sealed, and without a key: nothing of it is opened. */
 static int is_closed(const carry *c)
 {
-    return c->wish.from_keys == NULL && c->from->key.suite != SUITE_NONE;
+    return !c->wish.from_keys && c->from->key.suite != SUITE_NONE;
 }
 
 /* Checks the line by itself and in its place. */
@@ -145,29 +141,26 @@ static line_verdict judge_line(carry *c, char *text, size_t size, line *l,
         verdict =
             line_open(&log->key, log->depth, text, size, c->index == 0, l, &c->text, err);
     }
-    if (verdict != LINE_GOOD) {
+    if (verdict != LINE_GOOD)
         return verdict;
-    }
     if (l->id != c->index || (l->commit != 0 && l->commit != in_write + 1) ||
         (!is_closed(c) && log->key.suite != SUITE_NONE &&
-         memcmp(l->previous, c->tag, VAULT_TAG) != 0)) {
+         memcmp(l->previous, c->tag, VAULT_TAG) != 0))
         return LINE_BAD;
-    }
     return LINE_GOOD;
 }
 
 /* Keeps the line until its write is whole. */
 static sessile_status hold(carry *c, const char *text, size_t size, sessile_error *err)
 {
-    if (c->wish.to_keys == NULL) {
+    if (!c->wish.to_keys) {
         buf_put(&c->held, text, size);
         buf_putc(&c->held, '\n');
     } else {
         buf_put(&c->held, c->text.data, c->text.size);
         if (mem_grow(c->alloc, (void **)&c->ends, &c->end_capacity, c->end_count + 1,
-                     sizeof(*c->ends)) != 0) {
+                     sizeof *c->ends) != 0)
             return fail_nomem(err);
-        }
         c->ends[c->end_count++] = c->held.size;
     }
     return c->held.failed ? fail_nomem(err) : SESSILE_OK;
@@ -201,26 +194,24 @@ static sessile_status look_behind(carry *c, sessile_error *err)
             error_clear(err);
             return SESSILE_OK; /* somebody is writing it: it is not ours to judge */
         }
-        if (status == SESSILE_OK) {
+        if (!status) {
             c->locked = 1;
             rewind_reading(c);
             return SESSILE_NEEDS;
         }
-        if (status != SESSILE_UNSUPPORTED) {
+        if (status != SESSILE_UNSUPPORTED)
             return status;
-        }
         error_clear(err); /* a folder that refuses locks */
     }
     status = table->size(log->handle, &size, &mtime_ms, err);
-    if (status == SESSILE_OK && size > log->end.bytes) {
+    if (!status && size > log->end.bytes)
         status = log_judge(log, size, err);
-    } else if (status == SESSILE_OK) {
+    else if (!status)
         status = log_witness(log, size, err);
-    }
     if (status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED) {
         c->about.damage = *err;
         c->limit = size;
-        if (c->wish.to_keys == NULL) {
+        if (!c->wish.to_keys) {
             error_clear(err);
             c->raw = 1;
             c->raw_at = log->end.bytes;
@@ -239,7 +230,7 @@ static sessile_status at_end(carry *c, sessile_error *err)
     sessile_status status = SESSILE_OK;
     if (log->end.bytes < c->limit || log->end.count == 0) {
         status = look_behind(c, err);
-        if (status == SESSILE_OK && log->end.count == 0) {
+        if (!status && log->end.count == 0) {
             return fail(err, SESSILE_DAMAGED,
                         "%s is damaged at byte 0, entry 00000000, its header: nothing of "
                         "it can be opened",
@@ -249,7 +240,7 @@ static sessile_status at_end(carry *c, sessile_error *err)
     }
     /* What came since the limit was set is no loss: of it the index may know already. */
     status = log->st.table->size(log->handle, &size, &mtime_ms, err);
-    return status == SESSILE_OK && size <= c->limit && log->end.count < log->index.witness
+    return !status && size <= c->limit && log->end.count < log->index.witness
                ? look_behind(c, err)
                : status;
 }
@@ -261,25 +252,21 @@ static sessile_status raw_step(carry *c, sessile_error *err)
     const sessile_backend *table = c->from->st.table;
     uint64_t left = c->limit - c->raw_at;
     size_t want = left < RAW_PIECE ? (size_t)left : RAW_PIECE, got = 0;
-    if (want == 0) {
+    if (want == 0)
         return SESSILE_OK;
-    }
     buf_clear(&c->text);
-    if (buf_reserve(&c->text, want) != 0) {
+    if (buf_reserve(&c->text, want) != 0)
         return fail_nomem(err);
-    }
     sessile_status status = table->read(c->from->handle, c->from->end.count, c->raw_at,
                                         c->text.data, want, &got, err);
-    if (status != SESSILE_OK || got == 0) {
+    if (status || got == 0)
         return status;
-    }
     /* Backends that keep a row a record are given whole ones, where there are any. */
     const char *newline = memrchr(c->text.data, '\n', got);
-    size_t size =
-        newline != NULL && got < left ? (size_t)(newline - c->text.data) + 1 : got;
+    size_t size = newline && got < left ? (size_t)(newline - c->text.data) + 1 : got;
     status = carry_put_raw(c, c->text.data, size, err);
     c->raw_at += size;
-    return status == SESSILE_OK ? SESSILE_NEEDS : status;
+    return !status ? SESSILE_NEEDS : status;
 }
 
 /* The next line. OK: there is no more. */
@@ -290,32 +277,25 @@ static sessile_status line_step(carry *c, sessile_error *err)
     size_t size;
     line l;
     reader_found found = reader_next(&c->r, c->index, &text, &size, err);
-    if (found == READER_FAILED) {
+    if (found == READER_FAILED)
         return err->code;
-    }
-    if (found != READER_LINE || c->index >= SESSILE_NO_ID) {
+    if (found != READER_LINE || c->index >= SESSILE_NO_ID)
         return at_end(c, err);
-    }
     line_verdict verdict = judge_line(c, text, size, &l, err);
-    if (verdict == LINE_FAILED) {
+    if (verdict == LINE_FAILED)
         return err->code;
-    }
-    if (verdict == LINE_BAD) {
+    if (verdict == LINE_BAD)
         return at_end(c, err);
-    }
     sessile_status status = hold(c, text, size, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     c->index++;
     memcpy(c->tag, l.tag, VAULT_TAG);
-    if (l.commit == 0) {
+    if (l.commit == 0)
         return SESSILE_NEEDS;
-    }
     status = carry_put_write(c, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     log->end.count = c->index;
     log->end.bytes = c->r.at;
     memcpy(log->end.tag, l.tag, VAULT_TAG);
@@ -330,21 +310,19 @@ sessile_status carry_step(carry *c, sessile_error *err)
     sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_NEEDS;
     uint64_t until = c->r.at + STEP;
-    err = err != NULL ? err : &local;
+    err = err ? err : &local;
     while (status == SESSILE_NEEDS && !c->differs && !c->stop) {
         status = c->raw ? raw_step(c, err) : line_step(c, err);
-        if (status == SESSILE_NEEDS && (c->raw || c->r.at >= until)) {
+        if (status == SESSILE_NEEDS && (c->raw || c->r.at >= until))
             return status;
-        }
     }
     if (c->differs && c->wish.replace && !c->wish.compare &&
         (c->wish.to->table->capabilities & SESSILE_BACKEND_REPLACES) != 0) {
         carry_again(c);
         return SESSILE_NEEDS;
     }
-    if (status != SESSILE_OK && status != SESSILE_NEEDS) {
+    if (status && status != SESSILE_NEEDS)
         return status;
-    }
     status = carry_finish(c, err);
     c->about.entries = c->from->end.count;
     c->about.bytes = c->raw ? c->limit : c->from->end.bytes;

@@ -28,7 +28,7 @@ static int has_locks(const store *st)
 /* Marks an error as the other store's. */
 static sessile_status there(carry *c, sessile_status status)
 {
-    c->failed_there = status != SESSILE_OK && status != SESSILE_NOMEM;
+    c->failed_there = status && status != SESSILE_NOMEM;
     return status;
 }
 
@@ -38,15 +38,14 @@ sessile_status carry_there(carry *c, sessile_error *err)
     int64_t mtime_ms;
     uint64_t torn = 0;
     sessile_status status;
-    if (w->to_keys == NULL) {
+    if (!w->to_keys) {
         status = w->to->table->open(w->to->self, w->to_folder, w->to_name, &c->log, err);
-        if (status == SESSILE_OK) {
+        if (!status)
             status = w->to->table->size(c->log, &c->log_bytes, &mtime_ms, err);
-        }
     } else {
         status = log_open(&c->anew, w->to, w->to_keys, w->to_folder, w->to_name, w->depth,
                           w->timeout_ms, NULL, NULL, &torn, c->alloc, err);
-        if (status == SESSILE_OK) {
+        if (!status) {
             status = log_damage(c->anew, err);
             c->anew_count = log_count(c->anew);
         }
@@ -62,12 +61,12 @@ sessile_status carry_there(carry *c, sessile_error *err)
 
 void carry_leave(carry *c)
 {
-    if (c->draft != NULL) {
+    if (c->draft) {
         c->wish.to->table->draft_drop(c->draft);
         c->draft = NULL;
     }
     log_copy_drop(&c->copy);
-    if (c->log != NULL) {
+    if (c->log) {
         c->wish.to->table->close(c->log); /* its lock goes with it */
         c->log = NULL;
     }
@@ -98,15 +97,13 @@ static sessile_status begin_append(carry *c, sessile_error *err)
     if (has_locks(to)) {
         status = log_lock(to->table, c->log, SESSILE_LOCK_EXCLUSIVE, c->wish.timeout_ms,
                           &replaced, err);
-    } else if (to->table->set_timeout != NULL) {
+    } else if (to->table->set_timeout) {
         to->table->set_timeout(c->log, c->wish.timeout_ms);
     }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = to->table->size(c->log, &size, &mtime_ms, err);
-    }
-    if (status == SESSILE_OK && (replaced || size != c->at)) {
+    if (!status && (replaced || size != c->at))
         status = written_meanwhile(c, err);
-    }
     c->end = c->from->end;
     c->end.bytes = c->at; /* a torn end that is equal so far is continued as well */
     c->appending = status == SESSILE_OK;
@@ -119,17 +116,15 @@ static sessile_status flush(carry *c, const unsigned char *tag, sessile_error *e
     const store *to = c->wish.to;
     int poisoned = 0;
     sessile_status status = SESSILE_OK;
-    if (c->out.failed) {
+    if (c->out.failed)
         return fail_nomem(err);
-    }
-    if (c->out.size == 0) {
+    if (c->out.size == 0)
         return SESSILE_OK;
-    }
     if (c->appending) {
         status = to->table->append(c->log, &c->end, c->out.data, c->out.size,
                                    record_count(c->out.data, c->out.size), tag, &poisoned,
                                    err);
-    } else if (c->draft != NULL) {
+    } else if (c->draft) {
         status = to->table->draft_write(c->draft, c->out.data, c->out.size, err);
     } else {
         return SESSILE_OK; /* gathered: the store takes no drafts */
@@ -144,21 +139,18 @@ static sessile_status compare(carry *c, const char **data, size_t *left,
 {
     while (c->comparing && *left > 0) {
         size_t want = *left < PIECE ? *left : PIECE, got = 0;
-        if (want > c->log_bytes - c->at) {
+        if (want > c->log_bytes - c->at)
             want = (size_t)(c->log_bytes - c->at);
-        }
         if (want == 0) {
             c->comparing = 0;
             break;
         }
-        if (buf_reserve(&c->other, want) != 0) {
+        if (buf_reserve(&c->other, want) != 0)
             return fail_nomem(err);
-        }
         sessile_status status = c->wish.to->table->read(c->log, c->from->end.count, c->at,
                                                         c->other.data, want, &got, err);
-        if (status != SESSILE_OK) {
+        if (status)
             return there(c, status);
-        }
         if (got != want || memcmp(*data, c->other.data, got) != 0) {
             c->differs = 1;
             return SESSILE_OK;
@@ -175,26 +167,24 @@ static sessile_status put_bytes(carry *c, const char *data, size_t size,
 {
     const carry_wish *w = &c->wish;
     sessile_status status = compare(c, &data, &size, err);
-    if (status != SESSILE_OK || c->differs || size == 0) {
+    if (status || c->differs || size == 0)
         return status;
-    }
     if (w->compare || (c->raw && c->there && !c->replacing)) {
         c->stop = 1; /* what is there is short of it; of damage it stays clear */
         return SESSILE_OK;
     }
     if (c->there && !c->replacing && !c->appending) {
         status = begin_append(c, err);
-    } else if (!c->appending && c->draft == NULL && c->at == 0 && replaces(w->to) &&
-               w->to->table->draft_publish != NULL) {
+    } else if (!c->appending && !c->draft && c->at == 0 && replaces(w->to) &&
+               w->to->table->draft_publish) {
         status = w->to->table->draft_new(w->to->self, w->to_folder, w->to_name, &c->draft,
                                          err);
     }
-    if (status == SESSILE_OK) {
+    if (!status) {
         buf_put(&c->out, data, size);
         c->at += size;
-        if (c->out.size >= PIECE || c->out.failed) {
+        if (c->out.size >= PIECE || c->out.failed)
             status = flush(c, c->tag, err);
-        }
     }
     return there(c, status);
 }
@@ -215,11 +205,10 @@ static sessile_status replace(carry *c, sessile_error *err)
         status = log_lock(to->table, c->log, SESSILE_LOCK_EXCLUSIVE, c->wish.timeout_ms,
                           &replaced, err);
     }
-    if (status == SESSILE_OK && replaced) {
+    if (!status && replaced)
         status = written_meanwhile(c, err);
-    }
-    if (status == SESSILE_OK) {
-        status = to->table->draft_replace(c->draft, c->log, 1, kept, sizeof(kept), err);
+    if (!status) {
+        status = to->table->draft_replace(c->draft, c->log, 1, kept, sizeof kept, err);
         c->draft = NULL; /* freed also when it fails */
     }
     return status;
@@ -229,20 +218,17 @@ static sessile_status finish_as_it_stands(carry *c, sessile_error *err)
 {
     const carry_wish *w = &c->wish;
     sessile_status status = flush(c, c->from->end.tag, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     if (c->appending) {
         status = w->to->table->sync(c->log, err);
-        if (has_locks(w->to)) {
+        if (has_locks(w->to))
             w->to->table->unlock(c->log);
-        }
         return status;
     }
-    if (c->replacing) {
+    if (c->replacing)
         return replace(c, err);
-    }
-    if (c->draft != NULL) {
+    if (c->draft) {
         status = w->to->table->draft_publish(c->draft, err);
         c->draft = NULL; /* freed also when it fails */
     } else {
@@ -268,22 +254,18 @@ static sessile_status append_rest(carry *c, size_t first, sessile_error *err)
         log_set_timeout(c->anew, c->wish.timeout_ms);
         status = log_begin(c->anew, NULL, NULL, err);
         c->begun = status == SESSILE_OK;
-        if (status == SESSILE_OK && log_count(c->anew) != c->from->end.count + first) {
+        if (!status && log_count(c->anew) != c->from->end.count + first)
             status = written_meanwhile(c, err);
-        }
     }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    sessile_slice *texts = mem_alloc(c->alloc, count * sizeof(*texts));
-    if (texts == NULL) {
+    sessile_slice *texts = mem_alloc(c->alloc, count * sizeof *texts);
+    if (!texts)
         return fail_nomem(err);
-    }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         texts[i] = held_text(c, first + i);
-    }
     status = log_append(c->anew, texts, count, UINT64_MAX, err);
-    mem_free(c->alloc, texts, count * sizeof(*texts));
+    mem_free(c->alloc, texts, count * sizeof *texts);
     c->appending = 1;
     return status;
 }
@@ -292,9 +274,8 @@ static sessile_status copy_entry(carry *c, size_t i, sessile_error *err)
 {
     const carry_wish *w = &c->wish;
     sessile_slice text = held_text(c, i);
-    if (c->from->end.count + i > 0) {
+    if (c->from->end.count + i > 0)
         return log_copy_entry(&c->copy, text.data, text.size, i + 1 == c->end_count, err);
-    }
     log_copy_drop(&c->copy);
     return (c->replacing ? log_copy_begin : log_copy_begin_new)(
         &c->copy, w->to, w->to_keys, w->to_folder, w->to_name, w->user, text.data,
@@ -304,14 +285,14 @@ static sessile_status copy_entry(carry *c, size_t i, sessile_error *err)
 static sessile_status put_entries(carry *c, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
-    for (size_t i = 0; status == SESSILE_OK && i < c->end_count; i++) {
+    for (size_t i = 0; !status && i < c->end_count; i++) {
         uint64_t id = c->from->end.count + i;
         if (c->there && !c->replacing && id < c->anew_count) {
             sessile_slice text = held_text(c, i);
             buf_clear(&c->other);
             status = log_read(c->anew, (sessile_id)id, &c->other, err);
-            if (status == SESSILE_OK && (c->other.size != text.size ||
-                                         memcmp(c->other.data, text.data, text.size))) {
+            if (!status && (c->other.size != text.size ||
+                            memcmp(c->other.data, text.data, text.size))) {
                 c->differs = 1;
                 return SESSILE_OK;
             }
@@ -346,27 +327,25 @@ static sessile_status finish_anew(carry *c, sessile_error *err)
         status = log_lock(w->to->table, c->anew->handle, SESSILE_LOCK_EXCLUSIVE,
                           w->timeout_ms, &replaced, err);
     }
-    if (status == SESSILE_OK && replaced) {
+    if (!status && replaced)
         status = written_meanwhile(c, err);
-    }
-    return status == SESSILE_OK
-               ? log_copy_finish(&c->copy, c->anew->handle, 1, kept, sizeof(kept), err)
-               : status;
+    return !status ? log_copy_finish(&c->copy, c->anew->handle, 1, kept, sizeof kept, err)
+                   : status;
 }
 
 /* ------------------------------------------------------------------ both */
 
 sessile_status carry_put_write(carry *c, sessile_error *err)
 {
-    return c->wish.to_keys == NULL ? put_bytes(c, c->held.data, c->held.size, err)
-                                   : put_entries(c, err);
+    return !c->wish.to_keys ? put_bytes(c, c->held.data, c->held.size, err)
+                            : put_entries(c, err);
 }
 
 /* What is there, once all of the source was compared and nothing was to be put. */
 static carry_result as_found(const carry *c)
 {
-    uint64_t have = c->wish.to_keys == NULL ? c->log_bytes : c->anew_count;
-    uint64_t want = c->wish.to_keys == NULL ? c->at : c->from->end.count;
+    uint64_t have = !c->wish.to_keys ? c->log_bytes : c->anew_count;
+    uint64_t want = !c->wish.to_keys ? c->at : c->from->end.count;
     return have > want ? CARRY_AHEAD : CARRY_KEPT;
 }
 
@@ -387,6 +366,5 @@ sessile_status carry_finish(carry *c, sessile_error *err)
     c->about.result = c->replacing   ? CARRY_REPLACED
                       : c->appending ? CARRY_CONTINUED
                                      : CARRY_COPIED;
-    return there(c, c->wish.to_keys == NULL ? finish_as_it_stands(c, err)
-                                            : finish_anew(c, err));
+    return there(c, !c->wish.to_keys ? finish_as_it_stands(c, err) : finish_anew(c, err));
 }

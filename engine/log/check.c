@@ -13,10 +13,9 @@ static sessile_status read_on(log_t *log, log_visit visit, void *arg, uint64_t *
                               sessile_error *err)
 {
     sessile_status status = log_size(log, size, err);
-    if (status == SESSILE_OK && *size > log->end.bytes) {
+    if (!status && *size > log->end.bytes)
         status = log_scan(log, *size, visit, arg, err);
-    }
-    if (status == SESSILE_OK && *size < log->end.bytes) {
+    if (!status && *size < log->end.bytes) {
         log->judged = 1;
         status = fail(err, SESSILE_TRUNCATED,
                       "%s ends at byte %llu, and %llu bytes were there a moment ago. "
@@ -48,17 +47,14 @@ static sessile_status look_at_tail(log_t *log, int timeout_ms, log_visit visit, 
             tail->unlocked = 1;
             status = SESSILE_OK;
         }
-        if (status != SESSILE_OK) {
+        if (status)
             return status;
-        }
     }
     status = read_on(log, visit, arg, size, err);
-    if (status == SESSILE_OK && *size > log->end.bytes) {
+    if (!status && *size > log->end.bytes)
         status = log_judge(log, *size, err);
-    }
-    if (locked) {
+    if (locked)
         table->unlock(log->handle);
-    }
     return status;
 }
 
@@ -74,41 +70,37 @@ static sessile_status inspect_once(log_t **out, store *st, const keyring *k,
     *moved = 0;
     *tail = (log_tail){0, 0, 0, 0};
     sessile_status status = log_attach(&log, st, k, folder, name, depth, a, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     log_set_timeout(log, timeout_ms);
-    if (keeper != NULL && (st->table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
+    if (keeper && (st->table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
         log->index.keeper = *keeper;
         log->index.keeper.fresh = 1;
     }
     *out = log;
     /* The witness before the log's size: what it knows of was there by then. */
     status = index_begin(log, 0, NULL, NULL, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = read_on(log, visit, arg, &size, err);
-    }
-    if (status == SESSILE_OK && size > log->end.bytes) {
+    if (!status && size > log->end.bytes)
         status = look_at_tail(log, timeout_ms, visit, arg, &size, tail, err);
-    }
-    if (status == SESSILE_OK && log->end.count == 0) {
+    if (!status && log->end.count == 0) {
         status =
             fail(err, SESSILE_DAMAGED,
                  "%s is damaged at byte 0, entry 00000000, its header: nothing of it "
                  "can be opened. Nothing was changed: bring back a backup",
                  log->name);
     }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = log_witness(log, size, err);
-    }
     status = log_take_damage(log, status, err);
-    if (status != SESSILE_OK) {
+    if (status) {
         *moved = log_moved(log, status);
         *out = NULL;
         log_close(log);
         return status;
     }
-    if (log->damage == NULL && size > log->end.bytes) {
+    if (!log->damage && size > log->end.bytes) {
         tail->offset = log->end.bytes;
         tail->bytes = size - log->end.bytes;
     }
@@ -123,15 +115,14 @@ sessile_status log_inspect(log_t **out, store *st, const keyring *k, const char 
     sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_OK;
     int moved = 1;
-    err = err != NULL ? err : &local;
+    err = err ? err : &local;
     for (int i = 0; moved && i < LOG_TRIES; i++) {
-        if (i > 0) {
+        if (i > 0)
             keeper->reset(keeper->arg);
-        }
         error_clear(err);
         status = inspect_once(out, st, k, folder, name, depth, timeout_ms, keeper, visit,
                               arg, tail, &moved, a, err);
-        moved = moved && keeper != NULL; /* else what was shown cannot be taken back */
+        moved = moved && keeper; /* else what was shown cannot be taken back */
     }
     return status;
 }

@@ -22,24 +22,21 @@
 
 void log_copy_drop(log_copy *copy)
 {
-    if (copy->alloc == NULL) {
+    if (!copy->alloc)
         return;
-    }
-    if (copy->draft != NULL) {
+    if (copy->draft)
         copy->st.table->draft_drop(copy->draft);
-    }
     logkey_deinit(&copy->key);
     buf_deinit(&copy->lines);
     buf_deinit(&copy->scratch);
-    memset(copy, 0, sizeof(*copy));
+    memset(copy, 0, sizeof *copy);
 }
 
 sessile_status log_copy_flush(log_copy *copy, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
-    if (copy->draft == NULL) {
+    if (!copy->draft)
         return copy->lines.failed ? fail_nomem(err) : SESSILE_OK; /* gathered */
-    }
     if (copy->lines.size > 0) {
         status = copy->st.table->draft_write(copy->draft, copy->lines.data,
                                              copy->lines.size, err);
@@ -54,9 +51,8 @@ static sessile_status begin(log_copy *copy, store *st, const keyring *k,
                             const char *header, size_t size, int draft,
                             const allocator *a, sessile_error *err)
 {
-    if (!log_is_entry(header, size, 0)) {
+    if (!log_is_entry(header, size, 0))
         return fail(err, SESSILE_INVALID, "a log begins with an entry of id 00000000");
-    }
     copy->st = *st;
     copy->alloc = a;
     copy->keys = k;
@@ -64,12 +60,10 @@ static sessile_status begin(log_copy *copy, store *st, const keyring *k,
     buf_init(&copy->scratch, a);
     sessile_status status = line_put_header(&copy->key, k, user, &copy->lines, header,
                                             size, copy->tag, &copy->scratch, err);
-    if (status == SESSILE_OK && copy->lines.size > LINE_LONGEST) {
+    if (!status && copy->lines.size > LINE_LONGEST)
         status = fail(err, SESSILE_LIMIT, "the header is too long [message]");
-    }
-    if (status == SESSILE_OK && draft) {
+    if (!status && draft)
         status = st->table->draft_new(st->self, folder, name, &copy->draft, err);
-    }
     copy->folder = folder;
     copy->name = name;
     copy->count = copy->committed = 1;
@@ -82,10 +76,9 @@ sessile_status log_copy_begin(log_copy *copy, store *st, const keyring *k,
                               const char *header, size_t size, const allocator *a,
                               sessile_error *err)
 {
-    memset(copy, 0, sizeof(*copy));
-    if ((st->table->capabilities & SESSILE_BACKEND_REPLACES) == 0) {
+    memset(copy, 0, sizeof *copy);
+    if ((st->table->capabilities & SESSILE_BACKEND_REPLACES) == 0)
         return fail(err, SESSILE_UNSUPPORTED, "this store cannot replace a log");
-    }
     return begin(copy, st, k, folder, name, user, header, size, 1, a, err);
 }
 
@@ -94,9 +87,9 @@ sessile_status log_copy_begin_new(log_copy *copy, store *st, const keyring *k,
                                   const char *header, size_t size, const allocator *a,
                                   sessile_error *err)
 {
-    memset(copy, 0, sizeof(*copy));
+    memset(copy, 0, sizeof *copy);
     int draft = (st->table->capabilities & SESSILE_BACKEND_REPLACES) != 0 &&
-                st->table->draft_publish != NULL;
+                st->table->draft_publish;
     return begin(copy, st, k, folder, name, user, header, size, draft, a, err);
 }
 
@@ -110,32 +103,27 @@ sessile_status log_copy_entry(log_copy *copy, const char *text, size_t size,
         return fail(err, SESSILE_INVALID, "an entry to copy has not the id %08llx",
                     (unsigned long long)copy->count);
     }
-    if (ends_write) {
+    if (ends_write)
         clear = (line_clear){copy->count + 1 - copy->committed, copy->committed};
-    }
     memcpy(previous, copy->tag, VAULT_TAG);
     sessile_status status = line_put(&copy->key, &copy->lines, text, size, clear,
                                      previous, copy->tag, &copy->scratch, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    if (copy->lines.size - start > LINE_LONGEST) {
+    if (copy->lines.size - start > LINE_LONGEST)
         return fail(err, SESSILE_LIMIT, "an entry to copy is too long [message]");
-    }
     copy->bytes += copy->lines.size - start;
     copy->count++;
-    if (ends_write) {
+    if (ends_write)
         copy->committed = copy->count;
-    }
     return copy->lines.size < PIECE ? SESSILE_OK : log_copy_flush(copy, err);
 }
 
 /* Both ways to finish. */
 static sessile_status ended(log_copy *copy, sessile_error *err)
 {
-    if (copy->committed != copy->count) {
+    if (copy->committed != copy->count)
         return fail(err, SESSILE_INVALID, "the last write of a copy is not ended");
-    }
     return log_copy_flush(copy, err);
 }
 
@@ -151,16 +139,14 @@ static sessile_status still_opens(const store *st, const keyring *k,
     logkey key;
     char text[HEADER_LOOK];
     size_t got = 0;
-    sessile_status status = st->table->read(old, 0, 0, text, sizeof(text), &got, err);
-    const char *end = status == SESSILE_OK ? memmem(text, got, ",\"commit\":", 10) : NULL;
-    if (status == SESSILE_OK) {
-        status = end == NULL
-                     ? fail(err, SESSILE_DAMAGED, "the first line of a log is damaged")
-                     : logkey_open(&key, k, text, (size_t)(end - text), err);
+    sessile_status status = st->table->read(old, 0, 0, text, sizeof text, &got, err);
+    const char *end = !status ? memmem(text, got, ",\"commit\":", 10) : NULL;
+    if (!status) {
+        status = !end ? fail(err, SESSILE_DAMAGED, "the first line of a log is damaged")
+                      : logkey_open(&key, k, text, (size_t)(end - text), err);
     }
-    if (status == SESSILE_OK) {
+    if (!status)
         logkey_deinit(&key);
-    }
     return status;
 }
 
@@ -168,10 +154,9 @@ sessile_status log_copy_finish(log_copy *copy, sessile_backend_log *old, int kee
                                char *kept, size_t kept_size, sessile_error *err)
 {
     sessile_status status = ended(copy, err);
-    if (status == SESSILE_OK && copy->key.user[0] != '\0' && copy->keys != NULL) {
+    if (!status && copy->key.user[0] != '\0' && copy->keys)
         status = still_opens(&copy->st, copy->keys, old, err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status) {
         status =
             copy->st.table->draft_replace(copy->draft, old, keep, kept, kept_size, err);
         copy->draft = NULL; /* freed also when it fails */
@@ -184,13 +169,11 @@ sessile_status log_copy_publish(log_copy *copy, const log_t *source, const keyri
 {
     int done;
     sessile_status status = ended(copy, err);
-    if (status == SESSILE_OK && source->key.user[0] != '\0') {
+    if (!status && source->key.user[0] != '\0')
         status = still_opens(&source->st, k, source->handle, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    if (copy->draft != NULL) {
+    if (copy->draft) {
         status = copy->st.table->draft_publish(copy->draft, err);
         copy->draft = NULL; /* freed also when it fails */
     } else {
@@ -198,9 +181,9 @@ sessile_status log_copy_publish(log_copy *copy, const log_t *source, const keyri
                                         copy->lines.data, copy->lines.size, err);
     }
     /* Of a newer epoch by now, whoever seals old logs anew may not have seen this one. */
-    if (status == SESSILE_OK && keyring_sealed(copy->keys) &&
+    if (!status && keyring_sealed(copy->keys) &&
         (copy->st.table->capabilities & SESSILE_BACKEND_REPLACES) != 0 &&
-        keyring_refresh(copy->keys, NULL) == SESSILE_OK &&
+        !keyring_refresh(copy->keys, NULL) &&
         keyring_epoch(copy->keys) != copy->key.epoch) {
         status = log_reseal(&copy->st, copy->keys, copy->folder, copy->name, -1, NULL,
                             &done, copy->alloc, err);

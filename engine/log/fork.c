@@ -62,31 +62,29 @@ sessile_status log_copy_lines(log_copy *copy, log_t *source, sessile_id last,
     unsigned char previous[VAULT_TAG] = {0};
     uint64_t size = 0;
     reader r;
-    err = err != NULL ? err : &local;
+    err = err ? err : &local;
     status = log_size(source, &size, err);
     reader_init(&r, source, 0, size);
-    for (uint64_t index = 0; status == SESSILE_OK && index <= last; index++) {
+    for (uint64_t index = 0; !status && index <= last; index++) {
         line l;
         uint64_t at = r.at;
         status = next_line(source, &r, index, &l, err);
-        if (status == SESSILE_OK && source->key.suite != SUITE_NONE &&
-            memcmp(l.previous, previous, VAULT_TAG) != 0) {
+        if (!status && source->key.suite != SUITE_NONE &&
+            memcmp(l.previous, previous, VAULT_TAG) != 0)
             status = damaged(source, at, index, err);
-        }
-        if (status != SESSILE_OK) {
+        if (status)
             break;
-        }
         memcpy(previous, l.tag, VAULT_TAG);
-        if (visit != NULL) {
+        if (visit) {
             status =
                 visit(arg, (sessile_id)index, source->text.data, source->text.size, err);
         }
-        if (status == SESSILE_OK && index > 0) {
+        if (!status && index > 0) {
             status = log_copy_entry(copy, source->text.data, source->text.size,
                                     l.commit != 0 || index == last, err);
         }
     }
-    if (status == SESSILE_OK && tag != NULL && memcmp(previous, tag, VAULT_TAG) != 0) {
+    if (!status && tag && memcmp(previous, tag, VAULT_TAG) != 0) {
         status = fail(err, SESSILE_CONFLICT,
                       "%s was written anew while it was copied: try again", source->name);
     }

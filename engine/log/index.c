@@ -20,8 +20,8 @@ void index_named(log_t *log, const char *header, size_t size)
     unsigned char hash[32];
     hash256(hash, header, size, NULL, 0);
     memset(log->index.ad, 0, INDEX_AD);
-    memcpy(log->index.ad, DOMAIN, sizeof(DOMAIN));
-    memcpy(log->index.ad + 16, hash, sizeof(hash));
+    memcpy(log->index.ad, DOMAIN, sizeof DOMAIN);
+    memcpy(log->index.ad + 16, hash, sizeof hash);
 }
 
 static void drop_lazy(log_t *log)
@@ -35,7 +35,7 @@ static void drop_lazy(log_t *log)
 static void drop_ends(log_t *log)
 {
     log_index *ix = &log->index;
-    mem_free(log->alloc, ix->ends, ix->end_capacity * sizeof(*ix->ends));
+    mem_free(log->alloc, ix->ends, ix->end_capacity * sizeof *ix->ends);
     ix->ends = NULL;
     ix->end_count = ix->end_capacity = 0;
 }
@@ -48,7 +48,7 @@ void index_forget(log_t *log)
     ix->anchor_count = 0;
     ix->written = ix->size = 0;
     ix->rewrite = 1;
-    memset(&log->end, 0, sizeof(log->end));
+    memset(&log->end, 0, sizeof log->end);
     log->in_write = 0;
 }
 
@@ -57,10 +57,10 @@ void index_deinit(log_t *log)
     log_index *ix = &log->index;
     drop_lazy(log);
     drop_ends(log);
-    mem_free(log->alloc, ix->anchors, ix->anchor_capacity * sizeof(*ix->anchors));
+    mem_free(log->alloc, ix->anchors, ix->anchor_capacity * sizeof *ix->anchors);
     ix->anchors = NULL;
     ix->anchor_count = ix->anchor_capacity = 0;
-    mem_free(log->alloc, ix->tags, ix->tag_capacity * sizeof(*ix->tags));
+    mem_free(log->alloc, ix->tags, ix->tag_capacity * sizeof *ix->tags);
     ix->tags = NULL;
     ix->tag_capacity = 0;
 }
@@ -83,34 +83,28 @@ static sessile_status take(log_t *log, const log_block *b, sessile_error *err)
     uint64_t first = b->number * LOG_BLOCK, before = 0;
     for (size_t i = 0; i < LOG_BLOCK; i++) {
         uint64_t offset = block_u64(b->offsets + 8 * i);
-        if (i > 0 || b->number > 0 ? offset <= before : offset != 0) {
+        if (i > 0 || b->number > 0 ? offset <= before : offset != 0)
             goto bad;
-        }
         before = offset;
     }
-    if (b->anchor.bytes <= before || b->anchor.bytes > log->end.bytes) {
+    if (b->anchor.bytes <= before || b->anchor.bytes > log->end.bytes)
         goto bad;
-    }
     /* Its neighbours say where it begins and ends, as far as they are there. */
     if (b->number > 0 && ix->present[b->number - 1] &&
-        log->offsets[first] != block_u64(b->offsets)) {
+        log->offsets[first] != block_u64(b->offsets))
         goto bad;
-    }
     if (b->anchor.count < log->end.count &&
         (b->number + 1 >= ix->lazy || ix->present[b->number + 1]) &&
-        log->offsets[b->anchor.count] != b->anchor.bytes) {
+        log->offsets[b->anchor.count] != b->anchor.bytes)
         goto bad;
-    }
     sessile_status status = ix->keeper.take(ix->keeper.arg, b->number, b->records,
                                             b->extra, b->extra_size, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    for (size_t i = 0; i < LOG_BLOCK; i++) {
+    for (size_t i = 0; i < LOG_BLOCK; i++)
         log->offsets[first + i] = block_u64(b->offsets + 8 * i);
-    }
     log->offsets[b->anchor.count] = b->anchor.bytes;
-    memcpy(ix->tags[first], b->tags, LOG_BLOCK * sizeof(*ix->tags));
+    memcpy(ix->tags[first], b->tags, LOG_BLOCK * sizeof *ix->tags);
     ix->present[b->number] = 1;
     return SESSILE_OK;
 bad:
@@ -123,20 +117,16 @@ sessile_status log_reach(log_t *log, sessile_id id, sessile_error *err)
     const log_index *ix = &log->index;
     uint64_t number = id / LOG_BLOCK, end;
     log_block b;
-    if (number >= ix->lazy || ix->present[number]) {
+    if (number >= ix->lazy || ix->present[number])
         return SESSILE_OK;
-    }
     block_init(&b, log->alloc);
     sessile_status status = block_find(log, number, &end, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = block_read(log, end, &b, err);
-    }
-    if (status == SESSILE_OK && b.number != number) {
+    if (!status && b.number != number)
         status = fail(err, SESSILE_INVALID, "the index of %s is out of order", log->name);
-    }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = take(log, &b, err);
-    }
     block_deinit(&b);
     return status;
 }
@@ -151,9 +141,8 @@ static int good_line(log_t *log, uint64_t index, uint64_t from, uint64_t to, lin
     buf_clear(&log->piece);
     buf_clear(text);
     *status = SESSILE_OK;
-    if (from >= to || to - from > LINE_LONGEST + 1) {
+    if (from >= to || to - from > LINE_LONGEST + 1)
         return 0;
-    }
     size_t size = (size_t)(to - from);
     if (buf_reserve(&log->piece, size) != 0) {
         *status = fail_nomem(err);
@@ -162,10 +151,9 @@ static int good_line(log_t *log, uint64_t index, uint64_t from, uint64_t to, lin
     *status =
         log->st.table->read(log->handle, index, from, log->piece.data, size, &got, err);
     *status = log_gone(log, *status, err);
-    if (*status != SESSILE_OK || got != size || log->piece.data[size - 1] != '\n' ||
-        memchr(log->piece.data, '\n', size - 1) != NULL) {
+    if (*status || got != size || log->piece.data[size - 1] != '\n' ||
+        memchr(log->piece.data, '\n', size - 1))
         return 0;
-    }
     line_verdict verdict = line_open(&log->key, log->depth, log->piece.data, size - 1,
                                      index == 0, l, text, err);
     *status = verdict == LINE_FAILED ? err->code : SESSILE_OK;
@@ -179,13 +167,11 @@ static int agrees(log_t *log, const log_block *b, sessile_status *status,
     const uint64_t last = b->anchor.count - 1;
     line l;
     *status = SESSILE_OK;
-    if (b->anchor.bytes / LOG_SHORTEST < b->anchor.count) {
+    if (b->anchor.bytes / LOG_SHORTEST < b->anchor.count)
         return 0; /* so many lines do not fit: no memory for them */
-    }
     if (!good_line(log, last, block_u64(b->offsets + 8 * (LOG_BLOCK - 1)),
-                   b->anchor.bytes, &l, &log->text, status, err)) {
+                   b->anchor.bytes, &l, &log->text, status, err))
         return 0;
-    }
     return memcmp(l.tag, b->anchor.tag, VAULT_TAG) == 0 &&
            (l.commit != 0) == (b->anchor.in_write == 0);
 }
@@ -199,15 +185,14 @@ static sessile_status last_block(log_t *log, log_block *b, sessile_error *err)
     for (int i = 0; i < TRIES && status == SESSILE_INVALID; i++) {
         was = size;
         status = log->st.table->cache_size(log->handle, &size, err);
-        if (status == SESSILE_OK) {
+        if (!status) {
             status = size > 0 && size != was ? block_read_last(log, size, b, err)
                                              : SESSILE_INVALID;
         }
-        if (size == 0 || size == was) {
+        if (size == 0 || size == was)
             break;
-        }
     }
-    return status == SESSILE_NOMEM || status == SESSILE_OK ? status : SESSILE_INVALID;
+    return status == SESSILE_NOMEM || !status ? status : SESSILE_INVALID;
 }
 
 /* Shows entry 0: what a session is called is not the index's to say. */
@@ -222,23 +207,19 @@ static sessile_status show_header(log_t *log, uint64_t size, log_visit visit, vo
     *shown = 0;
     reader_init(&r, log, 0, size);
     reader_found found = reader_next(&r, 0, &text, &text_size, err);
-    if (found == READER_FAILED) {
+    if (found == READER_FAILED)
         return err->code;
-    }
-    if (found != READER_LINE) {
+    if (found != READER_LINE)
         return SESSILE_OK;
-    }
     buf_clear(&log->text);
     line_verdict verdict =
         line_open(&log->key, log->depth, text, text_size, 1, &l, &log->text, err);
-    if (verdict == LINE_FAILED) {
+    if (verdict == LINE_FAILED)
         return err->code;
-    }
     if (verdict == LINE_GOOD) {
         *shown = 1;
-        if (visit != NULL) {
+        if (visit)
             status = visit(arg, 0, log->text.data, log->text.size, err);
-        }
     }
     return status;
 }
@@ -251,17 +232,16 @@ static sessile_status make_room(log_t *log, const log_block *b, sessile_error *e
     ix->lazy = b->number + 1;
     ix->present = mem_zalloc(log->alloc, (size_t)ix->lazy);
     if (log->offset_capacity < count) {
-        mem_free(log->alloc, log->offsets, log->offset_capacity * sizeof(*log->offsets));
+        mem_free(log->alloc, log->offsets, log->offset_capacity * sizeof *log->offsets);
         log->offset_capacity = 0;
-        log->offsets = mem_alloc(log->alloc, count * sizeof(*log->offsets));
-        log->offset_capacity = log->offsets != NULL ? count : 0;
+        log->offsets = mem_alloc(log->alloc, count * sizeof *log->offsets);
+        log->offset_capacity = log->offsets ? count : 0;
     }
-    if (ix->present == NULL || log->offsets == NULL ||
+    if (!ix->present || !log->offsets ||
         mem_grow(log->alloc, (void **)&ix->tags, &ix->tag_capacity, count,
-                 sizeof(*ix->tags)) != 0 ||
-        block_note(log, b->number, b->end) != 0) {
+                 sizeof *ix->tags) != 0 ||
+        block_note(log, b->number, b->end) != 0)
         return fail_nomem(err);
-    }
     return SESSILE_OK;
 }
 
@@ -272,12 +252,11 @@ sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg
     sessile_error why = {SESSILE_OK, ""};
     int shown = 0;
     log_block b;
-    if (ix->keeper.record_size == 0) {
+    if (ix->keeper.record_size == 0)
         return SESSILE_OK;
-    }
     block_init(&b, log->alloc);
     sessile_status status = last_block(log, &b, &why);
-    if (status != SESSILE_OK) {
+    if (status) {
         status = status == SESSILE_NOMEM ? fail_nomem(err) : SESSILE_OK;
         goto out;
     }
@@ -285,19 +264,17 @@ sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg
     ix->witness_bytes = b.anchor.bytes;
     log->proved = b.anchor.count;
     ix->rewrite = ix->keeper.fresh;
-    if (b.anchor.bytes > size || ix->keeper.fresh) {
+    if (b.anchor.bytes > size || ix->keeper.fresh)
         goto out; /* of the first log_witness() will speak */
-    }
     if (!agrees(log, &b, &status, err)) {
         ix->rewrite = 1;
         goto out;
     }
     status = show_header(log, size, visit, arg, &shown, err);
-    if (status != SESSILE_OK || !shown) {
+    if (status || !shown)
         goto out;
-    }
     status = make_room(log, &b, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         log->end.count = b.anchor.count;
         log->end.bytes = b.anchor.bytes;
         memcpy(log->end.tag, b.anchor.tag, VAULT_TAG);
@@ -307,10 +284,9 @@ sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg
         status = ix->keeper.restore(ix->keeper.arg, b.anchor.count, b.snapshot,
                                     b.snapshot_size, err);
     }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = take(log, &b, err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status) {
         log_learn(log, b.anchor.count, b.anchor.count);
     } else if (status == SESSILE_INVALID) { /* what it holds is not what it should be */
         error_clear(err);
@@ -327,9 +303,8 @@ out:
 sessile_status log_witness(log_t *log, uint64_t size, sessile_error *err)
 {
     const log_index *ix = &log->index;
-    if (log->end.count >= ix->witness) {
+    if (log->end.count >= ix->witness)
         return SESSILE_OK;
-    }
     int cut = ix->witness_bytes > size;
     log->judged = 1;
     return fail(err, cut ? SESSILE_TRUNCATED : SESSILE_DAMAGED,
@@ -347,7 +322,7 @@ sessile_status log_rescan(log_t *log, log_visit visit, void *arg, sessile_error 
 {
     sessile_error local = {SESSILE_OK, ""};
     const sessile_log_end known = log->end;
-    err = err != NULL ? err : &local;
+    err = err ? err : &local;
     /* What is known of the index stays aside until the lines have said that they are
      * all there. */
     log_index was = log->index;
@@ -357,24 +332,24 @@ sessile_status log_rescan(log_t *log, log_visit visit, void *arg, sessile_error 
     log->index.anchor_count = log->index.anchor_capacity = 0;
     log->index.tags = NULL;
     log->index.tag_capacity = 0;
-    memset(&log->end, 0, sizeof(log->end));
+    memset(&log->end, 0, sizeof log->end);
     sessile_status status = log_scan(log, known.bytes, visit, arg, err);
-    if (status == SESSILE_OK && memcmp(&log->end, &known, sizeof(known)) != 0) {
+    if (!status && memcmp(&log->end, &known, sizeof known) != 0) {
         status = fail(err, SESSILE_DAMAGED,
                       "%s is damaged at byte %llu, entry %08llx: bring back a backup",
                       log->name, (unsigned long long)log->end.bytes,
                       (unsigned long long)log->end.count);
     }
     log_index now = log->index;
-    if (status != SESSILE_OK) {
-        mem_free(log->alloc, now.anchors, now.anchor_capacity * sizeof(*now.anchors));
-        mem_free(log->alloc, now.tags, now.tag_capacity * sizeof(*now.tags));
+    if (status) {
+        mem_free(log->alloc, now.anchors, now.anchor_capacity * sizeof *now.anchors);
+        mem_free(log->alloc, now.tags, now.tag_capacity * sizeof *now.tags);
         log->index = was;
         log->end = known;
         return status;
     }
-    mem_free(log->alloc, was.anchors, was.anchor_capacity * sizeof(*was.anchors));
-    mem_free(log->alloc, was.tags, was.tag_capacity * sizeof(*was.tags));
+    mem_free(log->alloc, was.anchors, was.anchor_capacity * sizeof *was.anchors);
+    mem_free(log->alloc, was.tags, was.tag_capacity * sizeof *was.tags);
     mem_free(log->alloc, was.present, (size_t)was.lazy);
     drop_ends(log);
     log->index.written = log->index.size = log->index.retry = 0;

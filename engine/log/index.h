@@ -71,9 +71,8 @@ typedef struct log_block {
 static inline uint64_t block_u64(const unsigned char *at)
 {
     uint64_t n = 0;
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 8; i++)
         n |= (uint64_t)at[i] << (8 * i);
-    }
     return n;
 }
 void block_init(log_block *b, const allocator *a);

@@ -24,32 +24,29 @@ static sessile_status compare(log_t *log, const log_block *b, int *same,
     sessile_error why = {SESSILE_OK, ""};
     buf records, extra, snapshot;
     *same = b->number < ix->anchor_count;
-    if (!*same) {
+    if (!*same)
         return SESSILE_OK;
-    }
     a = &ix->anchors[b->number];
     *same = a->count == b->anchor.count && a->bytes == b->anchor.bytes &&
             a->in_write == b->anchor.in_write &&
             memcmp(a->tag, b->anchor.tag, VAULT_TAG) == 0;
-    for (size_t i = 0; i < LOG_BLOCK && *same; i++) {
+    for (size_t i = 0; i < LOG_BLOCK && *same; i++)
         *same = log->offsets[b->number * LOG_BLOCK + i] == block_u64(b->offsets + 8 * i);
-    }
     *same = *same &&
             memcmp(ix->tags[b->number * LOG_BLOCK], b->tags, LOG_BLOCK * INDEX_TAG) == 0;
-    if (!*same) {
+    if (!*same)
         return SESSILE_OK;
-    }
     buf_init(&records, log->alloc);
     buf_init(&extra, log->alloc);
     buf_init(&snapshot, log->alloc);
     sessile_status status =
         buf_reserve(&records, size) == 0 ? SESSILE_OK : fail_nomem(err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         status = ix->keeper.fill(ix->keeper.arg, b->number, records.data, &extra,
                                  &snapshot, &why);
         if (status == SESSILE_NOMEM || extra.failed || snapshot.failed) {
             status = fail_nomem(err);
-        } else if (status != SESSILE_OK) { /* there is nothing to compare with */
+        } else if (status) { /* there is nothing to compare with */
             status = SESSILE_OK;
         } else {
             *same = memcmp(records.data, b->records, size) == 0 &&
@@ -79,12 +76,11 @@ static sessile_status look(log_t *log, log_index_about *out, sessile_error *err)
     uint64_t end;
     int good;
     log_block b;
-    memset(out, 0, sizeof(*out));
+    memset(out, 0, sizeof *out);
     log->index.end_count = 0;
     sessile_status status = log->st.table->cache_size(log->handle, &out->bytes, err);
-    if (status != SESSILE_OK || out->bytes == 0) {
+    if (status || out->bytes == 0)
         return status;
-    }
     block_init(&b, log->alloc);
     status = wrong_or(block_read_last(log, out->bytes, &b, err), &good, err);
     if (!good) {
@@ -94,25 +90,23 @@ static sessile_status look(log_t *log, log_index_about *out, sessile_error *err)
     out->torn = out->bytes - b.end;
     out->blocks = b.number + 1;
     status = block_note(log, b.number, b.end) == 0 ? SESSILE_OK : fail_nomem(err);
-    for (uint64_t k = out->blocks; status == SESSILE_OK && k-- > 0;) {
+    for (uint64_t k = out->blocks; !status && k-- > 0;) {
         status = wrong_or(block_find(log, k, &end, err), &good, err);
-        if (status == SESSILE_OK && !good) { /* nor is any before it */
+        if (!status && !good) { /* nor is any before it */
             out->wrong += k + 1;
             out->first = 0;
             break;
         }
-        if (good) {
+        if (good)
             status = wrong_or(block_read(log, end, &b, err), &good, err);
-        }
         good = good && b.number == k;
         if (good && b.anchor.count > log->end.count) {
             out->behind++;
             continue;
         }
-        if (good) {
+        if (good)
             status = compare(log, &b, &good, err);
-        }
-        if (status == SESSILE_OK && !good) {
+        if (!status && !good) {
             out->wrong++;
             out->first = k;
         }
@@ -128,26 +122,23 @@ sessile_status log_index_check(log_t *log, int timeout_ms, log_index_about *out,
     const sessile_backend *table = log->st.table;
     sessile_error local = {SESSILE_OK, ""};
     int replaced;
-    err = err != NULL ? err : &local;
-    memset(out, 0, sizeof(*out));
-    if (log->index.keeper.record_size == 0) {
+    err = err ? err : &local;
+    memset(out, 0, sizeof *out);
+    if (log->index.keeper.record_size == 0)
         return SESSILE_OK;
-    }
     sessile_status status = look(log, out, err);
-    if (status != SESSILE_OK || (!out->strange && out->torn == 0 && out->wrong == 0)) {
+    if (status || (!out->strange && out->torn == 0 && out->wrong == 0))
         return status;
-    }
-    if (!log_has_locks(table)) { /* who adds to it does so in one step */
+    if (!log_has_locks(table)) /* who adds to it does so in one step */
         return look(log, out, err);
-    }
     /* Again, while nobody adds to it. */
     status = table->lock(log->handle, SESSILE_LOCK_SHARED, timeout_ms, &replaced, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         status = look(log, out, err);
         table->unlock(log->handle);
     } else if (status == SESSILE_BUSY || status == SESSILE_UNSUPPORTED) {
         error_clear(err);
-        memset(out, 0, sizeof(*out));
+        memset(out, 0, sizeof *out);
         status = SESSILE_OK;
     }
     return status;

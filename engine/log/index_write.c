@@ -20,22 +20,20 @@ void index_pass(log_t *log, uint64_t index, uint64_t bytes_end, uint64_t in_writ
                 const unsigned char tag[VAULT_TAG])
 {
     log_index *ix = &log->index;
-    if (ix->keeper.record_size == 0 || ix->off || index / LOG_BLOCK < ix->lazy) {
+    if (ix->keeper.record_size == 0 || ix->off || index / LOG_BLOCK < ix->lazy)
         return;
-    }
     if (mem_grow(log->alloc, (void **)&ix->tags, &ix->tag_capacity, (size_t)index + 1,
-                 sizeof(*ix->tags)) != 0) {
+                 sizeof *ix->tags) != 0) {
         ix->off = 1;
         return;
     }
     memcpy(ix->tags[index], tag, INDEX_TAG);
-    if (index % LOG_BLOCK != LOG_BLOCK - 1) {
+    if (index % LOG_BLOCK != LOG_BLOCK - 1)
         return;
-    }
     size_t at = (size_t)(index / LOG_BLOCK - ix->lazy);
     if (at > ix->anchor_count ||
         mem_grow(log->alloc, (void **)&ix->anchors, &ix->anchor_capacity, at + 1,
-                 sizeof(*ix->anchors)) != 0) {
+                 sizeof *ix->anchors) != 0) {
         ix->off = 1;
         return;
     }
@@ -51,12 +49,10 @@ void index_pass(log_t *log, uint64_t index, uint64_t bytes_end, uint64_t in_writ
 static int fits(const log_t *log, const log_block *b)
 {
     const log_index *ix = &log->index;
-    if (b->anchor.count > log->end.count) {
+    if (b->anchor.count > log->end.count)
         return 0;
-    }
-    if (b->number < ix->lazy) {
+    if (b->number < ix->lazy)
         return 1; /* nothing better is known of it */
-    }
     const log_anchor *a = &ix->anchors[b->number - ix->lazy];
     return b->number - ix->lazy < ix->anchor_count && a->bytes == b->anchor.bytes &&
            memcmp(a->tag, b->anchor.tag, VAULT_TAG) == 0;
@@ -70,31 +66,26 @@ static int look(log_t *log)
     sessile_error err = {SESSILE_OK, ""};
     uint64_t size = 0;
     log_block b;
-    if (log->st.table->cache_size(log->handle, &size, &err) != SESSILE_OK) {
+    if (log->st.table->cache_size(log->handle, &size, &err))
         return -1;
-    }
-    if (!ix->rewrite && size == ix->size) {
+    if (!ix->rewrite && size == ix->size)
         return 0;
-    }
     if (!ix->rewrite && size > 0) {
         block_init(&b, log->alloc);
         sessile_status status = block_read_last(log, size, &b, &err);
-        if (status == SESSILE_OK && fits(log, &b) &&
-            block_note(log, b.number, b.end) == 0) {
+        if (!status && fits(log, &b) && block_note(log, b.number, b.end) == 0) {
             ix->written = b.number + 1;
             ix->size = b.end;
             block_deinit(&b);
             return ix->written >= ix->lazy ? 0 : -1;
         }
         block_deinit(&b);
-        if (status != SESSILE_OK && status != SESSILE_INVALID) {
+        if (status && status != SESSILE_INVALID)
             return -1;
-        }
     }
     /* Nothing in it is of use. Made anew by who has seen the whole log. */
-    if (ix->lazy > 0) {
+    if (ix->lazy > 0)
         return -1;
-    }
     ix->written = ix->size = ix->end_count = 0;
     return 0;
 }
@@ -105,24 +96,23 @@ static sessile_status add(log_t *log, uint64_t until, sessile_error *err)
     sessile_status status = SESSILE_OK;
     buf out;
     buf_init(&out, log->alloc);
-    for (uint64_t k = ix->written; k < until && status == SESSILE_OK;) {
+    for (uint64_t k = ix->written; k < until && !status;) {
         uint64_t from = ix->size;
         buf_clear(&out);
-        while (k < until && out.size < PIECE && status == SESSILE_OK) {
+        while (k < until && out.size < PIECE && !status) {
             status = k - ix->lazy >= ix->anchor_count
                          ? fail(err, SESSILE_NOTFOUND, "no such block")
                          : block_put(log, k, from + out.size, &ix->anchors[k - ix->lazy],
                                      &out, err);
-            if (status == SESSILE_OK && block_note(log, k, from + out.size) != 0) {
+            if (!status && block_note(log, k, from + out.size) != 0)
                 status = fail_nomem(err);
-            }
             k++;
         }
-        if (status == SESSILE_OK) {
+        if (!status) {
             status =
                 log->st.table->cache_write(log->handle, from, out.data, out.size, err);
         }
-        if (status == SESSILE_OK) {
+        if (!status) {
             ix->written = k;
             ix->size = from + out.size;
             ix->rewrite = 0;
@@ -142,9 +132,8 @@ static void give_up(log_t *log)
 
 void log_keep(log_t *log, log_keeper keeper)
 {
-    if (log->index.keeper.record_size != 0) {
+    if (log->index.keeper.record_size != 0)
         log->index.keeper = keeper;
-    }
 }
 
 sessile_status log_index_drop(log_t *log, int timeout_ms, sessile_error *err)
@@ -152,21 +141,18 @@ sessile_status log_index_drop(log_t *log, int timeout_ms, sessile_error *err)
     const sessile_backend *table = log->st.table;
     sessile_status status = SESSILE_OK;
     int replaced = 0;
-    if (log->index.keeper.record_size == 0) {
+    if (log->index.keeper.record_size == 0)
         return SESSILE_OK;
-    }
     int locks = !log->locked && log_has_locks(table);
     if (locks) {
         status = log_lock(table, log->handle, SESSILE_LOCK_EXCLUSIVE, timeout_ms,
                           &replaced, err);
         locks = status == SESSILE_OK;
     }
-    if (status == SESSILE_OK && !replaced) {
+    if (!status && !replaced)
         status = table->cache_write(log->handle, 0, "", 0, err);
-    }
-    if (locks) {
+    if (locks)
         table->unlock(log->handle);
-    }
     give_up(log);
     return status;
 }
@@ -175,31 +161,26 @@ void log_index_write(log_t *log)
 {
     log_index *ix = &log->index;
     sessile_error err = {SESSILE_OK, ""};
-    if (ix->keeper.record_size == 0 || ix->off) {
+    if (ix->keeper.record_size == 0 || ix->off)
         return;
-    }
     pthread_mutex_lock(&log->mutex);
-    uint64_t durable = log->poison.code == SESSILE_OK ? log->durable : 0;
+    uint64_t durable = !log->poison.code ? log->durable : 0;
     pthread_mutex_unlock(&log->mutex);
     durable = durable < log->end.count ? durable : log->end.count;
     uint64_t until = durable / LOG_BLOCK;
-    if (until <= (ix->rewrite ? 0 : ix->written) || durable < ix->retry) {
+    if (until <= (ix->rewrite ? 0 : ix->written) || durable < ix->retry)
         return;
-    }
     sessile_status status = SESSILE_CONFLICT;
     for (int i = 0; status == SESSILE_CONFLICT && i < TRIES; i++) {
         status = look(log) == 0 ? SESSILE_OK : SESSILE_IO;
-        if (status == SESSILE_OK && until > ix->written) {
+        if (!status && until > ix->written)
             status = add(log, until, &err);
-        }
     }
     ix->keeper.written(ix->keeper.arg, ix->written);
-    if (status == SESSILE_DENIED || status == SESSILE_NOTFOUND ||
-        status == SESSILE_LIMIT) {
+    if (status == SESSILE_DENIED || status == SESSILE_NOTFOUND || status == SESSILE_LIMIT)
         give_up(log);
-    } else if (status != SESSILE_OK) {
+    else if (status)
         ix->retry = durable + LOG_BLOCK;
-    }
 }
 
 void log_index_try(log_t *log)
@@ -208,27 +189,22 @@ void log_index_try(log_t *log)
     sessile_error err = {SESSILE_OK, ""};
     uint64_t size;
     int replaced;
-    if (ix->keeper.record_size == 0 || ix->off || log->locked || log->damage != NULL) {
+    if (ix->keeper.record_size == 0 || ix->off || log->locked || log->damage)
         return;
-    }
     pthread_mutex_lock(&log->mutex);
     uint64_t durable = log->durable;
     pthread_mutex_unlock(&log->mutex);
     durable = durable < log->end.count ? durable : log->end.count;
-    if (durable / LOG_BLOCK <= (ix->rewrite ? 0 : ix->written)) {
+    if (durable / LOG_BLOCK <= (ix->rewrite ? 0 : ix->written))
         return;
-    }
     if (!log_has_locks(log->st.table)) {
         log_index_write(log);
         return;
     }
-    if (log->st.table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err) !=
-        SESSILE_OK) {
+    if (log->st.table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, &err))
         return;
-    }
     /* When others have appended, the index is theirs to go on with. */
-    if (!replaced && log_size(log, &size, &err) == SESSILE_OK && size == log->end.bytes) {
+    if (!replaced && !log_size(log, &size, &err) && size == log->end.bytes)
         log_index_write(log);
-    }
     log->st.table->unlock(log->handle);
 }

@@ -54,9 +54,8 @@ static size_t read_number(const char *text, size_t size, uint64_t *out)
 {
     size_t n = 0;
     uint64_t value = 0;
-    while (n < size && n <= DIGITS_MOST && is_digit(text[n])) {
+    while (n < size && n <= DIGITS_MOST && is_digit(text[n]))
         value = value * 10 + (uint64_t)(text[n++] - '0');
-    }
     *out = value;
     return n == 0 || n > DIGITS_MOST || text[0] == '0' ? 0 : n;
 }
@@ -84,9 +83,8 @@ static size_t take_clear(const char *text, size_t size, line *l)
         has_durable = 1;
         rest -= DURABLE_SIZE;
     }
-    while (digits < DIGITS_MOST && digits < rest && is_digit(text[rest - 1 - digits])) {
+    while (digits < DIGITS_MOST && digits < rest && is_digit(text[rest - 1 - digits]))
         digits++;
-    }
     if (!ends_with(text, rest - digits, COMMIT, LENGTH(COMMIT)) ||
         read_number(text + rest - digits, digits, &l->commit) != digits || digits == 0) {
         l->commit = 0;
@@ -108,9 +106,8 @@ static size_t plain_head(const char *text, size_t size, line *l)
 {
     if (size < ID_END + SUM_END || !line_id(text, size, &l->id) ||
         !ends_with(text, size, CLOSE, LENGTH(CLOSE)) ||
-        memcmp(text + size - SUM_END, SUM, LENGTH(SUM)) != 0) {
+        memcmp(text + size - SUM_END, SUM, LENGTH(SUM)) != 0)
         return 0;
-    }
     return size - SUM_END;
 }
 
@@ -119,34 +116,29 @@ static line_verdict open_plain(unsigned depth, char *text, size_t size, int is_h
 {
     char hex[2 * SUM_SIZE + 1];
     size_t rest = plain_head(text, size, l);
-    if (rest == 0) {
+    if (rest == 0)
         return LINE_BAD;
-    }
     sum_of(text, rest, l->tag);
     hex_encode(hex, l->tag, SUM_SIZE);
-    if (memcmp(hex, text + rest + LENGTH(SUM), 2 * SUM_SIZE) != 0) {
+    if (memcmp(hex, text + rest + LENGTH(SUM), 2 * SUM_SIZE) != 0)
         return LINE_BAD;
-    }
     rest = take_clear(text, rest, l);
     if (is_header) {
-        if (!ends_with(text, rest, MARK, LENGTH(MARK))) {
+        if (!ends_with(text, rest, MARK, LENGTH(MARK)))
             return LINE_BAD;
-        }
         rest -= LENGTH(MARK);
     }
-    if (rest < ID_END) {
+    if (rest < ID_END)
         return LINE_BAD;
-    }
     /* Anyone who may edit the file can make a checksum: the text is checked each time. */
     char after = text[rest];
     text[rest] = '}';
     sessile_status status =
         json_check(out, text, rest + 1, depth + DEPTH_OF_ENTRIES, err);
     text[rest] = after;
-    if (status == SESSILE_NOMEM || status == SESSILE_LIMIT) {
+    if (status == SESSILE_NOMEM || status == SESSILE_LIMIT)
         return LINE_FAILED;
-    }
-    if (status != SESSILE_OK) {
+    if (status) {
         error_clear(err);
         return LINE_BAD;
     }
@@ -159,39 +151,34 @@ static line_verdict open_plain(unsigned depth, char *text, size_t size, int is_h
 static size_t sealed_head(const char *text, size_t size, int is_header, line *l)
 {
     size_t at = ID_END, digits;
-    if (!line_id(text, size, &l->id)) {
+    if (!line_id(text, size, &l->id))
         return 0;
-    }
     if (is_header) {
         const char *end =
             memmem(text, size, SEALED_HEADER_END, LENGTH(SEALED_HEADER_END));
-        if (end == NULL || size < LENGTH(SEALED_HEADER) ||
-            memcmp(text, SEALED_HEADER, LENGTH(SEALED_HEADER)) != 0) {
+        if (!end || size < LENGTH(SEALED_HEADER) ||
+            memcmp(text, SEALED_HEADER, LENGTH(SEALED_HEADER)) != 0)
             return 0;
-        }
         l->commit = 1;
         return (size_t)(end - text) + LENGTH(SEALED_HEADER_END);
     }
     if (size - at > LENGTH(COMMIT) && memcmp(text + at, COMMIT, LENGTH(COMMIT)) == 0) {
         at += LENGTH(COMMIT);
         digits = read_number(text + at, size - at, &l->commit);
-        if (digits == 0) {
+        if (digits == 0)
             return 0;
-        }
         at += digits;
         if (size - at > DURABLE_SIZE &&
             memcmp(text + at, DURABLE, LENGTH(DURABLE)) == 0) {
             if (id_parse(text + at + LENGTH(DURABLE), ID_SIZE, &l->durable) != 0 ||
-                text[at + DURABLE_SIZE - 1] != '"') {
+                text[at + DURABLE_SIZE - 1] != '"')
                 return 0;
-            }
             l->has_durable = 1;
             at += DURABLE_SIZE;
         }
     }
-    if (size - at < LENGTH(SEALED) || memcmp(text + at, SEALED, LENGTH(SEALED)) != 0) {
+    if (size - at < LENGTH(SEALED) || memcmp(text + at, SEALED, LENGTH(SEALED)) != 0)
         return 0;
-    }
     return at + LENGTH(SEALED);
 }
 
@@ -201,9 +188,8 @@ static line_verdict open_sealed(const logkey *k, const char *text, size_t size,
     size_t head = sealed_head(text, size, is_header, l), was = out->size;
     sessile_id inner;
     if (head == 0 || size - head < LENGTH(CLOSE) ||
-        !ends_with(text, size, CLOSE, LENGTH(CLOSE))) {
+        !ends_with(text, size, CLOSE, LENGTH(CLOSE)))
         return LINE_BAD;
-    }
     if (open_line(k, text, head, text + head, size - head - LENGTH(CLOSE), out,
                   l->previous, l->tag) != 0) {
         if (out->failed) {
@@ -232,12 +218,11 @@ static int agrees(const line *l)
 
 int line_claims(const logkey *k, const char *text, size_t size, line *l)
 {
-    memset(l, 0, sizeof(*l));
+    memset(l, 0, sizeof *l);
     if (k->suite == SUITE_NONE) {
         size_t head = plain_head(text, size, l);
-        if (head == 0) {
+        if (head == 0)
             return 0;
-        }
         take_clear(text, head, l);
     } else if (sealed_head(text, size, 0, l) == 0 ||
                !ends_with(text, size, CLOSE, LENGTH(CLOSE))) {
@@ -249,16 +234,14 @@ int line_claims(const logkey *k, const char *text, size_t size, line *l)
 line_verdict line_open(const logkey *k, unsigned depth, char *text, size_t size,
                        int is_header, line *l, buf *out, sessile_error *err)
 {
-    memset(l, 0, sizeof(*l));
+    memset(l, 0, sizeof *l);
     line_verdict verdict = k->suite == SUITE_NONE
                                ? open_plain(depth, text, size, is_header, l, out, err)
                                : open_sealed(k, text, size, is_header, l, out, err);
-    if (verdict != LINE_GOOD) {
+    if (verdict != LINE_GOOD)
         return verdict;
-    }
-    if (!agrees(l) || (is_header && (l->id != 0 || l->commit != 1 || l->has_durable))) {
+    if (!agrees(l) || (is_header && (l->id != 0 || l->commit != 1 || l->has_durable)))
         return LINE_BAD;
-    }
     return LINE_GOOD;
 }
 
@@ -270,21 +253,19 @@ line_verdict line_look(const logkey *k, const char *text, size_t size, int is_he
                        line *l)
 {
     unsigned char end[TAG_CHARACTERS / 4 * 3];
-    memset(l, 0, sizeof(*l));
+    memset(l, 0, sizeof *l);
     size_t head = sealed_head(text, size, is_header, l);
     size_t least = suite_nonce_size(k->suite) + 2 * (size_t)VAULT_TAG;
     if (head == 0 || size - head < base64_size(least) + LENGTH(CLOSE) ||
         !ends_with(text, size, CLOSE, LENGTH(CLOSE)) || !agrees(l) ||
-        (is_header && l->id != 0)) {
+        (is_header && l->id != 0))
         return LINE_BAD;
-    }
     size_t body = size - head - LENGTH(CLOSE);
     int64_t got = body % 4 == 0 ? base64_decode(end, text + head + body - TAG_CHARACTERS,
                                                 TAG_CHARACTERS)
                                 : -1;
-    if (got < VAULT_TAG) {
+    if (got < VAULT_TAG)
         return LINE_BAD;
-    }
     memcpy(l->tag, end + got - VAULT_TAG, VAULT_TAG);
     return LINE_GOOD;
 }
@@ -292,17 +273,16 @@ line_verdict line_look(const logkey *k, const char *text, size_t size, int is_he
 sessile_status line_key_look(logkey *k, const char *text, size_t size, sessile_error *err)
 {
     logkey_about about;
-    memset(k, 0, sizeof(*k));
-    if (logkey_look(&about, text, size) != 0) {
+    memset(k, 0, sizeof *k);
+    if (logkey_look(&about, text, size) != 0)
         return SESSILE_OK; /* plain, or no line of a log: who reads it will see */
-    }
     if (about.suite == SUITE_NONE) {
         return fail(err, SESSILE_UNSUPPORTED,
                     "this log is sealed in a way that this engine does not know");
     }
     k->suite = about.suite;
     k->epoch = about.epoch;
-    memcpy(k->user, about.user, sizeof(k->user));
+    memcpy(k->user, about.user, sizeof k->user);
     return SESSILE_OK;
 }
 
@@ -311,9 +291,8 @@ sessile_status line_key_look(logkey *k, const char *text, size_t size, sessile_e
 static void put_clear(buf *out, line_clear clear)
 {
     char id[ID_SIZE + 1];
-    if (clear.commit == 0) {
+    if (clear.commit == 0)
         return;
-    }
     buf_puts(out, COMMIT);
     buf_put_u64(out, clear.commit);
     if (clear.durable > 0) {
@@ -329,9 +308,8 @@ static sessile_status put_sum(buf *out, size_t start, unsigned char tag_out[VAUL
 {
     char hex[2 * SUM_SIZE + 1];
     memset(tag_out, 0, VAULT_TAG);
-    if (out->failed) {
+    if (out->failed)
         return fail_nomem(err);
-    }
     sum_of(out->data + start, out->size - start, tag_out);
     hex_encode(hex, tag_out, SUM_SIZE);
     buf_puts(out, SUM);
@@ -361,7 +339,7 @@ sessile_status line_put(const logkey *k, buf *out, const char *text, size_t size
     buf_puts(out, SEALED);
     sessile_status status =
         seal_line(k, out, start, previous, text, size, tag_out, scratch, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         buf_puts(out, CLOSE "\n");
         status = out->failed ? fail_nomem(err) : SESSILE_OK;
     }
@@ -374,7 +352,7 @@ sessile_status line_put_header(logkey *k, const keyring *keys, const char *user,
                                sessile_error *err)
 {
     static const unsigned char none[VAULT_TAG];
-    memset(k, 0, sizeof(*k));
+    memset(k, 0, sizeof *k);
     if (!keyring_sealed(keys)) {
         buf_put(out, text, size - 1);
         buf_puts(out, MARK COMMIT "1");
@@ -383,12 +361,11 @@ sessile_status line_put_header(logkey *k, const keyring *keys, const char *user,
     buf_put(out, text, ID_END);
     buf_puts(out, MARK);
     sessile_status status = logkey_new(k, keys, user, out, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     buf_puts(out, SEALED_HEADER_END);
     status = seal_line(k, out, 0, none, text, size, tag_out, scratch, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         buf_puts(out, CLOSE "\n");
         status = out->failed ? fail_nomem(err) : SESSILE_OK;
     }
@@ -399,8 +376,8 @@ sessile_status line_key(logkey *k, const keyring *keys, char *text, size_t size,
                         sessile_error *err)
 {
     line l;
-    memset(k, 0, sizeof(*k));
-    memset(&l, 0, sizeof(l));
+    memset(k, 0, sizeof *k);
+    memset(&l, 0, sizeof l);
     size_t head = sealed_head(text, size, 1, &l);
     if (head > 0) {
         if (!keyring_sealed(keys)) {

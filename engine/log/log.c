@@ -23,9 +23,8 @@
 
 static void trim(buf *b, size_t keep)
 {
-    if (b->capacity > keep) {
+    if (b->capacity > keep)
         buf_deinit(b);
-    }
 }
 
 void log_trim(log_t *log)
@@ -38,22 +37,19 @@ void log_trim(log_t *log)
 
 void log_close(log_t *log)
 {
-    if (log == NULL) {
+    if (!log)
         return;
-    }
     const allocator *a = log->alloc;
     log_close(log->before);
     index_deinit(log);
-    if (log->handle != NULL) {
+    if (log->handle)
         log->st.table->close(log->handle);
-    }
     log_damage_free(log);
     logkey_deinit(&log->key);
-    if (log->name != NULL) {
+    if (log->name)
         mem_free(a, log->name, strlen(log->name) + 1);
-    }
-    mem_free(a, log->offsets, log->offset_capacity * sizeof(*log->offsets));
-    mem_free(a, log->pending, log->pending_capacity * sizeof(*log->pending));
+    mem_free(a, log->offsets, log->offset_capacity * sizeof *log->offsets);
+    mem_free(a, log->pending, log->pending_capacity * sizeof *log->pending);
     buf_deinit(&log->lines);
     buf_deinit(&log->scratch);
     buf_deinit(&log->piece);
@@ -61,7 +57,7 @@ void log_close(log_t *log)
     buf_deinit(&log->text);
     pthread_cond_destroy(&log->synced);
     pthread_mutex_destroy(&log->mutex);
-    mem_free(a, log, sizeof(*log));
+    mem_free(a, log, sizeof *log);
 }
 
 /* The log's key out of its first line. */
@@ -72,22 +68,20 @@ static sessile_status read_key(log_t *log, const keyring *k, sessile_error *err)
     size_t text_size;
     reader r;
     sessile_status status = log_size(log, &size, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     reader_init(&r, log, 0, size);
     reader_found found = reader_next(&r, 0, &text, &text_size, err);
-    if (found == READER_FAILED) {
+    if (found == READER_FAILED)
         return err->code;
-    }
     if (found != READER_LINE) {
         return fail(err, SESSILE_DAMAGED,
                     "it has no first line: nothing of it can be opened. Nothing was "
                     "changed: bring back a backup");
     }
     index_named(log, text, text_size);
-    return k != NULL ? line_key(&log->key, k, text, text_size, err)
-                     : line_key_look(&log->key, text, text_size, err);
+    return k ? line_key(&log->key, k, text, text_size, err)
+             : line_key_look(&log->key, text, text_size, err);
 }
 
 static int has_locks(const log_t *log)
@@ -103,9 +97,8 @@ static int is_being_removed(log_t *log)
     sessile_error ignored = {SESSILE_OK, ""};
     int replaced = 0;
     if (!has_locks(log) || log->st.table->lock(log->handle, SESSILE_LOCK_SHARED, WAIT_MS,
-                                               &replaced, &ignored) != SESSILE_OK) {
+                                               &replaced, &ignored))
         return 0;
-    }
     log->st.table->unlock(log->handle);
     return replaced;
 }
@@ -117,10 +110,9 @@ static sessile_status attach_once(log_t **out, store *st, const keyring *k,
 {
     *out = NULL;
     *moved = 0;
-    log_t *log = mem_zalloc(a, sizeof(*log));
-    if (log == NULL) {
+    log_t *log = mem_zalloc(a, sizeof *log);
+    if (!log)
         return fail_nomem(err);
-    }
     log->st = *st;
     log->alloc = a;
     log->depth = depth;
@@ -134,23 +126,19 @@ static sessile_status attach_once(log_t **out, store *st, const keyring *k,
     buf_puts(&log->scratch, folder);
     buf_puts(&log->scratch, "/");
     buf_puts(&log->scratch, name);
-    if (!log->scratch.failed) {
+    if (!log->scratch.failed)
         log->name = mem_dup(a, log->scratch.data, log->scratch.size);
-    }
-    sessile_status status = log->name == NULL ? fail_nomem(err) : SESSILE_OK;
-    if (status == SESSILE_OK) {
+    sessile_status status = !log->name ? fail_nomem(err) : SESSILE_OK;
+    if (!status)
         status = st->table->open(st->self, folder, name, &log->handle, err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status) {
         status = read_key(log, k, err);
-        *moved = log_moved(log, status) ||
-                 (status == SESSILE_DAMAGED &&
-                  (log_replaced(log) || is_being_removed(log)));
-        if (status != SESSILE_OK && status != SESSILE_NOTFOUND) {
+        *moved = log_moved(log, status) || (status == SESSILE_DAMAGED &&
+                                            (log_replaced(log) || is_being_removed(log)));
+        if (status && status != SESSILE_NOTFOUND)
             fail_prefix(err, "%s", log->name);
-        }
     }
-    if (status != SESSILE_OK) {
+    if (status) {
         log_close(log);
         return status;
     }
@@ -189,23 +177,21 @@ uint64_t log_torn(const log_t *log)
 void log_set_timeout(log_t *log, int timeout_ms)
 {
     log->timeout_ms = timeout_ms;
-    if (log->st.table->set_timeout != NULL) {
+    if (log->st.table->set_timeout)
         log->st.table->set_timeout(log->handle, timeout_ms);
-    }
 }
 
 void log_set_stop(log_t *log, log_stop stop, void *arg)
 {
-    if (log->st.table->set_stop != NULL) {
+    if (log->st.table->set_stop)
         log->st.table->set_stop(log->handle, stop, arg);
-    }
 }
 
 sessile_status log_size(log_t *log, uint64_t *size, sessile_error *err)
 {
     int64_t mtime_ms;
     sessile_status status = log->st.table->size(log->handle, size, &mtime_ms, err);
-    log->asked = status == SESSILE_OK ? *size : UINT64_MAX;
+    log->asked = !status ? *size : UINT64_MAX;
     return log_gone(log, status, err);
 }
 
@@ -214,9 +200,8 @@ sessile_status log_gone(log_t *log, sessile_status status, sessile_error *err)
     sessile_error ignored = {SESSILE_OK, ""};
     uint64_t size;
     int64_t mtime_ms;
-    if (status != SESSILE_NOTFOUND || has_locks(log)) {
+    if (status != SESSILE_NOTFOUND || has_locks(log))
         return status;
-    }
     log->asked = UINT64_MAX;
     (void)log->st.table->size(log->handle, &size, &mtime_ms, &ignored);
     return fail(err, SESSILE_NOTFOUND,
@@ -238,7 +223,7 @@ sessile_status log_still_there(log_t *log, sessile_error *err)
     return has_locks(log) ? SESSILE_OK
                           : log_gone(log,
                                      log->st.table->read(log->handle, 0, 0, &first,
-                                                         sizeof(first), &got, err),
+                                                         sizeof first, &got, err),
                                      err);
 }
 
@@ -254,7 +239,7 @@ int log_is_entry(const char *text, size_t size, uint64_t id)
 {
     sessile_id found;
     return line_id(text, size, &found) && found == id && text[size - 1] == '}' &&
-           memchr(text, '\n', size) == NULL;
+           !memchr(text, '\n', size);
 }
 
 sessile_status log_create_for(store *st, const keyring *k, const char *folder,
@@ -264,7 +249,7 @@ sessile_status log_create_for(store *st, const keyring *k, const char *folder,
     unsigned char tag[VAULT_TAG];
     logkey key;
     buf out, scratch;
-    memset(&key, 0, sizeof(key));
+    memset(&key, 0, sizeof key);
     buf_init(&out, a);
     buf_init(&scratch, a);
     sessile_status status;
@@ -273,13 +258,11 @@ sessile_status log_create_for(store *st, const keyring *k, const char *folder,
         goto out;
     }
     status = line_put_header(&key, k, user, &out, header, size, tag, &scratch, err);
-    if (status == SESSILE_OK && out.size > LINE_LONGEST) {
+    if (!status && out.size > LINE_LONGEST)
         status = fail(err, SESSILE_LIMIT, "the header is too long [message]");
-    }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = st->table->create(st->self, folder, name, out.data, out.size, err);
-    }
-    if (status == SESSILE_OK && keyring_sealed(k)) {
+    if (!status && keyring_sealed(k)) {
         log_made made = {folder,   name,     user,      header, size,
                          out.data, out.size, key.epoch, a};
         status = log_keep_up(st, k, &made, err);
@@ -303,10 +286,9 @@ static sessile_status scan_first(log_t *log, uint64_t size, log_visit visit, voi
                                  sessile_error *err)
 {
     sessile_status status = index_begin(log, size, visit, arg, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = log_scan(log, size, visit, arg, err);
-    }
-    if (status == SESSILE_OK && log->in_write != 0) {
+    if (!status && log->in_write != 0) {
         /* A write that was safe does not end: only a scan can say where the log does. */
         index_forget(log);
         log->index.keeper.reset(log->index.keeper.arg);
@@ -320,9 +302,8 @@ static int is_uncut(log_t *log, uint64_t was)
 {
     uint64_t size;
     sessile_error err;
-    return log->end.count > 0 && log->poison.code == SESSILE_OK &&
-           log_size(log, &size, &err) == SESSILE_OK && size >= was &&
-           size > log->end.bytes;
+    return log->end.count > 0 && !log->poison.code && !log_size(log, &size, &err) &&
+           size >= was && size > log->end.bytes;
 }
 
 /* Its name was removed or given to another: the session above looks which. */
@@ -346,35 +327,29 @@ static sessile_status open_once(log_t **out, store *st, const keyring *k,
     *out = NULL;
     *moved = 0;
     sessile_status status = log_attach(&log, st, k, folder, name, depth, a, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     log_set_timeout(log, timeout_ms);
-    if (keeper != NULL && (st->table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
+    if (keeper && (st->table->capabilities & SESSILE_BACKEND_CACHES) != 0)
         log->index.keeper = *keeper;
-    }
     *out = log;
     /* asked a moment ago, for the first line; a database need not be asked again */
     size = log->asked;
-    if (has_locks(log)) {
+    if (has_locks(log))
         status = log_size(log, &size, err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = scan_first(log, size, visit, arg, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         goto out;
-    }
     /* The index may be newer than the size: then the log has grown since, or was cut. */
     if (size == log->end.bytes && log->end.count > 0 &&
-        log->end.count >= log->index.witness) {
+        log->end.count >= log->index.witness)
         goto out;
-    }
     /* Something is past the last commit. With the lock, the truth can be had at once. */
     status = has_locks(log) ? log->st.table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, 0,
                                                   &replaced, err)
                             : SESSILE_BUSY;
-    if (status == SESSILE_OK) {
+    if (!status) {
         *moved = replaced;
         status = replaced ? not_there(log, err) : log_recover(log, visit, arg, &cut, err);
         if ((status == SESSILE_DENIED || status == SESSILE_FULL) && is_uncut(log, size)) {
@@ -389,22 +364,20 @@ static sessile_status open_once(log_t **out, store *st, const keyring *k,
         status = log_look(log, visit, arg, err);
     }
 out:
-    if (status == SESSILE_OK) {
+    if (!status)
         status = log_witness(log, size, err);
-    }
     status = log_take_damage(log, status, err);
-    if (status != SESSILE_OK) {
-        *moved = *moved || log_moved(log, status) ||
-                 (status == SESSILE_DAMAGED &&
-                  (log_replaced(log) || is_being_removed(log)));
+    if (status) {
+        *moved =
+            *moved || log_moved(log, status) ||
+            (status == SESSILE_DAMAGED && (log_replaced(log) || is_being_removed(log)));
         *out = NULL;
         log_close(log);
         return status;
     }
     log_learn(log, log->end.count, 1); /* the header came durable */
-    if (log->damage == NULL) {
+    if (!log->damage)
         log_index_try(log);
-    }
     log->torn = cut;
     *torn = cut;
     return SESSILE_OK;
@@ -419,19 +392,17 @@ sessile_status log_open_kept(log_t **out, store *st, const keyring *k, const cha
     sessile_status status = SESSILE_OK;
     uint64_t cut = 0;
     int moved = 1;
-    err = err != NULL ? err : &local;
+    err = err ? err : &local;
     for (int i = 0; moved && i < LOG_TRIES; i++) {
-        if (i > 0 && keeper != NULL) {
+        if (i > 0 && keeper)
             keeper->reset(keeper->arg);
-        }
         error_clear(err);
         status = open_once(out, st, k, folder, name, depth, timeout_ms, keeper, visit,
                            arg, &cut, &moved, a, err);
-        moved = moved && keeper != NULL; /* else what was shown cannot be taken back */
+        moved = moved && keeper; /* else what was shown cannot be taken back */
     }
-    if (torn != NULL) {
+    if (torn)
         *torn = cut;
-    }
     return status;
 }
 
@@ -446,33 +417,31 @@ sessile_status log_open(log_t **out, store *st, const keyring *k, const char *fo
 int log_replaced(const log_t *log)
 {
     const sessile_backend *table = log->st.table;
-    return (table->capabilities & SESSILE_BACKEND_REPLACES) != 0 &&
-           table->replaced != NULL && table->replaced(log->handle);
+    return (table->capabilities & SESSILE_BACKEND_REPLACES) != 0 && table->replaced &&
+           table->replaced(log->handle);
 }
 
 void log_outlive(log_t *log, log_t *old)
 {
     index_deinit(old);
     old->index.off = 1;
-    mem_free(old->alloc, old->offsets, old->offset_capacity * sizeof(*old->offsets));
+    mem_free(old->alloc, old->offsets, old->offset_capacity * sizeof *old->offsets);
     old->offsets = NULL;
     old->offset_capacity = 0;
     log->torn += old->torn;
     log_t *last = log;
-    while (last->before != NULL) {
+    while (last->before)
         last = last->before;
-    }
     last->before = old;
 }
 
 sessile_status log_refresh(log_t *log, log_visit visit, void *arg, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
-    err = err != NULL ? err : &local;
+    err = err ? err : &local;
     error_clear(err);
-    if (log->damage != NULL) {
+    if (log->damage)
         return SESSILE_OK; /* nobody writes to it: what it has was read at opening */
-    }
     return log_look(log, visit, arg, err);
 }
 
@@ -482,8 +451,7 @@ sessile_status log_lock(const sessile_backend *table, sessile_backend_log *handl
                         int kind, int timeout_ms, int *replaced, sessile_error *err)
 {
     sessile_status status = table->lock(handle, kind, timeout_ms, replaced, err);
-    return status == SESSILE_BUSY && table->busy != NULL ? table->busy(handle, err)
-                                                         : status;
+    return status == SESSILE_BUSY && table->busy ? table->busy(handle, err) : status;
 }
 
 /* Nobody is held off: that the log still ends here is compared by the append. */
@@ -491,12 +459,10 @@ static sessile_status begin_unlocked(log_t *log, log_visit visit, void *arg,
                                      sessile_error *err)
 {
     sessile_status status = log_look(log, visit, arg, err);
-    if (status == SESSILE_OK && log_replaced(log)) {
+    if (!status && log_replaced(log))
         status = not_there(log, err);
-    }
-    if (status == SESSILE_OK && !log->settled) {
+    if (!status && !log->settled)
         status = log_settle(log, err);
-    }
     log->locked = status == SESSILE_OK;
     return status;
 }
@@ -504,8 +470,8 @@ static sessile_status begin_unlocked(log_t *log, log_visit visit, void *arg,
 int log_begin_known(log_t *log)
 {
     assert(!log->locked);
-    log->locked = !has_locks(log) && log->settled && log->damage == NULL &&
-                  log_poisoned(log, NULL) == SESSILE_OK && !log_replaced(log);
+    log->locked = !has_locks(log) && log->settled && !log->damage &&
+                  !log_poisoned(log, NULL) && !log_replaced(log);
     return log->locked;
 }
 
@@ -514,34 +480,29 @@ sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *
     sessile_error local = {SESSILE_OK, ""};
     uint64_t cut = 0;
     int replaced = 0;
-    err = err != NULL ? err : &local;
+    err = err ? err : &local;
     assert(!log->locked);
     sessile_status status = log_damage(log, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = log_poisoned(log, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     error_clear(err);
-    if (!has_locks(log)) {
+    if (!has_locks(log))
         return begin_unlocked(log, visit, arg, err);
-    }
     status = log_lock(log->st.table, log->handle, SESSILE_LOCK_EXCLUSIVE, log->timeout_ms,
                       &replaced, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     if (replaced) {
         status = not_there(log, err);
     } else {
         status = log_recover(log, visit, arg, &cut, err);
         log->torn += cut;
     }
-    if (status == SESSILE_OK && !log->settled) {
+    if (!status && !log->settled)
         status = log_settle(log, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status) {
         log->st.table->unlock(log->handle);
         return status;
     }
@@ -551,13 +512,11 @@ sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *
 
 void log_end(log_t *log)
 {
-    if (!log->locked) {
+    if (!log->locked)
         return;
-    }
     log->locked = 0;
-    if (has_locks(log)) {
+    if (has_locks(log))
         log->st.table->unlock(log->handle);
-    }
     trim(&log->lines, KEEP);
     trim(&log->scratch, KEEP);
 }
@@ -580,15 +539,13 @@ static sessile_status build(log_t *log, const sessile_slice *texts, size_t count
             return fail(err, SESSILE_INVALID, "an entry for %s has not the id %08llx",
                         log->name, (unsigned long long)id);
         }
-        if (i + 1 == count) {
+        if (i + 1 == count)
             clear = (line_clear){count, durable};
-        }
         memcpy(previous, end->tag, VAULT_TAG);
         sessile_status status = line_put(&log->key, lines, texts[i].data, texts[i].size,
                                          clear, previous, end->tag, &log->scratch, err);
-        if (status != SESSILE_OK) {
+        if (status)
             return status;
-        }
         if (lines->size - start > LINE_LONGEST) {
             return fail(err, SESSILE_LIMIT, "an entry for %s is too long [message]",
                         log->name);
@@ -614,35 +571,30 @@ sessile_status log_append(log_t *log, const sessile_slice *texts, size_t count,
     sessile_error local = {SESSILE_OK, ""};
     unsigned char tag[VAULT_TAG];
     int poisoned = 0;
-    err = err != NULL ? err : &local;
+    err = err ? err : &local;
     assert(log->locked && count > 0);
     sessile_status status = log_poisoned(log, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     if (count > SESSILE_NO_ID - log->end.count) {
         return fail(err, SESSILE_LIMIT, "%s has no ids left: begin a new session",
                     log->name);
     }
     if (mem_grow(log->alloc, (void **)&log->offsets, &log->offset_capacity,
-                 (size_t)log->end.count + count, sizeof(*log->offsets)) != 0) {
+                 (size_t)log->end.count + count, sizeof *log->offsets) != 0)
         return fail_nomem(err);
-    }
     sessile_log_end end = log->end;
     status = build(log, texts, count, max_bytes, &end, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     memcpy(tag, end.tag, VAULT_TAG);
     end = log->end;
     status = log->st.table->append(log->handle, &end, log->lines.data, log->lines.size,
                                    count, tag, &poisoned, err);
-    if (poisoned) {
+    if (poisoned)
         log_poison(log, err);
-    }
-    if (status != SESSILE_OK) {
+    if (status)
         return log_gone(log, status, err);
-    }
     log->end = end;
     log_learn(log, end.count, 0);
     return SESSILE_OK;

@@ -27,13 +27,12 @@ static sessile_status bring(log_t *log, uint64_t first, uint64_t last, sessile_e
     uint64_t at = log->offsets[first], size = end_of(log, last) - at;
     size_t got = 0;
     buf_clear(&log->piece);
-    if (size > SIZE_MAX || buf_reserve(&log->piece, (size_t)size) != 0) {
+    if (size > SIZE_MAX || buf_reserve(&log->piece, (size_t)size) != 0)
         return fail_nomem(err);
-    }
     sessile_status status = log->st.table->read(log->handle, first, at, log->piece.data,
                                                 (size_t)size, &got, err);
     status = log_gone(log, status, err);
-    if (status == SESSILE_OK && got < size) {
+    if (!status && got < size) {
         status = fail(err, SESSILE_TRUNCATED,
                       "%s is shorter than it was: entry %08llx at byte %llu is gone. "
                       "Nothing was changed",
@@ -56,9 +55,8 @@ static uint64_t expected_with(const log_t *log, uint64_t id)
     uint64_t until = id, most = log_has_locks(log->st.table) ? FILE_PIECE : RANGE_PIECE;
     while (until + 1 < log->expected_end && until + 1 < log->end.count &&
            is_reached(log, until + 1) && is_reached(log, until + 2) &&
-           end_of(log, until + 1) - log->offsets[id] <= most) {
+           end_of(log, until + 1) - log->offsets[id] <= most)
         until++;
-    }
     return until;
 }
 
@@ -66,16 +64,14 @@ static uint64_t expected_with(const log_t *log, uint64_t id)
 static sessile_status bring_one(log_t *log, uint64_t id, sessile_error *err)
 {
     uint64_t at = log->offsets[id], size = end_of(log, id) - at;
-    if (id < log->expected_from || id >= log->expected_end) {
+    if (id < log->expected_from || id >= log->expected_end)
         return bring(log, id, id, err);
-    }
     if (at < log->ahead_at || at - log->ahead_at > log->ahead.size ||
         size > log->ahead.size - (at - log->ahead_at)) {
         uint64_t until = expected_with(log, id);
         sessile_status status = bring(log, id, until, err);
-        if (status != SESSILE_OK || until == id) {
+        if (status || until == id)
             return status;
-        }
         buf brought = log->piece;
         log->piece = log->ahead;
         log->ahead = brought;
@@ -108,12 +104,10 @@ static sessile_status open_tagged(log_t *log, uint64_t id, char *text, size_t si
     line l;
     size_t was = out->size;
     line_verdict verdict = LINE_BAD;
-    if (size > 0 && text[size - 1] == '\n') {
+    if (size > 0 && text[size - 1] == '\n')
         verdict = line_open(&log->key, log->depth, text, size - 1, id == 0, &l, out, err);
-    }
-    if (verdict == LINE_FAILED) {
+    if (verdict == LINE_FAILED)
         return err->code;
-    }
     if (verdict == LINE_BAD || l.id != id || !index_knows(log, id, l.tag)) {
         out->size = was;
         return fail(
@@ -142,19 +136,16 @@ static sessile_status read_scanned(log_t *log, sessile_id id, buf *out,
                     (unsigned)id);
     }
     sessile_status status = log_reach(log, id, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = bring_one(log, id, err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status) {
         status = open_tagged(log, id, log->piece.data,
                              (size_t)(end_of(log, id) - log->offsets[id]), out, tag, err);
     }
-    if (status != SESSILE_OK) {
+    if (status)
         buf_clear(&log->ahead); /* who tries again reads again */
-    }
-    if (log->piece.capacity > RANGE_PIECE) {
+    if (log->piece.capacity > RANGE_PIECE)
         buf_deinit(&log->piece);
-    }
     return status;
 }
 
@@ -163,8 +154,7 @@ sessile_status log_tag(log_t *log, sessile_id id, unsigned char tag[VAULT_TAG],
 {
     sessile_error local = {SESSILE_OK, ""};
     buf_clear(&log->text);
-    sessile_status status =
-        read_scanned(log, id, &log->text, tag, err != NULL ? err : &local);
+    sessile_status status = read_scanned(log, id, &log->text, tag, err ? err : &local);
     log_trim(log);
     return status;
 }
@@ -172,13 +162,12 @@ sessile_status log_tag(log_t *log, sessile_id id, unsigned char tag[VAULT_TAG],
 sessile_status log_read(log_t *log, sessile_id id, buf *out, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
-    err = err != NULL ? err : &local;
-    if (log->damage != NULL) {
+    err = err ? err : &local;
+    if (log->damage) {
         int found;
         sessile_status salvaged = log_read_salvaged(log, id, out, &found, err);
-        if (found || salvaged != SESSILE_OK) {
+        if (found || salvaged)
             return salvaged;
-        }
     }
     unsigned char tag[VAULT_TAG];
     return read_scanned(log, id, out, tag, err);
@@ -189,12 +178,11 @@ static sessile_status one_by_one(log_t *log, sessile_id first, sessile_id last,
                                  log_visit visit, void *arg, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
-    for (uint64_t id = first; id <= last && status == SESSILE_OK; id++) {
+    for (uint64_t id = first; id <= last && !status; id++) {
         buf_clear(&log->text);
         status = log_read(log, (sessile_id)id, &log->text, err);
-        if (status == SESSILE_OK && visit != NULL) {
+        if (!status && visit)
             status = visit(arg, (sessile_id)id, log->text.data, log->text.size, err);
-        }
     }
     log_trim(log);
     return status;
@@ -205,33 +193,28 @@ sessile_status log_read_range(log_t *log, sessile_id first, sessile_id last,
 {
     sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_OK;
-    err = err != NULL ? err : &local;
-    if (log->damage != NULL && first <= last && last < log_count(log)) {
+    err = err ? err : &local;
+    if (log->damage && first <= last && last < log_count(log))
         return one_by_one(log, first, last, visit, arg, err);
-    }
     if (last >= log->end.count || first > last) {
         return fail(err, SESSILE_NOTFOUND, "%s has no entries %08x to %08x", log->name,
                     (unsigned)first, (unsigned)last);
     }
-    for (uint64_t id = first; id <= last && status == SESSILE_OK;
-         id = (id / LOG_BLOCK + 1) * LOG_BLOCK) {
+    for (uint64_t id = first; id <= last && !status;
+         id = (id / LOG_BLOCK + 1) * LOG_BLOCK)
         status = log_reach(log, (sessile_id)id, err);
-    }
-    for (uint64_t id = first; id <= last && status == SESSILE_OK;) {
+    for (uint64_t id = first; id <= last && !status;) {
         uint64_t until = id;
-        while (until < last && end_of(log, until + 1) - log->offsets[id] <= RANGE_PIECE) {
+        while (until < last && end_of(log, until + 1) - log->offsets[id] <= RANGE_PIECE)
             until++;
-        }
         status = bring(log, id, until, err);
-        for (uint64_t start = log->offsets[id]; id <= until && status == SESSILE_OK;
-             id++) {
+        for (uint64_t start = log->offsets[id]; id <= until && !status; id++) {
             buf_clear(&log->text);
             status =
                 open_one(log, id, log->piece.data + (log->offsets[id] - start),
                          (size_t)(end_of(log, id) - log->offsets[id]), &log->text, err);
-            if (status == SESSILE_OK && visit != NULL) {
+            if (!status && visit)
                 status = visit(arg, (sessile_id)id, log->text.data, log->text.size, err);
-            }
         }
     }
     log_trim(log);
@@ -242,23 +225,21 @@ sessile_status log_lines(log_t *log, sessile_id first, sessile_id last, buf *out
                          sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
-    err = err != NULL ? err : &local;
+    err = err ? err : &local;
     sessile_status status = log_damage(log, err);
-    if (status == SESSILE_OK && (last >= log->end.count || first > last)) {
+    if (!status && (last >= log->end.count || first > last)) {
         status = fail(err, SESSILE_NOTFOUND, "%s has no entries %08x to %08x", log->name,
                       (unsigned)first, (unsigned)last);
     }
-    for (uint64_t id = first; id <= last && status == SESSILE_OK;
-         id = (id / LOG_BLOCK + 1) * LOG_BLOCK) {
+    for (uint64_t id = first; id <= last && !status;
+         id = (id / LOG_BLOCK + 1) * LOG_BLOCK)
         status = log_reach(log, (sessile_id)id, err);
-    }
-    for (uint64_t id = first; id <= last && status == SESSILE_OK; id++) {
+    for (uint64_t id = first; id <= last && !status; id++) {
         uint64_t start = id;
-        while (id < last && end_of(log, id + 1) - log->offsets[start] <= RANGE_PIECE) {
+        while (id < last && end_of(log, id + 1) - log->offsets[start] <= RANGE_PIECE)
             id++;
-        }
         status = bring(log, start, id, err);
-        if (status == SESSILE_OK) {
+        if (!status) {
             buf_put(out, log->piece.data,
                     (size_t)(end_of(log, id) - log->offsets[start]));
             status = out->failed ? fail_nomem(err) : SESSILE_OK;
@@ -276,22 +257,18 @@ static sessile_status peek(log_t *log, unsigned depth, buf *out, sessile_error *
     reader r;
     line l;
     sessile_status status = log_size(log, &bytes, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     reader_init(&r, log, 0, bytes);
     if (reader_next(&r, 0, &text, &size, err) != READER_LINE) {
-        return err->code != SESSILE_OK
-                   ? err->code
-                   : fail(err, SESSILE_DAMAGED, "%s has no first line", log->name);
+        return err->code ? err->code
+                         : fail(err, SESSILE_DAMAGED, "%s has no first line", log->name);
     }
     line_verdict verdict = line_open(&log->key, depth, text, size, 1, &l, out, err);
-    if (verdict == LINE_FAILED) {
+    if (verdict == LINE_FAILED)
         return err->code;
-    }
-    if (verdict == LINE_BAD) {
+    if (verdict == LINE_BAD)
         return fail(err, SESSILE_DAMAGED, "%s is damaged in its first line", log->name);
-    }
     return SESSILE_OK;
 }
 
@@ -301,14 +278,13 @@ sessile_status log_peek(store *st, const keyring *k, const char *folder, const c
     sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_OK;
     int moved = 1;
-    err = err != NULL ? err : &local;
+    err = err ? err : &local;
     for (int i = 0; moved && i < LOG_TRIES; i++) {
         log_t *log;
         error_clear(err);
         status = log_attach(&log, st, k, folder, name, depth, a, err);
-        if (status != SESSILE_OK) {
+        if (status)
             return status;
-        }
         status = peek(log, depth, out, err);
         moved = log_moved(log, status);
         log_close(log);

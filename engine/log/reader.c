@@ -33,9 +33,8 @@ static int fill(reader *r, uint64_t index, sessile_error *err)
         r->pos = 0;
     }
     uint64_t from = r->at + r->have;
-    if (from >= r->limit) {
+    if (from >= r->limit)
         return 0;
-    }
     uint64_t left = r->limit - from;
     size_t piece = from == 0 ? FIRST_PIECE : PIECE;
     size_t want = left < piece ? (size_t)left : piece;
@@ -46,9 +45,8 @@ static int fill(reader *r, uint64_t index, sessile_error *err)
     }
     sessile_status status = log->st.table->read(
         log->handle, index, from, log->piece.data + r->have, want, &got, err);
-    if (log_gone(log, status, err) != SESSILE_OK) {
+    if (log_gone(log, status, err))
         return -1;
-    }
     r->have += got;
     return got > 0;
 }
@@ -62,7 +60,7 @@ reader_found reader_next(reader *r, uint64_t index, char **text, size_t *size,
         char *start = there > 0 ? r->log->piece.data + r->pos : NULL;
         char *newline =
             there > searched ? memchr(start + searched, '\n', there - searched) : NULL;
-        if (newline != NULL) {
+        if (newline) {
             *text = start;
             *size = (size_t)(newline - start);
             r->pos += *size + 1;
@@ -70,13 +68,11 @@ reader_found reader_next(reader *r, uint64_t index, char **text, size_t *size,
             return READER_LINE;
         }
         searched = there;
-        if (there > LINE_LONGEST) {
+        if (there > LINE_LONGEST)
             return READER_TOO_LONG;
-        }
         int more = fill(r, index, err);
-        if (more <= 0) {
+        if (more <= 0)
             return more < 0 ? READER_FAILED : READER_END;
-        }
     }
 }
 
@@ -86,7 +82,7 @@ reader_found reader_skip(reader *r, uint64_t index, sessile_error *err)
         size_t there = r->have - r->pos;
         char *start = there > 0 ? r->log->piece.data + r->pos : NULL;
         char *newline = there > 0 ? memchr(start, '\n', there) : NULL;
-        if (newline != NULL) {
+        if (newline) {
             there = (size_t)(newline - start) + 1;
             r->pos += there;
             r->at += there;
@@ -95,8 +91,7 @@ reader_found reader_skip(reader *r, uint64_t index, sessile_error *err)
         r->at += there;
         r->pos = r->have = 0;
         int more = fill(r, index, err);
-        if (more <= 0) {
+        if (more <= 0)
             return more < 0 ? READER_FAILED : READER_END;
-        }
     }
 }

@@ -23,29 +23,24 @@ static sessile_status remove_once(store *st, const keyring *k, const char *folde
     int replaced = 0;
     *again = 0;
     sessile_status status = table->open(st->self, folder, name, &log, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    if (locks) {
+    if (locks)
         status = log_lock(table, log, SESSILE_LOCK_EXCLUSIVE, timeout_ms, &replaced, err);
-    }
-    if (table->set_timeout != NULL) {
+    if (table->set_timeout)
         table->set_timeout(log, timeout_ms);
-    }
-    if (status == SESSILE_OK && !replaced) {
+    if (!status && !replaced)
         status = table->size(log, bytes, &mtime_ms, err);
-    }
-    if (status == SESSILE_OK && !replaced && expected != UINT64_MAX &&
-        *bytes != expected) {
+    if (!status && !replaced && expected != UINT64_MAX && *bytes != expected) {
         status = fail(err, SESSILE_CONFLICT,
                       "%s was written to meanwhile: it was left alone", name);
-    } else if (status == SESSILE_OK && !replaced) {
+    } else if (!status && !replaced) {
         status = table->remove(log, keyring_sealed(k) ? HEAD_MOST : UINT64_MAX, err);
         /* Where it was removed, and not replaced, opening it again says so; and what has
          * other bytes by now than were expected is left alone there. */
         *again = !locks && (status == SESSILE_CONFLICT || status == SESSILE_NOTFOUND);
     }
-    *again = *again || (status == SESSILE_OK && replaced);
+    *again = *again || (!status && replaced);
     table->close(log); /* its lock goes with it */
     return status;
 }
@@ -57,9 +52,9 @@ sessile_status log_remove(store *st, const keyring *k, const char *folder,
     sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_OK;
     int again = 1;
-    err = err != NULL ? err : &local;
+    err = err ? err : &local;
     *bytes = 0;
-    if (st->table->remove == NULL) {
+    if (!st->table->remove) {
         return fail(err, SESSILE_UNSUPPORTED,
                     "the store \"%s\" removes nothing: delete it softly",
                     st->table->name);

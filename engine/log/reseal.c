@@ -34,28 +34,24 @@ static sessile_status read_start(store *st, const char *folder, const char *name
     int replaced = 0;
     *moved = 0;
     sessile_status status = table->open(st->self, folder, name, &log, err);
-    while (status == SESSILE_OK && locks) {
+    while (!status && locks) {
         status = log_lock(table, log, SESSILE_LOCK_SHARED, timeout_ms, &replaced, err);
-        if (status != SESSILE_OK || !replaced) {
+        if (status || !replaced)
             break;
-        }
         table->close(log);
         log = NULL;
         status = table->open(st->self, folder, name, &log, err);
     }
-    if (log != NULL && table->set_timeout != NULL) {
+    if (log && table->set_timeout)
         table->set_timeout(log, timeout_ms);
-    }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = table->size(log, bytes, &mtime_ms, err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status) {
         status = table->read(log, 0, 0, text, LOOK_SIZE, got, err);
         *moved = status == SESSILE_NOTFOUND && !log_has_locks(table);
     }
-    if (log != NULL) {
+    if (log)
         table->close(log); /* its lock goes with it */
-    }
     return status;
 }
 
@@ -68,17 +64,17 @@ sessile_status log_look_at(store *st, const char *folder, const char *name, int 
     char text[LOOK_SIZE];
     size_t got = 0;
     int moved = 1, locks = shared && log_has_locks(st->table);
-    err = err != NULL ? err : &local;
-    memset(out, 0, sizeof(*out));
+    err = err ? err : &local;
+    memset(out, 0, sizeof *out);
     for (int i = 0; moved && i < LOG_TRIES; i++) {
         error_clear(err);
         status = read_start(st, folder, name, locks, timeout_ms, &out->bytes, text, &got,
                             &moved, err);
     }
-    if (status == SESSILE_OK && logkey_look(&out->key, text, got) == 0) {
+    if (!status && logkey_look(&out->key, text, got) == 0) {
         out->sealed = 1;
-    } else if (status == SESSILE_OK && memchr(text, '\n', got) != NULL &&
-               memmem(text, got, plain, sizeof(plain) - 1) == NULL) {
+    } else if (!status && memchr(text, '\n', got) &&
+               !memmem(text, got, plain, sizeof plain - 1)) {
         /* a plain header may be longer than what was looked at */
         status = fail(err, SESSILE_DAMAGED, "%s/%s has not the first line of a log",
                       folder, name);
@@ -103,23 +99,19 @@ static sessile_status attach_locked(log_t **out, store *st, const keyring *k,
     for (;;) {
         int replaced = 0;
         sessile_status status = log_attach(out, st, k, folder, name, 0, a, err);
-        if (status != SESSILE_OK) {
+        if (status)
             return status;
-        }
         log_set_timeout(*out, timeout_ms);
-        if (!log_has_locks(st->table)) {
+        if (!log_has_locks(st->table))
             return SESSILE_OK;
-        }
         status = log_lock(st->table, (*out)->handle, SESSILE_LOCK_EXCLUSIVE, timeout_ms,
                           &replaced, err);
-        if (status == SESSILE_OK && !replaced) {
+        if (!status && !replaced)
             return SESSILE_OK;
-        }
         log_close(*out); /* its lock goes with it */
         *out = NULL;
-        if (status != SESSILE_OK) {
+        if (status)
             return status;
-        }
     }
 }
 
@@ -131,22 +123,20 @@ static sessile_status copy_lines(log_t *log, const keyring *k, const char *folde
     uint64_t count = log->end.count, first = copy->count;
     reader r;
     reader_init(&r, log, first == 0 ? 0 : log->offsets[first], log->end.bytes);
-    for (uint64_t index = first; status == SESSILE_OK && index < count; index++) {
+    for (uint64_t index = first; !status && index < count; index++) {
         char *text;
         size_t size;
         line l;
         reader_found found = reader_next(&r, index, &text, &size, err);
-        if (found == READER_FAILED) {
+        if (found == READER_FAILED)
             return err->code;
-        }
         buf_clear(&log->text);
         line_verdict verdict = found != READER_LINE
                                    ? LINE_BAD
                                    : line_open(&log->key, log->depth, text, size,
                                                index == 0, &l, &log->text, err);
-        if (verdict == LINE_FAILED) {
+        if (verdict == LINE_FAILED)
             return err->code;
-        }
         if (verdict == LINE_BAD || l.id != index) {
             return fail(err, SESSILE_IO,
                         "%s was changed while it was sealed anew: try again", log->name);
@@ -165,16 +155,15 @@ static sessile_status copy_lines(log_t *log, const keyring *k, const char *folde
 static sessile_status prove(log_t *log, const log_keeper *keeper, sessile_error *err)
 {
     uint64_t cut = 0;
-    if (keeper != NULL && (log->st.table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
+    if (keeper && (log->st.table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
         log->index.keeper = *keeper;
         log->index.keeper.fresh = 1;
         log->index.off = 1; /* nothing is added to it */
     }
     sessile_status status = index_begin(log, 0, NULL, NULL, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = log_recover(log, NULL, NULL, &cut, err);
-    }
-    return status == SESSILE_OK ? log_witness(log, log->end.bytes, err) : status;
+    return !status ? log_witness(log, log->end.bytes, err) : status;
 }
 
 /* The copy in the place of the log, as it is when nothing more is appended. CONFLICT:
@@ -184,26 +173,22 @@ static sessile_status copy_all(log_t *log, const keyring *k, const char *folder,
 {
     uint64_t cut = 0;
     sessile_status status = copy_lines(log, k, folder, name, copy, err);
-    while (status == SESSILE_OK && !log_has_locks(log->st.table)) {
+    while (!status && !log_has_locks(log->st.table)) {
         /* before the last look: the less comes behind it, the less often others are
          * faster */
         status = log_copy_flush(copy, err);
-        if (status == SESSILE_OK) {
+        if (!status)
             status = log_recover(log, NULL, NULL, &cut, err);
-        }
-        if (status != SESSILE_OK || copy->count == log->end.count) {
+        if (status || copy->count == log->end.count)
             break;
-        }
         status = copy_lines(log, k, folder, name, copy, err);
     }
-    if (status == SESSILE_OK && !log_has_locks(log->st.table) &&
-        log->asked != log->end.bytes) {
+    if (!status && !log_has_locks(log->st.table) && log->asked != log->end.bytes) {
         status = fail(err, SESSILE_CONFLICT, "%s has grown while it was sealed anew",
                       log->name);
     }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = log_gone(log, log_copy_finish(copy, log->handle, 0, NULL, 0, err), err);
-    }
     return status;
 }
 
@@ -214,21 +199,18 @@ static sessile_status reseal_once(store *st, const keyring *k, const char *folde
 {
     log_copy copy;
     log_t *log;
-    memset(&copy, 0, sizeof(copy));
+    memset(&copy, 0, sizeof copy);
     sessile_status status = attach_locked(&log, st, k, folder, name, timeout_ms, a, err);
-    if (status != SESSILE_OK || is_newest(k, log->key.epoch, log->key.suite)) {
+    if (status || is_newest(k, log->key.epoch, log->key.suite))
         goto out;
-    }
     status = prove(log, keeper, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = copy_all(log, k, folder, name, &copy, err);
-    }
     *done = status == SESSILE_OK;
     log_copy_drop(&copy);
 out:
-    if (log_moved(log, status)) {
+    if (log_moved(log, status))
         status = err->code = SESSILE_CONFLICT;
-    }
     log_close(log);
     return status;
 }
@@ -239,12 +221,11 @@ sessile_status log_reseal(store *st, const keyring *k, const char *folder,
 {
     sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_CONFLICT;
-    err = err != NULL ? err : &local;
+    err = err ? err : &local;
     *done = 0;
     error_clear(err);
-    if (!keyring_sealed(k) || (st->table->capabilities & SESSILE_BACKEND_REPLACES) == 0) {
+    if (!keyring_sealed(k) || (st->table->capabilities & SESSILE_BACKEND_REPLACES) == 0)
         return fail(err, SESSILE_UNSUPPORTED, "this store cannot seal a log anew");
-    }
     for (int i = 0; status == SESSILE_CONFLICT && i < LOG_TRIES; i++) {
         error_clear(err);
         status = reseal_once(st, k, folder, name, timeout_ms, keeper, done, a, err);
@@ -268,9 +249,8 @@ static sessile_status replace_made(store *st, const keyring *k, const log_made *
                        made->header_size, made->alloc, err);
     /* Its own maker seals it: there is nothing that forgetting could have ended. */
     copy.keys = NULL;
-    if (status == SESSILE_OK) {
+    if (!status)
         status = log_copy_finish(&copy, old, 0, NULL, 0, err);
-    }
     log_copy_drop(&copy);
     return status;
 }
@@ -284,18 +264,14 @@ static int is_as_made(const store *st, sessile_backend_log *log, const log_made 
     size_t got = 0;
     buf text;
     int same = -1;
-    if (st->table->size(log, &bytes, &mtime_ms, &err) != SESSILE_OK) {
+    if (st->table->size(log, &bytes, &mtime_ms, &err))
         return -1;
-    }
-    if (bytes != made->line_size) {
+    if (bytes != made->line_size)
         return 0;
-    }
     buf_init(&text, made->alloc);
     if (buf_reserve(&text, made->line_size) == 0 &&
-        st->table->read(log, 0, 0, text.data, made->line_size, &got, &err) ==
-            SESSILE_OK) {
+        !st->table->read(log, 0, 0, text.data, made->line_size, &got, &err))
         same = got == made->line_size && memcmp(text.data, made->line, got) == 0;
-    }
     buf_deinit(&text);
     return same;
 }
@@ -305,31 +281,26 @@ sessile_status log_keep_up(store *st, const keyring *k, const log_made *made,
 {
     sessile_backend_log *log;
     int done, replaced = 0, locks = log_has_locks(st->table);
-    if (keyring_refresh(k, NULL) != SESSILE_OK || keyring_epoch(k) == made->epoch ||
-        (st->table->capabilities & SESSILE_BACKEND_REPLACES) == 0) {
+    if (keyring_refresh(k, NULL) || keyring_epoch(k) == made->epoch ||
+        (st->table->capabilities & SESSILE_BACKEND_REPLACES) == 0)
         return SESSILE_OK;
-    }
     sessile_status status =
         st->table->open(st->self, made->folder, made->name, &log, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    if (locks) {
+    if (locks)
         status = st->table->lock(log, SESSILE_LOCK_EXCLUSIVE, -1, &replaced, err);
-    }
-    int same = status == SESSILE_OK && !replaced ? is_as_made(st, log, made) : 0;
-    if (same == 1) {
+    int same = !status && !replaced ? is_as_made(st, log, made) : 0;
+    if (same == 1)
         status = replace_made(st, k, made, log, err);
-    }
     if (!locks && status == SESSILE_CONFLICT) { /* somebody writes to it just now */
         error_clear(err);
         status = SESSILE_OK;
         same = 0;
     }
     st->table->close(log); /* its lock goes with it */
-    if (same == 1 || replaced || status != SESSILE_OK) {
+    if (same == 1 || replaced || status)
         return status;
-    }
     /* somebody has written to it already */
     return log_reseal(st, k, made->folder, made->name, -1, NULL, &done, made->alloc, err);
 }

@@ -20,12 +20,12 @@ static sessile_status unchanged(log_t *log, int replaced, sessile_error *err)
 {
     uint64_t size;
     sessile_status status = log_size(log, &size, err);
-    if (status == SESSILE_OK && (replaced || log_replaced(log))) {
+    if (!status && (replaced || log_replaced(log))) {
         return fail(err, SESSILE_NOTFOUND,
                     "%s was removed or replaced since it was opened: open it again",
                     log->name);
     }
-    if (status == SESSILE_OK && size != log_bytes(log)) {
+    if (!status && size != log_bytes(log)) {
         status = fail(err, SESSILE_CONFLICT, "%s changed while it was read: try again",
                       log->name);
     }
@@ -38,16 +38,15 @@ static sessile_status copy_all(log_t *log, log_copy *copy, const keyring *k,
                                sessile_error *err)
 {
     sessile_status status = log_read(log, 0, text, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         status = log_copy_begin(copy, &log->st, k, folder, name, log_user(log),
                                 text->data, text->size, log->alloc, err);
     }
-    for (uint64_t id = 1; status == SESSILE_OK && id < log_count(log); id++) {
+    for (uint64_t id = 1; !status && id < log_count(log); id++) {
         buf_clear(text);
         status = log_read(log, (sessile_id)id, text, err);
-        if (status == SESSILE_OK) {
+        if (!status)
             status = log_copy_entry(copy, text->data, text->size, 1, err);
-        }
     }
     return status;
 }
@@ -61,12 +60,11 @@ sessile_status log_rewrite(log_t *log, const keyring *k, const char *folder,
     log_copy copy;
     buf text;
     int replaced = 0;
-    err = err != NULL ? err : &local;
+    err = err ? err : &local;
     error_clear(err);
-    memset(&copy, 0, sizeof(copy));
-    if (kept_size > 0) {
+    memset(&copy, 0, sizeof copy);
+    if (kept_size > 0)
         kept[0] = '\0';
-    }
     if ((table->capabilities & SESSILE_BACKEND_REPLACES) == 0) {
         return fail(err, SESSILE_UNSUPPORTED, "the store of %s replaces no logs",
                     log->name);
@@ -76,22 +74,18 @@ sessile_status log_rewrite(log_t *log, const keyring *k, const char *folder,
         status = log_lock(table, log->handle, SESSILE_LOCK_EXCLUSIVE, log->timeout_ms,
                           &replaced, err);
     }
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     buf_init(&text, log->alloc);
     status = unchanged(log, replaced, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         status = copy_all(log, &copy, k, folder, name, &text, err);
-    }
     /* Without locks the store refuses when it has changed since unchanged() asked. */
-    if (status == SESSILE_OK) {
+    if (!status)
         status = log_copy_finish(&copy, log->handle, 1, kept, kept_size, err);
-    }
     log_copy_drop(&copy);
-    if (log_has_locks(table)) {
+    if (log_has_locks(table))
         table->unlock(log->handle);
-    }
     buf_deinit(&text);
     return status;
 }

@@ -71,24 +71,22 @@ typedef struct log_damage_record record;
 void log_damage_free(log_t *log)
 {
     record *d = log->damage;
-    if (d == NULL) {
+    if (!d)
         return;
-    }
-    mem_free(log->alloc, d->places, d->place_capacity * sizeof(*d->places));
-    mem_free(log->alloc, d->covers, d->cover_capacity * sizeof(*d->covers));
-    mem_free(log->alloc, d->flaws, d->flaw_capacity * sizeof(*d->flaws));
+    mem_free(log->alloc, d->places, d->place_capacity * sizeof *d->places);
+    mem_free(log->alloc, d->covers, d->cover_capacity * sizeof *d->covers);
+    mem_free(log->alloc, d->flaws, d->flaw_capacity * sizeof *d->flaws);
     buf_deinit(&d->texts);
-    mem_free(log->alloc, d, sizeof(*d));
+    mem_free(log->alloc, d, sizeof *d);
     log->damage = NULL;
 }
 
 sessile_status log_hurt(log_t *log, const sessile_error *why, sessile_error *err)
 {
-    if (log->damage == NULL) {
-        log->damage = mem_zalloc(log->alloc, sizeof(*log->damage));
-        if (log->damage == NULL) {
+    if (!log->damage) {
+        log->damage = mem_zalloc(log->alloc, sizeof *log->damage);
+        if (!log->damage)
             return fail_nomem(err);
-        }
         buf_init(&log->damage->texts, log->alloc);
         log->damage->first = log->end.count;
         log->damage->why = *why;
@@ -99,9 +97,8 @@ sessile_status log_hurt(log_t *log, const sessile_error *why, sessile_error *err
 sessile_status log_take_damage(log_t *log, sessile_status status, sessile_error *err)
 {
     if ((status != SESSILE_DAMAGED && status != SESSILE_TRUNCATED) ||
-        log->end.count == 0 || !log->judged) {
+        log->end.count == 0 || !log->judged)
         return status;
-    }
     sessile_error why = *err;
     error_clear(err);
     return log_hurt(log, &why, err);
@@ -109,43 +106,41 @@ sessile_status log_take_damage(log_t *log, sessile_status status, sessile_error 
 
 sessile_id log_sound(const log_t *log)
 {
-    return (sessile_id)(log->damage != NULL ? log->damage->first : log->end.count);
+    return (sessile_id)(log->damage ? log->damage->first : log->end.count);
 }
 
 sessile_status log_damage(const log_t *log, sessile_error *err)
 {
-    if (log->damage == NULL) {
+    if (!log->damage)
         return SESSILE_OK;
-    }
-    if (err != NULL) {
+    if (err)
         *err = log->damage->why;
-    }
     return log->damage->why.code;
 }
 
 sessile_id log_count(const log_t *log)
 {
     const record *d = log->damage;
-    return (sessile_id)(d != NULL && d->was_read ? d->first + d->count : log->end.count);
+    return (sessile_id)(d && d->was_read ? d->first + d->count : log->end.count);
 }
 
 uint64_t log_bytes(const log_t *log)
 {
     const record *d = log->damage;
-    return d != NULL && d->was_read ? d->size : log->end.bytes;
+    return d && d->was_read ? d->size : log->end.bytes;
 }
 
 uint64_t log_lost(const log_t *log)
 {
-    return log->damage != NULL ? log->damage->lost : 0;
+    return log->damage ? log->damage->lost : 0;
 }
 
 size_t log_flaws(const log_t *log, const log_flaw **out, uint64_t *left)
 {
     const record *d = log->damage;
-    *out = d != NULL ? d->flaws : NULL;
-    *left = d != NULL ? d->flaws_left : 0;
-    return d != NULL ? d->flaw_count : 0;
+    *out = d ? d->flaws : NULL;
+    *left = d ? d->flaws_left : 0;
+    return d ? d->flaw_count : 0;
 }
 
 static sessile_status add_flaw(log_t *log, log_flaw flaw, sessile_error *err)
@@ -156,9 +151,8 @@ static sessile_status add_flaw(log_t *log, log_flaw flaw, sessile_error *err)
         return SESSILE_OK;
     }
     if (mem_grow(log->alloc, (void **)&d->flaws, &d->flaw_capacity, d->flaw_count + 1,
-                 sizeof(*d->flaws)) != 0) {
+                 sizeof *d->flaws) != 0)
         return fail_nomem(err);
-    }
     d->flaws[d->flaw_count++] = flaw;
     return SESSILE_OK;
 }
@@ -171,11 +165,10 @@ static size_t cover_at(const record *d, uint64_t id)
     size_t low = 0, high = d->cover_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (d->covers[middle].id < id) {
+        if (d->covers[middle].id < id)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     return low;
 }
@@ -183,8 +176,8 @@ static size_t cover_at(const record *d, uint64_t id)
 int log_is_covered(const log_t *log, sessile_id id)
 {
     const record *d = log->damage;
-    size_t at = d != NULL ? cover_at(d, id) : 0;
-    return d != NULL && at < d->cover_count && d->covers[at].id == id;
+    size_t at = d ? cover_at(d, id) : 0;
+    return d && at < d->cover_count && d->covers[at].id == id;
 }
 
 sessile_status log_cover(log_t *log, sessile_id id, const char *text, size_t size,
@@ -193,9 +186,8 @@ sessile_status log_cover(log_t *log, sessile_id id, const char *text, size_t siz
     record *d = log->damage;
     size_t at = cover_at(d, id);
     if (mem_grow(log->alloc, (void **)&d->covers, &d->cover_capacity, d->cover_count + 1,
-                 sizeof(*d->covers)) != 0) {
+                 sizeof *d->covers) != 0)
         return fail_nomem(err);
-    }
     size_t start = d->texts.size;
     buf_put(&d->texts, text, size);
     if (d->texts.failed) {
@@ -204,7 +196,7 @@ sessile_status log_cover(log_t *log, sessile_id id, const char *text, size_t siz
         return fail_nomem(err);
     }
     memmove(d->covers + at + 1, d->covers + at,
-            (d->cover_count - at) * sizeof(*d->covers));
+            (d->cover_count - at) * sizeof *d->covers);
     d->covers[at] = (stand_in){id, start, size};
     d->cover_count++;
     d->lost += d->was_read;
@@ -219,14 +211,12 @@ static size_t next_start(const char *text, size_t size, size_t from)
 {
     for (size_t at = from; at < size; at += LINE_START_SIZE) {
         const char *found = memmem(text + at, size - at, LINE_START, LINE_START_SIZE);
-        if (found == NULL) {
+        if (!found)
             break;
-        }
         at = (size_t)(found - text);
         if (at == 0 ||
-            (text[at - 1] != ',' && text[at - 1] != '[' && text[at - 1] != ':')) {
+            (text[at - 1] != ',' && text[at - 1] != '[' && text[at - 1] != ':'))
             return at;
-        }
     }
     return size;
 }
@@ -239,28 +229,25 @@ static sessile_status take_line(log_t *log, const line *l, uint64_t at, size_t s
     uint64_t index = l->id - d->first;
     if (index >= d->place_count) {
         if (mem_grow(log->alloc, (void **)&d->places, &d->place_capacity,
-                     (size_t)index + 1, sizeof(*d->places)) != 0) {
+                     (size_t)index + 1, sizeof *d->places) != 0)
             return fail_nomem(err);
-        }
         memset(d->places + d->place_count, 0,
-               ((size_t)index + 1 - d->place_count) * sizeof(*d->places));
+               ((size_t)index + 1 - d->place_count) * sizeof *d->places);
         d->place_count = (size_t)index + 1;
     }
     place *p = &d->places[index];
     if (p->size != 0) {
         const unsigned char *before = index > 0 ? d->places[index - 1].tag : log->end.tag;
         if (log->key.suite == SUITE_NONE || memcmp(p->previous, before, VAULT_TAG) == 0 ||
-            memcmp(l->previous, before, VAULT_TAG) != 0) {
+            memcmp(l->previous, before, VAULT_TAG) != 0)
             return SESSILE_OK;
-        }
     }
     p->at = at;
     p->size = (uint32_t)size;
     memcpy(p->previous, l->previous, VAULT_TAG);
     memcpy(p->tag, l->tag, VAULT_TAG);
-    if (l->commit != 0 && (uint64_t)l->id + 1 > d->ended) {
+    if (l->commit != 0 && (uint64_t)l->id + 1 > d->ended)
         d->ended = (uint64_t)l->id + 1;
-    }
     d->behind = at + size + 1;
     d->newest = (uint64_t)l->id + 1;
     return SESSILE_OK;
@@ -271,18 +258,15 @@ static void heed_claim(log_t *log, const char *text, size_t size, uint64_t at)
 {
     record *d = log->damage;
     line l;
-    if (!line_claims(&log->key, text, size, &l)) {
+    if (!line_claims(&log->key, text, size, &l))
         return;
-    }
     uint64_t room = at > d->behind ? (at - d->behind) / LOG_SHORTEST : 0;
     if (l.id < d->most_claimed && l.commit != 0 && l.id <= d->newest + room &&
-        (uint64_t)l.id + 1 > d->ended) {
+        (uint64_t)l.id + 1 > d->ended)
         d->ended = (uint64_t)l.id + 1;
-    }
     if (l.has_durable && l.durable < d->most_claimed &&
-        (uint64_t)l.durable + 1 > d->ended) {
+        (uint64_t)l.durable + 1 > d->ended)
         d->ended = (uint64_t)l.durable + 1;
-    }
 }
 
 /* One that may be a line. *good: it is one of this log. */
@@ -295,17 +279,15 @@ static sessile_status try_line(log_t *log, char *text, size_t size, uint64_t at,
     *good = 0;
     line_verdict verdict =
         line_open(&log->key, log->depth, text, size, 0, &l, &log->text, err);
-    if (verdict == LINE_FAILED && err->code == SESSILE_NOMEM) {
+    if (verdict == LINE_FAILED && err->code == SESSILE_NOMEM)
         return err->code;
-    }
     error_clear(err);
-    if (verdict != LINE_GOOD || l.id < d->first || l.id >= d->most) {
+    if (verdict != LINE_GOOD || l.id < d->first || l.id >= d->most)
         return SESSILE_OK;
-    }
     uint64_t index = l.id - d->first;
     int there = index < d->place_count && d->places[index].size != 0;
     sessile_status status = take_line(log, &l, at, size, err);
-    *good = status == SESSILE_OK && !there;
+    *good = !status && !there;
     return status;
 }
 
@@ -314,9 +296,8 @@ static sessile_status end_bytes(log_t *log, sessile_error *err)
 {
     record *d = log->damage;
     sessile_status status = SESSILE_OK;
-    if (d->bytes.bytes > 0) {
+    if (d->bytes.bytes > 0)
         status = add_flaw(log, d->bytes, err);
-    }
     d->bytes.bytes = 0;
     return status;
 }
@@ -326,12 +307,10 @@ static sessile_status pass_bytes(log_t *log, uint64_t at, uint64_t size,
 {
     record *d = log->damage;
     sessile_status status = SESSILE_OK;
-    if (d->bytes.bytes > 0 && d->bytes.offset + d->bytes.bytes != at) {
+    if (d->bytes.bytes > 0 && d->bytes.offset + d->bytes.bytes != at)
         status = end_bytes(log, err);
-    }
-    if (d->bytes.bytes == 0) {
+    if (d->bytes.bytes == 0)
         d->bytes = (log_flaw){LOG_BYTES, SESSILE_NO_ID, SESSILE_NO_ID, at, 0};
-    }
     d->bytes.bytes += size;
     return status;
 }
@@ -343,20 +322,17 @@ static sessile_status take_stretch(log_t *log, char *text, size_t size, uint64_t
 {
     size_t start = next_start(text, size, 0);
     sessile_status status = SESSILE_OK;
-    if (start > 0) {
+    if (start > 0)
         status = pass_bytes(log, at, start < size ? start : size + 1, err);
-    }
-    while (start < size && status == SESSILE_OK) {
+    while (start < size && !status) {
         size_t end = next_start(text, size, start + LINE_START_SIZE);
         size_t whole = (end < size ? end : size + 1) - start;
         int good = 0;
-        if (end < size) {
+        if (end < size)
             status = try_line(log, text + start, whole - 1, at + start, &good, err);
-        }
-        if (status == SESSILE_OK && !good) {
+        if (!status && !good)
             status = try_line(log, text + start, end - start, at + start, &good, err);
-        }
-        if (status == SESSILE_OK && !good) {
+        if (!status && !good) {
             heed_claim(log, text + start, end - start, at + start);
             status = pass_bytes(log, at + start, whole, err);
         }
@@ -372,33 +348,29 @@ static sessile_status collect(log_t *log, sessile_error *err)
     sessile_status status = SESSILE_OK;
     reader r;
     reader_init(&r, log, log->end.bytes, d->size);
-    while (status == SESSILE_OK) {
+    while (!status) {
         char *text;
         size_t size;
         uint64_t at = r.at;
         reader_found found = reader_next(&r, d->first, &text, &size, err);
         if (found == READER_TOO_LONG) {
             found = reader_skip(&r, d->first, err);
-            if (found != READER_FAILED) {
+            if (found != READER_FAILED)
                 status = pass_bytes(log, at, r.at - at, err);
-            }
-            if (found == READER_LINE) {
+            if (found == READER_LINE)
                 continue;
-            }
         } else if (found == READER_LINE) {
             status = take_stretch(log, text, size, at, err);
             continue;
         }
-        if (found == READER_FAILED) {
+        if (found == READER_FAILED)
             status = err->code;
-        } else if (status == SESSILE_OK && d->size > r.at) {
+        else if (!status && d->size > r.at)
             status = pass_bytes(log, r.at, d->size - r.at, err);
-        }
         break;
     }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = end_bytes(log, err);
-    }
     return status;
 }
 
@@ -409,12 +381,10 @@ static log_flaw hole(const log_t *log, size_t first, size_t last)
 {
     const record *d = log->damage;
     uint64_t from = log->end.bytes, to = d->size;
-    if (first > 0) {
+    if (first > 0)
         from = d->places[first - 1].at + d->places[first - 1].size + 1;
-    }
-    if (last + 1 < d->place_count) {
+    if (last + 1 < d->place_count)
         to = d->places[last + 1].at;
-    }
     return (log_flaw){LOG_LOST, (sessile_id)(d->first + first),
                       (sessile_id)(d->first + last), from, to > from ? to - from : 0};
 }
@@ -425,9 +395,8 @@ static int in_a_hole(const record *d, size_t holes, const log_flaw *bytes)
     for (size_t i = holes; i < d->flaw_count; i++) {
         const log_flaw *h = &d->flaws[i];
         if (h->kind == LOG_LOST && bytes->offset >= h->offset &&
-            bytes->offset < h->offset + h->bytes) {
+            bytes->offset < h->offset + h->bytes)
             return 1;
-        }
     }
     return 0;
 }
@@ -438,22 +407,21 @@ static sessile_status find_flaws(log_t *log, sessile_error *err)
     record *d = log->damage;
     size_t stretches = d->flaw_count, kept = 0;
     sessile_status status = SESSILE_OK;
-    for (size_t i = 0; i < d->place_count && status == SESSILE_OK; i++) {
+    for (size_t i = 0; i < d->place_count && !status; i++) {
         const place *p = &d->places[i];
         if (p->size == 0) {
             size_t last = i;
-            while (last + 1 < d->place_count && d->places[last + 1].size == 0) {
+            while (last + 1 < d->place_count && d->places[last + 1].size == 0)
                 last++;
-            }
             status = add_flaw(log, hole(log, i, last), err);
             d->lost += last - i + 1;
             i = last;
             continue;
         }
         const place *before = i > 0 ? &d->places[i - 1] : NULL;
-        const unsigned char *tag = before != NULL ? before->tag : log->end.tag;
-        int known = before == NULL || before->size != 0;
-        if ((known && before != NULL && p->at < before->at) ||
+        const unsigned char *tag = before ? before->tag : log->end.tag;
+        int known = !before || before->size != 0;
+        if ((known && before && p->at < before->at) ||
             (known && log->key.suite != SUITE_NONE &&
              memcmp(p->previous, tag, VAULT_TAG) != 0)) {
             sessile_id id = (sessile_id)(d->first + i);
@@ -461,11 +429,9 @@ static sessile_status find_flaws(log_t *log, sessile_error *err)
                 log, (log_flaw){LOG_ORDER, id, id, p->at, (uint64_t)p->size + 1}, err);
         }
     }
-    for (size_t i = 0; i < d->flaw_count && status == SESSILE_OK; i++) {
-        if (i >= stretches || !in_a_hole(d, stretches, &d->flaws[i])) {
+    for (size_t i = 0; i < d->flaw_count && !status; i++)
+        if (i >= stretches || !in_a_hole(d, stretches, &d->flaws[i]))
             d->flaws[kept++] = d->flaws[i];
-        }
-    }
     d->flaw_count = kept;
     return status;
 }
@@ -486,10 +452,9 @@ static sessile_status leave_unended(log_t *log, sessile_error *err)
     if (missing > 0) {
         size_t count = (size_t)(d->ended - d->first);
         if (mem_grow(log->alloc, (void **)&d->places, &d->place_capacity, count,
-                     sizeof(*d->places)) != 0) {
+                     sizeof *d->places) != 0)
             return fail_nomem(err);
-        }
-        memset(d->places + d->place_count, 0, (size_t)missing * sizeof(*d->places));
+        memset(d->places + d->place_count, 0, (size_t)missing * sizeof *d->places);
         d->place_count = count;
     }
     return out.bytes > 0 ? add_flaw(log, out, err) : SESSILE_OK;
@@ -505,22 +470,19 @@ static sessile_status open_place(log_t *log, size_t i, buf *out, sessile_error *
     size_t got = 0, was = out->size;
     line l;
     buf_clear(&log->piece);
-    if (buf_reserve(&log->piece, p->size) != 0) {
+    if (buf_reserve(&log->piece, p->size) != 0)
         return fail_nomem(err);
-    }
     sessile_status status = log->st.table->read(log->handle, d->first, p->at,
                                                 log->piece.data, p->size, &got, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     line_verdict verdict = LINE_BAD;
     if (got == p->size) {
         verdict =
             line_open(&log->key, log->depth, log->piece.data, p->size, 0, &l, out, err);
     }
-    if (verdict == LINE_FAILED) {
+    if (verdict == LINE_FAILED)
         return err->code;
-    }
     if (verdict == LINE_BAD || l.id != d->first + i) {
         out->size = was;
         return fail(err, SESSILE_DAMAGED,
@@ -543,14 +505,12 @@ static sessile_status show_stand_in(log_t *log, log_flaw lost, sessile_id id,
     sessile_status status = SESSILE_OK;
     if (at == d->cover_count || d->covers[at].id != id) {
         status = make(arg, &lost, id, &text, err);
-        if (status == SESSILE_OK && text.failed) {
+        if (!status && text.failed)
             status = fail_nomem(err);
-        }
-        if (status == SESSILE_OK) {
+        if (!status)
             status = log_cover(log, id, text.data, text.size, err);
-        }
     }
-    if (status == SESSILE_OK) {
+    if (!status) {
         const stand_in *s = &d->covers[at];
         status = visit(arg, id, d->texts.data + s->at, s->size, err);
     }
@@ -564,37 +524,33 @@ static sessile_status show(log_t *log, log_visit visit, log_stand_in make, void 
     record *d = log->damage;
     log_flaw lost = {LOG_LOST, 0, 0, 0, 0};
     sessile_status status = SESSILE_OK;
-    for (size_t i = 0; i < d->place_count && status == SESSILE_OK; i++) {
+    for (size_t i = 0; i < d->place_count && !status; i++) {
         sessile_id id = (sessile_id)(d->first + i);
         const place *p = &d->places[i];
         if (p->size == 0) {
             if (i == 0 || d->places[i - 1].size != 0) {
                 size_t last = i;
-                while (last + 1 < d->place_count && d->places[last + 1].size == 0) {
+                while (last + 1 < d->place_count && d->places[last + 1].size == 0)
                     last++;
-                }
                 lost = hole(log, i, last);
             }
             status = show_stand_in(log, lost, id, visit, make, arg, err);
             continue;
         }
         buf_clear(&log->text);
-        if (log_is_covered(log, id)) { /* refused when this was tried before */
+        if (log_is_covered(log, id)) /* refused when this was tried before */
             status = SESSILE_DAMAGED;
-        } else {
+        else
             status = open_place(log, i, &log->text, err);
-        }
-        if (status == SESSILE_OK) {
+        if (!status)
             status = visit(arg, id, log->text.data, log->text.size, err);
-        }
         if (status == SESSILE_DAMAGED) {
             lost = (log_flaw){LOG_REFUSED, id, id, p->at, (uint64_t)p->size + 1};
             error_clear(err);
             status = add_flaw(log, lost, err);
             d->lost += status == SESSILE_OK;
-            if (status == SESSILE_OK) {
+            if (!status)
                 status = show_stand_in(log, lost, id, visit, make, arg, err);
-            }
         }
     }
     return status;
@@ -619,10 +575,9 @@ sessile_status log_read_past(log_t *log, log_visit visit, log_stand_in make, voi
 {
     sessile_error local = {SESSILE_OK, ""};
     record *d = log->damage;
-    err = err != NULL ? err : &local;
-    if (d == NULL || d->was_read) {
+    err = err ? err : &local;
+    if (!d || d->was_read)
         return SESSILE_OK;
-    }
     d->place_count = d->flaw_count = 0;
     d->flaws_left = 0;
     d->lost = cover_at(d, d->first); /* what was refused before the damage */
@@ -632,27 +587,21 @@ sessile_status log_read_past(log_t *log, log_visit visit, log_stand_in make, voi
     d->newest = d->first;
     sessile_status status = log_size(log, &d->size, err);
     d->most_claimed = d->first + CUT_OUT + d->size / LOG_SHORTEST;
-    if (d->most_claimed > SESSILE_NO_ID) {
+    if (d->most_claimed > SESSILE_NO_ID)
         d->most_claimed = SESSILE_NO_ID;
-    }
     d->most = log->key.suite == SUITE_NONE ? d->most_claimed : SESSILE_NO_ID;
-    if (d->ended > d->most) { /* by an index that anybody could have made */
+    if (d->ended > d->most) /* by an index that anybody could have made */
         d->ended = d->most > d->first ? d->most : d->first;
-    }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = collect(log, err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = leave_unended(log, err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = find_flaws(log, err);
-    }
-    if (status == SESSILE_OK) {
+    if (!status)
         status = show(log, visit, make, arg, err);
-    }
     log_trim(log);
-    if (status == SESSILE_OK) {
+    if (!status) {
         d->count = d->place_count;
         d->was_read = 1;
         count_up(log);
@@ -670,9 +619,8 @@ sessile_status log_read_salvaged(log_t *log, sessile_id id, buf *out, int *found
         buf_put(out, d->texts.data + d->covers[at].at, d->covers[at].size);
         return out->failed ? fail_nomem(err) : SESSILE_OK;
     }
-    if (id >= d->first && id - d->first < d->count) {
+    if (id >= d->first && id - d->first < d->count)
         return open_place(log, (size_t)(id - d->first), out, err);
-    }
     *found = 0;
     return SESSILE_OK;
 }

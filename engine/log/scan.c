@@ -38,13 +38,12 @@ static sessile_status commit(log_t *log, size_t count, const reader *r, const li
                              log_visit visit, void *arg, sessile_error *err)
 {
     size_t start = 0;
-    for (size_t i = 0; i < count && visit != NULL; i++) {
+    for (size_t i = 0; i < count && visit; i++) {
         sessile_status status =
             visit(arg, (sessile_id)(log->end.count + i), log->text.data + start,
                   log->pending[i] - start, err);
-        if (status != SESSILE_OK) {
+        if (status)
             return status;
-        }
         start = log->pending[i];
     }
     log->end.count += count;
@@ -72,12 +71,11 @@ sessile_status log_scan(log_t *log, uint64_t size, log_visit visit, void *arg,
         uint64_t start = r.at, index = log->end.count + pending;
         reader_found found = reader_next(&r, index, &text, &text_size, err);
         if (found == READER_FAILED) {
-            status = err != NULL ? err->code : SESSILE_IO;
+            status = err ? err->code : SESSILE_IO;
             break;
         }
-        if (found != READER_LINE || index >= SESSILE_NO_ID) {
+        if (found != READER_LINE || index >= SESSILE_NO_ID)
             break;
-        }
         line_verdict verdict = line_open(&log->key, log->depth, text, text_size,
                                          index == 0, &l, &log->text, err);
         if (verdict == LINE_FAILED) {
@@ -86,13 +84,12 @@ sessile_status log_scan(log_t *log, uint64_t size, log_visit visit, void *arg,
         }
         if (verdict == LINE_BAD || l.id != index ||
             (log->key.suite != SUITE_NONE && memcmp(l.previous, tag, VAULT_TAG) != 0) ||
-            (l.commit != 0 && l.commit != log->in_write + pending + 1)) {
+            (l.commit != 0 && l.commit != log->in_write + pending + 1))
             break;
-        }
         if (mem_grow(log->alloc, (void **)&log->offsets, &log->offset_capacity,
-                     (size_t)index + 1, sizeof(*log->offsets)) != 0 ||
+                     (size_t)index + 1, sizeof *log->offsets) != 0 ||
             mem_grow(log->alloc, (void **)&log->pending, &log->pending_capacity,
-                     pending + 1, sizeof(*log->pending)) != 0) {
+                     pending + 1, sizeof *log->pending) != 0) {
             status = fail_nomem(err);
             break;
         }
@@ -102,9 +99,8 @@ sessile_status log_scan(log_t *log, uint64_t size, log_visit visit, void *arg,
         index_pass(log, index, r.at, l.commit != 0 ? 0 : log->in_write + pending, tag);
         if (l.commit != 0) {
             status = commit(log, pending, &r, &l, visit, arg, err);
-            if (status != SESSILE_OK) {
+            if (status)
                 break;
-            }
             pending = 0;
             buf_clear(&log->text);
         }
@@ -128,12 +124,10 @@ static char *candidate(char *text, size_t size)
     char *found = NULL, *at = text, *end = text + size;
     while (at < end) {
         at = memmem(at, (size_t)(end - at), LINE_START, LINE_START_SIZE);
-        if (at == NULL) {
+        if (!at)
             break;
-        }
-        if (at == text || strchr(",[:", at[-1]) == NULL || at[-1] == '\0') {
+        if (at == text || !strchr(",[:", at[-1]) || at[-1] == '\0')
             found = at;
-        }
         at += LINE_START_SIZE;
     }
     return found;
@@ -144,9 +138,8 @@ sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err)
     sessile_status status = SESSILE_OK;
     reader r;
     status = log_witness(log, size, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     reader_init(&r, log, log->end.bytes, size);
     for (;;) {
         char *text;
@@ -155,16 +148,15 @@ sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err)
         reader_found found = reader_next(&r, log->end.count, &text, &text_size, err);
         if (found == READER_TOO_LONG) {
             found = reader_skip(&r, log->end.count, err);
-            if (found == READER_LINE) {
+            if (found == READER_LINE)
                 continue;
-            }
         }
         if (found != READER_LINE) {
             status = found != READER_FAILED ? SESSILE_OK : err->code;
             break;
         }
         char *start = candidate(text, text_size);
-        if (start != NULL &&
+        if (start &&
             line_claims(&log->key, start, text_size - (size_t)(start - text), &l) &&
             l.has_durable && l.durable >= log->end.count) {
             log->judged = 1;
@@ -177,7 +169,7 @@ sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err)
             break;
         }
     }
-    if (status == SESSILE_OK && !log_has_locks(log->st.table)) {
+    if (!status && !log_has_locks(log->st.table)) {
         /* each append is whole or not there at all: nothing tears here */
         log->judged = 1;
         status = fail(err, SESSILE_DAMAGED,
@@ -196,14 +188,12 @@ static sessile_status scan_now(log_t *log, log_visit visit, void *arg, uint64_t 
 {
     *tail = 0;
     sessile_status status = log_size(log, size, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     if (*size < log->end.bytes) {
         status = log_still_there(log, err);
-        if (status != SESSILE_OK) {
+        if (status)
             return status;
-        }
         log->judged = 1;
         return fail(
             err, SESSILE_TRUNCATED,
@@ -213,9 +203,9 @@ static sessile_status scan_now(log_t *log, log_visit visit, void *arg, uint64_t 
     }
     if (*size > log->end.bytes) {
         status = log_scan(log, *size, visit, arg, err);
-        *tail = status == SESSILE_OK && *size > log->end.bytes;
+        *tail = !status && *size > log->end.bytes;
     }
-    if (status == SESSILE_OK && log->end.count == 0) {
+    if (!status && log->end.count == 0) {
         /* came by rename, synced: there is no innocent way for it to be bad */
         return fail(err, SESSILE_DAMAGED,
                     "%s is damaged at byte 0, entry 00000000, its header: nothing of it "
@@ -231,18 +221,14 @@ sessile_status log_recover(log_t *log, log_visit visit, void *arg, uint64_t *tor
     uint64_t size;
     int tail;
     sessile_status status = scan_now(log, visit, arg, &size, &tail, err);
-    if (status != SESSILE_OK || !tail) {
+    if (status || !tail)
         return status;
-    }
     status = log_judge(log, size, err);
-    if (status != SESSILE_OK ||
-        (log->st.table->capabilities & SESSILE_BACKEND_CUTS) == 0) {
+    if (status || (log->st.table->capabilities & SESSILE_BACKEND_CUTS) == 0)
         return status;
-    }
     status = log->st.table->set_aside(log->handle, log->end.bytes, err);
-    if (status == SESSILE_OK) {
+    if (!status)
         *torn += size - log->end.bytes;
-    }
     return status;
 }
 
@@ -252,12 +238,10 @@ sessile_status log_look(log_t *log, log_visit visit, void *arg, sessile_error *e
     int tail, replaced;
     /* Twice: a line that a writer is just writing is whole a moment later. */
     sessile_status status = scan_now(log, visit, arg, &size, &tail, err);
-    if (status == SESSILE_OK && tail) {
+    if (!status && tail)
         status = scan_now(log, visit, arg, &size, &tail, err);
-    }
-    if (status != SESSILE_OK || !tail) {
+    if (status || !tail)
         return status;
-    }
     int locks = log_has_locks(log->st.table);
     if (locks) {
         status = log->st.table->lock(log->handle, SESSILE_LOCK_SHARED, 0, &replaced, err);
@@ -266,16 +250,13 @@ sessile_status log_look(log_t *log, log_visit visit, void *arg, sessile_error *e
             return SESSILE_OK; /* a writer is at work: what is past V is not ours to judge
                                 */
         }
-        if (status != SESSILE_OK) {
+        if (status)
             return status;
-        }
         status = scan_now(log, visit, arg, &size, &tail, err);
     }
-    if (status == SESSILE_OK && tail) {
+    if (!status && tail)
         status = log_judge(log, size, err);
-    }
-    if (locks) {
+    if (locks)
         log->st.table->unlock(log->handle);
-    }
     return status;
 }

@@ -21,19 +21,17 @@ void log_learn(log_t *log, uint64_t written, uint64_t durable)
 {
     pthread_mutex_lock(&log->mutex);
     /* A scan from the start shows again what was written long ago. */
-    if (written > log->written) {
+    if (written > log->written)
         log->written = written;
-    }
-    if (durable > log->durable) {
+    if (durable > log->durable)
         log->durable = durable;
-    }
     pthread_mutex_unlock(&log->mutex);
 }
 
 void log_poison(log_t *log, const sessile_error *why)
 {
     pthread_mutex_lock(&log->mutex);
-    if (log->poison.code == SESSILE_OK) {
+    if (!log->poison.code) {
         fail(
             &log->poison, SESSILE_IO,
             log_has_locks(log->st.table)
@@ -50,9 +48,8 @@ sessile_status log_poisoned(log_t *log, sessile_error *err)
 {
     pthread_mutex_lock(&log->mutex);
     sessile_status status = log->poison.code;
-    if (status != SESSILE_OK && err != NULL) {
+    if (status && err)
         *err = log->poison;
-    }
     pthread_mutex_unlock(&log->mutex);
     return status;
 }
@@ -79,7 +76,7 @@ sessile_status log_settle(log_t *log, sessile_error *err)
     }
     uint64_t at = log->offsets[durable];
     buf_clear(&log->piece);
-    while (status == SESSILE_OK && table->rewrite != NULL && at < log->end.bytes) {
+    while (!status && table->rewrite && at < log->end.bytes) {
         uint64_t left = log->end.bytes - at;
         size_t size = left < SETTLE_PIECE ? (size_t)left : SETTLE_PIECE, got = 0;
         if (buf_reserve(&log->piece, size) != 0) {
@@ -87,21 +84,19 @@ sessile_status log_settle(log_t *log, sessile_error *err)
             break;
         }
         status = table->read(log->handle, durable, at, log->piece.data, size, &got, err);
-        if (status == SESSILE_OK && got != size) {
+        if (!status && got != size) {
             status = fail(err, SESSILE_IO, "%s could not be read to its end: try again",
                           log->name);
         }
-        if (status == SESSILE_OK) {
+        if (!status)
             status = table->rewrite(log->handle, at, log->piece.data, size, err);
-        }
         at += size;
     }
     log_trim(log);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
     status = table->sync(log->handle, err);
-    if (status != SESSILE_OK) {
+    if (status) {
         log_poison(log, err);
         return status;
     }
@@ -120,10 +115,10 @@ sessile_status log_sync_unless(log_t *log, sessile_id target, log_stop stop, voi
 {
     sessile_status status = SESSILE_OK;
     sessile_error local = {SESSILE_OK, ""};
-    err = err != NULL ? err : &local;
+    err = err ? err : &local;
     pthread_mutex_lock(&log->mutex);
-    while (log->syncing && log->durable < target && log->poison.code == SESSILE_OK) {
-        if (stop != NULL && stop(arg)) {
+    while (log->syncing && log->durable < target && !log->poison.code) {
+        if (stop && stop(arg)) {
             status = fail(err, SESSILE_CANCELLED,
                           "waiting for a sync of %s was ended by another thread: it is "
                           "written and not known to be safe: look before doing it again",
@@ -132,10 +127,9 @@ sessile_status log_sync_unless(log_t *log, sessile_id target, log_stop stop, voi
         }
         os_cond_slice(&log->synced, &log->mutex);
     }
-    if (log->durable >= target) {
+    if (log->durable >= target)
         goto out;
-    }
-    if (log->poison.code != SESSILE_OK) {
+    if (log->poison.code) {
         *err = log->poison;
         status = err->code;
         goto out;
@@ -144,14 +138,12 @@ sessile_status log_sync_unless(log_t *log, sessile_id target, log_stop stop, voi
     uint64_t covered = log->written; /* before the sync begins */
     pthread_mutex_unlock(&log->mutex);
     status = log->st.table->sync(log->handle, err);
-    if (status != SESSILE_OK) {
+    if (status)
         log_poison(log, err);
-    }
     pthread_mutex_lock(&log->mutex);
     log->syncing = 0;
-    if (status == SESSILE_OK && covered > log->durable) {
+    if (!status && covered > log->durable)
         log->durable = covered;
-    }
     pthread_cond_broadcast(&log->synced);
 out:
     pthread_mutex_unlock(&log->mutex);

@@ -29,9 +29,8 @@ sessile_status log_pause(const os_table *os, int ms, log_stop stop, void *arg)
 {
     while (ms > 0) {
         int slice = ms < OS_SLICE_MS ? ms : OS_SLICE_MS;
-        if (stop(arg)) {
+        if (stop(arg))
             return SESSILE_CANCELLED;
-        }
         os->sleep_ms(os->ud, slice);
         ms -= slice;
     }
@@ -45,19 +44,16 @@ static sessile_status poll(const sessile_backend *table, sessile_backend_log *lo
 {
     const uint64_t begin = os->clock_us(os->ud);
     sessile_status status = SESSILE_OK;
-    for (int pause = SOONEST_MS; status == SESSILE_OK;) {
+    for (int pause = SOONEST_MS; !status;) {
         uint64_t size, gone_ms;
         int64_t mtime_ms;
         status = table->size(log, &size, &mtime_ms, err);
-        if (status != SESSILE_OK) {
+        if (status)
             break;
-        }
-        *changed =
-            size != bytes || (table->replaced != NULL && table->replaced(log) != 0);
+        *changed = size != bytes || (table->replaced && table->replaced(log) != 0);
         gone_ms = (os->clock_us(os->ud) - begin) / 1000;
-        if (*changed || gone_ms >= (uint64_t)timeout_ms) {
+        if (*changed || gone_ms >= (uint64_t)timeout_ms)
             break;
-        }
         int left = timeout_ms - (int)gone_ms;
         status = log_pause(os, pause < left ? pause : left, stop, arg);
         pause = pause * 2 < LATEST_MS ? pause * 2 : LATEST_MS;
@@ -73,13 +69,11 @@ sessile_status log_watch(store *st, const char *folder, const char *name, uint64
     sessile_backend_log *log;
     *changed = 0;
     sessile_status status = table->open(st->self, folder, name, &log, err);
-    if (status != SESSILE_OK) {
+    if (status)
         return status;
-    }
-    if (table->set_stop != NULL) {
+    if (table->set_stop)
         table->set_stop(log, stop, arg);
-    }
-    if (table->watch != NULL) {
+    if (table->watch) {
         status = table->watch(log, bytes, shorter(timeout_ms, LISTENED_MS), stop, arg,
                               changed, err);
         if (status == SESSILE_IO) { /* whoever reads next is told what is wrong */
@@ -91,9 +85,8 @@ sessile_status log_watch(store *st, const char *folder, const char *name, uint64
         status = poll(table, log, bytes, os, shorter(timeout_ms, POLLED_MS), stop, arg,
                       changed, err);
     }
-    if (status == SESSILE_CANCELLED) {
+    if (status == SESSILE_CANCELLED)
         status = stopped(name, err);
-    }
     table->close(log);
     return status;
 }
