@@ -133,10 +133,9 @@ static int last_merge(const builder *b, size_t token, vocabulary_merge *out)
         pairs[k] = joined(b, text + k, 2);
     while (n > 2) {
         size_t at = 0;
-        for (k = 1; k + 1 < n; k++) {
+        for (k = 1; k + 1 < n; k++)
             if (pairs[k] < pairs[at])
                 at = k;
-        }
         if (pairs[at] == UINT32_MAX)
             return 0;
         memmove(starts + at + 1, starts + at + 2, (n - at - 1) * sizeof *starts);

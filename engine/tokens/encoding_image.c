@@ -211,20 +211,17 @@ static int numbers_bad(const image *i)
     const image_header *h = i->header;
     uint32_t k, from = 0;
 
-    for (k = 0; k < h->ranks; k++) {
+    for (k = 0; k < h->ranks; k++)
         if (i->merged[k] >= h->tokens)
             return 1;
-    }
-    for (k = 0; k < h->tokens; k++) {
+    for (k = 0; k < h->tokens; k++)
         if (i->offsets[k] > i->offsets[k + 1] || (k > 0 && i->ids[k] <= i->ids[k - 1]))
             return 1;
-    }
     if (i->offsets[0] != 0 || i->offsets[h->tokens] != h->token_text)
         return 1;
-    for (k = 0; k < 256; k++) {
+    for (k = 0; k < 256; k++)
         if (i->bytes[k] >= h->tokens)
             return 1;
-    }
     for (k = 0; k < h->added; k++) {
         const uint32_t *a = i->added[k];
         if ((a[1] & ~(uint32_t)ADDED_FLAGS) || a[2] != from || a[3] == 0 ||
@@ -238,10 +235,9 @@ static int numbers_bad(const image *i)
 static int header_bad(const image_header *h)
 {
     size_t k;
-    for (k = 0; k < sizeof h->spare / sizeof *h->spare; k++) {
+    for (k = 0; k < sizeof h->spare / sizeof *h->spare; k++)
         if (h->spare[k])
             return 1;
-    }
     return !memchr(h->name, 0, sizeof h->name) || h->pattern > PRETOKEN_KINDS ||
            (h->flags & ~(uint32_t)VOCABULARY_FLAGS) || h->tokens == 0 ||
            h->tokens > VOCABULARY_MAX || h->ranks > VOCABULARY_MAX ||

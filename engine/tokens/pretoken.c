@@ -253,9 +253,8 @@ const char *pretoken_pattern(unsigned kind)
 unsigned pretoken_kind(const char *pattern, size_t size)
 {
     unsigned kind;
-    for (kind = PRETOKEN_GPT2; kind < PRETOKEN_KINDS; kind++) {
+    for (kind = PRETOKEN_GPT2; kind < PRETOKEN_KINDS; kind++)
         if (strlen(patterns[kind]) == size && !memcmp(patterns[kind], pattern, size))
             return kind;
-    }
     return PRETOKEN_KINDS;
 }

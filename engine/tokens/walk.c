@@ -26,10 +26,9 @@ static int is_media(json type)
                                         "document",    "video",       "image_url",
                                         "input_image", "input_audio", "input_file"};
     size_t i;
-    for (i = 0; i < sizeof names / sizeof *names; i++) {
+    for (i = 0; i < sizeof names / sizeof *names; i++)
         if (json_is(type, names[i]))
             return 1;
-    }
     return 0;
 }
 
@@ -99,11 +98,10 @@ static void add_content(const walk *w, json content, int depth)
 static void add_unknown_block(const walk *w, json block)
 {
     json_iter it = json_begin(block);
-    while (json_next(&it)) {
+    while (json_next(&it))
         if (!json_is(it.key, "type") && !json_is(it.key, "signature") &&
             !json_is(it.key, "cache_control") && !json_is(it.key, "id"))
             w->text(w->arg, it.value);
-    }
 }
 
 static void add_block(const walk *w, const piece *p, json block, int depth)
