@@ -58,7 +58,7 @@ struct sessile_check {
 
 /* ------------------------------------------------------------------ findings */
 
-static row *add(sessile_check *c, sessile_severity severity, sessile_status code)
+static row *add(sessile_check *c, sessile_severity severity, sessile_status status)
 {
     row *r;
 
@@ -70,7 +70,7 @@ static row *add(sessile_check *c, sessile_severity severity, sessile_status code
     r = &c->rows[c->row_count++];
     memset(r, 0, sizeof *r);
     r->f.severity = severity;
-    r->f.code = code;
+    r->f.code = status;
     r->f.entry = SESSILE_NO_ID;
     snprintf(r->file, sizeof r->file, "%s", c->file);
     return r;
@@ -80,7 +80,7 @@ static void tell_error(sessile_check *c, const sessile_error *err)
 {
     /* A session whose user was forgotten is what it was meant to be. */
     int forgotten = err->code == SESSILE_SEALED &&
-                    strstr(err->message, "of this user was forgotten:") != NULL;
+                    strstr(err->message, "of this user was forgotten:");
     row *r = add(c,
                  forgotten                   ? SESSILE_NOTE
                  : err->code == SESSILE_BUSY ? SESSILE_WARNING
@@ -578,9 +578,9 @@ static int visit_other(void *arg, const char *folder, const char *file, uint64_t
     if (is_part(file, ".torn-")) {
         what = "a torn end that was set aside: no line says that it was written safely";
     } else if (is_part(file, ".replaced-")) {
-        what =
-            "the old bytes of a log that was written anew: they are kept until the session "
-            "is deleted";
+        what = "the old bytes of a log that was written anew: they are kept until the "
+               "session "
+               "is deleted";
     } else if (!strncmp(file, ".new-", 5)) {
         what = "a write in progress, or what one that was interrupted left behind less "
                "than an hour ago: it is no log yet";

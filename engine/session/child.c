@@ -278,12 +278,10 @@ static sessile_status take(children *c, const entry *e, sessile_error *err)
         c->at[c->count++] = one;
         f = &c->at[c->count - 1];
     }
-    if (json_get(e->data, "discarded").type == JSON_TRUE) {
+    if (json_get(e->data, "discarded").type == JSON_TRUE)
         f->row.state = SESSILE_CHILD_DISCARDED;
-    } else if (json_plain(merged, &text, &size) &&
-               !id_parse(text, size, &f->row.merged)) {
+    else if (json_plain(merged, &text, &size) && !id_parse(text, size, &f->row.merged))
         f->row.state = SESSILE_CHILD_MERGED;
-    }
     return SESSILE_OK;
 none:
     if (c->text.failed)

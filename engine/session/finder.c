@@ -33,10 +33,9 @@ static int make_table(finder *f)
     size_t i;
     if (map_reserve(&f->table, f->c->count))
         return -1;
-    for (i = 0; i < f->c->count; i++) {
+    for (i = 0; i < f->c->count; i++)
         if (map_put(&f->table, number_of(f->c->items[i].key), (uint32_t)i))
             return -1;
-    }
     f->has_table = 1;
     return 0;
 }

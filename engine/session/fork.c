@@ -96,11 +96,10 @@ static sessile_status carry(plan *p, sessile_id id, buf *text, sessile_error *er
     status = session_read_entry(p->s, id, text, &e, err);
     if (status)
         return status;
-    if (e.parent <= p->last) {
+    if (e.parent <= p->last)
         batch_copy(&p->facts, text->data, text->size);
-    } else { /* a tombstone stands where the head was */
+    else /* a tombstone stands where the head was */
         batch_put(&p->facts, p->last, e.type, e.source, e.data.at, e.data.size);
-    }
     return SESSILE_OK;
 }
 

@@ -97,10 +97,9 @@ static uint32_t link_like(const context *c, const item *it, const message_link *
     if (offset < it->link_count && links[offset].id == like->id &&
         links[offset].is_result == like->is_result)
         return it->link + offset;
-    for (k = 0; k < it->link_count; k++) {
+    for (k = 0; k < it->link_count; k++)
         if (links[k].id == like->id && links[k].is_result == like->is_result)
             return it->link + k;
-    }
     return PAIR_NONE;
 }
 
@@ -368,10 +367,9 @@ static int law_bounds(const laws_input *in, const placing *places, judgement *ou
     uint64_t bytes = 0;
     size_t i;
 
-    for (i = 0; i < in->put_count; i++) {
+    for (i = 0; i < in->put_count; i++)
         if (places->put_at[i] != PLACE_NONE)
             bytes += in->puts[i].size;
-    }
     if (bytes <= in->result_limit)
         return 0;
     return broken(out, LAW_BOUNDS, none,
@@ -387,10 +385,9 @@ static int unchanged(const context *before, const context *after)
     size_t i;
     if (before->count != after->count)
         return 0;
-    for (i = 0; i < before->count; i++) {
+    for (i = 0; i < before->count; i++)
         if (!key_same(before->items[i].key, after->items[i].key))
             return 0;
-    }
     return 1;
 }
 
@@ -400,7 +397,7 @@ sessile_status laws_check(const laws_input *in, judgement *out, const allocator 
     placing places;
     pairing after;
     pairs_case pairs = {in, &places, in->before_pairs, NULL, out};
-    sessile_status code = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
 
     clear(out);
     if (unchanged(in->before, in->after))
@@ -408,12 +405,12 @@ sessile_status laws_check(const laws_input *in, judgement *out, const allocator 
     placing_init(&places, a);
     pairing_init(&after, a);
     if (placing_of(&places, in)) {
-        code = fail_nomem(err);
+        status = fail_nomem(err);
         goto out;
     }
     if (places.put_places || places.disorder || places.untruth != UNTRUE_NONE) {
         if (pairing_of(&after, in->after)) {
-            code = fail_nomem(err);
+            status = fail_nomem(err);
             goto out;
         }
         pairs.is = &after;
@@ -427,7 +424,7 @@ sessile_status laws_check(const laws_input *in, judgement *out, const allocator 
 out:
     pairing_deinit(&after);
     placing_deinit(&places);
-    return code;
+    return status;
 }
 
 void laws_progress(const laws_input *in, judgement *out)

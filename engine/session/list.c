@@ -861,9 +861,8 @@ sessile_status store_handle_list_with(sessile_store *s,
         if (options->sort != SESSILE_SORT_MODIFIED && sort_by(&l))
             status = fail_nomem(err);
     }
-    if (!status) {
+    if (!status)
         status = give(&l, out, count, err);
-    }
     listing_deinit(&l);
     return status;
 }

@@ -70,8 +70,8 @@ void meter_forget(sessile_session *s);
 /* How counts are read at a leaf: the ratio of each unit, 0 where none is known. */
 sessile_status session_fit_locked(sessile_session *s, sessile_id leaf,
                                   meter_ratio out[TOKEN_UNITS], sessile_error *err);
-/* What the newest report near leaf counted beside the messages (a system prompt that is no
- * entry, tools), and the next request will hold too; 0: not known. */
+/* What the newest report near leaf counted beside the messages (a system prompt that is
+ * no entry, tools), and the next request will hold too; 0: not known. */
 sessile_status session_outside_locked(sessile_session *s, sessile_id leaf, int64_t *out,
                                       sessile_error *err);
 /* Tokens of a sum of counts, what they come from, and their margin. */

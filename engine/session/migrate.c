@@ -202,35 +202,36 @@ static sessile_status failed(sessile_migration *m, const sessile_error *why,
                              int reads_no_more, sessile_error *err)
 {
     sessile_migrate_state *s = &m->state;
-    sessile_status code = why->code;
+    sessile_status status = why->code;
     int there = m->at && carry_failed_there(m->at);
-    int wrote = code == SESSILE_IO || code == SESSILE_FULL || code == SESSILE_DENIED;
+    int wrote =
+        status == SESSILE_IO || status == SESSILE_FULL || status == SESSILE_DENIED;
 
-    if (code == SESSILE_NOMEM || code == SESSILE_CANCELLED || (there && wrote))
-        return fail(err, code, "%s", why->message);
-    if (code == SESSILE_NOTFOUND && !there && m->tries++ < TRIES && m->at)
+    if (status == SESSILE_NOMEM || status == SESSILE_CANCELLED || (there && wrote))
+        return fail(err, status, "%s", why->message);
+    if (status == SESSILE_NOTFOUND && !there && m->tries++ < TRIES && m->at)
         return SESSILE_NEEDS; /* another log took its name */
-    if (code == SESSILE_NOTFOUND && !there) {
+    if (status == SESSILE_NOTFOUND && !there) {
         s->gone++;
         return SESSILE_OK;
     }
     if (s->as_it_stands && !m->without_key && m->from->keys && !there && reads_no_more &&
-        (code == SESSILE_SEALED || code == SESSILE_DAMAGED ||
-         code == SESSILE_UNSUPPORTED)) {
+        (status == SESSILE_SEALED || status == SESSILE_DAMAGED ||
+         status == SESSILE_UNSUPPORTED)) {
         m->without_key = 1; /* its bytes all the same */
         m->closed = *why;
         return SESSILE_NEEDS;
     }
-    if (!s->as_it_stands && code == SESSILE_SEALED && is_of_a_user(m)) {
+    if (!s->as_it_stands && status == SESSILE_SEALED && is_of_a_user(m)) {
         s->forgotten++;
         return SESSILE_OK;
     }
-    m->lost = code == SESSILE_IO ? m->lost + 1 : 0;
+    m->lost = status == SESSILE_IO ? m->lost + 1 : 0;
     if (m->lost >= LOST_MOST)
-        return fail(err, code, "%s", why->message);
-    if (code == SESSILE_DAMAGED || code == SESSILE_TRUNCATED)
+        return fail(err, status, "%s", why->message);
+    if (status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED)
         s->damaged++;
-    else if (code == SESSILE_CONFLICT)
+    else if (status == SESSILE_CONFLICT)
         s->conflicts++;
     else
         s->failed++;

@@ -60,7 +60,7 @@ token_count session_count(sessile_session *s, const message *m)
 {
     int unit = atomic_load(&s->unit);
 
-    if (unit < 0 && session_lock(s, NULL) == SESSILE_OK) {
+    if (unit < 0 && !session_lock(s, NULL)) {
         choose_locked(s);
         unit = atomic_load(&s->unit);
         session_unlock(s);

@@ -171,10 +171,9 @@ static int enter_asking(pass *s)
     if (s->waiting == 0)
         return 0;
     it = &s->c->items[s->asking];
-    for (k = it->link; k < it->link + it->link_count; k++) {
+    for (k = it->link; k < it->link + it->link_count; k++)
         if (s->p->links[k].late == WAITING && table_add(s, k))
             return -1;
-    }
     return 0;
 }
 
@@ -207,10 +206,9 @@ static uint32_t same_call(const pass *s, uint32_t k, uint32_t i, int in_table)
         return map_get(&s->p->calls, id, &other) && s->p->links[other].item == i
                    ? other
                    : PAIR_NONE;
-    for (other = it->link; other < k; other++) {
+    for (other = it->link; other < k; other++)
         if (s->c->links[other].id == id && s->p->links[other].late == WAITING)
             return other;
-    }
     return PAIR_NONE;
 }
 

@@ -84,9 +84,9 @@ static sessile_status show(rendering *r, uint32_t i)
 {
     const item *it = &r->c->items[i];
     size_t at = r->text.size;
-    sessile_status code = r->read(r->read_arg, it->key, &r->text, r->err);
-    if (code)
-        return code;
+    sessile_status status = r->read(r->read_arg, it->key, &r->text, r->err);
+    if (status)
+        return status;
     return add_row(r, at, it->key, (sessile_role)it->role, it->tokens,
                    time_of(r, it->key));
 }
@@ -113,7 +113,7 @@ static sessile_status show_unanswered(rendering *r, uint32_t i, uint64_t call)
     size_t at = r->text.size;
     int in_calls;
     message m;
-    sessile_status code;
+    sessile_status status;
 
     buf_clear(&r->id);
     if (!message_call_id(r->message.data, r->message.size, call, &r->id))
@@ -128,10 +128,10 @@ static sessile_status show_unanswered(rendering *r, uint32_t i, uint64_t call)
                                   "\",\"is_error\":true}]}");
     if (r->text.failed || r->id.failed)
         return fail_nomem(r->err);
-    code = message_read(&m, r->text.data + at, r->text.size - at, NULL, NULL, NULL,
-                        r->alloc, r->err);
-    if (code)
-        return code;
+    status = message_read(&m, r->text.data + at, r->text.size - at, NULL, NULL, NULL,
+                          r->alloc, r->err);
+    if (status)
+        return status;
     r->unanswered++;
     return add_row(r, at, made, m.role, tokens_of_message(&m),
                    time_of(r, r->c->items[i].key));
@@ -141,21 +141,20 @@ static sessile_status show_unanswered(rendering *r, uint32_t i, uint64_t call)
 static sessile_status finish_calls(rendering *r, uint32_t i)
 {
     const item *it = &r->c->items[i];
-    sessile_status code = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
     uint32_t k;
 
-    for (k = r->moved ? r->moved[i] : MOVED_NONE; k != MOVED_NONE && !code;
+    for (k = r->moved ? r->moved[i] : MOVED_NONE; k != MOVED_NONE && !status;
          k = r->moved[k])
-        code = show(r, k);
-    if (code || !(r->pairs.flags[i] & PAIR_DEAD))
-        return code;
+        status = show(r, k);
+    if (status || !(r->pairs.flags[i] & PAIR_DEAD))
+        return status;
     buf_clear(&r->message);
-    code = r->read(r->read_arg, it->key, &r->message, r->err);
-    for (k = it->link; k < it->link + it->link_count && !code; k++) {
+    status = r->read(r->read_arg, it->key, &r->message, r->err);
+    for (k = it->link; k < it->link + it->link_count && !status; k++)
         if (!r->c->links[k].is_result && r->pairs.links[k].mate == PAIR_NONE)
-            code = show_unanswered(r, i, r->c->links[k].id);
-    }
-    return code;
+            status = show_unanswered(r, i, r->c->links[k].id);
+    return status;
 }
 
 /* ------------------------------------------------------------------ results */
@@ -202,7 +201,7 @@ static results results_of(const rendering *r, uint32_t i)
 static sessile_status holds_more(rendering *r, uint32_t i, int *out)
 {
     const item *it = &r->c->items[i];
-    sessile_status code;
+    sessile_status status;
     json content;
     json_iter block;
 
@@ -210,9 +209,9 @@ static sessile_status holds_more(rendering *r, uint32_t i, int *out)
     if (*out)
         return SESSILE_OK;
     buf_clear(&r->message);
-    code = r->read(r->read_arg, it->key, &r->message, r->err);
-    if (code)
-        return code;
+    status = r->read(r->read_arg, it->key, &r->message, r->err);
+    if (status)
+        return status;
     content = json_of(r->message.data, r->message.size);
     if ((it->role == SESSILE_TOOL || it->role == SESSILE_FUNCTION) &&
         json_get(content, "tool_call_id").type == JSON_STRING)
@@ -229,10 +228,9 @@ static int chain_late(rendering *r)
 {
     size_t count = r->c->count, i;
 
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++)
         if (r->pairs.flags[i] & PAIR_LATE)
             break;
-    }
     if (i == count)
         return 0;
     r->moved = mem_alloc(r->alloc, count * sizeof *r->moved);
@@ -258,15 +256,15 @@ static int chain_late(rendering *r)
 static sessile_status show_in_place(rendering *r, uint32_t i, const results *what)
 {
     int more = 1;
-    sessile_status code;
+    sessile_status status;
 
     r->orphans += what->orphans;
     if (what->late != MOVED_NONE && !what->has_calls && what->in_time == MOVED_NONE)
         return SESSILE_OK; /* moved up */
     if (what->orphans && !what->good && !what->has_calls) {
-        code = holds_more(r, i, &more);
-        if (code)
-            return code;
+        status = holds_more(r, i, &more);
+        if (status)
+            return status;
     }
     return more ? show(r, i) : SESSILE_OK;
 }
@@ -274,24 +272,24 @@ static sessile_status show_in_place(rendering *r, uint32_t i, const results *wha
 static sessile_status show_all(rendering *r)
 {
     uint32_t asking = MOVED_NONE, i;
-    sessile_status code = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
 
-    for (i = 0; i < r->c->count && !code; i++) {
+    for (i = 0; i < r->c->count && !status; i++) {
         results what = {0, 0, MOVED_NONE, MOVED_NONE, 0};
         if (r->c->items[i].link_count)
             what = results_of(r, i);
         if (asking != MOVED_NONE && (what.in_time != asking || what.has_calls)) {
-            code = finish_calls(r, asking);
+            status = finish_calls(r, asking);
             asking = MOVED_NONE;
         }
-        if (!code)
-            code = show_in_place(r, i, &what);
+        if (!status)
+            status = show_in_place(r, i, &what);
         if (what.has_calls)
             asking = i;
     }
-    if (!code && asking != MOVED_NONE)
-        code = finish_calls(r, asking);
-    return code;
+    if (!status && asking != MOVED_NONE)
+        status = finish_calls(r, asking);
+    return status;
 }
 
 /* One block: rows, then their text. */
@@ -324,7 +322,7 @@ sessile_status render_context(const context *c, render_text text, void *arg,
                               const allocator *a, sessile_error *err)
 {
     rendering r;
-    sessile_status code;
+    sessile_status status;
 
     *out = NULL;
     *count = 0;
@@ -340,13 +338,13 @@ sessile_status render_context(const context *c, render_text text, void *arg,
     buf_init(&r.message, a);
     buf_init(&r.id, a);
     if (pairing_of(&r.pairs, c) || chain_late(&r)) {
-        code = fail_nomem(err);
+        status = fail_nomem(err);
         goto out;
     }
-    code = show_all(&r);
-    if (!code)
-        code = give_rows(&r, out, count);
-    if (!code && info) {
+    status = show_all(&r);
+    if (!status)
+        status = give_rows(&r, out, count);
+    if (!status && info) {
         info->orphans = r.orphans;
         info->unanswered = r.unanswered;
     }
@@ -358,5 +356,5 @@ out:
     buf_deinit(&r.message);
     buf_deinit(&r.text);
     pairing_deinit(&r.pairs);
-    return code;
+    return status;
 }

@@ -284,10 +284,10 @@ sessile_status session_write(sessile_session *s, session_build build, void *arg,
 sessile_status session_write_within(sessile_session *s, session_wait *w,
                                     session_build build, void *arg, sessile_id *count_out,
                                     sessile_error *err);
-/* The same, of a build that may be called again whatever it returned: where a store has no
- * locks it is called first on what this handle has seen, without asking for what others
- * appended, since the store compares. Where nothing was written so, it is called again on
- * what is there. A question less to a database with each write. */
+/* The same, of a build that may be called again whatever it returned: where a store has
+ * no locks it is called first on what this handle has seen, without asking for what
+ * others appended, since the store compares. Where nothing was written so, it is called
+ * again on what is there. A question less to a database with each write. */
 sessile_status session_write_known(sessile_session *s, session_build build, void *arg,
                                    sessile_error *err);
 sessile_status session_write_known_within(sessile_session *s, session_wait *w,

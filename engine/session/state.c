@@ -278,10 +278,9 @@ static int sort_inserts(sessile_state *s)
     size_t *starts;
     insertion *sorted;
 
-    for (i = 1; i < s->insert_count; i++) {
+    for (i = 1; i < s->insert_count; i++)
         if (s->inserts[i].at < s->inserts[i - 1].at)
             break;
-    }
     if (i >= s->insert_count)
         return 0;
     sorted_size = s->insert_capacity * sizeof *sorted;
@@ -354,10 +353,9 @@ static int differs(const sessile_state *s)
         return s->edited || s->insert_count;
     if (s->built_count != s->given->c.count)
         return 1;
-    for (i = 0; i < s->built_count; i++) {
+    for (i = 0; i < s->built_count; i++)
         if (s->built[i].index != i)
             return 1;
-    }
     return 0;
 }
 

@@ -159,10 +159,10 @@ sessile_status sessile_state_keep_last(sessile_state *s, int64_t n, sessile_unit
                                        sessile_error *err)
 {
     cutting c;
-    sessile_status code = state_check_unbuilt(s, err);
+    sessile_status status = state_check_unbuilt(s, err);
 
-    if (code)
-        return code;
+    if (status)
+        return status;
     if (n < 0 || unit < SESSILE_MESSAGES || unit > SESSILE_TOKENS)
         return fail(err, SESSILE_INVALID,
                     "keep_last takes a number from 0 of messages, "

@@ -33,13 +33,13 @@ static sessile_status check_index(const sessile_state *s, size_t i, sessile_erro
 static sessile_status check_range(const sessile_state *s, size_t first, size_t last,
                                   sessile_error *err)
 {
-    sessile_status code = check_index(s, first, err);
-    if (!code)
-        code = check_index(s, last, err);
-    if (!code && first > last)
-        code = fail(err, SESSILE_INVALID, "the range %zu to %zu goes backwards", first,
-                    last);
-    return code;
+    sessile_status status = check_index(s, first, err);
+    if (!status)
+        status = check_index(s, last, err);
+    if (!status && first > last)
+        status = fail(err, SESSILE_INVALID, "the range %zu to %zu goes backwards", first,
+                      last);
+    return status;
 }
 
 /* ------------------------------------------------------------------ drop */
@@ -61,12 +61,12 @@ sessile_status sessile_state_drop(sessile_state *s, size_t first, size_t last,
                                   sessile_error *err)
 {
     size_t i;
-    sessile_status code = state_check_unbuilt(s, err);
+    sessile_status status = state_check_unbuilt(s, err);
 
-    if (!code)
-        code = check_range(s, first, last, err);
-    if (code)
-        return code;
+    if (!status)
+        status = check_range(s, first, last, err);
+    if (status)
+        return status;
     for (i = first; i <= last; i++)
         state_mark_gone(s, i, MARK_DROPPED);
     journal_drop(s, first, last);
@@ -85,10 +85,10 @@ static sessile_status replace_new(sessile_state *s, size_t i, const message *m,
     sessile_key *covers = NULL, *replaces = NULL;
     size_t cover_count = 0, replace_count = 1;
     const put *was = NULL;
-    sessile_status code = put_new(s, m, it->turn, &number, err);
+    sessile_status status = put_new(s, m, it->turn, &number, err);
 
-    if (code)
-        return code;
+    if (status)
+        return status;
     if (origin == ORIGIN_NONE) {
         was = put_of(s, it->key.n);
         cover_count = was->cover_count;
@@ -132,12 +132,12 @@ sessile_status sessile_state_replace(sessile_state *s, size_t i, sessile_slice f
     message m;
     uint32_t mark;
     int64_t tokens;
-    sessile_status code = state_check_unbuilt(s, err);
+    sessile_status status = state_check_unbuilt(s, err);
 
-    if (!code)
-        code = check_index(s, i, err);
-    if (code)
-        return code;
+    if (!status)
+        status = check_index(s, i, err);
+    if (status)
+        return status;
     mark = s->marks[i];
     if (is_gone(s, i))
         return fail(err, SESSILE_INVALID,
@@ -146,31 +146,31 @@ sessile_status sessile_state_replace(sessile_state *s, size_t i, sessile_slice f
         base.data = put_of(s, mark)->json;
         base.size = put_of(s, mark)->size;
     } else {
-        code = sessile_state_json(s, i, &base, err);
+        status = sessile_state_json(s, i, &base, err);
     }
-    if (!code)
-        code = put_merge(s, base, fields, err);
-    if (!code)
-        code = put_read(s, &m, err);
-    if (code)
-        return code;
+    if (!status)
+        status = put_merge(s, base, fields, err);
+    if (!status)
+        status = put_read(s, &m, err);
+    if (status)
+        return status;
     if (!put_same_links(s, i))
         return fail(err, SESSILE_INVALID,
                     "replacing message %zu must keep its calls and "
                     "results: give text for \"content\", or blocks with the same ids",
                     i);
     if (!mark_is_put(mark)) {
-        code = replace_new(s, i, &m, err);
+        status = replace_new(s, i, &m, err);
     } else {
         tokens = tokens_now(s, i);
-        code = put_again(s, &m, mark, err);
+        status = put_again(s, &m, mark, err);
         s->tokens += tokens_now(s, i) - tokens;
     }
-    if (!code) {
+    if (!status) {
         journal_replace(s, i, fields);
         error_clear(err);
     }
-    return code;
+    return status;
 }
 
 /* ------------------------------------------------------------------ insert */
@@ -192,10 +192,9 @@ static sessile_status check_covered(const sessile_state *s, size_t first, size_t
 static int stand_for_range(sessile_state *s, size_t first, size_t last)
 {
     size_t i;
-    for (i = first; i <= last; i++) {
+    for (i = first; i <= last; i++)
         if (stand_for_item(s, i))
             return -1;
-    }
     return 0;
 }
 
@@ -207,24 +206,24 @@ sessile_status sessile_state_insert(sessile_state *s, size_t i, sessile_slice te
     size_t cover_count = 0, k;
     uint32_t number, turn;
     message m;
-    sessile_status code = state_check_unbuilt(s, err);
+    sessile_status status = state_check_unbuilt(s, err);
 
-    if (!code && i > s->given->c.count)
-        code = fail(err, SESSILE_INVALID,
-                    "nothing can be inserted before message %zu: the "
-                    "state has %zu",
-                    i, s->given->c.count);
-    if (!code && has_covers)
-        code = check_range(s, cover_first, cover_last, err);
-    if (!code && has_covers)
-        code = check_covered(s, cover_first, cover_last, err);
-    if (!code)
-        code = put_complete(s, text, SESSILE_USER, has_covers ? "summary" : "note", NULL,
-                            NULL, err);
-    if (!code)
-        code = put_read(s, &m, err);
-    if (code)
-        return code;
+    if (!status && i > s->given->c.count)
+        status = fail(err, SESSILE_INVALID,
+                      "nothing can be inserted before message %zu: the "
+                      "state has %zu",
+                      i, s->given->c.count);
+    if (!status && has_covers)
+        status = check_range(s, cover_first, cover_last, err);
+    if (!status && has_covers)
+        status = check_covered(s, cover_first, cover_last, err);
+    if (!status)
+        status = put_complete(s, text, SESSILE_USER, has_covers ? "summary" : "note",
+                              NULL, NULL, err);
+    if (!status)
+        status = put_read(s, &m, err);
+    if (status)
+        return status;
 
     stand_for_nothing(s);
     if ((has_covers && stand_for_range(s, cover_first, cover_last)) ||
@@ -232,9 +231,9 @@ sessile_status sessile_state_insert(sessile_state *s, size_t i, sessile_slice te
                  sizeof *s->inserts))
         return fail_nomem(err);
     turn = stand_turn(s, i > 0 ? given_item(s, i - 1)->turn : 0);
-    code = put_new(s, &m, turn, &number, err);
-    if (code)
-        return code;
+    status = put_new(s, &m, turn, &number, err);
+    if (status)
+        return status;
     if (stand_keys(s, &covers, &cover_count) ||
         put_stands(s, number, covers, cover_count, NULL, 0)) {
         mem_free(s->alloc, covers, cover_count * sizeof *covers);
@@ -259,10 +258,9 @@ static int keys_of(sessile_state *s, const sessile_key *named, size_t named_coun
                    sessile_key **out, size_t *count)
 {
     size_t k;
-    for (k = 0; k < named_count; k++) {
+    for (k = 0; k < named_count; k++)
         if (stand_for_key(s, named[k]))
             return -1;
-    }
     return stand_keys(s, out, count);
 }
 
@@ -299,14 +297,14 @@ static sessile_status build_new(sessile_state *s, const sessile_state_item *give
     sessile_key name = {SESSILE_NO_ID, 0};
     int has_name = 0;
     message m;
-    sessile_status code = complete_built(s, given, &name, &has_name, err);
+    sessile_status status = complete_built(s, given, &name, &has_name, err);
 
-    if (!code)
-        code = put_read(s, &m, err);
-    if (!code)
-        code = put_new(s, &m, turn, number, err);
-    if (code)
-        return code;
+    if (!status)
+        status = put_read(s, &m, err);
+    if (!status)
+        status = put_new(s, &m, turn, number, err);
+    if (status)
+        return status;
     stand_for_nothing(s);
     if (keys_of(s, given->replaces, given->replace_count, &replaces, &replace_count))
         goto nomem;
@@ -331,9 +329,9 @@ nomem:
 static sessile_status build_kept(const sessile_state *s, const sessile_state_item *given,
                                  uint8_t *seen, sessile_error *err)
 {
-    sessile_status code = check_index(s, given->index, err);
-    if (code)
-        return code;
+    sessile_status status = check_index(s, given->index, err);
+    if (status)
+        return status;
     if (given->cover_count || given->replace_count || given->json.size)
         return fail(err, SESSILE_INVALID,
                     "message %zu is kept as it is: only a new "
@@ -375,10 +373,9 @@ static void mark_built(sessile_state *s, const uint8_t *seen)
         s->marks[i] = seen[i] ? MARK_NONE : MARK_DROPPED;
         s->tokens += tokens_now(s, i);
     }
-    for (i = 0; i < s->built_count; i++) {
+    for (i = 0; i < s->built_count; i++)
         if (s->built[i].index == ORIGIN_NONE)
             s->tokens += put_of(s, s->built[i].number)->columns.tokens;
-    }
     s->insert_count = 0;
     s->edited = 1;
     s->is_built = 1;
@@ -391,28 +388,28 @@ sessile_status sessile_state_rebuild(sessile_state *s, const sessile_state_item 
     uint8_t *seen = mem_zalloc(s->alloc, given_count);
     built *list = NULL;
     uint32_t turn = 0;
-    sessile_status code = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
 
     if (!seen || count >= UINT32_MAX ||
         mem_grow(s->alloc, (void **)&list, &capacity, count, sizeof *list)) {
-        code = fail_nomem(err);
+        status = fail_nomem(err);
         goto out;
     }
     for (i = 0; i < count; i++) {
         list[i].index = ORIGIN_NONE;
         list[i].number = 0;
         if (items[i].index == SIZE_MAX) {
-            code = build_new(s, &items[i], turn, &list[i].number, err);
-            if (!code)
+            status = build_new(s, &items[i], turn, &list[i].number, err);
+            if (!status)
                 turn = put_of(s, list[i].number)->columns.turn;
         } else {
-            code = build_kept(s, &items[i], seen, err);
-            if (!code) {
+            status = build_kept(s, &items[i], seen, err);
+            if (!status) {
                 list[i].index = (uint32_t)items[i].index;
                 turn = given_item(s, items[i].index)->turn;
             }
         }
-        if (code) {
+        if (status) {
             if (err)
                 (void)fail_prefix(err, "item %zu of the list", i);
             puts_cut(s, from);
@@ -434,7 +431,7 @@ sessile_status sessile_state_rebuild(sessile_state *s, const sessile_state_item 
 out:
     mem_free(s->alloc, list, capacity * sizeof *list);
     mem_free(s->alloc, seen, given_count);
-    return code;
+    return status;
 }
 
 /* ------------------------------------------------------------------ vars */
@@ -449,13 +446,13 @@ sessile_slice sessile_state_vars(const sessile_state *s)
 sessile_status sessile_state_set_vars(sessile_state *s, sessile_slice text,
                                       sessile_error *err)
 {
-    sessile_status code;
+    sessile_status status;
     json root;
 
     buf_clear(&s->checked);
-    code = json_check(&s->checked, text.data, text.size, s->depth, err);
-    if (code)
-        return code;
+    status = json_check(&s->checked, text.data, text.size, s->depth, err);
+    if (status)
+        return status;
     root = json_of(s->checked.data, s->checked.size);
     if (root.type != JSON_OBJECT)
         return fail(err, SESSILE_INVALID, "a policy's vars must be a JSON object");

@@ -420,7 +420,7 @@ sessile_status state_journal_replay(sessile_state *s, const void *data, size_t s
 
     s->journal = NULL;
     wire_init(&w, data, size);
-    while (status == SESSILE_OK && w.at < w.end) {
+    while (!status && w.at < w.end) {
         call what = (call)wire_u8(&w);
         if (what >= CALL_EDITS)
             status = replay_edit(s, what, &w, err);

@@ -19,7 +19,7 @@
 static sessile_status check_object(sessile_state *s, sessile_slice given, json *out,
                                    sessile_error *err)
 {
-    sessile_status code;
+    sessile_status status;
 
     buf_clear(&s->checked);
     if (given.size > UINT32_MAX / 2)
@@ -27,9 +27,9 @@ static sessile_status check_object(sessile_state *s, sessile_slice given, json *
                     "a message of %zu bytes is too long for "
                     "[policy_result]",
                     given.size);
-    code = json_check(&s->checked, given.data, given.size, s->depth, err);
-    if (code)
-        return code;
+    status = json_check(&s->checked, given.data, given.size, s->depth, err);
+    if (status)
+        return status;
     *out = json_of(s->checked.data, s->checked.size);
     if (out->type != JSON_OBJECT)
         return fail(err, SESSILE_INVALID, "a policy's message must be a JSON object");
@@ -101,7 +101,7 @@ static int read_name(sessile_state *s, json object, sessile_key *out)
     buf_init(&decoded, s->alloc);
     code = json_string(&decoded, value);
     text = (sessile_slice){decoded.data, decoded.size};
-    if (code == 0 && sessile_key_parse(text, out) != SESSILE_OK)
+    if (code == 0 && sessile_key_parse(text, out))
         out->entry = SESSILE_NO_ID;
     buf_deinit(&decoded);
     return code;
@@ -115,12 +115,12 @@ sessile_status put_complete(sessile_state *s, sessile_slice given,
     json_iter it;
     buf *out = &s->work;
     int any = 0, needs_kind, written = 0;
-    sessile_status code = check_object(s, given, &root, err);
+    sessile_status status = check_object(s, given, &root, err);
 
-    if (!code && !has_name)
-        code = check_nameless(root, err);
-    if (code)
-        return code;
+    if (!status && !has_name)
+        status = check_nameless(root, err);
+    if (status)
+        return status;
     if (has_name)
         *has_name = name_in(root) != NULL;
     if (name && has_name && *has_name && read_name(s, root, name))
@@ -300,16 +300,16 @@ sessile_status put_merge(sessile_state *s, sessile_slice base_text,
     uint64_t name;
     uint32_t at;
     int any = 0;
-    sessile_status code = check_object(s, fields_text, &fields, err);
+    sessile_status status = check_object(s, fields_text, &fields, err);
 
-    if (!code)
-        code = check_nameless(fields, err);
-    if (!code)
-        code = check_fixed(base, fields, err);
-    if (!code)
-        code = note_fields(s, fields, err);
-    if (code)
-        return code;
+    if (!status)
+        status = check_nameless(fields, err);
+    if (!status)
+        status = check_fixed(base, fields, err);
+    if (!status)
+        status = note_fields(s, fields, err);
+    if (status)
+        return status;
 
     buf_clear(out);
     buf_putc(out, '{');

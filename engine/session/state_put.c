@@ -49,14 +49,12 @@ static int stand_for_first(sessile_state *s, sessile_key key)
 static int stand_for_put(sessile_state *s, const put *w)
 {
     size_t k;
-    for (k = 0; k < w->replace_count; k++) {
+    for (k = 0; k < w->replace_count; k++)
         if (stand_for_first(s, w->replaces[k]))
             return -1;
-    }
-    for (k = 0; k < w->cover_count; k++) {
+    for (k = 0; k < w->cover_count; k++)
         if (stand_for_first(s, w->covers[k]))
             return -1;
-    }
     return 0;
 }
 
@@ -85,10 +83,9 @@ static int sort_stands(sessile_state *s)
     size_t k, i, n = s->lists[0].c.count;
     uint8_t *seen;
 
-    for (k = 1; k < s->stand_count; k++) {
+    for (k = 1; k < s->stand_count; k++)
         if (s->stands[k] <= s->stands[k - 1])
             break;
-    }
     if (k >= s->stand_count)
         return 0;
     seen = mem_zalloc(s->alloc, n);
@@ -97,10 +94,9 @@ static int sort_stands(sessile_state *s)
     for (k = 0; k < s->stand_count; k++)
         seen[s->stands[k]] = 1;
     s->stand_count = 0;
-    for (i = 0; i < n; i++) {
+    for (i = 0; i < n; i++)
         if (seen[i])
             s->stands[s->stand_count++] = (uint32_t)i;
-    }
     mem_free(s->alloc, seen, n);
     return 0;
 }
@@ -134,10 +130,9 @@ uint32_t stand_turn(const sessile_state *s, uint32_t otherwise)
     size_t k;
     if (s->stand_count == 0)
         return otherwise;
-    for (k = 0; k < s->stand_count; k++) {
+    for (k = 0; k < s->stand_count; k++)
         if (s->stands[k] > newest)
             newest = s->stands[k];
-    }
     return s->lists[0].c.items[newest].turn;
 }
 
@@ -158,11 +153,10 @@ int put_same_links(const sessile_state *s, size_t i)
 
     if (it->link_count != s->link_count)
         return 0;
-    for (k = 0; k < s->link_count; k++) {
+    for (k = 0; k < s->link_count; k++)
         if (was[k].id != s->links[k].id || was[k].is_result != s->links[k].is_result ||
             was[k].in_call != s->links[k].in_call)
             return 0;
-    }
     return 1;
 }
 
@@ -198,11 +192,11 @@ static void set_columns(const sessile_state *s, put *w, const message *m, uint32
 sessile_status put_new(sessile_state *s, const message *m, uint32_t turn,
                        uint32_t *number, sessile_error *err)
 {
-    sessile_status code = check_room(s, 0, err);
+    sessile_status status = check_room(s, 0, err);
     put *w;
 
-    if (code)
-        return code;
+    if (status)
+        return status;
     if (s->put_count >= MARK_COVERED - 1)
         return fail(err, SESSILE_LIMIT, "too many new messages for [policy_result]");
     if (mem_grow(s->alloc, (void **)&s->puts, &s->put_capacity, s->put_count + 1,
@@ -238,10 +232,10 @@ sessile_status put_again(sessile_state *s, const message *m, uint32_t number,
 {
     put *w = put_of(s, number);
     char *copy;
-    sessile_status code = check_room(s, w->size, err);
+    sessile_status status = check_room(s, w->size, err);
 
-    if (code)
-        return code;
+    if (status)
+        return status;
     copy = mem_dup(s->alloc, s->work.data, s->work.size);
     if (!copy)
         return fail_nomem(err);

@@ -88,7 +88,7 @@ static sessile_status first_text(sessile_state *s, size_t i, sessile_slice *out,
                                  sessile_error *err)
 {
     const context *first = &s->lists[0].c;
-    sessile_status code;
+    sessile_status status;
     item_text *kept;
     buf b;
 
@@ -100,12 +100,12 @@ static sessile_status first_text(sessile_state *s, size_t i, sessile_slice *out,
     kept = &s->texts[i];
     if (!kept->data) {
         buf_init(&b, s->alloc);
-        code = s->read(s->read_arg, first->items[i].key, &b, err);
-        if (!code && b.failed)
-            code = fail_nomem(err);
-        if (code) {
+        status = s->read(s->read_arg, first->items[i].key, &b, err);
+        if (!status && b.failed)
+            status = fail_nomem(err);
+        if (status) {
             buf_deinit(&b);
-            return code;
+            return status;
         }
         kept->data = b.data;
         kept->size = b.size;
@@ -125,7 +125,7 @@ static void put_text(const sessile_state *s, uint32_t number, sessile_slice *out
 sessile_status sessile_state_json(sessile_state *s, size_t i, sessile_slice *out,
                                   sessile_error *err)
 {
-    sessile_status code = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
     uint32_t origin;
 
     out->data = NULL;
@@ -139,10 +139,10 @@ sessile_status sessile_state_json(sessile_state *s, size_t i, sessile_slice *out
     if (origin == ORIGIN_NONE)
         put_text(s, given_item(s, i)->key.n, out);
     else
-        code = first_text(s, origin, out, err);
-    if (!code)
+        status = first_text(s, origin, out, err);
+    if (!status)
         error_clear(err);
-    return code;
+    return status;
 }
 
 sessile_status state_text(sessile_state *s, sessile_key key, sessile_slice *out,

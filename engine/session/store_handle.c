@@ -148,8 +148,8 @@ static sessile_status options_check(const sessile_store_options *o, sessile_erro
         return fail(err, SESSILE_INVALID, "durability is neither SYNC nor NONE");
     if (o->isolation != SESSILE_IN_PROCESS && o->isolation != SESSILE_WORKER)
         return fail(err, SESSILE_INVALID, "isolation is neither IN_PROCESS nor WORKER");
-    sessile_status st = triggers_check(o->triggers, err);
-    return st == SESSILE_OK ? triggers_check(o->checkpoint_on, err) : st;
+    sessile_status first = triggers_check(o->triggers, err);
+    return !first ? triggers_check(o->checkpoint_on, err) : first;
 }
 
 static char *dup_text(const allocator *a, const char *text)

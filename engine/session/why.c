@@ -123,12 +123,11 @@ static sessile_id common(const sessile_session *s, sessile_id id)
 {
     sessile_id head = s->head;
 
-    while (id != head) {
+    while (id != head)
         if (id > head)
             id = s->nodes[id].parent;
         else
             head = s->nodes[head].parent;
-    }
     return id;
 }
 
