@@ -216,13 +216,13 @@ sessile_status chain_take(sessile_policy *p, vm **out, sessile_error *err)
         return SESSILE_OK;
     }
     status = vm_new(&v, &p->limits, p->os, &p->alloc, err);
-    if (status != SESSILE_OK)
+    if (status)
         return status;
     vm_enter(v);
     if (vm_call(v, compile_all, p, 0, "policy", err) != LUA_OK)
         status = v->starved ? SESSILE_NOMEM : SESSILE_POLICY;
     vm_leave(v);
-    if (status != SESSILE_OK) {
+    if (status) {
         vm_free(v);
         return status;
     }

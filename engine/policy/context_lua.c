@@ -156,12 +156,11 @@ static void push_sendable(lua_State *L, int index)
     size_t i;
     index = lua_absindex(L, index);
     lua_createtable(L, 0, 5);
-    for (i = 0; i < sizeof fields / sizeof *fields; i++) {
+    for (i = 0; i < sizeof fields / sizeof *fields; i++)
         if (lua_getfield(L, index, fields[i]) == LUA_TNIL)
             lua_pop(L, 1);
         else
             lua_setfield(L, -2, fields[i]);
-    }
 }
 
 /* Pushes the list of messages at index as plain tables: views become what is sent of

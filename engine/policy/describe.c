@@ -165,7 +165,7 @@ sessile_status describe_file(buf *facts, const char *file, sessile_slice source,
 
     wanted[0] = 0;
     status = vm_new(&v, &p->limits, p->os, &p->alloc, err);
-    if (status != SESSILE_OK)
+    if (status)
         return status;
     vm_enter(v);
     v->wanted = wanted;

@@ -149,7 +149,7 @@ static const char *match(matcher *m, const pattern_node *n, const char *s)
             break;
         }
         if (n->repeat == '?') {
-            if (fits(m, n, s) && (r = match(m, n + 1, s + 1)) != NULL)
+            if (fits(m, n, s) && (r = match(m, n + 1, s + 1)))
                 break;
             continue;
         }

@@ -136,10 +136,9 @@ static void push_name(lua_State *L, int table, const inspection *in)
     name = lua_tolstring(L, -1, &size);
     if (size == 0 || size > 100 || !utf8_valid(name, size))
         luaL_error(L, "name is 1 to 100 bytes of UTF-8");
-    for (i = 0; i < size; i++) {
+    for (i = 0; i < size; i++)
         if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
             luaL_error(L, "name holds a control character");
-    }
 }
 
 /* Pushes {name, JSON or false, …} for a chain's elements: "name" or {"name", option = …}.
@@ -205,7 +204,7 @@ static int inspect(lua_State *L)
     get_field(L, 2, "options");
     in->status = options_resolve(L, 4, in->offers, in->err);
     lua_remove(L, 4);
-    return in->status == SESSILE_OK ? 2 : 0;
+    return !in->status ? 2 : 0;
 }
 
 /* ------------------------------------------------------------------ the chain */
@@ -265,7 +264,7 @@ static sessile_status load_chain(loader *l, const source *c, options_offer *offe
     load_folder(c, &folder);
     if (folder.failed)
         status = fail_nomem(err);
-    for (i = 1; i < n && status == SESSILE_OK; i += 2) {
+    for (i = 1; i < n && !status; i += 2) {
         lua_rawgeti(L, list, (lua_Integer)i);
         lua_rawgeti(L, list, (lua_Integer)i + 1);
         status = load_offered(l, lua_tostring(L, -2),
@@ -292,11 +291,11 @@ static sessile_status load_file(loader *l, const char *name, const char *folder,
     buf_init(&facts, &l->p->alloc);
     status = source_read(&c, &l->place, name, folder, err);
     at.foreign = c.foreign != NULL;
-    if (status == SESSILE_OK)
+    if (!status)
         status = load_look(l, &at, inspect, &in, 2, err);
-    if (status == SESSILE_OK)
+    if (!status)
         status = in.status;
-    if (status == SESSILE_OK)
+    if (!status)
         status = in.is_chain
                      ? load_chain(l, &c, offers, depth, err)
                      : add_step(l, &in, lua_tostring(L, -2), lua_tostring(L, -1), err);
@@ -324,9 +323,9 @@ static sessile_status read_options(const char *name, const char *options, buf *o
                                    sessile_error *err)
 {
     sessile_status status = json_check(out, options, strlen(options), JSON_DEPTH, err);
-    if (status == SESSILE_OK && json_of(out->data, out->size).type != JSON_OBJECT)
+    if (!status && json_of(out->data, out->size).type != JSON_OBJECT)
         status = fail(err, SESSILE_INVALID, "the options are no JSON object");
-    if (status != SESSILE_OK)
+    if (status)
         fail_prefix(err, "policy %s", name);
     return status;
 }
@@ -348,9 +347,9 @@ static sessile_status load_offered(loader *l, const char *name, const char *opti
         offer.json = text.data;
         offer.size = text.size;
     }
-    if (status == SESSILE_OK)
+    if (!status)
         status = load_file(l, name, folder, &offer, depth, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         vm_enter(l->vm);
         if (vm_call(l->vm, check_used, &check, 0, name, err) != LUA_OK)
             status = l->vm->starved ? SESSILE_NOMEM : SESSILE_POLICY;
@@ -376,7 +375,7 @@ static sessile_status add_host(loader *l, const sessile_policy_step *from,
     step = &l->p->steps[l->p->count++];
     buf_init(&text, a);
     status = read_options(from->name, from->options ? from->options : "{}", &text, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         step->name = mem_dup(a, from->name, strlen(from->name));
         step->options = mem_dup(a, text.data, text.size);
         if (!step->name || !step->options)
@@ -398,7 +397,7 @@ static sessile_status load_steps(loader *l, const sessile_policy_step *steps,
     size_t i;
     if (count == 0)
         return fail(err, SESSILE_INVALID, "a chain names at least one policy");
-    for (i = 0; i < count && status == SESSILE_OK; i++) {
+    for (i = 0; i < count && !status; i++) {
         if (!steps[i].name || !steps[i].name[0])
             return fail(err, SESSILE_INVALID, "policy %zu of the chain has no name",
                         i + 1);
@@ -438,21 +437,20 @@ sessile_status policy_load(sessile_policy **out, const sessile_policy_step *step
     if (!err)
         err = &unwanted;
     status = chain_new(&l.p, &all, os, a, err);
-    if (status == SESSILE_OK)
+    if (!status)
         status = vm_new(&l.vm, &all, os, a, err);
-    if (status == SESSILE_OK)
+    if (!status)
         status = load_steps(&l, steps, count, err);
     vm_free(l.vm);
     worker_stop(l.worker);
-    if (status == SESSILE_OK && !l.p->is_foreign) {
+    if (!status && !l.p->is_foreign) {
         status = chain_take(l.p, &ready, err); /* so that the first turn finds one */
-        if (status == SESSILE_OK)
+        if (!status)
             chain_return(l.p, ready);
     }
-    if (status == SESSILE_OK) {
+    if (!status)
         *out = l.p;
-    } else {
+    else
         policy_release(l.p);
-    }
     return status;
 }

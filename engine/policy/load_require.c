@@ -43,7 +43,7 @@ static sessile_status on_the_way(const loader *l, const looked *at, sessile_stat
                                  sessile_error *err)
 {
     buf way;
-    if (status == SESSILE_OK || status == SESSILE_NOMEM)
+    if (!status || status == SESSILE_NOMEM)
         return status;
     buf_init(&way, l->place.alloc);
     put_way(&way, at);
@@ -181,11 +181,11 @@ static sessile_status look_into(loader *l, const looked *from, const source *c,
     void *arg[2] = {l, &at};
     status = load_look(l, &at, see_table, arg, 0, err);
     buf_deinit(&facts);
-    if (status != SESSILE_OK)
+    if (status)
         return status;
     *index = l->p->required_count;
     status = on_the_way(l, from, add_file(l, c, at.node, err), err);
-    if (status != SESSILE_OK)
+    if (status)
         return status;
     r = &l->p->required[*index];
     r->foreign = at.foreign;
@@ -226,17 +226,16 @@ static sessile_status find_required(loader *l, const looked *from, const char *n
     buf_init(&folder, &p->alloc);
     load_folder(from->c, &folder);
     status = folder.failed ? fail_nomem(err) : check_name(name, err);
-    if (status == SESSILE_OK)
+    if (!status)
         status = source_read(&c, &l->place, name, folder.data, err);
     status = on_the_way(l, from, status, err);
-    if (status == SESSILE_OK)
+    if (!status)
         status = check_circle(l, from, &c, err);
-    for (*index = 0; *index < p->required_count; ++*index) {
+    for (*index = 0; *index < p->required_count; ++*index)
         if (p->required[*index].device == c.device &&
             p->required[*index].inode == c.inode)
             break;
-    }
-    if (status == SESSILE_OK && *index == p->required_count)
+    if (!status && *index == p->required_count)
         status = look_into(l, from, &c, index, err);
     buf_deinit(&folder);
     source_deinit(&c);
@@ -254,7 +253,7 @@ static sessile_status take_wanted(loader *l, looked *from, sessile_error *err)
     if (require_find(l->p, from->node, name)) /* it has been answered */
         return fail(err, SESSILE_POLICY, "the policy's process sent what is no answer");
     status = find_required(l, from, name, &index, err);
-    if (status == SESSILE_OK)
+    if (!status)
         status = add_edge(l, from, name, index, err);
     return status;
 }
@@ -299,7 +298,7 @@ sessile_status load_look(loader *l, looked *at, lua_CFunction inspect, void *arg
         buf_clear(at->facts);
         if (at->foreign)
             status = look_from_afar(l, at, err);
-        if (status == SESSILE_OK && !l->wanted[0]) {
+        if (!status && !l->wanted[0]) {
             vm_enter(l->vm);
             l->vm->wanted = l->wanted;
             if (vm_call(l->vm, inspect, arg, results, at->c->file, err) != LUA_OK)
@@ -310,7 +309,7 @@ sessile_status load_look(loader *l, looked *at, lua_CFunction inspect, void *arg
             return at->outer ? on_the_way(l, at->outer, status, err) : status;
         lua_settop(l->vm->L, top);
         status = take_wanted(l, at, err);
-        if (status != SESSILE_OK)
+        if (status)
             return status;
     }
 }

@@ -145,7 +145,7 @@ static sessile_status run(const source *c, lua_config *out, sessile_error *err)
     vm *v;
 
     status = vm_new(&v, &limits, os_current, &allocator_default, err);
-    if (status != SESSILE_OK)
+    if (status)
         return status;
     vm_enter(v);
     if (vm_call(v, run_file, &r, 1, c->file, err) == LUA_OK) {
@@ -187,19 +187,19 @@ sessile_status lua_config_read(const char *path, lua_config *out, sessile_error 
     status = source_read_path(&c, &from, path, err);
     if (status == SESSILE_POLICY) /* no text */
         status = err ? (err->code = SESSILE_INVALID) : SESSILE_INVALID;
-    if (status == SESSILE_OK && !c.own)
+    if (!status && !c.own)
         status = fail(err, SESSILE_DENIED, "the configuration %s belongs to another user",
                       path);
-    else if (status == SESSILE_OK && c.foreign)
+    else if (!status && c.foreign)
         status =
             fail(err, SESSILE_DENIED,
                  "the configuration %s can be written by others: chmod go-w it", path);
-    if (status == SESSILE_OK)
+    if (!status)
         status = run(&c, out, err);
     source_deinit(&c);
-    if (status == SESSILE_OK)
+    if (!status)
         status = find_path(path, out, err);
-    if (status != SESSILE_OK) {
+    if (status) {
         sessile_free(out->values);
         sessile_free(out->text);
         memset(out, 0, sizeof *out);

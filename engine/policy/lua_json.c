@@ -256,12 +256,11 @@ static int put_number(writer *w, lua_Number n)
         if (digits >= 17 || strtod(text, NULL) == n)
             break;
     }
-    for (i = 0; text[i]; i++) {
+    for (i = 0; text[i]; i++)
         if ((text[i] >= '0' && text[i] <= '9') || strchr("+-e", text[i]))
             out[size++] = text[i];
         else if (size == 0 || out[size - 1] != '.')
             out[size++] = '.';
-    }
     return put(w, out, size);
 }
 
@@ -476,7 +475,7 @@ static int write_value(writer *w, int index, int empty_is_array)
     case LUA_TTABLE:
         return write_table(w, index, empty_is_array);
     case LUA_TLIGHTUSERDATA:
-        if (lua_touserdata(w->L, index) == NULL)
+        if (!lua_touserdata(w->L, index))
             return put(w, "null", 4);
         w->problem = "a userdata cannot be JSON";
         return 0;

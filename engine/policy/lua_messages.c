@@ -62,7 +62,7 @@ static sessile_column column_of(lua_State *L, const lua_view *view)
 {
     sessile_column column;
     sessile_error err;
-    if (sessile_state_get(view->box->state, view->index, &column, &err) != SESSILE_OK)
+    if (sessile_state_get(view->box->state, view->index, &column, &err))
         luaL_error(L, "%s", err.message);
     return column;
 }
@@ -71,7 +71,7 @@ static sessile_slice json_of_view(lua_State *L, const lua_view *view)
 {
     sessile_slice json;
     sessile_error err;
-    if (sessile_state_json(view->box->state, view->index, &json, &err) != SESSILE_OK)
+    if (sessile_state_json(view->box->state, view->index, &json, &err))
         luaL_error(L, "%s", err.message);
     lua_box_charge(L, view->box, json.size);
     return json;
@@ -85,8 +85,7 @@ static void push_labels(lua_State *L, const lua_view *view)
     lua_newtable(L);
     lua_json_mark_array(L, -1);
     for (size_t n = 0;; n++) {
-        if (sessile_state_label(view->box->state, view->index, n, &name, &err) !=
-            SESSILE_OK)
+        if (sessile_state_label(view->box->state, view->index, n, &name, &err))
             luaL_error(L, "%s", err.message);
         if (!name.data)
             break;

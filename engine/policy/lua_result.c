@@ -90,15 +90,14 @@ static sessile_status read_keys(builder *b, size_t at, int table, const char *fi
         view = lua_view_test(L, -1);
         if (view && view->box == b->box) {
             sessile_column column;
-            if (sessile_state_get(b->box->state, view->index, &column, b->err) !=
-                SESSILE_OK)
+            if (sessile_state_get(b->box->state, view->index, &column, b->err))
                 return SESSILE_INVALID;
             keys[i] = column.key;
         } else {
             sessile_slice text = {NULL, 0};
             if (lua_type(L, -1) == LUA_TSTRING)
                 text.data = lua_tolstring(L, -1, &text.size);
-            if (!text.data || sessile_key_parse(text, &keys[i]) != SESSILE_OK)
+            if (!text.data || sessile_key_parse(text, &keys[i]))
                 return refuse(b->err, "message %zu: %s[%zu] is no key of a message",
                               at + 1, field, i + 1);
         }
@@ -210,7 +209,7 @@ static sessile_status rebuild(lua_State *L, lua_box *box, int index, sessile_err
     for (i = 0; i < b.count; i++) {
         sessile_status status;
         lua_rawgeti(L, index, (lua_Integer)i + 1);
-        if ((status = read_item(&b, i)) != SESSILE_OK)
+        if ((status = read_item(&b, i)))
             return status;
         lua_pop(L, 1);
     }
@@ -282,7 +281,7 @@ sessile_status lua_state_result(lua_State *L, int state_index, int result,
     if (!box || !box->state)
         return refuse(err, "the state has ended");
     status = take_result(L, box, state_index, result, err);
-    if (status == SESSILE_OK)
+    if (!status)
         status = keep_vars(L, box, state_index, err);
     lua_settop(L, top);
     return status;

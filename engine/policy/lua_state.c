@@ -74,7 +74,7 @@ static lua_box *check_state(lua_State *L)
 
 static void check(lua_State *L, sessile_status status, const sessile_error *err)
 {
-    if (status != SESSILE_OK)
+    if (status)
         luaL_error(L, "%s", err->message);
 }
 

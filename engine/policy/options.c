@@ -303,7 +303,7 @@ sessile_status options_resolve(lua_State *L, int declarations, options_offer *of
         take_defaults(L, declarations, effective);
     for (offer = offers; offer; offer = offer->outer) {
         sessile_status status = take_offer(L, declarations, effective, offer, err);
-        if (status != SESSILE_OK) {
+        if (status) {
             lua_settop(L, top);
             return status;
         }

@@ -63,10 +63,9 @@ static void add_to_set(uint32_t set[8], unsigned first, unsigned last)
 static void add_class(uint32_t set[8], unsigned char letter)
 {
     int c;
-    for (c = 0; c < 256; c++) {
+    for (c = 0; c < 256; c++)
         if (in_class(c, letter))
             add_to_set(set, (unsigned)c, (unsigned)c);
-    }
 }
 
 /* Reads a set from behind its '['; returns behind its ']'. */

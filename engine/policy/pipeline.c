@@ -318,7 +318,7 @@ static sessile_status finish(policy_pipeline *pl, lua_State *co, policy_result *
         out->spent |= end.status == SESSILE_LIMIT;
         return SESSILE_POLICY;
     }
-    if (end.status != SESSILE_OK)
+    if (end.status)
         return failed(pl, out, fail(err, end.status, "%s", end.err.message));
     out->verdict = end.verdict;
     if (pl->hook == SESSILE_HOOK_BRANCH_SUMMARY)
@@ -394,7 +394,7 @@ static sessile_status call_worker(policy_pipeline *pl, policy_result *out,
         status =
             worker_open(pl->setup.worker, pl->policy, &pl->setup, pl->setup.state, err);
     pl->opened = status == SESSILE_OK;
-    if (status == SESSILE_OK)
+    if (!status)
         status = worker_call(pl->setup.worker, &job, err);
     return worker_came_back(pl, status);
 }
@@ -421,7 +421,7 @@ sessile_status policy_pipeline_call(policy_pipeline *pl, size_t step, sessile_ho
         return call_worker(pl, out, err);
     if (!pl->vm) {
         status = chain_take(pl->policy, &pl->vm, err);
-        if (status != SESSILE_OK)
+        if (status)
             return status;
         pl->vm->pipeline = pl;
     }
@@ -463,7 +463,7 @@ static int push_answer(lua_State *L)
     } else if (!utf8_valid(text.data ? text.data : "", text.size)) {
         lua_pushnil(L);
         lua_pushliteral(L, "the answer is not UTF-8");
-    } else if (a->answer->status != SESSILE_OK) {
+    } else if (a->answer->status) {
         lua_pushnil(L);
         if (text.size)
             lua_pushlstring(L, text.data, text.size);

@@ -24,7 +24,7 @@ static int ends_with(const char *text, const char *end)
 
 static int is_path(const char *name)
 {
-    return strchr(name, '/') != NULL || ends_with(name, ".lua");
+    return strchr(name, '/') || ends_with(name, ".lua");
 }
 
 /* ------------------------------------------------------------------ finding */
@@ -187,10 +187,9 @@ static sessile_status check_text(source *c, sessile_error *err)
     unsigned line = 1;
 
     c->skip = c->text.size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-    if (text + c->skip < end && text[c->skip] == '#') {
+    if (text + c->skip < end && text[c->skip] == '#')
         while (text + c->skip < end && text[c->skip] != '\n')
             c->skip++;
-    }
     if (c->text.size && (text[0] == '\x1b' || memchr(text, 0, c->text.size)))
         return fail(err, SESSILE_POLICY, "%s is not text: a %s is source, never bytecode",
                     c->file, c->kind);
@@ -248,7 +247,7 @@ sessile_status source_read(source *c, const source_place *from, const char *name
         if (status == SESSILE_NOTFOUND)
             return not_found(from, name, err);
     }
-    if (status != SESSILE_OK)
+    if (status)
         return status;
     name_file(c);
     return check_text(c, err);
@@ -262,7 +261,7 @@ sessile_status source_read_path(source *c, const source_place *from, const char 
     status = read_file(from, c, err);
     if (status == SESSILE_NOTFOUND)
         return fail(err, status, "there is no %s %s", c->kind, path);
-    if (status != SESSILE_OK)
+    if (status)
         return status;
     name_file(c);
     return check_text(c, err);

@@ -215,7 +215,7 @@ static sessile_status receive_frame(worker *w, frame *kind, wire *body,
 
     buf_clear(&w->in);
     status = receive(w, 5, &d, err);
-    if (status != SESSILE_OK)
+    if (status)
         return status;
     wire_init(&head, w->in.data, 5);
     size = wire_u32(&head);
@@ -295,9 +295,9 @@ sessile_status worker_describe(worker *w, const worker_question *q, buf *facts,
     put_required(&w->out, q->policy);
     wire_put_u32(&w->out, q->node);
     sessile_status status = send_frame(w, err);
-    if (status == SESSILE_OK)
+    if (!status)
         status = receive_frame(w, &kind, &body, err);
-    if (status != SESSILE_OK) {
+    if (status) {
         fail_prefix(err, "%s", q->file);
         return status;
     }
@@ -312,7 +312,7 @@ sessile_status worker_describe(worker *w, const worker_question *q, buf *facts,
     if (status == SESSILE_POLICY || status == SESSILE_NOMEM)
         return fail(err, status, "%.*s", (int)(message.size < 500 ? message.size : 500),
                     message.data);
-    if (status != SESSILE_OK)
+    if (status)
         return lost(w, "sent what is no answer", err);
     if (wanted.size) {
         memcpy(q->wanted, wanted.data, wanted.size);
@@ -320,9 +320,8 @@ sessile_status worker_describe(worker *w, const worker_question *q, buf *facts,
         return SESSILE_OK;
     }
     status = json_check(facts, text.data, text.size, FACTS_DEPTH, err);
-    return status == SESSILE_OK || status == SESSILE_NOMEM
-               ? status
-               : lost(w, "sent what is no answer", err);
+    return !status || status == SESSILE_NOMEM ? status
+                                              : lost(w, "sent what is no answer", err);
 }
 
 static sessile_status send_chain(worker *w, const sessile_policy *p, sessile_error *err)
@@ -361,7 +360,7 @@ sessile_status worker_open(worker *w, sessile_policy *p, const policy_setup *abo
         w->policy = p;
         status = send_chain(w, p, err);
     }
-    if (status != SESSILE_OK)
+    if (status)
         return status;
     frame_begin(&w->out, FRAME_OPEN);
     put_slice(&w->out, about->session_id);
@@ -392,7 +391,7 @@ static sessile_status give_text(worker *w, const worker_job *job, wire *body,
     sessile_status found = state_text(job->state, key, &text, &why);
     frame_begin(&w->out, FRAME_TEXT);
     wire_put_u32(&w->out, (uint32_t)found);
-    put_slice(&w->out, found == SESSILE_OK ? text : sessile_text(why.message));
+    put_slice(&w->out, !found ? text : sessile_text(why.message));
     return send_frame(w, err);
 }
 
@@ -419,12 +418,12 @@ static sessile_status take_end(worker *w, const worker_job *job, wire *body,
     if (status == SESSILE_POLICY || status == SESSILE_NOMEM)
         return fail(err, status, "%.*s", (int)(message.size < 500 ? message.size : 500),
                     message.data);
-    if (status != SESSILE_OK)
+    if (status)
         return lost(w, "sent what is no answer", err);
     status = state_journal_replay(job->state, journal.data, journal.size, 1, &why);
     if (status == SESSILE_NOMEM)
         return fail_nomem(err);
-    if (status != SESSILE_OK)
+    if (status)
         return lost(w, "made edits that are none", err);
     return SESSILE_OK;
 }
@@ -435,12 +434,12 @@ static sessile_status go_on(worker *w, const worker_job *job, sessile_error *err
         frame kind;
         wire body;
         sessile_status status = receive_frame(w, &kind, &body, err);
-        if (status != SESSILE_OK)
+        if (status)
             return status;
         switch (kind) {
         case FRAME_READ:
             status = give_text(w, job, &body, err);
-            if (status != SESSILE_OK)
+            if (status)
                 return status;
             break;
         case FRAME_ASK:
@@ -461,7 +460,7 @@ static sessile_status timed(worker *w, const worker_job *job, sessile_error *err
 {
     w->cpu_from = w->os->process_cpu_us(w->os->ud, w->pid);
     sessile_status status = send_frame(w, err);
-    if (status == SESSILE_OK)
+    if (!status)
         status = go_on(w, job, err);
     job->out->spent |= w->overran;
     if (w->fd >= 0)
