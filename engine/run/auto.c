@@ -28,14 +28,14 @@ static sessile_status last_checkpoint_locked(sessile_session *s, sessile_id leaf
         if (one->kind != FACT_CHECKPOINT || one->off || one->entry < 1)
             continue;
         sessile_id id = one->about;
-        sessile_status st = session_reach_locked(s, id, err);
-        if (st != SESSILE_OK)
-            return st;
+        sessile_status status = session_reach_locked(s, id, err);
+        if (status)
+            return status;
         /* of another branch: what was said there does not count */
         sessile_id stands = s->nodes[id].parent;
-        st = session_reach_path_locked(s, leaf, stands, err);
-        if (st != SESSILE_OK)
-            return st;
+        status = session_reach_path_locked(s, leaf, stands, err);
+        if (status)
+            return status;
         if (stands == leaf || session_descends_locked(s, leaf, stands)) {
             *out = (since){stands, s->nodes[id].messages, s->nodes[id].time_ms};
             return SESSILE_OK;
@@ -79,17 +79,17 @@ static sessile_status judge(sessile_run *run, const sessile_triggers *t, int *du
     sessile_slice event = {run->event, run->event_size};
     sessile_tokens tokens;
     since last;
-    sessile_status st = session_lock_within(s, &run->wait, err);
-    if (st != SESSILE_OK)
-        return st;
-    st = session_reach_path_locked(s, run->last, run->first, err);
-    if (st == SESSILE_OK)
-        st = last_checkpoint_locked(s, run->last, &last, err);
-    if (st == SESSILE_OK && s->head == run->last)
-        st = session_tokens_locked(s, &tokens, err);
-    else if (st == SESSILE_OK)
+    sessile_status status = session_lock_within(s, &run->wait, err);
+    if (status)
+        return status;
+    status = session_reach_path_locked(s, run->last, run->first, err);
+    if (!status)
+        status = last_checkpoint_locked(s, run->last, &last, err);
+    if (!status && s->head == run->last)
+        status = session_tokens_locked(s, &tokens, err);
+    else if (!status)
         tokens.tokens = run->outcome.tokens_before;
-    if (st == SESSILE_OK) {
+    if (!status) {
         const node *now = &s->nodes[run->last];
         *due = 1;
         if (event.size && triggers_name(t, event))
@@ -105,7 +105,7 @@ static sessile_status judge(sessile_run *run, const sessile_triggers *t, int *du
             *due = 0;
     }
     session_unlock(s);
-    return st;
+    return status;
 }
 
 static const sessile_triggers *rules_of(const sessile_run *run)
@@ -124,7 +124,7 @@ static void write(sessile_run *run, sessile_slice state)
     if (o.reason == SESSILE_CHECKPOINT_EVENT)
         o.event = (sessile_slice){run->event, run->event_size};
     if (session_checkpoint_at(run->session, run->outcome.leaf, &o,
-                              &run->outcome.checkpoint, &why) != SESSILE_OK)
+                              &run->outcome.checkpoint, &why))
         run->checkpoint.why = why;
 }
 
@@ -137,12 +137,11 @@ sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_erro
         return SESSILE_OK;
     if (run->checkpoint.asked) {
         run->checkpoint.done = 1;
-        write(run, run->answer.status == SESSILE_OK ? run->answer.text
-                                                    : (sessile_slice){NULL, 0});
+        write(run, !run->answer.status ? run->answer.text : (sessile_slice){NULL, 0});
         return SESSILE_OK;
     }
     sessile_error why = {SESSILE_OK, ""};
-    if (judge(run, rules, &due, &why) != SESSILE_OK) {
+    if (judge(run, rules, &due, &why)) {
         run->checkpoint.why = why;
         due = 0;
     }
@@ -154,10 +153,10 @@ sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_erro
     }
     /* Written, not yet durable, and nobody knows how long the answer takes. */
     if (run->written && !run->synced) {
-        sessile_status st =
+        sessile_status status =
             session_sync_within(run->session, &run->wait, run->written, err);
-        if (st != SESSILE_OK)
-            return st;
+        if (status)
+            return status;
         run->synced = 1;
     }
     *need =

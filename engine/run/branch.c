@@ -47,10 +47,10 @@ static sessile_status add_summary(branch_write *w, batch *b, sessile_error *err)
                from, fork);
     if (w->data.failed)
         return fail_nomem(err);
-    sessile_status st =
+    sessile_status status =
         message_read(&m, w->data.data, w->data.size, NULL, NULL, NULL, run->alloc, err);
-    if (st != SESSILE_OK)
-        return st;
+    if (status)
+        return status;
     token_count n = session_count_locked(run->session, &m);
     entry_fields f = {.parent = run->to,
                       .type = ENTRY_BRANCH_SUMMARY,
@@ -71,25 +71,25 @@ static sessile_status build_branch(void *arg, sessile_session *s, batch *b,
     branch_write *w = arg;
     sessile_run *run = w->run;
     sessile_id base = w->options->has_base ? w->options->base : s->base;
-    sessile_status st = session_check_running_locked(s, err);
+    sessile_status status = session_check_running_locked(s, err);
 
-    if (st == SESSILE_OK && w->options->on_conflict != SESSILE_ON_CONFLICT_APPEND)
-        st = session_check_base_locked(s, base, 1, err);
-    if (st == SESSILE_OK)
-        st = session_check_leaf(s, run->to, err);
-    if (st == SESSILE_OK)
-        st = session_common_ancestor_locked(s, s->head, run->to, &run->ancestor, err);
-    if (st != SESSILE_OK)
-        return st;
+    if (!status && w->options->on_conflict != SESSILE_ON_CONFLICT_APPEND)
+        status = session_check_base_locked(s, base, 1, err);
+    if (!status)
+        status = session_check_leaf(s, run->to, err);
+    if (!status)
+        status = session_common_ancestor_locked(s, s->head, run->to, &run->ancestor, err);
+    if (status)
+        return status;
     run->from = s->head;
     run->now_ms = b->now_ms;
     if (run->from != run->to)
         batch_move_head(b, run->to, run->from);
     if (w->text.size)
-        st = add_summary(w, b, err);
-    if (st == SESSILE_OK && !b->count)
+        status = add_summary(w, b, err);
+    if (!status && !b->count)
         s->base = s->head; /* it has been named: that is as good as shown */
-    return st;
+    return status;
 }
 
 /* session_build: the summary that was asked for, when the head is still there. */
@@ -99,7 +99,7 @@ static sessile_status build_summary(void *arg, sessile_session *s, batch *b,
     branch_write *w = arg;
 
     w->stale = NULL;
-    if (session_check_running_locked(s, NULL) != SESSILE_OK)
+    if (session_check_running_locked(s, NULL))
         w->stale = "the host has paused the session meanwhile";
     else if (s->head != w->run->to)
         w->stale = "the conversation went on before there was a summary";
@@ -112,7 +112,7 @@ sessile_status run_branch(sessile_run *run, const sessile_run_options *options,
     const sessile_limits *limits = &run->session->store->limits;
     branch_write w = {
         .run = run, .options = options, .text = options->summary, .source = SOURCE_HOST};
-    sessile_status st;
+    sessile_status status;
 
     if (!utf8_valid(w.text.data, w.text.size))
         return fail(err, SESSILE_INVALID, "the summary of the branch is not UTF-8");
@@ -122,11 +122,11 @@ sessile_status run_branch(sessile_run *run, const sessile_run_options *options,
                     "it, or raise the limit",
                     w.text.size, (unsigned long long)limits->message);
     buf_init(&w.data, run->alloc);
-    st = session_write_within(run->session, &run->wait, build_branch, &w, &run->written,
-                              err);
+    status = session_write_within(run->session, &run->wait, build_branch, &w,
+                                  &run->written, err);
     buf_deinit(&w.data);
-    if (st != SESSILE_OK)
-        return st;
+    if (status)
+        return status;
     run->outcome.from = run->from;
     run->outcome.leaf = run->outcome.branch_summary == SESSILE_NO_ID
                             ? run->to
@@ -145,15 +145,15 @@ sessile_status run_branch_state(sessile_run *run, sessile_error *err)
     sessile_session *s = run->session;
     context left;
     meter_ratio fit[TOKEN_UNITS];
-    sessile_status st = session_lock_within(s, &run->wait, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = session_lock_within(s, &run->wait, err);
+    if (status)
+        return status;
     context_init(&left, run->alloc);
-    st = session_between_locked(s, run->ancestor, run->from, &left, err);
-    if (st == SESSILE_OK)
-        st = session_fit_locked(s, run->from, fit, err);
+    status = session_between_locked(s, run->ancestor, run->from, &left, err);
+    if (!status)
+        status = session_fit_locked(s, run->from, fit, err);
     session_unlock(s);
-    if (st == SESSILE_OK && left.count) {
+    if (!status && left.count) {
         state_setup setup = {.context = &left,
                              .previous = left.count,
                              .window = run->window,
@@ -167,12 +167,12 @@ sessile_status run_branch_state(sessile_run *run, sessile_error *err)
                              .read = run_read_text,
                              .read_arg = s,
                              .alloc = run->alloc};
-        st = state_new(&run->state, &setup, err);
+        status = state_new(&run->state, &setup, err);
     }
     context_deinit(&left);
-    if (st == SESSILE_OK && run->state && run->policy)
-        st = run_take_worker(run, err);
-    return st;
+    if (!status && run->state && run->policy)
+        status = run_take_worker(run, err);
+    return status;
 }
 
 /* ------------------------------------------------------------------ asking */
@@ -216,24 +216,23 @@ static void say_who(sessile_run *run, int failed, const char *message)
 
 static sessile_status start(sessile_run *run, sessile_error *err)
 {
-    sessile_status st;
+    sessile_status status;
 
     if (asks_model(run)) {
-        st = branch_prompt(run, &run->prompt, err);
+        status = branch_prompt(run, &run->prompt, err);
         run->result = (policy_result){.request = {run->prompt.data, run->prompt.size}};
-        return st == SESSILE_OK ? SESSILE_NEEDS : st;
+        return !status ? SESSILE_NEEDS : status;
     }
-    st = state_hook_begin(run->state, "{}", 2, err);
-    if (st != SESSILE_OK)
-        return st;
+    status = state_hook_begin(run->state, "{}", 2, err);
+    if (status)
+        return status;
     if (policy_step_get(run->policy, run->step)->is_host)
         return SESSILE_NEEDS;
     if (!run->pipeline)
-        st = run_make_pipeline(run, err);
-    return st != SESSILE_OK
-               ? st
-               : policy_pipeline_call(run->pipeline, run->step, run->hook, run->state,
-                                      run->reason, &run->result, err);
+        status = run_make_pipeline(run, err);
+    return status ? status
+                  : policy_pipeline_call(run->pipeline, run->step, run->hook, run->state,
+                                         run->reason, &run->result, err);
 }
 
 /* Bytes of a host's reason that are kept. */
@@ -248,7 +247,7 @@ static sessile_status take_answer(sessile_run *run, sessile_error *err)
     if (!asks_model(run) && !policy_step_get(run->policy, run->step)->is_host)
         return policy_pipeline_answer(run->pipeline, &run->answer, &run->result, err);
     run->result = (policy_result){.text = text};
-    if (run->answer.status == SESSILE_OK)
+    if (!run->answer.status)
         return SESSILE_OK;
     size_t size = utf8_floor(text.data, text.size, REASON_MOST);
     return size ? fail(err, SESSILE_POLICY, "%.*s", (int)size, text.data)
@@ -314,18 +313,18 @@ sessile_status run_branch_ask(sessile_run *run, sessile_need *need, sessile_erro
 
     while (!done && (run->replied || next_asked(run))) {
         sessile_error why = {SESSILE_OK, ""};
-        sessile_status st = run->replied ? take_answer(run, &why) : start(run, &why);
-        if (st == SESSILE_NEEDS) {
-            st = run_sync(run, err); /* nobody knows how long the answer takes */
-            if (st != SESSILE_OK)
-                return st;
+        sessile_status status = run->replied ? take_answer(run, &why) : start(run, &why);
+        if (status == SESSILE_NEEDS) {
+            status = run_sync(run, err); /* nobody knows how long the answer takes */
+            if (status)
+                return status;
             describe_need(run, need);
             run->asked = 1;
             return SESSILE_NEEDS;
         }
-        if (st == SESSILE_OK)
-            st = take_text(run, &done, &why);
-        if (st != SESSILE_OK)
+        if (!status)
+            status = take_text(run, &done, &why);
+        if (status)
             say_who(run, 1, why.message[0] ? why.message : "the summary failed");
         state_hook_drop(run->state);
         run->step++;
@@ -349,10 +348,10 @@ void run_branch_commit(sessile_run *run)
     if (!run->summary)
         return;
     buf_init(&w.data, run->alloc);
-    sessile_status st =
+    sessile_status status =
         session_write_within(run->session, &run->wait, build_summary, &w, &count, &why);
     buf_deinit(&w.data);
-    if (st == SESSILE_OK && !w.stale) {
+    if (!status && !w.stale) {
         run->written = count;
         run->synced = 0;
         run->outcome.leaf = run->outcome.branch_summary;

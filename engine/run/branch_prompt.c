@@ -102,10 +102,10 @@ static sessile_status put_message(sessile_run *run, size_t i, buf *out,
     const item *it = &state_before(run->state)->items[i];
     size_t at = out->size;
     sessile_slice text;
-    sessile_status st = state_text(run->state, it->key, &text, err);
+    sessile_status status = state_text(run->state, it->key, &text, err);
 
-    if (st != SESSILE_OK)
-        return st;
+    if (status)
+        return status;
     json root = json_of(text.data, text.size);
     buf_printf(out, "## %s\n", sessile_role_name((sessile_role)it->role));
     put_content(out, json_get(root, "content"), 0);
@@ -124,7 +124,7 @@ static sessile_status put_transcript(sessile_run *run, buf *out, sessile_error *
 {
     size_t count = state_before(run->state)->count, first = count, most = TRANSCRIPT_MOST;
     int64_t room = run->window > run->reserve ? run->window - run->reserve : 0;
-    sessile_status st = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
     buf one;
     size_t size = 0;
 
@@ -132,10 +132,10 @@ static sessile_status put_transcript(sessile_run *run, buf *out, sessile_error *
         (uint64_t)room * 2 < most) /* two bytes a token: on the safe side */
         most = (size_t)room * 2;
     buf_init(&one, run->alloc);
-    while (st == SESSILE_OK && first > 0) {
+    while (!status && first > 0) {
         buf_clear(&one);
-        st = put_message(run, first - 1, &one, err);
-        if (st != SESSILE_OK || (size + one.size > most && first < count))
+        status = put_message(run, first - 1, &one, err);
+        if (status || (size + one.size > most && first < count))
             break;
         size += one.size;
         first--;
@@ -143,19 +143,19 @@ static sessile_status put_transcript(sessile_run *run, buf *out, sessile_error *
     buf_deinit(&one);
     if (first > 0)
         buf_printf(out, "(%zu earlier messages are left out.)\n\n", first);
-    for (size_t i = first; st == SESSILE_OK && i < count; i++)
-        st = put_message(run, i, out, err);
-    return st;
+    for (size_t i = first; !status && i < count; i++)
+        status = put_message(run, i, out, err);
+    return status;
 }
 
 sessile_status branch_prompt(sessile_run *run, buf *out, sessile_error *err)
 {
-    sessile_status st;
+    sessile_status status;
     buf text;
 
     buf_init(&text, run->alloc);
-    st = put_transcript(run, &text, err);
-    if (st == SESSILE_OK && run->instructions_size) {
+    status = put_transcript(run, &text, err);
+    if (!status && run->instructions_size) {
         buf_puts(&text, "What to look at: ");
         buf_put(&text, run->instructions, run->instructions_size);
         buf_putc(&text, '\n');
@@ -171,8 +171,8 @@ sessile_status branch_prompt(sessile_run *run, buf *out, sessile_error *err)
         json_put_string(out, run->model, run->model_size);
     }
     buf_puts(out, ",\"purpose\":\"branch_summary\"}");
-    if (st == SESSILE_OK && (text.failed || out->failed))
-        st = fail_nomem(err);
+    if (!status && (text.failed || out->failed))
+        status = fail_nomem(err);
     buf_deinit(&text);
-    return st;
+    return status;
 }

@@ -31,39 +31,39 @@ static sessile_status judge_with_later(commit_write *w, sessile_session *s,
     context after, there;
     pairing pairs;
     judgement judged = {LAW_NONE, {SESSILE_NO_ID, 0}, ""};
-    sessile_status st;
+    sessile_status status;
     context_init(&after, run->alloc);
     context_init(&there, run->alloc);
     pairing_init(&pairs, run->alloc);
 
     if (leaf == s->head) {
-        st = session_context_locked(s, &now, err);
+        status = session_context_locked(s, &now, err);
     } else {
-        st = session_context_at_locked(s, leaf, &there, err);
+        status = session_context_at_locked(s, leaf, &there, err);
         now = &there;
     }
-    if (st == SESSILE_OK)
-        st = state_laws(run->state, &in, err);
-    if (st == SESSILE_OK &&
+    if (!status)
+        status = state_laws(run->state, &in, err);
+    if (!status &&
         (context_copy(&after, state_after(run->state)) || pairing_of(&pairs, now)))
-        st = fail_nomem(err);
-    for (size_t i = before->count; st == SESSILE_OK && i < now->count; i++)
+        status = fail_nomem(err);
+    for (size_t i = before->count; !status && i < now->count; i++)
         if (context_push(&after, &now->items[i], now->links + now->items[i].link))
-            st = fail_nomem(err);
-    if (st == SESSILE_OK) {
+            status = fail_nomem(err);
+    if (!status) {
         in.before = now;
         in.before_pairs = &pairs;
         in.after = &after;
-        st = laws_check(&in, &judged, run->alloc, err);
+        status = laws_check(&in, &judged, run->alloc, err);
     }
-    if (st == SESSILE_OK && judged.broken != LAW_NONE)
+    if (!status && judged.broken != LAW_NONE)
         w->stale = judged.broken == LAW_PINNED
                        ? "it edits what was pinned meanwhile"
                        : "what was said meanwhile does not go with the proposal";
     pairing_deinit(&pairs);
     context_deinit(&there);
     context_deinit(&after);
-    return st;
+    return status;
 }
 
 /* session_build: the compaction entry, unless the proposal is stale. */
@@ -74,13 +74,13 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
     sessile_run *run = w->run;
     sessile_id now_at = s->head ? s->nodes[s->head].context_at : 0;
     sessile_id parent = s->head;
-    sessile_status st = session_reach_path_locked(s, s->head, run->saw, err);
+    sessile_status status = session_reach_path_locked(s, s->head, run->saw, err);
     sessile_error paused = {SESSILE_OK, ""};
 
-    if (st != SESSILE_OK)
-        return st;
+    if (status)
+        return status;
     int descends = s->head == run->saw || session_descends_locked(s, s->head, run->saw);
-    if (session_check_running_locked(s, &paused) != SESSILE_OK)
+    if (session_check_running_locked(s, &paused))
         w->stale = "the host has paused the session meanwhile";
     else if (run->park != SESSILE_NO_ID &&
              !facts_find(&s->facts, FACT_PARK, run->park, "", 0))
@@ -93,14 +93,14 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
              (s->head ? s->nodes[s->head].vars_at : 0) != run->vars_at)
         w->stale = "another compaction came first";
     if (!w->stale && s->node_count != run->seen && w->with_context)
-        st = judge_with_later(w, s, parent, err);
-    if (st != SESSILE_OK || w->stale)
-        return st;
+        status = judge_with_later(w, s, parent, err);
+    if (status || w->stale)
+        return status;
 
     sessile_id self = batch_next(b);
-    st = record_compaction(run, self, w->with_context, &w->data, err);
-    if (st != SESSILE_OK)
-        return st;
+    status = record_compaction(run, self, w->with_context, &w->data, err);
+    if (status)
+        return status;
     batch_put(b, parent, ENTRY_COMPACTION, SOURCE_POLICY, w->data.data, w->data.size);
     if (parent != s->head) {
         batch_move_head(b, s->head, s->head);
@@ -141,21 +141,21 @@ static sessile_status write_refusal(sessile_run *run, sessile_error *err)
     commit_write w = {.run = run};
     buf_init(&w.data, run->alloc);
     sessile_id count = 0;
-    sessile_status st =
+    sessile_status status =
         session_write_within(run->session, &run->wait, build_refusal, &w, &count, err);
-    if (st != SESSILE_OK) {
+    if (status) {
         run->outcome.refusal = SESSILE_NO_ID;
     } else if (run->outcome.refusal != SESSILE_NO_ID) {
         run->written = count;
         run->synced = 0;
     }
     buf_deinit(&w.data);
-    return st;
+    return status;
 }
 
 /* The counts of a state are scaled to the model's tokens, each for itself; those of the
- * messages that stay are read again as they were taken, so that the sum is the one that the
- * session will have. */
+ * messages that stay are read again as they were taken, so that the sum is the one that
+ * the session will have. */
 static void unscale(context *after, const context *before)
 {
     size_t at = 0;
@@ -183,24 +183,24 @@ static sessile_status count_after(sessile_run *run, const context *to_come,
     sessile_session *s = run->session;
     context before, after;
     sessile_tokens tokens;
-    sessile_status st = session_lock_within(s, &run->wait, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = session_lock_within(s, &run->wait, err);
+    if (status)
+        return status;
     context_init(&before, run->alloc);
     context_init(&after, run->alloc);
-    st = session_context_at_locked(s, run->saw, &before, err);
-    if (st == SESSILE_OK && context_copy(&after, to_come))
-        st = fail_nomem(err);
-    if (st == SESSILE_OK) {
+    status = session_context_at_locked(s, run->saw, &before, err);
+    if (!status && context_copy(&after, to_come))
+        status = fail_nomem(err);
+    if (!status) {
         unscale(&after, &before);
-        st = session_tokens_with_locked(s, run->saw, &after, &tokens, err);
+        status = session_tokens_with_locked(s, run->saw, &after, &tokens, err);
     }
     session_unlock(s);
-    if (st == SESSILE_OK)
+    if (!status)
         run->outcome.tokens_after = tokens.tokens;
     context_deinit(&before);
     context_deinit(&after);
-    return st;
+    return status;
 }
 
 /* The account and the figures of an accepted proposal. */
@@ -209,10 +209,10 @@ static sessile_status account(sessile_run *run, const laws_input *in, sessile_er
     if (laws_account(in, &run->departures, &run->departure_count,
                      &run->departure_capacity, run->alloc))
         return fail_nomem(err);
-    sessile_status st = count_after(run, in->after, err);
-    if (st == SESSILE_OK)
-        st = record_number(run, err);
-    return st == SESSILE_OK ? record_summary(run, err) : st;
+    sessile_status status = count_after(run, in->after, err);
+    if (!status)
+        status = record_number(run, err);
+    return !status ? record_summary(run, err) : status;
 }
 
 void run_forget(sessile_run *run)
@@ -231,11 +231,11 @@ static sessile_status write_compaction(sessile_run *run, int changed, sessile_er
     commit_write w = {.run = run, .with_context = changed};
     buf_init(&w.data, run->alloc);
     sessile_id count = 0;
-    sessile_status st =
+    sessile_status status =
         session_write_within(run->session, &run->wait, build_compaction, &w, &count, err);
     buf_deinit(&w.data);
-    if (st != SESSILE_OK)
-        return st;
+    if (status)
+        return status;
     if (w.stale) {
         run_forget(run);
         run->outcome.verdict = SESSILE_STALE;
@@ -257,9 +257,9 @@ sessile_status run_commit(sessile_run *run, sessile_error *err)
     laws_input in;
     if (run->refused)
         return write_refusal(run, err);
-    sessile_status st = state_laws(run->state, &in, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = state_laws(run->state, &in, err);
+    if (status)
+        return status;
 
     int changed = run_changed(run);
     if (changed) {
@@ -268,9 +268,9 @@ sessile_status run_commit(sessile_run *run, sessile_error *err)
             run_refuse(run, run->judged.broken, run->judged.message);
             return write_refusal(run, err);
         }
-        st = account(run, &in, err);
-        if (st != SESSILE_OK)
-            return st;
+        status = account(run, &in, err);
+        if (status)
+            return status;
     }
     run->outcome.verdict =
         run->outcome.too_little ? SESSILE_TOO_LITTLE : SESSILE_UNCHANGED;
@@ -282,8 +282,8 @@ sessile_status run_commit(sessile_run *run, sessile_error *err)
     if (!changed && !run->vars_changed)
         return SESSILE_OK;
     sessile_verdict quiet = run->outcome.verdict;
-    st = write_compaction(run, changed, err);
-    if (st == SESSILE_OK && run->outcome.verdict == SESSILE_UNCHANGED)
+    status = write_compaction(run, changed, err);
+    if (!status && run->outcome.verdict == SESSILE_UNCHANGED)
         run->outcome.verdict = quiet;
-    return st;
+    return status;
 }

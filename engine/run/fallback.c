@@ -74,7 +74,7 @@ void run_begin_fallback(sessile_run *run)
     run->fallback = refused;
     run->stage = run->kind == RUN_TURN ? STAGE_MERGE : STAGE_COMPACT;
     run_name_policy(run);
-    if (run_snapshot(run, &why) != SESSILE_OK)
+    if (run_snapshot(run, &why))
         run_refuse(run, LAW_NONE, why.message);
     else
         run->policy_name[0] = 0;

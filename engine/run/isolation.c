@@ -25,18 +25,18 @@ sessile_status run_take_worker(sessile_run *run, sessile_error *err)
         !(run->policy && policy_is_foreign(run->policy)))
         return SESSILE_OK;
     status = session_lock(s, err);
-    if (status != SESSILE_OK)
+    if (status)
         return status;
     run->worker = s->worker.policy;
     s->worker.policy = NULL;
     session_unlock(s);
-    if (run->worker != NULL && worker_is_dead(run->worker)) {
+    if (run->worker && worker_is_dead(run->worker)) {
         worker_stop(run->worker);
         run->worker = NULL;
     }
-    if (run->worker == NULL)
+    if (!run->worker)
         status = worker_start(&run->worker, store->worker, store->os, &store->alloc, err);
-    if (status == SESSILE_OK)
+    if (!status)
         state_journal_to(run->state, &run->journal);
     return status;
 }
@@ -47,8 +47,8 @@ void run_give_worker(sessile_run *run)
     struct worker *left = run->worker;
 
     run->worker = NULL;
-    if (left != NULL && !worker_is_dead(left) && session_lock(s, NULL) == SESSILE_OK) {
-        if (s->worker.policy == NULL) {
+    if (left && !worker_is_dead(left) && !session_lock(s, NULL)) {
+        if (!s->worker.policy) {
             s->worker = (policy_ref){left, stop};
             left = NULL;
         }

@@ -58,7 +58,7 @@ static void put_answers(const run_answers *list, buf *out)
         const run_answer *one = &list->at[i];
         buf_puts(out, i ? ",{\"request\":\"" : "{\"request\":\"");
         put_hash(out, one->request);
-        buf_puts(out, one->status == SESSILE_OK ? "\",\"text\":" : "\",\"failed\":");
+        buf_puts(out, !one->status ? "\",\"text\":" : "\",\"failed\":");
         json_put_string(out, one->text, one->size);
         buf_putc(out, '}');
     }
@@ -130,19 +130,20 @@ static sessile_status keep_answers(sessile_run *run, sessile_session *s, batch *
     sessile_id park = run->park;
     buf text, data;
     entry e;
-    sessile_status st;
+    sessile_status status;
 
     buf_init(&text, run->alloc);
     buf_init(&data, run->alloc);
-    st = session_park_locked(s, &park, &text, &e, NULL);
-    if (st == SESSILE_NOTFOUND) { /* the conversation outran it: there is no other try */
+    status = session_park_locked(s, &park, &text, &e, NULL);
+    if (status ==
+        SESSILE_NOTFOUND) { /* the conversation outran it: there is no other try */
         buf_deinit(&text);
         buf_deinit(&data);
         return SESSILE_OK;
     }
-    if (st != SESSILE_OK)
-        (void)fail(err, st, "park %08" PRIx32 " cannot be read", run->park);
-    if (st == SESSILE_OK) {
+    if (status)
+        (void)fail(err, status, "park %08" PRIx32 " cannot be read", run->park);
+    if (!status) {
         json_iter it = json_begin(e.data);
         buf_putc(&data, '{');
         while (json_next(&it)) {
@@ -160,13 +161,13 @@ static sessile_status keep_answers(sessile_run *run, sessile_session *s, batch *
         buf_puts(&data, ",\"refused\":");
         json_put_cstring(&data, run->message);
         buf_putc(&data, '}');
-        st = data.failed ? fail_nomem(err) : SESSILE_OK;
+        status = data.failed ? fail_nomem(err) : SESSILE_OK;
     }
-    if (st == SESSILE_OK)
+    if (!status)
         put_fact(s, b, &data);
     buf_deinit(&text);
     buf_deinit(&data);
-    return st;
+    return status;
 }
 
 sessile_status run_close_park(sessile_run *run, sessile_session *s, batch *b,
@@ -178,16 +179,16 @@ sessile_status run_close_park(sessile_run *run, sessile_session *s, batch *b,
         return SESSILE_OK;
     if (run->refused && run->answers.count) {
         sessile_status kept = keep_answers(run, s, b, err);
-        if (kept != SESSILE_OK)
+        if (kept)
             return kept;
     }
     buf_init(&data, run->alloc);
     buf_printf(&data, "{\"off\":true,\"park\":\"%08" PRIx32 "\"}", run->park);
     if (!data.failed)
         put_fact(s, b, &data);
-    sessile_status st = data.failed ? fail_nomem(err) : SESSILE_OK;
+    sessile_status status = data.failed ? fail_nomem(err) : SESSILE_OK;
     buf_deinit(&data);
-    return st;
+    return status;
 }
 
 typedef struct park_write {
@@ -201,12 +202,12 @@ static sessile_status build_park(void *arg, sessile_session *s, batch *b,
                                  sessile_error *err)
 {
     park_write *w = arg;
-    sessile_status st = run_close_park(w->run, s, b, err);
+    sessile_status status = run_close_park(w->run, s, b, err);
 
     w->id = batch_next(b);
-    if (st == SESSILE_OK)
+    if (!status)
         put_fact(s, b, &w->data);
-    return st;
+    return status;
 }
 
 static sessile_status build_close(void *arg, sessile_session *s, batch *b,
@@ -219,13 +220,14 @@ static sessile_status build_close(void *arg, sessile_session *s, batch *b,
 sessile_status run_end_park(sessile_run *run, sessile_error *err)
 {
     sessile_id count = 0;
-    sessile_status st;
+    sessile_status status;
 
     if (run->park == SESSILE_NO_ID)
         return SESSILE_OK;
-    st = session_write_within(run->session, &run->wait, build_close, run, &count, err);
-    if (st != SESSILE_OK)
-        return st;
+    status =
+        session_write_within(run->session, &run->wait, build_close, run, &count, err);
+    if (status)
+        return status;
     run->park = SESSILE_NO_ID;
     if (count) {
         run->written = count;
@@ -238,7 +240,7 @@ sessile_status run_park(sessile_run *run, sessile_id *out, sessile_error *err)
 {
     park_write w = {.run = run, .id = SESSILE_NO_ID};
     sessile_id count = 0;
-    sessile_status st;
+    sessile_status status;
 
     if (!run->asked)
         return fail(err, SESSILE_INVALID, "nothing is asked: there is nothing to park");
@@ -261,14 +263,14 @@ sessile_status run_park(sessile_run *run, sessile_id *out, sessile_error *err)
     run->wait = session_wait_begin(run->session, run->has_timeout, run->timeout_ms);
     buf_init(&w.data, run->alloc);
     put_park(run, &w.data);
-    st = w.data.failed ? fail_nomem(err)
-                       : session_write_within(run->session, &run->wait, build_park, &w,
-                                              &count, err);
-    if (st == SESSILE_OK)
-        st = session_sync_within(run->session, &run->wait, count, err);
+    status = w.data.failed ? fail_nomem(err)
+                           : session_write_within(run->session, &run->wait, build_park,
+                                                  &w, &count, err);
+    if (!status)
+        status = session_sync_within(run->session, &run->wait, count, err);
     buf_deinit(&w.data);
-    if (st != SESSILE_OK)
-        return st;
+    if (status)
+        return status;
     run->asked = 0;
     run->park = SESSILE_NO_ID;
     run_forget(run);
@@ -313,35 +315,36 @@ static sessile_status take_answers(sessile_run *run, const entry *e,
                                    const sessile_answer *answer, sessile_error *err)
 {
     json_iter it = json_begin(json_get(e->data, "answers"));
-    sessile_status st = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
     unsigned char hash[32];
     buf text;
 
     buf_init(&text, run->alloc);
-    while (st == SESSILE_OK && json_next(&it)) {
+    while (!status && json_next(&it)) {
         json said = json_get(it.value, "text"), failed = json_get(it.value, "failed");
         int ok = said.type == JSON_STRING;
         buf_clear(&text);
         if (read_hash(json_get(it.value, "request"), hash) ||
             (!ok && failed.type != JSON_STRING))
-            st = broken(e->id, err);
+            status = broken(e->id, err);
         else if (json_string(&text, ok ? said : failed) || text.failed)
-            st = fail_nomem(err);
+            status = fail_nomem(err);
         else
-            st = run_answers_add(&run->known, hash, ok ? SESSILE_OK : SESSILE_POLICY,
-                                 (sessile_slice){text.data, text.size}, run->alloc, err);
+            status =
+                run_answers_add(&run->known, hash, ok ? SESSILE_OK : SESSILE_POLICY,
+                                (sessile_slice){text.data, text.size}, run->alloc, err);
     }
     buf_deinit(&text);
-    if (st == SESSILE_OK && answer) {
+    if (!status && answer) {
         if (read_hash(json_get(json_get(e->data, "asks"), "hash"), hash))
             return broken(e->id, err);
         /* in place of the one that its policy made nothing of */
         if (json_get(e->data, "refused").type != JSON_NONE)
             run_answers_drop(&run->known, hash, run->alloc);
-        st = run_answers_add(&run->known, hash, answer->status, answer->text, run->alloc,
-                             err);
+        status = run_answers_add(&run->known, hash, answer->status, answer->text,
+                                 run->alloc, err);
     }
-    return st;
+    return status;
 }
 
 static int read_entry_id(json value, sessile_id below, sessile_id *out)
@@ -520,26 +523,26 @@ static sessile_status load_recorded(sessile_run *run, const entry *e, sessile_er
 {
     recorded steps[CHAIN_MOST];
     size_t count = 0;
-    sessile_status st = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
     json_iter it = json_begin(json_get(e->data, "policy"));
 
-    while (st == SESSILE_OK && json_next(&it)) {
+    while (!status && json_next(&it)) {
         if (count == CHAIN_MOST) {
-            st = broken(e->id, err);
+            status = broken(e->id, err);
             break;
         }
         buf_init(&steps[count].name, run->alloc);
         buf_init(&steps[count].path, run->alloc);
         buf_init(&steps[count].options, run->alloc);
-        st = read_step(&steps[count++], it.value, e->id, err);
+        status = read_step(&steps[count++], it.value, e->id, err);
     }
-    if (st == SESSILE_OK && !count)
-        st = broken(e->id, err);
-    if (st == SESSILE_OK) {
-        st = load(run, steps, count, 1, err);
-        if (st == SESSILE_NOTFOUND) {
+    if (!status && !count)
+        status = broken(e->id, err);
+    if (!status) {
+        status = load(run, steps, count, 1, err);
+        if (status == SESSILE_NOTFOUND) {
             error_clear(err);
-            st = load(run, steps, count, 0, err);
+            status = load(run, steps, count, 0, err);
         }
     }
     while (count-- > 0) {
@@ -547,7 +550,7 @@ static sessile_status load_recorded(sessile_run *run, const entry *e, sessile_er
         buf_deinit(&steps[count].path);
         buf_deinit(&steps[count].options);
     }
-    return st;
+    return status;
 }
 
 /* ------------------------------------------------------------------ answering */
@@ -556,38 +559,38 @@ static sessile_status take_park(sessile_run *run, sessile_id id,
                                 const sessile_answer *answer, sessile_error *err)
 {
     sessile_session *s = run->session;
-    sessile_status st = session_lock_within(s, &run->wait, err);
+    sessile_status status = session_lock_within(s, &run->wait, err);
     buf text;
     entry e;
 
-    if (st != SESSILE_OK)
-        return st;
+    if (status)
+        return status;
     buf_init(&text, run->alloc);
-    st = session_refresh_locked(s, err);
-    if (st == SESSILE_OK)
-        st = session_check_running_locked(s, err);
-    if (st == SESSILE_OK)
-        st = session_park_locked(s, &id, &text, &e, err);
+    status = session_refresh_locked(s, err);
+    if (!status)
+        status = session_check_running_locked(s, err);
+    if (!status)
+        status = session_park_locked(s, &id, &text, &e, err);
     session_unlock(s);
-    if (st == SESSILE_OK)
-        st = take_given(run, &e, err);
-    if (st == SESSILE_OK)
-        st = take_why(run, &e, err);
-    if (st == SESSILE_OK)
-        st = take_answers(run, &e, answer, err);
-    if (st == SESSILE_OK && run->is_fallback) {
+    if (!status)
+        status = take_given(run, &e, err);
+    if (!status)
+        status = take_why(run, &e, err);
+    if (!status)
+        status = take_answers(run, &e, answer, err);
+    if (!status && run->is_fallback) {
         /* What was parked is the fallback: the configured one, else as it was recorded.
          */
         policy_release(run->policy);
         run->policy = run->fallback;
         run->fallback = NULL;
     }
-    if (st == SESSILE_OK && !run->policy)
-        st = load_recorded(run, &e, err);
-    if (st == SESSILE_OK)
+    if (!status && !run->policy)
+        status = load_recorded(run, &e, err);
+    if (!status)
         run->park = id;
     buf_deinit(&text);
-    return st;
+    return status;
 }
 
 sessile_status run_begin_answer(sessile_run **out, sessile_session *s, sessile_id park,
@@ -595,19 +598,19 @@ sessile_status run_begin_answer(sessile_run **out, sessile_session *s, sessile_i
                                 const sessile_run_options *options, sessile_error *err)
 {
     sessile_run *run;
-    sessile_status st = run_new(&run, s, RUN_COMPACT, options, err);
+    sessile_status status = run_new(&run, s, RUN_COMPACT, options, err);
 
-    if (st != SESSILE_OK)
-        return st;
+    if (status)
+        return status;
     run->replays = 1;
-    st = take_park(run, park, answer, err);
-    if (st == SESSILE_OK) {
+    status = take_park(run, park, answer, err);
+    if (!status) {
         run->stage = run->kind == RUN_TURN ? STAGE_MERGE : STAGE_COMPACT;
-        st = run_snapshot(run, err);
+        status = run_snapshot(run, err);
     }
-    if (st != SESSILE_OK) {
+    if (status) {
         run_free(run);
-        return st;
+        return status;
     }
     run_begun(run);
     *out = run;

@@ -52,9 +52,10 @@ static sessile_status put_context(const sessile_run *run, const laws_input *in,
     for (size_t i = 0; i < count; i++)
         keys[i] = renumber(n, in->after->items[i].key);
     buf_puts(out, "\"context\":");
-    sessile_status st = compaction_put_keys(run->session, keys, count, self, out, err);
+    sessile_status status =
+        compaction_put_keys(run->session, keys, count, self, out, err);
     mem_free(run->alloc, keys, (count ? count : 1) * sizeof *keys);
-    return st;
+    return status;
 }
 
 static sessile_status put_keys(const sessile_run *run, const char *name,
@@ -64,18 +65,19 @@ static sessile_status put_keys(const sessile_run *run, const char *name,
     if (count == 0)
         return SESSILE_OK;
     buf_printf(out, "\"%s\":", name);
-    sessile_status st = compaction_put_keys(run->session, keys, count, self, out, err);
+    sessile_status status =
+        compaction_put_keys(run->session, keys, count, self, out, err);
     buf_putc(out, ',');
-    return st;
+    return status;
 }
 
 static sessile_status put_messages(const sessile_run *run, const laws_input *in,
                                    const numbering *n, sessile_id self, buf *out,
                                    sessile_error *err)
 {
-    sessile_status st = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
     const char *separator = ",\"put\":[";
-    for (size_t i = 0; st == SESSILE_OK && i < in->after->count; i++) {
+    for (size_t i = 0; !status && i < in->after->count; i++) {
         sessile_key key = in->after->items[i].key;
         if (key.entry != SESSILE_NO_ID)
             continue;
@@ -83,9 +85,9 @@ static sessile_status put_messages(const sessile_run *run, const laws_input *in,
         buf_printf(out, "%s{\"n\":%u,\"turn\":%u,\"tokens\":[%u,\"%s\"],", separator,
                    renumber(n, key).n, p->columns.turn, p->columns.tokens,
                    token_unit_name((token_unit)p->columns.unit));
-        st = put_keys(run, "replaces", p->replaces, p->replace_count, self, out, err);
-        if (st == SESSILE_OK)
-            st = put_keys(run, "covers", p->covers, p->cover_count, self, out, err);
+        status = put_keys(run, "replaces", p->replaces, p->replace_count, self, out, err);
+        if (!status)
+            status = put_keys(run, "covers", p->covers, p->cover_count, self, out, err);
         buf_puts(out, "\"message\":");
         buf_put(out, p->json, p->size);
         buf_putc(out, '}');
@@ -93,7 +95,7 @@ static sessile_status put_messages(const sessile_run *run, const laws_input *in,
     }
     if (n->written)
         buf_putc(out, ']');
-    return st;
+    return status;
 }
 
 /* Name, version, source and options of the policies whose edits are in the list. */
@@ -138,14 +140,14 @@ static sessile_status put_account(const sessile_run *run, sessile_id self, buf *
                                   sessile_error *err)
 {
     static const char *const fates[] = {"lost", "covered", "replaced"};
-    sessile_status st = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
     const char *separator = "";
     size_t size = (run->departure_count ? run->departure_count : 1) * sizeof(sessile_key);
     sessile_key *keys = mem_alloc(run->alloc, size);
     if (!keys)
         return fail_nomem(err);
     buf_puts(out, ",\"account\":{");
-    for (int fate = SESSILE_LOST; st == SESSILE_OK && fate <= SESSILE_REPLACED; fate++) {
+    for (int fate = SESSILE_LOST; !status && fate <= SESSILE_REPLACED; fate++) {
         size_t count = 0;
         int64_t tokens = 0;
         for (size_t i = 0; i < run->departure_count; i++) {
@@ -158,13 +160,13 @@ static sessile_status put_account(const sessile_run *run, sessile_id self, buf *
             continue;
         buf_printf(out, "%s\"%s\":{\"tokens\":%lld,\"entries\":", separator, fates[fate],
                    (long long)tokens);
-        st = compaction_put_keys(run->session, keys, count, self, out, err);
+        status = compaction_put_keys(run->session, keys, count, self, out, err);
         buf_putc(out, '}');
         separator = ",";
     }
     buf_putc(out, '}');
     mem_free(run->alloc, keys, size);
-    return st;
+    return status;
 }
 
 /* Why the list is what it is: the compact's reason, when one stands. Else, after a turn,
@@ -174,7 +176,7 @@ static sessile_status put_reason(const sessile_run *run, buf *out, sessile_error
     sessile_session *s = run->session;
     sessile_reason reason =
         run->stands != SESSILE_REASON_TURN ? run->stands : run->reason;
-    sessile_status st = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
 
     if (run->is_fallback) {
         buf_puts(out, ",\"fallback_of\":");
@@ -186,21 +188,21 @@ static sessile_status put_reason(const sessile_run *run, buf *out, sessile_error
         json_put_string(out, run->event, run->event_size);
     }
     if (run->window > 0)
-        buf_printf(
-            out, ",\"room\":%lld",
-            (long long)(run->window > run_reserve(run) ? run->window - run_reserve(run)
-                                                     : 0));
+        buf_printf(out, ",\"room\":%lld",
+                   (long long)(run->window > run_reserve(run)
+                                   ? run->window - run_reserve(run)
+                                   : 0));
     if (reason == SESSILE_REASON_TURN) {
         last_compaction last;
         char id[9];
-        st = session_last_compaction_locked(s, run->beside ? run->saw : s->head, &last,
-                                            err);
-        if (st == SESSILE_OK && last.id) {
+        status = session_last_compaction_locked(s, run->beside ? run->saw : s->head,
+                                                &last, err);
+        if (!status && last.id) {
             id_print(last.id, id);
             buf_printf(out, ",\"last_compact\":\"%s\"", id);
         }
     }
-    return st;
+    return status;
 }
 
 static sessile_status put_list(sessile_run *run, sessile_id self, buf *out,
@@ -209,19 +211,19 @@ static sessile_status put_list(sessile_run *run, sessile_id self, buf *out,
     laws_input in;
     numbering n = {NULL, 0, 0};
     char upto[9];
-    sessile_status st = state_laws(run->state, &in, err);
-    if (st == SESSILE_OK && numbering_init(&n, &in, run->alloc))
-        st = fail_nomem(err);
-    if (st == SESSILE_OK)
-        st = put_context(run, &in, &n, self, out, err);
+    sessile_status status = state_laws(run->state, &in, err);
+    if (!status && numbering_init(&n, &in, run->alloc))
+        status = fail_nomem(err);
+    if (!status)
+        status = put_context(run, &in, &n, self, out, err);
     id_print(run->saw, upto);
     buf_printf(out, ",\"upto\":\"%s\"", upto);
-    if (st == SESSILE_OK)
-        st = put_messages(run, &in, &n, self, out, err);
-    if (st == SESSILE_OK)
+    if (!status)
+        status = put_messages(run, &in, &n, self, out, err);
+    if (!status)
         put_policies(run, out);
-    if (st == SESSILE_OK)
-        st = put_reason(run, out, err);
+    if (!status)
+        status = put_reason(run, out, err);
     if (run->instructions_size) {
         buf_puts(out, ",\"instructions\":");
         json_put_string(out, run->instructions, run->instructions_size);
@@ -230,7 +232,7 @@ static sessile_status put_list(sessile_run *run, sessile_id self, buf *out,
         buf_puts(out, ",\"summary\":");
         json_put_string(out, run->summary, run->summary_size);
     }
-    if (st == SESSILE_OK)
+    if (!status)
         put_first_kept(run, &in, out);
     uint64_t now = run->session->store->os->clock_us(run->session->store->os->ud);
     buf_printf(out,
@@ -240,43 +242,43 @@ static sessile_status put_list(sessile_run *run, sessile_id self, buf *out,
                (long long)run->outcome.tokens_after,
                meter_source(state_before(run->state)),
                (unsigned long long)(now - run->started_us) / 1000);
-    if (st == SESSILE_OK)
-        st = put_account(run, self, out, err);
+    if (!status)
+        status = put_account(run, self, out, err);
     if (n.of)
         mem_free(run->alloc, n.of, n.count * sizeof *n.of);
-    return st;
+    return status;
 }
 
 sessile_status record_number(sessile_run *run, sessile_error *err)
 {
     laws_input in;
     numbering n = {NULL, 0, 0};
-    sessile_status st = state_laws(run->state, &in, err);
-    if (st == SESSILE_OK && numbering_init(&n, &in, run->alloc))
-        st = fail_nomem(err);
-    for (size_t i = 0; st == SESSILE_OK && i < run->departure_count; i++)
+    sessile_status status = state_laws(run->state, &in, err);
+    if (!status && numbering_init(&n, &in, run->alloc))
+        status = fail_nomem(err);
+    for (size_t i = 0; !status && i < run->departure_count; i++)
         run->departures[i].by = renumber(&n, run->departures[i].by);
     if (n.of)
         mem_free(run->alloc, n.of, n.count * sizeof *n.of);
-    return st;
+    return status;
 }
 
 sessile_status record_compaction(sessile_run *run, sessile_id self, int with_context,
                                  buf *out, sessile_error *err)
 {
-    sessile_status st = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
     buf_clear(out);
     buf_putc(out, '{');
     if (with_context)
-        st = put_list(run, self, out, err);
+        status = put_list(run, self, out, err);
     if (run->vars_changed) {
         buf_puts(out, with_context ? ",\"vars\":" : "\"vars\":");
         run_vars_put(run, out);
     }
     buf_putc(out, '}');
-    if (st == SESSILE_OK && out->failed)
-        st = fail_nomem(err);
-    return st;
+    if (!status && out->failed)
+        status = fail_nomem(err);
+    return status;
 }
 
 void record_refusal(const sessile_run *run, buf *out)
@@ -312,9 +314,10 @@ sessile_status record_summary(sessile_run *run, sessile_error *err)
         if (it->key.entry != SESSILE_NO_ID || !(it->flags & ITEM_SUMMARY))
             continue;
         sessile_slice text;
-        sessile_status st = state_text((sessile_state *)run->state, it->key, &text, err);
-        if (st != SESSILE_OK)
-            return st;
+        sessile_status status =
+            state_text((sessile_state *)run->state, it->key, &text, err);
+        if (status)
+            return status;
         json content = json_get(json_of(text.data, text.size), "content");
         if (content.type != JSON_STRING)
             return SESSILE_OK;

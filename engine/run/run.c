@@ -163,22 +163,22 @@ sessile_status run_begin_turn(sessile_run **out, sessile_session *s,
                               const sessile_run_options *options, sessile_error *err)
 {
     sessile_run *run;
-    sessile_status st = run_new(&run, s, RUN_TURN, options, err);
-    if (st != SESSILE_OK)
-        return st;
-    st = run_turn(run, messages, count, options, err);
-    if (st == SESSILE_OK && run->policy) {
+    sessile_status status = run_new(&run, s, RUN_TURN, options, err);
+    if (status)
+        return status;
+    status = run_turn(run, messages, count, options, err);
+    if (!status && run->policy) {
         /* The turn is in the log whatever happens now: a snapshot that fails refuses the
          * policy, not the turn. */
         sessile_error why = {SESSILE_OK, ""};
-        if (run_snapshot(run, &why) != SESSILE_OK)
+        if (run_snapshot(run, &why))
             run_refuse(run, LAW_NONE, why.message);
     } else {
         run->stage = STAGE_DONE;
     }
-    if (st != SESSILE_OK) {
+    if (status) {
         run_free(run);
-        return st;
+        return status;
     }
     run_begun(run);
     *out = run;
@@ -190,20 +190,21 @@ sessile_status run_begin_compact(sessile_run **out, sessile_session *s, int plan
 {
     const os_table *os = s->store->os;
     sessile_run *run;
-    sessile_status st = run_new(&run, s, plan ? RUN_PLAN : RUN_COMPACT, options, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = run_new(&run, s, plan ? RUN_PLAN : RUN_COMPACT, options, err);
+    if (status)
+        return status;
     run->now_ms = os->now_ms(os->ud);
     run->stage = STAGE_COMPACT;
     if (!run->policy)
-        st = fail(err, SESSILE_INVALID,
-                  "no policy to compact with: name one in the call, the session or the "
-                  "store");
-    if (st == SESSILE_OK)
-        st = run_snapshot(run, err);
-    if (st != SESSILE_OK) {
+        status =
+            fail(err, SESSILE_INVALID,
+                 "no policy to compact with: name one in the call, the session or the "
+                 "store");
+    if (!status)
+        status = run_snapshot(run, err);
+    if (status) {
         run_free(run);
-        return st;
+        return status;
     }
     run_begun(run);
     *out = run;
@@ -214,27 +215,27 @@ sessile_status run_begin_branch(sessile_run **out, sessile_session *s, sessile_i
                                 const sessile_run_options *options, sessile_error *err)
 {
     sessile_run *run;
-    sessile_status st = run_new(&run, s, RUN_BRANCH, options, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = run_new(&run, s, RUN_BRANCH, options, err);
+    if (status)
+        return status;
     run->to = to;
     if (options->model.size) {
         run->model = mem_dup(run->alloc, options->model.data, options->model.size);
         run->model_size = run->model ? options->model.size : 0;
-        st = run->model ? SESSILE_OK : fail_nomem(err);
+        status = run->model ? SESSILE_OK : fail_nomem(err);
     }
-    if (st == SESSILE_OK)
-        st = run_branch(run, options, err);
-    if (st != SESSILE_OK) {
+    if (!status)
+        status = run_branch(run, options, err);
+    if (status) {
         run_free(run);
-        return st;
+        return status;
     }
     run->stage = STAGE_DONE;
     if (options->summarize && !options->summary.size) {
         /* The head has moved whatever happens now. */
         sessile_error why = {SESSILE_OK, ""};
         run->outcome.verdict = SESSILE_UNCHANGED;
-        if (run_branch_state(run, &why) != SESSILE_OK) {
+        if (run_branch_state(run, &why)) {
             run->outcome.verdict = SESSILE_REFUSED;
             run_say(run, why.message);
         } else if (!run->state) {
@@ -278,49 +279,49 @@ static sessile_status commit_failed(sessile_run *run, const sessile_error *why,
 static sessile_status commit(sessile_run *run, sessile_error *err)
 {
     sessile_error why = {SESSILE_OK, ""};
-    sessile_status st = run_commit(run, &why);
+    sessile_status status = run_commit(run, &why);
     run->stage = STAGE_DONE;
-    if (st != SESSILE_OK)
-        st = commit_failed(run, &why, err);
-    if (st == SESSILE_OK)
-        st = run_end_park(run, err);
+    if (status)
+        status = commit_failed(run, &why, err);
+    if (!status)
+        status = run_end_park(run, err);
     if (run->state)
         run->outcome.cannot_fit =
             laws_cannot_fit(context_left(run), run->window, run_reserve(run));
-    return st;
+    return status;
 }
 
 static sessile_status step(sessile_run *run, sessile_need *need, sessile_error *err)
 {
-    sessile_status st = SESSILE_OK;
-    if (run->failed.code != SESSILE_OK)
+    sessile_status status = SESSILE_OK;
+    if (run->failed.code)
         return fail(err, run->failed.code, "%s", run->failed.message);
     if (run->kind == RUN_BRANCH && run->stage < STAGE_COMMIT)
-        st = run_branch_ask(run, need, err);
-    if (st == SESSILE_OK && run->kind == RUN_BRANCH && run->stage == STAGE_COMMIT)
+        status = run_branch_ask(run, need, err);
+    if (!status && run->kind == RUN_BRANCH && run->stage == STAGE_COMMIT)
         run_branch_commit(run);
-    while (st == SESSILE_OK && run->stage != STAGE_DONE) {
+    while (!status && run->stage != STAGE_DONE) {
         if (run->stage < STAGE_COMMIT)
-            st = run_schedule(run, need, err);
-        if (st == SESSILE_OK)
-            st = commit(run, err);
-        if (st == SESSILE_OK && run_wants_fallback(run))
+            status = run_schedule(run, need, err);
+        if (!status)
+            status = commit(run, err);
+        if (!status && run_wants_fallback(run))
             run_begin_fallback(run);
     }
-    if (st == SESSILE_OK)
-        st = run_checkpoint(run, need, err);
+    if (!status)
+        status = run_checkpoint(run, need, err);
     /* One sync for all that this run wrote, and only then success. */
-    return st == SESSILE_OK ? run_sync(run, err) : st;
+    return !status ? run_sync(run, err) : status;
 }
 
 sessile_status run_sync(sessile_run *run, sessile_error *err)
 {
-    sessile_status st = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
 
     if (run->written && !run->synced)
-        st = session_sync_within(run->session, &run->wait, run->written, err);
-    run->synced |= st == SESSILE_OK;
-    return st;
+        status = session_sync_within(run->session, &run->wait, run->written, err);
+    run->synced |= status == SESSILE_OK;
+    return status;
 }
 
 sessile_status run_step(sessile_run *run, sessile_need *need, sessile_error *err)
@@ -330,9 +331,9 @@ sessile_status run_step(sessile_run *run, sessile_need *need, sessile_error *err
         return fail(err, SESSILE_INVALID, "the run waits for an answer: reply first");
     uint64_t before = clock_us(run);
     begin_wait(run);
-    sessile_status st = step(run, need, err);
+    sessile_status status = step(run, need, err);
     run->outcome.engine_us += clock_us(run) - before;
-    return st;
+    return status;
 }
 
 sessile_status run_reply(sessile_run *run, const sessile_answer *answer,
@@ -346,10 +347,10 @@ sessile_status run_reply(sessile_run *run, const sessile_answer *answer,
         return fail_nomem(err);
     if (!run->checkpoint.asked && run->kind != RUN_BRANCH &&
         !policy_step_get(run->policy, run->step)->is_host) {
-        sessile_status st = run_answers_note(run, answer, err);
-        if (st != SESSILE_OK) {
+        sessile_status status = run_answers_note(run, answer, err);
+        if (status) {
             mem_free(run->alloc, text, answer->text.size + 1);
-            return st;
+            return status;
         }
     }
     if (run->answer_text)
@@ -366,7 +367,7 @@ sessile_status run_outcome(sessile_run *run, sessile_outcome *out, sessile_error
 {
     if (run->stage != STAGE_DONE || run->asked)
         return fail(err, SESSILE_INVALID, "the run is not done: step it until OK");
-    if (run->failed.code != SESSILE_OK)
+    if (run->failed.code)
         return fail(err, run->failed.code, "%s", run->failed.message);
     sessile_outcome *o = &run->outcome;
     const char *log = run->pipeline ? policy_pipeline_log(run->pipeline) : "";
@@ -401,10 +402,10 @@ static sessile_status text_locked(void *arg, sessile_key key, buf *out,
     sessile_run *run = texts->run;
     if (key.entry == SESSILE_NO_ID) {
         sessile_slice text;
-        sessile_status st = state_text(run->state, key, &text, err);
-        if (st == SESSILE_OK)
+        sessile_status status = state_text(run->state, key, &text, err);
+        if (!status)
             buf_put(out, text.data, text.size);
-        return st;
+        return status;
     }
     return ahead_message(&texts->reading, key, out, err);
 }
@@ -418,23 +419,23 @@ sessile_status run_context(sessile_run *run, sessile_message **out, size_t *coun
     context leaf;
     context_init(&leaf, run->alloc);
     const context *c = &leaf;
-    sessile_status st = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
     sessile_context_info info;
-    st = session_lock(s, err);
-    if (st != SESSILE_OK)
-        return st;
+    status = session_lock(s, err);
+    if (status)
+        return status;
     if (run->state && run->kind != RUN_BRANCH)
         c = context_left(run);
     else
-        st = session_context_at_locked(s, run->outcome.leaf, &leaf, err);
-    if (st == SESSILE_OK) {
+        status = session_context_at_locked(s, run->outcome.leaf, &leaf, err);
+    if (!status) {
         outcome_texts texts = {.run = run};
         ahead_begin(&texts.reading, s, c);
-        st = render_context(c, text_locked, &texts, s, out, count, &info, run->alloc,
-                            err);
+        status =
+            render_context(c, text_locked, &texts, s, out, count, &info, run->alloc, err);
         ahead_end(&texts.reading);
     }
     session_unlock(s);
     context_deinit(&leaf);
-    return st;
+    return status;
 }

@@ -199,18 +199,18 @@ static sessile_status hook_done(sessile_run *run, sessile_error *err)
     }
     const policy_step_info *step = policy_step_get(run->policy, run->step);
     int changed, vars_changed;
-    sessile_status st = state_hook_end(run->state, &changed, &vars_changed, err);
-    if (st == SESSILE_OK && vars_changed)
-        st = run_vars_set(run, step->name, sessile_state_vars(run->state), err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = state_hook_end(run->state, &changed, &vars_changed, err);
+    if (!status && vars_changed)
+        status = run_vars_set(run, step->name, sessile_state_vars(run->state), err);
+    if (status)
+        return status;
     if (changed) {
         laws_input in;
-        st = state_laws(run->state, &in, err);
-        if (st == SESSILE_OK)
-            st = laws_check(&in, &run->judged, run->alloc, err);
-        if (st != SESSILE_OK)
-            return st;
+        status = state_laws(run->state, &in, err);
+        if (!status)
+            status = laws_check(&in, &run->judged, run->alloc, err);
+        if (status)
+            return status;
         run_name_policy(run);
         if (run->judged.broken != LAW_NONE) {
             run_refuse(run, run->judged.broken, run->judged.message);
@@ -220,7 +220,7 @@ static sessile_status hook_done(sessile_run *run, sessile_error *err)
         if (run->hook == SESSILE_HOOK_COMPACT && saves_too_little(run)) {
             run->outcome.too_little = 1;
             run->edited = run->edited_before;
-            st = state_rewind(run->state, err);
+            status = state_rewind(run->state, err);
         } else if (run->hook == SESSILE_HOOK_COMPACT || run->hook == SESSILE_HOOK_FLUSH) {
             run->stands = run_reason_of_hook(run);
         }
@@ -228,7 +228,7 @@ static sessile_status hook_done(sessile_run *run, sessile_error *err)
     if (run->stage != STAGE_COMPACT)
         run->step++;
     run->hook = 0;
-    return st;
+    return status;
 }
 
 sessile_status run_make_pipeline(sessile_run *run, sessile_error *err)
@@ -244,19 +244,19 @@ sessile_status run_make_pipeline(sessile_run *run, sessile_error *err)
                           .state = run->state,
                           .journal = &run->journal};
     buf title;
-    sessile_status st = session_lock(s, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = session_lock(s, err);
+    if (status)
+        return status;
     buf_init(&title, run->alloc);
     buf_put(&title, s->title ? s->title : "", s->title_size);
     session_unlock(s);
-    st = title.failed ? fail_nomem(err) : SESSILE_OK;
-    if (st == SESSILE_OK) {
+    status = title.failed ? fail_nomem(err) : SESSILE_OK;
+    if (!status) {
         setup.title = (sessile_slice){title.data, title.size};
-        st = policy_pipeline_new(&run->pipeline, run->policy, &setup, err);
+        status = policy_pipeline_new(&run->pipeline, run->policy, &setup, err);
     }
     buf_deinit(&title);
-    return st;
+    return status;
 }
 
 /* Starts run->hook. OK: it has ended; NEEDS: it, or its host, is waited for. */
@@ -264,10 +264,10 @@ static sessile_status start_hook(sessile_run *run, sessile_error *err)
 {
     const policy_step_info *step = policy_step_get(run->policy, run->step);
     const run_vars *vars = run_vars_get(run, step->name);
-    sessile_status st = state_hook_begin(run->state, vars ? vars->text : "{}",
-                                         vars ? vars->text_size : 2, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = state_hook_begin(run->state, vars ? vars->text : "{}",
+                                             vars ? vars->text_size : 2, err);
+    if (status)
+        return status;
     if (run->hook == SESSILE_HOOK_FLUSH || run->hook == SESSILE_HOOK_COMPACT)
         run->why = run_reason_of_hook(run);
     if (run->hook == SESSILE_HOOK_COMPACT) {
@@ -275,16 +275,16 @@ static sessile_status start_hook(sessile_run *run, sessile_error *err)
         run->did_not_fit =
             laws_cannot_fit(state_after(run->state), run->window, run_reserve(run)) > 0;
         run->edited_before = run->edited;
-        st = state_mark(run->state, err);
-        if (st != SESSILE_OK)
-            return st;
+        status = state_mark(run->state, err);
+        if (status)
+            return status;
     }
     if (step->is_host)
         return SESSILE_NEEDS;
     if (!run->pipeline) {
-        st = run_make_pipeline(run, err);
-        if (st != SESSILE_OK)
-            return st;
+        status = run_make_pipeline(run, err);
+        if (status)
+            return status;
     }
     return policy_pipeline_call(run->pipeline, run->step, run->hook, run->state,
                                 run_reason_of_hook(run), &run->result, err);
@@ -297,7 +297,7 @@ static sessile_status take_answer(sessile_run *run, sessile_error *err)
     if (!policy_step_get(run->policy, run->step)->is_host)
         return policy_pipeline_answer(run->pipeline, &run->answer, &run->result, err);
     run->result = (policy_result){.verdict = run->answer.verdict};
-    if (run->answer.status == SESSILE_OK)
+    if (!run->answer.status)
         return SESSILE_OK;
     size_t size = utf8_floor(run->answer.text.data, run->answer.text.size, REASON_MOST);
     return size ? fail(err, SESSILE_POLICY, "%.*s", (int)size, run->answer.text.data)
@@ -324,7 +324,7 @@ static void describe_need(const sessile_run *run, sessile_need *need)
 
 /* A model was asked: 1 when a run that was parked had this answer already, which is taken
  * in next. */
-static int was_answered(sessile_run *run, sessile_error *why, sessile_status *st)
+static int was_answered(sessile_run *run, sessile_error *why, sessile_status *status)
 {
     if (policy_step_get(run->policy, run->step)->is_host)
         return 0;
@@ -334,38 +334,38 @@ static int was_answered(sessile_run *run, sessile_error *why, sessile_status *st
         return 0;
     sessile_answer answer = {.status = known->status, .text = {known->text, known->size}};
     run->asked = 1;
-    *st = run_reply(run, &answer, why);
+    *status = run_reply(run, &answer, why);
     run->asked = 0;
-    return *st == SESSILE_OK;
+    return *status == SESSILE_OK;
 }
 
 sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error *err)
 {
     while (run->stage < STAGE_COMMIT) {
         sessile_error why = {SESSILE_OK, ""};
-        sessile_status st;
+        sessile_status status;
         if (run->replied) {
-            st = take_answer(run, &why);
+            status = take_answer(run, &why);
         } else {
             next_hook(run);
             if (run->stage == STAGE_COMMIT)
                 break;
-            st = start_hook(run, &why);
+            status = start_hook(run, &why);
         }
-        if (st == SESSILE_NEEDS && was_answered(run, &why, &st))
+        if (status == SESSILE_NEEDS && was_answered(run, &why, &status))
             continue;
-        if (st == SESSILE_NEEDS) {
+        if (status == SESSILE_NEEDS) {
             /* Written, not yet durable, and nobody knows how long the answer takes. */
-            st = run_sync(run, err);
-            if (st != SESSILE_OK)
-                return st;
+            status = run_sync(run, err);
+            if (status)
+                return status;
             describe_need(run, need);
             run->asked = 1;
             return SESSILE_NEEDS;
         }
-        if (st == SESSILE_OK)
-            st = hook_done(run, &why);
-        if (st != SESSILE_OK)
+        if (!status)
+            status = hook_done(run, &why);
+        if (status)
             hook_failed(run, &why);
     }
     return SESSILE_OK;

@@ -25,13 +25,13 @@ static uint64_t since(int64_t then, int64_t now)
 static sessile_status on_path(sessile_session *s, sessile_id leaf, trigger_attempt *a,
                               sessile_error *err)
 {
-    sessile_status st = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
     if (a->turn && a->turn < leaf)
-        st = session_reach_path_locked(s, leaf, a->turn, err);
-    if (st == SESSILE_OK &&
+        status = session_reach_path_locked(s, leaf, a->turn, err);
+    if (!status &&
         (a->turn > leaf || (a->turn && !session_descends_locked(s, leaf, a->turn))))
         a->turn = 0;
-    return st;
+    return status;
 }
 
 sessile_status run_count_locked(sessile_run *run, sessile_error *err)
@@ -43,17 +43,17 @@ sessile_status run_count_locked(sessile_run *run, sessile_error *err)
         return SESSILE_OK;
     c->by_share = s->by_share;
     c->by_overflow = s->by_overflow;
-    sessile_status st = session_reach_locked(s, run->saw, err);
-    if (st == SESSILE_OK)
-        st = session_last_compaction_locked(s, run->saw, &c->last, err);
-    if (st == SESSILE_OK)
-        st = session_turn_before_locked(s, run->saw, c->last.id, &before, err);
-    if (st == SESSILE_OK)
-        st = on_path(s, run->saw, &c->by_share, err);
-    if (st == SESSILE_OK)
-        st = on_path(s, run->saw, &c->by_overflow, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = session_reach_locked(s, run->saw, err);
+    if (!status)
+        status = session_last_compaction_locked(s, run->saw, &c->last, err);
+    if (!status)
+        status = session_turn_before_locked(s, run->saw, c->last.id, &before, err);
+    if (!status)
+        status = on_path(s, run->saw, &c->by_share, err);
+    if (!status)
+        status = on_path(s, run->saw, &c->by_overflow, err);
+    if (status)
+        return status;
     const node *now = &s->nodes[run->saw];
     c->messages = now->messages - c->last.messages;
     c->ms = since(c->last.time_ms, now->time_ms);
@@ -129,7 +129,7 @@ static int by_overflow(const sessile_run *run, const sessile_triggers *t)
  * locked is tried again at the next turn. */
 static void remember(sessile_run *run, trigger_attempt *attempt)
 {
-    if (session_lock(run->session, NULL) != SESSILE_OK)
+    if (session_lock(run->session, NULL))
         return;
     *attempt = (trigger_attempt){run->last, room_of(run)};
     session_unlock(run->session);
@@ -180,7 +180,8 @@ static int still_overflows(sessile_run *run)
 {
     const sessile_triggers *t = run_triggers(run);
     if (run->replays_overflow)
-        return laws_cannot_fit(state_after(run->state), run->window, run_reserve(run)) > 0;
+        return laws_cannot_fit(state_after(run->state), run->window, run_reserve(run)) >
+               0;
     return t && compacts(run) && by_overflow(run, t);
 }
 

@@ -35,10 +35,10 @@ static sessile_status check_object(buf *out, sessile_slice text, const char *wha
 {
     if (text.size == 0)
         return SESSILE_OK;
-    sessile_status st = json_check(out, text.data, text.size, depth, err);
-    if (st != SESSILE_OK) {
+    sessile_status status = json_check(out, text.data, text.size, depth, err);
+    if (status) {
         fail_prefix(err, "%s", what);
-        return st;
+        return status;
     }
     if (json_of(out->data, out->size).type != JSON_OBJECT)
         return fail(err, SESSILE_INVALID, "%s: a JSON object is wanted", what);
@@ -49,34 +49,34 @@ static sessile_status check_messages(turn_write *w, const sessile_slice *message
                                      sessile_error *err)
 {
     const sessile_limits *limits = &w->run->session->store->limits;
-    sessile_status st = SESSILE_OK;
-    for (size_t i = 0; st == SESSILE_OK && i < w->count; i++) {
+    sessile_status status = SESSILE_OK;
+    for (size_t i = 0; !status && i < w->count; i++) {
         turn_message *m = &w->messages[i];
         if (messages[i].size > limits->message)
-            st = fail(
+            status = fail(
                 err, SESSILE_LIMIT,
                 "this message has %zu bytes and the limit [message] is %llu: shorten "
                 "it, or raise the limit",
                 messages[i].size, (unsigned long long)limits->message);
         else {
             m->at = w->text.size;
-            st = json_check(&w->text, messages[i].data, messages[i].size, limits->depth,
-                            err);
+            status = json_check(&w->text, messages[i].data, messages[i].size,
+                                limits->depth, err);
             m->size = w->text.size - m->at;
         }
-        if (st != SESSILE_OK && w->count > 1)
+        if (status && w->count > 1)
             fail_prefix(err, "message %zu of the turn", i + 1);
     }
-    for (size_t i = 0; st == SESSILE_OK && i < w->count; i++) {
+    for (size_t i = 0; !status && i < w->count; i++) {
         turn_message *m = &w->messages[i];
-        st = message_read(&m->columns, w->text.data + m->at, m->size, NULL, NULL, NULL,
-                          w->run->alloc, err);
-        if (st != SESSILE_OK && w->count > 1)
+        status = message_read(&m->columns, w->text.data + m->at, m->size, NULL, NULL,
+                              NULL, w->run->alloc, err);
+        if (status && w->count > 1)
             fail_prefix(err, "message %zu of the turn", i + 1);
         else
             m->tokens = session_count(w->run->session, &m->columns);
     }
-    return st;
+    return status;
 }
 
 /* Where the turn goes: on the head; or, when it was thought on an older one and that is
@@ -85,14 +85,15 @@ static sessile_status find_parent(turn_write *w, sessile_session *s, sessile_id 
                                   sessile_error *err)
 {
     sessile_id base = w->options->has_base ? w->options->base : s->base;
-    sessile_status st = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
 
     *parent = s->head;
     w->run->beside = 0;
     if (w->options->on_conflict != SESSILE_ON_CONFLICT_APPEND)
-        st = session_check_base_locked(s, base, 1, err);
-    if (st != SESSILE_CONFLICT || w->options->on_conflict != SESSILE_ON_CONFLICT_BRANCH)
-        return st;
+        status = session_check_base_locked(s, base, 1, err);
+    if (status != SESSILE_CONFLICT ||
+        w->options->on_conflict != SESSILE_ON_CONFLICT_BRANCH)
+        return status;
     error_clear(err);
     *parent = base;
     w->run->beside = 1;
@@ -104,18 +105,18 @@ static sessile_status count_previous(turn_write *w, sessile_session *s, sessile_
 {
     const context *c;
     context at;
-    sessile_status st;
+    sessile_status status;
 
     if (!w->run->beside) {
-        st = session_context_locked(s, &c, err);
-        w->previous = st == SESSILE_OK ? c->count : 0;
-        return st;
+        status = session_context_locked(s, &c, err);
+        w->previous = !status ? c->count : 0;
+        return status;
     }
     context_init(&at, w->run->alloc);
-    st = session_context_at_locked(s, leaf, &at, err);
+    status = session_context_at_locked(s, leaf, &at, err);
     w->previous = at.count;
     context_deinit(&at);
-    return st;
+    return status;
 }
 
 /* session_build: the messages and their turn entry, on the head as it is now. */
@@ -124,13 +125,13 @@ static sessile_status build_turn(void *arg, sessile_session *s, batch *b,
 {
     turn_write *w = arg;
     sessile_id parent;
-    sessile_status st = session_check_running_locked(s, err);
-    if (st == SESSILE_OK)
-        st = find_parent(w, s, &parent, err);
-    if (st == SESSILE_OK)
-        st = count_previous(w, s, parent, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = session_check_running_locked(s, err);
+    if (!status)
+        status = find_parent(w, s, &parent, err);
+    if (!status)
+        status = count_previous(w, s, parent, err);
+    if (status)
+        return status;
     w->time_ms = b->now_ms;
 
     w->run->first = batch_next(b);
@@ -178,34 +179,35 @@ sessile_status run_turn(sessile_run *run, const sessile_slice *messages, size_t 
     buf_init(&w.usage, run->alloc);
     buf_init(&w.metadata, run->alloc);
     buf_init(&w.data, run->alloc);
-    sessile_status st;
+    sessile_status status;
 
     if (count == 0) {
-        st = fail(err, SESSILE_INVALID, "a turn has at least one message");
+        status = fail(err, SESSILE_INVALID, "a turn has at least one message");
         goto out;
     }
     if (count > SIZE_MAX / sizeof *w.messages) {
-        st = fail_nomem(err);
+        status = fail_nomem(err);
         goto out;
     }
     if (!utf8_valid(options->model.data, options->model.size)) {
-        st = fail(err, SESSILE_INVALID, "the model's name is not UTF-8");
+        status = fail(err, SESSILE_INVALID, "the model's name is not UTF-8");
         goto out;
     }
     w.messages = mem_zalloc(run->alloc, count * sizeof *w.messages);
     if (!w.messages) {
-        st = fail_nomem(err);
+        status = fail_nomem(err);
         goto out;
     }
-    st = check_messages(&w, messages, err);
-    if (st == SESSILE_OK)
-        st = check_object(&w.usage, options->usage, "usage", limits->depth, err);
-    if (st == SESSILE_OK)
-        st = check_object(&w.metadata, options->metadata, "metadata", limits->depth, err);
-    if (st == SESSILE_OK)
-        st = session_write_known_within(run->session, &run->wait, build_turn, &w,
-                                        &run->written, err);
-    if (st != SESSILE_OK)
+    status = check_messages(&w, messages, err);
+    if (!status)
+        status = check_object(&w.usage, options->usage, "usage", limits->depth, err);
+    if (!status)
+        status =
+            check_object(&w.metadata, options->metadata, "metadata", limits->depth, err);
+    if (!status)
+        status = session_write_known_within(run->session, &run->wait, build_turn, &w,
+                                            &run->written, err);
+    if (status)
         goto out;
     run->now_ms = w.time_ms;
     run->saw = run->last;
@@ -221,18 +223,18 @@ out:
     buf_deinit(&w.usage);
     buf_deinit(&w.metadata);
     buf_deinit(&w.data);
-    return st;
+    return status;
 }
 
 sessile_status run_read_text(void *arg, sessile_key key, buf *out, sessile_error *err)
 {
     sessile_session *s = arg;
-    sessile_status st = session_lock(s, err);
-    if (st != SESSILE_OK)
-        return st;
-    st = session_message_locked(s, key, out, err);
+    sessile_status status = session_lock(s, err);
+    if (status)
+        return status;
+    status = session_message_locked(s, key, out, err);
     session_unlock(s);
-    return st;
+    return status;
 }
 
 /* How many messages of the context at a turn's end were there before it. */
@@ -246,17 +248,17 @@ static size_t before_turn(const sessile_run *run, const context *c)
     return n;
 }
 
-/* System prompt and tools that are no entries take room as the reserve does: of the window
- * that is left to a policy, and of what a trigger looks at. Half of it at most, whatever
- * was reported: a report that is wrong must not leave a policy without any. */
+/* System prompt and tools that are no entries take room as the reserve does: of the
+ * window that is left to a policy, and of what a trigger looks at. Half of it at most,
+ * whatever was reported: a report that is wrong must not leave a policy without any. */
 static sessile_status find_held(sessile_run *run, sessile_error *err)
 {
     int64_t room = run->window > run->reserve ? run->window - run->reserve : 0;
-    sessile_status st =
+    sessile_status status =
         session_outside_locked(run->session, run->saw, &run->held, err);
-    if (st == SESSILE_OK && run->window > 0 && run->held > room / 2)
+    if (!status && run->window > 0 && run->held > room / 2)
         run->held = room / 2;
-    return st;
+    return status;
 }
 
 sessile_status run_snapshot(sessile_run *run, sessile_error *err)
@@ -269,53 +271,53 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     meter_ratio fit[TOKEN_UNITS];
     sessile_tokens whole;
     int beside;
-    sessile_status st = session_lock_within(s, &run->wait, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = session_lock_within(s, &run->wait, err);
+    if (status)
+        return status;
     buf_init(&vars, run->alloc);
     context_init(&at, run->alloc);
     facts_init(&labels, run->alloc);
     if (run->kind == RUN_TURN || run->replays || run->is_fallback) {
         /* Others may have written since the turn: the policy sees the turn's own leaf. */
         if (s->head == run->saw) {
-            st = session_context_locked(s, &c, err);
+            status = session_context_locked(s, &c, err);
         } else {
-            st = session_context_at_locked(s, run->saw, &at, err);
+            status = session_context_at_locked(s, run->saw, &at, err);
             c = &at;
         }
-        if (st == SESSILE_OK && run->replays) {
+        if (!status && run->replays) {
             run->previous = before_turn(run, c);
             run->outcome.leaf = s->head;
         }
     } else {
-        st = session_refresh_locked(s, err);
-        if (st == SESSILE_OK && run->kind == RUN_COMPACT)
-            st = session_check_running_locked(s, err);
-        if (st == SESSILE_OK)
-            st = session_context_locked(s, &c, err);
+        status = session_refresh_locked(s, err);
+        if (!status && run->kind == RUN_COMPACT)
+            status = session_check_running_locked(s, err);
+        if (!status)
+            status = session_context_locked(s, &c, err);
         run->saw = s->head;
         s->base = s->head;
         run->previous = c ? c->count : 0;
         run->outcome.leaf = s->head;
     }
-    if (st == SESSILE_OK) {
+    if (!status) {
         run->context_at = run->saw ? s->nodes[run->saw].context_at : 0;
         run->vars_at = run->saw ? s->nodes[run->saw].vars_at : 0;
         run->seen = s->node_count;
-        st = session_vars_locked(s, run->saw, &vars, err);
+        status = session_vars_locked(s, run->saw, &vars, err);
     }
-    if (st == SESSILE_OK)
-        st = run_count_locked(run, err);
-    if (st == SESSILE_OK)
-        st = session_fit_locked(s, run->saw, fit, err);
-    if (st == SESSILE_OK)
-        st = find_held(run, err);
-    if (st == SESSILE_OK)
-        st = session_tokens_at_locked(s, run->saw, &whole, &beside, err);
+    if (!status)
+        status = run_count_locked(run, err);
+    if (!status)
+        status = session_fit_locked(s, run->saw, fit, err);
+    if (!status)
+        status = find_held(run, err);
+    if (!status)
+        status = session_tokens_at_locked(s, run->saw, &whole, &beside, err);
     /* One picture for all hooks, whatever is labelled meanwhile. */
-    if (st == SESSILE_OK && facts_labels(&s->facts, &labels))
-        st = fail_nomem(err);
-    if (st == SESSILE_OK) {
+    if (!status && facts_labels(&s->facts, &labels))
+        status = fail_nomem(err);
+    if (!status) {
         state_setup setup = {.context = c,
                              .labels = &labels,
                              .previous = run->previous,
@@ -330,20 +332,20 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
                              .read = run_read_text,
                              .read_arg = s,
                              .alloc = run->alloc};
-        st = state_new(&run->state, &setup, err);
+        status = state_new(&run->state, &setup, err);
     }
     session_unlock(s);
-    if (st == SESSILE_OK)
-        st = run_take_worker(run, err);
+    if (!status)
+        status = run_take_worker(run, err);
 
-    if (st == SESSILE_OK && vars.size > 2)
-        st = run_vars_load(run, vars.data, vars.size, err);
-    if (st == SESSILE_OK) {
+    if (!status && vars.size > 2)
+        status = run_vars_load(run, vars.data, vars.size, err);
+    if (!status) {
         run->outcome.tokens_before = whole.tokens;
         run->outcome.tokens_after = run->outcome.tokens_before;
     }
     context_deinit(&at);
     facts_deinit(&labels);
     buf_deinit(&vars);
-    return st;
+    return status;
 }

@@ -47,20 +47,20 @@ static sessile_status vars_put(sessile_run *run, const char *name, size_t name_s
 sessile_status run_vars_load(sessile_run *run, const char *text, size_t size,
                              sessile_error *err)
 {
-    sessile_status st = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
     buf name;
     buf_init(&name, run->alloc);
     json_iter it = json_begin(json_of(text, size));
-    while (st == SESSILE_OK && json_next(&it)) {
+    while (!status && json_next(&it)) {
         buf_clear(&name);
         if (json_string(&name, it.key) || name.failed)
-            st = fail_nomem(err);
+            status = fail_nomem(err);
         else
-            st = vars_put(run, name.size ? name.data : "", name.size, it.value.at,
-                          it.value.size, err);
+            status = vars_put(run, name.size ? name.data : "", name.size, it.value.at,
+                              it.value.size, err);
     }
     buf_deinit(&name);
-    return st;
+    return status;
 }
 
 const run_vars *run_vars_get(const sessile_run *run, const char *name)
