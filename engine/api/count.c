@@ -35,25 +35,25 @@ sessile_status sessile_count_tokens_with(sessile_session *session,
                                          sessile_tokens *out, sessile_error *err)
 {
     sessile_count_options defaults;
-    sessile_status st;
+    sessile_status status;
 
     sessile_count_options_init(&defaults);
     if (!options)
         options = &defaults;
     if (out)
         *out = (sessile_tokens){0, 0, 0, TOKEN_SOURCE_ESTIMATE};
-    st = check(options, err);
-    if (st == SESSILE_OK)
-        st = api_read_begin(session, out, __func__, err);
-    if (st != SESSILE_OK)
-        return st;
+    status = check(options, err);
+    if (!status)
+        status = api_read_begin(session, out, __func__, err);
+    if (status)
+        return status;
     sessile_id leaf = options->leaf == SESSILE_NO_ID ? session->head : options->leaf;
-    st = session_check_leaf(session, leaf, err);
-    if (st == SESSILE_OK)
-        st = session_tokens_for_locked(session, leaf, options->model, options->tools,
-                                       options->system, out, err);
+    status = session_check_leaf(session, leaf, err);
+    if (!status)
+        status = session_tokens_for_locked(session, leaf, options->model, options->tools,
+                                           options->system, out, err);
     session_unlock(session);
-    return st;
+    return status;
 }
 
 sessile_status sessile_count_messages(sessile_store *store,
@@ -63,7 +63,7 @@ sessile_status sessile_count_messages(sessile_store *store,
                                       sessile_error *err)
 {
     sessile_count_options defaults;
-    sessile_status st = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
 
     error_clear(err);
     if (!out)
@@ -76,29 +76,29 @@ sessile_status sessile_count_messages(sessile_store *store,
     sessile_count_options_init(&defaults);
     if (!options)
         options = &defaults;
-    st = check(options, err);
-    if (st != SESSILE_OK)
-        return st;
+    status = check(options, err);
+    if (status)
+        return status;
     sessile_slice model = options->model;
     if (model.size == 0 && store->model)
         model = sessile_text(store->model);
     counting c = {.store = store, .model = model};
     counting_begin(&c);
-    for (size_t i = 0; st == SESSILE_OK && i < count; i++) {
+    for (size_t i = 0; !status && i < count; i++) {
         sessile_tokens one;
-        st = counting_add(&c, messages[i], &one, err);
-        if (st != SESSILE_OK && count > 1)
+        status = counting_add(&c, messages[i], &one, err);
+        if (status && count > 1)
             fail_prefix(err, "message %zu", i + 1);
         else if (each)
             each[i] = one;
     }
-    if (st == SESSILE_OK)
+    if (!status)
         counting_end(&c, out);
-    if (st == SESSILE_OK)
-        st = counters_beside(store->counters, model, options->tools, options->system, out,
-                             err);
+    if (!status)
+        status = counters_beside(store->counters, model, options->tools, options->system,
+                                 out, err);
     buf_deinit(&c.text);
-    return st;
+    return status;
 }
 
 void sessile_encoding_error(sessile_store *store, char *out, size_t size)

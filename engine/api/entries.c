@@ -96,38 +96,39 @@ sessile_status sessile_context(sessile_session *session, sessile_id leaf,
     const context *c = NULL;
     context at;
     meter_ratio fit[TOKEN_UNITS];
-    sessile_status st = session_lock(session, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = session_lock(session, err);
+    if (status)
+        return status;
     context_init(&at, a);
-    st = session_refresh_locked(session, err);
+    status = session_refresh_locked(session, err);
     int is_head = leaf == SESSILE_NO_ID || leaf == session->head;
-    if (st == SESSILE_OK && is_head) {
+    if (!status && is_head) {
         leaf = session->head;
-        st = session_context_locked(session, &c, err);
-    } else if (st == SESSILE_OK) {
+        status = session_context_locked(session, &c, err);
+    } else if (!status) {
         c = &at;
-        st = session_context_at_locked(session, leaf, &at, err);
+        status = session_context_at_locked(session, leaf, &at, err);
     }
-    if (st == SESSILE_OK)
-        st = session_fit_locked(session, leaf, fit, err);
-    if (st == SESSILE_OK && c != &at && context_copy(&at, c))
-        st = fail_nomem(err);
-    if (st == SESSILE_OK) {
+    if (!status)
+        status = session_fit_locked(session, leaf, fit, err);
+    if (!status && c != &at && context_copy(&at, c))
+        status = fail_nomem(err);
+    if (!status) {
         c = &at;
         meter_scale_context(&at, fit);
     }
-    if (st == SESSILE_OK) {
+    if (!status) {
         ahead reading;
         ahead_begin(&reading, session, c);
-        st = render_context(c, text_locked, &reading, session, out, count, info, a, err);
+        status =
+            render_context(c, text_locked, &reading, session, out, count, info, a, err);
         ahead_end(&reading);
     }
-    if (st == SESSILE_OK) {
+    if (!status) {
         int beside;
-        st = session_tokens_at_locked(session, leaf, &info->tokens, &beside, err);
+        status = session_tokens_at_locked(session, leaf, &info->tokens, &beside, err);
     }
-    if (st == SESSILE_OK) {
+    if (!status) {
         uint64_t shown = 0;
         for (size_t i = 0; i < c->count; i++)
             shown += c->items[i].key.n == 0;
@@ -139,13 +140,13 @@ sessile_status sessile_context(sessile_session *session, sessile_id leaf,
         info->dropped = said > shown ? said - shown : 0;
     }
     session_unlock(session);
-    if (st != SESSILE_OK) {
+    if (status) {
         sessile_free(*out);
         *out = NULL;
         *count = 0;
     }
     context_deinit(&at);
-    return st;
+    return status;
 }
 
 sessile_status sessile_entry(sessile_session *session, sessile_id id, char **out,
@@ -160,20 +161,20 @@ sessile_status sessile_entry(sessile_session *session, sessile_id id, char **out
         return api_missing(err, __func__, "session");
     const allocator *a = &session->store->alloc;
     buf text;
-    sessile_status st = session_lock(session, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = session_lock(session, err);
+    if (status)
+        return status;
     buf_init(&text, a);
-    st = session_refresh_locked(session, err);
-    if (st == SESSILE_OK)
-        st = session_text_locked(session, id, &text, err);
+    status = session_refresh_locked(session, err);
+    if (!status)
+        status = session_text_locked(session, id, &text, err);
     session_unlock(session);
-    if (st == SESSILE_OK && (text.failed || !(*out = give_dup(a, text.data, text.size))))
-        st = fail_nomem(err);
-    if (st == SESSILE_OK)
+    if (!status && (text.failed || !(*out = give_dup(a, text.data, text.size))))
+        status = fail_nomem(err);
+    if (!status)
         *size = text.size;
     buf_deinit(&text);
-    return st;
+    return status;
 }
 
 struct sessile_entries {
@@ -192,9 +193,9 @@ sessile_status sessile_entries_open(sessile_entries **out, sessile_session *sess
     if (!session)
         return api_missing(err, __func__, "session");
     const allocator *a = &session->store->alloc;
-    sessile_status st = api_read_begin(session, out, __func__, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = api_read_begin(session, out, __func__, err);
+    if (status)
+        return status;
     sessile_id end = log_count(session->log);
     session_unlock(session);
     sessile_entries *e = mem_zalloc(a, sizeof *e);
@@ -222,15 +223,15 @@ sessile_status sessile_entries_next(sessile_entries *entries, sessile_id *id,
     if (entries->next >= entries->end)
         return SESSILE_OK;
     buf_clear(&entries->text);
-    sessile_status st = session_lock(entries->session, err);
-    if (st != SESSILE_OK)
-        return st;
-    st = session_text_locked(entries->session, entries->next, &entries->text, err);
+    sessile_status status = session_lock(entries->session, err);
+    if (status)
+        return status;
+    status = session_text_locked(entries->session, entries->next, &entries->text, err);
     session_unlock(entries->session);
-    if (st == SESSILE_OK && entries->text.failed)
-        st = fail_nomem(err);
-    if (st != SESSILE_OK)
-        return st;
+    if (!status && entries->text.failed)
+        status = fail_nomem(err);
+    if (status)
+        return status;
     if (id)
         *id = entries->next;
     entries->next++;

@@ -37,8 +37,8 @@ sessile_status sessile_uncompact(sessile_session *session, sessile_id which, int
         *out = NULL;
     if (!session)
         return api_missing(err, __func__, "session");
-    sessile_status st =
+    sessile_status status =
         session_uncompact(session, which, dry_run, out ? out : &unwanted, err);
     sessile_free(unwanted);
-    return st;
+    return status;
 }

@@ -10,9 +10,9 @@
 static sessile_status open_made(sessile_session **out, sessile_store *store,
                                 const sessile_session_options *chosen, sessile_error *err)
 {
-    sessile_status st = api_open(out, store, chosen, err);
+    sessile_status status = api_open(out, store, chosen, err);
     session_records_own(store, chosen, *out);
-    return st;
+    return status;
 }
 
 static sessile_status check(const sessile_session_options *given,
@@ -41,14 +41,14 @@ sessile_status sessile_fork(sessile_session **out, sessile_session *session,
         *out = NULL;
     if (!session)
         return api_missing(err, __func__, "session");
-    sessile_status st = check(options, &chosen, __func__, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = check(options, &chosen, __func__, err);
+    if (status)
+        return status;
     if (!out && !chosen.id.size)
         return fail(err, SESSILE_INVALID,
                     "a fork that is not opened wants an id: nobody would know it");
-    st = session_fork(session, entry, &chosen, NULL, id, err);
-    return st == SESSILE_OK && out ? open_made(out, session->store, &chosen, err) : st;
+    status = session_fork(session, entry, &chosen, NULL, id, err);
+    return !status && out ? open_made(out, session->store, &chosen, err) : status;
 }
 
 sessile_status sessile_put(sessile_session **out, sessile_store *store,
@@ -61,10 +61,10 @@ sessile_status sessile_put(sessile_session **out, sessile_store *store,
         *out = NULL;
     if (!session || !store)
         return api_missing(err, __func__, "store or session");
-    sessile_status st = check(options, &chosen, __func__, err);
-    if (st == SESSILE_OK)
-        st = session_put(store, session, &chosen, err);
-    return st == SESSILE_OK && out ? open_made(out, store, &chosen, err) : st;
+    sessile_status status = check(options, &chosen, __func__, err);
+    if (!status)
+        status = session_put(store, session, &chosen, err);
+    return !status && out ? open_made(out, store, &chosen, err) : status;
 }
 
 static int give_link(const header_link *from, sessile_link *out)
@@ -102,10 +102,10 @@ sessile_status sessile_child(sessile_session **out, sessile_session *parent,
     *out = NULL;
     if (!parent)
         return api_missing(err, __func__, "parent");
-    sessile_status st = check(options, &chosen, __func__, err);
-    if (st == SESSILE_OK)
-        st = session_child(parent, with_context, &chosen, id, err);
-    return st == SESSILE_OK ? open_made(out, parent->store, &chosen, err) : st;
+    sessile_status status = check(options, &chosen, __func__, err);
+    if (!status)
+        status = session_child(parent, with_context, &chosen, id, err);
+    return !status ? open_made(out, parent->store, &chosen, err) : status;
 }
 
 sessile_status sessile_child_merged(sessile_session *parent, const sessile_session *child,

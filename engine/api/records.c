@@ -38,12 +38,13 @@ sessile_status sessile_records_open(sessile_session **out, sessile_store *store,
     for (size_t i = 0; i < count; i++)
         if (api_bad(records[i]))
             return api_missing(err, __func__, "the data of a record");
-    sessile_status st = session_records_open(out, store, options, records, count, err);
-    if (st == SESSILE_OK && options->policy) {
+    sessile_status status =
+        session_records_open(out, store, options, records, count, err);
+    if (!status && options->policy) {
         policy_retain(options->policy);
         (*out)->policy = (policy_ref){options->policy, api_release_policy};
     }
-    return st;
+    return status;
 }
 
 sessile_status sessile_records_read(sessile_session *session, uint64_t from,
@@ -55,10 +56,10 @@ sessile_status sessile_records_read(sessile_session *session, uint64_t from,
         return api_missing(err, __func__, "out or count");
     *out = NULL;
     *count = 0;
-    sessile_status st = api_read_begin(session, out, __func__, err);
-    if (st != SESSILE_OK)
-        return st;
-    st = session_records_locked(session, from, out, count, err);
+    sessile_status status = api_read_begin(session, out, __func__, err);
+    if (status)
+        return status;
+    status = session_records_locked(session, from, out, count, err);
     session_unlock(session);
-    return st;
+    return status;
 }

@@ -66,16 +66,16 @@ static sessile_status check(sessile_run **out, sessile_session *session,
     if ((unsigned)(*options)->on_conflict > SESSILE_ON_CONFLICT_BRANCH)
         return fail(err, SESSILE_INVALID, "on_conflict is FAIL, APPEND or BRANCH");
     if ((*options)->has_timeout) {
-        sessile_status st = store_handle_timeout((*options)->timeout_ms, err);
-        if (st != SESSILE_OK)
-            return st;
+        sessile_status status = store_handle_timeout((*options)->timeout_ms, err);
+        if (status)
+            return status;
     }
     if ((unsigned)(*options)->reason > SESSILE_REASON_MANUAL)
         return fail(err, SESSILE_INVALID, "no such reason: %d", (int)(*options)->reason);
     if (api_bad((*options)->state))
         return api_missing(err, function, "the data of a slice in options");
     sessile_status good = triggers_check((*options)->triggers, err);
-    return good == SESSILE_OK ? triggers_check((*options)->checkpoint_on, err) : good;
+    return !good ? triggers_check((*options)->checkpoint_on, err) : good;
 }
 
 sessile_status sessile_turn_begin(sessile_run **out, sessile_session *session,
@@ -83,9 +83,9 @@ sessile_status sessile_turn_begin(sessile_run **out, sessile_session *session,
                                   const sessile_run_options *options, sessile_error *err)
 {
     sessile_run_options defaults;
-    sessile_status st = check(out, session, &options, &defaults, __func__, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = check(out, session, &options, &defaults, __func__, err);
+    if (status)
+        return status;
     if (!messages && count)
         return api_missing(err, __func__, "messages");
     for (size_t i = 0; i < count; i++)
@@ -99,16 +99,16 @@ sessile_status sessile_compact_begin(sessile_run **out, sessile_session *session
                                      sessile_error *err)
 {
     sessile_run_options defaults;
-    sessile_status st = check(out, session, &options, &defaults, __func__, err);
-    return st == SESSILE_OK ? run_begin_compact(out, session, 0, options, err) : st;
+    sessile_status status = check(out, session, &options, &defaults, __func__, err);
+    return !status ? run_begin_compact(out, session, 0, options, err) : status;
 }
 
 sessile_status sessile_plan_begin(sessile_run **out, sessile_session *session,
                                   const sessile_run_options *options, sessile_error *err)
 {
     sessile_run_options defaults;
-    sessile_status st = check(out, session, &options, &defaults, __func__, err);
-    return st == SESSILE_OK ? run_begin_compact(out, session, 1, options, err) : st;
+    sessile_status status = check(out, session, &options, &defaults, __func__, err);
+    return !status ? run_begin_compact(out, session, 1, options, err) : status;
 }
 
 sessile_status sessile_branch_begin(sessile_run **out, sessile_session *session,
@@ -116,9 +116,9 @@ sessile_status sessile_branch_begin(sessile_run **out, sessile_session *session,
                                     sessile_error *err)
 {
     sessile_run_options defaults;
-    sessile_status st = check(out, session, &options, &defaults, __func__, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = check(out, session, &options, &defaults, __func__, err);
+    if (status)
+        return status;
     if (options->on_conflict == SESSILE_ON_CONFLICT_BRANCH)
         return fail(err, SESSILE_INVALID,
                     "on_conflict of a branch is \"fail\" or \"append\": it is a branch");
@@ -136,15 +136,15 @@ sessile_status sessile_branch(sessile_session *session, sessile_id entry,
         *leaf = SESSILE_NO_ID;
     sessile_run_options_init(&options);
     options.summary = summary;
-    sessile_status st = sessile_branch_begin(&run, session, entry, &options, err);
-    if (st == SESSILE_OK)
-        st = sessile_run_step(run, &need, err);
-    if (st == SESSILE_OK)
-        st = sessile_run_outcome(run, &outcome, err);
-    if (st == SESSILE_OK && leaf)
+    sessile_status status = sessile_branch_begin(&run, session, entry, &options, err);
+    if (!status)
+        status = sessile_run_step(run, &need, err);
+    if (!status)
+        status = sessile_run_outcome(run, &outcome, err);
+    if (!status && leaf)
         *leaf = outcome.leaf;
     sessile_run_free(run);
-    return st;
+    return status;
 }
 
 sessile_status sessile_run_step(sessile_run *run, sessile_need *need, sessile_error *err)
@@ -222,9 +222,9 @@ sessile_status sessile_answer_begin(sessile_run **out, sessile_session *session,
                                     sessile_error *err)
 {
     sessile_run_options defaults;
-    sessile_status st = check(out, session, &options, &defaults, __func__, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = check(out, session, &options, &defaults, __func__, err);
+    if (status)
+        return status;
     if (answer && api_bad(answer->text))
         return api_missing(err, __func__, "answer->text.data");
     return run_begin_answer(out, session, park, answer, options, err);

@@ -27,12 +27,12 @@ static void keep_policy(policy_ref *ref, sessile_policy *policy)
 sessile_status api_open(sessile_session **out, sessile_store *store,
                         const sessile_session_options *options, sessile_error *err)
 {
-    sessile_status st = session_open(out, store, options, err);
-    if (st == SESSILE_OK) {
+    sessile_status status = session_open(out, store, options, err);
+    if (!status) {
         keep_policy(&(*out)->policy, options->policy);
         keep_policy(&(*out)->fallback, options->fallback);
     }
-    return st;
+    return status;
 }
 
 static sessile_status check(sessile_session **out, sessile_store *store,
@@ -45,11 +45,11 @@ static sessile_status check(sessile_session **out, sessile_store *store,
     *out = NULL;
     if (!store || !options)
         return api_missing(err, function, "store or options");
-    sessile_status st = triggers_check(options->triggers, err);
-    if (st == SESSILE_OK)
-        st = triggers_check(options->checkpoint_on, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = triggers_check(options->triggers, err);
+    if (!status)
+        status = triggers_check(options->checkpoint_on, err);
+    if (status)
+        return status;
     if (id_wanted && options->id.size == 0)
         return fail(err, SESSILE_INVALID, "which session? its id is empty");
     if (api_bad(options->id) || api_bad(options->agent) || api_bad(options->user) ||
@@ -63,12 +63,12 @@ sessile_status sessile_create(sessile_session **out, sessile_store *store,
 {
     sessile_session_options named;
     char id[UUID_SIZE];
-    sessile_status st = check(out, store, options, __func__, 0, err);
-    if (st != SESSILE_OK)
-        return st;
-    st = session_create(store, options, err, id);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = check(out, store, options, __func__, 0, err);
+    if (status)
+        return status;
+    status = session_create(store, options, err, id);
+    if (status)
+        return status;
     named = *options;
     if (named.id.size == 0)
         named.id = sessile_text(id);
@@ -78,8 +78,8 @@ sessile_status sessile_create(sessile_session **out, sessile_store *store,
 sessile_status sessile_resume(sessile_session **out, sessile_store *store,
                               const sessile_session_options *options, sessile_error *err)
 {
-    sessile_status st = check(out, store, options, __func__, 1, err);
-    return st == SESSILE_OK ? api_open(out, store, options, err) : st;
+    sessile_status status = check(out, store, options, __func__, 1, err);
+    return !status ? api_open(out, store, options, err) : status;
 }
 
 sessile_status sessile_session_open(sessile_session **out, sessile_store *store,
@@ -87,18 +87,18 @@ sessile_status sessile_session_open(sessile_session **out, sessile_store *store,
                                     sessile_error *err)
 {
     enum { TRIES = 4 };
-    sessile_status st = check(out, store, options, __func__, 1, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = check(out, store, options, __func__, 1, err);
+    if (status)
+        return status;
     for (int i = 0;; i++) {
-        st = api_open(out, store, options, err);
-        if (st != SESSILE_NOTFOUND || i == TRIES)
-            return st;
+        status = api_open(out, store, options, err);
+        if (status != SESSILE_NOTFOUND || i == TRIES)
+            return status;
         error_clear(err);
-        st = session_create(store, options, err, NULL);
+        status = session_create(store, options, err, NULL);
         /* Somebody made it in between: then it is there to be opened; or removed it. */
-        if (st != SESSILE_OK && st != SESSILE_EXISTS && st != SESSILE_NOTFOUND)
-            return st;
+        if (status && status != SESSILE_EXISTS && status != SESSILE_NOTFOUND)
+            return status;
         error_clear(err);
     }
 }
@@ -125,10 +125,10 @@ sessile_status sessile_session_set_timeout(sessile_session *session, int timeout
     error_clear(err);
     if (!session)
         return api_missing(err, __func__, "session");
-    sessile_status st = store_handle_timeout(timeout_ms, err);
-    if (st == SESSILE_OK)
+    sessile_status status = store_handle_timeout(timeout_ms, err);
+    if (!status)
         atomic_store(&session->timeout_ms, timeout_ms);
-    return st;
+    return status;
 }
 
 sessile_status sessile_session_watch(sessile_session *session, sessile_id *seen,
@@ -139,10 +139,9 @@ sessile_status sessile_session_watch(sessile_session *session, sessile_id *seen,
     if (!session || !changed)
         return api_missing(err, __func__, session ? "changed" : "session");
     *changed = 0;
-    sessile_status st = store_handle_timeout(timeout_ms, err);
-    return st == SESSILE_OK
-               ? session_watch(session, seen ? seen : &own, timeout_ms, changed, err)
-               : st;
+    sessile_status status = store_handle_timeout(timeout_ms, err);
+    return !status ? session_watch(session, seen ? seen : &own, timeout_ms, changed, err)
+                   : status;
 }
 
 void sessile_interrupt(sessile_session *session)
@@ -175,7 +174,7 @@ int64_t sessile_session_created(const sessile_session *session)
 
 int64_t sessile_session_modified(sessile_session *session)
 {
-    if (!session || session_lock(session, NULL) != SESSILE_OK)
+    if (!session || session_lock(session, NULL))
         return 0;
     (void)session_refresh_locked(session, NULL);
     int64_t ms = session->modified_ms;
@@ -191,12 +190,12 @@ sessile_status sessile_session_damage(sessile_session *session, uint64_t *lost,
         *lost = 0;
     if (!session)
         return SESSILE_OK;
-    sessile_status st = session_lock(session, out);
-    if (st != SESSILE_OK)
-        return st;
-    st = session_damage_locked(session, lost, out);
+    sessile_status status = session_lock(session, out);
+    if (status)
+        return status;
+    status = session_damage_locked(session, lost, out);
     session_unlock(session);
-    return st;
+    return status;
 }
 
 uint64_t sessile_session_torn(const sessile_session *session)
@@ -219,25 +218,25 @@ sessile_status api_read_begin(sessile_session *session, const void *out,
         return api_missing(err, function, "out");
     if (!session)
         return api_missing(err, function, "session");
-    sessile_status st = session_lock(session, err);
-    if (st != SESSILE_OK)
-        return st;
-    st = session_refresh_locked(session, err);
-    if (st != SESSILE_OK)
+    sessile_status status = session_lock(session, err);
+    if (status)
+        return status;
+    status = session_refresh_locked(session, err);
+    if (status)
         session_unlock(session);
-    return st;
+    return status;
 }
 
 sessile_status sessile_head(sessile_session *session, sessile_id *out, sessile_error *err)
 {
     if (out)
         *out = 0;
-    sessile_status st = api_read_begin(session, out, __func__, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = api_read_begin(session, out, __func__, err);
+    if (status)
+        return status;
     *out = session->base = session->head;
     session_unlock(session);
-    return st;
+    return status;
 }
 
 sessile_status sessile_clear(sessile_session *session, sessile_error *err)
@@ -257,17 +256,17 @@ sessile_status sessile_title(sessile_session *session, char **out, size_t *size,
         *size = 0;
     if (!size)
         return api_missing(err, __func__, "size");
-    sessile_status st = api_read_begin(session, out, __func__, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = api_read_begin(session, out, __func__, err);
+    if (status)
+        return status;
     *out = give_dup(&session->store->alloc, session->title ? session->title : "",
                     session->title_size);
     if (*out)
         *size = session->title_size;
     else
-        st = fail_nomem(err);
+        status = fail_nomem(err);
     session_unlock(session);
-    return st;
+    return status;
 }
 
 sessile_status sessile_set_title(sessile_session *session, sessile_slice title,
@@ -286,13 +285,13 @@ sessile_status sessile_event_count(sessile_session *session, uint64_t *out,
 {
     if (out)
         *out = 0;
-    sessile_status st = api_read_begin(session, out, __func__, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = api_read_begin(session, out, __func__, err);
+    if (status)
+        return status;
     if (session->head)
         *out = session->nodes[session->head].events;
     session_unlock(session);
-    return st;
+    return status;
 }
 
 sessile_status sessile_total_usage(sessile_session *session, sessile_usage *out,
@@ -300,12 +299,12 @@ sessile_status sessile_total_usage(sessile_session *session, sessile_usage *out,
 {
     if (out)
         memset(out, 0, sizeof *out);
-    sessile_status st = api_read_begin(session, out, __func__, err);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = api_read_begin(session, out, __func__, err);
+    if (status)
+        return status;
     *out = session->usage;
     session_unlock(session);
-    return st;
+    return status;
 }
 
 sessile_status sessile_usage_groups(sessile_session *session, sessile_usage_by by,

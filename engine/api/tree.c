@@ -19,12 +19,12 @@ static sessile_status give_ids(sessile_session *session, sessile_id id, ids_of f
     error_clear(err);
     if (!count)
         return api_missing(err, name, "count");
-    sessile_status st = api_read_begin(session, out, name, err);
-    if (st != SESSILE_OK)
-        return st;
-    st = function(session, id, out, count, err);
+    sessile_status status = api_read_begin(session, out, name, err);
+    if (status)
+        return status;
+    status = function(session, id, out, count, err);
     session_unlock(session);
-    return st;
+    return status;
 }
 
 static sessile_status path_of(sessile_session *s, sessile_id id, sessile_id **out,
@@ -70,12 +70,12 @@ sessile_status sessile_common_ancestor(sessile_session *session, sessile_id a,
 {
     if (out)
         *out = SESSILE_NO_ID;
-    sessile_status st = api_read_begin(session, out, __func__, err);
-    if (st != SESSILE_OK)
-        return st;
-    st = session_common_ancestor_locked(session, a, b, out, err);
+    sessile_status status = api_read_begin(session, out, __func__, err);
+    if (status)
+        return status;
+    status = session_common_ancestor_locked(session, a, b, out, err);
     session_unlock(session);
-    return st;
+    return status;
 }
 
 void sessile_tree_options_init(sessile_tree_options *options)
@@ -104,10 +104,10 @@ sessile_status sessile_tree(sessile_session *session, const sessile_tree_options
     for (size_t i = 0; i < options->type_count; i++)
         if (!options->types[i])
             return api_missing(err, __func__, "a type");
-    sessile_status st = api_read_begin(session, out, __func__, err);
-    if (st != SESSILE_OK)
-        return st;
-    st = session_tree_locked(session, options, out, count, err);
+    sessile_status status = api_read_begin(session, out, __func__, err);
+    if (status)
+        return status;
+    status = session_tree_locked(session, options, out, count, err);
     session_unlock(session);
-    return st;
+    return status;
 }
