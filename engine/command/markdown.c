@@ -105,12 +105,11 @@ static int nests_deeply(struct work *work)
     size_t depth = 0, most = 0;
     cmark_event_type event;
     work->iter = cmark_iter_new(work->document);
-    while ((event = cmark_iter_next(work->iter)) != CMARK_EVENT_DONE) {
+    while ((event = cmark_iter_next(work->iter)) != CMARK_EVENT_DONE)
         if (event == CMARK_EVENT_EXIT)
             depth--;
         else if (!is_leaf(cmark_iter_get_node(work->iter)) && ++depth > most)
             most = depth;
-    }
     cmark_iter_free(work->iter);
     work->iter = NULL;
     return most > MOST_DEPTH;
@@ -491,12 +490,11 @@ static void close_address(struct work *work, cmark_node *node)
 {
     const char *url = cmark_node_get_url(node);
     work->size = 0;
-    for (; *url; url++) {
+    for (; *url; url++)
         if (*url == '<' || *url == '>' || *url == '\\')
             add(work, *url == '<' ? "%3C" : *url == '>' ? "%3E" : "%5C");
         else
             add_bytes(work, url, 1);
-    }
     add_bytes(work, "", 1);
     if (!work->failed)
         cmark_node_set_url(node, work->out);

@@ -48,7 +48,7 @@ static int is_file(const char *path)
 static void find_files(lua_State *L)
 {
     char path[PATH_MAX], probe[PATH_MAX + 64], real[PATH_MAX];
-    ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
     if (size <= 0)
         luaL_error(L, "cannot tell where this executable is: is /proc mounted?");
     path[size] = '\0';
@@ -59,9 +59,9 @@ static void find_files(lua_State *L)
             *slash = '\0';
     }
     for (int i = 0; places[i]; i++) {
-        snprintf(probe, sizeof(probe), "%s%s/sessile/cli/init.lua", path, places[i]);
+        snprintf(probe, sizeof probe, "%s%s/sessile/cli/init.lua", path, places[i]);
         if (is_file(probe)) {
-            snprintf(probe, sizeof(probe), "%s%s", path, places[i]);
+            snprintf(probe, sizeof probe, "%s%s", path, places[i]);
             lua_pushstring(L, realpath(probe, real) ? real : probe);
             return;
         }

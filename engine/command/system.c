@@ -72,7 +72,7 @@ static int system_files(lua_State *L)
     }
     lua_newtable(L);
     const struct dirent *one;
-    for (lua_Integer n = 0; (one = readdir(*folder)) != NULL;) {
+    for (lua_Integer n = 0; (one = readdir(*folder));) {
         if (one->d_name[0] == '.')
             continue;
         lua_pushstring(L, one->d_name);
