@@ -82,7 +82,7 @@ static int filter(void)
         ALLOW_DATA(mprotect),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     };
-    struct sock_fprog all = {sizeof(program) / sizeof(program[0]), program};
+    struct sock_fprog all = {sizeof program / sizeof program[0], program};
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all);
 }
 #else

@@ -20,7 +20,7 @@
 int main(void)
 {
     int type;
-    socklen_t size = sizeof(type);
+    socklen_t size = sizeof type;
 
     if (getsockopt(STDIN_FILENO, SOL_SOCKET, SO_TYPE, &type, &size) != 0) {
         fputs("sessile-worker is started by libsessile for policies with isolation "

@@ -66,9 +66,9 @@ static int next(server *s, frame *kind, wire *body)
 {
     char head[5];
     wire w;
-    if (receive_all(s, head, sizeof(head)))
+    if (receive_all(s, head, sizeof head))
         return -1;
-    wire_init(&w, head, sizeof(head));
+    wire_init(&w, head, sizeof head);
     size_t size = wire_u32(&w);
     *kind = (frame)wire_u8(&w);
     if (size < 1 || size - 1 > FRAME_MOST)
@@ -105,7 +105,7 @@ static int get_step(server *s, wire *w, chain_step *step)
     step->info.is_host = wire_u8(w);
     source = wire_text(w);
     step->node = wire_u32(w);
-    if (w->bad || hash.size >= sizeof(step->info.hash))
+    if (w->bad || hash.size >= sizeof step->info.hash)
         return -1;
     memcpy(step->info.hash, hash.data, hash.size);
     step->name = dup_slice(s, name);
@@ -187,13 +187,13 @@ static int take_description(server *s, wire *w)
     buf_clear(&s->spare);
     if (whole && !name)
         status = SESSILE_NOMEM;
-    if (whole && status == SESSILE_OK)
+    if (whole && !status)
         status = describe_file(&s->spare, name, source, with, node, wanted, &why);
     if (whole) {
         frame_begin(&s->out, FRAME_FACTS);
         wire_put_u32(&s->out, (uint32_t)status);
         wire_put_text(&s->out, why.message, strlen(why.message));
-        wire_put_text(&s->out, s->spare.data, status == SESSILE_OK ? s->spare.size : 0);
+        wire_put_text(&s->out, s->spare.data, !status ? s->spare.size : 0);
         wire_put_text(&s->out, wanted, strlen(wanted));
         result = send_all(s);
     }
@@ -212,7 +212,7 @@ static int take_chain(server *s, wire *w)
     limits = get_limits(w);
     uint32_t count = wire_count(w, 1);
     if (w->bad || count > CHAIN_STEPS ||
-        chain_new(&s->policy, &limits, &os_posix, s->alloc, NULL) != SESSILE_OK)
+        chain_new(&s->policy, &limits, &os_posix, s->alloc, NULL))
         return -1;
     for (uint32_t i = 0; i < count; i++) {
         s->policy->count++;
@@ -243,7 +243,7 @@ static sessile_status read_text(void *arg, sessile_key key, buf *out, sessile_er
         s->broken = 1;
         return fail(err, SESSILE_IO, "the engine sent what is no text");
     }
-    if (status != SESSILE_OK)
+    if (status)
         return fail(err, status, "%.*s", (int)(text.size < 500 ? text.size : 500),
                     text.data);
     buf_put(out, text.data, text.size);
@@ -261,8 +261,8 @@ static int take_open(server *s, wire *w)
     close_pipeline(s);
     if (!s->policy)
         return -1;
-    memset(&about, 0, sizeof(about));
-    memset(&setup, 0, sizeof(setup));
+    memset(&about, 0, sizeof about);
+    memset(&setup, 0, sizeof setup);
     about.session_id = wire_text(w);
     about.agent = wire_text(w);
     about.title = wire_text(w);
@@ -272,13 +272,12 @@ static int take_open(server *s, wire *w)
     about.now_ms = wire_i64(w);
     context_init(&given, s->alloc);
     facts_init(&labels, s->alloc);
-    if (state_image_get(w, &setup, &given, &labels, NULL) == SESSILE_OK &&
-        w->at == w->end) {
+    if (!state_image_get(w, &setup, &given, &labels, NULL) && w->at == w->end) {
         setup.read = read_text;
         setup.read_arg = s;
         setup.alloc = s->alloc;
-        if (state_new(&s->state, &setup, NULL) == SESSILE_OK &&
-            policy_pipeline_new(&s->pipeline, s->policy, &about, NULL) == SESSILE_OK)
+        if (!state_new(&s->state, &setup, NULL) &&
+            !policy_pipeline_new(&s->pipeline, s->policy, &about, NULL))
             result = 0;
     }
     context_deinit(&given);
@@ -301,7 +300,7 @@ static int put_end(server *s, sessile_status status, const policy_result *result
         wire_put_text(&s->out, result->request.data, result->request.size);
         return send_all(s);
     }
-    if (status != SESSILE_OK && status != SESSILE_NOMEM)
+    if (status && status != SESSILE_NOMEM)
         status = SESSILE_POLICY;
     if (s->journal.failed)
         status = SESSILE_NOMEM;
@@ -335,8 +334,8 @@ static int take_call(server *s, wire *w)
     buf_clear(&s->spare);
     buf_put(&s->spare, journal.data, journal.size);
     state_journal_to(s->state, NULL);
-    if (s->spare.failed || state_journal_replay(s->state, s->spare.data, s->spare.size, 0,
-                                                &why) != SESSILE_OK)
+    if (s->spare.failed ||
+        state_journal_replay(s->state, s->spare.data, s->spare.size, 0, &why))
         return -1;
     buf_clear(&s->journal);
     state_journal_to(s->state, &s->journal);
@@ -353,7 +352,7 @@ static int take_answer(server *s, wire *w)
 
     if (!s->pipeline)
         return -1;
-    memset(&answer, 0, sizeof(answer));
+    memset(&answer, 0, sizeof answer);
     answer.status = (sessile_status)wire_u32(w);
     sessile_slice text = wire_text(w);
     if (w->bad || w->at != w->end)
@@ -376,7 +375,7 @@ int serve(int fd)
     wire body;
     int wrong = 0;
 
-    memset(&s, 0, sizeof(s));
+    memset(&s, 0, sizeof s);
     s.fd = fd;
     s.alloc = &allocator_default;
     buf_init(&s.in, s.alloc);
