@@ -17,7 +17,7 @@
 /* Every failure ends here: the error has a code and a sentence that says what to do. */
 static void must(sessile_status status, const sessile_error *err)
 {
-    if (status == SESSILE_OK)
+    if (!status)
         return;
     fprintf(stderr, "embed: %s: %s\n", sessile_status_name(status), err->message);
     exit(1);

@@ -14,7 +14,7 @@
 
 static void must(sessile_status status, const sessile_error *err)
 {
-    if (status == SESSILE_OK)
+    if (!status)
         return;
     fprintf(stderr, "needs: %s: %s\n", sessile_status_name(status), err->message);
     exit(1);

@@ -282,10 +282,10 @@ typedef struct sessile_store_options {
                           where locks and syncs are what others make of them: only when
                           one machine alone writes there. Reading needs no leave. */
     int64_t window;    /* the model's window in tokens; 0: unlimited */
-    int64_t reserve;   /* tokens of the window kept free. What a provider is sent beside the
-                          messages (a system prompt that is no entry, tools) need not be in
-                          it once usage was reported a few times: it is told from that, and
-                          taken off the window as well, half of what is left at most */
+    int64_t reserve; /* tokens of the window kept free. What a provider is sent beside the
+                        messages (a system prompt that is no entry, tools) need not be in
+                        it once usage was reported a few times: it is told from that, and
+                        taken off the window as well, half of what is left at most */
     const char *model; /* the model's name, whose tokens are counted; NULL: the one that
                           a session's log names last (sessile_run_options.model, or the
                           setting "model") */
@@ -325,7 +325,8 @@ SESSILE_API void sessile_store_options_init(sessile_store_options *options);
  * rights), UNSUPPORTED (scheme; no libpq here; a new store on a network file system; a
  * schema that is newer than this engine), INVALID (also: what is at PATH is another
  * program's; a URL that cannot be read), DAMAGED (the database), LIMIT [depth], BUSY, IO
- * (also: no server answers), NOMEM. Nothing is made on SEALED. No message holds a password.
+ * (also: no server answers), NOMEM. Nothing is made on SEALED. No message holds a
+ * password.
  */
 SESSILE_API sessile_status sessile_open(sessile_store **out, const char *url,
                                         const sessile_store_options *options,
@@ -547,8 +548,8 @@ SESSILE_API sessile_status sessile_forget(sessile_store *store, sessile_slice us
 
 /* A store to move from, or to: one of the three. */
 typedef struct sessile_place {
-    const char *url;      /* as for sessile_open(): not opened, perhaps not there yet. With
-                             `store`, where that is, so that a copy into itself is seen */
+    const char *url; /* as for sessile_open(): not opened, perhaps not there yet. With
+                        `store`, where that is, so that a copy into itself is seen */
     sessile_store *store; /* open, and the caller's until the migration is freed */
     const struct sessile_backend *backend; /* the host's, as for sessile_open_with(): … */
     void *self; /* … the engine's from sessile_migrate_begin() on */
@@ -589,19 +590,19 @@ typedef enum sessile_migrate_stage {
 typedef struct sessile_migrate_state {
     sessile_migrate_stage stage;
     int as_it_stands; /* 1: bytes are copied; 0: sealed anew under `to`'s keys */
-    int unopened;     /* 1: without a key: no seal was opened, bytes alone were compared */
-    int moment;       /* 1: all ends are those of one moment; 0: of a short while, in which
-                         something was written */
+    int unopened; /* 1: without a key: no seal was opened, bytes alone were compared */
+    int moment;   /* 1: all ends are those of one moment; 0: of a short while, in which
+                     something was written */
     uint64_t sessions, done; /* to be dealt with; dealt with, in this stage */
     uint64_t bytes, bytes_done;
     uint64_t copied, continued, kept, replaced;
-    uint64_t conflicts; /* another session of that name is there: left alone */
-    uint64_t forgotten; /* of users who were forgotten: nothing opens them. As it stands
-                           they are copied all the same, and counted there too. */
-    uint64_t gone;      /* deleted meanwhile */
-    uint64_t failed;    /* not copied */
-    uint64_t damaged;   /* damaged in `from`; as it stands copied with the damage */
-    uint64_t verified;  /* read back, or compared, and equal */
+    uint64_t conflicts;  /* another session of that name is there: left alone */
+    uint64_t forgotten;  /* of users who were forgotten: nothing opens them. As it stands
+                            they are copied all the same, and counted there too. */
+    uint64_t gone;       /* deleted meanwhile */
+    uint64_t failed;     /* not copied */
+    uint64_t damaged;    /* damaged in `from`; as it stands copied with the damage */
+    uint64_t verified;   /* read back, or compared, and equal */
     uint64_t unfinished; /* bytes behind last commits: never acknowledged, not copied */
     uint64_t users, users_removed; /* users' secrets put; removed (mirror) */
     const char *log;               /* borrowed: of a conflict, failure or damage in this

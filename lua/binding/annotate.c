@@ -16,9 +16,8 @@ static int label(lua_State *L, sessile_status (*put)(sessile_session *, sessile_
     sessile_slice name;
     sessile_error err;
     sessile_id entry;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     entry = binding_check_id(L, 2);
     name.data = luaL_checklstring(L, 3, &name.size);
     return binding_done(L, put(session->handle, entry, name, &err), &err);
@@ -45,15 +44,13 @@ int binding_session_labels(lua_State *L)
     sessile_status status;
     sessile_error err;
     size_t count = 0, i;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     guard = binding_guard(L);
     status = sessile_labels(session->handle, &rows, &count, &err);
     guard->block = rows;
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
     for (i = 0; i < count; i++) {
         lua_createtable(L, 0, 4);
@@ -83,9 +80,8 @@ members(lua_State *L, const char *what, const char *class,
     sessile_error err;
     char *text = NULL;
     size_t size = 0;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     if (!lua_isnoneornil(L, 2)) {
         int failed = binding_json(L, 2, 0, what, &object);
         return failed ? failed
@@ -94,9 +90,8 @@ members(lua_State *L, const char *what, const char *class,
     guard = binding_guard(L);
     status = get(session->handle, &text, &size, &err);
     guard->block = text;
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     binding_push_object(L, class, text, size);
     binding_guard_free(guard);
     return 1;
@@ -125,20 +120,17 @@ int binding_session_suspend(lua_State *L)
     sessile_slice reason = {NULL, 0}, state = {NULL, 0};
     sessile_error err;
     sessile_id id;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     lua_settop(L, 3);
     reason.data = luaL_optlstring(L, 2, "", &reason.size);
     if (!lua_isnil(L, 3)) {
         int failed = binding_json(L, 3, 0, "state", &state);
-        if (failed) {
+        if (failed)
             return failed;
-        }
     }
-    if (sessile_suspend(session->handle, reason, state, &id, &err) != SESSILE_OK) {
+    if (sessile_suspend(session->handle, reason, state, &id, &err))
         return binding_fail(L, &err);
-    }
     binding_push_id(L, id);
     return 1;
 }
@@ -151,15 +143,13 @@ int binding_session_suspended(lua_State *L)
     sessile_suspension *pause = NULL;
     sessile_status status;
     sessile_error err;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     guard = binding_guard(L);
     status = sessile_suspended(session->handle, &pause, &err);
     guard->block = pause;
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     if (!pause) {
         lua_pushboolean(L, 0);
         return 1;
@@ -185,9 +175,8 @@ int binding_session_resume_with(lua_State *L)
     sessile_error err;
     sessile_id first;
     size_t count, i;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
     count = (size_t)lua_rawlen(L, 2);
@@ -197,21 +186,17 @@ int binding_session_resume_with(lua_State *L)
         int failed;
         lua_rawgeti(L, 2, (lua_Integer)(i + 1));
         failed = binding_json(L, -1, 1, "message", &messages[i]);
-        if (failed) {
+        if (failed)
             return failed;
-        }
         lua_rawseti(L, 4, (lua_Integer)(i + 1));
         lua_settop(L, 4);
     }
-    if (sessile_resume_with(session->handle, messages, count, &first, &err) !=
-        SESSILE_OK) {
+    if (sessile_resume_with(session->handle, messages, count, &first, &err))
         return binding_fail(L, &err);
-    }
-    if (count) {
+    if (count)
         binding_push_id(L, first);
-    } else {
+    else
         lua_pushboolean(L, 1);
-    }
     return 1;
 }
 
@@ -221,9 +206,8 @@ int binding_session_cancel(lua_State *L)
     struct binding_session *session = binding_session_live(L, 1);
     sessile_slice reason;
     sessile_error err;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     reason.data = luaL_optlstring(L, 2, "", &reason.size);
     return binding_done(L, sessile_cancel(session->handle, reason, &err), &err);
 }

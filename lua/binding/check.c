@@ -32,14 +32,13 @@ static void push_finding(lua_State *L, const sessile_finding *f)
     static const char *const severities[] = {"note", "warning", "damage"};
     lua_createtable(L, 0, 8);
     binding_set_text(L, "severity", severities[f->severity]);
-    if (f->code != SESSILE_OK) {
+    if (f->code) {
         lua_pushfstring(L, "E%s", sessile_status_name(f->code));
         lua_setfield(L, -2, "code");
     }
     binding_set_text(L, "file", f->file);
-    if (f->entry != SESSILE_NO_ID) {
+    if (f->entry != SESSILE_NO_ID)
         binding_set_id(L, "entry", f->entry);
-    }
     binding_set_integer(L, "offset", f->offset);
     binding_set_integer(L, "bytes", f->bytes);
     binding_set_text(L, "what", f->what);
@@ -54,12 +53,10 @@ static int check_step(lua_State *L)
     sessile_checked step;
     sessile_error err;
     size_t i;
-    if (!check->handle) {
+    if (!check->handle)
         return binding_closed(L, "check");
-    }
-    if (sessile_check_next(check->handle, &step, &err) != SESSILE_OK) {
+    if (sessile_check_next(check->handle, &step, &err))
         return binding_fail(L, &err);
-    }
     if (!step.file) {
         lua_pushnil(L);
         return 1;
@@ -95,9 +92,8 @@ int binding_store_check(lua_State *L)
     sessile_session_options which;
     sessile_error err;
     int salvage;
-    if (!store) {
+    if (!store)
         return 3;
-    }
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
     sessile_session_options_init(&which);
@@ -108,10 +104,8 @@ int binding_store_check(lua_State *L)
     check = binding_new(L, sizeof *check, 1, BINDING_CHECK);
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, -2, 1);
-    if (sessile_check_open(&check->handle, store->handle, &which, salvage, &err) !=
-        SESSILE_OK) {
+    if (sessile_check_open(&check->handle, store->handle, &which, salvage, &err))
         return binding_fail(L, &err);
-    }
     check->store = store;
     store->children++;
     return 1;

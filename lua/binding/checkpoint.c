@@ -16,27 +16,23 @@ int binding_session_checkpoint(lua_State *L)
     sessile_error err;
     sessile_id id;
     int failed;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
     memset(&options, 0, sizeof options);
     options.name = binding_field_bytes(L, 2, "name");
     options.keep = (uint32_t)binding_field_count(L, 2, "keep", UINT32_MAX);
     failed = binding_field_json(L, 2, "metadata", &options.metadata);
-    if (failed) {
+    if (failed)
         return failed;
-    }
     if (lua_getfield(L, 2, "state") != LUA_TNIL) {
         failed = binding_json(L, -1, 0, "state", &options.state);
-        if (failed) {
+        if (failed)
             return failed;
-        }
     }
-    if (sessile_checkpoint(session->handle, &options, &id, &err) != SESSILE_OK) {
+    if (sessile_checkpoint(session->handle, &options, &id, &err))
         return binding_fail(L, &err);
-    }
     binding_push_id(L, id);
     return 1;
 }
@@ -73,9 +69,8 @@ int binding_session_checkpoints(lua_State *L)
     sessile_status status;
     sessile_error err;
     size_t count = 0, i;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     lua_settop(L, 2);
     memset(&filter, 0, sizeof filter);
     filter.name = binding_field_bytes(L, 2, "name");
@@ -89,9 +84,8 @@ int binding_session_checkpoints(lua_State *L)
     guard = binding_guard(L);
     status = sessile_checkpoints(session->handle, &filter, &rows, &count, &err);
     guard->block = rows;
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     lua_newtable(L);
     for (i = 0; i < count; i++) {
         push_row(L, &rows[i]);
@@ -111,16 +105,14 @@ int binding_session_restore(lua_State *L)
     sessile_status status;
     sessile_error err;
     sessile_id id;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     id = binding_check_id(L, 2);
     guard = binding_guard(L);
     status = sessile_restore(session->handle, id, lua_toboolean(L, 3), &restored, &err);
     guard->block = restored;
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     lua_createtable(L, 0, 4);
     binding_set_id(L, "checkpoint", restored->checkpoint);
     binding_set_id(L, "head", restored->head);
@@ -140,9 +132,8 @@ int binding_session_delete_checkpoint(lua_State *L)
     struct binding_session *session = binding_session_live(L, 1);
     sessile_error err;
     sessile_id id;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     id = binding_check_id(L, 2);
     return binding_done(L, sessile_checkpoint_delete(session->handle, id, &err), &err);
 }
@@ -151,9 +142,8 @@ int binding_agent_info(lua_State *L, int table, sessile_agent_info *out)
 {
     int failed;
     memset(out, 0, sizeof *out);
-    if (!lua_istable(L, table)) {
+    if (!lua_istable(L, table))
         return 0;
-    }
     if (lua_getfield(L, table, "agent_info") != LUA_TTABLE) {
         lua_pop(L, 1);
         return 0;
@@ -167,9 +157,8 @@ int binding_agent_info(lua_State *L, int table, sessile_agent_info *out)
         return 0;
     }
     failed = binding_json(L, -1, 0, "agent_info.tools", &out->tools);
-    if (failed) {
+    if (failed)
         return failed;
-    }
     lua_rawsetp(L, table, out); /* keeps the text */
     lua_pop(L, 1);
     return 0;

@@ -16,7 +16,7 @@ int binding_config(lua_State *L)
     struct binding_guard *real = binding_guard(L);
     lua_config config;
     sessile_error err;
-    if (lua_config_read(path, &config, &err) != SESSILE_OK)
+    if (lua_config_read(path, &config, &err))
         return binding_fail(L, &err);
     values->block = config.values;
     text->block = config.text;

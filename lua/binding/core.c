@@ -47,13 +47,11 @@ static int core_plain(lua_State *L)
     int failed;
     luaL_checkany(L, 1);
     lua_settop(L, 1);
-    if (!lua_istable(L, 1)) {
+    if (!lua_istable(L, 1))
         return 1;
-    }
     failed = binding_json(L, 1, 0, "value", &text);
-    if (failed) {
+    if (failed)
         return failed;
-    }
     lua_json_push(L, text.data, text.size);
     return 1;
 }
@@ -67,7 +65,7 @@ static int core_count(lua_State *L)
     sessile_slice slice = {text, size};
     sessile_error err;
 
-    if (sessile_count_text(NULL, slice, &tokens, &err) != SESSILE_OK)
+    if (sessile_count_text(NULL, slice, &tokens, &err))
         return binding_fail(L, &err);
     lua_pushinteger(L, (lua_Integer)tokens.tokens);
     binding_push_tokens(L, &tokens);

@@ -17,9 +17,8 @@ static int64_t host_count(void *ud, const char *text, size_t size)
     struct counter *counter = ud;
     lua_State *T = counter->thread;
     int64_t n = -1;
-    if (lua_gettop(T) != 1 || !lua_checkstack(T, 4)) {
+    if (lua_gettop(T) != 1 || !lua_checkstack(T, 4))
         return -1; /* it is counting: it has called the engine itself */
-    }
     lua_pushvalue(T, 1);
     lua_pushlstring(T, text, size);
     if (lua_pcall(T, 1, 1, 0) == LUA_OK) {
@@ -38,9 +37,8 @@ void binding_counter(lua_State *L, int table, sessile_store_options *out)
         lua_pushnil(L);
         return;
     }
-    if (lua_getfield(L, table, "count") == LUA_TNIL) {
+    if (lua_getfield(L, table, "count") == LUA_TNIL)
         return;
-    }
     counter = lua_newuserdatauv(L, sizeof *counter, 1);
     counter->thread = lua_newthread(L);
     lua_pushvalue(L, -3);
@@ -55,13 +53,11 @@ int binding_count_options(lua_State *L, int table, sessile_count_options *out)
 {
     int failed;
     sessile_count_options_init(out);
-    if (!lua_istable(L, table)) {
+    if (!lua_istable(L, table))
         return 0;
-    }
     failed = binding_field_json(L, table, "tools", &out->tools);
-    if (failed) {
+    if (failed)
         return failed;
-    }
     out->model = binding_field_bytes(L, table, "model");
     out->system = binding_field_bytes(L, table, "system");
     out->leaf = binding_field_id(L, table, "leaf");
@@ -94,12 +90,10 @@ int binding_count(lua_State *L)
     sessile_tokens tokens;
     sessile_error err;
     text.data = luaL_checklstring(L, 2, &text.size);
-    if (!store) {
+    if (!store)
         return 3;
-    }
-    if (sessile_count_text(store->handle, text, &tokens, &err) != SESSILE_OK) {
+    if (sessile_count_text(store->handle, text, &tokens, &err))
         return binding_fail(L, &err);
-    }
     push_count(L, &tokens);
     set_why(L, store->handle);
     return 2;
@@ -117,14 +111,12 @@ int binding_count_messages(lua_State *L)
     lua_Unsigned count, i;
     int failed, kept;
     luaL_checktype(L, 2, LUA_TTABLE);
-    if (!store) {
+    if (!store)
         return 3;
-    }
     lua_settop(L, 3);
     failed = binding_count_options(L, 3, &options);
-    if (failed) {
+    if (failed)
         return failed;
-    }
     count = lua_rawlen(L, 2);
     texts = lua_newuserdatauv(L, (size_t)count * (sizeof *texts + sizeof *each) + 1, 0);
     each = (sessile_tokens *)(texts + count);
@@ -133,16 +125,14 @@ int binding_count_messages(lua_State *L)
     for (i = 0; i < count; i++) {
         lua_rawgeti(L, 2, (lua_Integer)i + 1);
         failed = binding_json(L, -1, 0, "message", &texts[i]);
-        if (failed) {
+        if (failed)
             return failed;
-        }
         lua_rawseti(L, kept, (lua_Integer)i + 1);
         lua_settop(L, kept);
     }
     if (sessile_count_messages(store->handle, &options, texts, (size_t)count, each,
-                               &tokens, &err) != SESSILE_OK) {
+                               &tokens, &err))
         return binding_fail(L, &err);
-    }
     push_count(L, &tokens);
     set_why(L, store->handle);
     lua_newtable(L);

@@ -47,7 +47,7 @@ static int encoding_count(lua_State *L)
     if (!e)
         return 3;
     text.data = luaL_checklstring(L, 2, &text.size);
-    if (sessile_encoding_count(e, text, &tokens, &err) != SESSILE_OK)
+    if (sessile_encoding_count(e, text, &tokens, &err))
         return binding_fail(L, &err);
     lua_pushinteger(L, (lua_Integer)tokens);
     return 1;
@@ -67,7 +67,7 @@ static int encoding_encode(lua_State *L)
         return 3;
     text.data = luaL_checklstring(L, 2, &text.size);
     guard = binding_guard(L);
-    if (sessile_encoding_encode(e, text, &ids, &count, &err) != SESSILE_OK)
+    if (sessile_encoding_encode(e, text, &ids, &count, &err))
         return binding_fail(L, &err);
     guard->block = ids;
     lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
@@ -104,7 +104,7 @@ static int encoding_decode(lua_State *L)
         ids[k] = (uint32_t)id;
         lua_pop(L, 1);
     }
-    if (sessile_encoding_decode(e, ids, count, &text, &size, &err) != SESSILE_OK)
+    if (sessile_encoding_decode(e, ids, count, &text, &size, &err))
         return binding_fail(L, &err);
     guard->block = text;
     lua_pushlstring(L, text, size);
@@ -136,7 +136,7 @@ int binding_encoding(lua_State *L)
     /* The usual places first, then where the library itself was installed. */
     if (status == SESSILE_NOTFOUND && options.folders) {
         options.folders = NULL;
-        if (sessile_encoding_open(&e->handle, name, &options, NULL) == SESSILE_OK)
+        if (!sessile_encoding_open(&e->handle, name, &options, NULL))
             status = SESSILE_OK;
     }
     return status ? binding_fail(L, &err) : 1;

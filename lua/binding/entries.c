@@ -19,9 +19,8 @@ int binding_session_messages(lua_State *L)
     sessile_error err;
     lua_Integer limit, last;
     size_t count = 0;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     lua_settop(L, 2);
     limit = binding_field_integer(L, 2, "limit", -1);
     last = binding_field_integer(L, 2, "last", -1);
@@ -38,9 +37,8 @@ int binding_session_messages(lua_State *L)
     guard = binding_guard(L);
     status = sessile_messages(session->handle, &options, &list, &count, &err);
     guard->block = list;
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     binding_push_messages(L, list, count);
     binding_guard_free(guard);
     return 1;
@@ -58,15 +56,13 @@ int binding_session_context(lua_State *L)
     sessile_status status;
     sessile_error err;
     size_t count = 0;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     guard = binding_guard(L);
     status = sessile_context(session->handle, leaf, &list, &count, &info, &err);
     guard->block = list;
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     binding_push_messages(L, list, count);
     binding_push_tokens(L, &info.tokens);
     binding_set_id(L, "head", info.head);
@@ -88,15 +84,13 @@ int binding_session_entry(lua_State *L)
     sessile_error err;
     char *json = NULL;
     size_t size = 0;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     guard = binding_guard(L);
     status = sessile_entry(session->handle, id, &json, &size, &err);
     guard->block = json;
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     binding_push_object(L, "sessile.Entry", json, size);
     binding_guard_free(guard);
     return 1;
@@ -110,18 +104,16 @@ int binding_session_entries(lua_State *L)
     struct binding_session *session = binding_session_live(L, 1);
     struct binding_entries *entries;
     sessile_error err;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     lua_settop(L, 2);
     entries = binding_new(L, sizeof *entries, 2, BINDING_ENTRIES);
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, -2, 1);
     lua_pushvalue(L, 2);
     lua_setiuservalue(L, -2, 2);
-    if (sessile_entries_open(&entries->handle, session->handle, &err) != SESSILE_OK) {
+    if (sessile_entries_open(&entries->handle, session->handle, &err))
         return binding_fail(L, &err);
-    }
     entries->session = session;
     session->children++;
     return 1;
@@ -142,9 +134,8 @@ static int entries_finalize(lua_State *L)
 static int wanted(lua_State *L, int types, const char *json, size_t size)
 {
     int found;
-    if (!lua_istable(L, types)) {
+    if (!lua_istable(L, types))
         return 1;
-    }
     lua_json_push_member(L, json, size, "type");
     if (lua_isnil(L, -1)) {
         lua_pop(L, 1);
@@ -170,13 +161,10 @@ static int entries_next(lua_State *L)
         const char *json;
         size_t size;
         sessile_id id;
-        if (entries->session->closed) {
+        if (entries->session->closed)
             return luaL_error(L, "the session was closed while its entries were read");
-        }
-        if (sessile_entries_next(entries->handle, &id, &json, &size, &err) !=
-            SESSILE_OK) {
+        if (sessile_entries_next(entries->handle, &id, &json, &size, &err))
             return luaL_error(L, "E%s: %s", sessile_status_name(err.code), err.message);
-        }
         if (size == 0) {
             entries_finalize(L);
             break;

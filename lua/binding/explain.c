@@ -40,9 +40,8 @@ static void push_compaction(lua_State *L, const sessile_compaction *c)
     if (c->refused) {
         binding_set_slice(L, "hook", c->hook);
         binding_set_slice(L, "message", c->message);
-        if (c->law) {
+        if (c->law)
             binding_set_integer(L, "law", c->law);
-        }
         binding_set_slice(L, "law_name", c->law_name);
         binding_set_key(L, "entry", c->entry);
         binding_set_integer(L, "repeated", c->repeated);
@@ -85,15 +84,13 @@ int binding_session_compactions(lua_State *L)
     sessile_status status;
     sessile_error err;
     size_t count = 0;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     guard = binding_guard(L);
     status = sessile_compactions(session->handle, &rows, &count, &err);
     guard->block = rows;
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     luaL_checkstack(L, 8, "compactions");
     lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
     for (size_t i = 0; i < count; i++) {
@@ -123,19 +120,15 @@ static void push_step(lua_State *L, const sessile_why_step *s)
     binding_set_key(L, "key", s->key);
     binding_set_id(L, "at", s->at);
     binding_set_integer(L, "time", s->time_ms);
-    if (s->role != SESSILE_ROLE_NONE) {
+    if (s->role != SESSILE_ROLE_NONE)
         binding_set_text(L, "role", sessile_role_name(s->role));
-    }
-    if (s->type[0]) {
+    if (s->type[0])
         binding_set_text(L, "type", s->type);
-    }
-    if (s->kind == SESSILE_WHY_LEFT) {
+    if (s->kind == SESSILE_WHY_LEFT)
         binding_set_text(L, "fate", fate_name(s->fate));
-    }
     binding_set_key(L, "by", s->by);
-    if (s->kind == SESSILE_WHY_WRITTEN) {
+    if (s->kind == SESSILE_WHY_WRITTEN)
         set_keys(L, "stands_for", s->stands_for, s->stands_for_count);
-    }
     if (s->compaction) {
         push_compaction(L, s->compaction);
         lua_setfield(L, -2, "compaction");
@@ -152,11 +145,10 @@ int binding_session_why(lua_State *L)
     sessile_slice text;
     sessile_error err;
     sessile_key key;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     text.data = luaL_checklstring(L, 2, &text.size);
-    if (sessile_key_parse(text, &key) != SESSILE_OK) {
+    if (sessile_key_parse(text, &key)) {
         return binding_fail_with(L, SESSILE_INVALID,
                                  "that is no name of a message: an entry id of 8 hex "
                                  "digits, or one like 00000016.1, is");
@@ -164,9 +156,8 @@ int binding_session_why(lua_State *L)
     guard = binding_guard(L);
     status = sessile_why(session->handle, key, &why, &err);
     guard->block = why;
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     luaL_checkstack(L, 12, "why");
     lua_createtable(L, 0, 4);
     binding_set_key(L, "key", why->key);
@@ -194,15 +185,13 @@ int binding_session_uncompact(lua_State *L)
     sessile_uncompacted *done = NULL;
     sessile_status status;
     sessile_error err;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     guard = binding_guard(L);
     status = sessile_uncompact(session->handle, which, lua_toboolean(L, 3), &done, &err);
     guard->block = done;
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     luaL_checkstack(L, 8, "uncompact");
     lua_createtable(L, 0, 6);
     binding_set_id(L, "compaction", done->compaction);
@@ -213,9 +202,8 @@ int binding_session_uncompact(lua_State *L)
     binding_set_integer(L, "before", done->tokens_before);
     binding_set_integer(L, "after", done->tokens_after);
     lua_setfield(L, -2, "tokens");
-    if (done->cannot_fit > 0) {
+    if (done->cannot_fit > 0)
         binding_set_integer(L, "cannot_fit", done->cannot_fit);
-    }
     binding_guard_free(guard);
     return 1;
 }

@@ -15,22 +15,18 @@ int binding_session_fork(lua_State *L)
     sessile_error err;
     sessile_id entry;
     int failed;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     lua_settop(L, 3);
     entry = lua_isnil(L, 2) ? SESSILE_NO_ID : binding_check_id(L, 2);
     luaL_checktype(L, 3, LUA_TTABLE);
     failed = binding_session_options(L, 3, &options);
-    if (failed) {
+    if (failed)
         return failed;
-    }
     lua_getiuservalue(L, 1, 1); /* the store */
     made = binding_session_new(L, lua_gettop(L));
-    if (sessile_fork(&made->handle, session->handle, entry, &options, &err) !=
-        SESSILE_OK) {
+    if (sessile_fork(&made->handle, session->handle, entry, &options, &err))
         return binding_fail(L, &err);
-    }
     binding_session_opened(made, session->store);
     return 1;
 }
@@ -44,24 +40,19 @@ int binding_store_put(lua_State *L)
     sessile_session_options options;
     sessile_error err;
     int failed;
-    if (!store) {
+    if (!store)
         return 3;
-    }
     session = binding_session_live(L, 2);
-    if (!session) {
+    if (!session)
         return 3;
-    }
     luaL_checktype(L, 3, LUA_TTABLE);
     lua_settop(L, 3);
     failed = binding_session_options(L, 3, &options);
-    if (failed) {
+    if (failed)
         return failed;
-    }
     made = binding_session_new(L, 1);
-    if (sessile_put(&made->handle, store->handle, session->handle, &options, &err) !=
-        SESSILE_OK) {
+    if (sessile_put(&made->handle, store->handle, session->handle, &options, &err))
         return binding_fail(L, &err);
-    }
     binding_session_opened(made, store);
     return 1;
 }
@@ -75,21 +66,18 @@ int binding_session_child(lua_State *L)
     sessile_session_options options;
     sessile_error err;
     int failed;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     lua_settop(L, 3);
     luaL_checktype(L, 3, LUA_TTABLE);
     failed = binding_session_options(L, 3, &options);
-    if (failed) {
+    if (failed)
         return failed;
-    }
     lua_getiuservalue(L, 1, 1); /* the store */
     made = binding_session_new(L, lua_gettop(L));
     if (sessile_child(&made->handle, session->handle, lua_toboolean(L, 2), &options,
-                      &err) != SESSILE_OK) {
+                      &err))
         return binding_fail(L, &err);
-    }
     binding_session_opened(made, session->store);
     return 1;
 }
@@ -103,22 +91,17 @@ int binding_session_merged(lua_State *L)
     sessile_error err;
     sessile_id id;
     int failed;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     child = binding_session_live(L, 2);
-    if (!child) {
+    if (!child)
         return 3;
-    }
     luaL_checktype(L, 3, LUA_TTABLE);
     failed = binding_json(L, 3, 1, "message", &message);
-    if (failed) {
+    if (failed)
         return failed;
-    }
-    if (sessile_child_merged(session->handle, child->handle, message, &id, &err) !=
-        SESSILE_OK) {
+    if (sessile_child_merged(session->handle, child->handle, message, &id, &err))
         return binding_fail(L, &err);
-    }
     binding_push_id(L, id);
     return 1;
 }
@@ -130,13 +113,11 @@ int binding_session_discarded(lua_State *L)
     struct binding_session *child;
     sessile_slice reason = {NULL, 0};
     sessile_error err;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     child = binding_session_live(L, 2);
-    if (!child) {
+    if (!child)
         return 3;
-    }
     reason.data = luaL_optlstring(L, 3, "", &reason.size);
     return binding_done(
         L, sessile_child_discarded(session->handle, child->handle, reason, &err), &err);
@@ -152,15 +133,13 @@ int binding_session_subsessions(lua_State *L)
     sessile_status status;
     sessile_error err;
     size_t count = 0, i;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     guard = binding_guard(L);
     status = sessile_subsessions(session->handle, &rows, &count, &err);
     guard->block = rows;
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
     for (i = 0; i < count; i++) {
         lua_createtable(L, 0, 7);
@@ -174,9 +153,8 @@ int binding_session_subsessions(lua_State *L)
         binding_set_integer(L, "time", (int64_t)rows[i].time_ms);
         lua_pushstring(L, states[rows[i].state]);
         lua_setfield(L, -2, "state");
-        if (rows[i].merged != SESSILE_NO_ID) {
+        if (rows[i].merged != SESSILE_NO_ID)
             binding_set_id(L, "merged", rows[i].merged);
-        }
         lua_rawseti(L, -2, (lua_Integer)(i + 1));
     }
     binding_guard_free(guard);
@@ -203,10 +181,8 @@ static void set_link(lua_State *L, const char *name, const sessile_link *link)
 void binding_push_links(lua_State *L, const sessile_session *session)
 {
     sessile_link link;
-    if (sessile_session_origin(session, &link)) {
+    if (sessile_session_origin(session, &link))
         set_link(L, "origin", &link);
-    }
-    if (sessile_session_parent(session, &link)) {
+    if (sessile_session_parent(session, &link))
         set_link(L, "parent", &link);
-    }
 }

@@ -31,13 +31,11 @@ int binding_store_keys(lua_State *L)
     sessile_keys *keys = NULL;
     sessile_error err;
     size_t i;
-    if (!store) {
+    if (!store)
         return 3;
-    }
     guard = binding_guard(L);
-    if (sessile_keys_status(store->handle, &keys, &err) != SESSILE_OK) {
+    if (sessile_keys_status(store->handle, &keys, &err))
         return binding_fail(L, &err);
-    }
     guard->block = keys;
     lua_createtable(L, 0, 12);
     binding_set_boolean(L, "sealed", keys->sealed);
@@ -72,9 +70,8 @@ int binding_store_rotate(lua_State *L)
     sessile_rotate_options options;
     sessile_error err;
     uint64_t epoch;
-    if (!store) {
+    if (!store)
         return 3;
-    }
     memset(&options, 0, sizeof options);
     if (lua_istable(L, 2)) {
         options.new_secret = 1;
@@ -83,9 +80,8 @@ int binding_store_rotate(lua_State *L)
         options.key = binding_field_string(L, 2, "key");
         options.make_file = binding_field_boolean(L, 2, "make");
     }
-    if (sessile_keys_rotate(store->handle, &options, &epoch, &err) != SESSILE_OK) {
+    if (sessile_keys_rotate(store->handle, &options, &epoch, &err))
         return binding_fail(L, &err);
-    }
     lua_pushinteger(L, (lua_Integer)epoch);
     return 1;
 }
@@ -98,12 +94,10 @@ int binding_store_forget(lua_State *L)
     sessile_error err;
     uint64_t sessions;
     user.data = luaL_checklstring(L, 2, &user.size);
-    if (!store) {
+    if (!store)
         return 3;
-    }
-    if (sessile_forget(store->handle, user, &sessions, &err) != SESSILE_OK) {
+    if (sessile_forget(store->handle, user, &sessions, &err))
         return binding_fail(L, &err);
-    }
     lua_pushinteger(L, (lua_Integer)sessions);
     return 1;
 }
@@ -122,15 +116,13 @@ int binding_store_reseal(lua_State *L)
     const char *suite = luaL_optstring(L, 2, NULL);
     struct binding_reseal *reseal;
     sessile_error err;
-    if (!store) {
+    if (!store)
         return 3;
-    }
     reseal = binding_new(L, sizeof *reseal, 1, BINDING_RESEAL);
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, -2, 1);
-    if (sessile_reseal_begin(&reseal->handle, store->handle, suite, &err) != SESSILE_OK) {
+    if (sessile_reseal_begin(&reseal->handle, store->handle, suite, &err))
         return binding_fail(L, &err);
-    }
     reseal->store = store;
     store->children++;
     return 1;
@@ -154,13 +146,11 @@ static int reseal_step(lua_State *L)
     sessile_reseal_state state;
     sessile_status status;
     sessile_error err;
-    if (!reseal->handle) {
+    if (!reseal->handle)
         return binding_closed(L, "sealing");
-    }
     status = sessile_reseal_step(reseal->handle, &state, &err);
-    if (status != SESSILE_OK && status != SESSILE_NEEDS) {
+    if (status && status != SESSILE_NEEDS)
         return binding_fail(L, &err);
-    }
     lua_pushboolean(L, status == SESSILE_OK);
     lua_createtable(L, 0, 8);
     binding_set_integer(L, "logs", state.logs);

@@ -14,27 +14,23 @@ int binding_store_delete(lua_State *L)
     sessile_deleted gone;
     sessile_error err;
     int failed;
-    if (!store) {
+    if (!store)
         return 3;
-    }
     luaL_checktype(L, 2, LUA_TTABLE);
     failed = binding_session_options(L, 2, &which);
-    if (failed) {
+    if (failed)
         return failed;
-    }
     options.soft = lua_toboolean(L, 3);
     options.reason.data = luaL_optlstring(L, 4, "", &options.reason.size);
     options.actor.data = luaL_optlstring(L, 5, "", &options.actor.size);
-    if (sessile_delete(store->handle, &which, &options, &gone, &err) != SESSILE_OK) {
+    if (sessile_delete(store->handle, &which, &options, &gone, &err))
         return binding_fail(L, &err);
-    }
     lua_createtable(L, 0, 3);
     lua_pushstring(L, gone.id_hash);
     lua_setfield(L, -2, "id_hash");
     binding_set_time(L, "time", gone.time_ms);
-    if (!options.soft) {
+    if (!options.soft)
         binding_set_integer(L, "bytes", (int64_t)gone.bytes);
-    }
     return 1;
 }
 
@@ -46,14 +42,12 @@ int binding_store_undelete(lua_State *L)
     sessile_slice actor;
     sessile_error err;
     int failed;
-    if (!store) {
+    if (!store)
         return 3;
-    }
     luaL_checktype(L, 2, LUA_TTABLE);
     failed = binding_session_options(L, 2, &which);
-    if (failed) {
+    if (failed)
         return failed;
-    }
     actor.data = luaL_optlstring(L, 3, "", &actor.size);
     return binding_done(L, sessile_undelete(store->handle, &which, actor, &err), &err);
 }
@@ -68,9 +62,8 @@ int binding_store_purge(lua_State *L)
     sessile_status status;
     sessile_error err;
     size_t count = 0;
-    if (!store) {
+    if (!store)
         return 3;
-    }
     luaL_checktype(L, 2, LUA_TTABLE);
     sessile_purge_options_init(&options);
     options.agent = binding_field_bytes(L, 2, "agent");
@@ -80,9 +73,8 @@ int binding_store_purge(lua_State *L)
     guard = binding_guard(L);
     status = sessile_purge(store->handle, &options, &rows, &count, &err);
     guard->block = rows;
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     binding_push_listed(L, rows, count);
     binding_guard_free(guard);
     return 1;
@@ -94,12 +86,10 @@ int binding_session_life(lua_State *L)
     struct binding_session *session = binding_session_live(L, 1);
     sessile_life_info life;
     sessile_error err;
-    if (!session) {
+    if (!session)
         return 3;
-    }
-    if (sessile_session_life(session->handle, &life, &err) != SESSILE_OK) {
+    if (sessile_session_life(session->handle, &life, &err))
         return binding_fail(L, &err);
-    }
     lua_createtable(L, 0, 4);
     lua_pushstring(L, sessile_life_name(life.life));
     lua_setfield(L, -2, "status");
@@ -114,9 +104,8 @@ int binding_session_set_ttl(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
     sessile_error err;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     return binding_done(
         L, sessile_set_ttl(session->handle, luaL_checkinteger(L, 2), &err), &err);
 }
@@ -126,9 +115,8 @@ int binding_session_set_archived(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
     sessile_error err;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     return binding_done(
         L, sessile_set_archived(session->handle, lua_toboolean(L, 2), &err), &err);
 }

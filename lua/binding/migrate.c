@@ -27,9 +27,8 @@ static int read_place(lua_State *L, int index, sessile_place *out,
         return 0;
     }
     *lent = binding_store_live(L, index);
-    if (!*lent) {
+    if (!*lent)
         return 3;
-    }
     out->store = (*lent)->handle;
     return 0;
 }
@@ -48,15 +47,12 @@ int binding_migrate(lua_State *L)
     lua_settop(L, 3);
     luaL_checktype(L, 3, LUA_TTABLE);
     closed = read_place(L, 1, &from, &from_options, &from_lent);
-    if (!closed) {
+    if (!closed)
         closed = read_place(L, 2, &to, &to_options, &to_lent);
-    }
-    if (closed) {
+    if (closed)
         return closed;
-    }
-    if (from_lent) {
+    if (from_lent)
         from.url = binding_field_string(L, 3, "from_url");
-    }
     memset(&options, 0, sizeof options);
     options.change = binding_field_boolean(L, 3, "change");
     options.into = binding_field_boolean(L, 3, "into");
@@ -70,18 +66,14 @@ int binding_migrate(lua_State *L)
     lua_setiuservalue(L, -2, 1);
     lua_pushvalue(L, 2);
     lua_setiuservalue(L, -2, 2);
-    if (sessile_migrate_begin(&migration->handle, &from, &to, &options, &err) !=
-        SESSILE_OK) {
+    if (sessile_migrate_begin(&migration->handle, &from, &to, &options, &err))
         return binding_fail(L, &err);
-    }
     migration->from = from_lent;
     migration->to = to_lent;
-    if (from_lent) {
+    if (from_lent)
         from_lent->children++;
-    }
-    if (to_lent) {
+    if (to_lent)
         to_lent->children++;
-    }
     return 1;
 }
 
@@ -91,12 +83,10 @@ static int migration_finalize(lua_State *L)
     if (migration->handle) {
         sessile_migrate_free(migration->handle);
         migration->handle = NULL;
-        if (migration->from) {
+        if (migration->from)
             binding_store_release(migration->from);
-        }
-        if (migration->to) {
+        if (migration->to)
             binding_store_release(migration->to);
-        }
     }
     return 0;
 }
@@ -125,9 +115,8 @@ static void push_state(lua_State *L, const sessile_migrate_state *state)
                    {"users", state->users},
                    {"users_removed", state->users_removed}};
     lua_createtable(L, 0, 23);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         binding_set_integer(L, numbers[i].name, numbers[i].value);
-    }
     binding_set_text(L, "stage", stages[state->stage]);
     binding_set_boolean(L, "as_it_stands", state->as_it_stands);
     binding_set_boolean(L, "unopened", state->unopened);
@@ -149,13 +138,11 @@ static int migration_step(lua_State *L)
     sessile_migrate_state state;
     sessile_status status;
     sessile_error err;
-    if (!migration->handle) {
+    if (!migration->handle)
         return binding_closed(L, "copy");
-    }
     status = sessile_migrate_step(migration->handle, &state, &err);
-    if (status != SESSILE_OK && status != SESSILE_NEEDS) {
+    if (status && status != SESSILE_NEEDS)
         return binding_fail(L, &err);
-    }
     lua_pushboolean(L, status == SESSILE_OK);
     push_state(L, &state);
     return 2;

@@ -11,9 +11,8 @@ int binding_run_park(lua_State *L, struct binding_run *run)
 {
     sessile_id id;
     sessile_error err;
-    if (sessile_run_park(run->handle, &id, &err) != SESSILE_OK) {
+    if (sessile_run_park(run->handle, &id, &err))
         return binding_fail(L, &err);
-    }
     run->asks = SESSILE_NEED_NONE;
     run->done = 1;
     binding_push_id(L, id);
@@ -29,15 +28,13 @@ int binding_session_parked(lua_State *L)
     sessile_status status;
     sessile_error err;
     size_t count = 0, i;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     guard = binding_guard(L);
     status = sessile_parked(session->handle, &rows, &count, &err);
     guard->block = rows;
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     lua_newtable(L);
     for (i = 0; i < count; i++) {
         lua_createtable(L, 0, 4);

@@ -21,7 +21,7 @@ int binding_open_records(lua_State *L)
     store = binding_new(L, sizeof *store, 1, BINDING_STORE);
     lua_pushvalue(L, 2);
     lua_setiuservalue(L, -2, 1);
-    if (sessile_open_records(&store->handle, &options, &err) != SESSILE_OK) {
+    if (sessile_open_records(&store->handle, &options, &err)) {
         store->closed = 1;
         return binding_fail(L, &err);
     }
@@ -45,9 +45,8 @@ sessile_slice *binding_records(lua_State *L, int index, size_t *count)
     list = lua_newuserdatauv(L, n ? n * sizeof *list : 1, 0);
     for (i = 0; i < n; i++) {
         /* a string that the table holds stays where it is */
-        if (lua_rawgeti(L, index, (lua_Integer)(i + 1)) != LUA_TSTRING) {
+        if (lua_rawgeti(L, index, (lua_Integer)(i + 1)) != LUA_TSTRING)
             luaL_error(L, "record %d is no string", (int)(i + 1));
-        }
         list[i].data = lua_tolstring(L, -1, &list[i].size);
         lua_pop(L, 1);
     }
@@ -65,16 +64,14 @@ int binding_session_records(lua_State *L)
     sessile_status status;
     sessile_error err;
     size_t count = 0, i;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     luaL_argcheck(L, from >= 0, 2, "a count expected");
     guard = binding_guard(L);
     status = sessile_records_read(session->handle, (uint64_t)from, &rows, &count, &err);
     guard->block = rows;
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
     for (i = 0; i < count; i++) {
         binding_push_slice(L, rows[i]);

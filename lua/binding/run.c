@@ -95,9 +95,8 @@ static int run_begun(lua_State *L, struct binding_run *run,
                      struct binding_session *session, sessile_status status,
                      const sessile_error *err)
 {
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, err);
-    }
     run->session = session;
     session->children++;
     return 1;
@@ -127,9 +126,8 @@ static int read_messages(lua_State *L, int list, sessile_slice **out, size_t *co
         what[sizeof what - 1] = '\0';
         lua_pop(L, 1);
         failed = binding_json(L, -1, 1, what, &messages[i]);
-        if (failed) {
+        if (failed)
             return failed;
-        }
         lua_rawseti(L, texts, (lua_Integer)(i + 1));
         lua_pop(L, 1);
     }
@@ -143,11 +141,9 @@ static sessile_on_conflict field_on_conflict(lua_State *L, int table)
 {
     static const char *const names[] = {"fail", "append", "branch"};
     const char *given = binding_field_string(L, table, "on_conflict");
-    for (int i = 0; given && i < 3; i++) {
-        if (strcmp(given, names[i]) == 0) {
+    for (int i = 0; given && i < 3; i++)
+        if (strcmp(given, names[i]) == 0)
             return (sessile_on_conflict)i;
-        }
-    }
     if (given) {
         luaL_error(L,
                    "option 'on_conflict': \"fail\", \"append\" or \"branch\" expected");
@@ -165,24 +161,21 @@ static int field_triggers(lua_State *L, int table, const char *name,
     const char **names;
     size_t i;
     memset(out, 0, sizeof *out);
-    if (!lua_istable(L, table) || lua_getfield(L, table, name) != LUA_TTABLE) {
+    if (!lua_istable(L, table) || lua_getfield(L, table, name) != LUA_TTABLE)
         return 0;
-    }
     at = lua_gettop(L);
     out->messages = binding_field_count(L, at, "messages", UINT64_MAX);
     out->seconds = binding_field_count(L, at, "seconds", UINT64_MAX);
     out->share = (unsigned)binding_field_count(L, at, "share", UINT_MAX);
     out->overflow = binding_field_boolean(L, at, "overflow");
-    if (lua_getfield(L, at, "events") != LUA_TTABLE) {
+    if (lua_getfield(L, at, "events") != LUA_TTABLE)
         return 1;
-    }
     events = lua_gettop(L);
     out->event_count = (size_t)lua_rawlen(L, events);
     names = lua_newuserdatauv(L, (out->event_count + 1) * sizeof *names, 0);
     for (i = 0; i < out->event_count; i++) {
-        if (lua_rawgeti(L, events, (lua_Integer)(i + 1)) != LUA_TSTRING) {
+        if (lua_rawgeti(L, events, (lua_Integer)(i + 1)) != LUA_TSTRING)
             luaL_error(L, "trigger 'events': a list of names expected");
-        }
         names[i] = lua_tostring(L, -1); /* the list keeps it */
         lua_pop(L, 1);
     }
@@ -204,9 +197,8 @@ int binding_session_turn(lua_State *L)
     sessile_error err;
     size_t count = 0;
     int failed;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 3);
     luaL_checkstack(L, 40, "turn"); /* what the options borrow stays on it */
@@ -218,9 +210,8 @@ int binding_session_turn(lua_State *L)
     options.has_timeout = binding_field_timeout(L, 3, "timeout_ms", &options.timeout_ms);
     options.no_policy = binding_field_boolean(L, 3, "no_policy");
     options.event = binding_field_bytes(L, 3, "event");
-    if (field_triggers(L, 3, "trigger", &triggers)) {
+    if (field_triggers(L, 3, "trigger", &triggers))
         options.triggers = &triggers;
-    }
     if (field_triggers(L, 3, "checkpoint", &checkpoints)) {
         options.checkpoint_on = &checkpoints;
         options.checkpoint_keep =
@@ -230,14 +221,12 @@ int binding_session_turn(lua_State *L)
     options.reserve = binding_field_integer(L, 3, "reserve", 0);
     if ((failed = binding_field_json(L, 3, "usage", &options.usage)) ||
         (failed = binding_field_json(L, 3, "metadata", &options.metadata)) ||
-        (failed = read_messages(L, 2, &messages, &count))) {
+        (failed = read_messages(L, 2, &messages, &count)))
         return failed;
-    }
     if (lua_istable(L, 3) && lua_getfield(L, 3, "state") != LUA_TNIL) {
         failed = binding_json(L, -1, 0, "state", &options.state);
-        if (failed) {
+        if (failed)
             return failed;
-        }
     }
     run = run_new(L, 3, &options);
     status = sessile_turn_begin(&run->handle, session->handle, messages, count, &options,
@@ -256,9 +245,8 @@ static int begin(lua_State *L, run_begin function)
     struct binding_run *run;
     sessile_status status;
     sessile_error err;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     lua_settop(L, 2);
     sessile_run_options_init(&options);
     options.instructions = binding_field_bytes(L, 2, "instructions");
@@ -292,14 +280,12 @@ int binding_session_branch(lua_State *L)
     sessile_slice text;
     sessile_error err;
     sessile_key key;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     text.data = luaL_checklstring(L, 2, &text.size);
     lua_settop(L, 3);
-    if (sessile_key_parse(text, &key) != SESSILE_OK || key.n != 0) {
+    if (sessile_key_parse(text, &key) || key.n != 0)
         return binding_no_entry(L, session);
-    }
     sessile_run_options_init(&options);
     options.summary = binding_field_bytes(L, 3, "summary");
     options.summarize = binding_field_boolean(L, 3, "summarize");
@@ -329,9 +315,8 @@ int binding_session_answer(lua_State *L)
     sessile_error err;
     sessile_id park;
     int given;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     lua_settop(L, 2);
     sessile_run_options_init(&options);
     memset(&answer, 0, sizeof answer);
@@ -365,11 +350,10 @@ static void push_hook(lua_State *L, const sessile_need *need)
         lua_setfield(L, at, need->hook == SESSILE_HOOK_MERGE ? "previous" : "abandoned");
     }
     lua_setfield(L, at, "state");
-    if (need->options.size) {
+    if (need->options.size)
         lua_json_push(L, need->options.data, need->options.size);
-    } else {
+    else
         lua_newtable(L);
-    }
     lua_setfield(L, at, "options");
     lua_pushinteger(L, (lua_Integer)need->now_ms);
     lua_setfield(L, at, "now");
@@ -383,9 +367,8 @@ static void push_need(lua_State *L, const sessile_need *need)
     binding_set_integer(L, "step", (int64_t)need->step + 1);
     lua_pushstring(L, sessile_reason_name(need->reason));
     lua_setfield(L, -2, "reason");
-    if (need->fallback) {
+    if (need->fallback)
         binding_set_boolean(L, "fallback", 1);
-    }
     if (need->instructions.size) {
         binding_push_slice(L, need->instructions);
         lua_setfield(L, -2, "instructions");
@@ -414,21 +397,19 @@ static int run_step(lua_State *L)
     sessile_status status;
     sessile_need need;
     sessile_error err;
-    if (!run) {
+    if (!run)
         return 3;
-    }
     luaL_argcheck(L, run->asks == SESSILE_NEED_NONE, 1, "the run waits for an answer");
     lua_settop(L, 1);
     memset(&need, 0, sizeof need);
     status = sessile_run_step(run->handle, &need, &err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         run->done = 1;
         lua_pushboolean(L, 1);
         return 1;
     }
-    if (status != SESSILE_NEEDS) {
+    if (status != SESSILE_NEEDS)
         return binding_fail(L, &err);
-    }
     run->asks = (int)need.kind;
     run->hook = need.hook;
     push_need(L, &need);
@@ -442,9 +423,8 @@ static int give(lua_State *L, struct binding_run *run, sessile_answer *answer)
 {
     sessile_status status;
     sessile_error err;
-    if (lua_type(L, -1) == LUA_TSTRING) {
+    if (lua_type(L, -1) == LUA_TSTRING)
         answer->text.data = lua_tolstring(L, -1, &answer->text.size);
-    }
     lua_pushvalue(L, -1);
     lua_setiuservalue(L, 1, RUN_ANSWER);
     status = sessile_run_reply(run->handle, answer, &err);
@@ -460,9 +440,8 @@ static int run_reply(lua_State *L)
     struct binding_run *run = run_live(L);
     sessile_answer answer;
     sessile_error err;
-    if (!run) {
+    if (!run)
         return 3;
-    }
     luaL_argcheck(L, run->asks != SESSILE_NEED_NONE, 1, "the run asked nothing");
     lua_settop(L, 2);
     memset(&answer, 0, sizeof answer);
@@ -492,20 +471,18 @@ static int run_reply(lua_State *L)
     lua_getiuservalue(L, 1, RUN_STATE);
     answer.status = lua_state_result(L, 3, 2, &err);
     lua_settop(L, 2);
-    if (answer.status == SESSILE_OK) {
+    if (!answer.status)
         lua_pushnil(L);
-    } else {
+    else
         lua_pushstring(L, err.message);
-    }
     return give(L, run, &answer);
 }
 
 static int run_park(lua_State *L)
 {
     struct binding_run *run = run_live(L);
-    if (!run) {
+    if (!run)
         return 3;
-    }
     luaL_argcheck(L, run->asks != SESSILE_NEED_NONE, 1, "the run asked nothing");
     return binding_run_park(L, run);
 }
@@ -515,9 +492,8 @@ static int run_fail(lua_State *L)
 {
     struct binding_run *run = run_live(L);
     sessile_answer answer;
-    if (!run) {
+    if (!run)
         return 3;
-    }
     luaL_checkstring(L, 2);
     luaL_argcheck(L, run->asks != SESSILE_NEED_NONE, 1, "the run asked nothing");
     lua_settop(L, 2);
@@ -562,9 +538,8 @@ static void push_departures(lua_State *L, const sessile_outcome *o)
 /* What the fallback came to, when it ran. */
 static void set_fallback(lua_State *L, const sessile_fallback *f)
 {
-    if (f->verdict == SESSILE_NO_POLICY) {
+    if (f->verdict == SESSILE_NO_POLICY)
         return;
-    }
     lua_createtable(L, 0, 8);
     binding_set_text(L, "verdict", verdict_name(f->verdict));
     binding_set_boolean(L, "too_little", f->too_little);
@@ -584,12 +559,10 @@ static int run_outcome(lua_State *L)
     struct binding_run *run = run_live(L);
     sessile_outcome o;
     sessile_error err;
-    if (!run) {
+    if (!run)
         return 3;
-    }
-    if (sessile_run_outcome(run->handle, &o, &err) != SESSILE_OK) {
+    if (sessile_run_outcome(run->handle, &o, &err))
         return binding_fail(L, &err);
-    }
     lua_createtable(L, 0, 22);
     binding_set_id(L, "first", o.first);
     binding_set_id(L, "last", o.last);
@@ -631,15 +604,13 @@ static int run_context(lua_State *L)
     sessile_status status;
     sessile_error err;
     size_t count = 0;
-    if (!run) {
+    if (!run)
         return 3;
-    }
     guard = binding_guard(L);
     status = sessile_run_context(run->handle, &list, &count, &err);
     guard->block = list;
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     binding_push_messages(L, list, count);
     binding_guard_free(guard);
     return 1;

@@ -49,12 +49,10 @@ static int search_step(lua_State *L)
     struct binding_search *search = luaL_checkudata(L, 1, BINDING_SEARCH);
     sessile_found f;
     sessile_error err;
-    if (!search->handle) {
+    if (!search->handle)
         return binding_closed(L, "search");
-    }
-    if (sessile_search_next(search->handle, &f, &err) != SESSILE_OK) {
+    if (sessile_search_next(search->handle, &f, &err))
         return binding_fail(L, &err);
-    }
     if (f.kind == SESSILE_FOUND_END) {
         lua_pushnil(L);
         return 1;
@@ -101,12 +99,10 @@ static unsigned roles_of(lua_State *L, int table)
             lua_rawgeti(L, -1, i);
             name = lua_tostring(L, -1);
             while (name && role <= SESSILE_FUNCTION &&
-                   strcmp(name, sessile_role_name((sessile_role)role)) != 0) {
+                   strcmp(name, sessile_role_name((sessile_role)role)) != 0)
                 role++;
-            }
-            if (!name || role > SESSILE_FUNCTION) {
+            if (!name || role > SESSILE_FUNCTION)
                 luaL_error(L, "option 'roles': unknown role '%s'", name ? name : "?");
-            }
             bits |= 1u << role;
             lua_pop(L, 1);
         }
@@ -124,9 +120,8 @@ int binding_store_search(lua_State *L)
     sessile_search_options options;
     sessile_list_options which;
     sessile_error err;
-    if (!store) {
+    if (!store)
         return 3;
-    }
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
     sessile_search_options_init(&options);
@@ -142,10 +137,8 @@ int binding_store_search(lua_State *L)
     search = binding_new(L, sizeof *search, 1, BINDING_SEARCH);
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, -2, 1);
-    if (sessile_search_open(&search->handle, store->handle, &options, &err) !=
-        SESSILE_OK) {
+    if (sessile_search_open(&search->handle, store->handle, &options, &err))
         return binding_fail(L, &err);
-    }
     search->store = store;
     store->children++;
     return 1;

@@ -14,9 +14,8 @@ static sessile_status session_close_handle(struct binding_session *session,
 {
     sessile_session *handle = session->handle;
     sessile_status status;
-    if (!session->closed || session->children > 0 || !handle) {
+    if (!session->closed || session->children > 0 || !handle)
         return SESSILE_OK;
-    }
     session->handle = NULL;
     status = sessile_session_close(handle, err);
     binding_store_release(session->store);
@@ -78,9 +77,8 @@ int binding_session_options(lua_State *L, int table, sessile_session_options *ou
     int failed;
     sessile_session_options_init(out);
     failed = binding_agent_info(L, table, &out->agent_info);
-    if (failed) {
+    if (failed)
         return failed;
-    }
     out->id = binding_field_bytes(L, table, "id");
     out->agent = binding_field_bytes(L, table, "agent");
     out->user = binding_field_bytes(L, table, "user");
@@ -122,18 +120,15 @@ int binding_session_make(lua_State *L, int mode)
     sessile_slice *records = NULL;
     size_t record_count = 0;
     int failed;
-    if (!store) {
+    if (!store)
         return 3;
-    }
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 3);
-    if (mode == 'o') {
+    if (mode == 'o')
         records = binding_records(L, 3, &record_count);
-    }
     failed = binding_session_options(L, 2, &options);
-    if (failed) {
+    if (failed)
         return failed;
-    }
     session = binding_session_new(L, 1);
     status = mode == 'c' ? sessile_create(&session->handle, store->handle, &options, &err)
              : mode == 'o' ? sessile_records_open(&session->handle, store->handle,
@@ -141,9 +136,8 @@ int binding_session_make(lua_State *L, int mode)
              : mode == 'r'
                  ? sessile_resume(&session->handle, store->handle, &options, &err)
                  : sessile_session_open(&session->handle, store->handle, &options, &err);
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     binding_session_opened(session, store);
     return 1;
 }
@@ -158,9 +152,8 @@ static int session_info(lua_State *L)
     sessile_error why;
     uint64_t lost;
     int64_t window, reserve;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     lua_createtable(L, 0, 10);
     status = sessile_session_damage(session->handle, &lost, &why);
     if (status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED) {
@@ -190,9 +183,8 @@ static int session_info(lua_State *L)
 static int session_modified(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
-    if (!session) {
+    if (!session)
         return 3;
-    }
     lua_pushinteger(L, (lua_Integer)sessile_session_modified(session->handle));
     return 1;
 }
@@ -205,15 +197,13 @@ static int session_title(lua_State *L)
     sessile_error err;
     char *title = NULL;
     size_t size = 0;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     guard = binding_guard(L);
     status = sessile_title(session->handle, &title, &size, &err);
     guard->block = title;
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     lua_pushlstring(L, title ? title : "", size);
     binding_guard_free(guard);
     return 1;
@@ -224,9 +214,8 @@ static int session_set_title(lua_State *L)
     struct binding_session *session = binding_session_live(L, 1);
     sessile_slice title;
     sessile_error err;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     title.data = luaL_checklstring(L, 2, &title.size);
     return binding_done(L, sessile_set_title(session->handle, title, &err), &err);
 }
@@ -236,9 +225,8 @@ static int session_set_timeout(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
     sessile_error err;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     int timeout_ms = binding_timeout(luaL_checkinteger(L, 2));
     return binding_done(L, sessile_session_set_timeout(session->handle, timeout_ms, &err),
                         &err);
@@ -249,9 +237,8 @@ static int session_sync(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
     sessile_error err;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     return binding_done(L, sessile_session_sync(session->handle, &err), &err);
 }
 
@@ -265,19 +252,16 @@ static int session_watch(lua_State *L)
     sessile_error err;
     sessile_id seen;
     int timeout_ms, changed;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     luaL_checktype(L, 2, LUA_TTABLE);
-    if (!binding_field_timeout(L, 2, "timeout_ms", &timeout_ms)) {
+    if (!binding_field_timeout(L, 2, "timeout_ms", &timeout_ms))
         timeout_ms = -1;
-    }
     seen = binding_field_id(L, 2, "after");
     seen = seen == SESSILE_NO_ID ? 0 : seen + 1;
     status = sessile_session_watch(session->handle, &seen, timeout_ms, &changed, &err);
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     lua_pushboolean(L, changed);
     binding_push_id(L, seen - 1);
     return 2;
@@ -293,17 +277,14 @@ static int session_append(lua_State *L)
     sessile_error err;
     sessile_id id;
     int failed;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     luaL_checktype(L, 2, LUA_TTABLE);
     failed = binding_json(L, 2, 1, "message", &message);
-    if (failed) {
+    if (failed)
         return failed;
-    }
-    if (sessile_append(session->handle, message, &id, &err) != SESSILE_OK) {
+    if (sessile_append(session->handle, message, &id, &err))
         return binding_fail(L, &err);
-    }
     binding_push_id(L, id);
     return 1;
 }
@@ -317,17 +298,14 @@ static int session_custom(lua_State *L)
     sessile_error err;
     sessile_id id;
     int failed;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     luaL_checktype(L, 2, LUA_TTABLE);
     failed = binding_json(L, 2, 0, "data", &data);
-    if (failed) {
+    if (failed)
         return failed;
-    }
-    if (sessile_append_custom(session->handle, data, source, &id, &err) != SESSILE_OK) {
+    if (sessile_append_custom(session->handle, data, source, &id, &err))
         return binding_fail(L, &err);
-    }
     binding_push_id(L, id);
     return 1;
 }
@@ -336,9 +314,8 @@ static int session_clear(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
     sessile_error err;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     return binding_done(L, sessile_clear(session->handle, &err), &err);
 }
 
@@ -349,12 +326,10 @@ static int session_head(lua_State *L)
     struct binding_session *session = binding_session_live(L, 1);
     sessile_error err;
     sessile_id id;
-    if (!session) {
+    if (!session)
         return 3;
-    }
-    if (sessile_head(session->handle, &id, &err) != SESSILE_OK) {
+    if (sessile_head(session->handle, &id, &err))
         return binding_fail(L, &err);
-    }
     binding_push_id(L, id);
     return 1;
 }
@@ -364,12 +339,10 @@ static int session_event_count(lua_State *L)
     struct binding_session *session = binding_session_live(L, 1);
     sessile_error err;
     uint64_t count;
-    if (!session) {
+    if (!session)
         return 3;
-    }
-    if (sessile_event_count(session->handle, &count, &err) != SESSILE_OK) {
+    if (sessile_event_count(session->handle, &count, &err))
         return binding_fail(L, &err);
-    }
     lua_pushinteger(L, (lua_Integer)count);
     return 1;
 }
@@ -389,9 +362,8 @@ static int usage_groups(lua_State *L, sessile_session *handle, sessile_usage_by 
     struct binding_guard *guard = binding_guard(L);
     sessile_error err;
     size_t count = 0;
-    if (sessile_usage_groups(handle, by, &groups, &count, &err) != SESSILE_OK) {
+    if (sessile_usage_groups(handle, by, &groups, &count, &err))
         return binding_fail(L, &err);
-    }
     guard->block = groups;
     lua_newtable(L);
     for (size_t i = 0; i < count; i++) {
@@ -416,17 +388,15 @@ static int session_usage(lua_State *L)
     struct binding_session *session = binding_session_live(L, 1);
     sessile_usage usage;
     sessile_error err;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     if (!lua_isnoneornil(L, 2)) {
         static const char *const by[] = {"day", "model", "agent", NULL};
         return usage_groups(L, session->handle,
                             (sessile_usage_by)luaL_checkoption(L, 2, NULL, by));
     }
-    if (sessile_total_usage(session->handle, &usage, &err) != SESSILE_OK) {
+    if (sessile_total_usage(session->handle, &usage, &err))
         return binding_fail(L, &err);
-    }
     lua_createtable(L, 0, 4);
     set_usage(L, &usage);
     return 1;
@@ -440,18 +410,14 @@ static int session_tokens(lua_State *L)
     sessile_tokens tokens;
     sessile_error err;
     int failed;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     lua_settop(L, 2);
     failed = binding_count_options(L, 2, &options);
-    if (failed) {
+    if (failed)
         return failed;
-    }
-    if (sessile_count_tokens_with(session->handle, &options, &tokens, &err) !=
-        SESSILE_OK) {
+    if (sessile_count_tokens_with(session->handle, &options, &tokens, &err))
         return binding_fail(L, &err);
-    }
     lua_pushinteger(L, (lua_Integer)tokens.tokens);
     binding_push_tokens(L, &tokens);
     return 2;

@@ -67,14 +67,11 @@ int binding_one_of(lua_State *L, int table, const char *name, const char *const 
 {
     const char *text = binding_field_string(L, table, name);
     int i;
-    if (!text) {
+    if (!text)
         return 0;
-    }
-    for (i = 0; values[i]; i++) {
-        if (strcmp(text, values[i]) == 0) {
+    for (i = 0; values[i]; i++)
+        if (strcmp(text, values[i]) == 0)
             return i;
-        }
-    }
     return luaL_error(L, "option '%s': unknown value '%s'", name, text);
 }
 
@@ -103,14 +100,12 @@ void binding_store_options(lua_State *L, int table, sessile_store_options *out)
     static const char *const durabilities[] = {"sync", "none", NULL};
     const char *agent;
     sessile_store_options_init(out);
-    if (lua_isnoneornil(L, table)) {
+    if (lua_isnoneornil(L, table))
         return;
-    }
     luaL_checktype(L, table, LUA_TTABLE);
     agent = binding_field_string(L, table, "agent");
-    if (agent) {
+    if (agent)
         out->agent = agent;
-    }
     out->key_source =
         (sessile_key_source)binding_one_of(L, table, "key_source", binding_key_sources);
     out->key = binding_field_string(L, table, "key");
@@ -147,7 +142,7 @@ int binding_open(lua_State *L)
     store = binding_new(L, sizeof *store, 1, BINDING_STORE);
     lua_pushvalue(L, 3);
     lua_setiuservalue(L, -2, 1);
-    if (sessile_open(&store->handle, url, &options, &err) != SESSILE_OK) {
+    if (sessile_open(&store->handle, url, &options, &err)) {
         store->closed = 1;
         return binding_fail(L, &err);
     }
@@ -159,9 +154,8 @@ int binding_open(lua_State *L)
 static int store_sealed(lua_State *L)
 {
     struct binding_store *store = binding_store_live(L, 1);
-    if (!store) {
+    if (!store)
         return 3;
-    }
     lua_pushboolean(L, sessile_store_sealed(store->handle));
     return 1;
 }
@@ -190,14 +184,13 @@ static void push_listed(lua_State *L, const sessile_listed *row)
     binding_set_slice(L, "title", row->title);
     binding_set_integer(L, "bytes", row->bytes);
     binding_set_integer(L, "torn", row->torn);
-    if (row->status != SESSILE_OK) {
+    if (row->status) {
         lua_pushfstring(L, "E%s", sessile_status_name(row->status));
         lua_setfield(L, -2, "status");
         lua_pushstring(L, row->message ? row->message : "");
         lua_setfield(L, -2, "message");
-        if (row->entries == 0) {
+        if (row->entries == 0)
             return;
-        }
     } else {
         lua_pushstring(L, sessile_life_name(row->life));
         lua_setfield(L, -2, "status");
@@ -254,17 +247,15 @@ static int store_list(lua_State *L)
     sessile_status status;
     sessile_error err;
     size_t count = 0;
-    if (!store) {
+    if (!store)
         return 3;
-    }
     luaL_checktype(L, 2, LUA_TTABLE);
     binding_list_options(L, 2, &options);
     guard = binding_guard(L);
     status = sessile_list_with(store->handle, &options, &rows, &count, &err);
     guard->block = rows;
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     binding_push_listed(L, rows, count);
     binding_guard_free(guard);
     return 1;
@@ -282,9 +273,8 @@ static int store_policy(lua_State *L)
     sessile_error err;
     size_t count, i;
     int texts;
-    if (!store) {
+    if (!store)
         return 3;
-    }
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
     count = (size_t)lua_rawlen(L, 2);
@@ -301,9 +291,8 @@ static int store_policy(lua_State *L)
         steps[i].name = binding_field_string(L, step, "name");
         steps[i].hooks = (unsigned)binding_field_count(L, step, "hooks", UINT_MAX);
         failed = binding_field_json(L, step, "options", &options);
-        if (failed) {
+        if (failed)
             return failed;
-        }
         steps[i].options = options.data;
         lua_rawseti(L, texts, (lua_Integer)(i + 1));
         lua_pop(L, 1);
@@ -311,10 +300,8 @@ static int store_policy(lua_State *L)
     policy = binding_new(L, sizeof *policy, 1, BINDING_POLICY);
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, -2, 1);
-    if (sessile_policy_load(&policy->handle, store->handle, steps, count, &err) !=
-        SESSILE_OK) {
+    if (sessile_policy_load(&policy->handle, store->handle, steps, count, &err))
         return binding_fail(L, &err);
-    }
     policy->store = store;
     store->children++;
     return 1;
@@ -323,13 +310,11 @@ static int store_policy(lua_State *L)
 sessile_policy *binding_policy_opt(lua_State *L, int index)
 {
     struct binding_policy *policy;
-    if (lua_isnoneornil(L, index)) {
+    if (lua_isnoneornil(L, index))
         return NULL;
-    }
     policy = luaL_checkudata(L, index, BINDING_POLICY);
-    if (!policy->handle) {
+    if (!policy->handle)
         luaL_error(L, "the policy is closed");
-    }
     return policy->handle;
 }
 

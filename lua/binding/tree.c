@@ -16,7 +16,7 @@ static int read_id(lua_State *L, struct binding_session *session, int index,
     sessile_slice text;
     sessile_key key;
     text.data = luaL_checklstring(L, index, &text.size);
-    if (sessile_key_parse(text, &key) == SESSILE_OK && key.n == 0) {
+    if (!sessile_key_parse(text, &key) && key.n == 0) {
         *out = key.entry;
         return 1;
     }
@@ -32,7 +32,7 @@ int binding_no_entry(lua_State *L, struct binding_session *session)
     /* The engine's own sentence for an entry that cannot be. */
     sessile_status status =
         sessile_children(session->handle, SESSILE_NO_ID, &ids, &count, &err);
-    return status == SESSILE_OK ? 0 : binding_fail(L, &err);
+    return !status ? 0 : binding_fail(L, &err);
 }
 
 typedef sessile_status (*ids_of)(sessile_session *, sessile_id, sessile_id **, size_t *,
@@ -48,9 +48,8 @@ static int push_ids(lua_State *L, struct binding_session *session, sessile_id id
     size_t count = 0, i;
     status = function(session->handle, id, &ids, &count, &err);
     guard->block = ids;
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
     for (i = 0; i < count; i++) {
         binding_push_id(L, ids[i]);
@@ -65,9 +64,8 @@ static int ids_at(lua_State *L, ids_of function)
     struct binding_session *session = binding_session_live(L, 1);
     sessile_id id;
     int failed;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     return read_id(L, session, 2, &id, &failed) ? push_ids(L, session, id, function)
                                                 : failed;
 }
@@ -76,9 +74,8 @@ static int ids_at(lua_State *L, ids_of function)
 int binding_session_path(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
-    if (!session) {
+    if (!session)
         return 3;
-    }
     return lua_isnoneornil(L, 2) ? push_ids(L, session, SESSILE_NO_ID, sessile_path)
                                  : ids_at(L, sessile_path);
 }
@@ -115,15 +112,12 @@ int binding_session_common_ancestor(lua_State *L)
     sessile_id a, b, found;
     sessile_error err;
     int failed;
-    if (!session) {
+    if (!session)
         return 3;
-    }
-    if (!read_id(L, session, 2, &a, &failed) || !read_id(L, session, 3, &b, &failed)) {
+    if (!read_id(L, session, 2, &a, &failed) || !read_id(L, session, 3, &b, &failed))
         return failed;
-    }
-    if (sessile_common_ancestor(session->handle, a, b, &found, &err) != SESSILE_OK) {
+    if (sessile_common_ancestor(session->handle, a, b, &found, &err))
         return binding_fail(L, &err);
-    }
     binding_push_id(L, found);
     return 1;
 }
@@ -160,9 +154,8 @@ static void link_nodes(lua_State *L, const sessile_node *rows, size_t count)
     for (i = 0; i < count; i++) {
         uint32_t child;
         lua_Integer n = 0;
-        if (rows[i].first_child == SESSILE_NO_ID) {
+        if (rows[i].first_child == SESSILE_NO_ID)
             continue;
-        }
         lua_rawgeti(L, list, (lua_Integer)(i + 1));
         lua_getfield(L, -1, "children");
         for (child = rows[i].first_child; child != SESSILE_NO_ID;
@@ -203,9 +196,8 @@ int binding_session_tree(lua_State *L)
     sessile_status status;
     sessile_error err;
     size_t count = 0, i;
-    if (!session) {
+    if (!session)
         return 3;
-    }
     lua_settop(L, 3);
     sessile_tree_options_init(&options);
     options.labelled = lua_toboolean(L, 3);
@@ -213,9 +205,8 @@ int binding_session_tree(lua_State *L)
     guard = binding_guard(L);
     status = sessile_tree(session->handle, &options, &rows, &count, &err);
     guard->block = rows;
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, &err);
-    }
     lua_createtable(L, count < INT32_MAX ? (int)count : 0, 0);
     for (i = 0; i < count; i++) {
         push_node(L, &rows[i]);

@@ -65,9 +65,8 @@ int binding_closed(lua_State *L, const char *what)
 
 int binding_done(lua_State *L, sessile_status status, const sessile_error *err)
 {
-    if (status != SESSILE_OK) {
+    if (status)
         return binding_fail(L, err);
-    }
     lua_pushboolean(L, 1);
     return 1;
 }
@@ -119,11 +118,10 @@ sessile_slice binding_field_bytes(lua_State *L, int table, const char *name)
 {
     sessile_slice slice = {NULL, 0};
     int type = field(L, table, name);
-    if (type == LUA_TSTRING) {
+    if (type == LUA_TSTRING)
         slice.data = lua_tolstring(L, -1, &slice.size);
-    } else if (type != LUA_TNIL) {
+    else if (type != LUA_TNIL)
         wrong_field(L, name, "string");
-    }
     lua_pop(L, 1); /* the table keeps the string */
     return slice;
 }
@@ -131,9 +129,8 @@ sessile_slice binding_field_bytes(lua_State *L, int table, const char *name)
 const char *binding_field_string(lua_State *L, int table, const char *name)
 {
     sessile_slice slice = binding_field_bytes(L, table, name);
-    if (slice.data && strlen(slice.data) != slice.size) {
+    if (slice.data && strlen(slice.data) != slice.size)
         luaL_error(L, "option '%s': the string holds a zero byte", name);
-    }
     return slice.data;
 }
 
@@ -144,12 +141,10 @@ lua_Integer binding_field_integer(lua_State *L, int table, const char *name,
     int type = field(L, table, name);
     if (type != LUA_TNIL) {
         int exact = 0;
-        if (type == LUA_TNUMBER) {
+        if (type == LUA_TNUMBER)
             value = lua_tointegerx(L, -1, &exact);
-        }
-        if (!exact) {
+        if (!exact)
             wrong_field(L, name, "integer");
-        }
     }
     lua_pop(L, 1);
     return value;
@@ -191,9 +186,8 @@ int binding_field_boolean(lua_State *L, int table, const char *name)
 static int parse_id(sessile_slice text, sessile_id *out)
 {
     sessile_key key;
-    if (sessile_key_parse(text, &key) != SESSILE_OK || key.n != 0) {
+    if (sessile_key_parse(text, &key) || key.n != 0)
         return 0;
-    }
     *out = key.entry;
     return 1;
 }
@@ -222,14 +216,11 @@ sessile_role binding_field_role(lua_State *L, int table, const char *name)
 {
     const char *text = binding_field_string(L, table, name);
     int role;
-    if (!text) {
+    if (!text)
         return SESSILE_ROLE_NONE;
-    }
-    for (role = SESSILE_SYSTEM; role <= SESSILE_FUNCTION; role++) {
-        if (strcmp(text, sessile_role_name((sessile_role)role)) == 0) {
+    for (role = SESSILE_SYSTEM; role <= SESSILE_FUNCTION; role++)
+        if (strcmp(text, sessile_role_name((sessile_role)role)) == 0)
             return (sessile_role)role;
-        }
-    }
     luaL_error(L, "option '%s': unknown role '%s'", name, text);
     return SESSILE_ROLE_NONE;
 }
@@ -238,14 +229,11 @@ sessile_reason binding_field_reason(lua_State *L, int table, const char *name)
 {
     const char *text = binding_field_string(L, table, name);
     int reason;
-    if (!text) {
+    if (!text)
         return SESSILE_REASON_MANUAL;
-    }
-    for (reason = SESSILE_REASON_TURN; reason <= SESSILE_REASON_MANUAL; reason++) {
-        if (strcmp(text, sessile_reason_name((sessile_reason)reason)) == 0) {
+    for (reason = SESSILE_REASON_TURN; reason <= SESSILE_REASON_MANUAL; reason++)
+        if (strcmp(text, sessile_reason_name((sessile_reason)reason)) == 0)
             return (sessile_reason)reason;
-        }
-    }
     luaL_error(L, "option '%s': unknown reason '%s'", name, text);
     return SESSILE_REASON_MANUAL;
 }
