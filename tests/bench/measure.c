@@ -28,11 +28,11 @@ _Noreturn void broken(const char *what)
     exit(1);
 }
 
-void must(sessile_status st, const sessile_error *err)
+void must(sessile_status status, const sessile_error *err)
 {
-    if (st == SESSILE_OK)
+    if (!status)
         return;
-    fprintf(stderr, "bench: %s: %s\n", sessile_status_name(st), err->message);
+    fprintf(stderr, "bench: %s: %s\n", sessile_status_name(status), err->message);
     exit(1);
 }
 

@@ -29,7 +29,7 @@ int bench_short(void);
 size_t rounds(size_t n);
 
 double now_us(void);
-void must(sessile_status st, const sessile_error *err);
+void must(sessile_status status, const sessile_error *err);
 _Noreturn void broken(const char *what);
 
 /* ---- samples and rows */

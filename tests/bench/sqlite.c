@@ -84,7 +84,7 @@ size_t peer_read(peer *p, int session, size_t count)
     sqlite3_bind_int(p->read, 1, session);
     sqlite3_bind_int64(p->read, 2, (sqlite3_int64)count);
     while (sqlite3_step(p->read) == SQLITE_ROW)
-        bytes += sqlite3_column_text(p->read, 0) != NULL
+        bytes += sqlite3_column_text(p->read, 0)
                      ? (size_t)sqlite3_column_bytes(p->read, 0)
                      : 0;
     right(sqlite3_reset(p->read), p);

@@ -79,7 +79,7 @@ static void read_transcript(buf *out, const char *path)
         if (!next)
             next = end;
         buf_clear(&checked);
-        if (json_check(&checked, at, (size_t)(next - at), 128, NULL) == SESSILE_OK)
+        if (!json_check(&checked, at, (size_t)(next - at), 128, NULL))
             gather(out, json_of(checked.data, checked.size), 0);
     }
     buf_deinit(&file);
@@ -133,10 +133,9 @@ static void make_texts(kind *kinds)
     kinds[ONE_LETTER].name = "one letter, all of it";
     for (k = 0; k < size; k++)
         buf_putc(&kinds[ONE_LETTER].text, 'a');
-    for (k = 0; k < KINDS; k++) {
+    for (k = 0; k < KINDS; k++)
         if (kinds[k].text.failed)
             broken("memory");
-    }
 }
 
 /* ------------------------------------------------------------------ rows */

@@ -79,13 +79,13 @@ static void *append(void *arg)
         char text[700];
         snprintf(text, sizeof text, "{\"role\":\"user\",\"content\":\"%d %0*d\"}", i,
                  1 + i * 37 % 600, 0);
-        sessile_status st = sessile_append(s, sessile_text(text), &id, &err);
-        if (st == SESSILE_CONFLICT) {
+        sessile_status status = sessile_append(s, sessile_text(text), &id, &err);
+        if (status == SESSILE_CONFLICT) {
             (void)sessile_head(s, &id, NULL);
             continue;
         }
-        if (st) {
-            print_error("append: %s: %s\n", sessile_status_name(st), err.message);
+        if (status) {
+            print_error("append: %s: %s\n", sessile_status_name(status), err.message);
             atomic_fetch_add(&all.failed, 1);
             break;
         }

@@ -193,22 +193,22 @@ static void reads_work(sessile_session *s)
 /* The host tries again with what it has. *made: the session had to be made anew. */
 static sessile_status again(ground *g, int *made)
 {
-    sessile_status st = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
     *made = 0;
     for (int h = 0; h < GROUND_HANDLES; h++) {
         sessile_run_free(g->runs[h]);
         g->runs[h] = NULL;
     }
     if (!g->stores[0])
-        st = ground_store(g, 0);
-    if (!st && !g->sessions[0]) {
-        st = ground_resume(g, 0, "s");
-        if (st == SESSILE_NOTFOUND) {
+        status = ground_store(g, 0);
+    if (!status && !g->sessions[0]) {
+        status = ground_resume(g, 0, "s");
+        if (status == SESSILE_NOTFOUND) {
             *made = 1;
-            st = ground_create(g, 0, "s");
+            status = ground_create(g, 0, "s");
         }
     }
-    return st ? st : ground_say(g, 0, 20);
+    return status ? status : ground_say(g, 0, 20);
 }
 
 static void all_is_given_back(ground *g)
@@ -301,7 +301,7 @@ static int fail_once(uint64_t at)
     int hit = all.faults.hits > 0;
     if (hit) {
         all.injected++;
-        if (w->status == SESSILE_OK && status)
+        if (!w->status && status)
             broken("a short call is no failure: %s", g.err.message);
         after_it(&g, status);
     }
@@ -335,7 +335,7 @@ static int fail_sync(uint64_t at)
             broken("the answer is %s: %s", sessile_status_name(status), g.err.message);
         if (status)
             check_words(status, &g.err, FAULTY_SYNC_DATA);
-        int h = g.last, log = status && g.sessions[h] != NULL && g.writing;
+        int h = g.last, log = status && g.sessions[h] && g.writing;
         faulty_none(&all.faults);
         for (int i = 0; i < GROUND_HANDLES; i++) {
             sessile_run_free(g.runs[i]);

@@ -34,7 +34,7 @@ static os_table lazy; /* the real system, but for syncs: no power is cut here */
 
 static void must(sessile_status status, const sessile_error *err)
 {
-    if (status != SESSILE_OK)
+    if (status)
         fail_msg("%s: %s", sessile_status_name(status), err->message);
 }
 
@@ -92,7 +92,7 @@ static sessile_store *open_by_file(void)
     sessile_store_options_init(&options);
     options.key_source = SESSILE_KEY_FILE;
     options.key = key_file;
-    return sessile_open(&st, root, &options, &err) == SESSILE_OK ? st : NULL;
+    return !sessile_open(&st, root, &options, &err) ? st : NULL;
 }
 
 /* The store, with whichever of the two secrets opens it. */
@@ -121,7 +121,7 @@ static sessile_status rotate(sessile_error *err)
 {
     sessile_store *st;
     sessile_status status = keyed_try(&st, root, KEYED_OLD, NULL, err);
-    if (status == SESSILE_OK)
+    if (!status)
         status = sessile_keys_rotate(st, NULL, NULL, err);
     sessile_store_close(st);
     return status;
@@ -148,7 +148,7 @@ static sessile_status change_secret(sessile_error *err)
         st = open_by_file(); /* it was changed */
         status = st ? SESSILE_OK : SESSILE_SEALED;
     }
-    if (status == SESSILE_OK)
+    if (!status)
         status = sessile_keys_rotate(st, &options, NULL, err);
     sessile_store_close(st);
     return status;
@@ -167,9 +167,9 @@ static sessile_status reseal_to(const char *suite, sessile_error *err)
     sessile_store *st;
     sessile_reseal_state done;
     sessile_status status = keyed_try(&st, root, KEYED_OLD, NULL, err);
-    if (status == SESSILE_OK)
+    if (!status)
         status = keyed_reseal(st, suite, &done, err);
-    if (status == SESSILE_OK && done.failed > 0)
+    if (!status && done.failed > 0)
         status = SESSILE_IO;
     sessile_store_close(st);
     return status;
@@ -203,7 +203,7 @@ static sessile_status forget(sessile_error *err)
 {
     sessile_store *st;
     sessile_status status = keyed_try(&st, root, KEYED_OLD, NULL, err);
-    if (status == SESSILE_OK)
+    if (!status)
         status = sessile_forget(st, sessile_text(KEYED_USER), NULL, err);
     sessile_store_close(st);
     return status;
@@ -412,7 +412,7 @@ static void *do_it(void *arg)
     sessile_error *err = arg;
     sessile_status status = meanwhile(err);
     atomic_store(&other_is_done, 1);
-    return status == SESSILE_OK ? NULL : err;
+    return !status ? NULL : err;
 }
 
 /* In a thread of its own, with handles of its own: it may have to wait for what is held
@@ -513,7 +513,7 @@ static void who_is_forgotten_stays_so_when_logs_are_sealed_anew_meanwhile(void *
 static sessile_status rotate_and_reseal(sessile_error *err)
 {
     sessile_status status = rotate(err);
-    return status == SESSILE_OK ? reseal(err) : status;
+    return !status ? reseal(err) : status;
 }
 
 static sessile_status make_one(sessile_error *err)
@@ -525,9 +525,9 @@ static sessile_status make_one(sessile_error *err)
     sessile_session_options_init(&options);
     options.id = sessile_text("made");
     options.user = sessile_text("dan");
-    if (status == SESSILE_OK)
+    if (!status)
         status = sessile_create(&s, st, &options, err);
-    if (status == SESSILE_OK) {
+    if (!status) {
         keyed_say(s, "safe");
         sessile_session_close(s, NULL);
     }
@@ -546,7 +546,7 @@ static void log_made_while_others_are_sealed_anew_can_be_read(void **state)
     faulty_init(&f, &lazy);
     for (n = 0; with_between(make_one, rotate_and_reseal, n, &status, &err); n++) {
         char *text;
-        if (status == SESSILE_OK) {
+        if (!status) {
             sessile_store *st = keyed_open(root, KEYED_OLD);
             must(keyed_read(st, "made", "dan", &text, &err), &err);
             assert_non_null(strstr(text, "safe"));

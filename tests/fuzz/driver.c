@@ -48,14 +48,12 @@ static void keep_input(void)
     snprintf(path, sizeof path, "/tmp/sessile-fuzz-%s-%ld", fuzz_this.name,
              (long)getpid());
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0 || now_data == NULL) {
+    if (fd < 0 || !now_data)
         return;
-    }
     if (write(fd, now_data, now_size) == (ssize_t)now_size &&
         write(STDERR_FILENO, said, strlen(said)) > 0 &&
-        write(STDERR_FILENO, path, strlen(path)) > 0) {
+        write(STDERR_FILENO, path, strlen(path)) > 0)
         (void)!write(STDERR_FILENO, "\n", 1);
-    }
     close(fd);
 }
 
@@ -83,17 +81,15 @@ static void run(const uint8_t *data, size_t size)
 static void take_seed(void *arg, const void *data, size_t size)
 {
     (void)arg;
-    if (seed_count < SEEDS_MOST && size <= fuzz_this.longest) {
+    if (seed_count < SEEDS_MOST && size <= fuzz_this.longest)
         seeds[seed_count++] = (input){fuzz_copy(data, size), size};
-    }
 }
 
 static int read_file(const char *path, input *out)
 {
     FILE *f = fopen(path, "rb");
-    if (f == NULL) {
+    if (!f)
         return -1;
-    }
     size_t room = 1 << 16;
     out->data = fuzz_copy("", 0);
     out->size = 0;
@@ -103,9 +99,8 @@ static int read_file(const char *path, input *out)
         out->data = more;
         size_t got = fread(out->data + out->size, 1, room, f);
         out->size += got;
-        if (got < room) {
+        if (got < room)
             break;
-        }
     }
     fclose(f);
     return 0;
@@ -134,9 +129,8 @@ static void read_corpus(void)
         }
         free(names[i]);
     }
-    if (n >= 0) {
+    if (n >= 0)
         free(names);
-    }
     file_count = seed_count;
     fuzz_seeds(take_seed, NULL);
 }
@@ -159,9 +153,8 @@ static size_t below(size_t n)
 /* Makes room for `more` bytes at `at`; 0 when there is none. */
 static size_t widen(uint8_t *data, size_t *size, size_t at, size_t more)
 {
-    if (more > fuzz_this.longest - *size) {
+    if (more > fuzz_this.longest - *size)
         more = fuzz_this.longest - *size;
-    }
     memmove(data + at + more, data + at, *size - at);
     *size += more;
     return more;
@@ -183,30 +176,25 @@ static void mutate(uint8_t *data, size_t *size)
                                     57,  58,  92,  123, 125,  127,  128, 191, 192,
                                     194, 224, 237, 240, 0xf4, 0xfe, 0xff};
     size_t words = 0, at = below(*size), count;
-    while (fuzz_this.words != NULL && fuzz_this.words[words] != NULL) {
+    while (fuzz_this.words && fuzz_this.words[words])
         words++;
-    }
     switch (below(10)) {
     case 0: /* a bit */
-        if (*size > 0) {
+        if (*size > 0)
             data[at] ^= (uint8_t)(1u << below(8));
-        }
         break;
     case 1: /* a byte */
-        if (*size > 0) {
+        if (*size > 0)
             data[at] = (uint8_t)next();
-        }
         break;
     case 2: /* a byte that means something */
-        if (*size > 0) {
+        if (*size > 0)
             data[at] = edges[below(sizeof edges)];
-        }
         break;
     case 3: { /* bytes more */
         uint8_t some[8];
-        for (size_t i = 0; i < sizeof some; i++) {
+        for (size_t i = 0; i < sizeof some; i++)
             some[i] = (uint8_t)next();
-        }
         put(data, size, some, 1 + below(sizeof some));
         break;
     }
@@ -219,9 +207,8 @@ static void mutate(uint8_t *data, size_t *size)
         }
         break;
     case 5: /* a piece of itself once more */
-        if (*size > 0) {
+        if (*size > 0)
             put(data, size, data + at, 1 + below(*size - at < 64 ? *size - at : 64));
-        }
         break;
     case 6: { /* a piece of another */
         const input *other = &seeds[below(seed_count)];
@@ -261,7 +248,7 @@ static void mutate(uint8_t *data, size_t *size)
 static unsigned long long number(const char *name, unsigned long long otherwise)
 {
     const char *text = getenv(name);
-    return text != NULL && *text != '\0' ? strtoull(text, NULL, 0) : otherwise;
+    return text && *text != '\0' ? strtoull(text, NULL, 0) : otherwise;
 }
 
 static int run_all(void)
@@ -283,24 +270,21 @@ static int run_all(void)
            seed_count > 0 ? "" : "not ", file_count, seed_count - file_count);
     printf("# FUZZ_SEED=0x%llx\n", (unsigned long long)seed);
     fflush(stdout);
-    if (seed_count == 0) {
+    if (seed_count == 0)
         return 1;
-    }
     state = seed;
     for (done = 0; done < runs; done++) {
         const input *from = &seeds[below(seed_count)];
         size_t size = from->size;
         memcpy(data, from->data, size);
-        for (size_t n = 1 + below(6); n > 0; n--) {
+        for (size_t n = 1 + below(6); n > 0; n--)
             mutate(data, &size);
-        }
         uint8_t *exact = fuzz_copy(data, size);
         run(exact, size);
         free(exact);
         if (soak && minutes > 0 && done % 1024 == 0 &&
-            (unsigned long long)(time(NULL) - began) >= 60 * minutes) {
+            (unsigned long long)(time(NULL) - began) >= 60 * minutes)
             break;
-        }
     }
     printf("ok 2 - %llu mutations\n", done);
     printf("# figure: fuzz %s, executions = %llu\n", fuzz_this.name,
@@ -317,7 +301,7 @@ static int write_seeds(const char *folder)
     for (size_t i = 0; i < seed_count; i++) {
         snprintf(path, sizeof path, "%s/seed-%04zu", folder, i);
         FILE *f = fopen(path, "wb");
-        if (f == NULL || fwrite(seeds[i].data, 1, seeds[i].size, f) != seeds[i].size ||
+        if (!f || fwrite(seeds[i].data, 1, seeds[i].size, f) != seeds[i].size ||
             fclose(f) != 0) {
             perror(path);
             return 1;
@@ -329,15 +313,14 @@ static int write_seeds(const char *folder)
 static int write_words(const char *path)
 {
     FILE *f = fopen(path, "w");
-    if (f == NULL) {
+    if (!f) {
         perror(path);
         return 1;
     }
-    for (size_t i = 0; fuzz_this.words != NULL && fuzz_this.words[i] != NULL; i++) {
+    for (size_t i = 0; fuzz_this.words && fuzz_this.words[i]; i++) {
         fputc('"', f);
-        for (const char *c = fuzz_this.words[i]; *c != '\0'; c++) {
+        for (const char *c = fuzz_this.words[i]; *c != '\0'; c++)
             fprintf(f, "\\x%02x", (unsigned char)*c);
-        }
         fputs("\"\n", f);
     }
     return fclose(f) != 0;
@@ -346,23 +329,18 @@ static int write_words(const char *path)
 int main(int argc, char **argv)
 {
     static const int deadly[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
-    for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) {
-        if (!SANITIZED || deadly[i] == SIGABRT) {
+    for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++)
+        if (!SANITIZED || deadly[i] == SIGABRT)
             signal(deadly[i], on_signal);
-        }
-    }
-    if (SANITIZED) {
+    if (SANITIZED)
         __sanitizer_set_death_callback(keep_input);
-    }
-    if (argc == 3 && strcmp(argv[1], "--words") == 0) {
+    if (argc == 3 && strcmp(argv[1], "--words") == 0)
         return write_words(argv[2]);
-    }
     if (argc < 2 || strcmp(argv[1], "--seeds") == 0) {
         read_corpus();
         int status = argc == 3 ? write_seeds(argv[2]) : run_all();
-        for (size_t i = 0; i < seed_count; i++) {
+        for (size_t i = 0; i < seed_count; i++)
             free(seeds[i].data);
-        }
         return status;
     }
     for (int i = 1; i < argc; i++) {

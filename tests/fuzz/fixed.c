@@ -47,9 +47,8 @@ void *fuzz_copy(const void *data, size_t size)
 {
     char *copy = malloc(size > 0 ? size : 1);
     FUZZ_CHECK(copy != NULL);
-    if (size > 0) {
+    if (size > 0)
         memcpy(copy, data, size);
-    }
     return copy;
 }
 
@@ -66,7 +65,7 @@ static sessile_status blob_get(void *self, const char *name, char **out, size_t 
     (void)name;
     *out = give_dup(&allocator_default, blob->data, blob->size);
     *size = blob->size;
-    return *out != NULL ? SESSILE_OK : fail_nomem(err);
+    return *out ? SESSILE_OK : fail_nomem(err);
 }
 
 static const sessile_backend one_blob_backend = {
@@ -88,7 +87,7 @@ const keyring *fixed_keyring(int sealed)
     static keyring *rings[2];
     const char *blob = sealed ? sealed_blob : plain_blob;
     sessile_error err;
-    if (rings[sealed] == NULL) {
+    if (!rings[sealed]) {
         FUZZ_CHECK(fixed_keyring_open(&rings[sealed], blob, strlen(blob), sealed, &err) ==
                    SESSILE_OK);
     }

@@ -32,7 +32,7 @@ static sessile_status shelf_get(void *self, const char *folder, char **out, size
     (void)self, (void)folder;
     *out = give_dup(&allocator_default, shelf.data ? shelf.data : "", shelf.size);
     *size = shelf.size;
-    return *out != NULL ? SESSILE_OK : fail_nomem(err);
+    return *out ? SESSILE_OK : fail_nomem(err);
 }
 
 static sessile_status shelf_put(void *self, const char *folder, const void *data,
@@ -53,7 +53,7 @@ static const sessile_backend table = {.version = SESSILE_BACKEND_VERSION,
 static sessile_store *a_store(void)
 {
     static sessile_store st;
-    if (st.keys == NULL) {
+    if (!st.keys) {
         st.alloc = allocator_default;
         st.backend.table = &table;
         st.keys = (keyring *)(uintptr_t)fixed_keyring(1);
@@ -125,9 +125,8 @@ static void put_rows(const uint8_t *data, size_t size)
         catalog_row *row = &rows[count++];
         memset(row, 0, sizeof *row);
         row->name = take(&data, &size);
-        if (row->name.size == 0) {
+        if (row->name.size == 0)
             row->name = sessile_text("n"); /* no log is without a name */
-        }
         row->id = take(&data, &size);
         row->user = take(&data, &size);
         row->title = take(&data, &size);
@@ -138,9 +137,8 @@ static void put_rows(const uint8_t *data, size_t size)
         row->modified_ms = row->stat.mtime_ns = size > 0 ? (int8_t)data[0] : -1;
         row->stat.bytes = size;
         row->entries = (uint32_t)size;
-        if (row->id.size == 0) {
+        if (row->id.size == 0)
             row->id = row->name; /* as an id that stands as its log's name */
-        }
         catalog_draft_add(&d, row);
     }
     buf_clear(&shelf);
@@ -166,9 +164,8 @@ static void put_rows(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     sessile_store *st = a_store();
-    if (size == 0) {
+    if (size == 0)
         return 0;
-    }
     buf_clear(&shelf);
     if (data[0] % 3 == 2) {
         put_rows(data + 1, size - 1);

@@ -69,7 +69,7 @@ static void add_lines(sessile_session *s, const char *text, size_t size)
         size_t length = end ? (size_t)(end - text) : size;
         adding a = {&data, 0};
         buf_clear(&data);
-        if (json_check(&data, text, length, 64, NULL) == SESSILE_OK &&
+        if (!json_check(&data, text, length, 64, NULL) &&
             json_of(data.data, data.size).type == JSON_OBJECT)
             (void)session_write(s, build, &a, NULL);
         length += end != NULL;

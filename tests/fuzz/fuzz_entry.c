@@ -44,9 +44,8 @@ static int same(json a, json b)
 /* A JSON string of the entry, as entry_put() takes it: with a NUL. */
 static const char *quoted(buf *out, json value)
 {
-    if (value.type == JSON_NONE) {
+    if (value.type == JSON_NONE)
         return NULL;
-    }
     buf_put(out, value.at, value.size);
     return out->data;
 }
@@ -84,9 +83,8 @@ static void written_again(const entry *e)
                back.tokens == e->tokens);
     FUZZ_CHECK(same(back.author, e->author) && same(back.user, e->user) &&
                same(back.data, e->data));
-    if (fields.token_source != NULL && e->tokens >= 0) {
+    if (fields.token_source && e->tokens >= 0)
         FUZZ_CHECK(same(back.token_source, e->token_source));
-    }
     buf_deinit(&text);
     buf_deinit(&author);
     buf_deinit(&user);
@@ -99,10 +97,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     entry e;
     sessile_error err = {SESSILE_OK, ""};
     buf_init(&checked, &allocator_default);
-    if (json_check(&checked, (const char *)data, size, 64, NULL) == SESSILE_OK) {
+    if (!json_check(&checked, (const char *)data, size, 64, NULL)) {
         char *exact = fuzz_copy(checked.data, checked.size);
         sessile_status status = entry_read(&e, exact, checked.size, &err);
-        if (status == SESSILE_OK) {
+        if (!status) {
             FUZZ_CHECK(e.data.type == JSON_OBJECT && e.id != SESSILE_NO_ID);
             FUZZ_CHECK(e.tokens >= -1 && e.time_ms >= 0);
             FUZZ_CHECK(entry_on_path(e.type) == 0 || entry_on_path(e.type) == 1);
@@ -128,8 +126,7 @@ void fuzz_seeds(fuzz_take take, void *arg)
         HEAD "\"of another version\",\"data\":{}}",
         "{\"id\":\"00000000\",\"parentId\":null,\"timestamp\":"
         "\"2026-01-02T03:04:05+01:30\",\"type\":\"session\",\"data\":{}}"};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         take(arg, texts[i], strlen(texts[i]));
-    }
     take(arg, fixed_header_entry, strlen(fixed_header_entry));
 }

@@ -144,7 +144,7 @@ static sessile_status build(void *arg, sessile_session *s, batch *b, sessile_err
 static int is_object(buf *out, const char *text, size_t size)
 {
     buf_clear(out);
-    return json_check(out, text, size, 64, NULL) == SESSILE_OK &&
+    return !json_check(out, text, size, 64, NULL) &&
            json_of(out->data, out->size).type == JSON_OBJECT;
 }
 
@@ -226,7 +226,7 @@ static void finish(sessile_run *run)
             FUZZ_CHECK(sessile_run_reply(run, &answer, &err) == SESSILE_OK);
         }
     }
-    if (status == SESSILE_OK)
+    if (!status)
         FUZZ_CHECK(sessile_run_outcome(run, &outcome, &err) == SESSILE_OK);
     sessile_run_free(run);
 }

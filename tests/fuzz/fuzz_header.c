@@ -16,15 +16,21 @@
 #include "base/text.h"
 #include "session/header.h"
 
-static const char *const words[] = {
-    "\"session\":\"a\"",  "\"agent\":\"main\"",
-    "\"user\":\"\"",      "{\"b64\":\"AA==\"}",
-    "\"title\":\"t\"",    "\"created\":\"2026-01-02T03:04:05.678Z\"",
-    ",\"suite\":\"",      "aes-256-gcm",
-    "xchacha20-poly1305", ",\"epoch\":1",
-    ",\"user\":\"u\"",    ",\"key\":\"",
-    ",\"commitment\":\"", ",\"nonce\":\"0123456789abcdef\"",
-    NULL};
+static const char *const words[] = {"\"session\":\"a\"",
+                                    "\"agent\":\"main\"",
+                                    "\"user\":\"\"",
+                                    "{\"b64\":\"AA==\"}",
+                                    "\"title\":\"t\"",
+                                    "\"created\":\"2026-01-02T03:04:05.678Z\"",
+                                    ",\"suite\":\"",
+                                    "aes-256-gcm",
+                                    "xchacha20-poly1305",
+                                    ",\"epoch\":1",
+                                    ",\"user\":\"u\"",
+                                    ",\"key\":\"",
+                                    ",\"commitment\":\"",
+                                    ",\"nonce\":\"0123456789abcdef\"",
+                                    NULL};
 
 const fuzz_about fuzz_this = {"header", 400000, 1 << 12, words};
 
@@ -40,7 +46,7 @@ static sessile_link link_of(const header_link *l)
                          {l->user.data, l->user.size},
                          l->entry,
                          ""};
-    memcpy(link.tag, l->tag, sizeof(link.tag));
+    memcpy(link.tag, l->tag, sizeof link.tag);
     return link;
 }
 
@@ -68,8 +74,7 @@ static void renamed(const char *text, size_t size, const header *h)
     FUZZ_CHECK(same(&now.id, names.id) && same(&now.agent, names.agent) &&
                now.user.size == 0 && now.created_ms == h->created_ms);
     FUZZ_CHECK(same(&now.title, (sessile_slice){h->title.data, h->title.size}));
-    FUZZ_CHECK(same_link(&now.origin, &h->origin) &&
-               same_link(&now.parent, &h->parent));
+    FUZZ_CHECK(same_link(&now.origin, &h->origin) && same_link(&now.parent, &h->parent));
     header_deinit(&now);
     buf_deinit(&out);
 }
@@ -81,12 +86,12 @@ static void of_an_entry(const char *data, size_t size)
     entry e;
     header h, again;
     buf_init(&checked, &allocator_default);
-    if (json_check(&checked, data, size, 64, NULL) == SESSILE_OK &&
-        entry_read(&e, checked.data, checked.size, NULL) == SESSILE_OK) {
+    if (!json_check(&checked, data, size, 64, NULL) &&
+        !entry_read(&e, checked.data, checked.size, NULL)) {
         header_init(&h, &allocator_default);
         sessile_status status = header_read(&h, &e, &err);
         FUZZ_CHECK(status == SESSILE_OK || status == SESSILE_DAMAGED);
-        if (status == SESSILE_OK) {
+        if (!status) {
             session_names names = {{h.id.data, h.id.size},
                                    {h.agent.data, h.agent.size},
                                    {h.user.data, h.user.size}};
@@ -125,7 +130,7 @@ static void of_a_line(const char *data, size_t size)
     logkey k;
     sessile_status status = logkey_open(&k, fixed_keyring(1), text, size, &err);
     FUZZ_CHECK(status == err.code);
-    if (status == SESSILE_OK) {
+    if (!status) {
         FUZZ_CHECK(size == right && memcmp(text, fixed_header, right) == 0);
     } else {
         FUZZ_CHECK(k.key == NULL && k.suite == SUITE_NONE);
@@ -176,16 +181,14 @@ static void of_names(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size == 0) {
+    if (size == 0)
         return 0;
-    }
-    if (data[0] % 3 == 0) {
+    if (data[0] % 3 == 0)
         of_an_entry((const char *)data + 1, size - 1);
-    } else if (data[0] % 3 == 1) {
+    else if (data[0] % 3 == 1)
         of_a_line((const char *)data + 1, size - 1);
-    } else {
+    else
         of_names(data + 1, size - 1);
-    }
     return 0;
 }
 

@@ -117,13 +117,11 @@ static lua_State *make(void)
     lua_pushcfunction(L, traceback);
     if (luaL_loadstring(L, program) ||
         luaL_dostring(L, "return require 'sessile.import', require 'sessile.import.span',"
-                         "require 'sessile'")) {
+                         "require 'sessile'"))
         broken(L);
-    }
     /* what require says beside the module is left out */
-    if (lua_pcall(L, 3, 2, 1)) {
+    if (lua_pcall(L, 3, 2, 1))
         broken(L);
-    }
     return L;
 }
 
@@ -133,15 +131,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static unsigned used;
     static const char *const formats[] = {NULL,    "pi",     "jsonl",     "claude",
                                           "codex", "openai", "anthropic", "langgraph"};
-    if (L == NULL || ++used % 2000 == 0) {
-        if (L != NULL) {
+    if (!L || ++used % 2000 == 0) {
+        if (L)
             lua_close(L); /* a ram: store keeps what was ever in it */
-        }
         L = make();
     }
-    if (size == 0) {
+    if (size == 0)
         return 0;
-    }
     const char *text = (const char *)data + 1;
     buf checked;
     buf_init(&checked, &allocator_default);
@@ -149,18 +145,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     buf_deinit(&checked);
     lua_pushvalue(L, 2);
     lua_pushlstring(L, text, size - 1);
-    if (lua_pcall(L, 1, 1, 1)) {
+    if (lua_pcall(L, 1, 1, 1))
         broken(L);
-    }
     FUZZ_CHECK(lua_toboolean(L, -1) == (status == SESSILE_OK));
     lua_settop(L, 3);
 
     lua_pushvalue(L, 3);
     lua_pushlstring(L, text, size - 1);
     lua_pushstring(L, formats[data[0] % 8]);
-    if (lua_pcall(L, 2, 0, 1)) {
+    if (lua_pcall(L, 2, 0, 1))
         broken(L);
-    }
     lua_settop(L, 3);
     return 0;
 }
@@ -208,9 +202,7 @@ void fuzz_seeds(fuzz_take take, void *arg)
         "\"toolCallId\":\"c1\",\"toolName\":\"ls\",\"content\":[],\"isError\":false}}\n";
     static const char *const texts[] = {plain, entries, pi, "[1,{\"a\":[]}]",
                                         "\"\\ud800\""};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        for (char how = 0; how < 3; how++) {
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (char how = 0; how < 3; how++)
             give(take, arg, how, texts[i]);
-        }
-    }
 }

@@ -80,11 +80,9 @@ static sessile_status fill(void *arg, uint64_t block, void *records, buf *extra,
 {
     kept *k = arg;
     unsigned char count[4] = {0};
-    for (size_t i = 0; i < LOG_BLOCK; i++) {
-        if (!k->has[block * LOG_BLOCK + i]) {
+    for (size_t i = 0; i < LOG_BLOCK; i++)
+        if (!k->has[block * LOG_BLOCK + i])
             return fail(err, SESSILE_NOTFOUND, "not seen");
-        }
-    }
     memcpy(records, k->records + block * LOG_BLOCK, LOG_BLOCK);
     count[0] = (unsigned char)block;
     buf_puts(extra, "more");
@@ -97,9 +95,8 @@ static sessile_status restore(void *arg, uint64_t count, const void *snapshot,
 {
     kept *k = arg;
     FUZZ_CHECK(k->next == 1 && count <= ENTRIES && count % LOG_BLOCK == 0);
-    if (size != 4 || *(const unsigned char *)snapshot != count / LOG_BLOCK - 1) {
+    if (size != 4 || *(const unsigned char *)snapshot != count / LOG_BLOCK - 1)
         return fail(err, SESSILE_INVALID, "no such state");
-    }
     k->next = k->restored = count;
     return SESSILE_OK;
 }
@@ -109,9 +106,8 @@ static sessile_status take(void *arg, uint64_t block, const void *records,
 {
     kept *k = arg;
     FUZZ_CHECK((block + 1) * LOG_BLOCK <= k->restored);
-    if (extra_size != 4 || memcmp(extra, "more", 4) != 0) {
+    if (extra_size != 4 || memcmp(extra, "more", 4) != 0)
         return fail(err, SESSILE_INVALID, "not what was kept");
-    }
     memcpy(k->records + block * LOG_BLOCK, records, LOG_BLOCK);
     memset(k->has + block * LOG_BLOCK, 1, LOG_BLOCK);
     return SESSILE_OK;
@@ -183,9 +179,8 @@ static void put_lines(good *g, int sealed)
         memcpy(previous, tag, VAULT_TAG);
         FUZZ_CHECK(line_put(fixed_logkey(sealed), &g->log, text, strlen(text), clear,
                             previous, tag, &scratch, NULL) == SESSILE_OK);
-        if (id == ENTRIES / 3 * 2 / WRITE * WRITE) {
+        if (id == ENTRIES / 3 * 2 / WRITE * WRITE)
             g->cut = g->log.size;
-        }
     }
     buf_deinit(&scratch);
 }
@@ -193,9 +188,8 @@ static void put_lines(good *g, int sealed)
 static uint64_t le64(const char *at)
 {
     uint64_t n = 0;
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 8; i++)
         n |= (uint64_t)(unsigned char)at[i] << (8 * i);
-    }
     return n;
 }
 
@@ -207,9 +201,8 @@ static const good *good_log(int sealed)
     memory m;
     kept k;
     log_t *log;
-    if (g->log.size > 0) {
+    if (g->log.size > 0)
         return g;
-    }
     buf_init(&g->log, &allocator_default);
     buf_init(&g->index, &allocator_default);
     put_lines(g, sealed);
@@ -265,9 +258,8 @@ static void put_index(buf *out, const good *g, int how, const uint8_t *data, siz
     buf inner;
     memcpy(ad, g->ad, INDEX_AD);
     ad[INDEX_AD - 16] = (unsigned char)second;
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 8; i++)
         ad[INDEX_AD - 8 + i] = (unsigned char)((uint64_t)start >> (8 * i));
-    }
     buf_init(&inner, &allocator_default);
     FUZZ_CHECK(logkey_unbox(fixed_logkey(how & SEALED), ad, INDEX_AD,
                             g->index.data + start, end - start, &inner) == 0);
@@ -287,12 +279,11 @@ static void read_some(log_t *log, kept *k, uint64_t whole)
     buf_init(&text, &allocator_default);
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         sessile_error err = {SESSILE_OK, ""};
-        if (ids[i] >= whole) {
+        if (ids[i] >= whole)
             break;
-        }
         buf_clear(&text);
         sessile_status status = log_read(log, ids[i], &text, &err);
-        if (status != SESSILE_OK) { /* as a session does: the lines decide */
+        if (status) { /* as a session does: the lines decide */
             FUZZ_CHECK(!scanned);
             scanned = 1;
             memset(k, 0, sizeof *k);
@@ -321,9 +312,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     log_t *log;
     kept k;
     buf index;
-    if (size == 0) {
+    if (size == 0)
         return 0;
-    }
     const int how = data[0];
     const int forged = (how & SEALED) == 0 || (how & INSIDE) != 0;
     const good *g = good_log(how & SEALED);
@@ -354,7 +344,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(log_open_kept(&log, &st, fixed_keyring(how & SEALED), "main", "fuzz",
                              DEPTH, 0, &keeper, show, &k, NULL, &allocator_default,
                              &err) == SESSILE_OK);
-    if (log_damage(log, NULL) != SESSILE_OK) {
+    if (log_damage(log, NULL)) {
         FUZZ_CHECK(forged || (how & CUT));
     } else {
         FUZZ_CHECK(k.next == log_count(log));

@@ -71,9 +71,8 @@ static void walk(json value, int depth)
     if (value.type == JSON_NUMBER) {
         int64_t i;
         uint64_t u;
-        if (json_int(value, &i) == 0 && i >= 0) {
+        if (json_int(value, &i) == 0 && i >= 0)
             FUZZ_CHECK(json_uint(value, &u) == 0 && u == (uint64_t)i);
-        }
         return;
     }
     if (value.type != JSON_ARRAY && value.type != JSON_OBJECT) {
@@ -115,9 +114,8 @@ static void through_lua(lua_State *L, const buf *checked)
     buf same;
     size_t size, once_size;
     FUZZ_CHECK(read_text(L, checked->data, checked->size));
-    if (!lua_json_text(L, 1, 0, 1 << 20)) {
+    if (!lua_json_text(L, 1, 0, 1 << 20))
         return; /* 1e400 is no number of Lua's: it says so */
-    }
     const char *once = lua_tolstring(L, 2, &once_size);
     buf_init(&same, &allocator_default);
     FUZZ_CHECK(json_check(&same, once, once_size, DEPTH, NULL) == SESSILE_OK);
@@ -134,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static lua_State *L;
     buf out, again;
     sessile_error err;
-    if (L == NULL) {
+    if (!L) {
         L = luaL_newstate();
         FUZZ_CHECK(L != NULL);
         lua_json_open(L);
@@ -148,7 +146,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     buf_puts(&out, "before");
     sessile_status status = json_check(&out, (const char *)data, size, DEPTH, &err);
     FUZZ_CHECK(memcmp(out.data, "before", 6) == 0);
-    if (status != SESSILE_OK) {
+    if (status) {
         FUZZ_CHECK(out.size == 6);
         FUZZ_CHECK(status == SESSILE_INVALID || status == SESSILE_LIMIT);
         FUZZ_CHECK(utf8_valid(err.message, strlen(err.message)));
@@ -181,7 +179,6 @@ void fuzz_seeds(fuzz_take take, void *arg)
         "9007199254740993",
         "{\"a\":{\"b\":[[[[[[[]]]]]]]},\"a\":1}",
         "[1e308,1e400,0.1,123456789012345678901]"};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         take(arg, texts[i], strlen(texts[i]));
-    }
 }

@@ -46,7 +46,7 @@ static void open_blob(const void *blob, size_t size, int sealed)
     keyring *k;
     sessile_status status = fixed_keyring_open(&k, blob, size, sealed, &err);
     FUZZ_CHECK(status == err.code);
-    if (status == SESSILE_OK) {
+    if (!status) {
         FUZZ_CHECK(keyring_sealed(k) == sealed);
         FUZZ_CHECK(!sealed || keyring_master(k, keyring_epoch(k)) != NULL);
         FUZZ_CHECK(keyring_master(k, UINT64_MAX) == NULL);
@@ -66,9 +66,8 @@ static void seal(buf *out, const void *inner, size_t size)
     size_t whole = suite_nonce_size(SUITE_XCHACHA20_POLY1305) + size + VAULT_TAG;
     unsigned char *sealed = malloc(whole);
     FUZZ_CHECK(sealed != NULL && base_init() == 0);
-    for (size_t i = 0; i < sizeof key; i++) {
+    for (size_t i = 0; i < sizeof key; i++)
         key[i] = (unsigned char)i;
-    }
     buf_puts(out, OUTER);
     seal_bytes(SUITE_XCHACHA20_POLY1305, key, out->data, out->size, inner, size, sealed);
     base64_put(out, sealed, whole);
@@ -78,9 +77,8 @@ static void seal(buf *out, const void *inner, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size == 0) {
+    if (size == 0)
         return 0;
-    }
     if (data[0] % 3 < 2) {
         open_blob(data + 1, size - 1, data[0] % 3 == 0);
     } else {

@@ -45,9 +45,8 @@ static void opened(const logkey *k, int how, char *text, size_t size, const line
     line_clear clear = {l->commit, l->has_durable ? (uint64_t)l->durable + 1 : 0};
     FUZZ_CHECK(out->size > LINE_START_SIZE && out->data[out->size - 1] == '}');
     FUZZ_CHECK(l->commit <= (uint64_t)l->id + 1);
-    if (how & HEADER) {
+    if (how & HEADER)
         return; /* a header is drawn anew each time */
-    }
     FUZZ_CHECK(line_claims(k, text, size, &claim));
     FUZZ_CHECK(claim.commit == l->commit && claim.has_durable == l->has_durable &&
                claim.durable == l->durable);
@@ -58,9 +57,8 @@ static void opened(const logkey *k, int how, char *text, size_t size, const line
                                      tag, &scratch, NULL);
     FUZZ_CHECK(status == SESSILE_OK);
     FUZZ_CHECK(again.size == size + 1 && again.data[size] == '\n');
-    if (!(how & SEALED)) {
+    if (!(how & SEALED))
         FUZZ_CHECK(memcmp(again.data, text, size) == 0);
-    }
     FUZZ_CHECK(line_open(k, DEPTH, again.data, size, 0, &second, &entry_again, NULL) ==
                LINE_GOOD);
     FUZZ_CHECK(entry_again.size == out->size &&
@@ -111,7 +109,7 @@ static void put_first(int how, const char *data, size_t size)
     buf_init(&checked, &allocator_default);
     buf_init(&text, &allocator_default);
     buf_init(&scratch, &allocator_default);
-    if (json_check(&checked, data, size, DEPTH, NULL) == SESSILE_OK &&
+    if (!json_check(&checked, data, size, DEPTH, NULL) &&
         line_id(checked.data, checked.size, &id) &&
         checked.data[checked.size - 1] == '}') {
         line_clear clear = {0, 0};
@@ -122,11 +120,10 @@ static void put_first(int how, const char *data, size_t size)
         sessile_status status =
             line_put(fixed_logkey(how & SEALED), &text, checked.data, checked.size, clear,
                      previous, tag, &scratch, NULL);
-        if (status == SESSILE_OK) {
+        if (!status)
             FUZZ_CHECK(try_line(how & SEALED, text.data, text.size - 1) == LINE_GOOD);
-        } else {
+        else
             FUZZ_CHECK(status == SESSILE_INVALID && !(how & SEALED));
-        }
     }
     buf_deinit(&checked);
     buf_deinit(&text);
@@ -150,18 +147,16 @@ static void key_of(const char *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size == 0) {
+    if (size == 0)
         return 0;
-    }
     int how = data[0] & 31;
     const char *text = (const char *)data + 1;
     if (how & PUT) {
         put_first(how, text, size - 1);
     } else {
         try_line(how, text, size - 1);
-        if (how & HEADER) {
+        if (how & HEADER)
             key_of(text, size - 1);
-        }
     }
     return 0;
 }

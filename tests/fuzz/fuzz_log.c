@@ -53,9 +53,8 @@ static sessile_status show(void *arg, sessile_id id, const char *text, size_t si
     shown *s = arg;
     (void)err;
     FUZZ_CHECK(id == s->count);
-    if (s->count == sizeof s->ends / sizeof *s->ends) {
+    if (s->count == sizeof s->ends / sizeof *s->ends)
         return fail(err, SESSILE_LIMIT, "enough");
-    }
     buf_put(&s->texts, text, size);
     s->ends[s->count++] = s->texts.size;
     return SESSILE_OK;
@@ -112,9 +111,8 @@ static const buf *good_log(int sealed)
     unsigned char previous[VAULT_TAG] = {0}, tag[VAULT_TAG];
     char text[160];
     line l;
-    if (out->size > 0) {
+    if (out->size > 0)
         return out;
-    }
     buf_init(out, &allocator_default);
     buf_init(&scratch, &allocator_default);
     good_header(out, sealed);
@@ -124,9 +122,8 @@ static const buf *good_log(int sealed)
     for (size_t id = 1, write = 1; id < ENTRIES; write = write % 3 + 1) {
         for (size_t i = 0; i < write && id < ENTRIES; i++, id++) {
             line_clear clear = {0, 0};
-            if (i + 1 == write || id + 1 == ENTRIES) {
+            if (i + 1 == write || id + 1 == ENTRIES)
                 clear = (line_clear){i + 1, (id - i) / 2};
-            }
             entry_text(text, id);
             FUZZ_CHECK(line_put(fixed_logkey(sealed), out, text, strlen(text), clear,
                                 previous, tag, &scratch, NULL) == SESSILE_OK);
@@ -188,9 +185,8 @@ static void edit(buf *text, const uint8_t *how)
         to = line_at(text, how[0] % ENTRIES, &size);
         size = size < sizeof held ? size : sizeof held;
         memcpy(held, text->data + to, size);
-        if (how[2] % 7 == 5) {
+        if (how[2] % 7 == 5)
             cut_out(text, to, size);
-        }
         if (text->size > 0) {
             size_t there;
             to = line_at(text, how[1] % ENTRIES, &there);
@@ -219,7 +215,7 @@ static void appended(memory *m, int sealed, log_t *log, size_t count)
     FUZZ_CHECK(log_sync(log, log_count(log), NULL) == SESSILE_OK);
     FUZZ_CHECK(open_log(&again, m, sealed, &s, &torn, NULL) ==
                (count + 1 > 256 ? SESSILE_LIMIT : SESSILE_OK));
-    if (again != NULL) {
+    if (again) {
         sessile_slice last = text_of(&s, count);
         FUZZ_CHECK(torn == 0 && s.count == count + 1 && last.size == slice.size &&
                    memcmp(last.data, text, last.size) == 0);
@@ -263,7 +259,7 @@ static void damaged(memory *m, log_t *log, shown *s, const char *data, size_t si
     FUZZ_CHECK(utf8_valid(err.message, strlen(err.message)));
     sessile_status status = log_read_past(log, show, stand_in, s, &err);
     FUZZ_CHECK(status == SESSILE_OK || status == SESSILE_LIMIT);
-    if (status == SESSILE_OK) {
+    if (!status) {
         FUZZ_CHECK(log_count(log) == s->count && log_lost(log) < s->count);
         buf_init(&one, &allocator_default);
         for (size_t i = 0; i < s->count; i++) {
@@ -294,9 +290,9 @@ static void try_bytes(const char *data, size_t size, int how)
     shown s;
     memory_init(&m, data, size);
     sessile_status status = open_log(&log, &m, sealed, &s, &torn, &err);
-    if (status == SESSILE_OK && log_damage(log, NULL)) {
+    if (!status && log_damage(log, NULL)) {
         damaged(&m, log, &s, data, size, how & EDITS);
-    } else if (status == SESSILE_OK) {
+    } else if (!status) {
         FUZZ_CHECK(m.size + torn == size && m.aside_size == torn);
         FUZZ_CHECK(memcmp(m.data, data, m.size) == 0);
         FUZZ_CHECK(torn == 0 || memcmp(m.aside, data + m.size, torn) == 0);
@@ -326,21 +322,18 @@ static void try_bytes(const char *data, size_t size, int how)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     buf text;
-    if (size == 0) {
+    if (size == 0)
         return 0;
-    }
     int how = data[0] & 7;
     buf_init(&text, &allocator_default);
     if (how & EDITS) {
         const buf *good = good_log(how & SEALED);
         buf_put(&text, good->data, good->size);
-        for (size_t i = 1; i + 4 <= size && i < 40 && text.size > 0; i += 4) {
+        for (size_t i = 1; i + 4 <= size && i < 40 && text.size > 0; i += 4)
             edit(&text, data + i);
-        }
     } else {
-        if (how & HEADER) {
+        if (how & HEADER)
             good_header(&text, how & SEALED);
-        }
         buf_put(&text, data + 1, size - 1);
     }
     try_bytes(text.data ? text.data : "", text.size, how);

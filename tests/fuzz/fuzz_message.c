@@ -58,7 +58,7 @@ static void look(const buf *text)
                                          &capacity, &allocator_default, &err);
     FUZZ_CHECK(message_read(&without, text->data, text->size, NULL, NULL, NULL,
                             &allocator_default, NULL) == status);
-    if (status != SESSILE_OK) {
+    if (status) {
         FUZZ_CHECK(status == SESSILE_INVALID);
         FUZZ_CHECK(utf8_valid(err.message, strlen(err.message)));
     } else {
@@ -66,9 +66,8 @@ static void look(const buf *text)
                    m.flags == without.flags);
         const json parts[] = {m.root,  m.content,  m.tool_calls, m.tool_call_id,
                               m.usage, m.metadata, m.author};
-        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
             inside(parts[i], text);
-        }
         for (size_t i = 0; i < count; i++) {
             buf id, plain;
             buf_init(&id, &allocator_default);
@@ -84,9 +83,8 @@ static void look(const buf *text)
             buf_deinit(&plain);
         }
         FUZZ_CHECK(tokens_of_message(&m) >= 0);
-        if (m.usage.type == JSON_OBJECT) {
+        if (m.usage.type == JSON_OBJECT)
             (void)usage_read(m.usage, &usage);
-        }
     }
     mem_free(&allocator_default, links, capacity * sizeof *links);
 }
@@ -103,11 +101,10 @@ static void seek(const buf *text, const char *what, int exact)
     buf_init(&said, &allocator_default);
     if (find_in_message(&q, json_of(text->data, text->size), &place)) {
         inside(place.value, text);
-        if (place.value.type == JSON_STRING) {
+        if (place.value.type == JSON_STRING)
             FUZZ_CHECK(json_string(&said, place.value) == 0);
-        } else {
+        else
             buf_put(&said, place.value.at, place.value.size);
-        }
         FUZZ_CHECK(place.field && place.at <= said.size && size <= said.size - place.at);
         FUZZ_CHECK((exact ? strncmp : strncasecmp)(said.data + place.at, what, size) ==
                    0);
@@ -126,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     buf checked, exact;
     buf_init(&checked, &allocator_default);
-    if (json_check(&checked, (const char *)data, size, 64, NULL) == SESSILE_OK) {
+    if (!json_check(&checked, (const char *)data, size, 64, NULL)) {
         exact = checked;
         exact.data = fuzz_copy(checked.data, checked.size);
         look(&exact);
@@ -159,7 +156,6 @@ void fuzz_seeds(fuzz_take take, void *arg)
         "{\"role\":\"tool\",\"tool_call_id\":\"ab\",\"content\":\"z\",\"name\":\"f\"}",
         "{\"role\":\"user\",\"content\":\"sum\",\"metadata\":{\"kind\":\"summary\"},"
         "\"author\":\"a\"}"};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         take(arg, texts[i], strlen(texts[i]));
-    }
 }

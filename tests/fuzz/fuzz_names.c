@@ -42,7 +42,7 @@ static void keys(const char *text, size_t size)
     sessile_key key;
     sessile_id id;
     sessile_slice slice = {text, size};
-    if (sessile_key_parse(slice, &key) == SESSILE_OK) {
+    if (!sessile_key_parse(slice, &key)) {
         sessile_key_print(key, printed);
         FUZZ_CHECK(strlen(printed) == size && memcmp(printed, text, size) == 0);
     }
@@ -84,9 +84,8 @@ static void encodings(const char *text, size_t size)
     if (size % 2 == 0 && hex_decode(bytes, text, size / 2) == 0) {
         hex_encode(hex, bytes, size / 2);
         int64_t lower = 1;
-        for (size_t i = 0; i < size; i++) {
+        for (size_t i = 0; i < size; i++)
             lower = lower && !(text[i] >= 'A' && text[i] <= 'F');
-        }
         FUZZ_CHECK(!lower || memcmp(hex, text, size) == 0);
     }
     buf_deinit(&out);
@@ -108,18 +107,15 @@ static int is_utf8(const unsigned char *at, size_t size)
                    : c >> 3 == 30 ? 4
                                   : 0;
         uint32_t point = n == 1 ? c : c & (0x7fu >> n);
-        if (n == 0 || n > size - i) {
+        if (n == 0 || n > size - i)
             return 0;
-        }
         for (size_t k = 1; k < n; k++) {
-            if (at[i + k] >> 6 != 2) {
+            if (at[i + k] >> 6 != 2)
                 return 0;
-            }
             point = point << 6 | (at[i + k] & 63u);
         }
-        if (point < least[n] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) {
+        if (point < least[n] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
             return 0;
-        }
         i += n;
     }
     return 1;
@@ -192,7 +188,6 @@ void fuzz_seeds(fuzz_take take, void *arg)
                                         "h\xc3\xa9llo w\xc3\xb6rld \xf0\x9f\x98\x80",
                                         "a\x1b[2Jb",
                                         ""};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         take(arg, texts[i], strlen(texts[i]));
-    }
 }

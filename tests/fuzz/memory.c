@@ -70,9 +70,8 @@ static sessile_status memory_read(sessile_backend_log *log, uint64_t index,
     (void)index, (void)err;
     size_t left = offset < m->size ? m->size - (size_t)offset : 0;
     *got = size < left ? size : left;
-    if (*got > 0) {
+    if (*got > 0)
         memcpy(out, m->data + offset, *got);
-    }
     return SESSILE_OK;
 }
 
@@ -96,9 +95,8 @@ static sessile_status memory_append(sessile_backend_log *log, sessile_log_end *e
 {
     memory *m = of(log);
     *poisoned = 0;
-    if (m->size != end->bytes) {
+    if (m->size != end->bytes)
         return fail(err, SESSILE_CONFLICT, "the log ends elsewhere");
-    }
     resize(m, m->size + size);
     memcpy(m->data + end->bytes, data, size);
     end->bytes += size;
@@ -152,9 +150,8 @@ static sessile_status memory_cache_read(sessile_backend_log *log, uint64_t offse
     (void)err;
     size_t left = offset < m->cache_size ? m->cache_size - (size_t)offset : 0;
     *got = size < left ? size : left;
-    if (*got > 0) {
+    if (*got > 0)
         memcpy(out, m->cache + offset, *got);
-    }
     return SESSILE_OK;
 }
 
@@ -167,9 +164,8 @@ static sessile_status memory_cache_write(sessile_backend_log *log, uint64_t offs
     FUZZ_CHECK(offset <= m->cache_size);
     char *cache = malloc((size_t)offset + size + 1);
     FUZZ_CHECK(cache != NULL);
-    if (offset > 0) {
+    if (offset > 0)
         memcpy(cache, m->cache, (size_t)offset);
-    }
     memcpy(cache + offset, data, size);
     free(m->cache);
     m->cache = cache;

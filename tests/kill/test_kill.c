@@ -206,7 +206,7 @@ static sessile_status do_turn(worker *w, sessile_session *s, uint32_t seq, char 
         messages[i] = sessile_text(at);
     }
     sessile_status status = sessile_turn_begin(&run, s, messages, of, NULL, err);
-    if (status != SESSILE_OK)
+    if (status)
         return status;
     status = sessile_run_step(run, &need, err);
     sessile_run_free(run);
@@ -232,7 +232,7 @@ static void *work(void *arg)
             snprintf(id, sizeof id, "c-%u-%u-%u-%u", w->slot, w->life, w->thread, seq);
             o.id = sessile_text(id);
             status = sessile_create(&made, w->store, &o, &err);
-            if (status == SESSILE_OK) {
+            if (!status) {
                 sessile_session_close(made, NULL);
                 tell(w, CREATED, seq, status, "");
                 continue;
@@ -245,7 +245,7 @@ static void *work(void *arg)
             if (status == SESSILE_CONFLICT)
                 tell(w, BROKEN, seq, status, err.message);
         }
-        if (status == SESSILE_OK) {
+        if (!status) {
             tell(w, ACKNOWLEDGED, seq, status, "");
         } else if (status == SESSILE_BUSY || status == SESSILE_CONFLICT) {
             sessile_id head;
@@ -284,7 +284,7 @@ static sessile_session *resume(const worker *w, unsigned i)
     do {
         status = sessile_resume(&s, w->store, &o, &err);
     } while (status == SESSILE_BUSY);
-    if (status != SESSILE_OK)
+    if (status)
         tell(w, BROKEN, 0, status, err.message);
     return s;
 }
@@ -303,7 +303,7 @@ static void process(const char *root, unsigned slot, uint32_t life, uint64_t see
     carry_fuse(&seed);
     store_options(&o, 300);
     sessile_status status = sessile_open(&store, root, &o, &err);
-    if (status != SESSILE_OK)
+    if (status)
         tell(&first, BROKEN, 0, status, err.message);
     for (unsigned t = 0; t < THREADS; t++) {
         workers[t] = (worker){slot, t, life, random_next(&seed), store, sessions[t]};
@@ -521,7 +521,7 @@ static void check_session(kill_round *r, sessile_store *store, unsigned i)
     sessile_session_options_init(&o);
     o.id = sessile_text(session_name(i));
     sessile_status status = sessile_resume(&s, store, &o, &err);
-    if (status != SESSILE_OK)
+    if (status)
         broken(r, err.message);
     assert_int_equal(status, SESSILE_OK);
     assert_int_equal(sessile_entries_open(&all, s, &err), SESSILE_OK);
@@ -560,7 +560,7 @@ static void check_created(kill_round *r, sessile_store *store)
     for (size_t i = 0; i < count; i++) {
         unsigned slot, thread;
         uint32_t life, seq;
-        if (rows[i].status != SESSILE_OK)
+        if (rows[i].status)
             broken(r, rows[i].message);
         assert_int_equal(rows[i].status, SESSILE_OK);
         char id[100];
@@ -598,7 +598,7 @@ static unsigned long count_pieces(const kill_round *r)
     snprintf(path, sizeof path, "%s/agents/main", r->root);
     DIR *folder = opendir(path);
     assert_non_null(folder);
-    for (struct dirent *e; (e = readdir(folder)) != NULL;)
+    for (struct dirent *e; (e = readdir(folder));)
         count += strstr(e->d_name, ".torn-") != NULL;
     closedir(folder);
     return count;

@@ -284,7 +284,7 @@ static int do_append(world *w, unsigned h, uint64_t r)
     if (status != expected)
         return wrong(w, "append is %s, not %s: %s", sessile_status_name(status),
                      sessile_status_name(expected), err.message);
-    if (status != SESSILE_OK)
+    if (status)
         return 0;
     if (id != w->count)
         return wrong(w, "append made %x, not %x", id, w->count);
@@ -369,7 +369,7 @@ static int do_turn(world *w, unsigned h, uint64_t r, char kind)
         return wrong(w, "a turn on %x is %s, not %s: %s", base,
                      sessile_status_name(status), sessile_status_name(expected),
                      err.message);
-    if (status != SESSILE_OK)
+    if (status)
         return 0;
     status = sessile_run_step(run, &need, &err);
     if (!status)
@@ -429,7 +429,7 @@ static int do_branch(world *w, unsigned h, uint64_t r)
         return wrong(w, "a branch to %x is %s, not %s: %s", to,
                      sessile_status_name(status), sessile_status_name(expected),
                      err.message);
-    if (status != SESSILE_OK)
+    if (status)
         return 0;
     status = sessile_run_step(run, &need, &err);
     if (!status)
@@ -679,8 +679,8 @@ static int same_ids(world *w, const char *what, sessile_status status,
 {
     sessile_id *ids = *given;
     size_t count = *counted;
-    int same = status == SESSILE_OK && count == n &&
-               (n == 0 || memcmp(ids, expected, n * sizeof *ids) == 0);
+    int same =
+        !status && count == n && (n == 0 || memcmp(ids, expected, n * sizeof *ids) == 0);
     sessile_free(ids);
     return same ? 0 : wrong(w, "%s: %zu, not %zu, or others", what, count, n);
 }
@@ -767,7 +767,7 @@ static int do_list(world *w, unsigned h)
         return wrong(w, "list: %s", err.message);
     if (count != 1)
         bad = wrong(w, "%zu rows", count);
-    else if (rows->status != SESSILE_OK || rows->entries != w->count ||
+    else if (rows->status || rows->entries != w->count ||
              rows->messages != path(w, w->head, ids) ||
              rows->title.size != strlen(w->title) ||
              memcmp(rows->title.data, w->title, rows->title.size) != 0)
@@ -856,7 +856,8 @@ static int do_cache(const world *w, uint64_t r, char kind)
     char file[600];
     struct stat st;
     log_path(w, random_next(&r) % 2 ? "s.idx" : ".catalog", file);
-    if (!strcmp(w->mode, "ram") || place_elsewhere() || stat(file, &st) != 0 || st.st_size == 0)
+    if (!strcmp(w->mode, "ram") || place_elsewhere() || stat(file, &st) != 0 ||
+        st.st_size == 0)
         return 0;
     if (kind == 'I') {
         unlink(file);
@@ -1068,7 +1069,7 @@ static void operations_that_were_given_match_the_model(void **state)
     size_t count = 0;
     int n = 0;
     (void)state;
-    if (line == NULL)
+    if (!line)
         skip();
     assert_int_equal(sscanf(line, "%19s%n", mode, &n), 1);
     for (line += n; count < OPS; line += n, count++) {

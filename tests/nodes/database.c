@@ -30,7 +30,7 @@ static int supported(const database *d, const char **why)
         *why = sentence;
         return 0;
     }
-    if (status != SESSILE_OK)
+    if (status)
         fail_msg("%s: %s", d->kind, err.message);
     return 1;
 }

@@ -130,7 +130,7 @@ ledger_sum ledger_compare(ledger *l, sessile_session *session)
     assert_int_equal(sessile_entries_open(&all, session, &err), SESSILE_OK);
     for (;;) {
         sessile_status status = sessile_entries_next(all, &id, &json, &size, &err);
-        if (status != SESSILE_OK)
+        if (status)
             print_error("%s\n", err.message);
         assert_int_equal(status, SESSILE_OK);
         if (size == 0)
@@ -171,7 +171,7 @@ void ledger_check_clean(sessile_store *store, const char *id)
     assert_int_equal(sessile_check_open(&check, store, &which, 0, &err), SESSILE_OK);
     for (;;) {
         sessile_status status = sessile_check_next(check, &log, &err);
-        if (status != SESSILE_OK)
+        if (status)
             print_error("%s\n", err.message);
         assert_int_equal(status, SESSILE_OK);
         if (!log.file)

@@ -79,10 +79,10 @@ static sessile_status turn(inside *in, const char *json, int on_conflict, node_r
     o.on_conflict = (sessile_on_conflict)on_conflict;
     o.policy = in->policy;
     sessile_status status = sessile_turn_begin(&run, in->session, &message, 1, &o, err);
-    if (status != SESSILE_OK)
+    if (status)
         return status;
     status = sessile_run_step(run, &need, err);
-    if (status == SESSILE_OK && sessile_run_outcome(run, &outcome, NULL) == SESSILE_OK)
+    if (!status && !sessile_run_outcome(run, &outcome, NULL))
         r->number = (uint64_t)outcome.verdict;
     sessile_run_free(run);
     return status;
@@ -126,22 +126,22 @@ static sessile_status obey(inside *in, const node_order *order, node_reply *r,
         return sessile_head(in->session, &r->id, err);
     case NODE_CONTENTS:
         status = sessile_messages(in->session, NULL, &messages, &count, err);
-        if (status == SESSILE_OK)
+        if (!status)
             put_contents(r, messages, count);
         return status;
     case NODE_CONTEXT:
         status =
             sessile_context(in->session, SESSILE_NO_ID, &messages, &count, &info, err);
-        if (status == SESSILE_OK)
+        if (!status)
             put_contents(r, messages, count);
         return status;
     case NODE_LABEL:
         return sessile_label(in->session, order->id, sessile_text(order->text), err);
     case NODE_LABELS:
         status = sessile_labels(in->session, &labels, &count, err);
-        for (size_t i = 0; status == SESSILE_OK && i < count; i++)
+        for (size_t i = 0; !status && i < count; i++)
             put_named(r, labels[i].entry, labels[i].name);
-        if (status == SESSILE_OK)
+        if (!status)
             sessile_free(labels);
         return status;
     case NODE_CHECKPOINT:
@@ -151,15 +151,15 @@ static sessile_status obey(inside *in, const node_order *order, node_reply *r,
         return sessile_checkpoint(in->session, &co, &r->id, err);
     case NODE_CHECKPOINTS:
         status = sessile_checkpoints(in->session, NULL, &points, &count, err);
-        for (size_t i = 0; status == SESSILE_OK && i < count; i++)
+        for (size_t i = 0; !status && i < count; i++)
             put_named(r, points[i].entry, points[i].name);
-        r->number = status == SESSILE_OK ? count : 0;
-        if (status == SESSILE_OK)
+        r->number = !status ? count : 0;
+        if (!status)
             sessile_free(points);
         return status;
     case NODE_RESTORE:
         status = sessile_restore(in->session, order->id, 0, &restored, err);
-        if (status == SESSILE_OK) {
+        if (!status) {
             r->id = restored->head;
             sessile_free(restored);
         }
@@ -193,7 +193,7 @@ static void serve(int fd, const database *d, const char *url)
         r.status = obey(&in, &order, &r, &err);
         r.at = now();
         r.ms = r.at - began;
-        if (r.status != SESSILE_OK)
+        if (r.status)
             snprintf(r.text, sizeof r.text, "%s: %s", sessile_status_name(r.status),
                      err.message);
         if (send(fd, &r, sizeof r, MSG_NOSIGNAL) != (ssize_t)sizeof r)
@@ -267,7 +267,7 @@ node_reply node_must(const node *n, node_word word, sessile_id id, int number,
                      const char *text)
 {
     node_reply r = node_do(n, word, id, number, text);
-    if (r.status != SESSILE_OK)
+    if (r.status)
         print_error("%d '%s': %s\n", (int)word, text ? text : "", r.text);
     assert_int_equal(r.status, SESSILE_OK);
     return r;

@@ -106,7 +106,7 @@ static node_reply write_answer(wire *w, int i)
 {
     node_reply r = node_answer(&w->n[i]);
     ledger_outcome outcome = LEDGER_REFUSED;
-    if (r.status == SESSILE_OK)
+    if (!r.status)
         outcome = LEDGER_ACKNOWLEDGED;
     else if (r.status == SESSILE_IO)
         outcome = LEDGER_UNKNOWN;
@@ -136,12 +136,12 @@ static void recover(wire *w, int i, sessile_status last)
         proxy_hold_after(w->p[i], (proxy_way)way, UINT64_MAX);
         proxy_hold(w->p[i], (proxy_way)way, 0);
     }
-    if (last != SESSILE_OK) {
+    if (last) {
         node_must(&w->n[i], NODE_RESUME, 0, 0, "shared");
         node_must(&w->n[i], NODE_HEAD, 0, 0, NULL);
     }
     node_reply r = write_one(w, i, NODE_APPEND);
-    if (r.status != SESSILE_OK)
+    if (r.status)
         print_error("after it: %s\n", r.text);
     assert_int_equal(r.status, SESSILE_OK);
 }

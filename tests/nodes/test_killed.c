@@ -109,7 +109,7 @@ static void open_session(worker *w, unsigned seq)
     o.id = sessile_text(SESSION);
     (void)sessile_session_close(w->session, NULL);
     w->session = NULL;
-    while ((status = sessile_resume(&w->session, w->store, &o, &err)) != SESSILE_OK) {
+    while ((status = sessile_resume(&w->session, w->store, &o, &err))) {
         if (!passing(status))
             broken(w, seq, "resume", status, &err);
         rest();
@@ -122,7 +122,7 @@ static sessile_status take_turn(worker *w, const char *json, sessile_error *err)
     sessile_need need;
     sessile_slice message = sessile_text(json);
     sessile_status status = sessile_turn_begin(&run, w->session, &message, 1, NULL, err);
-    if (status != SESSILE_OK)
+    if (status)
         return status;
     status = sessile_run_step(run, &need, err);
     sessile_run_free(run);
@@ -141,7 +141,7 @@ static int look_for(worker *w, unsigned seq, const char *content)
     sessile_messages_options_init(&o);
     o.last = 4096;
     sessile_status status = sessile_messages(w->session, &o, &list, &count, &err);
-    if (status != SESSILE_OK) {
+    if (status) {
         if (!passing(status))
             broken(w, seq, "messages", status, &err);
         return -1;
@@ -167,7 +167,7 @@ static unsigned insist(worker *w, unsigned seq, const char *json, const char *co
             return again;
         again++;
         sessile_status status = take_turn(w, json, &err);
-        if (status == SESSILE_OK)
+        if (!status)
             return again;
         if (!passing(status) && status != SESSILE_CONFLICT)
             broken(w, seq, "a turn taken again", status, &err);
@@ -192,7 +192,7 @@ static void *work(void *arg)
         sessile_status status =
             is_turn ? take_turn(w, json, &err)
                     : sessile_append(w->session, sessile_text(json), &id, &err);
-        if (status == SESSILE_OK) {
+        if (!status) {
             tell(w, seq, LEDGER_ACKNOWLEDGED, 0, 0, NULL);
         } else if (status == SESSILE_BUSY || status == SESSILE_CONFLICT) {
             tell(w, seq, LEDGER_REFUSED, status == SESSILE_CONFLICT, 0, NULL);
@@ -223,7 +223,7 @@ static void process(const database *d, size_t slot, const uint32_t lives[THREADS
     for (size_t t = 0; t < THREADS; t++)
         workers[t] = (worker){
             d, slot * THREADS + t, lives[t], random_next(&seed), report_fd, NULL, NULL};
-    while ((status = database_open(d, NULL, &store, &err)) != SESSILE_OK) {
+    while ((status = database_open(d, NULL, &store, &err))) {
         if (!passing(status))
             broken(&workers[0], 0, "open", status, &err);
         rest();
@@ -368,7 +368,7 @@ static void compare(kill_round *r, ledger_sum *sum)
     o.id = sessile_text(SESSION);
     assert_int_equal(database_open(r->d, NULL, &store, &err), SESSILE_OK);
     sessile_status status = sessile_resume(&s, store, &o, &err);
-    if (status != SESSILE_OK)
+    if (status)
         print_error("seed %llu: %s\n", (unsigned long long)r->seed, err.message);
     assert_int_equal(status, SESSILE_OK);
     assert_int_equal(sessile_session_damage(s, NULL, NULL), SESSILE_OK);

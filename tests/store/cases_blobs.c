@@ -215,7 +215,7 @@ static void *count_up(void *arg)
             status = t->blob_replace(r->self, "counter", was, size, text, 5, &err);
             sessile_free(was);
         }
-        if (status == SESSILE_OK)
+        if (!status)
             r->replacements++;
         else if (status != SESSILE_CONFLICT)
             snprintf(r->trouble, sizeof r->trouble, "replace: %.150s", err.message);

@@ -160,7 +160,7 @@ static void *append_until_gone(void *arg)
             t->unlock(log);
         r->appended += !status && !replaced;
     }
-    if (status != SESSILE_OK && status != SESSILE_NOTFOUND)
+    if (status && status != SESSILE_NOTFOUND)
         snprintf(r->trouble, sizeof r->trouble, "%s: %.150s", sessile_status_name(status),
                  err.message);
     if (log)

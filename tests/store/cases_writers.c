@@ -110,7 +110,7 @@ static void *write_all(void *arg)
         w->table->set_timeout(log, 0);
     for (int i = 0; i < w->each && !w->trouble;) {
         sessile_status status = append_next(w, log, i * w->batch, bytes);
-        if (status == SESSILE_OK)
+        if (!status)
             i++;
         else if (status == SESSILE_CONFLICT && !locks)
             w->late++;
@@ -447,7 +447,7 @@ static void *make_one(void *arg)
         char name[20];
         snprintf(name, sizeof name, "log%d", i);
         status = u->table->create(u->self, "main", name, "one\n", 4, &err);
-        if (status == SESSILE_OK)
+        if (!status)
             u->number++;
         else if (status != SESSILE_EXISTS)
             snprintf(u->trouble, sizeof u->trouble, "%.150s", err.message);

@@ -53,12 +53,12 @@ static handle *of(sessile_backend_log *log)
     return (handle *)log;
 }
 
-static sessile_status say(sessile_error *err, sessile_status code, const char *name,
+static sessile_status say(sessile_error *err, sessile_status status, const char *name,
                           const char *what)
 {
-    err->code = code;
+    err->code = status;
     snprintf(err->message, sizeof err->message, "the fenced store: %s %s", name, what);
-    return code;
+    return status;
 }
 
 static sessile_status no_memory(sessile_error *err)

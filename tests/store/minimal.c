@@ -30,12 +30,12 @@ typedef struct handle {
     value *log;
 } handle;
 
-static sessile_status say(sessile_error *err, sessile_status code, const char *what,
+static sessile_status say(sessile_error *err, sessile_status status, const char *what,
                           const char *name)
 {
-    err->code = code;
+    err->code = status;
     snprintf(err->message, sizeof err->message, "the minimal store: %s %s", name, what);
-    return code;
+    return status;
 }
 
 static sessile_status no_memory(sessile_error *err)

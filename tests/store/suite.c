@@ -137,13 +137,12 @@ static int run_over(const suite_store *kind, const char *title,
         n++;
     }
     fflush(stdout);
-    if (why && n) {
+    if (why && n)
         failed = printf("1..0 # SKIP %s: %s: %s\n", kind->name, title, why) < 0;
-    } else if (n) {
+    else if (n)
         failed = _cmocka_run_group_tests(title, tests, n, NULL, NULL);
-    } else {
+    else
         failed = !tests || !names;
-    }
     free(tests);
     free(names);
     return failed;

@@ -135,7 +135,7 @@ static void look(sessile_store *st, const account *a, const char *what)
         snprintf(text, sizeof text, "\"number %d\"", i);
         if (at < count && strstr(rows[at].json.data, text))
             at++;
-        else if (a->told[i] == SESSILE_OK)
+        else if (!a->told[i])
             fail_msg("%s: message %d of %zu was acknowledged and is not there", what, i,
                      count);
     }

@@ -501,7 +501,7 @@ static void keys_are_changed_or_UNSUPPORTED(void **state)
     void *self;
 
     must(g->kind->backend(g->place, &table, &self, &err), &err);
-    can = g->kind->sealed && table->blob_replace != NULL;
+    can = g->kind->sealed && table->blob_replace;
     if (table->free)
         table->free(self);
     o.user = sessile_text("u");

@@ -51,8 +51,8 @@ void ground_open(ground *g, const scenario *s, int sealed, const os_table *os, s
     simfs_settle(fs);
     simfs_write(fs, "/policies/cutting.lua", cutting, sizeof cutting - 1);
     if (s->prepare) {
-        sessile_status st = s->prepare(g);
-        if (st)
+        sessile_status status = s->prepare(g);
+        if (status)
             fail_msg("%s cannot be prepared: %s", s->name, g->err.message);
     }
     ground_drop_handles(g);
@@ -108,9 +108,9 @@ sessile_status ground_entries(sessile_session *s, char ***texts, size_t *count,
     size_t size;
     *texts = NULL;
     *count = 0;
-    sessile_status st = sessile_entries_open(&entries, s, err);
-    while (!st && !(st = sessile_entries_next(entries, NULL, &json, &size, err)) &&
-           size) {
+    sessile_status status = sessile_entries_open(&entries, s, err);
+    while (!status &&
+           !(status = sessile_entries_next(entries, NULL, &json, &size, err)) && size) {
         *texts = must(realloc(*texts, (*count + 2) * sizeof **texts));
         (*texts)[*count] = must(strndup(json, size));
         if (!*count)
@@ -118,7 +118,7 @@ sessile_status ground_entries(sessile_session *s, char ***texts, size_t *count,
         ++*count;
     }
     sessile_entries_close(entries);
-    return st;
+    return status;
 }
 
 void ground_session_options(sessile_session_options *o, const ground_log *l)
@@ -219,9 +219,9 @@ sessile_status ground_store_on(sessile_store **out, const os_table *os, int seal
     o.key = sealed ? secret : NULL;
     o.durability = mindless ? SESSILE_NONE : SESSILE_SYNC;
     os_current = os;
-    sessile_status st = sessile_open(out, GROUND_ROOT, &o, err);
+    sessile_status status = sessile_open(out, GROUND_ROOT, &o, err);
     os_current = was;
-    return st;
+    return status;
 }
 
 sessile_status ground_store(ground *g, int h)
@@ -239,14 +239,14 @@ static sessile_status have(ground *g, int h, const char *id, int create)
     ground_log *l = log_of(g, id);
     ground_session_options(&o, l);
     g->open[h] = l;
-    sessile_status st = create
-                            ? sessile_create(&g->sessions[h], g->stores[h], &o, &g->err)
-                            : sessile_resume(&g->sessions[h], g->stores[h], &o, &g->err);
-    if (!st && create) {
+    sessile_status status =
+        create ? sessile_create(&g->sessions[h], g->stores[h], &o, &g->err)
+               : sessile_resume(&g->sessions[h], g->stores[h], &o, &g->err);
+    if (!status && create) {
         l->created = 1;
         l->acknowledged = l->acknowledged ? l->acknowledged : 1;
     }
-    return st;
+    return status;
 }
 
 sessile_status ground_create(ground *g, int h, const char *id)
@@ -278,18 +278,19 @@ sessile_status ground_reseal(ground *g, int h)
     sessile_reseal *r;
     g->last = h;
     g->writing = 0;
-    sessile_status st = sessile_reseal_begin(&r, g->stores[h], NULL, &g->err), failed = 0;
+    sessile_status status = sessile_reseal_begin(&r, g->stores[h], NULL, &g->err),
+                   failed = 0;
     do {
-        if (!st)
-            st = sessile_reseal_step(r, &state, &g->err);
-        if ((!st || st == SESSILE_NEEDS) && state.log) {
+        if (!status)
+            status = sessile_reseal_step(r, &state, &g->err);
+        if ((!status || status == SESSILE_NEEDS) && state.log) {
             failed = state.why.code; /* no error of the step, but the host hears of it */
             g->err = state.why;
             break;
         }
-    } while (st == SESSILE_NEEDS && !(st = SESSILE_OK));
+    } while (status == SESSILE_NEEDS && !(status = SESSILE_OK));
     sessile_reseal_free(r);
-    return failed ? failed : st;
+    return failed ? failed : status;
 }
 
 sessile_status ground_forget(ground *g, int h, const char *id)
@@ -306,11 +307,11 @@ sessile_status ground_forget(ground *g, int h, const char *id)
     l->forgetting = 1;
     g->last = h;
     g->writing = 0;
-    sessile_status st =
+    sessile_status status =
         sessile_forget(g->stores[h], sessile_text(l->user), NULL, &g->err);
-    if (!st)
+    if (!status)
         l->forgetting = 2;
-    return st;
+    return status;
 }
 
 /* A message with its number and some padding: free(). */
@@ -331,11 +332,12 @@ sessile_status ground_say(ground *g, int h, size_t size)
     g->writing = 1;
     char *text = message_new(g, "user", size);
     sessile_id id;
-    sessile_status st = sessile_append(g->sessions[h], sessile_text(text), &id, &g->err);
+    sessile_status status =
+        sessile_append(g->sessions[h], sessile_text(text), &id, &g->err);
     free(text);
-    if (!st)
+    if (!status)
         acknowledge(g, h, (size_t)id + 1);
-    return st;
+    return status;
 }
 
 sessile_status ground_turn_begin(ground *g, int h, size_t count, size_t size)
@@ -347,15 +349,15 @@ sessile_status ground_turn_begin(ground *g, int h, size_t count, size_t size)
     char *texts[16];
     sessile_id seen;
     sessile_run_options o;
-    sessile_status st = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
     const os_table *was = os_current;
     assert_true(count <= 16);
     os_current = g->os;
     if (!g->policy)
-        st = sessile_policy_load(&g->policy, g->stores[h], &step, 1, &g->err);
+        status = sessile_policy_load(&g->policy, g->stores[h], &step, 1, &g->err);
     os_current = was;
-    if (st)
-        return st;
+    if (status)
+        return status;
     for (size_t i = 0; i < count; i++) {
         texts[i] = message_new(g, i % 2 ? "assistant" : "user", size);
         messages[i] = sessile_text(texts[i]);
@@ -363,13 +365,13 @@ sessile_status ground_turn_begin(ground *g, int h, size_t count, size_t size)
     sessile_run_options_init(&o);
     o.policy = g->policy;
     o.no_policy = g->turn_count < 8;
-    st = sessile_head(g->sessions[h], &seen, &g->err); /* others may have written */
-    if (!st)
-        st =
+    status = sessile_head(g->sessions[h], &seen, &g->err); /* others may have written */
+    if (!status)
+        status =
             sessile_turn_begin(&g->runs[h], g->sessions[h], messages, count, &o, &g->err);
     for (size_t i = 0; i < count; i++)
         free(texts[i]);
-    return st;
+    return status;
 }
 
 sessile_status ground_turn_end(ground *g, int h)
@@ -378,10 +380,10 @@ sessile_status ground_turn_end(ground *g, int h)
     g->writing = 1;
     sessile_need need;
     sessile_outcome out;
-    sessile_status st = sessile_run_step(g->runs[h], &need, &g->err);
-    if (!st)
-        st = sessile_run_outcome(g->runs[h], &out, &g->err);
-    if (!st) {
+    sessile_status status = sessile_run_step(g->runs[h], &need, &g->err);
+    if (!status)
+        status = sessile_run_outcome(g->runs[h], &out, &g->err);
+    if (!status) {
         acknowledge(g, h, (size_t)out.last + 1);
         whole(g, h, out.first, out.last);
         if (out.compaction != SESSILE_NO_ID)
@@ -391,7 +393,7 @@ sessile_status ground_turn_end(ground *g, int h)
     }
     sessile_run_free(g->runs[h]);
     g->runs[h] = NULL;
-    return st;
+    return status;
 }
 
 sessile_status ground_close_session(ground *g, int h)
@@ -401,12 +403,12 @@ sessile_status ground_close_session(ground *g, int h)
     sessile_id head = 0;
     sessile_error err;
     sessile_status known = sessile_head(g->sessions[h], &head, &g->err);
-    sessile_status st = sessile_session_close(g->sessions[h], known ? &err : &g->err);
+    sessile_status status = sessile_session_close(g->sessions[h], known ? &err : &g->err);
     g->sessions[h] = NULL;
     /* the scenarios without durability write messages only: the newest is the head */
-    if (!st && !known && (size_t)head + 1 > g->open[h]->acknowledged)
+    if (!status && !known && (size_t)head + 1 > g->open[h]->acknowledged)
         g->open[h]->acknowledged = (size_t)head + 1;
-    return known ? known : st;
+    return known ? known : status;
 }
 
 void ground_close_store(ground *g, int h)
@@ -429,13 +431,13 @@ sessile_status ground_list(ground *g, int h)
     size_t count;
     g->last = h;
     g->writing = 0;
-    sessile_status st = sessile_list(g->stores[h], NULL, &rows, &count, &g->err);
-    for (size_t i = 0; !st && i < count; i++)
+    sessile_status status = sessile_list(g->stores[h], NULL, &rows, &count, &g->err);
+    for (size_t i = 0; !status && i < count; i++)
         if (rows[i].status) {
-            st = rows[i].status;
-            g->err.code = st;
+            status = rows[i].status;
+            g->err.code = status;
             snprintf(g->err.message, sizeof g->err.message, "%s", rows[i].message);
         }
     sessile_free(rows);
-    return st;
+    return status;
 }

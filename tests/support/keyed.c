@@ -25,7 +25,7 @@ const size_t keyed_count = sizeof keyed_sessions / sizeof *keyed_sessions;
 
 static void must(sessile_status status, const sessile_error *err)
 {
-    if (status != SESSILE_OK)
+    if (status)
         fail_msg("%s: %s", sessile_status_name(status), err->message);
 }
 
@@ -117,14 +117,14 @@ sessile_status keyed_read(sessile_store *store, const char *id, const char *user
     sessile_id at;
     *out = NULL;
     sessile_status status = resume(&s, store, id, user, err);
-    if (status != SESSILE_OK)
+    if (status)
         return status;
     must(sessile_entries_open(&entries, s, err), err);
     do {
         status = sessile_entries_next(entries, &at, &json, &one, err);
-        if (status == SESSILE_OK && one > 0)
+        if (!status && one > 0)
             add(out, &size, json, one);
-    } while (status == SESSILE_OK && one > 0);
+    } while (!status && one > 0);
     sessile_entries_close(entries);
     sessile_session_close(s, NULL);
     return status;
@@ -154,9 +154,9 @@ sessile_status keyed_reseal(sessile_store *store, const char *suite,
     sessile_reseal_state state;
     sessile_status status = sessile_reseal_begin(&r, store, suite, err);
     memset(&state, 0, sizeof state);
-    while (status == SESSILE_OK || status == SESSILE_NEEDS) {
+    while (!status || status == SESSILE_NEEDS) {
         status = sessile_reseal_step(r, &state, err);
-        if (status == SESSILE_OK)
+        if (!status)
             break;
     }
     state.log = NULL;

@@ -270,13 +270,13 @@ static void attach(kit *k)
         return;
     }
     status = store_file_open(&k->st, k->root, &k->os.table, &k->alloc, &err);
-    if (status == SESSILE_OK)
+    if (!status)
         status = keyring_open(
             &k->keys, k->st.table, k->st.self,
             k->mode == KIT_PLAIN ? SESSILE_KEY_PLAIN : SESSILE_KEY_SECRET, KIT_SECRET,
             suite_name(k->mode == KIT_AES ? SUITE_AES_256_GCM : SUITE_XCHACHA20_POLY1305),
             &k->os.table, &k->alloc, &err);
-    if (status != SESSILE_OK)
+    if (status)
         print_error("status %d: %s\n", (int)status, err.message);
     assert_int_equal(status, SESSILE_OK);
 }
@@ -389,7 +389,7 @@ void kit_create(kit *k, const char *name)
     char *header = entry_text(0, name, 0);
     sessile_status status = log_create(&k->st, k->keys, "main", name, header,
                                        strlen(header), &k->alloc, &err);
-    if (status != SESSILE_OK)
+    if (status)
         print_error("status %d: %s\n", (int)status, err.message);
     assert_int_equal(status, SESSILE_OK);
     free(header);
@@ -408,7 +408,7 @@ log_t *kit_resume(kit *k, const char *name, seen *s)
     uint64_t torn;
     log_t *log;
     sessile_status status = kit_try(k, name, &log, s, &torn, &err);
-    if (status != SESSILE_OK)
+    if (status)
         print_error("status %d: %s\n", (int)status, err.message);
     assert_int_equal(status, SESSILE_OK);
     assert_int_equal(torn, 0);
@@ -422,7 +422,7 @@ sessile_status try_write(log_t *log, size_t count, const char *content, size_t p
     size_t i;
     assert_true(count <= 64);
     sessile_status status = log_begin(log, NULL, NULL, err);
-    if (status != SESSILE_OK)
+    if (status)
         return status;
     for (i = 0; i < count; i++) {
         char *text = entry_text(log_count(log) + (sessile_id)i, content, padding);
@@ -439,7 +439,7 @@ void do_write(log_t *log, size_t count, const char *content, size_t padding)
 {
     sessile_error err = {0};
     sessile_status status = try_write(log, count, content, padding, &err);
-    if (status != SESSILE_OK)
+    if (status)
         print_error("status %d: %s\n", (int)status, err.message);
     assert_int_equal(status, SESSILE_OK);
 }

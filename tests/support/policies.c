@@ -33,7 +33,7 @@ void policies_end(void)
 {
     DIR *dir = opendir(folder);
     struct dirent *entry;
-    while (dir && (entry = readdir(dir)) != NULL) {
+    while (dir && (entry = readdir(dir))) {
         char path[1024];
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         if (entry->d_name[0] != '.')
@@ -70,14 +70,15 @@ sessile_status policies_load(sessile_policy **out, const char *name, const char 
                              const policy_limits *limits, sessile_error *err)
 {
     sessile_policy_step step = {name, options, 0};
-    return policy_load(out, &step, 1, folder, limits, NULL, &os_posix, &allocator_default, err);
+    return policy_load(out, &step, 1, folder, limits, NULL, &os_posix, &allocator_default,
+                       err);
 }
 
 sessile_policy *policies_must_load(const char *name, const char *options)
 {
     sessile_error err;
     sessile_policy *p;
-    if (policies_load(&p, name, options, NULL, &err) != SESSILE_OK)
+    if (policies_load(&p, name, options, NULL, &err))
         fail_msg("%s: %s", name, err.message);
     return p;
 }
@@ -112,7 +113,7 @@ static void finish(ran *r, sessile_state *state)
     sessile_error err;
     int changed, vars_changed;
 
-    if (r->status == SESSILE_OK && !r->err.code)
+    if (!r->status && !r->err.code)
         r->status = state_hook_end(state, &changed, &vars_changed, &r->err);
     else
         state_hook_drop(state);
@@ -120,7 +121,7 @@ static void finish(ran *r, sessile_state *state)
          strlen(list_keys(state_after(state))));
     vars = sessile_state_vars(state);
     copy(r->vars, sizeof r->vars, vars.data, vars.size);
-    if (state_text(state, (sessile_key){SESSILE_NO_ID, 1}, &text, &err) == SESSILE_OK)
+    if (!state_text(state, (sessile_key){SESSILE_NO_ID, 1}, &text, &err))
         copy(r->text, sizeof r->text, text.data, text.size);
 }
 
@@ -173,7 +174,7 @@ ran policies_body_within(const char *body, const char *line, const policy_limits
     free(source);
     memset(&r, 0, sizeof r);
     r.status = policies_load(&p, "body", NULL, limits, &r.err);
-    if (r.status != SESSILE_OK)
+    if (r.status)
         return r;
     r = run(p, SESSILE_HOOK_TRUNCATE, line);
     policy_release(p);
@@ -196,10 +197,9 @@ int locale_with_comma(void)
     char command[1200];
     size_t i;
 
-    for (i = 0; i < sizeof names / sizeof *names; i++) {
+    for (i = 0; i < sizeof names / sizeof *names; i++)
         if (setlocale(LC_NUMERIC, names[i]))
             return 1;
-    }
     snprintf(locale_folder, sizeof locale_folder, "%s/locale-XXXXXX",
              base ? base : "/tmp");
     assert_non_null(mkdtemp(locale_folder));

@@ -333,7 +333,7 @@ char *proxy_url(const proxy *p, const char *url)
     size_t room = strlen(url) + 16;
     char *out = malloc(room);
     const char *at = strstr(url, HOST);
-    must(out != NULL && at != NULL, "proxy: a URL with 127.0.0.1:PORT");
+    must(out && at, "proxy: a URL with 127.0.0.1:PORT");
     const char *rest = at + strlen(HOST) + strspn(at + strlen(HOST), "0123456789");
     snprintf(out, room, "%.*s%s%d%s", (int)(at - url), url, HOST, p->port, rest);
     return out;

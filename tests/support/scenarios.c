@@ -10,11 +10,11 @@
 #include <string.h>
 
 /* Runs the steps until one fails. */
-#define DO(step)                     \
-    do {                             \
-        sessile_status st_ = (step); \
-        if (st_)                     \
-            return st_;              \
+#define DO(step)                         \
+    do {                                 \
+        sessile_status status_ = (step); \
+        if (status_)                     \
+            return status_;              \
     } while (0)
 
 static sessile_status some_entries(ground *g)

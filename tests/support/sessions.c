@@ -116,7 +116,8 @@ void place_open(place *p, store_kind kind)
 {
     p->kind = kind;
     p->folder = folder_make();
-    p->url = kind == STORE_RAM && !place_elsewhere() ? strdup("ram:") : place_url(p->folder);
+    p->url =
+        kind == STORE_RAM && !place_elsewhere() ? strdup("ram:") : place_url(p->folder);
     assert_non_null(p->url);
     p->store = store_of(p);
 }

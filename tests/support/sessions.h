@@ -11,7 +11,8 @@ extern const char *const store_kind_names[STORE_KINDS];
 char *folder_make(void);
 void folder_remove(char *folder);
 
-/* A store and where it lies. Reopening a ram store is not possible. With TEST_STORE (tests/run
+/* A store and where it lies. Reopening a ram store is not possible. With TEST_STORE
+ * (tests/run
  * --store) all three kinds are in that backend, each in a place of its own. */
 typedef struct place {
     store_kind kind;
@@ -23,10 +24,12 @@ void place_open(place *p, store_kind kind);
 void place_close(place *p);
 /* Which backend TEST_STORE names; NULL: none, a folder is one. */
 const char *place_elsewhere(void);
-/* Where a store is that would be in this folder; the second frees the text, and ends a database. */
+/* Where a store is that would be in this folder; the second frees the text, and ends a
+ * database. */
 char *place_url(const char *folder);
 void place_url_free(char *url);
-/* Ends the test, skipped, where stores are no folders: it is about their files or locks. */
+/* Ends the test, skipped, where stores are no folders: it is about their files or locks.
+ */
 void place_files_only(void);
 /* Another handle of the same store: of ram, the same handle. */
 sessile_store *place_again(const place *p);

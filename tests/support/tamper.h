@@ -17,7 +17,7 @@ typedef struct sample {
     seen all;
     size_t last; /* where the last write begins; its first entry is entry `kept` */
     size_t kept;
-    uint64_t lost; /* entries of the damaged log that was looked at last */
+    uint64_t lost;             /* entries of the damaged log that was looked at last */
     size_t *lines, line_count; /* starts; lines[line_count] is the end */
 } sample;
 

@@ -46,12 +46,11 @@ static void flip_everywhere(kit_mode mode, size_t stride)
     sample_open_large(&s, mode, "bits", 200, LARGE);
     size_t phase = random_next(&seed) % stride;
     for (size_t at = 0; at < s.size; at++) {
-        if (soak || at < s.lines[2] || at >= s.lines[s.line_count - 2]) {
+        if (soak || at < s.lines[2] || at >= s.lines[s.line_count - 2])
             for (int bit = 0; bit < 8; bit++)
                 flip(&s, at, bit, &f);
-        } else if (at % stride == phase) {
+        else if (at % stride == phase)
             flip(&s, at, (int)(random_next(&seed) % 8), &f);
-        }
     }
     assert_true(f.refused > 0 && f.aside > 0);
     assert_int_equal(look(&s, s.bytes, s.size), WHOLE);

@@ -233,7 +233,7 @@ static int look_over(const char *path, const struct stat *st, int type, struct F
     if (ftw->level == 3)
         return type != FTW_D || !store_name_ok(name);
     const char *dot = strrchr(name, '.');
-    if (ftw->level != 4 || type != FTW_F || dot == NULL)
+    if (ftw->level != 4 || type != FTW_F || !dot)
         return 1;
     if (strcmp(dot, ".jsonl") == 0)
         logs_found++;
@@ -252,7 +252,7 @@ static void create_and_compare(sessile_store *store, sessile_store *again,
     o.user = user;
     o.agent = agent;
     sessile_status status = sessile_create(&s, store, &o, &err);
-    if (status != SESSILE_OK)
+    if (status)
         print_error("%s\n", err.message);
     assert_int_equal(status, SESSILE_OK);
     assert_int_equal(

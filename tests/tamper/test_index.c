@@ -40,7 +40,7 @@ typedef struct shelf {
 
 static void must(sessile_status status, const sessile_error *err)
 {
-    if (status != SESSILE_OK)
+    if (status)
         print_error("%s: %s\n", sessile_status_name(status), err->message);
     assert_int_equal(status, SESSILE_OK);
 }
@@ -140,7 +140,7 @@ static sessile_status show(const shelf *s, const char *id, buf *out)
     sessile_id entry;
     buf_clear(out);
     sessile_status status = resume(s, id, &session, &err);
-    if (status != SESSILE_OK)
+    if (status)
         return status;
     status = sessile_context(session, SESSILE_NO_ID, &rows, &count, &info, &err);
     if (!status) {
@@ -183,7 +183,7 @@ static void same_with(shelf *s, const char *bytes, size_t size, const buf *expec
     buf_init(&now, &allocator_default);
     path_of(s, "log", ".idx", path);
     unlink(path);
-    if (bytes != NULL)
+    if (bytes)
         file_write_all(path, bytes, size);
     shelf_again(s);
     sessile_status status = show(s, "log", &now);
@@ -352,12 +352,12 @@ static void log_shorter_than_its_index_is_not_written(void **state)
         file_write_all(path, backup, size); /* whole lines: nothing is torn */
         shelf_again(&s);
         sessile_status status = resume(&s, "log", &session, &err);
-        if (status == SESSILE_OK)
+        if (!status)
             status = sessile_append(session,
                                     sessile_text("{\"role\":\"user\",\"content\":\"x\"}"),
                                     &id, &err);
         assert_int_equal(status, SESSILE_TRUNCATED);
-        if (session != NULL)
+        if (session)
             must(sessile_session_close(session, NULL), &err);
         char *now = file_read_all(path, &after);
         assert_int_equal(after, size);
@@ -390,7 +390,7 @@ static void damage_behind_an_index_is_named_when_it_is_read(void **state)
             file_write_all(idx, bytes, size);
             shelf_again(&s);
             sessile_status status = show(&s, "log", &now);
-            if (status == SESSILE_OK) /* open to be read: what is lost says so */
+            if (!status) /* open to be read: what is lost says so */
                 assert_non_null(strstr(now.data, "tombstone"));
             else
                 assert_int_equal(status, SESSILE_DAMAGED);

@@ -409,7 +409,7 @@ static void write_whose_count_is_wrong_is_no_write(void **state)
         uint64_t torn;
         int all = snprintf(bytes, sizeof bytes, "%s", header);
         const char *const clear[] = {edits[i].first, edits[i].second};
-        for (int j = 0; j < 2 && clear[j] != NULL; j++) {
+        for (int j = 0; j < 2 && clear[j]; j++) {
             char line[400], hex[17];
             unsigned char hash[32];
             int n = snprintf(line, sizeof line, "{\"id\":\"%08x\",\"data\":{}%s", j + 1,

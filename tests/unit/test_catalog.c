@@ -773,7 +773,7 @@ static int watch(const place *p)
     for (unsigned tries = 0; count < 100 && tries < 100000 && !bad; tries++) {
         bad = store_handle_list(st, NULL, &rows, &count, NULL) != SESSILE_OK;
         for (size_t i = 0; i < count; i++)
-            bad |= rows[i].status != SESSILE_OK || !rows[i].id.size;
+            bad |= rows[i].status || !rows[i].id.size;
         bad |= count < before;
         before = count;
         sessile_free(rows);

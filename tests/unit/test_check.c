@@ -157,8 +157,7 @@ static void world_close(world *w)
 
 static int is_tombstone(const char *text)
 {
-    return strstr(text, "\"type\":\"tombstone\"") != NULL &&
-           strstr(text, "\"lost\":true") != NULL;
+    return strstr(text, "\"type\":\"tombstone\"") && strstr(text, "\"lost\":true");
 }
 
 /* Everything that is not lost is what it was; what is lost is a tombstone. */

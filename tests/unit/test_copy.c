@@ -60,12 +60,12 @@ static sessile_status copy_log(log_t *log, int keep, char *kept, size_t kept_siz
     sessile_status status =
         log_copy_begin(&copy, &k.st, k.keys, "main", "log", log_user(log), text.data,
                        text.size, &k.alloc, err);
-    for (sessile_id id = 1; status == SESSILE_OK && id < log_count(log); id++) {
+    for (sessile_id id = 1; !status && id < log_count(log); id++) {
         buf_clear(&text);
         assert_int_equal(log_read(log, id, &text, err), 0);
         status = log_copy_entry(&copy, text.data, text.size, ends[id], err);
     }
-    if (status == SESSILE_OK)
+    if (!status)
         status = log_copy_finish(&copy, log->handle, keep, kept, kept_size, err);
     log_copy_drop(&copy);
     log_copy_drop(&copy);
@@ -145,8 +145,9 @@ static void log_sealed_anew_has_the_same_writes(void **state)
         return;
     }
     assert_int_equal(keyring_new_epoch(k.keys, &err), SESSILE_OK);
-    assert_int_equal(log_reseal(&k.st, k.keys, "main", "log", 100, NULL, &done, &k.alloc, &err),
-                     SESSILE_OK);
+    assert_int_equal(
+        log_reseal(&k.st, k.keys, "main", "log", 100, NULL, &done, &k.alloc, &err),
+        SESSILE_OK);
     assert_int_equal(done, 1);
     commits_of(after);
     assert_string_equal(before, after);
@@ -155,8 +156,9 @@ static void log_sealed_anew_has_the_same_writes(void **state)
     log_close(log);
     seen_free(&entries);
     /* once is enough */
-    assert_int_equal(log_reseal(&k.st, k.keys, "main", "log", 100, NULL, &done, &k.alloc, &err),
-                     SESSILE_OK);
+    assert_int_equal(
+        log_reseal(&k.st, k.keys, "main", "log", 100, NULL, &done, &k.alloc, &err),
+        SESSILE_OK);
     assert_int_equal(done, 0);
 }
 

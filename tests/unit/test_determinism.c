@@ -171,8 +171,7 @@ static void finish(sessile_run *run, unsigned *applied)
 static void put_timeless(buf *out, const char *json, size_t size)
 {
     static const char *const clocks[] = {"\"timestamp\":\"", "\"created\":\"",
-                                         "\"nonce\":\"",
-                                         "\"duration_ms\":"};
+                                         "\"nonce\":\"", "\"duration_ms\":"};
     const char *end = json + size;
     size_t i;
     while (json < end) {
@@ -200,7 +199,7 @@ static void put_log(buf *out, sessile_session *s)
     size_t size;
 
     assert_int_equal(sessile_entries_open(&entries, s, &err), SESSILE_OK);
-    while (sessile_entries_next(entries, &id, &json, &size, &err) == SESSILE_OK && size)
+    while (!sessile_entries_next(entries, &id, &json, &size, &err) && size)
         put_timeless(out, json, size);
     sessile_entries_close(entries);
 }

@@ -95,10 +95,9 @@ static void end(taker *t)
     snprintf(want, sizeof want, "%s %s %016llx\n", encoding_name(t->e), t->name,
              (unsigned long long)t->hash);
     rewind(t->golden);
-    while (fgets(line, sizeof line, t->golden)) {
+    while (fgets(line, sizeof line, t->golden))
         if (!strcmp(line, want))
             return;
-    }
     fail_msg(
         "%s differs from tiktoken in the group %s: tests/tokens/README.md says how to "
         "find the text",

@@ -42,7 +42,7 @@ static int tear_down(void **state)
 
 static void must(sessile_status status, const sessile_error *err)
 {
-    if (status != SESSILE_OK)
+    if (status)
         fail_msg("%s: %s", sessile_status_name(status), err->message);
 }
 
@@ -534,8 +534,8 @@ static void many_who_make_a_users_first_session_share_one_secret(void **state)
             sessile_session_options_init(&options);
             options.id = sessile_text(id);
             options.user = sessile_text("cy");
-            _exit(keyed_try(&st, root, KEYED_OLD, NULL, NULL) != SESSILE_OK ||
-                  sessile_create(&s, st, &options, NULL) != SESSILE_OK);
+            _exit(keyed_try(&st, root, KEYED_OLD, NULL, NULL) ||
+                  sessile_create(&s, st, &options, NULL));
         }
     }
     for (int i = 0; i < PROCESSES; i++) {
@@ -585,14 +585,14 @@ static sessile_status open_all(const char *secret, size_t *opened, sessile_error
     sessile_store *st;
     *opened = 0;
     sessile_status status = keyed_try(&st, root, secret, NULL, err);
-    if (status != SESSILE_OK)
+    if (status)
         return status;
     for (size_t i = 0; i < keyed_count; i++) {
         char *text;
         sessile_status one =
             keyed_read(st, keyed_sessions[i].id, keyed_sessions[i].user, &text, err);
         *opened += one == SESSILE_OK;
-        status = one != SESSILE_OK ? one : status;
+        status = one ? one : status;
         free(text);
     }
     sessile_store_close(st);
@@ -689,8 +689,8 @@ static void *write_on(void *arg)
     sessile_session_options_init(&options);
     options.id = sessile_text(w->number % 2 ? "a" : "plain-one");
     options.user = sessile_text(w->number % 2 ? KEYED_USER : "");
-    if (keyed_try(&st, root, KEYED_OLD, NULL, NULL) != SESSILE_OK ||
-        sessile_resume(&s, st, &options, NULL) != SESSILE_OK)
+    if (keyed_try(&st, root, KEYED_OLD, NULL, NULL) ||
+        sessile_resume(&s, st, &options, NULL))
         return "cannot open";
     while (!atomic_load(&stop)) {
         char text[100];
@@ -699,7 +699,7 @@ static void *write_on(void *arg)
         snprintf(text, sizeof text, "{\"role\":\"user\",\"content\":\"<%d.%u>\"}",
                  w->number, w->said);
         sessile_status status = sessile_append(s, sessile_text(text), &id, &err);
-        if (status != SESSILE_OK) {
+        if (status) {
             fprintf(stderr, "# %s\n", err.message);
             return "cannot append";
         }

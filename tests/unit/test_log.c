@@ -443,7 +443,7 @@ static void *crew_work(void *arg)
         char *text;
         pthread_mutex_lock(&c->mutex);
         sessile_status status = log_begin(c->log, NULL, NULL, &err);
-        if (status == SESSILE_OK) {
+        if (!status) {
             text = entry_text(log_count(c->log), "thread", 20);
             sessile_slice slice = {text, strlen(text)};
             status = log_append(c->log, &slice, 1, 0, &err);
@@ -452,7 +452,7 @@ static void *crew_work(void *arg)
         }
         sessile_id target = log_count(c->log);
         pthread_mutex_unlock(&c->mutex);
-        if (status != SESSILE_OK || log_sync(c->log, target, &err) != SESSILE_OK)
+        if (status || log_sync(c->log, target, &err))
             return arg;
     }
     return NULL;
@@ -713,7 +713,7 @@ static void recovery_interrupted_anywhere_can_be_run_again(void **state)
         sessile_status status = kit_try(&once, "log", &log, NULL, &torn, &err);
         unsigned long hits = once.os.hits;
         faults_none(&once.os);
-        if (status == SESSILE_OK)
+        if (!status)
             log_close(log);
         kit_again_close(&once);
         kit twice;
@@ -984,21 +984,21 @@ static void any_failing_call_loses_nothing_acknowledged(void **state)
                 sessile_status status =
                     log_create(&life.st, life.keys, "main", "log", header, strlen(header),
                                &life.alloc, &err);
-                if (status == SESSILE_OK) {
+                if (!status) {
                     acknowledged = written = 1;
                     status = kit_try(&life, "log", &log, NULL, &torn, &err);
                 }
-                for (int i = 0; i < 3 && status == SESSILE_OK; i++) {
+                for (int i = 0; i < 3 && !status; i++) {
                     status = try_write(log, 2, "said", 30, &err);
-                    if (status == SESSILE_OK) {
+                    if (!status) {
                         written += 2;
                         status = log_sync(log, log_count(log), &err);
                     }
-                    if (status == SESSILE_OK)
+                    if (!status)
                         acknowledged += 2;
                 }
                 hits = life.os.hits;
-                if (status != SESSILE_OK) {
+                if (status) {
                     assert_true(hits > 0);
                     assert_true(err.message[0] != 0);
                     assert_int_equal(err.code, status);
@@ -1006,7 +1006,7 @@ static void any_failing_call_loses_nothing_acknowledged(void **state)
                 log_close(log);
                 kit_again_close(&life);
                 status = kit_try(&k, "log", &log, &found, &torn, &err);
-                if (acknowledged > 0 || status == SESSILE_OK) {
+                if (acknowledged > 0 || !status) {
                     assert_int_equal(status, SESSILE_OK);
                     assert_true(found.count >= acknowledged);
                     assert_true(found.count <= (written > 0 ? written : 1));
@@ -1055,7 +1055,7 @@ static void out_of_memory_is_NOMEM_and_never_a_torn_end(void **state)
             int opened = status == SESSILE_OK;
             if (opened)
                 status = log_read(log, 5, &out, &err);
-            if (status == SESSILE_OK)
+            if (!status)
                 status = log_read_range(log, 0, log_count(log) - 1, NULL, NULL, &err);
             size_t calls = k.memory.calls;
             k.memory.fail_at = 0;
@@ -1083,7 +1083,7 @@ static void out_of_memory_is_NOMEM_and_never_a_torn_end(void **state)
             size_t calls = k.memory.calls;
             k.memory.fail_at = 0;
             assert_true(status == SESSILE_OK || status == SESSILE_NOMEM);
-            if (status != SESSILE_OK) {
+            if (status) {
                 assert_int_equal(log_count(log), count);
                 free(file_read_all(path, &after));
                 assert_int_equal(after, size);

@@ -2,9 +2,10 @@
  * test_nomem.c: memory runs out at every place where it can.
  *
  * One scenario (open, append, a turn under a policy that asks a model, its compaction
- * explained and taken back, reading, listing, searching) is played again and again; the first time its first allocation fails and all that
- * follow, the next time its second, until it passes. Nothing may leak, and what was
- * acknowledged before the memory ran out must be there afterwards.
+ * explained and taken back, reading, listing, searching) is played again and again; the
+ * first time its first allocation fails and all that follow, the next time its second,
+ * until it passes. Nothing may leak, and what was acknowledged before the memory ran out
+ * must be there afterwards.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,14 +86,14 @@ static sessile_status open_session(life *l)
 
 static sessile_status say(life *l)
 {
-    sessile_status st = SESSILE_OK;
-    for (int i = 0; st == SESSILE_OK && i < 3; i++) {
-        st = sessile_append(l->session,
-                            sessile_text("{\"role\":\"user\",\"content\":\"hello\"}"),
-                            NULL, NULL);
-        l->acknowledged += st == SESSILE_OK;
+    sessile_status status = SESSILE_OK;
+    for (int i = 0; !status && i < 3; i++) {
+        status = sessile_append(l->session,
+                                sessile_text("{\"role\":\"user\",\"content\":\"hello\"}"),
+                                NULL, NULL);
+        l->acknowledged += status == SESSILE_OK;
     }
-    return st;
+    return status;
 }
 
 static sessile_status turn(life *l, const char *policy)
@@ -105,21 +106,21 @@ static sessile_status turn(life *l, const char *policy)
     sessile_answer answer = {SESSILE_OK, {"in short", 8}, 0};
     sessile_run_options o;
     sessile_need need;
-    sessile_status st = sessile_policy_load(&l->policy, l->store, &step, 1, NULL);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = sessile_policy_load(&l->policy, l->store, &step, 1, NULL);
+    if (status)
+        return status;
     sessile_run_options_init(&o);
     o.policy = l->policy;
-    st = sessile_turn_begin(&l->run, l->session, m, 2, &o, NULL);
-    while (st == SESSILE_OK) {
-        st = sessile_run_step(l->run, &need, NULL);
-        if (st != SESSILE_NEEDS)
+    status = sessile_turn_begin(&l->run, l->session, m, 2, &o, NULL);
+    while (!status) {
+        status = sessile_run_step(l->run, &need, NULL);
+        if (status != SESSILE_NEEDS)
             break;
-        st = sessile_run_reply(l->run, &answer, NULL);
+        status = sessile_run_reply(l->run, &answer, NULL);
     }
-    if (st == SESSILE_OK)
+    if (!status)
         l->acknowledged += 2;
-    return st;
+    return status;
 }
 
 /* The title, and the messages. */
@@ -131,19 +132,19 @@ static sessile_status search(const life *l)
     int found = 0;
     sessile_search_options_init(&o);
     o.text = sessile_text("e");
-    sessile_status st = sessile_search_open(&search, l->store, &o, NULL);
-    if (st != SESSILE_OK)
-        return st;
+    sessile_status status = sessile_search_open(&search, l->store, &o, NULL);
+    if (status)
+        return status;
     do {
-        st = sessile_search_next(search, &f, NULL);
+        status = sessile_search_next(search, &f, NULL);
         found += f.kind == SESSILE_FOUND_MESSAGE || f.kind == SESSILE_FOUND_TITLE;
         /* a session that there is no memory for is no session that cannot be read */
         assert_int_not_equal(f.kind, SESSILE_FOUND_UNREAD);
-    } while (st == SESSILE_OK && f.kind != SESSILE_FOUND_END);
+    } while (!status && f.kind != SESSILE_FOUND_END);
     sessile_search_close(search);
-    if (st == SESSILE_OK)
+    if (!status)
         assert_int_equal(found, 6);
-    return st;
+    return status;
 }
 
 static sessile_status read_all(life *l)
@@ -151,25 +152,25 @@ static sessile_status read_all(life *l)
     sessile_message *list;
     sessile_listed *rows;
     size_t count;
-    sessile_status st = sessile_run_context(l->run, &list, &count, NULL);
+    sessile_status status = sessile_run_context(l->run, &list, &count, NULL);
     sessile_free(list);
-    if (st == SESSILE_OK) {
-        st = sessile_context(l->session, SESSILE_NO_ID, &list, &count, NULL, NULL);
+    if (!status) {
+        status = sessile_context(l->session, SESSILE_NO_ID, &list, &count, NULL, NULL);
         sessile_free(list);
     }
-    if (st == SESSILE_OK) {
-        st = sessile_messages(l->session, NULL, &list, &count, NULL);
+    if (!status) {
+        status = sessile_messages(l->session, NULL, &list, &count, NULL);
         sessile_free(list);
     }
-    if (st == SESSILE_OK) {
-        st = sessile_list(l->store, NULL, &rows, &count, NULL);
+    if (!status) {
+        status = sessile_list(l->store, NULL, &rows, &count, NULL);
         sessile_free(rows);
     }
-    if (st == SESSILE_OK)
-        st = search(l);
-    if (st == SESSILE_OK)
-        st = sessile_set_title(l->session, sessile_text("another title"), NULL);
-    return st == SESSILE_OK ? sessile_clear(l->session, NULL) : st;
+    if (!status)
+        status = search(l);
+    if (!status)
+        status = sessile_set_title(l->session, sessile_text("another title"), NULL);
+    return !status ? sessile_clear(l->session, NULL) : status;
 }
 
 /* What the policy did is explained, counted, taken back, and done again. */
@@ -179,31 +180,30 @@ static sessile_status explain(life *l)
     sessile_uncompacted *back = NULL, *again = NULL;
     sessile_explanation *why = NULL;
     size_t count;
-    sessile_status st = sessile_compactions(l->session, &log, &count, NULL);
-    if (st == SESSILE_OK)
-        st = sessile_why(l->session, (sessile_key){1, 0}, &why, NULL);
-    if (st == SESSILE_OK) {
+    sessile_status status = sessile_compactions(l->session, &log, &count, NULL);
+    if (!status)
+        status = sessile_why(l->session, (sessile_key){1, 0}, &why, NULL);
+    if (!status) {
         assert_int_equal(count, 1);
         assert_int_equal(why->step_count, 2);
-        st = sessile_uncompact(l->session, SESSILE_NO_ID, 0, &back, NULL);
+        status = sessile_uncompact(l->session, SESSILE_NO_ID, 0, &back, NULL);
     }
-    if (st == SESSILE_OK) {
+    if (!status) {
         assert_int_equal(back->restored_count, 2);
-        st = sessile_uncompact(l->session, back->compaction, 0, &again, NULL);
+        status = sessile_uncompact(l->session, back->compaction, 0, &again, NULL);
     }
     sessile_free(log);
     sessile_free(why);
     sessile_free(back);
     sessile_free(again);
-    return st;
+    return status;
 }
 
 /* 1 when it came to its end. */
 static int live(life *l, const char *folder, const char *policy, rations *r)
 {
-    return open_store(l, folder, r) == SESSILE_OK && open_session(l) == SESSILE_OK &&
-           say(l) == SESSILE_OK && turn(l, policy) == SESSILE_OK &&
-           explain(l) == SESSILE_OK && read_all(l) == SESSILE_OK;
+    return !open_store(l, folder, r) && !open_session(l) && !say(l) && !turn(l, policy) &&
+           !explain(l) && !read_all(l);
 }
 
 static void end(life *l)
@@ -227,7 +227,7 @@ static int messages_kept(const char *folder)
     assert_int_equal(open_store(&l, folder, &plenty), SESSILE_OK);
     assert_int_equal(open_session(&l), SESSILE_OK);
     assert_int_equal(sessile_entries_open(&entries, l.session, NULL), SESSILE_OK);
-    while (sessile_entries_next(entries, NULL, &json, &size, NULL) == SESSILE_OK && size)
+    while (!sessile_entries_next(entries, NULL, &json, &size, NULL) && size)
         count += strstr(json, "\"type\":\"message\"") != NULL;
     sessile_entries_close(entries);
     end(&l);
@@ -293,8 +293,7 @@ static void memory_that_runs_out_in_recovery_loses_nothing(void **state)
         free(text);
 
         l = (life){NULL, NULL, NULL, NULL, 0};
-        done = open_store(&l, "/store", &r) == SESSILE_OK &&
-               open_session(&l) == SESSILE_OK && say(&l) == SESSILE_OK;
+        done = !open_store(&l, "/store", &r) && !open_session(&l) && !say(&l);
         acknowledged += l.acknowledged;
         end(&l);
         if (r.live)

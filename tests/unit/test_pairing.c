@@ -335,10 +335,9 @@ static int only_results_of(const naive *n, const context *c, int j, int calls)
 static int stood_between(const naive *n, const context *c, int calls, int end)
 {
     int j;
-    for (j = calls + 1; j < end; j++) {
+    for (j = calls + 1; j < end; j++)
         if (!only_results_of(n, c, j, calls))
             return 1;
-    }
     return 0;
 }
 
@@ -357,19 +356,17 @@ static void pair_naively(naive *n, const context *c)
             n->mate[k] = -1;
             if (!c->links[k].is_result) {
                 /* the same call given before in this message, and not answered since */
-                for (j = (int)it->link; j < k; j++) {
+                for (j = (int)it->link; j < k; j++)
                     if (c->links[j].id == c->links[k].id && !c->links[j].is_result &&
                         n->mate[j] == -1 && !n->twice[j])
                         n->twice[k] = 1;
-                }
                 continue;
             }
-            for (j = j_from; j >= 0 && answers; j--) {
+            for (j = j_from; j >= 0 && answers; j--)
                 if (!c->links[j].is_result && c->links[j].id == c->links[k].id &&
                     n->mate[j] == -1 && !n->twice[j] &&
                     !(j + 1 < (int)c->link_count && c->links[j + 1].in_call))
                     break;
-            }
             if (answers && j >= 0) {
                 n->mate[k] = j;
                 n->mate[j] = k;

@@ -178,7 +178,7 @@ static char *newest(sessile_session *s, const char *type)
     size_t size;
     snprintf(wanted, sizeof wanted, "\"type\":\"%s\"", type);
     assert_int_equal(sessile_entries_open(&e, s, NULL), SESSILE_OK);
-    while (sessile_entries_next(e, NULL, &json, &size, NULL) == SESSILE_OK && size)
+    while (!sessile_entries_next(e, NULL, &json, &size, NULL) && size)
         if (strstr(json, wanted)) {
             free(found);
             found = strdup(strstr(json, "\"data\":"));
@@ -203,10 +203,10 @@ static sessile_verdict finish(sessile_run *run, const char *second)
     sessile_outcome out;
     sessile_need need;
     sessile_error err;
-    sessile_status st;
-    while ((st = sessile_run_step(run, &need, &err)) == SESSILE_NEEDS)
+    sessile_status status;
+    while ((status = sessile_run_step(run, &need, &err)) == SESSILE_NEEDS)
         reply(run, second);
-    if (st)
+    if (status)
         fail_msg("%s", err.message);
     assert_int_equal(sessile_run_outcome(run, &out, &err), SESSILE_OK);
     if (out.verdict == SESSILE_REFUSED)

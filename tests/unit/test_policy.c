@@ -34,7 +34,7 @@ static int teardown(void **state)
 
 static void must(const ran *r)
 {
-    if (r->status != SESSILE_OK)
+    if (r->status)
         fail_msg("status %d: %s", r->status, r->err.message);
 }
 
@@ -205,7 +205,7 @@ static void test_should_compact_is_truthiness(void **state)
 static void check_keys(const char *body, const char *line, const char *keys)
 {
     ran r = policies_body(body, line);
-    if (r.status != SESSILE_OK)
+    if (r.status)
         fail_msg("%s: %s", body, r.err.message);
     if (strcmp(r.keys, keys) != 0)
         fail_msg("%s: %s, not %s", body, r.keys, keys);
@@ -1069,11 +1069,10 @@ static void test_steps_do_not_see_each_other(void **state)
     st = list_state(&l);
     assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
     for (int round = 0; round < 2; round++) {
-        for (size_t i = 0; i < 2; i++) {
+        for (size_t i = 0; i < 2; i++)
             if (policy_pipeline_call(pl, i, SESSILE_HOOK_TRUNCATE, st,
-                                     SESSILE_REASON_TURN, &result, &err) != SESSILE_OK)
+                                     SESSILE_REASON_TURN, &result, &err))
                 fail_msg("%s", err.message);
-        }
     }
     policy_pipeline_free(pl);
     state_free(st);
@@ -1098,7 +1097,7 @@ static const char *run_again(sessile_policy *p, int n)
         st = list_state(&l);
         assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
         if (policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st, SESSILE_REASON_TURN,
-                                 &result, &err) != SESSILE_OK)
+                                 &result, &err))
             fail_msg("%s", err.message);
         snprintf(log, sizeof log, "%s", policy_pipeline_log(pl));
         policy_pipeline_free(pl);
@@ -1244,12 +1243,12 @@ static void *work(void *arg)
         list_make(&l, "s u a u a u a");
         st = list_state(&l);
         status = policy_pipeline_new(&pl, w->policy, &s, &err);
-        if (status == SESSILE_OK)
+        if (!status)
             status = policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
                                           SESSILE_REASON_TURN, &result, &err);
         while (status == SESSILE_NEEDS)
             status = policy_pipeline_answer(pl, &yes, &result, &err);
-        if (status != SESSILE_OK || strcmp(policy_pipeline_log(pl), "1 yes 7\n") != 0)
+        if (status || strcmp(policy_pipeline_log(pl), "1 yes 7\n") != 0)
             w->failed = 1;
         policy_pipeline_free(pl);
         state_free(st);
@@ -1378,12 +1377,12 @@ static void test_every_failing_allocation_is_clean(void **state)
         st = list_state(&l);
         status = policy_load(&p, &named, 1, policies_folder(), NULL, NULL, &os_posix, &a,
                              &err);
-        if (status == SESSILE_OK)
+        if (!status)
             status = policy_pipeline_new(&pl, p, &s, &err);
-        if (status == SESSILE_OK)
+        if (!status)
             status = policy_pipeline_call(pl, 0, SESSILE_HOOK_TRUNCATE, st,
                                           SESSILE_REASON_TURN, &result, &err);
-        if (status != SESSILE_OK && status != SESSILE_NOMEM)
+        if (status && status != SESSILE_NOMEM)
             fail_msg("allocation %zu: status %d: %s", n, status, err.message);
         finished = f.countdown > 0;
         if (finished)

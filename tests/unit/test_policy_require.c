@@ -37,17 +37,17 @@ static const char *logged(const char *name, const char *options)
 {
     static ran r;
     r = policies_run(name, options, SESSILE_HOOK_TRUNCATE, "s u a u a");
-    if (r.status != SESSILE_OK)
+    if (r.status)
         fail_msg("status %d: %s", r.status, r.err.message);
     return r.log;
 }
 
-static void refused(const char *name, sessile_status code, const char *says)
+static void refused(const char *name, sessile_status expected, const char *says)
 {
     sessile_policy *p;
     sessile_error err;
     sessile_status status = policies_load(&p, name, NULL, NULL, &err);
-    if (status != code || !strstr(err.message, says))
+    if (status != expected || !strstr(err.message, says))
         fail_msg("status %d: %s", status, err.message);
     assert_null(p);
 }

@@ -333,7 +333,7 @@ static void *make_it(void *arg)
     if (status && status != SESSILE_EXISTS)
         printf("# %s\n", err.message);
     store_close(&st);
-    return status == SESSILE_OK ? "made" : status == SESSILE_EXISTS ? "there" : NULL;
+    return !status ? "made" : status == SESSILE_EXISTS ? "there" : NULL;
 }
 
 static void tables_that_many_make_at_once_are_made_once(void **state)

@@ -95,10 +95,9 @@ static unsigned class_by_pcre2(pcre2_code **codes, pcre2_match_data *found, uint
     char bytes[4];
     size_t size = put_point(bytes, c);
     unsigned class;
-    for (class = 1; class < UNICODE_NEWLINE; class ++) {
+    for (class = 1; class < UNICODE_NEWLINE; class ++)
         if (pcre2_match(codes[class], (PCRE2_SPTR)bytes, size, 0, 0, found, NULL) > 0)
             return class;
-    }
     return UNICODE_NONE;
 }
 

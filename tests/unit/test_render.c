@@ -285,20 +285,20 @@ static void *failing(void *ud, void *ptr, size_t osize, size_t nsize)
 static void no_memory_is_told_and_nothing_leaks(void **unused)
 {
     const allocator a = {failing, NULL};
-    sessile_status code = SESSILE_NOMEM;
+    sessile_status status = SESSILE_NOMEM;
     sessile_message *rows;
     size_t n, count;
     list l;
 
     (void)unused;
     list_make(&l, "s u a:x,y,z u r:y b:q u a");
-    for (n = 0; code && n < 200; n++) {
+    for (n = 0; status && n < 200; n++) {
         allocations_left = n;
-        code = render_context(&l.c, list_read, &l, NULL, &rows, &count, NULL, &a, &err);
-        assert_true(code == SESSILE_OK ? rows != NULL
-                                       : err.code == SESSILE_NOMEM && !rows);
+        status = render_context(&l.c, list_read, &l, NULL, &rows, &count, NULL, &a, &err);
+        assert_true(status == SESSILE_OK ? rows != NULL
+                                         : err.code == SESSILE_NOMEM && !rows);
     }
-    assert_int_equal(code, SESSILE_OK);
+    assert_int_equal(status, SESSILE_OK);
     assert_in_range(n, 8, 100);
     assert_int_equal(count, 11);
     sessile_free(rows);

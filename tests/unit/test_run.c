@@ -87,10 +87,10 @@ static sessile_policy *lua_policy(sessile_store *store, const char *name,
     sessile_policy_step step = {path, NULL, 0};
     sessile_policy *p;
     sessile_error err;
-    sessile_status st = sessile_policy_load(&p, store, &step, 1, &err);
-    if (st != SESSILE_OK)
+    sessile_status status = sessile_policy_load(&p, store, &step, 1, &err);
+    if (status)
         print_message("%s\n", err.message);
-    assert_int_equal(st, SESSILE_OK);
+    assert_int_equal(status, SESSILE_OK);
     return p;
 }
 
@@ -118,12 +118,12 @@ static void finish(sessile_run *run, script *sc, sessile_outcome *out)
 {
     sessile_need need;
     sessile_error err;
-    sessile_status st;
-    while ((st = sessile_run_step(run, &need, &err)) == SESSILE_NEEDS)
+    sessile_status status;
+    while ((status = sessile_run_step(run, &need, &err)) == SESSILE_NEEDS)
         answer_need(run, &need, sc);
-    if (st != SESSILE_OK)
+    if (status)
         print_message("%s\n", err.message);
-    assert_int_equal(st, SESSILE_OK);
+    assert_int_equal(status, SESSILE_OK);
     assert_int_equal(sessile_run_outcome(run, out, &err), SESSILE_OK);
 }
 
@@ -174,7 +174,7 @@ static int entries_with(sessile_session *s, const char *text)
     size_t size;
     int n = 0;
     assert_int_equal(sessile_entries_open(&e, s, NULL), SESSILE_OK);
-    while (sessile_entries_next(e, NULL, &json, &size, NULL) == SESSILE_OK && size)
+    while (!sessile_entries_next(e, NULL, &json, &size, NULL) && size)
         n += strstr(json, text) != NULL;
     sessile_entries_close(e);
     return n;

@@ -307,9 +307,9 @@ static void urls_that_are_no_store_are_refused(void **state)
                    &err, "sqlite:");
     assert_refused(store_handle_open(&st, "sqlite:x/", &options, &err), SESSILE_INVALID,
                    &err, "path of a file");
-    assert_refused(store_handle_open(&st, "postgres://u:secret@h/db?pol=3", &options,
-                                     &err),
-                   SESSILE_INVALID, &err, "\"pol\"");
+    assert_refused(
+        store_handle_open(&st, "postgres://u:secret@h/db?pol=3", &options, &err),
+        SESSILE_INVALID, &err, "\"pol\"");
     assert_null(strstr(err.message, "secret"));
     options.timeout_ms = -2;
     assert_refused(store_handle_open(&st, "ram:", &options, &err), SESSILE_INVALID, &err,

@@ -170,7 +170,7 @@ static void expect(const simfs *fs, const char *letters, const char *name,
                    const char *text)
 {
     char *found = left(fs, letters, 1, name);
-    if (text == NULL)
+    if (!text)
         assert_null(found);
     else
         assert_string_equal(found ? found : "(none)", text);

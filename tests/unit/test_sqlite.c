@@ -363,9 +363,9 @@ static void a_damaged_database_says_what_to_do(void **state)
     }
     fclose(f);
     sessile_status status = open_at(g, g->path);
-    if (status == SESSILE_OK)
+    if (!status)
         status = g->st.table->open(g->st.self, "main", "a", &log, &g->err);
-    if (status == SESSILE_OK)
+    if (!status)
         status = g->st.table->read(log, 0, 0, out, 4, &got, &g->err);
     assert_int_equal(status, SESSILE_DAMAGED);
     assert_non_null(strstr(g->err.message, "integrity_check"));
@@ -515,7 +515,7 @@ static int is_in(const char *path, const char *text)
 {
     size_t size;
     char *bytes = bytes_of(path, &size);
-    int found = bytes && memmem(bytes, size, text, strlen(text)) != NULL;
+    int found = bytes && memmem(bytes, size, text, strlen(text));
     free(bytes);
     return found;
 }
@@ -741,7 +741,7 @@ static int without_rights(ground *g)
     chmod(g->path, 0600);
     chmod(folder, 0500);
     sessile_status status = open_at(g, g->path);
-    if (status == SESSILE_OK) {
+    if (!status) {
         status = g->st.table->create(g->st.self, "main", "b", "one\n", 4, &g->err);
         store_close(&g->st);
     }
@@ -749,7 +749,7 @@ static int without_rights(ground *g)
         return 4;
     snprintf(g->path, sizeof g->path, "%s/mine/t.db", g->folder);
     status = open_at(g, g->path);
-    if (status == SESSILE_OK) {
+    if (!status) {
         status = g->st.table->create(g->st.self, "main", "b", "one\n", 4, &g->err);
         store_close(&g->st);
     }
@@ -844,7 +844,7 @@ static void memory_that_runs_out_is_told_and_changes_nothing(void **state)
         sessile_status status = all_of_it(g, &a);
         store_close(&g->st);
         assert_int_equal(memory.live, 0);
-        if (status == SESSILE_OK)
+        if (!status)
             break;
         assert_int_equal(status, SESSILE_NOMEM);
         failures++;
@@ -855,7 +855,7 @@ static void memory_that_runs_out_is_told_and_changes_nothing(void **state)
         sessile_status status = all_of_it(g, &allocator_default);
         sqlite3_hard_heap_limit64(0);
         store_close(&g->st);
-        if (status == SESSILE_OK && failures > 30)
+        if (!status && failures > 30)
             break;
         if (status && status != SESSILE_NOMEM)
             fail_msg("with %d KiB: %s: %s", most, sessile_status_name(status),

@@ -125,7 +125,7 @@ static int agrees(const char *path, const char *name, const account *a, const ch
 
     if (store_sqlite_open(&st, path, 2000, &os_posix, &allocator_default, &err))
         fail_msg("%s: %s", when, err.message);
-    if (st.table->open(st.self, "main", name, &log, &err) == SESSILE_OK) {
+    if (!st.table->open(st.self, "main", name, &log, &err)) {
         while (got == RECORD) {
             if (st.table->read(log, (uint64_t)records, (uint64_t)records * RECORD, read,
                                RECORD, &got, &err))
@@ -295,11 +295,11 @@ static void scenario(ground *g, account *a, int *poisoned)
         record_of(i, record);
         status = *poisoned ? SESSILE_IO
                            : t->append(log, &end, record, RECORD, 1, tag, &bad, &g->err);
-        if (status == SESSILE_OK && i % 2 && t->sync(log, &g->err)) {
+        if (!status && i % 2 && t->sync(log, &g->err)) {
             status = SESSILE_IO;
             bad = 1;
         }
-        if (status == SESSILE_OK || bad)
+        if (!status || bad)
             expect(a, i, status == SESSILE_OK);
         *poisoned |= bad;
         assert_true(status == SESSILE_OK || g->err.message[0]);
@@ -308,13 +308,13 @@ static void scenario(ground *g, account *a, int *poisoned)
         if (i == 4)
             (void)t->blob_put_new(g->st.self, "ring", "blob", 4, &g->err);
     }
-    if (log && t->draft_new(g->st.self, "main", "b", &draft, &g->err) == SESSILE_OK) {
+    if (log && !t->draft_new(g->st.self, "main", "b", &draft, &g->err)) {
         if (t->draft_write(draft, record, RECORD, &g->err))
             t->draft_drop(draft);
         else
             (void)t->draft_publish(draft, &g->err);
     }
-    if (t->blob_get(g->st.self, "ring", &blob, &size, &g->err) == SESSILE_OK) {
+    if (!t->blob_get(g->st.self, "ring", &blob, &size, &g->err)) {
         assert_int_equal(size, 4);
         sessile_free(blob);
     }
@@ -357,7 +357,7 @@ static void every_write_and_sync_fails_once(void **state)
             g->vfs->calls = 0;
             g->vfs->hits = 0;
             g->vfs->fail_at = at;
-            if (opened(g, path) == SESSILE_OK) {
+            if (!opened(g, path)) {
                 scenario(g, &a, &poisoned);
                 store_close(&g->st);
             }
@@ -503,7 +503,7 @@ static void a_full_disk_loses_nothing_and_is_left_again(void **state)
         record_of(i, record);
         status =
             g->st.table->append(log, &end, record, RECORD, 1, tag, &poisoned, &g->err);
-        if (status == SESSILE_OK) {
+        if (!status) {
             ok(g->st.table->sync(log, &g->err), g);
             expect(&a, i, 1);
             continue;
@@ -551,11 +551,11 @@ static void a_file_that_may_not_grow_is_told(void **state)
     small = was;
     small.rlim_cur = 700000;
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    for (i = 1; i < 1000 && status == SESSILE_OK; i++) {
+    for (i = 1; i < 1000 && !status; i++) {
         record_of(i, record);
         status =
             g->st.table->append(log, &end, record, RECORD, 1, tag, &poisoned, &g->err);
-        if (status == SESSILE_OK || poisoned)
+        if (!status || poisoned)
             expect(&a, i, status == SESSILE_OK);
     }
     setrlimit(RLIMIT_FSIZE, &was);

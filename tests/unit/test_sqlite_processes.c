@@ -107,8 +107,8 @@ static void work(const ground *g, const char *name, int who, int first, int coun
     store st = {NULL, NULL};
     sessile_backend_log *log;
     sessile_error err = {0};
-    if (open_at(g, 60000, &st, &err) == SESSILE_OK) {
-        if (st.table->open(st.self, "main", name, &log, &err) == SESSILE_OK) {
+    if (!open_at(g, 60000, &st, &err)) {
+        if (!st.table->open(st.self, "main", name, &log, &err)) {
             for (int i = first; i < first + count; i++) {
                 int note[2] = {who, i};
                 if (append_once(st.table, log, who, i, &err))
@@ -122,7 +122,7 @@ static void work(const ground *g, const char *name, int who, int first, int coun
     }
     if (err.code && err.code != SESSILE_CONFLICT)
         fprintf(stderr, "# writer %d: %s\n", who, err.message);
-    _exit(err.code == SESSILE_OK || err.code == SESSILE_CONFLICT ? 0 : 1);
+    _exit(!err.code || err.code == SESSILE_CONFLICT ? 0 : 1);
 }
 
 /* Which of each writer's records are in the log, in order; `counts` of each. */

@@ -663,7 +663,7 @@ static void a_system_message_may_replace_only_one_of_its_role(void **unused)
 static void far_too_much_is_refused_at_once(void **unused)
 {
     char *text = malloc(3 << 20);
-    sessile_status code = SESSILE_OK;
+    sessile_status status = SESSILE_OK;
     int i;
     hook h;
 
@@ -674,9 +674,9 @@ static void far_too_much_is_refused_at_once(void **unused)
     memcpy(text + (3 << 20) - 3, "\"}", 3);
     begin(&h, "s u a u a");
     OK(insert(&h, 1, text));
-    for (i = 0; i < 3 && !code; i++)
-        code = insert(&h, 1, text);
-    assert_int_equal(code, SESSILE_LIMIT);
+    for (i = 0; i < 3 && !status; i++)
+        status = insert(&h, 1, text);
+    assert_int_equal(status, SESSILE_LIMIT);
     assert_non_null(strstr(err.message, "[policy_result]"));
     (void)finish(&h);
     assert_int_equal(judge(&h), LAW_BOUNDS);
@@ -1352,7 +1352,7 @@ static sessile_status whole_pipeline(list *l, const allocator *a)
     const sessile_key own = {SESSILE_NO_ID, 1};
     sessile_state_item items[3] = {kept(0), made(SUMMARY), kept(4)};
     state_setup setup;
-    sessile_status code;
+    sessile_status status;
     sessile_slice text;
     sessile_state *s;
     int changed, vars_changed;
@@ -1367,54 +1367,54 @@ static sessile_status whole_pipeline(list *l, const allocator *a)
     setup.alloc = a;
     items[1].covers = &own;
     items[1].cover_count = 1;
-    code = state_new(&s, &setup, &err);
-    if (!code)
-        code = state_hook_begin(s, "{\"a\":1}", 7, &err);
-    if (!code)
-        code = sessile_state_set_vars(s, sessile_text("{\"a\":2}"), &err);
-    if (!code)
-        code = sessile_state_keep_last(s, 6, SESSILE_TURNS, &err);
-    if (!code)
-        code = sessile_state_insert(s, 3, sessile_text(SUMMARY), 1, 1, 1, &err);
-    if (!code)
-        code = sessile_state_insert(s, 1, sessile_text(SUMMARY), 0, 0, 0, &err);
-    if (!code)
-        code = sessile_state_replace(s, 3, sessile_text("{\"content\":\"x\"}"), &err);
-    if (!code)
-        code = sessile_state_replace(s, 3, sessile_text("{\"content\":\"y\"}"), &err);
-    if (!code)
-        code = state_hook_end(s, &changed, &vars_changed, &err);
-    if (!code)
-        code = state_hook_begin(s, NULL, 0, &err);
-    if (!code)
-        code = sessile_state_json(s, 2, &text, &err);
-    if (!code)
-        code = sessile_state_insert(s, 1, sessile_text(SUMMARY), 1, 1, 3, &err);
-    if (!code)
-        code = sessile_state_rebuild(s, items, 3, &err);
-    if (!code)
-        code = state_hook_end(s, &changed, &vars_changed, &err);
-    if (!code)
+    status = state_new(&s, &setup, &err);
+    if (!status)
+        status = state_hook_begin(s, "{\"a\":1}", 7, &err);
+    if (!status)
+        status = sessile_state_set_vars(s, sessile_text("{\"a\":2}"), &err);
+    if (!status)
+        status = sessile_state_keep_last(s, 6, SESSILE_TURNS, &err);
+    if (!status)
+        status = sessile_state_insert(s, 3, sessile_text(SUMMARY), 1, 1, 1, &err);
+    if (!status)
+        status = sessile_state_insert(s, 1, sessile_text(SUMMARY), 0, 0, 0, &err);
+    if (!status)
+        status = sessile_state_replace(s, 3, sessile_text("{\"content\":\"x\"}"), &err);
+    if (!status)
+        status = sessile_state_replace(s, 3, sessile_text("{\"content\":\"y\"}"), &err);
+    if (!status)
+        status = state_hook_end(s, &changed, &vars_changed, &err);
+    if (!status)
+        status = state_hook_begin(s, NULL, 0, &err);
+    if (!status)
+        status = sessile_state_json(s, 2, &text, &err);
+    if (!status)
+        status = sessile_state_insert(s, 1, sessile_text(SUMMARY), 1, 1, 3, &err);
+    if (!status)
+        status = sessile_state_rebuild(s, items, 3, &err);
+    if (!status)
+        status = state_hook_end(s, &changed, &vars_changed, &err);
+    if (!status)
         assert_string_equal(list_keys(state_after(s)), "1 +4 +3");
     state_free(s);
-    return code;
+    return status;
 }
 
 static void no_memory_is_told_and_nothing_leaks(void **unused)
 {
     const allocator a = {failing, NULL};
-    sessile_status code = SESSILE_NOMEM;
+    sessile_status status = SESSILE_NOMEM;
     size_t n;
     list l;
 
     (void)unused;
     list_make(&l, "s u a b:x m:x u a");
-    for (n = 0; code && n < 500; n++) {
+    for (n = 0; status && n < 500; n++) {
         allocations_left = n;
-        code = whole_pipeline(&l, &a);
-        assert_true(code == SESSILE_OK || err.code == SESSILE_NOMEM);
+        status = whole_pipeline(&l, &a);
+        assert_true(status == SESSILE_OK || err.code == SESSILE_NOMEM);
     }
-    assert_int_equal(code, SESSILE_OK);
+    assert_int_equal(status, SESSILE_OK);
     assert_in_range(n, 30, 400);
     list_free(&l);
 }

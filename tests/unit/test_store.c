@@ -322,15 +322,15 @@ static void out_of_memory_is_NOMEM_and_changes_nothing(void **state)
         p.os.lazy = 1;
         p.memory.fail_at = at;
         sessile_status status = current->open(&p, &err);
-        if (status == SESSILE_OK)
+        if (!status)
             status = T->create(S, "main", "log", "one\n", 4, &err);
-        if (status == SESSILE_OK)
+        if (!status)
             status = T->open(S, "main", "log", &log, &err);
-        if (status == SESSILE_OK)
+        if (!status)
             status = T->append(log, &end, "two\n", 4, 1, tag, &poisoned, &err);
-        if (status == SESSILE_OK)
+        if (!status)
             status = T->blob_put_new(S, "keyring", "k", 1, &err);
-        if (status == SESSILE_OK)
+        if (!status)
             status = T->blob_get(S, "keyring", &blob, &size, &err);
         size_t calls = p.memory.calls;
         p.memory.fail_at = 0;
@@ -499,7 +499,7 @@ static void folder_that_others_may_write_is_refused(void **state)
         assert_int_equal(chmod(path, 0770), 0);
         sessile_status status =
             store_file_open(&again, p.root, &p.os.table, &p.alloc, &err);
-        if (status == SESSILE_OK) {
+        if (!status) {
             status = again.table->open(again.self, "main", "log", &log, &err);
             store_close(&again);
         }
@@ -589,7 +589,7 @@ static void create_that_fails_leaves_no_file(void **state)
         sessile_status status = T->create(S, "main", "log", "x\n", 2, &err);
         unsigned long hits = p.os.hits;
         faults_none(&p.os);
-        if (status == SESSILE_OK) {
+        if (!status) {
             log = opened(&p, "log");
             holds(&p, log, "x\n");
             T->close(log);

@@ -196,12 +196,12 @@ static void drive(world *w)
 {
     sessile_need need;
     sessile_error err;
-    sessile_status st;
-    while ((st = sessile_run_step(w->run, &need, &err)) == SESSILE_NEEDS)
+    sessile_status status;
+    while ((status = sessile_run_step(w->run, &need, &err)) == SESSILE_NEEDS)
         answer(w, &need);
-    if (st != SESSILE_OK)
+    if (status)
         print_message("%s\n", err.message);
-    assert_int_equal(st, SESSILE_OK);
+    assert_int_equal(status, SESSILE_OK);
     assert_int_equal(sessile_run_outcome(w->run, &w->out, NULL), SESSILE_OK);
 }
 
@@ -253,7 +253,7 @@ static int entries_with(world *w, const char *text)
     size_t size;
     int n = 0;
     assert_int_equal(sessile_entries_open(&e, w->s, NULL), SESSILE_OK);
-    while (sessile_entries_next(e, NULL, &json, &size, NULL) == SESSILE_OK && size)
+    while (!sessile_entries_next(e, NULL, &json, &size, NULL) && size)
         n += strstr(json, text) != NULL;
     sessile_entries_close(e);
     return n;

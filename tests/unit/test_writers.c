@@ -96,7 +96,7 @@ static void hold_the_lock(void *arg, int in, int out)
     sessile_error err;
     kit_again(&other, arg);
     log_t *log = kit_resume(&other, "log", NULL);
-    tell(out, log_begin(log, NULL, NULL, &err) == SESSILE_OK ? 'y' : 'n');
+    tell(out, !log_begin(log, NULL, NULL, &err) ? 'y' : 'n');
     hear(in);
     log_end(log);
     log_close(log);
@@ -447,9 +447,9 @@ static sessile_status turn(sessile_session *s, const sessile_run_options *option
     sessile_need need;
     sessile_run *run;
     sessile_status status = sessile_turn_begin(&run, s, &message, 1, options, err);
-    if (status == SESSILE_OK)
+    if (!status)
         status = sessile_run_step(run, &need, err);
-    if (status == SESSILE_OK)
+    if (!status)
         status = sessile_run_outcome(run, out, err);
     sessile_run_free(run);
     return status;
@@ -517,8 +517,8 @@ static void look_stop_and_write(void *arg, int in, int out)
     raise(SIGSTOP);
     tell(out, turn(s, &options, &outcome, &err) == SESSILE_CONFLICT ? 'c' : 'x');
     /* a bare message goes to the head, which descends from what it saw */
-    tell(out, session_append_message(s, text_of(hello), &id, &err) == SESSILE_OK &&
-                      id == 5 && s->nodes[id].parent == 4
+    tell(out, !session_append_message(s, text_of(hello), &id, &err) && id == 5 &&
+                      s->nodes[id].parent == 4
                   ? 'a'
                   : 'x');
     hear(in);
@@ -577,7 +577,7 @@ static void stop_half_way(void *arg, int in, int out)
     tell(out, 'r');
     sessile_status status = session_append_message(s, text_of(hello), &id, &err);
     table.pwrite = os_posix.pwrite;
-    tell(out, status == SESSILE_OK && id == 1 ? 'a' : 'x');
+    tell(out, !status && id == 1 ? 'a' : 'x');
     hear(in);
     session_closed(s);
     place_again_close(p, st);
@@ -815,11 +815,11 @@ static void *write_some(void *arg)
         sessile_error err;
         sessile_id id;
         sessile_status status = session_append_message(m->s, text_of(hello), &id, &err);
-        int there = status == SESSILE_OK ||
-                    (status == SESSILE_CANCELLED && strstr(err.message, "is written"));
+        int there =
+            !status || (status == SESSILE_CANCELLED && strstr(err.message, "is written"));
         m->written += there;
         m->cancelled += status == SESSILE_CANCELLED;
-        m->wrong += status != SESSILE_OK && status != SESSILE_CANCELLED;
+        m->wrong += status && status != SESSILE_CANCELLED;
     }
     return NULL;
 }
@@ -833,7 +833,7 @@ static void *read_some(void *arg)
         sessile_error err;
         size_t count;
         sessile_status status = session_messages(m->s, NULL, &rows, &count, &err);
-        if (status == SESSILE_OK) {
+        if (!status) {
             m->wrong += count < before;
             before = count;
             sessile_free(rows);

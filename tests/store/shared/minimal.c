@@ -1,6 +1,6 @@
 /*
- * shared/minimal.c: the minimal store as a shared object that the suite can be run over, as a
- * store would be:
+ * shared/minimal.c: the minimal store as a shared object that the suite can be run over,
+ * as a store would be:
  *
  *     build/tests/store/test_backend --store build/tests/store/minimal.so
  *
