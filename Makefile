@@ -18,7 +18,7 @@ BUILD_PACKAGES := gcc libc6-dev binutils lua5.4 liblua5.4-dev uuid-dev libsodium
 BUILD_PACKAGES += libsqlite3-dev libpq-dev
 BUILD_PACKAGES += libcmark-gfm-dev libcmark-gfm-extensions-dev libncurses-dev libedit-dev
 TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql sqlite3
-CHECK_PACKAGES := lua-check cppcheck lua-socket lua-sec
+CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
 BENCH_PACKAGES := libsqlite3-dev postgresql
 SOAK_PACKAGES  := clang libclang-rt-14-dev
 # What looks at terminals and pages as a person does; specs that need one say so without it.
@@ -100,7 +100,7 @@ ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encoding
 
 .PHONY: all build demo test check asan tsan valgrind bench coverage install clean help deps
 .PHONY: deps-build deps-test deps-check deps-bench deps-soak
-.PHONY: accuracy plants everything stores threaded warnings headers lint fuzz fuzzers benches promises soak
+.PHONY: format accuracy plants everything stores threaded warnings headers lint fuzz fuzzers benches promises soak
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -283,10 +283,15 @@ warnings:
 
 lint:
 	@tests/layers
+	@tests/style
 	@luacheck --quiet --no-color $(wildcard lua policies spec examples tests)
 	@cppcheck -j "$$(nproc)" --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 \
 	    --quiet --library=posix --suppress=missingIncludeSystem --suppress=readdirCalled -Iengine -Iengine/include \
 	    engine lua/binding
+
+# Every source as .clang-format wants it.
+format: deps-check
+	@find engine lua/binding tests examples -name '*.[ch]' | xargs clang-format-14 -i
 
 # Each public header alone, as C99 and as C++98.
 headers:
@@ -404,7 +409,8 @@ help:
 	@echo 'make           the library, the Lua module, the command'
 	@echo 'make demo      install what is missing, build, show the main job'
 	@echo 'make test      install what is missing, build, run every test'
-	@echo 'make check     warnings as errors, layers, lint, headers, then every test'
+	@echo 'make check     warnings as errors, layers, style, lint, headers, then every test'
+	@echo 'make format    every C source as .clang-format wants it'
 	@echo 'make asan      C tests and specs under AddressSanitizer and UBSan'
 	@echo 'make tsan | valgrind   C tests under ThreadSanitizer, valgrind'
 	@echo 'make stores    the tests of sessions over SQLite and PostgreSQL'
