@@ -100,7 +100,7 @@ ENCODINGS := $(patsubst engine/tokens/data/%.zst,$(BUILD)/share/sessile/encoding
 
 .PHONY: all build demo test check asan tsan valgrind bench coverage install clean help deps
 .PHONY: deps-build deps-test deps-check deps-bench deps-soak
-.PHONY: format accuracy plants everything stores threaded warnings headers lint fuzz fuzzers benches promises soak
+.PHONY: format accuracy mutants everything stores threaded warnings headers lint fuzz fuzzers benches promises soak
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -267,8 +267,8 @@ check: deps-check
 # The tests of sessions over databases: those that are known to say nothing of files. What is slow over PostgreSQL, since each place is a schema
 # that has to be made, and shows nothing that SQLite does not, is left to SQLite.
 OVER_POSTGRES := unit/test_checkpoint unit/test_facts unit/test_life unit/test_session$$ \
-    unit/test_tree spec/branch spec/catalog spec/checkpoint spec/child spec/fork spec/lifecycle \
-    spec/park spec/pause spec/search spec/session spec/turn
+    unit/test_tree spec/branch spec/list_cache spec/checkpoint spec/child spec/fork spec/lifecycle \
+    spec/pending spec/pause spec/search spec/session spec/turn
 OVER_SQLITE := $(OVER_POSTGRES) model/ unit/test_search unit/test_writers unit/test_fork \
     unit/test_uncompact unit/test_meter spec/agent_killed spec/cli_keys spec/json spec/keys \
     spec/label spec/refusals
@@ -330,10 +330,10 @@ valgrind: deps-test
 	    tests/run $(TEST_DIRS:%=%/)
 
 # Bugs planted one by one in a copy of the engine: do the tests see them?
-plants: deps-test
+mutants: deps-test
 	@.ci/deps patch
 	@+$(again) --quiet everything
-	@+BUILD=$(BUILD) tests/plants/run
+	@+BUILD=$(BUILD) tests/mutants/run
 
 coverage: deps-test
 	@mkdir -p build-coverage && find build-coverage -name "*.gcda" -delete
@@ -416,7 +416,7 @@ help:
 	@echo 'make stores    the tests of sessions over SQLite and PostgreSQL'
 	@echo 'make promises  each promise, what proves it, and the figures: the short form'
 	@echo 'make soak      the same at full size: hours (SOAK="kill crash" SOAK_MINUTES=10)'
-	@echo 'make plants    bugs planted one by one: do the tests see them?'
+	@echo 'make mutants    bugs planted one by one: do the tests see them?'
 	@echo 'make fuzz      the fuzzers under libFuzzer (FUZZ="log line" FUZZ_SECONDS=60)'
 	@echo 'make bench     what it costs, beside floors and SQLite (BENCH="append open")'
 	@echo 'make accuracy FILE=recording   token counts beside what a provider reported'

@@ -40,7 +40,7 @@ static void take_turn(sessile_session *session, const char *question, const char
     must(sessile_run_outcome(run, &outcome, &err), &err);
     printf("turn: %lld tokens -> %lld, %zu messages left\n",
            (long long)outcome.tokens_before, (long long)outcome.tokens_after,
-           outcome.departure_count);
+           outcome.removal_count);
     sessile_run_free(run);
 }
 

@@ -46,16 +46,16 @@ local function ask(s, question)
   return outcome
 end
 
-local start = ask(session, "Research AI safety techniques.").leaf
+local start = ask(session, "Research AI safety techniques.").head
 assert(session:label(start, "the fork in the road"))
-local monitoring = ask(session, "How would one watch it?").leaf
+local monitoring = ask(session, "How would one watch it?").head
 
 -- Back to the first answer. What was said since stays in the log; a summary of it is asked of
 -- the model, so that this way knows of the other.
 local back = assert(session:branch(start, { summary = true }))
 print(("%-9s (back to '%s'; the model is told: %s)"):format("", session:labels()[1].name,
   back.summary))
-local alignment = ask(session, "Actually, let's focus on alignment.").leaf
+local alignment = ask(session, "Actually, let's focus on alignment.").head
 
 -- The tree: where the two ways part, and where they ended.
 local ways = assert(session:leaves())

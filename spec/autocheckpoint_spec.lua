@@ -73,7 +73,7 @@ describe("a turn", function()
     assert.equal(1, asked)
     local restored = assert(s:restore(outcome.checkpoint))
     assert.equal(1, restored.state.n)
-    assert.equal(outcome.leaf, restored.state.head)
+    assert.equal(outcome.head, restored.state.head)
     -- and does without one that fails, or is no JSON
     local other = open { checkpoint = { messages = 2, state = function() error "no" end } }
     assert.is_nil(other:restore(turn(other).checkpoint).state)
@@ -195,7 +195,7 @@ describe("a turn", function()
     local outcome = turn(s)
     assert.is_true(outcome.policy.applied)
     local row = s:checkpoints()[1]
-    assert.equal(outcome.leaf, row.head)
+    assert.equal(outcome.head, row.head)
     assert.equal(#s:context(), row.messages)
   end)
 

@@ -41,7 +41,7 @@ for kind, open in pairs(temp.stores()) do
     it("goes on from an older entry, and what was left stays", function()
       local outcome = assert(s:branch "00000002")
       assert.equal("branch", outcome.kind)
-      assert.equal("00000002", outcome.leaf)
+      assert.equal("00000002", outcome.head)
       assert.equal("00000006", outcome.from)
       assert.is_nil(outcome.branch_summary)
       assert.is_nil(outcome.policy)
@@ -50,7 +50,7 @@ for kind, open in pairs(temp.stores()) do
       assert.equal("00000002", s:entry(id).parentId)
       assert.same({ "question 1", "answer 1", "another question" }, contents(s:messages()))
       assert.equal("answer 3", s:entry("00000006").data.content)
-      assert.equal(6, #s:messages { leaf = "00000006" })
+      assert.equal(6, #s:messages { at = "00000006" })
     end)
 
     it("is there for another handle though nothing was said on it", function()
@@ -78,7 +78,7 @@ for kind, open in pairs(temp.stores()) do
 
     it("takes a summary along, which the model is shown once", function()
       local outcome = assert(s:branch("00000002", { summary = "It led nowhere." }))
-      assert.equal(outcome.leaf, outcome.branch_summary)
+      assert.equal(outcome.head, outcome.branch_summary)
       assert.equal("It led nowhere.", outcome.summary)
       local entry = assert(s:entry(outcome.branch_summary))
       assert.equal("branch_summary", entry.type)
@@ -134,7 +134,7 @@ for kind, open in pairs(temp.stores()) do
       assert.same({ 4, "question 2", "00000006", "briefly" }, seen)
       assert.equal("left 4", outcome.summary)
       assert.equal("mine", outcome.policy.name)
-      assert.equal("policy", s:entry(outcome.leaf).source)
+      assert.equal("policy", s:entry(outcome.head).source)
     end)
 
     it("is not stopped by a summary that fails", function()
@@ -147,7 +147,7 @@ for kind, open in pairs(temp.stores()) do
       }
       for _, case in ipairs(cases) do
         local outcome = assert(s:branch("00000002", { summary = true, model = case[1] }))
-        assert.equal("00000002", outcome.leaf)
+        assert.equal("00000002", outcome.head)
         assert.equal("00000002", s:head())
         assert.is_nil(outcome.branch_summary)
         assert.is_false(outcome.policy.applied)
@@ -183,7 +183,7 @@ for kind, open in pairs(temp.stores()) do
       local outcome = assert(s:branch("00000006", {
         summary = true, model = function() error "the model was asked" end,
       }))
-      assert.equal("00000006", outcome.leaf)
+      assert.equal("00000006", outcome.head)
       assert.equal("nothing was left behind", outcome.policy.message)
     end)
 
@@ -267,10 +267,10 @@ for kind, open in pairs(temp.stores()) do
         { base = "00000004", on_conflict = "branch", policy = drop }))
       assert.equal("00000006", s:head())
       assert.equal("applied", outcome.policy.verdict)
-      assert.equal(outcome.compaction, outcome.leaf)
+      assert.equal(outcome.compaction, outcome.head)
       assert.same({ "question 2", "answer 2", "aside" }, contents(outcome.context))
       assert.same({ "question 2", "answer 2", "aside" },
-        contents(s:context { leaf = outcome.leaf }))
+        contents(s:context { at = outcome.head }))
       assert.equal(6, #s:context())
       local seen -- the notes of a policy are those of its own branch
       assert(s:turn({ user "aside" }, { base = "00000004", on_conflict = "branch", policy = {
@@ -417,7 +417,7 @@ describe("a run of a branch", function()
     local need = assert(run:step())
     assert.equal("model", need.kind)
     assert.equal("", need.policy)
-    assert.equal("EINVALID", (select(3, run:park())))
+    assert.equal("EINVALID", (select(3, run:defer())))
     assert(run:close())
     assert.equal("00000002", s:head())
     assert(s:branch "00000006")

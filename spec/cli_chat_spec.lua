@@ -235,8 +235,8 @@ describe("the configured model", function()
     has(err, "no model is configured")
   end)
 
-  it("answers a parked run", function()
-    done("compact long --park " .. policy)
+  it("answers a pending run", function()
+    done("compact long --defer " .. policy)
     local out = done "answer long --ask"
     has(out, "tokens")
     has(done "context long", "I hear you")
@@ -245,8 +245,8 @@ describe("the configured model", function()
     has(err, "waits for no answer")
   end)
 
-  it("answers a parked run once, and nothing beside it", function()
-    done("compact long --park " .. policy)
+  it("answers a pending run once, and nothing beside it", function()
+    done("compact long --defer " .. policy)
     local _, err, code = sessile "answer long --ask text"
     assert.equal(2, code)
     has(err, "--ask and --model exclude an answer")

@@ -123,7 +123,7 @@ local on_entry = {
   branch = function(e) return s:branch(e) end,
   fork = function(e) return s:fork(e) end,
   ["messages from"] = function(e) return s:messages { from = e } end,
-  ["context of a leaf"] = function(e) return s:context { leaf = e } end,
+  ["context of a leaf"] = function(e) return s:context { at = e } end,
 }
 
 describe("an entry", function()

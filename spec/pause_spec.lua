@@ -34,7 +34,7 @@ for kind, open in pairs(temp.stores()) do
       local outcome = assert(s:suspend { reason = "approval", state = { step = 3 } })
       assert.equal("paused", outcome.status)
       assert.same({}, outcome.ids)
-      assert.equal(s:head(), outcome.leaf)
+      assert.equal(s:head(), outcome.head)
       assert.equal(2, #outcome.context)
       assert.equal("suspend", s:entry(outcome.suspension).type)
       local pause = s:suspended()

@@ -263,7 +263,7 @@ for kind, open in pairs(temp.stores()) do
       assert.equal("a summary", outcome.context[1].content)
       assert.equal("summary", outcome.context[1].metadata.kind)
       assert.equal("a summary", outcome.summary)
-      assert.equal("covered", outcome.policy.departures[1].fate)
+      assert.equal("covered", outcome.policy.removals[1].disposition)
     end)
 
     it("may yield, and gives the same context", function()

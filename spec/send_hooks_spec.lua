@@ -111,7 +111,7 @@ describe("state of send", function()
     local outcome = assert(s:send("a", { model = loops.model { "b" } }))
     state = assert(s:state())
     assert.same({ "a", "b" }, contents(state.messages))
-    assert.equal(outcome.leaf, state.head)
+    assert.equal(outcome.head, state.head)
     assert.equal(outcome.tokens.after, state.tokens)
   end)
 

@@ -147,7 +147,7 @@ describe("the query of store/README.md", function()
     assert.equal("user|why is it slow?\n",
       shell(("cd %s && %s"):format(quote(home .. "/in"), query)))
     assert.equal(json("info bug-42" .. at).head .. "\n", shell(
-      ("sqlite3 %s 'SELECT current_leaf FROM overview'"):format(quote(path))))
+      ("sqlite3 %s 'SELECT head FROM overview'"):format(quote(path))))
     assert.truthy(os.execute(("sqlite3 %s '.backup %s/copy.db' && chmod 600 %s/copy.db"):format(
       quote(path), home .. "/in", home .. "/in")))
     has(done("show bug-42 --plain --store sqlite:" .. home .. "/in/copy.db"), "why is it slow?")

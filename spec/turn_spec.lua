@@ -128,8 +128,8 @@ for kind, open in pairs(temp.stores()) do
       assert.is_true(outcome.policy.applied)
       assert.equal("applied", outcome.policy.verdict)
       assert.equal(8, outcome.policy.dropped)
-      assert.equal(8, #outcome.policy.departures)
-      assert.equal("lost", outcome.policy.departures[1].fate)
+      assert.equal(8, #outcome.policy.removals)
+      assert.equal("lost", outcome.policy.removals[1].disposition)
       assert.is_true(outcome.tokens.after < outcome.tokens.before)
       assert.same({ "question 5", "answer 5", "question 6", "answer 6" },
         contents(outcome.context))

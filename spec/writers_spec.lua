@@ -49,10 +49,10 @@ for kind, open in pairs(temp.stores()) do
         { base = "00000001", on_conflict = "branch" }))
       assert.equal(head, a:head())
       assert.same({ "one", "two" }, contents(assert(a:messages())))
-      assert.same({ "one", "late" }, contents(assert(b:messages { leaf = late.leaf })))
+      assert.same({ "one", "late" }, contents(assert(b:messages { at = late.head })))
       -- who thinks on there goes on there
       local later = assert(b:turn({ user "later" }, { on_conflict = "branch" }))
-      assert.same({ "one", "late", "later" }, contents(assert(a:messages { leaf = later.leaf })))
+      assert.same({ "one", "late", "later" }, contents(assert(a:messages { at = later.head })))
       assert.same({ "one", "late", "later" }, contents(later.context))
       local value, _, code = b:turn { user "on the head" }
       assert.is_nil(value)

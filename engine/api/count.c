@@ -19,7 +19,7 @@ void sessile_count_options_init(sessile_count_options *options)
     if (!options)
         return;
     memset(options, 0, sizeof *options);
-    options->leaf = SESSILE_NO_ID;
+    options->at = SESSILE_NO_ID;
 }
 
 static sessile_status check(const sessile_count_options *o, sessile_error *err)
@@ -47,10 +47,10 @@ sessile_status sessile_count_tokens_with(sessile_session *session,
         status = api_read_begin(session, out, __func__, err);
     if (status)
         return status;
-    sessile_id leaf = options->leaf == SESSILE_NO_ID ? session->head : options->leaf;
-    status = session_check_leaf(session, leaf, err);
+    sessile_id at = options->at == SESSILE_NO_ID ? session->head : options->at;
+    status = session_check_at(session, at, err);
     if (!status)
-        status = session_tokens_for_locked(session, leaf, options->model, options->tools,
+        status = session_tokens_for_locked(session, at, options->model, options->tools,
                                            options->system, out, err);
     session_unlock(session);
     return status;

@@ -47,7 +47,7 @@ void sessile_messages_options_init(sessile_messages_options *options)
     if (!options)
         return;
     memset(options, 0, sizeof *options);
-    options->from = options->leaf = SESSILE_NO_ID;
+    options->from = options->at = SESSILE_NO_ID;
 }
 
 sessile_status sessile_messages(sessile_session *session,
@@ -72,10 +72,10 @@ sessile_status sessile_messages(sessile_session *session,
 static sessile_status text_locked(void *arg, sessile_key key, buf *out,
                                   sessile_error *err)
 {
-    return ahead_message(arg, key, out, err);
+    return prefetch_message(arg, key, out, err);
 }
 
-sessile_status sessile_context(sessile_session *session, sessile_id leaf,
+sessile_status sessile_context(sessile_session *session, sessile_id at,
                                sessile_message **out, size_t *count,
                                sessile_context_info *info, sessile_error *err)
 {
@@ -94,45 +94,45 @@ sessile_status sessile_context(sessile_session *session, sessile_id leaf,
 
     const allocator *a = &session->store->alloc;
     const context *c = NULL;
-    context at;
+    context id;
     meter_ratio fit[TOKEN_UNITS];
     sessile_status status = session_lock(session, err);
     if (status)
         return status;
-    context_init(&at, a);
+    context_init(&id, a);
     status = session_refresh_locked(session, err);
-    int is_head = leaf == SESSILE_NO_ID || leaf == session->head;
+    int is_head = at == SESSILE_NO_ID || at == session->head;
     if (!status && is_head) {
-        leaf = session->head;
+        at = session->head;
         status = session_context_locked(session, &c, err);
     } else if (!status) {
-        c = &at;
-        status = session_context_at_locked(session, leaf, &at, err);
+        c = &id;
+        status = session_context_at_locked(session, at, &id, err);
     }
     if (!status)
-        status = session_fit_locked(session, leaf, fit, err);
-    if (!status && c != &at && context_copy(&at, c))
+        status = session_fit_locked(session, at, fit, err);
+    if (!status && c != &id && context_copy(&id, c))
         status = fail_nomem(err);
     if (!status) {
-        c = &at;
-        meter_scale_context(&at, fit);
+        c = &id;
+        meter_scale_context(&id, fit);
     }
     if (!status) {
-        ahead reading;
-        ahead_begin(&reading, session, c);
+        prefetch reading;
+        prefetch_begin(&reading, session, c);
         status =
             render_context(c, text_locked, &reading, session, out, count, info, a, err);
-        ahead_end(&reading);
+        prefetch_end(&reading);
     }
     if (!status) {
         int beside;
-        status = session_tokens_at_locked(session, leaf, &info->tokens, &beside, err);
+        status = session_tokens_at_locked(session, at, &info->tokens, &beside, err);
     }
     if (!status) {
         uint64_t shown = 0;
         for (size_t i = 0; i < c->count; i++)
             shown += c->items[i].key.n == 0;
-        uint64_t said = leaf ? session->nodes[leaf].messages : 0;
+        uint64_t said = at ? session->nodes[at].messages : 0;
         info->head = session->head;
         info->lost = c->lost;
         if (is_head)
@@ -145,7 +145,7 @@ sessile_status sessile_context(sessile_session *session, sessile_id leaf,
         *out = NULL;
         *count = 0;
     }
-    context_deinit(&at);
+    context_deinit(&id);
     return status;
 }
 

@@ -5,7 +5,7 @@
 
 #include "policy/policy.h"
 #include "run/begin.h"
-#include "session/parks.h"
+#include "session/pending.h"
 #include "session/session.h"
 #include "session/triggers.h"
 
@@ -126,14 +126,14 @@ sessile_status sessile_branch_begin(sessile_run **out, sessile_session *session,
 }
 
 sessile_status sessile_branch(sessile_session *session, sessile_id entry,
-                              sessile_slice summary, sessile_id *leaf, sessile_error *err)
+                              sessile_slice summary, sessile_id *at, sessile_error *err)
 {
     sessile_run_options options;
-    sessile_outcome outcome = {.leaf = SESSILE_NO_ID};
+    sessile_outcome outcome = {.head = SESSILE_NO_ID};
     sessile_need need;
     sessile_run *run;
-    if (leaf)
-        *leaf = SESSILE_NO_ID;
+    if (at)
+        *at = SESSILE_NO_ID;
     sessile_run_options_init(&options);
     options.summary = summary;
     sessile_status status = sessile_branch_begin(&run, session, entry, &options, err);
@@ -141,8 +141,8 @@ sessile_status sessile_branch(sessile_session *session, sessile_id entry,
         status = sessile_run_step(run, &need, err);
     if (!status)
         status = sessile_run_outcome(run, &outcome, err);
-    if (!status && leaf)
-        *leaf = outcome.leaf;
+    if (!status && at)
+        *at = outcome.head;
     sessile_run_free(run);
     return status;
 }
@@ -191,7 +191,7 @@ sessile_status sessile_run_context(sessile_run *run, sessile_message **out, size
     return run_context(run, out, count, err);
 }
 
-sessile_status sessile_run_park(sessile_run *run, sessile_id *out, sessile_error *err)
+sessile_status sessile_run_defer(sessile_run *run, sessile_id *out, sessile_error *err)
 {
     sessile_id unwanted;
     error_clear(err);
@@ -200,11 +200,11 @@ sessile_status sessile_run_park(sessile_run *run, sessile_id *out, sessile_error
     *out = SESSILE_NO_ID;
     if (!run)
         return api_missing(err, __func__, "run");
-    return run_park(run, out, err);
+    return run_defer(run, out, err);
 }
 
-sessile_status sessile_parked(sessile_session *session, sessile_park_row **out,
-                              size_t *count, sessile_error *err)
+sessile_status sessile_pending_runs(sessile_session *session, sessile_pending_run **out,
+                                    size_t *count, sessile_error *err)
 {
     error_clear(err);
     if (!out || !count)
@@ -213,11 +213,11 @@ sessile_status sessile_parked(sessile_session *session, sessile_park_row **out,
     *count = 0;
     if (!session)
         return api_missing(err, __func__, "session");
-    return session_parked(session, out, count, err);
+    return session_pending_runs(session, out, count, err);
 }
 
 sessile_status sessile_answer_begin(sessile_run **out, sessile_session *session,
-                                    sessile_id park, const sessile_answer *answer,
+                                    sessile_id pending_run, const sessile_answer *answer,
                                     const sessile_run_options *options,
                                     sessile_error *err)
 {
@@ -227,7 +227,7 @@ sessile_status sessile_answer_begin(sessile_run **out, sessile_session *session,
         return status;
     if (answer && api_bad(answer->text))
         return api_missing(err, __func__, "answer->text.data");
-    return run_begin_answer(out, session, park, answer, options, err);
+    return run_begin_answer(out, session, pending_run, answer, options, err);
 }
 
 void sessile_run_free(sessile_run *run)

@@ -23,7 +23,7 @@ static const char *const type_names[] = {
     [ENTRY_CHECKPOINT] = "checkpoint",
     [ENTRY_METADATA] = "metadata",
     [ENTRY_SUSPEND] = "suspend",
-    [ENTRY_PARK] = "park",
+    [ENTRY_PENDING_RUN] = "pending_run",
     [ENTRY_REFUSAL] = "refusal",
     [ENTRY_CUSTOM] = "custom",
     [ENTRY_TOMBSTONE] = "tombstone",
@@ -143,7 +143,7 @@ static void put_raw_field(buf *out, const char *name, const char *text, size_t s
 
 void entry_put(buf *out, const entry_fields *fields)
 {
-    char head[192]; /* id, parentId, timestamp, type and source take at most 140 bytes */
+    char head[192]; /* id, parent_id, timestamp, type and source take at most 140 bytes */
     char id[9], time[TIME_SIZE];
     char *to = head;
 
@@ -152,10 +152,10 @@ void entry_put(buf *out, const entry_fields *fields)
     to = append(to, id, 8);
     *to++ = '"';
     if (fields->parent == SESSILE_NO_ID) {
-        to = append_text(to, ",\"parentId\":null");
+        to = append_text(to, ",\"parent_id\":null");
     } else {
         id_print(fields->parent, id);
-        to = append_field(to, "parentId", id);
+        to = append_field(to, "parent_id", id);
     }
     time_print(fields->time_ms, time);
     to = append_field(to, "timestamp", time);
@@ -209,7 +209,7 @@ static void take_field(raw_entry *raw, json key, json value)
         take(&raw->id, value, key, "id");
         break;
     case 'p':
-        take(&raw->parent, value, key, "parentId");
+        take(&raw->parent, value, key, "parent_id");
         break;
     case 't':
         if (key.at[2] == 'i')
@@ -299,7 +299,7 @@ sessile_status entry_read(entry *out, const char *text, size_t size, sessile_err
     if (read_id(raw.id, &out->id))
         wrong = "id";
     else if (raw.parent.type != JSON_NULL && read_id(raw.parent, &out->parent))
-        wrong = "parentId";
+        wrong = "parent_id";
     else if (read_time(raw.time, &out->time_ms))
         wrong = "timestamp";
     else if (raw.type.type != JSON_STRING)

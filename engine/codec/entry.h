@@ -16,7 +16,7 @@ typedef enum entry_type {
     ENTRY_CHECKPOINT,
     ENTRY_METADATA,
     ENTRY_SUSPEND,
-    ENTRY_PARK,
+    ENTRY_PENDING_RUN,
     ENTRY_REFUSAL,
     ENTRY_CUSTOM,
     ENTRY_TOMBSTONE,
@@ -54,7 +54,7 @@ typedef struct entry {
 } entry;
 
 /*
- * Appends an entry's text in the fixed order id, parentId, timestamp, type, source,
+ * Appends an entry's text in the fixed order id, parent_id, timestamp, type, source,
  * author, user, data, tokens. data, author and user are checked JSON text.
  */
 typedef struct entry_fields {

@@ -411,12 +411,13 @@ SESSILE_API void sessile_list_options_init(sessile_list_options *options);
  * out.
  *
  * A list looks at the file of each log. What it has found in a log is kept, sealed, in a
- * catalog beside the logs, so that only new and changed ones are opened; a log that was
- * written to within the last two seconds is opened each time. The catalog serves lists
- * alone: opening a session never reads it. A row says what opening would, unless the
- * log's bytes have changed and its file's size and times have not, as when a disk rots.
- * Where the catalog cannot be read or written, lists are slow and right. With limit, on a
- * store that was never listed, only logs whose file may be among the newest are opened.
+ * list cache beside the logs, so that only new and changed ones are opened; a log that
+ * was written to within the last two seconds is opened each time. The list cache serves
+ * lists alone: opening a session never reads it. A row says what opening would, unless
+ * the log's bytes have changed and its file's size and times have not, as when a disk
+ * rots. Where the list cache cannot be read or written, lists are slow and right. With
+ * limit, on a store that was never listed, only logs whose file may be among the newest
+ * are opened.
  *
  * Errors: IO, DENIED (a folder), NOMEM. A log that cannot be opened is a row.
  */
@@ -1038,7 +1039,7 @@ typedef struct sessile_count_options {
     sessile_slice tools;  /* definitions as the model is given them, a JSON array in
                              OpenAI's or Anthropic's form; or empty */
     sessile_slice system; /* the text of a system prompt that is no message; or empty */
-    sessile_id leaf;      /* of a session: SESSILE_NO_ID: the head */
+    sessile_id at;        /* of a session: SESSILE_NO_ID: the head */
 } sessile_count_options;
 SESSILE_API void sessile_count_options_init(sessile_count_options *options);
 
@@ -1308,7 +1309,7 @@ SESSILE_API sessile_status sessile_resume_with(sessile_session *session,
                                                const sessile_slice *messages,
                                                size_t count, sessile_id *first,
                                                sessile_error *err);
-/* Ends the pause, and every parked run, with nothing appended. reason: UTF-8, or empty.
+/* Ends the pause, and every pending run, with nothing appended. reason: UTF-8, or empty.
  * NOTFOUND: there is none of these; LIMIT [message] (the reason). */
 SESSILE_API sessile_status sessile_cancel(sessile_session *session, sessile_slice reason,
                                           sessile_error *err);
@@ -1340,7 +1341,7 @@ typedef struct sessile_messages_options {
     size_t limit;    /* at most so many, counted from the start */
     size_t last;     /* only the newest so many */
     sessile_role role;
-    sessile_id leaf; /* SESSILE_NO_ID: the head */
+    sessile_id at; /* SESSILE_NO_ID: the head */
 } sessile_messages_options;
 SESSILE_API void sessile_messages_options_init(sessile_messages_options *options);
 
@@ -1356,7 +1357,7 @@ SESSILE_API sessile_status sessile_messages(sessile_session *session,
  * results, dead calls answered "not answered", orphaned results left out. A message's
  * tokens are the model's where usage has taught how many those are, as policies see them;
  * elsewhere in this header they are what was counted when it was written. */
-SESSILE_API sessile_status sessile_context(sessile_session *session, sessile_id leaf,
+SESSILE_API sessile_status sessile_context(sessile_session *session, sessile_id at,
                                            sessile_message **out, size_t *count,
                                            sessile_context_info *info,
                                            sessile_error *err);
@@ -1705,7 +1706,7 @@ SESSILE_API sessile_status sessile_branch_begin(sessile_run **out,
 /* The same at once, with a summary that is given, or none (empty). *leaf (or NULL): the
  * head after it. */
 SESSILE_API sessile_status sessile_branch(sessile_session *session, sessile_id entry,
-                                          sessile_slice summary, sessile_id *leaf,
+                                          sessile_slice summary, sessile_id *head,
                                           sessile_error *err);
 
 typedef enum sessile_need_kind {
@@ -1756,28 +1757,29 @@ typedef enum sessile_verdict {
     SESSILE_REFUSED,    /* it failed or broke a law: see law and message */
     SESSILE_TOO_LITTLE, /* compact saved under 5 %: left out; nothing else was edited */
     SESSILE_STALE,      /* the conversation moved on while it was thinking */
-    SESSILE_PARKED      /* it waits for an answer from elsewhere: see outcome.park */
+    SESSILE_PENDING /* it waits for an answer from elsewhere: see outcome.pending_run */
 } sessile_verdict;
 
 /* What becomes of a message that leaves the context. */
-typedef enum sessile_fate {
+typedef enum sessile_disposition {
     SESSILE_LOST = 0, /* dropped */
     SESSILE_COVERED,  /* a new message stands for it among others */
     SESSILE_REPLACED, /* a new message stands for it alone */
     SESSILE_UNDONE    /* a compaction wrote it, and was taken back (never of a run) */
-} sessile_fate;
+} sessile_disposition;
 /* One message that a proposal takes out of the context. */
-typedef struct sessile_departure {
+typedef struct sessile_removal {
     sessile_key key;
-    sessile_fate fate;
+    sessile_disposition disposition;
     sessile_role role;
     int64_t tokens;
     sessile_key by; /* COVERED, REPLACED: the new message; else entry SESSILE_NO_ID */
-} sessile_departure;
+} sessile_removal;
 
 /* What a fallback came to; the fields as in sessile_outcome. */
 typedef struct sessile_fallback {
-    sessile_verdict verdict; /* NO_POLICY: it did not run; PARKED: it waits for a model */
+    sessile_verdict
+        verdict; /* NO_POLICY: it did not run; PENDING: it waits for a model */
     int too_little;
     const char *policy;
     const char *hook;
@@ -1795,8 +1797,9 @@ typedef struct sessile_fallback {
  */
 typedef struct sessile_outcome {
     sessile_id first, last; /* turn: its first message and its turn entry */
-    sessile_id leaf; /* the head after the run; of a turn beside the head: its leaf */
-    sessile_id from; /* branch: the head that was left; else SESSILE_NO_ID */
+    sessile_id
+        head; /* the head after the run; of a turn beside the head: its last entry */
+    sessile_id from;           /* branch: the head that was left; else SESSILE_NO_ID */
     sessile_id branch_summary; /* branch: the entry with the summary, or SESSILE_NO_ID */
     sessile_id compaction;     /* the entry written, or SESSILE_NO_ID */
     sessile_verdict verdict;
@@ -1806,7 +1809,7 @@ typedef struct sessile_outcome {
     int law;             /* REFUSED: 1 to 10 (a spent budget is law 10), or 0: an error */
     const char *message; /* REFUSED, STALE: why; or "" */
     sessile_id refusal;  /* the entry that records it, or SESSILE_NO_ID */
-    sessile_id park;     /* PARKED: the entry to answer, or SESSILE_NO_ID */
+    sessile_id pending_run;        /* PENDING: the entry to answer, or SESSILE_NO_ID */
     sessile_id checkpoint;         /* that the turn made by itself, or SESSILE_NO_ID */
     const char *checkpoint_failed; /* why one that was due could not be made; or "" */
     uint64_t repeated; /* REFUSED: how often the same refusal has come again since
@@ -1815,8 +1818,8 @@ typedef struct sessile_outcome {
     int64_t tokens_before, tokens_after; /* of the context, as sessile_session_tokens()
                                             says before and after */
     int64_t cannot_fit; /* tokens by which the context exceeds window - reserve */
-    const sessile_departure *departures;
-    size_t departure_count;
+    const sessile_removal *removals;
+    size_t removal_count;
     const char *summary;   /* text of the first message written, or ""; branch: the
                               summary */
     uint64_t engine_us;    /* time spent in the engine, host's waits aside */
@@ -1835,45 +1838,43 @@ SESSILE_API sessile_status sessile_run_context(sessile_run *run, sessile_message
                                                size_t *count, sessile_error *err);
 
 /*
- * Writes a run that waits for a model down, durably, and ends it: its outcome is PARKED,
- * *out (and outcome.park) the entry to answer, in this process or another, now or later.
- * Nobody is held up: others append and turn meanwhile. INVALID: no model is asked (but a
- * hook of the host, or a state), or the run is a plan or a branch. Other errors: as for
- * append; the run still waits.
+ * Writes a run that waits for a model down, durably, and ends it: its outcome is PENDING,
+ * *out (and outcome.pending_run) the entry to answer, in this process or another, now or
+ * later. Nobody is held up: others append and turn meanwhile. INVALID: no model is asked
+ * (but a hook of the host, or a state), or the run is a plan or a branch. Other errors:
+ * as for append; the run still waits.
  */
-SESSILE_API sessile_status sessile_run_park(sessile_run *run, sessile_id *out,
-                                            sessile_error *err);
+SESSILE_API sessile_status sessile_run_defer(sessile_run *run, sessile_id *out,
+                                             sessile_error *err);
 
-/* A parked run that can still be answered. Text is borrowed from the list. */
-typedef struct sessile_park_row {
+/* A pending run that can still be answered. Text is borrowed from the list. */
+typedef struct sessile_pending_run {
     sessile_id entry;
     int64_t time_ms;
     int refused; /* 1: it was answered, and its policy then refused: the answer is kept,
                     begin without one to try again with a mended policy */
     sessile_slice policy;  /* which asks */
     sessile_slice request; /* of its model: JSON, as sessile_need.request */
-} sessile_park_row;
+} sessile_pending_run;
 /* Oldest first; one block: sessile_free(). One is gone when it was answered or cancelled,
  * when another compaction came since, or when the head left the branch it was on. */
-SESSILE_API sessile_status sessile_parked(sessile_session *session,
-                                          sessile_park_row **out, size_t *count,
-                                          sessile_error *err);
+SESSILE_API sessile_status sessile_pending_runs(sessile_session *session,
+                                                sessile_pending_run **out, size_t *count,
+                                                sessile_error *err);
 
 /*
- * Starts a run that goes on where a parked one stopped: park SESSILE_NO_ID: the newest.
- * Its policy runs again from its start on the context it had; what was answered before is
- * answered again from the log, then `answer` (NULL: none yet, so that it asks again).
- * What it asks that nobody answered, the run needs. Should it be refused, its answers are
- * kept as a park of their own, for another try. Options: policy (NULL: the session's,
- * else the store's, else the one that was parked, from its files), timeout. When its end
- * is written the park is closed. NOTFOUND: it cannot be answered any more; SUSPENDED;
- * INVALID, POLICY, DENIED: as for sessile_policy_load().
+ * Starts a run that goes on where a pending one stopped: pending_run SESSILE_NO_ID: the
+ * newest. Its policy runs again from its start on the context it had; what was answered
+ * before is answered again from the log, then `answer` (NULL: none yet, so that it asks
+ * again). What it asks that nobody answered, the run needs. Should it be refused, its
+ * answers are kept as a pending run of their own, for another try. Options: policy (NULL:
+ * the session's, else the store's, else the one that was pending, from its files),
+ * timeout. When its end is written the pending run is closed. NOTFOUND: it cannot be
+ * answered any more; SUSPENDED; INVALID, POLICY, DENIED: as for sessile_policy_load().
  */
-SESSILE_API sessile_status sessile_answer_begin(sessile_run **out,
-                                                sessile_session *session, sessile_id park,
-                                                const sessile_answer *answer,
-                                                const sessile_run_options *options,
-                                                sessile_error *err);
+SESSILE_API sessile_status sessile_answer_begin(
+    sessile_run **out, sessile_session *session, sessile_id pending_run,
+    const sessile_answer *answer, const sessile_run_options *options, sessile_error *err);
 
 /* Frees a run. Before its last OK: the turn stands, the proposal is dropped. */
 SESSILE_API void sessile_run_free(sessile_run *run);
@@ -1894,7 +1895,7 @@ typedef struct sessile_compaction {
     /* of compactions */
     sessile_id uncompacts;            /* the one that it takes back; or SESSILE_NO_ID */
     uint64_t kept;                    /* messages of its list that were there before */
-    uint64_t lost, covered, replaced; /* what left, by fate */
+    uint64_t lost, covered, replaced; /* what left, by disposition */
     uint64_t undone;                  /* what left since it was written by the other */
     uint64_t written, restored;       /* what came: messages written, and put back */
     uint64_t in_force; /* how many of those that left or came did so to this day:
@@ -1919,7 +1920,7 @@ SESSILE_API sessile_status sessile_compactions(sessile_session *session,
 typedef enum sessile_why_kind {
     SESSILE_WHY_SAID = 0,  /* it was said, and so came into the context */
     SESSILE_WHY_WRITTEN,   /* a compaction wrote it; stands_for says what it stands for */
-    SESSILE_WHY_LEFT,      /* a compaction took it out; see fate and by */
+    SESSILE_WHY_LEFT,      /* a compaction took it out; see disposition and by */
     SESSILE_WHY_RESTORED,  /* a compaction put it back */
     SESSILE_WHY_ELSEWHERE, /* it is on another branch, which left the path at `at` */
     SESSILE_WHY_NO_MESSAGE, /* it is something else, which never enters a context */
@@ -1938,7 +1939,7 @@ typedef struct sessile_why_step {
     int64_t time_ms;   /* of that entry */
     sessile_role role; /* SAID, WRITTEN */
     const char *type;  /* NO_MESSAGE: the type of entry; else "" */
-    sessile_fate fate; /* LEFT */
+    sessile_disposition disposition; /* LEFT */
     sessile_key by; /* LEFT: what stands for it, or entry SESSILE_NO_ID; ORPHAN, MOVED */
     const sessile_key *stands_for; /* WRITTEN */
     size_t stands_for_count;

@@ -27,7 +27,7 @@
  *   CUTS      a torn end would stay; so leave it out only if there are none
  *   CACHES    opening a session reads all of its log
  *   REPLACES  no salvage of a damaged log, no reseal: UNSUPPORTED
- *   SHELVES   a list of sessions opens each of them
+ *   LIST_CACHES   a list of sessions opens each of them
  *   remove    sessions are deleted softly alone
  *   watch     who waits for what others append asks for the size every few milliseconds
  *   blob_replace, blob_remove   no rotation of keys, no forgetting of users: UNSUPPORTED
@@ -101,12 +101,12 @@ typedef struct sessile_backend_stat {
 
 /* capabilities */
 enum {
-    SESSILE_BACKEND_SEALS = 1,     /* has a keyring: logs may be sealed */
-    SESSILE_BACKEND_CUTS = 2,      /* cut and set_aside are there */
-    SESSILE_BACKEND_LOCKS = 4,     /* lock and unlock are there */
-    SESSILE_BACKEND_CACHES = 8,    /* cache_* are there */
-    SESSILE_BACKEND_REPLACES = 16, /* draft_* are there */
-    SESSILE_BACKEND_SHELVES = 32   /* stat, list_stat and shelf_* are there */
+    SESSILE_BACKEND_SEALS = 1,      /* has a keyring: logs may be sealed */
+    SESSILE_BACKEND_CUTS = 2,       /* cut and set_aside are there */
+    SESSILE_BACKEND_LOCKS = 4,      /* lock and unlock are there */
+    SESSILE_BACKEND_CACHES = 8,     /* cache_* are there */
+    SESSILE_BACKEND_REPLACES = 16,  /* draft_* are there */
+    SESSILE_BACKEND_LIST_CACHE = 32 /* stat, list_stat and shelf_* are there */
 };
 
 enum { SESSILE_LOCK_SHARED = 1, SESSILE_LOCK_EXCLUSIVE = 2 };
@@ -253,11 +253,11 @@ typedef struct sessile_backend {
      * time. Two who put at once: one of the two blobs is there. Get: made by
      * sessile_copy(); NOTFOUND; DENIED as for a log. Drop: of a folder, or of all (NULL);
      * OK when there is none. */
-    sessile_status (*shelf_get)(void *self, const char *folder, char **out, size_t *size,
-                                sessile_error *err);
-    sessile_status (*shelf_put)(void *self, const char *folder, const void *data,
-                                size_t size, sessile_error *err);
-    sessile_status (*shelf_drop)(void *self, const char *folder, sessile_error *err);
+    sessile_status (*list_cache_get)(void *self, const char *folder, char **out,
+                                     size_t *size, sessile_error *err);
+    sessile_status (*list_cache_put)(void *self, const char *folder, const void *data,
+                                     size_t size, sessile_error *err);
+    sessile_status (*list_cache_drop)(void *self, const char *folder, sessile_error *err);
     /* As list, in one pass with what stat tells of each log. stat is NULL when it cannot
      * be told; a log that was removed meanwhile is left out. Logs of one folder come one
      * after the other. */

@@ -13,7 +13,7 @@
  */
 #include <string.h>
 
-#include "log/inside.h"
+#include "log/internal.h"
 
 #define VERSION 2
 #define MAGIC   "sessidx1"
@@ -100,7 +100,7 @@ static sessile_status bad(const log_t *log, sessile_error *err)
 /* What an opened block says: 0, or -1: not of this version, or not whole. */
 static int parse(const log_t *log, log_block *b)
 {
-    const size_t record = log->index.keeper.record_size;
+    const size_t record = log->index.callbacks.record_size;
     const unsigned char *at = (const unsigned char *)b->plain.data;
     size_t fixed = FIXED_SIZE + LOG_BLOCK * (8 + INDEX_TAG + record),
            size = b->plain.size;
@@ -251,14 +251,14 @@ sessile_status block_find(log_t *log, uint64_t number, uint64_t *end, sessile_er
 sessile_status block_put(log_t *log, uint64_t number, uint64_t start,
                          const log_anchor *anchor, buf *out, sessile_error *err)
 {
-    const log_keeper *keeper = &log->index.keeper;
+    const log_index_callbacks *callbacks = &log->index.callbacks;
     unsigned char fixed[FIXED_SIZE] = {0}, ad[INDEX_AD], end[TRAILER_SIZE];
     uint64_t jump = 0;
     buf plain, extra, snapshot;
     buf_init(&plain, log->alloc);
     buf_init(&extra, log->alloc);
     buf_init(&snapshot, log->alloc);
-    size_t records = LOG_BLOCK * keeper->record_size;
+    size_t records = LOG_BLOCK * callbacks->record_size;
     sessile_status status = SESSILE_OK;
     if (number > 0)
         status = block_find(log, number & (number - 1), &jump, err);
@@ -272,7 +272,7 @@ sessile_status block_put(log_t *log, uint64_t number, uint64_t start,
         put64(at, log->offsets[number * LOG_BLOCK + i]);
     memcpy(at, log->index.tags[number * LOG_BLOCK], LOG_BLOCK * INDEX_TAG);
     at += LOG_BLOCK * INDEX_TAG;
-    status = keeper->fill(keeper->arg, number, at, &extra, &snapshot, err);
+    status = callbacks->fill(callbacks->arg, number, at, &extra, &snapshot, err);
     if (!status && (extra.failed || snapshot.failed))
         status = fail_nomem(err);
     if (!status && (extra.size > BLOCK_MOST / 4 || /* and the sum fits */
@@ -283,7 +283,7 @@ sessile_status block_put(log_t *log, uint64_t number, uint64_t start,
     if (status)
         goto out;
     put32(fixed, VERSION);
-    put32(fixed + 4, (uint32_t)keeper->record_size);
+    put32(fixed + 4, (uint32_t)callbacks->record_size);
     put64(fixed + 8, number);
     put64(fixed + 16, anchor->bytes);
     put64(fixed + 24, anchor->in_write);

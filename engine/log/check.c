@@ -6,7 +6,7 @@
  * and what is past the last commit is judged under a shared lock, so that no write in
  * progress is called anything. Must never cut, set aside, settle or cache.
  */
-#include "log/inside.h"
+#include "log/internal.h"
 
 /* Reads on to the end as it is now. */
 static sessile_status read_on(log_t *log, log_visit visit, void *arg, uint64_t *size,
@@ -60,7 +60,7 @@ static sessile_status look_at_tail(log_t *log, int timeout_ms, log_visit visit, 
 
 static sessile_status inspect_once(log_t **out, store *st, const keyring *k,
                                    const char *folder, const char *name, unsigned depth,
-                                   int timeout_ms, const log_keeper *keeper,
+                                   int timeout_ms, const log_index_callbacks *callbacks,
                                    log_visit visit, void *arg, log_tail *tail, int *moved,
                                    const allocator *a, sessile_error *err)
 {
@@ -73,12 +73,12 @@ static sessile_status inspect_once(log_t **out, store *st, const keyring *k,
     if (status)
         return status;
     log_set_timeout(log, timeout_ms);
-    if (keeper && (st->table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
-        log->index.keeper = *keeper;
-        log->index.keeper.fresh = 1;
+    if (callbacks && (st->table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
+        log->index.callbacks = *callbacks;
+        log->index.callbacks.fresh = 1;
     }
     *out = log;
-    /* The witness before the log's size: what it knows of was there by then. */
+    /* The proof before the log's size: what it knows of was there by then. */
     status = index_begin(log, 0, NULL, NULL, err);
     if (!status)
         status = read_on(log, visit, arg, &size, err);
@@ -92,7 +92,7 @@ static sessile_status inspect_once(log_t **out, store *st, const keyring *k,
                  log->name);
     }
     if (!status)
-        status = log_witness(log, size, err);
+        status = log_check_proof(log, size, err);
     status = log_take_damage(log, status, err);
     if (status) {
         *moved = log_moved(log, status);
@@ -109,8 +109,9 @@ static sessile_status inspect_once(log_t **out, store *st, const keyring *k,
 
 sessile_status log_inspect(log_t **out, store *st, const keyring *k, const char *folder,
                            const char *name, unsigned depth, int timeout_ms,
-                           const log_keeper *keeper, log_visit visit, void *arg,
-                           log_tail *tail, const allocator *a, sessile_error *err)
+                           const log_index_callbacks *callbacks, log_visit visit,
+                           void *arg, log_tail *tail, const allocator *a,
+                           sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_OK;
@@ -118,11 +119,11 @@ sessile_status log_inspect(log_t **out, store *st, const keyring *k, const char 
     err = err ? err : &local;
     for (int i = 0; moved && i < LOG_TRIES; i++) {
         if (i > 0)
-            keeper->reset(keeper->arg);
+            callbacks->reset(callbacks->arg);
         error_clear(err);
-        status = inspect_once(out, st, k, folder, name, depth, timeout_ms, keeper, visit,
-                              arg, tail, &moved, a, err);
-        moved = moved && keeper; /* else what was shown cannot be taken back */
+        status = inspect_once(out, st, k, folder, name, depth, timeout_ms, callbacks,
+                              visit, arg, tail, &moved, a, err);
+        moved = moved && callbacks; /* else what was shown cannot be taken back */
     }
     return status;
 }

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#include "log/inside.h"
+#include "log/internal.h"
 
 /* Lines are handed to the backend in pieces of this size. */
 #define PIECE ((size_t)256 << 10)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "log/copy.h"
-#include "log/inside.h"
+#include "log/internal.h"
 
 static sessile_status damaged(const log_t *log, uint64_t at, uint64_t index,
                               sessile_error *err)

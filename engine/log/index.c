@@ -4,12 +4,12 @@
  * Owns what this handle has taken out of the cache. It must never believe it over the
  * log: a block counts when its last entry stands in the log where it says, with the tag
  * it says. What does not count is passed over in silence, since a scan says the same;
- * but a block that opens is a witness all the same: what it says was safe, was.
+ * but a block that opens is a proof all the same: what it says was safe, was.
  */
 #include <string.h>
 
 #include "base/text.h"
-#include "log/inside.h"
+#include "log/internal.h"
 
 #define DOMAIN "sessile index 1" /* with its NUL: 16 bytes */
 /* Room for entries behind the last block, so that the arrays need not grow at once. */
@@ -97,8 +97,8 @@ static sessile_status take(log_t *log, const log_block *b, sessile_error *err)
         (b->number + 1 >= ix->lazy || ix->present[b->number + 1]) &&
         log->offsets[b->anchor.count] != b->anchor.bytes)
         goto bad;
-    sessile_status status = ix->keeper.take(ix->keeper.arg, b->number, b->records,
-                                            b->extra, b->extra_size, err);
+    sessile_status status = ix->callbacks.take(ix->callbacks.arg, b->number, b->records,
+                                               b->extra, b->extra_size, err);
     if (status)
         return status;
     for (size_t i = 0; i < LOG_BLOCK; i++)
@@ -252,7 +252,7 @@ sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg
     sessile_error why = {SESSILE_OK, ""};
     int shown = 0;
     log_block b;
-    if (ix->keeper.record_size == 0)
+    if (ix->callbacks.record_size == 0)
         return SESSILE_OK;
     block_init(&b, log->alloc);
     sessile_status status = last_block(log, &b, &why);
@@ -260,12 +260,12 @@ sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg
         status = status == SESSILE_NOMEM ? fail_nomem(err) : SESSILE_OK;
         goto out;
     }
-    ix->witness = b.anchor.count;
-    ix->witness_bytes = b.anchor.bytes;
+    ix->proof = b.anchor.count;
+    ix->proof_bytes = b.anchor.bytes;
     log->proved = b.anchor.count;
-    ix->rewrite = ix->keeper.fresh;
-    if (b.anchor.bytes > size || ix->keeper.fresh)
-        goto out; /* of the first log_witness() will speak */
+    ix->rewrite = ix->callbacks.fresh;
+    if (b.anchor.bytes > size || ix->callbacks.fresh)
+        goto out; /* of the first log_check_proof() will speak */
     if (!agrees(log, &b, &status, err)) {
         ix->rewrite = 1;
         goto out;
@@ -281,8 +281,8 @@ sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg
         log->in_write = b.anchor.in_write;
         ix->written = b.number + 1;
         ix->size = b.end;
-        status = ix->keeper.restore(ix->keeper.arg, b.anchor.count, b.snapshot,
-                                    b.snapshot_size, err);
+        status = ix->callbacks.restore(ix->callbacks.arg, b.anchor.count, b.snapshot,
+                                       b.snapshot_size, err);
     }
     if (!status)
         status = take(log, &b, err);
@@ -291,7 +291,7 @@ sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg
     } else if (status == SESSILE_INVALID) { /* what it holds is not what it should be */
         error_clear(err);
         index_forget(log);
-        ix->keeper.reset(ix->keeper.arg);
+        ix->callbacks.reset(ix->callbacks.arg);
         status = SESSILE_OK;
     }
 out:
@@ -300,19 +300,19 @@ out:
     return status;
 }
 
-sessile_status log_witness(log_t *log, uint64_t size, sessile_error *err)
+sessile_status log_check_proof(log_t *log, uint64_t size, sessile_error *err)
 {
     const log_index *ix = &log->index;
-    if (log->end.count >= ix->witness)
+    if (log->end.count >= ix->proof)
         return SESSILE_OK;
-    int cut = ix->witness_bytes > size;
+    int cut = ix->proof_bytes > size;
     log->judged = 1;
     return fail(err, cut ? SESSILE_TRUNCATED : SESSILE_DAMAGED,
                 "%s %s at byte %llu, entry %08llx: its index says that %llu entries in "
                 "%llu bytes were written safely. Nothing was changed",
                 log->name, cut ? "is cut off" : "is damaged",
                 (unsigned long long)log->end.bytes, (unsigned long long)log->end.count,
-                (unsigned long long)ix->witness, (unsigned long long)ix->witness_bytes);
+                (unsigned long long)ix->proof, (unsigned long long)ix->proof_bytes);
 }
 
 /* ---------------------------------------------------------------------- from the start

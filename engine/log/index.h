@@ -27,8 +27,8 @@ typedef struct log_anchor {
 } log_anchor;
 
 typedef struct log_index {
-    log_keeper keeper;          /* record_size 0: there is no index */
-    int off;                    /* given up by this handle */
+    log_index_callbacks callbacks; /* record_size 0: there is no index */
+    int off;                       /* given up by this handle */
     int rewrite;                /* what is in the cache is wrong from its first byte on */
     unsigned char ad[INDEX_AD]; /* what the blocks of this log are boxed for */
 
@@ -53,7 +53,7 @@ typedef struct log_index {
     unsigned char (*tags)[INDEX_TAG];
     size_t tag_capacity;
 
-    uint64_t witness, witness_bytes; /* entries that are known to have been safe */
+    uint64_t proof, proof_bytes; /* entries that are known to have been safe */
 } log_index;
 
 /* ---- block.c */
@@ -97,8 +97,8 @@ sessile_status block_put(log_t *log, uint64_t number, uint64_t start,
 
 /* What the index is boxed for, by the log's first line. */
 void index_named(log_t *log, const char *header, size_t size);
-/* Goes as far as the index leads: log->end, log->in_write and what the keeper restores.
- * Nothing happens where there is no index, or none that agrees with the log. */
+/* Goes as far as the index leads: log->end, log->in_write and what the callbacks
+ * restores. Nothing happens where there is no index, or none that agrees with the log. */
 sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg,
                            sessile_error *err);
 /* What index_begin() did is undone: the log is to be scanned from its start. */

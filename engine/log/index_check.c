@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "log/inside.h"
+#include "log/internal.h"
 
 static int same_bytes(const buf *made, const unsigned char *is, size_t size)
 {
@@ -20,7 +20,7 @@ static sessile_status compare(log_t *log, const log_block *b, int *same,
 {
     const log_index *ix = &log->index;
     const log_anchor *a;
-    size_t size = LOG_BLOCK * ix->keeper.record_size;
+    size_t size = LOG_BLOCK * ix->callbacks.record_size;
     sessile_error why = {SESSILE_OK, ""};
     buf records, extra, snapshot;
     *same = b->number < ix->anchor_count;
@@ -42,8 +42,8 @@ static sessile_status compare(log_t *log, const log_block *b, int *same,
     sessile_status status =
         buf_reserve(&records, size) == 0 ? SESSILE_OK : fail_nomem(err);
     if (!status) {
-        status = ix->keeper.fill(ix->keeper.arg, b->number, records.data, &extra,
-                                 &snapshot, &why);
+        status = ix->callbacks.fill(ix->callbacks.arg, b->number, records.data, &extra,
+                                    &snapshot, &why);
         if (status == SESSILE_NOMEM || extra.failed || snapshot.failed) {
             status = fail_nomem(err);
         } else if (status) { /* there is nothing to compare with */
@@ -124,7 +124,7 @@ sessile_status log_index_check(log_t *log, int timeout_ms, log_index_about *out,
     int replaced;
     err = err ? err : &local;
     memset(out, 0, sizeof *out);
-    if (log->index.keeper.record_size == 0)
+    if (log->index.callbacks.record_size == 0)
         return SESSILE_OK;
     sessile_status status = look(log, out, err);
     if (status || (!out->strange && out->torn == 0 && out->wrong == 0))

@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "log/inside.h"
+#include "log/internal.h"
 
 /* Another handle may add the same blocks at the same time, where there are no locks. */
 enum { TRIES = 2 };
@@ -20,7 +20,7 @@ void index_pass(log_t *log, uint64_t index, uint64_t bytes_end, uint64_t in_writ
                 const unsigned char tag[VAULT_TAG])
 {
     log_index *ix = &log->index;
-    if (ix->keeper.record_size == 0 || ix->off || index / LOG_BLOCK < ix->lazy)
+    if (ix->callbacks.record_size == 0 || ix->off || index / LOG_BLOCK < ix->lazy)
         return;
     if (mem_grow(log->alloc, (void **)&ix->tags, &ix->tag_capacity, (size_t)index + 1,
                  sizeof *ix->tags) != 0) {
@@ -127,13 +127,13 @@ static void give_up(log_t *log)
 {
     log_index *ix = &log->index;
     ix->off = 1;
-    ix->keeper.written(ix->keeper.arg, UINT64_MAX);
+    ix->callbacks.written(ix->callbacks.arg, UINT64_MAX);
 }
 
-void log_keep(log_t *log, log_keeper keeper)
+void log_keep(log_t *log, log_index_callbacks callbacks)
 {
-    if (log->index.keeper.record_size != 0)
-        log->index.keeper = keeper;
+    if (log->index.callbacks.record_size != 0)
+        log->index.callbacks = callbacks;
 }
 
 sessile_status log_index_drop(log_t *log, int timeout_ms, sessile_error *err)
@@ -141,7 +141,7 @@ sessile_status log_index_drop(log_t *log, int timeout_ms, sessile_error *err)
     const sessile_backend *table = log->st.table;
     sessile_status status = SESSILE_OK;
     int replaced = 0;
-    if (log->index.keeper.record_size == 0)
+    if (log->index.callbacks.record_size == 0)
         return SESSILE_OK;
     int locks = !log->locked && log_has_locks(table);
     if (locks) {
@@ -161,7 +161,7 @@ void log_index_write(log_t *log)
 {
     log_index *ix = &log->index;
     sessile_error err = {SESSILE_OK, ""};
-    if (ix->keeper.record_size == 0 || ix->off)
+    if (ix->callbacks.record_size == 0 || ix->off)
         return;
     pthread_mutex_lock(&log->mutex);
     uint64_t durable = !log->poison.code ? log->durable : 0;
@@ -176,7 +176,7 @@ void log_index_write(log_t *log)
         if (!status && until > ix->written)
             status = add(log, until, &err);
     }
-    ix->keeper.written(ix->keeper.arg, ix->written);
+    ix->callbacks.written(ix->callbacks.arg, ix->written);
     if (status == SESSILE_DENIED || status == SESSILE_NOTFOUND || status == SESSILE_LIMIT)
         give_up(log);
     else if (status)
@@ -189,7 +189,7 @@ void log_index_try(log_t *log)
     sessile_error err = {SESSILE_OK, ""};
     uint64_t size;
     int replaced;
-    if (ix->keeper.record_size == 0 || ix->off || log->locked || log->damage)
+    if (ix->callbacks.record_size == 0 || ix->off || log->locked || log->damage)
         return;
     pthread_mutex_lock(&log->mutex);
     uint64_t durable = log->durable;

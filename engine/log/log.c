@@ -12,7 +12,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "log/inside.h"
+#include "log/internal.h"
 
 /* Buffers that grew past this are given back. What reads needs less: a log that is only
  * appended to through this handle never reads. */
@@ -53,7 +53,7 @@ void log_close(log_t *log)
     buf_deinit(&log->lines);
     buf_deinit(&log->scratch);
     buf_deinit(&log->piece);
-    buf_deinit(&log->ahead);
+    buf_deinit(&log->prefetch);
     buf_deinit(&log->text);
     pthread_cond_destroy(&log->synced);
     pthread_mutex_destroy(&log->mutex);
@@ -121,7 +121,7 @@ static sessile_status attach_once(log_t **out, store *st, const keyring *k,
     buf_init(&log->lines, a);
     buf_init(&log->scratch, a);
     buf_init(&log->piece, a);
-    buf_init(&log->ahead, a);
+    buf_init(&log->prefetch, a);
     buf_init(&log->text, a);
     buf_puts(&log->scratch, folder);
     buf_puts(&log->scratch, "/");
@@ -291,7 +291,7 @@ static sessile_status scan_first(log_t *log, uint64_t size, log_visit visit, voi
     if (!status && log->in_write != 0) {
         /* A write that was safe does not end: only a scan can say where the log does. */
         index_forget(log);
-        log->index.keeper.reset(log->index.keeper.arg);
+        log->index.callbacks.reset(log->index.callbacks.arg);
         status = log_scan(log, size, visit, arg, err);
     }
     return status;
@@ -317,9 +317,9 @@ static sessile_status not_there(const log_t *log, sessile_error *err)
 /* *moved: it was removed meanwhile, or another log took its name. */
 static sessile_status open_once(log_t **out, store *st, const keyring *k,
                                 const char *folder, const char *name, unsigned depth,
-                                int timeout_ms, const log_keeper *keeper, log_visit visit,
-                                void *arg, uint64_t *torn, int *moved, const allocator *a,
-                                sessile_error *err)
+                                int timeout_ms, const log_index_callbacks *callbacks,
+                                log_visit visit, void *arg, uint64_t *torn, int *moved,
+                                const allocator *a, sessile_error *err)
 {
     uint64_t size, cut = 0;
     int replaced = 0;
@@ -330,8 +330,8 @@ static sessile_status open_once(log_t **out, store *st, const keyring *k,
     if (status)
         return status;
     log_set_timeout(log, timeout_ms);
-    if (keeper && (st->table->capabilities & SESSILE_BACKEND_CACHES) != 0)
-        log->index.keeper = *keeper;
+    if (callbacks && (st->table->capabilities & SESSILE_BACKEND_CACHES) != 0)
+        log->index.callbacks = *callbacks;
     *out = log;
     /* asked a moment ago, for the first line; a database need not be asked again */
     size = log->asked;
@@ -343,7 +343,7 @@ static sessile_status open_once(log_t **out, store *st, const keyring *k,
         goto out;
     /* The index may be newer than the size: then the log has grown since, or was cut. */
     if (size == log->end.bytes && log->end.count > 0 &&
-        log->end.count >= log->index.witness)
+        log->end.count >= log->index.proof)
         goto out;
     /* Something is past the last commit. With the lock, the truth can be had at once. */
     status = has_locks(log) ? log->st.table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, 0,
@@ -365,7 +365,7 @@ static sessile_status open_once(log_t **out, store *st, const keyring *k,
     }
 out:
     if (!status)
-        status = log_witness(log, size, err);
+        status = log_check_proof(log, size, err);
     status = log_take_damage(log, status, err);
     if (status) {
         *moved =
@@ -385,8 +385,9 @@ out:
 
 sessile_status log_open_kept(log_t **out, store *st, const keyring *k, const char *folder,
                              const char *name, unsigned depth, int timeout_ms,
-                             const log_keeper *keeper, log_visit visit, void *arg,
-                             uint64_t *torn, const allocator *a, sessile_error *err)
+                             const log_index_callbacks *callbacks, log_visit visit,
+                             void *arg, uint64_t *torn, const allocator *a,
+                             sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_OK;
@@ -394,12 +395,12 @@ sessile_status log_open_kept(log_t **out, store *st, const keyring *k, const cha
     int moved = 1;
     err = err ? err : &local;
     for (int i = 0; moved && i < LOG_TRIES; i++) {
-        if (i > 0 && keeper)
-            keeper->reset(keeper->arg);
+        if (i > 0 && callbacks)
+            callbacks->reset(callbacks->arg);
         error_clear(err);
-        status = open_once(out, st, k, folder, name, depth, timeout_ms, keeper, visit,
+        status = open_once(out, st, k, folder, name, depth, timeout_ms, callbacks, visit,
                            arg, &cut, &moved, a, err);
-        moved = moved && keeper; /* else what was shown cannot be taken back */
+        moved = moved && callbacks; /* else what was shown cannot be taken back */
     }
     if (torn)
         *torn = cut;

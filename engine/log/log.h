@@ -55,7 +55,7 @@ sessile_status log_open(log_t **out, store *st, const keyring *k, const char *fo
  * log_open_kept(), log_reach(), log_read…(), log_index_…() of the same log, never by
  * another thread.
  */
-typedef struct log_keeper {
+typedef struct log_index_callbacks {
     void *arg;
     size_t record_size; /* bytes kept of one entry */
     int fresh;          /* what is there is not believed, but written anew */
@@ -73,20 +73,21 @@ typedef struct log_keeper {
     void (*reset)(void *arg);
     /* fill will not be asked for blocks before this one again. */
     void (*written)(void *arg, uint64_t block);
-} log_keeper;
+} log_index_callbacks;
 
 /*
  * As log_open(), but begins at the index's last block where there is one that agrees with
  * the log: then entry 0 is shown, the state is restored, and only what comes after the
  * block is shown. A missing, stale or wrong index costs a whole scan, after which it is
- * written again if the lock can be had at once. keeper NULL: no index (log_open). *out is
- * set before the first entry is shown, so that a visitor may call log_count().
+ * written again if the lock can be had at once. callbacks NULL: no index (log_open). *out
+ * is set before the first entry is shown, so that a visitor may call log_count().
  * TRUNCATED: the index knows of entries past the log's end; DAMAGED: or past V.
  */
 sessile_status log_open_kept(log_t **out, store *st, const keyring *k, const char *folder,
                              const char *name, unsigned depth, int timeout_ms,
-                             const log_keeper *keeper, log_visit visit, void *arg,
-                             uint64_t *torn, const allocator *a, sessile_error *err);
+                             const log_index_callbacks *callbacks, log_visit visit,
+                             void *arg, uint64_t *torn, const allocator *a,
+                             sessile_error *err);
 /* Takes the block of entry id out of the index, unless it is there. NOTFOUND: no such
  * entry. Any other error but NOMEM: the index cannot be read there; log_rescan(). */
 sessile_status log_reach(log_t *log, sessile_id id, sessile_error *err);
@@ -113,13 +114,14 @@ typedef struct log_index_about {
 } log_index_about;
 /*
  * Compares the index with what this handle has scanned from the log's first byte
- * (log_inspect), and what the keeper has made of it. Changes nothing. What seems wrong is
- * looked at again under a shared lock; when that cannot be had it is not told. IO, NOMEM.
+ * (log_inspect), and what the callbacks has made of it. Changes nothing. What seems wrong
+ * is looked at again under a shared lock; when that cannot be had it is not told. IO,
+ * NOMEM.
  */
 sessile_status log_index_check(log_t *log, int timeout_ms, log_index_about *out,
                                sessile_error *err);
-/* Another keeper for what was opened with one. */
-void log_keep(log_t *log, log_keeper keeper);
+/* Another callbacks for what was opened with one. */
+void log_keep(log_t *log, log_index_callbacks callbacks);
 /* 1 when another log has taken its name, as the last log_refresh() or log_begin() has
  * seen: it is to be opened again. */
 int log_replaced(const log_t *log);
@@ -128,7 +130,7 @@ int log_replaced(const log_t *log);
 void log_outlive(log_t *log, log_t *old);
 
 /* A handle with its key, no line read yet: for log_copy_lines(). k NULL: its key is not
- * opened, only its suite and user are known (carry.h). */
+ * opened, only its suite and user are known (transfer.h). */
 sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *folder,
                           const char *name, unsigned depth, const allocator *a,
                           sessile_error *err);
@@ -272,13 +274,14 @@ typedef struct log_tail {
 } log_tail;
 /*
  * As log_open_kept(), but from the first byte, and changes nothing, whatever it finds: a
- * torn tail is left and told. Of the index only the witness is taken; keeper NULL: not
+ * torn tail is left and told. Of the index only the proof is taken; callbacks NULL: not
  * even that. Such a handle is for reading, log_index_check() and log_rewrite().
  */
 sessile_status log_inspect(log_t **out, store *st, const keyring *k, const char *folder,
                            const char *name, unsigned depth, int timeout_ms,
-                           const log_keeper *keeper, log_visit visit, void *arg,
-                           log_tail *tail, const allocator *a, sessile_error *err);
+                           const log_index_callbacks *callbacks, log_visit visit,
+                           void *arg, log_tail *tail, const allocator *a,
+                           sessile_error *err);
 /* Makes the handle's log one that may only be read, for a reason found above. */
 sessile_status log_hurt(log_t *log, const sessile_error *why, sessile_error *err);
 
@@ -312,13 +315,14 @@ sessile_status log_look_at(store *st, const char *folder, const char *name, int 
 /*
  * Seals a log anew, if it is not of the newest epoch and of the keyring's suite: every
  * entry as it is, every write as it was, under a new data key, in one step. A torn end is
- * set aside first. keeper: whose index is heard as a witness; NULL: none. Waits for the
+ * set aside first. callbacks: whose index is heard as a proof; NULL: none. Waits for the
  * exclusive lock: BUSY. DAMAGED, TRUNCATED, SEALED, IO, FULL: the log is as it was.
  * *done: 1 when it was sealed anew.
  */
 sessile_status log_reseal(store *st, const keyring *k, const char *folder,
-                          const char *name, int timeout_ms, const log_keeper *keeper,
-                          int *done, const allocator *a, sessile_error *err);
+                          const char *name, int timeout_ms,
+                          const log_index_callbacks *callbacks, int *done,
+                          const allocator *a, sessile_error *err);
 
 /*
  * Removes a log and what lies beside it, durably, whether it opens or not: its header

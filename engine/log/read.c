@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "log/inside.h"
+#include "log/internal.h"
 
 /* What one read of the backend may bring for a range. */
 #define RANGE_PIECE ((uint64_t)1 << 20)
@@ -66,20 +66,20 @@ static sessile_status bring_one(log_t *log, uint64_t id, sessile_error *err)
     uint64_t at = log->offsets[id], size = end_of(log, id) - at;
     if (id < log->expected_from || id >= log->expected_end)
         return bring(log, id, id, err);
-    if (at < log->ahead_at || at - log->ahead_at > log->ahead.size ||
-        size > log->ahead.size - (at - log->ahead_at)) {
+    if (at < log->prefetch_at || at - log->prefetch_at > log->prefetch.size ||
+        size > log->prefetch.size - (at - log->prefetch_at)) {
         uint64_t until = expected_with(log, id);
         sessile_status status = bring(log, id, until, err);
         if (status || until == id)
             return status;
         buf brought = log->piece;
-        log->piece = log->ahead;
-        log->ahead = brought;
-        log->ahead.size = (size_t)(end_of(log, until) - at);
-        log->ahead_at = at;
+        log->piece = log->prefetch;
+        log->prefetch = brought;
+        log->prefetch.size = (size_t)(end_of(log, until) - at);
+        log->prefetch_at = at;
     }
     buf_clear(&log->piece);
-    buf_put(&log->piece, log->ahead.data + (at - log->ahead_at), (size_t)size);
+    buf_put(&log->piece, log->prefetch.data + (at - log->prefetch_at), (size_t)size);
     return log->piece.failed ? fail_nomem(err) : SESSILE_OK;
 }
 
@@ -92,7 +92,7 @@ void log_expect(log_t *log, sessile_id first, sessile_id last)
 void log_expect_none(log_t *log)
 {
     log->expected_from = log->expected_end = 0;
-    buf_deinit(&log->ahead);
+    buf_deinit(&log->prefetch);
     log_trim(log);
 }
 
@@ -143,7 +143,7 @@ static sessile_status read_scanned(log_t *log, sessile_id id, buf *out,
                              (size_t)(end_of(log, id) - log->offsets[id]), out, tag, err);
     }
     if (status)
-        buf_clear(&log->ahead); /* who tries again reads again */
+        buf_clear(&log->prefetch); /* who tries again reads again */
     if (log->piece.capacity > RANGE_PIECE)
         buf_deinit(&log->piece);
     return status;

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "log/inside.h"
+#include "log/internal.h"
 
 #define PIECE ((size_t)256 << 10)
 /* The first read of a log: its header, which is all that a list wants of it. */

@@ -5,7 +5,7 @@
  * under its lock, and nobody wrote since it was looked at. Where there are no locks the
  * store compares once more. Must never read it.
  */
-#include "log/inside.h"
+#include "log/internal.h"
 
 /* The header line of a sealed log, in which its key is, is shorter. */
 #define HEAD_MOST (UINT64_C(16) << 20)

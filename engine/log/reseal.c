@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "log/copy.h"
-#include "log/inside.h"
+#include "log/internal.h"
 
 /* What of a log's start is looked at: the clear part of a header is far shorter. */
 #define LOOK_SIZE 1024
@@ -150,20 +150,21 @@ static sessile_status copy_lines(log_t *log, const keyring *k, const char *folde
     return status;
 }
 
-/* Reads all of it, with the index as a witness: once it is a copy, under another key,
+/* Reads all of it, with the index as a proof: once it is a copy, under another key,
  * nothing opens the index any more that knew what the log had to hold. */
-static sessile_status prove(log_t *log, const log_keeper *keeper, sessile_error *err)
+static sessile_status prove(log_t *log, const log_index_callbacks *callbacks,
+                            sessile_error *err)
 {
     uint64_t cut = 0;
-    if (keeper && (log->st.table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
-        log->index.keeper = *keeper;
-        log->index.keeper.fresh = 1;
+    if (callbacks && (log->st.table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
+        log->index.callbacks = *callbacks;
+        log->index.callbacks.fresh = 1;
         log->index.off = 1; /* nothing is added to it */
     }
     sessile_status status = index_begin(log, 0, NULL, NULL, err);
     if (!status)
         status = log_recover(log, NULL, NULL, &cut, err);
-    return !status ? log_witness(log, log->end.bytes, err) : status;
+    return !status ? log_check_proof(log, log->end.bytes, err) : status;
 }
 
 /* The copy in the place of the log, as it is when nothing more is appended. CONFLICT:
@@ -194,8 +195,8 @@ static sessile_status copy_all(log_t *log, const keyring *k, const char *folder,
 
 static sessile_status reseal_once(store *st, const keyring *k, const char *folder,
                                   const char *name, int timeout_ms,
-                                  const log_keeper *keeper, int *done, const allocator *a,
-                                  sessile_error *err)
+                                  const log_index_callbacks *callbacks, int *done,
+                                  const allocator *a, sessile_error *err)
 {
     log_copy copy;
     log_t *log;
@@ -203,7 +204,7 @@ static sessile_status reseal_once(store *st, const keyring *k, const char *folde
     sessile_status status = attach_locked(&log, st, k, folder, name, timeout_ms, a, err);
     if (status || is_newest(k, log->key.epoch, log->key.suite))
         goto out;
-    status = prove(log, keeper, err);
+    status = prove(log, callbacks, err);
     if (!status)
         status = copy_all(log, k, folder, name, &copy, err);
     *done = status == SESSILE_OK;
@@ -216,8 +217,9 @@ out:
 }
 
 sessile_status log_reseal(store *st, const keyring *k, const char *folder,
-                          const char *name, int timeout_ms, const log_keeper *keeper,
-                          int *done, const allocator *a, sessile_error *err)
+                          const char *name, int timeout_ms,
+                          const log_index_callbacks *callbacks, int *done,
+                          const allocator *a, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_CONFLICT;
@@ -228,7 +230,7 @@ sessile_status log_reseal(store *st, const keyring *k, const char *folder,
         return fail(err, SESSILE_UNSUPPORTED, "this store cannot seal a log anew");
     for (int i = 0; status == SESSILE_CONFLICT && i < LOG_TRIES; i++) {
         error_clear(err);
-        status = reseal_once(st, k, folder, name, timeout_ms, keeper, done, a, err);
+        status = reseal_once(st, k, folder, name, timeout_ms, callbacks, done, a, err);
     }
     if (status == SESSILE_CONFLICT) {
         status = fail(err, SESSILE_BUSY,

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "log/copy.h"
-#include "log/inside.h"
+#include "log/internal.h"
 
 /* OK when the log is still the one that was read. */
 static sessile_status unchanged(log_t *log, int replaced, sessile_error *err)

@@ -23,7 +23,7 @@
  */
 #include <string.h>
 
-#include "log/inside.h"
+#include "log/internal.h"
 
 /* So many entries more than its bytes can tell of may have been cut out of a log. */
 #define CUT_OUT UINT64_C(65536)

@@ -12,24 +12,24 @@
  * The choice: each write names, in clear and under its seal, the newest entry known to be
  * synced when it was written. A line past V that names an entry at or past the first
  * missing one says that the missing one was safe on the device: that is damage, and
- * nothing is cut. Without such a witness nothing past V was known to be safe, so nothing
+ * nothing is cut. Without such a proof nothing past V was known to be safe, so nothing
  * that was acknowledged is lost by setting it aside.
  *
- * The index is a second witness: its last block says which entry was safe when it was
+ * The index is a second proof: its last block says which entry was safe when it was
  * added. When V does not reach that entry, the log is damaged.
  *
- * The first witness need not open. What a writer put there is never more than was synced;
+ * The first proof need not open. What a writer put there is never more than was synced;
  * only damage or forgery can make it say more, and then the log is left alone, which is
- * what both deserve. (With witnesses that must open, a header exchanged for that of
+ * what both deserve. (With proofs that must open, a header exchanged for that of
  * another log made every later line mute, and the whole log was cut.)
  *
  * Rejected: a chain through the additional data (a flipped bit makes all later lines
- * unreadable: no witness is left), a length or count at a fixed place (a second write
+ * unreadable: no proof is left), a length or count at a fixed place (a second write
  * that can be torn), a journal (two syncs).
  */
 #include <string.h>
 
-#include "log/inside.h"
+#include "log/internal.h"
 
 /* ---------------------------------------------------------------------- in order */
 
@@ -137,7 +137,7 @@ sessile_status log_judge(log_t *log, uint64_t size, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     reader r;
-    status = log_witness(log, size, err);
+    status = log_check_proof(log, size, err);
     if (status)
         return status;
     reader_init(&r, log, log->end.bytes, size);

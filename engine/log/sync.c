@@ -12,7 +12,7 @@
  */
 #include <string.h>
 
-#include "log/inside.h"
+#include "log/internal.h"
 
 /* How much log_settle() writes at once. */
 #define SETTLE_PIECE ((size_t)1 << 20)

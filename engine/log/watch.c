@@ -5,7 +5,7 @@
  * of its own, so that nobody who uses the log waits for it, nor is moved by what it asks.
  * Must never read a line, nor hold a lock.
  */
-#include "log/inside.h"
+#include "log/internal.h"
 
 /* A store is asked so often at first, and after a while without news. */
 enum { SOONEST_MS = 5, LATEST_MS = 50 };

@@ -1,6 +1,6 @@
 /*
  * answers.c: what models answered in one run, and what they had answered before it was
- * parked.
+ * pending.
  *
  * A policy that runs again from its start asks again what it asked before; each request
  * is known by the BLAKE2b-256 of its JSON, and a request that was asked n times has n

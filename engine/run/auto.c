@@ -19,7 +19,7 @@ typedef struct since {
     int64_t time_ms;
 } since;
 
-static sessile_status last_checkpoint_locked(sessile_session *s, sessile_id leaf,
+static sessile_status last_checkpoint_locked(sessile_session *s, sessile_id at,
                                              since *out, sessile_error *err)
 {
     *out = (since){SESSILE_NO_ID, 0, s->created_ms};
@@ -33,10 +33,10 @@ static sessile_status last_checkpoint_locked(sessile_session *s, sessile_id leaf
             return status;
         /* of another branch: what was said there does not count */
         sessile_id stands = s->nodes[id].parent;
-        status = session_reach_path_locked(s, leaf, stands, err);
+        status = session_reach_path_locked(s, at, stands, err);
         if (status)
             return status;
-        if (stands == leaf || session_descends_locked(s, leaf, stands)) {
+        if (stands == at || session_descends_locked(s, at, stands)) {
             *out = (since){stands, s->nodes[id].messages, s->nodes[id].time_ms};
             return SESSILE_OK;
         }
@@ -123,7 +123,7 @@ static void write(sessile_run *run, sessile_slice state)
         .state = state, .reason = run->checkpoint.reason, .keep = run->checkpoint.keep};
     if (o.reason == SESSILE_CHECKPOINT_EVENT)
         o.event = (sessile_slice){run->event, run->event_size};
-    if (session_checkpoint_at(run->session, run->outcome.leaf, &o,
+    if (session_checkpoint_at(run->session, run->outcome.head, &o,
                               &run->outcome.checkpoint, &why))
         run->checkpoint.why = why;
 }

@@ -12,11 +12,11 @@ sessile_status run_begin_compact(sessile_run **out, sessile_session *s, int plan
                                  const sessile_run_options *options, sessile_error *err);
 sessile_status run_begin_branch(sessile_run **out, sessile_session *s, sessile_id to,
                                 const sessile_run_options *options, sessile_error *err);
-/* park: SESSILE_NO_ID: the newest; answer NULL: its policy asks again. */
-sessile_status run_begin_answer(sessile_run **out, sessile_session *s, sessile_id park,
-                                const sessile_answer *answer,
+/* pending_run: SESSILE_NO_ID: the newest; answer NULL: its policy asks again. */
+sessile_status run_begin_answer(sessile_run **out, sessile_session *s,
+                                sessile_id pending_run, const sessile_answer *answer,
                                 const sessile_run_options *options, sessile_error *err);
-sessile_status run_park(sessile_run *run, sessile_id *out, sessile_error *err);
+sessile_status run_defer(sessile_run *run, sessile_id *out, sessile_error *err);
 sessile_status run_step(sessile_run *run, sessile_need *need, sessile_error *err);
 sessile_status run_reply(sessile_run *run, const sessile_answer *answer,
                          sessile_error *err);

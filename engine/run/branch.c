@@ -76,7 +76,7 @@ static sessile_status build_branch(void *arg, sessile_session *s, batch *b,
     if (!status && w->options->on_conflict != SESSILE_ON_CONFLICT_APPEND)
         status = session_check_base_locked(s, base, 1, err);
     if (!status)
-        status = session_check_leaf(s, run->to, err);
+        status = session_check_at(s, run->to, err);
     if (!status)
         status = session_common_ancestor_locked(s, s->head, run->to, &run->ancestor, err);
     if (status)
@@ -128,7 +128,7 @@ sessile_status run_branch(sessile_run *run, const sessile_run_options *options,
     if (status)
         return status;
     run->outcome.from = run->from;
-    run->outcome.leaf = run->outcome.branch_summary == SESSILE_NO_ID
+    run->outcome.head = run->outcome.branch_summary == SESSILE_NO_ID
                             ? run->to
                             : run->outcome.branch_summary;
     if (w.text.size) {
@@ -354,7 +354,7 @@ void run_branch_commit(sessile_run *run)
     if (!status && !w.stale) {
         run->written = count;
         run->synced = 0;
-        run->outcome.leaf = run->outcome.branch_summary;
+        run->outcome.head = run->outcome.branch_summary;
         run->outcome.verdict = SESSILE_APPLIED;
         return;
     }

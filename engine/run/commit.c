@@ -22,8 +22,8 @@ typedef struct commit_write {
 
 /* Law check of the proposal followed by what came after the entry the policy saw; pins
  * are those of now. */
-static sessile_status judge_with_later(commit_write *w, sessile_session *s,
-                                       sessile_id leaf, sessile_error *err)
+static sessile_status judge_with_later(commit_write *w, sessile_session *s, sessile_id at,
+                                       sessile_error *err)
 {
     sessile_run *run = w->run;
     const context *now, *before = state_before(run->state);
@@ -36,10 +36,10 @@ static sessile_status judge_with_later(commit_write *w, sessile_session *s,
     context_init(&there, run->alloc);
     pairing_init(&pairs, run->alloc);
 
-    if (leaf == s->head) {
+    if (at == s->head) {
         status = session_context_locked(s, &now, err);
     } else {
-        status = session_context_at_locked(s, leaf, &there, err);
+        status = session_context_at_locked(s, at, &there, err);
         now = &there;
     }
     if (!status)
@@ -82,8 +82,8 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
     int descends = s->head == run->saw || session_descends_locked(s, s->head, run->saw);
     if (session_check_running_locked(s, &paused))
         w->stale = "the host has paused the session meanwhile";
-    else if (run->park != SESSILE_NO_ID &&
-             !facts_find(&s->facts, FACT_PARK, run->park, "", 0))
+    else if (run->pending_run != SESSILE_NO_ID &&
+             !facts_find(&s->facts, FACT_PENDING_RUN, run->pending_run, "", 0))
         w->stale = "it was answered or cancelled meanwhile";
     else if (!descends && run->beside)
         parent = run->saw; /* on the turn's own leaf, where nobody is */
@@ -107,7 +107,7 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
         b->base = self;
     }
     run->outcome.compaction = self;
-    return run_close_park(run, s, b, err);
+    return run_close_pending(run, s, b, err);
 }
 
 /* session_build: the refusal, unless it is the one that was written last. */
@@ -130,7 +130,7 @@ static sessile_status build_refusal(void *arg, sessile_session *s, batch *b,
     run->outcome.refusal = batch_put(b, run->beside ? run->last : s->head, ENTRY_REFUSAL,
                                      SOURCE_POLICY, w->data.data, w->data.size);
     *repeated = 0;
-    return run_close_park(run, s, b, err);
+    return run_close_pending(run, s, b, err);
 }
 
 static sessile_status write_refusal(sessile_run *run, sessile_error *err)
@@ -206,8 +206,8 @@ static sessile_status count_after(sessile_run *run, const context *to_come,
 /* The account and the figures of an accepted proposal. */
 static sessile_status account(sessile_run *run, const laws_input *in, sessile_error *err)
 {
-    if (laws_account(in, &run->departures, &run->departure_count,
-                     &run->departure_capacity, run->alloc))
+    if (laws_account(in, &run->removals, &run->removal_count, &run->removal_capacity,
+                     run->alloc))
         return fail_nomem(err);
     sessile_status status = count_after(run, in->after, err);
     if (!status)
@@ -219,7 +219,7 @@ void run_forget(sessile_run *run)
 {
     run->outcome.compaction = run->outcome.refusal = SESSILE_NO_ID;
     run->outcome.tokens_after = run->outcome.tokens_before;
-    run->departure_count = 0;
+    run->removal_count = 0;
     if (run->summary)
         mem_free(run->alloc, run->summary, run->summary_size + 1);
     run->summary = NULL;
@@ -244,10 +244,10 @@ static sessile_status write_compaction(sessile_run *run, int changed, sessile_er
     }
     run->written = count;
     run->synced = 0;
-    for (size_t i = 0; i < run->departure_count; i++)
-        if (run->departures[i].by.n && run->departures[i].by.entry == SESSILE_NO_ID)
-            run->departures[i].by.entry = run->outcome.compaction;
-    run->outcome.leaf = run->outcome.compaction;
+    for (size_t i = 0; i < run->removal_count; i++)
+        if (run->removals[i].by.n && run->removals[i].by.entry == SESSILE_NO_ID)
+            run->removals[i].by.entry = run->outcome.compaction;
+    run->outcome.head = run->outcome.compaction;
     run->outcome.verdict = changed ? SESSILE_APPLIED : SESSILE_UNCHANGED;
     return SESSILE_OK;
 }

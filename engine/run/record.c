@@ -124,14 +124,14 @@ static void put_policies(const sessile_run *run, buf *out)
 /* The first message after what left that is kept as it was said. */
 static void put_first_kept(const sessile_run *run, const laws_input *in, buf *out)
 {
-    sessile_id left = run->departure_count ? run->departures[0].key.entry : 0;
+    sessile_id left = run->removal_count ? run->removals[0].key.entry : 0;
     for (size_t i = 0; i < in->after->count; i++) {
         const item *it = &in->after->items[i];
         if (it->key.entry == SESSILE_NO_ID || it->key.n || it->key.entry < left)
             continue;
         char id[9];
         id_print(it->key.entry, id);
-        buf_printf(out, ",\"firstKeptEntryId\":\"%s\"", id);
+        buf_printf(out, ",\"first_kept_entry_id\":\"%s\"", id);
         return;
     }
 }
@@ -139,27 +139,28 @@ static void put_first_kept(const sessile_run *run, const laws_input *in, buf *ou
 static sessile_status put_account(const sessile_run *run, sessile_id self, buf *out,
                                   sessile_error *err)
 {
-    static const char *const fates[] = {"lost", "covered", "replaced"};
+    static const char *const dispositions[] = {"lost", "covered", "replaced"};
     sessile_status status = SESSILE_OK;
     const char *separator = "";
-    size_t size = (run->departure_count ? run->departure_count : 1) * sizeof(sessile_key);
+    size_t size = (run->removal_count ? run->removal_count : 1) * sizeof(sessile_key);
     sessile_key *keys = mem_alloc(run->alloc, size);
     if (!keys)
         return fail_nomem(err);
     buf_puts(out, ",\"account\":{");
-    for (int fate = SESSILE_LOST; !status && fate <= SESSILE_REPLACED; fate++) {
+    for (int disposition = SESSILE_LOST; !status && disposition <= SESSILE_REPLACED;
+         disposition++) {
         size_t count = 0;
         int64_t tokens = 0;
-        for (size_t i = 0; i < run->departure_count; i++) {
-            if ((int)run->departures[i].fate != fate)
+        for (size_t i = 0; i < run->removal_count; i++) {
+            if ((int)run->removals[i].disposition != disposition)
                 continue;
-            keys[count++] = run->departures[i].key;
-            tokens += run->departures[i].tokens;
+            keys[count++] = run->removals[i].key;
+            tokens += run->removals[i].tokens;
         }
         if (count == 0)
             continue;
-        buf_printf(out, "%s\"%s\":{\"tokens\":%lld,\"entries\":", separator, fates[fate],
-                   (long long)tokens);
+        buf_printf(out, "%s\"%s\":{\"tokens\":%lld,\"entries\":", separator,
+                   dispositions[disposition], (long long)tokens);
         status = compaction_put_keys(run->session, keys, count, self, out, err);
         buf_putc(out, '}');
         separator = ",";
@@ -256,8 +257,8 @@ sessile_status record_number(sessile_run *run, sessile_error *err)
     sessile_status status = state_laws(run->state, &in, err);
     if (!status && numbering_init(&n, &in, run->alloc))
         status = fail_nomem(err);
-    for (size_t i = 0; !status && i < run->departure_count; i++)
-        run->departures[i].by = renumber(&n, run->departures[i].by);
+    for (size_t i = 0; !status && i < run->removal_count; i++)
+        run->removals[i].by = renumber(&n, run->removals[i].by);
     if (n.of)
         mem_free(run->alloc, n.of, n.count * sizeof *n.of);
     return status;

@@ -83,9 +83,10 @@ sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
     run->kind = kind;
     run->reason = kind == RUN_TURN ? SESSILE_REASON_TURN : options->reason;
     run->why = run->reason;
-    run->outcome.compaction = run->outcome.refusal = run->outcome.park = SESSILE_NO_ID;
+    run->outcome.compaction = run->outcome.refusal = run->outcome.pending_run =
+        SESSILE_NO_ID;
     run->outcome.checkpoint = SESSILE_NO_ID;
-    run->park = SESSILE_NO_ID;
+    run->pending_run = SESSILE_NO_ID;
     run->outcome.branch_summary = run->outcome.from = SESSILE_NO_ID;
     run->outcome.hook = "";
     run->judged.key.entry = SESSILE_NO_ID;
@@ -149,7 +150,7 @@ void run_free(sessile_run *run)
         mem_free(a, run->answer_text, run->answer.text.size + 1);
     if (run->summary)
         mem_free(a, run->summary, run->summary_size + 1);
-    mem_free(a, run->departures, run->departure_capacity * sizeof *run->departures);
+    mem_free(a, run->removals, run->removal_capacity * sizeof *run->removals);
     mem_free(a, run, sizeof *run);
 }
 
@@ -284,7 +285,7 @@ static sessile_status commit(sessile_run *run, sessile_error *err)
     if (status)
         status = commit_failed(run, &why, err);
     if (!status)
-        status = run_end_park(run, err);
+        status = run_end_pending(run, err);
     if (run->state)
         run->outcome.cannot_fit =
             laws_cannot_fit(context_left(run), run->window, run_reserve(run));
@@ -377,8 +378,8 @@ sessile_status run_outcome(sessile_run *run, sessile_outcome *out, sessile_error
     o->summary = run->summary ? run->summary : "";
     o->log = log;
     o->reason = run->why;
-    o->departures = run->departures;
-    o->departure_count = run->departure_count;
+    o->removals = run->removals;
+    o->removal_count = run->removal_count;
     o->policy_us = run->pipeline ? policy_pipeline_us(run->pipeline) : 0;
     *out = *o;
     out->fallback = (sessile_fallback){
@@ -390,7 +391,7 @@ sessile_status run_outcome(sessile_run *run, sessile_outcome *out, sessile_error
 
 typedef struct outcome_texts {
     sessile_run *run;
-    ahead reading;
+    prefetch reading;
 } outcome_texts;
 
 /* Text of an item for the outcome's context: own messages from the state, the rest from
@@ -407,7 +408,7 @@ static sessile_status text_locked(void *arg, sessile_key key, buf *out,
             buf_put(out, text.data, text.size);
         return status;
     }
-    return ahead_message(&texts->reading, key, out, err);
+    return prefetch_message(&texts->reading, key, out, err);
 }
 
 sessile_status run_context(sessile_run *run, sessile_message **out, size_t *count,
@@ -416,9 +417,9 @@ sessile_status run_context(sessile_run *run, sessile_message **out, size_t *coun
     if (run->stage != STAGE_DONE)
         return fail(err, SESSILE_INVALID, "the run is not done: step it until OK");
     sessile_session *s = run->session;
-    context leaf;
-    context_init(&leaf, run->alloc);
-    const context *c = &leaf;
+    context at;
+    context_init(&at, run->alloc);
+    const context *c = &at;
     sessile_status status = SESSILE_OK;
     sessile_context_info info;
     status = session_lock(s, err);
@@ -427,15 +428,15 @@ sessile_status run_context(sessile_run *run, sessile_message **out, size_t *coun
     if (run->state && run->kind != RUN_BRANCH)
         c = context_left(run);
     else
-        status = session_context_at_locked(s, run->outcome.leaf, &leaf, err);
+        status = session_context_at_locked(s, run->outcome.head, &at, err);
     if (!status) {
         outcome_texts texts = {.run = run};
-        ahead_begin(&texts.reading, s, c);
+        prefetch_begin(&texts.reading, s, c);
         status =
             render_context(c, text_locked, &texts, s, out, count, &info, run->alloc, err);
-        ahead_end(&texts.reading);
+        prefetch_end(&texts.reading);
     }
     session_unlock(s);
-    context_deinit(&leaf);
+    context_deinit(&at);
     return status;
 }

@@ -15,9 +15,9 @@
  *   vars.c      the policies' notes
  *   record.c    the JSON of compaction and refusal entries
  *   isolation.c the process that isolated policies run in
- *   answers.c   what models answered, now and before the run was parked
+ *   answers.c   what models answered, now and before the run was pending
  *   auto.c      checkpoints that a turn makes by itself
- *   park.c      a run that waits, written down and answered elsewhere
+ *   pending.c      a run that waits, written down and answered elsewhere
  *   run.c       stepping, needs and replies, the outcome
  */
 #ifndef RUN_RUN_H
@@ -129,14 +129,14 @@ struct sessile_run {
     char *answer_text;
     unsigned char request_hash[32]; /* of what a model was asked last */
     run_answers answers;            /* given to this run's policy so far */
-    run_answers known;              /* given before it was parked */
-    int replays;                    /* it runs again from a park */
-    sessile_id park;                /* the park it answers, until that is closed */
+    run_answers known;              /* given before it was pending */
+    int replays;                    /* it runs again from a pending run */
+    sessile_id pending_run;         /* the pending run it answers, until that is closed */
     int phase;                      /* STAGE_COMPACT: where this step stands */
     sessile_reason fired; /* a trigger's, which asks no should_compact; TURN: none did */
-    sessile_reason fired_first; /* when STAGE_COMPACT began, or as the park says */
+    sessile_reason fired_first; /* when STAGE_COMPACT began, or as the pending run says */
     int overflowed;             /* STAGE_COMPACT goes, or went, by for that reason */
-    int replays_overflow;       /* it did when the run was parked */
+    int replays_overflow;       /* it did when the run was pending */
     sessile_reason why;         /* of the newest flush or compact; else the run's */
     sessile_reason stands; /* of the flush or compact whose edits are in the list; TURN:
                               none */
@@ -163,8 +163,8 @@ struct sessile_run {
     buf prompt;
     /* results */
     sessile_outcome outcome;
-    sessile_departure *departures;
-    size_t departure_count, departure_capacity;
+    sessile_removal *removals;
+    size_t removal_count, removal_capacity;
     char *summary;
     size_t summary_size;
     char policy_name[128]; /* of the culprit, or of the last that edited */
@@ -260,11 +260,11 @@ void run_request_hash(unsigned char out[32], sessile_slice request);
 /* The next answer that was given to this very request before; or NULL. */
 const run_answer *run_answers_known(sessile_run *run);
 
-/* park.c: adds to a commit the fact that ends the park this run answers, if any; and the
- * same in a commit of its own. */
-sessile_status run_close_park(sessile_run *run, sessile_session *s, batch *b,
-                              sessile_error *err);
-sessile_status run_end_park(sessile_run *run, sessile_error *err);
+/* pending.c: adds to a commit the fact that ends the pending run this run answers, if
+ * any; and the same in a commit of its own. */
+sessile_status run_close_pending(sessile_run *run, sessile_session *s, batch *b,
+                                 sessile_error *err);
+sessile_status run_end_pending(sessile_run *run, sessile_error *err);
 
 /* auto.c: after a turn's end is written: OK, or NEEDS the state of a checkpoint. */
 sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_error *err);
@@ -273,7 +273,7 @@ sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_erro
 sessile_status record_compaction(sessile_run *run, sessile_id self, int with_context,
                                  buf *out, sessile_error *err);
 void record_refusal(const sessile_run *run, buf *out);
-/* Gives the messages written, where departures name them, their numbers in the log. */
+/* Gives the messages written, where removals name them, their numbers in the log. */
 sessile_status record_number(sessile_run *run, sessile_error *err);
 /* Finds the text of the first summary written, decoded, into run->summary. */
 sessile_status record_summary(sessile_run *run, sessile_error *err);

@@ -322,8 +322,8 @@ static void describe_need(const sessile_run *run, sessile_need *need)
         need->request = run->result.request;
 }
 
-/* A model was asked: 1 when a run that was parked had this answer already, which is taken
- * in next. */
+/* A model was asked: 1 when a run that was pending had this answer already, which is
+ * taken in next. */
 static int was_answered(sessile_run *run, sessile_error *why, sessile_status *status)
 {
     if (policy_step_get(run->policy, run->step)->is_host)

@@ -22,14 +22,14 @@ static uint64_t since(int64_t then, int64_t now)
 }
 
 /* Forgets an attempt that was made on another branch. */
-static sessile_status on_path(sessile_session *s, sessile_id leaf, trigger_attempt *a,
+static sessile_status on_path(sessile_session *s, sessile_id at, trigger_attempt *a,
                               sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
-    if (a->turn && a->turn < leaf)
-        status = session_reach_path_locked(s, leaf, a->turn, err);
+    if (a->turn && a->turn < at)
+        status = session_reach_path_locked(s, at, a->turn, err);
     if (!status &&
-        (a->turn > leaf || (a->turn && !session_descends_locked(s, leaf, a->turn))))
+        (a->turn > at || (a->turn && !session_descends_locked(s, at, a->turn))))
         a->turn = 0;
     return status;
 }
@@ -166,7 +166,7 @@ static sessile_reason judge(sessile_run *run)
                                                  : SESSILE_REASON_TURN;
 }
 
-/* What a run that was parked was told, it is told again. */
+/* What a run that was pending was told, it is told again. */
 sessile_reason run_fired(sessile_run *run)
 {
     if (!run->replays)

@@ -97,14 +97,14 @@ static sessile_status find_parent(turn_write *w, sessile_session *s, sessile_id 
     error_clear(err);
     *parent = base;
     w->run->beside = 1;
-    return session_check_leaf(s, base, err);
+    return session_check_at(s, base, err);
 }
 
-static sessile_status count_previous(turn_write *w, sessile_session *s, sessile_id leaf,
+static sessile_status count_previous(turn_write *w, sessile_session *s, sessile_id at,
                                      sessile_error *err)
 {
     const context *c;
-    context at;
+    context id;
     sessile_status status;
 
     if (!w->run->beside) {
@@ -112,10 +112,10 @@ static sessile_status count_previous(turn_write *w, sessile_session *s, sessile_
         w->previous = !status ? c->count : 0;
         return status;
     }
-    context_init(&at, w->run->alloc);
-    status = session_context_at_locked(s, leaf, &at, err);
-    w->previous = at.count;
-    context_deinit(&at);
+    context_init(&id, w->run->alloc);
+    status = session_context_at_locked(s, at, &id, err);
+    w->previous = id.count;
+    context_deinit(&id);
     return status;
 }
 
@@ -213,7 +213,7 @@ sessile_status run_turn(sessile_run *run, const sessile_slice *messages, size_t 
     run->saw = run->last;
     run->outcome.first = run->first;
     run->outcome.last = run->last;
-    run->outcome.leaf = run->last;
+    run->outcome.head = run->last;
     run->previous = w.previous;
 
 out:
@@ -287,7 +287,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
         }
         if (!status && run->replays) {
             run->previous = before_turn(run, c);
-            run->outcome.leaf = s->head;
+            run->outcome.head = s->head;
         }
     } else {
         status = session_refresh_locked(s, err);
@@ -298,7 +298,7 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
         run->saw = s->head;
         s->base = s->head;
         run->previous = c ? c->count : 0;
-        run->outcome.leaf = s->head;
+        run->outcome.head = s->head;
     }
     if (!status) {
         run->context_at = run->saw ? s->nodes[run->saw].context_at : 0;

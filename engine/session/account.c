@@ -6,38 +6,38 @@
  */
 #include "session/laws.h"
 
-#include "session/placing.h"
+#include "session/disposition.h"
 
-static sessile_fate fate_of(uint8_t fate)
+static sessile_disposition disposition_of(uint8_t disposition)
 {
-    if (fate == FATE_COVERED)
+    if (disposition == DISPOSITION_COVERED)
         return SESSILE_COVERED;
-    return fate == FATE_REPLACED ? SESSILE_REPLACED : SESSILE_LOST;
+    return disposition == DISPOSITION_REPLACED ? SESSILE_REPLACED : SESSILE_LOST;
 }
 
-int laws_account(const laws_input *in, sessile_departure **out, size_t *count,
+int laws_account(const laws_input *in, sessile_removal **out, size_t *count,
                  size_t *capacity, const allocator *a)
 {
     static const sessile_key nobody = {SESSILE_NO_ID, 0};
     const context *before = in->before;
     size_t i, left = 0;
-    placing places;
+    dispositions places;
     int code = -1;
 
-    placing_init(&places, a);
-    if (placing_of(&places, in))
+    dispositions_init(&places, a);
+    if (dispositions_find(&places, in))
         goto out;
     for (i = 0; i < before->count; i++)
-        left += places.fate[i] != FATE_KEPT;
+        left += places.disposition[i] != DISPOSITION_KEPT;
     if (mem_grow(a, (void **)out, capacity, *count + left, sizeof **out))
         goto out;
     for (i = 0; i < before->count; i++) {
-        sessile_departure *d;
-        if (places.fate[i] == FATE_KEPT)
+        sessile_removal *d;
+        if (places.disposition[i] == DISPOSITION_KEPT)
             continue;
         d = *out + (*count)++;
         d->key = before->items[i].key;
-        d->fate = fate_of(places.fate[i]);
+        d->disposition = disposition_of(places.disposition[i]);
         d->role = (sessile_role)before->items[i].role;
         d->tokens = before->items[i].tokens;
         d->by = places.place[i] == PLACE_NONE ? nobody
@@ -46,6 +46,6 @@ int laws_account(const laws_input *in, sessile_departure **out, size_t *count,
     code = 0;
 
 out:
-    placing_deinit(&places);
+    dispositions_deinit(&places);
     return code;
 }

@@ -20,63 +20,64 @@
 
 /* ------------------------------------------------------------------ the arrays */
 
-void kin_forget(sessile_session *s)
+void child_links_forget(sessile_session *s)
 {
-    if (s->kin)
-        mem_free(&s->store->alloc, s->kin, s->kin_capacity * sizeof *s->kin);
-    s->kin = NULL;
-    s->kin_count = s->kin_capacity = 0;
+    if (s->child_links)
+        mem_free(&s->store->alloc, s->child_links,
+                 s->child_link_capacity * sizeof *s->child_links);
+    s->child_links = NULL;
+    s->child_link_count = s->child_link_capacity = 0;
 }
 
 /* Entry id becomes the first of its parent's children. */
-static void kin_link(sessile_session *s, sessile_id id)
+static void child_links_link(sessile_session *s, sessile_id id)
 {
     sessile_id parent = s->nodes[id].parent;
 
-    s->kin[id] = (node_kin){0, 0};
-    if (id == 0 || parent >= id || !session_has_leaf(s, id))
+    s->child_links[id] = (child_link){0, 0};
+    if (id == 0 || parent >= id || !session_is_path_entry(s, id))
         return;
-    s->kin[id].next = s->kin[parent].child;
-    s->kin[parent].child = id;
+    s->child_links[id].next = s->child_links[parent].child;
+    s->child_links[parent].child = id;
 }
 
-void kin_follow(sessile_session *s)
+void child_links_follow(sessile_session *s)
 {
-    if (!s->kin_count)
+    if (!s->child_link_count)
         return;
-    if (mem_grow(&s->store->alloc, (void **)&s->kin, &s->kin_capacity, s->node_count,
-                 sizeof *s->kin)) {
-        kin_forget(s); /* to be made again when somebody asks */
+    if (mem_grow(&s->store->alloc, (void **)&s->child_links, &s->child_link_capacity,
+                 s->node_count, sizeof *s->child_links)) {
+        child_links_forget(s); /* to be made again when somebody asks */
         return;
     }
-    while (s->kin_count < s->node_count)
-        kin_link(s, (sessile_id)s->kin_count++);
+    while (s->child_link_count < s->node_count)
+        child_links_link(s, (sessile_id)s->child_link_count++);
 }
 
-void kin_cut(sessile_session *s)
+void child_links_cut(sessile_session *s)
 {
-    while (s->kin_count > s->node_count) {
-        sessile_id id = (sessile_id)--s->kin_count;
+    while (s->child_link_count > s->node_count) {
+        sessile_id id = (sessile_id)--s->child_link_count;
         sessile_id parent = s->nodes[id].parent;
-        if (id && parent < id && s->kin[parent].child == id)
-            s->kin[parent].child = s->kin[id].next;
+        if (id && parent < id && s->child_links[parent].child == id)
+            s->child_links[parent].child = s->child_links[id].next;
     }
 }
 
-static sessile_status kin_make(sessile_session *s, sessile_error *err)
+static sessile_status child_links_make(sessile_session *s, sessile_error *err)
 {
     sessile_status status;
 
-    if (s->kin_count)
+    if (s->child_link_count)
         return SESSILE_OK;
     status = session_reach_all_locked(s, err);
     if (status)
         return status;
-    if (mem_grow(&s->store->alloc, (void **)&s->kin, &s->kin_capacity, s->node_count,
-                 sizeof *s->kin))
+    if (mem_grow(&s->store->alloc, (void **)&s->child_links, &s->child_link_capacity,
+                 s->node_count, sizeof *s->child_links))
         return fail_nomem(err);
-    while (s->kin_count < s->node_count)
-        kin_link(s, (sessile_id)s->kin_count++);
+    while (s->child_link_count < s->node_count)
+        child_links_link(s, (sessile_id)s->child_link_count++);
     return SESSILE_OK;
 }
 
@@ -94,7 +95,7 @@ sessile_status session_ancestry_locked(sessile_session *s, sessile_id id,
                                        sessile_id **out, size_t *count,
                                        sessile_error *err)
 {
-    sessile_status status = session_check_leaf(s, id, err);
+    sessile_status status = session_check_at(s, id, err);
     size_t n = 1;
 
     if (!status)
@@ -121,13 +122,13 @@ static sessile_status list_children(sessile_session *s, sessile_id parent,
     sessile_status status;
     size_t n = 0;
 
-    for (sessile_id at = s->kin[parent].child; at; at = s->kin[at].next)
+    for (sessile_id at = s->child_links[parent].child; at; at = s->child_links[at].next)
         n += at != less;
     status = give_ids(s, n, out, err);
     if (status)
         return status;
     *count = n;
-    for (sessile_id at = s->kin[parent].child; at; at = s->kin[at].next)
+    for (sessile_id at = s->child_links[parent].child; at; at = s->child_links[at].next)
         if (at != less)
             (*out)[--n] = at;
     return SESSILE_OK;
@@ -137,10 +138,10 @@ sessile_status session_children_locked(sessile_session *s, sessile_id id,
                                        sessile_id **out, size_t *count,
                                        sessile_error *err)
 {
-    sessile_status status = session_check_leaf(s, id, err);
+    sessile_status status = session_check_at(s, id, err);
 
     if (!status)
-        status = kin_make(s, err);
+        status = child_links_make(s, err);
     return status ? status : list_children(s, id, 0, out, count, err);
 }
 
@@ -148,10 +149,10 @@ sessile_status session_siblings_locked(sessile_session *s, sessile_id id,
                                        sessile_id **out, size_t *count,
                                        sessile_error *err)
 {
-    sessile_status status = session_check_leaf(s, id, err);
+    sessile_status status = session_check_at(s, id, err);
 
     if (!status)
-        status = kin_make(s, err);
+        status = child_links_make(s, err);
     if (status)
         return status;
     if (id == 0)
@@ -162,20 +163,20 @@ sessile_status session_siblings_locked(sessile_session *s, sessile_id id,
 sessile_status session_leaves_locked(sessile_session *s, sessile_id **out, size_t *count,
                                      sessile_error *err)
 {
-    sessile_status status = kin_make(s, err);
+    sessile_status status = child_links_make(s, err);
     size_t n = 0;
 
     if (status)
         return status;
     for (sessile_id id = 0; id < s->node_count; id++)
-        n += session_has_leaf(s, id) && !s->kin[id].child;
+        n += session_is_path_entry(s, id) && !s->child_links[id].child;
     status = give_ids(s, n, out, err);
     if (status)
         return status;
     *count = n;
     n = 0;
     for (sessile_id id = 0; id < s->node_count; id++)
-        if (session_has_leaf(s, id) && !s->kin[id].child)
+        if (session_is_path_entry(s, id) && !s->child_links[id].child)
             (*out)[n++] = id;
     return SESSILE_OK;
 }
@@ -184,10 +185,10 @@ sessile_status session_common_ancestor_locked(sessile_session *s, sessile_id a,
                                               sessile_id b, sessile_id *out,
                                               sessile_error *err)
 {
-    sessile_status status = session_check_leaf(s, a, err);
+    sessile_status status = session_check_at(s, a, err);
 
     if (!status)
-        status = session_check_leaf(s, b, err);
+        status = session_check_at(s, b, err);
     /* The larger id is no ancestor of the smaller: it steps. */
     while (!status && a != b) {
         sessile_id *later = a > b ? &a : &b;
@@ -224,7 +225,7 @@ static sessile_status read_types(const sessile_tree_options *o, pick *p,
             return fail(err, SESSILE_INVALID,
                         "there is no type of entry '%.60s': session, message, turn, "
                         "compaction, branch_summary, head, label, checkpoint, metadata, "
-                        "suspend, park, refusal, custom, tombstone",
+                        "suspend, pending_run, refusal, custom, tombstone",
                         o->types[i]);
         p->types |= UINT32_C(1) << type;
     }
@@ -267,7 +268,7 @@ static void fill_row(const sessile_session *s, const pick *p, sessile_id id,
     row->tokens = n->tokens;
     row->time_ms = n->time_ms;
     row->first_child = row->next_sibling = SESSILE_NO_ID;
-    row->is_path = session_has_leaf(s, id) != 0;
+    row->is_path = session_is_path_entry(s, id) != 0;
     row->labelled = p->labelled && p->labelled[id];
 }
 

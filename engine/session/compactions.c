@@ -148,10 +148,10 @@ static int count_events(compaction_rows *rows, sessile_compaction *c)
         if (e->came)
             ++*(e->key.entry == c->id ? &c->written : &c->restored);
         else
-            ++*(e->fate == SESSILE_COVERED    ? &c->covered
-                : e->fate == SESSILE_REPLACED ? &c->replaced
-                : e->fate == SESSILE_UNDONE   ? &c->undone
-                                              : &c->lost);
+            ++*(e->disposition == SESSILE_COVERED    ? &c->covered
+                : e->disposition == SESSILE_REPLACED ? &c->replaced
+                : e->disposition == SESSILE_UNDONE   ? &c->undone
+                                                     : &c->lost);
     }
     return 0;
 }

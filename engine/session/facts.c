@@ -150,13 +150,15 @@ static int ends(const entry *e, const char *member, sessile_id *out)
     return 0;
 }
 
-static int of_park(facts *f, const entry *e)
+static int of_pending_run(facts *f, const entry *e)
 {
     sessile_id about;
 
     if (!is_true(json_get(e->data, "off")))
-        return facts_add(f, FACT_PARK, e->id, e->id, "", 0, 0);
-    return ends(e, "park", &about) ? 0 : facts_add(f, FACT_PARK, e->id, about, "", 0, 1);
+        return facts_add(f, FACT_PENDING_RUN, e->id, e->id, "", 0, 0);
+    return ends(e, "pending_run", &about)
+               ? 0
+               : facts_add(f, FACT_PENDING_RUN, e->id, about, "", 0, 1);
 }
 
 /* A tombstone that withdraws a checkpoint. (One that stands in for what was lost names
@@ -196,8 +198,8 @@ int facts_of_entry(facts *f, const entry *e)
     case ENTRY_SUSPEND:
         return facts_add(f, FACT_SUSPEND, e->id, 0, "", 0,
                          is_true(json_get(e->data, "off")));
-    case ENTRY_PARK:
-        return of_park(f, e);
+    case ENTRY_PENDING_RUN:
+        return of_pending_run(f, e);
     case ENTRY_TOMBSTONE:
         return of_tombstone(f, e);
     default:
@@ -361,7 +363,7 @@ static int own_in_force(const facts *f, fact_kind kind, const allocator *a, fact
 int facts_in_force(const facts *f, fact_kind kind, const allocator *a, fact **out,
                    size_t *count)
 {
-    if (kind == FACT_CHECKPOINT || kind == FACT_PARK)
+    if (kind == FACT_CHECKPOINT || kind == FACT_PENDING_RUN)
         return own_in_force(f, kind, a, out, count);
     return newest(f, kind, 0, a, out, count);
 }

@@ -12,7 +12,7 @@
  *                    "metadata", which are objects, "settings.<key>"
  *   FACT_CHECKPOINT  about: the checkpoint's own entry; name: its name, or ""
  *   FACT_SUSPEND     about: 0; the host's pause
- *   FACT_PARK        about: the park's own entry
+ *   FACT_PENDING_RUN        about: the pending run's own entry
  */
 #ifndef SESSION_FACTS_H
 #define SESSION_FACTS_H
@@ -26,7 +26,7 @@ typedef enum fact_kind {
     FACT_METADATA,
     FACT_CHECKPOINT,
     FACT_SUSPEND,
-    FACT_PARK,
+    FACT_PENDING_RUN,
     FACT_KINDS
 } fact_kind;
 

@@ -9,8 +9,9 @@
  * The context at the head is kept along with it as far as that is one push: a message
  * that follows the entry the context was made for. Whatever else happens (a compaction, a
  * move of the head) only leaves the context behind; who wants it sees that its `upto` is
- * not the head and builds it anew (leaf.c). Rejected: telling apart here what a move of
- * the head means for the context. It would be a second definition of what a context is.
+ * not the head and builds it anew (context_at.c). Rejected: telling apart here what a
+ * move of the head means for the context. It would be a second definition of what a
+ * context is.
  *
  * Entries of our own are folded before they are written, under a mark that is put back
  * when the log refuses them. Rejected: folding after the write, which needs an answer to
@@ -282,7 +283,7 @@ static sessile_status fold_head(fold *f, change *c, sessile_error *err)
         status = fold_reach(f->s, to, err);
     if (status)
         return status;
-    if (to >= c->e.id || !session_has_leaf(f->s, to))
+    if (to >= c->e.id || !session_is_path_entry(f->s, to))
         return fail(err, SESSILE_DAMAGED,
                     "it moves the head to something that is no entry of the tree");
     c->head = to;
@@ -303,7 +304,7 @@ static sessile_status check_parent(const fold *f, const change *c, sessile_error
     if (status)
         return status;
     parent = &f->s->nodes[c->e.parent];
-    if (!entry_on_path(c->e.type) || session_has_leaf(f->s, c->e.parent) ||
+    if (!entry_on_path(c->e.type) || session_is_path_entry(f->s, c->e.parent) ||
         parent->type == ENTRY_UNKNOWN)
         return SESSILE_OK;
     return fail(err, SESSILE_DAMAGED, "its parent %08" PRIx32 " is a fact", c->e.parent);
@@ -387,7 +388,7 @@ static void apply(fold *f, change *c)
     sessile_session *s = f->s;
 
     s->nodes[s->node_count++] = c->n;
-    kin_follow(s);
+    child_links_follow(s);
     apply_usage(s, c);
     if (*c->model)
         fold_model(s, c->model);
@@ -504,7 +505,7 @@ void fold_mark_rewind(fold *f, const fold_mark *m)
     sessile_session *s = f->s;
 
     s->node_count = m->node_count;
-    kin_cut(s);
+    child_links_cut(s);
     fold_snapshots_cut(s, s->node_count / LOG_BLOCK);
     /* The links of blocks that came meanwhile stand behind the mark: all stay. */
     if (s->blocks_taken == m->blocks_taken)

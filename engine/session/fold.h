@@ -53,7 +53,7 @@ sessile_status fold_reach(sessile_session *s, sessile_id id, sessile_error *err)
 /* ---- the index of the log (snapshot.c) */
 
 /* What the log asks of a session. */
-log_keeper session_keeper(sessile_session *s, int fresh);
+log_index_callbacks session_index_callbacks(sessile_session *s, int fresh);
 /* After the last entry of a block: its snapshot is taken. */
 void fold_snapshot(sessile_session *s);
 /* Those of blocks from that one on are dropped. */
@@ -110,13 +110,13 @@ sessile_status fold_stand_in(void *arg, const log_flaw *lost, sessile_id id, buf
 /* 1: a message or a branch summary. */
 int node_is_message(const node *n);
 /* 1: the header or a path entry: something that can be a leaf. */
-int session_has_leaf(const sessile_session *s, sessile_id id);
+int session_is_path_entry(const sessile_session *s, sessile_id id);
 
 /* The arrays of children (children.c): made to follow new nodes, cut to those that stay,
  * forgotten. */
-void kin_follow(sessile_session *s);
-void kin_cut(sessile_session *s);
-void kin_forget(sessile_session *s);
+void child_links_follow(sessile_session *s);
+void child_links_cut(sessile_session *s);
+void child_links_forget(sessile_session *s);
 
 /* Ids gathered from a leaf downwards. */
 typedef struct id_list {

@@ -146,7 +146,8 @@ static sessile_status end_pauses(plan *p, buf *work, sessile_error *err)
     for (size_t i = all->count; !status && i-- > 0;) {
         const fact *one = &all->at[i];
         int first;
-        if (one->entry > p->last || (one->kind != FACT_SUSPEND && one->kind != FACT_PARK))
+        if (one->entry > p->last ||
+            (one->kind != FACT_SUSPEND && one->kind != FACT_PENDING_RUN))
             continue;
         first = is_first(&seen, all, one, work);
         if (first < 0)
@@ -155,10 +156,11 @@ static sessile_status end_pauses(plan *p, buf *work, sessile_error *err)
             continue;
         buf_clear(work);
         buf_puts(work, "{\"off\":true,\"cancelled\":true");
-        if (one->kind == FACT_PARK)
-            buf_printf(work, ",\"park\":\"%08" PRIx32 "\"", one->about);
+        if (one->kind == FACT_PENDING_RUN)
+            buf_printf(work, ",\"pending_run\":\"%08" PRIx32 "\"", one->about);
         buf_puts(work, ",\"reason\":\"fork\"}");
-        state(p, one->kind == FACT_PARK ? ENTRY_PARK : ENTRY_SUSPEND, p->last, work);
+        state(p, one->kind == FACT_PENDING_RUN ? ENTRY_PENDING_RUN : ENTRY_SUSPEND,
+              p->last, work);
     }
     map_deinit(&seen);
     return status;
@@ -320,19 +322,19 @@ static sessile_status state_members(plan *p, sessile_slice title, json given,
 static sessile_status check_sound(const plan *p, sessile_error *err)
 {
     const sessile_session *s = p->s;
-    sessile_id sound = log_sound(s->log), leaf;
+    sessile_id sound = log_sound(s->log), at;
     sessile_error why = {SESSILE_OK, ""};
 
     if (p->last < sound || !log_damage(s->log, &why))
         return SESSILE_OK;
-    for (leaf = sound ? sound - 1 : 0; leaf && !session_has_leaf(s, leaf);)
-        leaf--;
+    for (at = sound ? sound - 1 : 0; at && !session_is_path_entry(s, at);)
+        at--;
     return session_named(s,
                          fail(err, why.code,
                               "it is damaged from entry %08" PRIx32
                               " on: fork it at %08" PRIx32
                               ", the newest entry before that, or repair it first",
-                              sound, leaf),
+                              sound, at),
                          err);
 }
 
@@ -486,7 +488,7 @@ static sessile_status plan_fork(plan *p, void *arg, sessile_error *err)
     buf work;
 
     p->last = w->entry == SESSILE_NO_ID ? s->head : w->entry;
-    status = session_check_leaf(s, p->last, err);
+    status = session_check_at(s, p->last, err);
     if (!status)
         status = check_sound(p, err);
     if (!status)

@@ -136,11 +136,11 @@ static uint32_t group_made(maker *m, const history_step *step, history_event *e)
     sessile_key put = e->came ? e->key : nobody;
     uint32_t n, group;
 
-    e->fate = SESSILE_LOST;
+    e->disposition = SESSILE_LOST;
     if (!e->came && map_get(&m->put_of, number_of(e->key), &n)) {
         put = e->by = (sessile_key){step->at, n};
-        e->fate = map_get(&m->replaced, number_of(e->key), NULL) ? SESSILE_REPLACED
-                                                                 : SESSILE_COVERED;
+        e->disposition = map_get(&m->replaced, number_of(e->key), NULL) ? SESSILE_REPLACED
+                                                                        : SESSILE_COVERED;
     }
     if (put.entry != SESSILE_NO_ID && map_get(&m->groups, number_of(put), &group))
         return group;
@@ -168,7 +168,8 @@ static uint32_t group_turned(maker *m, const history_step *step, history_event *
     if (e->came)
         return group;
     made = event_at(h, e->key, h->groups[group].at);
-    e->fate = is_put || made == EVENT_NONE ? SESSILE_UNDONE : h->events[made].fate;
+    e->disposition =
+        is_put || made == EVENT_NONE ? SESSILE_UNDONE : h->events[made].disposition;
     return group;
 }
 
@@ -320,22 +321,22 @@ static sessile_status make_step(maker *m, size_t index, sessile_id since,
 }
 
 /* The compactions on the path, oldest first. */
-static sessile_status find_steps(history *h, sessile_session *s, sessile_id leaf,
+static sessile_status find_steps(history *h, sessile_session *s, sessile_id at,
                                  sessile_error *err)
 {
-    sessile_id at = s->nodes[leaf].context_at;
+    sessile_id id = s->nodes[at].context_at;
     sessile_status status = SESSILE_OK;
 
-    while (!status && at) {
+    while (!status && id) {
         if (mem_grow(h->alloc, (void **)&h->steps, &h->step_capacity, h->step_count + 1,
                      sizeof *h->steps))
             return fail_nomem(err);
-        h->steps[h->step_count++] = (history_step){.at = at, .undoes = SESSILE_NO_ID};
-        status = session_reach_locked(s, at, err);
+        h->steps[h->step_count++] = (history_step){.at = id, .undoes = SESSILE_NO_ID};
+        status = session_reach_locked(s, id, err);
         if (!status)
-            status = session_reach_locked(s, s->nodes[at].parent, err);
+            status = session_reach_locked(s, s->nodes[id].parent, err);
         if (!status)
-            at = s->nodes[s->nodes[at].parent].context_at;
+            id = s->nodes[s->nodes[id].parent].context_at;
     }
     for (size_t i = 0; i < h->step_count / 2; i++) {
         history_step first = h->steps[i];
@@ -345,11 +346,11 @@ static sessile_status find_steps(history *h, sessile_session *s, sessile_id leaf
     return status;
 }
 
-sessile_status history_make(history *h, sessile_session *s, sessile_id leaf,
+sessile_status history_make(history *h, sessile_session *s, sessile_id at,
                             sessile_error *err)
 {
     maker m = {.h = h, .s = s};
-    sessile_status status = session_path_locked(s, leaf, &m.path, &m.path_count, err);
+    sessile_status status = session_path_locked(s, at, &m.path, &m.path_count, err);
 
     context_init(&m.before, h->alloc);
     context_init(&m.after, h->alloc);
@@ -360,7 +361,7 @@ sessile_status history_make(history *h, sessile_session *s, sessile_id leaf,
     map_init(&m.groups, h->alloc);
     buf_init(&m.text, h->alloc);
     if (!status)
-        status = find_steps(h, s, leaf, err);
+        status = find_steps(h, s, at, err);
     for (size_t i = 0; !status && i < h->step_count; i++)
         status = make_step(&m, i, i ? h->steps[i - 1].at : 0, err);
     context_deinit(&m.before);

@@ -22,8 +22,8 @@ typedef struct history_event {
                        and goes (came); entry SESSILE_NO_ID: none */
     uint32_t before, next; /* the key's events around this one, or EVENT_NONE */
     uint32_t group;
-    uint8_t came; /* 1: written, or put back; 0: it left */
-    uint8_t fate; /* of what left: a sessile_fate */
+    uint8_t came;        /* 1: written, or put back; 0: it left */
+    uint8_t disposition; /* of what left: a sessile_disposition */
 } history_event;
 
 /* A message that was written and all that it stands for, or one that was lost: they come
@@ -65,7 +65,7 @@ typedef struct history {
 void history_init(history *h, const allocator *a);
 void history_deinit(history *h);
 /* Of the path to leaf. Once after init. DAMAGED: a compaction cannot be read; NOMEM. */
-sessile_status history_make(history *h, sessile_session *s, sessile_id leaf,
+sessile_status history_make(history *h, sessile_session *s, sessile_id at,
                             sessile_error *err);
 
 /* The first or newest event of a key, or EVENT_NONE. */

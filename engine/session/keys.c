@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "session/catalog.h"
+#include "session/list_cache.h"
 #include "session/fold.h"
 
 enum { EPOCHS_MOST = 4096 };
@@ -284,7 +284,7 @@ static sessile_status deal_with(sessile_reseal *r, const place *at, sessile_erro
     sessile_status status;
     keyring_about now;
     log_about log;
-    log_keeper keeper = session_keeper(NULL, 1);
+    log_index_callbacks callbacks = session_index_callbacks(NULL, 1);
     int done = 0;
 
     error_clear(&why);
@@ -305,7 +305,7 @@ static sessile_status deal_with(sessile_reseal *r, const place *at, sessile_erro
     if (log.key.epoch == now.epoch && log.key.suite == now.suite)
         return SESSILE_OK;
     status = log_reseal(&st->backend, st->keys, at->folder, at->name, st->timeout_ms,
-                        &keeper, &done, &st->alloc, &why);
+                        &callbacks, &done, &st->alloc, &why);
     r->state.resealed += done != 0;
     switch (status) {
     case SESSILE_OK:
@@ -338,7 +338,7 @@ static sessile_status finish(sessile_reseal *r, sessile_error *err)
     if (!status)
         status = keyring_drop_users(keys, err);
     if (!status && before > 1)
-        status = catalog_drop(r->store, err); /* sealed with a master key as well */
+        status = list_cache_drop(r->store, err); /* sealed with a master key as well */
     if (!status) {
         size_t after = keyring_epochs(keys, NULL, 0);
         r->state.dropped = before > after ? before - after : 0;
@@ -467,7 +467,7 @@ sessile_status forget_user(sessile_store *st, sessile_slice user, uint64_t *sess
     /* Titles may stand in the lists' caches. Also when nothing was removed: an earlier
      * run may have ended before it came to this. */
     if (!status)
-        status = catalog_drop(st, err);
+        status = list_cache_drop(st, err);
     if (sessions)
         *sessions = open;
     return status ? status : noted;

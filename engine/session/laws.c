@@ -5,7 +5,8 @@
  * against a proposal what was so before it: a broken pair may stay broken.
  *
  * How it is done: first everything of `before` is given its place in `after`, itself or
- * as the message that stands for it (placing.c). Each law is then one walk over columns.
+ * as the message that stands for it (disposition.c). Each law is then one walk over
+ * columns.
  *
  * Law 1 is judged by its effect. The list after the proposal is paired as any list is; a
  * result that had a call must then still have that call, and be in time when it was. Only
@@ -23,7 +24,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "session/placing.h"
+#include "session/disposition.h"
 
 const char *law_name(law l)
 {
@@ -81,7 +82,7 @@ static name name_of(sessile_key key)
 /* What is needed to judge pairs. */
 typedef struct pairs_case {
     const laws_input *in;
-    const placing *places;
+    const dispositions *places;
     const pairing *was;
     const pairing *is; /* NULL: messages were only taken out */
     judgement *out;
@@ -112,7 +113,7 @@ static uint32_t link_after(const pairs_case *j, uint32_t link)
 
     if (at == PLACE_NONE)
         return PAIR_NONE;
-    if (j->places->fate[from] == FATE_KEPT)
+    if (j->places->disposition[from] == DISPOSITION_KEPT)
         return after->items[at].link + offset;
     return link_like(after, &after->items[at], &before->links[link], offset);
 }
@@ -228,7 +229,7 @@ static int law_open_work(const laws_input *in, judgement *out)
     return 0;
 }
 
-static int law_truth(const laws_input *in, const placing *places, judgement *out)
+static int law_truth(const laws_input *in, const dispositions *places, judgement *out)
 {
     size_t i;
 
@@ -266,7 +267,7 @@ static int law_truth(const laws_input *in, const placing *places, judgement *out
 
 /* A message that says it is an entry, and is not. Judged before all else: a policy that
  * believes to keep a message is not told of what its leaving breaks. */
-static int law_names(const laws_input *in, const placing *places, judgement *out)
+static int law_names(const laws_input *in, const dispositions *places, judgement *out)
 {
     size_t i;
 
@@ -284,7 +285,7 @@ static int law_names(const laws_input *in, const placing *places, judgement *out
     return 0;
 }
 
-static int law_order(const placing *places, judgement *out)
+static int law_order(const dispositions *places, judgement *out)
 {
     if (!places->disorder)
         return 0;
@@ -296,14 +297,14 @@ static int law_order(const placing *places, judgement *out)
         name_of(places->disorder_key).text, name_of(places->disorder_after).text);
 }
 
-static int law_pinned(const laws_input *in, const placing *places, judgement *out)
+static int law_pinned(const laws_input *in, const dispositions *places, judgement *out)
 {
     const context *before = in->before;
     size_t i, last_user = context_last_user(before);
 
     for (i = 0; i < before->count; i++) {
         const item *it = &before->items[i];
-        if (places->fate[i] == FATE_KEPT)
+        if (places->disposition[i] == DISPOSITION_KEPT)
             continue;
         if (it->flags & ITEM_PINNED)
             return broken(out, LAW_PINNED, it->key, "%s is pinned and must stay unedited",
@@ -341,14 +342,14 @@ size_t laws_floor(const context *before, uint32_t floor, int64_t window, int64_t
     return count;
 }
 
-static int law_floor(const laws_input *in, const placing *places, judgement *out)
+static int law_floor(const laws_input *in, const dispositions *places, judgement *out)
 {
     const context *before = in->before;
     size_t count = laws_floor(before, in->floor, in->window, in->reserve), i;
 
     for (i = before->count - count; i < before->count; i++) {
         const item *it = &before->items[i];
-        if (places->fate[i] == FATE_KEPT)
+        if (places->disposition[i] == DISPOSITION_KEPT)
             continue;
         if (places->place[i] != PLACE_NONE &&
             places->put_from[in->after->items[places->place[i]].key.n - 1] == i)
@@ -361,7 +362,7 @@ static int law_floor(const laws_input *in, const placing *places, judgement *out
     return 0;
 }
 
-static int law_bounds(const laws_input *in, const placing *places, judgement *out)
+static int law_bounds(const laws_input *in, const dispositions *places, judgement *out)
 {
     sessile_key none = {SESSILE_NO_ID, 0};
     uint64_t bytes = 0;
@@ -394,7 +395,7 @@ static int unchanged(const context *before, const context *after)
 sessile_status laws_check(const laws_input *in, judgement *out, const allocator *a,
                           sessile_error *err)
 {
-    placing places;
+    dispositions places;
     pairing after;
     pairs_case pairs = {in, &places, in->before_pairs, NULL, out};
     sessile_status status = SESSILE_OK;
@@ -402,9 +403,9 @@ sessile_status laws_check(const laws_input *in, judgement *out, const allocator 
     clear(out);
     if (unchanged(in->before, in->after))
         return SESSILE_OK;
-    placing_init(&places, a);
+    dispositions_init(&places, a);
     pairing_init(&after, a);
-    if (placing_of(&places, in)) {
+    if (dispositions_find(&places, in)) {
         status = fail_nomem(err);
         goto out;
     }
@@ -423,7 +424,7 @@ sessile_status laws_check(const laws_input *in, judgement *out, const allocator 
 
 out:
     pairing_deinit(&after);
-    placing_deinit(&places);
+    dispositions_deinit(&places);
     return status;
 }
 

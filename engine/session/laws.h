@@ -64,9 +64,9 @@ size_t laws_floor(const context *before, uint32_t floor, int64_t window, int64_t
 void laws_progress(const laws_input *in, judgement *out);
 /* Law 9: tokens by which after exceeds window - reserve; 0: it fits. */
 int64_t laws_cannot_fit(const context *after, int64_t window, int64_t reserve);
-/* Law 8: one departure for each item of before that is not in after, in order of before.
+/* Law 8: one removal for each item of before that is not in after, in order of before.
  * Appends to *out by mem_grow. 0 or -1. */
-int laws_account(const laws_input *in, sessile_departure **out, size_t *count,
+int laws_account(const laws_input *in, sessile_removal **out, size_t *count,
                  size_t *capacity, const allocator *a);
 
 #endif

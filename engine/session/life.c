@@ -264,8 +264,8 @@ static sessile_status remove_log(sessile_store *st, const session_names *names,
                         bytes, err);
     /* What lists remember has its names and labels. Who is killed before this leaves them
      * until the next list. */
-    if (!status && (st->backend.table->capabilities & SESSILE_BACKEND_SHELVES))
-        status = st->backend.table->shelf_drop(st->backend.self, folder, err);
+    if (!status && (st->backend.table->capabilities & SESSILE_BACKEND_LIST_CACHE))
+        status = st->backend.table->list_cache_drop(st->backend.self, folder, err);
     return status;
 }
 

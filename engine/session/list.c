@@ -1,17 +1,17 @@
 /*
  * list.c: the sessions of a store, as rows that belong to the host.
  *
- * A log whose file is what the folder's catalog says is taken from there; every other one
- * is opened the way a session is, so that a row says what opening would: a log that
+ * A log whose file is what the folder's list cache says is taken from there; every other
+ * one is opened the way a session is, so that a row says what opening would: a log that
  * cannot be opened has a row with its status, and never spoils the list. Must never keep
  * a log open, nor remember one that did not open, or not all of it.
  *
  * Order: by the time of the newest entry, as the log has it. The newest N of a store
- * without a catalog need not open all logs: a file changed at or after the time of its
+ * without a list cache need not open all logs: a file changed at or after the time of its
  * newest entry, so that logs are opened from the one that changed last until no other one
  * can be among the N. (Not mtime: whoever may write in the folder can set that back.)
  */
-#include "session/catalog.h"
+#include "session/list_cache.h"
 #include "session/fold.h"
 
 #include <stdlib.h>
@@ -21,29 +21,29 @@ enum { UNSEEN, KNOWN, OPENED };
 
 /* A log's file. */
 typedef struct place {
-    size_t name;  /* in the listing's names */
-    size_t shelf; /* its folder */
+    size_t name; /* in the listing's names */
+    size_t in;   /* its folder */
     sessile_backend_stat stat;
-    size_t row; /* KNOWN: of the shelf's catalog; OPENED: of the listing */
+    size_t row; /* KNOWN: of the list_cache's list cache; OPENED: of the listing */
     uint8_t state;
     uint8_t told; /* stat is set */
 } place;
 
 /* An agent's folder: its places are first and the count - 1 behind it. */
-typedef struct shelf {
+typedef struct listed_folder {
     char folder[NAME_SIZE];
     size_t first, count;
-    size_t matched; /* rows of the catalog whose log is still there */
-    size_t fresh;   /* logs that can be put in the catalog and are not in it */
-    catalog found;
-} shelf;
+    size_t matched; /* rows of the list cache whose log is still there */
+    size_t fresh;   /* logs that can be put in the list cache and are not in it */
+    list_cache found;
+} listed_folder;
 
 /* What was found in a log. Text is in the listing's buffer. */
 typedef struct opened {
     sessile_listed row; /* slices' data are not set yet; nor where it stands */
     size_t id, agent, user, title, message, labels;
     life_facts life;
-    int keep; /* a catalog may have it */
+    int keep; /* a list cache may have it */
 } opened;
 
 /* What a list is ordered by. */
@@ -58,8 +58,8 @@ typedef struct listing {
     const sessile_list_options *options;
     int64_t now_ms; /* before anything was looked at */
     buf names, text;
-    shelf *shelves;
-    size_t shelf_count, shelf_capacity;
+    listed_folder *folders;
+    size_t folder_count, folder_capacity;
     place *places;
     size_t count, capacity;
     opened *rows;
@@ -77,17 +77,17 @@ static int gather(void *arg, const char *folder, const char *name,
                   const sessile_backend_stat *stat)
 {
     listing *l = arg;
-    shelf *in = l->shelf_count ? &l->shelves[l->shelf_count - 1] : NULL;
+    listed_folder *in = l->folder_count ? &l->folders[l->folder_count - 1] : NULL;
     const allocator *a = &l->store->alloc;
     place *p;
 
     if (strlen(folder) >= NAME_SIZE || strlen(name) >= NAME_SIZE)
         return 0; /* no name of ours */
     if (!in || strcmp(in->folder, folder)) {
-        if (mem_grow(a, (void **)&l->shelves, &l->shelf_capacity, l->shelf_count + 1,
-                     sizeof *l->shelves))
+        if (mem_grow(a, (void **)&l->folders, &l->folder_capacity, l->folder_count + 1,
+                     sizeof *l->folders))
             goto nomem;
-        in = &l->shelves[l->shelf_count++];
+        in = &l->folders[l->folder_count++];
         memset(in, 0, sizeof *in);
         memcpy(in->folder, folder, strlen(folder));
         in->first = l->count;
@@ -97,7 +97,7 @@ static int gather(void *arg, const char *folder, const char *name,
     p = &l->places[l->count++];
     memset(p, 0, sizeof *p);
     p->name = l->names.size;
-    p->shelf = l->shelf_count - 1;
+    p->in = l->folder_count - 1;
     p->told = stat != NULL;
     if (stat)
         p->stat = *stat;
@@ -124,7 +124,7 @@ static sessile_status gather_all(listing *l, sessile_error *err)
 
     if (agent.data)
         keyring_folder_name(l->store->keys, agent, folder);
-    if (b->table->capabilities & SESSILE_BACKEND_SHELVES)
+    if (b->table->capabilities & SESSILE_BACKEND_LIST_CACHE)
         status = b->table->list_stat(b->self, agent.data ? folder : NULL, gather, l, err);
     else
         status = b->table->list(b->self, agent.data ? folder : NULL, gather_name, l, err);
@@ -142,7 +142,7 @@ static const char *name_of(const listing *l, const place *p)
 
 static const char *folder_of(const listing *l, const place *p)
 {
-    return l->shelves[p->shelf].folder;
+    return l->folders[p->in].folder;
 }
 
 /* ------------------------------------------------------------------ what is in a list */
@@ -312,7 +312,7 @@ static void fill(listing *l, opened *row, const sessile_session *s)
     row->row.torn = s->torn;
 }
 
-/* Names of labels, as long as a catalog should carry. */
+/* Names of labels, as long as a list cache should carry. */
 #define LABELS_MOST ((size_t)64 << 10)
 
 /* Whether a name (as JSON) is in the unfinished array between from and to. */
@@ -404,7 +404,7 @@ static sessile_slice text_of(const listing *l, sessile_slice size, size_t at)
 static sessile_status look(listing *l, size_t at)
 {
     place *p = &l->places[at];
-    shelf *in = &l->shelves[p->shelf];
+    listed_folder *in = &l->folders[p->in];
     sessile_session *s = NULL;
     sessile_error why;
     opened *row;
@@ -442,7 +442,7 @@ static sessile_status look(listing *l, size_t at)
     row->keep = !row->row.status && !row->row.torn && p->told &&
                 row->row.bytes == p->stat.bytes && row->row.entries <= UINT32_MAX &&
                 row->row.labels.size <= LABELS_MOST &&
-                catalog_settled(&p->stat, l->now_ms);
+                list_cache_settled(&p->stat, l->now_ms);
     in->fresh += row->keep ? 1 : 0;
     p->state = OPENED;
     p->row = l->row_count++;
@@ -461,19 +461,20 @@ static sessile_status look(listing *l, size_t at)
 
 enum { NOT_THERE = SIZE_MAX };
 
-/* Finds the places that a shelf's catalog knows; of each row, the place, or NOT_THERE. */
-static sessile_status match(listing *l, shelf *in, size_t *place_of)
+/* Finds the places that a folder's list cache knows; of each row, the place, or
+ * NOT_THERE. */
+static sessile_status match(listing *l, listed_folder *in, size_t *place_of)
 {
     for (size_t i = 0; i < in->found.count; i++)
         place_of[i] = NOT_THERE;
     for (size_t at = in->first; at < in->first + in->count; at++) {
         place *p = &l->places[at];
-        if (catalog_find(&in->found, name_of(l, p), &p->row))
+        if (list_cache_find(&in->found, name_of(l, p), &p->row))
             return SESSILE_NOMEM;
         if (p->row == in->found.count)
             continue;
         in->matched++;
-        if (!p->told || !catalog_fits(&in->found, p->row, &p->stat))
+        if (!p->told || !list_cache_fits(&in->found, p->row, &p->stat))
             continue;
         p->state = KNOWN;
         place_of[p->row] = at;
@@ -481,28 +482,29 @@ static sessile_status match(listing *l, shelf *in, size_t *place_of)
     return SESSILE_OK;
 }
 
-static int row_is_wanted(const listing *l, const catalog *c, size_t row)
+static int row_is_wanted(const listing *l, const list_cache *c, size_t row)
 {
-    catalog_row r;
+    list_cache_row r;
 
-    catalog_get(c, row, &r);
+    list_cache_get(c, row, &r);
     return wanted(l, &(asked){r.id, r.user, r.title, r.labels, r.modified_ms, &r.life});
 }
 
-/* Puts them on the list, newest first as the catalog says, so that there is nothing left
- * to sort and the newest N end after N. */
-static sessile_status offer_known(listing *l, const shelf *in, const size_t *place_of)
+/* Puts them on the list, newest first as the list cache says, so that there is nothing
+ * left to sort and the newest N end after N. */
+static sessile_status offer_known(listing *l, const listed_folder *in,
+                                  const size_t *place_of)
 {
-    const catalog *c = &in->found;
+    const list_cache *c = &in->found;
     size_t taken = 0;
     int64_t before = INT64_MAX;
 
     for (size_t rank = 0; rank < c->count; rank++) {
-        size_t row = catalog_newest(c, rank);
+        size_t row = list_cache_newest(c, rank);
         int64_t modified_ms;
         if (place_of[row] == NOT_THERE)
             continue;
-        modified_ms = catalog_modified(c, row);
+        modified_ms = list_cache_modified(c, row);
         if (taken >= l->want && modified_ms < before)
             break;
         if (!row_is_wanted(l, c, row))
@@ -519,9 +521,9 @@ static sessile_status look_up(listing *l)
 {
     const allocator *a = &l->store->alloc;
 
-    for (size_t i = 0; i < l->shelf_count; i++) {
-        shelf *in = &l->shelves[i];
-        sessile_status status = catalog_load(&in->found, l->store, in->folder);
+    for (size_t i = 0; i < l->folder_count; i++) {
+        listed_folder *in = &l->folders[i];
+        sessile_status status = list_cache_load(&in->found, l->store, in->folder);
         size_t *place_of;
         if (status)
             return status;
@@ -581,9 +583,9 @@ static sessile_status look_at_others(listing *l)
     return status;
 }
 
-/* ------------------------------------------------------------------ the catalog */
+/* ------------------------------------------------------------------ the list cache */
 
-static void row_of(const listing *l, const place *p, catalog_row *out)
+static void row_of(const listing *l, const place *p, list_cache_row *out)
 {
     const opened *row = &l->rows[p->row];
     const char *name = name_of(l, p);
@@ -603,35 +605,35 @@ static void row_of(const listing *l, const place *p, catalog_row *out)
 }
 
 /*
- * A catalog is written whole, which costs about as much for 500 sessions as opening one:
- * a few that changed in a large folder are looked at again until there are more of them.
- * Names that are gone go at once.
+ * A list cache is written whole, which costs about as much for 500 sessions as opening
+ * one: a few that changed in a large folder are looked at again until there are more of
+ * them. Names that are gone go at once.
  */
 enum { ROWS_A_LOG = 512 };
 
-static void remember(listing *l, const shelf *in)
+static void remember(listing *l, const listed_folder *in)
 {
     sessile_slice agent = in->found.agent;
-    catalog_draft d;
-    catalog_row row;
+    list_cache_draft d;
+    list_cache_row row;
 
     if (in->fresh <= in->count / ROWS_A_LOG && in->matched == in->found.count)
         return;
-    catalog_draft_init(&d, &l->store->alloc);
+    list_cache_draft_init(&d, &l->store->alloc);
     for (size_t at = in->first; at < in->first + in->count; at++) {
         const place *p = &l->places[at];
         if (p->state == KNOWN) {
-            catalog_get(&in->found, p->row, &row);
+            list_cache_get(&in->found, p->row, &row);
         } else if (p->state == OPENED && l->rows[p->row].keep) {
             row_of(l, p, &row);
             agent = text_of(l, l->rows[p->row].row.agent, l->rows[p->row].agent);
         } else {
             continue;
         }
-        catalog_draft_add(&d, &row);
+        list_cache_draft_add(&d, &row);
     }
-    catalog_draft_put(&d, l->store, in->folder, agent);
-    catalog_draft_deinit(&d);
+    list_cache_draft_put(&d, l->store, in->folder, agent);
+    list_cache_draft_deinit(&d);
 }
 
 /* ------------------------------------------------------------------ for the host */
@@ -656,13 +658,13 @@ static void place_in_life(const listing *l, sessile_listed *out, const life_fact
     out->deleted_ms = f->deleted_ms;
 }
 
-/* A row whose text is still the listing's or a catalog's. */
+/* A row whose text is still the listing's or a list cache's. */
 static sessile_listed borrowed(const listing *l, const key *k)
 {
     const place *p = &l->places[k->place];
-    const catalog *c = &l->shelves[p->shelf].found;
+    const list_cache *c = &l->folders[p->in].found;
     sessile_listed out;
-    catalog_row row;
+    list_cache_row row;
 
     if (p->state == OPENED) {
         const opened *from = &l->rows[p->row];
@@ -677,7 +679,7 @@ static sessile_listed borrowed(const listing *l, const key *k)
             place_in_life(l, &out, &from->life);
         return out;
     }
-    catalog_get(c, p->row, &row);
+    list_cache_get(c, p->row, &row);
     memset(&out, 0, sizeof out);
     out.id = row.id;
     out.agent = c->agent;
@@ -799,10 +801,10 @@ static void listing_deinit(listing *l)
 {
     const allocator *a = &l->store->alloc;
 
-    for (size_t i = 0; i < l->shelf_count; i++)
-        catalog_deinit(&l->shelves[i].found);
-    if (l->shelves)
-        mem_free(a, l->shelves, l->shelf_capacity * sizeof *l->shelves);
+    for (size_t i = 0; i < l->folder_count; i++)
+        list_cache_deinit(&l->folders[i].found);
+    if (l->folders)
+        mem_free(a, l->folders, l->folder_capacity * sizeof *l->folders);
     if (l->places)
         mem_free(a, l->places, l->capacity * sizeof *l->places);
     if (l->rows)
@@ -854,8 +856,8 @@ sessile_status store_handle_list_with(sessile_store *s,
     if (!status && (look_up(&l) || look_at_others(&l)))
         status = fail_nomem(err);
     if (!status) {
-        for (size_t i = 0; i < l.shelf_count; i++)
-            remember(&l, &l.shelves[i]);
+        for (size_t i = 0; i < l.folder_count; i++)
+            remember(&l, &l.folders[i]);
         if (!in_order(&l))
             qsort(l.keys, l.key_count, sizeof *l.keys, newer);
         if (options->sort != SESSILE_SORT_MODIFIED && sort_by(&l))

@@ -15,7 +15,7 @@ enum { GAP = 16 };
 /* ------------------------------------------------------------------ which rows */
 
 /* The first message at or after `from`, for which `from` must lie on the path. */
-static sessile_status find_from(sessile_session *s, sessile_id leaf, sessile_id from,
+static sessile_status find_from(sessile_session *s, sessile_id at, sessile_id from,
                                 const sessile_id *ids, size_t count, size_t *out,
                                 sessile_error *err)
 {
@@ -29,40 +29,40 @@ static sessile_status find_from(sessile_session *s, sessile_id leaf, sessile_id 
             high = middle;
     }
     *out = low;
-    sessile_status status = session_reach_path_locked(s, leaf, from, err);
+    sessile_status status = session_reach_path_locked(s, at, from, err);
     if (status)
         return status;
-    if (session_descends_locked(s, leaf, from))
+    if (session_descends_locked(s, at, from))
         return SESSILE_OK;
     if (!count)
         fail(err, SESSILE_NOTFOUND,
              "entry %08" PRIx32 " is not on the path to %08" PRIx32
              ", which has no messages",
-             from, leaf);
+             from, at);
     else if (low == 0 || low == count)
         fail(err, SESSILE_NOTFOUND,
              "entry %08" PRIx32 " is not on the path to %08" PRIx32
              ": the nearest message on it is %08" PRIx32,
-             from, leaf, ids[low ? count - 1 : 0]);
+             from, at, ids[low ? count - 1 : 0]);
     else
         fail(err, SESSILE_NOTFOUND,
              "entry %08" PRIx32 " is not on the path to %08" PRIx32
              ": the nearest messages on it are %08" PRIx32 " and %08" PRIx32,
-             from, leaf, ids[low - 1], ids[low]);
+             from, at, ids[low - 1], ids[low]);
     return session_named(s, SESSILE_NOTFOUND, err);
 }
 
 /* Moves what is asked for to the front of ids: from, then role, then the newest `last`,
  * of these the first `limit`. */
 static sessile_status choose(sessile_session *s, const sessile_messages_options *o,
-                             sessile_id leaf, sessile_id *ids, size_t *count,
+                             sessile_id at, sessile_id *ids, size_t *count,
                              sessile_error *err)
 {
     size_t first = 0, kept = 0;
     sessile_status status = SESSILE_OK;
 
     if (o->from != SESSILE_NO_ID)
-        status = find_from(s, leaf, o->from, ids, *count, &first, err);
+        status = find_from(s, at, o->from, ids, *count, &first, err);
     if (status)
         return status;
     for (size_t i = first; i < *count; i++)
@@ -187,9 +187,9 @@ sessile_status session_messages(sessile_session *s,
                                 const sessile_messages_options *options,
                                 sessile_message **out, size_t *count, sessile_error *err)
 {
-    sessile_messages_options all = {.from = SESSILE_NO_ID, .leaf = SESSILE_NO_ID};
+    sessile_messages_options all = {.from = SESSILE_NO_ID, .at = SESSILE_NO_ID};
     const allocator *a = &s->store->alloc;
-    sessile_id *ids = NULL, leaf;
+    sessile_id *ids = NULL, at;
     size_t path = 0, chosen;
     sessile_status status;
 
@@ -203,18 +203,18 @@ sessile_status session_messages(sessile_session *s,
     status = session_refresh_locked(s, err);
     if (status)
         goto out;
-    leaf = options->leaf == SESSILE_NO_ID ? s->head : options->leaf;
-    status = session_path_locked(s, leaf, &ids, &path, err);
+    at = options->at == SESSILE_NO_ID ? s->head : options->at;
+    status = session_path_locked(s, at, &ids, &path, err);
     if (status)
         goto out;
     chosen = path;
-    status = choose(s, options, leaf, ids, &chosen, err);
+    status = choose(s, options, at, ids, &chosen, err);
     if (!status)
         status = make_rows(s, ids, chosen, out, err);
     if (status)
         goto out;
     *count = chosen;
-    if (leaf == s->head)
+    if (at == s->head)
         s->base = s->head;
 out:
     if (ids)

@@ -164,20 +164,20 @@ static sessile_status reported_by(sessile_session *s, sessile_id id, int64_t *ou
 /* Entries of the path from leaf back, as far as a meter looks: METER_MESSAGES from the
  * newest report, or from the leaf when there is none as near; never more segments than
  * it keeps. */
-static sessile_status gather(sessile_session *s, sessile_id leaf, id_list *ids,
+static sessile_status gather(sessile_session *s, sessile_id at, id_list *ids,
                              sessile_error *err)
 {
-    sessile_status status = session_reach_locked(s, leaf, err);
-    int64_t from = status ? 0 : s->nodes[leaf].messages;
+    sessile_status status = session_reach_locked(s, at, err);
+    int64_t from = status ? 0 : s->nodes[at].messages;
     unsigned segments = 0, messages = 0;
     int reports = 0;
 
-    for (sessile_id at = leaf; !status && at; at = s->nodes[at].parent) {
+    for (sessile_id id = at; !status && id; id = s->nodes[id].parent) {
         const node *n;
-        status = session_reach_locked(s, at, err);
+        status = session_reach_locked(s, id, err);
         if (status)
             break;
-        n = &s->nodes[at];
+        n = &s->nodes[id];
         if (n->marks & NODE_HAS_USAGE) {
             if (!reports)
                 from = n->messages;
@@ -190,7 +190,7 @@ static sessile_status gather(sessile_session *s, sessile_id leaf, id_list *ids,
         if (mem_grow(ids->alloc, (void **)&ids->at, &ids->capacity, ids->count + 1,
                      sizeof *ids->at))
             return fail_nomem(err);
-        ids->at[ids->count++] = at;
+        ids->at[ids->count++] = id;
         if (segments == METER_SEGMENTS)
             break;
         messages += (unsigned)node_is_message(n);
@@ -198,22 +198,22 @@ static sessile_status gather(sessile_session *s, sessile_id leaf, id_list *ids,
     return status;
 }
 
-static sessile_status make(sessile_session *s, sessile_id leaf, token_meter *m,
+static sessile_status make(sessile_session *s, sessile_id at, token_meter *m,
                            sessile_error *err)
 {
     id_list ids = {.alloc = &s->store->alloc};
-    sessile_status status = gather(s, leaf, &ids, err);
+    sessile_status status = gather(s, at, &ids, err);
 
     memset(m, 0, sizeof *m);
     for (size_t i = ids.count; !status && i > 0; i--) {
-        sessile_id at = ids.at[i - 1];
+        sessile_id id = ids.at[i - 1];
         int64_t reported = 0;
-        if (s->nodes[at].marks & NODE_HAS_USAGE)
-            status = reported_by(s, at, &reported, err);
+        if (s->nodes[id].marks & NODE_HAS_USAGE)
+            status = reported_by(s, id, &reported, err);
         if (!status)
-            step(m, s, at, reported);
+            step(m, s, id, reported);
     }
-    m->upto = leaf;
+    m->upto = at;
     m->all_known = 0;
     m->known = !status;
     id_list_deinit(&ids);
@@ -295,18 +295,18 @@ static void make_fit(const sessile_session *s, token_meter *m)
     m->fit_known = 1;
 }
 
-sessile_status session_fit_locked(sessile_session *s, sessile_id leaf,
+sessile_status session_fit_locked(sessile_session *s, sessile_id at,
                                   meter_ratio out[TOKEN_UNITS], sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     token_meter other, *m = &s->meter;
 
     memset(out, 0, TOKEN_UNITS * sizeof *out);
-    if (leaf == s->head) {
+    if (at == s->head) {
         status = follow_head(s, err);
     } else {
         m = &other;
-        status = make(s, leaf, m, err);
+        status = make(s, at, m, err);
     }
     if (status || !has_report(s, m))
         return status;
@@ -461,18 +461,18 @@ static sessile_status find_outside(sessile_session *s, token_meter *m, int exact
     return SESSILE_OK;
 }
 
-sessile_status session_outside_locked(sessile_session *s, sessile_id leaf, int64_t *out,
+sessile_status session_outside_locked(sessile_session *s, sessile_id at, int64_t *out,
                                       sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     token_meter other, *m = &s->meter;
 
     *out = 0;
-    if (leaf == s->head) {
+    if (at == s->head) {
         status = follow_head(s, err);
     } else {
         m = &other;
-        status = make(s, leaf, m, err);
+        status = make(s, at, m, err);
     }
     if (status || !has_report(s, m))
         return status;
@@ -535,7 +535,7 @@ static sessile_status read_at(sessile_session *s, token_meter *m, sessile_tokens
     return SESSILE_OK;
 }
 
-sessile_status session_tokens_at_locked(sessile_session *s, sessile_id leaf,
+sessile_status session_tokens_at_locked(sessile_session *s, sessile_id at,
                                         sessile_tokens *out, int *beside,
                                         sessile_error *err)
 {
@@ -543,16 +543,16 @@ sessile_status session_tokens_at_locked(sessile_session *s, sessile_id leaf,
     sessile_status status;
 
     *out = (sessile_tokens){0, 0, 0, TOKEN_SOURCE_ESTIMATE};
-    if (leaf == s->head) {
+    if (at == s->head) {
         status = follow_head(s, err);
     } else {
         m = &other;
-        status = make(s, leaf, m, err);
+        status = make(s, at, m, err);
     }
     return status ? status : read_at(s, m, out, beside, err);
 }
 
-sessile_status session_tokens_with_locked(sessile_session *s, sessile_id leaf,
+sessile_status session_tokens_with_locked(sessile_session *s, sessile_id at,
                                           const context *c, sessile_tokens *out,
                                           sessile_error *err)
 {
@@ -560,11 +560,11 @@ sessile_status session_tokens_with_locked(sessile_session *s, sessile_id leaf,
     int beside, exact = session_exact_unit(s);
     sessile_status status;
 
-    if (leaf == s->head) {
+    if (at == s->head) {
         status = follow_head(s, err);
         m = s->meter;
     } else {
-        status = make(s, leaf, &m, err);
+        status = make(s, at, &m, err);
     }
     if (status)
         return status;

@@ -68,11 +68,11 @@ void meter_follow(sessile_session *s, sessile_id id, int64_t reported);
 void meter_forget(sessile_session *s);
 
 /* How counts are read at a leaf: the ratio of each unit, 0 where none is known. */
-sessile_status session_fit_locked(sessile_session *s, sessile_id leaf,
+sessile_status session_fit_locked(sessile_session *s, sessile_id at,
                                   meter_ratio out[TOKEN_UNITS], sessile_error *err);
 /* What the newest report near leaf counted beside the messages (a system prompt that is
  * no entry, tools), and the next request will hold too; 0: not known. */
-sessile_status session_outside_locked(sessile_session *s, sessile_id leaf, int64_t *out,
+sessile_status session_outside_locked(sessile_session *s, sessile_id at, int64_t *out,
                                       sessile_error *err);
 /* Tokens of a sum of counts, what they come from, and their margin. */
 void meter_read(const token_sums *sums, const meter_ratio fit[TOKEN_UNITS], int exact,

@@ -24,7 +24,7 @@ void migrate_free(sessile_migration *m)
         return;
     if (m->from)
         a = m->from->alloc;
-    carry_free(m->at);
+    transfer_free(m->at);
     migrate_look_deinit(&m->look);
     sessile_free(m->keyring);
     if (m->part)
@@ -111,23 +111,23 @@ static sessile_status begin(sessile_migration *m, int compare, sessile_error *er
 {
     const char *folder = migrate_folder(&m->look, m->next);
     const char *name = migrate_name(&m->look, m->next);
-    log_keeper keeper = session_keeper(NULL, 1);
+    log_index_callbacks callbacks = session_index_callbacks(NULL, 1);
     sessile_status status = SESSILE_OK;
-    carry_wish wish = {.from = &m->from->backend,
-                       .to = &m->to->backend,
-                       .from_keys = m->without_key ? NULL : m->from->keys,
-                       .to_keys = m->state.as_it_stands ? NULL : m->to->keys,
-                       .folder = folder,
-                       .name = name,
-                       .to_folder = m->to_folder,
-                       .to_name = m->to_name,
-                       .user = m->user,
-                       .limit = m->look.logs[m->next].bytes,
-                       .compare = compare,
-                       .replace = m->options.replace,
-                       .timeout_ms = m->to->timeout_ms,
-                       .depth = session_read_depth(m->from),
-                       .keeper = &keeper};
+    transfer_options wish = {.from = &m->from->backend,
+                             .to = &m->to->backend,
+                             .from_keys = m->without_key ? NULL : m->from->keys,
+                             .to_keys = m->state.as_it_stands ? NULL : m->to->keys,
+                             .folder = folder,
+                             .name = name,
+                             .to_folder = m->to_folder,
+                             .to_name = m->to_name,
+                             .user = m->user,
+                             .limit = m->look.logs[m->next].bytes,
+                             .compare = compare,
+                             .replace = m->options.replace,
+                             .timeout_ms = m->to->timeout_ms,
+                             .depth = session_read_depth(m->from),
+                             .callbacks = &callbacks};
 
     if (m->state.as_it_stands) {
         memcpy(m->to_folder, folder, strlen(folder) + 1);
@@ -135,11 +135,11 @@ static sessile_status begin(sessile_migration *m, int compare, sessile_error *er
     } else {
         status = place_there(m, folder, name, err);
     }
-    return status ? status : carry_begin(&m->at, &wish, &m->from->alloc, err);
+    return status ? status : transfer_begin(&m->at, &wish, &m->from->alloc, err);
 }
 
 /* What was carried, counted. */
-static void count(sessile_migration *m, const carry_about *about)
+static void count(sessile_migration *m, const transfer_info *about)
 {
     sessile_migrate_state *s = &m->state;
     migrate_log *log = &m->look.logs[m->next];
@@ -150,23 +150,23 @@ static void count(sessile_migration *m, const carry_about *about)
     log->put = 1;
     log->bytes = about->bytes;
     switch (about->result) {
-    case CARRY_COPIED:
+    case TRANSFER_COPIED:
         s->copied++;
         break;
-    case CARRY_CONTINUED:
+    case TRANSFER_CONTINUED:
         s->continued++;
         break;
-    case CARRY_REPLACED:
+    case TRANSFER_REPLACED:
         s->replaced++;
         break;
-    case CARRY_KEPT:
-    case CARRY_AHEAD:
-    case CARRY_SHORT: /* its beginning, before the damage */
+    case TRANSFER_KEPT:
+    case TRANSFER_AHEAD:
+    case TRANSFER_SHORT: /* its beginning, before the damage */
         s->kept++;
         s->verified += !about->damage.code;
         log->put = 0;
         break;
-    case CARRY_DIFFERS:
+    case TRANSFER_DIFFERS:
         s->conflicts++;
         log->put = 0;
         report(m, &why);
@@ -178,7 +178,7 @@ static void count(sessile_migration *m, const carry_about *about)
         report(m, &about->damage);
     }
     if (m->without_key && m->from->keys) {
-        if (m->closed.code == SESSILE_SEALED && carry_user(m->at)[0]) {
+        if (m->closed.code == SESSILE_SEALED && transfer_user(m->at)[0]) {
             s->forgotten++;
         } else {
             s->damaged++;
@@ -203,7 +203,7 @@ static sessile_status failed(sessile_migration *m, const sessile_error *why,
 {
     sessile_migrate_state *s = &m->state;
     sessile_status status = why->code;
-    int there = m->at && carry_failed_there(m->at);
+    int there = m->at && transfer_failed_there(m->at);
     int wrote =
         status == SESSILE_IO || status == SESSILE_FULL || status == SESSILE_DENIED;
 
@@ -251,13 +251,13 @@ static void next(sessile_migration *m)
 }
 
 /* What was read back. */
-static void verify(sessile_migration *m, const carry_about *about)
+static void verify(sessile_migration *m, const transfer_info *about)
 {
     static const sessile_error wrong = {
         SESSILE_IO, "what was read back is not what was copied, or it was sealed anew "
                     "meanwhile: run it again"};
 
-    if (about->result == CARRY_KEPT || about->result == CARRY_AHEAD) {
+    if (about->result == TRANSFER_KEPT || about->result == TRANSFER_AHEAD) {
         m->state.verified++;
         return;
     }
@@ -271,17 +271,17 @@ static sessile_status piece(sessile_migration *m, int compare, sessile_error *er
     sessile_error why = {SESSILE_OK, ""};
     int begins = !m->at;
     sessile_status status = begins ? begin(m, compare, &why) : SESSILE_OK;
-    carry_about about;
+    transfer_info about;
 
     if (!status)
-        status = carry_step(m->at, &why);
+        status = transfer_step(m->at, &why);
     if (status == SESSILE_NEEDS) {
-        m->state.bytes_done = m->passed + carry_done(m->at);
+        m->state.bytes_done = m->passed + transfer_done(m->at);
         return SESSILE_NEEDS;
     }
     if (!status) {
         m->lost = 0;
-        carry_tell(m->at, &about);
+        transfer_get_info(m->at, &about);
         if (compare)
             verify(m, &about);
         else
@@ -289,7 +289,7 @@ static sessile_status piece(sessile_migration *m, int compare, sessile_error *er
     } else {
         status = failed(m, &why, begins, err);
     }
-    carry_free(m->at);
+    transfer_free(m->at);
     m->at = NULL;
     if (!status)
         next(m);

@@ -9,7 +9,7 @@
 #ifndef SESSION_MIGRATE_H
 #define SESSION_MIGRATE_H
 
-#include "log/carry.h"
+#include "log/transfer.h"
 #include "session/store_handle.h"
 
 /* As sessile.h says of the functions of these names; arguments are not NULL. */
@@ -52,7 +52,7 @@ struct sessile_migration {
     int looks;
     size_t next;     /* of look.logs */
     uint64_t passed; /* bytes of those before it */
-    carry *at;
+    transfer *at;
     int without_key;      /* the log at hand is carried unopened */
     sessile_error closed; /* why */
     int tries;

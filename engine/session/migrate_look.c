@@ -137,7 +137,7 @@ static sessile_status look(migrate_look *out, sessile_store *st, sessile_error *
     memset(out, 0, sizeof *out);
     out->alloc = &st->alloc;
     buf_init(&out->names, out->alloc);
-    if (b->table->capabilities & SESSILE_BACKEND_SHELVES)
+    if (b->table->capabilities & SESSILE_BACKEND_LIST_CACHE)
         status = b->table->list_stat(b->self, NULL, add_listed, &g, err);
     else
         status = b->table->list(b->self, NULL, add_by_size, &g, err);

@@ -99,7 +99,7 @@ static sessile_status recount(sessile_session *s, const context *c, token_unit u
     return status;
 }
 
-static sessile_status count_for(sessile_session *s, sessile_id leaf, sessile_slice model,
+static sessile_status count_for(sessile_session *s, sessile_id at, sessile_slice model,
                                 sessile_tokens *out, sessile_error *err)
 {
     counters *all = s->store->counters;
@@ -112,7 +112,7 @@ static sessile_status count_for(sessile_session *s, sessile_id leaf, sessile_sli
 
     memset(none, 0, sizeof none);
     context_init(&c, &s->store->alloc);
-    status = session_context_at_locked(s, leaf, &c, err);
+    status = session_context_at_locked(s, at, &c, err);
     if (!status)
         status = recount(s, &c, unit, kind, &sums, err);
     if (!status)
@@ -126,7 +126,7 @@ static sessile_status count_for(sessile_session *s, sessile_id leaf, sessile_sli
     return status;
 }
 
-sessile_status session_tokens_for_locked(sessile_session *s, sessile_id leaf,
+sessile_status session_tokens_for_locked(sessile_session *s, sessile_id at,
                                          sessile_slice model, sessile_slice tools,
                                          sessile_slice system, sessile_tokens *out,
                                          sessile_error *err)
@@ -138,9 +138,9 @@ sessile_status session_tokens_for_locked(sessile_session *s, sessile_id leaf,
     if (model.size == 0 ||
         (model.size == own.size && !memcmp(model.data, own.data, own.size))) {
         model = own;
-        status = session_tokens_at_locked(s, leaf, out, &beside, err);
+        status = session_tokens_at_locked(s, at, out, &beside, err);
     } else {
-        status = count_for(s, leaf, model, out, err);
+        status = count_for(s, at, model, out, err);
     }
     if (!status) { /* what is wrong with the tools is said in either case */
         sessile_tokens unwanted = *out;

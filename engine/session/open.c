@@ -210,7 +210,7 @@ void session_drop(sessile_session *s)
     free_name(a, s->metadata, s->metadata_size);
     if (s->nodes)
         mem_free(a, s->nodes, s->node_capacity * sizeof *s->nodes);
-    kin_forget(s);
+    child_links_forget(s);
     if (s->links)
         mem_free(a, s->links, s->link_capacity * sizeof *s->links);
     if (s->parts)
@@ -229,12 +229,12 @@ static sessile_status open_log(sessile_session *s, const char *folder, const cha
                                int fresh, uint64_t *torn, sessile_error *err)
 {
     sessile_store *st = s->store;
-    log_keeper keeper = session_keeper(s, fresh);
+    log_index_callbacks callbacks = session_index_callbacks(s, fresh);
     fold f = {.s = s};
 
     return log_open_kept(&s->log, &st->backend, st->keys, folder, name,
-                         session_read_depth(st), st->timeout_ms, &keeper, fold_visit, &f,
-                         torn, &st->alloc, err);
+                         session_read_depth(st), st->timeout_ms, &callbacks, fold_visit,
+                         &f, torn, &st->alloc, err);
 }
 
 sessile_status session_scan(sessile_session *s, const char *folder, const char *name,
@@ -410,17 +410,17 @@ sessile_status session_inspect(sessile_session **out, sessile_store *st,
                                sessile_error *err)
 {
     sessile_session *s = session_blank(st);
-    log_keeper keeper;
+    log_index_callbacks callbacks;
     sessile_status status;
 
     *out = NULL;
     if (!s)
         return fail_nomem(err);
-    keeper = session_keeper(s, 1); /* a look writes no index, but compares */
+    callbacks = session_index_callbacks(s, 1); /* a look writes no index, but compares */
     *seen = s;
     status =
         log_inspect(&s->log, &st->backend, st->keys, folder, name, session_read_depth(st),
-                    st->timeout_ms, &keeper, visit, arg, tail, &st->alloc, err);
+                    st->timeout_ms, &callbacks, visit, arg, tail, &st->alloc, err);
     *out = s; /* its names may be known although the log is not open */
     return status;
 }

@@ -5,9 +5,9 @@
  * other, in memory: what a disk may have done to a log, a host's table may have done to
  * them, and the scan sees it. Each handle has a log of its own, under a name that nobody
  * else knows and that goes with it: what another handle writes comes by way of the
- * records' keeper, which is the only one that can say who was first.
+ * records' callbacks, which is the only one that can say who was first.
  *
- * Must never write on where records do not end with a whole write: the keeper has more
+ * Must never write on where records do not end with a whole write: the callbacks has more
  * than the engine believes, and what is added would stand behind it.
  */
 #include "session/fold.h"

@@ -72,9 +72,9 @@ static void trade(sessile_session *s, sessile_session *t)
     SWAP(nodes);
     SWAP(node_count);
     SWAP(node_capacity);
-    SWAP(kin);
-    SWAP(kin_count);
-    SWAP(kin_capacity);
+    SWAP(child_links);
+    SWAP(child_link_count);
+    SWAP(child_link_capacity);
     SWAP(links);
     SWAP(link_count);
     SWAP(link_capacity);
@@ -137,7 +137,7 @@ static sessile_status open_again(sessile_session *s, sessile_session *t, int fre
     log_t *old = s->log;
     log_outlive(t->log, old);
     __atomic_store_n(&s->log, t->log, __ATOMIC_RELEASE); /* a sync reads it */
-    log_keep(s->log, session_keeper(s, 0));
+    log_keep(s->log, session_index_callbacks(s, 0));
     log_set_stop(s->log, session_interrupted_locked, s);
     t->log = NULL;
     trade(s, t);

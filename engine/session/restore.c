@@ -366,7 +366,7 @@ static sessile_status build_restore(void *arg, sessile_session *s, batch *b,
     r->head = head_of(&r->e);
     if (r->head == SESSILE_NO_ID)
         return session_damaged(s, r->id, err, "it names no entry before it");
-    status = session_check_leaf(s, r->head, err);
+    status = session_check_at(s, r->head, err);
     if (!status)
         status = compare_agent(s, &r->e, r->force, &r->warnings, err);
     if (!status)

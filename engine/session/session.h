@@ -46,10 +46,10 @@ typedef struct node {
 } node;
 
 /* Of each entry, once somebody asked for children; 0: none. */
-typedef struct node_kin {
+typedef struct child_link {
     sessile_id child; /* the newest */
     sessile_id next;  /* the sibling before it */
-} node_kin;
+} child_link;
 
 /* The state of the fold after a block of the log, as the index keeps it. */
 typedef struct session_snapshot {
@@ -114,8 +114,8 @@ struct sessile_session {
     /* the fold, under the mutex */
     node *nodes; /* see session_reach_locked() */
     size_t node_count, node_capacity;
-    node_kin *kin; /* see children.c; kin_count 0: not made */
-    size_t kin_count, kin_capacity;
+    child_link *child_links; /* see children.c; child_link_count 0: not made */
+    size_t child_link_count, child_link_capacity;
     unsigned char *absent; /* of the first blocks: 1 when a block is not in nodes yet */
     size_t absent_blocks, absent_count;
     size_t blocks_taken; /* how often a block came, or all of them anew */
@@ -343,36 +343,37 @@ sessile_status session_check_base_locked(sessile_session *s, sessile_id base, in
  * out). NOTFOUND: no such path entry. */
 sessile_status session_context_locked(sessile_session *s, const context **out,
                                       sessile_error *err);
-sessile_status session_context_at_locked(sessile_session *s, sessile_id leaf,
-                                         context *out, sessile_error *err);
+sessile_status session_context_at_locked(sessile_session *s, sessile_id at, context *out,
+                                         sessile_error *err);
 /* The messages of the path from after low, an ancestor of high, up to it, as a list into
  * out (init'ed). */
 sessile_status session_between_locked(sessile_session *s, sessile_id low, sessile_id high,
                                       context *out, sessile_error *err);
 /* Ids of the path's messages from root to leaf, oldest first, into an array of the
  * session's allocator (free with mem_free, *count * sizeof). */
-sessile_status session_path_locked(sessile_session *s, sessile_id leaf, sessile_id **out,
+sessile_status session_path_locked(sessile_session *s, sessile_id at, sessile_id **out,
                                    size_t *count, sessile_error *err);
 /* Appends the message JSON named by key. */
 sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *out,
                                       sessile_error *err);
 /* The messages of a list in its order, as session_message_locked() gives them: those that
- * stand close to each other in the log are read at once. ahead_end() before the mutex is
- * released. */
-typedef struct ahead {
+ * stand close to each other in the log are read at once. prefetch_end() before the mutex
+ * is released. */
+typedef struct prefetch {
     sessile_session *s;
     const context *c;
     size_t next;            /* the item behind those */
     sessile_id first, last; /* entries read at once; first > last: none yet */
-} ahead;
-void ahead_begin(ahead *a, sessile_session *s, const context *c);
-sessile_status ahead_message(ahead *a, sessile_key key, buf *out, sessile_error *err);
-void ahead_end(ahead *a);
+} prefetch;
+void prefetch_begin(prefetch *a, sessile_session *s, const context *c);
+sessile_status prefetch_message(prefetch *a, sessile_key key, buf *out,
+                                sessile_error *err);
+void prefetch_end(prefetch *a);
 /* vars of all policies at a leaf, a JSON object {"name":{…}}, appended to out. */
-sessile_status session_vars_locked(sessile_session *s, sessile_id leaf, buf *out,
+sessile_status session_vars_locked(sessile_session *s, sessile_id at, buf *out,
                                    sessile_error *err);
 /* NOTFOUND unless id can be a leaf; the message names the nearest that can. */
-sessile_status session_check_leaf(sessile_session *s, sessile_id id, sessile_error *err);
+sessile_status session_check_at(sessile_session *s, sessile_id id, sessile_error *err);
 /* In what a message was counted: a token_unit. */
 unsigned node_unit(const node *n);
 /* The unit that is the model's own, or -1. */
@@ -399,7 +400,7 @@ sessile_status counting_add(counting *c, sessile_slice text, sessile_tokens *one
 void counting_end(const counting *c, sessile_tokens *out);
 void session_count_text(const sessile_store *st, sessile_slice text, sessile_tokens *out);
 /* As sessile_count_tokens_with() says. */
-sessile_status session_tokens_for_locked(sessile_session *s, sessile_id leaf,
+sessile_status session_tokens_for_locked(sessile_session *s, sessile_id at,
                                          sessile_slice model, sessile_slice tools,
                                          sessile_slice system, sessile_tokens *out,
                                          sessile_error *err);
@@ -409,13 +410,13 @@ sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
                                      sessile_error *err);
 /* The same at any leaf. *beside: 1 when system prompt and tools that are in no message
  * are not in it yet. */
-sessile_status session_tokens_at_locked(sessile_session *s, sessile_id leaf,
+sessile_status session_tokens_at_locked(sessile_session *s, sessile_id at,
                                         sessile_tokens *out, int *beside,
                                         sessile_error *err);
 
 /* The same for another context in its place, as it will be counted when a compaction at
  * leaf has made it. */
-sessile_status session_tokens_with_locked(sessile_session *s, sessile_id leaf,
+sessile_status session_tokens_with_locked(sessile_session *s, sessile_id at,
                                           const struct context *c, sessile_tokens *out,
                                           sessile_error *err);
 
@@ -500,7 +501,7 @@ sessile_status session_tree_locked(sessile_session *s, const sessile_tree_option
  *   "policy", "fallback_of": the policies that edited it, and whom they stood in for
  *   "reason", "event" (its name), "room" (window less reserve, when there is a window),
  *       "last_compact" (after a turn: the last compaction before it, see last_compaction)
- *   "instructions", "summary", "firstKeptEntryId", "tokens_before", "tokens_after",
+ *   "instructions", "summary", "first_kept_entry_id", "tokens_before", "tokens_after",
  *       "token_source", "duration_ms", "account": written by the run, for people
  *   "uncompacts": the compaction that this one takes back (its account then says what was
  *       "restored" and "removed")

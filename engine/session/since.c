@@ -46,18 +46,18 @@ static sessile_status read_last(sessile_session *s, sessile_id id, last_compacti
     return status;
 }
 
-sessile_status session_last_compaction_locked(sessile_session *s, sessile_id leaf,
+sessile_status session_last_compaction_locked(sessile_session *s, sessile_id at,
                                               last_compaction *out, sessile_error *err)
 {
-    sessile_id at = leaf ? s->nodes[leaf].context_at : 0;
+    sessile_id id = at ? s->nodes[at].context_at : 0;
     sessile_status status = SESSILE_OK;
 
     *out = (last_compaction){.room = -1, .time_ms = s->created_ms};
-    if (!at)
+    if (!id)
         return SESSILE_OK;
-    if (at != s->last_compaction_at) {
-        status = read_last(s, at, out, err);
-        if (!status && out->id && out->id != at)
+    if (id != s->last_compaction_at) {
+        status = read_last(s, id, out, err);
+        if (!status && out->id && out->id != id)
             status = read_last(s, out->id, out, err);
         if (status)
             return status;
@@ -66,7 +66,7 @@ sessile_status session_last_compaction_locked(sessile_session *s, sessile_id lea
             out->time_ms = s->nodes[out->id].time_ms;
         }
         s->last_compaction = *out;
-        s->last_compaction_at = at;
+        s->last_compaction_at = id;
     }
     *out = s->last_compaction;
     return SESSILE_OK;

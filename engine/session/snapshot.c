@@ -294,7 +294,7 @@ static sessile_status get_facts(sessile_session *s, const unsigned char *from,
         uint8_t kind = *from & 0x7f, off = *from >> 7;
         from++;
         if (entry >= count || about > entry || name_size > names || kind < FACT_LABEL ||
-            kind > FACT_PARK)
+            kind > FACT_PENDING_RUN)
             return strange(err);
         if (facts_add(&s->facts, (fact_kind)kind, entry, about, name, name_size, off))
             return fail_nomem(err);
@@ -434,7 +434,7 @@ void fold_forget(sessile_session *s)
     s->title = NULL;
     s->title_size = 0;
     s->node_count = s->link_count = 0;
-    kin_forget(s);
+    child_links_forget(s);
     s->head = s->base = 0;
     meter_forget(s);
     memset(s->model, 0, sizeof s->model);
@@ -450,14 +450,14 @@ void fold_forget(sessile_session *s)
     s->restored = s->index_failed = 0;
 }
 
-log_keeper session_keeper(sessile_session *s, int fresh)
+log_index_callbacks session_index_callbacks(sessile_session *s, int fresh)
 {
-    return (log_keeper){.arg = s,
-                        .record_size = RECORD_SIZE,
-                        .fresh = fresh,
-                        .fill = fill,
-                        .restore = restore,
-                        .take = take,
-                        .reset = reset,
-                        .written = written};
+    return (log_index_callbacks){.arg = s,
+                                 .record_size = RECORD_SIZE,
+                                 .fresh = fresh,
+                                 .fill = fill,
+                                 .restore = restore,
+                                 .take = take,
+                                 .reset = reset,
+                                 .written = written};
 }

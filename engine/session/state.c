@@ -9,7 +9,7 @@
  * that edits nothing costs nothing here, the list that the pipeline began with is given
  * to the first hook as it is, and the next list is built in memory that is used again.
  */
-#include "session/state_inside.h"
+#include "session/state_internal.h"
 
 #include <string.h>
 

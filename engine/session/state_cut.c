@@ -11,7 +11,7 @@
  * Rejected: a single cut with everything before it gone. One pinned pair in the middle
  * would keep everything before it.
  */
-#include "session/state_inside.h"
+#include "session/state_internal.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * and changes nothing; whether it is lawful is judged when the hook ends. Must never move
  * an index: an edit is a mark beside the list.
  */
-#include "session/state_inside.h"
+#include "session/state_internal.h"
 
 #include <string.h>
 

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "session/state_inside.h"
+#include "session/state_internal.h"
 
 void state_journal_to(sessile_state *s, buf *journal)
 {

@@ -6,7 +6,7 @@
  * that it was not told to change: members are copied as they stand in the text, in their
  * order.
  */
-#include "session/state_inside.h"
+#include "session/state_internal.h"
 
 #include <string.h>
 

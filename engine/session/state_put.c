@@ -6,7 +6,7 @@
  * what that one stood for, so that in the end everything is told in keys of the first
  * list.
  */
-#include "session/state_inside.h"
+#include "session/state_internal.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * Owns the texts that were read. Must never read one that nobody asked for: a policy that
  * looks at columns only costs no reading at all.
  */
-#include "session/state_inside.h"
+#include "session/state_internal.h"
 
 #include <string.h>
 

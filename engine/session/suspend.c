@@ -5,7 +5,7 @@
  * conversation or move its head, in any process, until a fact {"off":true} ends it:
  * resume_with appends the messages that were waited for in the same commit, cancel
  * appends none. Reading, labels and settings go on. A policy that waits for its model is
- * something else (a park): it stops nobody.
+ * something else (a pending run): it stops nobody.
  */
 #include "session/annotate.h"
 
@@ -22,8 +22,8 @@ typedef struct pause_write {
     const message *columns;
     const token_count *tokens;
     size_t count;
-    sessile_id id; /* out: of the suspend entry, or of the first message */
-    int parks;     /* parked runs are closed as well */
+    sessile_id id;    /* out: of the suspend entry, or of the first message */
+    int pending_runs; /* pending runs are closed as well */
 } pause_write;
 
 static const fact *pause_of(const sessile_session *s)
@@ -78,30 +78,31 @@ static sessile_status build_suspend(void *arg, sessile_session *s, batch *b,
     return status;
 }
 
-static sessile_status close_parks(sessile_session *s, batch *b, size_t *closed,
-                                  sessile_error *err)
+static sessile_status close_pending_runs(sessile_session *s, batch *b, size_t *closed,
+                                         sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
     sessile_status status = SESSILE_OK;
     size_t count;
-    fact *parks;
+    fact *pending_runs;
     buf text;
 
-    if (facts_in_force(&s->facts, FACT_PARK, a, &parks, &count))
+    if (facts_in_force(&s->facts, FACT_PENDING_RUN, a, &pending_runs, &count))
         return fail_nomem(err);
     buf_init(&text, a);
     for (size_t i = 0; !status && i < count; i++) {
         buf_clear(&text);
-        buf_printf(&text, "{\"off\":true,\"park\":\"%08" PRIx32 "\",\"cancelled\":true}",
-                   parks[i].about);
+        buf_printf(&text,
+                   "{\"off\":true,\"pending_run\":\"%08" PRIx32 "\",\"cancelled\":true}",
+                   pending_runs[i].about);
         if (text.failed)
             status = fail_nomem(err);
         else
-            put_fact(s, b, ENTRY_PARK, &text);
+            put_fact(s, b, ENTRY_PENDING_RUN, &text);
     }
     *closed = count;
     buf_deinit(&text);
-    mem_free(a, parks, count * sizeof *parks);
+    mem_free(a, pending_runs, count * sizeof *pending_runs);
     return status;
 }
 
@@ -115,15 +116,16 @@ static sessile_status build_end(void *arg, sessile_session *s, batch *b,
 
     if (pause)
         put_fact(s, b, ENTRY_SUSPEND, &w->text);
-    if (w->parks)
-        status = close_parks(s, b, &closed, err);
+    if (w->pending_runs)
+        status = close_pending_runs(s, b, &closed, err);
     if (!status && !pause && !closed)
         return session_named(
             s,
             fail(err, SESSILE_NOTFOUND,
-                 w->parks ? "it is not paused and no policy waits: there is nothing to "
-                            "cancel"
-                          : "it is not paused: there is nothing to resume"),
+                 w->pending_runs
+                     ? "it is not paused and no policy waits: there is nothing to "
+                       "cancel"
+                     : "it is not paused: there is nothing to resume"),
             err);
     sessile_id parent = s->head;
     w->id = w->count ? batch_next(b) : SESSILE_NO_ID;
@@ -238,7 +240,7 @@ sessile_status session_resume_with(sessile_session *s, const sessile_slice *mess
 sessile_status session_cancel(sessile_session *s, sessile_slice reason,
                               sessile_error *err)
 {
-    pause_write w = {.parks = 1};
+    pause_write w = {.pending_runs = 1};
     sessile_status status;
 
     buf_init(&w.text, &s->store->alloc);

@@ -113,7 +113,7 @@ int node_is_message(const node *n)
     return n->type == ENTRY_MESSAGE || n->type == ENTRY_BRANCH_SUMMARY;
 }
 
-int session_has_leaf(const sessile_session *s, sessile_id id)
+int session_is_path_entry(const sessile_session *s, sessile_id id)
 {
     if (id >= s->node_count)
         return 0;
@@ -131,7 +131,7 @@ static sessile_id next_leaf(sessile_session *s, sessile_id id, int up)
         id = up ? id + 1 : id - 1;
         if (session_reach_locked(s, id, NULL))
             return SESSILE_NO_ID;
-        if (session_has_leaf(s, id))
+        if (session_is_path_entry(s, id))
             return id;
     }
 }
@@ -169,13 +169,13 @@ static sessile_status no_leaf(sessile_session *s, sessile_id id, sessile_error *
                 nearest);
 }
 
-sessile_status session_check_leaf(sessile_session *s, sessile_id id, sessile_error *err)
+sessile_status session_check_at(sessile_session *s, sessile_id id, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
 
     if (id < s->node_count)
         status = session_reach_locked(s, id, err);
-    return status || session_has_leaf(s, id) ? status : no_leaf(s, id, err);
+    return status || session_is_path_entry(s, id) ? status : no_leaf(s, id, err);
 }
 
 int session_descends_locked(const sessile_session *s, sessile_id id, sessile_id ancestor)
@@ -251,34 +251,34 @@ int path_gather(const sessile_session *s, sessile_id high, sessile_id low, id_li
     return id == low || lost ? 0 : 1;
 }
 
-sessile_status session_path_locked(sessile_session *s, sessile_id leaf, sessile_id **out,
+sessile_status session_path_locked(sessile_session *s, sessile_id at, sessile_id **out,
                                    size_t *count, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
-    sessile_status status = session_check_leaf(s, leaf, err);
+    sessile_status status = session_check_at(s, at, err);
     size_t left;
 
     *out = NULL;
     *count = 0;
     if (!status)
-        status = session_reach_path_locked(s, leaf, 0, err);
+        status = session_reach_path_locked(s, at, 0, err);
     if (status)
         return status;
-    left = s->nodes[leaf].messages;
+    left = s->nodes[at].messages;
     if (!left)
         return SESSILE_OK;
     *out = mem_alloc(a, left * sizeof **out);
     if (!*out)
         return fail_nomem(err);
     *count = left;
-    for (; left && leaf; leaf = s->nodes[leaf].parent)
-        if (node_is_message(&s->nodes[leaf]))
-            (*out)[--left] = leaf;
+    for (; left && at; at = s->nodes[at].parent)
+        if (node_is_message(&s->nodes[at]))
+            (*out)[--left] = at;
     if (!left)
         return SESSILE_OK;
     /* Only an index can say so, and only one that was made to lie. */
     mem_free(a, *out, *count * sizeof **out);
     *out = NULL;
     *count = 0;
-    return session_damaged(s, leaf, err, "its index counts messages that are not there");
+    return session_damaged(s, at, err, "its index counts messages that are not there");
 }

@@ -22,7 +22,7 @@ void triggers_free(sessile_triggers *t, const allocator *a);
 int triggers_name(const sessile_triggers *t, sessile_slice event);
 
 /* As seen from leaf, a path entry that was reached. */
-sessile_status session_last_compaction_locked(sessile_session *s, sessile_id leaf,
+sessile_status session_last_compaction_locked(sessile_session *s, sessile_id at,
                                               last_compaction *out, sessile_error *err);
 /* The newest turn that policies could run after, or the last compaction, before `turn` on
  * its path; 0: there is none. */

@@ -356,14 +356,14 @@ static int fault_of(const pairing *p, size_t link)
 }
 
 /* A list that was there, with its pairs. */
-typedef struct witness {
+typedef struct proof {
     const context *c;
     pairing pairs;
     finder find;
-} witness;
+} proof;
 
 /* 1: it was no better there; 0: it was, or it was not there; -1. */
-static int excuses(witness *w, const item *it, uint32_t offset, int fault)
+static int excuses(proof *w, const item *it, uint32_t offset, int fault)
 {
     size_t at;
     int found = finder_find(&w->find, it->key, &at);
@@ -393,7 +393,7 @@ static sessile_status torn(const undoing *u, const sessile_session *s, const ite
 static sessile_status check_pairs(undoing *u, const sessile_session *s,
                                   sessile_error *err)
 {
-    witness w[3] = {{.c = &u->now}, {.c = &u->was}, {.c = &u->path}};
+    proof w[3] = {{.c = &u->now}, {.c = &u->was}, {.c = &u->path}};
     sessile_status status = SESSILE_OK;
     pairing is;
 

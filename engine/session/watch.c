@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-#include "session/placing.h"
+#include "session/disposition.h"
 
 /* A store may wake us for nothing; it is not asked more often than this for long. */
 enum { SOONEST_MS = 5, LATEST_MS = 50 };

@@ -236,7 +236,7 @@ static sessile_status tell(asking *a, const history_event *e)
     if (status)
         return status;
     if (!e->came) {
-        of->s.fate = (sessile_fate)e->fate;
+        of->s.disposition = (sessile_disposition)e->disposition;
         of->s.by = e->by;
     }
     return set_row(a, of, e->at);

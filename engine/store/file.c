@@ -503,7 +503,7 @@ static const sessile_backend file_backend = {
     .version = SESSILE_BACKEND_VERSION,
     .capabilities = SESSILE_BACKEND_SEALS | SESSILE_BACKEND_CUTS | SESSILE_BACKEND_LOCKS |
                     SESSILE_BACKEND_CACHES | SESSILE_BACKEND_REPLACES |
-                    SESSILE_BACKEND_SHELVES,
+                    SESSILE_BACKEND_LIST_CACHE,
     .name = "file",
     .free = file_free,
     .create = file_create,
@@ -534,9 +534,9 @@ static const sessile_backend file_backend = {
     .draft_replace = file_draft_replace,
     .draft_drop = file_draft_drop,
     .stat = file_stat,
-    .shelf_get = file_shelf_get,
-    .shelf_put = file_shelf_put,
-    .shelf_drop = file_shelf_drop,
+    .list_cache_get = file_list_cache_get,
+    .list_cache_put = file_list_cache_put,
+    .list_cache_drop = file_list_cache_drop,
     .list_stat = file_list_stat,
     .set_stop = file_set_stop,
     .busy = file_busy,

@@ -6,7 +6,7 @@
  *   file_change.c blobs that are there: replaced, removed, listed
  *   file_piece.c the torn end of a log, copied before it is cut
  *   file_list.c  which logs there are, and what their files say of themselves
- *   file_shelf.c .catalog beside the logs of a folder
+ *   file_list_cache.c .list cache beside the logs of a folder
  *   file_draft.c a log written anew, in the place of one that is there
  *   file_remove.c a log and what lies beside it, removed
  *   file_sweep.c what crashes left of files that were not named yet
@@ -193,11 +193,11 @@ sessile_status file_list_stat(void *self, const char *folder,
 sessile_status file_has_logs(void *self, int *found, sessile_error *err);
 sessile_status file_stat(void *self, const char *folder, const char *name,
                          sessile_backend_stat *out, sessile_error *err);
-sessile_status file_shelf_get(void *self, const char *folder, char **out, size_t *size,
-                              sessile_error *err);
-sessile_status file_shelf_put(void *self, const char *folder, const void *data,
-                              size_t size, sessile_error *err);
-sessile_status file_shelf_drop(void *self, const char *folder, sessile_error *err);
+sessile_status file_list_cache_get(void *self, const char *folder, char **out,
+                                   size_t *size, sessile_error *err);
+sessile_status file_list_cache_put(void *self, const char *folder, const void *data,
+                                   size_t size, sessile_error *err);
+sessile_status file_list_cache_drop(void *self, const char *folder, sessile_error *err);
 sessile_status file_blob_get(void *self, const char *name, char **out, size_t *size,
                              sessile_error *err);
 sessile_status file_blob_put_new(void *self, const char *name, const void *data,

@@ -86,9 +86,10 @@ static sessile_status check_table(const sessile_backend *t, sessile_error *err)
          "LOCKS, without which a table of version 1 may replace nothing"},
         {SESSILE_BACKEND_REPLACES, locks || t->replaced,
          "replaced, by which handles learn of it where there are no LOCKS"},
-        {SESSILE_BACKEND_SHELVES,
-         t->stat && t->list_stat && t->shelf_get && t->shelf_put && t->shelf_drop,
-         "stat, list_stat, shelf_get, shelf_put and shelf_drop"},
+        {SESSILE_BACKEND_LIST_CACHE,
+         t->stat && t->list_stat && t->list_cache_get && t->list_cache_put &&
+             t->list_cache_drop,
+         "stat, list_stat, list_cache_get, list_cache_put and list_cache_drop"},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         if (!wanted[i].there &&
@@ -146,9 +147,9 @@ sessile_status store_hosted_open(store *out, const sessile_backend *table, void 
     h->shown = (sessile_backend){
         .version = SESSILE_BACKEND_VERSION,
         .capabilities =
-            table->capabilities &
-            (SESSILE_BACKEND_SEALS | SESSILE_BACKEND_CUTS | SESSILE_BACKEND_LOCKS |
-             SESSILE_BACKEND_CACHES | SESSILE_BACKEND_REPLACES | SESSILE_BACKEND_SHELVES),
+            table->capabilities & (SESSILE_BACKEND_SEALS | SESSILE_BACKEND_CUTS |
+                                   SESSILE_BACKEND_LOCKS | SESSILE_BACKEND_CACHES |
+                                   SESSILE_BACKEND_REPLACES | SESSILE_BACKEND_LIST_CACHE),
         .name = h->name,
         .free = hosted_free,
     };

@@ -4,7 +4,7 @@
  *   hosted.c       the table that was brought, checked; the one that the engine sees
  *   hosted_log.c   logs, their caches and drafts
  *   hosted_list.c  what there is
- *   hosted_blob.c  blobs and shelves
+ *   hosted_blob.c  blobs and list_caches
  *
  * Each function of ours hears the host's through a hosted_answer, so that no sentence
  * without an end and no status that there is none of comes further than here.

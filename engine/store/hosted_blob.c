@@ -1,5 +1,5 @@
 /*
- * hosted_blob.c: blobs and shelves of a backend that a host brought.
+ * hosted_blob.c: blobs and list_caches of a backend that a host brought.
  *
  * What is handed out becomes a block of the engine's own, and no more of it is believed
  * than the block has bytes.
@@ -109,36 +109,39 @@ static sessile_status hosted_blob_settle(void *self, const char *name, sessile_e
     return hosted_told(h, &a, h->host.blob_settle(h->self, name, e), "blob_settle");
 }
 
-static sessile_status hosted_shelf_get(void *self, const char *folder, char **out,
-                                       size_t *size, sessile_error *err)
+static sessile_status hosted_list_cache_get(void *self, const char *folder, char **out,
+                                            size_t *size, sessile_error *err)
 {
     hosted *h = self;
     char *given = NULL;
     hosted_answer a;
     sessile_error *e = hosted_hear(&a, err);
     *size = 0;
-    sessile_status status = hosted_told(
-        h, &a, h->host.shelf_get(h->self, folder, &given, size, e), "shelf_get");
+    sessile_status status =
+        hosted_told(h, &a, h->host.list_cache_get(h->self, folder, &given, size, e),
+                    "list_cache_get");
     return take_blob(h, status, given, out, size, err);
 }
 
-static sessile_status hosted_shelf_put(void *self, const char *folder, const void *data,
-                                       size_t size, sessile_error *err)
+static sessile_status hosted_list_cache_put(void *self, const char *folder,
+                                            const void *data, size_t size,
+                                            sessile_error *err)
 {
     hosted *h = self;
     hosted_answer a;
     sessile_error *e = hosted_hear(&a, err);
-    return hosted_told(h, &a, h->host.shelf_put(h->self, folder, data, size, e),
-                       "shelf_put");
+    return hosted_told(h, &a, h->host.list_cache_put(h->self, folder, data, size, e),
+                       "list_cache_put");
 }
 
-static sessile_status hosted_shelf_drop(void *self, const char *folder,
-                                        sessile_error *err)
+static sessile_status hosted_list_cache_drop(void *self, const char *folder,
+                                             sessile_error *err)
 {
     hosted *h = self;
     hosted_answer a;
     sessile_error *e = hosted_hear(&a, err);
-    return hosted_told(h, &a, h->host.shelf_drop(h->self, folder, e), "shelf_drop");
+    return hosted_told(h, &a, h->host.list_cache_drop(h->self, folder, e),
+                       "list_cache_drop");
 }
 
 void hosted_show_blobs(sessile_backend *shown, const sessile_backend *host)
@@ -151,9 +154,9 @@ void hosted_show_blobs(sessile_backend *shown, const sessile_backend *host)
         shown->blob_list = host->blob_list ? hosted_blob_list : NULL;
         shown->blob_settle = host->blob_settle ? hosted_blob_settle : NULL;
     }
-    if (host->capabilities & SESSILE_BACKEND_SHELVES) {
-        shown->shelf_get = hosted_shelf_get;
-        shown->shelf_put = hosted_shelf_put;
-        shown->shelf_drop = hosted_shelf_drop;
+    if (host->capabilities & SESSILE_BACKEND_LIST_CACHE) {
+        shown->list_cache_get = hosted_list_cache_get;
+        shown->list_cache_put = hosted_list_cache_put;
+        shown->list_cache_drop = hosted_list_cache_drop;
     }
 }

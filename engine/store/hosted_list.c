@@ -132,7 +132,7 @@ void hosted_show_lists(sessile_backend *shown, const sessile_backend *host)
 {
     shown->list = hosted_list;
     shown->has_logs = hosted_has_logs;
-    if (host->capabilities & SESSILE_BACKEND_SHELVES) {
+    if (host->capabilities & SESSILE_BACKEND_LIST_CACHE) {
         shown->stat = hosted_stat;
         shown->list_stat = hosted_list_stat;
     }

@@ -31,7 +31,7 @@ static void pg_free(void *self)
 static const sessile_backend table = {
     .version = SESSILE_BACKEND_VERSION,
     .capabilities = SESSILE_BACKEND_SEALS | SESSILE_BACKEND_CACHES |
-                    SESSILE_BACKEND_REPLACES | SESSILE_BACKEND_SHELVES,
+                    SESSILE_BACKEND_REPLACES | SESSILE_BACKEND_LIST_CACHE,
     .name = "postgres",
     .free = pg_free,
     .create = pg_create,
@@ -59,9 +59,9 @@ static const sessile_backend table = {
     .stat = pg_stat,
     .list_stat = pg_list_stat,
     .list_others = pg_list_others,
-    .shelf_get = pg_shelf_get,
-    .shelf_put = pg_shelf_put,
-    .shelf_drop = pg_shelf_drop,
+    .list_cache_get = pg_list_cache_get,
+    .list_cache_put = pg_list_cache_put,
+    .list_cache_drop = pg_list_cache_drop,
     .replaced = pg_replaced,
     .sweep = pg_sweep,
     .remove = pg_remove,

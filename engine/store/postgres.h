@@ -12,7 +12,7 @@
  *   postgres_schema.c the tables, made when something is first kept
  *   postgres_log.c    logs: create, open, size, read
  *   postgres_append.c append
- *   postgres_cache.c  caches of logs, shelves of folders
+ *   postgres_cache.c  caches of logs, list_caches of folders
  *   postgres_draft.c  drafts, and logs removed
  *   postgres_list.c   which logs there are
  *   postgres_blob.c   blobs
@@ -346,14 +346,14 @@ const char *pg_text(const pg_store *ps, const PGresult *r, int row, int column);
 /* ---------------------------------------------------------------------- logs */
 
 /* Bytes of a log that were read before they were asked for. They never change. */
-typedef struct pg_ahead {
+typedef struct pg_prefetch {
     char *data;
     size_t size, capacity;
     uint64_t from;        /* the log's offset of data */
     uint64_t first, next; /* the records that begin there, and behind */
     uint64_t read_us;     /* when it was read */
     int counted;          /* in the store's `kept` */
-} pg_ahead;
+} pg_prefetch;
 
 typedef struct pg_log {
     pg_store *ps;
@@ -366,8 +366,8 @@ typedef struct pg_log {
     int poisoned;
     int timeout_ms;
     lock_stop stop;
-    pg_ahead ahead;
-    pg_ahead cached;    /* the last piece of its cache, until it is read */
+    pg_prefetch prefetch;
+    pg_prefetch cached; /* the last piece of its cache, until it is read */
     uint64_t leased_us; /* until then, appends call us */
     /* where appends are not waited for, the last record of ours: the record behind it, 0:
      * there is none; its hash */
@@ -381,9 +381,9 @@ pg_call pg_log_call(pg_log *log);
 sessile_status pg_names_ok(const char *folder, const char *name, sessile_error *err);
 
 /* Forgets bytes that were read ahead. */
-void pg_ahead_drop(pg_store *ps, pg_ahead *ahead);
+void pg_prefetch_drop(pg_store *ps, pg_prefetch *prefetch);
 /* The same when they are no longer fresh. Both under the handle's mutex. */
-void pg_ahead_age(pg_store *ps, pg_ahead *ahead);
+void pg_prefetch_age(pg_store *ps, pg_prefetch *prefetch);
 
 /* What LOOK says of a log. */
 typedef struct pg_seen {
@@ -453,11 +453,11 @@ sessile_status pg_blob_list(void *self, const char *prefix,
                             int (*visit)(void *arg, const char *name), void *arg,
                             sessile_error *err);
 
-sessile_status pg_shelf_get(void *self, const char *folder, char **out, size_t *size,
-                            sessile_error *err);
-sessile_status pg_shelf_put(void *self, const char *folder, const void *data, size_t size,
-                            sessile_error *err);
-sessile_status pg_shelf_drop(void *self, const char *folder, sessile_error *err);
+sessile_status pg_list_cache_get(void *self, const char *folder, char **out, size_t *size,
+                                 sessile_error *err);
+sessile_status pg_list_cache_put(void *self, const char *folder, const void *data,
+                                 size_t size, sessile_error *err);
+sessile_status pg_list_cache_drop(void *self, const char *folder, sessile_error *err);
 sessile_status pg_cache_size(sessile_backend_log *log, uint64_t *bytes,
                              sessile_error *err);
 sessile_status pg_cache_read(sessile_backend_log *log, uint64_t offset, void *out,

@@ -109,8 +109,8 @@ sessile_status pg_append(sessile_backend_log *handle, sessile_log_end *end,
         }
     }
     pthread_mutex_lock(&log->mutex);
-    pg_ahead_drop(ps, &log->ahead); /* who writes has read what they wanted */
-    pg_ahead_drop(ps, &log->cached);
+    pg_prefetch_drop(ps, &log->prefetch); /* who writes has read what they wanted */
+    pg_prefetch_drop(ps, &log->cached);
     if (!status) {
         end->count += count;
         end->bytes += size;

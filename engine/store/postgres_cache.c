@@ -2,8 +2,9 @@
  * postgres_cache.c: caches of logs, and of folders.
  *
  * Owns rows of `caches`, a piece of a log's cache each, one behind the other, so that
- * what is put behind a long cache costs its own bytes alone; and rows of `shelves`. All
- * of it may be lost. Must never fail for tables that are not there yet, nor make them.
+ * what is put behind a long cache costs its own bytes alone; and rows of `list_caches`.
+ * All of it may be lost. Must never fail for tables that are not there yet, nor make
+ * them.
  */
 #include "store/postgres.h"
 
@@ -24,7 +25,7 @@ sessile_status pg_cache_size(sessile_backend_log *handle, uint64_t *bytes,
     pg_call call = pg_log_call(log);
     pg_step s = pg_step_of(PG_CACHE_SIZE);
     pg_results r;
-    pg_ahead last = {0};
+    pg_prefetch last = {0};
     *bytes = 0;
     pg_arg_int(&s, log->id);
     pg_arg_int(&s, LAST_MOST);
@@ -63,7 +64,7 @@ sessile_status pg_cache_size(sessile_backend_log *handle, uint64_t *bytes,
     last.read_us = ps->os->clock_us(ps->os->ud);
     pg_results_free(ps, &r);
     pthread_mutex_lock(&log->mutex);
-    pg_ahead_drop(ps, &log->cached);
+    pg_prefetch_drop(ps, &log->cached);
     log->cached = last;
     pthread_mutex_unlock(&log->mutex);
     return SESSILE_OK;
@@ -73,8 +74,8 @@ sessile_status pg_cache_size(sessile_backend_log *handle, uint64_t *bytes,
 static int from_cached(pg_log *log, uint64_t offset, void *out, size_t size)
 {
     pthread_mutex_lock(&log->mutex);
-    pg_ahead *c = &log->cached;
-    pg_ahead_age(log->ps, c);
+    pg_prefetch *c = &log->cached;
+    pg_prefetch_age(log->ps, c);
     int there = c->data && offset >= c->from && offset - c->from <= c->size &&
                 c->size - (offset - c->from) >= size;
     if (there)
@@ -134,7 +135,7 @@ sessile_status pg_cache_write(sessile_backend_log *handle, uint64_t offset,
     }
     pg_arg_bytes(&s[3], data, size);
     pthread_mutex_lock(&log->mutex);
-    pg_ahead_drop(ps, &log->cached);
+    pg_prefetch_drop(ps, &log->cached);
     pthread_mutex_unlock(&log->mutex);
     sessile_status status = pg_ask(&call, s, 4, log->name, &r, err);
     if (status)
@@ -150,8 +151,8 @@ sessile_status pg_cache_write(sessile_backend_log *handle, uint64_t offset,
 
 /* ---------------------------------------------------------------------- of folders */
 
-sessile_status pg_shelf_get(void *self, const char *folder, char **out, size_t *size,
-                            sessile_error *err)
+sessile_status pg_list_cache_get(void *self, const char *folder, char **out, size_t *size,
+                                 sessile_error *err)
 {
     pg_store *ps = self;
     pg_call call = pg_call_of(ps, ps->timeout_ms);
@@ -196,8 +197,8 @@ static sessile_status put(pg_call *call, const pg_step *s, sessile_error *err)
     return SESSILE_OK;
 }
 
-sessile_status pg_shelf_put(void *self, const char *folder, const void *data, size_t size,
-                            sessile_error *err)
+sessile_status pg_list_cache_put(void *self, const char *folder, const void *data,
+                                 size_t size, sessile_error *err)
 {
     pg_store *ps = self;
     pg_call call = pg_call_of(ps, ps->timeout_ms);
@@ -208,7 +209,7 @@ sessile_status pg_shelf_put(void *self, const char *folder, const void *data, si
     return !status ? put(&call, &s, err) : status;
 }
 
-sessile_status pg_shelf_drop(void *self, const char *folder, sessile_error *err)
+sessile_status pg_list_cache_drop(void *self, const char *folder, sessile_error *err)
 {
     pg_store *ps = self;
     pg_call call = pg_call_of(ps, ps->timeout_ms);

@@ -311,8 +311,8 @@ sessile_status pg_remove(sessile_backend_log *handle, uint64_t head, sessile_err
     pg_arg_int(&s, log->id);
     pg_arg_int(&s, log->count);
     pg_arg_int(&s, log->bytes);
-    pg_ahead_drop(ps, &log->ahead);
-    pg_ahead_drop(ps, &log->cached);
+    pg_prefetch_drop(ps, &log->prefetch);
+    pg_prefetch_drop(ps, &log->cached);
     pthread_mutex_unlock(&log->mutex);
     sessile_status status =
         pg_change(&call, &s, 1, log->name, is_gone, log, &r, &took, err);

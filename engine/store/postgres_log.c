@@ -13,7 +13,7 @@
 #include "store/records.h"
 
 /* A log no longer than that comes with its opening. */
-#define AHEAD (UINT64_C(1) << 20)
+#define PREFETCH (UINT64_C(1) << 20)
 /* What a small read brings along: whoever wants more asks for it, a megabyte at once. */
 #define BESIDE (UINT64_C(64) << 10)
 /* What was read stays for so long, and so much of it in all handles of a store. */
@@ -111,36 +111,36 @@ sessile_status pg_create(void *self, const char *folder, const char *name,
 
 /* ---------------------------------------------------------------------- ahead */
 
-void pg_ahead_drop(pg_store *ps, pg_ahead *ahead)
+void pg_prefetch_drop(pg_store *ps, pg_prefetch *prefetch)
 {
-    if (ahead->counted) {
+    if (prefetch->counted) {
         pthread_mutex_lock(&ps->mutex);
-        ps->kept -= ahead->capacity;
+        ps->kept -= prefetch->capacity;
         pthread_mutex_unlock(&ps->mutex);
     }
-    mem_free(&ps->alloc, ahead->data, ahead->capacity);
-    memset(ahead, 0, sizeof *ahead);
+    mem_free(&ps->alloc, prefetch->data, prefetch->capacity);
+    memset(prefetch, 0, sizeof *prefetch);
 }
 
-void pg_ahead_age(pg_store *ps, pg_ahead *ahead)
+void pg_prefetch_age(pg_store *ps, pg_prefetch *prefetch)
 {
-    if (ahead->data && pg_over(ps, ahead->read_us + FRESH_US))
-        pg_ahead_drop(ps, ahead);
+    if (prefetch->data && pg_over(ps, prefetch->read_us + FRESH_US))
+        pg_prefetch_drop(ps, prefetch);
 }
 
 /* What was read to its end is often read again at once, record by record: it stays while
  * all handles of the store together keep little. */
-static void keep(pg_store *ps, pg_ahead *ahead)
+static void keep(pg_store *ps, pg_prefetch *prefetch)
 {
     pthread_mutex_lock(&ps->mutex);
-    ahead->counted = ahead->data && ps->kept + ahead->capacity <= KEPT_MOST;
-    ps->kept += ahead->counted ? ahead->capacity : 0;
+    prefetch->counted = prefetch->data && ps->kept + prefetch->capacity <= KEPT_MOST;
+    ps->kept += prefetch->counted ? prefetch->capacity : 0;
     pthread_mutex_unlock(&ps->mutex);
 }
 
 /* The rows of a result as one stretch of bytes; the first row is record `first`. */
 static sessile_status stretch(const pg_log *log, const PGresult *r, int at_column,
-                              uint64_t first, pg_ahead *out, sessile_error *err)
+                              uint64_t first, pg_prefetch *out, sessile_error *err)
 {
     pg_store *ps = log->ps;
     int rows = pg_rows(ps, r);
@@ -178,8 +178,8 @@ static sessile_status stretch(const pg_log *log, const PGresult *r, int at_colum
 
 /* Fetches what begins with the record `index`, up to about `want` bytes. */
 static sessile_status fetch(pg_call *call, const pg_log *log, uint64_t index,
-                            uint64_t offset, uint64_t want, uint64_t rows, pg_ahead *out,
-                            sessile_error *err)
+                            uint64_t offset, uint64_t want, uint64_t rows,
+                            pg_prefetch *out, sessile_error *err)
 {
     pg_step s = pg_step_of(PG_LINES);
     pg_results r;
@@ -200,7 +200,7 @@ sessile_status pg_same_bytes(pg_call *call, const pg_log *log, uint64_t index,
                              uint64_t offset, const void *data, size_t size, int *same,
                              sessile_error *err)
 {
-    pg_ahead got;
+    pg_prefetch got;
     *same = 0;
     sessile_status status =
         fetch(call, log, index, offset, size, record_count(data, size), &got, err);
@@ -247,8 +247,8 @@ void pg_close(sessile_backend_log *handle)
 {
     pg_log *log = pg_log_of(handle);
     if (log) {
-        pg_ahead_drop(log->ps, &log->ahead);
-        pg_ahead_drop(log->ps, &log->cached);
+        pg_prefetch_drop(log->ps, &log->prefetch);
+        pg_prefetch_drop(log->ps, &log->cached);
         free_text(log->ps, log->folder);
         free_text(log->ps, log->name);
         pthread_mutex_destroy(&log->mutex);
@@ -277,7 +277,7 @@ sessile_status pg_open(void *self, const char *folder, const char *name,
         pg_arg_text(&s[i], folder);
         pg_arg_text(&s[i], name);
     }
-    pg_arg_int(&s[1], AHEAD);
+    pg_arg_int(&s[1], PREFETCH);
     status = pg_ask(&call, s, 2, name, &r, err);
     if (!status && pg_rows(ps, r.of[0]) != 1) {
         status = fail(err, SESSILE_NOTFOUND, "there is no log %s", name);
@@ -291,8 +291,8 @@ sessile_status pg_open(void *self, const char *folder, const char *name,
             status = absurd(log, err);
         } else if (pg_rows(ps, r.of[1]) > 0 &&
                    (uint64_t)pg_int(ps, r.of[1], 0, 0) == log->id) {
-            status = stretch(log, r.of[1], 1, 0, &log->ahead, err);
-            keep(ps, &log->ahead);
+            status = stretch(log, r.of[1], 1, 0, &log->prefetch, err);
+            keep(ps, &log->prefetch);
         }
         pg_results_free(ps, &r);
     }
@@ -370,9 +370,9 @@ sessile_status pg_size(sessile_backend_log *handle, uint64_t *bytes, int64_t *mt
         log->updated_ns = seen.updated_ns;
     }
     if (!seen.there)
-        pg_ahead_drop(log->ps, &log->ahead);
-    pg_ahead_age(log->ps, &log->ahead);
-    pg_ahead_age(log->ps, &log->cached);
+        pg_prefetch_drop(log->ps, &log->prefetch);
+    pg_prefetch_age(log->ps, &log->prefetch);
+    pg_prefetch_age(log->ps, &log->cached);
     log->replaced = seen.leads_to != 0 && seen.leads_to != log->id;
     *bytes = log->bytes;
     *mtime_ms = log->updated_ns / 1000000;
@@ -393,10 +393,10 @@ int pg_replaced(sessile_backend_log *handle)
 
 /* Takes from what is there already. 1: all of it. *index: the record to fetch from, for
  * what is missing; UINT64_MAX: it is not known. */
-static int from_ahead(pg_log *log, uint64_t offset, char *out, size_t size, size_t *got,
-                      uint64_t *index)
+static int from_prefetch(pg_log *log, uint64_t offset, char *out, size_t size,
+                         size_t *got, uint64_t *index)
 {
-    pg_ahead *h = &log->ahead;
+    pg_prefetch *h = &log->prefetch;
     *index = offset == 0 ? 0 : UINT64_MAX;
     if (!h->data && h->next == 0)
         return 0;
@@ -412,7 +412,7 @@ static int from_ahead(pg_log *log, uint64_t offset, char *out, size_t size, size
         if (*got > 0 && !h->counted) {
             /* read through: only where it ended is remembered */
             mem_free(&log->ps->alloc, h->data, h->capacity);
-            *h = (pg_ahead){.from = end, .first = h->next, .next = h->next};
+            *h = (pg_prefetch){.from = end, .first = h->next, .next = h->next};
         }
     }
     return *got == size;
@@ -446,7 +446,7 @@ sessile_status pg_read(sessile_backend_log *handle, uint64_t index, uint64_t off
     if (size == 0)
         return SESSILE_OK;
     pthread_mutex_lock(&log->mutex);
-    int all = from_ahead(log, offset, to, size, got, &next);
+    int all = from_prefetch(log, offset, to, size, got, &next);
     uint64_t count = log->count, bytes = log->bytes;
     pthread_mutex_unlock(&log->mutex);
     at += *got;
@@ -454,7 +454,7 @@ sessile_status pg_read(sessile_backend_log *handle, uint64_t index, uint64_t off
         next = index > 0 ? index : UINT64_MAX;
     uint64_t mean = count > 0 && bytes > count ? bytes / count : 1;
     for (int searched = 0; !all;) {
-        pg_ahead more;
+        pg_prefetch more;
         uint64_t want = size - *got > BESIDE ? size - *got : BESIDE;
         uint64_t rows = want / mean + 1;
         rows = rows < ROWS_LEAST ? ROWS_LEAST : rows > ROWS_MOST ? ROWS_MOST : rows;
@@ -504,12 +504,13 @@ sessile_status pg_read(sessile_backend_log *handle, uint64_t index, uint64_t off
         next = more.next;
         all = *got == size || last;
         pthread_mutex_lock(&log->mutex);
-        pg_ahead_drop(log->ps, &log->ahead);
+        pg_prefetch_drop(log->ps, &log->prefetch);
         keep(log->ps, &more);
-        log->ahead = more;
+        log->prefetch = more;
         if (n == left && !more.counted) { /* nothing of it is left to be read */
             mem_free(&log->ps->alloc, more.data, more.capacity);
-            log->ahead = (pg_ahead){.from = at, .first = more.next, .next = more.next};
+            log->prefetch =
+                (pg_prefetch){.from = at, .first = more.next, .next = more.next};
         }
         pthread_mutex_unlock(&log->mutex);
     }

@@ -52,7 +52,7 @@ static const char *const tables[] = {
     " data bytea NOT NULL,"
     " PRIMARY KEY (session, at))",
     "ALTER TABLE @caches ALTER data SET STORAGE EXTERNAL",
-    "CREATE TABLE IF NOT EXISTS @shelves ("
+    "CREATE TABLE IF NOT EXISTS @list_caches ("
     " agent text COLLATE \"C\" PRIMARY KEY,"
     " data bytea NOT NULL)",
     "CREATE TABLE IF NOT EXISTS @store (version int NOT NULL)",
@@ -75,7 +75,7 @@ static const char *const views[] = {
     " EXCEPTION WHEN others THEN RETURN NULL;"
     " END $body$",
     "CREATE OR REPLACE VIEW @transcript AS SELECT s.agent, s.name, e.session, e.id,"
-    " lpad(to_hex(e.id), 8, '0') AS entry, x.j ->> 'parentId' AS parent,"
+    " lpad(to_hex(e.id), 8, '0') AS entry, x.j ->> 'parent_id' AS parent,"
     " x.j ->> 'timestamp' AS \"time\", x.j ->> 'type' AS type,"
     " x.j ->> 'source' AS source, x.j ->> 'author' AS author, x.j ->> 'user' AS \"user\","
     " x.j #>> '{data,role}' AS role,"
@@ -91,7 +91,7 @@ static const char *const views[] = {
     /* those in force: a tombstone names what it withdraws */
     "CREATE OR REPLACE VIEW @checkpoints AS SELECT s.agent, s.name, e.session, e.id,"
     " lpad(to_hex(e.id), 8, '0') AS entry, x.j ->> 'timestamp' AS \"time\","
-    " x.j #>> '{data,name}' AS checkpoint, x.j #>> '{data,head}' AS leaf,"
+    " x.j #>> '{data,name}' AS checkpoint, x.j #>> '{data,head}' AS head,"
     " x.j #>> '{data,reason}' AS reason,"
     " x.j #>> '{data,messages}' AS messages, x.j #>> '{data,tokens,0}' AS tokens,"
     " x.j #> '{data,state}' AS state"
@@ -116,7 +116,7 @@ static const char *const views[] = {
     "  CROSS JOIN LATERAL (SELECT @entry(e.line) AS j OFFSET 0) x"
     "  WHERE e.session = s.id AND x.j ->> 'type' IN"
     "  ('session', 'message', 'turn', 'compaction', 'branch_summary', 'head')"
-    "  ORDER BY e.id DESC LIMIT 1) AS current_leaf,"
+    "  ORDER BY e.id DESC LIMIT 1) AS head,"
     " s.created AS created_at, s.updated AS updated_at FROM @sessions s"
     " LEFT JOIN LATERAL (SELECT @entry(f.line) AS j FROM @entries f"
     " WHERE f.session = s.id AND f.id = 0) h ON true WHERE s.name IS NOT NULL",

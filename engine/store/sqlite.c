@@ -41,7 +41,7 @@ static void sqlite_free(void *self)
 static const sessile_backend sqlite_backend = {
     .version = SESSILE_BACKEND_VERSION,
     .capabilities = SESSILE_BACKEND_SEALS | SESSILE_BACKEND_CACHES |
-                    SESSILE_BACKEND_REPLACES | SESSILE_BACKEND_SHELVES,
+                    SESSILE_BACKEND_REPLACES | SESSILE_BACKEND_LIST_CACHE,
     .name = "sqlite",
     .free = sqlite_free,
     .create = sqlite_create,
@@ -66,9 +66,9 @@ static const sessile_backend sqlite_backend = {
     .blob_remove = sqlite_blob_remove,
     .blob_list = sqlite_blob_list,
     .stat = sqlite_stat,
-    .shelf_get = sqlite_shelf_get,
-    .shelf_put = sqlite_shelf_put,
-    .shelf_drop = sqlite_shelf_drop,
+    .list_cache_get = sqlite_list_cache_get,
+    .list_cache_put = sqlite_list_cache_put,
+    .list_cache_drop = sqlite_list_cache_drop,
     .list_stat = sqlite_list_stat,
     .list_others = sqlite_list_others,
     .set_stop = sqlite_set_stop,

@@ -279,11 +279,11 @@ sessile_status sqlite_cache_read(sessile_backend_log *log, uint64_t offset, void
                                  size_t size, size_t *got, sessile_error *err);
 sessile_status sqlite_cache_write(sessile_backend_log *log, uint64_t offset,
                                   const void *data, size_t size, sessile_error *err);
-sessile_status sqlite_shelf_get(void *self, const char *folder, char **out, size_t *size,
-                                sessile_error *err);
-sessile_status sqlite_shelf_put(void *self, const char *folder, const void *data,
-                                size_t size, sessile_error *err);
-sessile_status sqlite_shelf_drop(void *self, const char *folder, sessile_error *err);
+sessile_status sqlite_list_cache_get(void *self, const char *folder, char **out,
+                                     size_t *size, sessile_error *err);
+sessile_status sqlite_list_cache_put(void *self, const char *folder, const void *data,
+                                     size_t size, sessile_error *err);
+sessile_status sqlite_list_cache_drop(void *self, const char *folder, sessile_error *err);
 
 sessile_status sqlite_draft_new(void *self, const char *folder, const char *name,
                                 sessile_backend_draft **out, sessile_error *err);

@@ -2,7 +2,7 @@
  * sqlite_cache.c: what is kept beside a log, and beside the logs of a folder.
  *
  * Owns caches (rows of pieces, as they were written: cutting and writing is one
- * transaction) and shelves. They may be lost or wrong at any time, so they are never
+ * transaction) and list_caches. They may be lost or wrong at any time, so they are never
  * synced; they go with their log. Nothing may ever hang on them.
  */
 #include "store/sqlite.h"
@@ -134,7 +134,7 @@ sessile_status sqlite_cache_write(sessile_backend_log *handle, uint64_t offset,
     return status;
 }
 
-/* ------------------------------------------------------------------ shelves */
+/* ------------------------------------------------------------------ list_caches */
 
 typedef struct shelving {
     const char *folder; /* NULL: all */
@@ -144,7 +144,7 @@ typedef struct shelving {
     int found;
 } shelving;
 
-static int shelf_get(sqlite_conn *c, void *arg)
+static int list_cache_get(sqlite_conn *c, void *arg)
 {
     shelving *s = arg;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_SHELF_GET);
@@ -163,8 +163,8 @@ static int shelf_get(sqlite_conn *c, void *arg)
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-sessile_status sqlite_shelf_get(void *self, const char *folder, char **out, size_t *size,
-                                sessile_error *err)
+sessile_status sqlite_list_cache_get(void *self, const char *folder, char **out,
+                                     size_t *size, sessile_error *err)
 {
     sqlite_store *ss = self;
     shelving s = {.folder = folder};
@@ -172,7 +172,7 @@ sessile_status sqlite_shelf_get(void *self, const char *folder, char **out, size
     *size = 0;
     sessile_status status = sqlite_names_check(folder, NULL, err);
     if (!status)
-        status = sqlite_read(ss, sqlite_patience_of(ss), shelf_get, &s, err);
+        status = sqlite_read(ss, sqlite_patience_of(ss), list_cache_get, &s, err);
     if (!status && !s.found)
         status = fail(err, SESSILE_NOTFOUND, "nothing is remembered of %s", folder);
     if (!status) {
@@ -182,7 +182,7 @@ sessile_status sqlite_shelf_get(void *self, const char *folder, char **out, size
     return status;
 }
 
-static int shelf_put(sqlite_conn *c, void *arg)
+static int list_cache_put(sqlite_conn *c, void *arg)
 {
     shelving *s = arg;
     sqlite3_stmt *st = sqlite_conn_query(c, QUERY_SHELF_PUT);
@@ -194,17 +194,18 @@ static int shelf_put(sqlite_conn *c, void *arg)
     return rc == SQLITE_OK ? sqlite_step(st) : rc;
 }
 
-sessile_status sqlite_shelf_put(void *self, const char *folder, const void *data,
-                                size_t size, sessile_error *err)
+sessile_status sqlite_list_cache_put(void *self, const char *folder, const void *data,
+                                     size_t size, sessile_error *err)
 {
     sqlite_store *ss = self;
     shelving s = {.folder = folder, .data = data, .size = size};
     sessile_status status = sqlite_names_check(folder, NULL, err);
-    return !status ? sqlite_write(ss, sqlite_patience_of(ss), 0, shelf_put, &s, NULL, err)
+    return !status ? sqlite_write(ss, sqlite_patience_of(ss), 0, list_cache_put, &s, NULL,
+                                  err)
                    : status;
 }
 
-static int shelf_drop(sqlite_conn *c, void *arg)
+static int list_cache_drop(sqlite_conn *c, void *arg)
 {
     const shelving *s = arg;
     sqlite3_stmt *st =
@@ -216,13 +217,14 @@ static int shelf_drop(sqlite_conn *c, void *arg)
     return sqlite_step(st);
 }
 
-sessile_status sqlite_shelf_drop(void *self, const char *folder, sessile_error *err)
+sessile_status sqlite_list_cache_drop(void *self, const char *folder, sessile_error *err)
 {
     sqlite_store *ss = self;
     shelving s = {.folder = folder};
     sessile_status status = folder ? sqlite_names_check(folder, NULL, err) : SESSILE_OK;
     if (!status)
-        status = sqlite_write(ss, sqlite_patience_of(ss), 0, shelf_drop, &s, NULL, err);
+        status =
+            sqlite_write(ss, sqlite_patience_of(ss), 0, list_cache_drop, &s, NULL, err);
     if (status == SESSILE_NOTFOUND) {
         error_clear(err);
         status = SESSILE_OK; /* nothing was ever kept */

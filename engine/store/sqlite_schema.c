@@ -54,7 +54,7 @@ static const char version_1[] =
     " data BLOB NOT NULL,"
     " PRIMARY KEY (session, at)"
     ") STRICT;"
-    "CREATE TABLE shelves (agent TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT;"
+    "CREATE TABLE list_caches (agent TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT;"
     "CREATE TABLE blobs ("
     " name TEXT PRIMARY KEY,"
     " data BLOB NOT NULL,"
@@ -67,7 +67,7 @@ static const char version_1[] =
     /* A row an entry. */
     "CREATE VIEW transcript AS SELECT s.agent, s.name, e.session, e.id,"
     " printf('%08x', e.id) AS entry,"
-    " json_extract(e.json, '$.parentId') AS parent,"
+    " json_extract(e.json, '$.parent_id') AS parent,"
     " json_extract(e.json, '$.timestamp') AS time,"
     " json_extract(e.json, '$.type') AS type,"
     " json_extract(e.json, '$.source') AS source,"
@@ -87,7 +87,7 @@ static const char version_1[] =
     " printf('%08x', e.id) AS entry,"
     " json_extract(e.json, '$.timestamp') AS time,"
     " json_extract(e.json, '$.data.name') AS checkpoint,"
-    " json_extract(e.json, '$.data.head') AS leaf,"
+    " json_extract(e.json, '$.data.head') AS head,"
     " json_extract(e.json, '$.data.reason') AS reason,"
     " json_extract(e.json, '$.data.messages') AS messages,"
     " json_extract(e.json, '$.data.tokens[0]') AS tokens,"
@@ -115,7 +115,7 @@ static const char version_1[] =
     "   THEN json_extract(e.json, '$.data.head') ELSE printf('%08x', e.id) END"
     "  FROM lines AS e WHERE e.session = s.id AND json_extract(e.json, '$.type') IN"
     "   ('session', 'message', 'turn', 'compaction', 'branch_summary', 'head')"
-    "  ORDER BY e.id DESC LIMIT 1) AS current_leaf,"
+    "  ORDER BY e.id DESC LIMIT 1) AS head,"
     " strftime('%Y-%m-%dT%H:%M:%fZ', s.created / 1000.0, 'unixepoch') AS created_at,"
     " strftime('%Y-%m-%dT%H:%M:%fZ', s.updated / 1000.0, 'unixepoch') AS updated_at"
     " FROM sessions AS s JOIN lines AS h ON h.session = s.id AND h.id = 0"
@@ -188,11 +188,11 @@ const char *const sqlite_query_texts[QUERY_COUNT] = {
                             " WHERE session = ?1 AND at < ?2) AND at + length(data) > ?2",
     [QUERY_CACHE_CUT] = "DELETE FROM caches WHERE session = ?1 AND at >= ?2",
     [QUERY_CACHE_PUT] = "INSERT INTO caches (session, at, data) VALUES (?1, ?2, ?3)",
-    [QUERY_SHELF_GET] = "SELECT data FROM shelves WHERE agent = ?1",
-    [QUERY_SHELF_PUT] = "INSERT INTO shelves (agent, data) VALUES (?1, ?2)"
+    [QUERY_SHELF_GET] = "SELECT data FROM list_caches WHERE agent = ?1",
+    [QUERY_SHELF_PUT] = "INSERT INTO list_caches (agent, data) VALUES (?1, ?2)"
                         " ON CONFLICT (agent) DO UPDATE SET data = excluded.data",
-    [QUERY_SHELF_DROP] = "DELETE FROM shelves WHERE agent = ?1",
-    [QUERY_SHELF_DROP_ALL] = "DELETE FROM shelves",
+    [QUERY_SHELF_DROP] = "DELETE FROM list_caches WHERE agent = ?1",
+    [QUERY_SHELF_DROP_ALL] = "DELETE FROM list_caches",
     [QUERY_BLOB_GET] = "SELECT data FROM blobs WHERE name = ?1",
     [QUERY_BLOB_PUT] = "INSERT INTO blobs (name, data, updated) VALUES (?1, ?2, ?3)"
                        " ON CONFLICT (name) DO NOTHING",

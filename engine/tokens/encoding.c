@@ -4,7 +4,7 @@
  * Owns the way from a name to an image and how its texts are cut. Must never keep a
  * descriptor, nor hand out an encoding that is half open.
  */
-#include "tokens/encoding_inside.h"
+#include "tokens/encoding_internal.h"
 
 #include <errno.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * never change the encoding: threads share it without a lock. What a call needs of memory
  * it takes and gives back itself.
  */
-#include "tokens/encoding_inside.h"
+#include "tokens/encoding_internal.h"
 
 #include <string.h>
 

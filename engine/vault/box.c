@@ -1,5 +1,5 @@
 /*
- * box.c: bytes that are no lines, sealed: the blocks of an index, a catalog.
+ * box.c: bytes that are no lines, sealed: the blocks of an index, a list_cache.
  *
  * Owns the layout of a box: nonce ‖ ciphertext ‖ tag under a key; of a plain store the
  * bytes and 16 bytes of a hash of them, which finds accidents, not people.

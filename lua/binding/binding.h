@@ -211,9 +211,9 @@ int binding_session_delete_checkpoint(lua_State *L);
  * the three values of a failure: 3. */
 int binding_agent_info(lua_State *L, int table, sessile_agent_info *out);
 
-/* park.c */
-int binding_run_park(lua_State *L, struct binding_run *run);
-int binding_session_parked(lua_State *L);
+/* pending.c */
+int binding_run_defer(lua_State *L, struct binding_run *run);
+int binding_session_pending_runs(lua_State *L);
 
 /* ---- values.c */
 

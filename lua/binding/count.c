@@ -60,7 +60,7 @@ int binding_count_options(lua_State *L, int table, sessile_count_options *out)
         return failed;
     out->model = binding_field_bytes(L, table, "model");
     out->system = binding_field_bytes(L, table, "system");
-    out->leaf = binding_field_id(L, table, "leaf");
+    out->at = binding_field_id(L, table, "at");
     return 0;
 }
 

@@ -8,7 +8,7 @@
 #include "binding.h"
 #include "policy/lua_json.h"
 
-/* session:messages{from, limit, last, role, leaf} -> list; nil, message, code */
+/* session:messages{from, limit, last, role, at} -> list; nil, message, code */
 int binding_session_messages(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
@@ -30,7 +30,7 @@ int binding_session_messages(lua_State *L)
     }
     sessile_messages_options_init(&options);
     options.from = binding_field_id(L, 2, "from");
-    options.leaf = binding_field_id(L, 2, "leaf");
+    options.at = binding_field_id(L, 2, "at");
     options.role = binding_field_role(L, 2, "role");
     options.limit = limit < 0 ? 0 : (size_t)limit;
     options.last = last < 0 ? 0 : (size_t)last;
@@ -44,12 +44,12 @@ int binding_session_messages(lua_State *L)
     return 1;
 }
 
-/* session:context([leaf]) -> list, {tokens, low, high, source, head, dropped, orphans,
+/* session:context([at]) -> list, {tokens, low, high, source, head, dropped, orphans,
  * unanswered, lost}; nil, message, code */
 int binding_session_context(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
-    sessile_id leaf = lua_isnoneornil(L, 2) ? SESSILE_NO_ID : binding_check_id(L, 2);
+    sessile_id at = lua_isnoneornil(L, 2) ? SESSILE_NO_ID : binding_check_id(L, 2);
     sessile_context_info info;
     struct binding_guard *guard;
     sessile_message *list = NULL;
@@ -59,7 +59,7 @@ int binding_session_context(lua_State *L)
     if (!session)
         return 3;
     guard = binding_guard(L);
-    status = sessile_context(session->handle, leaf, &list, &count, &info, &err);
+    status = sessile_context(session->handle, at, &list, &count, &info, &err);
     guard->block = list;
     if (status)
         return binding_fail(L, &err);

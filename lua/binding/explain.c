@@ -8,12 +8,12 @@
 #include "binding.h"
 #include "policy/lua_json.h"
 
-static const char *fate_name(sessile_fate fate)
+static const char *disposition_name(sessile_disposition disposition)
 {
-    return fate == SESSILE_COVERED    ? "covered"
-           : fate == SESSILE_REPLACED ? "replaced"
-           : fate == SESSILE_UNDONE   ? "undone"
-                                      : "lost";
+    return disposition == SESSILE_COVERED    ? "covered"
+           : disposition == SESSILE_REPLACED ? "replaced"
+           : disposition == SESSILE_UNDONE   ? "undone"
+                                             : "lost";
 }
 
 static void set_keys(lua_State *L, const char *name, const sessile_key *keys,
@@ -125,7 +125,7 @@ static void push_step(lua_State *L, const sessile_why_step *s)
     if (s->type[0])
         binding_set_text(L, "type", s->type);
     if (s->kind == SESSILE_WHY_LEFT)
-        binding_set_text(L, "fate", fate_name(s->fate));
+        binding_set_text(L, "disposition", disposition_name(s->disposition));
     binding_set_key(L, "by", s->by);
     if (s->kind == SESSILE_WHY_WRITTEN)
         set_keys(L, "stands_for", s->stands_for, s->stands_for_count);

@@ -304,7 +304,7 @@ int binding_session_branch(lua_State *L)
     return run_begun(L, run, session, status, &err);
 }
 
-/* {park, text or failed (neither: it asks again), policy, timeout_ms} */
+/* {pending_run, text or failed (neither: it asks again), policy, timeout_ms} */
 int binding_session_answer(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
@@ -313,14 +313,14 @@ int binding_session_answer(lua_State *L)
     sessile_answer answer;
     sessile_status status;
     sessile_error err;
-    sessile_id park;
+    sessile_id pending_run;
     int given;
     if (!session)
         return 3;
     lua_settop(L, 2);
     sessile_run_options_init(&options);
     memset(&answer, 0, sizeof answer);
-    park = binding_field_id(L, 2, "park");
+    pending_run = binding_field_id(L, 2, "pending_run");
     options.has_timeout = binding_field_timeout(L, 2, "timeout_ms", &options.timeout_ms);
     lua_getfield(L, 2, "text");
     lua_getfield(L, 2, "failed");
@@ -329,7 +329,7 @@ int binding_session_answer(lua_State *L)
     answer.text = binding_field_bytes(L, 2, lua_isnil(L, -2) ? "failed" : "text");
     lua_settop(L, 2);
     run = run_new(L, 2, &options);
-    status = sessile_answer_begin(&run->handle, session->handle, park,
+    status = sessile_answer_begin(&run->handle, session->handle, pending_run,
                                   given ? &answer : NULL, &options, &err);
     return run_begun(L, run, session, status, &err);
 }
@@ -478,13 +478,13 @@ static int run_reply(lua_State *L)
     return give(L, run, &answer);
 }
 
-static int run_park(lua_State *L)
+static int run_defer(lua_State *L)
 {
     struct binding_run *run = run_live(L);
     if (!run)
         return 3;
     luaL_argcheck(L, run->asks != SESSILE_NEED_NONE, 1, "the run asked nothing");
-    return binding_run_park(L, run);
+    return binding_run_defer(L, run);
 }
 
 /* run:fail(reason) -> true: the answer is that there is none */
@@ -507,27 +507,27 @@ static int run_fail(lua_State *L)
 static const char *verdict_name(sessile_verdict verdict)
 {
     static const char *const names[] = {"none",       "unchanged", "applied", "refused",
-                                        "too_little", "stale",     "parked"};
+                                        "too_little", "stale",     "pending"};
     size_t i = (size_t)verdict;
     return i < sizeof names / sizeof *names ? names[i] : "unchanged";
 }
 
-static const char *fate_name(sessile_fate fate)
+static const char *disposition_name(sessile_disposition disposition)
 {
-    return fate == SESSILE_COVERED    ? "covered"
-           : fate == SESSILE_REPLACED ? "replaced"
-                                      : "lost";
+    return disposition == SESSILE_COVERED    ? "covered"
+           : disposition == SESSILE_REPLACED ? "replaced"
+                                             : "lost";
 }
 
-static void push_departures(lua_State *L, const sessile_outcome *o)
+static void push_removals(lua_State *L, const sessile_outcome *o)
 {
     size_t i;
-    lua_createtable(L, o->departure_count < INT32_MAX ? (int)o->departure_count : 0, 0);
-    for (i = 0; i < o->departure_count; i++) {
-        const sessile_departure *d = &o->departures[i];
+    lua_createtable(L, o->removal_count < INT32_MAX ? (int)o->removal_count : 0, 0);
+    for (i = 0; i < o->removal_count; i++) {
+        const sessile_removal *d = &o->removals[i];
         lua_createtable(L, 0, 5);
         binding_set_key(L, "key", d->key);
-        binding_set_text(L, "fate", fate_name(d->fate));
+        binding_set_text(L, "disposition", disposition_name(d->disposition));
         binding_set_text(L, "role", sessile_role_name(d->role));
         binding_set_integer(L, "tokens", d->tokens);
         binding_set_key(L, "by", d->by);
@@ -566,12 +566,12 @@ static int run_outcome(lua_State *L)
     lua_createtable(L, 0, 22);
     binding_set_id(L, "first", o.first);
     binding_set_id(L, "last", o.last);
-    binding_set_id(L, "leaf", o.leaf);
+    binding_set_id(L, "head", o.head);
     binding_set_id(L, "compaction", o.compaction);
     binding_set_id(L, "branch_summary", o.branch_summary);
     binding_set_id(L, "from", o.from);
     binding_set_id(L, "refusal", o.refusal);
-    binding_set_id(L, "park", o.park);
+    binding_set_id(L, "pending_run", o.pending_run);
     binding_set_id(L, "checkpoint", o.checkpoint);
     binding_set_text(L, "checkpoint_failed", o.checkpoint_failed);
     binding_set_integer(L, "repeated", o.repeated);
@@ -590,8 +590,8 @@ static int run_outcome(lua_State *L)
     binding_set_integer(L, "policy_us", o.policy_us);
     binding_set_text(L, "reason", sessile_reason_name(o.reason));
     set_fallback(L, &o.fallback);
-    push_departures(L, &o);
-    lua_setfield(L, -2, "departures");
+    push_removals(L, &o);
+    lua_setfield(L, -2, "removals");
     return 1;
 }
 
@@ -617,9 +617,10 @@ static int run_context(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {
-    {"close", run_finalize},  {"step", run_step}, {"reply", run_reply},
-    {"fail", run_fail},       {"park", run_park}, {"outcome", run_outcome},
-    {"context", run_context}, {NULL, NULL},
+    {"close", run_finalize},    {"step", run_step},
+    {"reply", run_reply},       {"fail", run_fail},
+    {"pending_run", run_defer}, {"outcome", run_outcome},
+    {"context", run_context},   {NULL, NULL},
 };
 
 void binding_run_open(lua_State *L)

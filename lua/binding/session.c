@@ -402,7 +402,7 @@ static int session_usage(lua_State *L)
     return 1;
 }
 
-/* session:tokens{model, tools, system, leaf} -> n, {tokens, low, high, source} */
+/* session:tokens{model, tools, system, at} -> n, {tokens, low, high, source} */
 static int session_tokens(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
@@ -473,7 +473,7 @@ static const luaL_Reg methods[] = {
     {"suspended", binding_session_suspended},
     {"resume_with", binding_session_resume_with},
     {"cancel", binding_session_cancel},
-    {"parked", binding_session_parked},
+    {"pending", binding_session_pending_runs},
     {"checkpoint", binding_session_checkpoint},
     {"checkpoints", binding_session_checkpoints},
     {"restore", binding_session_restore},

@@ -76,7 +76,7 @@ end
 local function run_through(name)
   return function(self, ...)
     local results = table.pack(self.core[name](self.core, ...))
-    if results[1] and (name == "step" or name == "park") then
+    if results[1] and (name == "step" or name == "defer") then
       local ok, message, code = self.session:keep(self.reason)
       if not ok then
         return nil, message, code
@@ -103,7 +103,7 @@ local session_methods = {}
 -- handle was faster.
 local reads = {}
 for name in ("info modified title head event_count usage tokens messages context entry entries "
-  .. "records parked compactions why labels suspended subsessions watch"):gmatch "%S+" do
+  .. "records pending_runs compactions why labels suspended subsessions watch"):gmatch "%S+" do
   reads[name] = true
 end
 

@@ -153,7 +153,7 @@ function methods:resume_with(messages)
   return ids
 end
 
---- Ends the pause, and every parked run, with nothing appended.
+--- Ends the pause, and every pending run, with nothing appended.
 function methods:cancel(reason)
   if reason ~= nil and type(reason) ~= "string" then
     options.misuse("session:cancel: a string expected, got " .. type(reason))

@@ -49,14 +49,14 @@ local function name_of(message)
   return message.key or message.json
 end
 
-local function row(mark, message, departure)
+local function row(mark, message, removal)
   return {
     mark = mark,
     key = message.key,
     role = message.role,
     tokens = message.tokens,
-    fate = departure and departure.fate,
-    by = departure and departure.by,
+    disposition = removal and removal.disposition,
+    by = removal and removal.by,
     text = preview(message),
   }
 end
@@ -70,8 +70,8 @@ local function index(list, name)
 end
 
 -- The two lists side by side: what both have is kept, and in the same order.
-local function merge(before, after, departures)
-  local gone = index(departures, function(d) return d.key end)
+local function merge(before, after, removals)
+  local gone = index(removals, function(d) return d.key end)
   local stays = index(after, name_of)
   local rows, i, j = {}, 1, 1
   while before[i] or after[j] do
@@ -93,27 +93,27 @@ local function merge(before, after, departures)
 end
 
 local function totals(plan, rows)
-  local fates = { lost = 0, covered = 0, replaced = 0 }
+  local dispositions = { lost = 0, covered = 0, replaced = 0 }
   local written = 0
   for _, r in ipairs(rows) do
-    if r.mark == "-" and fates[r.fate] then
-      fates[r.fate] = fates[r.fate] + 1
+    if r.mark == "-" and dispositions[r.disposition] then
+      dispositions[r.disposition] = dispositions[r.disposition] + 1
     elseif r.mark == "+" then
       written = written + 1
     end
   end
   return ("%d messages, %d tokens -> %d messages, %d tokens; %d lost, %d covered, "
     .. "%d replaced, %d written"):format(#plan.before, plan.tokens.before, #plan.after,
-    plan.tokens.after, fates.lost, fates.covered, fates.replaced, written)
+    plan.tokens.after, dispositions.lost, dispositions.covered, dispositions.replaced, written)
 end
 
 --- The text and the rows of a plan.
 function diff.make(plan)
-  local rows = merge(plan.before, plan.after, plan.departures)
+  local rows = merge(plan.before, plan.after, plan.removals)
   local lines = {}
   for i, r in ipairs(rows) do
     local line = ("%s %-11s %-9s %6d  %-8s  %s"):format(r.mark, r.key or "(engine)", r.role,
-      r.tokens or 0, r.fate or "", r.text)
+      r.tokens or 0, r.disposition or "", r.text)
     lines[i] = line:gsub("%s+$", "")
   end
   lines[#lines + 1] = totals(plan, rows)

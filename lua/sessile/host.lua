@@ -110,8 +110,8 @@ function methods:fail(reason)
 end
 
 --- Writes the run down, to be answered later and perhaps elsewhere, and ends it.
-function methods:park()
-  return self._core:park()
+function methods:defer()
+  return self._core:defer()
 end
 
 -- Answers a checkpoint's need: with the state of the function configured, or with none.
@@ -139,7 +139,7 @@ function methods:answer(need)
     if not text then
       return self:fail(reason)
     elseif text == host.later then
-      return self:park()
+      return self:defer()
     end
     return self:reply(text)
   end
@@ -216,9 +216,9 @@ function host.drive(run, finish)
     if not ok then
       return nil, message, code
     end
-    local parked = guard:outcome()
-    if parked and parked.status == "paused" then
-      return parked
+    local pending_runs = guard:outcome()
+    if pending_runs and pending_runs.status == "paused" then
+      return pending_runs
     end
   end
   if finish then

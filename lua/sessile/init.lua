@@ -26,7 +26,7 @@ local sessile = {
   --- JSON's null.
   null = core.null,
   --- What a model function returns when the answer comes later, perhaps in another process:
-  --- the run is parked, and s:answer(text) goes on with it.
+  --- the run is pending, and s:answer(text) goes on with it.
   later = host.later,
   --- Where the secret of a sealed store comes from: key.env, .file, .command, .secret.
   key = { env = key.env, file = key.file, command = key.command, secret = key.secret },

@@ -401,7 +401,7 @@ function key.secret(text) end
 
 ---@class sessile.Entry
 ---@field id string
----@field parentId string|lightuserdata
+---@field parent_id string|lightuserdata
 ---@field timestamp string
 ---@field type string
 ---@field source? string
@@ -1158,16 +1158,16 @@ function Session:delete_checkpoint(wanted) end
 ---@return sessile.Parked[]? list
 ---@return string? message
 ---@return string? code
-function Session:parked() end
+function Session:pending_runs() end
 
 ---@class sessile.AnswerOptions
----@field park? string which one; the newest
+---@field pending_run? string which one; the newest
 ---@field failed? string there is no answer, and why
----@field policy? sessile.PolicySpec else the session's, else the one that was parked
+---@field policy? sessile.PolicySpec else the session's, else the one that was pending
 ---@field model? sessile.Model for what nobody answered yet
 ---@field timeout_ms? integer
 
----Goes on with a parked run, here or in another process than it began in.
+---Goes on with a pending run, here or in another process than it began in.
 ---@param text? string what the model said; nil: it is asked again
 ---@param opts? sessile.AnswerOptions
 ---@return sessile.Outcome? outcome
@@ -1223,7 +1223,7 @@ function Session:log() end
 ---@field text string a sentence
 ---@field role? sessile.Role
 ---@field type? string no_message: the entry's type
----@field fate? "lost"|"covered"|"replaced"|"undone" left
+---@field disposition? "lost"|"covered"|"replaced"|"undone" left
 ---@field by? string left: what stands for it; orphan, moved: the message with the call
 ---@field stands_for? string[] written
 ---@field compaction? sessile.Compaction written, left, restored
@@ -1261,7 +1261,7 @@ function Session:why(name) end
 function Session:uncompact(id, opts) end
 
 ---Every message from the root to the head, compacted or not.
----@param opts? {from: string?, leaf: string?, limit: integer?, last: integer?, role: string?}
+---@param opts? {from: string?, at: string?, limit: integer?, last: integer?, role: string?}
 ---@return sessile.Message[]? list
 ---@return string? message
 ---@return string? code
@@ -1280,7 +1280,7 @@ function Session:messages(opts) end
 ---@field room? integer with a window: what is left of it, less reserve; negative: too much
 
 ---@class sessile.ContextOptions
----@field leaf? string
+---@field at? string
 ---@field model? string
 ---@field tools? table[]
 ---@field system? string
@@ -1357,7 +1357,7 @@ function Session:event_count() end
 ---follows it; after a compaction, or where nothing was reported, a count. model: counted for
 ---that one, whose messages are read for it where they were counted otherwise. tools (as the model
 ---is given them) and system (a prompt that is no message) are added where no report has them.
----@param opts? {model?: string, tools?: table[], system?: string, leaf?: string}
+---@param opts? {model?: string, tools?: table[], system?: string, at?: string}
 ---@return integer? tokens
 ---@return sessile.Tokens|string info
 ---@return string? code
@@ -1500,7 +1500,7 @@ function Session:suspended() end
 ---@return string? code
 function Session:resume_with(messages) end
 
----Ends the pause, and every parked run, with nothing appended.
+---Ends the pause, and every pending run, with nothing appended.
 ---@param reason? string
 ---@return true? ok
 ---@return string? message
@@ -1646,21 +1646,21 @@ function Agent:cancel() end
 
 ---@class sessile.Departure
 ---@field key string
----@field fate "lost"|"covered"|"replaced"
+---@field disposition "lost"|"covered"|"replaced"
 ---@field role sessile.Role
 ---@field tokens integer
 ---@field by? string
 
 ---@class sessile.Verdict
 ---@field applied boolean
----@field verdict "applied"|"unchanged"|"refused"|"too_little"|"stale"|"parked"
+---@field verdict "applied"|"unchanged"|"refused"|"too_little"|"stale"|"pending"
 ---@field refused? string why
 ---@field message? string
 ---@field law? integer
 ---@field name? string
 ---@field hook? string
 ---@field dropped integer
----@field departures sessile.Departure[]
+---@field removals sessile.Departure[]
 ---@field too_little boolean
 ---@field reason? string why the policies last compacted: "event", "overflow", "threshold",
 ---"timer"; "turn": nothing said so; else the reason given
@@ -1672,21 +1672,21 @@ function Agent:cancel() end
 
 ---@class sessile.Outcome
 ---@field status "completed"|"paused"
----@field park? string paused: the entry to answer
+---@field pending_run? string paused: the entry to answer
 ---@field checkpoint? string that the turn made by itself
 ---@field checkpoint_failed? string why one that was due could not be made
 ---@field suspension? string paused by the host: the entry that says why
 ---@field kind "turn"|"compact"|"plan"|"answer"|"branch"|"suspend"
 ---@field ids string[] of the turn's messages
 ---@field turn? string the turn's own entry
----@field leaf string the head after the run; of a turn beside the head, its leaf
+---@field head string the head after the run; of a turn beside the head, its last entry
 ---@field from? string branch: the head that was left
 ---@field branch_summary? string branch: the entry with the summary
 ---@field saved? true nil: not kept by the host's adapter, by its choice
 ---@field context sessile.Message[] fetched when first read
 ---@field tokens {before: integer, after: integer}
 ---@field policy? sessile.Verdict nil without a policy
----@field departures sessile.Departure[] what left the context, whoever took it out
+---@field removals sessile.Departure[] what left the context, whoever took it out
 ---@field cannot_fit? integer tokens by which the context exceeds window less reserve
 ---@field compaction? string
 ---@field repeated? integer how often the same refusal came again since it was recorded
@@ -1701,7 +1701,7 @@ function Agent:cancel() end
 ---@field key? string
 ---@field role string
 ---@field tokens integer
----@field fate? string
+---@field disposition? string
 ---@field by? string
 ---@field text string
 
@@ -1710,7 +1710,7 @@ function Agent:cancel() end
 ---@field after sessile.Message[]
 ---@field tokens {before: integer, after: integer}
 ---@field policy? sessile.Verdict
----@field departures sessile.Departure[]
+---@field removals sessile.Departure[]
 ---@field cannot_fit? integer
 ---@field summary? string
 ---@field engine_us integer
@@ -1764,10 +1764,10 @@ function Run:reply(value) end
 function Run:fail(reason) end
 
 ---Writes it down, to be answered later and perhaps elsewhere, and ends it. Its id.
----@return string? park
+---@return string? pending_run
 ---@return string? message
 ---@return string? code
-function Run:park() end
+function Run:defer() end
 
 ---Answers as turn, compact and plan do.
 ---@param need sessile.Need

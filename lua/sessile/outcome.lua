@@ -15,7 +15,7 @@ local function message_ids(first, last)
 end
 
 -- What one policy came to: raw has verdict, message, law, policy, hook and too_little.
-local function verdict_of(raw, departures)
+local function verdict_of(raw, removals)
   local applied = raw.verdict == "applied"
   local refused = raw.verdict == "refused"
   return {
@@ -26,8 +26,8 @@ local function verdict_of(raw, departures)
     law = refused and raw.law > 0 and raw.law or nil,
     name = raw.policy,
     hook = raw.hook,
-    dropped = applied and #departures or 0,
-    departures = departures,
+    dropped = applied and #removals or 0,
+    removals = removals,
     too_little = raw.too_little,
   }
 end
@@ -38,10 +38,10 @@ local function policy_of(raw)
     return nil
   end
   local fallback = raw.fallback
-  local made = verdict_of(raw, fallback and {} or raw.departures)
+  local made = verdict_of(raw, fallback and {} or raw.removals)
   made.reason = raw.reason
   if fallback then
-    made.fallback = verdict_of(fallback, raw.departures)
+    made.fallback = verdict_of(fallback, raw.removals)
     made.fallback.refusal = fallback.refusal
     made.fallback.repeated = fallback.repeated > 0 and fallback.repeated or nil
   end
@@ -63,7 +63,7 @@ function meta.__index(self, key)
   if key ~= "context" and key ~= "tokens" or not rawget(self, "_session") then
     return nil
   end
-  local list, info = self._session:context { leaf = self.leaf }
+  local list, info = self._session:context { at = self.head }
   if not list then
     error(("outcome.%s: %s"):format(key, info), 2)
   end
@@ -90,21 +90,21 @@ function outcome.make(raw, session, kind, log)
     log[#log + 1] = line
   end
   return setmetatable({
-    status = raw.park and "paused" or "completed",
-    park = raw.park,
+    status = raw.pending_run and "paused" or "completed",
+    pending_run = raw.pending_run,
     checkpoint = raw.checkpoint,
     checkpoint_failed = raw.checkpoint_failed,
     kind = kind,
     ids = kind == "turn" and message_ids(raw.first, raw.last) or {},
     turn = kind == "turn" and raw.last or nil,
-    leaf = raw.leaf,
+    head = raw.head,
     from = raw.from,
     branch_summary = raw.branch_summary,
     saved = raw.saved ~= false or nil, -- nil: the host's store kept it not, by choice
     tokens = raw.verdict ~= "none" and kind ~= "branch"
       and { before = raw.tokens_before, after = raw.tokens_after } or nil,
     policy = policy_of(raw),
-    departures = raw.departures,
+    removals = raw.removals,
     cannot_fit = raw.cannot_fit > 0 and raw.cannot_fit or nil,
     compaction = raw.compaction,
     refusal = raw.refusal,
@@ -120,7 +120,7 @@ end
 --- Of a session that the host paused: nothing was said, the entry `suspension` says why.
 function outcome.paused(session, head, id)
   return setmetatable({
-    status = "paused", kind = "suspend", ids = {}, leaf = head, suspension = id, log = {},
+    status = "paused", kind = "suspend", ids = {}, head = head, suspension = id, log = {},
     _session = session,
   }, meta)
 end
@@ -148,7 +148,7 @@ function outcome.plan(result, before, after, diff)
     after = after,
     tokens = result.tokens,
     policy = result.policy,
-    departures = result.departures,
+    removals = result.removals,
     cannot_fit = result.cannot_fit,
     summary = result.summary,
     engine_us = result.engine_us,

@@ -109,7 +109,7 @@ local function enter(ledger, outcome)
   if policy and policy.applied then
     ledger.compactions[#ledger.compactions + 1] = {
       turn = ledger.turns, before = outcome.tokens.before, after = outcome.tokens.after,
-      policy = policy.name, reason = reason, dropped = #(policy.departures or {}),
+      policy = policy.name, reason = reason, dropped = #(policy.removals or {}),
     }
   end
   if policy and (policy.too_little == true or policy.verdict == "too_little") then

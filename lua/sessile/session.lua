@@ -27,13 +27,13 @@ session.methods = methods
 -- ---------------------------------------------------------------- reading
 
 local messages_options = {
-  from = "string", leaf = "string", limit = "number", last = "number", role = "string",
+  from = "string", at = "string", limit = "number", last = "number", role = "string",
 }
 
 --- Every message from the root to the head, compacted or not, oldest first.
 function methods:messages(given)
   local opts = options.check("session:messages", given, messages_options)
-  local ok, message, code = names.fields(self, "session:messages", opts, "from", "leaf")
+  local ok, message, code = names.fields(self, "session:messages", opts, "from", "at")
   if not ok then
     return nil, message, code
   end
@@ -41,7 +41,7 @@ function methods:messages(given)
 end
 
 local context_options = {
-  leaf = "string", model = "string", tools = "table", system = "string", window = "number",
+  at = "string", model = "string", tools = "table", system = "string", window = "number",
   reserve = "number",
 }
 
@@ -50,19 +50,19 @@ local context_options = {
 --- system are counted as tokens() does.
 function methods:context(given)
   local opts = options.check("session:context", given, context_options)
-  local ok, message, code = names.fields(self, "session:context", opts, "leaf")
+  local ok, message, code = names.fields(self, "session:context", opts, "at")
   if not ok then
     return nil, message, code
   end
   local list, info
-  list, info, code = self._core:context(opts.leaf)
+  list, info, code = self._core:context(opts.at)
   if not list then
     return nil, info, code
   end
   if opts.model or opts.tools or opts.system then
     local tokens, counted
     tokens, counted, code = self._core:tokens { model = opts.model, tools = opts.tools,
-      system = opts.system, leaf = opts.leaf }
+      system = opts.system, at = opts.at }
     if not tokens then
       return nil, counted, code
     end
@@ -212,13 +212,13 @@ function methods:event_count()
   return self._core:event_count()
 end
 
-local tokens_options = { model = "string", tools = "table", system = "string", leaf = "string" }
+local tokens_options = { model = "string", tools = "table", system = "string", at = "string" }
 
 --- Tokens of what the model would be sent, and {tokens, low, high, source}. model: counted for
---- that one; tools, system: what it is sent beside the messages; leaf: instead of the head.
+--- that one; tools, system: what it is sent beside the messages; at: instead of the head.
 function methods:tokens(given)
   local opts = options.check("session:tokens", given, tokens_options)
-  local ok, message, code = names.fields(self, "session:tokens", opts, "leaf")
+  local ok, message, code = names.fields(self, "session:tokens", opts, "at")
   if not ok then
     return nil, message, code
   end
@@ -326,7 +326,7 @@ local branch_options = {
   reserve = "number", timeout_ms = "number",
 }
 local answer_options = {
-  park = "string", failed = "string", policy = "any", model = "callable",
+  pending_run = "string", failed = "string", policy = "any", model = "callable",
   timeout_ms = "number",
 }
 
@@ -473,7 +473,7 @@ function starters.answer(self, text, given)
   if text ~= nil and type(text) ~= "string" then
     options.misuse("session:answer: the model's text expected, got " .. type(text))
   end
-  local ok, message, code = names.fields(self, "session:answer", opts, "park")
+  local ok, message, code = names.fields(self, "session:answer", opts, "pending_run")
   local chosen
   if ok then
     chosen, message, code = choose("session:answer", self, opts)
@@ -483,7 +483,7 @@ function starters.answer(self, text, given)
   end
   local run
   run, message, code = self._core:answer {
-    park = opts.park, text = text, failed = opts.failed, policy = chosen.handle,
+    pending_run = opts.pending_run, text = text, failed = opts.failed, policy = chosen.handle,
     fallback = chosen.fallback.handle,
     timeout_ms = opts.timeout_ms,
   }
@@ -540,11 +540,11 @@ end
 
 --- The runs that wait for a model's answer from elsewhere, oldest first: {id, time, policy,
 --- request}.
-function methods:parked()
-  return self._core:parked()
+function methods:pending_runs()
+  return self._core:pending_runs()
 end
 
---- Goes on with a parked run: text is what the model said; nil: it is asked again (or
+--- Goes on with a pending run: text is what the model said; nil: it is asked again (or
 --- failed= says why there is no answer). Returns the outcome.
 function methods:answer(text, given)
   local run, message, code = starters.answer(self, text, given)

@@ -42,7 +42,7 @@ local function keys(list)
   return ("%d messages, %s to %s"):format(#list, list[1], list[#list])
 end
 
-local fates = {
+local dispositions = {
   lost = function() return "nothing stands for it" end,
   covered = function(step) return step.by .. " stands for it, among others" end,
   replaced = function(step) return step.by .. " replaced it" end,
@@ -66,7 +66,7 @@ end
 function sayings.left(step)
   local told = step.compaction.instructions
   return ("%s was taken out by %s%s: %s."):format(step.key, compaction(step.compaction),
-    told and (", which was told %q"):format(told) or "", fates[step.fate](step))
+    told and (", which was told %q"):format(told) or "", dispositions[step.disposition](step))
 end
 
 function sayings.restored(step)

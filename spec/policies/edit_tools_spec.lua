@@ -140,9 +140,9 @@ describe("edit_tools", function()
 
   it("accounts for each output as replaced", function()
     local _, _, outcome = compact(transcript.work(6, 200))
-    for _, departure in ipairs(outcome.policy.departures) do
-      assert.equal("replaced", departure.fate)
-      assert.equal("tool", departure.role)
+    for _, removal in ipairs(outcome.policy.removals) do
+      assert.equal("replaced", removal.disposition)
+      assert.equal("tool", removal.role)
     end
   end)
 

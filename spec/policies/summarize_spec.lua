@@ -249,8 +249,8 @@ describe("summarize", function()
       local first = session:context()[2].key
       local outcome = session:compact { policy = "summarize" }
       assert.is_true(outcome.policy.applied)
-      assert.equal(first, outcome.policy.departures[1].key)
-      assert.equal("covered", outcome.policy.departures[1].fate)
+      assert.equal(first, outcome.policy.removals[1].key)
+      assert.equal("covered", outcome.policy.removals[1].disposition)
       local summary = transcript.find(session:context(), "The first summary.")
       assert.truthy(summary.content:find("left out here", 1, true))
       assert.equal("the line is dead", summary.metadata.fallback)
@@ -299,9 +299,9 @@ describe("summarize", function()
     it("accounts for every message as covered by the summary", function()
       local session = session_of(transcript.chat(15, 30), transcript.model "Short.")
       local outcome = session:compact { policy = "summarize" }
-      assert.equal(18, #outcome.policy.departures)
-      for _, departure in ipairs(outcome.policy.departures) do
-        assert.equal("covered", departure.fate)
+      assert.equal(18, #outcome.policy.removals)
+      for _, removal in ipairs(outcome.policy.removals) do
+        assert.equal("covered", removal.disposition)
       end
     end)
   end)

@@ -29,7 +29,7 @@ local function tell(value, message, code, kind, ...)
 end
 
 local function message_here(leaf)
-  local list = assert(s:messages(leaf and { leaf = leaf }))
+  local list = assert(s:messages(leaf and { at = leaf }))
   return #list > 0 and any(list).id
 end
 

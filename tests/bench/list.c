@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static size_t sessions;
-static char logs[4200], catalog[4300];
+static char logs[4200], list_cache[4300];
 
 static void make_sessions(sessile_store *store)
 {
@@ -93,13 +93,13 @@ static void measure(const char *name, sessile_key_source source)
         few;
     sessile_store *store = open_store(name, source, SESSILE_NONE, NULL, NULL);
     snprintf(logs, sizeof logs, "%s/%s/agents/main", bench_folder, name);
-    snprintf(catalog, sizeof catalog, "%s/.catalog", logs);
+    snprintf(list_cache, sizeof list_cache, "%s/.list_cache", logs);
     make_sessions(store);
     sleep(3); /* logs of the last two seconds are looked at each time */
     for (size_t r = 0; r < rounds(5); r++) {
-        unlink(catalog);
+        unlink(list_cache);
         sample(&newest_none, list(store, 50));
-        unlink(catalog);
+        unlink(list_cache);
         sample(&none, list(store, 0));
         sample(&few, read_names(0));
     }
@@ -133,8 +133,8 @@ static void measure(const char *name, sessile_key_source source)
     for (size_t i = 0; i < few.count; i++)
         sample(&names[0], few.at[i]);
     row_print(
-        &(row){"list, no catalog", &none, &few, NULL, "readdir (pi: 1,700 ms)", 0, 0});
-    row_print(&(row){"the newest 50, no catalog", &newest_none, &names[0], NULL,
+        &(row){"list, no list_cache", &none, &few, NULL, "readdir (pi: 1,700 ms)", 0, 0});
+    row_print(&(row){"the newest 50, no list_cache", &newest_none, &names[0], NULL,
                      "readdir", 0, 0});
     sessile_store_close(store);
 }

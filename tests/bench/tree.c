@@ -14,9 +14,9 @@
 
 enum { MANY = 10000, EVERY = 100 /* a branch after so many messages */ };
 
-typedef struct kin {
+typedef struct child_links {
     uint32_t child, next;
-} kin;
+} child_links;
 
 /* Branches of EVERY messages, each from the middle of the one before. */
 static void fill(sessile_session *s)
@@ -51,7 +51,7 @@ static int64_t walk_rows(const sessile_node *rows, size_t count, uint32_t *stack
     return sum;
 }
 
-static int64_t walk_arrays(const kin *of, const uint32_t *tokens, uint32_t *stack)
+static int64_t walk_arrays(const child_links *of, const uint32_t *tokens, uint32_t *stack)
 {
     int64_t sum = 0;
     size_t depth = 0;
@@ -67,7 +67,7 @@ static int64_t walk_arrays(const kin *of, const uint32_t *tokens, uint32_t *stac
     return sum;
 }
 
-static void make_arrays(const uint32_t *parents, size_t count, kin *of)
+static void make_arrays(const uint32_t *parents, size_t count, child_links *of)
 {
     memset(of, 0, count * sizeof *of);
     for (size_t i = count; i-- > 1;) {
@@ -98,7 +98,7 @@ static void bench_tree(sessile_session *s)
 {
     static samples built, walked, made, stepped;
     static uint32_t parents[2 * MANY], tokens[2 * MANY], stack[2 * MANY];
-    static kin of[2 * MANY];
+    static child_links of[2 * MANY];
     sessile_error err;
     sessile_node *rows;
     size_t count;

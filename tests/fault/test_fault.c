@@ -223,10 +223,10 @@ static void all_is_given_back(ground *g)
 /* Power goes with all that is not durable. */
 static void cut_and_look(ground *g, const int *anew)
 {
-    unsigned char fates[256] = {0};
-    if (simfs_pending(g->fs) > sizeof fates)
+    unsigned char dispositions[256] = {0};
+    if (simfs_pending(g->fs) > sizeof dispositions)
         broken("%zu changes are pending", simfs_pending(g->fs));
-    simfs *after = simfs_crash(g->fs, fates, 1);
+    simfs *after = simfs_crash(g->fs, dispositions, 1);
     for (int i = 0; i < GROUND_LOGS; i++)
         if (all.truth.logs[i].id && !anew[i])
             look(after, g, i, g->open[0] == &g->logs[i], 1);

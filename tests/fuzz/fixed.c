@@ -22,7 +22,7 @@ static const char plain_blob[] = "{\"sessile_keyring\":1,\"mode\":\"plain\",\"na
                                  "\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"}";
 
 const char fixed_header_entry[] =
-    "{\"id\":\"00000000\",\"parentId\":null,\"timestamp\":\"2026-01-02T03:04:"
+    "{\"id\":\"00000000\",\"parent_id\":null,\"timestamp\":\"2026-01-02T03:04:"
     "05.678Z\",\"type\":\"session\",\"source\":\"host\",\"data\":{\"session\""
     ":\"fixed\",\"agent\":\"main\",\"user\":\"\",\"title\":\"Fixed\",\"create"
     "d\":\"2026-01-02T03:04:05.678Z\"}}";

@@ -12,12 +12,12 @@
 #include "base/text.h"
 #include "codec/entry.h"
 
-#define HEAD                                          \
-    "{\"id\":\"0000002a\",\"parentId\":\"00000029\"," \
+#define HEAD                                           \
+    "{\"id\":\"0000002a\",\"parent_id\":\"00000029\"," \
     "\"timestamp\":\"2026-11-21T20:12:03.123Z\",\"type\":"
 
 static const char *const words[] = {"\"id\":\"0000002a\"",
-                                    "\"parentId\":null",
+                                    "\"parent_id\":null",
                                     "\"timestamp\":\"1970-01-01T00:00:00Z\"",
                                     "\"type\":\"message\"",
                                     "\"source\":\"user\"",
@@ -124,7 +124,7 @@ void fuzz_seeds(fuzz_take take, void *arg)
         HEAD "\"turn\",\"data\":{\"first\":\"00000001\",\"count\":2}}",
         HEAD "\"head\",\"user\":\"u\\u00e9\",\"data\":{\"head\":\"00000000\"},\"x\":[1]}",
         HEAD "\"of another version\",\"data\":{}}",
-        "{\"id\":\"00000000\",\"parentId\":null,\"timestamp\":"
+        "{\"id\":\"00000000\",\"parent_id\":null,\"timestamp\":"
         "\"2026-01-02T03:04:05+01:30\",\"type\":\"session\",\"data\":{}}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         take(arg, texts[i], strlen(texts[i]));

@@ -3,9 +3,9 @@
  *
  * An input is lines: a letter for the type of an entry, a digit for its parent (another
  * sign: the head), and JSON, its data. They are put behind a few messages. Holds: what is
- * in force can be listed, or the log is DAMAGED; a parked run is answered and comes to an
- * end, or is refused in words; a pause can be ended; and after all that the conversation
- * can be read and gone on with.
+ * in force can be listed, or the log is DAMAGED; a pending run is answered and comes to
+ * an end, or is refused in words; a pause can be ended; and after all that the
+ * conversation can be read and gone on with.
  */
 #include "fuzz/fuzz.h"
 
@@ -23,8 +23,8 @@
 #define GIVEN "\"now\":1,\"window\":1000,\"reserve\":0,\"reason\":\"manual\""
 #define HEX   "8c5ac579afc724137ab6f49781a6212de77625fadec77013555deccc2d10a815"
 #define ASKS  "\"asks\":{\"policy\":\"summarize\",\"hash\":\"" HEX "\",\"request\":{}}"
-/* What a park has; a member of the same name in front of it is found first. */
-#define PARK                                                       \
+/* What a pending run has; a member of the same name in front of it is found first. */
+#define PENDING_RUN                                                \
     "\"kind\":\"compact\",\"saw\":\"00000005\",\"policy\":[" STEP( \
         PATH) "]," GIVEN ",\"answers\":[]," ASKS
 
@@ -47,7 +47,7 @@ static const char *const words[] = {"\nph{",
 /* A line that is no JSON picks from these instead, a byte each. */
 static const char *const members[] = {
     "\"off\":true",
-    "\"park\":\"00000006\"",
+    "\"pending_run\":\"00000006\"",
     "\"kind\":\"turn\"",
     "\"kind\":\"compact\"",
     "\"saw\":\"00000005\"",
@@ -104,7 +104,7 @@ static entry_type type_of(char letter)
 {
     switch (letter) {
     case 'p':
-        return ENTRY_PARK;
+        return ENTRY_PENDING_RUN;
     case 'l':
         return ENTRY_LABEL;
     case 'm':
@@ -148,7 +148,8 @@ static int is_object(buf *out, const char *text, size_t size)
            json_of(out->data, out->size).type == JSON_OBJECT;
 }
 
-/* An object of the members that the bytes say; of a park in front of what it has. */
+/* An object of the members that the bytes say; of a pending run in front of what it has.
+ */
 static void pick(buf *out, char type, const char *text, size_t size)
 {
     buf_clear(out);
@@ -158,7 +159,7 @@ static void pick(buf *out, char type, const char *text, size_t size)
                  members[(unsigned char)text[i] % (sizeof members / sizeof *members)]);
         buf_putc(out, ',');
     }
-    buf_puts(out, type == 'p' ? PARK "}" : "\"x\":1}");
+    buf_puts(out, type == 'p' ? PENDING_RUN "}" : "\"x\":1}");
 }
 
 static void add_lines(sessile_session *s, const char *text, size_t size)
@@ -234,21 +235,21 @@ static void finish(sessile_run *run)
 static void check_parks(sessile_session *s)
 {
     sessile_answer answer = {.status = SESSILE_OK, .text = {"in short", 8}};
-    sessile_park_row *parks;
+    sessile_pending_run *pending_runs;
     sessile_error err;
     sessile_run *run;
     size_t count;
 
-    FUZZ_CHECK(sessile_parked(s, &parks, &count, &err) == SESSILE_OK);
+    FUZZ_CHECK(sessile_pending_runs(s, &pending_runs, &count, &err) == SESSILE_OK);
     for (size_t i = 0; i < count; i++) {
         sessile_status status =
-            sessile_answer_begin(&run, s, parks[i].entry, &answer, NULL, &err);
+            sessile_answer_begin(&run, s, pending_runs[i].entry, &answer, NULL, &err);
         FUZZ_CHECK(err.code == status);
         FUZZ_CHECK(!status || err.message[0]);
         if (!status)
             finish(run);
     }
-    sessile_free(parks);
+    sessile_free(pending_runs);
 }
 
 static sessile_session *make(sessile_store *store)
@@ -303,7 +304,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 void fuzz_seeds(fuzz_take take, void *arg)
 {
     static const char *const texts[] = {
-        "ph{\"saw\":\"00000000\"," PARK "}",
+        "ph{\"saw\":\"00000000\"," PENDING_RUN "}",
         "ph{\"kind\":\"compact\",\"saw\":\"00000005\",\"policy\":[" STEP(
             PATH) "]," GIVEN ",\"answers\":[{\"request\":\"" HEX
                   "\",\"text\":\"x\"}]," ASKS "}\nl1{\"label\":\"pinned\"}",
@@ -312,7 +313,7 @@ void fuzz_seeds(fuzz_take take, void *arg)
             PATH) "],\"fired\":\"overflow\",\"overflowed\":true,\"event\":\"e\","
                   "\"fallback_of\":{\"policy\":\"p\",\"law\":2,\"message\":\"m\"}," GIVEN
                   ",\"answers\":[{\"request\":\"" HEX "\",\"failed\":\"x\"}]," ASKS
-                  "}\nph{\"off\":true,\"park\":\"00000007\"}",
+                  "}\nph{\"off\":true,\"pending_run\":\"00000007\"}",
         "sh{\"reason\":\"x\",\"state\":[1]}\nsh{\"off\":true}\nl2{\"label\":\"a\"}\n"
         "l2{\"label\":\"a\",\"off\":true}\nmh{\"settings\":{\"model\":1,\"\":2,"
         "\"mod\\u0065l\":3}}\nmh{\"metadata\":{\"model\":null}}\n"

@@ -205,7 +205,7 @@ static void give(fuzz_take take, void *arg, char how, const char *text, size_t s
 void fuzz_seeds(fuzz_take take, void *arg)
 {
     static const char bytes[] =
-        "{\"id\":\"00000000\",\"parentId\":null,\"timestamp\":\"2026-01-02T03:04:05."
+        "{\"id\":\"00000000\",\"parent_id\":null,\"timestamp\":\"2026-01-02T03:04:05."
         "678Z\","
         "\"type\":\"session\",\"data\":{\"session\":{\"b64\":\"AP8=\"},\"agent\":\"a\","
         "\"user\":\"u\",\"title\":\"\\u00e9\"}}";

@@ -189,15 +189,15 @@ void fuzz_seeds(fuzz_take take, void *arg)
     static const char pi[] =
         "{\"type\":\"session\",\"version\":3,\"id\":\"s1\",\"timestamp\":\"2026-01-01T00:"
         "00:00Z\"}\n"
-        "{\"type\":\"message\",\"id\":\"a\",\"parentId\":null,\"message\":{\"role\":"
+        "{\"type\":\"message\",\"id\":\"a\",\"parent_id\":null,\"message\":{\"role\":"
         "\"user\","
         "\"content\":[{\"type\":\"text\",\"text\":\"hi\"}]}}\n"
-        "{\"type\":\"message\",\"id\":\"b\",\"parentId\":\"a\",\"message\":{\"role\":"
+        "{\"type\":\"message\",\"id\":\"b\",\"parent_id\":\"a\",\"message\":{\"role\":"
         "\"assistant\","
         "\"content\":[{\"type\":\"toolCall\",\"id\":\"c1\",\"name\":\"ls\",\"arguments\":"
         "{\"p\":1}}],"
         "\"usage\":{\"input\":1,\"output\":2,\"cacheRead\":0,\"cacheWrite\":0}}}\n"
-        "{\"type\":\"message\",\"id\":\"c\",\"parentId\":\"b\",\"message\":{\"role\":"
+        "{\"type\":\"message\",\"id\":\"c\",\"parent_id\":\"b\",\"message\":{\"role\":"
         "\"toolResult\","
         "\"toolCallId\":\"c1\",\"toolName\":\"ls\",\"content\":[],\"isError\":false}}\n";
     static const char *const texts[] = {plain, entries, pi, "[1,{\"a\":[]}]",

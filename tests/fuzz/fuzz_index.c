@@ -49,7 +49,7 @@ static void entry_text(char out[160], size_t id)
         return;
     }
     snprintf(out, 160,
-             "{\"id\":\"%08zx\",\"parentId\":null,\"timestamp\":"
+             "{\"id\":\"%08zx\",\"parent_id\":null,\"timestamp\":"
              "\"2026-11-21T20:12:03.123Z\",\"type\":\"custom\",\"data\":{\"n\":%zu}}",
              id, id * 7);
 }
@@ -123,16 +123,16 @@ static void written(void *arg, uint64_t block)
     (void)arg, (void)block;
 }
 
-static log_keeper keeper_of(kept *k)
+static log_index_callbacks callbacks_of(kept *k)
 {
     memset(k, 0, sizeof *k);
-    return (log_keeper){.arg = k,
-                        .record_size = 1,
-                        .fill = fill,
-                        .restore = restore,
-                        .take = take,
-                        .reset = reset,
-                        .written = written};
+    return (log_index_callbacks){.arg = k,
+                                 .record_size = 1,
+                                 .fill = fill,
+                                 .restore = restore,
+                                 .take = take,
+                                 .reset = reset,
+                                 .written = written};
 }
 
 /* ---- a good log, and its index */
@@ -208,9 +208,9 @@ static const good *good_log(int sealed)
     put_lines(g, sealed);
     memory_init(&m, g->log.data, g->log.size);
     store st = memory_store_cached(&m);
-    log_keeper keeper = keeper_of(&k);
+    log_index_callbacks callbacks = callbacks_of(&k);
     FUZZ_CHECK(log_open_kept(&log, &st, fixed_keyring(sealed), "main", "fuzz", DEPTH, 0,
-                             &keeper, show, &k, NULL, &allocator_default,
+                             &callbacks, show, &k, NULL, &allocator_default,
                              &err) == SESSILE_OK);
     FUZZ_CHECK(log_count(log) == ENTRIES && m.cache_size > 2 * TRAILER);
     log_close(log);
@@ -324,10 +324,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     m.cache = fuzz_copy(index.data, index.size);
     m.cache_size = index.size;
     store st = memory_store_cached(&m);
-    log_keeper keeper = keeper_of(&k);
+    log_index_callbacks callbacks = callbacks_of(&k);
     /* a look */
     FUZZ_CHECK(log_inspect(&log, &st, fixed_keyring(how & SEALED), "main", "fuzz", DEPTH,
-                           0, &keeper, show, &k, &tail, &allocator_default,
+                           0, &callbacks, show, &k, &tail, &allocator_default,
                            &err) == SESSILE_OK);
     FUZZ_CHECK(k.next == log_count(log) && tail.bytes == 0);
     FUZZ_CHECK(log_damage(log, NULL) == SESSILE_OK || forged || (how & CUT));
@@ -340,9 +340,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(m.cache_size == index.size &&
                memcmp(m.cache, index.data, index.size) == 0);
     /* opened */
-    keeper = keeper_of(&k);
+    callbacks = callbacks_of(&k);
     FUZZ_CHECK(log_open_kept(&log, &st, fixed_keyring(how & SEALED), "main", "fuzz",
-                             DEPTH, 0, &keeper, show, &k, NULL, &allocator_default,
+                             DEPTH, 0, &callbacks, show, &k, NULL, &allocator_default,
                              &err) == SESSILE_OK);
     if (log_damage(log, NULL)) {
         FUZZ_CHECK(forged || (how & CUT));

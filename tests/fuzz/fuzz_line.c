@@ -174,7 +174,7 @@ static void give(fuzz_take take, void *arg, int how, const char *text, size_t si
 void fuzz_seeds(fuzz_take take, void *arg)
 {
     static const char entry_text[] =
-        "{\"id\":\"0000002a\",\"parentId\":\"00000029\",\"timestamp\":"
+        "{\"id\":\"0000002a\",\"parent_id\":\"00000029\",\"timestamp\":"
         "\"2026-11-21T20:12:03.123Z\",\"type\":\"message\",\"data\":{\"role\":\"user\","
         "\"content\":\"hi \\\"commit\\\":1\"}}";
     static const unsigned char previous[VAULT_TAG] = {9};

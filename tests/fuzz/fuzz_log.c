@@ -79,7 +79,7 @@ static sessile_slice text_of(const shown *s, size_t i)
 static void entry_text(char out[160], size_t id)
 {
     snprintf(out, 160,
-             "{\"id\":\"%08zx\",\"parentId\":null,\"timestamp\":"
+             "{\"id\":\"%08zx\",\"parent_id\":null,\"timestamp\":"
              "\"2026-11-21T20:12:03.123Z\",\"type\":\"custom\",\"data\":{\"n\":%zu}}",
              id, id * 7);
 }

@@ -378,7 +378,7 @@ static int do_turn(world *w, unsigned h, uint64_t r, char kind)
     if (status)
         return wrong(w, "turn: %s", err.message);
     if (outcome.first != w->count || outcome.last != w->count + n ||
-        outcome.leaf != outcome.last)
+        outcome.head != outcome.last)
         return wrong(w, "turn made %x to %x", outcome.first, outcome.last);
     sessile_id head = w->head;
     if (beside)
@@ -452,10 +452,10 @@ static int do_branch(world *w, unsigned h, uint64_t r)
         put_message(w, text, ENTRY_BRANCH_SUMMARY);
     }
     wrote(w, h);
-    return outcome.from == from && outcome.leaf == leaf
+    return outcome.from == from && outcome.head == leaf
                ? 0
                : wrong(w, "branch from %x to %x, not %x to %x", outcome.from,
-                       outcome.leaf, from, leaf);
+                       outcome.head, from, leaf);
 }
 
 static int do_fact(world *w, unsigned h, uint64_t r, char kind)
@@ -554,7 +554,7 @@ static int do_messages(world *w, unsigned h, uint64_t r, char kind)
         o.role = random_next(&r) % 2 ? SESSILE_ROLE_NONE : SESSILE_USER;
         sessile_id at = (sessile_id)(random_next(&r) % w->count);
         if (is_leaf(w, at))
-            o.leaf = leaf = at;
+            o.at = leaf = at;
     }
     size_t said_there = path(w, leaf, all);
     if (kind == 'G' && said_there > 0 && random_next(&r) % 2)
@@ -855,7 +855,7 @@ static int do_cache(const world *w, uint64_t r, char kind)
 {
     char file[600];
     struct stat st;
-    log_path(w, random_next(&r) % 2 ? "s.idx" : ".catalog", file);
+    log_path(w, random_next(&r) % 2 ? "s.idx" : ".list_cache", file);
     if (!strcmp(w->mode, "ram") || place_elsewhere() || stat(file, &st) != 0 ||
         st.st_size == 0)
         return 0;

@@ -62,7 +62,7 @@ static void a_draft_takes_a_logs_place(void **state)
 
     must(append(&o, old, &end, "two\n", 4, 1, 1), &o.err);
     stale = end;
-    if (has(&o, SESSILE_BACKEND_SHELVES))
+    if (has(&o, SESSILE_BACKEND_LIST_CACHE))
         must(o.table->stat(o.self, "main", "log", &before, &o.err), &o.err);
     draft = draft_of(&o, "log", "first\n");
     must(o.table->draft_write(draft, "second\nth", 9, &o.err), &o.err);
@@ -74,7 +74,7 @@ static void a_draft_takes_a_logs_place(void **state)
     must(replace(&o, draft, old, 0, kept), &o.err);
     log_holds(&o, "main", "log", "first\nsecond\nthird\n");
     the_only_log_is(&o, "main/log ");
-    if (has(&o, SESSILE_BACKEND_SHELVES)) {
+    if (has(&o, SESSILE_BACKEND_LIST_CACHE)) {
         must(o.table->stat(o.self, "main", "log", &after, &o.err), &o.err);
         assert_int_equal(after.bytes, 19);
         assert_true(after.inode != before.inode);

@@ -147,7 +147,7 @@ static void many_logs_are_listed(void **state)
     memset(&c, 0, sizeof c);
     must(o.table->list(o.self, NULL, count_one, &c, &o.err), &o.err);
     all_seen(&c, logs);
-    if (has(&o, SESSILE_BACKEND_SHELVES)) {
+    if (has(&o, SESSILE_BACKEND_LIST_CACHE)) {
         memset(&c, 0, sizeof c);
         must(o.table->list_stat(o.self, NULL, count_stat, &c, &o.err), &o.err);
         all_seen(&c, logs);
@@ -227,20 +227,20 @@ static void what_is_told_of_a_log_changes_with_it(void **state)
     done(&o);
 }
 
-/* ------------------------------------------------------------------ shelves */
+/* ------------------------------------------------------------------ list_caches */
 
-static void shelf_is(opened *o, const char *folder, const char *expected)
+static void list_cache_is(opened *o, const char *folder, const char *expected)
 {
     char *blob = NULL;
     size_t size = 99;
 
-    must(o->table->shelf_get(o->self, folder, &blob, &size, &o->err), &o->err);
+    must(o->table->list_cache_get(o->self, folder, &blob, &size, &o->err), &o->err);
     assert_int_equal(size, strlen(expected));
     assert_memory_equal(blob, expected, size);
     sessile_free(blob);
 }
 
-static void a_shelf_is_replaced_whole_and_dropped(void **state)
+static void a_list_cache_is_replaced_whole_and_dropped(void **state)
 {
     opened o = open_site(*state);
     const sessile_backend *t = o.table;
@@ -250,23 +250,26 @@ static void a_shelf_is_replaced_whole_and_dropped(void **state)
 
     create(&o, "main", "log", "one\n");
     create(&o, "other", "log", "one\n");
-    refused(t->shelf_get(o.self, "main", &blob, &size, &o.err), SESSILE_NOTFOUND, &o.err);
-    must(t->shelf_drop(o.self, "main", &o.err), &o.err);
-    must(t->shelf_put(o.self, "main", "the first one", 13, &o.err), &o.err);
-    must(t->shelf_put(o.self, "other", "other", 5, &o.err), &o.err);
-    shelf_is(&o, "main", "the first one");
-    must(t->shelf_put(o.self, "main", "next", 4, &o.err), &o.err);
-    shelf_is(&o, "main", "next");
-    shelf_is(&o, "other", "other");
-    must(t->list(o.self, NULL, show, &s, &o.err), &o.err); /* a shelf is no log */
+    refused(t->list_cache_get(o.self, "main", &blob, &size, &o.err), SESSILE_NOTFOUND,
+            &o.err);
+    must(t->list_cache_drop(o.self, "main", &o.err), &o.err);
+    must(t->list_cache_put(o.self, "main", "the first one", 13, &o.err), &o.err);
+    must(t->list_cache_put(o.self, "other", "other", 5, &o.err), &o.err);
+    list_cache_is(&o, "main", "the first one");
+    must(t->list_cache_put(o.self, "main", "next", 4, &o.err), &o.err);
+    list_cache_is(&o, "main", "next");
+    list_cache_is(&o, "other", "other");
+    must(t->list(o.self, NULL, show, &s, &o.err), &o.err); /* a list cache is no log */
     assert_int_equal(count_of(s.text, "/"), 2);
-    must(t->shelf_drop(o.self, "main", &o.err), &o.err);
-    refused(t->shelf_get(o.self, "main", &blob, &size, &o.err), SESSILE_NOTFOUND, &o.err);
-    shelf_is(&o, "other", "other");
-    must(t->shelf_put(o.self, "main", "again", 5, &o.err), &o.err);
-    must(t->shelf_drop(o.self, NULL, &o.err), &o.err);
-    refused(t->shelf_get(o.self, "main", &blob, &size, &o.err), SESSILE_NOTFOUND, &o.err);
-    refused(t->shelf_get(o.self, "other", &blob, &size, &o.err), SESSILE_NOTFOUND,
+    must(t->list_cache_drop(o.self, "main", &o.err), &o.err);
+    refused(t->list_cache_get(o.self, "main", &blob, &size, &o.err), SESSILE_NOTFOUND,
+            &o.err);
+    list_cache_is(&o, "other", "other");
+    must(t->list_cache_put(o.self, "main", "again", 5, &o.err), &o.err);
+    must(t->list_cache_drop(o.self, NULL, &o.err), &o.err);
+    refused(t->list_cache_get(o.self, "main", &blob, &size, &o.err), SESSILE_NOTFOUND,
+            &o.err);
+    refused(t->list_cache_get(o.self, "other", &blob, &size, &o.err), SESSILE_NOTFOUND,
             &o.err);
     log_holds(&o, "main", "log", "one\n");
     done(&o);
@@ -276,8 +279,8 @@ static const struct CMUnitTest cases[] = {
     CASE(every_log_is_listed_once),
     CASE(who_is_shown_a_log_may_use_the_store),
     CASE(many_logs_are_listed),
-    CASE_IF(what_is_told_of_a_log_changes_with_it, SESSILE_BACKEND_SHELVES),
-    CASE_IF(a_shelf_is_replaced_whole_and_dropped, SESSILE_BACKEND_SHELVES),
+    CASE_IF(what_is_told_of_a_log_changes_with_it, SESSILE_BACKEND_LIST_CACHE),
+    CASE_IF(a_list_cache_is_replaced_whole_and_dropped, SESSILE_BACKEND_LIST_CACHE),
 };
 
 CASES(cases_lists, cases);

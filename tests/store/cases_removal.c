@@ -32,7 +32,7 @@ static void what_was_removed_is_gone(void **state)
     assert_int_equal(size_of(&o, open), 4);
     remove_log(&o, "log");
     absent(&o, "main", "log");
-    if (has(&o, SESSILE_BACKEND_SHELVES))
+    if (has(&o, SESSILE_BACKEND_LIST_CACHE))
         refused(o.table->stat(o.self, "main", "log", &st, &o.err), SESSILE_NOTFOUND,
                 &o.err);
     append_is_gone(&o, open, end);

@@ -178,27 +178,28 @@ static sessile_status f_stat(void *self, const char *folder, const char *name,
     return now->under->stat(now->self, folder, name, out, err);
 }
 
-static sessile_status f_shelf_get(void *self, const char *folder, char **out,
-                                  size_t *size, sessile_error *err)
+static sessile_status f_list_cache_get(void *self, const char *folder, char **out,
+                                       size_t *size, sessile_error *err)
 {
     (void)self;
-    FAILS(shelf_get);
-    return now->under->shelf_get(now->self, folder, out, size, err);
+    FAILS(list_cache_get);
+    return now->under->list_cache_get(now->self, folder, out, size, err);
 }
 
-static sessile_status f_shelf_put(void *self, const char *folder, const void *data,
-                                  size_t size, sessile_error *err)
+static sessile_status f_list_cache_put(void *self, const char *folder, const void *data,
+                                       size_t size, sessile_error *err)
 {
     (void)self;
-    FAILS(shelf_put);
-    return now->under->shelf_put(now->self, folder, data, size, err);
+    FAILS(list_cache_put);
+    return now->under->list_cache_put(now->self, folder, data, size, err);
 }
 
-static sessile_status f_shelf_drop(void *self, const char *folder, sessile_error *err)
+static sessile_status f_list_cache_drop(void *self, const char *folder,
+                                        sessile_error *err)
 {
     (void)self;
-    FAILS(shelf_drop);
-    return now->under->shelf_drop(now->self, folder, err);
+    FAILS(list_cache_drop);
+    return now->under->list_cache_drop(now->self, folder, err);
 }
 
 static sessile_status f_set_aside(sessile_backend_log *log, uint64_t offset,
@@ -311,23 +312,40 @@ static void f_free(void *self)
         now->under->free(now->self);
 }
 
-const char *const failing_names[] = {"create",        "open",
-                                     "size",          "read",
-                                     "lock",          "append",
-                                     "sync",          "rewrite",
-                                     "set_aside",     "list",
-                                     "list_stat",     "stat",
-                                     "has_logs",      "list_others",
-                                     "sweep",         "blob_get",
-                                     "blob_put_new",  "blob_settle",
-                                     "blob_replace",  "blob_remove",
-                                     "blob_list",     "cache_size",
-                                     "cache_read",    "cache_write",
-                                     "shelf_get",     "shelf_put",
-                                     "shelf_drop",    "draft_new",
-                                     "draft_write",   "draft_replace",
-                                     "draft_publish", "remove",
-                                     "watch",         NULL};
+const char *const failing_names[] = {"create",
+                                     "open",
+                                     "size",
+                                     "read",
+                                     "lock",
+                                     "append",
+                                     "sync",
+                                     "rewrite",
+                                     "set_aside",
+                                     "list",
+                                     "list_stat",
+                                     "stat",
+                                     "has_logs",
+                                     "list_others",
+                                     "sweep",
+                                     "blob_get",
+                                     "blob_put_new",
+                                     "blob_settle",
+                                     "blob_replace",
+                                     "blob_remove",
+                                     "blob_list",
+                                     "cache_size",
+                                     "cache_read",
+                                     "cache_write",
+                                     "list_cache_get",
+                                     "list_cache_put",
+                                     "list_cache_drop",
+                                     "draft_new",
+                                     "draft_write",
+                                     "draft_replace",
+                                     "draft_publish",
+                                     "remove",
+                                     "watch",
+                                     NULL};
 
 #define COVER(name) f->table.name = under->name ? f_##name : NULL
 
@@ -362,9 +380,9 @@ void failing_init(failing *f, const sessile_backend *under, void *self)
     COVER(cache_size);
     COVER(cache_read);
     COVER(cache_write);
-    COVER(shelf_get);
-    COVER(shelf_put);
-    COVER(shelf_drop);
+    COVER(list_cache_get);
+    COVER(list_cache_put);
+    COVER(list_cache_drop);
     COVER(draft_new);
     COVER(draft_write);
     COVER(draft_replace);

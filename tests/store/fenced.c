@@ -20,7 +20,7 @@ typedef struct row {
     struct row *next;
     int kind;
     unsigned long id;
-    char *folder, *name; /* folder "": a blob; name "": a shelf */
+    char *folder, *name; /* folder "": a blob; name "": a list cache */
     char *data, *cache;
     size_t size, cache_size;
     sessile_log_end end;
@@ -606,7 +606,8 @@ static sessile_status fenced_stat(void *self, const char *folder, const char *na
     return r ? SESSILE_OK : say(err, SESSILE_NOTFOUND, name, "is not there");
 }
 
-/* ------------------------------------------------------------------ blobs, shelves */
+/* ------------------------------------------------------------------ blobs, list_caches
+ */
 
 static sessile_status fenced_blob_get(void *self, const char *name, char **out,
                                       size_t *size, sessile_error *err)
@@ -668,14 +669,15 @@ static sessile_status fenced_blob_list(void *self, const char *prefix,
     return SESSILE_OK;
 }
 
-static sessile_status fenced_shelf_get(void *self, const char *folder, char **out,
-                                       size_t *size, sessile_error *err)
+static sessile_status fenced_list_cache_get(void *self, const char *folder, char **out,
+                                            size_t *size, sessile_error *err)
 {
     return get(self, SHELF, folder, "", out, size, err);
 }
 
-static sessile_status fenced_shelf_put(void *self, const char *folder, const void *data,
-                                       size_t size, sessile_error *err)
+static sessile_status fenced_list_cache_put(void *self, const char *folder,
+                                            const void *data, size_t size,
+                                            sessile_error *err)
 {
     fenced_medium *m = self;
     sessile_status status = SESSILE_OK;
@@ -690,8 +692,8 @@ static sessile_status fenced_shelf_put(void *self, const char *folder, const voi
     return status;
 }
 
-static sessile_status fenced_shelf_drop(void *self, const char *folder,
-                                        sessile_error *err)
+static sessile_status fenced_list_cache_drop(void *self, const char *folder,
+                                             sessile_error *err)
 {
     fenced_medium *m = self;
 
@@ -749,7 +751,7 @@ const sessile_backend *fenced_store(fenced_medium *m, void **self)
     static const sessile_backend table = {
         .version = SESSILE_BACKEND_VERSION,
         .capabilities = SESSILE_BACKEND_SEALS | SESSILE_BACKEND_CACHES |
-                        SESSILE_BACKEND_REPLACES | SESSILE_BACKEND_SHELVES,
+                        SESSILE_BACKEND_REPLACES | SESSILE_BACKEND_LIST_CACHE,
         .name = "fenced",
         .create = fenced_create,
         .open = fenced_open,
@@ -773,9 +775,9 @@ const sessile_backend *fenced_store(fenced_medium *m, void **self)
         .blob_remove = fenced_blob_remove,
         .blob_list = fenced_blob_list,
         .stat = fenced_stat,
-        .shelf_get = fenced_shelf_get,
-        .shelf_put = fenced_shelf_put,
-        .shelf_drop = fenced_shelf_drop,
+        .list_cache_get = fenced_list_cache_get,
+        .list_cache_put = fenced_list_cache_put,
+        .list_cache_drop = fenced_list_cache_drop,
         .list_stat = fenced_list_stat,
         .list_others = fenced_list_others,
         .replaced = fenced_replaced,

@@ -466,7 +466,7 @@ static void a_damaged_log_is_salvaged_once_and_goes_on(void **state)
     sessile_session *s = session_of(st, "one");
     for (unsigned n = 0; n < SAID; n++) {
         must(say(s, 0, n, &err), &err);
-        must(sessile_session_sync(s, &err), &err); /* each is a witness of the others */
+        must(sessile_session_sync(s, &err), &err); /* each is a proof of the others */
     }
     sessile_session_close(s, NULL);
     spoil(g);

@@ -169,7 +169,8 @@ static void lists_ask_for_what_is_wanted(void **state)
             must(sessile_set_archived(s, 1, &err), &err);
         closed(s);
     }
-    for (int round = 0; round < 3; round++) { /* without a catalog, with it, reopened */
+    for (int round = 0; round < 3;
+         round++) { /* without a list cache, with it, reopened */
         assert_int_equal(listed(st, NULL), 12);
         sessile_list_options_init(&o);
         o.agent = sessile_text("a");

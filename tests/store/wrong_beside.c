@@ -337,16 +337,16 @@ static sessile_status stat_now(void *self, const char *folder, const char *name,
     return status;
 }
 
-static sessile_status one_shelf(void *self, const char *folder, const void *data,
-                                size_t size, sessile_error *err)
+static sessile_status one_list_cache(void *self, const char *folder, const void *data,
+                                     size_t size, sessile_error *err)
 {
     (void)folder;
-    return wrong_under->shelf_put(self, "main", data, size, err);
+    return wrong_under->list_cache_put(self, "main", data, size, err);
 }
 
 static sessile_status drop_one(void *self, const char *folder, sessile_error *err)
 {
-    return folder ? wrong_under->shelf_drop(self, folder, err) : SESSILE_OK;
+    return folder ? wrong_under->list_cache_drop(self, folder, err) : SESSILE_OK;
 }
 
 /* ------------------------------------------------------------------ the list */
@@ -377,8 +377,8 @@ PLANT(p_replaced, replaced, replaced_never)
 PLANT(p_same, stat, stat_same)
 PLANT(p_empty, stat, stat_empty)
 PLANT(p_now, stat, stat_now)
-PLANT(p_shelf, shelf_put, one_shelf)
-PLANT(p_drop, shelf_drop, drop_one)
+PLANT(p_list_cache, list_cache_put, one_list_cache)
+PLANT(p_drop, list_cache_drop, drop_one)
 static void p_stale(sessile_backend *t)
 {
     t->cache_write = note_first;
@@ -427,6 +427,6 @@ const wrong wrong_beside[] = {
     {"gives a new log the old one's inode", "a_draft_takes_a_logs_place", p_same, 0},
     {"tells another size", "what_is_told_of_a_log", p_empty, 0},
     {"changes without a change", "what_is_told_of_a_log", p_now, 0},
-    {"has one shelf", "a_shelf_is_replaced", p_shelf, 0},
-    {"keeps shelves that were dropped", "a_shelf_is_replaced", p_drop, 0},
+    {"has one list_cache", "a_list_cache_is_replaced", p_list_cache, 0},
+    {"keeps list_caches that were dropped", "a_list_cache_is_replaced", p_drop, 0},
     {NULL, NULL, NULL, 0}};

@@ -375,7 +375,7 @@ char *entry_text(sessile_id id, const char *content, size_t padding)
     fill[padding] = 0;
     snprintf(
         text, room,
-        "{\"id\":\"%08x\",\"parentId\":%s,\"timestamp\":\"2026-11-21T20:12:03.123Z\","
+        "{\"id\":\"%08x\",\"parent_id\":%s,\"timestamp\":\"2026-11-21T20:12:03.123Z\","
         "\"type\":\"%s\",\"data\":{\"content\":\"%s%s\"}}",
         (unsigned)id, id == 0 ? "null" : "\"00000000\"", id == 0 ? "session" : "message",
         content, fill);

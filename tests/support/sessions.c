@@ -200,7 +200,7 @@ static void add_raw(batch *b, const char *type, sessile_id parent, const char *d
     time_print(b->now_ms, time);
     b->starts[b->count] = b->text.size;
     buf_printf(&b->text,
-               "{\"id\":\"%08" PRIx32 "\",\"parentId\":\"%08" PRIx32
+               "{\"id\":\"%08" PRIx32 "\",\"parent_id\":\"%08" PRIx32
                "\",\"timestamp\":\"%s\",\"type\":\"%s\",\"data\":%s}",
                batch_next(b), parent, time, type, data);
     b->count++;

@@ -1,6 +1,6 @@
 /* simfs_inside.h: what simfs.c and simfs_calls.c share, and nobody else. */
-#ifndef SUPPORT_SIMFS_INSIDE_H
-#define SUPPORT_SIMFS_INSIDE_H
+#ifndef SUPPORT_SIMFS_INTERNAL_H
+#define SUPPORT_SIMFS_INTERNAL_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -69,7 +69,7 @@ static const sessile_slice nasty[] = {
     BYTES("="),
     BYTES("=x"),
     BYTES("=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
-    BYTES(".catalog"),
+    BYTES(".list_cache"),
     BYTES(".new-0011223344556677"),
     BYTES("keyring"),
     BYTES("agents"),

@@ -32,11 +32,11 @@ typedef struct view {
     buf text; /* all that can be seen of a session, one line a thing */
 } view;
 
-typedef struct shelf {
+typedef struct list_cache {
     int sealed;
     char folder[256], root[300];
     sessile_store *store;
-} shelf;
+} list_cache;
 
 static void must(sessile_status status, const sessile_error *err)
 {
@@ -45,7 +45,7 @@ static void must(sessile_status status, const sessile_error *err)
     assert_int_equal(status, SESSILE_OK);
 }
 
-static void shelf_begin(shelf *s)
+static void list_cache_begin(list_cache *s)
 {
     sessile_store_options o;
     sessile_error err;
@@ -55,34 +55,35 @@ static void shelf_begin(shelf *s)
     must(sessile_open(&s->store, s->root, &o, &err), &err);
 }
 
-static void shelf_open(shelf *s, int sealed)
+static void list_cache_open(list_cache *s, int sealed)
 {
     memset(s, 0, sizeof *s);
     s->sealed = sealed;
     scratch_make(s->folder);
     snprintf(s->root, sizeof s->root, "%s/store", s->folder);
-    shelf_begin(s);
+    list_cache_begin(s);
 }
 
 /* Another handle: nothing that the first one knew is left. */
-static void shelf_again(shelf *s)
+static void list_cache_again(list_cache *s)
 {
     sessile_store_close(s->store);
-    shelf_begin(s);
+    list_cache_begin(s);
 }
 
-static void shelf_close(shelf *s)
+static void list_cache_close(list_cache *s)
 {
     sessile_store_close(s->store);
     scratch_remove(s->folder);
 }
 
-static void path_of(const shelf *s, const char *id, const char *suffix, char out[600])
+static void path_of(const list_cache *s, const char *id, const char *suffix,
+                    char out[600])
 {
     snprintf(out, 600, "%s/agents/main/%s%s", s->root, id, suffix);
 }
 
-static sessile_status resume(const shelf *s, const char *id, sessile_session **out,
+static sessile_status resume(const list_cache *s, const char *id, sessile_session **out,
                              sessile_error *err)
 {
     sessile_session_options o;
@@ -93,7 +94,7 @@ static sessile_status resume(const shelf *s, const char *id, sessile_session **o
 
 /* Entries up to `until`: turns of two messages, and now and then a title or a clear.
  * course: one letter, so that two courses have lines of the same sizes. */
-static void go_on(const shelf *s, const char *id, size_t until, char course)
+static void go_on(const list_cache *s, const char *id, size_t until, char course)
 {
     sessile_session *session;
     sessile_error err;
@@ -114,7 +115,7 @@ static void go_on(const shelf *s, const char *id, size_t until, char course)
     must(sessile_session_close(session, &err), &err);
 }
 
-static void make(const shelf *s, const char *id)
+static void make(const list_cache *s, const char *id)
 {
     sessile_session_options o;
     sessile_session *session;
@@ -126,7 +127,7 @@ static void make(const shelf *s, const char *id)
 }
 
 /* Everything a session shows; the status is that of the first call that is refused. */
-static sessile_status show(const shelf *s, const char *id, buf *out)
+static sessile_status show(const list_cache *s, const char *id, buf *out)
 {
     sessile_session *session;
     sessile_error err = {SESSILE_OK, ""};
@@ -176,7 +177,7 @@ static sessile_status show(const shelf *s, const char *id, buf *out)
 }
 
 /* Puts these bytes in the place of the index, and compares what a new handle shows. */
-static void same_with(shelf *s, const char *bytes, size_t size, const buf *expected)
+static void same_with(list_cache *s, const char *bytes, size_t size, const buf *expected)
 {
     char path[600];
     buf now;
@@ -185,7 +186,7 @@ static void same_with(shelf *s, const char *bytes, size_t size, const buf *expec
     unlink(path);
     if (bytes)
         file_write_all(path, bytes, size);
-    shelf_again(s);
+    list_cache_again(s);
     sessile_status status = show(s, "log", &now);
     if (status)
         print_error("%s\n", sessile_status_name(status));
@@ -198,7 +199,7 @@ static void same_with(shelf *s, const char *bytes, size_t size, const buf *expec
     buf_deinit(&now);
 }
 
-static char *index_bytes(const shelf *s, const char *id, size_t *size)
+static char *index_bytes(const list_cache *s, const char *id, size_t *size)
 {
     char path[600];
     struct stat st;
@@ -209,9 +210,9 @@ static char *index_bytes(const shelf *s, const char *id, size_t *size)
 }
 
 /* A session of 600 entries that has an index. */
-static char *begin(shelf *s, int sealed, buf *expected, size_t *size)
+static char *begin(list_cache *s, int sealed, buf *expected, size_t *size)
 {
-    shelf_open(s, sealed);
+    list_cache_open(s, sealed);
     make(s, "log");
     go_on(s, "log", ALL, 'a');
     buf_init(expected, &allocator_default);
@@ -223,11 +224,11 @@ static char *begin(shelf *s, int sealed, buf *expected, size_t *size)
     return bytes;
 }
 
-static void end(shelf *s, char *bytes, buf *expected)
+static void end(list_cache *s, char *bytes, buf *expected)
 {
     free(bytes);
     buf_deinit(expected);
-    shelf_close(s);
+    list_cache_close(s);
 }
 
 /* ------------------------------------------------------------------ bytes */
@@ -237,7 +238,7 @@ static void changed_index_changes_nothing(void **state)
     unsigned long tried = 0;
     (void)state;
     for (int sealed = 0; sealed < 2; sealed++) {
-        shelf s;
+        list_cache s;
         buf expected;
         size_t size, stride = getenv("SESSILE_SOAK") ? 1 : 199;
         char *bytes = begin(&s, sealed, &expected, &size);
@@ -258,7 +259,7 @@ static void index_cut_anywhere_or_grown_changes_nothing(void **state)
     unsigned long tried = 0;
     (void)state;
     for (int sealed = 0; sealed < 2; sealed++) {
-        shelf s;
+        list_cache s;
         buf expected;
         size_t size, stride = getenv("SESSILE_SOAK") ? 1 : 397;
         char *bytes = begin(&s, sealed, &expected, &size);
@@ -283,7 +284,7 @@ static void index_of_another_log_changes_nothing(void **state)
 {
     (void)state;
     for (int sealed = 0; sealed < 2; sealed++) {
-        shelf s;
+        list_cache s;
         buf expected;
         size_t size, other_size;
         char *bytes = begin(&s, sealed, &expected, &size);
@@ -302,11 +303,11 @@ static void index_of_another_course_changes_nothing(void **state)
     /* brought back from a backup, a log goes on in other words of the same sizes */
     (void)state;
     for (int sealed = 0; sealed < 2; sealed++) {
-        shelf s;
+        list_cache s;
         char path[600];
         buf expected;
         size_t size, index_size;
-        shelf_open(&s, sealed);
+        list_cache_open(&s, sealed);
         make(&s, "log");
         go_on(&s, "log", FIRST, 'a');
         path_of(&s, "log", ".jsonl", path);
@@ -318,10 +319,10 @@ static void index_of_another_course_changes_nothing(void **state)
         path_of(&s, "log", ".idx", idx);
         unlink(idx);
         file_write_all(path, backup, size);
-        shelf_again(&s);
+        list_cache_again(&s);
         go_on(&s, "log", ALL, 'b');
         unlink(idx);
-        shelf_again(&s);
+        list_cache_again(&s);
         buf_init(&expected, &allocator_default);
         must(show(&s, "log", &expected), NULL);
         assert_non_null(strstr(expected.data, "title b"));
@@ -335,13 +336,13 @@ static void log_shorter_than_its_index_is_not_written(void **state)
 {
     (void)state;
     for (int sealed = 0; sealed < 2; sealed++) {
-        shelf s;
+        list_cache s;
         char path[600];
         size_t size, index_size, after;
         sessile_session *session = NULL;
         sessile_error err;
         sessile_id id;
-        shelf_open(&s, sealed);
+        list_cache_open(&s, sealed);
         make(&s, "log");
         go_on(&s, "log", FIRST / 2, 'a');
         path_of(&s, "log", ".jsonl", path);
@@ -350,7 +351,7 @@ static void log_shorter_than_its_index_is_not_written(void **state)
         char *index = index_bytes(&s, "log", &index_size);
         assert_non_null(index);
         file_write_all(path, backup, size); /* whole lines: nothing is torn */
-        shelf_again(&s);
+        list_cache_again(&s);
         sessile_status status = resume(&s, "log", &session, &err);
         if (!status)
             status = sessile_append(session,
@@ -365,7 +366,7 @@ static void log_shorter_than_its_index_is_not_written(void **state)
         free(now);
         free(backup);
         free(index);
-        shelf_close(&s);
+        list_cache_close(&s);
     }
 }
 
@@ -374,7 +375,7 @@ static void damage_behind_an_index_is_named_when_it_is_read(void **state)
     unsigned long named = 0;
     (void)state;
     for (int sealed = 0; sealed < 2; sealed++) {
-        shelf s;
+        list_cache s;
         buf expected, now;
         char path[600], idx[600];
         size_t size, log_size;
@@ -388,7 +389,7 @@ static void damage_behind_an_index_is_named_when_it_is_read(void **state)
             log[at] = (char)(was ^ (1 << random_next(&seed) % 8));
             file_write_all(path, log, log_size);
             file_write_all(idx, bytes, size);
-            shelf_again(&s);
+            list_cache_again(&s);
             sessile_status status = show(&s, "log", &now);
             if (!status) /* open to be read: what is lost says so */
                 assert_non_null(strstr(now.data, "tombstone"));
@@ -425,11 +426,11 @@ static void line_of_another_course_is_named(void **state)
     unsigned long named = 0;
     (void)state;
     for (int sealed = 0; sealed < 2; sealed++) {
-        shelf s;
+        list_cache s;
         char path[600], idx[600];
         buf now;
         size_t size, a_size, b_size, idx_size, a_length, b_length;
-        shelf_open(&s, sealed);
+        list_cache_open(&s, sealed);
         make(&s, "log");
         go_on(&s, "log", FIRST, 'a');
         path_of(&s, "log", ".jsonl", path);
@@ -439,7 +440,7 @@ static void line_of_another_course_is_named(void **state)
         char *a = file_read_all(path, &a_size);
         unlink(idx);
         file_write_all(path, backup, size);
-        shelf_again(&s);
+        list_cache_again(&s);
         go_on(&s, "log", 900, 'b');
         char *b = file_read_all(path, &b_size);
         char *index = file_read_all(idx, &idx_size);
@@ -453,20 +454,20 @@ static void line_of_another_course_is_named(void **state)
             memcpy(to, from, a_length);
             file_write_all(path, b, b_size);
             file_write_all(idx, index, idx_size);
-            shelf_again(&s);
+            list_cache_again(&s);
             assert_int_equal(show(&s, "log", &now), SESSILE_DAMAGED);
             memcpy(to, keep, b_length);
         }
         file_write_all(path, b, b_size);
         file_write_all(idx, index, idx_size);
-        shelf_again(&s);
+        list_cache_again(&s);
         assert_int_equal(show(&s, "log", &now), SESSILE_OK);
         buf_deinit(&now);
         free(index);
         free(a);
         free(b);
         free(backup);
-        shelf_close(&s);
+        list_cache_close(&s);
     }
     printf("# figure: lines of another course of a log that were named = %lu\n", named);
 }
@@ -477,14 +478,14 @@ static void sealing_anew_hears_the_index(void **state)
      * whole one, and what is damaged for a torn end under a key that is dropped */
     (void)state;
     for (int damaged = 0; damaged < 2; damaged++) {
-        shelf s;
+        list_cache s;
         char path[600];
         size_t size, index_size, after;
         sessile_session *session = NULL;
         sessile_reseal_state done;
         sessile_error err;
         sessile_store_options o;
-        shelf_open(&s, 1);
+        list_cache_open(&s, 1);
         /* without syncs no line says what was safe */
         sessile_store_close(s.store);
         sessile_store_options_init(&o);
@@ -507,7 +508,7 @@ static void sealing_anew_hears_the_index(void **state)
             size = (size_t)(last - log);
         }
         file_write_all(path, log, size);
-        shelf_again(&s);
+        list_cache_again(&s);
         must(sessile_keys_rotate(s.store, NULL, NULL, &err), &err);
         sessile_status status = keyed_reseal(s.store, NULL, &done, &err);
         assert_int_equal(status, SESSILE_OK);
@@ -524,7 +525,7 @@ static void sealing_anew_hears_the_index(void **state)
         free(now);
         free(log);
         free(index);
-        shelf_close(&s);
+        list_cache_close(&s);
     }
 }
 

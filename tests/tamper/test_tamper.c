@@ -32,7 +32,7 @@ static const kit_mode file_modes[] = {KIT_PLAIN, KIT_AES, KIT_XCHACHA};
 
 static void damage_in_several_last_writes_is_refused(void **state)
 {
-    /* The witness of the first damaged write is damaged itself: what it says in clear is
+    /* The proof of the first damaged write is damaged itself: what it says in clear is
      * reason enough not to cut. */
     (void)state;
     EACH_FILE_MODE

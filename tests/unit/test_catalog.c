@@ -1,8 +1,8 @@
 /*
- * test_catalog.c: a list that remembers says what a list that opens every log says,
+ * test_list_cache.c: a list that remembers says what a list that opens every log says,
  * whatever became of the logs and of what it remembered.
  *
- * The system's table counts the logs that are opened, hides the catalog when asked to,
+ * The system's table counts the logs that are opened, hides the list cache when asked to,
  * and can move the clock: a log counts as settled some seconds after it was written.
  *
  * Files only: what it counts is which logs are opened.
@@ -10,7 +10,7 @@
 #include "support/lists.h"
 #include "support/logs.h"
 #include "support/sessions.h"
-#include "session/catalog.h"
+#include "session/list_cache.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,9 +33,9 @@
 
 static os_table table;
 static unsigned long logs_opened; /* set to 0 before what is to be counted */
-static int hidden;                /* the catalog cannot be opened, nor a file be made */
-static int readonly;              /* no file can be made */
-static int64_t ahead_ms = 10000;  /* of lists: what was just written is settled */
+static int hidden;               /* the list cache cannot be opened, nor a file be made */
+static int readonly;             /* no file can be made */
+static int64_t ahead_ms = 10000; /* of lists: what was just written is settled */
 
 static int open_at(void *ud, int dir, const char *path, int flags)
 {
@@ -43,7 +43,7 @@ static int open_at(void *ud, int dir, const char *path, int flags)
     (void)ud;
     if (size > 6 && !strcmp(path + size - 6, ".jsonl"))
         __atomic_fetch_add(&logs_opened, 1, __ATOMIC_RELAXED);
-    if (hidden && !strcmp(path, ".catalog")) {
+    if (hidden && !strcmp(path, ".list_cache")) {
         errno = ENOENT;
         return -1;
     }
@@ -101,7 +101,7 @@ static char *rows_text(sessile_store *st, const sessile_list_options *o)
 
 static const sessile_list_options all;
 
-/* The list without a catalog: what every other one must be. */
+/* The list without a list cache: what every other one must be. */
 static char *bare_text(sessile_store *st, const sessile_list_options *o)
 {
     hidden = 1;
@@ -117,7 +117,7 @@ static void assert_right(sessile_store *st, const char *where)
     if (strcmp(got, expected) || strcmp(again, expected)) {
         print_error("%s (SEED=%" PRIu64 ")\n--- expected\n%s--- got\n%s--- again\n%s",
                     where, random_seed(), expected, got, again);
-        fail_msg("a list with a catalog differs");
+        fail_msg("a list with a list_cache differs");
     }
     free(got);
     free(again);
@@ -143,17 +143,17 @@ static void log_path(const place *p, const char *id, char out[600])
     snprintf(out, 600, "%s/agents/main/%s.jsonl", p->folder, id);
 }
 
-static char *catalog_bytes(const place *p, size_t *size)
+static char *list_cache_bytes(const place *p, size_t *size)
 {
     char path[600];
-    path_of(p, ".catalog", path);
+    path_of(p, ".list_cache", path);
     return file_read_all(path, size);
 }
 
-static void catalog_set(const place *p, const void *data, size_t size)
+static void list_cache_set(const place *p, const void *data, size_t size)
 {
     char path[600];
-    path_of(p, ".catalog", path);
+    path_of(p, ".list_cache", path);
     unlink(path);
     file_write_all(path, data, size);
 }
@@ -463,7 +463,7 @@ static void whatever_happens_a_list_is_right(void **state)
             }
     }
     place_again_close(h.p, h.other);
-    printf("# figure: lists compared with and without a catalog (%s) = %u\n",
+    printf("# figure: lists compared with and without a list_cache (%s) = %u\n",
            store_kind_names[h.p->kind], steps);
 }
 
@@ -515,7 +515,7 @@ static void a_list_by_beginning_of_the_id_and_by_title(void **state)
     assert_int_equal(session_create(p->store, &o, NULL, NULL), SESSILE_OK);
     o.id = (sessile_slice){"ticket", 6};
     assert_int_equal(session_create(p->store, &o, NULL, NULL), SESSILE_OK);
-    for (int round = 0; round < 2; round++) { /* without, then with a catalog */
+    for (int round = 0; round < 2; round++) { /* without, then with a list cache */
         some = all;
         some.id_prefix = (sessile_slice){"t", 1};
         text = rows_text(p->store, &some);
@@ -542,18 +542,18 @@ static void a_list_by_beginning_of_the_id_and_by_title(void **state)
     }
 }
 
-/* ------------------------------------------------------------------ bad catalogs */
+/* ------------------------------------------------------------------ bad list caches */
 
-static void a_catalog_cut_or_flipped_anywhere_is_none(void **state)
+static void a_list_cache_cut_or_flipped_anywhere_is_none(void **state)
 {
     const place *p = *state;
     size_t size, tried = 0;
     make_three(p);
     char *expected = bare_text(p->store, &all);
     free(rows_text(p->store, &all));
-    char *good = catalog_bytes(p, &size);
+    char *good = list_cache_bytes(p, &size);
     for (size_t cut = 0; cut < size; cut++, tried++) {
-        catalog_set(p, good, cut);
+        list_cache_set(p, good, cut);
         logs_opened = 0;
         char *text = rows_text(p->store, &all);
         assert_string_equal(text, expected);
@@ -562,7 +562,7 @@ static void a_catalog_cut_or_flipped_anywhere_is_none(void **state)
     }
     for (size_t bit = 0; bit < 8 * size; bit++, tried++) {
         good[bit / 8] ^= (char)(1 << bit % 8);
-        catalog_set(p, good, size);
+        list_cache_set(p, good, size);
         good[bit / 8] ^= (char)(1 << bit % 8);
         logs_opened = 0;
         char *text = rows_text(p->store, &all);
@@ -570,9 +570,9 @@ static void a_catalog_cut_or_flipped_anywhere_is_none(void **state)
         assert_int_equal(logs_opened, 3);
         free(text);
     }
-    catalog_set(p, good, size);
+    list_cache_set(p, good, size);
     assert_int_equal(opened_by_a_list(p->store), 0); /* so that the above can fail */
-    printf("# figure: catalogs cut or flipped (%s) = %zu\n", store_kind_names[p->kind],
+    printf("# figure: list caches cut or flipped (%s) = %zu\n", store_kind_names[p->kind],
            tried);
     free(expected);
     free(good);
@@ -580,14 +580,14 @@ static void a_catalog_cut_or_flipped_anywhere_is_none(void **state)
 
 static size_t rows_known(sessile_store *st, const char *folder)
 {
-    catalog c;
-    assert_int_equal(catalog_load(&c, st, folder), SESSILE_OK);
+    list_cache c;
+    assert_int_equal(list_cache_load(&c, st, folder), SESSILE_OK);
     size_t count = c.count;
-    catalog_deinit(&c);
+    list_cache_deinit(&c);
     return count;
 }
 
-static void a_catalog_of_another_place_is_none(void **state)
+static void a_list_cache_of_another_place_is_none(void **state)
 {
     const place *p = *state;
     sessile_session_options o;
@@ -600,21 +600,21 @@ static void a_catalog_of_another_place_is_none(void **state)
     o.agent = (sessile_slice){"coder", 5};
     assert_int_equal(session_create(p->store, &o, NULL, NULL), SESSILE_OK);
     assert_right(p->store, "two folders");
-    char *data = catalog_bytes(p, &size);
-    snprintf(path, sizeof path, "%s/agents/coder/.catalog", p->folder);
+    char *data = list_cache_bytes(p, &size);
+    snprintf(path, sizeof path, "%s/agents/coder/.list_cache", p->folder);
     unlink(path);
     file_write_all(path, data, size);
     assert_int_equal(rows_known(p->store, "coder"), 0);
     assert_int_equal(rows_known(p->store, "main"), 3);
-    assert_right(p->store, "another folder's catalog");
+    assert_right(p->store, "another folder's list_cache");
     place_open(&elsewhere, p->kind);
     make_three(&elsewhere);
     free(rows_text(elsewhere.store, &all));
-    catalog_set(&elsewhere, data, size);
+    list_cache_set(&elsewhere, data, size);
     /* a plain one opens, and fits no log */
     assert_int_equal(rows_known(elsewhere.store, "main"), p->kind == STORE_PLAIN ? 3 : 0);
     assert_int_equal(opened_by_a_list(elsewhere.store), 3);
-    assert_right(elsewhere.store, "another store's catalog");
+    assert_right(elsewhere.store, "another store's list_cache");
     place_close(&elsewhere);
     free(data);
 }
@@ -626,7 +626,7 @@ static void what_is_no_catalog_of_ours_is_left_alone(void **state)
     struct stat st;
     size_t size;
     make_three(p);
-    path_of(p, ".catalog", path);
+    path_of(p, ".list_cache", path);
     path_of(p, "target", target);
     file_write_all(target, "precious", 8);
     assert_int_equal(symlink("target", path), 0);
@@ -665,26 +665,26 @@ static void a_folder_that_cannot_be_written_is_listed(void **state)
     append_to(p, "one");
     assert_int_equal(opened_by_a_list(p->store), 1);
     assert_int_equal(opened_by_a_list(p->store), 1);
-    assert_right(p->store, "an old catalog that cannot be replaced");
+    assert_right(p->store, "an old list_cache that cannot be replaced");
 }
 
-static void what_was_deleted_leaves_the_catalog_and_dropping_empties_it(void **state)
+static void what_was_deleted_leaves_the_list_cache_and_dropping_empties_it(void **state)
 {
     const place *p = *state;
     char path[600];
     size_t before, after;
     make_three(p);
     free(rows_text(p->store, &all));
-    free(catalog_bytes(p, &before));
+    free(list_cache_bytes(p, &before));
     log_path(p, "two", path);
     unlink(path);
     free(rows_text(p->store, &all));
-    free(catalog_bytes(p, &after));
+    free(list_cache_bytes(p, &after));
     assert_true(after < before);
-    assert_int_equal(catalog_drop(p->store, NULL), SESSILE_OK);
-    path_of(p, ".catalog", path);
+    assert_int_equal(list_cache_drop(p->store, NULL), SESSILE_OK);
+    path_of(p, ".list_cache", path);
     assert_int_equal(access(path, F_OK), -1);
-    assert_int_equal(catalog_drop(p->store, NULL), SESSILE_OK);
+    assert_int_equal(list_cache_drop(p->store, NULL), SESSILE_OK);
     assert_right(p->store, "dropped");
 }
 
@@ -695,7 +695,7 @@ static int holds(const char *data, size_t size, const char *word)
     return memmem(data, size, word, strlen(word)) != NULL;
 }
 
-static void a_sealed_catalog_shows_no_name(void **state)
+static void a_sealed_list_cache_shows_no_name(void **state)
 {
     const place *p = *state;
     sessile_session_options o;
@@ -707,7 +707,7 @@ static void a_sealed_catalog_shows_no_name(void **state)
     assert_int_equal(session_create(p->store, &o, NULL, NULL), SESSILE_OK);
     free(rows_text(p->store, &all));
     assert_int_equal(opened_by_a_list(p->store), 0); /* they are in it */
-    char *data = catalog_bytes(p, &size);
+    char *data = list_cache_bytes(p, &size);
     int plain = p->kind == STORE_PLAIN; /* where the scan must find them */
     assert_int_equal(holds(data, size, "CANARY/ID"), plain);
     assert_int_equal(holds(data, size, "CANARY-TITLE"), plain);
@@ -737,7 +737,7 @@ static void memory_that_runs_out_makes_no_other_list(void **state)
     assert_int_equal(store_handle_open(&st, p->folder, &o, NULL), SESSILE_OK);
     for (int with = 0; with < 2; with++) {
         char path[600];
-        path_of(p, ".catalog", path);
+        path_of(p, ".list_cache", path);
         for (size_t n = 1;; n++, tried++) {
             if (!with)
                 unlink(path);
@@ -876,12 +876,12 @@ static int run_over(store_kind kind, CMFixtureFunction over)
         OVER(whatever_happens_a_list_is_right),
         OVER(the_newest_of_many_need_few_logs),
         OVER(a_list_by_beginning_of_the_id_and_by_title),
-        OVER(a_catalog_cut_or_flipped_anywhere_is_none),
-        OVER(a_catalog_of_another_place_is_none),
+        OVER(a_list_cache_cut_or_flipped_anywhere_is_none),
+        OVER(a_list_cache_of_another_place_is_none),
         OVER(what_is_no_catalog_of_ours_is_left_alone),
         OVER(a_folder_that_cannot_be_written_is_listed),
-        OVER(what_was_deleted_leaves_the_catalog_and_dropping_empties_it),
-        OVER(a_sealed_catalog_shows_no_name),
+        OVER(what_was_deleted_leaves_the_list_cache_and_dropping_empties_it),
+        OVER(a_sealed_list_cache_shows_no_name),
         OVER(memory_that_runs_out_makes_no_other_list),
         OVER(two_list_while_one_creates),
         OVER(two_threads_list_one_store),

@@ -509,7 +509,7 @@ static void ids_that_nobody_wrote_are_bounded(void **state)
         buf_init(&out, &allocator_default);
         buf_init(&scratch, &allocator_default);
         snprintf(text, sizeof text,
-                 "{\"id\":\"%08x\",\"parentId\":\"00000001\",\"timestamp\":"
+                 "{\"id\":\"%08x\",\"parent_id\":\"00000001\",\"timestamp\":"
                  "\"2026-11-21T20:12:03.123Z\",\"type\":\"custom\",\"data\":{}}",
                  (unsigned)claimed[i]);
         assert_int_equal(line_put(&plain, &out, text, strlen(text),

@@ -387,7 +387,7 @@ static void what_a_forged_index_claims_is_bounded(void **state)
             buf_put(&log, b.log.data, b.log.size);
             if (with_line) {
                 snprintf(text, sizeof text,
-                         "{\"id\":\"%08x\",\"parentId\":\"00000001\",\"timestamp\":"
+                         "{\"id\":\"%08x\",\"parent_id\":\"00000001\",\"timestamp\":"
                          "\"2026-11-21T20:12:03.123Z\",\"type\":\"custom\",\"data\":{}}",
                          (unsigned)id);
                 assert_int_equal(line_put(&plain, &log, text, strlen(text),

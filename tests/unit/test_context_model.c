@@ -304,8 +304,8 @@ static void do_compaction(model *m, sessile_session *s)
         upto = m->entries[upto].parent;
     before = &m->entries[upto].context;
     for (size_t i = 0; i <= before->count; i++) {
-        uint32_t fate = draw(m, 10);
-        if (fate < 2 && puts < 5) {
+        uint32_t disposition = draw(m, 10);
+        if (disposition < 2 && puts < 5) {
             known k = {.key = {self, ++puts},
                        .role = SESSILE_USER,
                        .tokens = draw(m, 100),
@@ -318,7 +318,7 @@ static void do_compaction(model *m, sessile_session *s)
                 "\"sum\",\"metadata\":{\"kind\":\"summary\"}}}",
                 puts > 1 ? "," : "", puts, k.turn, k.tokens);
             list_push(&now, &k);
-        } else if (fate < 7 && i < before->count) {
+        } else if (disposition < 7 && i < before->count) {
             list_push(&now, &before->at[i]);
         }
     }

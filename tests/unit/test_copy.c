@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "log/copy.h"
-#include "log/inside.h"
+#include "log/internal.h"
 #include "support/logs.h"
 
 static kit k;

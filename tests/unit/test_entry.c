@@ -30,7 +30,7 @@ static const entry_fields full = {
     "estimate",
 };
 static const char full_text[] =
-    "{\"id\":\"0000002a\",\"parentId\":\"00000029\",\"timestamp\":\"2026-11-21T20:12:03."
+    "{\"id\":\"0000002a\",\"parent_id\":\"00000029\",\"timestamp\":\"2026-11-21T20:12:03."
     "123Z\","
     "\"type\":\"message\",\"source\":\"user\",\"author\":\"coder\",\"user\":\"ann\","
     "\"data\":{\"role\":\"user\"},\"tokens\":[7,\"estimate\"]}";
@@ -53,7 +53,7 @@ static void absent_fields_are_left_out(void **state)
     (void)state;
     buf_init(&out, &allocator_default);
     entry_put(&out, &fields);
-    assert_string_equal(out.data, "{\"id\":\"00000000\",\"parentId\":null,\"timestamp\":"
+    assert_string_equal(out.data, "{\"id\":\"00000000\",\"parent_id\":null,\"timestamp\":"
                                   "\"1970-01-01T00:00:00.000Z\",\"type\":\"session\","
                                   "\"data\":{}}");
     buf_deinit(&out);
@@ -138,7 +138,7 @@ static void the_longest_entry_head_fits(void **state)
 static void unknown_types_and_fields_are_carried_through(void **state)
 {
     const char *text =
-        "{\"new\":{\"id\":1},\"data\":{},\"type\":\"later\",\"parentId\":null,"
+        "{\"new\":{\"id\":1},\"data\":{},\"type\":\"later\",\"parent_id\":null,"
         "\"source\":\"moon\",\"timestamp\":\"2026-11-21T20:12:03.123Z\","
         "\"id\":\"00000001\",\"tokens\":\"many\",\"author\":3}";
     sessile_error err;
@@ -161,25 +161,26 @@ static void what_is_no_entry_is_damaged(void **state)
         "{}",
         "[]",
         "1",
-        "{\"id\":\"1\",\"parentId\":null,\"timestamp\":\"2026-11-21T20:12:03.123Z\","
+        "{\"id\":\"1\",\"parent_id\":null,\"timestamp\":\"2026-11-21T20:12:03.123Z\","
         "\"type\":\"x\",\"data\":{}}",
-        "{\"id\":\"0000000A\",\"parentId\":null,\"timestamp\":\"2026-11-21T20:12:03."
+        "{\"id\":\"0000000A\",\"parent_id\":null,\"timestamp\":\"2026-11-21T20:12:03."
         "123Z\",\"type\":\"x\",\"data\":{}}",
-        "{\"id\":\"ffffffff\",\"parentId\":null,\"timestamp\":\"2026-11-21T20:12:03."
+        "{\"id\":\"ffffffff\",\"parent_id\":null,\"timestamp\":\"2026-11-21T20:12:03."
         "123Z\",\"type\":\"x\",\"data\":{}}",
         "{\"id\":\"00000001\",\"timestamp\":\"2026-11-21T20:12:03.123Z\",\"type\":\"x\","
         "\"data\":{}}",
-        "{\"id\":\"00000001\",\"parentId\":\"1\",\"timestamp\":\"2026-11-21T20:12:03."
+        "{\"id\":\"00000001\",\"parent_id\":\"1\",\"timestamp\":\"2026-11-21T20:12:03."
         "123Z\",\"type\":\"x\",\"data\":{}}",
-        "{\"id\":\"00000001\",\"parentId\":null,\"timestamp\":\"yesterday\",\"type\":"
+        "{\"id\":\"00000001\",\"parent_id\":null,\"timestamp\":\"yesterday\",\"type\":"
         "\"x\",\"data\":{}}",
-        "{\"id\":\"00000001\",\"parentId\":null,\"timestamp\":17,\"type\":\"x\",\"data\":"
+        "{\"id\":\"00000001\",\"parent_id\":null,\"timestamp\":17,\"type\":\"x\","
+        "\"data\":"
         "{}}",
-        "{\"id\":\"00000001\",\"parentId\":null,\"timestamp\":\"2026-11-21T20:12:03."
+        "{\"id\":\"00000001\",\"parent_id\":null,\"timestamp\":\"2026-11-21T20:12:03."
         "123Z\",\"data\":{}}",
-        "{\"id\":\"00000001\",\"parentId\":null,\"timestamp\":\"2026-11-21T20:12:03."
+        "{\"id\":\"00000001\",\"parent_id\":null,\"timestamp\":\"2026-11-21T20:12:03."
         "123Z\",\"type\":\"x\"}",
-        "{\"id\":\"00000001\",\"parentId\":null,\"timestamp\":\"2026-11-21T20:12:03."
+        "{\"id\":\"00000001\",\"parent_id\":null,\"timestamp\":\"2026-11-21T20:12:03."
         "123Z\",\"type\":\"x\",\"data\":[]}",
     };
     sessile_error err;

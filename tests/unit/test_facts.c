@@ -264,14 +264,14 @@ static void what_is_cut_off_is_not_found(void **state)
     size_t count = f.count, names = f.names.size;
     assert_int_equal(facts_add(&f, FACT_LABEL, 3, 1, "a", 1, 1), 0);
     assert_int_equal(facts_add(&f, FACT_SUSPEND, 4, 0, "", 0, 1), 0);
-    assert_int_equal(facts_add(&f, FACT_PARK, 5, 5, "", 0, 0), 0);
+    assert_int_equal(facts_add(&f, FACT_PENDING_RUN, 5, 5, "", 0, 0), 0);
     assert_null(facts_find(&f, FACT_SUSPEND, 0, "", 0));
     assert_null(facts_find(&f, FACT_LABEL, 1, "a", 1));
-    assert_non_null(facts_find(&f, FACT_PARK, 5, "", 0));
+    assert_non_null(facts_find(&f, FACT_PENDING_RUN, 5, "", 0));
     facts_cut(&f, count, names);
     assert_int_equal(facts_find(&f, FACT_SUSPEND, 0, "", 0)->entry, 1);
     assert_int_equal(facts_find(&f, FACT_LABEL, 1, "a", 1)->entry, 2);
-    assert_null(facts_find(&f, FACT_PARK, 5, "", 0));
+    assert_null(facts_find(&f, FACT_PENDING_RUN, 5, "", 0));
     facts_clear(&f);
     assert_null(facts_find(&f, FACT_SUSPEND, 0, "", 0));
     assert_null(facts_find(&f, FACT_LABEL, 1, "a", 1));

@@ -435,7 +435,7 @@ static void a_pause_is_not_inherited(void **state)
     say(f, "user", "goes on");
     session_closed(f);
     /* among the lines: it is ended */
-    put_entry(s, "park", one, "{\"policy\":\"summarize\"}");
+    put_entry(s, "pending_run", one, "{\"policy\":\"summarize\"}");
     sessile_id later =
         put_entry(s, "message", one, "{\"role\":\"user\",\"content\":\"x\"}");
     must(sessile_suspended(s, &pause, &err), &err);
@@ -446,11 +446,12 @@ static void a_pause_is_not_inherited(void **state)
     assert_null(pause);
     say(f, "user", "goes on");
     assert_says(f, "one x goes on");
-    size_t parked;
-    fact *parks;
-    assert_int_equal(
-        facts_in_force(&f->facts, FACT_PARK, &p->store->alloc, &parks, &parked), 0);
-    assert_int_equal(parked, 0);
+    size_t pending;
+    fact *pending_runs;
+    assert_int_equal(facts_in_force(&f->facts, FACT_PENDING_RUN, &p->store->alloc,
+                                    &pending_runs, &pending),
+                     0);
+    assert_int_equal(pending, 0);
     session_closed(f);
     session_closed(s);
     assert_clean(p->store);

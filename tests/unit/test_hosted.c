@@ -170,7 +170,7 @@ static void what_a_table_lacks_is_named(void **state)
     LACKS(set_aside, SESSILE_BACKEND_CUTS);
     LACKS(cache_read, SESSILE_BACKEND_CACHES);
     LACKS(draft_replace, SESSILE_BACKEND_REPLACES);
-    LACKS(list_stat, SESSILE_BACKEND_SHELVES);
+    LACKS(list_stat, SESSILE_BACKEND_LIST_CACHE);
     lie_set_up();
     lying.version = SESSILE_BACKEND_VERSION + 1;
     assert_int_equal(open_lying(&st, &err), SESSILE_UNSUPPORTED);

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "log/copy.h"
-#include "log/inside.h"
+#include "log/internal.h"
 #include "session/fold.h"
 #include "support/logs.h"
 #include "support/sessions.h"
@@ -180,7 +180,7 @@ static void tell(sessile_session *s, size_t count, uint64_t *seed)
             sessile_id to = (unsigned)(r >> 20) % log_count(s->log);
             sessile_error err;
             must(session_reach_locked(s, to, &err), &err);
-            int can = session_has_leaf(s, to);
+            int can = session_is_path_entry(s, to);
             pthread_mutex_unlock(&s->mutex);
             if (can)
                 move_head(s, to);
@@ -206,7 +206,7 @@ static sessile_id old_leaf(sessile_session *s)
     sessile_error err;
     sessile_id id = 5;
     must(session_reach_locked(s, id, &err), &err);
-    while (!session_has_leaf(s, id))
+    while (!session_is_path_entry(s, id))
         id++;
     return id;
 }
@@ -265,7 +265,7 @@ static sessile_status put_context(sessile_session *s, sessile_id leaf, buf *out,
 /* Everything that an open handle shows. */
 static sessile_status put_state(sessile_session *s, buf *out, sessile_error *err)
 {
-    sessile_messages_options o = {.from = SESSILE_NO_ID, .leaf = SESSILE_NO_ID};
+    sessile_messages_options o = {.from = SESSILE_NO_ID, .at = SESSILE_NO_ID};
     sessile_tokens tokens;
     sessile_message *rows = NULL;
     size_t count = 0, total;
@@ -293,7 +293,7 @@ static sessile_status put_state(sessile_session *s, buf *out, sessile_error *err
     }
     for (size_t id = 5; !status && id < total; id = id * 3 / 2) {
         status = session_reach_locked(s, (sessile_id)id, err);
-        if (!status && session_has_leaf(s, (sessile_id)id))
+        if (!status && session_is_path_entry(s, (sessile_id)id))
             status = put_context(s, (sessile_id)id, out, err);
     }
     for (size_t id = 0; !status && id < total; id++) {
@@ -862,7 +862,7 @@ static void the_anchor_is_a_witness(void **state)
         char *now = file_read_all(path_of(&b, "s", ".jsonl"), &f.idx_size);
         assert_memory_equal(now, torn, f.log_size);
         free(now);
-        /* without the witness it is a torn end, which heals */
+        /* without the proof it is a torn end, which heals */
         unlink(path_of(&b, "s", ".idx"));
         must(state_of(&b, "s", &out, NULL, &err), &err);
         free(out);
@@ -1184,7 +1184,7 @@ static void an_entry_may_have_become_a_tombstone(void **state)
                      &err);
             if (i == 7) {
                 buf_clear(&text);
-                buf_puts(&text, "{\"id\":\"00000007\",\"parentId\":\"00000006\","
+                buf_puts(&text, "{\"id\":\"00000007\",\"parent_id\":\"00000006\","
                                 "\"timestamp\":\"2026-11-21T20:12:03.123Z\",\"type\":"
                                 "\"tombstone\",\"source\":\"system\",\"data\":{}}");
             }

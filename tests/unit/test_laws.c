@@ -635,7 +635,7 @@ static void too_many_bytes_break_bounds(void **unused)
 
 static void everything_that_left_is_listed(void **unused)
 {
-    sessile_departure *left = NULL;
+    sessile_removal *left = NULL;
     size_t count = 0, capacity = 0;
     proposal p;
 
@@ -648,26 +648,26 @@ static void everything_that_left_is_listed(void **unused)
                      0);
     assert_int_equal(count, 4);
     assert_int_equal(left[0].key.entry, 1);
-    assert_int_equal(left[0].fate, SESSILE_LOST);
+    assert_int_equal(left[0].disposition, SESSILE_LOST);
     assert_int_equal(left[0].role, SESSILE_USER);
     assert_int_equal(left[0].tokens, p.before.c.items[0].tokens);
     assert_int_equal(left[0].by.entry, SESSILE_NO_ID);
     assert_int_equal(left[0].by.n, 0);
     assert_int_equal(left[1].key.entry, 2);
-    assert_int_equal(left[1].fate, SESSILE_REPLACED);
+    assert_int_equal(left[1].disposition, SESSILE_REPLACED);
     assert_int_equal(left[1].by.n, 2);
     assert_int_equal(left[2].key.entry, 3);
-    assert_int_equal(left[2].fate, SESSILE_COVERED);
+    assert_int_equal(left[2].disposition, SESSILE_COVERED);
     assert_int_equal(left[2].by.n, 1);
     assert_int_equal(left[3].key.entry, 4);
-    assert_int_equal(left[3].fate, SESSILE_COVERED);
+    assert_int_equal(left[3].disposition, SESSILE_COVERED);
     mem_free(&allocator_default, left, capacity * sizeof *left);
     end(&p);
 }
 
 static void what_a_dropped_put_stood_for_is_lost(void **unused)
 {
-    sessile_departure *left = NULL;
+    sessile_removal *left = NULL;
     size_t count = 0, capacity = 0;
     proposal p;
 
@@ -678,8 +678,8 @@ static void what_a_dropped_put_stood_for_is_lost(void **unused)
     assert_int_equal(laws_account(&p.in, &left, &count, &capacity, &allocator_default),
                      0);
     assert_int_equal(count, 2);
-    assert_int_equal(left[0].fate, SESSILE_LOST);
-    assert_int_equal(left[1].fate, SESSILE_LOST);
+    assert_int_equal(left[0].disposition, SESSILE_LOST);
+    assert_int_equal(left[1].disposition, SESSILE_LOST);
     mem_free(&allocator_default, left, capacity * sizeof *left);
     end(&p);
 }
@@ -943,7 +943,7 @@ static void no_memory_is_told(void **unused)
     assert_int_equal(j.broken, LAW_PAIRS);
     assert_in_range(failures, 3, 50);
     for (n = 0; account && n < 100; n++) {
-        sessile_departure *left = NULL;
+        sessile_removal *left = NULL;
         size_t count = 0, capacity = 0;
         allocations_left = n;
         account = laws_account(&p.in, &left, &count, &capacity, &a);

@@ -128,16 +128,16 @@ static sessile_run *asking(end *e, sessile_need *need)
     return run;
 }
 
-static sessile_id park(sessile_run *run)
+static sessile_id pending_run(sessile_run *run)
 {
     sessile_outcome out;
     sessile_error err;
     sessile_id id;
-    if (sessile_run_park(run, &id, &err))
+    if (sessile_run_defer(run, &id, &err))
         fail_msg("%s", err.message);
     assert_int_equal(sessile_run_outcome(run, &out, &err), SESSILE_OK);
-    assert_int_equal(out.verdict, SESSILE_PARKED);
-    assert_int_equal(out.park, id);
+    assert_int_equal(out.verdict, SESSILE_PENDING);
+    assert_int_equal(out.pending_run, id);
     sessile_run_free(run);
     return id;
 }
@@ -152,12 +152,12 @@ static sessile_run *answer(end *e, sessile_id id, const char *text)
     return run;
 }
 
-static size_t parked(sessile_session *s)
+static size_t pending(sessile_session *s)
 {
-    sessile_park_row *rows;
+    sessile_pending_run *rows;
     sessile_error err;
     size_t count;
-    if (sessile_parked(s, &rows, &count, &err))
+    if (sessile_pending_runs(s, &rows, &count, &err))
         fail_msg("%s", err.message);
     sessile_free(rows);
     return count;
@@ -239,14 +239,14 @@ static void what_is_written_is_the_same(void **state)
     run = asking(&first, &need);
     assert_string_equal(need.request.data,
                         "{\"messages\":[{\"content\":\"first\",\"role\":\"user\"}]}");
-    sessile_id id = park(run);
-    char *first_park = newest(first.s, "park");
+    sessile_id id = pending_run(run);
+    char *first_park = newest(first.s, "pending_run");
     end_close(&first);
 
     end second = end_open();
-    sessile_park_row *rows;
+    sessile_pending_run *rows;
     size_t count;
-    assert_int_equal(sessile_parked(second.s, &rows, &count, NULL), SESSILE_OK);
+    assert_int_equal(sessile_pending_runs(second.s, &rows, &count, NULL), SESSILE_OK);
     assert_int_equal(count, 1);
     assert_int_equal(rows[0].entry, id);
     assert_string_equal(rows[0].policy.data, "asker");
@@ -257,19 +257,19 @@ static void what_is_written_is_the_same(void **state)
     assert_int_equal(sessile_run_step(run, &need, NULL), SESSILE_NEEDS);
     assert_string_equal(need.request.data,
                         "{\"messages\":[{\"content\":\"second A\",\"role\":\"user\"}]}");
-    id = park(run);
+    id = pending_run(run);
     end_close(&second);
 
     end third = end_open();
-    assert_int_equal(parked(third.s), 1);
+    assert_int_equal(pending(third.s), 1);
     assert_int_equal(finish(answer(&third, id, "B"), "never asked"), SESSILE_APPLIED);
-    assert_int_equal(parked(third.s), 0);
+    assert_int_equal(pending(third.s), 0);
     char *got = without_duration(newest(third.s, "compaction"));
     char *keys_now = context_keys(third.s, SESSILE_NO_ID);
-    /* the names of its own messages differ by the two entries that parked it */
+    /* the names of its own messages differ by the two entries that pending it */
     assert_int_equal(strlen(got), strlen(wanted));
     assert_non_null(strstr(got, "\"content\":\"A B\""));
-    /* what it drew is the same; its clock is the turn's, as the park has it */
+    /* what it drew is the same; its clock is the turn's, as the pending run has it */
     size_t same = strcspn(strstr(got, "\"vars\""), "w") + 1;
     assert_memory_equal(strstr(got, "\"vars\""), strstr(wanted, "\"vars\""), same);
     assert_non_null(strstr(got, "\"reason\":\"turn\"}}"));
@@ -289,9 +289,9 @@ static void waiting_holds_nobody_up(void **state)
     sessile_need need;
     (void)state;
     end one = end_open();
-    park(asking(&one, &need));
+    pending_run(asking(&one, &need));
     append(one.s, "user", "meanwhile");
-    assert_int_equal(parked(one.s), 1);
+    assert_int_equal(pending(one.s), 1);
     assert_int_equal(finish(answer(&one, SESSILE_NO_ID, "A"), "B"), SESSILE_APPLIED);
     char *keys = context_keys(one.s, SESSILE_NO_ID);
     assert_string_equal(keys, "00000008.1 00000003 00000004 00000007");
@@ -307,7 +307,7 @@ static void a_failed_answer_is_an_answer(void **state)
     sessile_run *run;
     (void)state;
     end one = end_open();
-    park(asking(&one, &need));
+    pending_run(asking(&one, &need));
     assert_int_equal(sessile_answer_begin(&run, one.s, SESSILE_NO_ID, &a, NULL, &err),
                      SESSILE_OK);
     assert_int_equal(finish(run, "not asked"), SESSILE_APPLIED);
@@ -324,12 +324,12 @@ static void what_nobody_answered_is_asked(void **state)
     sessile_need need;
     (void)state;
     end one = end_open();
-    park(asking(&one, &need));
+    pending_run(asking(&one, &need));
     sessile_run *run = answer(&one, SESSILE_NO_ID, NULL);
     assert_int_equal(sessile_run_step(run, &need, NULL), SESSILE_NEEDS);
     assert_non_null(strstr(need.request.data, "first"));
     sessile_run_free(run);
-    assert_int_equal(parked(one.s), 1);
+    assert_int_equal(pending(one.s), 1);
     end_close(&one);
 
     char *changed = strdup(asker);
@@ -353,36 +353,36 @@ static void a_park_is_closed(void **state)
     sessile_run *run;
     (void)state;
     end one = end_open();
-    sessile_id id = park(asking(&one, &need));
+    sessile_id id = pending_run(asking(&one, &need));
     assert_int_equal(sessile_cancel(one.s, sessile_text("enough"), &err), SESSILE_OK);
-    assert_int_equal(parked(one.s), 0);
+    assert_int_equal(pending(one.s), 0);
     assert_int_equal(sessile_answer_begin(&run, one.s, id, NULL, NULL, &err),
                      SESSILE_NOTFOUND);
     assert_null(run);
 
-    park(asking(&one, &need)); /* another turn, that waits too */
-    sessile_id second = park(asking(&one, &need));
-    assert_int_equal(parked(one.s), 2);
+    pending_run(asking(&one, &need)); /* another turn, that waits too */
+    sessile_id second = pending_run(asking(&one, &need));
+    assert_int_equal(pending(one.s), 2);
     assert_int_equal(finish(answer(&one, second, "A"), "B"), SESSILE_APPLIED);
-    assert_int_equal(parked(one.s), 0); /* its compaction outran the first */
+    assert_int_equal(pending(one.s), 0); /* its compaction outran the first */
 
-    park(asking(&one, &need));
-    assert_int_equal(parked(one.s), 1);
+    pending_run(asking(&one, &need));
+    assert_int_equal(pending(one.s), 1);
     assert_int_equal(sessile_clear(one.s, &err), SESSILE_OK);
-    assert_int_equal(parked(one.s), 0);
+    assert_int_equal(pending(one.s), 0);
     end_close(&one);
 }
 
 /* A policy that is refused costs no answer: it is there for one that was mended. */
 static void a_refused_policy_keeps_its_answers(void **state)
 {
-    sessile_park_row *rows;
+    sessile_pending_run *rows;
     sessile_outcome out;
     sessile_need need;
     size_t count;
     (void)state;
     end one = end_open();
-    park(asking(&one, &need));
+    pending_run(asking(&one, &need));
     end_close(&one);
     char *bad = strdup(asker);
     memcpy(strstr(bad, "a = a or why"), "a=error'no' ", 12);
@@ -396,7 +396,7 @@ static void a_refused_policy_keeps_its_answers(void **state)
     assert_int_equal(sessile_run_outcome(run, &out, NULL), SESSILE_OK);
     assert_int_equal(out.verdict, SESSILE_REFUSED);
     sessile_run_free(run);
-    assert_int_equal(sessile_parked(two.s, &rows, &count, NULL), SESSILE_OK);
+    assert_int_equal(sessile_pending_runs(two.s, &rows, &count, NULL), SESSILE_OK);
     assert_int_equal(count, 1);
     assert_int_equal(rows[0].refused, 1);
     sessile_free(rows);
@@ -409,7 +409,7 @@ static void a_refused_policy_keeps_its_answers(void **state)
     char *entry = newest(three.s, "compaction");
     assert_non_null(strstr(entry, "\"content\":\"A B\""));
     free(entry);
-    assert_int_equal(parked(three.s), 0);
+    assert_int_equal(pending(three.s), 0);
     end_close(&three);
 }
 
@@ -429,16 +429,16 @@ static void a_refused_policy_takes_another_answer(void **state)
         "    state:insert(1, { content = a }, { covers = { 1, #state.messages - 2 } })\n"
         "  end }\n");
     end one = end_open();
-    park(asking(&one, &need));
+    pending_run(asking(&one, &need));
     sessile_run *run = answer(&one, SESSILE_NO_ID, "bad");
     assert_int_equal(sessile_run_step(run, &need, NULL), SESSILE_OK);
     assert_int_equal(sessile_run_outcome(run, &out, NULL), SESSILE_OK);
     assert_int_equal(out.verdict, SESSILE_REFUSED);
     sessile_run_free(run);
-    assert_int_equal(parked(one.s), 1);
+    assert_int_equal(pending(one.s), 1);
     assert_int_equal(finish(answer(&one, SESSILE_NO_ID, "good"), "not asked"),
                      SESSILE_APPLIED);
-    assert_int_equal(parked(one.s), 0);
+    assert_int_equal(pending(one.s), 0);
     end_close(&one);
 }
 
@@ -458,9 +458,9 @@ static void only_a_model_can_be_waited_for_elsewhere(void **state)
     sessile_run_options_init(&o);
     o.policy = p;
     assert_int_equal(sessile_turn_begin(&run, one.s, &m, 1, &o, &err), SESSILE_OK);
-    assert_int_equal(sessile_run_park(run, &id, &err), SESSILE_INVALID);
+    assert_int_equal(sessile_run_defer(run, &id, &err), SESSILE_INVALID);
     assert_int_equal(sessile_run_step(run, &need, &err), SESSILE_NEEDS);
-    assert_int_equal(sessile_run_park(run, &id, &err), SESSILE_INVALID);
+    assert_int_equal(sessile_run_defer(run, &id, &err), SESSILE_INVALID);
     assert_int_equal(id, SESSILE_NO_ID);
     sessile_run_free(run);
     sessile_policy_free(p);
@@ -472,13 +472,13 @@ static void only_a_model_can_be_waited_for_elsewhere(void **state)
     append(one.s, "user", "four");
     assert_int_equal(sessile_plan_begin(&run, one.s, &o, &err), SESSILE_OK);
     assert_int_equal(sessile_run_step(run, &need, &err), SESSILE_NEEDS);
-    assert_int_equal(sessile_run_park(run, &id, &err), SESSILE_INVALID);
+    assert_int_equal(sessile_run_defer(run, &id, &err), SESSILE_INVALID);
     sessile_run_free(run);
     sessile_policy_free(p);
     end_close(&one);
 }
 
-/* A park written by hand, or by another version, is refused in words. */
+/* A pending_run written by hand, or by another version, is refused in words. */
 static void a_park_that_makes_no_sense_is_named(void **state)
 {
     static const char *const data[] = {
@@ -496,16 +496,16 @@ static void a_park_that_makes_no_sense_is_named(void **state)
     end one = end_open();
     append(one.s, "user", "one");
     for (size_t i = 0; i < sizeof data / sizeof *data; i++) {
-        sessile_id id = put_entry(one.s, "park", SESSILE_NO_ID, data[i]);
-        assert_int_equal(parked(one.s), i + 1);
+        sessile_id id = put_entry(one.s, "pending_run", SESSILE_NO_ID, data[i]);
+        assert_int_equal(pending(one.s), i + 1);
         assert_int_equal(sessile_answer_begin(&run, one.s, id, NULL, NULL, &err),
                          SESSILE_DAMAGED);
         assert_non_null(strstr(err.message, "cancel it"));
     }
-    put_entry(one.s, "park", SESSILE_NO_ID, "{\"saw\":\"ffffffff\"}");
-    assert_int_equal(parked(one.s), 4);
+    put_entry(one.s, "pending_run", SESSILE_NO_ID, "{\"saw\":\"ffffffff\"}");
+    assert_int_equal(pending(one.s), 4);
     assert_int_equal(sessile_cancel(one.s, sessile_text(""), &err), SESSILE_OK);
-    assert_int_equal(parked(one.s), 0);
+    assert_int_equal(pending(one.s), 0);
     end_close(&one);
 }
 

@@ -436,9 +436,10 @@ static void test_a_state_ends_with_its_hook(void **state)
     (void)state;
 
     policies_write(
-        "keeper", "local kept return { summarize = function(state) kept = state.messages "
-                  "end, truncate = function(state) return kept[1].role end }");
-    p = policies_must_load("keeper", NULL);
+        "callbacks",
+        "local kept return { summarize = function(state) kept = state.messages "
+        "end, truncate = function(state) return kept[1].role end }");
+    p = policies_must_load("callbacks", NULL);
     list_make(&l, "s u a");
     st = list_state(&l);
     assert_int_equal(policy_pipeline_new(&pl, p, &s, &err), SESSILE_OK);
@@ -449,7 +450,7 @@ static void test_a_state_ends_with_its_hook(void **state)
                                           SESSILE_REASON_TURN, &result, &err),
                      SESSILE_POLICY);
     assert_string_equal(err.message,
-                        "keeper.lua:1: this state has ended: keep nothing of it "
+                        "callbacks.lua:1: this state has ended: keep nothing of it "
                         "from one hook to the next");
     assert_int_equal(result.spent, 0);
     policy_pipeline_free(pl);

@@ -315,7 +315,7 @@ static void opening_and_reading_make_nothing(void **state)
                      SESSILE_NOTFOUND);
     did(st.table->has_logs(st.self, &found, &err), &err);
     assert_int_equal(found, 0);
-    did(st.table->shelf_put(st.self, "main", "x", 1, &err), &err);
+    did(st.table->list_cache_put(st.self, "main", "x", 1, &err), &err);
     snprintf(text, sizeof text, "select count(*) from pg_namespace where nspname = '%s'",
              postgres_schema(url));
     sql(url, text, "0");
@@ -435,7 +435,7 @@ static void views_show_plain_lines_and_fail_on_none(void **state)
              " from %s.checkpoints where name = 'log'",
              postgres_schema(url));
     sql(url, text, "00000008,b,00000001,1,7,{\"step\": 3}");
-    snprintf(text, sizeof text, "select current_leaf from %s.overview where name = 'log'",
+    snprintf(text, sizeof text, "select head from %s.overview where name = 'log'",
              postgres_schema(url));
     sql(url, text, "00000001");
     store_close(&st);

@@ -230,9 +230,9 @@ static void what_a_hook_drops_leaves_the_context_and_stays_in_the_log(void **sta
     sessile_run_free(turn(s, NULL, 4, &quiet, &out));
     sessile_run *run = turn(s, p, 2, &sc, &out);
     assert_int_equal(out.verdict, SESSILE_APPLIED);
-    assert_int_equal(out.departure_count, 1);
-    assert_int_equal(out.departures[0].key.entry, 1);
-    assert_int_equal(out.departures[0].fate, SESSILE_LOST);
+    assert_int_equal(out.removal_count, 1);
+    assert_int_equal(out.removals[0].key.entry, 1);
+    assert_int_equal(out.removals[0].disposition, SESSILE_LOST);
     assert_true(out.tokens_after < out.tokens_before);
     sessile_run_free(run);
     assert_int_equal(context_size(s), 5);
@@ -451,7 +451,7 @@ static void a_plan_writes_nothing_and_shows_what_would_be(void **state)
     o.policy = p;
     assert_int_equal(sessile_plan_begin(&run, s, &o, NULL), SESSILE_OK);
     finish(run, &sc, &out);
-    assert_int_equal(out.departure_count, 1);
+    assert_int_equal(out.removal_count, 1);
     assert_int_equal(sessile_run_context(run, &list, &count, NULL), SESSILE_OK);
     assert_int_equal(count, 5);
     sessile_free(list);
@@ -543,10 +543,10 @@ static void a_models_answer_becomes_the_summary_and_is_in_the_entry(void **state
     assert_non_null(strstr(sc.request, "\"purpose\":\"summary\""));
     assert_int_equal(out.verdict, SESSILE_APPLIED);
     assert_string_equal(out.summary, "ok");
-    assert_int_equal(out.departure_count, 2);
-    assert_int_equal(out.departures[0].fate, SESSILE_COVERED);
-    assert_int_equal(out.departures[0].by.entry, out.compaction);
-    assert_int_equal(out.departures[0].by.n, 1);
+    assert_int_equal(out.removal_count, 2);
+    assert_int_equal(out.removals[0].disposition, SESSILE_COVERED);
+    assert_int_equal(out.removals[0].by.entry, out.compaction);
+    assert_int_equal(out.removals[0].by.n, 1);
     sessile_run_free(run);
     assert_int_equal(context_size(s), 3);
     assert_int_equal(entries_with(s, "\"summary\":\"ok\""), 1);
@@ -712,7 +712,7 @@ static void a_compaction_that_cannot_be_written_leaves_the_turn_acknowledged(voi
     sessile_run *run = turn(s, p, 1, &sc, &out);
     assert_int_equal(out.verdict, SESSILE_REFUSED);
     assert_non_null(strstr(out.message, "[session]"));
-    assert_int_equal(out.departure_count, 0);
+    assert_int_equal(out.removal_count, 0);
     assert_int_equal(out.compaction, SESSILE_NO_ID);
     assert_int_equal(out.tokens_after, out.tokens_before);
     sessile_run_free(run);

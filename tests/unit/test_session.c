@@ -57,7 +57,7 @@ static void assert_context(sessile_session *s, sessile_id leaf, const char *expe
 }
 
 static const sessile_messages_options everything = {.from = SESSILE_NO_ID,
-                                                    .leaf = SESSILE_NO_ID};
+                                                    .at = SESSILE_NO_ID};
 
 static void refresh(sessile_session *s)
 {
@@ -565,9 +565,9 @@ static void messages_can_be_asked_for_by_place_role_and_number(void **state)
     o.last = 1;
     assert_listed(s, &o, "00000005");
     o = everything;
-    o.leaf = 3;
+    o.at = 3;
     assert_listed(s, &o, "00000001 00000002");
-    o.leaf = 0;
+    o.at = 0;
     assert_listed(s, &o, "");
     session_closed(s);
 }
@@ -594,10 +594,10 @@ static void an_unknown_from_names_the_nearest(void **state)
     assert_refused(session_messages(s, &o, &rows, &count, &err), SESSILE_NOTFOUND, &err,
                    "00000004");
     o = everything;
-    o.leaf = 3; /* the head fact */
+    o.at = 3; /* the head fact */
     assert_refused(session_messages(s, &o, &rows, &count, &err), SESSILE_NOTFOUND, &err,
                    "head");
-    o.leaf = 99;
+    o.at = 99;
     assert_refused(session_messages(s, &o, &rows, &count, &err), SESSILE_NOTFOUND, &err,
                    "00000004");
     session_closed(s);
@@ -613,7 +613,7 @@ static void looking_at_another_leaf_does_not_move_the_base(void **state)
     say(a, "user", "1");
     b = session_resumed(again, "look");
     say(a, "user", "2");
-    o.leaf = 1;
+    o.at = 1;
     assert_listed(b, &o, "00000001");
     assert_int_equal(b->base, 1);
     assert_listed(b, NULL, "00000001 00000002");

@@ -172,7 +172,7 @@ static void opening_makes_nothing(void **state)
                      SESSILE_NOTFOUND);
     ok(g->st.table->has_logs(g->st.self, &found, &g->err), g);
     assert_int_equal(found, 0);
-    ok(g->st.table->shelf_drop(g->st.self, NULL, &g->err), g);
+    ok(g->st.table->list_cache_drop(g->st.self, NULL, &g->err), g);
     assert_int_equal(entries_in(g->folder), 0);
     create(g, "a", "one\n");
     struct stat st;
@@ -582,12 +582,12 @@ static void plain_rows_can_be_asked(void **state)
     say(s, "user", "\\\"type\\\":\\\"metadata\\\" is what I say");
     assert_string_equal(
         sql(g,
-            "SELECT session_id, session_agent, title, entries, current_leaf,"
+            "SELECT session_id, session_agent, title, entries, head,"
             " updated_at >= (SELECT max(time) FROM transcript) FROM overview",
             answer),
         "Café no. 5|main|a \"metadata\" of it|5|00000004|1");
     move_head(s, 1);
-    assert_string_equal(sql(g, "SELECT current_leaf FROM overview", answer), "00000001");
+    assert_string_equal(sql(g, "SELECT head FROM overview", answer), "00000001");
     assert_string_equal(
         sql(g, "SELECT entry, parent, type, role, content FROM transcript", answer),
         "00000000|NULL|session|NULL|NULL\n00000001|00000000|message|user|hello\n"
@@ -639,7 +639,7 @@ static void sealed_rows_say_nothing(void **state)
                         "00000000|NULL|NULL|NULL|NULL|NULL\n"
                         "00000001|NULL|NULL|NULL|NULL|NULL");
     assert_string_equal(sql(g,
-                            "SELECT session_id, title, current_leaf, entries"
+                            "SELECT session_id, title, head, entries"
                             " FROM overview",
                             answer),
                         "NULL|NULL|NULL|2");
@@ -811,8 +811,8 @@ static sessile_status all_of_it(ground *g, const allocator *a)
     s = s ? s : t->read(log, 0, 0, out, sizeof out, &got, &g->err);
     s = s ? s : t->cache_write(log, 0, "cached", 6, &g->err);
     s = s ? s : t->cache_read(log, 0, out, sizeof out, &got, &g->err);
-    s = s ? s : t->shelf_put(g->st.self, "main", "shelf", 5, &g->err);
-    s = s ? s : t->shelf_get(g->st.self, "main", &blob, &got, &g->err);
+    s = s ? s : t->list_cache_put(g->st.self, "main", "list_cache", 5, &g->err);
+    s = s ? s : t->list_cache_get(g->st.self, "main", &blob, &got, &g->err);
     if (!s)
         sessile_free(blob);
     s = s ? s : t->list_others(g->st.self, NULL, count_other, &none, &g->err);

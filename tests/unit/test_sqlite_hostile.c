@@ -118,7 +118,7 @@ static void tables_that_were_changed_are_refused(void **state)
         "DROP TABLE entries; CREATE VIEW entries AS SELECT 1 AS session, 0 AS id, 0 AS "
         "at,"
         " x'41' AS line",
-        "DROP TABLE shelves",
+        "DROP TABLE list_caches",
         "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = replace(sql, "
         "'line BLOB NOT NULL', 'line BLOB NOT NULL CHECK (length(randomblob(1)) = 1)')"
         " WHERE name = 'entries'",

@@ -722,7 +722,7 @@ static void what_is_inherited_keeps_the_order_of_the_list(void **unused)
 
 static void what_a_later_hook_drops_is_lost(void **unused)
 {
-    sessile_departure *left = NULL;
+    sessile_removal *left = NULL;
     size_t count = 0, capacity = 0, i;
     laws_input in;
     hook h;
@@ -738,7 +738,7 @@ static void what_a_later_hook_drops_is_lost(void **unused)
     assert_int_equal(laws_account(&in, &left, &count, &capacity, &allocator_default), 0);
     assert_int_equal(count, 2);
     for (i = 0; i < count; i++)
-        assert_int_equal(left[i].fate, SESSILE_LOST);
+        assert_int_equal(left[i].disposition, SESSILE_LOST);
     mem_free(&allocator_default, left, capacity * sizeof *left);
     end(&h);
 }

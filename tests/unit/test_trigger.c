@@ -676,8 +676,8 @@ static void a_refused_policy_has_its_fallback_on_the_same_context(void **state)
     assert_int_equal(w->out.fallback.law, 0);
     assert_int_equal(w->out.fallback.refusal, SESSILE_NO_ID);
     assert_int_not_equal(w->out.compaction, SESSILE_NO_ID);
-    assert_int_equal(w->out.leaf, w->out.compaction);
-    assert_int_equal(w->out.departure_count, 2);
+    assert_int_equal(w->out.head, w->out.compaction);
+    assert_int_equal(w->out.removal_count, 2);
     assert_true(w->out.tokens_after < w->out.tokens_before);
     assert_int_equal(context_size(w), 2);
     assert_int_equal(entries_with(w, "\"type\":\"refusal\""), 1);

@@ -302,10 +302,10 @@ static void do_compact(model *m, sessile_session *s)
     buf_init(&data, &allocator_default);
     buf_init(&puts, &allocator_default);
     for (size_t i = 0; i < count;) {
-        uint32_t fate = draw(m, 12);
-        size_t run = fate < 3 ? 1 + draw(m, 4) : 1;
+        uint32_t disposition = draw(m, 12);
+        size_t run = disposition < 3 ? 1 + draw(m, 4) : 1;
         run = run > count - i ? count - i : run;
-        if (fate < 4) { /* covered, or (a run of one) replaced */
+        if (disposition < 4) { /* covered, or (a run of one) replaced */
             sessile_key put = {self, (uint32_t)++n};
             group *g = note_group(m, o, put);
             for (size_t k = 0; k < run; k++)
@@ -317,7 +317,7 @@ static void do_compact(model *m, sessile_session *s)
             buf_puts(&puts, ",\"message\":{\"role\":\"user\",\"content\":\"sum\","
                             "\"metadata\":{\"kind\":\"summary\"}}}");
             out[kept++] = put;
-        } else if (fate == 4) {
+        } else if (disposition == 4) {
             group *g = note_group(m, o, (sessile_key){0, 0});
             g->members[g->member_count++] = before[i];
         } else {

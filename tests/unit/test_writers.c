@@ -491,9 +491,9 @@ static void turn_on_a_moved_base_is_CONFLICT_unless_told_where_it_goes(void **st
     options.on_conflict = SESSILE_ON_CONFLICT_BRANCH;
     assert_int_equal(turn(a, &options, &out, &err), SESSILE_OK);
     assert_int_equal(a->nodes[out.first].parent, 2);
-    assert_int_equal(out.leaf, out.last);
+    assert_int_equal(out.head, out.last);
     assert_int_equal(a->head, head);
-    assert_int_equal(a->base, out.leaf);
+    assert_int_equal(a->base, out.head);
     options.base = (sessile_id)log_count(a->log) - 1; /* a fact */
     assert_int_equal(turn(a, &options, &out, &err), SESSILE_NOTFOUND);
     session_closed(a);

@@ -1,7 +1,7 @@
 --- diff: what a compaction takes out of a context and what it puts in.
 --
 -- Owns: the comparison of two contexts, message by message, and its text. Must never guess
--- why something left: the fates come from the engine's account.
+-- why something left: the dispositions come from the engine's account.
 
 local render = require "sessile.cli.render"
 local terminal = require "sessile.cli.terminal"
@@ -11,7 +11,7 @@ local diff = {}
 ---@class sessile.cli.change
 ---@field sign "-"|"+"|"~"|"="  left, new, edited in place, kept
 ---@field message table
----@field fate string?          of what left: lost, covered, replaced
+---@field disposition string?          of what left: lost, covered, replaced
 ---@field was table?            edited in place: the message before
 
 -- A message that the engine made up for a call without an answer has no key, in both lists.
@@ -20,15 +20,15 @@ local function name_of(message)
   return facts.key or facts.json
 end
 
---- Compares two contexts. departures: the outcome's account.
+--- Compares two contexts. removals: the outcome's account.
 ---@param before table[]
 ---@param after table[]
----@param departures table[]?
+---@param removals table[]?
 ---@return sessile.cli.change[]
-function diff.compare(before, after, departures)
-  local fate, kept, known = {}, {}, {}
-  for _, departure in ipairs(departures or {}) do
-    fate[departure.key] = departure.fate
+function diff.compare(before, after, removals)
+  local disposition, kept, known = {}, {}, {}
+  for _, removal in ipairs(removals or {}) do
+    disposition[removal.key] = removal.disposition
   end
   for _, message in ipairs(after) do
     kept[name_of(message)] = true
@@ -41,7 +41,7 @@ function diff.compare(before, after, departures)
     while before[at] and name_of(before[at]) ~= name do
       local own = name_of(before[at])
       if not kept[own] then
-        changes[#changes + 1] = { sign = "-", message = before[at], fate = fate[own] }
+        changes[#changes + 1] = { sign = "-", message = before[at], disposition = disposition[own] }
       end
       at = at + 1
     end
@@ -62,14 +62,14 @@ function diff.compare(before, after, departures)
           break
         end
       end
-      while before[at] and fate[name_of(before[at])] == "lost" do
-        changes[#changes + 1] = { sign = "-", message = before[at], fate = "lost" }
+      while before[at] and disposition[name_of(before[at])] == "lost" do
+        changes[#changes + 1] = { sign = "-", message = before[at], disposition = "lost" }
         at = at + 1
       end
       local replaced = before[at]
-      if replaced and fate[name_of(replaced)] == "replaced" then
+      if replaced and disposition[name_of(replaced)] == "replaced" then
         changes[#changes + 1] = {
-          sign = "~", message = message, fate = "replaced", was = replaced,
+          sign = "~", message = message, disposition = "replaced", was = replaced,
         }
         at = at + 1
       else
@@ -156,7 +156,7 @@ function diff.count(changes)
     elseif change.sign == "+" then
       n.new = n.new + 1
     else
-      n[change.fate or "lost"] = n[change.fate or "lost"] + 1
+      n[change.disposition or "lost"] = n[change.disposition or "lost"] + 1
     end
   end
   return n

@@ -184,7 +184,7 @@ function entries.count_left(session, from, to)
     return nil, message, code, entries.step(code, session.id)
   end
   local n = 0
-  for _, left in ipairs(session:messages { leaf = from } or {}) do
+  for _, left in ipairs(session:messages { at = from } or {}) do
     n = n + (left.id > fork and 1 or 0)
   end
   return n

@@ -202,8 +202,8 @@ return function(source, write)
     if entry.type == "session" then
       head = entry.id
     elseif IS_PATH[entry.type] then
-      if head ~= entry.parentId then
-        write(("---\n\n*Branch*: it goes on from %s\n\n"):format(code(tostring(entry.parentId))))
+      if head ~= entry.parent_id then
+        write(("---\n\n*Branch*: it goes on from %s\n\n"):format(code(tostring(entry.parent_id))))
       end
       head = entry.id
     end

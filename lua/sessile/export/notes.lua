@@ -127,7 +127,7 @@ function says.suspend(data)
     text(data.reason) or ""
 end
 
-function says.park(data)
+function says.pending_run(data)
   return data.off and "Parked run closed" or "Parked: waits for a model", ""
 end
 

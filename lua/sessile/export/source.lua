@@ -183,7 +183,7 @@ function source.open(session, redactor, on_step)
   return self
 end
 
-local PLACED = { id = true, parentId = true, timestamp = true, type = true }
+local PLACED = { id = true, parent_id = true, timestamp = true, type = true }
 
 local function step(self)
   self.steps = self.steps + 1
@@ -210,7 +210,7 @@ local function shaped(self, entry)
   step(self)
   local json = facts_of(entry).json
   if not self.redactor then
-    return { json = json, id = entry.id, parentId = entry.parentId, type = entry.type,
+    return { json = json, id = entry.id, parent_id = entry.parent_id, type = entry.type,
       timestamp = entry.timestamp, source = entry.source, author = entry.author,
       user = entry.user, data = entry.data, tokens = entry.tokens }
   end

@@ -72,7 +72,7 @@ function done.read(session, from, source)
   for entry in entries do
     if entry.type == "message" and not self.base then
       -- Only of the first of its turn is it asked.
-      self.parents[hex(entry.id)] = tostring(entry.parentId)
+      self.parents[hex(entry.id)] = tostring(entry.parent_id)
     elseif source and (entry.type == "turn" or entry.type == "compaction") then
       local _, fields = span.object(entry.json)
       local _, data = span.object(fields.data)

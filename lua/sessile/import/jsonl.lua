@@ -71,7 +71,7 @@ local BETWEEN = { turn = true, compaction = true, branch_summary = true }
 -- True, or false and, when it was to be a message, why it is none.
 local function entry(collector, fields)
   local kind, key = span.string(fields.type), span.string(fields.id)
-  local parent = span.string(fields.parentId) or nil
+  local parent = span.string(fields.parent_id) or nil
   if kind == "message" then
     return message(collector, fields.data, key, parent)
   elseif kind == "session" then

@@ -70,11 +70,11 @@ local function state_of(self)
     if type(metadata) == "table" and metadata.state ~= nil then
       states[self] = { at = from, value = metadata.state }
       return metadata.state
-    elseif type(entry.parentId) ~= "string" then
+    elseif type(entry.parent_id) ~= "string" then
       states[self] = { at = from, value = nil }
       return nil
     end
-    id = entry.parentId
+    id = entry.parent_id
   end
 end
 

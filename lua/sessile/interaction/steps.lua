@@ -95,7 +95,7 @@ local function look(self, open, upto)
       for _, state in pairs(open.state) do
         state.ended, state.pause = state.ended or state.pause ~= nil, nil
       end
-    elseif open.under[entry.parentId] and entry.type ~= "head" then
+    elseif open.under[entry.parent_id] and entry.type ~= "head" then
       local ids = entry.type == "message" and answers.answered(data)
       if entry.type ~= "message" or ids then
         open.under[entry.id] = true

@@ -132,8 +132,8 @@ function properties.account(result)
     end
   end
   for _, outcome in ipairs(result.outcomes) do
-    for _, departure in ipairs(outcome.policy and outcome.policy.departures or {}) do
-      known[departure.key] = true
+    for _, removal in ipairs(outcome.policy and outcome.policy.removals or {}) do
+      known[removal.key] = true
     end
   end
   local missing, first = 0, nil

@@ -56,7 +56,7 @@ local function tell_compaction(self, outcome)
   if tokens.before and tokens.after then
     say(self, ("· compacted by %s: %s → %s tokens, %d messages left the context; /why says which")
       :format(terminal.line(policy.name or "a policy"), terminal.number(tokens.before),
-        terminal.number(tokens.after), #(outcome.departures or policy.departures or {})), "dim")
+        terminal.number(tokens.after), #(outcome.removals or policy.removals or {})), "dim")
   end
 end
 
@@ -263,7 +263,7 @@ own.undo = { about = "take the last question back; it stays in the tree",
     if not question then
       return nil, message, code, step
     end
-    local before = self.session:messages { leaf = question.id, last = 2 } or {}
+    local before = self.session:messages { at = question.id, last = 2 } or {}
     local moved
     if #before > 1 then
       moved, message, code = self.session:branch(before[1].id, { policy = false })

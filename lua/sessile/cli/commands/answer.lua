@@ -1,4 +1,4 @@
---- answer: the answer that a suspended session or a parked run waits for.
+--- answer: the answer that a suspended session or a pending run waits for.
 --
 -- Owns: showing what is asked, and saying what became of the answer. Must never take
 -- nothing for an answer: without a text it only shows.
@@ -26,7 +26,7 @@ end
 -- What is asked, as a person reads it.
 local function show(app, session, rows)
   if app.json then
-    app:print_json { session = session.id, parked = app.array(rows) }
+    app:print_json { session = session.id, pending_runs = app.array(rows) }
     return
   end
   for _, row in ipairs(rows) do
@@ -77,7 +77,7 @@ local function report(app, session, result)
   local policy = result.policy or {}
   if app.json then
     app:print_json {
-      session = session.id, status = result.status, park = result.park,
+      session = session.id, status = result.status, pending_run = result.pending_run,
       verdict = policy.verdict, message = policy.message, compaction = result.compaction,
       before = result.tokens and result.tokens.before,
       after = result.tokens and result.tokens.after,
@@ -94,7 +94,7 @@ local function report(app, session, result)
   elseif policy.verdict == "applied" then
     app:out(("%s → %s tokens, %d messages left the context\n"):format(
       terminal.number(result.tokens.before), terminal.number(result.tokens.after),
-      #(policy.departures or {})))
+      #(policy.removals or {})))
   else
     app:note(policy.message or "It proposes nothing: the context stays as it is.")
   end
@@ -102,10 +102,10 @@ end
 
 local function run(app, args, session)
   args.ask = args.ask or args.model ~= nil
-  local rows, message, code = session:parked()
+  local rows, message, code = session:pending_runs()
   local step
   local pause
-  if rows and not (args.ask or args.park or args.fail or args.again or args.policy) then
+  if rows and not (args.ask or args.defer or args.fail or args.again or args.policy) then
     pause, message, code = session:suspended()
     rows = (pause or not message) and rows
   end
@@ -119,9 +119,9 @@ local function run(app, args, session)
   if not rows then
     return nil, message, code
   elseif #rows == 0 then
-    return nil, ("session %s waits for no answer: it is not suspended, and no run of it is parked")
+    return nil, ("session %s waits for no answer: it is not suspended, and no run of it is pending")
       :format(hints.shown(session.id)), "ENOTFOUND",
-      ("To have one: sessile compact %s --policy P --park"):format(hints.id(session.id))
+      ("To have one: sessile compact %s --policy P --defer"):format(hints.id(session.id))
   end
   local text
   text, message, code = read_text(args)
@@ -145,7 +145,7 @@ local function run(app, args, session)
   end
   local result
   result, message, code = session:answer(text, {
-    park = args.park, failed = not text and args.fail or nil, policy = chosen,
+    pending_run = args.defer, failed = not text and args.fail or nil, policy = chosen,
     model = model and model.ask or function() return sessile.later end,
   })
   if not result then
@@ -157,7 +157,7 @@ end
 return {
   name = "answer",
   summary = "answer what a suspended session, or a policy, waits for",
-  usage = "answer ID [TEXT | - | --ask | --model NAME] [--call ID] [--park ENTRY] "
+  usage = "answer ID [TEXT | - | --ask | --model NAME] [--call ID] [--run ENTRY] "
     .. "[--fail REASON | --again] [--policy P]",
   examples = {
     { "sessile answer last", "what is asked?" },
@@ -172,17 +172,17 @@ return {
   },
   options = {
     { "--call ID", "of a suspended session: the answer is the result of that tool call" },
-    { "--park ENTRY", "which, when several wait (else the newest)" },
+    { "--run ENTRY", "which, when several wait (else the newest)" },
     { "--ask", "ask the configured model" },
     models.option,
     { "--again", "try with the answer that a refused policy was given before" },
     { "--fail REASON", "there is no answer, and why" },
-    { "--policy P", "another policy than the one that was parked" },
+    { "--policy P", "another policy than the one that was pending" },
     { "--option NAME=VALUE", "an option of that policy; again for each", many = true },
   },
-  about = "A suspended session goes on with the answer as a message. A parked run's policy runs\n"
+  about = "A suspended session goes on with the answer as a message. A pending run's policy runs\n"
     .. "again from its start; what it asked before is answered from the log. When it asks\n"
-    .. "something else, it is parked again.",
+    .. "something else, it is pending again.",
   run = function(app, args)
     local session, message, code, step = app:session(args.id)
     if not session then

@@ -15,7 +15,7 @@ local function tell(app, session, result)
   local why = policy and not policy.applied and (policy.refused or policy.message)
   if app.json then
     app:print_json {
-      session = session.id, head = result.leaf, from = result.from,
+      session = session.id, head = result.head, from = result.from,
       branch_summary = result.branch_summary, summary = result.summary,
       verdict = policy and policy.verdict, message = why or nil,
     }
@@ -27,7 +27,7 @@ local function tell(app, session, result)
   if why then
     app:note("There is no summary: " .. terminal.line(why))
   end
-  app:out(result.leaf .. "\n")
+  app:out(result.head .. "\n")
   io.stdout:flush()
   app:note(("Go on from there: %s"):format(hints.go_on(session.id)))
 end

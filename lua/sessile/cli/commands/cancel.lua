@@ -1,4 +1,4 @@
---- cancel: ends a pause, and every parked run, with nothing said.
+--- cancel: ends a pause, and every pending run, with nothing said.
 
 return {
   name = "cancel",

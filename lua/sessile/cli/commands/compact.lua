@@ -17,7 +17,7 @@ local function verdict_json(app, result, id, changes, told)
   for i, change in ipairs(changes or {}) do
     list = list or {}
     list[i] = {
-      sign = change.sign, fate = change.fate, key = render.facts(change.message).key,
+      sign = change.sign, disposition = change.disposition, key = render.facts(change.message).key,
       role = change.message.role, tokens = render.facts(change.message).tokens,
     }
   end
@@ -25,7 +25,7 @@ local function verdict_json(app, result, id, changes, told)
     session = id,
     policy = policy.name, verdict = policy.verdict, law = policy.law, message = policy.message,
     before = result.tokens.before, after = result.tokens.after,
-    left = #(policy.departures or {}), compaction = result.compaction,
+    left = #(policy.removals or {}), compaction = result.compaction,
     cannot_fit = result.cannot_fit, dry_run = changes ~= nil,
     changes = list and app.array(list), log = app.array(result.log or {}),
     model = told.missing,
@@ -44,8 +44,8 @@ end
 
 local function run(app, args, session)
   local chosen, wrong = options.policy(args.policy, args.option)
-  if args.park and args.dry_run then
-    wrong = "--park and --dry-run exclude each other"
+  if args.defer and args.dry_run then
+    wrong = "--defer and --dry-run exclude each other"
   end
   if wrong then
     return nil, wrong, "EUSAGE"
@@ -57,7 +57,7 @@ local function run(app, args, session)
   local given = {
     policy = chosen, window = args.window, reserve = args.reserve,
     instructions = #args.instructions > 0 and table.concat(args.instructions, " ") or nil,
-    model = args.park and function() return sessile.later end or ask,
+    model = args.defer and function() return sessile.later end or ask,
   }
   local method = args.dry_run and session.plan or session.compact
   local result, message
@@ -74,15 +74,15 @@ local function run(app, args, session)
   end
   if result.status == "paused" then
     if app.json then
-      app:print_json { session = session.id, verdict = "parked", park = result.park }
+      app:print_json { session = session.id, verdict = "pending", pending_run = result.pending_run }
     else
-      app:out(result.park .. "\n")
+      app:out(result.pending_run .. "\n")
       app:note(("It waits for a model's answer: sessile answer %s"):format(hints.id(session.id)))
     end
     return
   end
   local policy = result.policy or { verdict = "unchanged" }
-  local changes = args.dry_run and diff.compare(result.before, result.after, result.departures)
+  local changes = args.dry_run and diff.compare(result.before, result.after, result.removals)
   if app.json then
     verdict_json(app, result, session.id, changes, told)
     return policy.refused and 1 or 0
@@ -108,7 +108,7 @@ local function run(app, args, session)
   else
     app:out(("%s → %s tokens%s, %d messages left the context\n"):format(
       terminal.number(tokens.before), terminal.number(tokens.after), saved(tokens),
-      #(policy.departures or {})))
+      #(policy.removals or {})))
   end
   if result.cannot_fit then
     app:note(("It still does not fit: %s tokens too many"):format(
@@ -122,7 +122,7 @@ end
 return {
   name = "compact",
   summary = "run a policy on what the model would get",
-  usage = "compact ID [--policy P] [--option NAME=VALUE] [--park | --dry-run] [INSTRUCTIONS…]",
+  usage = "compact ID [--policy P] [--option NAME=VALUE] [--defer | --dry-run] [INSTRUCTIONS…]",
   examples = {
     { "sessile compact last --policy edit_tools --dry-run", "what would go? nothing is written" },
     { "sessile compact bug-42 --policy sliding_window --window 8000", "for a model of that size" },
@@ -138,12 +138,12 @@ return {
     models.option,
     { "--window N", "the model's window in tokens (else unlimited)", integer = true },
     { "--reserve N", "tokens of the window kept free", integer = true },
-    { "--park", "when the policy asks a model: write the question down for `sessile answer`" },
+    { "--defer", "when the policy asks a model: write the question down for `sessile answer`" },
     { "--dry-run", "show the difference, write nothing" },
   },
   about = "Whatever leaves the context stays in the session: `sessile show` has it.\n"
     .. "summarize and tiered ask the model that is configured; without one they cut without a\n"
-    .. "summary (tiered only when shorter tool output is not enough), and say so. With --park\n"
+    .. "summary (tiered only when shorter tool output is not enough), and say so. With --defer\n"
     .. "their question is kept, and `sessile answer` goes on with the answer.",
   run = function(app, args)
     local session, message, code, step = app:session(args.id)

@@ -50,9 +50,9 @@ local function collect(app, session)
   if message then
     return nil, message, code
   end
-  local parked
-  parked, message, code = session:parked()
-  if not parked then
+  local pending_runs
+  pending_runs, message, code = session:pending_runs()
+  if not pending then
     return nil, message, code
   end
   local life
@@ -81,7 +81,7 @@ local function collect(app, session)
     parent = session.parent, children = session:subsessions() or {},
     status = session.damage and session.damage.code or life.status,
     ttl = life.ttl, expires = life.expires,
-    labels = labels, suspension = pause, parked = parked, settings = settings, metadata = metadata,
+    labels = labels, suspension = pause, pending_runs = pending_runs, settings = settings, metadata = metadata,
   }
 end
 
@@ -92,11 +92,11 @@ local function as_json(app, info)
   end
   info.labels = app.array(labels)
   info.children = app.array(info.children)
-  local parked = {}
-  for i, park in ipairs(info.parked) do
-    parked[i] = { entry = park.id, policy = park.policy, time = park.time }
+  local pending_runs = {}
+  for i, pending_run in ipairs(info.pending_runs) do
+    pending_runs[i] = { entry = pending_run.id, policy = pending_run.policy, time = pending_run.time }
   end
-  info.parked = app.array(parked)
+  info.pending_runs = app.array(pending_runs)
   info.settings = app.raw(render.facts(info.settings).json)
   info.metadata = app.raw(render.facts(info.metadata).json)
   app:print_json(info)
@@ -179,9 +179,9 @@ return {
     line("user", terminal.line(info.user))
     line("status", info.status)
     line("waits for", pause_text(info.id, info.suspension, now))
-    for i, park in ipairs(info.parked) do
-      line(i == 1 and "parked" or "", ("%s asks its model (entry %s, %s): sessile answer %s")
-        :format(terminal.line(park.policy), park.id, terminal.ago(park.time, now),
+    for i, pending_run in ipairs(info.pending_runs) do
+      line(i == 1 and "pending_runs" or "", ("%s asks its model (entry %s, %s): sessile answer %s")
+        :format(terminal.line(pending_run.policy), pending_run.id, terminal.ago(pending_run.time, now),
           hints.id(info.id)))
     end
     line("created", terminal.ago(info.created, now))

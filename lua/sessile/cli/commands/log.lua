@@ -18,7 +18,7 @@ local function as_json(app, rows)
 end
 
 -- "3 covered, 1 lost"
-local function fates(row)
+local function dispositions(row)
   local parts = {}
   for _, name in ipairs { "covered", "replaced", "lost", "undone", "written", "restored" } do
     if row[name] > 0 then
@@ -64,7 +64,7 @@ local function cells(row, now)
     row.id, terminal.ago(row.time, now), what(row), reason,
     tokens and number(tokens.before) or "-", tokens and number(tokens.after) or "-",
     number(row.lost + row.covered + row.replaced + row.undone), number(row.kept), row.in_force,
-    fates(row),
+    dispositions(row),
   }
 end
 
@@ -90,11 +90,11 @@ function says.suspend(data)
   return "paused", data.reason
 end
 
-function says.park(data)
+function says.pending_run(data)
   if data.off then
-    return "park closed", type(data.park) == "string" and data.park or nil
+    return "pending_run closed", type(data.pending_run) == "string" and data.pending_run or nil
   end
-  return "parked", type(data.asks) == "table" and data.asks.policy or nil
+  return "pending_runs", type(data.asks) == "table" and data.asks.policy or nil
 end
 
 function says.head(data)
@@ -152,7 +152,7 @@ local function told(row)
   end
   local tokens = row.tokens
   return what(row) .. ": " .. (tokens and ("%s → %s tokens, "):format(number(tokens.before),
-    number(tokens.after)) or "") .. fates(row)
+    number(tokens.after)) or "") .. dispositions(row)
 end
 
 -- A row of --all.
@@ -184,7 +184,7 @@ return {
     { "id", "a session: its id, a beginning of it, its title, a label, or `last`" },
   },
   options = {
-    { "--all", "pauses, parked questions, checkpoints and moves of the head as well" },
+    { "--all", "pauses, pending questions, checkpoints and moves of the head as well" },
   },
   about = "Of the path to the head. A compaction is in force as far as what it did is so to this\n"
     .. "day: take it back with `sessile uncompact`; ask for one message with `sessile why`.\n"

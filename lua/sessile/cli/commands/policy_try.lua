@@ -32,7 +32,7 @@ local function ledger(result, changes)
     elseif change.sign == "+" then
       row = sums.new
     else
-      row, was, tokens = sums[change.fate or "lost"] or sums.lost, tokens, 0
+      row, was, tokens = sums[change.disposition or "lost"] or sums.lost, tokens, 0
     end
     row.messages = row.messages + 1
     row.before, row.after = row.before + was, row.after + tokens
@@ -98,7 +98,7 @@ return {
         code == "ENOTFOUND" and "See the policies: sessile policy list" or nil
     end
     local policy = result.policy or { verdict = "unchanged" }
-    local changes = diff.compare(result.before, result.after, result.departures)
+    local changes = diff.compare(result.before, result.after, result.removals)
     local sums, rows = ledger(result, changes)
     if app.json then
       app:print_json {

@@ -62,7 +62,7 @@ local function checkpoint_of(session, list, wanted)
   local entry, before
   entry, message, code = session:entry(point.id)
   if entry then
-    before, message, code = session:messages { leaf = point.head }
+    before, message, code = session:messages { at = point.head }
   end
   if not before then
     return nil, message, code
@@ -76,10 +76,10 @@ end
 
 local function collect(session, wanted)
   local list, message, code = session:messages()
-  local tokens, pause, parked, point
+  local tokens, pause, pending_runs, point
   if list then tokens, message, code = session:tokens() end
-  if tokens then parked, message, code = session:parked() end
-  if parked then point, message, code = checkpoint_of(session, list, wanted) end
+  if tokens then pending_runs, message, code = session:pending_runs() end
+  if pending_runs then point, message, code = checkpoint_of(session, list, wanted) end
   if not point then
     return nil, message, code
   end
@@ -88,7 +88,7 @@ local function collect(session, wanted)
     return nil, message, code
   end
   return {
-    list = list, last = last_exchange(list), tokens = tokens, pause = pause, parked = parked,
+    list = list, last = last_exchange(list), tokens = tokens, pause = pause, pending_runs = pending_runs,
     calls = transcript.waiting(list) or {}, checkpoint = point.row and point,
   }
 end
@@ -106,7 +106,7 @@ local function as_json(app, session, known)
     session = session.id, agent = session.agent, title = session.title,
     created = session.created, modified = session.modified, messages = #known.list,
     tokens = known.tokens, head = session:head(), last = app.array(messages),
-    open_calls = app.array(calls), parked = #known.parked,
+    open_calls = app.array(calls), pending_runs = #known.pending_runs,
     suspension = pause and { id = pause.id, time = pause.time, reason = pause.reason },
     checkpoint = point and {
       id = point.row.id, name = point.row.name, time = point.row.time, head = point.row.head,
@@ -177,9 +177,9 @@ local function show(app, session, known)
     line("waits for", ("%s, %s"):format(known.pause.reason ~= ""
       and terminal.line(known.pause.reason) or "an answer", terminal.ago(known.pause.time, now)))
   end
-  if #known.parked > 0 then
-    line("parked", ("%d question%s to a model"):format(#known.parked,
-      #known.parked == 1 and "" or "s"))
+  if #known.pending_runs > 0 then
+    line("pending_runs", ("%d question%s to a model"):format(#known.pending_runs,
+      #known.pending_runs == 1 and "" or "s"))
   end
   -- A question may have led to a hundred calls: the header above is to be seen, too.
   local between = #known.last - ENDS > 1 and #known.last - ENDS or 0
@@ -192,7 +192,7 @@ local function show(app, session, known)
         terminal.number(between), id, #known.last), "dim"))
     end
   end
-  if known.pause or #known.parked > 0 then
+  if known.pause or #known.pending_runs > 0 then
     app:note("Answer it: sessile answer " .. id)
   end
 end

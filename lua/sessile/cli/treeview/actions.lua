@@ -83,8 +83,8 @@ function actions.branch(view, node)
   end
   local result
   result, why = session:branch(node.id, { base = head })
-  return result and ("The head is at %s; back with b on %s"):format(result.leaf, head), why,
-    result and result.leaf
+  return result and ("The head is at %s; back with b on %s"):format(result.head, head), why,
+    result and result.head
 end
 
 function actions.fork(view, node)

@@ -42,7 +42,7 @@ local function standing(session, node)
 end
 
 -- "3 covered, 1 written"
-local function fates(row)
+local function dispositions(row)
   local parts = {}
   for _, name in ipairs { "covered", "replaced", "lost", "undone", "written", "restored" } do
     local n = row[name] or 0
@@ -61,7 +61,7 @@ local function compaction(session, node)
       local words = {}
       for _, word in ipairs { row.policy or false, row.reason or false, tokens or false,
         row.uncompacts and "takes " .. row.uncompacts .. " back" or false,
-        fates(row), row.in_force and "in force: " .. row.in_force or false } do
+        dispositions(row), row.in_force and "in force: " .. row.in_force or false } do
         words[#words + 1] = word and word ~= "" and terminal.line(word) or nil
       end
       local text = {}

@@ -1,22 +1,22 @@
 /*
- * catalog.c: what lists remember of the logs of one folder.
+ * list_cache.c: what lists remember of the logs of one folder.
  *
- * Owns the bytes of a catalog: fixed rows and their text, in a box of the store's
+ * Owns the bytes of a list cache: fixed rows and their text, in a box of the store's
  * keyring. Must never say anything of a log but that it opened, and must never be
- * believed over the log's file: whatever is odd about a catalog makes it one without
+ * believed over the log's file: whatever is odd about a list cache makes it one without
  * rows.
  *
  * The problem: a list of ten thousand sessions opens ten thousand logs. The choice: one
  * row a log with all that a list shows, and the file's size, inode and times at the
  * moment before the log was looked at, as a version control system's index has them. A
- * row is used when they are all the same. Rejected: a catalog that appends keep up to
+ * row is used when they are all the same. Rejected: a list cache that appends keep up to
  * date (every append would pay, and a crash between the two would leave it wrong).
  *
  * The change time is what makes a row safe: who rewrites a log in place and sets its
  * mtime back, or makes it readable by others, changes it. What is not seen: a log's bytes
  * that rot below the file system. Opening the session sees it, and so does a check.
  */
-#include "session/catalog.h"
+#include "session/list_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@
  *   order, 4 a row   numbers of rows, the newest first: nobody need sort them again
  *   text             the agent's name, then of each row name, id, user, title, labels
  */
-static const char what_for[] = "sessile catalog 2:";
+static const char what_for[] = "sessile list cache 3:";
 enum {
     HEAD_SIZE = 24,
     ROW_SIZE = 96,
@@ -105,7 +105,7 @@ static size_t purpose(char out[AD_SIZE], const char *folder)
 
 /* ------------------------------------------------------------------ reading */
 
-static const char *row_at(const catalog *c, size_t row)
+static const char *row_at(const list_cache *c, size_t row)
 {
     return c->data.data + HEAD_SIZE + row * ROW_SIZE;
 }
@@ -118,23 +118,23 @@ static size_t text_size(const char *row)
 
 /* 1 when the order names each row once, none newer than the one before it. seen: a zero
  * for each row. */
-static int is_order(const catalog *c, char *seen)
+static int is_order(const list_cache *c, char *seen)
 {
     int64_t before = INT64_MAX;
 
     for (size_t rank = 0; rank < c->count; rank++) {
-        size_t row = catalog_newest(c, rank);
-        if (row >= c->count || seen[row] || catalog_modified(c, row) > before)
+        size_t row = list_cache_newest(c, rank);
+        if (row >= c->count || seen[row] || list_cache_modified(c, row) > before)
             return 0;
         seen[row] = 1;
-        before = catalog_modified(c, row);
+        before = list_cache_modified(c, row);
     }
     return 1;
 }
 
 /* 0; 1: these are no rows; -1: no memory. A box that opened is ours, so that odd numbers
  * in it are a mistake of ours: they must not be believed all the same. */
-static int read_rows(catalog *c)
+static int read_rows(list_cache *c)
 {
     uint64_t rows, text, agent, at;
     char *seen;
@@ -170,7 +170,7 @@ static int read_rows(catalog *c)
     return !good;
 }
 
-static void forget(catalog *c)
+static void forget(list_cache *c)
 {
     if (c->texts)
         mem_free(c->alloc, c->texts, (c->count + 1) * sizeof *c->texts);
@@ -180,7 +180,7 @@ static void forget(catalog *c)
     buf_clear(&c->data);
 }
 
-sessile_status catalog_load(catalog *c, sessile_store *st, const char *folder)
+sessile_status list_cache_load(list_cache *c, sessile_store *st, const char *folder)
 {
     char *box, ad[AD_SIZE];
     sessile_status status;
@@ -192,9 +192,10 @@ sessile_status catalog_load(catalog *c, sessile_store *st, const char *folder)
     c->agent = (sessile_slice){"", 0};
     buf_init(&c->data, &st->alloc);
     map_init(&c->names, &st->alloc);
-    if (!(st->backend.table->capabilities & SESSILE_BACKEND_SHELVES))
+    if (!(st->backend.table->capabilities & SESSILE_BACKEND_LIST_CACHE))
         return SESSILE_OK;
-    status = st->backend.table->shelf_get(st->backend.self, folder, &box, &size, NULL);
+    status =
+        st->backend.table->list_cache_get(st->backend.self, folder, &box, &size, NULL);
     if (status)
         return status == SESSILE_NOMEM ? SESSILE_NOMEM : SESSILE_OK;
     ad_size = purpose(ad, folder);
@@ -208,7 +209,7 @@ sessile_status catalog_load(catalog *c, sessile_store *st, const char *folder)
     return bad < 0 ? SESSILE_NOMEM : SESSILE_OK;
 }
 
-void catalog_deinit(catalog *c)
+void list_cache_deinit(list_cache *c)
 {
     if (!c->alloc)
         return;
@@ -217,7 +218,7 @@ void catalog_deinit(catalog *c)
     map_deinit(&c->names);
 }
 
-static int is_named(const catalog *c, size_t row, const char *name, size_t size)
+static int is_named(const list_cache *c, size_t row, const char *name, size_t size)
 {
     return get32(row_at(c, row) + AT_NAME) == size &&
            !memcmp(c->data.data + c->texts[row], name, size);
@@ -225,7 +226,7 @@ static int is_named(const catalog *c, size_t row, const char *name, size_t size)
 
 /* A folder that did not change is listed in the order of last time: the map is made only
  * when a name is not the next one. */
-int catalog_find(catalog *c, const char *name, size_t *row)
+int list_cache_find(list_cache *c, const char *name, size_t *row)
 {
     size_t size = strlen(name);
     uint32_t found;
@@ -253,17 +254,17 @@ int catalog_find(catalog *c, const char *name, size_t *row)
     return 0;
 }
 
-size_t catalog_newest(const catalog *c, size_t rank)
+size_t list_cache_newest(const list_cache *c, size_t rank)
 {
     return get32(c->data.data + HEAD_SIZE + c->count * ROW_SIZE + rank * ORDER_SIZE);
 }
 
-int64_t catalog_modified(const catalog *c, size_t row)
+int64_t list_cache_modified(const list_cache *c, size_t row)
 {
     return (int64_t)get64(row_at(c, row) + AT_MODIFIED);
 }
 
-void catalog_get(const catalog *c, size_t row, catalog_row *out)
+void list_cache_get(const list_cache *c, size_t row, list_cache_row *out)
 {
     const char *from = row_at(c, row), *text = c->data.data + c->texts[row];
     size_t id = get32(from + AT_ID);
@@ -291,7 +292,7 @@ void catalog_get(const catalog *c, size_t row, catalog_row *out)
     out->messages = get32(from + AT_MESSAGES);
 }
 
-int catalog_fits(const catalog *c, size_t row, const sessile_backend_stat *stat)
+int list_cache_fits(const list_cache *c, size_t row, const sessile_backend_stat *stat)
 {
     const char *from = row_at(c, row);
 
@@ -303,19 +304,19 @@ int catalog_fits(const catalog *c, size_t row, const sessile_backend_stat *stat)
 
 /* ------------------------------------------------------------------ writing */
 
-int catalog_settled(const sessile_backend_stat *stat, int64_t now_ms)
+int list_cache_settled(const sessile_backend_stat *stat, int64_t now_ms)
 {
     return stat->changed_ns / 1000000 + CATALOG_SETTLED_MS < now_ms;
 }
 
-void catalog_draft_init(catalog_draft *d, const allocator *a)
+void list_cache_draft_init(list_cache_draft *d, const allocator *a)
 {
     buf_init(&d->rows, a);
     buf_init(&d->text, a);
     d->count = 0;
 }
 
-void catalog_draft_deinit(catalog_draft *d)
+void list_cache_draft_deinit(list_cache_draft *d)
 {
     buf_deinit(&d->rows);
     buf_deinit(&d->text);
@@ -332,7 +333,7 @@ static void put_slice(buf *out, sessile_slice s)
         buf_put(out, s.data, s.size);
 }
 
-void catalog_draft_add(catalog_draft *d, const catalog_row *row)
+void list_cache_draft_add(list_cache_draft *d, const list_cache_row *row)
 {
     char out[ROW_SIZE];
     sessile_slice id = same(row->id, row->name) ? (sessile_slice){"", 0} : row->id;
@@ -363,7 +364,7 @@ void catalog_draft_add(catalog_draft *d, const catalog_row *row)
     d->count++;
 }
 
-static size_t order_size(const catalog_draft *d)
+static size_t order_size(const list_cache_draft *d)
 {
     return ((size_t)d->count + 1) * sizeof(uint32_t);
 }
@@ -385,7 +386,7 @@ static int newer(const void *left, const void *right)
 }
 
 /* The rows' numbers, newest first, then by name; NULL: no memory. */
-static uint32_t *sorted(const catalog_draft *d, const allocator *a)
+static uint32_t *sorted(const list_cache_draft *d, const allocator *a)
 {
     size_t count = d->rows.failed || d->text.failed ? 0 : (size_t)d->count;
     dated *all = mem_alloc(a, (count + 1) * sizeof *all);
@@ -407,8 +408,8 @@ static uint32_t *sorted(const catalog_draft *d, const allocator *a)
     return order;
 }
 
-void catalog_draft_put(catalog_draft *d, sessile_store *st, const char *folder,
-                       sessile_slice agent)
+void list_cache_draft_put(list_cache_draft *d, sessile_store *st, const char *folder,
+                          sessile_slice agent)
 {
     char head[HEAD_SIZE], ad[AD_SIZE];
     uint32_t *order;
@@ -438,8 +439,8 @@ void catalog_draft_put(catalog_draft *d, sessile_store *st, const char *folder,
     if (keyring_box(st->keys, ad, purpose(ad, folder), whole.data, whole.size, &box,
                     NULL))
         goto out;
-    (void)st->backend.table->shelf_put(st->backend.self, folder, box.data, box.size,
-                                       NULL);
+    (void)st->backend.table->list_cache_put(st->backend.self, folder, box.data, box.size,
+                                            NULL);
 out:
     if (order)
         mem_free(&st->alloc, order, order_size(d));
@@ -447,9 +448,9 @@ out:
     buf_deinit(&box);
 }
 
-sessile_status catalog_drop(sessile_store *st, sessile_error *err)
+sessile_status list_cache_drop(sessile_store *st, sessile_error *err)
 {
-    if (!(st->backend.table->capabilities & SESSILE_BACKEND_SHELVES))
+    if (!(st->backend.table->capabilities & SESSILE_BACKEND_LIST_CACHE))
         return SESSILE_OK;
-    return st->backend.table->shelf_drop(st->backend.self, NULL, err);
+    return st->backend.table->list_cache_drop(st->backend.self, NULL, err);
 }

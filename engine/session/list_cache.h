@@ -1,19 +1,19 @@
 /*
- * catalog.h: what lists remember of the logs of one folder, so that they need not open
+ * list_cache.h: what lists remember of the logs of one folder, so that they need not open
  * them. README.md beside this file says what its bytes are.
  *
  * A cache of a list, never of a session: opening a session does not read it. A row is
  * good for a log whose file says of itself exactly what the row says; whoever may write
  * in the folder can at most make a list look at logs again.
  */
-#ifndef SESSION_CATALOG_H
-#define SESSION_CATALOG_H
+#ifndef SESSION_LIST_CACHE_H
+#define SESSION_LIST_CACHE_H
 
 #include "base/map.h"
 #include "session/life.h"
 
 /* A log that opened. Text is borrowed. */
-typedef struct catalog_row {
+typedef struct list_cache_row {
     sessile_slice name; /* of the log */
     sessile_slice id, user, title;
     sessile_backend_stat stat; /* taken before the log was looked at */
@@ -21,10 +21,10 @@ typedef struct catalog_row {
     uint32_t entries, messages;
     sessile_slice labels; /* as a list has them */
     life_facts life;
-} catalog_row;
+} list_cache_row;
 
-/* A folder's catalog as it was found. */
-typedef struct catalog {
+/* A folder's list cache as it was found. */
+typedef struct list_cache {
     buf data; /* opened */
     sessile_slice agent;
     size_t count;
@@ -33,36 +33,36 @@ typedef struct catalog {
     map names;     /* made when rows are not asked for in their order */
     int mapped;
     const allocator *alloc;
-} catalog;
+} list_cache;
 
 /* Loads it; missing, bad or foreign: count is 0. Valid and to be deinit'ed also when it
  * failed. NOMEM is the only error. */
-sessile_status catalog_load(catalog *c, sessile_store *st, const char *folder);
-void catalog_deinit(catalog *c);
+sessile_status list_cache_load(list_cache *c, sessile_store *st, const char *folder);
+void list_cache_deinit(list_cache *c);
 /* The number of the row of that name; c->count: none. -1: no memory. Quick when asked in
  * the order in which the rows were put. */
-int catalog_find(catalog *c, const char *name, size_t *row);
+int list_cache_find(list_cache *c, const char *name, size_t *row);
 /* The row that is number `rank` (below count) from the newest on, by its modified_ms,
  * then by its name. */
-size_t catalog_newest(const catalog *c, size_t rank);
-int64_t catalog_modified(const catalog *c, size_t row);
-void catalog_get(const catalog *c, size_t row, catalog_row *out);
+size_t list_cache_newest(const list_cache *c, size_t rank);
+int64_t list_cache_modified(const list_cache *c, size_t row);
+void list_cache_get(const list_cache *c, size_t row, list_cache_row *out);
 /* Whether row is what a log of that stat would give. */
-int catalog_fits(const catalog *c, size_t row, const sessile_backend_stat *stat);
+int list_cache_fits(const list_cache *c, size_t row, const sessile_backend_stat *stat);
 
-/* A catalog in the making, in the order in which the store lists. */
-typedef struct catalog_draft {
+/* A list cache in the making, in the order in which the store lists. */
+typedef struct list_cache_draft {
     buf rows, text;
     uint64_t count;
-} catalog_draft;
+} list_cache_draft;
 
-void catalog_draft_init(catalog_draft *d, const allocator *a);
-void catalog_draft_deinit(catalog_draft *d);
-void catalog_draft_add(catalog_draft *d, const catalog_row *row);
-/* Puts it in the folder's catalog's place. That it cannot be put is nobody's error: the
- * next list looks at the logs again. */
-void catalog_draft_put(catalog_draft *d, sessile_store *st, const char *folder,
-                       sessile_slice agent);
+void list_cache_draft_init(list_cache_draft *d, const allocator *a);
+void list_cache_draft_deinit(list_cache_draft *d);
+void list_cache_draft_add(list_cache_draft *d, const list_cache_row *row);
+/* Puts it in the folder's list cache's place. That it cannot be put is nobody's error:
+ * the next list looks at the logs again. */
+void list_cache_draft_put(list_cache_draft *d, sessile_store *st, const char *folder,
+                          sessile_slice agent);
 
 /*
  * How long a log must have been left alone for a row of it to be kept: a file that
@@ -70,9 +70,9 @@ void catalog_draft_put(catalog_draft *d, sessile_store *st, const char *folder,
  * only every two seconds. now_ms: before its stat was taken.
  */
 #define CATALOG_SETTLED_MS 2000
-int catalog_settled(const sessile_backend_stat *stat, int64_t now_ms);
+int list_cache_settled(const sessile_backend_stat *stat, int64_t now_ms);
 
-/* Removes the catalogs of all folders: what is in them (names, titles) is to go. */
-sessile_status catalog_drop(sessile_store *st, sessile_error *err);
+/* Removes the list caches of all folders: what is in them (names, titles) is to go. */
+sessile_status list_cache_drop(sessile_store *st, sessile_error *err);
 
 #endif

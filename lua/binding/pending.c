@@ -1,17 +1,17 @@
 /*
- * park.c: parked runs: written down, listed, answered.
+ * pending.c: pending runs: written down, listed, answered.
  *
  * Owns nothing: a run that answers is a run like any other (run.c).
  */
 #include "binding.h"
 #include "policy/lua_json.h"
 
-/* run:park() -> the park's id; the run is done */
-int binding_run_park(lua_State *L, struct binding_run *run)
+/* run:defer() -> the pending run's id; the run is done */
+int binding_run_defer(lua_State *L, struct binding_run *run)
 {
     sessile_id id;
     sessile_error err;
-    if (sessile_run_park(run->handle, &id, &err))
+    if (sessile_run_defer(run->handle, &id, &err))
         return binding_fail(L, &err);
     run->asks = SESSILE_NEED_NONE;
     run->done = 1;
@@ -19,19 +19,19 @@ int binding_run_park(lua_State *L, struct binding_run *run)
     return 1;
 }
 
-/* session:parked() -> {{id, time, policy, request}} */
-int binding_session_parked(lua_State *L)
+/* session:pending_runs() -> {{id, time, policy, request}} */
+int binding_session_pending_runs(lua_State *L)
 {
     struct binding_session *session = binding_session_live(L, 1);
     struct binding_guard *guard;
-    sessile_park_row *rows = NULL;
+    sessile_pending_run *rows = NULL;
     sessile_status status;
     sessile_error err;
     size_t count = 0, i;
     if (!session)
         return 3;
     guard = binding_guard(L);
-    status = sessile_parked(session->handle, &rows, &count, &err);
+    status = sessile_pending_runs(session->handle, &rows, &count, &err);
     guard->block = rows;
     if (status)
         return binding_fail(L, &err);

@@ -1,18 +1,18 @@
 /*
- * carry_inside.h: shared by carry.c, which reads the source, and carry_put.c, which deals
- * with the other store; and by nobody else.
+ * transfer_internal.h: shared by transfer.c, which reads the source, and
+ * transfer_write.c, which deals with the other store; and by nobody else.
  */
-#ifndef LOG_CARRY_INSIDE_H
-#define LOG_CARRY_INSIDE_H
+#ifndef LOG_TRANSFER_INTERNAL_H
+#define LOG_TRANSFER_INTERNAL_H
 
-#include "log/carry.h"
+#include "log/transfer.h"
 #include "log/copy.h"
-#include "log/inside.h"
+#include "log/internal.h"
 
-struct carry {
-    carry_wish wish;
+struct transfer {
+    transfer_options wish;
     const allocator *alloc;
-    carry_about about;
+    transfer_info about;
 
     /* The source. from->end is the end of the newest write that was put. */
     log_t *from;
@@ -52,17 +52,18 @@ struct carry {
 };
 
 /* Opens what is there. */
-sessile_status carry_there(carry *c, sessile_error *err);
+sessile_status transfer_there(transfer *c, sessile_error *err);
 /* The write that is held, whole: its entries or lines; from->end is the write's start. */
-sessile_status carry_put_write(carry *c, sessile_error *err);
+sessile_status transfer_write_entry(transfer *c, sessile_error *err);
 /* Bytes past damage. */
-sessile_status carry_put_raw(carry *c, const char *data, size_t size, sessile_error *err);
+sessile_status transfer_write_raw(transfer *c, const char *data, size_t size,
+                                  sessile_error *err);
 /* All of the source has been put. */
-sessile_status carry_finish(carry *c, sessile_error *err);
+sessile_status transfer_finish(transfer *c, sessile_error *err);
 /* Closes what is there, and gives up what is not finished. */
-void carry_leave(carry *c);
+void transfer_leave(transfer *c);
 
 /* Begins again, to put a new log in the place of the one that differs. */
-void carry_again(carry *c);
+void transfer_again(transfer *c);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * leaf.c: the context at a leaf, and the notes in force there.
+ * context_at.c: the context at a leaf, and the notes in force there.
  *
  * The problem: a context must be had at any leaf, and at the head after every turn, at a
  * cost that does not grow with the log. The choice: every node knows the nearest
@@ -44,28 +44,28 @@ static sessile_status mark_pins(const sessile_session *s, context *c, sessile_er
     return SESSILE_OK;
 }
 
-static sessile_status build(sessile_session *s, sessile_id leaf, context *out,
+static sessile_status build(sessile_session *s, sessile_id at, context *out,
                             sessile_error *err)
 {
     id_list ids = {.alloc = &s->store->alloc};
-    sessile_id at = s->nodes[leaf].context_at;
+    sessile_id id = s->nodes[at].context_at;
     sessile_id upto = 0;
     sessile_status status = SESSILE_OK;
     int found;
 
     context_clear(out);
-    if (at)
-        status = compaction_list(s, at, out, &upto, err);
+    if (id)
+        status = compaction_list(s, id, out, &upto, err);
     if (!status)
-        status = session_reach_path_locked(s, leaf, upto, err);
+        status = session_reach_path_locked(s, at, upto, err);
     if (status)
         goto out;
-    found = path_gather(s, leaf, upto, &ids);
+    found = path_gather(s, at, upto, &ids);
     if (found < 0)
         status = fail_nomem(err);
     else if (found > 0)
         status = session_damaged(
-            s, at, err, "its context goes up to %08" PRIx32 ", which is not on its path",
+            s, id, err, "its context goes up to %08" PRIx32 ", which is not on its path",
             upto);
     for (size_t i = ids.count; !status && i > 0; i--)
         if (context_push_node(s, ids.at[i - 1], out))
@@ -78,7 +78,7 @@ out:
     if (status)
         context_clear(out);
     else
-        out->upto = leaf;
+        out->upto = at;
     return status;
 }
 
@@ -99,16 +99,16 @@ sessile_status session_context_locked(sessile_session *s, const context **out,
     return SESSILE_OK;
 }
 
-sessile_status session_context_at_locked(sessile_session *s, sessile_id leaf,
-                                         context *out, sessile_error *err)
+sessile_status session_context_at_locked(sessile_session *s, sessile_id at, context *out,
+                                         sessile_error *err)
 {
-    sessile_status status = session_check_leaf(s, leaf, err);
+    sessile_status status = session_check_at(s, at, err);
 
     if (status) {
         context_clear(out);
         return status;
     }
-    return build(s, leaf, out, err);
+    return build(s, at, out, err);
 }
 
 sessile_status session_between_locked(sessile_session *s, sessile_id low, sessile_id high,
@@ -162,27 +162,27 @@ sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *
     return out->failed ? fail_nomem(err) : SESSILE_OK;
 }
 
-sessile_status session_vars_locked(sessile_session *s, sessile_id leaf, buf *out,
+sessile_status session_vars_locked(sessile_session *s, sessile_id at, buf *out,
                                    sessile_error *err)
 {
-    sessile_status status = session_reach_locked(s, leaf, err);
-    sessile_id at;
+    sessile_status status = session_reach_locked(s, at, err);
+    sessile_id id;
     json vars;
     entry e;
 
     if (status)
         return status;
-    at = s->nodes[leaf].vars_at;
-    if (!at) {
+    id = s->nodes[at].vars_at;
+    if (!id) {
         buf_puts(out, "{}");
         return out->failed ? fail_nomem(err) : SESSILE_OK;
     }
-    status = session_read_entry(s, at, &s->scratch, &e, err);
+    status = session_read_entry(s, id, &s->scratch, &e, err);
     if (status)
         return status;
     vars = json_get(e.data, "vars");
     if (vars.type != JSON_OBJECT)
-        return session_damaged(s, at, err, "its notes of policies are gone");
+        return session_damaged(s, id, err, "its notes of policies are gone");
     buf_put(out, vars.at, vars.size);
     return out->failed ? fail_nomem(err) : SESSILE_OK;
 }

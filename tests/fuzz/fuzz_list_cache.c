@@ -1,9 +1,9 @@
 /*
- * fuzz_catalog.c: what a list remembers of a folder, from the outside and behind its
+ * fuzz_list_cache.c: what a list remembers of a folder, from the outside and behind its
  * seal.
  *
- * The first byte chooses: 0 the rest is the catalog as it lies in the store; 1 it is what
- * the box holds, boxed here first; 2 it is names and numbers of rows that are put.
+ * The first byte chooses: 0 the rest is the list cache as it lies in the store; 1 it is
+ * what the box holds, boxed here first; 2 it is names and numbers of rows that are put.
  *
  * Holds: what loads has rows whose text lies in it and an order that names each once; a
  * row is found by its name; what was put is got as it was; nothing is an error.
@@ -13,42 +13,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/catalog.h"
+#include "session/list_cache.h"
 
 #define FOLDER  "main"
-#define PURPOSE "sessile catalog 2:" FOLDER
+#define PURPOSE "sessile list cache 3:" FOLDER
 
 static const char *const words[] = {"\1\0", "\xff\xff\xff\xff", "main", NULL};
 
-const fuzz_about fuzz_this = {"catalog", 100000, 1 << 12, words};
+const fuzz_about fuzz_this = {"list_cache", 100000, 1 << 12, words};
 
-/* ---- a store that has one shelf */
+/* ---- a store that has one stored */
 
-static buf shelf;
+static buf stored;
 
-static sessile_status shelf_get(void *self, const char *folder, char **out, size_t *size,
-                                sessile_error *err)
+static sessile_status stored_get(void *self, const char *folder, char **out, size_t *size,
+                                 sessile_error *err)
 {
     (void)self, (void)folder;
-    *out = give_dup(&allocator_default, shelf.data ? shelf.data : "", shelf.size);
-    *size = shelf.size;
+    *out = give_dup(&allocator_default, stored.data ? stored.data : "", stored.size);
+    *size = stored.size;
     return *out ? SESSILE_OK : fail_nomem(err);
 }
 
-static sessile_status shelf_put(void *self, const char *folder, const void *data,
-                                size_t size, sessile_error *err)
+static sessile_status list_cache_put(void *self, const char *folder, const void *data,
+                                     size_t size, sessile_error *err)
 {
     (void)self, (void)folder, (void)err;
-    buf_clear(&shelf);
-    buf_put(&shelf, data, size);
+    buf_clear(&stored);
+    buf_put(&stored, data, size);
     return SESSILE_OK;
 }
 
 static const sessile_backend table = {.version = SESSILE_BACKEND_VERSION,
-                                      .capabilities = SESSILE_BACKEND_SHELVES,
-                                      .name = "shelf",
-                                      .shelf_get = shelf_get,
-                                      .shelf_put = shelf_put};
+                                      .capabilities = SESSILE_BACKEND_LIST_CACHE,
+                                      .name = "stored",
+                                      .list_cache_get = stored_get,
+                                      .list_cache_put = list_cache_put};
 
 static sessile_store *a_store(void)
 {
@@ -57,14 +57,14 @@ static sessile_store *a_store(void)
         st.alloc = allocator_default;
         st.backend.table = &table;
         st.keys = (keyring *)(uintptr_t)fixed_keyring(1);
-        buf_init(&shelf, &allocator_default);
+        buf_init(&stored, &allocator_default);
     }
     return &st;
 }
 
 /* ---- what holds */
 
-static void inside(sessile_slice text, const catalog *c)
+static void inside(sessile_slice text, const list_cache *c)
 {
     FUZZ_CHECK(text.size == 0 || (text.data >= c->data.data &&
                                   text.data + text.size <= c->data.data + c->data.size));
@@ -72,29 +72,29 @@ static void inside(sessile_slice text, const catalog *c)
 
 static void look(void)
 {
-    catalog c;
-    catalog_row row;
-    FUZZ_CHECK(catalog_load(&c, a_store(), FOLDER) == SESSILE_OK);
+    list_cache c;
+    list_cache_row row;
+    FUZZ_CHECK(list_cache_load(&c, a_store(), FOLDER) == SESSILE_OK);
     inside(c.agent, &c);
     for (size_t i = 0; i < c.count; i++) {
         size_t found;
-        FUZZ_CHECK(catalog_newest(&c, i) < c.count);
-        FUZZ_CHECK(i == 0 || catalog_modified(&c, catalog_newest(&c, i - 1)) >=
-                                 catalog_modified(&c, catalog_newest(&c, i)));
-        catalog_get(&c, i, &row);
+        FUZZ_CHECK(list_cache_newest(&c, i) < c.count);
+        FUZZ_CHECK(i == 0 || list_cache_modified(&c, list_cache_newest(&c, i - 1)) >=
+                                 list_cache_modified(&c, list_cache_newest(&c, i)));
+        list_cache_get(&c, i, &row);
         inside(row.name, &c);
         inside(row.id, &c);
         inside(row.user, &c);
         inside(row.title, &c);
         inside(row.labels, &c);
-        FUZZ_CHECK(catalog_fits(&c, i, &row.stat));
+        FUZZ_CHECK(list_cache_fits(&c, i, &row.stat));
         char *name = fuzz_copy(row.name.data, row.name.size + 1);
         name[row.name.size] = '\0';
-        FUZZ_CHECK(catalog_find(&c, name, &found) == 0 && found <= c.count);
+        FUZZ_CHECK(list_cache_find(&c, name, &found) == 0 && found <= c.count);
         FUZZ_CHECK(found < c.count || strlen(name) != row.name.size);
         free(name);
     }
-    catalog_deinit(&c);
+    list_cache_deinit(&c);
 }
 
 static sessile_slice take(const uint8_t **data, size_t *size)
@@ -116,13 +116,13 @@ static int same(sessile_slice a, sessile_slice b)
 
 static void put_rows(const uint8_t *data, size_t size)
 {
-    catalog_row rows[32], got;
+    list_cache_row rows[32], got;
     size_t count = 0;
-    catalog_draft d;
-    catalog c;
-    catalog_draft_init(&d, &allocator_default);
+    list_cache_draft d;
+    list_cache c;
+    list_cache_draft_init(&d, &allocator_default);
     while (size > 0 && count < 32) {
-        catalog_row *row = &rows[count++];
+        list_cache_row *row = &rows[count++];
         memset(row, 0, sizeof *row);
         row->name = take(&data, &size);
         if (row->name.size == 0)
@@ -139,14 +139,14 @@ static void put_rows(const uint8_t *data, size_t size)
         row->entries = (uint32_t)size;
         if (row->id.size == 0)
             row->id = row->name; /* as an id that stands as its log's name */
-        catalog_draft_add(&d, row);
+        list_cache_draft_add(&d, row);
     }
-    buf_clear(&shelf);
-    catalog_draft_put(&d, a_store(), FOLDER, sessile_text("agent"));
-    FUZZ_CHECK(catalog_load(&c, a_store(), FOLDER) == SESSILE_OK);
+    buf_clear(&stored);
+    list_cache_draft_put(&d, a_store(), FOLDER, sessile_text("agent"));
+    FUZZ_CHECK(list_cache_load(&c, a_store(), FOLDER) == SESSILE_OK);
     FUZZ_CHECK(c.count == count && same(c.agent, sessile_text("agent")));
     for (size_t i = 0; i < count; i++) {
-        catalog_get(&c, i, &got);
+        list_cache_get(&c, i, &got);
         FUZZ_CHECK(same(got.name, rows[i].name) && same(got.id, rows[i].id) &&
                    same(got.user, rows[i].user) && same(got.title, rows[i].title) &&
                    same(got.labels, rows[i].labels));
@@ -154,10 +154,11 @@ static void put_rows(const uint8_t *data, size_t size)
                    got.life.deleted_ms == rows[i].life.deleted_ms &&
                    got.life.archived == rows[i].life.archived && !got.life.suspended);
         FUZZ_CHECK(got.modified_ms == rows[i].modified_ms &&
-                   got.entries == rows[i].entries && catalog_fits(&c, i, &rows[i].stat));
+                   got.entries == rows[i].entries &&
+                   list_cache_fits(&c, i, &rows[i].stat));
     }
-    catalog_deinit(&c);
-    catalog_draft_deinit(&d);
+    list_cache_deinit(&c);
+    list_cache_draft_deinit(&d);
     look();
 }
 
@@ -166,16 +167,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     sessile_store *st = a_store();
     if (size == 0)
         return 0;
-    buf_clear(&shelf);
+    buf_clear(&stored);
     if (data[0] % 3 == 2) {
         put_rows(data + 1, size - 1);
         return 0;
     }
     if (data[0] % 3 == 1) {
         FUZZ_CHECK(keyring_box(st->keys, PURPOSE, strlen(PURPOSE), data + 1, size - 1,
-                               &shelf, NULL) == SESSILE_OK);
+                               &stored, NULL) == SESSILE_OK);
     } else {
-        buf_put(&shelf, data + 1, size - 1);
+        buf_put(&stored, data + 1, size - 1);
     }
     look();
     return 0;
@@ -199,9 +200,9 @@ void fuzz_seeds(fuzz_take take_seed, void *arg)
     buf_init(&inner, &allocator_default);
     give(take_seed, arg, 2, rows, sizeof rows - 1);
     put_rows(rows, sizeof rows - 1);
-    give(take_seed, arg, 0, shelf.data, shelf.size);
-    FUZZ_CHECK(keyring_unbox(fixed_keyring(1), PURPOSE, strlen(PURPOSE), shelf.data,
-                             shelf.size, &inner) == 0);
+    give(take_seed, arg, 0, stored.data, stored.size);
+    FUZZ_CHECK(keyring_unbox(fixed_keyring(1), PURPOSE, strlen(PURPOSE), stored.data,
+                             stored.size, &inner) == 0);
     give(take_seed, arg, 1, inner.data, inner.size);
     buf_deinit(&inner);
 }

@@ -1,5 +1,5 @@
 /*
- * carry.c: a log read for another store, line by line, up to its last commit.
+ * transfer.c: a log read for another store, line by line, up to its last commit.
  *
  * Owns where a log that others write to ends, and whether what is behind that is a write
  * in progress, a torn end, or damage. It must never change the source, which is why it
@@ -10,7 +10,7 @@
  * of one; so it takes the memory of a piece and of the largest write, however long the
  * log is.
  */
-#include "log/carry_inside.h"
+#include "log/transfer_internal.h"
 
 #include <string.h>
 
@@ -21,11 +21,11 @@
 
 /* ------------------------------------------------------------------ the handle */
 
-void carry_free(carry *c)
+void transfer_free(transfer *c)
 {
     if (!c)
         return;
-    carry_leave(c);
+    transfer_leave(c);
     if (c->locked)
         c->from->st.table->unlock(c->from->handle);
     log_close(c->from);
@@ -38,7 +38,7 @@ void carry_free(carry *c)
 }
 
 /* Reading goes on behind the last commit. */
-static void rewind_reading(carry *c)
+static void rewind_reading(transfer *c)
 {
     reader_init(&c->r, c->from, c->from->end.bytes, c->limit);
     c->index = c->from->end.count;
@@ -47,7 +47,7 @@ static void rewind_reading(carry *c)
     c->end_count = 0;
 }
 
-void carry_again(carry *c)
+void transfer_again(transfer *c)
 {
     c->from->end = (sessile_log_end){0, 0, {0}};
     c->raw = c->looks = c->differs = c->comparing = c->stop = 0;
@@ -58,15 +58,15 @@ void carry_again(carry *c)
     rewind_reading(c);
 }
 
-sessile_status carry_begin(carry **out, const carry_wish *wish, const allocator *a,
-                           sessile_error *err)
+sessile_status transfer_begin(transfer **out, const transfer_options *wish,
+                              const allocator *a, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
     uint64_t size = 0;
     int64_t mtime_ms;
     err = err ? err : &local;
     *out = NULL;
-    carry *c = mem_zalloc(a, sizeof *c);
+    transfer *c = mem_zalloc(a, sizeof *c);
     if (!c)
         return fail_nomem(err);
     c->wish = *wish;
@@ -77,10 +77,10 @@ sessile_status carry_begin(carry **out, const carry_wish *wish, const allocator 
     buf_init(&c->other, a);
     sessile_status status = log_attach(&c->from, wish->from, wish->from_keys,
                                        wish->folder, wish->name, wish->depth, a, err);
-    if (!status && wish->keeper && wish->from_keys &&
+    if (!status && wish->callbacks && wish->from_keys &&
         (wish->from->table->capabilities & SESSILE_BACKEND_CACHES) != 0) {
-        c->from->index.keeper = *wish->keeper;
-        c->from->index.keeper.fresh = 1;
+        c->from->index.callbacks = *wish->callbacks;
+        c->from->index.callbacks.fresh = 1;
         c->from->index.off = 1; /* nothing is added to it */
         status = index_begin(c->from, 0, NULL, NULL, err);
     }
@@ -89,32 +89,32 @@ sessile_status carry_begin(carry **out, const carry_wish *wish, const allocator 
     if (!status) {
         c->limit = size < wish->limit ? size : wish->limit;
         rewind_reading(c);
-        status = carry_there(c, err);
+        status = transfer_there(c, err);
     }
     if (status) {
-        carry_free(c);
+        transfer_free(c);
         return status;
     }
     *out = c;
     return SESSILE_OK;
 }
 
-uint64_t carry_done(const carry *c)
+uint64_t transfer_done(const transfer *c)
 {
     return c->raw ? c->raw_at : c->from->end.bytes;
 }
 
-int carry_failed_there(const carry *c)
+int transfer_failed_there(const transfer *c)
 {
     return c->failed_there;
 }
 
-const char *carry_user(const carry *c)
+const char *transfer_user(const transfer *c)
 {
     return c->from->key.user;
 }
 
-void carry_tell(const carry *c, carry_about *out)
+void transfer_get_info(const transfer *c, transfer_info *out)
 {
     *out = c->about;
 }
@@ -122,13 +122,13 @@ void carry_tell(const carry *c, carry_about *out)
 /* ------------------------------------------------------------------ one line */
 
 /* Sealed, and without a key: nothing of it is opened. */
-static int is_closed(const carry *c)
+static int is_closed(const transfer *c)
 {
     return !c->wish.from_keys && c->from->key.suite != SUITE_NONE;
 }
 
 /* Checks the line by itself and in its place. */
-static line_verdict judge_line(carry *c, char *text, size_t size, line *l,
+static line_verdict judge_line(transfer *c, char *text, size_t size, line *l,
                                sessile_error *err)
 {
     const log_t *log = c->from;
@@ -151,7 +151,7 @@ static line_verdict judge_line(carry *c, char *text, size_t size, line *l,
 }
 
 /* Keeps the line until its write is whole. */
-static sessile_status hold(carry *c, const char *text, size_t size, sessile_error *err)
+static sessile_status hold(transfer *c, const char *text, size_t size, sessile_error *err)
 {
     if (!c->wish.to_keys) {
         buf_put(&c->held, text, size);
@@ -173,7 +173,7 @@ static sessile_status hold(carry *c, const char *text, size_t size, sessile_erro
  * others are making is whole a moment later; what stays is looked at once more under a
  * shared lock, and only then called anything. NEEDS: read again from there.
  */
-static sessile_status look_behind(carry *c, sessile_error *err)
+static sessile_status look_behind(transfer *c, sessile_error *err)
 {
     log_t *log = c->from;
     const sessile_backend *table = log->st.table;
@@ -207,7 +207,7 @@ static sessile_status look_behind(carry *c, sessile_error *err)
     if (!status && size > log->end.bytes)
         status = log_judge(log, size, err);
     else if (!status)
-        status = log_witness(log, size, err);
+        status = log_check_proof(log, size, err);
     if (status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED) {
         c->about.damage = *err;
         c->limit = size;
@@ -222,7 +222,7 @@ static sessile_status look_behind(carry *c, sessile_error *err)
 }
 
 /* All whole writes were put. */
-static sessile_status at_end(carry *c, sessile_error *err)
+static sessile_status at_end(transfer *c, sessile_error *err)
 {
     log_t *log = c->from;
     uint64_t size = 0;
@@ -240,14 +240,14 @@ static sessile_status at_end(carry *c, sessile_error *err)
     }
     /* What came since the limit was set is no loss: of it the index may know already. */
     status = log->st.table->size(log->handle, &size, &mtime_ms, err);
-    return !status && size <= c->limit && log->end.count < log->index.witness
+    return !status && size <= c->limit && log->end.count < log->index.proof
                ? look_behind(c, err)
                : status;
 }
 
 /* ------------------------------------------------------------------ in steps */
 
-static sessile_status raw_step(carry *c, sessile_error *err)
+static sessile_status raw_step(transfer *c, sessile_error *err)
 {
     const sessile_backend *table = c->from->st.table;
     uint64_t left = c->limit - c->raw_at;
@@ -264,13 +264,13 @@ static sessile_status raw_step(carry *c, sessile_error *err)
     /* Backends that keep a row a record are given whole ones, where there are any. */
     const char *newline = memrchr(c->text.data, '\n', got);
     size_t size = newline && got < left ? (size_t)(newline - c->text.data) + 1 : got;
-    status = carry_put_raw(c, c->text.data, size, err);
+    status = transfer_write_raw(c, c->text.data, size, err);
     c->raw_at += size;
     return !status ? SESSILE_NEEDS : status;
 }
 
 /* The next line. OK: there is no more. */
-static sessile_status line_step(carry *c, sessile_error *err)
+static sessile_status line_step(transfer *c, sessile_error *err)
 {
     log_t *log = c->from;
     char *text;
@@ -293,7 +293,7 @@ static sessile_status line_step(carry *c, sessile_error *err)
     memcpy(c->tag, l.tag, VAULT_TAG);
     if (l.commit == 0)
         return SESSILE_NEEDS;
-    status = carry_put_write(c, err);
+    status = transfer_write_entry(c, err);
     if (status)
         return status;
     log->end.count = c->index;
@@ -305,7 +305,7 @@ static sessile_status line_step(carry *c, sessile_error *err)
     return SESSILE_NEEDS;
 }
 
-sessile_status carry_step(carry *c, sessile_error *err)
+sessile_status transfer_step(transfer *c, sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
     sessile_status status = SESSILE_NEEDS;
@@ -318,12 +318,12 @@ sessile_status carry_step(carry *c, sessile_error *err)
     }
     if (c->differs && c->wish.replace && !c->wish.compare &&
         (c->wish.to->table->capabilities & SESSILE_BACKEND_REPLACES) != 0) {
-        carry_again(c);
+        transfer_again(c);
         return SESSILE_NEEDS;
     }
     if (status && status != SESSILE_NEEDS)
         return status;
-    status = carry_finish(c, err);
+    status = transfer_finish(c, err);
     c->about.entries = c->from->end.count;
     c->about.bytes = c->raw ? c->limit : c->from->end.bytes;
     c->about.unfinished = c->raw || c->differs ? 0 : c->limit - c->from->end.bytes;

@@ -1,12 +1,12 @@
 /*
- * carry_put.c: what becomes of a log's writes in the other store.
+ * transfer_write.c: what becomes of a log's writes in the other store.
  *
  * Owns the comparison with a log that is there, and the three ways to put the rest: a
  * draft that gets its name when it is whole, appends behind an equal beginning, or
  * nothing but looking. It must never change a log that differs, nor append behind an end
  * that it did not see: append-if-end is the fence.
  */
-#include "log/carry_inside.h"
+#include "log/transfer_internal.h"
 
 #include <string.h>
 
@@ -26,15 +26,15 @@ static int has_locks(const store *st)
 }
 
 /* Marks an error as the other store's. */
-static sessile_status there(carry *c, sessile_status status)
+static sessile_status there(transfer *c, sessile_status status)
 {
     c->failed_there = status && status != SESSILE_NOMEM;
     return status;
 }
 
-sessile_status carry_there(carry *c, sessile_error *err)
+sessile_status transfer_there(transfer *c, sessile_error *err)
 {
-    const carry_wish *w = &c->wish;
+    const transfer_options *w = &c->wish;
     int64_t mtime_ms;
     uint64_t torn = 0;
     sessile_status status;
@@ -59,7 +59,7 @@ sessile_status carry_there(carry *c, sessile_error *err)
     return there(c, status);
 }
 
-void carry_leave(carry *c)
+void transfer_leave(transfer *c)
 {
     if (c->draft) {
         c->wish.to->table->draft_drop(c->draft);
@@ -78,7 +78,7 @@ void carry_leave(carry *c)
     c->anew = NULL;
 }
 
-static sessile_status written_meanwhile(const carry *c, sessile_error *err)
+static sessile_status written_meanwhile(const transfer *c, sessile_error *err)
 {
     return fail(err, SESSILE_CONFLICT, "%s/%s is being written there meanwhile",
                 c->wish.to_folder, c->wish.to_name);
@@ -87,7 +87,7 @@ static sessile_status written_meanwhile(const carry *c, sessile_error *err)
 /* ------------------------------------------------------------------ as it stands */
 
 /* Takes the lock of the log there, which must still be what was compared. */
-static sessile_status begin_append(carry *c, sessile_error *err)
+static sessile_status begin_append(transfer *c, sessile_error *err)
 {
     const store *to = c->wish.to;
     int replaced = 0;
@@ -111,7 +111,7 @@ static sessile_status begin_append(carry *c, sessile_error *err)
 }
 
 /* tag: of the last line. */
-static sessile_status flush(carry *c, const unsigned char *tag, sessile_error *err)
+static sessile_status flush(transfer *c, const unsigned char *tag, sessile_error *err)
 {
     const store *to = c->wish.to;
     int poisoned = 0;
@@ -134,7 +134,7 @@ static sessile_status flush(carry *c, const unsigned char *tag, sessile_error *e
 }
 
 /* Compares as far as the log there goes; *left: what is behind its end. */
-static sessile_status compare(carry *c, const char **data, size_t *left,
+static sessile_status compare(transfer *c, const char **data, size_t *left,
                               sessile_error *err)
 {
     while (c->comparing && *left > 0) {
@@ -162,10 +162,10 @@ static sessile_status compare(carry *c, const char **data, size_t *left,
     return SESSILE_OK;
 }
 
-static sessile_status put_bytes(carry *c, const char *data, size_t size,
+static sessile_status put_bytes(transfer *c, const char *data, size_t size,
                                 sessile_error *err)
 {
-    const carry_wish *w = &c->wish;
+    const transfer_options *w = &c->wish;
     sessile_status status = compare(c, &data, &size, err);
     if (status || c->differs || size == 0)
         return status;
@@ -189,13 +189,14 @@ static sessile_status put_bytes(carry *c, const char *data, size_t size,
     return there(c, status);
 }
 
-sessile_status carry_put_raw(carry *c, const char *data, size_t size, sessile_error *err)
+sessile_status transfer_write_raw(transfer *c, const char *data, size_t size,
+                                  sessile_error *err)
 {
     return put_bytes(c, data, size, err);
 }
 
 /* Puts the draft in the place of the log that differs, whose bytes are kept. */
-static sessile_status replace(carry *c, sessile_error *err)
+static sessile_status replace(transfer *c, sessile_error *err)
 {
     const store *to = c->wish.to;
     char kept[512];
@@ -214,9 +215,9 @@ static sessile_status replace(carry *c, sessile_error *err)
     return status;
 }
 
-static sessile_status finish_as_it_stands(carry *c, sessile_error *err)
+static sessile_status finish_as_it_stands(transfer *c, sessile_error *err)
 {
-    const carry_wish *w = &c->wish;
+    const transfer_options *w = &c->wish;
     sessile_status status = flush(c, c->from->end.tag, err);
     if (status)
         return status;
@@ -240,13 +241,13 @@ static sessile_status finish_as_it_stands(carry *c, sessile_error *err)
 
 /* ------------------------------------------------------------------ sealed anew */
 
-static sessile_slice held_text(const carry *c, size_t i)
+static sessile_slice held_text(const transfer *c, size_t i)
 {
     size_t start = i > 0 ? c->ends[i - 1] : 0;
     return (sessile_slice){c->held.data + start, c->ends[i] - start};
 }
 
-static sessile_status append_rest(carry *c, size_t first, sessile_error *err)
+static sessile_status append_rest(transfer *c, size_t first, sessile_error *err)
 {
     size_t count = c->end_count - first;
     sessile_status status = SESSILE_OK;
@@ -270,9 +271,9 @@ static sessile_status append_rest(carry *c, size_t first, sessile_error *err)
     return status;
 }
 
-static sessile_status copy_entry(carry *c, size_t i, sessile_error *err)
+static sessile_status copy_entry(transfer *c, size_t i, sessile_error *err)
 {
-    const carry_wish *w = &c->wish;
+    const transfer_options *w = &c->wish;
     sessile_slice text = held_text(c, i);
     if (c->from->end.count + i > 0)
         return log_copy_entry(&c->copy, text.data, text.size, i + 1 == c->end_count, err);
@@ -282,7 +283,7 @@ static sessile_status copy_entry(carry *c, size_t i, sessile_error *err)
         text.size, c->alloc, err);
 }
 
-static sessile_status put_entries(carry *c, sessile_error *err)
+static sessile_status put_entries(transfer *c, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
     for (size_t i = 0; !status && i < c->end_count; i++) {
@@ -308,9 +309,9 @@ static sessile_status put_entries(carry *c, sessile_error *err)
     return there(c, status);
 }
 
-static sessile_status finish_anew(carry *c, sessile_error *err)
+static sessile_status finish_anew(transfer *c, sessile_error *err)
 {
-    const carry_wish *w = &c->wish;
+    const transfer_options *w = &c->wish;
     char kept[512];
     int replaced = 0;
     if (c->begun) {
@@ -335,36 +336,36 @@ static sessile_status finish_anew(carry *c, sessile_error *err)
 
 /* ------------------------------------------------------------------ both */
 
-sessile_status carry_put_write(carry *c, sessile_error *err)
+sessile_status transfer_write_entry(transfer *c, sessile_error *err)
 {
     return !c->wish.to_keys ? put_bytes(c, c->held.data, c->held.size, err)
                             : put_entries(c, err);
 }
 
 /* What is there, once all of the source was compared and nothing was to be put. */
-static carry_result as_found(const carry *c)
+static transfer_result as_found(const transfer *c)
 {
     uint64_t have = !c->wish.to_keys ? c->log_bytes : c->anew_count;
     uint64_t want = !c->wish.to_keys ? c->at : c->from->end.count;
-    return have > want ? CARRY_AHEAD : CARRY_KEPT;
+    return have > want ? TRANSFER_AHEAD : TRANSFER_KEPT;
 }
 
-sessile_status carry_finish(carry *c, sessile_error *err)
+sessile_status transfer_finish(transfer *c, sessile_error *err)
 {
     if (c->differs) {
-        c->about.result = CARRY_DIFFERS;
+        c->about.result = TRANSFER_DIFFERS;
         return SESSILE_OK;
     }
     if (c->stop && !c->appending) {
-        c->about.result = CARRY_SHORT;
+        c->about.result = TRANSFER_SHORT;
         return SESSILE_OK;
     }
     if (c->there && !c->replacing && !c->appending) {
         c->about.result = as_found(c);
         return SESSILE_OK;
     }
-    c->about.result = c->replacing   ? CARRY_REPLACED
-                      : c->appending ? CARRY_CONTINUED
-                                     : CARRY_COPIED;
+    c->about.result = c->replacing   ? TRANSFER_REPLACED
+                      : c->appending ? TRANSFER_CONTINUED
+                                     : TRANSFER_COPIED;
     return there(c, !c->wish.to_keys ? finish_as_it_stands(c, err) : finish_anew(c, err));
 }

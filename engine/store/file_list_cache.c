@@ -1,5 +1,5 @@
 /*
- * file_shelf.c: .catalog, a cache beside the logs of an agent's folder.
+ * file_list_cache.c: .list cache, a cache beside the logs of an agent's folder.
  *
  * Owns its name and that it is replaced whole. Nothing here is synced: the file may be
  * lost, old or torn after a power cut, and who reads it must be able to do without. It
@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define SHELF         ".catalog"
+#define SHELF         ".list_cache"
 #define SHELF_LARGEST (UINT64_C(256) << 20)
 
 sessile_status file_stat(void *self, const char *folder, const char *name,
@@ -34,8 +34,8 @@ sessile_status file_stat(void *self, const char *folder, const char *name,
     return SESSILE_OK;
 }
 
-sessile_status file_shelf_get(void *self, const char *folder, char **out, size_t *size,
-                              sessile_error *err)
+sessile_status file_list_cache_get(void *self, const char *folder, char **out,
+                                   size_t *size, sessile_error *err)
 {
     file_store *fs = self;
     const os_table *os = fs->os;
@@ -82,8 +82,8 @@ out:
     return status;
 }
 
-sessile_status file_shelf_put(void *self, const char *folder, const void *data,
-                              size_t size, sessile_error *err)
+sessile_status file_list_cache_put(void *self, const char *folder, const void *data,
+                                   size_t size, sessile_error *err)
 {
     file_store *fs = self;
     const os_table *os = fs->os;
@@ -115,7 +115,7 @@ typedef struct dropping {
     sessile_error *err;
 } dropping;
 
-/* Goes on after a failure: the others' shelves are to go all the same. */
+/* Goes on after a failure: the others' list_caches are to go all the same. */
 static int drop_one(void *arg, file_folder *folder)
 {
     dropping *d = arg;
@@ -127,7 +127,7 @@ static int drop_one(void *arg, file_folder *folder)
     return 0;
 }
 
-sessile_status file_shelf_drop(void *self, const char *folder, sessile_error *err)
+sessile_status file_list_cache_drop(void *self, const char *folder, sessile_error *err)
 {
     file_store *fs = self;
     dropping d = {fs, SESSILE_OK, err};

@@ -1,18 +1,23 @@
 /*
- * placing.h: what became of every message of a context in a proposal.
+ * disposition.h: what became of every message of a context in a proposal.
  *
  * What the laws and the account have in common: each message of `before` stays, is stood
  * for by a new message, or is lost; and each new message has its place in `after`.
  */
-#ifndef SESSION_PLACING_H
-#define SESSION_PLACING_H
+#ifndef SESSION_DISPOSITION_H
+#define SESSION_DISPOSITION_H
 
 #include "session/laws.h"
 #include "session/finder.h"
 
 #define PLACE_NONE UINT32_MAX
 
-enum { FATE_LOST = 0, FATE_COVERED, FATE_REPLACED, FATE_KEPT };
+enum {
+    DISPOSITION_LOST = 0,
+    DISPOSITION_COVERED,
+    DISPOSITION_REPLACED,
+    DISPOSITION_KEPT
+};
 
 /* How a proposal says what is not so. */
 enum untruth {
@@ -23,10 +28,10 @@ enum untruth {
     UNTRUE_TWICE    /* … for what another stands for already */
 };
 
-typedef struct placing {
+typedef struct dispositions {
     /* one per item of before */
     uint32_t *place; /* where it, or the new message that stands for it, is in after */
-    uint8_t *fate;
+    uint8_t *disposition;
     size_t item_count;
     /* one per put of the proposal */
     uint32_t *put_at;   /* where it is in after; PLACE_NONE: not in the list any more */
@@ -39,10 +44,11 @@ typedef struct placing {
     int disorder;
     sessile_key disorder_key, disorder_after; /* stands behind that one, wrongly */
     const allocator *alloc;
-} placing;
+} dispositions;
 
-void placing_init(placing *p, const allocator *a);
-void placing_deinit(placing *p);
-int placing_of(placing *p, const laws_input *in); /* once after init; 0, or -1: NOMEM */
+void dispositions_init(dispositions *p, const allocator *a);
+void dispositions_deinit(dispositions *p);
+int dispositions_find(dispositions *p,
+                      const laws_input *in); /* once after init; 0, or -1: NOMEM */
 
 #endif

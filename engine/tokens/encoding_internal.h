@@ -1,6 +1,6 @@
-/* encoding_inside.h: what an open encoding is, for the two files that know. */
-#ifndef TOKENS_ENCODING_INSIDE_H
-#define TOKENS_ENCODING_INSIDE_H
+/* encoding_internal.h: what an open encoding is, for the two files that know. */
+#ifndef TOKENS_ENCODING_INTERNAL_H
+#define TOKENS_ENCODING_INTERNAL_H
 
 #include "base/os.h"
 #include "tokens/cutter.h"

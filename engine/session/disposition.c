@@ -1,32 +1,32 @@
 /*
- * placing.c: what became of every message of a context in a proposal.
+ * disposition.c: what became of every message of a context in a proposal.
  *
  * Owns the walk that compares two lists. Must never judge: it notes what it saw, and the
  * first fault of each kind, for laws.c to name.
  */
-#include "session/placing.h"
+#include "session/disposition.h"
 
 #include <string.h>
 
-void placing_init(placing *p, const allocator *a)
+void dispositions_init(dispositions *p, const allocator *a)
 {
     memset(p, 0, sizeof *p);
     p->alloc = a;
 }
 
 /* All arrays are one block that begins at place. */
-static size_t block_size(const placing *p)
+static size_t block_size(const dispositions *p)
 {
     return (p->item_count + 2 * p->put_count) * sizeof(uint32_t) + p->item_count;
 }
 
-void placing_deinit(placing *p)
+void dispositions_deinit(dispositions *p)
 {
     mem_free(p->alloc, p->place, block_size(p));
-    placing_init(p, p->alloc);
+    dispositions_init(p, p->alloc);
 }
 
-static int make_room(placing *p, size_t items, size_t puts)
+static int make_room(dispositions *p, size_t items, size_t puts)
 {
     if (items > UINT32_MAX || puts > UINT32_MAX)
         return -1;
@@ -39,13 +39,13 @@ static int make_room(placing *p, size_t items, size_t puts)
     }
     p->put_at = p->place + items;
     p->put_from = p->put_at + puts;
-    p->fate = (uint8_t *)(p->put_from + puts);
+    p->disposition = (uint8_t *)(p->put_from + puts);
     memset(p->place, 0xff, (items + 2 * puts) * sizeof *p->place); /* PLACE_NONE */
-    memset(p->fate, FATE_LOST, items);
+    memset(p->disposition, DISPOSITION_LOST, items);
     return 0;
 }
 
-static void note_untruth(placing *p, enum untruth untruth, sessile_key key)
+static void note_untruth(dispositions *p, enum untruth untruth, sessile_key key)
 {
     if (p->untruth != UNTRUE_NONE)
         return;
@@ -54,7 +54,7 @@ static void note_untruth(placing *p, enum untruth untruth, sessile_key key)
 }
 
 /* What stays, and where the new messages are. */
-static int place_kept(placing *p, const laws_input *in, finder *find)
+static int place_kept(dispositions *p, const laws_input *in, finder *find)
 {
     sessile_key last_key = {SESSILE_NO_ID, 0};
     size_t i, at, last = 0;
@@ -84,7 +84,7 @@ static int place_kept(placing *p, const laws_input *in, finder *find)
             p->disorder_after = last_key;
         }
         p->place[at] = (uint32_t)i;
-        p->fate[at] = FATE_KEPT;
+        p->disposition[at] = DISPOSITION_KEPT;
         last = at;
         last_key = key;
         any = 1;
@@ -94,8 +94,8 @@ static int place_kept(placing *p, const laws_input *in, finder *find)
 
 /* Keys that the put at index i of the proposal stands for. *placed: the last item that
  * got its place by this. */
-static int place_keys(placing *p, finder *find, uint32_t i, const sessile_key *keys,
-                      size_t count, uint8_t fate, uint32_t *placed)
+static int place_keys(dispositions *p, finder *find, uint32_t i, const sessile_key *keys,
+                      size_t count, uint8_t disposition, uint32_t *placed)
 {
     size_t k, at;
     for (k = 0; k < count; k++) {
@@ -104,20 +104,20 @@ static int place_keys(placing *p, finder *find, uint32_t i, const sessile_key *k
             return -1;
         if (!found) {
             note_untruth(p, UNTRUE_FOREIGN, keys[k]);
-        } else if (p->fate[at] == FATE_KEPT) {
+        } else if (p->disposition[at] == DISPOSITION_KEPT) {
             note_untruth(p, UNTRUE_STAYS, keys[k]);
         } else if (p->place[at] != PLACE_NONE) {
             note_untruth(p, UNTRUE_TWICE, keys[k]);
         } else {
             p->place[at] = p->put_at[i];
-            p->fate[at] = fate;
+            p->disposition[at] = disposition;
             *placed = (uint32_t)at;
         }
     }
     return 0;
 }
 
-int placing_of(placing *p, const laws_input *in)
+int dispositions_find(dispositions *p, const laws_input *in)
 {
     finder find;
     uint32_t i;
@@ -134,9 +134,10 @@ int placing_of(placing *p, const laws_input *in)
         uint32_t placed = PLACE_NONE;
         if (p->put_at[i] == PLACE_NONE)
             continue;
-        if (place_keys(p, &find, i, w->replaces, w->replace_count, FATE_REPLACED,
+        if (place_keys(p, &find, i, w->replaces, w->replace_count, DISPOSITION_REPLACED,
                        &placed) ||
-            place_keys(p, &find, i, w->covers, w->cover_count, FATE_COVERED, &placed))
+            place_keys(p, &find, i, w->covers, w->cover_count, DISPOSITION_COVERED,
+                       &placed))
             goto out;
         if (w->replace_count == 1 && w->cover_count == 0)
             p->put_from[i] = placed;

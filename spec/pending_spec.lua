@@ -1,4 +1,4 @@
--- A run that waits for a model: parked here, answered there.
+-- A run that waits for a model: pending_runs here, answered there.
 
 local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
 local cli = dofile(here .. "/support/cli.lua")
@@ -59,16 +59,16 @@ describe("in Lua", function()
     return sessile.later
   end
 
-  it("is parked when the model says later, and goes on with the answer", function()
+  it("is pending when the model says later, and goes on with the answer", function()
     local outcome = assert(session:compact { model = later })
     assert.equal("paused", outcome.status)
-    assert.equal("parked", outcome.policy.verdict)
-    local parked = assert(session:parked())
-    assert.equal(1, #parked)
-    assert.equal(outcome.park, parked[1].id)
-    assert.equal("asker", parked[1].policy)
-    assert.equal("summary", parked[1].request.purpose)
-    assert.equal("Sum it up.", parked[1].request.messages[1].content)
+    assert.equal("pending_runs", outcome.policy.verdict)
+    local pending_runs = assert(session:pending_runs())
+    assert.equal(1, #pending_runs)
+    assert.equal(outcome.pending_run, pending_runs[1].id)
+    assert.equal("asker", pending_runs[1].policy)
+    assert.equal("summary", pending_runs[1].request.purpose)
+    assert.equal("Sum it up.", pending_runs[1].request.messages[1].content)
 
     -- nobody is held up
     assert(session:append { role = "user", content = "meanwhile" })
@@ -78,25 +78,25 @@ describe("in Lua", function()
     local context = session:context()
     assert.equal("What was said.", context[1].content)
     assert.equal("meanwhile", context[#context].content)
-    assert.same({}, session:parked())
+    assert.same({}, session:pending_runs())
     local none, message, code = session:answer "again"
     assert.is_nil(none)
     assert.equal("ENOTFOUND", code)
     assert.truthy(message:find("no run of it waits", 1, true))
   end)
 
-  it("may be parked again, and asked again", function()
-    local first = assert(session:compact { model = later }).park
-    local outcome = assert(session:answer("more", { park = first, model = later }))
+  it("may be pending again, and asked again", function()
+    local first = assert(session:compact { model = later }).pending_run
+    local outcome = assert(session:answer("more", { pending_run = first, model = later }))
     assert.equal("paused", outcome.status)
-    assert.are_not.equal(first, outcome.park)
-    assert.equal(1, #session:parked())
+    assert.are_not.equal(first, outcome.pending_run)
+    assert.equal(1, #session:pending_runs())
     local asked = {}
     outcome = assert(session:answer(nil, { model = function(request)
       asked[#asked + 1] = request.messages[1].content
       return "All of it."
     end }))
-    -- the first question was answered before it was parked
+    -- the first question was answered before it was pending
     assert.same({ "More, please." }, asked)
     assert.is_true(outcome.policy.applied)
     assert.equal("All of it.", session:context()[1].content)
@@ -107,7 +107,7 @@ describe("in Lua", function()
     local outcome = assert(session:answer(nil, { failed = "no quota" }))
     assert.equal("unchanged", outcome.policy.verdict)
     assert.same({ "no answer: no quota" }, outcome.log)
-    assert.same({}, session:parked())
+    assert.same({}, session:pending_runs())
   end)
 
   it("comes to nothing when it is cancelled while its answer is taken in", function()
@@ -125,8 +125,8 @@ describe("in Lua", function()
   it("is cancelled by hand, step by step", function()
     local step <close> = assert(sessile.step(session, "compact"))
     assert.equal("model", assert(step:step()).kind)
-    local park = assert(step:park())
-    assert.equal(park, session:parked()[1].id)
+    local pending_run = assert(step:pending_run())
+    assert.equal(pending_run, session:pending_runs()[1].id)
     assert.equal("paused", step:outcome().status)
   end)
 end)
@@ -141,13 +141,13 @@ describe("on the command line", function()
   end)
 
   it("asks in one process and is answered in another", function()
-    local park = done(("compact s --policy %s/asker.lua --park"):format(home)):match "%x+"
+    local pending_run = done(("compact s --policy %s/asker.lua --defer"):format(home)):match "%x+"
     local out, err = done "answer s"
     assert.truthy(out:find("asker asks its model", 1, true), out)
     assert.truthy(out:find("Sum it up.", 1, true), out)
     assert.truthy(err:find("sessile answer s -", 1, true), err)
-    assert.equal(park, json("answer s").parked[1].id)
-    assert.equal(park, json("info s").parked[1].entry)
+    assert.equal(pending_run, json("answer s").pending_runs[1].id)
+    assert.equal(pending_run, json("info s").pending_runs[1].entry)
     assert.truthy(done("info s"):find("asker asks its model", 1, true))
     -- shown is not answered
     done "append s 'meanwhile'"
@@ -160,19 +160,19 @@ describe("on the command line", function()
   end)
 
   it("keeps the answer of a policy that is refused", function()
-    done(("compact s --policy %s/asker.lua --park"):format(home))
+    done(("compact s --policy %s/asker.lua --defer"):format(home))
     write(home .. "/asker.lua", (ASKER:gsub("state:insert", "error 'oh' state:insert")))
     local _, message, status = run "answer s 'What was said.'"
     assert.equal(1, status)
     assert.truthy(message:find("sessile answer s --again", 1, true), message)
-    assert.is_true(json("answer s").parked[1].refused)
+    assert.is_true(json("answer s").pending_runs[1].refused)
     write(home .. "/asker.lua", ASKER)
     done "answer s --again"
     assert.truthy(done("context s"):find("What was said.", 1, true))
   end)
 
   it("says when the policy cannot be found any more", function()
-    done(("compact s --policy %s/asker.lua --park"):format(home))
+    done(("compact s --policy %s/asker.lua --defer"):format(home))
     os.remove(home .. "/asker.lua")
     local _, message, status = run "answer s 'An answer.'"
     assert.equal(3, status)

@@ -1,5 +1,5 @@
 /*
- * state_inside.h: what a state is, for the files that make it up.
+ * state_internal.h: what a state is, for the files that make it up.
  *
  *   state.c        its life: hooks begin and end, edits become a list
  *   state_edit.c   drop, replace, insert, rebuild, vars
@@ -14,8 +14,8 @@
  * began with, one is given to the hook, and one may be marked; the next is built in a
  * free one.
  */
-#ifndef SESSION_STATE_INSIDE_H
-#define SESSION_STATE_INSIDE_H
+#ifndef SESSION_STATE_INTERNAL_H
+#define SESSION_STATE_INTERNAL_H
 
 #include <assert.h>
 

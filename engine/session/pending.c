@@ -1,11 +1,11 @@
 /*
- * parks.c: which parked runs can still be answered.
+ * pending.c: which pending runs can still be answered.
  *
- * A park is open until a fact ends it, or the conversation outruns it: when the head no
- * longer descends from the entry its policy saw, or another compaction changed the
- * context meanwhile, what the answer leads to could not be applied any more.
+ * A pending_run is open until a fact ends it, or the conversation outruns it: when the
+ * head no longer descends from the entry its policy saw, or another compaction changed
+ * the context meanwhile, what the answer leads to could not be applied any more.
  */
-#include "session/parks.h"
+#include "session/pending.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -45,25 +45,25 @@ static sessile_status look(sessile_session *s, const entry *e, int *open,
     return SESSILE_OK;
 }
 
-sessile_status session_park_locked(sessile_session *s, sessile_id *id, buf *text,
-                                   entry *e, sessile_error *err)
+sessile_status session_pending_run_locked(sessile_session *s, sessile_id *id, buf *text,
+                                          entry *e, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
     sessile_status status = SESSILE_OK;
     size_t count;
-    fact *parks;
+    fact *pending_runs;
     int open = 0;
 
-    if (facts_in_force(&s->facts, FACT_PARK, a, &parks, &count))
+    if (facts_in_force(&s->facts, FACT_PENDING_RUN, a, &pending_runs, &count))
         return fail_nomem(err);
     for (size_t i = count; !status && !open && i-- > 0;) {
-        if (*id != SESSILE_NO_ID && parks[i].about != *id)
+        if (*id != SESSILE_NO_ID && pending_runs[i].about != *id)
             continue;
-        status = session_read_entry(s, parks[i].about, text, e, err);
+        status = session_read_entry(s, pending_runs[i].about, text, e, err);
         if (!status)
             status = look(s, e, &open, err);
     }
-    mem_free(a, parks, count * sizeof *parks);
+    mem_free(a, pending_runs, count * sizeof *pending_runs);
     if (status)
         return status;
     if (open) {
@@ -84,14 +84,14 @@ sessile_status session_park_locked(sessile_session *s, sessile_id *id, buf *text
 
 /* ------------------------------------------------------------------ a list */
 
-typedef struct parked {
+typedef struct pending {
     const fact *fact;
     int64_t time_ms;
     int refused;
     size_t policy, policy_size, request, request_size; /* in the list's texts */
-} parked;
+} pending;
 
-static sessile_status add(sessile_session *s, const fact *one, parked *rows, size_t *n,
+static sessile_status add(sessile_session *s, const fact *one, pending *rows, size_t *n,
                           buf *texts, buf *text, sessile_error *err)
 {
     sessile_status status;
@@ -105,7 +105,7 @@ static sessile_status add(sessile_session *s, const fact *one, parked *rows, siz
     if (status || !open)
         return status;
     asks = json_get(e.data, "asks");
-    parked *row = &rows[(*n)++];
+    pending *row = &rows[(*n)++];
     row->fact = one;
     row->time_ms = e.time_ms;
     row->refused = json_get(e.data, "refused").type != JSON_NONE;
@@ -122,10 +122,10 @@ static sessile_status add(sessile_session *s, const fact *one, parked *rows, siz
     return texts->failed ? fail_nomem(err) : SESSILE_OK;
 }
 
-static sessile_park_row *pack(const sessile_session *s, const parked *rows, size_t count,
-                              const buf *texts)
+static sessile_pending_run *pack(const sessile_session *s, const pending *rows,
+                                 size_t count, const buf *texts)
 {
-    sessile_park_row *out =
+    sessile_pending_run *out =
         give_alloc(&s->store->alloc, (count + !count) * sizeof *out + texts->size);
     char *to;
 
@@ -135,26 +135,26 @@ static sessile_park_row *pack(const sessile_session *s, const parked *rows, size
     if (texts->size)
         memcpy(to, texts->data, texts->size);
     for (size_t i = 0; i < count; i++)
-        out[i] =
-            (sessile_park_row){.entry = rows[i].fact->about,
-                               .time_ms = rows[i].time_ms,
-                               .refused = rows[i].refused,
-                               .policy = {to + rows[i].policy, rows[i].policy_size},
-                               .request = {to + rows[i].request, rows[i].request_size}};
+        out[i] = (sessile_pending_run){
+            .entry = rows[i].fact->about,
+            .time_ms = rows[i].time_ms,
+            .refused = rows[i].refused,
+            .policy = {to + rows[i].policy, rows[i].policy_size},
+            .request = {to + rows[i].request, rows[i].request_size}};
     return out;
 }
 
-static sessile_status parked_locked(sessile_session *s, sessile_park_row **out,
-                                    size_t *count, sessile_error *err)
+static sessile_status pending_runs_locked(sessile_session *s, sessile_pending_run **out,
+                                          size_t *count, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
     sessile_status status = SESSILE_OK;
     size_t in_force, n = 0;
-    parked *rows = NULL;
+    pending *rows = NULL;
     buf texts, text;
     fact *list;
 
-    if (facts_in_force(&s->facts, FACT_PARK, a, &list, &in_force))
+    if (facts_in_force(&s->facts, FACT_PENDING_RUN, a, &list, &in_force))
         return fail_nomem(err);
     buf_init(&texts, a);
     buf_init(&text, a);
@@ -179,8 +179,8 @@ static sessile_status parked_locked(sessile_session *s, sessile_park_row **out,
     return status;
 }
 
-sessile_status session_parked(sessile_session *s, sessile_park_row **out, size_t *count,
-                              sessile_error *err)
+sessile_status session_pending_runs(sessile_session *s, sessile_pending_run **out,
+                                    size_t *count, sessile_error *err)
 {
     sessile_status status = session_lock(s, err);
 
@@ -188,7 +188,7 @@ sessile_status session_parked(sessile_session *s, sessile_park_row **out, size_t
         return status;
     status = session_refresh_locked(s, err);
     if (!status)
-        status = parked_locked(s, out, count, err);
+        status = pending_runs_locked(s, out, count, err);
     session_unlock(s);
     return status;
 }

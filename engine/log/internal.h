@@ -1,5 +1,5 @@
 /*
- * inside.h: the handle of a log, shared by the files of this floor and by nobody else.
+ * internal.h: the handle of a log, shared by the files of this floor and by nobody else.
  *
  *   line.c    the layout of one line
  *   reader.c  lines out of a backend, in large pieces
@@ -15,12 +15,12 @@
  *   reseal.c  a log sealed anew
  *   remove.c  a log taken away
  *   watch.c   waiting for what others append
- *   carry.h   a log on its way into another store: carry.c read, carry_put.c put there
- *   index.h   the index: block.c its bytes, index.c read, index_write.c written,
+ *   transfer.h   a log on its way into another store: transfer.c read, transfer_write.c
+ * put there index.h   the index: block.c its bytes, index.c read, index_write.c written,
  *             index_check.c compared with the log
  */
-#ifndef LOG_INSIDE_H
-#define LOG_INSIDE_H
+#ifndef LOG_INTERNAL_H
+#define LOG_INTERNAL_H
 
 #include <pthread.h>
 
@@ -55,12 +55,12 @@ struct log {
     struct log *before;               /* log_outlive() */
     struct log_damage_record *damage; /* NULL, or why nothing may be written: salvage.c */
     int judged; /* the log's bytes were found damaged or cut, not a visitor's entry */
-    uint64_t proved; /* entries that a witness outside the log knows to have been safe */
+    uint64_t proved; /* entries that a proof outside the log knows to have been safe */
 
     buf lines, scratch; /* append: what is written; what is sealed */
     buf piece, text;    /* reading: bytes of the backend; opened entries */
-    buf ahead; /* bytes of the backend from ahead_at on, brought for log_expect() */
-    uint64_t ahead_at, expected_from, expected_end; /* entries; both 0: none */
+    buf prefetch; /* bytes of the backend from prefetch_at on, brought for log_expect() */
+    uint64_t prefetch_at, expected_from, expected_end; /* entries; both 0: none */
     size_t *pending; /* where each opened entry of an unfinished write ends */
     size_t pending_capacity;
 
@@ -167,7 +167,7 @@ int log_is_entry(const char *text, size_t size, uint64_t id);
 
 /* What was scanned, of size bytes, does not reach the entry of which the index knows that
  * it was safe: TRUNCATED when there are too few bytes for it, else DAMAGED. */
-sessile_status log_witness(log_t *log, uint64_t size, sessile_error *err);
+sessile_status log_check_proof(log_t *log, uint64_t size, sessile_error *err);
 /* Gives back what reading and writing large things left behind. */
 void log_trim(log_t *log);
 

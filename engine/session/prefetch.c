@@ -1,5 +1,5 @@
 /*
- * ahead.c: the messages of a context, read in pieces.
+ * prefetch.c: the messages of a context, read in pieces.
  *
  * Owns which entries are read at once: neighbours in the log that a list names one after
  * the other. To a file that is a matter of system calls; to a database each piece is a
@@ -11,14 +11,14 @@
 /* A gap of so many entries is read through rather than asked for anew. */
 enum { GAP = 16 };
 
-void ahead_begin(ahead *a, sessile_session *s, const context *c)
+void prefetch_begin(prefetch *a, sessile_session *s, const context *c)
 {
-    *a = (ahead){.s = s, .c = c, .first = 1, .last = 0};
+    *a = (prefetch){.s = s, .c = c, .first = 1, .last = 0};
 }
 
 /* The run of the list that begins at item i: its blocks of the index are there when this
  * is OK, and the log knows what will be read. */
-static sessile_status expect_run(ahead *a, size_t i, sessile_error *err)
+static sessile_status expect_run(prefetch *a, size_t i, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
 
@@ -37,7 +37,8 @@ static sessile_status expect_run(ahead *a, size_t i, sessile_error *err)
     return status;
 }
 
-sessile_status ahead_message(ahead *a, sessile_key key, buf *out, sessile_error *err)
+sessile_status prefetch_message(prefetch *a, sessile_key key, buf *out,
+                                sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
 
@@ -52,7 +53,7 @@ sessile_status ahead_message(ahead *a, sessile_key key, buf *out, sessile_error 
     return status ? status : session_message_locked(a->s, key, out, err);
 }
 
-void ahead_end(ahead *a)
+void prefetch_end(prefetch *a)
 {
     log_expect_none(a->s->log);
 }

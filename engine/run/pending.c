@@ -1,5 +1,5 @@
 /*
- * park.c: a run that waits for a model, written down, and answered in another process.
+ * pending.c: a run that waits for a model, written down, and answered in another process.
  *
  * The problem: a model's answer may come hours later, in a process that did not ask. The
  * choice: nothing of Lua is kept; the entry holds what the policy was given (which turn,
@@ -8,8 +8,8 @@
  * is why a policy must be deterministic. Rejected: keeping the coroutine, which would tie
  * an answer to one build of Lua and to one process.
  *
- * Must never let a park hold anybody up: it is a fact, and a park that is never answered
- * costs a compaction.
+ * Must never let a pending run hold anybody up: it is a fact, and a pending run that is
+ * never answered costs a compaction.
  */
 #include "run/run.h"
 
@@ -19,7 +19,7 @@
 
 #include "base/text.h"
 #include "run/begin.h"
-#include "session/parks.h"
+#include "session/pending.h"
 
 /* ------------------------------------------------------------------ writing it down */
 
@@ -86,7 +86,7 @@ static void put_why(const sessile_run *run, buf *out)
     buf_putc(out, '}');
 }
 
-static void put_park(const sessile_run *run, buf *out)
+static void put_pending_run(const sessile_run *run, buf *out)
 {
     char id[9];
 
@@ -119,22 +119,22 @@ static void put_park(const sessile_run *run, buf *out)
 
 static void put_fact(const sessile_session *s, batch *b, const buf *data)
 {
-    batch_put(b, s->head, ENTRY_PARK, SOURCE_POLICY, data->data, data->size);
+    batch_put(b, s->head, ENTRY_PENDING_RUN, SOURCE_POLICY, data->data, data->size);
 }
 
-/* A policy that was refused costs no answer: the park is written anew with all of them,
- * for a policy that was mended. */
+/* A policy that was refused costs no answer: the pending run is written anew with all of
+ * them, for a policy that was mended. */
 static sessile_status keep_answers(sessile_run *run, sessile_session *s, batch *b,
                                    sessile_error *err)
 {
-    sessile_id park = run->park;
+    sessile_id pending_run = run->pending_run;
     buf text, data;
     entry e;
     sessile_status status;
 
     buf_init(&text, run->alloc);
     buf_init(&data, run->alloc);
-    status = session_park_locked(s, &park, &text, &e, NULL);
+    status = session_pending_run_locked(s, &pending_run, &text, &e, NULL);
     if (status ==
         SESSILE_NOTFOUND) { /* the conversation outran it: there is no other try */
         buf_deinit(&text);
@@ -142,7 +142,8 @@ static sessile_status keep_answers(sessile_run *run, sessile_session *s, batch *
         return SESSILE_OK;
     }
     if (status)
-        (void)fail(err, status, "park %08" PRIx32 " cannot be read", run->park);
+        (void)fail(err, status, "pending_run %08" PRIx32 " cannot be read",
+                   run->pending_run);
     if (!status) {
         json_iter it = json_begin(e.data);
         buf_putc(&data, '{');
@@ -170,12 +171,13 @@ static sessile_status keep_answers(sessile_run *run, sessile_session *s, batch *
     return status;
 }
 
-sessile_status run_close_park(sessile_run *run, sessile_session *s, batch *b,
-                              sessile_error *err)
+sessile_status run_close_pending(sessile_run *run, sessile_session *s, batch *b,
+                                 sessile_error *err)
 {
     buf data;
 
-    if (run->park == SESSILE_NO_ID || !facts_find(&s->facts, FACT_PARK, run->park, "", 0))
+    if (run->pending_run == SESSILE_NO_ID ||
+        !facts_find(&s->facts, FACT_PENDING_RUN, run->pending_run, "", 0))
         return SESSILE_OK;
     if (run->refused && run->answers.count) {
         sessile_status kept = keep_answers(run, s, b, err);
@@ -183,7 +185,8 @@ sessile_status run_close_park(sessile_run *run, sessile_session *s, batch *b,
             return kept;
     }
     buf_init(&data, run->alloc);
-    buf_printf(&data, "{\"off\":true,\"park\":\"%08" PRIx32 "\"}", run->park);
+    buf_printf(&data, "{\"off\":true,\"pending_run\":\"%08" PRIx32 "\"}",
+               run->pending_run);
     if (!data.failed)
         put_fact(s, b, &data);
     sessile_status status = data.failed ? fail_nomem(err) : SESSILE_OK;
@@ -191,18 +194,18 @@ sessile_status run_close_park(sessile_run *run, sessile_session *s, batch *b,
     return status;
 }
 
-typedef struct park_write {
+typedef struct pending_write {
     sessile_run *run;
     buf data;
     sessile_id id;
-} park_write;
+} pending_write;
 
-/* session_build: the park; the one that this run answers is closed with it. */
-static sessile_status build_park(void *arg, sessile_session *s, batch *b,
-                                 sessile_error *err)
+/* session_build: the pending run; the one that this run answers is closed with it. */
+static sessile_status build_pending_run(void *arg, sessile_session *s, batch *b,
+                                        sessile_error *err)
 {
-    park_write *w = arg;
-    sessile_status status = run_close_park(w->run, s, b, err);
+    pending_write *w = arg;
+    sessile_status status = run_close_pending(w->run, s, b, err);
 
     w->id = batch_next(b);
     if (!status)
@@ -213,22 +216,22 @@ static sessile_status build_park(void *arg, sessile_session *s, batch *b,
 static sessile_status build_close(void *arg, sessile_session *s, batch *b,
                                   sessile_error *err)
 {
-    return run_close_park(arg, s, b, err);
+    return run_close_pending(arg, s, b, err);
 }
 
 /* What an answered run did not close with an entry of its own. */
-sessile_status run_end_park(sessile_run *run, sessile_error *err)
+sessile_status run_end_pending(sessile_run *run, sessile_error *err)
 {
     sessile_id count = 0;
     sessile_status status;
 
-    if (run->park == SESSILE_NO_ID)
+    if (run->pending_run == SESSILE_NO_ID)
         return SESSILE_OK;
     status =
         session_write_within(run->session, &run->wait, build_close, run, &count, err);
     if (status)
         return status;
-    run->park = SESSILE_NO_ID;
+    run->pending_run = SESSILE_NO_ID;
     if (count) {
         run->written = count;
         run->synced = 0;
@@ -236,21 +239,21 @@ sessile_status run_end_park(sessile_run *run, sessile_error *err)
     return SESSILE_OK;
 }
 
-sessile_status run_park(sessile_run *run, sessile_id *out, sessile_error *err)
+sessile_status run_defer(sessile_run *run, sessile_id *out, sessile_error *err)
 {
-    park_write w = {.run = run, .id = SESSILE_NO_ID};
+    pending_write w = {.run = run, .id = SESSILE_NO_ID};
     sessile_id count = 0;
     sessile_status status;
 
     if (!run->asked)
-        return fail(err, SESSILE_INVALID, "nothing is asked: there is nothing to park");
+        return fail(err, SESSILE_INVALID, "nothing is asked: there is nothing to defer");
     if (run->checkpoint.asked)
         return fail(err, SESSILE_INVALID,
                     "the state of a checkpoint is waited for, and only a model's answer "
                     "can come from elsewhere: reply first");
     if (run->kind == RUN_BRANCH)
         return fail(err, SESSILE_INVALID,
-                    "a branch is not parked: its head has moved, and a summary can be "
+                    "a branch is not deferred: its head has moved, and a summary can be "
                     "appended by whoever has one");
     if (policy_step_get(run->policy, run->step)->is_host)
         return fail(
@@ -262,20 +265,20 @@ sessile_status run_park(sessile_run *run, sessile_id *out, sessile_error *err)
                     "a plan writes nothing, so that nobody could answer it later");
     run->wait = session_wait_begin(run->session, run->has_timeout, run->timeout_ms);
     buf_init(&w.data, run->alloc);
-    put_park(run, &w.data);
+    put_pending_run(run, &w.data);
     status = w.data.failed ? fail_nomem(err)
-                           : session_write_within(run->session, &run->wait, build_park,
-                                                  &w, &count, err);
+                           : session_write_within(run->session, &run->wait,
+                                                  build_pending_run, &w, &count, err);
     if (!status)
         status = session_sync_within(run->session, &run->wait, count, err);
     buf_deinit(&w.data);
     if (status)
         return status;
     run->asked = 0;
-    run->park = SESSILE_NO_ID;
+    run->pending_run = SESSILE_NO_ID;
     run_forget(run);
-    run->outcome.verdict = SESSILE_PARKED;
-    run->outcome.park = w.id;
+    run->outcome.verdict = SESSILE_PENDING;
+    run->outcome.pending_run = w.id;
     run->stage = STAGE_DONE;
     run->synced = 1;
     *out = w.id;
@@ -306,7 +309,8 @@ static int read_hash(json value, unsigned char out[32])
 static sessile_status broken(sessile_id id, sessile_error *err)
 {
     return fail(err, SESSILE_DAMAGED,
-                "park %08" PRIx32 " does not say what its policy was given: cancel it",
+                "pending_run %08" PRIx32
+                " does not say what its policy was given: cancel it",
                 id);
 }
 
@@ -491,8 +495,8 @@ static sessile_status read_step(recorded *r, json step, sessile_id id, sessile_e
     if (json_get(step, "hash").type != JSON_STRING)
         return fail(
             err, SESSILE_INVALID,
-            "the parked chain has '%s', functions of a host: give the policy that "
-            "was parked",
+            "the pending chain has '%s', functions of a host: give the policy that "
+            "was pending",
             r->name.size ? r->name.data : "");
     return SESSILE_OK;
 }
@@ -517,7 +521,7 @@ static sessile_status load(sessile_run *run, const recorded *steps, size_t count
                        store->worker, store->os, &store->alloc, err);
 }
 
-/* Nobody named a policy: the one that was parked, from the files it was loaded from, or
+/* Nobody named a policy: the one that was pending, from the files it was loaded from, or
  * by its names. */
 static sessile_status load_recorded(sessile_run *run, const entry *e, sessile_error *err)
 {
@@ -555,8 +559,8 @@ static sessile_status load_recorded(sessile_run *run, const entry *e, sessile_er
 
 /* ------------------------------------------------------------------ answering */
 
-static sessile_status take_park(sessile_run *run, sessile_id id,
-                                const sessile_answer *answer, sessile_error *err)
+static sessile_status take_pending_run(sessile_run *run, sessile_id id,
+                                       const sessile_answer *answer, sessile_error *err)
 {
     sessile_session *s = run->session;
     sessile_status status = session_lock_within(s, &run->wait, err);
@@ -570,7 +574,7 @@ static sessile_status take_park(sessile_run *run, sessile_id id,
     if (!status)
         status = session_check_running_locked(s, err);
     if (!status)
-        status = session_park_locked(s, &id, &text, &e, err);
+        status = session_pending_run_locked(s, &id, &text, &e, err);
     session_unlock(s);
     if (!status)
         status = take_given(run, &e, err);
@@ -579,7 +583,7 @@ static sessile_status take_park(sessile_run *run, sessile_id id,
     if (!status)
         status = take_answers(run, &e, answer, err);
     if (!status && run->is_fallback) {
-        /* What was parked is the fallback: the configured one, else as it was recorded.
+        /* What was pending is the fallback: the configured one, else as it was recorded.
          */
         policy_release(run->policy);
         run->policy = run->fallback;
@@ -588,13 +592,13 @@ static sessile_status take_park(sessile_run *run, sessile_id id,
     if (!status && !run->policy)
         status = load_recorded(run, &e, err);
     if (!status)
-        run->park = id;
+        run->pending_run = id;
     buf_deinit(&text);
     return status;
 }
 
-sessile_status run_begin_answer(sessile_run **out, sessile_session *s, sessile_id park,
-                                const sessile_answer *answer,
+sessile_status run_begin_answer(sessile_run **out, sessile_session *s,
+                                sessile_id pending_run, const sessile_answer *answer,
                                 const sessile_run_options *options, sessile_error *err)
 {
     sessile_run *run;
@@ -603,7 +607,7 @@ sessile_status run_begin_answer(sessile_run **out, sessile_session *s, sessile_i
     if (status)
         return status;
     run->replays = 1;
-    status = take_park(run, park, answer, err);
+    status = take_pending_run(run, pending_run, answer, err);
     if (!status) {
         run->stage = run->kind == RUN_TURN ? STAGE_MERGE : STAGE_COMPACT;
         status = run_snapshot(run, err);

@@ -1,0 +1,31 @@
+/*
+ * pending.h: the runs that wait, written down, for somebody to answer them.
+ *
+ * The data of a `pending_run` entry, written by run/pending.c:
+ *
+ *   {"kind":"turn"|"compact","saw":"<entry>","first":"<entry>" (of a turn),
+ *    "policy":[{"name":…,"version":…,"hash":…,"options":{…},"path":…}],
+ *    "reason":…,"instructions":…,"now":<ms>,"window":n,"reserve":n,
+ *    "answers":[{"request":"<BLAKE2b-256, hex>","text":…|"failed":…}],
+ *    "asks":{"policy":"<name>","hash":"<BLAKE2b-256, hex>","request":{…}},
+ *    "refused":"<why>"}  (it was answered, and its policy then refused: to be tried
+ * again)
+ *
+ * and of one that ends it: {"off":true,"pending_run":"<entry>"}.
+ */
+#ifndef SESSION_PENDING_H
+#define SESSION_PENDING_H
+
+#include "session/session.h"
+
+/*
+ * Reads pending_run `id` (SESSILE_NO_ID: the newest that is open) into text, e its entry.
+ * NOTFOUND: no such pending_run, or it is closed. The mutex is held.
+ */
+sessile_status session_pending_run_locked(sessile_session *s, sessile_id *id, buf *text,
+                                          entry *e, sessile_error *err);
+/* As sessile_pending_runs(). */
+sessile_status session_pending_runs(sessile_session *s, sessile_pending_run **out,
+                                    size_t *count, sessile_error *err);
+
+#endif
