@@ -431,7 +431,7 @@ static void views_show_plain_lines_and_fail_on_none(void **state)
         "a\xef\xbf\xbd\xef\xbf\xbd"
         "b \\u0000");
     snprintf(text, sizeof text,
-             "select concat_ws(',', entry, checkpoint, leaf, messages, tokens, state)"
+             "select concat_ws(',', entry, checkpoint, head, messages, tokens, state)"
              " from %s.checkpoints where name = 'log'",
              postgres_schema(url));
     sql(url, text, "00000008,b,00000001,1,7,{\"step\": 3}");

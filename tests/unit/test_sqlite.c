@@ -603,7 +603,7 @@ static void plain_rows_can_be_asked(void **state)
     ok(sessile_checkpoint(s, &checkpoint, NULL, &g->err), g);
     ok(sessile_checkpoint_delete(s, id, &g->err), g);
     assert_string_equal(sql(g,
-                            "SELECT name IS NOT NULL, entry, checkpoint, leaf, reason,"
+                            "SELECT name IS NOT NULL, entry, checkpoint, head, reason,"
                             " messages, tokens > 0, state FROM checkpoints",
                             answer),
                         "1|00000007|second|00000001|manual|1|1|{\"step\":3}");

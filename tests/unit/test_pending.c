@@ -1,5 +1,5 @@
 /*
- * test_park.c: a run that waits for a model is written down, and answered by somebody
+ * test_pending.c: a run that waits for a model is written down, and answered by somebody
  * else: another handle of the store, as another process would open it.
  */
 #include <setjmp.h>
