@@ -48,7 +48,8 @@ COMMAND_LIBS := -lcmark-gfm -lcmark-gfm-extensions -lncursesw -ltinfo -ledit
 # ---- files ---------------------------------------------------------------------------
 
 OBJ     := $(BUILD)/obj
-FLOORS  := base codec vault store log tokens session guard memory policy run api
+FLOORS  := base codec vault store store/file store/sqlite store/postgres store/hosted log tokens \
+           context session proposal history operations admin policy run api
 objects  = $(patsubst %.c,$(OBJ)/%.o,$(1))
 sources  = $(sort $(wildcard $(1)))
 
@@ -115,7 +116,7 @@ $(OBJ)/engine/policy/%.o $(OBJ)/engine/command/%.o $(OBJ)/engine/worker/%.o: DOO
 $(OBJ)/engine/session/store_handle.o: DOOR = -DSESSILE_LIBEXEC='"$(PREFIX)/libexec/sessile"'
 $(OBJ)/engine/tokens/encoding.o: DOOR = -DSESSILE_SHARE='"$(PREFIX)/share/sessile"'
 $(OBJ)/engine/codec/%.o: DOOR = -I/usr/include/uuid
-$(OBJ)/engine/store/postgres.o $(OBJ)/engine/store/postgres_%.o: DOOR = -I/usr/include/postgresql
+$(OBJ)/engine/store/postgres/%.o: DOOR = -I/usr/include/postgresql
 $(OBJ)/tests/bench/bare_postgres.o $(OBJ)/tests/unit/test_postgres.o $(OBJ)/tests/unit/test_postgres_%.o: DOOR = -I/usr/include/postgresql
 
 $(OBJ)/engine/%.o: engine/%.c Makefile

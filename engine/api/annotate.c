@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "session/annotate.h"
+#include "operations/annotate.h"
 
 static sessile_status label(sessile_session *session, sessile_id entry,
                             sessile_slice name, int off, const char *function,

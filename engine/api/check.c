@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "session/check.h"
+#include "admin/check.h"
 
 sessile_status sessile_check_open(sessile_check **out, sessile_store *store,
                                   const sessile_session_options *which, int salvage,

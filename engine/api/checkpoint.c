@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "session/checkpoint.h"
+#include "operations/checkpoint.h"
 
 sessile_status sessile_checkpoint(sessile_session *session,
                                   const sessile_checkpoint_options *options,

@@ -1,7 +1,7 @@
 /* explain.c: the public functions that explain a context and take compactions back. */
 #include "api/api.h"
 
-#include "session/history.h"
+#include "history/history.h"
 
 sessile_status sessile_compactions(sessile_session *session, sessile_compaction **out,
                                    size_t *count, sessile_error *err)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "session/fork.h"
+#include "operations/fork.h"
 #include "session/triggers.h"
 
 /* Opens what was made. Over records it is nobody else's. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "session/keys.h"
+#include "admin/keys.h"
 
 sessile_status sessile_keys_init(const char *url, const sessile_store_options *options,
                                  sessile_error *err)

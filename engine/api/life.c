@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "session/life.h"
+#include "admin/purge.h"
+#include "operations/life.h"
 
 sessile_status sessile_session_life(sessile_session *session, sessile_life_info *out,
                                     sessile_error *err)
@@ -105,4 +106,11 @@ sessile_status sessile_purge(sessile_store *store, const sessile_purge_options *
     if (api_bad(options->agent))
         return api_missing(err, __func__, "agent.data");
     return session_purge(store, options, out, count, err);
+}
+
+const char *sessile_life_name(sessile_life life)
+{
+    static const char *const names[] = {"active", "suspended", "archived", "expired",
+                                        "deleted"};
+    return (unsigned)life <= SESSILE_LIFE_DELETED ? names[life] : "unknown";
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "session/migrate.h"
+#include "admin/migrate.h"
 
 sessile_status sessile_migrate_begin(sessile_migration **out, const sessile_place *from,
                                      const sessile_place *to,

@@ -5,7 +5,7 @@
 
 #include "policy/policy.h"
 #include "run/begin.h"
-#include "session/pending.h"
+#include "operations/pending.h"
 #include "session/session.h"
 #include "session/triggers.h"
 

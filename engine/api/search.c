@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "session/search.h"
+#include "admin/search.h"
 
 void sessile_search_options_init(sessile_search_options *options)
 {

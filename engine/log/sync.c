@@ -7,7 +7,7 @@
  * the kernel has marked the pages clean, and a second sync would report a success that is
  * none.
  *
- * Handles of one log in one process share as well, below: store/file_shared.c. Processes
+ * Handles of one log in one process share as well, below: store/file/shared.c. Processes
  * sync each for themselves.
  */
 #include <string.h>

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "policy/lua_json.h"
 #include "policy/lua_box.h"
-#include "session/state.h"
+#include "proposal/state.h"
 
 /* Bytes of log lines kept from one pipeline. */
 #define LOG_MAX 16384

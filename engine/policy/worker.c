@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "codec/json.h"
 #include "policy/chain.h"
-#include "session/state_journal.h"
+#include "proposal/journal.h"
 
 /* Past the script's own budget, which the worker keeps itself. */
 #define GRACE_MS 50

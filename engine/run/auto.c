@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "session/checkpoint.h"
+#include "operations/checkpoint.h"
 
 /* What a newest checkpoint tells: where it stands among entries, messages and times. */
 typedef struct since {

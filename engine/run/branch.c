@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "session/life.h"
 #include "tokens/tokens.h"
 
 /* One of the two commits on its way. */

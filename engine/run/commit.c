@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "session/life.h"
 
 typedef struct commit_write {
     sessile_run *run;

@@ -8,7 +8,7 @@
  */
 #include "policy/worker.h"
 #include "run/run.h"
-#include "session/state_journal.h"
+#include "proposal/journal.h"
 
 static void stop(void *idle)
 {

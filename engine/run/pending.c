@@ -19,7 +19,8 @@
 
 #include "base/text.h"
 #include "run/begin.h"
-#include "session/pending.h"
+#include "operations/pending.h"
+#include "session/life.h"
 
 /* ------------------------------------------------------------------ writing it down */
 

@@ -2,7 +2,7 @@
  * run.h: one operation (turn, compact, plan, branch) as a state machine that can stop and
  * be answered.
  *
- * A run walks a fixed schedule of hooks over one proposal (session/state.h). Between two
+ * A run walks a fixed schedule of hooks over one proposal (proposal/state.h). Between two
  * calls of the host it holds no lock and no Lua stack but its own pipeline's. Whatever
  * ends it, a turn's messages were written before its first hook.
  *
@@ -24,9 +24,9 @@
 #define RUN_RUN_H
 
 #include "policy/policy.h"
-#include "session/laws.h"
+#include "context/laws.h"
 #include "session/session.h"
-#include "session/state.h"
+#include "proposal/state.h"
 #include "session/triggers.h"
 
 typedef enum run_kind { RUN_TURN, RUN_COMPACT, RUN_PLAN, RUN_BRANCH } run_kind;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "session/life.h"
 #include "tokens/tokens.h"
 
 /* One message, checked: where its text is in `text`, and its tokens. */

@@ -4,8 +4,8 @@
  * Owns the life of a handle: it is valid before it is filled, so that one function takes
  * it down at any stage. Must never create a session when one is to be opened.
  */
-#include "session/checkpoint.h"
 #include "session/fold.h"
+#include "session/agent_info.h"
 #include "session/life.h"
 
 #include <inttypes.h>

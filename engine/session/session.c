@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "tokens/tokens.h"
 
 /* ------------------------------------------------------------------ keeping up */
@@ -32,6 +33,21 @@ sessile_status session_ours(const sessile_session *s, sessile_error *err)
 
 /* A scan that a fold ended shows the same entries again at the next, so want of memory is
  * made up for by itself; what is not is a gap. */
+int session_was_forgotten(const sessile_session *s)
+{
+    sessile_store *st = s->store;
+    size_t count = atomic_load(&st->forgotten_count);
+    int found = 0;
+
+    if (!s->user_size || count == s->forgotten_before)
+        return 0;
+    pthread_mutex_lock(&st->mutex);
+    for (size_t i = s->forgotten_before; i < count && !found; i++)
+        found = st->forgotten[i] == hash64(s->user, s->user_size);
+    pthread_mutex_unlock(&st->mutex);
+    return found;
+}
+
 sessile_status session_in_place(const sessile_session *s, sessile_error *err)
 {
     if (s->broken)

@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 #include "codec/entry.h"
 #include "log/log.h"
-#include "session/context.h"
+#include "context/context.h"
 #include "session/facts.h"
 #include "session/header.h"
 #include "session/meter.h"
@@ -182,7 +182,7 @@ sessile_status session_open_at(sessile_session **out, sessile_store *st,
                                const sessile_session_options *options,
                                const session_place *at, sessile_error *err);
 
-/* ---- records that somebody else keeps (session/records.c) */
+/* ---- records that somebody else keeps (operations/records.c) */
 
 /* As sessile.h says of the functions of these names. */
 sessile_status session_records_open(sessile_session **out, sessile_store *st,
@@ -222,7 +222,7 @@ sessile_status session_wait_again(sessile_session *s, session_wait *w, int tries
 /* A log_stop of a session with the mutex: its call was interrupted. */
 int session_interrupted_locked(void *session);
 
-/* sessile_session_watch(). (session/watch.c) */
+/* sessile_session_watch(). (operations/watch.c) */
 sessile_status session_watch(sessile_session *s, sessile_id *seen, int timeout_ms,
                              int *changed, sessile_error *err);
 
@@ -424,10 +424,6 @@ sessile_status session_tokens_with_locked(sessile_session *s, sessile_id at,
 sessile_status session_usage_groups(sessile_session *s, sessile_usage_by by,
                                     sessile_usage_group **out, size_t *count,
                                     sessile_error *err);
-
-/* SUSPENDED, with what it waits for, while the host has paused this session: asked by
- * whoever builds path entries or moves the head. (session/suspend.c) */
-sessile_status session_check_running_locked(sessile_session *s, sessile_error *err);
 
 /* ---- small writes, each synced (session/write.c) */
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "session/life.h"
 #include "tokens/tokens.h"
 
 /* One entry on its way into the log: its checked text, and what is known of it. */

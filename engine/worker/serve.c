@@ -14,7 +14,7 @@
 #include "policy/chain.h"
 #include "policy/describe.h"
 #include "policy/worker.h"
-#include "session/state_journal.h"
+#include "proposal/journal.h"
 
 typedef struct server {
     int fd;

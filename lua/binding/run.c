@@ -617,10 +617,9 @@ static int run_context(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {
-    {"close", run_finalize},    {"step", run_step},
-    {"reply", run_reply},       {"fail", run_fail},
-    {"pending_run", run_defer}, {"outcome", run_outcome},
-    {"context", run_context},   {NULL, NULL},
+    {"close", run_finalize},  {"step", run_step},   {"reply", run_reply},
+    {"fail", run_fail},       {"defer", run_defer}, {"outcome", run_outcome},
+    {"context", run_context}, {NULL, NULL},
 };
 
 void binding_run_open(lua_State *L)

@@ -473,7 +473,7 @@ static const luaL_Reg methods[] = {
     {"suspended", binding_session_suspended},
     {"resume_with", binding_session_resume_with},
     {"cancel", binding_session_cancel},
-    {"pending", binding_session_pending_runs},
+    {"pending_runs", binding_session_pending_runs},
     {"checkpoint", binding_session_checkpoint},
     {"checkpoints", binding_session_checkpoints},
     {"restore", binding_session_restore},

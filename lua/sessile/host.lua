@@ -216,9 +216,9 @@ function host.drive(run, finish)
     if not ok then
       return nil, message, code
     end
-    local pending_runs = guard:outcome()
-    if pending_runs and pending_runs.status == "paused" then
-      return pending_runs
+    local deferred = guard:outcome()
+    if deferred and deferred.status == "paused" then
+      return deferred
     end
   end
   if finish then

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/list_cache.h"
+#include "admin/list_cache.h"
 
 #define FOLDER  "main"
 #define PURPOSE "sessile list cache 3:" FOLDER

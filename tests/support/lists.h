@@ -21,8 +21,8 @@
 #ifndef SUPPORT_LISTS_H
 #define SUPPORT_LISTS_H
 
-#include "session/laws.h"
-#include "session/state.h"
+#include "context/laws.h"
+#include "proposal/state.h"
 
 typedef struct list {
     context c;

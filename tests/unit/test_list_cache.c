@@ -10,7 +10,7 @@
 #include "support/lists.h"
 #include "support/logs.h"
 #include "support/sessions.h"
-#include "session/list_cache.h"
+#include "admin/list_cache.h"
 
 #include <stdarg.h>
 #include <stddef.h>

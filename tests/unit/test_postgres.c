@@ -4,7 +4,7 @@
  * What every store promises is in tests/store/. Without a server the cases that need one
  * are skipped, and say why.
  */
-#include "store/postgres.h"
+#include "store/postgres/postgres.h"
 
 #include "support/postgres.h"
 

@@ -5,7 +5,7 @@
  * functions and operators that another user planted. What is read from either may be
  * refused; it must never run, overflow, reach a terminal as it is, or take for ever.
  */
-#include "store/postgres.h"
+#include "store/postgres/postgres.h"
 
 #include "support/postgres.h"
 

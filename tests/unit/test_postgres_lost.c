@@ -5,7 +5,7 @@
  * hurts: before the server has the statement, after it has committed, or without a word.
  * What was acknowledged must be there once; what was refused must never come.
  */
-#include "store/postgres.h"
+#include "store/postgres/postgres.h"
 
 #include "support/postgres.h"
 

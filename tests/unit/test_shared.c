@@ -6,7 +6,7 @@
  */
 #include "support/logs.h"
 #include "support/sessions.h"
-#include "store/file.h"
+#include "store/file/file.h"
 
 #include <stdarg.h>
 #include <stddef.h>

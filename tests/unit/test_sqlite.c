@@ -12,7 +12,7 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
-#include "store/sqlite.h"
+#include "store/sqlite/sqlite.h"
 #include "store/store.h"
 #include "support/logs.h"
 #include "support/sessions.h"

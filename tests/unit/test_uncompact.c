@@ -11,7 +11,7 @@
  */
 #include "support/sessions.h"
 #include "session/fold.h"
-#include "session/history.h"
+#include "history/history.h"
 
 #include <stdarg.h>
 #include <stddef.h>

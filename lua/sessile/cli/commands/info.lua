@@ -180,7 +180,7 @@ return {
     line("status", info.status)
     line("waits for", pause_text(info.id, info.suspension, now))
     for i, pending_run in ipairs(info.pending_runs) do
-      line(i == 1 and "pending_runs" or "", ("%s asks its model (entry %s, %s): sessile answer %s")
+      line(i == 1 and "pending" or "", ("%s asks its model (entry %s, %s): sessile answer %s")
         :format(terminal.line(pending_run.policy), pending_run.id, terminal.ago(pending_run.time, now),
           hints.id(info.id)))
     end

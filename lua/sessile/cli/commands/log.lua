@@ -92,9 +92,9 @@ end
 
 function says.pending_run(data)
   if data.off then
-    return "pending_run closed", type(data.pending_run) == "string" and data.pending_run or nil
+    return "pending closed", type(data.pending_run) == "string" and data.pending_run or nil
   end
-  return "pending_runs", type(data.asks) == "table" and data.asks.policy or nil
+  return "pending", type(data.asks) == "table" and data.asks.policy or nil
 end
 
 function says.head(data)

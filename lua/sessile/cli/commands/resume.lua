@@ -178,7 +178,7 @@ local function show(app, session, known)
       and terminal.line(known.pause.reason) or "an answer", terminal.ago(known.pause.time, now)))
   end
   if #known.pending_runs > 0 then
-    line("pending_runs", ("%d question%s to a model"):format(#known.pending_runs,
+    line("pending", ("%d question%s to a model"):format(#known.pending_runs,
       #known.pending_runs == 1 and "" or "s"))
   end
   -- A question may have led to a hundred calls: the header above is to be seen, too.

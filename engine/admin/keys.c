@@ -1,0 +1,459 @@
+/*
+ * keys.c: what the keys of a store mean for its sessions: counted, sealed anew,
+ * forgotten.
+ *
+ * Owns the order in which many logs and one keyring change. It must never drop an epoch
+ * that a log may still need: a log whose epoch is in no keyring is lost for ever.
+ *
+ * Sealing anew goes over the logs twice. The first pass does the work. The second looks
+ * at every log there is then, under a shared lock, so that whoever replaces one just now
+ * is waited for; what is still old is tried once more, and what stays old keeps its
+ * epoch. (Whoever makes a log under an older epoch meanwhile sees the newer one
+ * afterwards, and seals its log anew by itself: log_keep_up().)
+ */
+#include "admin/keys.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "admin/list_cache.h"
+#include "session/fold.h"
+
+enum { EPOCHS_MOST = 4096 };
+
+/* ------------------------------------------------------------------ which logs */
+
+typedef struct place {
+    char folder[NAME_SIZE], name[NAME_SIZE];
+} place;
+
+typedef struct places {
+    const allocator *alloc;
+    place *list;
+    size_t count, capacity;
+    int failed;
+} places;
+
+static int add_place(void *arg, const char *folder, const char *name)
+{
+    places *p = arg;
+
+    if (strlen(folder) >= NAME_SIZE || strlen(name) >= NAME_SIZE)
+        return 0; /* no name of ours */
+    if (mem_grow(p->alloc, (void **)&p->list, &p->capacity, p->count + 1,
+                 sizeof *p->list)) {
+        p->failed = 1;
+        return 1;
+    }
+    memcpy(p->list[p->count].folder, folder, strlen(folder) + 1);
+    memcpy(p->list[p->count].name, name, strlen(name) + 1);
+    p->count++;
+    return 0;
+}
+
+static void places_deinit(places *p)
+{
+    if (p->list)
+        mem_free(p->alloc, p->list, p->capacity * sizeof *p->list);
+    memset(p, 0, sizeof *p);
+}
+
+static sessile_status places_find(places *out, sessile_store *st, sessile_error *err)
+{
+    sessile_status status;
+
+    memset(out, 0, sizeof *out);
+    out->alloc = &st->alloc;
+    status = st->backend.table->list(st->backend.self, NULL, add_place, out, err);
+    return !status && out->failed ? fail_nomem(err) : status;
+}
+
+/* ------------------------------------------------------------------ the keyring */
+
+sessile_status keys_init(const char *url, const sessile_store_options *options,
+                         sessile_error *err)
+{
+    sessile_store *st;
+    sessile_status status = store_handle_make(&st, url, options, err);
+
+    store_handle_close(st);
+    return status;
+}
+
+sessile_status keys_rotate(sessile_store *st, const sessile_rotate_options *options,
+                           uint64_t *epoch, sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+
+    if (!keyring_sealed(st->keys))
+        return fail(err, SESSILE_UNSUPPORTED,
+                    "this store is plain: it has no keys that could be changed");
+    if (!options || !options->new_secret) {
+        status = keyring_new_epoch(st->keys, err);
+    } else {
+        if (options->key_source == SESSILE_KEY_DEFAULT ||
+            options->key_source == SESSILE_KEY_PLAIN)
+            return fail(err, SESSILE_INVALID,
+                        "a new secret comes from a variable, a file or the host");
+        if (options->make_file && options->key_source == SESSILE_KEY_FILE)
+            status = secret_file_make(options->key, st->os, &st->alloc, err);
+        if (!status)
+            status = keyring_set_secret(st->keys, options->key_source, options->key,
+                                        st->os, err);
+    }
+    if (epoch)
+        *epoch = keyring_epoch(st->keys);
+    return status;
+}
+
+/* ------------------------------------------------------------------ status */
+
+static sessile_keys_epoch *epoch_row(sessile_keys_epoch *rows, size_t count,
+                                     uint64_t epoch)
+{
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].epoch == epoch)
+            return &rows[i];
+    return NULL;
+}
+
+static void count_log(sessile_keys *k, sessile_keys_epoch *rows,
+                      const keyring_about *about, const log_about *log)
+{
+    sessile_keys_epoch *row;
+
+    if (!log->sealed) {
+        k->odd_logs++;
+        return;
+    }
+    row = epoch_row(rows, k->epoch_count, log->key.epoch);
+    if (row)
+        row->logs++;
+    k->user_logs += log->key.user[0] != 0;
+    k->old_logs += log->key.epoch != about->epoch || log->key.suite != about->suite;
+}
+
+sessile_status keys_status(sessile_store *st, sessile_keys **out, sessile_error *err)
+{
+    uint64_t epochs[EPOCHS_MOST];
+    sessile_keys_epoch *rows;
+    sessile_keys *k = NULL;
+    keyring_about about;
+    sessile_status status;
+    places logs;
+    size_t count;
+
+    *out = NULL;
+    status = keyring_refresh(st->keys, err);
+    if (status)
+        return status;
+    keyring_facts(st->keys, &about);
+    count = keyring_epochs(st->keys, epochs, EPOCHS_MOST);
+    count = count < EPOCHS_MOST ? count : EPOCHS_MOST;
+    status = places_find(&logs, st, err);
+    if (status)
+        goto out;
+    k = give_alloc(&st->alloc, sizeof *k + (count + 1) * sizeof *rows);
+    if (!k) {
+        status = fail_nomem(err);
+        goto out;
+    }
+    memset(k, 0, sizeof *k);
+    rows = (sessile_keys_epoch *)(void *)(k + 1);
+    k->sealed = about.sealed;
+    k->logs = logs.count;
+    k->key_source = about.source;
+    if (!about.sealed)
+        goto out;
+    k->suite = suite_name(about.suite);
+    k->kdf = about.stretched ? "argon2id" : "none";
+    k->kdf_ops = about.ops;
+    k->kdf_mem = about.mem;
+    k->epochs = rows;
+    k->epoch_count = count;
+    for (size_t i = 0; i < count; i++)
+        rows[i] = (sessile_keys_epoch){epochs[i], 0};
+    status = keyring_users(st->keys, &k->users, err);
+    for (size_t i = 0; !status && i < logs.count; i++) {
+        log_about log;
+        sessile_status looked = log_look_at(&st->backend, logs.list[i].folder,
+                                            logs.list[i].name, 0, 0, &log, NULL);
+        if (looked == SESSILE_NOTFOUND)
+            k->logs--; /* deleted meanwhile */
+        else if (looked)
+            k->odd_logs++;
+        else
+            count_log(k, rows, &about, &log);
+    }
+out:
+    places_deinit(&logs);
+    if (status) {
+        sessile_free(k);
+        return status;
+    }
+    *out = k;
+    return SESSILE_OK;
+}
+
+/* ------------------------------------------------------------------ sealed anew */
+
+struct sessile_reseal {
+    sessile_store *store;
+    places logs;
+    size_t next;
+    int proving;  /* the second pass */
+    int keep_all; /* of some log it cannot be told what it needs */
+    int done;
+    uint64_t *keep; /* epochs that a log is left with */
+    size_t keep_count, keep_capacity;
+    sessile_reseal_state state;
+    char failed[2 * NAME_SIZE]; /* "folder/name" */
+};
+
+void reseal_free(sessile_reseal *r)
+{
+    const allocator *a;
+
+    if (!r)
+        return;
+    a = &r->store->alloc;
+    places_deinit(&r->logs);
+    mem_free(a, r->keep, r->keep_capacity * sizeof *r->keep);
+    mem_free(a, r, sizeof *r);
+}
+
+sessile_status reseal_begin(sessile_reseal **out, sessile_store *st, const char *suite,
+                            sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    sessile_reseal *r;
+
+    *out = NULL;
+    if (!keyring_sealed(st->keys) ||
+        !(st->backend.table->capabilities & SESSILE_BACKEND_REPLACES))
+        return fail(err, SESSILE_UNSUPPORTED,
+                    "this store is plain: its logs cannot be sealed anew");
+    r = mem_zalloc(&st->alloc, sizeof *r);
+    if (!r)
+        return fail_nomem(err);
+    r->store = st;
+    if (suite)
+        status = keyring_set_suite(st->keys, suite, err);
+    if (!status)
+        status = keyring_refresh(st->keys, err);
+    if (!status)
+        status = places_find(&r->logs, st, err);
+    if (status) {
+        reseal_free(r);
+        return status;
+    }
+    r->state.logs = r->logs.count;
+    *out = r;
+    return SESSILE_OK;
+}
+
+static sessile_status keep_epoch(sessile_reseal *r, uint64_t epoch, sessile_error *err)
+{
+    for (size_t i = 0; i < r->keep_count; i++)
+        if (r->keep[i] == epoch)
+            return SESSILE_OK;
+    if (mem_grow(&r->store->alloc, (void **)&r->keep, &r->keep_capacity,
+                 r->keep_count + 1, sizeof *r->keep))
+        return fail_nomem(err);
+    r->keep[r->keep_count++] = epoch;
+    return SESSILE_OK;
+}
+
+static void report(sessile_reseal *r, const place *at, const sessile_error *why)
+{
+    size_t n = strlen(at->folder);
+
+    memcpy(r->failed, at->folder, n);
+    r->failed[n++] = '/';
+    memcpy(r->failed + n, at->name, strlen(at->name) + 1);
+    r->state.failed++;
+    r->state.log = r->failed;
+    r->state.why = *why;
+}
+
+/* One log. In the first pass a failure says nothing yet: the second tries again. */
+static sessile_status deal_with(sessile_reseal *r, const place *at, sessile_error *err)
+{
+    sessile_store *st = r->store;
+    sessile_error why;
+    sessile_status status;
+    keyring_about now;
+    log_about log;
+    log_index_callbacks callbacks = session_index_callbacks(NULL, 1);
+    int done = 0;
+
+    error_clear(&why);
+    keyring_facts(st->keys, &now);
+    status = log_look_at(&st->backend, at->folder, at->name, r->proving, st->timeout_ms,
+                         &log, &why);
+    if (!status && !log.sealed)
+        status = fail(&why, SESSILE_SEALED, "this log is plain and its store is sealed");
+    if (status) {
+        if (status == SESSILE_NOMEM)
+            return fail_nomem(err);
+        if (r->proving && status != SESSILE_NOTFOUND) {
+            r->keep_all = 1;
+            report(r, at, &why);
+        }
+        return SESSILE_OK;
+    }
+    if (log.key.epoch == now.epoch && log.key.suite == now.suite)
+        return SESSILE_OK;
+    status = log_reseal(&st->backend, st->keys, at->folder, at->name, st->timeout_ms,
+                        &callbacks, &done, &st->alloc, &why);
+    r->state.resealed += done != 0;
+    switch (status) {
+    case SESSILE_OK:
+    case SESSILE_NOTFOUND: /* deleted meanwhile */
+        return SESSILE_OK;
+    case SESSILE_NOMEM:
+    case SESSILE_FULL: /* of the next log no more will be had */
+        return fail(err, why.code, "%s", why.message);
+    default:
+        break;
+    }
+    if (!r->proving)
+        return SESSILE_OK;
+    if (status == SESSILE_SEALED && log.key.user[0]) {
+        r->state.forgotten++;
+        return SESSILE_OK;
+    }
+    report(r, at, &why);
+    return keep_epoch(r, log.key.epoch, err);
+}
+
+static sessile_status finish(sessile_reseal *r, sessile_error *err)
+{
+    keyring *keys = r->store->keys;
+    size_t before = keyring_epochs(keys, NULL, 0);
+    sessile_status status = SESSILE_OK;
+
+    if (!r->keep_all && before > 1)
+        status = keyring_drop_epochs(keys, r->keep, r->keep_count, err);
+    if (!status)
+        status = keyring_drop_users(keys, err);
+    if (!status && before > 1)
+        status = list_cache_drop(r->store, err); /* sealed with a master key as well */
+    if (!status) {
+        size_t after = keyring_epochs(keys, NULL, 0);
+        r->state.dropped = before > after ? before - after : 0;
+        r->done = 1;
+    }
+    return status;
+}
+
+sessile_status reseal_step(sessile_reseal *r, sessile_reseal_state *state,
+                           sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+
+    r->state.log = NULL;
+    error_clear(&r->state.why);
+    if (r->done)
+        goto out;
+    if (r->next == r->logs.count && !r->proving) {
+        places now;
+        status = places_find(&now, r->store, err);
+        if (status) {
+            places_deinit(&now);
+            return status;
+        }
+        places_deinit(&r->logs);
+        r->logs = now;
+        r->next = 0;
+        r->proving = 1;
+    }
+    if (r->next < r->logs.count) {
+        status = deal_with(r, &r->logs.list[r->next], err);
+        if (status)
+            return status; /* the same log comes again */
+        r->next++;
+        r->state.seen += !r->proving;
+    } else {
+        status = finish(r, err);
+    }
+out:
+    if (state)
+        *state = r->state;
+    return status ? status : r->done ? SESSILE_OK : SESSILE_NEEDS;
+}
+
+/* ------------------------------------------------------------------ forgotten */
+
+/* How many logs of this user open. */
+static sessile_status count_open(sessile_store *st, const char *user, uint64_t *out,
+                                 sessile_error *err)
+{
+    sessile_status status;
+    places logs;
+    buf text;
+
+    buf_init(&text, &st->alloc);
+    status = places_find(&logs, st, err);
+    for (size_t i = 0; !status && i < logs.count; i++) {
+        const place *at = &logs.list[i];
+        log_about log;
+        if (log_look_at(&st->backend, at->folder, at->name, 0, 0, &log, NULL) ||
+            strcmp(log.key.user, user))
+            continue;
+        buf_clear(&text);
+        *out += !log_peek(&st->backend, st->keys, at->folder, at->name,
+                          session_read_depth(st), &text, &st->alloc, NULL);
+    }
+    places_deinit(&logs);
+    buf_deinit(&text);
+    return status;
+}
+
+/* Handles that are open already refuse from now on. */
+static sessile_status note_forgotten(sessile_store *st, sessile_slice user,
+                                     sessile_error *err)
+{
+    sessile_status status = SESSILE_OK;
+    size_t count;
+
+    pthread_mutex_lock(&st->mutex);
+    count = atomic_load(&st->forgotten_count);
+    if (mem_grow(&st->alloc, (void **)&st->forgotten, &st->forgotten_capacity, count + 1,
+                 sizeof *st->forgotten)) {
+        status = fail_nomem(err);
+    } else {
+        st->forgotten[count] = hash64(user.data, user.size);
+        atomic_store(&st->forgotten_count, count + 1);
+    }
+    pthread_mutex_unlock(&st->mutex);
+    return status;
+}
+
+sessile_status forget_user(sessile_store *st, sessile_slice user, uint64_t *sessions,
+                           sessile_error *err)
+{
+    char name[NAME_SIZE];
+    uint64_t open = 0, removed;
+    sessile_status status, noted;
+
+    if (!user.size)
+        return fail(err, SESSILE_INVALID, "which user? the name is empty");
+    if (!keyring_sealed(st->keys))
+        return fail(err, SESSILE_UNSUPPORTED,
+                    "this store is plain: users have no secrets here, delete their "
+                    "sessions instead");
+    keyring_user_name(st->keys, user, name);
+    status = count_open(st, name, &open, err);
+    if (status)
+        return status;
+    status = keyring_forget(st->keys, name, &removed, err);
+    noted = note_forgotten(st, user, status ? NULL : err);
+    /* Titles may stand in the lists' caches. Also when nothing was removed: an earlier
+     * run may have ended before it came to this. */
+    if (!status)
+        status = list_cache_drop(st, err);
+    if (sessions)
+        *sessions = open;
+    return status ? status : noted;
+}

@@ -1,0 +1,181 @@
+/*
+ * migrate_keys.c: the blobs of a store that is copied as it stands: the keyring and the
+ * users' secrets.
+ *
+ * Owns that a user who is forgotten stays so: secrets are copied after the logs, and each
+ * is looked for in `from` once more when it is there. Must never open a blob, nor write
+ * over one of `to`'s own.
+ */
+#include "admin/migrate.h"
+
+#include <string.h>
+
+sessile_status migrate_blob(const store *st, const char *name, char **out, size_t *size,
+                            sessile_error *err)
+{
+    sessile_status status;
+
+    *out = NULL;
+    *size = 0;
+    if (!(st->table->capabilities & SESSILE_BACKEND_SEALS))
+        return SESSILE_OK;
+    status = st->table->blob_get(st->self, name, out, size, err);
+    if (status == SESSILE_NOTFOUND) {
+        error_clear(err);
+        status = SESSILE_OK;
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ names */
+
+typedef struct names {
+    buf text; /* each with its NUL */
+    int failed;
+} names;
+
+static int add_name(void *arg, const char *name)
+{
+    names *n = arg;
+
+    buf_put(&n->text, name, strlen(name) + 1);
+    return n->text.failed;
+}
+
+static sessile_status list_users(names *out, const sessile_store *st, sessile_error *err)
+{
+    const store *b = &st->backend;
+    sessile_status status = SESSILE_OK;
+
+    buf_init(&out->text, &st->alloc);
+    if ((b->table->capabilities & SESSILE_BACKEND_SEALS) && b->table->blob_list)
+        status = b->table->blob_list(b->self, USER_PREFIX, add_name, out, err);
+    if (status == SESSILE_NOTFOUND) {
+        error_clear(err);
+        status = SESSILE_OK;
+    }
+    return !status && out->text.failed ? fail_nomem(err) : status;
+}
+
+/* ------------------------------------------------------------------ one secret */
+
+static sessile_status remove_there(sessile_migration *m, const char *name,
+                                   sessile_error *err)
+{
+    const store *to = &m->to->backend;
+    sessile_status status =
+        to->table->blob_remove ? to->table->blob_remove(to->self, name, err) : SESSILE_OK;
+
+    if (status == SESSILE_NOTFOUND) {
+        error_clear(err);
+        return SESSILE_OK;
+    }
+    if (!status)
+        m->state.users_removed++;
+    return status;
+}
+
+static sessile_status settle(const store *to, const char *name, const char *was,
+                             size_t was_size, const char *text, size_t size, int mirror,
+                             sessile_error *err)
+{
+    if (size == was_size && !memcmp(text, was, size))
+        return SESSILE_OK;
+    if (mirror && to->table->blob_replace)
+        return to->table->blob_replace(to->self, name, was, was_size, text, size, err);
+    return fail(err, SESSILE_CONFLICT,
+                "%s is another secret there: a user was forgotten in one of the two "
+                "stores, and came back. It was left alone",
+                name);
+}
+
+static sessile_status put_user(sessile_migration *m, const char *name, sessile_error *err)
+{
+    const store *from = &m->from->backend, *to = &m->to->backend;
+    char *text, *was, *again = NULL;
+    size_t size, was_size, again_size;
+    sessile_status status = migrate_blob(from, name, &text, &size, err);
+
+    if (status || !text)
+        return status; /* forgotten since it was listed */
+    status = migrate_blob(to, name, &was, &was_size, err);
+    if (!status && was) {
+        status = settle(to, name, was, was_size, text, size, m->options.mirror, err);
+    } else if (!status) {
+        status = to->table->blob_put_new(to->self, name, text, size, err);
+        m->state.users += !status;
+    }
+    sessile_free(was);
+    sessile_free(text);
+    /* Forgotten while it was copied: then it may not stay. */
+    if (!status)
+        status = migrate_blob(from, name, &again, &again_size, err);
+    if (!status && !again)
+        status = remove_there(m, name, err);
+    sessile_free(again);
+    return status;
+}
+
+/* Those of `to` that are no more in `from`. */
+static sessile_status forget_others(sessile_migration *m, sessile_error *err)
+{
+    names there = {0};
+    sessile_status status = list_users(&there, m->to, err);
+
+    for (size_t at = 0; !status && at < there.text.size;) {
+        const char *name = there.text.data + at;
+        char *text = NULL;
+        size_t size;
+        at += strlen(name) + 1;
+        status = migrate_blob(&m->from->backend, name, &text, &size, err);
+        if (!status && !text)
+            status = remove_there(m, name, err);
+        sessile_free(text);
+    }
+    buf_deinit(&there.text);
+    return status;
+}
+
+sessile_status migrate_users(sessile_migration *m, sessile_error *err)
+{
+    names users = {0};
+    sessile_status status = list_users(&users, m->from, err);
+
+    for (size_t at = 0; !status && at < users.text.size;) {
+        const char *name = users.text.data + at;
+        at += strlen(name) + 1;
+        status = put_user(m, name, err);
+    }
+    buf_deinit(&users.text);
+    return !status && m->options.mirror ? forget_others(m, err) : status;
+}
+
+/* The keyring got new keys, and lost none: the copy's is brought up to date. 1: done. */
+static int follow(sessile_migration *m, const char *text, size_t size)
+{
+    const store *to = &m->to->backend;
+
+    return (m->parts & SESSILE_MIGRATE_KEYRING) && m->from->keys &&
+           to->table->blob_replace && !keyring_refresh(m->from->keys, NULL) &&
+           keyring_continues(m->from->keys, m->keyring, m->keyring_size) &&
+           !to->table->blob_replace(to->self, KEYRING_BLOB, m->keyring, m->keyring_size,
+                                    text, size, NULL);
+}
+
+sessile_status migrate_keys_same(sessile_migration *m, sessile_error *err)
+{
+    char *text;
+    size_t size;
+    sessile_status status =
+        migrate_blob(&m->from->backend, KEYRING_BLOB, &text, &size, err);
+
+    if (!status &&
+        (!text || ((size != m->keyring_size || memcmp(text, m->keyring, size)) &&
+                   !follow(m, text, size))))
+        status = fail(err, SESSILE_CONFLICT,
+                      "the keys of the store were changed while it was copied: what was "
+                      "copied may need keys that the copy lacks. Remove the copy, and "
+                      "make it anew");
+    sessile_free(text);
+    return status;
+}

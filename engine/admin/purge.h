@@ -1,0 +1,13 @@
+/*
+ * purge.h: removes the sessions that expired or were deleted softly.
+ */
+#ifndef ADMIN_PURGE_H
+#define ADMIN_PURGE_H
+
+#include "session/store_handle.h"
+
+/* See sessile_purge(). */
+sessile_status session_purge(sessile_store *st, const sessile_purge_options *options,
+                             sessile_listed **out, size_t *count, sessile_error *err);
+
+#endif

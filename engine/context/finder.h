@@ -1,0 +1,36 @@
+/*
+ * finder.h: where a key stands in a context, for those who ask for many keys in a row.
+ *
+ * Whoever judges or applies a proposal asks for keys in nearly the order of the list. So
+ * a finder goes on from where it was, and makes a table only when a key was not ahead: a
+ * proposal that keeps the order costs one walk over the list and no memory.
+ */
+#ifndef SESSION_FINDER_H
+#define SESSION_FINDER_H
+
+#include "context/context.h"
+
+typedef struct finder {
+    const context *c; /* borrowed; must not change while the finder is used */
+    size_t next;      /* where the search goes on */
+    int has_table;
+    map table;
+} finder;
+
+void finder_init(finder *f, const context *c, const allocator *a);
+void finder_deinit(finder *f);
+/* 1 and *out, 0: not there, -1: NOMEM. */
+int finder_find(finder *f, sessile_key key, size_t *out);
+
+static inline int key_same(sessile_key a, sessile_key b)
+{
+    return a.entry == b.entry && a.n == b.n;
+}
+
+/* A message that the proposal in the making writes. */
+static inline int key_is_own(sessile_key key)
+{
+    return key.entry == SESSILE_NO_ID;
+}
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * annotate.h: facts a host states about a session: labels, settings, metadata, pauses.
+ *
+ * Each is one commit, synced before the call returns, and never moves the head.
+ */
+#ifndef SESSION_ANNOTATE_H
+#define SESSION_ANNOTATE_H
+
+#include "session/session.h"
+
+enum { LABEL_MOST = 200 /* bytes of a label */ };
+
+/* As sessile.h says of the functions of these names. off: takes the label away. */
+sessile_status session_label(sessile_session *s, sessile_id id, sessile_slice name,
+                             int off, sessile_error *err);
+sessile_status session_labels(sessile_session *s, sessile_label_row **out, size_t *count,
+                              sessile_error *err);
+
+/* kind "settings" or "metadata": members of a JSON object are stated, null takes one
+ * back; and all that are in force, as a JSON object appended to out. */
+sessile_status session_state_members(sessile_session *s, const char *kind,
+                                     sessile_slice object, sessile_error *err);
+sessile_status session_members(sessile_session *s, const char *kind, buf *out,
+                               sessile_error *err);
+
+/* The last member of an object whose key is exactly that; JSON_NONE: there is none. work:
+ * written to; failed when there was no memory. */
+json session_member(json object, const char *key, size_t size, buf *work);
+
+/* ---- the host's pause (operations/suspend.c) */
+
+sessile_status session_suspend(sessile_session *s, sessile_slice reason,
+                               sessile_slice state, sessile_id *out, sessile_error *err);
+sessile_status session_suspension(sessile_session *s, sessile_suspension **out,
+                                  sessile_error *err);
+sessile_status session_resume_with(sessile_session *s, const sessile_slice *messages,
+                                   size_t count, sessile_id *first, sessile_error *err);
+sessile_status session_cancel(sessile_session *s, sessile_slice reason,
+                              sessile_error *err);
+
+#endif

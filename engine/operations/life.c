@@ -1,0 +1,234 @@
+/*
+ * life.c: time to live, archive and deletion.
+ *
+ * A soft deletion, an archived
+ * session and a ttl are metadata facts, so that their time, reason and actor are in the
+ * log. A hard deletion leaves nothing.
+ */
+#include "operations/life.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "log/log.h"
+#include "session/fold.h"
+
+sessile_status session_life(sessile_session *s, sessile_life_info *out,
+                            sessile_error *err)
+{
+    sessile_status status = session_lock(s, err);
+    life_facts f;
+
+    if (status)
+        return status;
+    status = session_refresh_locked(s, err);
+    if (!status)
+        status = session_life_facts_locked(s, &f, err);
+    if (!status)
+        *out = (sessile_life_info){
+            .life = life_of(&f, s->modified_ms, s->store->os->now_ms(s->store->os->ud)),
+            .ttl_ms = f.ttl_ms,
+            .expires_ms = life_expires(&f, s->modified_ms),
+            .deleted_ms = f.deleted_ms};
+    session_unlock(s);
+    return status;
+}
+
+/* ------------------------------------------------------------------ facts of its own */
+
+typedef struct step {
+    buf text;
+    int revives; /* the one step that a deleted session can take */
+} step;
+
+static sessile_status build_step(void *arg, sessile_session *s, batch *b,
+                                 sessile_error *err)
+{
+    step *w = arg;
+    sessile_status status = w->revives ? SESSILE_OK : session_check_there_locked(s, err);
+
+    if (status)
+        return status;
+    if (w->revives &&
+        !facts_find(&s->facts, FACT_METADATA, 0, LIFE_DELETED, sizeof LIFE_DELETED - 1))
+        return session_named(
+            s, fail(err, SESSILE_NOTFOUND, "it is not deleted: resume it"), err);
+    batch_put(b, s->head, ENTRY_METADATA, SOURCE_HOST, w->text.data, w->text.size);
+    return SESSILE_OK;
+}
+
+static sessile_status take_step(sessile_session *s, step *w, sessile_error *err)
+{
+    return w->text.failed ? fail_nomem(err) : session_write(s, build_step, w, err);
+}
+
+sessile_status session_set_ttl(sessile_session *s, int64_t ttl_ms, sessile_error *err)
+{
+    sessile_status status;
+    step w = {.revives = 0};
+
+    if (ttl_ms < 0 || ttl_ms > LIFE_TTL_MOST)
+        return fail(err, SESSILE_INVALID,
+                    "a ttl is a time in milliseconds, or 0: for ever");
+    buf_init(&w.text, &s->store->alloc);
+    buf_printf(&w.text, "{\"" LIFE_TTL "\":%" PRIi64 "}", ttl_ms);
+    status = take_step(s, &w, err);
+    buf_deinit(&w.text);
+    return status;
+}
+
+sessile_status session_set_archived(sessile_session *s, int archived, sessile_error *err)
+{
+    sessile_status status;
+    step w = {.revives = 0};
+
+    buf_init(&w.text, &s->store->alloc);
+    buf_printf(&w.text, "{\"" LIFE_ARCHIVED "\":%s}", archived ? "true" : "null");
+    status = take_step(s, &w, err);
+    buf_deinit(&w.text);
+    return status;
+}
+
+/* ------------------------------------------------------------------ delete */
+
+static sessile_status put_text(buf *out, const char *name, sessile_slice text,
+                               const sessile_store *st, sessile_error *err)
+{
+    if (text.size > st->limits.message)
+        return fail(err, SESSILE_LIMIT, "the %s has more bytes than the limit [message]",
+                    name);
+    if (!utf8_valid(text.data, text.size))
+        return fail(err, SESSILE_INVALID, "the %s is not UTF-8", name);
+    if (text.size) {
+        buf_printf(out, "%s\"%s\":", out->data[out->size - 1] == '{' ? "" : ",", name);
+        json_put_string(out, text.data, text.size);
+    }
+    return SESSILE_OK;
+}
+
+static sessile_status mark(sessile_store *st, const sessile_session_options *which,
+                           step *w, sessile_error *err)
+{
+    sessile_session *s;
+    sessile_status status =
+        w->text.failed ? fail_nomem(err) : session_open_any(&s, st, which, err);
+
+    if (status)
+        return status;
+    status = take_step(s, w, err);
+    if (status)
+        (void)session_close(s, NULL);
+    else
+        status = session_close(s, err);
+    return status;
+}
+
+static sessile_status delete_softly(sessile_store *st,
+                                    const sessile_session_options *which,
+                                    const sessile_delete_options *o, sessile_error *err)
+{
+    step w = {.revives = 0};
+    sessile_status status;
+
+    buf_init(&w.text, &st->alloc);
+    buf_puts(&w.text, "{\"" LIFE_DELETED "\":{");
+    status =
+        w.text.failed ? fail_nomem(err) : put_text(&w.text, "reason", o->reason, st, err);
+    if (!status && !w.text.failed)
+        status = put_text(&w.text, "actor", o->actor, st, err);
+    buf_puts(&w.text, "}}");
+    if (!status)
+        status = mark(st, which, &w, err);
+    buf_deinit(&w.text);
+    return status;
+}
+
+/* What may be kept of a session that is gone: nothing that tells its name. */
+static sessile_status hash_names(const session_names *n, char out[SESSILE_ID_HASH_SIZE],
+                                 const allocator *a, sessile_error *err)
+{
+    const sessile_slice parts[] = {n->agent, n->user, n->id};
+    sessile_status status = SESSILE_OK;
+    unsigned char hash[32];
+    buf all;
+
+    buf_init(&all, a);
+    for (size_t i = 0; i < 3; i++) {
+        buf_printf(&all, "%zu:", parts[i].size);
+        if (parts[i].size)
+            buf_put(&all, parts[i].data, parts[i].size);
+    }
+    if (all.failed) {
+        status = fail_nomem(err);
+    } else {
+        hash256(hash, all.data, all.size, NULL, 0);
+        hex_encode(out, hash, sizeof hash);
+    }
+    buf_deinit(&all);
+    return status;
+}
+
+sessile_status session_remove_log(sessile_store *st, const session_names *names,
+                                  uint64_t expected, uint64_t *bytes, sessile_error *err)
+{
+    char folder[NAME_SIZE], name[NAME_SIZE];
+    sessile_status status;
+
+    names_place(st, names, folder, name);
+    status = log_remove(&st->backend, st->keys, folder, name, expected, st->timeout_ms,
+                        bytes, err);
+    /* What lists remember has its names and labels. Who is killed before this leaves them
+     * until the next list. */
+    if (!status && (st->backend.table->capabilities & SESSILE_BACKEND_LIST_CACHE))
+        status = st->backend.table->list_cache_drop(st->backend.self, folder, err);
+    return status;
+}
+
+sessile_status session_delete(sessile_store *st, const sessile_session_options *which,
+                              const sessile_delete_options *options, sessile_deleted *out,
+                              sessile_error *err)
+{
+    char shown[NAME_SHOWN], agent[NAME_SHOWN], hash[SESSILE_ID_HASH_SIZE];
+    session_names names;
+    sessile_status status = names_of(&names, st, which, 0, err);
+
+    if (!status) /* before anything is removed: who deletes wants to note it */
+        status = hash_names(&names, hash, &st->alloc, err);
+    if (status)
+        return status;
+    if (options->soft) {
+        status = delete_softly(st, which, options, err);
+    } else {
+        status = session_remove_log(st, &names, UINT64_MAX, &out->bytes, err);
+        name_show(names.id, shown);
+        name_show(names.agent, agent);
+        if (status == SESSILE_NOTFOUND)
+            fail(err, status, "there is no session %s of agent %s to delete", shown,
+                 agent);
+        else if (status)
+            fail_prefix(err, "session %s", shown);
+    }
+    if (!status) {
+        memcpy(out->id_hash, hash, sizeof hash);
+        out->time_ms = st->os->now_ms(st->os->ud);
+    }
+    return status;
+}
+
+sessile_status session_undelete(sessile_store *st, const sessile_session_options *which,
+                                sessile_slice actor, sessile_error *err)
+{
+    step w = {.revives = 1};
+    sessile_status status;
+
+    buf_init(&w.text, &st->alloc);
+    buf_puts(&w.text, "{\"" LIFE_DELETED "\":null,\"undeleted\":{");
+    status = w.text.failed ? fail_nomem(err) : put_text(&w.text, "actor", actor, st, err);
+    buf_puts(&w.text, "}}");
+    if (!status)
+        status = mark(st, which, &w, err);
+    buf_deinit(&w.text);
+    return status;
+}

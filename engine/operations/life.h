@@ -1,0 +1,26 @@
+/*
+ * life.h: the steps of a session's life: time to live, archive, deletion.
+ */
+#ifndef OPERATIONS_LIFE_H
+#define OPERATIONS_LIFE_H
+
+#include "session/life.h"
+#include "vault/vault.h"
+
+/* As sessile.h says of the functions of these names. */
+sessile_status session_life(sessile_session *s, sessile_life_info *out,
+                            sessile_error *err);
+sessile_status session_set_ttl(sessile_session *s, int64_t ttl_ms, sessile_error *err);
+sessile_status session_set_archived(sessile_session *s, int archived, sessile_error *err);
+sessile_status session_delete(sessile_store *st, const sessile_session_options *which,
+                              const sessile_delete_options *options, sessile_deleted *out,
+                              sessile_error *err);
+sessile_status session_undelete(sessile_store *st, const sessile_session_options *which,
+                                sessile_slice actor, sessile_error *err);
+/* Removes the log of a session and what the list cache of its folder remembers of it.
+ * expected: the size that the log must still have, bytes; UINT64_MAX: any. *bytes: its
+ * size. CONFLICT when it has grown, NOTFOUND, BUSY. */
+sessile_status session_remove_log(sessile_store *st, const session_names *names,
+                                  uint64_t expected, uint64_t *bytes, sessile_error *err);
+
+#endif

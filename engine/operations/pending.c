@@ -1,0 +1,194 @@
+/*
+ * pending.c: which pending runs can still be answered.
+ *
+ * A pending_run is open until a fact ends it, or the conversation outruns it: when the
+ * head no longer descends from the entry its policy saw, or another compaction changed
+ * the context meanwhile, what the answer leads to could not be applied any more.
+ */
+#include "operations/pending.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "session/fold.h"
+
+/* The entry its policy saw; SESSILE_NO_ID: it says nothing sensible. */
+static sessile_id saw_of(const entry *e)
+{
+    const char *text;
+    size_t size;
+    sessile_id saw;
+
+    if (!json_plain(json_get(e->data, "saw"), &text, &size) ||
+        id_parse(text, size, &saw) || saw >= e->id)
+        return SESSILE_NO_ID;
+    return saw;
+}
+
+/* *open: 1 when what it waits for would still count. */
+static sessile_status look(sessile_session *s, const entry *e, int *open,
+                           sessile_error *err)
+{
+    sessile_id saw = saw_of(e);
+    sessile_status status;
+
+    *open = 0;
+    if (saw == SESSILE_NO_ID)
+        return SESSILE_OK;
+    status = session_reach_locked(s, saw, err);
+    if (!status)
+        status = session_reach_path_locked(s, s->head, saw, err);
+    if (status)
+        return status;
+    *open = (s->head == saw || session_descends_locked(s, s->head, saw)) &&
+            s->nodes[s->head].context_at == s->nodes[saw].context_at;
+    return SESSILE_OK;
+}
+
+sessile_status session_pending_run_locked(sessile_session *s, sessile_id *id, buf *text,
+                                          entry *e, sessile_error *err)
+{
+    const allocator *a = &s->store->alloc;
+    sessile_status status = SESSILE_OK;
+    size_t count;
+    fact *pending_runs;
+    int open = 0;
+
+    if (facts_in_force(&s->facts, FACT_PENDING_RUN, a, &pending_runs, &count))
+        return fail_nomem(err);
+    for (size_t i = count; !status && !open && i-- > 0;) {
+        if (*id != SESSILE_NO_ID && pending_runs[i].about != *id)
+            continue;
+        status = session_read_entry(s, pending_runs[i].about, text, e, err);
+        if (!status)
+            status = look(s, e, &open, err);
+    }
+    mem_free(a, pending_runs, count * sizeof *pending_runs);
+    if (status)
+        return status;
+    if (open) {
+        *id = e->id;
+        return SESSILE_OK;
+    }
+    if (*id == SESSILE_NO_ID)
+        return session_named(
+            s, fail(err, SESSILE_NOTFOUND, "no run of it waits for an answer"), err);
+    return session_named(
+        s,
+        fail(err, SESSILE_NOTFOUND,
+             "no run waits at entry %08" PRIx32
+             ": it was answered or cancelled, or the conversation went another way",
+             *id),
+        err);
+}
+
+/* ------------------------------------------------------------------ a list */
+
+typedef struct pending {
+    const fact *fact;
+    int64_t time_ms;
+    int refused;
+    size_t policy, policy_size, request, request_size; /* in the list's texts */
+} pending;
+
+static sessile_status add(sessile_session *s, const fact *one, pending *rows, size_t *n,
+                          buf *texts, buf *text, sessile_error *err)
+{
+    sessile_status status;
+    int open = 0;
+    entry e;
+    json asks;
+
+    status = session_read_entry(s, one->about, text, &e, err);
+    if (!status)
+        status = look(s, &e, &open, err);
+    if (status || !open)
+        return status;
+    asks = json_get(e.data, "asks");
+    pending *row = &rows[(*n)++];
+    row->fact = one;
+    row->time_ms = e.time_ms;
+    row->refused = json_get(e.data, "refused").type != JSON_NONE;
+    row->policy = texts->size;
+    (void)json_string(texts, json_get(asks, "policy"));
+    row->policy_size = texts->size - row->policy;
+    buf_putc(texts, 0);
+    json request = json_get(asks, "request");
+    row->request = texts->size;
+    if (request.type == JSON_OBJECT)
+        buf_put(texts, request.at, request.size);
+    row->request_size = texts->size - row->request;
+    buf_putc(texts, 0);
+    return texts->failed ? fail_nomem(err) : SESSILE_OK;
+}
+
+static sessile_pending_run *pack(const sessile_session *s, const pending *rows,
+                                 size_t count, const buf *texts)
+{
+    sessile_pending_run *out =
+        give_alloc(&s->store->alloc, (count + !count) * sizeof *out + texts->size);
+    char *to;
+
+    if (!out)
+        return NULL;
+    to = (char *)(out + count);
+    if (texts->size)
+        memcpy(to, texts->data, texts->size);
+    for (size_t i = 0; i < count; i++)
+        out[i] = (sessile_pending_run){
+            .entry = rows[i].fact->about,
+            .time_ms = rows[i].time_ms,
+            .refused = rows[i].refused,
+            .policy = {to + rows[i].policy, rows[i].policy_size},
+            .request = {to + rows[i].request, rows[i].request_size}};
+    return out;
+}
+
+static sessile_status pending_runs_locked(sessile_session *s, sessile_pending_run **out,
+                                          size_t *count, sessile_error *err)
+{
+    const allocator *a = &s->store->alloc;
+    sessile_status status = SESSILE_OK;
+    size_t in_force, n = 0;
+    pending *rows = NULL;
+    buf texts, text;
+    fact *list;
+
+    if (facts_in_force(&s->facts, FACT_PENDING_RUN, a, &list, &in_force))
+        return fail_nomem(err);
+    buf_init(&texts, a);
+    buf_init(&text, a);
+    if (in_force) {
+        rows = mem_zalloc(a, in_force * sizeof *rows);
+        if (!rows)
+            status = fail_nomem(err);
+    }
+    for (size_t i = 0; !status && i < in_force; i++)
+        status = add(s, &list[i], rows, &n, &texts, &text, err);
+    if (!status) {
+        *out = pack(s, rows, n, &texts);
+        if (*out)
+            *count = n;
+        else
+            status = fail_nomem(err);
+    }
+    mem_free(a, rows, in_force * sizeof *rows);
+    mem_free(a, list, in_force * sizeof *list);
+    buf_deinit(&texts);
+    buf_deinit(&text);
+    return status;
+}
+
+sessile_status session_pending_runs(sessile_session *s, sessile_pending_run **out,
+                                    size_t *count, sessile_error *err)
+{
+    sessile_status status = session_lock(s, err);
+
+    if (status)
+        return status;
+    status = session_refresh_locked(s, err);
+    if (!status)
+        status = pending_runs_locked(s, out, count, err);
+    session_unlock(s);
+    return status;
+}

@@ -1,0 +1,282 @@
+/*
+ * suspend.c: the host's pause: an approval that is waited for, a tool that takes days.
+ *
+ * A `suspend` fact {"reason":…,"state":…} stops everything that would add to the
+ * conversation or move its head, in any process, until a fact {"off":true} ends it:
+ * resume_with appends the messages that were waited for in the same commit, cancel
+ * appends none. Reading, labels and settings go on. A policy that waits for its model is
+ * something else (a pending run): it stops nobody.
+ */
+#include "operations/annotate.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "session/fold.h"
+#include "session/life.h"
+
+typedef struct pause_write {
+    buf text;                      /* of the suspend entry */
+    const sessile_slice *messages; /* checked */
+    const message *columns;
+    const token_count *tokens;
+    size_t count;
+    sessile_id id;    /* out: of the suspend entry, or of the first message */
+    int pending_runs; /* pending runs are closed as well */
+} pause_write;
+
+static const fact *pause_of(const sessile_session *s)
+{
+    return facts_find(&s->facts, FACT_SUSPEND, 0, "", 0);
+}
+
+/* ------------------------------------------------------------------ writing */
+
+static sessile_id put_fact(const sessile_session *s, batch *b, entry_type type,
+                           const buf *text)
+{
+    return batch_put(b, s->head, type, SOURCE_HOST, text->data, text->size);
+}
+
+static sessile_status build_suspend(void *arg, sessile_session *s, batch *b,
+                                    sessile_error *err)
+{
+    pause_write *w = arg;
+    sessile_status status = session_check_running_locked(s, err);
+
+    if (!status)
+        w->id = put_fact(s, b, ENTRY_SUSPEND, &w->text);
+    return status;
+}
+
+static sessile_status close_pending_runs(sessile_session *s, batch *b, size_t *closed,
+                                         sessile_error *err)
+{
+    const allocator *a = &s->store->alloc;
+    sessile_status status = SESSILE_OK;
+    size_t count;
+    fact *pending_runs;
+    buf text;
+
+    if (facts_in_force(&s->facts, FACT_PENDING_RUN, a, &pending_runs, &count))
+        return fail_nomem(err);
+    buf_init(&text, a);
+    for (size_t i = 0; !status && i < count; i++) {
+        buf_clear(&text);
+        buf_printf(&text,
+                   "{\"off\":true,\"pending_run\":\"%08" PRIx32 "\",\"cancelled\":true}",
+                   pending_runs[i].about);
+        if (text.failed)
+            status = fail_nomem(err);
+        else
+            put_fact(s, b, ENTRY_PENDING_RUN, &text);
+    }
+    *closed = count;
+    buf_deinit(&text);
+    mem_free(a, pending_runs, count * sizeof *pending_runs);
+    return status;
+}
+
+static sessile_status build_end(void *arg, sessile_session *s, batch *b,
+                                sessile_error *err)
+{
+    pause_write *w = arg;
+    const fact *pause = pause_of(s);
+    sessile_status status = SESSILE_OK;
+    size_t closed = 0;
+
+    if (pause)
+        put_fact(s, b, ENTRY_SUSPEND, &w->text);
+    if (w->pending_runs)
+        status = close_pending_runs(s, b, &closed, err);
+    if (!status && !pause && !closed)
+        return session_named(
+            s,
+            fail(err, SESSILE_NOTFOUND,
+                 w->pending_runs
+                     ? "it is not paused and no policy waits: there is nothing to "
+                       "cancel"
+                     : "it is not paused: there is nothing to resume"),
+            err);
+    sessile_id parent = s->head;
+    w->id = w->count ? batch_next(b) : SESSILE_NO_ID;
+    for (size_t i = 0; !status && i < w->count; i++)
+        parent = batch_message(b, parent, w->messages[i].data, w->messages[i].size,
+                               &w->columns[i], w->tokens[i]);
+    return status;
+}
+
+static sessile_status write_pause(sessile_session *s, session_build build, pause_write *w,
+                                  sessile_error *err)
+{
+    return w->text.failed ? fail_nomem(err) : session_write(s, build, w, err);
+}
+
+static sessile_status put_reason(buf *out, sessile_slice reason, const sessile_session *s,
+                                 sessile_error *err)
+{
+    if (reason.size > s->store->limits.message)
+        return fail(err, SESSILE_LIMIT,
+                    "the reason has more bytes than the limit [message], %" PRIu64,
+                    s->store->limits.message);
+    if (!utf8_valid(reason.data, reason.size))
+        return fail(err, SESSILE_INVALID, "the reason is not UTF-8");
+    buf_puts(out, "\"reason\":");
+    json_put_string(out, reason.data ? reason.data : "", reason.size);
+    return SESSILE_OK;
+}
+
+sessile_status session_suspend(sessile_session *s, sessile_slice reason,
+                               sessile_slice state, sessile_id *out, sessile_error *err)
+{
+    const sessile_limits *limits = &s->store->limits;
+    pause_write w = {.id = SESSILE_NO_ID};
+    sessile_status status;
+
+    if (reason.size > limits->message || state.size > limits->message - reason.size)
+        return fail(err, SESSILE_LIMIT,
+                    "reason and state have more bytes than the limit [message], %" PRIu64,
+                    limits->message);
+    buf_init(&w.text, &s->store->alloc);
+    buf_putc(&w.text, '{');
+    status = put_reason(&w.text, reason, s, err);
+    if (!status && state.size) {
+        buf checked;
+        buf_init(&checked, &s->store->alloc);
+        status = json_check(&checked, state.data, state.size, limits->depth, err);
+        if (status)
+            fail_prefix(err, "state");
+        buf_puts(&w.text, ",\"state\":");
+        buf_put(&w.text, checked.data, checked.size);
+        buf_deinit(&checked);
+    }
+    buf_putc(&w.text, '}');
+    if (!status)
+        status = write_pause(s, build_suspend, &w, err);
+    if (!status)
+        *out = w.id;
+    buf_deinit(&w.text);
+    return status;
+}
+
+sessile_status session_resume_with(sessile_session *s, const sessile_slice *messages,
+                                   size_t count, sessile_id *first, sessile_error *err)
+{
+    const allocator *a = &s->store->alloc;
+    pause_write w = {.count = count, .id = SESSILE_NO_ID};
+    sessile_status status = SESSILE_OK;
+    sessile_slice *checked = NULL;
+    message *columns = NULL;
+    token_count *tokens = NULL;
+    buf *texts = NULL;
+
+    if (count > SIZE_MAX / sizeof *columns)
+        return fail_nomem(err);
+    buf_init(&w.text, a);
+    buf_puts(&w.text, "{\"off\":true}");
+    if (count) {
+        checked = mem_zalloc(a, count * sizeof *checked);
+        columns = mem_zalloc(a, count * sizeof *columns);
+        tokens = mem_zalloc(a, count * sizeof *tokens);
+        texts = mem_zalloc(a, count * sizeof *texts);
+        if (!checked || !columns || !tokens || !texts)
+            status = fail_nomem(err);
+    }
+    for (size_t i = 0; texts && i < count; i++)
+        buf_init(&texts[i], a);
+    for (size_t i = 0; !status && i < count; i++) {
+        status = session_check_message(s, messages[i], &texts[i], &columns[i], &tokens[i],
+                                       err);
+        if (status && count > 1)
+            fail_prefix(err, "message %zu", i + 1);
+        checked[i] = (sessile_slice){texts[i].data, texts[i].size};
+    }
+    w.messages = checked;
+    w.columns = columns;
+    w.tokens = tokens;
+    if (!status)
+        status = write_pause(s, build_end, &w, err);
+    if (!status)
+        *first = w.id;
+    for (size_t i = 0; texts && i < count; i++)
+        buf_deinit(&texts[i]);
+    mem_free(a, checked, count * sizeof *checked);
+    mem_free(a, columns, count * sizeof *columns);
+    mem_free(a, tokens, count * sizeof *tokens);
+    mem_free(a, texts, count * sizeof *texts);
+    buf_deinit(&w.text);
+    return status;
+}
+
+sessile_status session_cancel(sessile_session *s, sessile_slice reason,
+                              sessile_error *err)
+{
+    pause_write w = {.pending_runs = 1};
+    sessile_status status;
+
+    buf_init(&w.text, &s->store->alloc);
+    buf_puts(&w.text, "{\"off\":true,\"cancelled\":true,");
+    status = put_reason(&w.text, reason, s, err);
+    buf_putc(&w.text, '}');
+    if (!status)
+        status = write_pause(s, build_end, &w, err);
+    buf_deinit(&w.text);
+    return status;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static sessile_status pack(sessile_session *s, sessile_id id, sessile_suspension **out,
+                           sessile_error *err)
+{
+    buf text, reason;
+    sessile_status status;
+    entry e;
+
+    buf_init(&text, &s->store->alloc);
+    buf_init(&reason, &s->store->alloc);
+    status = session_read_entry(s, id, &text, &e, err);
+    if (!status) {
+        json state = json_get(e.data, "state");
+        size_t size = state.type == JSON_NONE ? 0 : state.size;
+        (void)json_string(&reason, json_get(e.data, "reason"));
+        sessile_suspension *p =
+            give_alloc(&s->store->alloc, sizeof *p + reason.size + size + 2);
+        if (!p || reason.failed) {
+            sessile_free(p);
+            status = fail_nomem(err);
+        } else {
+            char *to = (char *)(p + 1);
+            *p = (sessile_suspension){id, e.time_ms, {to, reason.size}, {NULL, size}};
+            if (reason.size)
+                memcpy(to, reason.data, reason.size);
+            to[reason.size] = 0;
+            to += reason.size + 1;
+            p->state.data = to;
+            if (size)
+                memcpy(to, state.at, size);
+            to[size] = 0;
+            *out = p;
+        }
+    }
+    buf_deinit(&text);
+    buf_deinit(&reason);
+    return status;
+}
+
+sessile_status session_suspension(sessile_session *s, sessile_suspension **out,
+                                  sessile_error *err)
+{
+    sessile_status status = session_lock(s, err);
+    const fact *pause;
+
+    if (status)
+        return status;
+    status = session_refresh_locked(s, err);
+    pause = status ? NULL : pause_of(s);
+    if (pause)
+        status = pack(s, pause->entry, out, err);
+    session_unlock(s);
+    return status;
+}

@@ -1,0 +1,234 @@
+/*
+ * state_internal.h: what a state is, for the files that make it up.
+ *
+ *   state.c        its life: hooks begin and end, edits become a list
+ *   state_edit.c   drop, replace, insert, rebuild, vars
+ *   state_put.c    new messages, and what they stand for
+ *   state_merge.c  their text
+ *   state_cut.c    keep_last, find_cut, pairs
+ *   state_read.c   columns and texts
+ *   state_journal.c  what happened, for an equal state in another process
+ *
+ * Edits are marks beside the list that the hook was given, so that its indexes hold until
+ * the hook ends. A state has room for a few lists, of which one is what the pipeline
+ * began with, one is given to the hook, and one may be marked; the next is built in a
+ * free one.
+ */
+#ifndef SESSION_STATE_INTERNAL_H
+#define SESSION_STATE_INTERNAL_H
+
+#include <assert.h>
+
+#include "proposal/state.h"
+#include "context/finder.h"
+
+/* A list, how it pairs, and where its items come from. */
+typedef struct state_list {
+    context c;
+    pairing pairs;
+    int has_pairs;    /* made when a hook is given the list */
+    uint32_t *origin; /* index in the first list; ORIGIN_NONE: a new message. Of the
+                         first list: NULL, every item is its own origin */
+    size_t origin_capacity;
+    size_t previous; /* how many of its items come from before the turn */
+} state_list;
+#define ORIGIN_NONE UINT32_MAX
+
+enum { STATE_LISTS = 4 };
+
+/* Marks of items: not edited, gone, gone and stood for by an insert, or n: replaced by
+ * the put n. */
+#define MARK_NONE    0u
+#define MARK_DROPPED UINT32_MAX
+#define MARK_COVERED (UINT32_MAX - 1)
+
+typedef struct insertion {
+    uint32_t at;     /* before this item of the given list */
+    uint32_t number; /* of its put */
+} insertion;
+
+/* An item of a hand-built list. */
+typedef struct built {
+    uint32_t index;  /* of the given list, or ORIGIN_NONE: a new message */
+    uint32_t number; /* of its put */
+} built;
+
+/* A text read by the host's reader, kept for the state's life. */
+typedef struct item_text {
+    char *data;
+    size_t size, capacity;
+} item_text;
+
+struct sessile_state {
+    const allocator *alloc;
+    int64_t window, reserve, made_ratio;
+    uint32_t floor;
+    uint64_t result_limit, vars_limit;
+    unsigned depth;
+    state_read read;
+    void *read_arg;
+    buf *journal; /* where calls are noted; NULL: nowhere */
+
+    state_list lists[STATE_LISTS];
+    state_list *given;  /* lists[0] is what the pipeline began with */
+    state_list *marked; /* or NULL */
+
+    /* the edits of this hook */
+    uint32_t *marks; /* one per given item */
+    size_t mark_capacity;
+    int edited; /* a mark is set */
+    insertion *inserts;
+    size_t insert_count, insert_capacity;
+    built *built; /* a hand-built list wins over marks and inserts */
+    size_t built_count, built_capacity;
+    int is_built;
+    int64_t tokens; /* of the list as edited */
+    size_t left;    /* its messages */
+
+    put *puts;
+    size_t put_count, put_capacity;
+    uint32_t *put_from; /* one per put: the item of the first list that it replaces one
+                           for one, or ORIGIN_NONE */
+    size_t from_capacity;
+    size_t puts_before; /* as the hook began */
+    size_t puts_at_mark;
+    uint64_t put_bytes; /* of all texts in puts */
+
+    item_text *texts; /* one per item of the first list, made when one is read */
+    finder find;      /* over the first list */
+    facts labels;     /* of its entries, as they were when the run began */
+
+    buf vars_given, vars_set;
+    int has_vars; /* the hook set some */
+
+    buf checked, work; /* scratch */
+    message_link *links;
+    size_t link_count, link_capacity;
+    uint32_t *stands; /* indexes in the first list */
+    size_t stand_count, stand_capacity;
+    sessile_key *strange; /* keys that are of nothing in the first list */
+    size_t strange_count, strange_capacity;
+    map names;
+};
+
+static inline const item *given_item(const sessile_state *s, size_t i)
+{
+    return &s->given->c.items[i];
+}
+
+static inline const pairing *given_pairs(const sessile_state *s)
+{
+    assert(s->given->has_pairs); /* between hooks a state is not asked anything */
+    return &s->given->pairs;
+}
+
+/* The item's index in the first list, or ORIGIN_NONE. */
+static inline uint32_t origin_of(const sessile_state *s, size_t i)
+{
+    return s->given->origin ? s->given->origin[i] : (uint32_t)i;
+}
+
+static inline put *put_of(const sessile_state *s, uint32_t number)
+{
+    return &s->puts[number - 1];
+}
+
+/* The item of the first list that it is, or replaces one for one; or ORIGIN_NONE. */
+static inline uint32_t likeness_of(const sessile_state *s, size_t i)
+{
+    uint32_t origin = origin_of(s, i);
+    return origin == ORIGIN_NONE ? s->put_from[given_item(s, i)->key.n - 1] : origin;
+}
+
+static inline int mark_is_put(uint32_t mark)
+{
+    return mark != MARK_NONE && mark < MARK_COVERED;
+}
+
+/* An item's tokens with the edits so far. */
+static inline uint32_t tokens_now(const sessile_state *s, size_t i)
+{
+    uint32_t mark = s->marks[i];
+    if (mark == MARK_NONE)
+        return given_item(s, i)->tokens;
+    return mark_is_put(mark) ? put_of(s, mark)->columns.tokens : 0;
+}
+
+static inline int is_gone(const sessile_state *s, size_t i)
+{
+    return s->marks[i] == MARK_DROPPED || s->marks[i] == MARK_COVERED;
+}
+
+/* ---- state.c */
+
+/* A message that a policy made, counted. */
+token_count state_count_message(const sessile_state *s, const message *m);
+
+/* ---- state_edit.c */
+
+/* Takes item i out: MARK_DROPPED or MARK_COVERED. */
+void state_mark_gone(sessile_state *s, size_t i, uint32_t mark);
+sessile_status state_check_unbuilt(const sessile_state *s, sessile_error *err);
+
+/* ---- state_journal.c: notes a call that succeeded, if anybody wants to know */
+
+void journal_begin(const sessile_state *s, const char *vars, size_t size);
+void journal_end(const sessile_state *s);
+void journal_forget(const sessile_state *s);
+void journal_mark(const sessile_state *s);
+void journal_rewind(const sessile_state *s);
+void journal_drop(const sessile_state *s, size_t first, size_t last);
+void journal_replace(const sessile_state *s, size_t i, sessile_slice fields);
+void journal_insert(const sessile_state *s, size_t i, sessile_slice message, int covers,
+                    size_t first, size_t last);
+void journal_keep_last(const sessile_state *s, int64_t n, sessile_unit unit);
+void journal_rebuild(const sessile_state *s, const sessile_state_item *items,
+                     size_t count);
+void journal_vars(const sessile_state *s, sessile_slice text);
+
+/* ---- state_put.c */
+
+/* Begins to gather what a new message stands for. */
+void stand_for_nothing(sessile_state *s);
+/* What given item i stands for: itself, or, being new, what it stood for. 0 or -1. */
+int stand_for_item(sessile_state *s, size_t i);
+/* A key as a hand-built list names it. 0 or -1. */
+int stand_for_key(sessile_state *s, sessile_key key);
+/* The keys gathered, in the order of the first list, each once. 0 or -1. */
+int stand_keys(sessile_state *s, sessile_key **out, size_t *count);
+/* The turn of the newest message gathered, or otherwise. */
+uint32_t stand_turn(const sessile_state *s, uint32_t otherwise);
+
+/* ---- state_merge.c */
+
+/* What is missing in a message that a hook made: role_default, metadata.kind (NULL: none
+ * is added). The message is then in s->work. A member "id" or "key" is INVALID, or, with
+ * has_name, noted for law 3. */
+sessile_status put_complete(sessile_state *s, sessile_slice message,
+                            sessile_role role_default, const char *kind,
+                            sessile_key *name, int *has_name, sessile_error *err);
+/* Fields over the message `base`; the result is in s->work. */
+sessile_status put_merge(sessile_state *s, sessile_slice base, sessile_slice fields,
+                         sessile_error *err);
+/* ---- state_put.c again */
+
+/* Reads s->work as a message, its links into s->links. */
+sessile_status put_read(sessile_state *s, message *out, sessile_error *err);
+/* 1 when the links read are those of given item i, in their order. */
+int put_same_links(const sessile_state *s, size_t i);
+/* Makes a put of s->work as it was read, which stands for nothing yet. */
+sessile_status put_new(sessile_state *s, const message *m, uint32_t turn,
+                       uint32_t *number, sessile_error *err);
+/* Gives a put s->work as its text instead; what it stands for stays. */
+sessile_status put_again(sessile_state *s, const message *m, uint32_t number,
+                         sessile_error *err);
+/* Says what a put stands for (the arrays are its own then), and whether its role is one
+ * that it may have. 0, or -1: NOMEM, and the arrays are still the caller's. */
+int put_stands(sessile_state *s, uint32_t number, sessile_key *covers, size_t cover_count,
+               sessile_key *replaces, size_t replace_count);
+/* A put's memory; its number stays taken. */
+void put_clear(sessile_state *s, uint32_t number);
+/* The newest puts go, until `count` are left. */
+void puts_cut(sessile_state *s, size_t count);
+
+#endif

@@ -1,0 +1,432 @@
+/*
+ * state_journal.c: what happens to a state, noted, and made to happen to another.
+ *
+ * Owns the bytes of a journal: one for the kind of call, then its arguments. The calls
+ * note themselves (state.c, state_edit.c, state_cut.c) once they have succeeded, so a
+ * journal holds no call that failed. Replaying must never do what the functions of
+ * state.h would not do: it calls them.
+ */
+#include "proposal/journal.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "proposal/internal.h"
+
+void state_journal_to(sessile_state *s, buf *journal)
+{
+    s->journal = journal;
+}
+
+/* ------------------------------------------------------------------ the beginning */
+
+enum { ITEM_BYTES = 27, LINK_BYTES = 10, LABEL_BYTES = 8 };
+
+static void put_context(const context *c, buf *out)
+{
+    wire_put_u32(out, c->upto);
+    wire_put_u32(out, (uint32_t)c->count);
+    for (size_t i = 0; i < c->count; i++) {
+        const item *it = &c->items[i];
+        wire_put_u32(out, it->key.entry);
+        wire_put_u32(out, it->key.n);
+        wire_put_u32(out, it->tokens);
+        wire_put_u32(out, it->turn);
+        wire_put_u32(out, it->link);
+        wire_put_u32(out, it->link_count);
+        wire_put_u8(out, it->role);
+        wire_put_u8(out, it->flags);
+        wire_put_u8(out, it->unit);
+    }
+    wire_put_u32(out, (uint32_t)c->link_count);
+    for (size_t i = 0; i < c->link_count; i++) {
+        wire_put_u64(out, hash64_bare(c->links[i].id));
+        wire_put_u8(out, c->links[i].is_result);
+        wire_put_u8(out, c->links[i].in_call);
+    }
+}
+
+static void put_labels(const facts *labels, buf *out)
+{
+    wire_put_u32(out, (uint32_t)labels->count);
+    for (size_t i = 0; i < labels->count; i++) {
+        const fact *one = &labels->at[i];
+        wire_put_u32(out, one->about);
+        wire_put_text(out, fact_name(labels, one), one->name_size);
+    }
+}
+
+void state_image_put(const sessile_state *s, buf *out)
+{
+    wire_put_u64(out, s->lists[0].previous);
+    wire_put_i64(out, s->window);
+    wire_put_i64(out, s->reserve);
+    wire_put_i64(out, s->made_ratio);
+    wire_put_u32(out, s->floor);
+    wire_put_u64(out, s->result_limit);
+    wire_put_u64(out, s->vars_limit);
+    wire_put_u32(out, s->depth);
+    put_labels(&s->labels, out);
+    put_context(&s->lists[0].c, out);
+}
+
+static sessile_status fail_image(sessile_error *err)
+{
+    return fail(err, SESSILE_INVALID, "these bytes are no state");
+}
+
+static sessile_status get_context(wire *w, context *c, sessile_error *err)
+{
+    c->upto = wire_u32(w);
+    uint32_t count = wire_count(w, ITEM_BYTES);
+    if (mem_grow(c->alloc, (void **)&c->items, &c->capacity, count, sizeof *c->items))
+        return fail_nomem(err);
+    for (uint32_t i = 0; i < count; i++) {
+        item *it = &c->items[i];
+        memset(it, 0, sizeof *it);
+        it->key.entry = wire_u32(w);
+        it->key.n = wire_u32(w);
+        it->tokens = wire_u32(w);
+        it->turn = wire_u32(w);
+        it->link = wire_u32(w);
+        it->link_count = wire_u32(w);
+        it->role = wire_u8(w);
+        it->flags = wire_u8(w);
+        it->unit = wire_u8(w);
+    }
+    c->count = count;
+    count = wire_count(w, LINK_BYTES);
+    if (mem_grow(c->alloc, (void **)&c->links, &c->link_capacity, count,
+                 sizeof *c->links))
+        return fail_nomem(err);
+    for (uint32_t i = 0; i < count; i++) {
+        memset(&c->links[i], 0, sizeof c->links[i]);
+        c->links[i].id = hash64_veil(wire_u64(w));
+        c->links[i].is_result = wire_u8(w);
+        c->links[i].in_call = wire_u8(w);
+    }
+    c->link_count = count;
+    for (size_t i = 0; i < c->count; i++) {
+        const item *it = &c->items[i];
+        if (it->link_count > count || it->link > count - it->link_count)
+            return fail_image(err);
+    }
+    return w->bad ? fail_image(err) : SESSILE_OK;
+}
+
+static sessile_status get_labels(wire *w, facts *into, sessile_error *err)
+{
+    uint32_t count = wire_count(w, LABEL_BYTES);
+    sessile_id before = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        sessile_id about = wire_u32(w);
+        sessile_slice name = wire_text(w);
+        if (w->bad || about < before)
+            return fail_image(err);
+        before = about;
+        if (facts_add(into, FACT_LABEL, 0, about, name.data, name.size, 0))
+            return fail_nomem(err);
+    }
+    return SESSILE_OK;
+}
+
+sessile_status state_image_get(wire *w, state_setup *setup, context *into, facts *labels,
+                               sessile_error *err)
+{
+    sessile_status status;
+
+    setup->previous = (size_t)wire_u64(w);
+    setup->window = wire_i64(w);
+    setup->reserve = wire_i64(w);
+    setup->fit = NULL; /* the items are scaled */
+    setup->made_ratio = wire_i64(w);
+    setup->floor = wire_u32(w);
+    setup->result_limit = wire_u64(w);
+    setup->vars_limit = wire_u64(w);
+    setup->depth = wire_u32(w);
+    setup->context = into;
+    setup->labels = labels;
+    status = get_labels(w, labels, err);
+    return status ? status : get_context(w, into, err);
+}
+
+/* ------------------------------------------------------------------ noting */
+
+typedef enum call {
+    CALL_BEGIN = 1, /* vars */
+    CALL_END,
+    CALL_FORGET,
+    CALL_MARK,
+    CALL_REWIND,
+    CALL_EDITS, /* from here on: what a hook may do */
+    CALL_DROP = CALL_EDITS,
+    CALL_REPLACE,
+    CALL_INSERT,
+    CALL_KEEP_LAST,
+    CALL_REBUILD,
+    CALL_VARS
+} call;
+
+static int begin(const sessile_state *s, call what)
+{
+    if (!s->journal)
+        return 0;
+    wire_put_u8(s->journal, (uint8_t)what);
+    return 1;
+}
+
+void journal_begin(const sessile_state *s, const char *vars, size_t size)
+{
+    if (begin(s, CALL_BEGIN))
+        wire_put_text(s->journal, vars, size);
+}
+
+void journal_end(const sessile_state *s)
+{
+    (void)begin(s, CALL_END);
+}
+
+void journal_forget(const sessile_state *s)
+{
+    (void)begin(s, CALL_FORGET);
+}
+
+void journal_mark(const sessile_state *s)
+{
+    (void)begin(s, CALL_MARK);
+}
+
+void journal_rewind(const sessile_state *s)
+{
+    (void)begin(s, CALL_REWIND);
+}
+
+void journal_drop(const sessile_state *s, size_t first, size_t last)
+{
+    if (begin(s, CALL_DROP)) {
+        wire_put_u64(s->journal, first);
+        wire_put_u64(s->journal, last);
+    }
+}
+
+void journal_replace(const sessile_state *s, size_t i, sessile_slice fields)
+{
+    if (begin(s, CALL_REPLACE)) {
+        wire_put_u64(s->journal, i);
+        wire_put_text(s->journal, fields.data, fields.size);
+    }
+}
+
+void journal_insert(const sessile_state *s, size_t i, sessile_slice message, int covers,
+                    size_t first, size_t last)
+{
+    if (begin(s, CALL_INSERT)) {
+        wire_put_u64(s->journal, i);
+        wire_put_text(s->journal, message.data, message.size);
+        wire_put_u8(s->journal, covers != 0);
+        wire_put_u64(s->journal, first);
+        wire_put_u64(s->journal, last);
+    }
+}
+
+void journal_keep_last(const sessile_state *s, int64_t n, sessile_unit unit)
+{
+    if (begin(s, CALL_KEEP_LAST)) {
+        wire_put_i64(s->journal, n);
+        wire_put_u8(s->journal, (uint8_t)unit);
+    }
+}
+
+static void put_keys(buf *out, const sessile_key *keys, size_t count)
+{
+    wire_put_u32(out, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        wire_put_u32(out, keys[i].entry);
+        wire_put_u32(out, keys[i].n);
+    }
+}
+
+void journal_rebuild(const sessile_state *s, const sessile_state_item *items,
+                     size_t count)
+{
+    if (!begin(s, CALL_REBUILD))
+        return;
+    wire_put_u32(s->journal, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        int is_new = items[i].index == SIZE_MAX;
+        wire_put_u64(s->journal, is_new ? UINT64_MAX : (uint64_t)items[i].index);
+        if (is_new) {
+            wire_put_text(s->journal, items[i].json.data, items[i].json.size);
+            put_keys(s->journal, items[i].covers, items[i].cover_count);
+            put_keys(s->journal, items[i].replaces, items[i].replace_count);
+        }
+    }
+}
+
+void journal_vars(const sessile_state *s, sessile_slice text)
+{
+    if (begin(s, CALL_VARS))
+        wire_put_text(s->journal, text.data, text.size);
+}
+
+/* ------------------------------------------------------------------ replaying */
+
+static sessile_status fail_journal(sessile_error *err)
+{
+    return fail(err, SESSILE_INVALID, "these bytes are no journal of a state");
+}
+
+/* What a rebuild holds while it is read: keys of all items in one array. */
+typedef struct rebuilt {
+    sessile_state_item *items;
+    size_t capacity;
+    sessile_key *keys;
+    size_t key_count, key_capacity;
+} rebuilt;
+
+/* Reads keys; *at: where they begin in r->keys, which may yet move. */
+static int get_keys(wire *w, rebuilt *r, const allocator *a, size_t *at, size_t *count)
+{
+    uint32_t n = wire_count(w, 8);
+    *at = r->key_count;
+    *count = n;
+    if (mem_grow(a, (void **)&r->keys, &r->key_capacity, r->key_count + n,
+                 sizeof *r->keys))
+        return -1;
+    for (uint32_t i = 0; i < n; i++) {
+        sessile_key *key = &r->keys[r->key_count++];
+        key->entry = wire_u32(w);
+        key->n = wire_u32(w);
+    }
+    return 0;
+}
+
+static sessile_status replay_rebuild(sessile_state *s, wire *w, sessile_error *err)
+{
+    const allocator *a = s->alloc;
+    uint32_t count = wire_count(w, 8);
+    size_t starts_capacity = 0;
+    size_t *starts = NULL; /* of the covers and the replaces of each item */
+    sessile_status status = SESSILE_OK;
+    rebuilt r = {NULL, 0, NULL, 0, 0};
+
+    if (mem_grow(a, (void **)&r.items, &r.capacity, count, sizeof *r.items) ||
+        mem_grow(a, (void **)&starts, &starts_capacity, 2 * (size_t)count,
+                 sizeof *starts)) {
+        status = fail_nomem(err);
+        goto out;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        sessile_state_item *it = &r.items[i];
+        uint64_t index = wire_u64(w);
+        memset(it, 0, sizeof *it);
+        it->index = index == UINT64_MAX ? SIZE_MAX : (size_t)index;
+        starts[2 * i] = starts[2 * i + 1] = 0;
+        if (it->index != SIZE_MAX)
+            continue;
+        it->json = wire_text(w);
+        if (get_keys(w, &r, a, &starts[2 * i], &it->cover_count) ||
+            get_keys(w, &r, a, &starts[2 * i + 1], &it->replace_count)) {
+            status = fail_nomem(err);
+            goto out;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        sessile_state_item *it = &r.items[i];
+        it->covers = it->cover_count ? r.keys + starts[2 * i] : NULL;
+        it->replaces = it->replace_count ? r.keys + starts[2 * i + 1] : NULL;
+    }
+    status = w->bad ? fail_journal(err) : sessile_state_rebuild(s, r.items, count, err);
+out:
+    mem_free(a, r.items, r.capacity * sizeof *r.items);
+    mem_free(a, r.keys, r.key_capacity * sizeof *r.keys);
+    mem_free(a, starts, starts_capacity * sizeof *starts);
+    return status;
+}
+
+static sessile_status replay_edit(sessile_state *s, call what, wire *w,
+                                  sessile_error *err)
+{
+    uint64_t i, first, last;
+    int64_t n;
+    sessile_slice text;
+    int covers;
+
+    switch (what) {
+    case CALL_DROP:
+        first = wire_u64(w);
+        last = wire_u64(w);
+        return w->bad ? fail_journal(err) : sessile_state_drop(s, first, last, err);
+    case CALL_REPLACE:
+        i = wire_u64(w);
+        text = wire_text(w);
+        return w->bad ? fail_journal(err) : sessile_state_replace(s, i, text, err);
+    case CALL_INSERT:
+        i = wire_u64(w);
+        text = wire_text(w);
+        covers = wire_u8(w);
+        first = wire_u64(w);
+        last = wire_u64(w);
+        return w->bad ? fail_journal(err)
+                      : sessile_state_insert(s, i, text, covers, first, last, err);
+    case CALL_KEEP_LAST:
+        n = wire_i64(w);
+        i = wire_u8(w);
+        return w->bad ? fail_journal(err)
+                      : sessile_state_keep_last(s, n, (sessile_unit)i, err);
+    case CALL_REBUILD:
+        return replay_rebuild(s, w, err);
+    case CALL_VARS:
+        text = wire_text(w);
+        return w->bad ? fail_journal(err) : sessile_state_set_vars(s, text, err);
+    default:
+        return fail_journal(err);
+    }
+}
+
+static sessile_status replay_hook(sessile_state *s, call what, wire *w,
+                                  sessile_error *err)
+{
+    int changed, vars_changed;
+    sessile_slice vars;
+
+    switch (what) {
+    case CALL_BEGIN:
+        vars = wire_text(w);
+        return w->bad ? fail_journal(err)
+                      : state_hook_begin(s, vars.data, vars.size, err);
+    case CALL_END:
+        return state_hook_end(s, &changed, &vars_changed, err);
+    case CALL_FORGET:
+        state_hook_drop(s);
+        return SESSILE_OK;
+    case CALL_MARK:
+        return state_mark(s, err);
+    case CALL_REWIND:
+        return state_rewind(s, err);
+    default:
+        return fail_journal(err);
+    }
+}
+
+sessile_status state_journal_replay(sessile_state *s, const void *data, size_t size,
+                                    int only_edits, sessile_error *err)
+{
+    buf *journal = s->journal; /* a replay is no news */
+    sessile_status status = SESSILE_OK;
+    wire w;
+
+    s->journal = NULL;
+    wire_init(&w, data, size);
+    while (!status && w.at < w.end) {
+        call what = (call)wire_u8(&w);
+        if (what >= CALL_EDITS)
+            status = replay_edit(s, what, &w, err);
+        else
+            status = only_edits ? fail_journal(err) : replay_hook(s, what, &w, err);
+    }
+    s->journal = journal;
+    return status;
+}

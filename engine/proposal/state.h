@@ -1,0 +1,66 @@
+/*
+ * state.h: a proposal in the making: the context as hooks see it, and their edits.
+ *
+ * One state serves a whole pipeline. state_hook_begin() fixes the list and indexes that a
+ * hook is given; the sessile_state_…() functions of sessile.h (implemented in this
+ * folder) record edits; state_hook_end() applies them and makes the list for the next
+ * hook. Edits that are out of range or malformed are INVALID at once and change nothing;
+ * whether they are *lawful* is judged by laws.h afterwards.
+ */
+#ifndef SESSION_STATE_H
+#define SESSION_STATE_H
+
+#include "context/context.h"
+#include "session/facts.h"
+#include "context/laws.h"
+#include "session/meter.h"
+
+/* Reads the text of an item that is no own put: appends its message JSON to out. */
+typedef sessile_status (*state_read)(void *arg, sessile_key key, buf *out,
+                                     sessile_error *err);
+
+typedef struct state_setup {
+    const context *context; /* copied */
+    const facts *labels;    /* a picture of them (facts_labels()), copied; NULL: none */
+    size_t previous;        /* how many items were there before the turn */
+    int64_t window, reserve;
+    const meter_ratio *fit; /* of units to the model's tokens, TOKEN_UNITS of them: the
+                               items' counts are read with it; NULL: as they are */
+    int64_t made_ratio;     /* the same of what is written: an estimate; 0: as it is */
+    uint32_t floor;
+    uint64_t result_limit; /* bytes of all messages written */
+    uint64_t vars_limit;   /* 16 KiB a policy */
+    unsigned depth;        /* of JSON */
+    state_read read;
+    void *read_arg;
+    const allocator *alloc;
+} state_setup;
+
+sessile_status state_new(sessile_state **out, const state_setup *setup,
+                         sessile_error *err);
+void state_free(sessile_state *s);
+
+/* Which policy's vars the next hook sees: JSON text, copied. */
+sessile_status state_hook_begin(sessile_state *s, const char *vars, size_t vars_size,
+                                sessile_error *err);
+/* Applies the hook's edits. *changed: the list differs from what the hook was given;
+ * *vars_changed likewise (then sessile_state_vars() is what to keep). */
+sessile_status state_hook_end(sessile_state *s, int *changed, int *vars_changed,
+                              sessile_error *err);
+/* Forgets the hook's edits. */
+void state_hook_drop(sessile_state *s);
+
+const context *state_before(const sessile_state *s); /* as the pipeline began */
+const context *state_after(const sessile_state *s);  /* after the hooks ended so far */
+/* Saves state_after, to be put back when a compact turns out too little. One level. */
+sessile_status state_mark(sessile_state *s, sessile_error *err);
+sessile_status state_rewind(sessile_state *s, sessile_error *err);
+/* What laws.h wants; borrowed from the state. */
+sessile_status state_laws(sessile_state *s, laws_input *out, sessile_error *err);
+/* A text counted as what a policy writes is. */
+token_count state_count_text(const sessile_state *s, const char *text, size_t size);
+/* The message text of any key of state_after, own puts too, borrowed. */
+sessile_status state_text(sessile_state *s, sessile_key key, sessile_slice *out,
+                          sessile_error *err);
+
+#endif

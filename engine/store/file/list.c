@@ -1,0 +1,186 @@
+/*
+ * file_list.c: which logs there are, and what their files say of themselves.
+ *
+ * Reads folders, opens no log. It must never take for a log what is none: pieces set
+ * aside, files not yet named, strangers' names.
+ */
+#include "store/file/file.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "store/wait.h"
+
+/* ------------------------------------------------------------------ folders */
+
+typedef struct walk {
+    file_store *fs;
+    int agents;
+    int (*visit)(void *arg, file_folder *folder);
+    void *arg;
+    sessile_status status;
+    sessile_error *err;
+} walk;
+
+static int walk_name(void *arg, const char *name)
+{
+    walk *w = arg;
+    file_folder *folder;
+    os_stat_info st;
+    const os_table *os = w->fs->os;
+    if (!store_name_ok(name))
+        return 0;
+    if (os->stat_at(os->ud, w->agents, name, &st) == 0 && !st.is_dir && !st.is_symlink)
+        return 0; /* a stray file is nobody's folder; a link is refused below */
+    w->status = file_folder_get(w->fs, name, 0, &folder, w->err);
+    return w->status || w->visit(w->arg, folder);
+}
+
+sessile_status file_folders_each(file_store *fs,
+                                 int (*visit)(void *arg, file_folder *folder), void *arg,
+                                 sessile_error *err)
+{
+    walk w = {fs, -1, visit, arg, SESSILE_OK, err};
+    sessile_status status = file_agents(fs, 0, &w.agents, err);
+    if (status)
+        return status;
+    if (fs->os->list(fs->os->ud, w.agents, walk_name, &w) < 0)
+        return fail_errno(err, errno, "cannot list %s", fs->root);
+    return w.status;
+}
+
+/* ------------------------------------------------------------------ logs */
+
+int file_look(const file_store *fs, const file_folder *folder, const char *log,
+              sessile_backend_stat *out)
+{
+    os_stat_info st;
+    if (fs->os->stat_at(fs->os->ud, folder->fd, log, &st) != 0)
+        return -1;
+    out->bytes = st.size;
+    out->mtime_ns = st.mtime_ns;
+    out->inode = st.inode;
+    out->changed_ns = st.ctime_ns;
+    return 0;
+}
+
+typedef struct listing {
+    file_store *fs;
+    const file_folder *folder;
+    int (*visit)(void *arg, const char *folder, const char *name);
+    int (*visit_stat)(void *arg, const char *folder, const char *name,
+                      const sessile_backend_stat *stat); /* or NULL */
+    int (*visit_other)(void *arg, const char *folder, const char *file,
+                       uint64_t bytes); /* or NULL: then logs are not wanted */
+    void *arg;
+    int stopped; /* visit has had enough */
+    sessile_status status;
+    sessile_error *err;
+} listing;
+
+static int give_log(listing *l, const char *file, const char *name)
+{
+    sessile_backend_stat st;
+    if (!l->visit_stat)
+        return l->visit(l->arg, l->folder->name, name);
+    if (file_look(l->fs, l->folder, file, &st) == 0)
+        return l->visit_stat(l->arg, l->folder->name, name, &st);
+    return errno == ENOENT ? 0 : l->visit_stat(l->arg, l->folder->name, name, NULL);
+}
+
+static int give_other(listing *l, const char *file)
+{
+    os_stat_info st;
+    const os_table *os = l->fs->os;
+    if (os->stat_at(os->ud, l->folder->fd, file, &st) == 0)
+        l->stopped = l->visit_other(l->arg, l->folder->name, file, st.size) != 0;
+    return l->stopped;
+}
+
+/* One name in an agent's folder. Pieces set aside and temporary names are not logs. */
+static int list_log(void *arg, const char *file)
+{
+    listing *l = arg;
+    char name[FILE_NAME_SIZE];
+    size_t size = strlen(file), suffix = strlen(FILE_SUFFIX);
+    if (size <= suffix || size >= sizeof name ||
+        strcmp(file + size - suffix, FILE_SUFFIX) != 0)
+        return l->visit_other ? give_other(l, file) : 0;
+    memcpy(name, file, size - suffix);
+    name[size - suffix] = '\0';
+    if (l->visit_other)
+        return store_name_ok(name) ? 0 : give_other(l, file);
+    l->stopped = store_name_ok(name) && give_log(l, file, name) != 0;
+    return l->stopped;
+}
+
+static int list_folder(void *arg, file_folder *folder)
+{
+    listing *l = arg;
+    const os_table *os = l->fs->os;
+    l->folder = folder;
+    if (os->list(os->ud, folder->fd, list_log, l) < 0) {
+        l->status = fail_errno(l->err, errno, "cannot list the folder %s in %s",
+                               folder->name, l->fs->root);
+    }
+    return l->stopped || l->status;
+}
+
+static sessile_status list_logs(listing *l, const char *name)
+{
+    file_folder *folder;
+    sessile_status status;
+    if (name) {
+        status = file_folder_get(l->fs, name, 0, &folder, l->err);
+        if (!status)
+            list_folder(l, folder);
+    } else {
+        status = file_folders_each(l->fs, list_folder, l, l->err);
+    }
+    if (status == SESSILE_NOTFOUND) {
+        error_clear(l->err); /* nothing was ever written there */
+        return SESSILE_OK;
+    }
+    return status ? status : l->status;
+}
+
+sessile_status file_list(void *self, const char *folder,
+                         int (*visit)(void *arg, const char *folder, const char *name),
+                         void *arg, sessile_error *err)
+{
+    listing l = {self, NULL, visit, NULL, NULL, arg, 0, SESSILE_OK, err};
+    return list_logs(&l, folder);
+}
+
+sessile_status file_list_stat(void *self, const char *folder,
+                              int (*visit)(void *arg, const char *folder,
+                                           const char *name,
+                                           const sessile_backend_stat *stat),
+                              void *arg, sessile_error *err)
+{
+    listing l = {self, NULL, NULL, visit, NULL, arg, 0, SESSILE_OK, err};
+    return list_logs(&l, folder);
+}
+
+sessile_status file_list_others(void *self, const char *folder,
+                                int (*visit)(void *arg, const char *folder,
+                                             const char *file, uint64_t bytes),
+                                void *arg, sessile_error *err)
+{
+    listing l = {self, NULL, NULL, NULL, visit, arg, 0, SESSILE_OK, err};
+    return list_logs(&l, folder);
+}
+
+static int found_one(void *arg, const char *folder, const char *name)
+{
+    (void)folder;
+    (void)name;
+    *(int *)arg = 1;
+    return 1;
+}
+
+sessile_status file_has_logs(void *self, int *found, sessile_error *err)
+{
+    *found = 0;
+    return file_list(self, NULL, found_one, found, err);
+}

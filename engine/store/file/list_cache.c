@@ -1,0 +1,148 @@
+/*
+ * file_list_cache.c: .list cache, a cache beside the logs of an agent's folder.
+ *
+ * Owns its name and that it is replaced whole. Nothing here is synced: the file may be
+ * lost, old or torn after a power cut, and who reads it must be able to do without. It
+ * must never be reached through a link, nor be open to others: it is checked as a log is.
+ */
+#include "store/file/file.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SHELF         ".list_cache"
+#define SHELF_LARGEST (UINT64_C(256) << 20)
+
+sessile_status file_stat(void *self, const char *folder, const char *name,
+                         sessile_backend_stat *out, sessile_error *err)
+{
+    file_store *fs = self;
+    file_folder *in;
+    char log[FILE_NAME_SIZE];
+    memset(out, 0, sizeof *out);
+    sessile_status status = store_name_check(name, err);
+    if (!status)
+        status = file_folder_get(fs, folder, 0, &in, err);
+    if (status)
+        return status;
+    memcpy(log, name, strlen(name));
+    memcpy(log + strlen(name), FILE_SUFFIX, sizeof FILE_SUFFIX);
+    if (file_look(fs, in, log, out) != 0) {
+        return fail_errno(err, errno, "cannot look at %s/agents/%s/%s", fs->root,
+                          in->name, log);
+    }
+    return SESSILE_OK;
+}
+
+sessile_status file_list_cache_get(void *self, const char *folder, char **out,
+                                   size_t *size, sessile_error *err)
+{
+    file_store *fs = self;
+    const os_table *os = fs->os;
+    file_folder *in;
+    os_stat_info st;
+    char *data = NULL;
+    *out = NULL;
+    *size = 0;
+    sessile_status status = file_folder_get(fs, folder, 0, &in, err);
+    if (status)
+        return status;
+    int fd = os->open_at(os->ud, in->fd, SHELF, OS_READ);
+    if (fd < 0) {
+        return fail_errno(err, errno, "cannot open %s/agents/%s/" SHELF, fs->root,
+                          in->name);
+    }
+    if (os->stat_fd(os->ud, fd, &st) != 0) {
+        status = fail_errno(err, errno, "cannot look at " SHELF " in %s", in->name);
+        goto out;
+    }
+    status = file_check(fs, &st, 0, SHELF, err);
+    if (status)
+        goto out;
+    if (st.size > SHELF_LARGEST) {
+        status = fail(err, SESSILE_DAMAGED, SHELF " in %s is far too large", in->name);
+        goto out;
+    }
+    data = give_alloc(&fs->alloc, (size_t)st.size + 1);
+    if (!data) {
+        status = fail_nomem(err);
+        goto out;
+    }
+    int64_t got = os_read_full(os, fd, data, (size_t)st.size, 0);
+    if (got < 0) {
+        status = fail_errno(err, errno, "cannot read " SHELF " in %s", in->name);
+        goto out;
+    }
+    *out = data;
+    *size = (size_t)got;
+    data = NULL;
+out:
+    sessile_free(data);
+    os->close(os->ud, fd);
+    return status;
+}
+
+sessile_status file_list_cache_put(void *self, const char *folder, const void *data,
+                                   size_t size, sessile_error *err)
+{
+    file_store *fs = self;
+    const os_table *os = fs->os;
+    file_folder *in;
+    char temporary[FILE_TEMPORARY];
+    size_t written = 0;
+    int fd = -1;
+    sessile_status status = file_folder_get(fs, folder, 0, &in, err);
+    if (status)
+        return status;
+    if (size > SHELF_LARGEST)
+        return fail(err, SESSILE_LIMIT, SHELF " in %s would be far too large", in->name);
+    status = file_temporary(fs, in->fd, temporary, &fd, err);
+    if (status)
+        return status;
+    if (os_write_full(os, fd, data, size, 0, &written) != 0 ||
+        os->rename_over(os->ud, in->fd, temporary, SHELF) != 0) {
+        status = fail_errno(err, errno, "cannot write " SHELF " in %s", in->name);
+        file_discard(fs, in->fd, temporary, &fd);
+        return status;
+    }
+    os->close(os->ud, fd);
+    return SESSILE_OK;
+}
+
+typedef struct dropping {
+    file_store *fs;
+    sessile_status status;
+    sessile_error *err;
+} dropping;
+
+/* Goes on after a failure: the others' list_caches are to go all the same. */
+static int drop_one(void *arg, file_folder *folder)
+{
+    dropping *d = arg;
+    const os_table *os = d->fs->os;
+    if (os->unlink_at(os->ud, folder->fd, SHELF) != 0 && errno != ENOENT) {
+        d->status = fail_errno(d->err, errno, "cannot remove %s/agents/%s/" SHELF,
+                               d->fs->root, folder->name);
+    }
+    return 0;
+}
+
+sessile_status file_list_cache_drop(void *self, const char *folder, sessile_error *err)
+{
+    file_store *fs = self;
+    dropping d = {fs, SESSILE_OK, err};
+    file_folder *in;
+    sessile_status status;
+    if (folder) {
+        status = file_folder_get(fs, folder, 0, &in, err);
+        if (!status)
+            drop_one(&d, in);
+    } else {
+        status = file_folders_each(fs, drop_one, &d, err);
+    }
+    if (status == SESSILE_NOTFOUND) {
+        error_clear(err);
+        return SESSILE_OK;
+    }
+    return status ? status : d.status;
+}

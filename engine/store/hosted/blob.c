@@ -1,0 +1,162 @@
+/*
+ * hosted_blob.c: blobs and list_caches of a backend that a host brought.
+ *
+ * What is handed out becomes a block of the engine's own, and no more of it is believed
+ * than the block has bytes.
+ */
+#include "store/hosted/hosted.h"
+
+#include "store/wait.h"
+
+/* No blob of ours comes near it: a keyring with all its epochs has less. */
+#define BLOB_MOST ((size_t)16 << 20)
+
+/* What was handed out becomes a block of the engine's own, of a size that is true. */
+static sessile_status take_blob(const hosted *h, sessile_status status, char *given,
+                                char **out, size_t *size, sessile_error *err)
+{
+    *out = NULL;
+    if (!status && (!given || *size > BLOB_MOST)) {
+        status =
+            hosted_absurd(h, err, "a blob has no bytes, or more than a blob can have");
+    } else if (!status && given_size(given) < *size) {
+        status = hosted_absurd(h, err, "a blob is shorter than it was said to be");
+    } else if (!status) {
+        *out = give_dup(&h->alloc, given, *size);
+        status = *out ? SESSILE_OK : fail_nomem(err);
+    }
+    if (status)
+        *size = 0;
+    sessile_free(given);
+    return status;
+}
+
+static sessile_status hosted_blob_get(void *self, const char *name, char **out,
+                                      size_t *size, sessile_error *err)
+{
+    hosted *h = self;
+    char *given = NULL;
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    *size = 0;
+    sessile_status status =
+        hosted_told(h, &a, h->host.blob_get(h->self, name, &given, size, e), "blob_get");
+    return take_blob(h, status, given, out, size, err);
+}
+
+static sessile_status hosted_blob_put_new(void *self, const char *name, const void *data,
+                                          size_t size, sessile_error *err)
+{
+    hosted *h = self;
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    return hosted_told(h, &a, h->host.blob_put_new(h->self, name, data, size, e),
+                       "blob_put_new");
+}
+
+static sessile_status hosted_blob_replace(void *self, const char *name, const void *was,
+                                          size_t was_size, const void *data, size_t size,
+                                          sessile_error *err)
+{
+    hosted *h = self;
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    return hosted_told(h, &a,
+                       h->host.blob_replace(h->self, name, was, was_size, data, size, e),
+                       "blob_replace");
+}
+
+static sessile_status hosted_blob_remove(void *self, const char *name, sessile_error *err)
+{
+    hosted *h = self;
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    return hosted_told(h, &a, h->host.blob_remove(h->self, name, e), "blob_remove");
+}
+
+/* A visit on its way. */
+typedef struct visiting {
+    int (*blob)(void *arg, const char *name);
+    void *arg;
+    int over;
+} visiting;
+
+static int show_blob(void *arg, const char *name)
+{
+    visiting *v = arg;
+    if (!v->over && store_name_ok(name))
+        v->over = v->blob(v->arg, name) != 0;
+    return v->over;
+}
+
+static sessile_status hosted_blob_list(void *self, const char *prefix,
+                                       int (*visit)(void *arg, const char *name),
+                                       void *arg, sessile_error *err)
+{
+    hosted *h = self;
+    visiting v = {.blob = visit, .arg = arg};
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    return hosted_told(h, &a, h->host.blob_list(h->self, prefix, show_blob, &v, e),
+                       "blob_list");
+}
+
+static sessile_status hosted_blob_settle(void *self, const char *name, sessile_error *err)
+{
+    hosted *h = self;
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    return hosted_told(h, &a, h->host.blob_settle(h->self, name, e), "blob_settle");
+}
+
+static sessile_status hosted_list_cache_get(void *self, const char *folder, char **out,
+                                            size_t *size, sessile_error *err)
+{
+    hosted *h = self;
+    char *given = NULL;
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    *size = 0;
+    sessile_status status =
+        hosted_told(h, &a, h->host.list_cache_get(h->self, folder, &given, size, e),
+                    "list_cache_get");
+    return take_blob(h, status, given, out, size, err);
+}
+
+static sessile_status hosted_list_cache_put(void *self, const char *folder,
+                                            const void *data, size_t size,
+                                            sessile_error *err)
+{
+    hosted *h = self;
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    return hosted_told(h, &a, h->host.list_cache_put(h->self, folder, data, size, e),
+                       "list_cache_put");
+}
+
+static sessile_status hosted_list_cache_drop(void *self, const char *folder,
+                                             sessile_error *err)
+{
+    hosted *h = self;
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    return hosted_told(h, &a, h->host.list_cache_drop(h->self, folder, e),
+                       "list_cache_drop");
+}
+
+void hosted_show_blobs(sessile_backend *shown, const sessile_backend *host)
+{
+    if (host->capabilities & SESSILE_BACKEND_SEALS) {
+        shown->blob_get = hosted_blob_get;
+        shown->blob_put_new = hosted_blob_put_new;
+        shown->blob_replace = host->blob_replace ? hosted_blob_replace : NULL;
+        shown->blob_remove = host->blob_remove ? hosted_blob_remove : NULL;
+        shown->blob_list = host->blob_list ? hosted_blob_list : NULL;
+        shown->blob_settle = host->blob_settle ? hosted_blob_settle : NULL;
+    }
+    if (host->capabilities & SESSILE_BACKEND_LIST_CACHE) {
+        shown->list_cache_get = hosted_list_cache_get;
+        shown->list_cache_put = hosted_list_cache_put;
+        shown->list_cache_drop = hosted_list_cache_drop;
+    }
+}

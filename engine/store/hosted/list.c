@@ -1,0 +1,141 @@
+/*
+ * hosted_list.c: what a backend that a host brought has: logs, what lies beside them.
+ *
+ * Owns the visits: names that the engine never made are left out, and a host that goes on
+ * after it was told to stop is not listened to.
+ */
+#include "store/hosted/hosted.h"
+
+#include <string.h>
+
+#include "store/wait.h"
+
+/* A visit on its way: a host that goes on after it was told to stop is not listened to.
+ */
+typedef struct visiting {
+    int (*log)(void *arg, const char *folder, const char *name);
+    int (*log_stat)(void *arg, const char *folder, const char *name,
+                    const sessile_backend_stat *stat);
+    int (*file)(void *arg, const char *folder, const char *file, uint64_t bytes);
+    void *arg;
+    int over;
+} visiting;
+
+static int show_log(void *arg, const char *folder, const char *name)
+{
+    visiting *v = arg;
+    if (!v->over && store_name_ok(folder) && store_name_ok(name))
+        v->over = v->log(v->arg, folder, name) != 0;
+    return v->over;
+}
+
+static int show_stat(void *arg, const char *folder, const char *name,
+                     const sessile_backend_stat *stat)
+{
+    visiting *v = arg;
+    if (!v->over && store_name_ok(folder) && store_name_ok(name))
+        v->over = v->log_stat(v->arg, folder, name, stat) != 0;
+    return v->over;
+}
+
+static int show_file(void *arg, const char *folder, const char *file, uint64_t bytes)
+{
+    visiting *v = arg;
+    if (!v->over && file)
+        v->over = v->file(v->arg, folder, file, bytes) != 0;
+    return v->over;
+}
+
+static sessile_status hosted_list(void *self, const char *folder,
+                                  int (*visit)(void *arg, const char *folder,
+                                               const char *name),
+                                  void *arg, sessile_error *err)
+{
+    hosted *h = self;
+    visiting v = {.log = visit, .arg = arg};
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    return hosted_told(h, &a, h->host.list(h->self, folder, show_log, &v, e), "list");
+}
+
+static sessile_status hosted_list_stat(void *self, const char *folder,
+                                       int (*visit)(void *arg, const char *folder,
+                                                    const char *name,
+                                                    const sessile_backend_stat *stat),
+                                       void *arg, sessile_error *err)
+{
+    hosted *h = self;
+    visiting v = {.log_stat = visit, .arg = arg};
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    return hosted_told(h, &a, h->host.list_stat(h->self, folder, show_stat, &v, e),
+                       "list_stat");
+}
+
+static sessile_status hosted_list_others(void *self, const char *folder,
+                                         int (*visit)(void *arg, const char *folder,
+                                                      const char *file, uint64_t bytes),
+                                         void *arg, sessile_error *err)
+{
+    hosted *h = self;
+    visiting v = {.file = visit, .arg = arg};
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    return hosted_told(h, &a, h->host.list_others(h->self, folder, show_file, &v, e),
+                       "list_others");
+}
+
+static sessile_status hosted_sweep(void *self,
+                                   int (*visit)(void *arg, const char *folder,
+                                                const char *file, uint64_t bytes),
+                                   void *arg, sessile_error *err)
+{
+    hosted *h = self;
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    return hosted_told(h, &a, h->host.sweep(h->self, visit, arg, e), "sweep");
+}
+
+static sessile_status hosted_stat(void *self, const char *folder, const char *name,
+                                  sessile_backend_stat *out, sessile_error *err)
+{
+    hosted *h = self;
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    memset(out, 0, sizeof *out);
+    return hosted_told(h, &a, h->host.stat(h->self, folder, name, out, e), "stat");
+}
+
+static int found_one(void *arg, const char *folder, const char *name)
+{
+    (void)folder;
+    (void)name;
+    *(int *)arg = 1;
+    return 1;
+}
+
+static sessile_status hosted_has_logs(void *self, int *found, sessile_error *err)
+{
+    hosted *h = self;
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    *found = 0;
+    if (!h->host.has_logs)
+        return hosted_list(self, NULL, found_one, found, err);
+    sessile_status status =
+        hosted_told(h, &a, h->host.has_logs(h->self, found, e), "has_logs");
+    *found = *found != 0;
+    return status;
+}
+
+void hosted_show_lists(sessile_backend *shown, const sessile_backend *host)
+{
+    shown->list = hosted_list;
+    shown->has_logs = hosted_has_logs;
+    if (host->capabilities & SESSILE_BACKEND_LIST_CACHE) {
+        shown->stat = hosted_stat;
+        shown->list_stat = hosted_list_stat;
+    }
+    shown->list_others = host->list_others ? hosted_list_others : NULL;
+    shown->sweep = host->sweep ? hosted_sweep : NULL;
+}

@@ -1,0 +1,396 @@
+/*
+ * hosted_log.c: logs of a backend that a host brought, and their caches and drafts.
+ *
+ * Owns the handles that the engine takes for the host's: each has the store beside it.
+ * Sizes beyond all bounds and more bytes than were asked for are not believed; what an
+ * append makes of the log's end is computed here and not taken from the host.
+ */
+#include "store/hosted/hosted.h"
+
+#include <string.h>
+
+/* No log of ours comes near it. */
+#define BYTES_MOST (UINT64_MAX >> 2)
+
+/* What the engine takes for a backend's log, or for its draft. */
+typedef struct hosted_log {
+    hosted *h;
+    sessile_backend_log *log;
+} hosted_log;
+
+typedef struct hosted_draft {
+    hosted *h;
+    sessile_backend_draft *draft;
+} hosted_draft;
+
+static hosted_log *of(sessile_backend_log *log)
+{
+    return (hosted_log *)(void *)log;
+}
+
+static hosted_draft *of_draft(sessile_backend_draft *draft)
+{
+    return (hosted_draft *)(void *)draft;
+}
+
+static sessile_status hosted_create(void *self, const char *folder, const char *name,
+                                    const void *data, size_t size, sessile_error *err)
+{
+    hosted *h = self;
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    return hosted_told(h, &a, h->host.create(h->self, folder, name, data, size, e),
+                       "create");
+}
+
+static sessile_status hosted_open(void *self, const char *folder, const char *name,
+                                  sessile_backend_log **out, sessile_error *err)
+{
+    hosted *h = self;
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    *out = NULL;
+    hosted_log *log = mem_zalloc(&h->alloc, sizeof *log);
+    if (!log)
+        return fail_nomem(err);
+    log->h = h;
+    sessile_status status =
+        hosted_told(h, &a, h->host.open(h->self, folder, name, &log->log, e), "open");
+    if (!status && !log->log)
+        status = hosted_absurd(h, err, "it opened a log and gave none");
+    if (status) {
+        mem_free(&h->alloc, log, sizeof *log);
+        return status;
+    }
+    *out = (sessile_backend_log *)(void *)log;
+    return SESSILE_OK;
+}
+
+static void hosted_close(sessile_backend_log *handle)
+{
+    if (handle) {
+        hosted_log *log = of(handle);
+        hosted *h = log->h;
+        h->host.close(log->log);
+        mem_free(&h->alloc, log, sizeof *log);
+    }
+}
+
+static sessile_status hosted_size(sessile_backend_log *handle, uint64_t *bytes,
+                                  int64_t *mtime_ms, sessile_error *err)
+{
+    hosted_log *log = of(handle);
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    *bytes = 0;
+    *mtime_ms = 0;
+    sessile_status status =
+        hosted_told(log->h, &a, log->h->host.size(log->log, bytes, mtime_ms, e), "size");
+    if (!status && *bytes > BYTES_MOST) {
+        *bytes = 0;
+        status = hosted_absurd(log->h, err, "a log has more bytes than there are");
+    }
+    return status;
+}
+
+static sessile_status hosted_read(sessile_backend_log *handle, uint64_t index,
+                                  uint64_t offset, void *out, size_t size, size_t *got,
+                                  sessile_error *err)
+{
+    hosted_log *log = of(handle);
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    *got = 0;
+    sessile_status status = hosted_told(
+        log->h, &a, log->h->host.read(log->log, index, offset, out, size, got, e),
+        "read");
+    if (status) {
+        *got = 0;
+    } else if (*got > size) {
+        *got = 0;
+        status = hosted_absurd(log->h, err, "it read more bytes than it was asked for");
+    }
+    return status;
+}
+
+static sessile_status hosted_lock(sessile_backend_log *handle, int mode, int timeout_ms,
+                                  int *replaced, sessile_error *err)
+{
+    hosted_log *log = of(handle);
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    *replaced = 0;
+    sessile_status status = hosted_told(
+        log->h, &a, log->h->host.lock(log->log, mode, timeout_ms, replaced, e), "lock");
+    *replaced = *replaced != 0;
+    return status;
+}
+
+static void hosted_unlock(sessile_backend_log *handle)
+{
+    of(handle)->h->host.unlock(of(handle)->log);
+}
+
+static sessile_status hosted_append(sessile_backend_log *handle, sessile_log_end *end,
+                                    const void *data, size_t size, uint64_t count,
+                                    const unsigned char new_tag[16], int *poisoned,
+                                    sessile_error *err)
+{
+    hosted_log *log = of(handle);
+    sessile_log_end given = *end;
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    *poisoned = 0;
+    sessile_status status = hosted_told(
+        log->h, &a,
+        log->h->host.append(log->log, &given, data, size, count, new_tag, poisoned, e),
+        "append");
+    *poisoned = *poisoned != 0 && status;
+    if (!status) {
+        /* there is one right answer: what the host made of its copy is not needed */
+        end->count += count;
+        end->bytes += size;
+        memcpy(end->tag, new_tag, sizeof end->tag);
+    }
+    return status;
+}
+
+static sessile_status hosted_sync(sessile_backend_log *handle, sessile_error *err)
+{
+    hosted_log *log = of(handle);
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    return hosted_told(log->h, &a, log->h->host.sync(log->log, e), "sync");
+}
+
+static sessile_status hosted_set_aside(sessile_backend_log *handle, uint64_t offset,
+                                       sessile_error *err)
+{
+    hosted_log *log = of(handle);
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    return hosted_told(log->h, &a, log->h->host.set_aside(log->log, offset, e),
+                       "set_aside");
+}
+
+static sessile_status hosted_rewrite(sessile_backend_log *handle, uint64_t offset,
+                                     const void *data, size_t size, sessile_error *err)
+{
+    hosted_log *log = of(handle);
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    return hosted_told(log->h, &a, log->h->host.rewrite(log->log, offset, data, size, e),
+                       "rewrite");
+}
+
+static void hosted_set_stop(sessile_backend_log *handle, int (*ask)(void *arg), void *arg)
+{
+    of(handle)->h->host.set_stop(of(handle)->log, ask, arg);
+}
+
+static sessile_status hosted_busy(sessile_backend_log *handle, sessile_error *err)
+{
+    hosted_log *log = of(handle);
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    sessile_status status =
+        hosted_told(log->h, &a, log->h->host.busy(log->log, e), "busy");
+    return status == SESSILE_BUSY
+               ? status
+               : fail(err, SESSILE_BUSY, "another writer holds the log: wait longer");
+}
+
+static void hosted_set_timeout(sessile_backend_log *handle, int timeout_ms)
+{
+    of(handle)->h->host.set_timeout(of(handle)->log, timeout_ms);
+}
+
+static sessile_status hosted_watch(sessile_backend_log *handle, uint64_t bytes,
+                                   int timeout_ms, int (*ask)(void *arg), void *arg,
+                                   int *changed, sessile_error *err)
+{
+    hosted_log *log = of(handle);
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    *changed = 0;
+    sessile_status status = hosted_told(
+        log->h, &a, log->h->host.watch(log->log, bytes, timeout_ms, ask, arg, changed, e),
+        "watch");
+    *changed = !status && *changed != 0;
+    return status;
+}
+
+static int hosted_replaced(sessile_backend_log *handle)
+{
+    return of(handle)->h->host.replaced(of(handle)->log) != 0;
+}
+
+static sessile_status hosted_remove(sessile_backend_log *handle, uint64_t head,
+                                    sessile_error *err)
+{
+    hosted_log *log = of(handle);
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    return hosted_told(log->h, &a, log->h->host.remove(log->log, head, e), "remove");
+}
+
+/* ---------------------------------------------------------------------- caches */
+
+static sessile_status hosted_cache_size(sessile_backend_log *handle, uint64_t *bytes,
+                                        sessile_error *err)
+{
+    hosted_log *log = of(handle);
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    *bytes = 0;
+    sessile_status status = hosted_told(
+        log->h, &a, log->h->host.cache_size(log->log, bytes, e), "cache_size");
+    if (!status && *bytes > BYTES_MOST) {
+        *bytes = 0;
+        status = hosted_absurd(log->h, err, "a cache has more bytes than there are");
+    }
+    return status;
+}
+
+static sessile_status hosted_cache_read(sessile_backend_log *handle, uint64_t offset,
+                                        void *out, size_t size, size_t *got,
+                                        sessile_error *err)
+{
+    hosted_log *log = of(handle);
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    *got = 0;
+    sessile_status status = hosted_told(
+        log->h, &a, log->h->host.cache_read(log->log, offset, out, size, got, e),
+        "cache_read");
+    if (!status && *got > size) {
+        *got = 0;
+        status =
+            hosted_absurd(log->h, err, "it read more of a cache than it was asked for");
+    }
+    return status;
+}
+
+static sessile_status hosted_cache_write(sessile_backend_log *handle, uint64_t offset,
+                                         const void *data, size_t size,
+                                         sessile_error *err)
+{
+    hosted_log *log = of(handle);
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    return hosted_told(log->h, &a,
+                       log->h->host.cache_write(log->log, offset, data, size, e),
+                       "cache_write");
+}
+
+static sessile_status hosted_draft_new(void *self, const char *folder, const char *name,
+                                       sessile_backend_draft **out, sessile_error *err)
+{
+    hosted *h = self;
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    *out = NULL;
+    hosted_draft *draft = mem_zalloc(&h->alloc, sizeof *draft);
+    if (!draft)
+        return fail_nomem(err);
+    draft->h = h;
+    sessile_status status = hosted_told(
+        h, &a, h->host.draft_new(h->self, folder, name, &draft->draft, e), "draft_new");
+    if (!status && !draft->draft)
+        status = hosted_absurd(h, err, "it began a draft and gave none");
+    if (status) {
+        mem_free(&h->alloc, draft, sizeof *draft);
+        return status;
+    }
+    *out = (sessile_backend_draft *)(void *)draft;
+    return SESSILE_OK;
+}
+
+static sessile_status hosted_draft_write(sessile_backend_draft *handle, const void *data,
+                                         size_t size, sessile_error *err)
+{
+    hosted_draft *draft = of_draft(handle);
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    return hosted_told(draft->h, &a,
+                       draft->h->host.draft_write(draft->draft, data, size, e),
+                       "draft_write");
+}
+
+static sessile_status hosted_draft_replace(sessile_backend_draft *handle,
+                                           sessile_backend_log *old, int keep, char *kept,
+                                           size_t kept_size, sessile_error *err)
+{
+    hosted_draft *draft = of_draft(handle);
+    hosted *h = draft->h;
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    sessile_status status = hosted_told(
+        h, &a,
+        h->host.draft_replace(draft->draft, of(old)->log, keep, kept, kept_size, e),
+        "draft_replace");
+    if (kept && kept_size > 0)
+        kept[kept_size - 1] = '\0';
+    mem_free(&h->alloc, draft, sizeof *draft);
+    return status;
+}
+
+static sessile_status hosted_draft_publish(sessile_backend_draft *handle,
+                                           sessile_error *err)
+{
+    hosted_draft *draft = of_draft(handle);
+    hosted *h = draft->h;
+    hosted_answer a;
+    sessile_error *e = hosted_hear(&a, err);
+    sessile_status status =
+        hosted_told(h, &a, h->host.draft_publish(draft->draft, e), "draft_publish");
+    mem_free(&h->alloc, draft, sizeof *draft);
+    return status;
+}
+
+static void hosted_draft_drop(sessile_backend_draft *handle)
+{
+    if (handle) {
+        hosted_draft *draft = of_draft(handle);
+        hosted *h = draft->h;
+        h->host.draft_drop(draft->draft);
+        mem_free(&h->alloc, draft, sizeof *draft);
+    }
+}
+
+void hosted_show_logs(sessile_backend *shown, const sessile_backend *host)
+{
+    const unsigned has = host->capabilities;
+    shown->create = hosted_create;
+    shown->open = hosted_open;
+    shown->close = hosted_close;
+    shown->size = hosted_size;
+    shown->read = hosted_read;
+    shown->append = hosted_append;
+    shown->sync = hosted_sync;
+    if (has & SESSILE_BACKEND_LOCKS) {
+        shown->lock = hosted_lock;
+        shown->unlock = hosted_unlock;
+        shown->busy = host->busy ? hosted_busy : NULL;
+        shown->rewrite = host->rewrite ? hosted_rewrite : NULL;
+    }
+    if (has & SESSILE_BACKEND_CUTS)
+        shown->set_aside = hosted_set_aside;
+    if (has & SESSILE_BACKEND_CACHES) {
+        shown->cache_size = hosted_cache_size;
+        shown->cache_read = hosted_cache_read;
+        shown->cache_write = hosted_cache_write;
+    }
+    if (has & SESSILE_BACKEND_REPLACES) {
+        shown->draft_new = hosted_draft_new;
+        shown->draft_write = hosted_draft_write;
+        shown->draft_replace = hosted_draft_replace;
+        shown->draft_drop = hosted_draft_drop;
+        shown->draft_publish = host->draft_publish ? hosted_draft_publish : NULL;
+        shown->replaced = host->replaced ? hosted_replaced : NULL;
+    }
+    shown->set_stop = host->set_stop ? hosted_set_stop : NULL;
+    shown->remove = host->remove ? hosted_remove : NULL;
+    shown->set_timeout = host->set_timeout ? hosted_set_timeout : NULL;
+    shown->watch = host->watch ? hosted_watch : NULL;
+}

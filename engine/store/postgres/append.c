@@ -1,0 +1,183 @@
+/*
+ * postgres_append.c: append if the log still ends there.
+ *
+ * Owns the fence. One statement moves the log's row from the end that the caller knows to
+ * the new one and puts the records, or finds another end and does nothing: two writers
+ * meet at the row, and the later one sees what the first has done. Must never report an
+ * append as failed that may take place still: postgres_change.c says why it cannot.
+ */
+#include "store/postgres/postgres.h"
+
+#include <string.h>
+
+#include "store/records.h"
+
+typedef struct appending {
+    pg_log *log;
+    const sessile_log_end *end;
+    const void *data;
+    size_t size;
+} appending;
+
+/* The log has grown past E, and what stands at E are our records. */
+static sessile_status appended(pg_call *call, void *arg, int *yes, sessile_error *err)
+{
+    appending *a = arg;
+    return pg_same_bytes(call, a->log, a->end->count, a->end->bytes, a->data, a->size,
+                         yes, err);
+}
+
+/* Nothing was changed: what was found instead of *end? */
+static sessile_status elsewhere(pg_call *call, pg_log *log, const sessile_log_end *end,
+                                sessile_error *err)
+{
+    pg_seen seen;
+    sessile_status status = pg_look(call, log, &seen, err);
+    if (status)
+        return status;
+    pthread_mutex_lock(&log->mutex);
+    log->replaced = seen.leads_to != 0 && seen.leads_to != log->id;
+    pthread_mutex_unlock(&log->mutex);
+    if (!seen.there || !seen.named) {
+        return fail(err, SESSILE_NOTFOUND, "%s was removed or replaced: open it again",
+                    log->name);
+    }
+    if (seen.bytes < end->bytes || seen.count < end->count) {
+        return fail(err, SESSILE_TRUNCATED, "%s is shorter than what is known of it",
+                    log->name);
+    }
+    return fail(err, SESSILE_CONFLICT, "%s has grown: read on, then try again",
+                log->name);
+}
+
+/* The last record of what was just put, so that pg_sync can tell that it is there. */
+static void remember(pg_log *log, uint64_t end, const char *data, size_t size)
+{
+    size_t at = 0, n = record_size(data, size);
+    while (at + n < size) {
+        at += n;
+        n = record_size(data + at, size - at);
+    }
+    log->put_end = end;
+    hash256(log->put_hash, data + at, n, NULL, 0);
+}
+
+sessile_status pg_append(sessile_backend_log *handle, sessile_log_end *end,
+                         const void *data, size_t size, uint64_t count,
+                         const unsigned char new_tag[16], int *poisoned,
+                         sessile_error *err)
+{
+    pg_log *log = pg_log_of(handle);
+    pg_store *ps = log->ps;
+    appending a = {log, end, data, size};
+    pg_records records;
+    pg_results r;
+    int took;
+    *poisoned = 0;
+    pthread_mutex_lock(&log->mutex);
+    int bad = log->poisoned;
+    pthread_mutex_unlock(&log->mutex);
+    if (bad) {
+        *poisoned = 1;
+        return fail(err, SESSILE_IO,
+                    "nobody can tell whether an append to %s took place: open it again",
+                    log->name);
+    }
+    if (pg_records_fill(&records, data, size, end->bytes, &ps->alloc) != 0)
+        return fail_nomem(err);
+    pg_call call = pg_log_call(log);
+    pg_step steps[2] = {pg_step_of(PG_UNSYNCED), pg_step_of(PG_APPEND)}, *s = &steps[1];
+    pg_arg_int(s, log->id);
+    pg_arg_int(s, end->count);
+    pg_arg_int(s, end->bytes);
+    pg_arg_bytes(s, end->tag, sizeof end->tag);
+    pg_arg_int(s, count);
+    pg_arg_int(s, size);
+    pg_arg_bytes(s, new_tag, 16);
+    pg_arg_bytes(s, records.at.data, records.at.size);
+    pg_arg_bytes(s, records.lines.data, records.lines.size);
+    int skipped = !ps->unsynced;
+    sessile_status status = pg_change(&call, steps + skipped, 2 - skipped, log->name,
+                                      appended, &a, &r, &took, err);
+    pg_records_free(&records);
+    if (!status && took == PG_AS_ANSWERED) {
+        int done = pg_rows(ps, r.of[1 - skipped]) > 0;
+        pg_results_free(ps, &r);
+        if (!done) {
+            call.primary = 1; /* as the one was that answered */
+            return elsewhere(&call, log, end, err);
+        }
+    }
+    pthread_mutex_lock(&log->mutex);
+    pg_prefetch_drop(ps, &log->prefetch); /* who writes has read what they wanted */
+    pg_prefetch_drop(ps, &log->cached);
+    if (!status) {
+        end->count += count;
+        end->bytes += size;
+        memcpy(end->tag, new_tag, sizeof end->tag);
+        if (log->bytes < end->bytes) {
+            log->count = end->count;
+            log->bytes = end->bytes;
+        }
+        if (ps->unsynced)
+            remember(log, end->count, data, size);
+    } else if (took == PG_UNKNOWN) {
+        log->poisoned = *poisoned = 1;
+    }
+    pthread_mutex_unlock(&log->mutex);
+    return status;
+}
+
+/*
+ * Where appends are waited for, the server has synced what it acknowledged:
+ * postgres_pool.c sees to that. Else this is a commit that is waited for: the server
+ * brings its log of changes to the disk in the order in which they were made, so what was
+ * acknowledged before is there with it. But a server that failed meanwhile has forgotten
+ * what was not, and would sync the rest: so our last record is looked at, in the same
+ * transaction, and those before it are older.
+ */
+sessile_status pg_sync(sessile_backend_log *handle, sessile_error *err)
+{
+    pg_log *log = pg_log_of(handle);
+    pg_store *ps = log->ps;
+    unsigned char hash[32], found[32];
+    pg_results r;
+    pthread_mutex_lock(&log->mutex);
+    int bad = log->poisoned;
+    uint64_t end = log->put_end;
+    memcpy(hash, log->put_hash, sizeof hash);
+    pthread_mutex_unlock(&log->mutex);
+    if (bad) {
+        return fail(err, SESSILE_IO,
+                    "nobody can tell whether an append to %s took place: open it again",
+                    log->name);
+    }
+    if (!ps->unsynced)
+        return SESSILE_OK;
+    pg_call call = pg_log_call(log);
+    call.primary = 1;
+    pg_step s[2] = {pg_step_of(PG_SYNC), pg_step_of(PG_LINES)};
+    pg_arg_int(&s[0], log->id);
+    pg_arg_int(&s[1], log->id);
+    pg_arg_int(&s[1], end > 0 ? end - 1 : 0);
+    pg_arg_int(&s[1], 1);
+    pg_arg_int(&s[1], INT64_MAX);
+    sessile_status status = pg_ask(&call, s, 2, log->name, &r, err);
+    if (status)
+        return status;
+    int there = pg_rows(ps, r.of[0]) > 0, same = pg_rows(ps, r.of[1]) == 1;
+    if (same) {
+        size_t size;
+        const char *line = pg_bytes(ps, r.of[1], 0, 1, &size);
+        hash256(found, line, size, NULL, 0);
+        same = memcmp(found, hash, sizeof hash) == 0;
+    }
+    pg_results_free(ps, &r);
+    if (there && end > 0 && !same) { /* a log that was removed has nothing to lose */
+        return fail(err, SESSILE_IO,
+                    "the server failed and lost what had been appended to %s and was not "
+                    "synced: open it again to see what is there",
+                    log->name);
+    }
+    return SESSILE_OK;
+}

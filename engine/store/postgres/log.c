@@ -1,0 +1,518 @@
+/*
+ * postgres_log.c: logs: made, opened, asked for their size, read.
+ *
+ * Owns handles, and the bytes that a handle reads ahead: records never change and the
+ * number of a log is never used again, so what was read once stays true; only its end
+ * moves, and that is always asked for. Must never hold a handle's mutex while the server
+ * is waited for: other threads use the handle meanwhile.
+ */
+#include "store/postgres/postgres.h"
+
+#include <string.h>
+
+#include "store/records.h"
+
+/* A log no longer than that comes with its opening. */
+#define PREFETCH (UINT64_C(1) << 20)
+/* What a small read brings along: whoever wants more asks for it, a megabyte at once. */
+#define BESIDE (UINT64_C(64) << 10)
+/* What was read stays for so long, and so much of it in all handles of a store. */
+#define FRESH_US  UINT64_C(2000000)
+#define KEPT_MOST ((size_t)32 << 20)
+/* Rows of one fetch, whatever their size is thought to be. */
+enum { ROWS_LEAST = 64, ROWS_MOST = 20000 };
+
+pg_log *pg_log_of(sessile_backend_log *log)
+{
+    return (pg_log *)(void *)log;
+}
+
+pg_call pg_log_call(pg_log *log)
+{
+    pthread_mutex_lock(&log->mutex);
+    pg_call call = pg_call_of(log->ps, log->timeout_ms);
+    call.stop = log->stop;
+    pthread_mutex_unlock(&log->mutex);
+    return call;
+}
+
+sessile_status pg_names_ok(const char *folder, const char *name, sessile_error *err)
+{
+    sessile_status status = store_name_check(folder, err);
+    return !status ? store_name_check(name, err) : status;
+}
+
+static void free_text(const pg_store *ps, char *text)
+{
+    if (text)
+        mem_free(&ps->alloc, text, strlen(text) + 1);
+}
+
+/* ---------------------------------------------------------------------- create */
+
+typedef struct creating {
+    const char *folder, *name;
+    const void *data;
+    size_t size;
+} creating;
+
+/* The name is there, and leads to just our bytes. */
+static sessile_status created(pg_call *call, void *arg, int *yes, sessile_error *err)
+{
+    creating *c = arg;
+    pg_store *ps = call->ps;
+    pg_step s = pg_step_of(PG_OPEN);
+    pg_results r;
+    *yes = 0;
+    pg_arg_text(&s, c->folder);
+    pg_arg_text(&s, c->name);
+    call->absent = 0;
+    sessile_status status = pg_ask(call, &s, 1, c->name, &r, err);
+    if (status)
+        return call->absent ? SESSILE_OK : status;
+    pg_log log = {.ps = ps, .name = (char *)(uintptr_t)c->name};
+    int there =
+        pg_rows(ps, r.of[0]) == 1 && (uint64_t)pg_int(ps, r.of[0], 0, 2) >= c->size;
+    log.id = there ? (uint64_t)pg_int(ps, r.of[0], 0, 0) : 0;
+    pg_results_free(ps, &r);
+    return there ? pg_same_bytes(call, &log, 0, 0, c->data, c->size, yes, err)
+                 : SESSILE_OK;
+}
+
+sessile_status pg_create(void *self, const char *folder, const char *name,
+                         const void *data, size_t size, sessile_error *err)
+{
+    pg_store *ps = self;
+    creating made = {folder, name, data, size};
+    pg_records records;
+    pg_results r;
+    int took, there = 0;
+    sessile_status status = pg_names_ok(folder, name, err);
+    if (status)
+        return status;
+    if (pg_records_fill(&records, data, size, 0, &ps->alloc) != 0)
+        return fail_nomem(err);
+    pg_call call = pg_call_of(ps, ps->timeout_ms);
+    pg_step s = pg_step_of(PG_CREATE);
+    pg_arg_text(&s, folder);
+    pg_arg_text(&s, name);
+    pg_arg_int(&s, record_count(data, size));
+    pg_arg_int(&s, size);
+    pg_arg_bytes(&s, records.at.data, records.at.size);
+    pg_arg_bytes(&s, records.lines.data, records.lines.size);
+    status = pg_change_making(&call, &s, 1, name, created, &made, &r, &took, err);
+    if (!status && took == PG_AS_ANSWERED) {
+        there = pg_rows(ps, r.of[0]) == 0;
+        pg_results_free(ps, &r);
+    }
+    pg_records_free(&records);
+    return there ? fail(err, SESSILE_EXISTS, "%s is already there", name) : status;
+}
+
+/* ---------------------------------------------------------------------- ahead */
+
+void pg_prefetch_drop(pg_store *ps, pg_prefetch *prefetch)
+{
+    if (prefetch->counted) {
+        pthread_mutex_lock(&ps->mutex);
+        ps->kept -= prefetch->capacity;
+        pthread_mutex_unlock(&ps->mutex);
+    }
+    mem_free(&ps->alloc, prefetch->data, prefetch->capacity);
+    memset(prefetch, 0, sizeof *prefetch);
+}
+
+void pg_prefetch_age(pg_store *ps, pg_prefetch *prefetch)
+{
+    if (prefetch->data && pg_over(ps, prefetch->read_us + FRESH_US))
+        pg_prefetch_drop(ps, prefetch);
+}
+
+/* What was read to its end is often read again at once, record by record: it stays while
+ * all handles of the store together keep little. */
+static void keep(pg_store *ps, pg_prefetch *prefetch)
+{
+    pthread_mutex_lock(&ps->mutex);
+    prefetch->counted = prefetch->data && ps->kept + prefetch->capacity <= KEPT_MOST;
+    ps->kept += prefetch->counted ? prefetch->capacity : 0;
+    pthread_mutex_unlock(&ps->mutex);
+}
+
+/* The rows of a result as one stretch of bytes; the first row is record `first`. */
+static sessile_status stretch(const pg_log *log, const PGresult *r, int at_column,
+                              uint64_t first, pg_prefetch *out, sessile_error *err)
+{
+    pg_store *ps = log->ps;
+    int rows = pg_rows(ps, r);
+    size_t total = 0, size;
+    memset(out, 0, sizeof *out);
+    for (int i = 0; i < rows; i++) {
+        (void)pg_bytes(ps, r, i, at_column + 1, &size);
+        total += size;
+    }
+    out->from = rows > 0 ? (uint64_t)pg_int(ps, r, 0, at_column) : 0;
+    out->read_us = ps->os->clock_us(ps->os->ud);
+    out->first = first;
+    out->next = first + (uint64_t)rows;
+    if (rows == 0)
+        return SESSILE_OK;
+    out->capacity = total + 1;
+    out->data = mem_alloc(&ps->alloc, out->capacity);
+    if (!out->data)
+        return fail_nomem(err);
+    for (int i = 0; i < rows; i++) {
+        const char *line = pg_bytes(ps, r, i, at_column + 1, &size);
+        if ((uint64_t)pg_int(ps, r, i, at_column) != out->from + out->size) {
+            mem_free(&ps->alloc, out->data, out->capacity);
+            memset(out, 0, sizeof *out);
+            return fail(err, SESSILE_IO,
+                        "rows of %s are missing in the table \"entries\" of %s: somebody "
+                        "else changed it",
+                        log->name, ps->url.where);
+        }
+        memcpy(out->data + out->size, line, size);
+        out->size += size;
+    }
+    return SESSILE_OK;
+}
+
+/* Fetches what begins with the record `index`, up to about `want` bytes. */
+static sessile_status fetch(pg_call *call, const pg_log *log, uint64_t index,
+                            uint64_t offset, uint64_t want, uint64_t rows,
+                            pg_prefetch *out, sessile_error *err)
+{
+    pg_step s = pg_step_of(PG_LINES);
+    pg_results r;
+    memset(out, 0, sizeof *out);
+    pg_arg_int(&s, log->id);
+    pg_arg_int(&s, index);
+    pg_arg_int(&s, rows);
+    pg_arg_int(&s, offset + want);
+    sessile_status status = pg_ask(call, &s, 1, log->name, &r, err);
+    if (!status) {
+        status = stretch(log, r.of[0], 0, index, out, err);
+        pg_results_free(call->ps, &r);
+    }
+    return status;
+}
+
+sessile_status pg_same_bytes(pg_call *call, const pg_log *log, uint64_t index,
+                             uint64_t offset, const void *data, size_t size, int *same,
+                             sessile_error *err)
+{
+    pg_prefetch got;
+    *same = 0;
+    sessile_status status =
+        fetch(call, log, index, offset, size, record_count(data, size), &got, err);
+    if (!status) {
+        *same =
+            got.size == size && got.from == offset && memcmp(got.data, data, size) == 0;
+        mem_free(&call->ps->alloc, got.data, got.capacity);
+    }
+    return status;
+}
+
+/* A row that no log of ours has. */
+static sessile_status absurd(const pg_log *log, sessile_error *err)
+{
+    return fail(err, SESSILE_IO,
+                "the row of %s in the table \"sessions\" of %s cannot be right: somebody "
+                "else changed it",
+                log->name, log->ps->url.where);
+}
+
+static int sensible(uint64_t count, uint64_t bytes)
+{
+    return bytes <= INT64_MAX / 2 && count <= bytes;
+}
+
+/* ---------------------------------------------------------------------- open */
+
+static sessile_status log_new(pg_store *ps, const char *folder, const char *name,
+                              pg_log **out, sessile_error *err)
+{
+    pg_log *log = mem_zalloc(&ps->alloc, sizeof *log);
+    *out = log;
+    if (!log)
+        return fail_nomem(err);
+    log->ps = ps;
+    log->timeout_ms = ps->timeout_ms;
+    pthread_mutex_init(&log->mutex, NULL);
+    log->folder = mem_dup(&ps->alloc, folder, strlen(folder));
+    log->name = mem_dup(&ps->alloc, name, strlen(name));
+    return log->folder && log->name ? SESSILE_OK : fail_nomem(err);
+}
+
+void pg_close(sessile_backend_log *handle)
+{
+    pg_log *log = pg_log_of(handle);
+    if (log) {
+        pg_prefetch_drop(log->ps, &log->prefetch);
+        pg_prefetch_drop(log->ps, &log->cached);
+        free_text(log->ps, log->folder);
+        free_text(log->ps, log->name);
+        pthread_mutex_destroy(&log->mutex);
+        mem_free(&log->ps->alloc, log, sizeof *log);
+    }
+}
+
+sessile_status pg_open(void *self, const char *folder, const char *name,
+                       sessile_backend_log **out, sessile_error *err)
+{
+    pg_store *ps = self;
+    pg_log *log = NULL;
+    pg_results r;
+    *out = NULL;
+    sessile_status status = pg_names_ok(folder, name, err);
+    if (!status)
+        status = log_new(ps, folder, name, &log, err);
+    if (status) {
+        pg_close((sessile_backend_log *)(void *)log);
+        return status;
+    }
+    /* what it says of itself and what is read first, in one round trip */
+    pg_call call = pg_call_of(ps, ps->timeout_ms);
+    pg_step s[2] = {pg_step_of(PG_OPEN), pg_step_of(PG_OPEN_LINES)};
+    for (int i = 0; i < 2; i++) {
+        pg_arg_text(&s[i], folder);
+        pg_arg_text(&s[i], name);
+    }
+    pg_arg_int(&s[1], PREFETCH);
+    status = pg_ask(&call, s, 2, name, &r, err);
+    if (!status && pg_rows(ps, r.of[0]) != 1) {
+        status = fail(err, SESSILE_NOTFOUND, "there is no log %s", name);
+        pg_results_free(ps, &r);
+    } else if (!status) {
+        log->id = (uint64_t)pg_int(ps, r.of[0], 0, 0);
+        log->count = (uint64_t)pg_int(ps, r.of[0], 0, 1);
+        log->bytes = (uint64_t)pg_int(ps, r.of[0], 0, 2);
+        log->updated_ns = pg_time_ns(ps, r.of[0], 0, 4);
+        if (!sensible(log->count, log->bytes)) {
+            status = absurd(log, err);
+        } else if (pg_rows(ps, r.of[1]) > 0 &&
+                   (uint64_t)pg_int(ps, r.of[1], 0, 0) == log->id) {
+            status = stretch(log, r.of[1], 1, 0, &log->prefetch, err);
+            keep(ps, &log->prefetch);
+        }
+        pg_results_free(ps, &r);
+    }
+    if (status) {
+        pg_close((sessile_backend_log *)(void *)log);
+        return status;
+    }
+    *out = (sessile_backend_log *)(void *)log;
+    return SESSILE_OK;
+}
+
+void pg_set_timeout(sessile_backend_log *handle, int timeout_ms)
+{
+    pg_log *log = pg_log_of(handle);
+    pthread_mutex_lock(&log->mutex);
+    log->timeout_ms = timeout_ms;
+    pthread_mutex_unlock(&log->mutex);
+}
+
+void pg_set_stop(sessile_backend_log *handle, int (*ask)(void *arg), void *arg)
+{
+    pg_log *log = pg_log_of(handle);
+    pthread_mutex_lock(&log->mutex);
+    log->stop = (lock_stop){ask, arg};
+    pthread_mutex_unlock(&log->mutex);
+}
+
+/* ---------------------------------------------------------------------- size */
+
+sessile_status pg_look(pg_call *call, const pg_log *log, pg_seen *out, sessile_error *err)
+{
+    pg_store *ps = call->ps;
+    pg_step s = pg_step_of(PG_LOOK);
+    pg_results r;
+    memset(out, 0, sizeof *out);
+    pg_arg_int(&s, log->id);
+    pg_arg_text(&s, log->folder);
+    pg_arg_text(&s, log->name);
+    sessile_status status = pg_ask(call, &s, 1, log->name, &r, err);
+    if (status)
+        return status;
+    const PGresult *row = r.of[0];
+    if (pg_rows(ps, row) == 1) {
+        size_t size;
+        const char *tag = pg_bytes(ps, row, 0, 3, &size);
+        out->there = !pg_null(ps, row, 0, 0);
+        out->named = !pg_null(ps, row, 0, 5);
+        out->count = (uint64_t)pg_int(ps, row, 0, 1);
+        out->bytes = (uint64_t)pg_int(ps, row, 0, 2);
+        out->updated_ns = pg_time_ns(ps, row, 0, 4);
+        out->leads_to = (uint64_t)pg_int(ps, row, 0, 6);
+        out->has_tag = size == sizeof out->tag;
+        if (out->has_tag)
+            memcpy(out->tag, tag, sizeof out->tag);
+    }
+    pg_results_free(ps, &r);
+    return sensible(out->count, out->bytes) ? SESSILE_OK : absurd(log, err);
+}
+
+sessile_status pg_size(sessile_backend_log *handle, uint64_t *bytes, int64_t *mtime_ms,
+                       sessile_error *err)
+{
+    pg_log *log = pg_log_of(handle);
+    pg_call call = pg_log_call(log);
+    pg_seen seen;
+    *bytes = 0;
+    *mtime_ms = 0;
+    sessile_status status = pg_look(&call, log, &seen, err);
+    if (status)
+        return status;
+    pthread_mutex_lock(&log->mutex);
+    if (seen.there && seen.bytes >= log->bytes) {
+        log->count = seen.count;
+        log->bytes = seen.bytes;
+        log->updated_ns = seen.updated_ns;
+    }
+    if (!seen.there)
+        pg_prefetch_drop(log->ps, &log->prefetch);
+    pg_prefetch_age(log->ps, &log->prefetch);
+    pg_prefetch_age(log->ps, &log->cached);
+    log->replaced = seen.leads_to != 0 && seen.leads_to != log->id;
+    *bytes = log->bytes;
+    *mtime_ms = log->updated_ns / 1000000;
+    pthread_mutex_unlock(&log->mutex);
+    return SESSILE_OK;
+}
+
+int pg_replaced(sessile_backend_log *handle)
+{
+    pg_log *log = pg_log_of(handle);
+    pthread_mutex_lock(&log->mutex);
+    int replaced = log->replaced;
+    pthread_mutex_unlock(&log->mutex);
+    return replaced;
+}
+
+/* ---------------------------------------------------------------------- read */
+
+/* Takes from what is there already. 1: all of it. *index: the record to fetch from, for
+ * what is missing; UINT64_MAX: it is not known. */
+static int from_prefetch(pg_log *log, uint64_t offset, char *out, size_t size,
+                         size_t *got, uint64_t *index)
+{
+    pg_prefetch *h = &log->prefetch;
+    *index = offset == 0 ? 0 : UINT64_MAX;
+    if (!h->data && h->next == 0)
+        return 0;
+    uint64_t end = h->from + h->size;
+    if (h->data && offset >= h->from && offset < end) {
+        size_t n = end - offset < size ? (size_t)(end - offset) : size;
+        memcpy(out, h->data + (offset - h->from), n);
+        *got = n;
+        offset += n;
+    }
+    if (offset == end) {
+        *index = h->next;
+        if (*got > 0 && !h->counted) {
+            /* read through: only where it ended is remembered */
+            mem_free(&log->ps->alloc, h->data, h->capacity);
+            *h = (pg_prefetch){.from = end, .first = h->next, .next = h->next};
+        }
+    }
+    return *got == size;
+}
+
+static sessile_status find(pg_call *call, const pg_log *log, uint64_t offset,
+                           uint64_t *index, sessile_error *err)
+{
+    pg_step s = pg_step_of(PG_FIND);
+    pg_results r;
+    pg_arg_int(&s, log->id);
+    pg_arg_int(&s, offset);
+    sessile_status status = pg_ask(call, &s, 1, log->name, &r, err);
+    if (!status) {
+        *index = pg_rows(call->ps, r.of[0]) > 0
+                     ? (uint64_t)pg_int(call->ps, r.of[0], 0, 0)
+                     : 0;
+        pg_results_free(call->ps, &r);
+    }
+    return status;
+}
+
+sessile_status pg_read(sessile_backend_log *handle, uint64_t index, uint64_t offset,
+                       void *out, size_t size, size_t *got, sessile_error *err)
+{
+    pg_log *log = pg_log_of(handle);
+    pg_call call = pg_log_call(log);
+    uint64_t next, at = offset;
+    char *to = out;
+    *got = 0;
+    if (size == 0)
+        return SESSILE_OK;
+    pthread_mutex_lock(&log->mutex);
+    int all = from_prefetch(log, offset, to, size, got, &next);
+    uint64_t count = log->count, bytes = log->bytes;
+    pthread_mutex_unlock(&log->mutex);
+    at += *got;
+    if (next == UINT64_MAX)
+        next = index > 0 ? index : UINT64_MAX;
+    uint64_t mean = count > 0 && bytes > count ? bytes / count : 1;
+    for (int searched = 0; !all;) {
+        pg_prefetch more;
+        uint64_t want = size - *got > BESIDE ? size - *got : BESIDE;
+        uint64_t rows = want / mean + 1;
+        rows = rows < ROWS_LEAST ? ROWS_LEAST : rows > ROWS_MOST ? ROWS_MOST : rows;
+        sessile_status status = SESSILE_OK;
+        if (next == UINT64_MAX) {
+            searched = 1;
+            status = find(&call, log, at, &next, err);
+        }
+        if (!status)
+            status = fetch(&call, log, next, at, want, rows, &more, err);
+        if (status) {
+            *got = 0;
+            return status;
+        }
+        if (more.size > 0 && !searched &&
+            (more.from > at || more.from + more.size <= at)) {
+            /* the number that came with the call was not that of this record */
+            mem_free(&call.ps->alloc, more.data, more.capacity);
+            next = UINT64_MAX;
+            continue;
+        }
+        if (more.size == 0 || more.from + more.size <= at || more.from > at) {
+            mem_free(&call.ps->alloc, more.data, more.capacity);
+            if (*got > 0)
+                return SESSILE_OK;
+            pg_seen seen; /* is this its end, or is it gone? */
+            status = pg_look(&call, log, &seen, err);
+            if (status || (seen.there && at >= seen.bytes))
+                return status;
+            if (!seen.there)
+                return fail(err, SESSILE_NOTFOUND, "%s was removed", log->name);
+            if (searched) {
+                return fail(err, SESSILE_IO,
+                            "rows of %s are missing in the table \"entries\" of %s: "
+                            "somebody else changed it",
+                            log->name, call.ps->url.where);
+            }
+            next = UINT64_MAX;
+            continue;
+        }
+        int last = more.next - next < rows && more.from + more.size < at + want;
+        size_t left = (size_t)(more.from + more.size - at);
+        size_t n = left < size - *got ? left : size - *got;
+        memcpy(to + *got, more.data + (at - more.from), n);
+        *got += n;
+        at += n;
+        next = more.next;
+        all = *got == size || last;
+        pthread_mutex_lock(&log->mutex);
+        pg_prefetch_drop(log->ps, &log->prefetch);
+        keep(log->ps, &more);
+        log->prefetch = more;
+        if (n == left && !more.counted) { /* nothing of it is left to be read */
+            mem_free(&log->ps->alloc, more.data, more.capacity);
+            log->prefetch =
+                (pg_prefetch){.from = at, .first = more.next, .next = more.next};
+        }
+        pthread_mutex_unlock(&log->mutex);
+    }
+    return SESSILE_OK;
+}

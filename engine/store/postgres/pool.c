@@ -1,0 +1,332 @@
+/*
+ * postgres_pool.c: connections: made, lent, given up; and the pauses between tries.
+ *
+ * Owns every connection but the one that listens, at most as many as the URL's `pool`.
+ * One is lent to one call at a time; who finds all of them lent waits as long as its call
+ * may. A connection that broke is closed and never used again: what was on its way on it
+ * is the affair of postgres_change.c. Must never touch a connection in a process that
+ * came by fork(): the server could not tell the two apart.
+ */
+#include "store/postgres/postgres.h"
+
+#include <string.h>
+
+enum { PAUSE_FIRST_MS = 10, PAUSE_MOST_MS = 400 };
+
+/* What the server would like to tell a person is not printed. */
+static void quiet(void *arg, const PGresult *r)
+{
+    (void)arg;
+    (void)r;
+}
+
+static void finish(pg_store *ps, pg_conn *c)
+{
+    if (!c)
+        return;
+    if (c->pg && ps->os->pid(ps->os->ud) == ps->pid) {
+        ps->lib.PQfinish(c->pg);
+    } else if (c->pg) {
+        /* In a child, to end a connection properly would end the parent's: only its own
+         * copy of the socket goes, and libpq's memory stays. */
+        ps->os->close(ps->os->ud, ps->lib.PQsocket(c->pg));
+    }
+    mem_free(&ps->alloc, c, sizeof *c);
+}
+
+void pg_finish(pg_store *ps, pg_conn *c)
+{
+    finish(ps, c);
+}
+
+/* ---------------------------------------------------------------------- making one */
+
+/* Waits for the connection's next step: 1: it can be taken; 0: time is up; -1: stopped.
+ */
+static int ready(pg_call *call, PGconn *pg, int flags, uint64_t until_us)
+{
+    const pg_store *ps = call->ps;
+    for (;;) {
+        if (call->stop.ask && call->stop.ask(call->stop.arg))
+            return -1;
+        if (pg_over(ps, until_us))
+            return 0;
+        if (os_fd_wait(ps->lib.PQsocket(pg), flags, OS_SLICE_MS))
+            return 1;
+    }
+}
+
+/* What each session of ours sets, and who the server's process is. */
+static sessile_status greet(pg_call *call, pg_conn *c, sessile_error *err)
+{
+    pg_store *ps = call->ps;
+    char number[24];
+    buf text;
+    buf_init(&text, &ps->alloc);
+    buf_put_i64(&text, ps->url.statement_ms);
+    if (text.failed || text.size >= sizeof number) {
+        buf_deinit(&text);
+        return fail_nomem(err);
+    }
+    memcpy(number, text.data, text.size + 1);
+    buf_deinit(&text);
+    /* Functions and operators are the server's own, whatever others have put into a
+     * schema that this user's search path names: what fits an argument better would be
+     * taken. What is acknowledged must be on the server's disk. A weaker setting than
+     * `on` that is not `off` waits for that as well. And two writers that meet at a row
+     * shall be told who won, not to try again. */
+    pg_step s = pg_step_once(
+        "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false),"
+        " pg_catalog.set_config('statement_timeout', $1::text, false),"
+        " pg_catalog.set_config('default_transaction_isolation', 'read committed', "
+        "false),"
+        " CASE WHEN $2::bigint OPERATOR(pg_catalog.=) 0::bigint"
+        " AND pg_catalog.current_setting('synchronous_commit')"
+        " OPERATOR(pg_catalog.=) 'off'::text"
+        " AND pg_catalog.current_setting('transaction_read_only')"
+        " OPERATOR(pg_catalog.=) 'off'::text"
+        " THEN pg_catalog.set_config('synchronous_commit', 'on', false) END");
+    pg_arg_text(&s, number);
+    pg_arg_int(&s, (uint64_t)ps->url.keep_commit);
+    pg_results r;
+    pg_ended ended = pg_send(call, c, &s, 1, &r);
+    if (ended == PG_ANSWERED && !r.wrong) {
+        pg_results_free(ps, &r);
+        /* Some servers that speak PostgreSQL do not know of these. Every statement of
+         * ours looks a few rows up by their keys: one plan is as good for all of them,
+         * and planning costs more than they do. */
+        s = pg_step_once("SELECT pg_backend_pid()::bigint, a.backend_start,"
+                         " set_config('plan_cache_mode', 'force_generic_plan', false),"
+                         " set_config('jit', 'off', false),"
+                         " CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END::bigint"
+                         " FROM pg_stat_get_activity(pg_backend_pid()) a");
+        ended = pg_send(call, c, &s, 1, &r);
+        if (ended == PG_ANSWERED && !r.wrong && pg_rows(ps, r.of[0]) == 1 &&
+            !pg_null(ps, r.of[0], 0, 0) && !pg_null(ps, r.of[0], 0, 1)) {
+            c->pid = (int32_t)pg_int(ps, r.of[0], 0, 0);
+            c->since = pg_int(ps, r.of[0], 0, 1);
+            c->standby = pg_int(ps, r.of[0], 0, 4) != 0;
+        }
+    } else if (ended == PG_ANSWERED) {
+        sessile_status status = pg_say(call, r.wrong, "a new connection", err);
+        pg_results_free(ps, &r);
+        return status;
+    }
+    pg_results_free(ps, &r);
+    return ended == PG_ANSWERED
+               ? SESSILE_OK
+               : fail(err, SESSILE_IO, "%s took a connection and then said no more",
+                      ps->url.where);
+}
+
+/* One try. *passing: another one may succeed soon. */
+static sessile_status connect_once(pg_call *call, unsigned tries, pg_conn **out,
+                                   int *passing, sessile_error *err)
+{
+    pg_store *ps = call->ps;
+    const pg_lib *lib = &ps->lib;
+    uint64_t until = call->answer_us;
+    sessile_status status = SESSILE_OK;
+    *out = NULL;
+    *passing = 0;
+    pg_conn *c = mem_zalloc(&ps->alloc, sizeof *c);
+    if (!c)
+        return fail_nomem(err);
+    if (ps->url.connect_ms > 0) {
+        uint64_t mine =
+            ps->os->clock_us(ps->os->ud) + (uint64_t)ps->url.connect_ms * 1000;
+        until = mine < until ? mine : until;
+    }
+    const char **values;
+    char *text;
+    size_t text_size;
+    if (pg_url_values(&ps->url, tries, &values, &text, &text_size, &ps->alloc) == 0) {
+        c->pg = lib->PQconnectStartParams(ps->url.keys, values, 0);
+        mem_free(&ps->alloc, (void *)values, ps->url.room);
+        mem_free(&ps->alloc, text, text_size);
+    }
+    if (!c->pg) {
+        finish(ps, c);
+        return fail_nomem(err);
+    }
+    lib->PQsetNoticeReceiver(c->pg, quiet, NULL);
+    /* so that an error has its SQLSTATE in its text: there is no other way to it */
+    lib->PQsetErrorVerbosity(c->pg, PQERRORS_VERBOSE);
+    PostgresPollingStatusType step = lib->PQstatus(c->pg) == CONNECTION_BAD
+                                         ? PGRES_POLLING_FAILED
+                                         : PGRES_POLLING_WRITING;
+    while (step == PGRES_POLLING_READING || step == PGRES_POLLING_WRITING) {
+        int can =
+            ready(call, c->pg, step == PGRES_POLLING_READING ? OS_READ : OS_WRITE, until);
+        if (can <= 0) {
+            finish(ps, c);
+            *passing = can == 0;
+            return can < 0 ? pg_say_late(call, PG_STOPPED, "a connection", err)
+                           : fail(err, SESSILE_IO,
+                                  "%s does not answer: see whether the server runs and "
+                                  "can be reached",
+                                  ps->url.where);
+        }
+        step = lib->PQconnectPoll(c->pg);
+    }
+    if (step != PGRES_POLLING_OK) {
+        status = pg_say_connect(ps, c->pg, passing, err);
+    } else {
+        lib->PQsetErrorVerbosity(c->pg, PQERRORS_DEFAULT);
+        if (lib->PQsetnonblocking(c->pg, 1) != 0 || !lib->PQenterPipelineMode(c->pg)) {
+            status = fail(err, SESSILE_IO, "the connection to %s cannot be used",
+                          ps->url.where);
+        } else {
+            status = greet(call, c, err);
+            *passing = status == SESSILE_IO;
+        }
+    }
+    if (!status && call->primary && c->standby) {
+        *passing = 1; /* it may be promoted, or another host may be the primary */
+        status = fail(err, SESSILE_IO, "%s is a standby, and the primary is away",
+                      ps->url.where);
+    }
+    if (status) {
+        finish(ps, c);
+        return status;
+    }
+    *out = c;
+    return SESSILE_OK;
+}
+
+/* Pauses grow, and no two clients' are equal. -1: it was asked to stop meanwhile. */
+static int pause_for(pg_call *call, unsigned tries)
+{
+    pg_store *ps = call->ps;
+    uint16_t random;
+    int pause = tries < 6 ? PAUSE_FIRST_MS << tries : PAUSE_MOST_MS;
+    random_bytes(&random, sizeof random);
+    int left = pause / 2 + random % pause;
+    while (left > 0 && !pg_over(ps, call->until_us)) {
+        if (call->stop.ask && call->stop.ask(call->stop.arg))
+            return -1;
+        int slice = left < OS_SLICE_MS ? left : OS_SLICE_MS;
+        ps->os->sleep_ms(ps->os->ud, slice);
+        left -= slice;
+    }
+    return 0;
+}
+
+/* A connection that breaks whenever it is used is not tried again at once for ever. */
+void pg_pause(pg_call *call, int tries)
+{
+    if (tries > 1)
+        (void)pause_for(call, (unsigned)tries - 2);
+}
+
+/* A server that restarts is away for a moment, and all its clients come back at once: the
+ * pauses grow, and no two clients' are equal. */
+sessile_status pg_connect(pg_call *call, pg_conn **out, sessile_error *err)
+{
+    pg_store *ps = call->ps;
+    for (unsigned tries = 0;; tries++) {
+        int passing;
+        sessile_status status = connect_once(call, tries, out, &passing, err);
+        int each_once = call->first && tries + 1 >= (unsigned)ps->url.hosts;
+        if (!status || !passing || each_once || pg_over(ps, call->until_us))
+            return status;
+        if (pause_for(call, tries) != 0)
+            return pg_say_late(call, PG_STOPPED, "a connection", err);
+    }
+}
+
+/* ---------------------------------------------------------------------- lending */
+
+/* The server may have closed it while nobody looked. */
+static int alive(const pg_store *ps, pg_conn *c)
+{
+    if (ps->lib.PQstatus(c->pg) != CONNECTION_OK)
+        return 0;
+    if (os_fd_wait(ps->lib.PQsocket(c->pg), OS_READ, 0))
+        return ps->lib.PQconsumeInput(c->pg) && ps->lib.PQstatus(c->pg) == CONNECTION_OK;
+    return 1;
+}
+
+static void one_less(pg_store *ps)
+{
+    pthread_mutex_lock(&ps->mutex);
+    ps->connections--;
+    pthread_cond_signal(&ps->freed);
+    pthread_mutex_unlock(&ps->mutex);
+}
+
+int pg_forked(const pg_store *ps, sessile_error *err)
+{
+    if (ps->os->pid(ps->os->ud) == ps->pid)
+        return 0;
+    fail(err, SESSILE_FORKED,
+         "the store was opened before fork(): open it again in this process");
+    return 1;
+}
+
+sessile_status pg_take(pg_call *call, pg_conn **out, sessile_error *err)
+{
+    pg_store *ps = call->ps;
+    pg_conn *c = NULL;
+    *out = NULL;
+    if (pg_forked(ps, err))
+        return SESSILE_FORKED;
+    pthread_mutex_lock(&ps->mutex);
+    while (!ps->idle && ps->connections >= ps->url.pool) {
+        pthread_mutex_unlock(&ps->mutex);
+        if (call->stop.ask && call->stop.ask(call->stop.arg))
+            return pg_say_late(call, PG_STOPPED, "a connection", err);
+        if (pg_over(ps, call->until_us)) {
+            return fail(err, SESSILE_BUSY,
+                        "all %d connections to %s are in use: wait longer, or let the "
+                        "store's URL say pool=N",
+                        ps->url.pool, ps->url.where);
+        }
+        pthread_mutex_lock(&ps->mutex);
+        if (!ps->idle && ps->connections >= ps->url.pool)
+            os_cond_slice(&ps->freed, &ps->mutex);
+    }
+    c = ps->idle;
+    if (c)
+        ps->idle = c->next;
+    else
+        ps->connections++;
+    pthread_mutex_unlock(&ps->mutex);
+    if (c && alive(ps, c) && !(call->primary && c->standby)) {
+        *out = c;
+        return SESSILE_OK;
+    }
+    finish(ps, c);
+    sessile_status status = pg_connect(call, out, err);
+    if (status)
+        one_less(ps);
+    return status;
+}
+
+void pg_give(pg_store *ps, pg_conn *c)
+{
+    if (ps->lib.PQstatus(c->pg) != CONNECTION_OK) {
+        pg_discard(ps, c);
+        return;
+    }
+    pthread_mutex_lock(&ps->mutex);
+    c->next = ps->idle;
+    ps->idle = c;
+    pthread_cond_signal(&ps->freed);
+    pthread_mutex_unlock(&ps->mutex);
+}
+
+void pg_discard(pg_store *ps, pg_conn *c)
+{
+    finish(ps, c);
+    one_less(ps);
+}
+
+void pg_pool_free(pg_store *ps)
+{
+    while (ps->idle) {
+        pg_conn *c = ps->idle;
+        ps->idle = c->next;
+        finish(ps, c);
+    }
+}

@@ -1,0 +1,125 @@
+/*
+ * postgres.c: a store in a PostgreSQL database.
+ *
+ * Owns the store itself and its table of functions; postgres.h says which file does what,
+ * README.md the tables and the parameters of the URL. A log is a row of `sessions`, a
+ * record is a row of `entries`; everything that changes them is one transaction that
+ * names the state it starts from. So there are no locks here that could be left behind.
+ */
+#include "store/postgres/postgres.h"
+
+#include <string.h>
+
+static void pg_free(void *self)
+{
+    pg_store *ps = self;
+    if (!ps)
+        return;
+    pg_watch_free(ps);
+    pg_pool_free(ps);
+    pg_texts_free(&ps->texts, &ps->alloc);
+    pg_url_free(&ps->url, &ps->lib, &ps->alloc);
+    pg_lib_close(&ps->lib);
+    pthread_cond_destroy(&ps->freed);
+    pthread_cond_destroy(&ps->watched);
+    pthread_mutex_destroy(&ps->mutex);
+    pthread_mutex_destroy(&ps->watch_mutex);
+    allocator a = ps->alloc;
+    mem_free(&a, ps, sizeof *ps);
+}
+
+static const sessile_backend table = {
+    .version = SESSILE_BACKEND_VERSION,
+    .capabilities = SESSILE_BACKEND_SEALS | SESSILE_BACKEND_CACHES |
+                    SESSILE_BACKEND_REPLACES | SESSILE_BACKEND_LIST_CACHE,
+    .name = "postgres",
+    .free = pg_free,
+    .create = pg_create,
+    .open = pg_open,
+    .close = pg_close,
+    .size = pg_size,
+    .read = pg_read,
+    .append = pg_append,
+    .sync = pg_sync,
+    .list = pg_list,
+    .blob_get = pg_blob_get,
+    .blob_put_new = pg_blob_put_new,
+    .blob_replace = pg_blob_replace,
+    .blob_remove = pg_blob_remove,
+    .blob_list = pg_blob_list,
+    .has_logs = pg_has_logs,
+    .cache_size = pg_cache_size,
+    .cache_read = pg_cache_read,
+    .cache_write = pg_cache_write,
+    .draft_new = pg_draft_new,
+    .draft_write = pg_draft_write,
+    .draft_replace = pg_draft_replace,
+    .draft_publish = pg_draft_publish,
+    .draft_drop = pg_draft_drop,
+    .stat = pg_stat,
+    .list_stat = pg_list_stat,
+    .list_others = pg_list_others,
+    .list_cache_get = pg_list_cache_get,
+    .list_cache_put = pg_list_cache_put,
+    .list_cache_drop = pg_list_cache_drop,
+    .replaced = pg_replaced,
+    .sweep = pg_sweep,
+    .remove = pg_remove,
+    .watch = pg_watch,
+    .set_stop = pg_set_stop,
+    .set_timeout = pg_set_timeout,
+};
+
+/* Sees whether the server is there, lets us in, and has tables that we know. */
+static sessile_status look(pg_store *ps, sessile_error *err)
+{
+    pg_call call = pg_call_of(ps, ps->timeout_ms);
+    int version;
+    call.first = 1;
+    return pg_schema_version(&call, &version, err);
+}
+
+sessile_status store_postgres_open(store *out, const char *url, int timeout_ms,
+                                   const os_table *os, const allocator *a,
+                                   sessile_error *err)
+{
+    out->table = NULL;
+    out->self = NULL;
+    pg_store *ps = mem_zalloc(a, sizeof *ps);
+    if (!ps)
+        return fail_nomem(err);
+    ps->os = os;
+    ps->alloc = *a;
+    ps->pid = os->pid(os->ud);
+    ps->timeout_ms = timeout_ms;
+    sessile_status status = pg_lib_open(&ps->lib, err);
+    if (!status)
+        status = pg_url_parse(&ps->url, &ps->lib, url, os, a, err);
+    if (!status && pg_texts_fill(&ps->texts, ps->url.schema, a) != 0) {
+        pg_url_free(&ps->url, &ps->lib, a);
+        status = fail_nomem(err);
+    }
+    if (status) {
+        pg_lib_close(&ps->lib);
+        mem_free(a, ps, sizeof *ps);
+        return status;
+    }
+    pthread_mutex_init(&ps->mutex, NULL);
+    pthread_mutex_init(&ps->watch_mutex, NULL);
+    os_cond_init(&ps->freed);
+    os_cond_init(&ps->watched);
+    status = look(ps, err);
+    if (status) {
+        pg_free(ps);
+        return status;
+    }
+    out->table = &table;
+    out->self = ps;
+    return SESSILE_OK;
+}
+
+void store_postgres_unsynced(store *st)
+{
+    pg_store *ps = st->self;
+    ps->unsynced = !ps->url.keep_commit;
+}

@@ -1,0 +1,287 @@
+/*
+ * postgres_run.c: statements sent and answered, in time.
+ *
+ * Owns the protocol of one call on one connection: libpq's pipeline mode, in which all
+ * steps go out at once, in binary, prepared on the way where they are not yet, and a sync
+ * behind them makes one transaction of them. So everything costs one round trip. Must
+ * never block in libpq: it waits for the socket itself, in slices, so that a call ends
+ * when its time is up or somebody asks for it.
+ */
+#include "store/postgres/postgres.h"
+
+#include <string.h>
+
+/* A server needs time to answer even who will not wait for anybody. */
+#define LEAST_ANSWER_US UINT64_C(1000000)
+/* Races that the server itself breaks up, before it is called hopeless. */
+enum { RETRIES = 20 };
+
+pg_call pg_call_of(pg_store *ps, int timeout_ms)
+{
+    pg_call call = {.ps = ps, .until_us = UINT64_MAX, .answer_us = UINT64_MAX};
+    if (timeout_ms >= 0) {
+        uint64_t now = ps->os->clock_us(ps->os->ud), us = (uint64_t)timeout_ms * 1000;
+        call.until_us = now + us;
+        call.answer_us = now + (us > LEAST_ANSWER_US ? us : LEAST_ANSWER_US);
+    }
+    return call;
+}
+
+int pg_over(const pg_store *ps, uint64_t us)
+{
+    return us != UINT64_MAX && ps->os->clock_us(ps->os->ud) >= us;
+}
+
+/* ---------------------------------------------------------------------- sending */
+
+static int put(const pg_store *ps, pg_conn *c, const pg_step *s)
+{
+    const char *value[PG_ARGS_MOST];
+    int size[PG_ARGS_MOST], format[PG_ARGS_MOST];
+    for (int i = 0; i < s->count; i++) {
+        int number = s->size[i] < 0;
+        value[i] = number ? s->room[i] : s->value[i];
+        size[i] = number ? 8 : s->size[i];
+        format[i] = 1;
+    }
+    if (s->statement == PG_ONCE) {
+        return ps->lib.PQsendQueryParams(c->pg, s->once, s->count, NULL, value, size,
+                                         format, 1);
+    }
+    const char *name = ps->texts.name[s->statement];
+    if (!c->prepared[s->statement] &&
+        !ps->lib.PQsendPrepare(c->pg, name, ps->texts.text[s->statement], 0, NULL))
+        return 0;
+    return ps->lib.PQsendQueryPrepared(c->pg, name, s->count, value, size, format, 1);
+}
+
+/* Waits until the socket is ready, or the call is over. */
+static pg_ended await(pg_call *call, pg_conn *c, int flags)
+{
+    const pg_store *ps = call->ps;
+    for (;;) {
+        int slice = OS_SLICE_MS * 10;
+        if (call->stop.ask) {
+            slice = OS_SLICE_MS;
+            if (call->stop.ask(call->stop.arg))
+                return PG_STOPPED;
+        }
+        if (call->answer_us != UINT64_MAX) {
+            uint64_t now = ps->os->clock_us(ps->os->ud);
+            if (now >= call->answer_us)
+                return PG_LATE;
+            uint64_t left = (call->answer_us - now) / 1000 + 1;
+            slice = left < (uint64_t)slice ? (int)left : slice;
+        }
+        if (os_fd_wait(ps->lib.PQsocket(c->pg), flags, slice))
+            return PG_ANSWERED;
+    }
+}
+
+/* All that is to be sent, on its way. What the server says meanwhile is taken in: it may
+ * wait for that before it reads on. */
+static pg_ended flush(pg_call *call, pg_conn *c)
+{
+    const pg_lib *lib = &call->ps->lib;
+    for (;;) {
+        int left = lib->PQflush(c->pg);
+        if (left <= 0)
+            return left == 0 ? PG_ANSWERED : PG_LOST;
+        pg_ended ended = await(call, c, OS_READ | OS_WRITE);
+        if (ended != PG_ANSWERED)
+            return ended;
+        if (os_fd_wait(lib->PQsocket(c->pg), OS_READ, 0) && !lib->PQconsumeInput(c->pg))
+            return PG_LOST;
+    }
+}
+
+/* ---------------------------------------------------------------------- answers */
+
+/* The next result: NULL at the end of one statement's. */
+static pg_ended next_result(pg_call *call, pg_conn *c, PGresult **out)
+{
+    const pg_lib *lib = &call->ps->lib;
+    *out = NULL;
+    while (lib->PQisBusy(c->pg)) {
+        pg_ended ended = await(call, c, OS_READ);
+        if (ended != PG_ANSWERED)
+            return ended;
+        if (!lib->PQconsumeInput(c->pg))
+            return PG_LOST;
+    }
+    *out = lib->PQgetResult(c->pg);
+    return !*out && lib->PQstatus(c->pg) != CONNECTION_OK ? PG_LOST : PG_ANSWERED;
+}
+
+void pg_results_free(const pg_store *ps, pg_results *r)
+{
+    for (int i = 0; i < PG_STEPS_MOST; i++)
+        if (r->of[i])
+            ps->lib.PQclear(r->of[i]);
+    memset(r, 0, sizeof *r);
+}
+
+static int good(const pg_store *ps, const PGresult *r)
+{
+    ExecStatusType status = ps->lib.PQresultStatus(r);
+    return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
+}
+
+/* Takes the results of all steps, and of what prepared them, up to the sync. */
+static pg_ended gather(pg_call *call, pg_conn *c, const pg_step *steps, int count,
+                       const unsigned char *preparing, pg_results *out)
+{
+    const pg_store *ps = call->ps;
+    int step = 0, prepares = preparing[0], empty = 0;
+    for (;;) {
+        PGresult *r;
+        pg_ended ended = next_result(call, c, &r);
+        if (ended != PG_ANSWERED)
+            return ended;
+        if (!r) {
+            if (++empty > 2)
+                return PG_LOST; /* more answers are due than there are */
+            continue;
+        }
+        empty = 0;
+        ExecStatusType status = ps->lib.PQresultStatus(r);
+        if (status == PGRES_PIPELINE_SYNC) {
+            ps->lib.PQclear(r);
+            return step < count ? PG_LOST : PG_ANSWERED;
+        }
+        if (step >= count || ps->lib.PQstatus(c->pg) != CONNECTION_OK) {
+            /* an error behind all answers is the commit's own */
+            int lost = step < count || good(ps, r) || out->wrong;
+            if (lost || ps->lib.PQstatus(c->pg) != CONNECTION_OK) {
+                ps->lib.PQclear(r);
+                return PG_LOST;
+            }
+            ps->lib.PQclear(out->of[count - 1]);
+            out->of[count - 1] = out->wrong = r;
+            continue;
+        }
+        if (prepares) {
+            prepares = 0;
+            if (good(ps, r)) {
+                c->prepared[steps[step].statement] = 1;
+                ps->lib.PQclear(r);
+                continue;
+            }
+            if (status == PGRES_FATAL_ERROR && !out->wrong)
+                out->of[step] = out->wrong = r; /* the statement after it is skipped */
+            else
+                ps->lib.PQclear(r);
+            continue;
+        }
+        if (out->of[step]) {
+            ps->lib.PQclear(r); /* its preparation failed: that is the answer */
+        } else {
+            out->of[step] = r;
+            if (!good(ps, r) && !out->wrong)
+                out->wrong = r;
+        }
+        step++;
+        prepares = step < count ? preparing[step] : 0;
+    }
+}
+
+pg_ended pg_send(pg_call *call, pg_conn *c, const pg_step *steps, int count,
+                 pg_results *out)
+{
+    const pg_store *ps = call->ps;
+    unsigned char preparing[PG_STEPS_MOST] = {0};
+    pg_ended ended = PG_ANSWERED;
+    memset(out, 0, sizeof *out);
+    out->count = count;
+    for (int i = 0; i < count; i++) {
+        pg_statement statement = steps[i].statement;
+        preparing[i] = statement != PG_ONCE && !c->prepared[statement];
+        for (int j = 0; j < i; j++) /* the same one twice is prepared once */
+            preparing[i] &= steps[j].statement != statement;
+        unsigned char was = statement != PG_ONCE ? c->prepared[statement] : 0;
+        if (statement != PG_ONCE && !preparing[i])
+            c->prepared[statement] = 1;
+        int sent = put(ps, c, &steps[i]);
+        if (statement != PG_ONCE)
+            c->prepared[statement] = was;
+        if (!sent)
+            ended = PG_LOST;
+    }
+    if (ended == PG_ANSWERED && !ps->lib.PQpipelineSync(c->pg))
+        ended = PG_LOST;
+    if (ended == PG_ANSWERED)
+        ended = flush(call, c);
+    if (ended == PG_ANSWERED)
+        ended = gather(call, c, steps, count, preparing, out);
+    if (ended != PG_ANSWERED)
+        pg_results_free(ps, out);
+    return ended;
+}
+
+/* ---------------------------------------------------------------------- asking */
+
+/* 1 when a statement that failed so may be sent again on this connection. */
+static int again(pg_call *call, pg_conn *c, const pg_step *steps, int count,
+                 const pg_results *r)
+{
+    const pg_store *ps = call->ps;
+    if (pg_state_is(ps, r->wrong, "26000") || pg_state_is(ps, r->wrong, "0A000")) {
+        /* somebody discarded what was prepared, or changed the tables */
+        memset(c->prepared, 0, sizeof c->prepared);
+        return 1;
+    }
+    if (pg_state_is(ps, r->wrong, "42P05")) {
+        /* behind a pooler another one prepared it: under its name there is nothing else
+         */
+        for (int i = 0; i < count; i++)
+            if (r->of[i] == r->wrong && steps[i].statement != PG_ONCE)
+                c->prepared[steps[i].statement] = 1;
+        return 1;
+    }
+    return pg_state_is(ps, r->wrong, "40001") || pg_state_is(ps, r->wrong, "40P01");
+}
+
+pg_ended pg_answer(pg_call *call, pg_conn *c, const pg_step *steps, int count,
+                   pg_results *out)
+{
+    for (int i = 0;; i++) {
+        pg_ended ended = pg_send(call, c, steps, count, out);
+        if (ended != PG_ANSWERED || !out->wrong || i >= RETRIES ||
+            pg_over(call->ps, call->answer_us) || !again(call, c, steps, count, out))
+            return ended;
+        pg_results_free(call->ps, out);
+    }
+}
+
+sessile_status pg_ask(pg_call *call, const pg_step *steps, int count, const char *what,
+                      pg_results *out, sessile_error *err)
+{
+    pg_store *ps = call->ps;
+    memset(out, 0, sizeof *out);
+    for (int tries = 0;; tries++) {
+        pg_conn *c;
+        pg_pause(call, tries);
+        sessile_status status = pg_take(call, &c, err);
+        if (status)
+            return status;
+        pg_ended ended = pg_answer(call, c, steps, count, out);
+        if (ended != PG_ANSWERED) {
+            pg_discard(ps, c);
+            if (ended != PG_LOST)
+                return pg_say_late(call, ended, what, err);
+            if (tries > 0 && pg_over(ps, call->until_us)) {
+                return fail(err, SESSILE_IO,
+                            "the connection to %s broke while %s was asked for: try "
+                            "again when it is there",
+                            ps->url.where, what);
+            }
+            continue; /* nothing was changed: it is asked again */
+        }
+        pg_give(ps, c);
+        if (!out->wrong)
+            return SESSILE_OK;
+        status = pg_say(call, out->wrong, what, err);
+        pg_results_free(ps, out);
+        return status;
+    }
+}

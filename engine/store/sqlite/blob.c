@@ -1,0 +1,263 @@
+/*
+ * sqlite_blob.c: blobs, each a row.
+ *
+ * What is there was synced by whoever put it before they said so; blob_settle syncs for
+ * those who found it a moment earlier. Must never leave a removed blob in the database's
+ * free pages: connections run with secure_delete, and the WAL is emptied afterwards as
+ * far as nobody is in the way.
+ */
+#include "store/sqlite/sqlite.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+
+typedef struct blobbing {
+    const char *name;
+    const void *was, *data;
+    size_t was_size, size;
+    int64_t now;
+    char *out;
+    int found, changed;
+} blobbing;
+
+static sessile_status check(const char *name, sessile_error *err)
+{
+    return sqlite_names_check(name, NULL, err);
+}
+
+static sessile_status missing(const sqlite_store *ss, const char *name,
+                              sessile_error *err)
+{
+    return fail(err, SESSILE_NOTFOUND, "there is no %s in %s", name, ss->path);
+}
+
+static int get_body(sqlite_conn *c, void *arg)
+{
+    blobbing *b = arg;
+    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_BLOB_GET);
+    if (!st)
+        return sqlite3_errcode(c->db);
+    sqlite3_bind_text(st, 1, b->name, -1, SQLITE_STATIC);
+    int rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW) {
+        const void *data = sqlite3_column_blob(st, 0);
+        b->found = 1;
+        b->size = (size_t)sqlite3_column_bytes(st, 0);
+        b->out = sessile_copy(data ? data : "", b->size);
+        rc = b->out ? SQLITE_ROW : SQLITE_NOMEM;
+    }
+    sqlite3_reset(st);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+sessile_status sqlite_blob_get(void *self, const char *name, char **out, size_t *size,
+                               sessile_error *err)
+{
+    sqlite_store *ss = self;
+    blobbing b = {.name = name};
+    *out = NULL;
+    *size = 0;
+    sessile_status status = check(name, err);
+    if (!status)
+        status = sqlite_read(ss, sqlite_patience_of(ss), get_body, &b, err);
+    if (!status && !b.found)
+        status = missing(ss, name, err);
+    if (!status) {
+        *out = b.out;
+        *size = b.size;
+    }
+    return status;
+}
+
+static int bind_data(sqlite3_stmt *st, int at, const void *data, size_t size)
+{
+    return sqlite3_bind_blob64(st, at, size > 0 ? data : "", size, SQLITE_STATIC);
+}
+
+static int put_body(sqlite_conn *c, void *arg)
+{
+    blobbing *b = arg;
+    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_BLOB_PUT);
+    if (!st)
+        return sqlite3_errcode(c->db);
+    sqlite3_bind_text(st, 1, b->name, -1, SQLITE_STATIC);
+    int rc = bind_data(st, 2, b->data, b->size);
+    sqlite3_bind_int64(st, 3, b->now);
+    rc = rc == SQLITE_OK ? sqlite_step(st) : rc;
+    b->changed = rc == SQLITE_OK && sqlite3_changes(c->db) > 0;
+    return rc != SQLITE_OK || b->changed ? rc : SQLITE_UNDO;
+}
+
+sessile_status sqlite_blob_put_new(void *self, const char *name, const void *data,
+                                   size_t size, sessile_error *err)
+{
+    sqlite_store *ss = self;
+    blobbing b = {.name = name, .data = data, .size = size, .now = sqlite_now(ss)};
+    sessile_status status = check(name, err);
+    if (!status) {
+        status = sqlite_write(ss, sqlite_patience_of(ss), SQLITE_MAKES | SQLITE_DURABLE,
+                              put_body, &b, NULL, err);
+    }
+    return !status && !b.changed ? fail(err, SESSILE_EXISTS, "%s is already there", name)
+                                 : status;
+}
+
+static int replace_body(sqlite_conn *c, void *arg)
+{
+    blobbing *b = arg;
+    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_BLOB_REPLACE);
+    if (!st)
+        return sqlite3_errcode(c->db);
+    sqlite3_bind_text(st, 1, b->name, -1, SQLITE_STATIC);
+    int rc = bind_data(st, 2, b->was, b->was_size);
+    rc = rc == SQLITE_OK ? bind_data(st, 3, b->data, b->size) : rc;
+    sqlite3_bind_int64(st, 4, b->now);
+    rc = rc == SQLITE_OK ? sqlite_step(st) : rc;
+    if (rc != SQLITE_OK)
+        return rc;
+    b->changed = sqlite3_changes(c->db) > 0;
+    if (b->changed)
+        return SQLITE_OK;
+    st = sqlite_conn_query(c, QUERY_BLOB_GET);
+    if (!st)
+        return sqlite3_errcode(c->db);
+    sqlite3_bind_text(st, 1, b->name, -1, SQLITE_STATIC);
+    rc = sqlite3_step(st);
+    b->found = rc == SQLITE_ROW;
+    sqlite3_reset(st);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_UNDO : rc;
+}
+
+sessile_status sqlite_blob_replace(void *self, const char *name, const void *was,
+                                   size_t was_size, const void *data, size_t size,
+                                   sessile_error *err)
+{
+    sqlite_store *ss = self;
+    blobbing b = {.name = name,
+                  .was = was,
+                  .was_size = was_size,
+                  .data = data,
+                  .size = size,
+                  .now = sqlite_now(ss)};
+    sessile_status status = check(name, err);
+    if (!status) {
+        status = sqlite_write(ss, sqlite_patience_of(ss), SQLITE_DURABLE, replace_body,
+                              &b, NULL, err);
+    }
+    if (!status && !b.changed) {
+        return b.found ? fail(err, SESSILE_CONFLICT,
+                              "somebody else has changed %s: read it again", name)
+                       : missing(ss, name, err);
+    }
+    if (!status)
+        sqlite_sync_scrub(ss);
+    return status;
+}
+
+static int remove_body(sqlite_conn *c, void *arg)
+{
+    blobbing *b = arg;
+    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_BLOB_REMOVE);
+    if (!st)
+        return sqlite3_errcode(c->db);
+    sqlite3_bind_text(st, 1, b->name, -1, SQLITE_STATIC);
+    int rc = sqlite_step(st);
+    b->changed = rc == SQLITE_OK && sqlite3_changes(c->db) > 0;
+    return rc;
+}
+
+sessile_status sqlite_blob_remove(void *self, const char *name, sessile_error *err)
+{
+    sqlite_store *ss = self;
+    blobbing b = {.name = name};
+    sessile_status status = check(name, err);
+    if (!status) {
+        status = sqlite_write(ss, sqlite_patience_of(ss), SQLITE_DURABLE, remove_body, &b,
+                              NULL, err);
+    }
+    if (!status && !b.changed)
+        return missing(ss, name, err);
+    if (!status)
+        sqlite_sync_scrub(ss);
+    return status;
+}
+
+sessile_status sqlite_blob_settle(void *self, const char *name, sessile_error *err)
+{
+    sqlite_store *ss = self;
+    sessile_status status = check(name, err);
+    if (!status)
+        status = sqlite_poisoned(ss, err);
+    return !status ? sqlite_sync(ss, err) : status;
+}
+
+/* ------------------------------------------------------------------ list */
+
+enum { PAGE = 200, NAME_ROOM = 1024 };
+
+typedef struct page {
+    const char *after;
+    buf names; /* each with its NUL */
+    size_t count;
+} page;
+
+static int list_body(sqlite_conn *c, void *arg)
+{
+    page *p = arg;
+    int rc;
+    char before[NAME_ROOM];
+    strcpy(before, p->after);
+    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_BLOB_LIST);
+    if (!st)
+        return sqlite3_errcode(c->db);
+    buf_clear(&p->names);
+    p->count = 0;
+    sqlite3_bind_text(st, 1, p->after, -1, SQLITE_STATIC);
+    sqlite3_bind_int(st, 2, PAGE);
+    while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(st, 0);
+        size_t size = name ? strlen(name) : 0;
+        /* What SQL calls 200 letters is any number of bytes when they are no UTF-8. Names
+         * that come again, from a damaged index or cut at a NUL, would never end. */
+        if (!name || size >= NAME_ROOM || size != (size_t)sqlite3_column_bytes(st, 0) ||
+            strcmp(name, before) <= 0) {
+            rc = SQLITE_CORRUPT;
+            break;
+        }
+        memcpy(before, name, size + 1);
+        buf_puts(&p->names, name);
+        buf_putc(&p->names, '\0');
+        p->count++;
+    }
+    sqlite3_reset(st);
+    return p->names.failed ? SQLITE_NOMEM : rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+sessile_status sqlite_blob_list(void *self, const char *prefix,
+                                int (*visit)(void *arg, const char *name), void *arg,
+                                sessile_error *err)
+{
+    sqlite_store *ss = self;
+    char after[NAME_ROOM] = "";
+    page p = {.after = after};
+    int stopped = 0;
+    buf_init(&p.names, &ss->alloc);
+    sessile_status status = SESSILE_OK;
+    do {
+        status = sqlite_read(ss, sqlite_patience_of(ss), list_body, &p, err);
+        const char *name = p.names.data;
+        for (size_t i = 0; i < p.count && !status && !stopped; i++) {
+            strcpy(after, name); /* list_body took no longer one */
+            stopped = store_name_ok(name) && strncmp(name, prefix, strlen(prefix)) == 0 &&
+                      visit(arg, name);
+            name += strlen(name) + 1;
+        }
+    } while (!status && p.count == PAGE && !stopped);
+    buf_deinit(&p.names);
+    if (status == SESSILE_NOTFOUND) {
+        error_clear(err);
+        status = SESSILE_OK; /* nothing was ever kept */
+    }
+    return status;
+}

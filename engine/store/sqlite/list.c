@@ -1,0 +1,263 @@
+/*
+ * sqlite_list.c: which logs there are, and what lies beside them.
+ *
+ * Rows are taken out a page at a time and shown when the connection has been given back:
+ * whoever looks at a log while it is listed needs one of their own. What is made or
+ * removed meanwhile is there or not, and nothing is shown twice.
+ */
+#include "store/sqlite/sqlite.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PAGE = 256, NAME_ROOM = 208 };
+
+/* A draft that nobody has written to for so long is nobody's any more. */
+#define DRAFT_LASTS_MS 3600000
+
+typedef struct row {
+    char agent[NAME_ROOM], name[NAME_ROOM];
+    int64_t id, bytes, last; /* when it was updated; of what is no log: kept */
+} row;
+
+typedef struct page {
+    sqlite_query query;
+    const char *folder;
+    row after; /* the last that was shown */
+    int64_t before;
+    row rows[PAGE];
+    size_t count, skipped;
+} page;
+
+static int text_of(sqlite3_stmt *st, int column, char out[NAME_ROOM])
+{
+    const char *text = (const char *)sqlite3_column_text(st, column);
+    size_t size = text ? strlen(text) : 0;
+    if (!text || size >= NAME_ROOM || size != (size_t)sqlite3_column_bytes(st, column))
+        return 0;
+    memcpy(out, text, size + 1);
+    return 1;
+}
+
+static int bind_page(sqlite3_stmt *st, const page *p)
+{
+    switch (p->query) {
+    case QUERY_LIST:
+        sqlite3_bind_text(st, 1, p->after.agent, -1, SQLITE_STATIC);
+        sqlite3_bind_text(st, 2, p->after.name, -1, SQLITE_STATIC);
+        break;
+    case QUERY_LIST_FOLDER:
+        sqlite3_bind_text(st, 1, p->folder, -1, SQLITE_STATIC);
+        sqlite3_bind_text(st, 2, p->after.name, -1, SQLITE_STATIC);
+        break;
+    case QUERY_LIST_DRAFTS:
+        sqlite3_bind_int64(st, 1, p->after.id);
+        sqlite3_bind_int64(st, 2, p->before);
+        break;
+    default:
+        sqlite3_bind_int64(st, 1, p->after.id);
+        if (p->folder)
+            sqlite3_bind_text(st, 2, p->folder, -1, SQLITE_STATIC);
+    }
+    return sqlite3_bind_int(st, 3, PAGE);
+}
+
+/* 1 when r comes after the row that was taken before it. In a damaged index it may not,
+ * and pages would never end. */
+static int comes_after(const page *p, const row *before, const row *r)
+{
+    if (p->query != QUERY_LIST && p->query != QUERY_LIST_FOLDER)
+        return r->id > before->id;
+    int agents = p->query == QUERY_LIST_FOLDER ? 0 : strcmp(r->agent, before->agent);
+    return agents > 0 || (agents == 0 && strcmp(r->name, before->name) > 0);
+}
+
+static int page_body(sqlite_conn *c, void *arg)
+{
+    page *p = arg;
+    int rc;
+    sqlite3_stmt *st = sqlite_conn_query(c, p->query);
+    if (!st)
+        return sqlite3_errcode(c->db);
+    p->count = 0;
+    bind_page(st, p);
+    while ((rc = sqlite3_step(st)) == SQLITE_ROW && p->count < PAGE) {
+        row *r = &p->rows[p->count];
+        if (!text_of(st, 0, r->agent) || !text_of(st, 1, r->name)) {
+            rc = SQLITE_CORRUPT; /* longer than any that is made, or with a NUL in it */
+            break;
+        }
+        r->id = sqlite3_column_int64(st, 2);
+        if (!comes_after(p, p->count > 0 ? r - 1 : &p->after, r)) {
+            rc = SQLITE_CORRUPT;
+            break;
+        }
+        r->bytes = sqlite3_column_int64(st, 3);
+        r->last = sqlite3_column_int64(st, 4);
+        p->count++;
+    }
+    sqlite3_reset(st);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* Shows every row of a query, page after page. */
+static sessile_status each(sqlite_store *ss, sqlite_query query, const char *folder,
+                           int64_t before, int (*show)(void *arg, const row *r),
+                           void *arg, sessile_error *err)
+{
+    sessile_status status = folder ? sqlite_names_check(folder, NULL, err) : SESSILE_OK;
+    page *p = !status ? mem_zalloc(&ss->alloc, sizeof *p) : NULL;
+    int stopped = 0;
+    if (!p)
+        return status ? status : fail_nomem(err);
+    p->query = query;
+    p->folder = folder;
+    p->before = before;
+    do {
+        status = sqlite_read(ss, sqlite_patience_of(ss), page_body, p, err);
+        for (size_t i = 0; i < p->count && !status && !stopped; i++) {
+            p->after = p->rows[i];
+            if (store_name_ok(p->after.agent) && store_name_ok(p->after.name))
+                stopped = show(arg, &p->after) != 0;
+        }
+    } while (!status && p->count == PAGE && !stopped);
+    mem_free(&ss->alloc, p, sizeof *p);
+    if (status == SESSILE_NOTFOUND) {
+        error_clear(err);
+        status = SESSILE_OK; /* nothing was ever kept */
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ logs */
+
+typedef struct listing {
+    int (*visit)(void *arg, const char *folder, const char *name);
+    int (*visit_stat)(void *arg, const char *folder, const char *name,
+                      const sessile_backend_stat *stat);
+    int (*visit_other)(void *arg, const char *folder, const char *file, uint64_t bytes);
+    void *arg;
+    sqlite_store *store;
+    sessile_status status;
+    sessile_error *err;
+} listing;
+
+static int show_log(void *arg, const row *r)
+{
+    const listing *l = arg;
+    const sessile_backend_stat stat = sqlite_stat_of(r->id, r->bytes, r->last);
+    return l->visit ? l->visit(l->arg, r->agent, r->name)
+                    : l->visit_stat(l->arg, r->agent, r->name, &stat);
+}
+
+sessile_status sqlite_list(void *self, const char *folder,
+                           int (*visit)(void *arg, const char *folder, const char *name),
+                           void *arg, sessile_error *err)
+{
+    listing l = {.visit = visit, .arg = arg};
+    return each(self, folder ? QUERY_LIST_FOLDER : QUERY_LIST, folder, 0, show_log, &l,
+                err);
+}
+
+sessile_status sqlite_list_stat(void *self, const char *folder,
+                                int (*visit)(void *arg, const char *folder,
+                                             const char *name,
+                                             const sessile_backend_stat *stat),
+                                void *arg, sessile_error *err)
+{
+    listing l = {.visit_stat = visit, .arg = arg};
+    return each(self, folder ? QUERY_LIST_FOLDER : QUERY_LIST, folder, 0, show_log, &l,
+                err);
+}
+
+static int has_body(sqlite_conn *c, void *arg)
+{
+    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_HAS_LOGS);
+    if (!st)
+        return sqlite3_errcode(c->db);
+    int rc = sqlite3_step(st);
+    *(int *)arg = rc == SQLITE_ROW && sqlite3_column_int(st, 0) != 0;
+    sqlite3_reset(st);
+    return rc == SQLITE_ROW ? SQLITE_OK : rc;
+}
+
+sessile_status sqlite_has_logs(void *self, int *found, sessile_error *err)
+{
+    sqlite_store *ss = self;
+    *found = 0;
+    sessile_status status = sqlite_read(ss, sqlite_patience_of(ss), has_body, found, err);
+    if (status == SESSILE_NOTFOUND) {
+        error_clear(err);
+        status = SESSILE_OK;
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ what is no log */
+
+static void name_other(const row *r, char out[NAME_ROOM + 32])
+{
+    if (r->last == 0)
+        sqlite_draft_name(r->id, out);
+    else
+        snprintf(out, NAME_ROOM + 32, "%s.replaced-%" PRId64, r->name, r->last);
+}
+
+static int show_other(void *arg, const row *r)
+{
+    const listing *l = arg;
+    char file[NAME_ROOM + 32];
+    name_other(r, file);
+    return l->visit_other(l->arg, r->agent, file, (uint64_t)r->bytes);
+}
+
+sessile_status sqlite_list_others(void *self, const char *folder,
+                                  int (*visit)(void *arg, const char *folder,
+                                               const char *file, uint64_t bytes),
+                                  void *arg, sessile_error *err)
+{
+    listing l = {.visit_other = visit, .arg = arg};
+    return each(self, QUERY_LIST_OTHERS, folder, 0, show_other, &l, err);
+}
+
+typedef struct sweeping {
+    int64_t id, before;
+} sweeping;
+
+static int sweep_body(sqlite_conn *c, void *arg)
+{
+    const sweeping *s = arg;
+    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_DRAFT_SWEEP);
+    if (!st)
+        return sqlite3_errcode(c->db);
+    sqlite3_bind_int64(st, 1, s->id);
+    sqlite3_bind_int64(st, 2, s->before);
+    return sqlite_step(st);
+}
+
+static int show_draft(void *arg, const row *r)
+{
+    listing *l = arg;
+    sqlite_store *ss = l->store;
+    if (show_other(l, r)) {
+        sweeping s = {r->id, sqlite_now(ss) - DRAFT_LASTS_MS};
+        l->status =
+            sqlite_write(ss, sqlite_patience_of(ss), 0, sweep_body, &s, NULL, l->err);
+    }
+    return l->status != SESSILE_OK;
+}
+
+sessile_status sqlite_sweep(void *self,
+                            int (*visit)(void *arg, const char *folder, const char *file,
+                                         uint64_t bytes),
+                            void *arg, sessile_error *err)
+{
+    sqlite_store *ss = self;
+    listing l = {.visit_other = visit, .arg = arg, .store = ss, .err = err};
+    sessile_status status = each(ss, QUERY_LIST_DRAFTS, NULL,
+                                 sqlite_now(ss) - DRAFT_LASTS_MS, show_draft, &l, err);
+    if (!status)
+        status = l.status;
+    return !status ? sqlite_path_sweep(ss, visit, arg, err) : status;
+}

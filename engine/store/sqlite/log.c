@@ -1,0 +1,451 @@
+/*
+ * sqlite_log.c: logs as rows: one of sessions, one of entries for each record.
+ *
+ * Owns the promise "append if the log still ends at E": one transaction whose first
+ * statement compares the log's row. A log is its row's id, which is never used again: a
+ * log that was removed or replaced is told by that. It must not know what a line is.
+ */
+#include "store/sqlite/sqlite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "store/records.h"
+
+sessile_status sqlite_names_check(const char *folder, const char *name,
+                                  sessile_error *err)
+{
+    sessile_status status = store_name_check(folder, err);
+    return !status && name ? store_name_check(name, err) : status;
+}
+
+sqlite_patience sqlite_log_patience(sqlite_log *log)
+{
+    pthread_mutex_lock(&log->mutex);
+    sqlite_patience wait = {log->timeout_ms, log->stop, log->name};
+    pthread_mutex_unlock(&log->mutex);
+    return wait;
+}
+
+int sqlite_put_records(sqlite_conn *c, int64_t session, int64_t first, uint64_t at,
+                       const char *data, size_t size, uint64_t count)
+{
+    int rc = SQLITE_OK;
+    for (size_t done = 0; done < size && rc == SQLITE_OK; first++) {
+        size_t record = count == 1 ? size : record_size(data + done, size - done);
+        sqlite3_stmt *st = sqlite_conn_query(c, QUERY_ENTRY_PUT);
+        if (!st)
+            return sqlite3_errcode(c->db);
+        sqlite3_bind_int64(st, 1, session);
+        sqlite3_bind_int64(st, 2, first);
+        sqlite3_bind_int64(st, 3, (sqlite3_int64)(at + done));
+        rc = sqlite3_bind_blob64(st, 4, data + done, record, SQLITE_STATIC);
+        if (rc == SQLITE_OK)
+            rc = sqlite_step(st);
+        done += record;
+    }
+    return rc;
+}
+
+static int bind_name(sqlite3_stmt *st, const char *folder, const char *name)
+{
+    sqlite3_bind_text(st, 1, folder, -1, SQLITE_STATIC);
+    return sqlite3_bind_text(st, 2, name, -1, SQLITE_STATIC);
+}
+
+/* ------------------------------------------------------------------ create, open */
+
+typedef struct creating {
+    const char *folder, *name, *data;
+    size_t size;
+    int64_t now;
+    int exists;
+} creating;
+
+static int create_body(sqlite_conn *c, void *arg)
+{
+    creating *n = arg;
+    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_NEW);
+    if (!st)
+        return sqlite3_errcode(c->db);
+    bind_name(st, n->folder, n->name);
+    sqlite3_bind_int64(st, 3, (sqlite3_int64)record_count(n->data, n->size));
+    sqlite3_bind_int64(st, 4, (sqlite3_int64)n->size);
+    sqlite3_bind_int64(st, 5, n->now);
+    int rc = sqlite_step(st);
+    if (rc != SQLITE_OK)
+        return rc;
+    n->exists = sqlite3_changes(c->db) == 0;
+    return n->exists
+               ? SQLITE_UNDO
+               : sqlite_put_records(c, sqlite3_last_insert_rowid(c->db), 0, 0, n->data,
+                                    n->size, record_count(n->data, n->size));
+}
+
+sessile_status sqlite_create(void *self, const char *folder, const char *name,
+                             const void *data, size_t size, sessile_error *err)
+{
+    sqlite_store *ss = self;
+    creating n = {folder, name, data, size, sqlite_now(ss), 0};
+    sessile_status status = sqlite_names_check(folder, name, err);
+    if (!status) {
+        status = sqlite_write(ss, sqlite_patience_of(ss), SQLITE_MAKES | SQLITE_DURABLE,
+                              create_body, &n, NULL, err);
+    }
+    if (!status && n.exists)
+        status = fail(err, SESSILE_EXISTS, "%s/%s is already there", folder, name);
+    return status;
+}
+
+typedef struct finding {
+    const char *folder, *name;
+    int found;
+    int64_t id, bytes, updated;
+} finding;
+
+static int find_body(sqlite_conn *c, void *arg)
+{
+    finding *f = arg;
+    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_STAT);
+    if (!st)
+        return sqlite3_errcode(c->db);
+    bind_name(st, f->folder, f->name);
+    int rc = sqlite3_step(st);
+    f->found = rc == SQLITE_ROW;
+    if (f->found) {
+        f->id = sqlite3_column_int64(st, 0);
+        f->bytes = sqlite3_column_int64(st, 1);
+        f->updated = sqlite3_column_int64(st, 2);
+    }
+    int reset = sqlite3_reset(st);
+    if (f->found && f->bytes < 0)
+        return SQLITE_CORRUPT;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? reset : rc;
+}
+
+static sessile_status find(sqlite_store *ss, finding *f, sessile_error *err)
+{
+    sessile_status status = sqlite_names_check(f->folder, f->name, err);
+    if (!status)
+        status = sqlite_read(ss, sqlite_patience_of(ss), find_body, f, err);
+    if (status == SESSILE_NOTFOUND || (!status && !f->found)) {
+        status = fail(err, SESSILE_NOTFOUND, "there is no %s/%s in %s", f->folder,
+                      f->name, ss->path);
+    }
+    return status;
+}
+
+sessile_status sqlite_open(void *self, const char *folder, const char *name,
+                           sessile_backend_log **out, sessile_error *err)
+{
+    sqlite_store *ss = self;
+    finding f = {folder, name, 0, 0, 0, 0};
+    *out = NULL;
+    sessile_status status = find(ss, &f, err);
+    if (status)
+        return status;
+    size_t size = strlen(folder) + strlen(name) + 2;
+    sqlite_log *log = mem_zalloc(&ss->alloc, sizeof *log);
+    char *both = mem_alloc(&ss->alloc, size);
+    if (!log || !both) {
+        mem_free(&ss->alloc, both, size);
+        mem_free(&ss->alloc, log, sizeof *log);
+        return fail_nomem(err);
+    }
+    snprintf(both, size, "%s/%s", folder, name);
+    log->store = ss;
+    log->id = f.id;
+    log->name = both;
+    log->timeout_ms = ss->timeout_ms;
+    log->bytes = (uint64_t)f.bytes;
+    log->updated = f.updated;
+    pthread_mutex_init(&log->mutex, NULL);
+    *out = (sessile_backend_log *)(void *)log;
+    return SESSILE_OK;
+}
+
+void sqlite_close(sessile_backend_log *handle)
+{
+    if (handle) {
+        sqlite_log *log = sqlite_log_of(handle);
+        const allocator *a = &log->store->alloc;
+        mem_free(a, log->large, log->large_size);
+        mem_free(a, log->name, strlen(log->name) + 1);
+        pthread_mutex_destroy(&log->mutex);
+        mem_free(a, log, sizeof *log);
+    }
+}
+
+/* ------------------------------------------------------------------ size */
+
+typedef struct sizing {
+    int64_t id;
+    int there, named, other; /* other: another log has its name */
+    int64_t bytes, updated;
+    const sqlite_log *log;
+} sizing;
+
+static int size_body(sqlite_conn *c, void *arg)
+{
+    sizing *s = arg;
+    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_ROW);
+    if (!st)
+        return sqlite3_errcode(c->db);
+    sqlite3_bind_int64(st, 1, s->id);
+    int rc = sqlite3_step(st);
+    s->there = rc == SQLITE_ROW;
+    if (s->there) {
+        s->bytes = sqlite3_column_int64(st, 1);
+        s->updated = sqlite3_column_int64(st, 3);
+        s->named = sqlite3_column_type(st, 5) != SQLITE_NULL;
+    }
+    sqlite3_reset(st);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return rc;
+    if (s->there && s->bytes < 0)
+        return SQLITE_CORRUPT;
+    s->other = 0;
+    if (!s->named) {
+        const char *slash = strchr(s->log->name, '/');
+        st = sqlite_conn_query(c, QUERY_LOG_FIND);
+        if (!st)
+            return sqlite3_errcode(c->db);
+        sqlite3_bind_text(st, 1, s->log->name, (int)(slash - s->log->name),
+                          SQLITE_STATIC);
+        sqlite3_bind_text(st, 2, slash + 1, -1, SQLITE_STATIC);
+        rc = sqlite3_step(st);
+        s->other = rc == SQLITE_ROW;
+        sqlite3_reset(st);
+    }
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static sessile_status look(sqlite_log *log, sizing *s, sessile_error *err)
+{
+    *s = (sizing){.id = log->id, .log = log};
+    sessile_status status =
+        sqlite_read(log->store, sqlite_log_patience(log), size_body, s, err);
+    if (!status) {
+        pthread_mutex_lock(&log->mutex);
+        log->replaced = s->other;
+        if (s->named) {
+            log->bytes = (uint64_t)s->bytes;
+            log->updated = s->updated;
+        }
+        pthread_mutex_unlock(&log->mutex);
+    }
+    return status;
+}
+
+sessile_status sqlite_size(sessile_backend_log *handle, uint64_t *bytes,
+                           int64_t *mtime_ms, sessile_error *err)
+{
+    sqlite_log *log = sqlite_log_of(handle);
+    sizing s;
+    *bytes = 0;
+    *mtime_ms = 0;
+    sessile_status status = look(log, &s, err);
+    if (!status) {
+        pthread_mutex_lock(&log->mutex);
+        *bytes = log->bytes;
+        *mtime_ms = log->updated;
+        pthread_mutex_unlock(&log->mutex);
+    }
+    return status;
+}
+
+int sqlite_replaced(sessile_backend_log *handle)
+{
+    sqlite_log *log = sqlite_log_of(handle);
+    pthread_mutex_lock(&log->mutex);
+    int replaced = log->replaced;
+    pthread_mutex_unlock(&log->mutex);
+    return replaced;
+}
+
+sessile_backend_stat sqlite_stat_of(int64_t id, int64_t bytes, int64_t updated)
+{
+    int64_t ns = (int64_t)((uint64_t)updated * 1000000u); /* a damaged one may be any */
+    return (sessile_backend_stat){.bytes = (uint64_t)bytes,
+                                  .mtime_ns = ns,
+                                  .inode = (uint64_t)id,
+                                  .changed_ns = ns};
+}
+
+sessile_status sqlite_stat(void *self, const char *folder, const char *name,
+                           sessile_backend_stat *out, sessile_error *err)
+{
+    finding f = {folder, name, 0, 0, 0, 0};
+    sessile_status status = find(self, &f, err);
+    if (!status)
+        *out = sqlite_stat_of(f.id, f.bytes, f.updated);
+    return status;
+}
+
+/* ------------------------------------------------------------------ append */
+
+typedef struct appending {
+    sqlite_log *log;
+    const sessile_log_end *end;
+    const char *data;
+    size_t size;
+    uint64_t count;
+    const unsigned char *new_tag;
+    int64_t now;
+    int other, named; /* it ends elsewhere, at: */
+    uint64_t bytes;
+} appending;
+
+static int look_where(sqlite_conn *c, appending *p)
+{
+    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_ROW);
+    if (!st)
+        return sqlite3_errcode(c->db);
+    sqlite3_bind_int64(st, 1, p->log->id);
+    int rc = sqlite3_step(st);
+    p->other = 1;
+    if (rc == SQLITE_ROW) {
+        p->bytes = (uint64_t)sqlite3_column_int64(st, 1);
+        p->named = sqlite3_column_type(st, 5) != SQLITE_NULL;
+    }
+    sqlite3_reset(st);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_UNDO : rc;
+}
+
+static int append_body(sqlite_conn *c, void *arg)
+{
+    appending *p = arg;
+    const sessile_log_end *end = p->end;
+    sqlite3_stmt *st = sqlite_conn_query(c, QUERY_LOG_GROW);
+    if (!st)
+        return sqlite3_errcode(c->db);
+    sqlite3_bind_int64(st, 1, p->log->id);
+    sqlite3_bind_int64(st, 2, (sqlite3_int64)end->count);
+    sqlite3_bind_int64(st, 3, (sqlite3_int64)end->bytes);
+    sqlite3_bind_blob(st, 4, end->tag, sizeof end->tag, SQLITE_STATIC);
+    sqlite3_bind_int64(st, 5, (sqlite3_int64)p->count);
+    sqlite3_bind_int64(st, 6, (sqlite3_int64)p->size);
+    sqlite3_bind_blob(st, 7, p->new_tag, sizeof end->tag, SQLITE_STATIC);
+    sqlite3_bind_int64(st, 8, p->now);
+    int rc = sqlite_step(st);
+    if (rc != SQLITE_OK)
+        return rc;
+    if (sqlite3_changes(c->db) == 0)
+        return look_where(c, p);
+    return sqlite_put_records(c, p->log->id, (int64_t)end->count, end->bytes, p->data,
+                              p->size, p->count);
+}
+
+sessile_status sqlite_append(sessile_backend_log *handle, sessile_log_end *end,
+                             const void *data, size_t size, uint64_t count,
+                             const unsigned char new_tag[16], int *poisoned,
+                             sessile_error *err)
+{
+    sqlite_log *log = sqlite_log_of(handle);
+    sqlite_store *ss = log->store;
+    appending p = {log, end, data, size, count, new_tag, sqlite_now(ss), 0, 0, 0};
+    *poisoned = 0;
+    if (count != 1 && record_count(data, size) != count) {
+        return fail(err, SESSILE_INVALID, "%s was given other records than it was told",
+                    log->name);
+    }
+    pthread_mutex_lock(&log->mutex);
+    *poisoned = log->poisoned;
+    pthread_mutex_unlock(&log->mutex);
+    if (*poisoned) {
+        return fail(err, SESSILE_IO,
+                    "it is not known whether an earlier write to %s took place: open it "
+                    "again and look",
+                    log->name);
+    }
+    sessile_status status = sqlite_poisoned(ss, err);
+    if (status) {
+        *poisoned = 1;
+        return status;
+    }
+    status =
+        sqlite_write(ss, sqlite_log_patience(log), 0, append_body, &p, poisoned, err);
+    if (*poisoned) {
+        pthread_mutex_lock(&log->mutex);
+        log->poisoned = 1;
+        pthread_mutex_unlock(&log->mutex);
+    }
+    if (status)
+        return status;
+    if (p.other) {
+        return !p.named ? fail(err, SESSILE_NOTFOUND,
+                               "%s was removed or replaced since it was opened: open it "
+                               "again",
+                               log->name)
+               : p.bytes < end->bytes
+                   ? fail(err, SESSILE_TRUNCATED,
+                          "%s has %llu bytes where %llu are known to have been written: "
+                          "bring back a backup",
+                          log->name, (unsigned long long)p.bytes,
+                          (unsigned long long)end->bytes)
+                   : fail(err, SESSILE_CONFLICT, "%s has grown: read on, then try again",
+                          log->name);
+    }
+    end->count += count;
+    end->bytes += size;
+    memcpy(end->tag, new_tag, sizeof end->tag);
+    pthread_mutex_lock(&log->mutex);
+    log->bytes = end->bytes > log->bytes ? end->bytes : log->bytes;
+    log->updated = p.now;
+    pthread_mutex_unlock(&log->mutex);
+    return SESSILE_OK;
+}
+
+sessile_status sqlite_log_sync(sessile_backend_log *handle, sessile_error *err)
+{
+    sqlite_store *ss = sqlite_log_of(handle)->store;
+    sessile_status status = sqlite_poisoned(ss, err);
+    return !status ? sqlite_sync(ss, err) : status;
+}
+
+/* ------------------------------------------------------------------ waiting */
+
+void sqlite_set_stop(sessile_backend_log *handle, int (*ask)(void *arg), void *arg)
+{
+    sqlite_log *log = sqlite_log_of(handle);
+    pthread_mutex_lock(&log->mutex);
+    log->stop = (lock_stop){ask, arg};
+    pthread_mutex_unlock(&log->mutex);
+}
+
+void sqlite_set_timeout(sessile_backend_log *handle, int timeout_ms)
+{
+    sqlite_log *log = sqlite_log_of(handle);
+    pthread_mutex_lock(&log->mutex);
+    log->timeout_ms = timeout_ms;
+    pthread_mutex_unlock(&log->mutex);
+}
+
+/* Other processes tell nobody what they have written, so the row is asked for: some
+ * microseconds each time, a little less often the longer nothing happens. */
+sessile_status sqlite_watch(sessile_backend_log *handle, uint64_t bytes, int timeout_ms,
+                            int (*ask)(void *arg), void *arg, int *changed,
+                            sessile_error *err)
+{
+    enum { SHORTEST_MS = 1, LONGEST_MS = 20 };
+    sqlite_log *log = sqlite_log_of(handle);
+    const os_table *os = log->store->os;
+    uint64_t start = os->clock_us(os->ud);
+    int pause = SHORTEST_MS;
+    *changed = 0;
+    for (;;) {
+        sizing s = {.id = log->id, .log = log};
+        sessile_status status =
+            sqlite_read(log->store, sqlite_log_patience(log), size_body, &s, err);
+        if (status)
+            return status;
+        *changed = !s.named || (uint64_t)s.bytes != bytes;
+        uint64_t gone_ms = (os->clock_us(os->ud) - start) / 1000;
+        if (*changed || (timeout_ms >= 0 && gone_ms >= (uint64_t)timeout_ms))
+            return SESSILE_OK;
+        if (ask && ask(arg))
+            return store_stopped(log->name, err);
+        os->sleep_ms(os->ud, pause);
+        pause = pause < LONGEST_MS ? pause * 2 : LONGEST_MS;
+    }
+}

@@ -1,0 +1,188 @@
+/*
+ * sqlite_sync.c: what was committed becomes durable.
+ *
+ * Owns the syncs of the write-ahead log, which all writers of the store share, and the
+ * checkpoints. It must never sync again after a sync has failed: the kernel has marked
+ * the pages clean, and a second sync would report a success that is none. So the store is
+ * poisoned: nothing more is written through it.
+ *
+ * The problem: with synchronous=FULL SQLite syncs the WAL in each commit, while it holds
+ * the only lock for writers; sixteen writers pay for sixteen syncs, one after the other,
+ * and durability=none cannot be had. The choice: connections run with synchronous=NORMAL,
+ * in which a commit syncs nothing, and a call that acknowledges then syncs the WAL by
+ * SQLite's own file handle of it (the same fdatasync, outside the lock). One thread
+ * syncs, those who come meanwhile share the next one.
+ *
+ * Why this is as safe as FULL:
+ *   - A frame is in the WAL, in the kernel's pages, before its commit returns, and a sync
+ *     speaks of a file, not of a descriptor: it covers every commit of every connection
+ *     and process that returned before it began. Recovery takes frames in order up to the
+ *     first bad one, so what was synced is kept whatever came after it.
+ *   - The WAL is used from its start again only when all of it is in the database
+ *     (nBackfill == mxFrame in wal.c), and a checkpoint in NORMAL syncs the WAL before it
+ *     copies anything, and the database before it sets nBackfill. So a frame that is gone
+ *     from the WAL when we come to sync is in the database, synced.
+ *   - Who starts the WAL anew writes and syncs its header first (also in NORMAL), so that
+ *     old frames are never taken for new ones.
+ *   - The WAL file is not replaced while a connection is open: whoever wants to remove it
+ *     needs the exclusive lock of the database, and the connection that syncs holds a
+ *     shared one from before this store's first write until the store is closed. Being
+ *     open that long it also hears of every write-back that failed (Linux tells each
+ *     descriptor once, and those that are opened later not at all).
+ *   - That file and the database still have their names after the sync, or the call
+ *     fails: what a stranger unlinked is synced in vain.
+ *   - Its first sync syncs the folder too (SQLite does that for a journal it may have
+ *     made), so the WAL has its name before anything in it is acknowledged.
+ *
+ * It is no safer than FULL either: another program that checkpoints with synchronous=OFF
+ * promises the WAL's reuse without having synced the database, whoever wrote the frames.
+ *
+ * Checkpoints run in our own hook rather than in SQLite's, for the result: SQLite throws
+ * it away, and with it the news that a sync has failed.
+ */
+#include "store/sqlite/sqlite.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Frames (pages) in the WAL from which a commit moves them into the database; and from
+ * which it also keeps other writers out for that long, so that the WAL can end. */
+#define CHECKPOINT_FROM 1000
+#define CHECKPOINT_HARD 8000
+
+#define SCRUB_TRIES    12
+#define SCRUB_PAUSE_MS 5
+
+static void poison(sqlite_store *ss)
+{
+    pthread_mutex_lock(&ss->mutex);
+    ss->poisoned = 1;
+    pthread_mutex_unlock(&ss->mutex);
+}
+
+sessile_status sqlite_sync_ready(sqlite_store *ss, sqlite_patience wait,
+                                 sessile_error *err)
+{
+    sqlite_conn *c;
+    int rc;
+    pthread_mutex_lock(&ss->mutex);
+    int ready = ss->syncer != NULL;
+    pthread_mutex_unlock(&ss->mutex);
+    if (ready)
+        return SESSILE_OK;
+    sessile_status status = sqlite_conn_take(ss, wait, 0, &c, err);
+    if (status)
+        return status;
+    sqlite_ask(c->db, "SELECT count(*) FROM sqlite_schema", &rc); /* opens the WAL */
+    if (rc != SQLITE_OK) {
+        status = sqlite_fail(ss, c->db, rc, "cannot read", err);
+        sqlite_conn_give(c, 1);
+        return status;
+    }
+    pthread_mutex_lock(&ss->mutex);
+    if (!ss->syncer) {
+        ss->syncer = c;
+        ss->wal_inode = sqlite_path_wal(ss);
+        c = NULL;
+    }
+    pthread_mutex_unlock(&ss->mutex);
+    if (c)
+        sqlite_conn_give(c, 0);
+    return SESSILE_OK;
+}
+
+static int sync_wal(sqlite_store *ss, int *error)
+{
+    sqlite3_file *wal = NULL;
+    int rc =
+        sqlite3_file_control(ss->syncer->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal);
+    if (rc == SQLITE_OK && (!wal || !wal->pMethods))
+        rc = SQLITE_IOERR;
+    errno = 0;
+    if (rc == SQLITE_OK)
+        rc = wal->pMethods->xSync(wal, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
+    *error = errno;
+    return rc;
+}
+
+/* 1 when the database or its WAL lost its name. What was synced is in a file that nobody
+ * finds again, unless this store's connections bring it into the database at the end. */
+static int lost_names(sqlite_store *ss)
+{
+    int moved = 0;
+    sqlite3_file_control(ss->syncer->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    return moved || sqlite_path_wal(ss) != ss->wal_inode;
+}
+
+sessile_status sqlite_sync(sqlite_store *ss, sessile_error *err)
+{
+    int rc = SQLITE_OK, error = 0, lost = 0;
+    sessile_status status = sqlite_sync_ready(ss, sqlite_patience_of(ss), err);
+    if (status)
+        return status;
+    pthread_mutex_lock(&ss->mutex);
+    uint64_t wanted = ss->begun + 1; /* one that is going on began too early */
+    while (ss->syncing && ss->done < wanted)
+        pthread_cond_wait(&ss->moved, &ss->mutex);
+    if (ss->done < wanted && !ss->poisoned) {
+        uint64_t mine = ++ss->begun;
+        ss->syncing = 1;
+        pthread_mutex_unlock(&ss->mutex);
+        rc = sync_wal(ss, &error);
+        lost = rc == SQLITE_OK && lost_names(ss);
+        pthread_mutex_lock(&ss->mutex);
+        ss->syncing = 0;
+        ss->done = mine;
+        ss->poisoned |= rc != SQLITE_OK || lost;
+        pthread_cond_broadcast(&ss->moved);
+    }
+    pthread_mutex_unlock(&ss->mutex);
+    if (rc != SQLITE_OK) {
+        return fail(err, SESSILE_IO,
+                    "cannot sync %s: what was written since the last sync may or may not "
+                    "be there; open it again and look%s%s",
+                    ss->path, error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
+    }
+    if (lost) {
+        return fail(
+            err, SESSILE_IO,
+            "%s, or the write-ahead log beside it, was moved, removed or replaced "
+            "while it was open: what was written since may be lost; close the "
+            "store, open it again and look",
+            ss->path);
+    }
+    /* the one that we shared may have failed */
+    return sqlite_poisoned(ss, err);
+}
+
+int sqlite_sync_committed(void *conn, sqlite3 *db, const char *name, int frames)
+{
+    sqlite_conn *c = conn;
+    if (frames < CHECKPOINT_FROM)
+        return SQLITE_OK;
+    int rc = sqlite3_wal_checkpoint_v2(
+        db, name,
+        frames < CHECKPOINT_HARD ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_RESTART,
+        NULL, NULL);
+    if (rc == SQLITE_IOERR_FSYNC)
+        poison(c->store);
+    return SQLITE_OK; /* the commit stands */
+}
+
+void sqlite_sync_scrub(sqlite_store *ss)
+{
+    const os_table *os = ss->os;
+    sqlite_conn *c;
+    int rc = SQLITE_BUSY;
+    if (sqlite_conn_take(ss, sqlite_patience_of(ss), 0, &c, NULL))
+        return;
+    for (int i = 0; i < SCRUB_TRIES && (rc & 0xff) == SQLITE_BUSY; i++) {
+        if (i > 0)
+            os->sleep_ms(os->ud, SCRUB_PAUSE_MS);
+        rc = sqlite3_wal_checkpoint_v2(c->db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL,
+                                       NULL);
+    }
+    if (rc == SQLITE_IOERR_FSYNC)
+        poison(ss);
+    sqlite_conn_give(c, 0);
+}
