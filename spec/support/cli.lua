@@ -1,7 +1,6 @@
 -- cli.lua: the executable in a shell, as somebody types it, with a home of its own.
 
-local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
-local elsewhere = dofile(here .. "/elsewhere.lua")
+local elsewhere = require "spec.support.elsewhere"
 local span = require "sessile.import.span"
 
 local build = os.getenv "SESSILE_BUILD" or "build"

@@ -1,8 +1,7 @@
 -- temp.lua: folders that specs may fill, and what they ask of files. Everything it makes is
 -- under the system's temporary folder and goes with temp.clean().
 
-local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
-local elsewhere = dofile(here .. "/elsewhere.lua")
+local elsewhere = require "spec.support.elsewhere"
 
 local temp = {
   files_only = elsewhere.files_only, url = elsewhere.url, kind = elsewhere.kind,
@@ -98,7 +97,7 @@ end
 --- PostgreSQL where a server can be had.
 function temp.stores()
   local sessile = require "sessile"
-  local postgres = dofile(here .. "/postgres.lua")
+  local postgres = require "spec.support.postgres"
   local function plain(place)
     return function(opts)
       local given = { key = false }

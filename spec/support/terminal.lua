@@ -1,7 +1,7 @@
 -- terminal.lua: a terminal that nobody sits at: a shell in tmux, keys typed into it, its screen
 -- read. Each has a server of its own, which ends with it.
 
-local cli = require "cli"
+local cli = require "spec.support.cli"
 
 local terminal = {}
 local methods = {}
