@@ -4,6 +4,7 @@
 local temp = require "spec.support.temp"
 local sessile = require "sessile"
 
+-- What the endpoint here is made of.
 local has_http = pcall(require, "socket")
 local has_tls = pcall(require, "ssl") and os.execute "openssl version >/dev/null 2>&1"
 
@@ -299,15 +300,21 @@ describe("sessile.model", function()
     assert.equal("EIO", code)
     _, message = ask({ "sse() while true do if not " .. piece "a"
       .. " then break end sleep(0.01) end" }, { timeout = 0.2 })
-    has(message, "the answer takes too long")
+    has(message, "timed out after")
     _, message = ask { "sse() local big = ('x'):rep(65536) while send(big) do end" }
     has(message, "a piece of the answer is longer than 4194304 bytes")
-    _, message = ask { [[send "HTTP/1.1 200 OK\r\n" while send(("x"):rep(1000)) do end]] }
-    has(message, "a line that is too long")
+    _, message, code = ask { [[send "HTTP/1.1 200 OK\r\n" while send(("x"):rep(1000)) do end]] }
+    has(message, "a header of the answer is too long")
+    assert.equal("ELIMIT", code)
     _, message = ask { [[send "HTTP/1.1 200 OK\r\n" while send "a: b\r\n" do end]] }
     has(message, "too many headers")
+    _, message = ask { [[while send "HTTP/1.1 100 Continue\r\n\r\n" do end]] }
+    has(message, "too many headers")
     _, message = ask { [[send "HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n"]] }
-    has(message, "longer than 67108864 bytes")
+    has(message, "the answer is too long")
+    _, message = ask { "send 'HTTP/1.1 200 OK\\r\\n\\r\\n' local big = ('x'):rep(65536) "
+      .. "while send(big) do end" }
+    has(message, "the answer is too long")
   end)
 
   http("stops when it is told to", function()
@@ -367,60 +374,166 @@ describe("sessile.model", function()
     server:close()
     local model = model_at(port)
     local _, message, code = model(hello)
-    has(message, ("http://127.0.0.1:%d/chat/completions: connection refused"):format(port))
+    has(message, ("http://127.0.0.1:%d/chat/completions: cannot connect: Connection refused")
+      :format(port))
     assert.equal("EIO", code)
     model = assert(sessile.model { endpoint = "http://no-such-host.invalid", name = "m" })
     _, message = model(hello)
     has(message, "the host is not known")
   end)
 
-  it("speaks to nobody whose certificate is not of the host", function()
-    if not has_http or not has_tls then
-      return pending "the package lua-sec, or openssl, is not installed"
+  http("says that an answer was cut in the middle", function()
+    for _, cut in ipairs {
+      { [[send "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc"]], "7 bytes remaining" },
+      { [[send "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n"]],
+        "outstanding read data" },
+      { [[send "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+          send "transfer-encoding: chunked\r\n\r\n"]] .. [[
+          local text = 'data: {"choices":[{"delta":{"content":"half of"}}]}\n\n'
+          send(("%x\r\n%s\r\n"):format(#text, text))]], "outstanding read data", "half of" },
+    } do
+      local answer, message, code, told = ask { cut[1], cut[1], cut[1], cut[1] }
+      assert.is_nil(answer)
+      has(message, cut[2])
+      assert.equal("EIO", code)
+      assert.same({ cut[3] }, told) -- what was shown is not asked for again
     end
-    local function certified(names)
-      local folder = temp.dir()
-      assert(os.execute(("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 "
-        .. "-addext 'subjectAltName=%s' -keyout %s/key.pem -out %s/cert.pem 2>/dev/null")
-        :format(names, folder, folder)))
-      return folder
-    end
-    local folder = certified "DNS:localhost,IP:127.0.0.1"
-    local port = serve({ plain, plain, plain, plain, plain, plain }, folder)
-    local function asked(host, ca, where)
-      return assert(sessile.model { endpoint = ("https://%s:%d"):format(host, where or port),
-        name = "m", ca = ca, key = sessile.key.secret "sk-1" })(hello)
-    end
-    assert.equal("yes", assert(asked("127.0.0.1", folder .. "/cert.pem")).content)
-    assert.equal("yes", assert(asked("localhost", folder .. "/cert.pem")).content)
-    local other = certified "DNS:*.example.com"
-    local wrong = serve({ plain, plain, plain, plain }, other)
-    local _, message, code = asked("127.0.0.1", other .. "/cert.pem", wrong)
-    has(message, "its certificate is not of 127.0.0.1")
-    assert.equal("EDENIED", code)
-    _, message = asked("127.0.0.1", other .. "/cert.pem")
-    has(message, "no safe connection")
   end)
-end)
 
-describe("names in a certificate", function()
-  local connection = require "sessile.model.connection"
-  local function certificate(dns, ip)
-    return { extensions = function()
-      return { ["2.5.29.17"] = { dNSName = dns, iPAddress = ip } }
-    end }
+  http("waits for a slow endpoint as long as something comes", function()
+    local parts = { "sse()" }
+    for i = 1, 6 do
+      parts[#parts + 1] = piece(tostring(i)) .. " sleep(0.2)"
+    end
+    parts[#parts + 1] = "event '[DONE]'"
+    local answer, message, _, told = ask({ table.concat(parts, " ") }, { timeout = 0.6 })
+    assert.is_nil(message)
+    assert.equal("123456", answer.content)
+    assert.same({ "1", "2", "3", "4", "5", "6" }, told)
+  end)
+
+  http("reads why a request was refused before all of it was sent", function()
+    local long = { messages = { { role = "user", content = ("word "):rep(4000000) } } }
+    local folder = temp.dir()
+    temp.write(folder .. "/early", "")
+    local port = serve({ [[json(413, '{"error":{"message":"too large by far"}}')
+      repeat until not client:receive(65536)]] }, folder)
+    local _, message, code = model_at(port)(long)
+    has(message, "the endpoint answered 413: too large by far")
+    assert.equal("EOVERFLOW", code)
+  end)
+
+  http("ends a request wherever it is", function()
+    local core = require "sessile.core"
+    local folder = temp.dir()
+    local port = serve({ "sse() " .. piece "a" .. " sleep(2)", plain }, folder)
+    local function post()
+      return assert(core.post(("http://127.0.0.1:%d/"):format(port), { headers = {}, body = "{}",
+        idle_ms = 5000, whole_ms = 5000, most = 1000 }))
+    end
+    local one <close>, none = post(), post()
+    assert.equal(0, none:status())
+    assert.is_nil(none:header "content-type")
+    none:close()
+    none:close()
+    local _, message, code = none:read(0)
+    assert.equal("the request is closed: nothing was done", message)
+    assert.equal("ECLOSED", code)
+    assert.equal(0, none:status())
+    repeat until one:read(100) ~= ""
+    assert.equal("text/event-stream", one:header "Content-Type")
+    post():read(0)
+    collectgarbage() -- the one that began just now
+    assert.equal("", post():read(0))
+    for _, wrong in ipairs { {}, { headers = 1 }, { headers = {}, body = {} },
+      { headers = {}, idle_ms = "soon" }, { headers = {}, ca = "a\0b" } } do
+      assert.is_false(pcall(core.post, "http://127.0.0.1/", wrong))
+    end
+  end)
+
+  -- The same in a process of its own, with that environment.
+  local function ask_in(environment, spec)
+    local path = temp.write(temp.dir() .. "/ask.lua", ([[
+      local sessile = require "sessile"
+      require "sessile.model.endpoint".pause = 0.02
+      local answer, message = assert(sessile.model { %s, name = "m" }) {
+        messages = { { role = "user", content = "hello" } } }
+      io.write(answer and answer.content or message)]]):format(spec))
+    local file = assert(io.popen(("%s lua5.4 %s 2>&1"):format(environment, path)))
+    local answer = file:read "a"
+    file:close()
+    return answer
   end
 
-  it("are compared label by label", function()
-    local wild = certificate { "*.example.com", "Exact.org" }
-    assert.is_true(connection.is_of(wild, "api.example.com"))
-    assert.is_true(connection.is_of(wild, "exact.ORG"))
-    for _, host in ipairs { "example.com", "a.b.example.com", "evil.com", "xexact.org",
-      "api.example.com.evil.com", "" } do
-      assert.is_false(connection.is_of(wild, host), host)
+  http("uses no proxy, and no file with passwords, that it happens to find", function()
+    local port, requests = serve { plain }
+    local home = temp.dir()
+    temp.write(home .. "/.netrc", "machine 127.0.0.1 login me password pw\n")
+    assert.equal("yes", ask_in("HOME=" .. home .. " http_proxy=http://127.0.0.1:1 "
+      .. "all_proxy=http://127.0.0.1:1", ('endpoint = "http://127.0.0.1:%d"'):format(port)))
+    assert.is_nil(requests(1):lower():find("authorization", 1, true))
+  end)
+
+  local function tls(name, test)
+    it(name, function()
+      if not has_http or not has_tls then
+        return pending "the package lua-socket or lua-sec, or openssl, is not installed"
+      end
+      test()
+    end)
+  end
+
+  local function certified(names)
+    local folder = temp.dir()
+    assert(os.execute(("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 "
+      .. "-addext 'subjectAltName=%s' -keyout %s/key.pem -out %s/cert.pem 2>/dev/null")
+      :format(names, folder, folder)))
+    return folder
+  end
+
+  local function asked(host, port, ca)
+    return assert(sessile.model { endpoint = ("https://%s:%d"):format(host, port),
+      name = "m", ca = ca, key = sessile.key.secret "sk-1" })(hello)
+  end
+
+  tls("asks over TLS when the certificate is of the host", function()
+    local folder = certified "DNS:localhost,IP:127.0.0.1"
+    local port = serve({ plain, plain, "sse() " .. piece "a" .. piece "b" .. " event '[DONE]'",
+      plain }, folder)
+    local ca = folder .. "/cert.pem"
+    assert.equal("yes", assert(asked("127.0.0.1", port, ca)).content)
+    assert.equal("yes", assert(asked("localhost", port, ca)).content)
+    assert.equal("ab", assert(asked("localhost", port, ca)).content)
+    assert.equal("yes", ask_in("SSL_CERT_FILE=" .. ca,
+      ('endpoint = "https://localhost:%d"'):format(port)))
+  end)
+
+  tls("sends nothing to whom no authority has signed, or whose name is another", function()
+    local mine, wild = certified "DNS:localhost,IP:127.0.0.1", certified "DNS:*.example.com"
+    for _, wrong in ipairs {
+      { mine, nil, "certificate" }, -- nobody known has signed it
+      { certified "IP:127.0.0.1", wild .. "/cert.pem", "certificate" }, -- others than were named
+      { wild, wild .. "/cert.pem", "host name '127.0.0.1'" },
+    } do
+      local port, requests = serve({ plain }, wrong[1])
+      local _, message, code = asked("127.0.0.1", port, wrong[2])
+      has(message, "no safe connection: ")
+      has(message, wrong[3])
+      assert.equal("EDENIED", code)
+      assert.is_false(pcall(requests, 1))
     end
-    assert.is_false(connection.is_of(certificate { "*.com", "*" }, "example.com"))
-    assert.is_false(connection.is_of(nil, "example.com"))
+    local port = serve({ plain }, certified "IP:127.0.0.1")
+    local _, message, code = asked("127.0.0.1", port, "/no/such/file")
+    has(message, "no file of authorities: install ca-certificates, or give ca=")
+    assert.equal("ENOTFOUND", code)
+  end)
+
+  http("does not wait for ever for a server that speaks no TLS", function()
+    local port = serve { plain, plain, plain, plain }
+    local _, message, code = assert(sessile.model { endpoint = "https://127.0.0.1:" .. port,
+      name = "m", timeout = 0.2 })(hello)
+    has(message, "SSL connection timeout")
+    assert.equal("EIO", code)
   end)
 end)
 
@@ -455,69 +568,6 @@ describe("what endpoints are sent", function()
         ["function"] = { name = "g", arguments = "{}" } } } },
       { role = "tool", tool_call_id = "c", content = "s" },
     } }, sessile.decode(text))
-  end)
-end)
-
-describe("an HTTP answer in pieces", function()
-  local parser = require "sessile.model.http"
-  local whole = "HTTP/1.1 200 OK\r\nA: b\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"
-    .. "2;x=y\r\nde\r\n0\r\n\r\n"
-
-  local function read(text, cut)
-    local parts, status = {}, nil
-    local response = parser.response(function(code) status = code end,
-      function(piece_of) parts[#parts + 1] = piece_of end, 100)
-    for at = 1, #text, cut do
-      if not response:feed(text:sub(at, at + cut - 1)) then
-        break
-      end
-    end
-    return response:finish(), status, table.concat(parts), response
-  end
-
-  it("is the same, however it is cut", function()
-    for cut = 1, #whole do
-      local done, status, body = read(whole, cut)
-      assert.is_true(done)
-      assert.equal(200, status)
-      assert.equal("abcde", body)
-    end
-  end)
-
-  it("is as long as it says, and no work that grows with its square", function()
-    local head = "HTTP/1.1 200 OK\r\n"
-    local headers
-    local response = parser.response(function(_, lines) headers = lines end, print, 100)
-    -- Looked at once for each of its spaces, these took minutes.
-    local line = ": b" .. (" "):rep(16000) .. "c \t \r\n"
-    assert.is_true(response:feed(head))
-    for i = 1, 199 do
-      assert.is_true(response:feed("x-" .. i .. line))
-    end
-    response:feed "x-200:   \r\n\r\n"
-    assert.equal("b" .. (" "):rep(16000) .. "c", headers["x-7"])
-    assert.equal("", headers["x-200"])
-  end)
-
-  it("ends although the answer itself never comes", function()
-    local response = parser.response(print, print, 100)
-    local count = 0
-    while count < 10000 and response:feed "HTTP/1.1 100 Continue\r\n\r\n" do
-      count = count + 1
-    end
-    assert.is_true(count < 1000)
-    has(select(2, response:finish()), "too many headers")
-  end)
-
-  it("never raises, whatever a byte is changed to", function()
-    math.randomseed(7)
-    for _ = 1, 3000 do
-      local at = math.random(#whole)
-      local text = whole:sub(1, at - 1) .. string.char(math.random(0, 255)) .. whole:sub(at + 1)
-      local done, _, body = read(text, math.random(9))
-      assert.is_true(done == true or done == nil)
-      assert.is_true(#body <= 100)
-    end
   end)
 end)
 
