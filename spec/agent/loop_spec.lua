@@ -2,6 +2,7 @@
 
 local loops = require "spec.support.loops"
 local messages = require "spec.support.messages"
+local stores = require "spec.support.stores"
 local sessile = require "sessile"
 
 local user, contents = messages.user, messages.contents
@@ -11,10 +12,10 @@ describe("an agent", function()
   local store, s
 
   before_each(function()
-    store = assert(sessile.open "ram:")
+    store = stores.open "ram:"
     s = assert(store:session "s")
   end)
-  after_each(function() store:close() end)
+  after_each(stores.clean)
 
   it("sends the whole history with every request, in order", function()
     local model = loops.model {
@@ -216,13 +217,13 @@ describe("an agent whose request is too long", function()
   end
 
   before_each(function()
-    store = assert(sessile.open "ram:")
+    store = stores.open "ram:"
     s = assert(store:session "s")
     for i = 1, 6 do
       assert(s:turn { user("question " .. i), messages.assistant("answer " .. i) })
     end
   end)
-  after_each(function() store:close() end)
+  after_each(stores.clean)
 
   it("compacts once and asks once more", function()
     local list, on_event = loops.trace()

@@ -1,13 +1,11 @@
 -- A program as a model, as the executable asks it.
 
 local cli = require "spec.support.cli"
+local expect = require "spec.support.expect"
 local sessile = require "sessile"
+local has = expect.has
 
 local home
-
-local function has(text, part)
-  assert.truthy(text:find(part, 1, true), ("%q\nis not in\n%s"):format(part, text))
-end
 
 before_each(function() home = cli.begin() end)
 after_each(cli.finish)

@@ -1,16 +1,14 @@
 -- sessile.model: what may stand for a model, and what each kind makes of what it gets. The endpoint
 -- here is a process of ours, told for each request how to misbehave.
 
+local expect = require "spec.support.expect"
 local temp = require "spec.support.temp"
 local sessile = require "sessile"
+local has = expect.has
 
 -- What the endpoint here is made of.
 local has_http = pcall(require, "socket")
 local has_tls = pcall(require, "ssl") and os.execute "openssl version >/dev/null 2>&1"
-
-local function has(text, part)
-  assert.truthy(text:find(part, 1, true), ("%q\nis not in\n%s"):format(part, text))
-end
 
 require "sessile.model.endpoint".pause = 0.02 -- nobody waits for the tries here
 

@@ -1,6 +1,6 @@
 -- Agents that were interrupted: what an earlier loop left in the log, and how the next goes on.
 
-local temp = require "spec.support.temp"
+local stores = require "spec.support.stores"
 local loops = require "spec.support.loops"
 local messages = require "spec.support.messages"
 local sessile = require "sessile"
@@ -8,7 +8,7 @@ local sessile = require "sessile"
 local user, contents = messages.user, messages.contents
 local call = loops.call
 
-for kind, open in pairs(temp.stores()) do
+for kind, open in pairs(stores.kinds()) do
   describe("an interrupted agent in " .. kind, function()
     local store, s
 
@@ -17,10 +17,7 @@ for kind, open in pairs(temp.stores()) do
       s = assert(store:session "s")
     end)
 
-    after_each(function()
-      store:close()
-      temp.clean()
-    end)
+    after_each(stores.clean)
 
     -- What is there after a process died: the messages, and the facts behind them.
     local function wreck(reply, facts)

@@ -1,5 +1,6 @@
 -- What a send may be given: hooks, a reducer, options from three places, and no session.
 
+local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 local loops = require "spec.support.loops"
 local messages = require "spec.support.messages"
@@ -12,11 +13,11 @@ describe("hooks of send", function()
   local store, s
 
   before_each(function()
-    store = assert(sessile.open "ram:")
+    store = stores.open "ram:"
     s = assert(store:session "s")
   end)
 
-  after_each(function() store:close() end)
+  after_each(stores.clean)
 
   it("before: see the history first and the new message last, and shape every request",
     function()
@@ -213,10 +214,10 @@ describe("what send is given", function()
   local store, s
 
   before_each(function()
-    store = assert(sessile.open "ram:")
+    store = stores.open "ram:"
     s = assert(store:session "s")
   end)
-  after_each(function() store:close() end)
+  after_each(stores.clean)
 
   it("comes from the call, else the session, else the store", function()
     local function model(name) return function() return name end end

@@ -1,13 +1,13 @@
 -- session:send: a message through hooks, model, tools, hooks, turn and policy.
 
-local temp = require "spec.support.temp"
+local stores = require "spec.support.stores"
 local loops = require "spec.support.loops"
 local messages = require "spec.support.messages"
 
 local user, assistant, contents = messages.user, messages.assistant, messages.contents
 local call = loops.call
 
-for kind, open in pairs(temp.stores()) do
+for kind, open in pairs(stores.kinds()) do
   describe("send in " .. kind, function()
     local store, s
 
@@ -16,10 +16,7 @@ for kind, open in pairs(temp.stores()) do
       s = assert(store:session "s")
     end)
 
-    after_each(function()
-      store:close()
-      temp.clean()
-    end)
+    after_each(stores.clean)
 
     it("asks the model and keeps both sides", function()
       local model = loops.model { "hi" }

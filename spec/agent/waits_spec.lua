@@ -1,6 +1,7 @@
 -- Agents whose models and tools wait: in coroutines, several at once, and outside.
 
 local loops = require "spec.support.loops"
+local stores = require "spec.support.stores"
 local sessile = require "sessile"
 
 local call = loops.call
@@ -8,8 +9,8 @@ local call = loops.call
 describe("an agent in coroutines", function()
   local store
 
-  before_each(function() store = assert(sessile.open "ram:") end)
-  after_each(function() store:close() end)
+  before_each(function() store = stores.open "ram:" end)
+  after_each(stores.clean)
 
   -- The same conversation, with a model and tools that wait before they answer, or do not.
   local function talk(wait)

@@ -1,19 +1,14 @@
 -- Checkpoints that turns make by themselves.
 
 local sessile = require "sessile"
+local stores = require "spec.support.stores"
 
 local store
 
-before_each(function()
-  store = nil
-end)
-
-after_each(function()
-  store:close()
-end)
+after_each(stores.clean)
 
 local function open(given)
-  store = assert(sessile.open("ram:", given))
+  store = stores.open("ram:", given)
   return assert(store:create { id = "s" })
 end
 
@@ -148,7 +143,7 @@ describe("a turn", function()
   end)
 
   it("makes one by an agent's rules, while it works and for an event at its end", function()
-    store = assert(sessile.open "ram:")
+    store = stores.open "ram:"
     local s = assert(store:session "s")
     local done = 0
     local agent = sessile.agent {
@@ -200,7 +195,7 @@ describe("a turn", function()
   end)
 
   it("refuses rules that make no sense, with their name", function()
-    store = assert(sessile.open "ram:")
+    store = stores.open "ram:"
     assert.error_matches(function()
       sessile.open("ram:", { checkpoint = { keep = 0 } })
     end, "keep")

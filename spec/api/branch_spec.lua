@@ -1,6 +1,7 @@
 -- A conversation with branches: going on from an older entry, what is said of what was left,
 -- and the tree of it all.
 
+local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 local messages = require "spec.support.messages"
 local sessile = require "sessile"
@@ -23,7 +24,7 @@ local function count(s)
   return n
 end
 
-for kind, open in pairs(temp.stores()) do
+for kind, open in pairs(stores.kinds()) do
   describe("a branch in " .. kind, function()
     local store, s
 
@@ -32,10 +33,7 @@ for kind, open in pairs(temp.stores()) do
       s = talk(store, "s")
     end)
 
-    after_each(function()
-      store:close()
-      temp.clean()
-    end)
+    after_each(stores.clean)
 
     it("goes on from an older entry, and what was left stays", function()
       local outcome = assert(s:branch "00000002")
@@ -304,10 +302,7 @@ for kind, open in pairs(temp.stores()) do
       tree = assert(s:tree())
     end)
 
-    after_each(function()
-      store:close()
-      temp.clean()
-    end)
+    after_each(stores.clean)
 
     it("has a root, the head, and every entry by its id", function()
       assert.equal("session", tree.root.entry.type)

@@ -4,6 +4,7 @@
 local sessile = require "sessile"
 
 local cli = require "spec.support.cli"
+local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 
 -- Changes one letter of what a plain log holds.
@@ -25,10 +26,7 @@ describe("a damaged session", function()
     end
   end)
 
-  after_each(function()
-    store:close()
-    temp.clean()
-  end)
+  after_each(stores.clean)
 
   it("is read, says what it is, and takes no write", function()
     spoil(folder .. "/agents/main/hurt.jsonl", "word3")

@@ -1,6 +1,7 @@
 -- Checkpoints: where an agent stood, and the way back.
 
 local cli = require "spec.support.cli"
+local stores = require "spec.support.stores"
 local run, done, json = cli.sessile, cli.done, cli.json
 local sessile = require "sessile"
 
@@ -11,14 +12,12 @@ describe("in Lua", function()
   local store
 
   before_each(function()
-    store = assert(sessile.open("ram:", {
+    store = stores.open("ram:", {
       agent_info = { version = "1.0", config = "abc", tools = { "read", "write" } },
-    }))
+    })
   end)
 
-  after_each(function()
-    store:close()
-  end)
+  after_each(stores.clean)
 
   it("go back to where they were made, with their state", function()
     local s = assert(store:create { id = "s" })

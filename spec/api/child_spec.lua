@@ -1,6 +1,6 @@
 -- Sessions of sub-agents: begun from a parent, merged back or discarded.
 
-local temp = require "spec.support.temp"
+local stores = require "spec.support.stores"
 local user = require("spec.support.messages").user
 
 local function said(session)
@@ -11,7 +11,7 @@ local function said(session)
   return table.concat(texts, " ")
 end
 
-for kind, open in pairs(temp.stores()) do
+for kind, open in pairs(stores.kinds()) do
   describe("a child in " .. kind, function()
     local store, s
 
@@ -21,10 +21,7 @@ for kind, open in pairs(temp.stores()) do
       assert(s:append(user "plan"))
     end)
 
-    after_each(function()
-      assert(store:close())
-      temp.clean()
-    end)
+    after_each(stores.clean)
 
     it("has a log of its own, and both name each other", function()
       local child = assert(s:child { agent = "searcher", id = "look it up" })

@@ -2,6 +2,8 @@
 -- Files only: where the default folder is.
 
 local cli = require "spec.support.cli"
+local expect = require "spec.support.expect"
+local has = expect.has
 local write, quote = cli.write, cli.quote
 local home, project
 
@@ -37,10 +39,6 @@ local function fails(code, words, before)
   assert.equal(code, got, words .. ": " .. out .. err)
   cli.no_traceback(err:gsub("%.lua:%d+: ", ": "))
   return err
-end
-
-local function has(text, what)
-  assert.truthy(text:find(what, 1, true), ("%q\nis not in\n%s"):format(what, text))
 end
 
 local function exists(path)

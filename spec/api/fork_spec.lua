@@ -1,6 +1,6 @@
 -- Forks and whole copies, in Lua and on the command line.
 
-local temp = require "spec.support.temp"
+local stores = require "spec.support.stores"
 local cli = require "spec.support.cli"
 local user = require("spec.support.messages").user
 local sessile = require "sessile"
@@ -13,7 +13,7 @@ local function said(session)
   return table.concat(texts, " ")
 end
 
-for kind, open in pairs(temp.stores()) do
+for kind, open in pairs(stores.kinds()) do
   describe("a fork in " .. kind, function()
     local store, s
 
@@ -25,10 +25,7 @@ for kind, open in pairs(temp.stores()) do
       assert(s:append(user "three"))
     end)
 
-    after_each(function()
-      assert(store:close())
-      temp.clean()
-    end)
+    after_each(stores.clean)
 
     it("has everything up to the entry, and goes its own way", function()
       local fork = assert(s:fork("00000002", { id = "b" }))

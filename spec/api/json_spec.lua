@@ -1,5 +1,6 @@
 -- JSON in is JSON out, byte for byte; and what is not JSON, or not a message, changes nothing.
 
+local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 local sessile = require "sessile"
 
@@ -14,13 +15,11 @@ describe("JSON text", function()
   local store, s
 
   before_each(function()
-    store = assert(sessile.open("ram:"))
+    store = stores.open "ram:"
     s = assert(store:create "s")
   end)
 
-  after_each(function()
-    store:close()
-  end)
+  after_each(stores.clean)
 
   local function content(text)
     return '{"role":"user","content":' .. text .. "}"
@@ -103,16 +102,13 @@ describe("what is not a message", function()
 
   before_each(function()
     dir = temp.dir()
-    store = assert(sessile.open("file:" .. dir .. "/store", { key = false,
-      limits = { message = 10000, depth = 20 } }))
+    store = stores.open("file:" .. dir .. "/store", { key = false,
+      limits = { message = 10000, depth = 20 } })
     s = assert(store:create "s")
     assert(s:append { role = "user", content = "first" })
   end)
 
-  after_each(function()
-    store:close()
-    temp.clean()
-  end)
+  after_each(stores.clean)
 
   -- Every call must fail with the code and leave the store as it was.
   local function refused(code, ...)

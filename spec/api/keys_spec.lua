@@ -1,5 +1,6 @@
 -- Sealed stores and where their secret comes from.
 
+local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 local sessile = require "sessile"
 
@@ -182,10 +183,7 @@ describe("the keys of a store", function()
     assert(s:append { role = "user", content = canary })
   end)
 
-  after_each(function()
-    store:close()
-    temp.clean()
-  end)
+  after_each(stores.clean)
 
   it("are told about, and never shown", function()
     local keys = assert(store:keys())

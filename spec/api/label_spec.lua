@@ -1,5 +1,6 @@
 -- Labels, pins, settings and metadata: facts about a session that outlive its handle.
 
+local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 local messages = require "spec.support.messages"
 local cli = require "spec.support.cli"
@@ -16,7 +17,7 @@ local function named(list)
   return rows
 end
 
-for kind, open in pairs(temp.stores()) do
+for kind, open in pairs(stores.kinds()) do
   describe("a session's facts in " .. kind, function()
     local store, s
 
@@ -26,10 +27,7 @@ for kind, open in pairs(temp.stores()) do
       assert(s:turn { user "one", assistant "two" })
     end)
 
-    after_each(function()
-      store:close()
-      temp.clean()
-    end)
+    after_each(stores.clean)
 
     it("hold labels: several on an entry, one on several", function()
       assert.is_true(s:label("00000002", "done"))

@@ -1,5 +1,6 @@
 -- Where sessions stand and how they are found: filters, order, ttl, archive, delete, purge.
 
+local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 local messages = require "spec.support.messages"
 local cli = require "spec.support.cli"
@@ -26,7 +27,7 @@ local function code_of(value, message, code)
   return code, message
 end
 
-for kind, open in pairs(temp.stores()) do
+for kind, open in pairs(stores.kinds()) do
   describe("sessions of " .. kind, function()
     local store
 
@@ -34,10 +35,7 @@ for kind, open in pairs(temp.stores()) do
       store = open()
     end)
 
-    after_each(function()
-      store:close()
-      temp.clean()
-    end)
+    after_each(stores.clean)
 
     local function fill()
       for i, given in ipairs {

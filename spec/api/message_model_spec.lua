@@ -2,13 +2,14 @@
 -- after the store was opened anew, in a fork, and in a copy in another store.
 
 local cli = require "spec.support.cli"
+local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 local sessile = require "sessile"
 
 local dir, store, s
 
 local function open()
-  store = assert(sessile.open(dir, { key = sessile.key.secret("hex:" .. ("a7"):rep(32)) }))
+  store = stores.open(dir, { key = sessile.key.secret("hex:" .. ("a7"):rep(32)) })
   s = assert(store:session "s")
 end
 
@@ -17,10 +18,7 @@ before_each(function()
   open()
 end)
 
-after_each(function()
-  store:close()
-  temp.clean()
-end)
+after_each(stores.clean)
 
 -- Calls check(messages, where) with every way the messages can be read.
 local function everywhere(check)

@@ -3,20 +3,19 @@
 -- Files only: wrong calls do not come to a store.
 
 local sessile = require "sessile"
+local stores = require "spec.support.stores"
 local user = require("spec.support.messages").user
 
 local store, s, first
 
 before_each(function()
-  store = assert(sessile.open("ram:", { key = false }))
+  store = stores.ram()
   s = assert(store:create { id = "bug" })
   first = assert(s:append(user "hello"))
   assert(s:append(user "again"))
 end)
 
-after_each(function()
-  store:close()
-end)
+after_each(stores.clean)
 
 -- Each call stands on one line of this file; the second word is what its error begins with.
 local wrong = {

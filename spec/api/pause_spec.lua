@@ -1,6 +1,6 @@
 -- The host's pause: a session that waits for an answer, whoever comes with it, and when.
 
-local temp = require "spec.support.temp"
+local stores = require "spec.support.stores"
 local messages = require "spec.support.messages"
 local cli = require "spec.support.cli"
 local sessile = require "sessile"
@@ -13,7 +13,7 @@ local function refused(value, message, code)
   return message
 end
 
-for kind, open in pairs(temp.stores()) do
+for kind, open in pairs(stores.kinds()) do
   describe("a paused session in " .. kind, function()
     local store, s
 
@@ -23,10 +23,7 @@ for kind, open in pairs(temp.stores()) do
       assert(s:turn { user "delete the table?", assistant "asking first" })
     end)
 
-    after_each(function()
-      store:close()
-      temp.clean()
-    end)
+    after_each(stores.clean)
 
     it("is an outcome with what it waits for", function()
       assert.is_nil(s:suspended())

@@ -1,6 +1,6 @@
 -- Searching the text of all sessions: in Lua, and as somebody types it.
 
-local temp = require "spec.support.temp"
+local stores = require "spec.support.stores"
 local messages = require "spec.support.messages"
 local cli = require "spec.support.cli"
 local sessile = require "sessile"
@@ -16,7 +16,7 @@ local function found(store, text, opts)
   return list
 end
 
-for kind, open in pairs(temp.stores()) do
+for kind, open in pairs(stores.kinds()) do
   describe("searching " .. kind, function()
     local store
 
@@ -32,10 +32,7 @@ for kind, open in pairs(temp.stores()) do
       end
     end)
 
-    after_each(function()
-      store:close()
-      temp.clean()
-    end)
+    after_each(stores.clean)
 
     it("finds titles, labels and messages", function()
       local list = found(store, "refund")

@@ -1,9 +1,9 @@
 -- The minimal session: an id, messages in order, copies, clear; over each kind of store.
 
-local temp = require "spec.support.temp"
+local stores = require "spec.support.stores"
 local user = require("spec.support.messages").user
 
-for kind, open in pairs(temp.stores()) do
+for kind, open in pairs(stores.kinds()) do
   describe("a session in " .. kind, function()
     local store
 
@@ -11,10 +11,7 @@ for kind, open in pairs(temp.stores()) do
       store = open()
     end)
 
-    after_each(function()
-      assert(store:close())
-      temp.clean()
-    end)
+    after_each(stores.clean)
 
     it("is new: it has an id and no messages", function()
       local s = assert(store:create())

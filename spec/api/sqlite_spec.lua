@@ -1,7 +1,9 @@
 -- Sessions in a SQLite file: as somebody types it, from Lua, and asked with SQL.
 
 local cli = require "spec.support.cli"
+local expect = require "spec.support.expect"
 local sessile = require "sessile"
+local has = expect.has
 local done, json, quote = cli.done, cli.json, cli.quote
 local home, path, url
 
@@ -12,10 +14,6 @@ before_each(function()
 end)
 
 after_each(cli.finish)
-
-local function has(text, part)
-  assert.truthy(text:find(part, 1, true), ("%q\nis not in\n%s"):format(part, text))
-end
 
 local function fails(code, words)
   local out, err, got = cli.sessile(words)

@@ -1,5 +1,6 @@
 -- Turns as the unit of persistence: saved whole, read back as copies, there after reopening.
 
+local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 local messages = require "spec.support.messages"
 local sessile = require "sessile"
@@ -11,7 +12,7 @@ local function keep(turns)
   return { name = "keep", truncate = function(state) state:keep_last(turns, "turns") end }
 end
 
-for kind, open in pairs(temp.stores()) do
+for kind, open in pairs(stores.kinds()) do
   describe("a turn in " .. kind, function()
     local store, s
 
@@ -20,10 +21,7 @@ for kind, open in pairs(temp.stores()) do
       s = assert(store:session "my-session")
     end)
 
-    after_each(function()
-      store:close()
-      temp.clean()
-    end)
+    after_each(stores.clean)
 
     it("is saved whole and says what it wrote", function()
       local outcome = assert(s:turn { user "hello", assistant "hi" })

@@ -1,7 +1,7 @@
 -- Compactions taken back, in Lua.
 
-local sessile = require "sessile"
 local M = require "spec.support.messages"
+local stores = require "spec.support.stores"
 
 -- Keeps the newest n messages, and covers the rest with a summary when asked to.
 local function window(n, summary)
@@ -36,16 +36,14 @@ describe("uncompact", function()
   local store, s
 
   before_each(function()
-    store = assert(sessile.open("ram:"))
+    store = stores.open "ram:"
     s = assert(store:create())
     for i = 1, 6 do
       assert(s:append(i % 2 == 1 and M.user(long(i)) or M.assistant(long(i))))
     end
   end)
 
-  after_each(function()
-    store:close()
-  end)
+  after_each(stores.clean)
 
   it("puts back what the newest compaction took out, and removes what it wrote", function()
     local before = keys(s)

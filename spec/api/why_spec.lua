@@ -2,6 +2,7 @@
 
 local sessile = require "sessile"
 local M = require "spec.support.messages"
+local stores = require "spec.support.stores"
 
 local function covering(first, last, content)
   return { name = "covering", version = 7, compact = function(state)
@@ -21,16 +22,14 @@ describe("why", function()
   local store, s
 
   before_each(function()
-    store = assert(sessile.open("ram:"))
+    store = stores.open "ram:"
     s = assert(store:create())
     for i = 1, 8 do
       assert(s:append((i % 2 == 1 and M.user or M.assistant)(("word "):rep(30) .. i)))
     end
   end)
 
-  after_each(function()
-    store:close()
-  end)
+  after_each(stores.clean)
 
   it("says that a message is there since it was said", function()
     local why = assert(s:why "00000003")

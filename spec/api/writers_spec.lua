@@ -1,5 +1,6 @@
 -- Several handles on one session: who gets in the other's way, and what is said then.
 
+local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 local messages = require "spec.support.messages"
 local cli = require "spec.support.cli"
@@ -7,7 +8,7 @@ local sessile = require "sessile"
 
 local user, assistant, contents = messages.user, messages.assistant, messages.contents
 
-for kind, open in pairs(temp.stores()) do
+for kind, open in pairs(stores.kinds()) do
   describe("two handles in " .. kind, function()
     local store, a, b
 
@@ -18,10 +19,7 @@ for kind, open in pairs(temp.stores()) do
       assert(a:turn { user "one", assistant "two" })
     end)
 
-    after_each(function()
-      store:close()
-      temp.clean()
-    end)
+    after_each(stores.clean)
 
     it("refuse a turn that was thought before the other's", function()
       local value, message, code = b:turn { user "late" }

@@ -1,12 +1,10 @@
 -- chat, resume and answer, as somebody types them, with models that are programs.
 
 local cli = require "spec.support.cli"
+local expect = require "spec.support.expect"
+local has = expect.has
 local sessile, done, json = cli.sessile, cli.done, cli.json
 local home
-
-local function has(text, part)
-  assert.truthy(text:find(part, 1, true), ("%q\nis not in\n%s"):format(part, text))
-end
 
 -- A model that is a shell script.
 local function model(name, script)

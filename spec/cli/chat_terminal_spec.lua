@@ -1,14 +1,12 @@
 -- A chat at a terminal: what is typed and seen, and how the terminal is afterwards.
 
 local cli = require "spec.support.cli"
+local expect = require "spec.support.expect"
 local terminal = require "spec.support.terminal"
+local has = expect.has
 local home, screen
 
 local missing = terminal.missing()
-
-local function has(text, part)
-  assert.truthy(text:find(part, 1, true), ("%q\nis not in\n%s"):format(part, text))
-end
 
 before_each(function()
   home = cli.begin()

@@ -11,7 +11,9 @@
 -- `talk`, `paused` (suspended), `gone` (deleted softly); the files that `setup` writes.
 
 local cli = require "spec.support.cli"
+local expect = require "spec.support.expect"
 local span = require "sessile.import.span"
+local has = expect.has
 
 local template, home
 
@@ -438,10 +440,6 @@ local ENTRIES = {
 
 local function filled(words)
   return (words:gsub("HOME", home):gsub("STORE", function() return cli.store() end))
-end
-
-local function has(text, part, words)
-  assert.truthy(text:find(part, 1, true), ("%s: %q\nis not in\n%s"):format(words, part, text))
 end
 
 -- What a path as "groups[1].key" leads to.

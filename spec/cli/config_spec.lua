@@ -2,8 +2,10 @@
 -- Files only: what doctor finds in a folder.
 
 local cli = require "spec.support.cli"
+local expect = require "spec.support.expect"
 local write, quote, read = cli.write, cli.quote, cli.read
 local json_text = require "sessile.import.span"
+local has = expect.has
 local home, project
 
 local function own(text)
@@ -36,10 +38,6 @@ local function fails(code, words, what, before)
   assert.truthy(err:find(what, 1, true), ("%q\nis not in\n%s"):format(what, err))
   cli.no_traceback((err:gsub("%.lua:%d+: ", ": ")))
   return err
-end
-
-local function has(text, what)
-  assert.truthy(text:find(what, 1, true), ("%q\nis not in\n%s"):format(what, text))
 end
 
 local function value(list, key)

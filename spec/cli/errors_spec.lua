@@ -4,7 +4,9 @@
 -- Files only: what may not be read, and what is no folder.
 
 local cli = require "spec.support.cli"
+local expect = require "spec.support.expect"
 local span = require "sessile.import.span"
+local has, has_not = expect.has, expect.has_not
 local write = cli.write
 local sessile, done, json, no_traceback = cli.sessile, cli.done, cli.json, cli.no_traceback
 local home
@@ -14,14 +16,6 @@ before_each(function()
 end)
 
 after_each(cli.finish)
-
-local function has(text, part)
-  assert.truthy(text:find(part, 1, true), ("%q\nis not in\n%s"):format(part, text))
-end
-
-local function has_not(text, part)
-  assert.is_nil(text:find(part, 1, true), text)
-end
 
 -- Fails with that exit code; returns what it said.
 local function fails(code, words, before)

@@ -1,12 +1,10 @@
 -- why, uncompact and log, as somebody types them.
 
 local cli = require "spec.support.cli"
+local expect = require "spec.support.expect"
+local has = expect.has
 local sessile, done, json = cli.sessile, cli.done, cli.json
 local home
-
-local function has(text, part)
-  assert.truthy(text:find(part, 1, true), ("%q\nis not in\n%s"):format(part, text))
-end
 
 -- Entries 1 to 6, long ones.
 before_each(function()

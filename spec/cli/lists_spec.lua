@@ -2,18 +2,16 @@
 -- session; how wide a table is; the bar of what takes long.
 
 local cli = require "spec.support.cli"
+local expect = require "spec.support.expect"
 local progress = require "sessile.cli.progress"
 local terminal = require "sessile.cli.terminal"
 local chart = require "sessile.cli.chart"
+local has = expect.has
 local sessile, done, json = cli.sessile, cli.done, cli.json
 local home
 
 before_each(function() home = cli.begin() end)
 after_each(cli.finish)
-
-local function has(text, part)
-  assert.truthy(text:find(part, 1, true), ("%q\nis not in\n%s"):format(part, text))
-end
 
 -- Runs Lua in the store of this home.
 local function run(text)

@@ -1,6 +1,8 @@
 -- policy new, show, test, try, bench, and fixture, as somebody types them.
 
 local cli = require "spec.support.cli"
+local expect = require "spec.support.expect"
+local has = expect.has
 local sessile, done, json, write = cli.sessile, cli.done, cli.json, cli.write
 local home
 
@@ -8,10 +10,6 @@ before_each(function()
   home = cli.begin()
 end)
 after_each(cli.finish)
-
-local function has(text, part)
-  assert.truthy(text:find(part, 1, true), ("%q\nis not in\n%s"):format(part, text))
-end
 
 describe("policy new", function()
   it("writes a policy whose spec passes", function()

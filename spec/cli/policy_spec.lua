@@ -1,6 +1,8 @@
 -- Policies on the command line: options, what they say, and that there is no model.
 
 local cli = require "spec.support.cli"
+local expect = require "spec.support.expect"
+local has = expect.has
 local sessile, done, json, write = cli.sessile, cli.done, cli.json, cli.write
 local home
 
@@ -28,10 +30,6 @@ before_each(function()
 end)
 
 after_each(cli.finish)
-
-local function has(text, part)
-  assert.truthy(text:find(part, 1, true), ("%q\nis not in\n%s"):format(part, text))
-end
 
 describe("compact", function()
   before_each(function()

@@ -3,19 +3,13 @@
 -- they are expected to do.
 
 local cli = require "spec.support.cli"
+local expect = require "spec.support.expect"
 local span = require "sessile.import.span"
+local has, has_not = expect.has, expect.has_not
 local sessile, done, json = cli.sessile, cli.done, cli.json
 
 before_each(cli.begin)
 after_each(cli.finish)
-
-local function has(text, part)
-  assert.truthy(text:find(part, 1, true), ("%q\nis not in\n%s"):format(part, text))
-end
-
-local function has_not(text, part)
-  assert.is_nil(text:find(part, 1, true), text)
-end
 
 -- Fails with that exit code and nothing on stdout; what it said.
 local function fails(code, words)

@@ -1,23 +1,21 @@
 -- Which rows of a session's tree are to be seen, without a terminal.
 
-local sessile = require "sessile"
 local find = require "sessile.cli.treeview.find"
 local model = require "sessile.cli.treeview.model"
 local nodes = require "sessile.cli.treeview.nodes"
 local preview = require "sessile.cli.treeview.preview"
 local prompt = require "sessile.cli.treeview.prompt"
 local wrap = require "sessile.cli.treeview.wrap"
+local stores = require "spec.support.stores"
 
 local store, s
 
 before_each(function()
-  store = assert(sessile.open "ram:")
+  store = stores.open "ram:"
   s = assert(store:session "s")
 end)
 
-after_each(function()
-  store:close()
-end)
+after_each(stores.clean)
 
 local function say(role, content)
   return assert(s:append { role = role, content = content })

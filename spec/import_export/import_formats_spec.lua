@@ -4,18 +4,15 @@ local cli = require "spec.support.cli"
 local import = require "sessile.import"
 local kept = require "sessile.import.kept"
 local recordings = require "spec.support.recordings"
-local sessile = require "sessile"
 local span = require "sessile.import.span"
+local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 
 local folder = "spec/fixtures/import/"
 local store
 
-before_each(function() store = assert(sessile.open("ram:", { key = false })) end)
-after_each(function()
-  store:close()
-  temp.clean()
-end)
+before_each(function() store = stores.ram() end)
+after_each(stores.clean)
 
 local function load(name)
   return assert(recordings.into(store, folder .. name))

@@ -3,20 +3,17 @@
 
 local import = require "sessile.import"
 local recordings = require "spec.support.recordings"
-local sessile = require "sessile"
 local source = require "sessile.import.source"
 local span = require "sessile.import.span"
+local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 
 local soak = os.getenv "SESSILE_SOAK" == "1"
 local seed = math.tointeger(tonumber(os.getenv "SEED" or "")) or os.time()
 local store
 
-before_each(function() store = assert(sessile.open("ram:", { key = false })) end)
-after_each(function()
-  store:close()
-  temp.clean()
-end)
+before_each(function() store = stores.ram() end)
+after_each(stores.clean)
 
 local function open(text, from)
   local file = assert(io.tmpfile())

@@ -4,16 +4,14 @@ local cli = require "spec.support.cli"
 local import = require "sessile.import"
 local recordings = require "spec.support.recordings"
 local sessile = require "sessile"
+local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 
 local soak = os.getenv "SESSILE_SOAK" == "1"
 local store
 
-before_each(function() store = assert(sessile.open("ram:", { key = false })) end)
-after_each(function()
-  store:close()
-  temp.clean()
-end)
+before_each(function() store = stores.ram() end)
+after_each(stores.clean)
 
 -- The first line that differs says enough.
 local function same(expected, found)

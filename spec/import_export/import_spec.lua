@@ -6,6 +6,7 @@ local jsonl = require "sessile.import.jsonl"
 local pi = require "sessile.import.pi"
 local sessile = require "sessile"
 local span = require "sessile.import.span"
+local stores = require "spec.support.stores"
 
 -- The lines of a text, as an iterator.
 local function lines_of(list)
@@ -208,12 +209,10 @@ describe("import into a session", function()
   local store
 
   before_each(function()
-    store = assert(sessile.open("ram:", { key = false }))
+    store = stores.ram()
   end)
 
-  after_each(function()
-    store:close()
-  end)
+  after_each(stores.clean)
 
   local function texts_of(session)
     local all = {}

@@ -1,6 +1,7 @@
 -- Policies injected by a host: order, optional hooks, priority, functions that wait, and
 -- what happens when they fail.
 
+local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 local messages = require "spec.support.messages"
 local sessile = require "sessile"
@@ -42,7 +43,7 @@ local summarizer = {
   end,
 }
 
-for kind, open in pairs(temp.stores()) do
+for kind, open in pairs(stores.kinds()) do
   describe("host functions as a policy in " .. kind, function()
     local store, s
 
@@ -51,10 +52,7 @@ for kind, open in pairs(temp.stores()) do
       s = assert(store:create "s")
     end)
 
-    after_each(function()
-      store:close()
-      temp.clean()
-    end)
+    after_each(stores.clean)
 
     it("run after the turn as merge, summarize, truncate", function()
       local order = {}
@@ -244,10 +242,7 @@ for kind, open in pairs(temp.stores()) do
       fill(s, 4)
     end)
 
-    after_each(function()
-      store:close()
-      temp.clean()
-    end)
+    after_each(stores.clean)
 
     it("that answers at once is asked without yielding", function()
       local asked
@@ -373,10 +368,7 @@ for kind, open in pairs(temp.stores()) do
       fill(s, 3)
     end)
 
-    after_each(function()
-      store:close()
-      temp.clean()
-    end)
+    after_each(stores.clean)
 
     local function refused(policy)
       local outcome = assert(s:turn({ user "last" }, { policy = policy }))

@@ -1,6 +1,7 @@
 -- Triggers, fallbacks and flush, as a host in Lua configures them and as policy files see them.
 
 local sessile = require "sessile"
+local stores = require "spec.support.stores"
 
 local build = os.getenv "SESSILE_BUILD" or "build"
 
@@ -47,14 +48,12 @@ describe("a trigger", function()
     reasons = {}
   end)
 
-  after_each(function()
-    if store then store:close() end
-  end)
+  after_each(stores.clean)
 
   local function open(options)
     options.policy = options.policy or keeper(reasons)
     options.key = false
-    store = assert(sessile.open("ram:", options))
+    store = stores.open("ram:", options)
     return store
   end
 
@@ -249,7 +248,7 @@ for _, isolation in ipairs { "none", "worker" } do
       options.key, options.isolation = false, isolation
       options.worker = build .. "/libexec/sessile-worker"
       options.policy_path = "policies"
-      store = assert(sessile.open("ram:", options))
+      store = stores.open("ram:", options)
       return assert(store:create { id = "s" })
     end
 
@@ -477,12 +476,13 @@ describe("a run that is parked", function()
   end)
 
   after_each(function()
+    stores.clean()
     os.execute(("rm -rf '%s' '%s'"):format(folder, path))
   end)
 
   local function open(options)
     options.key = false
-    store = assert(sessile.open(folder, options))
+    store = stores.open(folder, options)
     return assert(store:session "s")
   end
 

@@ -93,26 +93,4 @@ function temp.snapshot(dir)
   return table.concat(parts, "\n")
 end
 
---- The kinds of store that behave alike: a name, and a function that opens an empty one. With
---- PostgreSQL where a server can be had.
-function temp.stores()
-  local sessile = require "sessile"
-  local postgres = require "spec.support.postgres"
-  local function plain(place)
-    return function(opts)
-      local given = { key = false }
-      for name, value in pairs(opts or {}) do
-        given[name] = value
-      end
-      return assert(sessile.open(place(), given))
-    end
-  end
-  return {
-    ["ram:"] = function(opts) return assert(sessile.open("ram:", opts)) end,
-    ["file:"] = plain(function() return "file:" .. temp.dir() .. "/store" end),
-    ["sqlite:"] = plain(function() return "sqlite:" .. temp.dir() .. "/sessions.db" end),
-    ["postgres:"] = postgres.server() and plain(function() return (postgres.place()) end) or nil,
-  }
-end
-
 return temp
