@@ -11,11 +11,10 @@ local call = loops.call
 describe("an agent", function()
   local store, s
 
-  before_each(function()
+  stores.each_test(function()
     store = stores.open "ram:"
     s = assert(store:session "s")
   end)
-  after_each(stores.clean)
 
   it("sends the whole history with every request, in order", function()
     local model = loops.model {
@@ -216,14 +215,13 @@ describe("an agent whose request is too long", function()
       compact = function(state) state:keep_last(2, "messages") end }
   end
 
-  before_each(function()
+  stores.each_test(function()
     store = stores.open "ram:"
     s = assert(store:session "s")
     for i = 1, 6 do
       assert(s:turn { user("question " .. i), messages.assistant("answer " .. i) })
     end
   end)
-  after_each(stores.clean)
 
   it("compacts once and asks once more", function()
     local list, on_event = loops.trace()

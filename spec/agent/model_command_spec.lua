@@ -7,8 +7,7 @@ local has = expect.has
 
 local home
 
-before_each(function() home = cli.begin() end)
-after_each(cli.finish)
+cli.each_test(function(path) home = path end)
 
 -- Asks a shell script in the executable; prints what came of it.
 local function ask(script, more, before)

@@ -12,12 +12,10 @@ local call = loops.call
 describe("hooks of send", function()
   local store, s
 
-  before_each(function()
+  stores.each_test(function()
     store = stores.open "ram:"
     s = assert(store:session "s")
   end)
-
-  after_each(stores.clean)
 
   it("before: see the history first and the new message last, and shape every request",
     function()
@@ -213,11 +211,10 @@ end)
 describe("what send is given", function()
   local store, s
 
-  before_each(function()
+  stores.each_test(function()
     store = stores.open "ram:"
     s = assert(store:session "s")
   end)
-  after_each(stores.clean)
 
   it("comes from the call, else the session, else the store", function()
     local function model(name) return function() return name end end

@@ -9,8 +9,7 @@ local call = loops.call
 describe("an agent in coroutines", function()
   local store
 
-  before_each(function() store = stores.open "ram:" end)
-  after_each(stores.clean)
+  stores.each_test(function() store = stores.open "ram:" end)
 
   -- The same conversation, with a model and tools that wait before they answer, or do not.
   local function talk(wait)

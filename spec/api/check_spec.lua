@@ -17,7 +17,7 @@ end
 describe("a damaged session", function()
   local folder, store
 
-  before_each(function()
+  stores.each_test(function()
     folder = temp.dir()
     store = assert(sessile.open(folder, { key = false }))
     local s <close> = assert(store:create "hurt")
@@ -25,8 +25,6 @@ describe("a damaged session", function()
       assert(s:append { role = "user", content = "word" .. i })
     end
   end)
-
-  after_each(stores.clean)
 
   it("is read, says what it is, and takes no write", function()
     spoil(folder .. "/agents/main/hurt.jsonl", "word3")
@@ -84,8 +82,7 @@ end)
 describe("sessile check", function()
   local home
 
-  before_each(function() home = cli.begin() end)
-  after_each(cli.finish)
+  cli.each_test(function(path) home = path end)
 
   it("prints one line for a healthy store, and has exit code 5 for damage", function()
     local store = home .. "/plain"

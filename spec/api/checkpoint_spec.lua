@@ -5,19 +5,16 @@ local stores = require "spec.support.stores"
 local run, done, json = cli.sessile, cli.done, cli.json
 local sessile = require "sessile"
 
-before_each(cli.begin)
-after_each(cli.finish)
+cli.each_test()
 
 describe("in Lua", function()
   local store
 
-  before_each(function()
+  stores.each_test(function()
     store = stores.open("ram:", {
       agent_info = { version = "1.0", config = "abc", tools = { "read", "write" } },
     })
   end)
-
-  after_each(stores.clean)
 
   it("go back to where they were made, with their state", function()
     local s = assert(store:create { id = "s" })

@@ -39,13 +39,11 @@ local function exists(path)
   return os.execute("test -e " .. quote(path)) ~= nil
 end
 
-before_each(function()
-  home = cli.begin()
+cli.each_test(function(path)
+  home = path
   project = home .. "/project"
   os.execute("mkdir " .. quote(project))
 end)
-
-after_each(cli.finish)
 
 -- What ends in a sentence, and which.
 local HARM = {

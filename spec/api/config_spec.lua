@@ -45,13 +45,11 @@ local function exists(path)
   return os.execute("test -e " .. quote(path)) ~= nil
 end
 
-before_each(function()
-  home = cli.begin()
+cli.each_test(function(path)
+  home = path
   project = home .. "/project"
   os.execute("mkdir " .. quote(project))
 end)
-
-after_each(cli.finish)
 
 describe("which file holds", function()
   it("is the project's over the user's own, the environment over both, an option over all",

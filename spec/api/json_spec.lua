@@ -14,12 +14,10 @@ end
 describe("JSON text", function()
   local store, s
 
-  before_each(function()
+  stores.each_test(function()
     store = stores.open "ram:"
     s = assert(store:create "s")
   end)
-
-  after_each(stores.clean)
 
   local function content(text)
     return '{"role":"user","content":' .. text .. "}"
@@ -100,15 +98,13 @@ end)
 describe("what is not a message", function()
   local dir, store, s
 
-  before_each(function()
+  stores.each_test(function()
     dir = temp.dir()
     store = stores.open("file:" .. dir .. "/store", { key = false,
       limits = { message = 10000, depth = 20 } })
     s = assert(store:create "s")
     assert(s:append { role = "user", content = "first" })
   end)
-
-  after_each(stores.clean)
 
   -- Every call must fail with the code and leave the store as it was.
   local function refused(code, ...)

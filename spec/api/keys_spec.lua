@@ -175,15 +175,13 @@ describe("the keys of a store", function()
   local ann = "ann.lee@example.org" -- long enough not to be found by chance
   local other = "hex:" .. ("f0"):rep(32)
 
-  before_each(function()
+  stores.each_test(function()
     dir = temp.dir()
     store = assert(open(dir, sessile.key.secret(hex)))
     fill(store)
     local s <close> = assert(store:create { id = "s", user = ann })
     assert(s:append { role = "user", content = canary })
   end)
-
-  after_each(stores.clean)
 
   it("are told about, and never shown", function()
     local keys = assert(store:keys())

@@ -17,177 +17,173 @@ local function named(list)
   return rows
 end
 
-for kind, open in pairs(stores.kinds()) do
-  describe("a session's facts in " .. kind, function()
-    local store, s
+stores.each_kind("a session's facts in", function(open)
+  local store, s
 
-    before_each(function()
-      store = open()
-      s = assert(store:create { id = "s", metadata = { team = "blue", size = 3 } })
-      assert(s:turn { user "one", assistant "two" })
-    end)
-
-    after_each(stores.clean)
-
-    it("hold labels: several on an entry, one on several", function()
-      assert.is_true(s:label("00000002", "done"))
-      assert.is_true(s:label("00000001", "done"))
-      assert.is_true(s:label("00000002", "ship it"))
-      assert.same({ "00000001 done", "00000002 done", "00000002 ship it" }, named(s:labels()))
-      assert.is_true(s:unlabel("00000002", "done"))
-      assert.same({ "00000001 done", "00000002 ship it" }, named(s:labels()))
-      local label = s:labels()[2]
-      assert.equal("label", s:entry(label.fact).type)
-      assert.is_true(label.time >= s.created and label.time <= s.modified)
-    end)
-
-    it("leave an entry one by one, or all at once, but for a pin", function()
-      for _, name in ipairs { "a", "b", "c" } do
-        assert(s:label("00000001", name))
-      end
-      assert(s:label("00000002", "a"))
-      assert(s:pin("00000001"))
-      assert.is_true(s:unlabel("00000001", "b"))
-      assert.is_true(s:unlabel("00000001"))
-      assert.same({ "00000001 pinned", "00000002 a" }, named(s:labels()))
-      local ok, message, code = s:unlabel("00000001")
-      assert.is_nil(ok)
-      assert.equal("ENOTFOUND", code)
-      assert.matches("00000001 has no label", message)
-      assert.has_error(function() s:unlabel("00000002", 7) end)
-      assert.has_error(function() s:unlabel() end)
-    end)
-
-    it("are found again by another handle, and never in the context", function()
-      local before = s:head()
-      assert(s:label("00000001", "start"))
-      assert(s:settings { model = "m-1" })
-      assert.equal(before, s:head())
-      assert.same({ "one", "two" }, contents(s:context()))
-      s:close()
-      s = assert(store:resume "s")
-      assert.same({ "00000001 start" }, named(s:labels()))
-      assert.equal("m-1", s:settings().model)
-    end)
-
-    it("say what is wrong with a label, and write nothing then", function()
-      local function code_of(id, name)
-        local value, message, code = s:label(id, name)
-        assert.is_nil(value)
-        assert.is_string(message)
-        return code
-      end
-      local count = 0
-      for _ in s:entries() do count = count + 1 end
-      assert.equal("ENOTFOUND", code_of("00000077", "x"))
-      assert.equal("ENOTFOUND", code_of("zz", "x"))
-      assert.equal("EINVALID", code_of("00000001", ""))
-      assert.equal("EINVALID", code_of("00000001", "\xff"))
-      assert.equal("ELIMIT", code_of("00000001", ("x"):rep(201)))
-      assert.equal("EINVALID", code_of("00000000", "pinned")) -- no message
-      local _, _, code = s:unlabel("00000001", "never")
-      assert.equal("ENOTFOUND", code)
-      assert.has_error(function() s:label(1, "x") end)
-      assert.has_error(function() s:label("00000001") end)
-      for _ in s:entries() do count = count - 1 end
-      assert.equal(0, count)
-    end)
-
-    it("pin a message: no policy drops it", function()
-      for i = 1, 10 do
-        assert(s:append(user("more " .. i)))
-      end
-      assert.is_true(s:pin "00000001")
-      local drop_old = { compact = function(state) state:keep_last(2, "messages") end }
-      local outcome = assert(s:compact { policy = drop_old })
-      assert.is_true(outcome.policy.applied)
-      assert.same({ "one", "more 9", "more 10" }, contents(s:context()))
-      assert.is_true(s:unpin "00000001")
-      assert(s:append(user "last"))
-      assert(s:compact { policy = drop_old })
-      assert.same({ "more 10", "last" }, contents(s:context()))
-    end)
-
-    it("refuse a policy that drops or edits a pinned message, by law 5", function()
-      for i = 1, 5 do
-        assert(s:append(user("more " .. i)))
-      end
-      assert(s:pin "00000001")
-      for name, hook in pairs {
-        drop = function(state) state:drop(1) end,
-        replace = function(state) state:replace(1, { content = "1" }) end,
-      } do
-        local outcome = assert(s:compact { policy = { compact = hook } })
-        assert.is_false(outcome.policy.applied, name)
-        assert.equal(5, outcome.policy.law, name)
-        assert.equal("one", s:context()[1].content)
-      end
-    end)
-
-    it("keep a message that is pinned while a policy thinks", function()
-      for i = 1, 5 do
-        assert(s:append(user("more " .. i)))
-      end
-      local outcome = assert(s:compact { policy = { compact = function(state)
-        assert(s:pin "00000002")
-        state:keep_last(1)
-      end } })
-      assert.equal("stale", outcome.policy.verdict)
-      assert.matches("pinned meanwhile", outcome.policy.message, 1, true)
-      local found = 0
-      for _, m in ipairs(assert(s:context())) do
-        found = found + (m.key == "00000002" and 1 or 0)
-      end
-      assert.equal(1, found)
-      -- and on a leaf beside the head
-      local base = assert(s:head())
-      assert(s:append { role = "user", content = "another way" })
-      outcome = assert(s:turn({ { role = "user", content = "beside" } }, {
-        base = base, on_conflict = "branch", policy = { truncate = function(state)
-          assert(s:pin "00000004")
-          state:keep_last(1, "messages")
-        end },
-      }))
-      assert.equal("stale", outcome.policy.verdict, outcome.policy.message)
-      assert(s:unpin "00000004")
-      -- a label that pins nothing is in nobody's way
-      outcome = assert(s:compact { policy = { compact = function(state)
-        assert(s:label("00000003", "read"))
-        state:drop(3)
-      end } })
-      assert.equal("applied", outcome.policy.verdict)
-    end)
-
-    it("keep settings member by member; null takes one back", function()
-      assert.same({}, s:settings())
-      assert.is_true(s:settings { model = "m-1", thinking = "high" })
-      assert.is_true(s:settings { model = "m-2", stop = { "END" } })
-      assert.same({ model = "m-2", thinking = "high", stop = { "END" } }, s:settings())
-      assert.is_true(s:settings { thinking = sessile.null })
-      assert.same({ model = "m-2", stop = { "END" } }, s:settings())
-      assert(s:settings(sessile.json '{"price":1.50}'))
-      assert.matches('"price":1.50', s:settings().json, 1, true)
-      assert.has_error(function() s:settings "model" end)
-    end)
-
-    it("have every value that ever held in the log", function()
-      assert(s:settings { model = "m-1" })
-      assert(s:settings { model = "m-2" })
-      local held = {}
-      for entry in s:entries { types = { "metadata" } } do
-        held[#held + 1] = entry.data.settings.model
-      end
-      assert.same({ "m-1", "m-2" }, held)
-    end)
-
-    it("begin metadata with what the session was made with", function()
-      assert.same({ team = "blue", size = 3 }, s:metadata())
-      assert(s:metadata { size = sessile.null, owner = "ann" })
-      assert.same({ team = "blue", owner = "ann" }, s:metadata())
-      assert.same({}, s:settings())
-    end)
+  before_each(function()
+    store = open()
+    s = assert(store:create { id = "s", metadata = { team = "blue", size = 3 } })
+    assert(s:turn { user "one", assistant "two" })
   end)
-end
+
+  it("hold labels: several on an entry, one on several", function()
+    assert.is_true(s:label("00000002", "done"))
+    assert.is_true(s:label("00000001", "done"))
+    assert.is_true(s:label("00000002", "ship it"))
+    assert.same({ "00000001 done", "00000002 done", "00000002 ship it" }, named(s:labels()))
+    assert.is_true(s:unlabel("00000002", "done"))
+    assert.same({ "00000001 done", "00000002 ship it" }, named(s:labels()))
+    local label = s:labels()[2]
+    assert.equal("label", s:entry(label.fact).type)
+    assert.is_true(label.time >= s.created and label.time <= s.modified)
+  end)
+
+  it("leave an entry one by one, or all at once, but for a pin", function()
+    for _, name in ipairs { "a", "b", "c" } do
+      assert(s:label("00000001", name))
+    end
+    assert(s:label("00000002", "a"))
+    assert(s:pin("00000001"))
+    assert.is_true(s:unlabel("00000001", "b"))
+    assert.is_true(s:unlabel("00000001"))
+    assert.same({ "00000001 pinned", "00000002 a" }, named(s:labels()))
+    local ok, message, code = s:unlabel("00000001")
+    assert.is_nil(ok)
+    assert.equal("ENOTFOUND", code)
+    assert.matches("00000001 has no label", message)
+    assert.has_error(function() s:unlabel("00000002", 7) end)
+    assert.has_error(function() s:unlabel() end)
+  end)
+
+  it("are found again by another handle, and never in the context", function()
+    local before = s:head()
+    assert(s:label("00000001", "start"))
+    assert(s:settings { model = "m-1" })
+    assert.equal(before, s:head())
+    assert.same({ "one", "two" }, contents(s:context()))
+    s:close()
+    s = assert(store:resume "s")
+    assert.same({ "00000001 start" }, named(s:labels()))
+    assert.equal("m-1", s:settings().model)
+  end)
+
+  it("say what is wrong with a label, and write nothing then", function()
+    local function code_of(id, name)
+      local value, message, code = s:label(id, name)
+      assert.is_nil(value)
+      assert.is_string(message)
+      return code
+    end
+    local count = 0
+    for _ in s:entries() do count = count + 1 end
+    assert.equal("ENOTFOUND", code_of("00000077", "x"))
+    assert.equal("ENOTFOUND", code_of("zz", "x"))
+    assert.equal("EINVALID", code_of("00000001", ""))
+    assert.equal("EINVALID", code_of("00000001", "\xff"))
+    assert.equal("ELIMIT", code_of("00000001", ("x"):rep(201)))
+    assert.equal("EINVALID", code_of("00000000", "pinned")) -- no message
+    local _, _, code = s:unlabel("00000001", "never")
+    assert.equal("ENOTFOUND", code)
+    assert.has_error(function() s:label(1, "x") end)
+    assert.has_error(function() s:label("00000001") end)
+    for _ in s:entries() do count = count - 1 end
+    assert.equal(0, count)
+  end)
+
+  it("pin a message: no policy drops it", function()
+    for i = 1, 10 do
+      assert(s:append(user("more " .. i)))
+    end
+    assert.is_true(s:pin "00000001")
+    local drop_old = { compact = function(state) state:keep_last(2, "messages") end }
+    local outcome = assert(s:compact { policy = drop_old })
+    assert.is_true(outcome.policy.applied)
+    assert.same({ "one", "more 9", "more 10" }, contents(s:context()))
+    assert.is_true(s:unpin "00000001")
+    assert(s:append(user "last"))
+    assert(s:compact { policy = drop_old })
+    assert.same({ "more 10", "last" }, contents(s:context()))
+  end)
+
+  it("refuse a policy that drops or edits a pinned message, by law 5", function()
+    for i = 1, 5 do
+      assert(s:append(user("more " .. i)))
+    end
+    assert(s:pin "00000001")
+    for name, hook in pairs {
+      drop = function(state) state:drop(1) end,
+      replace = function(state) state:replace(1, { content = "1" }) end,
+    } do
+      local outcome = assert(s:compact { policy = { compact = hook } })
+      assert.is_false(outcome.policy.applied, name)
+      assert.equal(5, outcome.policy.law, name)
+      assert.equal("one", s:context()[1].content)
+    end
+  end)
+
+  it("keep a message that is pinned while a policy thinks", function()
+    for i = 1, 5 do
+      assert(s:append(user("more " .. i)))
+    end
+    local outcome = assert(s:compact { policy = { compact = function(state)
+      assert(s:pin "00000002")
+      state:keep_last(1)
+    end } })
+    assert.equal("stale", outcome.policy.verdict)
+    assert.matches("pinned meanwhile", outcome.policy.message, 1, true)
+    local found = 0
+    for _, m in ipairs(assert(s:context())) do
+      found = found + (m.key == "00000002" and 1 or 0)
+    end
+    assert.equal(1, found)
+    -- and on a leaf beside the head
+    local base = assert(s:head())
+    assert(s:append { role = "user", content = "another way" })
+    outcome = assert(s:turn({ { role = "user", content = "beside" } }, {
+      base = base, on_conflict = "branch", policy = { truncate = function(state)
+        assert(s:pin "00000004")
+        state:keep_last(1, "messages")
+      end },
+    }))
+    assert.equal("stale", outcome.policy.verdict, outcome.policy.message)
+    assert(s:unpin "00000004")
+    -- a label that pins nothing is in nobody's way
+    outcome = assert(s:compact { policy = { compact = function(state)
+      assert(s:label("00000003", "read"))
+      state:drop(3)
+    end } })
+    assert.equal("applied", outcome.policy.verdict)
+  end)
+
+  it("keep settings member by member; null takes one back", function()
+    assert.same({}, s:settings())
+    assert.is_true(s:settings { model = "m-1", thinking = "high" })
+    assert.is_true(s:settings { model = "m-2", stop = { "END" } })
+    assert.same({ model = "m-2", thinking = "high", stop = { "END" } }, s:settings())
+    assert.is_true(s:settings { thinking = sessile.null })
+    assert.same({ model = "m-2", stop = { "END" } }, s:settings())
+    assert(s:settings(sessile.json '{"price":1.50}'))
+    assert.matches('"price":1.50', s:settings().json, 1, true)
+    assert.has_error(function() s:settings "model" end)
+  end)
+
+  it("have every value that ever held in the log", function()
+    assert(s:settings { model = "m-1" })
+    assert(s:settings { model = "m-2" })
+    local held = {}
+    for entry in s:entries { types = { "metadata" } } do
+      held[#held + 1] = entry.data.settings.model
+    end
+    assert.same({ "m-1", "m-2" }, held)
+  end)
+
+  it("begin metadata with what the session was made with", function()
+    assert.same({ team = "blue", size = 3 }, s:metadata())
+    assert(s:metadata { size = sessile.null, owner = "ann" })
+    assert.same({ team = "blue", owner = "ann" }, s:metadata())
+    assert.same({}, s:settings())
+  end)
+end)
 
 describe("what policies see of labels", function()
   local build = os.getenv "SESSILE_BUILD" or "build"
@@ -312,14 +308,11 @@ describe("what policies see of labels", function()
 end)
 
 describe("labels on the command line", function()
-  before_each(function()
-    cli.begin()
+  cli.each_test(function()
     cli.done "new --id bug-42"
     cli.done "append bug-42 'why is it slow?'"
     cli.done "append bug-42 'It reads twice.' --role assistant"
   end)
-
-  after_each(cli.finish)
 
   it("name an entry wherever one is typed", function()
     assert.equal("00000001\n", cli.done "label bug-42 1 question")

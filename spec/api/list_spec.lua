@@ -27,182 +27,178 @@ local function code_of(value, message, code)
   return code, message
 end
 
-for kind, open in pairs(stores.kinds()) do
-  describe("sessions of " .. kind, function()
-    local store
+stores.each_kind("sessions of", function(open)
+  local store
 
-    before_each(function()
-      store = open()
-    end)
+  before_each(function()
+    store = open()
+  end)
 
-    after_each(stores.clean)
-
-    local function fill()
-      for i, given in ipairs {
-        { id = "a", title = "Beta release", user = "u1" }, { id = "b", title = "alpha" },
-        { id = "c", title = "Gamma RELEASE", agent = "other" },
-      } do
-        local s <close> = assert(store:create(given))
-        for n = 1, i do
-          assert(s:append(user(given.id .. n)))
-        end
-        if i ~= 2 then
-          assert(s:label("00000001", "ship"))
-          assert(s:pin "00000001")
-        end
+  local function fill()
+    for i, given in ipairs {
+      { id = "a", title = "Beta release", user = "u1" }, { id = "b", title = "alpha" },
+      { id = "c", title = "Gamma RELEASE", agent = "other" },
+    } do
+      local s <close> = assert(store:create(given))
+      for n = 1, i do
+        assert(s:append(user(given.id .. n)))
+      end
+      if i ~= 2 then
+        assert(s:label("00000001", "ship"))
+        assert(s:pin "00000001")
       end
     end
+  end
 
-    it("are listed by agent, user, label and title", function()
-      fill()
-      assert.same({ "a", "b", "c" }, sorted(ids(store:list())))
-      assert.same({ "c" }, ids(store:list { agent = "other" }))
-      assert.same({ "a" }, ids(store:list { user = "u1" }))
-      assert.same({ "b", "c" }, sorted(ids(store:list { user = "" })))
-      assert.same({ "a", "c" }, sorted(ids(store:list { label = "ship" })))
-      assert.same({}, ids(store:list { label = "shi" }))
-      assert.same({}, ids(store:list { label = "pinned" }))
-      assert.same({ "a", "c" }, sorted(ids(store:list { search = "release" })))
-      assert.same({ "b" }, ids(store:list { title = "alpha" }))
-      assert.same({ "a" }, ids(store:list { label = "ship", search = "BETA" }))
-      assert.same({ "ship" }, { table.unpack(store:list { user = "u1" }[1].labels) })
-      assert.has_error(function() store:list { status = "gone" } end)
-      assert.has_error(function() store:list { sort = "colour" } end)
-    end)
-
-    it("are sorted and paged", function()
-      fill()
-      assert.same({ "a", "c", "b" }, ids(store:list { sort = "title" }))
-      assert.same({ "c", "b", "a" }, ids(store:list { sort = "messages" }))
-      assert.same({ "b" }, ids(store:list { sort = "messages", offset = 1, limit = 1 }))
-      assert.same({}, ids(store:list { sort = "title", offset = 3 }))
-      local created = store:list { sort = "created" }
-      for i = 2, #created do
-        assert.is_true(created[i - 1].created >= created[i].created)
-      end
-    end)
-
-    it("are listed by the time of their newest entry", function()
-      fill()
-      local newest = store:list { limit = 1 }[1].modified
-      assert.same({}, ids(store:list { since = newest + 1 }))
-      assert.equal(3, #store:list { ["until"] = newest + 1 })
-      for _, row in ipairs(store:list { since = newest }) do
-        assert.equal(newest, row.modified)
-      end
-    end)
-
-    it("have a status", function()
-      fill()
-      local a <close> = assert(store:resume { id = "a", user = "u1" })
-      assert.equal("active", a:life().status)
-      assert(a:suspend { reason = "x" })
-      assert.same({ "a" }, ids(store:list { status = "suspended" }))
-      assert(a:archive())
-      assert.equal("archived", a:life().status)
-      assert.same({ "a" }, ids(store:list { status = { "archived", "expired" } }))
-      assert(a:archive(false))
-      assert(a:cancel())
-      assert.same({}, ids(store:list { status = { "archived", "suspended" } }))
-      assert.equal("active", store:list { user = "u1" }[1].status)
-    end)
-
-    it("expire, are found, used again, and purged by nobody but purge", function()
-      local short <close> = assert(store:create { id = "short", ttl = "1ms" })
-      local long <close> = assert(store:create { id = "long", ttl = 3600 })
-      assert(store:create "never"):close()
-      os.execute "sleep 0.01"
-      assert.equal("expired", short:life().status)
-      assert.equal(1, short:life().ttl)
-      assert.equal(long.modified + 3600000, long:life().expires)
-      assert.same({ "short" }, ids(store:list { status = "expired" }))
-      assert.equal(3, #store:list())
-      assert(short:append(user "still here"))
-      assert(short:set_ttl "1h")
-      assert.equal("active", short:life().status)
-      assert.same({}, ids(store:purge()))
-      assert(short:set_ttl "1ms")
-      os.execute "sleep 0.01"
-      assert.same({ "short" }, ids(store:purge { dry_run = true }))
-      assert.equal(3, #store:list())
-      assert.same({ "short" }, ids(store:purge()))
-      assert.same({ "long", "never" }, sorted(ids(store:list())))
-      assert.equal("ENOTFOUND", (code_of(short:append(user "too late"))))
-      assert.equal("ENOTFOUND", (code_of(store:resume "short")))
-    end)
-
-    it("take the ttl of their store, or of their agent", function()
-      local timed = open { ttl = { coder = "30d", main = 60 } }
-      assert.equal(60000, assert(timed:create "a"):life().ttl)
-      assert.equal(30 * 86400000, assert(timed:create { id = "b", agent = "coder" }):life().ttl)
-      assert.is_nil(assert(timed:create { id = "c", agent = "else" }):life().ttl)
-      assert.is_nil(assert(timed:create { id = "d", ttl = false }):life().ttl)
-      assert.equal(5000, assert(timed:create { id = "e", ttl = "5s" }):life().ttl)
-      timed:close()
-      assert.has_error(function() open { ttl = "soon" } end)
-      assert.has_error(function() store:create { id = "f", ttl = "soon" } end)
-    end)
-
-    it("are deleted softly and brought back, with all they had", function()
-      fill()
-      local held = assert(store:resume "b")
-      local gone = assert(store:delete("b", { soft = true, reason = "done", actor = "ann" }))
-      assert.matches("^%x+$", gone.id_hash)
-      assert.same({ "a", "c" }, sorted(ids(store:list())))
-      assert.same({ "b" }, ids(store:list { status = "deleted" }))
-      local code, message = code_of(store:resume "b")
-      assert.equal("ENOTFOUND", code)
-      assert.matches("undelete", message)
-      assert.equal("ENOTFOUND", (code_of(store:session "b")))
-      assert.equal("EEXISTS", (code_of(store:create "b")))
-      assert.equal("ENOTFOUND", (code_of(held:append(user "late"))))
-      assert.equal("ENOTFOUND", (code_of(store:delete("b", { soft = true }))))
-      held:close()
-      assert.same({}, ids(store:purge()))
-      assert(store:undelete("b", { actor = "bob" }))
-      local b <close> = assert(store:resume "b")
-      assert.equal(2, #b:messages())
-      local facts = {}
-      for entry in b:entries { types = { "metadata" } } do
-        facts[#facts + 1] = entry.data
-      end
-      assert.same({ reason = "done", actor = "ann" }, facts[1].deleted)
-      assert.equal("bob", facts[2].undeleted.actor)
-      assert.equal("ENOTFOUND", (code_of(store:undelete "b")))
-      assert.equal("ENOTFOUND", (code_of(store:undelete "nobody")))
-    end)
-
-    it("that were deleted softly are purged after their retention", function()
-      fill()
-      assert(store:delete("b", { soft = true }))
-      os.execute "sleep 0.01"
-      assert.same({}, ids(store:purge { retention = "90d" }))
-      assert.same({}, ids(store:purge { retention = "1ms", agent = "other" }))
-      assert.same({ "b" }, ids(store:purge { retention = "1ms" }))
-      assert.equal("ENOTFOUND", (code_of(store:undelete "b")))
-      assert(store:create "b")
-    end)
-
-    it("are deleted for good", function()
-      fill()
-      assert.equal("ENOTFOUND", (code_of(store:delete "nope")))
-      assert.equal("ENOTFOUND", (code_of(store:delete "c"))) -- of another agent
-      assert.equal("ENOTFOUND", (code_of(store:delete "a"))) -- of a user
-      local held = assert(store:resume "b")
-      local gone = assert(store:delete "b")
-      assert.is_true(gone.bytes > 0 and gone.time > 0)
-      assert.equal("ENOTFOUND", (code_of(store:delete "b")))
-      assert.equal("ENOTFOUND", (code_of(held:append(user "late"))))
-      held:close()
-      assert(store:delete { id = { session_id = "a", user_id = "u1" } })
-      assert(store:delete("c", { agent = "other" }))
-      assert.same({}, ids(store:list()))
-      local again <close> = assert(store:create "b")
-      assert.equal(0, #again:messages())
-      assert.has_error(function() store:delete(nil) end)
-    end)
+  it("are listed by agent, user, label and title", function()
+    fill()
+    assert.same({ "a", "b", "c" }, sorted(ids(store:list())))
+    assert.same({ "c" }, ids(store:list { agent = "other" }))
+    assert.same({ "a" }, ids(store:list { user = "u1" }))
+    assert.same({ "b", "c" }, sorted(ids(store:list { user = "" })))
+    assert.same({ "a", "c" }, sorted(ids(store:list { label = "ship" })))
+    assert.same({}, ids(store:list { label = "shi" }))
+    assert.same({}, ids(store:list { label = "pinned" }))
+    assert.same({ "a", "c" }, sorted(ids(store:list { search = "release" })))
+    assert.same({ "b" }, ids(store:list { title = "alpha" }))
+    assert.same({ "a" }, ids(store:list { label = "ship", search = "BETA" }))
+    assert.same({ "ship" }, { table.unpack(store:list { user = "u1" }[1].labels) })
+    assert.has_error(function() store:list { status = "gone" } end)
+    assert.has_error(function() store:list { sort = "colour" } end)
   end)
-end
+
+  it("are sorted and paged", function()
+    fill()
+    assert.same({ "a", "c", "b" }, ids(store:list { sort = "title" }))
+    assert.same({ "c", "b", "a" }, ids(store:list { sort = "messages" }))
+    assert.same({ "b" }, ids(store:list { sort = "messages", offset = 1, limit = 1 }))
+    assert.same({}, ids(store:list { sort = "title", offset = 3 }))
+    local created = store:list { sort = "created" }
+    for i = 2, #created do
+      assert.is_true(created[i - 1].created >= created[i].created)
+    end
+  end)
+
+  it("are listed by the time of their newest entry", function()
+    fill()
+    local newest = store:list { limit = 1 }[1].modified
+    assert.same({}, ids(store:list { since = newest + 1 }))
+    assert.equal(3, #store:list { ["until"] = newest + 1 })
+    for _, row in ipairs(store:list { since = newest }) do
+      assert.equal(newest, row.modified)
+    end
+  end)
+
+  it("have a status", function()
+    fill()
+    local a <close> = assert(store:resume { id = "a", user = "u1" })
+    assert.equal("active", a:life().status)
+    assert(a:suspend { reason = "x" })
+    assert.same({ "a" }, ids(store:list { status = "suspended" }))
+    assert(a:archive())
+    assert.equal("archived", a:life().status)
+    assert.same({ "a" }, ids(store:list { status = { "archived", "expired" } }))
+    assert(a:archive(false))
+    assert(a:cancel())
+    assert.same({}, ids(store:list { status = { "archived", "suspended" } }))
+    assert.equal("active", store:list { user = "u1" }[1].status)
+  end)
+
+  it("expire, are found, used again, and purged by nobody but purge", function()
+    local short <close> = assert(store:create { id = "short", ttl = "1ms" })
+    local long <close> = assert(store:create { id = "long", ttl = 3600 })
+    assert(store:create "never"):close()
+    os.execute "sleep 0.01"
+    assert.equal("expired", short:life().status)
+    assert.equal(1, short:life().ttl)
+    assert.equal(long.modified + 3600000, long:life().expires)
+    assert.same({ "short" }, ids(store:list { status = "expired" }))
+    assert.equal(3, #store:list())
+    assert(short:append(user "still here"))
+    assert(short:set_ttl "1h")
+    assert.equal("active", short:life().status)
+    assert.same({}, ids(store:purge()))
+    assert(short:set_ttl "1ms")
+    os.execute "sleep 0.01"
+    assert.same({ "short" }, ids(store:purge { dry_run = true }))
+    assert.equal(3, #store:list())
+    assert.same({ "short" }, ids(store:purge()))
+    assert.same({ "long", "never" }, sorted(ids(store:list())))
+    assert.equal("ENOTFOUND", (code_of(short:append(user "too late"))))
+    assert.equal("ENOTFOUND", (code_of(store:resume "short")))
+  end)
+
+  it("take the ttl of their store, or of their agent", function()
+    local timed = open { ttl = { coder = "30d", main = 60 } }
+    assert.equal(60000, assert(timed:create "a"):life().ttl)
+    assert.equal(30 * 86400000, assert(timed:create { id = "b", agent = "coder" }):life().ttl)
+    assert.is_nil(assert(timed:create { id = "c", agent = "else" }):life().ttl)
+    assert.is_nil(assert(timed:create { id = "d", ttl = false }):life().ttl)
+    assert.equal(5000, assert(timed:create { id = "e", ttl = "5s" }):life().ttl)
+    timed:close()
+    assert.has_error(function() open { ttl = "soon" } end)
+    assert.has_error(function() store:create { id = "f", ttl = "soon" } end)
+  end)
+
+  it("are deleted softly and brought back, with all they had", function()
+    fill()
+    local held = assert(store:resume "b")
+    local gone = assert(store:delete("b", { soft = true, reason = "done", actor = "ann" }))
+    assert.matches("^%x+$", gone.id_hash)
+    assert.same({ "a", "c" }, sorted(ids(store:list())))
+    assert.same({ "b" }, ids(store:list { status = "deleted" }))
+    local code, message = code_of(store:resume "b")
+    assert.equal("ENOTFOUND", code)
+    assert.matches("undelete", message)
+    assert.equal("ENOTFOUND", (code_of(store:session "b")))
+    assert.equal("EEXISTS", (code_of(store:create "b")))
+    assert.equal("ENOTFOUND", (code_of(held:append(user "late"))))
+    assert.equal("ENOTFOUND", (code_of(store:delete("b", { soft = true }))))
+    held:close()
+    assert.same({}, ids(store:purge()))
+    assert(store:undelete("b", { actor = "bob" }))
+    local b <close> = assert(store:resume "b")
+    assert.equal(2, #b:messages())
+    local facts = {}
+    for entry in b:entries { types = { "metadata" } } do
+      facts[#facts + 1] = entry.data
+    end
+    assert.same({ reason = "done", actor = "ann" }, facts[1].deleted)
+    assert.equal("bob", facts[2].undeleted.actor)
+    assert.equal("ENOTFOUND", (code_of(store:undelete "b")))
+    assert.equal("ENOTFOUND", (code_of(store:undelete "nobody")))
+  end)
+
+  it("that were deleted softly are purged after their retention", function()
+    fill()
+    assert(store:delete("b", { soft = true }))
+    os.execute "sleep 0.01"
+    assert.same({}, ids(store:purge { retention = "90d" }))
+    assert.same({}, ids(store:purge { retention = "1ms", agent = "other" }))
+    assert.same({ "b" }, ids(store:purge { retention = "1ms" }))
+    assert.equal("ENOTFOUND", (code_of(store:undelete "b")))
+    assert(store:create "b")
+  end)
+
+  it("are deleted for good", function()
+    fill()
+    assert.equal("ENOTFOUND", (code_of(store:delete "nope")))
+    assert.equal("ENOTFOUND", (code_of(store:delete "c"))) -- of another agent
+    assert.equal("ENOTFOUND", (code_of(store:delete "a"))) -- of a user
+    local held = assert(store:resume "b")
+    local gone = assert(store:delete "b")
+    assert.is_true(gone.bytes > 0 and gone.time > 0)
+    assert.equal("ENOTFOUND", (code_of(store:delete "b")))
+    assert.equal("ENOTFOUND", (code_of(held:append(user "late"))))
+    held:close()
+    assert(store:delete { id = { session_id = "a", user_id = "u1" } })
+    assert(store:delete("c", { agent = "other" }))
+    assert.same({}, ids(store:list()))
+    local again <close> = assert(store:create "b")
+    assert.equal(0, #again:messages())
+    assert.has_error(function() store:delete(nil) end)
+  end)
+end)
 
 describe("a deleted session", function()
   after_each(temp.clean)
@@ -247,14 +243,11 @@ describe("a deleted session", function()
 end)
 
 describe("the catalog on the command line", function()
-  before_each(function()
-    cli.begin()
+  cli.each_test(function()
     cli.done "new --id one --title 'The first'"
     cli.done "append one hello"
     cli.done "new --id two --title 'The second'"
   end)
-
-  after_each(cli.finish)
 
   local function listed(words)
     local list = {}

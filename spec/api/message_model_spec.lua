@@ -13,12 +13,10 @@ local function open()
   s = assert(store:session "s")
 end
 
-before_each(function()
+stores.each_test(function()
   dir = temp.dir() .. "/store"
   open()
 end)
-
-after_each(stores.clean)
 
 -- Calls check(messages, where) with every way the messages can be read.
 local function everywhere(check)

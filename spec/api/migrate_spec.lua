@@ -323,11 +323,7 @@ end)
 describe("a copy that is killed", function()
   local home
 
-  before_each(function()
-    home = cli.begin()
-  end)
-
-  after_each(cli.finish)
+  cli.each_test(function(path) home = path end)
 
   for _, way in ipairs {
     { "as it stands", "" }, { "sealed anew", "--to-key-file HOME/other.key --into" },
@@ -373,13 +369,11 @@ end)
 describe("sessile migrate", function()
   local home
 
-  before_each(function()
-    home = cli.begin()
+  cli.each_test(function(path)
+    home = path
     cli.done "new --id a"
     cli.done "append a hello"
   end)
-
-  after_each(cli.finish)
 
   it("says what is wrong with the two stores it is given", function()
     local from = home .. "/data/sessile"

@@ -8,14 +8,12 @@ local user = require("spec.support.messages").user
 
 local store, s, first
 
-before_each(function()
+stores.each_test(function()
   store = stores.ram()
   s = assert(store:create { id = "bug" })
   first = assert(s:append(user "hello"))
   assert(s:append(user "again"))
 end)
-
-after_each(stores.clean)
 
 -- Each call stands on one line of this file; the second word is what its error begins with.
 local wrong = {

@@ -16,92 +16,88 @@ local function found(store, text, opts)
   return list
 end
 
-for kind, open in pairs(stores.kinds()) do
-  describe("searching " .. kind, function()
-    local store
+stores.each_kind("searching", function(open)
+  local store
 
-    before_each(function()
-      store = open()
-      for _, given in ipairs {
-        { id = "a", title = "Refund", user = "ann" }, { id = "b", agent = "other" },
-      } do
-        local s <close> = assert(store:create(given))
-        assert(s:append(user("please REFUND the order " .. given.id)))
-        assert(s:append { role = "assistant", content = "done" })
-        assert(s:label("00000002", "refunded"))
-      end
-    end)
-
-    after_each(stores.clean)
-
-    it("finds titles, labels and messages", function()
-      local list = found(store, "refund")
-      table.sort(list)
-      assert.same({ "a label 00000002", "a message 00000001", "a title -",
-        "b label 00000002", "b message 00000001" }, list)
-    end)
-
-    it("says where, and what is around it", function()
-      local hit = assert(store:search("refund", { agent = "main", role = "user" }))()
-      assert.equal("please REFUND the order a", hit.text)
-      assert.equal("REFUND", hit.text:sub(hit.first, hit.last))
-      assert.equal("a", hit.session)
-      assert.equal("main", hit.agent)
-      assert.equal("ann", hit.user)
-      assert.equal("Refund", hit.title)
-      assert.equal("user", hit.role)
-      assert.equal("content", hit.field)
-      assert.is_true(hit.time > 0)
-      assert.is_false(hit.cut_before)
-    end)
-
-    it("takes what a list takes", function()
-      assert.same({ "b message 00000001" }, found(store, "refund", { agent = "other",
-        roles = { "user" } }))
-      assert.same({ "a message 00000001" }, found(store, "refund", { user = "ann",
-        role = "user" }))
-      assert.same({}, found(store, "refund", { exact = true, label = "nothing" }))
-      assert.same({ "a message 00000001" }, found(store, "REFUND", { exact = true,
-        agent = "main" }))
-      assert.same({}, found(store, "refund", { since = os.time() * 1000 + 60000 }))
-      assert(store:delete({ id = "a", user = "ann" }, { soft = true }))
-      assert.same({ "b label 00000002", "b message 00000001" }, found(store, "refund"))
-      assert.equal(3, #found(store, "refund", { status = "deleted" }))
-    end)
-
-    it("stops where its caller stops, and at the limit", function()
-      local seen = 0
-      for _ in assert(store:search "refund") do
-        seen = seen + 1
-        if seen == 2 then break end
-      end
-      assert.equal(2, #found(store, "refund", { limit = 2 }))
-      assert.equal(0, #found(store, "refund", { limit = 0 }))
-      local all = assert(store:search("refund", { limit = 1 }))
-      assert.is_table(all())
-      assert.is_nil(all())
-      assert.is_nil(all())
-    end)
-
-    it("tells how far it is when there is nothing", function()
-      local sessions = {}
-      assert.same({}, found(store, "nowhere", {
-        on_step = function(step) sessions[step.session] = step.total end,
-      }))
-      assert.same({ a = 2, b = 2 }, sessions)
-    end)
-
-    it("refuses what is no text", function()
-      local none, message, code = store:search ""
-      assert.is_nil(none)
-      assert.equal("EINVALID", code)
-      assert.truthy(message:find "empty")
-      assert.has_error(function() store:search(7) end)
-      assert.has_error(function() store:search("x", { colour = "red" }) end)
-      assert.has_error(function() store:search("x", { roles = { "nobody" } }) end)
-    end)
+  before_each(function()
+    store = open()
+    for _, given in ipairs {
+      { id = "a", title = "Refund", user = "ann" }, { id = "b", agent = "other" },
+    } do
+      local s <close> = assert(store:create(given))
+      assert(s:append(user("please REFUND the order " .. given.id)))
+      assert(s:append { role = "assistant", content = "done" })
+      assert(s:label("00000002", "refunded"))
+    end
   end)
-end
+
+  it("finds titles, labels and messages", function()
+    local list = found(store, "refund")
+    table.sort(list)
+    assert.same({ "a label 00000002", "a message 00000001", "a title -",
+      "b label 00000002", "b message 00000001" }, list)
+  end)
+
+  it("says where, and what is around it", function()
+    local hit = assert(store:search("refund", { agent = "main", role = "user" }))()
+    assert.equal("please REFUND the order a", hit.text)
+    assert.equal("REFUND", hit.text:sub(hit.first, hit.last))
+    assert.equal("a", hit.session)
+    assert.equal("main", hit.agent)
+    assert.equal("ann", hit.user)
+    assert.equal("Refund", hit.title)
+    assert.equal("user", hit.role)
+    assert.equal("content", hit.field)
+    assert.is_true(hit.time > 0)
+    assert.is_false(hit.cut_before)
+  end)
+
+  it("takes what a list takes", function()
+    assert.same({ "b message 00000001" }, found(store, "refund", { agent = "other",
+      roles = { "user" } }))
+    assert.same({ "a message 00000001" }, found(store, "refund", { user = "ann",
+      role = "user" }))
+    assert.same({}, found(store, "refund", { exact = true, label = "nothing" }))
+    assert.same({ "a message 00000001" }, found(store, "REFUND", { exact = true,
+      agent = "main" }))
+    assert.same({}, found(store, "refund", { since = os.time() * 1000 + 60000 }))
+    assert(store:delete({ id = "a", user = "ann" }, { soft = true }))
+    assert.same({ "b label 00000002", "b message 00000001" }, found(store, "refund"))
+    assert.equal(3, #found(store, "refund", { status = "deleted" }))
+  end)
+
+  it("stops where its caller stops, and at the limit", function()
+    local seen = 0
+    for _ in assert(store:search "refund") do
+      seen = seen + 1
+      if seen == 2 then break end
+    end
+    assert.equal(2, #found(store, "refund", { limit = 2 }))
+    assert.equal(0, #found(store, "refund", { limit = 0 }))
+    local all = assert(store:search("refund", { limit = 1 }))
+    assert.is_table(all())
+    assert.is_nil(all())
+    assert.is_nil(all())
+  end)
+
+  it("tells how far it is when there is nothing", function()
+    local sessions = {}
+    assert.same({}, found(store, "nowhere", {
+      on_step = function(step) sessions[step.session] = step.total end,
+    }))
+    assert.same({ a = 2, b = 2 }, sessions)
+  end)
+
+  it("refuses what is no text", function()
+    local none, message, code = store:search ""
+    assert.is_nil(none)
+    assert.equal("EINVALID", code)
+    assert.truthy(message:find "empty")
+    assert.has_error(function() store:search(7) end)
+    assert.has_error(function() store:search("x", { colour = "red" }) end)
+    assert.has_error(function() store:search("x", { roles = { "nobody" } }) end)
+  end)
+end)
 
 describe("searching a store of the host's", function()
   it("is not supported, and says so", function()
@@ -115,15 +111,12 @@ describe("searching a store of the host's", function()
 end)
 
 describe("sessile search", function()
-  before_each(function()
-    cli.begin()
+  cli.each_test(function()
     cli.done "new --id first --title 'The deploy'"
     cli.done("append first -", "the Deploy \27[31mfailed\27]0;owned\7 at noon")
     cli.done "new --id second --agent coder"
     cli.done("append second -", "deploy again, \u{202E}please")
   end)
-
-  after_each(cli.finish)
 
   it("groups what it found by session, and shows nothing that a terminal obeys", function()
     local out, err = cli.done "search deploy"

@@ -7,13 +7,11 @@ local has = expect.has
 local done, json, quote = cli.done, cli.json, cli.quote
 local home, path, url
 
-before_each(function()
-  home = cli.begin()
+cli.each_test(function(at)
+  home = at
   path = home .. "/in/sessions.db"
   url = "sqlite:" .. path
 end)
-
-after_each(cli.finish)
 
 local function fails(code, words)
   local out, err, got = cli.sessile(words)

@@ -12,201 +12,197 @@ local function keep(turns)
   return { name = "keep", truncate = function(state) state:keep_last(turns, "turns") end }
 end
 
-for kind, open in pairs(stores.kinds()) do
-  describe("a turn in " .. kind, function()
-    local store, s
+stores.each_kind("a turn in", function(open)
+  local store, s
 
-    before_each(function()
-      store = open()
-      s = assert(store:session "my-session")
-    end)
-
-    after_each(stores.clean)
-
-    it("is saved whole and says what it wrote", function()
-      local outcome = assert(s:turn { user "hello", assistant "hi" })
-      assert.equal("completed", outcome.status)
-      assert.same({ "00000001", "00000002" }, outcome.ids)
-      assert.equal("00000003", outcome.turn)
-      assert.equal(outcome.turn, assert(s:head()))
-      assert.is_nil(outcome.policy)
-      assert.is_nil(outcome.compaction)
-      assert.is_true(outcome.tokens.after > 0)
-      assert.same({ "hello", "hi" }, contents(outcome.context))
-      assert.same({ "hello", "hi" }, contents(assert(s:messages())))
-    end)
-
-    it("is refused whole when one message cannot be taken", function()
-      local before = s:event_count()
-      local value, message, code = s:turn { user "fine", { role = "nobody", content = "x" } }
-      assert.is_nil(value)
-      assert.equal("EINVALID", code)
-      assert.is_string(message)
-      assert.same({}, assert(s:messages()))
-      assert.equal(before, s:event_count())
-    end)
-
-    it("takes at least one message", function()
-      local value, _, code = s:turn {}
-      assert.is_nil(value)
-      assert.equal("EINVALID", code)
-    end)
-
-    it("adds its usage to the total", function()
-      assert(s:turn({ user "a", assistant "b" }, { usage = { input = 10, output = 3 } }))
-      assert(s:turn({ user "c", assistant "d" },
-        { usage = { input = 20, output = 5, cache_read = 7 } }))
-      assert.same({ input = 30, output = 8, cache_read = 7, cache_write = 0 },
-        assert(s:usage()))
-    end)
-
-    it("keeps metadata and the model's name in its entry", function()
-      local outcome = assert(s:turn({ user "a" },
-        { metadata = { trace = "t1" }, model = "some-model" }))
-      local entry = assert(s:entry(outcome.turn))
-      assert.equal("turn", entry.type)
-      assert.equal("t1", entry.data.metadata.trace)
-      assert.equal("some-model", entry.data.model)
-      assert.matches('"trace":"t1"', entry.json)
-    end)
-
-    it("is CONFLICT when the head is not what it was thought on", function()
-      local base = assert(s:head())
-      assert(s:append(user "one"))
-      local value, _, code = s:turn({ assistant "late" }, { base = base })
-      assert.is_nil(value)
-      assert.equal("ECONFLICT", code)
-      assert.same({ "one" }, contents(assert(s:messages())))
-    end)
-
-    it("counts turns, bare appends and compactions as events", function()
-      assert.equal(0, s:event_count())
-      assert(s:turn { user "a", assistant "b" })
-      assert(s:turn { user "c", assistant "d" })
-      assert.equal(2, s:event_count())
-      assert(s:append(user "e"))
-      assert.equal(3, s:event_count())
-      assert.is_true(assert(s:compact { policy = keep(1) }).compaction ~= nil)
-      assert.equal(4, s:event_count())
-    end)
-
-    it("lists messages by from, limit, last and role", function()
-      for i = 1, 5 do
-        assert(s:turn { user("q" .. i), assistant("a" .. i) })
-      end
-      local all = assert(s:messages())
-      assert.same({ "q1", "a1" }, contents(assert(s:messages { limit = 2 })))
-      assert.same({ "q5", "a5" }, contents(assert(s:messages { last = 2 })))
-      assert.same({ "q3", "a3", "q4" },
-        contents(assert(s:messages { from = all[5].id, limit = 3 })))
-      assert.same({ "a4", "a5" }, contents(assert(s:messages { role = "assistant", last = 2 })))
-      assert.same({}, assert(s:messages { limit = 0 }))
-      local value, _, code = s:messages { from = "0000ffff" }
-      assert.is_nil(value)
-      assert.equal("ENOTFOUND", code)
-    end)
-
-    it("is read as a deep copy", function()
-      local given = { role = "user", content = { { type = "text", text = "hello" } } }
-      assert(s:turn { given })
-      given.content[1].text = "changed"
-      local list = assert(s:messages())
-      assert.equal("hello", list[1].content[1].text)
-      list[1].content[1].text = "changed too"
-      assert.equal("hello", s:messages()[1].content[1].text)
-      assert.equal("hello", s:context()[1].content[1].text)
-    end)
-
-    it("is compacted by a policy; messages stay, the context shrinks", function()
-      for i = 1, 6 do
-        assert(s:turn { user("question " .. i), assistant("answer " .. i) })
-      end
-      local outcome = assert(s:compact { policy = keep(2) })
-      assert.is_true(outcome.policy.applied)
-      assert.equal("applied", outcome.policy.verdict)
-      assert.equal(8, outcome.policy.dropped)
-      assert.equal(8, #outcome.policy.departures)
-      assert.equal("lost", outcome.policy.departures[1].fate)
-      assert.is_true(outcome.tokens.after < outcome.tokens.before)
-      assert.same({ "question 5", "answer 5", "question 6", "answer 6" },
-        contents(outcome.context))
-      local context, info = s:context()
-      assert.same(contents(outcome.context), contents(context))
-      assert.equal(8, info.dropped)
-      assert.equal(12, #assert(s:messages()))
-      assert.equal(outcome.compaction, assert(s:head()))
-    end)
-
-    it("has no compaction without a policy: INVALID", function()
-      assert(s:turn { user "a" })
-      local value, _, code = s:compact {}
-      assert.is_nil(value)
-      assert.equal("EINVALID", code)
-    end)
-
-    it("is planned without being written", function()
-      for i = 1, 4 do
-        assert(s:turn { user("question " .. i), assistant("answer " .. i) })
-      end
-      local head, count = s:head(), s:event_count()
-      local plan = assert(s:plan { policy = keep(1) })
-      assert.equal(8, #plan.before)
-      assert.equal(2, #plan.after)
-      local text, rows = plan:diff()
-      assert.matches("\n%- 00000002 +assistant +%d+ +lost +answer 1\n", text)
-      assert.matches("\n  %x+ +user +%d+ +question 4\n", text)
-      assert.matches("8 messages, %d+ tokens %-> 2 messages", text)
-      assert.equal(8, #rows)
-      assert.equal("-", rows[1].mark)
-      assert.equal(" ", rows[8].mark)
-      assert.equal(text, tostring(plan))
-      assert.equal(head, s:head())
-      assert.equal(count, s:event_count())
-      assert.equal(8, #assert(s:context()))
-    end)
-
-    it("says by how much the context does not fit", function()
-      local outcome = assert(s:turn({ user(("word "):rep(500)) },
-        { policy = keep(1), window = 100 }))
-      assert.is_true(outcome.cannot_fit > 0)
-      assert.is_nil(assert(s:turn({ user "x" }, { policy = keep(1) })).cannot_fit)
-    end)
-
-    it("has a title that is a fact", function()
-      assert.equal("", s.title)
-      s.title = "Slow start"
-      assert.equal("Slow start", s.title)
-      assert(s:set_title "Fast start")
-      assert.equal("Fast start", s.title)
-      assert.equal(0, s:event_count())
-      local value, _, code = s:set_title(("x"):rep(2000))
-      assert.is_nil(value)
-      assert.equal("ELIMIT", code)
-      assert.has_error(function() s.title = ("x"):rep(2000) end)
-      assert.equal("Fast start", s.title)
-    end)
-
-    it("may have custom entries beside it, which no model sees", function()
-      local id = assert(s:custom({ seen = true }, "host"))
-      assert(s:turn { user "a" })
-      assert.equal("custom", assert(s:entry(id)).type)
-      assert.equal(1, #assert(s:context()))
-      local types = {}
-      for entry in s:entries() do
-        types[#types + 1] = entry.type
-      end
-      assert.same({ "session", "custom", "message", "turn" }, types)
-    end)
-
-    it("counts tokens with a margin", function()
-      assert(s:turn { user "hello there" })
-      local n, info = s:tokens()
-      assert.is_true(n > 0)
-      assert.is_true(info.low <= n and n <= info.high)
-      assert.equal("estimate", info.source)
-    end)
+  before_each(function()
+    store = open()
+    s = assert(store:session "my-session")
   end)
-end
+
+  it("is saved whole and says what it wrote", function()
+    local outcome = assert(s:turn { user "hello", assistant "hi" })
+    assert.equal("completed", outcome.status)
+    assert.same({ "00000001", "00000002" }, outcome.ids)
+    assert.equal("00000003", outcome.turn)
+    assert.equal(outcome.turn, assert(s:head()))
+    assert.is_nil(outcome.policy)
+    assert.is_nil(outcome.compaction)
+    assert.is_true(outcome.tokens.after > 0)
+    assert.same({ "hello", "hi" }, contents(outcome.context))
+    assert.same({ "hello", "hi" }, contents(assert(s:messages())))
+  end)
+
+  it("is refused whole when one message cannot be taken", function()
+    local before = s:event_count()
+    local value, message, code = s:turn { user "fine", { role = "nobody", content = "x" } }
+    assert.is_nil(value)
+    assert.equal("EINVALID", code)
+    assert.is_string(message)
+    assert.same({}, assert(s:messages()))
+    assert.equal(before, s:event_count())
+  end)
+
+  it("takes at least one message", function()
+    local value, _, code = s:turn {}
+    assert.is_nil(value)
+    assert.equal("EINVALID", code)
+  end)
+
+  it("adds its usage to the total", function()
+    assert(s:turn({ user "a", assistant "b" }, { usage = { input = 10, output = 3 } }))
+    assert(s:turn({ user "c", assistant "d" },
+      { usage = { input = 20, output = 5, cache_read = 7 } }))
+    assert.same({ input = 30, output = 8, cache_read = 7, cache_write = 0 },
+      assert(s:usage()))
+  end)
+
+  it("keeps metadata and the model's name in its entry", function()
+    local outcome = assert(s:turn({ user "a" },
+      { metadata = { trace = "t1" }, model = "some-model" }))
+    local entry = assert(s:entry(outcome.turn))
+    assert.equal("turn", entry.type)
+    assert.equal("t1", entry.data.metadata.trace)
+    assert.equal("some-model", entry.data.model)
+    assert.matches('"trace":"t1"', entry.json)
+  end)
+
+  it("is CONFLICT when the head is not what it was thought on", function()
+    local base = assert(s:head())
+    assert(s:append(user "one"))
+    local value, _, code = s:turn({ assistant "late" }, { base = base })
+    assert.is_nil(value)
+    assert.equal("ECONFLICT", code)
+    assert.same({ "one" }, contents(assert(s:messages())))
+  end)
+
+  it("counts turns, bare appends and compactions as events", function()
+    assert.equal(0, s:event_count())
+    assert(s:turn { user "a", assistant "b" })
+    assert(s:turn { user "c", assistant "d" })
+    assert.equal(2, s:event_count())
+    assert(s:append(user "e"))
+    assert.equal(3, s:event_count())
+    assert.is_true(assert(s:compact { policy = keep(1) }).compaction ~= nil)
+    assert.equal(4, s:event_count())
+  end)
+
+  it("lists messages by from, limit, last and role", function()
+    for i = 1, 5 do
+      assert(s:turn { user("q" .. i), assistant("a" .. i) })
+    end
+    local all = assert(s:messages())
+    assert.same({ "q1", "a1" }, contents(assert(s:messages { limit = 2 })))
+    assert.same({ "q5", "a5" }, contents(assert(s:messages { last = 2 })))
+    assert.same({ "q3", "a3", "q4" },
+      contents(assert(s:messages { from = all[5].id, limit = 3 })))
+    assert.same({ "a4", "a5" }, contents(assert(s:messages { role = "assistant", last = 2 })))
+    assert.same({}, assert(s:messages { limit = 0 }))
+    local value, _, code = s:messages { from = "0000ffff" }
+    assert.is_nil(value)
+    assert.equal("ENOTFOUND", code)
+  end)
+
+  it("is read as a deep copy", function()
+    local given = { role = "user", content = { { type = "text", text = "hello" } } }
+    assert(s:turn { given })
+    given.content[1].text = "changed"
+    local list = assert(s:messages())
+    assert.equal("hello", list[1].content[1].text)
+    list[1].content[1].text = "changed too"
+    assert.equal("hello", s:messages()[1].content[1].text)
+    assert.equal("hello", s:context()[1].content[1].text)
+  end)
+
+  it("is compacted by a policy; messages stay, the context shrinks", function()
+    for i = 1, 6 do
+      assert(s:turn { user("question " .. i), assistant("answer " .. i) })
+    end
+    local outcome = assert(s:compact { policy = keep(2) })
+    assert.is_true(outcome.policy.applied)
+    assert.equal("applied", outcome.policy.verdict)
+    assert.equal(8, outcome.policy.dropped)
+    assert.equal(8, #outcome.policy.departures)
+    assert.equal("lost", outcome.policy.departures[1].fate)
+    assert.is_true(outcome.tokens.after < outcome.tokens.before)
+    assert.same({ "question 5", "answer 5", "question 6", "answer 6" },
+      contents(outcome.context))
+    local context, info = s:context()
+    assert.same(contents(outcome.context), contents(context))
+    assert.equal(8, info.dropped)
+    assert.equal(12, #assert(s:messages()))
+    assert.equal(outcome.compaction, assert(s:head()))
+  end)
+
+  it("has no compaction without a policy: INVALID", function()
+    assert(s:turn { user "a" })
+    local value, _, code = s:compact {}
+    assert.is_nil(value)
+    assert.equal("EINVALID", code)
+  end)
+
+  it("is planned without being written", function()
+    for i = 1, 4 do
+      assert(s:turn { user("question " .. i), assistant("answer " .. i) })
+    end
+    local head, count = s:head(), s:event_count()
+    local plan = assert(s:plan { policy = keep(1) })
+    assert.equal(8, #plan.before)
+    assert.equal(2, #plan.after)
+    local text, rows = plan:diff()
+    assert.matches("\n%- 00000002 +assistant +%d+ +lost +answer 1\n", text)
+    assert.matches("\n  %x+ +user +%d+ +question 4\n", text)
+    assert.matches("8 messages, %d+ tokens %-> 2 messages", text)
+    assert.equal(8, #rows)
+    assert.equal("-", rows[1].mark)
+    assert.equal(" ", rows[8].mark)
+    assert.equal(text, tostring(plan))
+    assert.equal(head, s:head())
+    assert.equal(count, s:event_count())
+    assert.equal(8, #assert(s:context()))
+  end)
+
+  it("says by how much the context does not fit", function()
+    local outcome = assert(s:turn({ user(("word "):rep(500)) },
+      { policy = keep(1), window = 100 }))
+    assert.is_true(outcome.cannot_fit > 0)
+    assert.is_nil(assert(s:turn({ user "x" }, { policy = keep(1) })).cannot_fit)
+  end)
+
+  it("has a title that is a fact", function()
+    assert.equal("", s.title)
+    s.title = "Slow start"
+    assert.equal("Slow start", s.title)
+    assert(s:set_title "Fast start")
+    assert.equal("Fast start", s.title)
+    assert.equal(0, s:event_count())
+    local value, _, code = s:set_title(("x"):rep(2000))
+    assert.is_nil(value)
+    assert.equal("ELIMIT", code)
+    assert.has_error(function() s.title = ("x"):rep(2000) end)
+    assert.equal("Fast start", s.title)
+  end)
+
+  it("may have custom entries beside it, which no model sees", function()
+    local id = assert(s:custom({ seen = true }, "host"))
+    assert(s:turn { user "a" })
+    assert.equal("custom", assert(s:entry(id)).type)
+    assert.equal(1, #assert(s:context()))
+    local types = {}
+    for entry in s:entries() do
+      types[#types + 1] = entry.type
+    end
+    assert.same({ "session", "custom", "message", "turn" }, types)
+  end)
+
+  it("counts tokens with a margin", function()
+    assert(s:turn { user "hello there" })
+    local n, info = s:tokens()
+    assert.is_true(n > 0)
+    assert.is_true(info.low <= n and n <= info.high)
+    assert.equal("estimate", info.source)
+  end)
+end)
 
 describe("a file store", function()
   after_each(temp.clean)

@@ -35,15 +35,13 @@ end
 describe("uncompact", function()
   local store, s
 
-  before_each(function()
+  stores.each_test(function()
     store = stores.open "ram:"
     s = assert(store:create())
     for i = 1, 6 do
       assert(s:append(i % 2 == 1 and M.user(long(i)) or M.assistant(long(i))))
     end
   end)
-
-  after_each(stores.clean)
 
   it("puts back what the newest compaction took out, and removes what it wrote", function()
     local before = keys(s)

@@ -7,12 +7,10 @@ local span = require "sessile.import.span"
 
 local home
 
-before_each(function()
-  home = cli.begin()
+cli.each_test(function(path)
+  home = path
   cli.done "new --id one"
 end)
-
-after_each(cli.finish)
 
 -- The same environment as cli.sessile, for what runs beside the test.
 local function command(words)

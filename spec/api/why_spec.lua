@@ -21,15 +21,13 @@ end
 describe("why", function()
   local store, s
 
-  before_each(function()
+  stores.each_test(function()
     store = stores.open "ram:"
     s = assert(store:create())
     for i = 1, 8 do
       assert(s:append((i % 2 == 1 and M.user or M.assistant)(("word "):rep(30) .. i)))
     end
   end)
-
-  after_each(stores.clean)
 
   it("says that a message is there since it was said", function()
     local why = assert(s:why "00000003")

@@ -8,71 +8,67 @@ local sessile = require "sessile"
 
 local user, assistant, contents = messages.user, messages.assistant, messages.contents
 
-for kind, open in pairs(stores.kinds()) do
-  describe("two handles in " .. kind, function()
-    local store, a, b
+stores.each_kind("two handles in", function(open)
+  local store, a, b
 
-    before_each(function()
-      store = open()
-      a = assert(store:session "s")
-      b = assert(store:session "s")
-      assert(a:turn { user "one", assistant "two" })
-    end)
-
-    after_each(stores.clean)
-
-    it("refuse a turn that was thought before the other's", function()
-      local value, message, code = b:turn { user "late" }
-      assert.is_nil(value)
-      assert.equal("ECONFLICT", code)
-      assert.matches("read it again", message)
-      assert.same({ "one", "two" }, contents(assert(a:messages())))
-      value, message, code = b:turn({ user "late" }, { on_conflict = "fail" })
-      assert.is_string(message)
-      assert.is_nil(value)
-      assert.equal("ECONFLICT", code)
-    end)
-
-    it("append it when what came between is accepted", function()
-      assert(b:turn({ user "late" }, { on_conflict = "append" }))
-      assert.same({ "one", "two", "late" }, contents(assert(a:messages())))
-      assert(a:turn({ user "later" }, { on_conflict = "append", base = "00000001" }))
-      assert.same({ "one", "two", "late", "later" }, contents(assert(b:messages())))
-    end)
-
-    it("write beside each other, and the head stays", function()
-      local head = a:head()
-      local late = assert(b:turn({ user "late" },
-        { base = "00000001", on_conflict = "branch" }))
-      assert.equal(head, a:head())
-      assert.same({ "one", "two" }, contents(assert(a:messages())))
-      assert.same({ "one", "late" }, contents(assert(b:messages { leaf = late.leaf })))
-      -- who thinks on there goes on there
-      local later = assert(b:turn({ user "later" }, { on_conflict = "branch" }))
-      assert.same({ "one", "late", "later" }, contents(assert(a:messages { leaf = later.leaf })))
-      assert.same({ "one", "late", "later" }, contents(later.context))
-      local value, _, code = b:turn { user "on the head" }
-      assert.is_nil(value)
-      assert.equal("ECONFLICT", code)
-    end)
-
-    it("take no other word for it", function()
-      assert.has_error(function() b:turn({ user "x" }, { on_conflict = "merge" }) end,
-        "session:turn: option 'on_conflict': \"fail\", \"append\" or \"branch\" expected")
-      assert.has_error(function() b:turn({ user "x" }, { on_conflict = 1 }) end)
-    end)
-
-    it("are told how long to wait, each for itself and each call", function()
-      local s = assert(store:session { id = "s", timeout_ms = 0 })
-      assert.is_true(s:set_timeout(100))
-      assert.is_true(s:set_timeout(-1))
-      assert(s:turn({ user "x" }, { timeout_ms = 10 }))
-      assert(s:plan { policy = { truncate = function() end }, timeout_ms = 10 })
-      assert.has_error(function() s:set_timeout "5m" end)
-      assert.has_error(function() s:set_timeout(0.5) end)
-    end)
+  before_each(function()
+    store = open()
+    a = assert(store:session "s")
+    b = assert(store:session "s")
+    assert(a:turn { user "one", assistant "two" })
   end)
-end
+
+  it("refuse a turn that was thought before the other's", function()
+    local value, message, code = b:turn { user "late" }
+    assert.is_nil(value)
+    assert.equal("ECONFLICT", code)
+    assert.matches("read it again", message)
+    assert.same({ "one", "two" }, contents(assert(a:messages())))
+    value, message, code = b:turn({ user "late" }, { on_conflict = "fail" })
+    assert.is_string(message)
+    assert.is_nil(value)
+    assert.equal("ECONFLICT", code)
+  end)
+
+  it("append it when what came between is accepted", function()
+    assert(b:turn({ user "late" }, { on_conflict = "append" }))
+    assert.same({ "one", "two", "late" }, contents(assert(a:messages())))
+    assert(a:turn({ user "later" }, { on_conflict = "append", base = "00000001" }))
+    assert.same({ "one", "two", "late", "later" }, contents(assert(b:messages())))
+  end)
+
+  it("write beside each other, and the head stays", function()
+    local head = a:head()
+    local late = assert(b:turn({ user "late" },
+      { base = "00000001", on_conflict = "branch" }))
+    assert.equal(head, a:head())
+    assert.same({ "one", "two" }, contents(assert(a:messages())))
+    assert.same({ "one", "late" }, contents(assert(b:messages { leaf = late.leaf })))
+    -- who thinks on there goes on there
+    local later = assert(b:turn({ user "later" }, { on_conflict = "branch" }))
+    assert.same({ "one", "late", "later" }, contents(assert(a:messages { leaf = later.leaf })))
+    assert.same({ "one", "late", "later" }, contents(later.context))
+    local value, _, code = b:turn { user "on the head" }
+    assert.is_nil(value)
+    assert.equal("ECONFLICT", code)
+  end)
+
+  it("take no other word for it", function()
+    assert.has_error(function() b:turn({ user "x" }, { on_conflict = "merge" }) end,
+      "session:turn: option 'on_conflict': \"fail\", \"append\" or \"branch\" expected")
+    assert.has_error(function() b:turn({ user "x" }, { on_conflict = 1 }) end)
+  end)
+
+  it("are told how long to wait, each for itself and each call", function()
+    local s = assert(store:session { id = "s", timeout_ms = 0 })
+    assert.is_true(s:set_timeout(100))
+    assert.is_true(s:set_timeout(-1))
+    assert(s:turn({ user "x" }, { timeout_ms = 10 }))
+    assert(s:plan { policy = { truncate = function() end }, timeout_ms = 10 })
+    assert.has_error(function() s:set_timeout "5m" end)
+    assert.has_error(function() s:set_timeout(0.5) end)
+  end)
+end)
 
 describe("a torn end", function()
   after_each(temp.clean)

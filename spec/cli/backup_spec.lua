@@ -6,11 +6,7 @@ local sessile = require "sessile"
 
 local home
 
-before_each(function()
-  home = cli.begin()
-end)
-
-after_each(cli.finish)
+cli.each_test(function(path) home = path end)
 
 local function key()
   return sessile.key.file(home .. "/config/sessile/key")

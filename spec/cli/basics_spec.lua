@@ -8,11 +8,7 @@ local binary, quote, read, write = cli.binary, cli.quote, cli.read, cli.write
 local sessile, done, json, no_traceback = cli.sessile, cli.done, cli.json, cli.no_traceback
 local home
 
-before_each(function()
-  home = cli.begin()
-end)
-
-after_each(cli.finish)
+cli.each_test(function(path) home = path end)
 
 describe("a bare sessile", function()
   it("says what is here and what to type next, and makes nothing", function()

@@ -18,8 +18,8 @@ local function configure(...)
     .. "models = { %s } }"):format(table.concat({ ... }, ", ")))
 end
 
-before_each(function()
-  home = cli.begin()
+cli.each_test(function(path)
+  home = path
   configure(
     model("echo", ([[cat >%s/request; printf 'I hear you']]):format(home)),
     model("rich", [[cat >/dev/null
@@ -27,7 +27,6 @@ before_each(function()
     model("bad", "echo 'no quota' >&2; exit 1"),
     model("half", "printf 'half of it'; exit 1"))
 end)
-after_each(cli.finish)
 
 describe("chat", function()
   it("makes a session, asks, and keeps both", function()

@@ -4,12 +4,10 @@ local cli = require "spec.support.cli"
 local expect = require "spec.support.expect"
 local terminal = require "spec.support.terminal"
 local has = expect.has
-local home, screen
+local home
 
-local missing = terminal.missing()
-
-before_each(function()
-  home = cli.begin()
+terminal.each_test(function(path)
+  home = path
   assert(os.execute(("mkdir -p -m 700 %s/config/sessile"):format(home)))
   cli.write(home .. "/echo.sh", [[cat >/dev/null; printf 'I hear '; sleep 0.1; printf 'you.']])
   -- Speaks until it is stopped, and tries to take the terminal over.
@@ -22,34 +20,20 @@ before_each(function()
     slow = { command = { "/bin/sh", "%s/slow.sh" } } } }]]):format(home, home))
 end)
 
-after_each(function()
-  if screen then
-    screen:close()
-    screen = nil
-  end
-  cli.finish()
-end)
-
--- Opens a shell in which `chat` starts a chat.
-local function open(options)
-  screen = terminal.open(80, 30, ("NO_COLOR=1 LC_ALL=C.UTF-8 XDG_STATE_HOME=%s/state"):format(home))
-  screen:enter(("chat() { (echo $BASHPID >%s/pid; exec %s %s chat \"$@\"); }; clear"):format(home,
-    cli.quote(cli.binary), options or ""))
-  screen:wait(function(seen) return seen:find "^%$%s*$" end)
-end
-
+-- A test with a shell in which `chat` starts a chat.
 local function seen(name, test, options)
-  it(name, function()
-    if missing then
-      return pending(missing)
-    end
-    open(options)
-    test()
+  terminal.test(name, function(screen)
+    screen:enter(("chat() { (echo $BASHPID >%s/pid; exec %s %s chat \"$@\"); }; clear"):format(home,
+      cli.quote(cli.binary), options or ""))
+    screen:wait(function(text) return text:find "^%$%s*$" end)
+    test(screen)
+  end, 80, 30, function()
+    return ("NO_COLOR=1 LC_ALL=C.UTF-8 XDG_STATE_HOME=%s/state"):format(home)
   end)
 end
 
 describe("a chat at a terminal", function()
-  seen("answers as it comes, and leaves the terminal as it was", function()
+  seen("answers as it comes, and leaves the terminal as it was", function(screen)
     local before = screen:modes()
     screen:enter "clear; chat talk"
     screen:wait "talk echo 0/4.0k >"
@@ -65,7 +49,7 @@ describe("a chat at a terminal", function()
     assert.equal("I hear you.", messages[2].message.content)
   end)
 
-  seen("takes slash commands, and says what was meant", function()
+  seen("takes slash commands, and says what was meant", function(screen)
     screen:enter "chat talk"
     screen:wait ">"
     screen:enter "one"
@@ -100,7 +84,7 @@ describe("a chat at a terminal", function()
     assert.equal(2, #cli.json "list")
   end)
 
-  seen("stops an answer at Ctrl-C, keeps what was said, and is as before", function()
+  seen("stops an answer at Ctrl-C, keeps what was said, and is as before", function(screen)
     local before = screen:modes()
     screen:enter "clear; chat talk --model slow"
     screen:wait "talk slow 0 >"
@@ -123,7 +107,7 @@ describe("a chat at a terminal", function()
     assert.is_nil((io.open(home .. "/late")))
   end)
 
-  seen("puts the terminal back when it is killed", function()
+  seen("puts the terminal back when it is killed", function(screen)
     for _, doing in ipairs { "typing", "answer" } do
       local before = screen:modes()
       screen:enter "clear; chat talk --model slow; echo ENDED"
@@ -138,7 +122,7 @@ describe("a chat at a terminal", function()
     end
   end)
 
-  seen("takes a paste of several lines as one", function()
+  seen("takes a paste of several lines as one", function(screen)
     screen:enter "chat talk"
     screen:wait ">"
     screen:paste "line one\nline two"
@@ -148,7 +132,7 @@ describe("a chat at a terminal", function()
     assert.equal("line one\nline two", cli.json("show talk")[1].message.content)
   end)
 
-  seen("keeps no line of a sealed store outside of it, and brings them back", function()
+  seen("keeps no line of a sealed store outside of it, and brings them back", function(screen)
     screen:enter "chat talk"
     screen:wait ">"
     screen:enter "a secret"
@@ -163,7 +147,7 @@ describe("a chat at a terminal", function()
     screen:wait "> a secret"
   end)
 
-  seen("keeps the lines of a plain store for its user alone", function()
+  seen("keeps the lines of a plain store for its user alone", function(screen)
     screen:enter "chat talk"
     screen:wait ">"
     screen:enter "an open word"

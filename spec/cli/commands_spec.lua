@@ -69,12 +69,10 @@ teardown(function()
   os.execute("rm -rf " .. cli.quote(template))
 end)
 
-before_each(function()
-  home = cli.begin()
+cli.each_test(function(path)
+  home = path
   os.execute(("cp -a %s/. %s"):format(template, home))
 end)
-
-after_each(cli.finish)
 
 local ENTRIES = {
   ["new"] = {

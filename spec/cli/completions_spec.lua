@@ -5,19 +5,9 @@
 local cli = require "spec.support.cli"
 local terminal = require "spec.support.terminal"
 local sessile, done, json = cli.sessile, cli.done, cli.json
-local home, at
+local home
 
-before_each(function()
-  home = cli.begin()
-end)
-
-after_each(function()
-  if at then
-    at:close()
-    at = nil
-  end
-  cli.finish()
-end)
+terminal.each_test(function(path) home = path end)
 
 local BREAKS = " \t\n\"'@><=;|&(:"
 
@@ -223,7 +213,7 @@ describe("the script for", function()
       return pending(terminal.missing())
     end
     done "label bug-42 head '$(touch owned)'"
-    at = terminal.open(100, 30)
+    local at = terminal.open(100, 30)
     at:enter(("cd %s; PATH=%s/bin:$PATH; source <(sessile completions bash); clear"):format(home,
       home))
     for typed, word in pairs {

@@ -48,13 +48,11 @@ local function value(list, key)
   end
 end
 
-before_each(function()
-  home = cli.begin()
+cli.each_test(function(path)
+  home = path
   project = home .. "/project"
   os.execute("mkdir " .. quote(project))
 end)
-
-after_each(cli.finish)
 
 describe("config", function()
   it("shows every value with the line, the variable or the option that says it", function()

@@ -11,11 +11,7 @@ local write = cli.write
 local sessile, done, json, no_traceback = cli.sessile, cli.done, cli.json, cli.no_traceback
 local home
 
-before_each(function()
-  home = cli.begin()
-end)
-
-after_each(cli.finish)
+cli.each_test(function(path) home = path end)
 
 -- Fails with that exit code; returns what it said.
 local function fails(code, words, before)

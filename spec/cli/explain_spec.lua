@@ -7,8 +7,8 @@ local sessile, done, json = cli.sessile, cli.done, cli.json
 local home
 
 -- Entries 1 to 6, long ones.
-before_each(function()
-  home = cli.begin()
+cli.each_test(function(path)
+  home = path
   done "new --id talk"
   for i = 1, 6 do
     done(("append talk --role %s -"):format(i % 2 == 1 and "user" or "assistant"),
@@ -27,8 +27,6 @@ before_each(function()
     end }
   ]])
 end)
-
-after_each(cli.finish)
 
 local function compact()
   return json(("compact talk be brief --policy %s/cover.lua"):format(home)).compaction

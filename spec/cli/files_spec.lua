@@ -4,8 +4,7 @@
 local cli = require "spec.support.cli"
 local home
 
-before_each(function() home = cli.begin() end)
-after_each(cli.finish)
+cli.each_test(function(path) home = path end)
 
 -- What a script prints that has `files` and its folder at hand.
 local function run(script)

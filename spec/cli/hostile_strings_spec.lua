@@ -199,12 +199,10 @@ local function run_all(ids, on_terminal)
 end
 
 describe("hostile strings", function()
-  before_each(function()
-    home = cli.begin()
+  cli.each_test(function(path)
+    home = path
     math.randomseed(seed)
   end)
-
-  after_each(cli.finish)
 
   it("reach a terminal as text, and a program as JSON, from a store and from the command line",
     function()

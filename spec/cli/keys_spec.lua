@@ -5,11 +5,7 @@ local cli = require "spec.support.cli"
 local home
 
 describe("a key file that is not there", function()
-  before_each(function()
-    home = cli.begin()
-  end)
-
-  after_each(cli.finish)
+  cli.each_test(function(path) home = path end)
 
   it("makes no store, least of all a plain one", function()
     local out, err, code = cli.sessile(("new --store %s/s --key-file %s/none"):format(home, home))
@@ -21,11 +17,7 @@ describe("a key file that is not there", function()
 end)
 
 describe("sessile keys", function()
-  before_each(function()
-    home = cli.begin()
-  end)
-
-  after_each(cli.finish)
+  cli.each_test(function(path) home = path end)
 
   it("init makes the keyring and a key file, once", function()
     local out, err = cli.done "keys init"
@@ -126,8 +118,8 @@ describe("sessile keys", function()
 end)
 
 describe("sessile forget", function()
-  before_each(function()
-    home = cli.begin()
+  cli.each_test(function(path)
+    home = path
     local script = home .. "/make.lua"
     cli.write(script, [[
       local sessile = require "sessile"
@@ -139,8 +131,6 @@ describe("sessile forget", function()
     ]])
     cli.done("run " .. script)
   end)
-
-  after_each(cli.finish)
 
   it("asks, and does nothing when nobody can answer", function()
     local _, err, code = cli.sessile("forget ann", "yes\n")

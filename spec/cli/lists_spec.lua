@@ -10,8 +10,7 @@ local has = expect.has
 local sessile, done, json = cli.sessile, cli.done, cli.json
 local home
 
-before_each(function() home = cli.begin() end)
-after_each(cli.finish)
+cli.each_test(function(path) home = path end)
 
 -- Runs Lua in the store of this home.
 local function run(text)

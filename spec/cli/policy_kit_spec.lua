@@ -6,10 +6,7 @@ local has = expect.has
 local sessile, done, json, write = cli.sessile, cli.done, cli.json, cli.write
 local home
 
-before_each(function()
-  home = cli.begin()
-end)
-after_each(cli.finish)
+cli.each_test(function(path) home = path end)
 
 describe("policy new", function()
   it("writes a policy whose spec passes", function()

@@ -8,8 +8,8 @@ local home
 
 local DEMO = "examples/demo-session.jsonl"
 
-before_each(function()
-  home = cli.begin()
+cli.each_test(function(path)
+  home = path
   write(home .. "/mine.lua", [[
     return {
       name = "mine", version = 1, about = "Keep some turns.",
@@ -28,8 +28,6 @@ before_each(function()
     }
   ]])
 end)
-
-after_each(cli.finish)
 
 describe("compact", function()
   before_each(function()

@@ -8,8 +8,7 @@ local span = require "sessile.import.span"
 local has, has_not = expect.has, expect.has_not
 local sessile, done, json = cli.sessile, cli.done, cli.json
 
-before_each(cli.begin)
-after_each(cli.finish)
+cli.each_test()
 
 -- Fails with that exit code and nothing on stdout; what it said.
 local function fails(code, words)

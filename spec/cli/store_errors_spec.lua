@@ -7,11 +7,7 @@ local postgres = require "spec.support.postgres"
 local USAGE, DENIED, OTHER = 2, 7, 1
 local home
 
-before_each(function()
-  home = cli.begin()
-end)
-
-after_each(cli.finish)
+cli.each_test(function(path) home = path end)
 
 local function decoded(text)
   return (text:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))

@@ -4,14 +4,13 @@ local cli = require "spec.support.cli"
 local sessile, done, json = cli.sessile, cli.done, cli.json
 local home
 
-before_each(function()
-  home = cli.begin()
+cli.each_test(function(path)
+  home = path
   cli.write(home .. "/note.txt", "hello world, this is a text\n")
   cli.write(home .. "/talk.jsonl", [[{"role":"user","content":"hello world"}
 {"role":"assistant","content":"hello \u001b[31myou"}
 ]])
 end)
-after_each(cli.finish)
 
 describe("tokens", function()
   it("counts a text", function()

@@ -4,11 +4,7 @@ local cli = require "spec.support.cli"
 local sessile, done, json, write = cli.sessile, cli.done, cli.json, cli.write
 local home
 
-before_each(function()
-  home = cli.begin()
-end)
-
-after_each(cli.finish)
+cli.each_test(function(path) home = path end)
 
 -- One session of n questions and answers, each an entry of its own.
 local function talk(n)

@@ -10,12 +10,10 @@ local stores = require "spec.support.stores"
 
 local store, s
 
-before_each(function()
+stores.each_test(function()
   store = stores.open "ram:"
   s = assert(store:session "s")
 end)
-
-after_each(stores.clean)
 
 local function say(role, content)
   return assert(s:append { role = role, content = content })

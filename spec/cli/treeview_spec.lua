@@ -5,42 +5,10 @@ local terminal = require "spec.support.terminal"
 local tree = require "spec.support.tree"
 local done, json = cli.done, cli.json
 
-local missing = terminal.missing()
-local at
-
-before_each(function()
-  cli.begin()
-end)
-
-after_each(function()
-  if at then
-    at:close()
-    at = nil
-  end
-  cli.finish()
-end)
-
--- A test that wants a terminal of 80 by 24, or of another size.
-local function on_screen(name, test, columns, rows, env)
-  it(name, function()
-    if missing then
-      pending(missing)
-      return
-    end
-    at = terminal.open(columns or 80, rows or 24, env)
-    test()
-  end)
-end
-
--- Left as it was found: the line's modes, the screen, the cursor.
-local function clean(before)
-  assert.equal("0", at:is "alternate_on")
-  assert.equal("1", at:is "cursor_flag")
-  assert.equal(before, at:modes())
-end
+terminal.each_test()
 
 describe("the tree on a terminal", function()
-  on_screen("opens at the head, moves by arrows and letters, and is left clean", function()
+  terminal.test("opens at the head, moves by arrows and letters, and is left clean", function(at)
     tree.talk(30)
     local before = at:modes()
     tree.open(at)
@@ -59,10 +27,10 @@ describe("the tree on a terminal", function()
     at:keys "Home"
     tree.selected(at, "0")
     tree.leave(at)
-    clean(before)
+    at:expect_restored(before)
   end)
 
-  on_screen("shows the entry beside the list where there is room", function()
+  terminal.test("shows the entry beside the list where there is room", function(at)
     tree.talk(2)
     tree.open(at)
     local line = at:line "00000004  assistant"
@@ -71,7 +39,7 @@ describe("the tree on a terminal", function()
     at:wait_gone "│"
   end, 120, 40)
 
-  on_screen("folds a question's answers, all of them, and back", function()
+  terminal.test("folds a question's answers, all of them, and back", function(at)
     tree.talk(3)
     tree.open(at)
     at:keys "C"
@@ -86,7 +54,7 @@ describe("the tree on a terminal", function()
     at:wait "/7"
   end)
 
-  on_screen("searches, shows what was found, and goes through it", function()
+  terminal.test("searches, shows what was found, and goes through it", function(at)
     tree.talk(20)
     tree.open(at)
     at:keys("g", "/")
@@ -107,7 +75,7 @@ describe("the tree on a terminal", function()
     at:wait "No entry has 'no such words' in it"
   end)
 
-  on_screen("shows one kind of entry at a time", function()
+  terminal.test("shows one kind of entry at a time", function(at)
     tree.talk(3)
     done "label talk 2 here"
     done "checkpoint talk before"
@@ -122,7 +90,7 @@ describe("the tree on a terminal", function()
     at:wait "/8"
   end)
 
-  on_screen("labels and pins, and takes both back", function()
+  terminal.test("labels and pins, and takes both back", function(at)
     tree.talk(2)
     tree.open(at)
     at:keys "L"
@@ -155,7 +123,7 @@ describe("the tree on a terminal", function()
     assert.equal(0, #json "label list talk")
   end)
 
-  on_screen("moves the head when it was answered with y alone", function()
+  terminal.test("moves the head when it was answered with y alone", function(at)
     tree.talk(3)
     tree.open(at)
     at:keys("g", "j", "j", "b")
@@ -189,7 +157,7 @@ describe("the tree on a terminal", function()
     tree.selected(at, "2")
   end)
 
-  on_screen("forks, and goes back to checkpoints", function()
+  terminal.test("forks, and goes back to checkpoints", function(at)
     tree.talk(2)
     done "checkpoint talk there"
     done "append talk more"
@@ -214,7 +182,7 @@ describe("the tree on a terminal", function()
     assert.equal("00000004", json("tree talk").head)
   end)
 
-  on_screen("says what took a message out of the context, and why", function()
+  terminal.test("says what took a message out of the context, and why", function(at)
     tree.talk(20)
     done "compact talk --policy sliding_window --option messages=4"
     tree.open(at)
@@ -228,7 +196,7 @@ describe("the tree on a terminal", function()
     assert.truthy(at:wait("in force: yes"):find("compaction +sliding_window"))
   end)
 
-  on_screen("opens an entry, scrolls in it, and goes on to others", function()
+  terminal.test("opens an entry, scrolls in it, and goes on to others", function(at)
     local words = {}
     for i = 1, 300 do
       words[i] = "line " .. i
@@ -247,7 +215,7 @@ describe("the tree on a terminal", function()
     tree.selected(at, "1")
   end)
 
-  on_screen("helps with every key", function()
+  terminal.test("helps with every key", function(at)
     tree.talk(1)
     tree.open(at)
     at:keys "?"
@@ -259,7 +227,7 @@ describe("the tree on a terminal", function()
     at:wait "← head"
   end)
 
-  on_screen("follows the size of the terminal, the selection kept", function()
+  terminal.test("follows the size of the terminal, the selection kept", function(at)
     tree.talk(30)
     tree.open(at)
     at:keys("g", "j", "j", "j")
@@ -281,7 +249,7 @@ describe("the tree on a terminal", function()
     tree.leave(at)
   end)
 
-  on_screen("shows what others write, at once on r, else when nobody types", function()
+  terminal.test("shows what others write, at once on r, else when nobody types", function(at)
     tree.talk(1)
     tree.open(at)
     done "append talk 'from elsewhere'"
@@ -294,7 +262,7 @@ describe("the tree on a terminal", function()
 end)
 
 describe("a choice", function()
-  on_screen("of an entry is printed and nothing else, though stdout is no terminal", function()
+  terminal.test("of an entry is all that is printed, though stdout is no terminal", function(at)
     tree.talk(3)
     at:type(("x=$(%s tree talk --select); echo \"got $x, $?\""):format(cli.binary))
     at:keys "Enter"
@@ -308,7 +276,7 @@ describe("a choice", function()
     at:wait "got , 1"
   end)
 
-  on_screen("of a session comes first when none is named", function()
+  terminal.test("of a session comes first when none is named", function(at)
     tree.talk(1)
     done "new --id other --title 'Another one'"
     done "append other hello"

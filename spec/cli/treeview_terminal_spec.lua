@@ -5,45 +5,15 @@ local terminal = require "spec.support.terminal"
 local tree = require "spec.support.tree"
 local done, write = cli.done, cli.write
 
-local missing = terminal.missing()
-local home, at
+local home
 
-before_each(function()
-  home = cli.begin()
-end)
-
-after_each(function()
-  if at then
-    at:close()
-    at = nil
-  end
-  cli.finish()
-end)
-
--- A test that wants a terminal of 80 by 24, or of another size.
-local function on_screen(name, test, columns, rows, env)
-  it(name, function()
-    if missing then
-      pending(missing)
-      return
-    end
-    at = terminal.open(columns or 80, rows or 24, env)
-    test()
-  end)
-end
-
--- Left as it was found: the line's modes, the screen, the cursor.
-local function clean(before)
-  assert.equal("0", at:is "alternate_on")
-  assert.equal("1", at:is "cursor_flag")
-  assert.equal(before, at:modes())
-end
+terminal.each_test(function(path) home = path end)
 
 describe("whatever a session holds", function()
   local NASTY = "\27[31mred\27]0;owned\7 \27[2J\27[?1049l\u{202E}rtl\u{200B}zero\u{9B}31m\u{2066} "
     .. "wide日本語👩‍👩‍👧 e\u{301}\u{301}\u{301}\u{301}\u{301}\u{301} end"
 
-  on_screen("is text on the screen", function()
+  terminal.test("is text on the screen", function(at)
     done("new --id nasty --title " .. cli.quote(NASTY))
     done("append nasty -", NASTY)
     done("label nasty 1 " .. cli.quote(NASTY))
@@ -74,7 +44,7 @@ describe("whatever a session holds", function()
     end
   end)
 
-  on_screen("passes a wall of its own before the cells, whoever draws", function()
+  terminal.test("passes a wall of its own before the cells, whoever draws", function(at)
     write(home .. "/draw.lua", [==[
       local screen = require "sessile.screen"
       local on <close> = assert(screen.open())
@@ -150,7 +120,7 @@ end)
 
 describe("the terminal is given back", function()
   for _, signal in ipairs { "TERM", "HUP", "INT", "QUIT", "ABRT", "USR1", "ALRM", "XCPU" } do
-    on_screen("when the program is ended by " .. signal, function()
+    terminal.test("when the program is ended by " .. signal, function(at)
       tree.talk(1)
       local before = at:modes()
       -- A shell for jobs mends the modes itself when one is killed: this one does not.
@@ -164,12 +134,12 @@ describe("the terminal is given back", function()
       at:wait "? help"
       os.execute(("kill -%s $(cat %s/pid)"):format(signal, home))
       at:wait_gone "? help"
-      clean(before)
+      at:expect_restored(before)
       assert.equal(before, cli.read(home .. "/after"))
     end)
   end
 
-  on_screen("by Ctrl-C, also while something is asked", function()
+  terminal.test("by Ctrl-C, also while something is asked", function(at)
     tree.talk(1)
     local before = at:modes()
     tree.open(at)
@@ -177,10 +147,10 @@ describe("the terminal is given back", function()
     at:wait "Label of"
     at:keys "C-c"
     at:wait_gone "Label of"
-    clean(before)
+    at:expect_restored(before)
   end)
 
-  on_screen("while it is stopped, and taken again", function()
+  terminal.test("while it is stopped, and taken again", function(at)
     tree.talk(3)
     local before = at:modes()
     tree.open(at)
@@ -188,7 +158,7 @@ describe("the terminal is given back", function()
     tree.selected(at, "1")
     at:keys "C-z"
     at:wait "Stopped"
-    clean(before)
+    at:expect_restored(before)
     at:type "bg; sleep 1; fg" -- in the background it stops again, at the screen it wants
     at:keys "Enter"
     tree.selected(at, "1")
@@ -196,10 +166,10 @@ describe("the terminal is given back", function()
     at:keys "j"
     tree.selected(at, "2")
     tree.leave(at)
-    clean(before)
+    at:expect_restored(before)
   end)
 
-  on_screen("by a script that fails while it draws", function()
+  terminal.test("by a script that fails while it draws", function(at)
     write(home .. "/fails.lua", [[
       local on <close> = assert(require("sessile.screen").open())
       on:put(1, 1, "drawn")
@@ -214,21 +184,21 @@ describe("the terminal is given back", function()
     local before = at:modes()
     at:run("run " .. home .. "/fails.lua")
     at:wait "on purpose"
-    clean(before)
+    at:expect_restored(before)
     at:run("run " .. home .. "/exits.lua; echo code $?")
     at:wait "code 3"
-    clean(before)
+    at:expect_restored(before)
   end)
 end)
 
 describe("colours", function()
-  on_screen("are none with NO_COLOR", function()
+  terminal.test("are none with NO_COLOR", function(at)
     tree.talk(2)
     tree.open(at)
     assert.is_nil(at:screen(true):find "\27%[[%d;]*[34][0-7]m")
   end, 80, 24, "NO_COLOR=1")
 
-  on_screen("and cells are none on a dumb terminal: it is text", function()
+  terminal.test("and cells are none on a dumb terminal: it is text", function(at)
     tree.talk(2)
     at:run "tree talk"
     assert.truthy(at:wait("← head"):find("question 1", 1, true))
@@ -237,7 +207,7 @@ describe("colours", function()
     at:wait "cannot place text"
   end, 80, 24, "TERM=dumb")
 
-  on_screen("and cells depend on a type that is known, or is close to one", function()
+  terminal.test("and cells depend on a type that is known, or is close to one", function(at)
     tree.talk(2)
     at:type "export TERM=nobody-knows"
     at:keys "Enter"

@@ -7,8 +7,7 @@ local sessile_library = require "sessile"
 local sessile, done, write = cli.sessile, cli.done, cli.write
 local home
 
-before_each(function() home = cli.begin() end)
-after_each(cli.finish)
+cli.each_test(function(path) home = path end)
 
 local function base64(text)
   return require("sessile.import.kept").base64(text)

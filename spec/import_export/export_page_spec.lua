@@ -7,11 +7,7 @@ local payloads = require "spec.support.payloads"
 local done, write = cli.done, cli.write
 local home
 
-before_each(function()
-  home = cli.begin()
-end)
-
-after_each(cli.finish)
+cli.each_test(function(path) home = path end)
 
 -- ---------------------------------------------------------------- a browser
 

@@ -5,11 +5,7 @@ local span = require "sessile.import.span"
 local sessile, done, json, write = cli.sessile, cli.done, cli.json, cli.write
 local home
 
-before_each(function()
-  home = cli.begin()
-end)
-
-after_each(cli.finish)
+cli.each_test(function(path) home = path end)
 
 -- Messages as lines; some text that a printer would spoil is among them.
 local SPOILT = '{"role":"user","content":"caf\\u00e9 \\u0001","n":9007199254740993,"x":1.50}'

@@ -11,8 +11,7 @@ local folder = "spec/fixtures/import/"
 local canonical = recordings.canonical
 local store
 
-before_each(function() store = stores.ram() end)
-after_each(stores.clean)
+stores.each_test(function() store = stores.ram() end)
 
 local function written(path, to)
   local session = assert(recordings.into(store, path, { id = path .. to }))
@@ -313,8 +312,7 @@ describe("what is written for", function()
 end)
 
 describe("on the command line", function()
-  before_each(cli.begin)
-  after_each(cli.finish)
+  cli.each_test()
 
   it("--to writes it, says what was mended, and knows the names", function()
     cli.done("import " .. folder .. "claude.jsonl --id c")

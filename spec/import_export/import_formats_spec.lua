@@ -11,8 +11,7 @@ local temp = require "spec.support.temp"
 local folder = "spec/fixtures/import/"
 local store
 
-before_each(function() store = stores.ram() end)
-after_each(stores.clean)
+stores.each_test(function() store = stores.ram() end)
 
 local function load(name)
   return assert(recordings.into(store, folder .. name))
@@ -318,8 +317,7 @@ describe("our own export", function()
 end)
 
 describe("on the command line", function()
-  before_each(cli.begin)
-  after_each(cli.finish)
+  cli.each_test()
 
   it("a folder becomes sessions, and those that are unchanged are skipped", function()
     local home = cli.home()

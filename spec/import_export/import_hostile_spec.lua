@@ -12,8 +12,7 @@ local soak = os.getenv "SESSILE_SOAK" == "1"
 local seed = math.tointeger(tonumber(os.getenv "SEED" or "")) or os.time()
 local store
 
-before_each(function() store = stores.ram() end)
-after_each(stores.clean)
+stores.each_test(function() store = stores.ram() end)
 
 local function open(text, from)
   local file = assert(io.tmpfile())

@@ -10,8 +10,7 @@ local temp = require "spec.support.temp"
 local soak = os.getenv "SESSILE_SOAK" == "1"
 local store
 
-before_each(function() store = stores.ram() end)
-after_each(stores.clean)
+stores.each_test(function() store = stores.ram() end)
 
 -- The first line that differs says enough.
 local function same(expected, found)
@@ -230,8 +229,7 @@ describe("an import", function()
 end)
 
 describe("an import that is killed", function()
-  before_each(cli.begin)
-  after_each(cli.finish)
+  cli.each_test()
 
   it("and begun again makes the session that one without a kill makes", function()
     local path, kills = cli.home() .. "/bulk.jsonl", 0

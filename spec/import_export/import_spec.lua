@@ -208,11 +208,9 @@ end)
 describe("import into a session", function()
   local store
 
-  before_each(function()
+  stores.each_test(function()
     store = stores.ram()
   end)
-
-  after_each(stores.clean)
 
   local function texts_of(session)
     local all = {}

@@ -24,12 +24,10 @@ return {
 
 local home
 
-before_each(function()
-  home = cli.begin()
+cli.each_test(function(path)
+  home = path
   write(home .. "/asker.lua", ASKER)
 end)
-
-after_each(cli.finish)
 
 local LONG = ("a long answer that is worth a summary "):rep(20)
 

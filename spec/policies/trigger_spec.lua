@@ -44,11 +44,9 @@ end
 describe("a trigger", function()
   local reasons, store
 
-  before_each(function()
+  stores.each_test(function()
     reasons = {}
   end)
-
-  after_each(stores.clean)
 
   local function open(options)
     options.policy = options.policy or keeper(reasons)

@@ -1,5 +1,6 @@
 -- stores.lua: stores that a spec opens. stores.clean() closes all of them and removes their places.
 
+local busted = require "busted"
 local postgres = require "spec.support.postgres"
 local sessile = require "sessile"
 local temp = require "spec.support.temp"
@@ -43,13 +44,29 @@ function stores.kinds()
   }
 end
 
---- After each test: closes the stores, and removes every folder of temp.lua.
+--- Closes the stores, and removes every folder of temp.lua.
 function stores.clean()
   for i = #opened, 1, -1 do
     assert(opened[i]:close())
     opened[i] = nil
   end
   temp.clean()
+end
+
+--- In a describe, or a spec: calls set_up before each test, and stores.clean() after it.
+function stores.each_test(set_up)
+  busted.before_each(set_up)
+  busted.after_each(stores.clean)
+end
+
+--- A describe for each kind of store, called "WHAT KIND"; define(open) has its tests.
+function stores.each_kind(what, define)
+  for kind, open in pairs(stores.kinds()) do
+    busted.describe(what .. " " .. kind, function()
+      define(open)
+      busted.after_each(stores.clean)
+    end)
+  end
 end
 
 return stores
