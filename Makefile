@@ -15,7 +15,7 @@ BUILD   ?= build
 
 BUILD_PACKAGES := gcc libc6-dev binutils lua5.4 liblua5.4-dev uuid-dev libsodium-dev \
                   libmodpbase64-dev libzstd-dev libpcre2-dev lua-argparse
-BUILD_PACKAGES += libsqlite3-dev libpq-dev
+BUILD_PACKAGES += libsqlite3-dev libpq-dev libcurl4-openssl-dev
 BUILD_PACKAGES += libcmark-gfm-dev libcmark-gfm-extensions-dev libncurses-dev libedit-dev
 TEST_PACKAGES  := pkg-config libcmocka-dev libcjson-dev lua-busted postgresql sqlite3
 CHECK_PACKAGES := clang-format-14 lua-check cppcheck lua-socket lua-sec
@@ -268,11 +268,11 @@ check: deps-check
 # The tests of sessions over databases: those that are known to say nothing of files. What is slow over PostgreSQL, since each place is a schema
 # that has to be made, and shows nothing that SQLite does not, is left to SQLite.
 OVER_POSTGRES := unit/test_checkpoint unit/test_facts unit/test_life unit/test_session$$ \
-    unit/test_tree spec/branch spec/list_cache spec/checkpoint spec/child spec/fork spec/lifecycle \
-    spec/pending spec/pause spec/search spec/session spec/turn
+    unit/test_tree spec/policies/pending_run \
+    $(addprefix spec/api/,branch list checkpoint child fork lifecycle pause search session turn)
 OVER_SQLITE := $(OVER_POSTGRES) model/ unit/test_search unit/test_writers unit/test_fork \
-    unit/test_uncompact unit/test_meter spec/agent_killed spec/cli_keys spec/json spec/keys \
-    spec/label spec/refusals
+    unit/test_uncompact unit/test_meter spec/agent/killed spec/cli/keys \
+    $(addprefix spec/api/,json keys label refusals)
 stores: deps-test
 	@+$(again) --quiet everything
 	@BUILD=$(BUILD) tests/run --store sqlite $(OVER_SQLITE:%='%')
@@ -302,8 +302,9 @@ headers:
 #
 # Under AddressSanitizer the specs that start the executable hundreds of times, or keep Lua busy
 # for long, take minutes and show nothing of the C that the others do not.
-LONG_SPECS := commands completions config_hostile export guide hostile_strings import_hostile \
-              prd_verbs testing_mistakes treeview
+LONG_SPECS := api/config_hostile docs/policy_guide import_export/export \
+              import_export/import_hostile policies/testing_mistakes \
+              $(addprefix cli/,commands completions hostile_strings sessions treeview)
 SPECS = $(patsubst %_spec.lua,%,$(shell find spec -name '*_spec.lua' | LC_ALL=C sort))
 asan: deps-test
 	@+$(again) --quiet BUILD=build-asan HARDEN= SANITIZED=1 everything OPT="-O1 \

@@ -4,8 +4,7 @@
 --     OPENAI_BASE_URL=http://localhost:11434/v1 OPENAI_MODEL=llama3.2 \
 --         build/bin/sessile run examples/assistant.lua
 --
--- OPENAI_API_KEY is sent when it is set. HTTP comes from the Debian packages lua-socket and, for
--- https, lua-sec; a script needs neither.
+-- OPENAI_API_KEY is sent when it is set.
 local sessile = require "sessile"
 
 local model = {}

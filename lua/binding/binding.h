@@ -32,6 +32,7 @@
 #define BINDING_SEARCH    "sessile.core.Search"
 #define BINDING_GUARD     "sessile.core.Guard"
 #define BINDING_ENCODING  "sessile.core.Encoding"
+#define BINDING_REQUEST   "sessile.core.Request"
 
 #if defined(__GNUC__)
 #define BINDING_EXPORT __attribute__((visibility("default")))
@@ -128,6 +129,12 @@ int binding_store_search(lua_State *L);
 /* encoding.c */
 void binding_encoding_open(lua_State *L);
 int binding_encoding(lua_State *L);
+
+/* http.c */
+void binding_request_open(lua_State *L);
+int binding_http_library(lua_State *L);
+int binding_post(lua_State *L);
+int binding_sleep(lua_State *L);
 
 /* session.c */
 void binding_session_open(lua_State *L);

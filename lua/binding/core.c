@@ -86,6 +86,9 @@ static const luaL_Reg functions[] = {
     {"plain", core_plain},
     {"count", core_count},
     {"encoding", binding_encoding},
+    {"http_library", binding_http_library},
+    {"post", binding_post},
+    {"sleep", binding_sleep},
     {NULL, NULL},
 };
 
@@ -103,6 +106,7 @@ BINDING_EXPORT int luaopen_sessile_core(lua_State *L)
     binding_check_open(L);
     binding_search_open(L);
     binding_encoding_open(L);
+    binding_request_open(L);
     luaL_newlib(L, functions);
     lua_pushlightuserdata(L, NULL);
     lua_setfield(L, -2, "null");

@@ -1,7 +1,7 @@
 -- cli.lua: the executable in a shell, as somebody types it, with a home of its own.
 
-local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
-local elsewhere = dofile(here .. "/elsewhere.lua")
+local busted = require "busted"
+local elsewhere = require "spec.support.elsewhere"
 local span = require "sessile.import.span"
 
 local build = os.getenv "SESSILE_BUILD" or "build"
@@ -46,6 +46,18 @@ end
 --- Removes it.
 function cli.finish()
   os.execute("rm -rf " .. cli.quote(home))
+end
+
+--- In a describe, or a spec: makes a home before each test and removes it afterwards. Calls
+--- set_up(home), if there is one, as soon as there is a home.
+function cli.each_test(set_up)
+  busted.before_each(function()
+    cli.begin()
+    if set_up then
+      set_up(home)
+    end
+  end)
+  busted.after_each(cli.finish)
 end
 
 --- The default store of that home, for a shell.

@@ -5,8 +5,6 @@
 --
 -- Must never change what a spec expects: what holds of files alone says so, by files_only().
 
-local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
-
 local elsewhere = { kind = os.getenv "TEST_STORE" }
 if elsewhere.kind == "" or elsewhere.kind == "file" then
   elsewhere.kind = nil
@@ -19,7 +17,7 @@ local places = {
 
   -- A schema's name has 63 bytes at most, and no capitals here, which a shell need not quote.
   postgres = function(path)
-    local server = assert(dofile(here .. "/postgres.lua").server())
+    local server = assert(require("spec.support.postgres").server())
     local name = path:gsub("%u", "%0_"):lower():gsub("[^%w_]", "_"):sub(-48)
     local sum = 0
     for i = 1, #path do

@@ -1,4 +1,4 @@
--- endpoint.lua: an endpoint that spec/examples_endpoint_spec.lua asks: `lua5.4 endpoint.lua FOLDER`
+-- endpoint.lua: the endpoint of docs/examples_endpoint_spec.lua. `lua5.4 endpoint.lua FOLDER`
 -- answers the requests that come with FOLDER/1, FOLDER/2, …, keeps each as FOLDER/N.request, and
 -- writes its port to FOLDER/port. It ends after the last of them, or when none comes for a minute.
 

@@ -2,7 +2,7 @@
 -- who runs the tests has configured for themselves.
 
 local assert = require "luassert"
-local temp = dofile(debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$") .. "/temp.lua")
+local temp = require "spec.support.temp"
 
 local example = { temp = temp }
 

@@ -1,4 +1,4 @@
--- killed_agent.lua: the agent that spec/agent_killed_spec.lua kills. It takes a store's folder, a
+-- killed_agent.lua: the agent that spec/agent/killed_spec.lua kills. It takes a store's folder, a
 -- file of side effects, the number of steps, and "one" (calls one after the other) or "several"
 -- (in coroutines). Each side effect is a line of that file; each event a line on stdout.
 

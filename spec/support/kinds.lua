@@ -1,10 +1,9 @@
 -- kinds.lua: the kinds of store that outlive a process, for specs about two of them: each makes
 -- URLs of places where nothing is yet. What is not on this machine is left out, with the reason.
 
-local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
-local postgres = dofile(here .. "/postgres.lua")
+local postgres = require "spec.support.postgres"
 local sessile = require "sessile"
-local temp = dofile(here .. "/temp.lua")
+local temp = require "spec.support.temp"
 
 local kinds = {}
 

@@ -1,7 +1,7 @@
--- mixing_writer.lua: one of the processes that spec/processes_spec.lua starts on one session. It
--- takes a store's folder, its own name, a seed, and how many operations it makes, of every kind,
--- at random. Each that was acknowledged is a line on stdout: the kind, then what it wrote, with
--- tabs between; one that was refused as it may be is "refused" and the code.
+-- mixing_writer.lua: one of the processes that api/processes_spec.lua starts on one session. Its
+-- arguments are a store's folder, a name, a seed, and a number of operations, which it chooses at
+-- random. It prints a line for each that was acknowledged: the kind and what it wrote, separated
+-- by tabs. For one that may be refused, and was, it prints "refused" and the code.
 
 local sessile = require "sessile"
 

@@ -2,7 +2,8 @@
 -- The Nth request is kept as FOLDER/N.request and answered by FOLDER/N, a Lua chunk that gets
 -- `client` (a socket), `send(text)`, `sleep(seconds)`, `event(json)` (sends one as SSE), `sse()`
 -- (the head of a stream) and `json(status, text, headers)`. FOLDER/port has the port; with
--- FOLDER/cert.pem and key.pem it speaks TLS. It ends after the last, or a minute of silence.
+-- FOLDER/cert.pem and key.pem it speaks TLS, with FOLDER/early it answers before it has read a
+-- body. It ends after the last, or a minute of silence.
 
 local socket = require "socket"
 
@@ -39,7 +40,9 @@ local function answer(client, n)
     size = tonumber(line:lower():match "^content%-length: (%d+)") or size
     head[#head + 1] = line
   until line == ""
-  write(n .. ".request", table.concat(head, "\n") .. "\n" .. client:receive(size))
+  if not exists "early" then
+    write(n .. ".request", table.concat(head, "\n") .. "\n" .. client:receive(size))
+  end
   local function send(text)
     return client:send(text)
   end

@@ -1,8 +1,7 @@
 -- temp.lua: folders that specs may fill, and what they ask of files. Everything it makes is
 -- under the system's temporary folder and goes with temp.clean().
 
-local here = debug.getinfo(1, "S").source:match("^@(.*)/[^/]*$")
-local elsewhere = dofile(here .. "/elsewhere.lua")
+local elsewhere = require "spec.support.elsewhere"
 
 local temp = {
   files_only = elsewhere.files_only, url = elsewhere.url, kind = elsewhere.kind,
@@ -92,28 +91,6 @@ function temp.snapshot(dir)
     parts[#parts + 1] = path .. "\n" .. temp.read(path)
   end
   return table.concat(parts, "\n")
-end
-
---- The kinds of store that behave alike: a name, and a function that opens an empty one. With
---- PostgreSQL where a server can be had.
-function temp.stores()
-  local sessile = require "sessile"
-  local postgres = dofile(here .. "/postgres.lua")
-  local function plain(place)
-    return function(opts)
-      local given = { key = false }
-      for name, value in pairs(opts or {}) do
-        given[name] = value
-      end
-      return assert(sessile.open(place(), given))
-    end
-  end
-  return {
-    ["ram:"] = function(opts) return assert(sessile.open("ram:", opts)) end,
-    ["file:"] = plain(function() return "file:" .. temp.dir() .. "/store" end),
-    ["sqlite:"] = plain(function() return "sqlite:" .. temp.dir() .. "/sessions.db" end),
-    ["postgres:"] = postgres.server() and plain(function() return (postgres.place()) end) or nil,
-  }
 end
 
 return temp

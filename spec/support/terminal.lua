@@ -1,11 +1,14 @@
 -- terminal.lua: a terminal that nobody sits at: a shell in tmux, keys typed into it, its screen
 -- read. Each has a server of its own, which ends with it.
 
-local cli = require "cli"
+local assert = require "luassert"
+local busted = require "busted"
+local cli = require "spec.support.cli"
 
 local terminal = {}
 local methods = {}
 local meta = { __index = methods }
+local opened = {}
 
 -- So often the screen is looked at, in all so long: a program that does not answer by then is
 -- taken for one that never will.
@@ -32,6 +35,7 @@ end
 --- A shell in a terminal of that size, with the environment of cli.sessile. env: more of it.
 function terminal.open(columns, rows, env)
   local self = setmetatable({ folder = cli.home() }, meta)
+  opened[#opened + 1] = self
   cli.write(self.folder .. "/shellrc", "PS1='$ '\nunset HISTFILE\n")
   self:tmux(("new-session -d -x %d -y %d %s"):format(columns, rows, cli.quote(
     ("env -u NO_COLOR %s %s bash --noprofile --rcfile %s/shellrc -i"):format(cli.env(), env or "",
@@ -39,6 +43,36 @@ function terminal.open(columns, rows, env)
   self:tmux "set -g status off"
   self:wait "$"
   return self
+end
+
+--- In a describe, or a spec: as cli.each_test, and closes the terminals that a test opened.
+function terminal.each_test(set_up)
+  busted.before_each(function()
+    local home = cli.begin()
+    if set_up then
+      set_up(home)
+    end
+  end)
+  busted.after_each(function()
+    for i = #opened, 1, -1 do
+      opened[i]:close()
+      opened[i] = nil
+    end
+    cli.finish()
+  end)
+end
+
+--- A test, test(at), with a terminal of 80 by 24 or of another size. Pending if there can be none.
+--- env: as for terminal.open, or a function that returns it.
+function terminal.test(name, test, columns, rows, env)
+  busted.it(name, function()
+    local missing = terminal.missing()
+    if missing then
+      -- busted gives `pending`, as a test calls it, to the files of specs alone.
+      require "busted.core"().pending(missing)
+    end
+    test(terminal.open(columns or 80, rows or 24, type(env) == "function" and env() or env))
+  end)
 end
 
 --- Runs `sessile` with these words in it.
@@ -127,6 +161,14 @@ function methods:modes()
     end
     os.execute("sleep " .. PAUSE)
   end
+end
+
+--- That a program left the terminal as it found it: the screen, the cursor, and the modes that
+--- modes() returned before.
+function methods:expect_restored(before)
+  assert.equal("0", self:is "alternate_on")
+  assert.equal("1", self:is "cursor_flag")
+  assert.equal(before, self:modes())
 end
 
 function methods:close()

@@ -1,6 +1,6 @@
 -- tree.lua: `sessile tree` on a terminal of terminal.lua: a session to look at, opened and left.
 
-local cli = require "cli"
+local cli = require "spec.support.cli"
 
 local tree = {}
 

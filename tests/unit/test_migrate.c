@@ -1,7 +1,7 @@
 /*
  * test_migrate.c: a store copied into another one, from C: what a host's backend gets,
  * memory that runs out at every place, a copy that is given up and begun again, and
- * misuse. What a copy holds, and what is told of it, is in spec/migrate_spec.lua.
+ * misuse. What a copy holds, and what is told of it, is in spec/api/migrate_spec.lua.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,6 +3,7 @@
 -- Owns: the questions, each one finding {group, name, state, text, next}. Must never show a key,
 -- make a store, ask a model, or leave anything behind.
 
+local core = require "sessile.core"
 local disk = require "sessile.disk"
 local hints = require "sessile.cli.hints"
 local paths = require "sessile.paths"
@@ -124,17 +125,14 @@ local function modules(add, cfg)
     not argparse and "Install it: apt-get install lua-argparse" or nil)
   local model = cfg and cfg:for_agent(nil).model
   local endpoint = type(model) == "table" and model.endpoint
-  for _, one in ipairs { { "socket", "lua-socket" }, { "ssl", "lua-sec" } } do
-    local version = version_of(one[1])
-    local wanted = endpoint and (one[1] == "socket" or endpoint:find "^https:")
-    if version then
-      add(one[2], "ok", version)
-    elseif wanted then
-      add(one[2], "bad", "not there, and the model is at " .. show.url(endpoint),
-        "Install it: apt-get install " .. one[2])
-    else
-      add(one[2], "ok", "not there: only a model at an endpoint wants it")
-    end
+  local library = core.http_library()
+  if library then
+    add("libcurl", "ok", library)
+  elseif endpoint then
+    add("libcurl", "bad", "not there, and the model is at " .. show.url(endpoint),
+      "Install it: apt-get install libcurl4")
+  else
+    add("libcurl", "ok", "not there: only a model at an endpoint needs it")
   end
 end
 

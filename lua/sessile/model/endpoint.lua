@@ -6,10 +6,8 @@
 -- something of an answer has been shown.
 
 local answers = require "sessile.answers"
-local connection = require "sessile.model.connection"
 local core = require "sessile.core"
 local events = require "sessile.model.events"
-local http = require "sessile.model.http"
 local key = require "sessile.key"
 local openai = require "sessile.model.openai"
 local options = require "sessile.options"
@@ -19,7 +17,8 @@ local endpoint = {
   pause = 0.5,
 }
 
-local TIMEOUT, WHOLE = 120, 10      -- seconds without a byte; so many times that in all
+local TIMEOUT, WHOLE = 120, 10      -- seconds without a byte; times that for all tries together
+local SLICE = 100                   -- ms until it is asked again whether to stop
 local MOST = 64 * 1024 * 1024       -- bytes of a streamed body; each is a few hundred a token
 local MOST_EVENT = 4 * 1024 * 1024
 local TRIES, MOST_PAUSE = 4, 30
@@ -30,7 +29,7 @@ local AGAIN = { [408] = true, [429] = true, [500] = true, [502] = true, [503] = 
 
 local LOCAL = { localhost = true, ["127.0.0.1"] = true, ["::1"] = true }
 
---- The address as {host=, port=, path=, secure=, text=}; nil and what is wrong with it.
+--- The address as {url=, secure=, here=, text=}; nil and what is wrong with it.
 function endpoint.address(url)
   local scheme, authority, path, query = url:match "^(%a+)://([^/?#]+)([^?#]*)(%??[^#]*)$"
   if scheme ~= "http" and scheme ~= "https" then
@@ -47,25 +46,32 @@ function endpoint.address(url)
   if not host then
     return nil, "it names no host"
   end
-  port = port ~= "" and math.tointeger(tonumber(port)) or scheme == "https" and 443 or 80
-  if port < 1 or port > 65535 then
+  port = tonumber(port)
+  if port and (port < 1 or port > 65535) then
     return nil, "it names no port"
   end
   path = path:gsub("/+$", "")
   if not path:find "/chat/completions$" then
     path = path .. "/chat/completions"
   end
-  return { host = host, port = port, path = path .. query, secure = scheme == "https",
-    authority = authority, text = ("%s://%s%s"):format(scheme, authority, path),
+  local text = ("%s://%s%s"):format(scheme, authority, path)
+  return { url = text .. query, text = text, secure = scheme == "https",
     here = LOCAL[host:lower()] ~= nil }
 end
 
 -- ---------------------------------------------------------------- keys and headers
 
+-- "expect" would make libcurl wait for a consent that few servers give.
+local HEADERS = {
+  "content-type: application/json", "accept: text/event-stream, application/json",
+  "accept-encoding: identity", "user-agent: sessile/" .. core.version, "connection: close",
+  "expect:",
+}
+
 -- The values of the headers that are asked for; nil, message, code. Beside them a list of the
 -- secrets among them.
 local function headers_of(self)
-  local lines, secrets = {}, {}
+  local lines, secrets = table.move(HEADERS, 1, #HEADERS, 1, {}), {}
   local function put(name, value, prefix)
     if type(value) ~= "string" then
       local message, code
@@ -79,7 +85,9 @@ local function headers_of(self)
       return nil, ("the header %s cannot have that value: it has a control character")
         :format(name), "EINVALID"
     end
-    lines[#lines + 1] = ("%s: %s%s"):format(name, prefix or "", value)
+    -- libcurl takes "name:" for a header that is to go, "name;" for one without a value.
+    lines[#lines + 1] = value == "" and name .. ";"
+      or ("%s: %s%s"):format(name, prefix or "", value)
     return true
   end
   local ok, message, code = true, nil, nil
@@ -130,7 +138,8 @@ local CODES = { [400] = "EINVALID", [401] = "EDENIED", [403] = "EDENIED", [404] 
   [413] = "EOVERFLOW", [422] = "EINVALID", [429] = "ELIMIT" }
 
 -- What a status other than 200 means: {message=, code=, again=, after=, refused=}.
-local function refusal(self, status, headers, text, secrets)
+local function refusal(self, wire, text, secrets)
+  local status = wire:status()
   if status >= 300 and status < 400 then
     return { code = "EDENIED", message = ("it sends us elsewhere (%d), where nothing is sent: "
       .. "name the place itself"):format(status) }
@@ -142,7 +151,7 @@ local function refusal(self, status, headers, text, secrets)
     message = ("the endpoint answered %d%s"):format(status,
       message ~= "" and ": " .. message or ""),
     again = AGAIN[status] and said.code ~= "insufficient_quota",
-    after = tonumber((headers["retry-after"] or ""):match "^%d+$" or nil),
+    after = tonumber((wire:header "retry-after" or ""):match "^%d+$" or nil),
   }
   if status == 400 and (said.code == "context_length_exceeded"
       or answers.overflow(said.message or text)) then
@@ -169,21 +178,30 @@ local function body_of(self, request)
   return openai.encode(request, self.name, more)
 end
 
-local function head_of(self, lines, size)
-  local where = self.where
-  return table.concat({
-    ("POST %s HTTP/1.1"):format(where.path), "host: " .. where.authority,
-    "content-type: application/json", "content-length: " .. size,
-    "accept: text/event-stream, application/json", "accept-encoding: identity",
-    "user-agent: sessile/" .. core.version, "connection: close",
-    table.concat(lines, "\r\n"),
-  }, "\r\n"):gsub("[\r\n]+$", "") .. "\r\n\r\n"
+-- The pieces of an answer as they come. What cut it short is in `failure` afterwards.
+local function pieces(wire, about, failure)
+  return function()
+    while not (about.stopped and about.stopped()) do
+      local piece, message, code = wire:read(about.wait and 0 or SLICE)
+      if piece ~= "" then
+        failure.message, failure.code, failure.again = message, code, code == "EIO"
+        return piece
+      elseif about.wait then
+        about.wait(SLICE / 1000)
+      end
+    end
+    failure.message, failure.code = "stopped", "ECANCELLED"
+  end
 end
 
--- Reads the answer. Returns the message; or nil and a failure.
+local function is_stream(wire)
+  return wire:status() == 200
+    and (wire:header "content-type" or ""):lower():find "^text/event%-stream" ~= nil
+end
+
+-- Reads the answer. Returns the message; or nil, a failure, and whether something was shown.
 local function read(self, wire, about, secrets)
-  local stream = openai.stream(about.on_text)
-  local status, headers, parts, wrong = nil, nil, {}, nil
+  local stream, parts, failure, wrong = openai.stream(about.on_text), {}, {}, nil
   local reader = events.reader(function(data)
     local ok, why, said = stream:take(data)
     if not ok then
@@ -194,55 +212,47 @@ local function read(self, wire, about, secrets)
     end
     return ok ~= nil and not stream.ended
   end, MOST_EVENT)
-  local streamed
-  local response = http.response(function(code, lines)
-    status, headers = code, lines
-    streamed = code == 200 and (lines["content-type"] or ""):lower():find "^text/event%-stream"
-  end, function(piece)
-    if not streamed then
+  for piece in pieces(wire, about, failure) do
+    if is_stream(wire) then
+      local on = reader:feed(piece)
+      if on == nil then
+        wrong = { code = "EIO", message = ("a piece of the answer is longer than %d bytes")
+          :format(MOST_EVENT) }
+      end
+      if not on then
+        break
+      end
+    else
       parts[#parts + 1] = piece
-      return true
     end
-    local on = reader:feed(piece)
-    if on == nil then
-      wrong = { code = "EIO", message = ("a piece of the answer is longer than %d bytes")
-        :format(MOST_EVENT) }
-    end
-    return on == true
-  end, MOST)
-  local more = true
-  while more do
-    local data, message, code = wire:receive()
-    if not data then
-      return nil, { code = code, message = message, again = code == "EIO" }, stream.shown
-    elseif data == "" then
-      break
-    end
-    more = response:feed(data)
   end
+  local whole = stream.ended or stream.finished
   if wrong then
     return nil, wrong, stream.shown
+  elseif failure.code and not (whole and failure.code == "EIO") then
+    return nil, failure, stream.shown
+  elseif wire:status() ~= 200 then
+    return nil, refusal(self, wire, table.concat(parts), secrets)
   end
-  local whole, why = response:finish()
-  if not whole and not (streamed and (stream.ended or stream.finished)) then
-    return nil, { code = "EIO", message = why, again = response.why == nil }, stream.shown
-  elseif status ~= 200 then
-    return nil, refusal(self, status, headers, table.concat(parts), secrets), false
-  elseif streamed then
+  local message, why
+  if is_stream(wire) then
     reader:finish()
-    local message
     message, why = stream:message()
     return message, wrong or not message and { code = "EIO", message = why, again = true },
       stream.shown
   end
-  local message
   message, why = openai.decode(table.concat(parts))
   if not message then
-    return nil, { code = "EIO", message = short(secrets, why) }, false
+    return nil, { code = "EIO", message = short(secrets, why) }
   elseif about.on_text and message.content ~= "" then
     about.on_text(message.content)
   end
   return message
+end
+
+local function variable(name)
+  local value = os.getenv(name)
+  return value ~= "" and value or nil
 end
 
 -- One request. Returns the message; or nil, a failure, and whether something was shown.
@@ -259,17 +269,14 @@ local function try(self, request, about)
     return nil, { code = "EINVALID", message = "the request cannot be written: " .. why }
   end
   local wire
-  wire, why, code = connection.open(self.where, about)
+  wire, why, code = core.post(self.where.url, {
+    headers = lines, body = body, ca = self.ca or variable "SSL_CERT_FILE", most = MOST,
+    idle_ms = self.timeout * 1000 // 1, whole_ms = math.max(1, about.deadline - core.now()),
+  })
   if not wire then
-    return nil, { code = code, message = why, again = code == "EIO" }
-  end
-  local guard <close> = wire
-  local sent
-  sent, why, code = guard:send(head_of(self, lines, #body) .. body)
-  if not sent and code == "ECANCELLED" then
     return nil, { code = code, message = why }
   end
-  -- Who refuses a request may close before all of it was sent: what was said is read.
+  local guard <close> = wire
   local message, failure, shown = read(self, guard, about, secrets)
   return message, failure, shown
 end
@@ -286,11 +293,24 @@ local function pause_before(failure, tries)
   return endpoint.pause * 2 ^ (tries - 1)
 end
 
+-- Waits. true; nil when it is to stop.
+local function rest(seconds, about)
+  local till = core.now() + seconds * 1000
+  while core.now() < till do
+    if about.stopped and about.stopped() then
+      return nil
+    elseif about.wait then
+      about.wait(SLICE / 1000)
+    else
+      core.sleep(math.min(SLICE, math.ceil(till - core.now())))
+    end
+  end
+  return true
+end
+
 --- Asks. about: on_text, stopped, wait. Returns the message; nil, message, code.
 function endpoint.ask(self, request, about)
-  local socket = require "socket"
-  about.timeout, about.ca = self.timeout, self.ca
-  about.deadline = socket.gettime() + self.timeout * WHOLE
+  about.deadline = core.now() + self.timeout * WHOLE * 1000 // 1
   local tries = 0
   while true do
     local message, failure, shown = try(self, request, about)
@@ -305,9 +325,8 @@ function endpoint.ask(self, request, about)
         return nil, failure.code == "ECANCELLED" and failure.message
           or ("%s: %s"):format(self.where.text, failure.message), failure.code
       end
-      local on, why, code = connection.sleep(pause, about)
-      if not on then
-        return nil, why, code
+      if not rest(pause, about) then
+        return nil, "stopped", "ECANCELLED"
       end
     end
   end
@@ -346,8 +365,8 @@ function endpoint.make(who, given, seconds)
     timeout = seconds(who, opts.timeout) or TIMEOUT, insecure = opts.insecure, ca = opts.ca,
     wait = opts.wait, without = {},
   }
-  local usable, message, code = connection.usable(where.secure)
-  if not usable then
+  local library, message, code = core.http_library()
+  if not library then
     return nil, message, code
   end
   return made

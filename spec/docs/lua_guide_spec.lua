@@ -1,0 +1,42 @@
+-- lua/README.md: its programs, run as they stand there.
+-- Files only: what is read there is a folder.
+
+local temp = require "spec.support.temp"
+
+local root = os.getenv "SESSILE_ROOT" or "."
+local build = os.getenv "SESSILE_BUILD" or "build"
+local binary = os.getenv "SESSILE_BIN" or build .. "/bin/sessile"
+
+-- Standard output, standard error and exit status of the first Lua program under a heading.
+local function run(heading)
+  local guide = temp.read(root .. "/lua/README.md")
+  local section = assert(guide:match("\n## " .. heading .. "\n(.*)$"))
+  local dir = temp.dir()
+  temp.write(dir .. "/program.lua", assert(section:match "\n```lua\n(.-)\n```"))
+  local _, _, status = os.execute(("%s run %s/program.lua >%s/out 2>%s/err"):format(binary, dir,
+    dir, dir))
+  return temp.read(dir .. "/out"), temp.read(dir .. "/err"), status
+end
+
+describe("lua/README.md", function()
+  teardown(temp.clean)
+
+  it("shows a store of the host's that keeps a turn", function()
+    local out, err, status = run "A store of your own"
+    assert.equal("", err)
+    assert.equal(0, status)
+    assert.equal("true\n3\t0\n", out)
+  end)
+
+  it("shows an agent that runs", function()
+    local out, err, status = run "Sending messages, and agents"
+    assert.equal(0, status, err)
+    assert.equal("completed\tThere are 3.\n4\n", out)
+    local events = {}
+    for event in err:gmatch "%d (%S+)\n" do
+      events[#events + 1] = event
+    end
+    assert.same({ "start", "message", "context", "model", "message", "tool_start", "tool_end",
+      "context", "model", "message", "turn", "done" }, events)
+  end)
+end)

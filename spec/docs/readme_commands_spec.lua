@@ -1,0 +1,86 @@
+-- The README's shell blocks, run for real: in order, in one scratch folder and home, by one sh
+-- each that stops at the first command that fails. `sessile` is the executable of this build, and
+-- recorded.jsonl a recording of the pi coding agent; examples/ is that of the project. What a
+-- block asks is answered by nobody.
+--
+-- A block that is not to be run has a line of its own above it, with the reason:
+--   <!-- not run: installs packages -->
+-- The default store is a folder below ~/.local/share, as the text says: so these run once, over
+-- files. (The databases have sqlite_spec.lua and others.)
+
+local cli = require "spec.support.cli"
+local root = os.getenv "SESSILE_ROOT" or "."
+
+-- The blocks of a text: {line, text, skipped}. skipped: why it is not run.
+local function blocks_of(text)
+  local found, at, skipped, block = {}, 0, nil, nil
+  for line in (text .. "\n"):gmatch "([^\n]*)\n" do
+    at = at + 1
+    if block and line:find "^```%s*$" then
+      block.text = table.concat(block, "\n") .. "\n"
+      block = nil
+    elseif block then
+      block[#block + 1] = line
+    elseif line:find "^```sh%s*$" then
+      block = { line = at + 1, skipped = skipped }
+      found[#found + 1], skipped = block, nil
+    elseif line:find "%S" then
+      skipped = line:match "^<!%-%- not run: (.-) %-%->$"
+    end
+  end
+  return found
+end
+
+describe("the README's shell blocks", function()
+  local home
+
+  setup(function()
+    home = cli.begin()
+    local where = io.popen("readlink -f " .. cli.quote(cli.binary)):read "l"
+    os.execute(("mkdir -p %s/bin %s/clone; ln -s %s %s/bin/sessile"):format(
+      home, home, where, home))
+    os.execute(("ln -s \"$(readlink -f %s/examples)\" %s/clone/examples"):format(
+      cli.quote(root), home))
+    cli.write(home .. "/clone/recorded.jsonl", cli.read(root .. "/spec/fixtures/pi-small.jsonl"))
+  end)
+
+  teardown(cli.finish)
+
+  for i, block in ipairs(blocks_of(cli.read(root .. "/README.md"))) do
+    if not block.skipped then
+      it(("work: block %d, line %d"):format(i, block.line), function()
+        cli.write(home .. "/block.sh", block.text)
+        local line = ("cd %s/clone && unset XDG_DATA_HOME && PATH=%s/bin:$PATH exec sh -ev "
+          .. "%s/block.sh"):format(home, home, home)
+        local out, err, code = cli.sessile("", nil, ("sh -c %s"):format(cli.quote(line)))
+        assert.equal(0, code, err .. out)
+        cli.no_traceback(err)
+      end)
+    end
+  end
+
+  it("are found, and left out only with a reason", function()
+    local found = blocks_of [[
+```sh
+one
+```
+<!-- not run: because -->
+
+```sh
+two
+```
+```lua
+three
+```
+```sh
+four
+five
+```
+]]
+    assert.same({ "one\n", "two\n", "four\nfive\n" },
+      { found[1].text, found[2].text, found[3].text })
+    assert.same({ 2, nil, "because" }, { found[1].line, found[1].skipped, found[2].skipped })
+    assert.is_nil(found[3].skipped)
+    assert.is_true(#blocks_of(cli.read(root .. "/README.md")) > 0)
+  end)
+end)

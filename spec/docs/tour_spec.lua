@@ -1,0 +1,66 @@
+-- The tour of the README's picture: every line of examples/tour/tour.sh works, in order, in a
+-- home of its own, and shows what the picture shows; and the picture is of those lines.
+-- Files only: what is read there is a folder.
+
+local cli = require "spec.support.cli"
+local root = os.getenv "SESSILE_ROOT" or "."
+
+local function lines_of(text)
+  local lines = {}
+  for line in text:gmatch "[^\n]+" do
+    if line:sub(1, 1) ~= "#" then
+      lines[#lines + 1] = line
+    end
+  end
+  return lines
+end
+
+describe("the tour", function()
+  local home, lines
+
+  setup(function()
+    home = cli.begin()
+    lines = lines_of(cli.read(root .. "/examples/tour/tour.sh"))
+    os.execute(("mkdir -p %s/bin %s/clone; ln -s \"$(readlink -f %s)\" %s/bin/sessile"):format(
+      home, home, cli.quote(cli.binary), home))
+    os.execute(("ln -s \"$(readlink -f %s/examples)\" %s/clone/examples"):format(
+      cli.quote(root), home))
+  end)
+
+  teardown(cli.finish)
+
+  local function run(line)
+    local out, err, code = cli.sessile("", nil, ("sh -c %s"):format(cli.quote(
+      ("cd %s/clone && PATH=%s/bin:$PATH && %s"):format(home, home, line))))
+    assert.equal(0, code, line .. "\n" .. err .. out)
+    return out .. err
+  end
+
+  it("imports, compacts, explains, branches and exports", function()
+    local shown = {}
+    for i, line in ipairs(lines) do
+      shown[i] = run(line)
+    end
+    local all = table.concat(shown)
+    for _, text in ipairs {
+      "90 messages in 10 turns", "28,495 → 8,030 tokens (71 % less), 64 messages left",
+      "the context now: 8,030 (fitted)", "The model is not shown it.", "Try it without the cache.",
+      "tram.html",
+    } do
+      assert.truthy(all:find(text, 1, true), text .. "\nis not in\n" .. all)
+    end
+    assert.truthy(cli.read(home .. "/clone/tram.html"):find("Try it without the cache.", 1, true))
+  end)
+
+  it("is what the picture was made of", function()
+    local drawn = cli.read(root .. "/examples/tour/tour.svg"):gsub("&lt;", "<")
+      :gsub("&gt;", ">"):gsub("&amp;", "&")
+    local from = 1
+    for _, line in ipairs(lines) do
+      local _, to = drawn:find(">" .. line .. "</text>", from, true)
+      assert.truthy(to, "make the picture anew: it does not show, in its place,\n" .. line)
+      from = to
+    end
+    assert.truthy(drawn:find("28,495 → 8,030 tokens", 1, true))
+  end)
+end)

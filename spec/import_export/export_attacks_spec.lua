@@ -1,0 +1,184 @@
+-- What somebody puts into a conversation, or into a file of rules, so that an export says what it
+-- must not, takes for ever, or fails.
+
+local cli = require "spec.support.cli"
+local redact = require "sessile.redact"
+local sessile_library = require "sessile"
+local sessile, done, write = cli.sessile, cli.done, cli.write
+local home
+
+cli.each_test(function(path) home = path end)
+
+local function base64(text)
+  return require("sessile.import.kept").base64(text)
+end
+
+describe("redaction", function()
+  it("takes a password out of a field whatever its letters are", function()
+    for _, value in ipairs { "!Tr0ub4dor&3", "$2b$10$abcdefghijkl", "hunter(2", "(abc)def1",
+      "hunter2[a-1]", "hunter2[secret-1]", "my-sk-elephant9!tail", "*star9*", "=x=1" } do
+      for _, name in ipairs { "password", "pass", "db_pass", "client_secret" } do
+        local text = redact.new():json(('{"%s":"%s"}'):format(name, value))
+        assert.matches('^{"[%w_]+":"%[secret%-%d%]"}$', text)
+      end
+    end
+    assert.equal('password: "[secret-1]"', redact.new():text 'password: "!Tr0ub4dor&3"')
+  end)
+
+  it("leaves what refers to a secret, and is none", function()
+    for _, value in ipairs { "$API_KEY", "${KEY}", "<your key>", "{{ key }}", "getenv('KEY')",
+      "process.env.KEY", "[REDACTED]", "string", "***" } do
+      local text = ('{"api_key":"%s"}'):format(value)
+      assert.equal(text, redact.new():json(text))
+    end
+  end)
+
+  it("looks into base64, and into lines that were kept as their bytes", function()
+    local secret = "machine git.example.org password hunter2hunter password=hunter2hunter"
+    for _, encoded in ipairs { base64(secret), base64(base64(secret)),
+      (base64(secret):gsub("%+", "-"):gsub("/", "_"):gsub("=", "")) } do
+      local text = redact.new():text("data: " .. encoded .. " end")
+      assert.is_nil(text:find(encoded, 1, true), text)
+    end
+    local picture = base64(("\137PNG\r\n\26\n\0\1\2\3password=hunter2hunter"):rep(4))
+    assert.equal(picture, redact.new():text(picture))
+    local file = assert(io.open(home .. "/x.jsonl", "wb"))
+    file:write('{"role":"user","content":"hello"}\npassword=hunter2hunter \255\n')
+    file:close()
+    done("import " .. home .. "/x.jsonl --from jsonl --id x")
+    local found = (done "export x --format jsonl --redact"):match '"b64":"([^"]+)"'
+    local bytes = require("sessile.import.kept").bytes(found)
+    assert.equal("password=[secret-1] \255", bytes)
+  end)
+
+  it("never calls something by a name that a text has for itself", function()
+    write(home .. "/s.jsonl", [[{"role":"user","content":"password=hunter2hunter"}]] .. "\n"
+      .. [[{"role":"user","content":"[secret-1] was said before"}]] .. "\n")
+    done("import " .. home .. "/s.jsonl --id s")
+    local text = done "export s --format md --redact"
+    assert.truthy(text:find("password=[secret-2]", 1, true) or text:find("secret-2", 1, true), text)
+    assert.is_nil(text:find("hunter2", 1, true))
+  end)
+
+  it("of a folder is of its names, too", function()
+    write(home .. "/s.jsonl", '{"role":"user","content":"hi"}\n')
+    done("import " .. home .. "/s.jsonl --id s --agent bot@example.org")
+    done(("export --all %s/all --redact"):format(home))
+    local pipe <close> = assert(io.popen("ls -A " .. cli.quote(home .. "/all")))
+    assert.is_nil(pipe:read "a":find("bot", 1, true))
+    local store = assert(sessile_library.open(home .. "/users", { key = false }))
+    assert(store:create { id = "of-ann", user = "ann@example.org" }):close()
+    store:close()
+    done(("--plain --store %s/users export --user ann@example.org %s/ann --redact"):format(home,
+      home))
+    local file <close> = assert(io.open(home .. "/ann/index.json"))
+    assert.is_nil(file:read "a":find("ann@", 1, true))
+  end)
+end)
+
+describe("rules of one's own", function()
+  local function export_with(rules, how)
+    write(home .. "/rules.lua", rules)
+    return sessile(("export s %s --redact-rules %s/rules.lua"):format(how, home))
+  end
+
+  before_each(function()
+    write(home .. "/s.jsonl", '{"role":"user","content":"hello 12 id"}\n'
+      .. '{"role":"assistant","content":"yes","tool_calls":[{"id":"c","name":"n",'
+      .. '"arguments":"{}"}]}\n')
+    done("import " .. home .. "/s.jsonl --id s")
+    done "label s 1 here"
+    done "checkpoint s"
+  end)
+
+  it("may fit everything: the document still holds together", function()
+    for _, pattern in ipairs { "id", "%d+", "%a+", ".+", "[^\\n]" } do
+      for _, how in ipairs { "--format json", "--format jsonl", "--format md", "--format html",
+        "--to pi", "--to openai", "--to anthropic" } do
+        local _, err, code = export_with(("return { { name = 'x', pattern = '%s' } }"):format(
+          pattern), how)
+        assert.equal(0, code, pattern .. " " .. how .. "\n" .. err)
+      end
+    end
+  end)
+
+  it("cannot fill the memory", function()
+    local _, err, code = export_with("local s = ('a') for i = 1, 60 do s = s .. s end "
+      .. "return { { name = 'x', pattern = s } }", "--format json")
+    assert.equal(1, code)
+    assert.truthy(err:find("too much memory", 1, true), err)
+  end)
+end)
+
+describe("an export", function()
+  it("says when a device does not take all of it", function()
+    write(home .. "/s.jsonl", '{"role":"user","content":"hi"}\n')
+    done("import " .. home .. "/s.jsonl --id s")
+    local _, err, code = sessile "export s /dev/full --format json"
+    assert.equal(1, code)
+    assert.truthy(err:find("/dev/full", 1, true), err)
+  end)
+
+  it("asks once why many messages left the context together", function()
+    local store = assert(sessile_library.open("ram:", { key = false }))
+    local session = assert(store:create {})
+    for i = 1, 200 do
+      assert(session:turn({ { role = "user", content = "question " .. i },
+        { role = "assistant", content = "answer" } }, { policy = false }))
+    end
+    assert(session:compact { window = 0, fallback = false, policy = { name = "p",
+      compact = function(state)
+        local covers, list = {}, { { role = "user", content = "summary" } }
+        for i, one in ipairs(state.messages) do
+          table.insert(i <= #state.messages - 4 and covers or list, one)
+        end
+        list[1].covers = covers
+        return { messages = list }
+      end } })
+    local asked, class = 0, getmetatable(session).__index
+    local page, why = {}, session.why
+    local counted = setmetatable({ why = function(_, id)
+      asked = asked + 1
+      return why(session, id)
+    end }, { __index = function(_, name)
+      local value = type(class) == "function" and class(session, name) or session[name]
+      return type(value) == "function"
+        and function(_, ...) return value(session, ...) end or value
+    end })
+    local from = assert(require("sessile.export.source").open(counted))
+    require "sessile.export.html"(from, function(text) page[#page + 1] = text end)
+    local _, links = table.concat(page):gsub('class="left"', "")
+    assert.equal(396, links)
+    assert.equal(1, asked)
+    store:close()
+  end)
+end)
+
+describe("Markdown that is written", function()
+  -- What the text becomes in a document, less the marks of its quote.
+  local function written(content)
+    local store = assert(sessile_library.open(home .. "/md", { key = false }))
+    local session = assert(store:create {})
+    assert(session:append { role = "user", content = content })
+    session:close()
+    store:close()
+    return (done("--plain --store " .. home .. "/md export last --format md"))
+  end
+
+  it("stays text when an address swallows the backslash before it", function()
+    local text = written "a\u{A0}http://x.org/<img src=x> and \u{A0}www.x.org/<img src=y>"
+    assert.is_nil(text:find("://x.org/\\<", 1, true), text)
+    assert.is_nil(text:find("www.x.org/\\<", 1, true), text)
+    assert.truthy(text:find("www\\.x.org/", 1, true), text)
+  end)
+
+  it("has no address that ends early", function()
+    local text = written "see http://x.org/?>[a](javascript:b)1 there"
+    assert.is_nil(text:find("x.org/?>", 1, true), text)
+  end)
+
+  it("has code in fences, however a list counts its indent", function()
+    local text = written "- [ ] a task\n\n      <?php\n      echo"
+    assert.truthy(text:find("``` text\n>%s+<%?php\n>%s+echo\n>%s+```"), text)
+  end)
+end)

@@ -1,0 +1,240 @@
+-- The page of an export in a browser: whatever was said, nothing of it runs, is fetched, or
+-- becomes an element. Needs chromium; elsewhere it is pending.
+
+local cli = require "spec.support.cli"
+local span = require "sessile.import.span"
+local payloads = require "spec.support.payloads"
+local done, write = cli.done, cli.write
+local home
+
+cli.each_test(function(path) home = path end)
+
+-- ---------------------------------------------------------------- a browser
+
+local function browser()
+  for _, name in ipairs { "chromium", "chromium-browser", "google-chrome" } do
+    if os.execute(("command -v %s >/dev/null 2>&1"):format(name)) then
+      return name
+    end
+  end
+end
+
+-- Opens a page; the document as it is then, what the console said, what was asked of the net.
+local function open(path)
+  local name = browser()
+  if not name then
+    pending "needs chromium (the package chromium)"
+    return nil
+  end
+  local pipe <close> = assert(io.popen "id -u")
+  local command = ("HOME=%s LD_PRELOAD= timeout 120 %s --headless=new %s --disable-gpu "
+    .. "--no-first-run --disable-background-networking --disable-component-update --disable-sync "
+    .. "--disable-default-apps --host-resolver-rules='MAP * ~NOTFOUND' --virtual-time-budget=4000 "
+    .. "--user-data-dir=%s/profile --log-net-log=%s/net.json --net-log-capture-mode=Everything "
+    .. "--enable-logging=stderr --dump-dom file://%s >%s/dom 2>%s/console"):format(cli.quote(home),
+    name, pipe:read "n" == 0 and "--no-sandbox" or "", home, home, path, home, home)
+  assert(os.execute(command), cli.read(home .. "/console"))
+  return cli.read(home .. "/dom"), cli.read(home .. "/console"), cli.read(home .. "/net.json")
+end
+
+-- ---------------------------------------------------------------- what may be in a page
+
+local function set(words)
+  local of = {}
+  for word in words:gmatch "%S+" do
+    of[word] = true
+  end
+  return of
+end
+
+local TAGS = set [[html head meta title style body a div header h1 h2 h3 h4 h5 h6 p dl dt dd figure
+  figcaption span svg path rect ul li ol details summary input button label nav main section
+  article pre code blockquote table thead tbody tr th td em strong del br hr time bdi footer
+  b script]]
+
+-- Attributes, and what their values look like.
+local WORDS = "^[%w -]*$"
+local ATTRIBUTES = {
+  lang = "^en$", charset = "^utf%-8$", ["http-equiv"] = "^Content%-Security%-Policy$",
+  content = "^[%w%s'=+/;:,.-]*$", name = WORDS, class = WORDS, id = "^[%w.-]+$",
+  href = true, rel = "^noopener noreferrer nofollow$", tabindex = "^-?%d$", start = "^%d+$",
+  viewBox = "^[%d ]+$", preserveAspectRatio = "^none$", role = WORDS, ["aria-label"] = "^[%w ,.]+$",
+  d = "^[MLVZ%d. -]+$", x = "^[%d.-]+$", y = "^[%d.-]+$", width = "^[%d.-]+$",
+  height = "^[%d.-]+$", open = "^$", hidden = "^$", type = WORDS, placeholder = "^Search$",
+  autocomplete = "^off$", disabled = "^$", ["aria-live"] = "^polite$", ["aria-pressed"] = WORDS,
+  ["aria-hidden"] = "^true$", ["aria-current"] = "^true$", xmlns = "^http://www%.w3%.org/2000/svg$",
+}
+
+local function check_attribute(tag, name, value)
+  local pattern = ATTRIBUTES[name]
+  assert.truthy(pattern, ("<%s %s=\"%s\">"):format(tag, name, value))
+  if name == "href" then
+    assert.is_true(tag == "a" and (value:find "^#[%w.-]+$" ~= nil
+      or value:lower():find "^https?://" ~= nil or value:lower():find "^mailto:" ~= nil), value)
+  else
+    assert.matches(pattern, value, ("<%s %s>"):format(tag, name))
+  end
+end
+
+-- Every element and attribute of a document is one of ours.
+local function check_document(dom)
+  local style = require "sessile.export.style"
+  local script = require "sessile.export.script"
+  for _, own in ipairs { style, script } do
+    local first, last = dom:find(own, 1, true)
+    assert.truthy(first, "our own style and script are in the page")
+    dom = dom:sub(1, first - 1) .. dom:sub(last + 1)
+  end
+  assert.is_nil(dom:find("<!--", 1, true))
+  local elements = 0
+  for tag, rest in dom:gmatch "<([%a][^%s/>]*)([^<]*)" do
+    elements = elements + 1
+    assert.truthy(TAGS[tag], "an element <" .. tag .. rest:sub(1, 60))
+    local at = 1
+    while true do
+      local stop = rest:match("^%s*/?()>", at)
+      if stop then
+        break
+      end
+      local name, value, after = rest:match('^%s+([^%s=/>"]+)="([^"]*)"()', at)
+      assert.truthy(name, ("<%s%s"):format(tag, rest:sub(1, 80)))
+      check_attribute(tag, name, value)
+      at = after
+    end
+  end
+  return elements
+end
+
+local function assert_inert(dom, console, net, title)
+  assert.equal(title, dom:match "<title>(.-)</title>")
+  check_document(dom)
+  assert.is_nil(console:find("CONSOLE", 1, true), console)
+  assert.is_nil(net:find(payloads.host, 1, true), "something of the conversation was fetched")
+end
+
+-- ---------------------------------------------------------------- what is said
+
+-- A session with a payload in every place that has room for one, and its title.
+local function hostile(id, seed, messages)
+  write(home .. "/make.lua", ([[
+    local span = require "sessile.import.span"
+local payloads = dofile(%q)
+    local sessile = require "sessile"
+    local store = assert(sessile.open(os.getenv "SESSILE_STORE"))
+    local next_one = payloads.generator(%d)
+    -- Where it has to be short, what leaves any element and any attribute stands at its end.
+    local function clean(most)
+      return (next_one():gsub("%%z", ""):sub(1, most - 30):gsub("[\128-\255]", "?"))
+        .. "'\"></title></pre><i onclick=x>"
+    end
+    local s = assert(store:create { id = %q .. clean(200), user = clean(100), title = clean(400),
+      agent = "main", metadata = { [clean(50)] = clean(100) } })
+    s:settings { [clean(50)] = clean(100), model = clean(100) }
+    for i = 1, %d do
+      local call = "call" .. i .. clean(60)
+      assert(s:turn({
+        { role = "user", content = next_one(), author = clean(80), name = clean(80) },
+        { role = "assistant", content = { { type = "text", text = next_one() },
+          { type = "thinking", thinking = next_one() }, { type = clean(60), x = next_one() },
+          { type = "image", source = { media_type = clean(80), url = next_one() } },
+          { type = "tool_use", id = call, name = clean(80), input = { [clean(80)] = next_one() } },
+          }, metadata = { kind = clean(50) } },
+        { role = "user", content = { { type = "tool_result", tool_use_id = call,
+          content = next_one(), is_error = i %% 2 == 0 } } },
+        { role = "assistant", content = "", tool_calls = { { id = "x" .. call, name = clean(80),
+          arguments = i %% 3 == 0 and next_one()
+            or sessile.encode { [clean(40)] = next_one() } } } },
+        { role = "tool", tool_call_id = "x" .. call, name = clean(80), content = next_one() },
+        { role = i %% 4 == 0 and "system" or "developer", content = next_one() },
+      }, { model = clean(80), metadata = { x = next_one() } }))
+      if i %% 5 == 1 then
+        assert(s:label(s:path()[#s:path() - 1], clean(150)))
+        assert(s:checkpoint { name = clean(150), state = { x = next_one() } })
+        assert(s:custom({ [clean(50)] = next_one() }))
+      end
+      if i %% 7 == 3 then
+        local path = s:path()
+        assert(s:compact { instructions = next_one(), policy = {
+          name = clean(60), truncate = function(state)
+            state:insert(1, { role = "user", content = next_one() }, { covers = { 1, 2 } })
+          end } })
+        assert(s:branch(path[#path - 9], { summary = next_one() }))
+      end
+    end
+    s:suspend { reason = next_one() }
+    io.write(s.id)
+    store:close()
+  ]]):format("spec/support/payloads.lua", seed, id, messages))
+  return (done("run " .. home .. "/make.lua"))
+end
+
+local function text_of(title)
+  local text = require "sessile.export.text"
+  return (text.html(text.line(title)):gsub("&quot;", '"'):gsub("&#39;", "'"))
+end
+
+describe("the page of an export", function()
+  it("is made of our own elements, runs nothing and fetches nothing", function()
+    local seed = tonumber(os.getenv "SESSILE_SEED") or 20261122
+    local pages = os.getenv "SESSILE_SOAK" and 40 or 1
+    local messages = os.getenv "SESSILE_SOAK" and 1000 or 40
+    for page = 1, pages do
+      local id = hostile("p" .. page, seed + page, messages)
+      done(("export --yes --format html -- %s %s/page.html"):format(cli.quote(id), home))
+      local dom, console, net = open(home .. "/page.html")
+      if not dom then
+        return
+      end
+      local title = span.decode((done("export -- " .. cli.quote(id)))).title
+      assert_inert(dom, console, net, text_of(title))
+      assert.is_true(select(2, dom:gsub("<article", "")) >= messages * 6)
+    end
+    print(("# seed = %d"):format(seed))
+  end)
+
+  -- The same eyes on a page that is not careful: they see each of the three.
+  it("would be seen to run, to fetch, or to hold something foreign", function()
+    done "new --id s --title calm"
+    done "append s '<img src=http://canary.invalid/x.png><b>x</b>'"
+    done(("export s %s/page.html"):format(home))
+    local page = cli.read(home .. "/page.html")
+    local raw = page:gsub("&lt;", "<"):gsub("&gt;", ">")
+    write(home .. "/page.html", raw)
+    local dom, console = open(home .. "/page.html")
+    if not dom then
+      return
+    end
+    assert.is_false((pcall(check_document, dom)))
+    assert.truthy(console:find("CONSOLE", 1, true), "its policy stops the image, and says so")
+    write(home .. "/page.html", (raw:gsub("<meta http%-equiv[^>]*>", "")
+      :gsub("<b>x</b>", "<script>document.title='canary_ran'</script>")))
+    local net
+    dom, console, net = open(home .. "/page.html")
+    assert.truthy(net:find(payloads.host, 1, true))
+    assert.equal("canary_ran", dom:match "<title>(.-)</title>", console)
+  end)
+
+  it("can be searched and read in two colours, and says what left the context", function()
+    write(home .. "/talk.jsonl", ('{"role":"user","content":"question"}\n'
+      .. '{"role":"assistant","content":"an **answer**"}\n'):rep(6))
+    done(("import %s/talk.jsonl --from jsonl --id talk"):format(home))
+    done "compact talk --policy sliding_window --option messages=4"
+    done "checkpoint talk here"
+    done(("export talk %s/page.html"):format(home))
+    local dom, console = open(home .. "/page.html")
+    if not dom then
+      return
+    end
+    assert.is_nil(console:find("CONSOLE", 1, true), console)
+    assert.truthy(dom:find '<div class="tools%-bar" id="bar" role="search">', "the script ran")
+    assert.truthy(dom:find("an <strong>answer</strong>", 1, true))
+    assert.truthy(dom:find("From here on not in the context", 1, true))
+    assert.truthy(dom:find("prefers-color-scheme:dark", 1, true))
+    assert.truthy(dom:find('<path class="rule c"', 1, true))
+    assert.truthy(dom:find("◆ Checkpoint 0000000f: here", 1, true)
+      or dom:find("◆ Checkpoint %x+: here"))
+    for link in dom:gmatch 'href="#([^"]+)"' do
+      assert.truthy(dom:find('id="' .. link .. '"', 1, true), "a link that leads to " .. link)
+    end
+  end)
+end)

@@ -1,0 +1,371 @@
+-- Recordings of other agents and of providers' APIs: what each becomes, and that nothing is lost.
+
+local cli = require "spec.support.cli"
+local import = require "sessile.import"
+local kept = require "sessile.import.kept"
+local recordings = require "spec.support.recordings"
+local span = require "sessile.import.span"
+local stores = require "spec.support.stores"
+local temp = require "spec.support.temp"
+
+local folder = "spec/fixtures/import/"
+local store
+
+stores.each_test(function() store = stores.ram() end)
+
+local function load(name)
+  return assert(recordings.into(store, folder .. name))
+end
+
+-- "role: text" of each message, calls and results by their ids.
+local function said(list)
+  local out = {}
+  for i, message in ipairs(list) do
+    local words = {}
+    local content = message.content
+    for _, block in ipairs(type(content) == "table" and content or { { text = content } }) do
+      words[#words + 1] = block.text or block.thinking or block.tool_use_id or block.id
+        or block.type
+    end
+    for _, call in ipairs(message.tool_calls or {}) do
+      words[#words + 1] = call.id
+    end
+    words[#words + 1] = message.tool_call_id
+    out[i] = message.role .. ": " .. table.concat(words, ", ")
+  end
+  return out
+end
+
+local function customs_of(session)
+  local out = {}
+  for entry in session:entries { types = { "custom" } } do
+    local _, fields = span.object(entry.json)
+    out[#out + 1] = kept.read(fields.data) or { line = fields.data }
+  end
+  return out
+end
+
+describe("the format of a recording", function()
+  for _, path in ipairs(recordings.paths()) do
+    it("is told by what is in it: " .. path:match "[^/]+$", function()
+      local records, from = assert(import.open(path))
+      records.opened:close()
+      assert.equal(recordings.format(path), from)
+    end)
+  end
+
+  it("is asked for when nothing tells it, with what the file looks like", function()
+    for text, words in pairs {
+      ["once upon a time\n"] = "its first line is not JSON",
+      ['{"colour":"red","size":3}\n'] = "it is JSON with colour, size",
+      ["[1,2,3]"] = "it is JSON", ["\0\1\2\3"] = "it is no text", ["\n \n"] = "it is empty",
+    } do
+      local path = temp.dir() .. "/it"
+      temp.write(path, text)
+      local none, message, code = import.open(path)
+      assert.is_nil(none)
+      assert.equal("EINVALID", code)
+      assert.truthy(message:find(words, 1, true), message)
+    end
+  end)
+end)
+
+describe("nothing is lost of", function()
+  -- Each string and number in it, as written.
+  local function scalars(raw, into)
+    local kind = span.kind(raw)
+    if kind == "object" then
+      for _, member in ipairs(assert(span.object(raw))) do
+        scalars(member.raw, into)
+      end
+    elseif kind == "array" then
+      for _, one in ipairs(assert(span.array(raw))) do
+        scalars(one, into)
+      end
+    elseif kind == "string" or kind == "number" then
+      into[#into + 1] = raw:match "^%s*(.-)%s*$"
+    end
+  end
+
+  for _, path in ipairs(recordings.paths()) do
+    it(path:match "[^/]+$", function()
+      local session = assert(recordings.into(store, path))
+      local log = table.concat(recordings.log(session), "\n")
+      local text = temp.read(path)
+      local values = {}
+      if span.valid(text) then
+        scalars(text, values)
+      else
+        for line in text:gmatch "[^\n]+" do
+          if span.valid(line) then
+            scalars(line, values)
+          else
+            local found = false
+            for _, custom in ipairs(customs_of(session)) do
+              found = found or custom.line == line
+            end
+            assert.is_true(found, line)
+          end
+        end
+      end
+      for _, value in ipairs(values) do
+        -- As it stands; or inside of a text that holds JSON: arguments, lines that are refused.
+        local inside = value:gsub('^"(.*)"$', "%1")
+        if not log:find(inside, 1, true) then
+          local again = span.quote(value):sub(2, -2):gsub('^\\"(.*)\\"$', "%1")
+          local decoded = span.quote(span.string(value) or value):sub(2, -2)
+          assert.truthy(log:find(again, 1, true) or log:find(decoded, 1, true)
+            or value:find '^"[%w_]+"$' or value == '"<synthetic>"', value)
+        end
+      end
+    end)
+  end
+end)
+
+describe("pi", function()
+  it("version 3 is a tree with its labels, title, settings and compaction", function()
+    local session, counts = load "pi-tree.jsonl"
+    assert.same({ 13, 1, 1, 0, 0 }, { counts.messages, counts.branches, counts.compactions,
+      counts.unread, counts.refused })
+    assert.equal("11111111-2222-4333-8444-555555555555", session.id)
+    assert.equal("The orchard", session.title)
+    assert.same({ model = "m-large", thinking = "medium" }, session:settings())
+    assert.same({}, session:labels()) -- it was set, and taken away again
+    assert.same({
+      "user: How many apple trees stand in the north field, and how many of them are older than "
+        .. "ten years?",
+      "assistant: The list is in trees.csv., call_1",
+      "tool: field,kind,planted\nnorth,apple,2009\nnorth,apple,2019\nsouth,pear,2011, call_1",
+      "assistant: Two apple trees stand in the north field; one of them was planted in 2009.",
+      "user: Pruning was planned for March; the person wants something else.",
+      "user: Plan new trees instead.", "assistant: Three plums along the fence.",
+      "user: Good. Write it down.", "assistant: Written.",
+    }, said(session:messages()))
+    assert.same({ "user: Trees counted: 2 apples.", "user: Plan new trees instead.",
+      "assistant: Three plums along the fence.", "user: Good. Write it down.",
+      "assistant: Written." }, said(session:context()))
+    assert.equal(2, #session:leaves())
+  end)
+
+  it("a compaction keeps what it kept there, also from the last message of a turn", function()
+    local path, lines = temp.dir() .. "/kept.jsonl", {
+      '{"type":"session","version":3,"id":"kept","timestamp":"2026-02-03T10:00:00.000Z"}' }
+    for i = 1, 6 do
+      lines[#lines + 1] = ('{"type":"message","id":"%08x","parentId":%s,"timestamp":'
+        .. '"2026-02-03T10:00:0%d.000Z","message":{"role":"%s","content":"%s"}}'):format(i,
+        i > 1 and ('"%08x"'):format(i - 1) or "null", i, i % 2 == 1 and "user" or "assistant",
+        i == 1 and ("a long story "):rep(50) or "words " .. i)
+    end
+    lines[#lines + 1] = '{"type":"compaction","id":"00000007","parentId":"00000006",'
+      .. '"timestamp":"2026-02-03T10:00:09.000Z","summary":"a story","firstKeptEntryId":"00000002"}'
+    temp.write(path, table.concat(lines, "\n") .. "\n")
+    local session, counts = assert(recordings.into(store, path))
+    assert.equal(1, counts.compactions)
+    assert.same({ "user: a story", "assistant: words 2", "user: words 3", "assistant: words 4",
+      "user: words 5", "assistant: words 6" }, said(session:context()))
+  end)
+
+  it("parents that come later, never or in a ring lose nothing and end", function()
+    local session, counts = load "pi-orphans.jsonl"
+    assert.equal(8, counts.messages)
+    assert.equal(3, counts.strays)
+    local path = {}
+    for _, node in ipairs(session:tree({ types = { "message" } }).list) do
+      path[node.entry.data.content[1] and node.entry.data.content[1].text
+        or node.entry.data.content] = node
+    end
+    local first = path["first, though it stands third"]
+    local third = path["third, though it stands first"]
+    assert.truthy(table.concat(session:path(third.id), " "):find(first.id, 1, true))
+    assert.is_nil(table.concat(session:path(path["z follows itself"].id), " ")
+      :find(first.id, 1, true))
+  end)
+end)
+
+describe("claude", function()
+  it("lines of one message are one, results follow it, beside it stand side chains", function()
+    local session, counts = load "claude.jsonl"
+    assert.equal("0000aaaa-1111-4222-8333-444444444444", session.id)
+    assert.equal("Mending the gate", session.title)
+    assert.same({ 13, 1, 0 }, { counts.messages, counts.compactions, counts.unread })
+    assert.same({
+      "user: <command-name>/init</command-name>",
+      "user: Why does the gate not close? Look at both hinges.",
+      "assistant: Two hinges, two reads., toolu_1, toolu_2",
+      "user: toolu_1", "user: toolu_2", "assistant: The lower hinge is rusty.",
+      "user: No: clean it.", "assistant: Cleaned: it closes now.",
+      "user: And the upper one?", "assistant: API Error: overloaded",
+    }, said(session:messages()))
+    assert.same({ "user: The lower hinge was rusty and was cleaned.", "user: No: clean it.",
+      "assistant: Cleaned: it closes now.", "user: And the upper one?",
+      "assistant: API Error: overloaded" }, said(session:context()))
+    for _, node in ipairs(session:tree({ types = { "message" } }).list) do
+      local content = node.entry.data.content
+      if content == "Find out what oil the shed holds." then
+        assert.equal(2, #session:path(node.id)) -- the header and itself
+      end
+    end
+    assert.equal(3, #session:leaves()) -- the side chain, what was said again, the conversation
+    assert.equal(0, select(2, session:context()).unanswered)
+    local list = session:messages()
+    assert.equal("meta", list[1].metadata.kind)
+    assert.equal(1772352001250, list[2].timestamp)
+    assert.same({ input = 4, output = 80, cache_read = 0, cache_write = 900 }, list[3].usage)
+  end)
+end)
+
+describe("codex", function()
+  it("items of the assistant are one message, and its calls are answered", function()
+    local session, counts = load "codex.jsonl"
+    assert.equal("0195-codex-specimen", session.id)
+    assert.same({ 10, 1, 0 }, { counts.messages, counts.compactions, counts.unread })
+    local list = session:messages()
+    assert.same({
+      "developer: Work in /srv/mill.",
+      "user: <environment_context>\n<cwd>/srv/mill</cwd>\n</environment_context>",
+      "user: How fast does the wheel turn?, input_image",
+      "assistant: reasoning, call_w, call_l, call_p",
+      'tool: {"output":"12 turns a minute","metadata":{"exit_code":0}}, call_w',
+      "tool: Wed, call_l", "tool: patched, call_p",
+      "assistant: web_search_call, Twelve turns a minute.",
+      "user: And when the pond is low?", "assistant: Seven.",
+    }, said(list))
+    assert.equal("example-codex", list[4].model)
+    assert.equal("*** Begin Patch\n*** End Patch\n", list[4].tool_calls[3].arguments)
+    assert.same({ model = "example-codex", thinking = "high" }, session:settings())
+    assert.same({ input = 400, output = 50, cache_read = 600, cache_write = 0 },
+      (function(u) return { input = u.input, output = u.output, cache_read = u.cache_read,
+        cache_write = u.cache_write } end)(session:usage()))
+    assert.equal(0, select(2, session:context()).unanswered)
+  end)
+
+  it("the first form has bare items", function()
+    local session, counts = load "codex-first.jsonl"
+    assert.equal("0001-codex-first", session.id)
+    assert.equal(1, counts.unread)
+    assert.same({ "user: List the sacks.", "assistant: rs_1, call_1",
+      "tool: rye wheat, call_1", "assistant: Rye and wheat." }, said(session:messages()))
+  end)
+end)
+
+describe("openai", function()
+  it("a request's messages, calls with their arguments as they were", function()
+    local session, counts = load "openai.json"
+    assert.same({ 9, 2, 0 }, { counts.messages, counts.unread, counts.refused })
+    local list = session:messages()
+    assert.equal('{"line": "east", "id": 9007199254740993}', list[3].tool_calls[1].arguments)
+    assert.equal("not even JSON", list[3].tool_calls[2].arguments)
+    assert.equal("note", list[3].tool_calls[3].name)
+    assert.equal(0, select(2, session:context()).unanswered)
+    assert.equal("example-gpt", session:settings().model)
+    local _, rest = span.object(customs_of(session)[1].line)
+    assert.equal('"example-gpt"', rest.model)
+    assert.equal("0.70", rest.temperature)
+  end)
+
+  it("items of the Responses API, instructions first", function()
+    local session = load "openai-responses.json"
+    assert.same({ "system: Be kind.", "user: Which bus goes to the lake?",
+      "assistant: rs_9, call_9", "tool: line 7, call_9", "assistant: Line 7." },
+      said(session:messages()))
+  end)
+
+  it("a bare list", function()
+    assert.equal(5, #load("openai-list.json"):messages())
+  end)
+end)
+
+describe("anthropic", function()
+  it("a request's messages as they are, the system prompt first wherever it stood", function()
+    local session, counts = load "anthropic.json"
+    assert.same({ 6, 2 }, { counts.messages, counts.unread })
+    assert.same({ "system: You know wells.", "user: How deep is the well?",
+      "assistant: Ask the tool., One moment., toolu_w", "user: toolu_w, Well?",
+      "assistant: Eleven metres.", "user: " },
+      said(session:messages()))
+    assert.equal(0, select(2, session:context()).unanswered)
+  end)
+end)
+
+describe("langgraph", function()
+  it("a history is a tree of what its states have in common", function()
+    local session, counts = load "langgraph.json"
+    assert.equal("thread-bees", session.id)
+    assert.same({ 6, 1, 1 }, { counts.messages, counts.branches, counts.unread })
+    assert.same({ "user: How many bees?", "assistant: , call_h", "tool: no bees, call_h",
+      "assistant: None at all." }, said(session:messages()))
+    local list = session:messages()
+    assert.equal('{"hive":2}', list[2].tool_calls[1].arguments)
+    assert.same({ input = 40, output = 5, cache_read = 60, cache_write = 0 }, list[2].usage)
+    assert.is_true(list[3].is_error)
+  end)
+
+  it("one state, messages in the constructors' form", function()
+    local session = load "langgraph-state.json"
+    assert.equal("thread-honey", session.id)
+    assert.same({ "user: Is the honey ripe?", "assistant: Not yet." }, said(session:messages()))
+  end)
+end)
+
+describe("our own export", function()
+  it("comes in with its branches", function()
+    local session, counts = load "jsonl-exported.jsonl"
+    assert.equal(1, counts.branches)
+    assert.same({ "user: left or right?", "assistant: right" }, said(session:messages()))
+    assert.equal(2, #session:leaves())
+  end)
+end)
+
+describe("on the command line", function()
+  cli.each_test()
+
+  it("a folder becomes sessions, and those that are unchanged are skipped", function()
+    local home = cli.home()
+    os.execute(("mkdir %s/there %s/there/deeper && cp %s*.json* %s/there"):format(home, home,
+      folder, home))
+    os.execute(("mkfifo %s/there/pipe.jsonl"):format(home))
+    local files = #recordings.paths()
+    local out, err = cli.done(("import %s/there"):format(home))
+    assert.equal(files, select(2, out:gsub("\n", "")))
+    assert.truthy(err:find(files .. " files imported, 0 unchanged, 0 failed", 1, true), err)
+    assert.truthy(cli.done("show openai-list"):find("blue letter", 1, true))
+    local report = cli.json(("import %s/there"):format(home))
+    assert.equal(files, report.unchanged)
+    assert.equal(files, #report.imports)
+    cli.write(home .. "/there/bad.jsonl", "nothing that is known\n")
+    local before
+    before, err = cli.sessile(("import %s/there"):format(home))
+    assert.equal("", before)
+    assert.truthy(err:find("1 of " .. files + 1 .. " files could not be imported", 1, true), err)
+  end)
+
+  it("--into adds to a session, and says what is wrong with the words", function()
+    local home = cli.home()
+    cli.done("import " .. folder .. "pi-tree.jsonl --id tree")
+    local counts = cli.json("import " .. folder .. "openai-list.json --into tree")
+    assert.equal("tree", counts.id)
+    assert.equal(5, counts.messages)
+    assert.equal(0, cli.json("import " .. folder .. "openai-list.json --into tree").messages)
+    assert.equal(14, #cli.json "show tree")
+    for words, part in pairs {
+      ["import " .. folder .. "openai-list.json --into tree --id x"] = "give one of them",
+      ["import " .. folder .. " --id x"] = "have their own names",
+      ["import " .. folder .. "openai.json --from nonsense"] = "must be one of",
+    } do
+      local _, err, code = cli.sessile(words)
+      assert.equal(2, code, words)
+      assert.truthy(err:find(part, 1, true), err)
+    end
+    local _, err, code = cli.sessile("import " .. folder .. "openai.json --into nobody")
+    assert.equal(3, code)
+    assert.truthy(err:find("nobody", 1, true), err)
+    os.execute("mkdir " .. home .. "/empty")
+    assert.equal(3, select(3, cli.sessile("import " .. home .. "/empty")))
+  end)
+
+  it("a document from a pipe is read as from a file", function()
+    local text = cli.read(folder .. "anthropic.json")
+    assert.equal(6, cli.json("import - --id a", text).messages)
+    assert.equal(6, #cli.json "show a")
+  end)
+end)
