@@ -185,7 +185,7 @@ for kind, make in pairs(kinds) do
       local tree = assert(s:tree())
       local children = {}
       for _, id in ipairs(ids) do
-        assert.equal(parent[id], s:entry(id).parentId, "SEED=" .. seed)
+        assert.equal(parent[id], s:entry(id).parent_id, "SEED=" .. seed)
         local list = children[parent[id]] or {}
         children[parent[id]] = list
         list[#list + 1] = id

@@ -27,17 +27,17 @@ local function fold(s)
     f.list[#f.list + 1] = entry
     f.list[id] = entry
     if #f.list > 1 then
-      assert.is_table(f.list[entry.parentId], id .. " has no parent")
+      assert.is_table(f.list[entry.parent_id], id .. " has no parent")
     end
     if entry.type ~= "label" and entry.type ~= "tombstone" and #f.list > 1 then
-      assert.equal(f.head, entry.parentId, id .. " is not where the log had come to")
+      assert.equal(f.head, entry.parent_id, id .. " is not where the log had come to")
     end
     if entry.type == "head" then
       f.head, f.moves = data.head, f.moves + 1
     elseif on_path[entry.type] or #f.list == 1 then
       f.head = id
     elseif entry.type == "label" then
-      f.labels[entry.parentId .. " " .. data.label] = not data.off or nil
+      f.labels[entry.parent_id .. " " .. data.label] = not data.off or nil
     elseif entry.type == "metadata" then
       f.title = data.title or f.title
       for name, value in pairs(data.settings or {}) do
@@ -76,7 +76,7 @@ local function shows(s, f)
   end
   local path = assert(s:path())
   for i = 2, #path do
-    assert.equal(path[i - 1], f.list[path[i]].parentId)
+    assert.equal(path[i - 1], f.list[path[i]].parent_id)
   end
   assert.equal(f.head, path[#path])
 end
@@ -158,7 +158,7 @@ describe("processes on one session of a sealed store", function()
         for _, entry in ipairs(f.list) do
           local data = entry.data
           if entry.type == "label" and not data.off then
-            facts[entry.parentId .. " " .. data.label] = nil
+            facts[entry.parent_id .. " " .. data.label] = nil
           elseif entry.type == "metadata" then
             facts["title " .. tostring(data.title)] = nil
             facts["settings " .. tostring((data.settings or {}).ours)] = nil

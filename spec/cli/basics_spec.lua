@@ -284,14 +284,14 @@ describe("list", function()
     done(("--plain --store %s new --id hurt"):format(store))
     done(("--plain --store %s append hurt whole"):format(store))
     local file <close> = assert(io.open(store .. "/agents/main/hurt.jsonl", "a"))
-    file:write '{"id":"00000002","parentId":"000'
+    file:write '{"id":"00000002","parent_id":"000'
     file:close()
     local show = ("--plain --store %s show hurt"):format(store)
     local out, err = done(show)
     assert.truthy(out:find("whole", 1, true))
     assert.truthy(err:find("set aside", 1, true), err)
     local piece = err:match "set aside in (.*)%.\n"
-    assert.equal('{"id":"00000002","parentId":"000', read(piece))
+    assert.equal('{"id":"00000002","parent_id":"000', read(piece))
     assert.equal("", (select(2, done(show))))
   end)
 

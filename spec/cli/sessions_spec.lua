@@ -200,7 +200,7 @@ describe("sessions branch", function()
     assert.equal("00000001", json("info s").head)
     done "append s other"
     local entry = json("show s@" .. json("info s").head)
-    assert.equal("00000001", entry.parentId)
+    assert.equal("00000001", entry.parent_id)
     done "sessions branch s 1 --summary 'Alternative approach' --yes"
     has(done "show s@head", "Alternative approach")
   end)

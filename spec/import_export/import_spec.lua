@@ -180,7 +180,7 @@ describe("jsonl", function()
 
   it("takes entries that we exported", function()
     local all = collect(jsonl.records(lines_of {
-      '{"id":"00000000","parentId":null,"type":"session","data":{"session":"s1","title":"T"}}',
+      '{"id":"00000000","parent_id":null,"type":"session","data":{"session":"s1","title":"T"}}',
       '{"id":"00000001","type":"message","data":{"role":"user","content":"a"}}',
       '{"id":"00000002","type":"message","data":{"role":"assistant","content":"b"}}',
       '{"id":"00000003","type":"turn","data":{"usage":{"input":5},"model":"m"}}',

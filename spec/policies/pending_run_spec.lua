@@ -1,4 +1,4 @@
--- A run that waits for a model: pending_runs here, answered there.
+-- A run that waits for a model: deferred here, answered there.
 
 local cli = require "spec.support.cli"
 local run, done, json, write = cli.sessile, cli.done, cli.json, cli.write
@@ -59,7 +59,7 @@ describe("in Lua", function()
   it("is pending when the model says later, and goes on with the answer", function()
     local outcome = assert(session:compact { model = later })
     assert.equal("paused", outcome.status)
-    assert.equal("pending_runs", outcome.policy.verdict)
+    assert.equal("pending", outcome.policy.verdict)
     local pending_runs = assert(session:pending_runs())
     assert.equal(1, #pending_runs)
     assert.equal(outcome.pending_run, pending_runs[1].id)
@@ -122,7 +122,7 @@ describe("in Lua", function()
   it("is cancelled by hand, step by step", function()
     local step <close> = assert(sessile.step(session, "compact"))
     assert.equal("model", assert(step:step()).kind)
-    local pending_run = assert(step:pending_run())
+    local pending_run = assert(step:defer())
     assert.equal(pending_run, session:pending_runs()[1].id)
     assert.equal("paused", step:outcome().status)
   end)

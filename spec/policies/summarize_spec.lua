@@ -292,7 +292,7 @@ describe("summarize", function()
       assert.equal("summarize", data.policy[1].name)
       assert.equal(1, data.policy[1].version)
       assert.equal(64, #data.policy[1].hash)
-      assert.equal("message", session:entry(data.firstKeptEntryId).type)
+      assert.equal("message", session:entry(data.first_kept_entry_id).type)
       assert.equal(31, #session:messages())
     end)
 

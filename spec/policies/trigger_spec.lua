@@ -513,7 +513,7 @@ describe("a run that is pending", function()
     local outcome = assert(s:compact())
     assert.equal("paused", outcome.status)
     assert.truthy(outcome.policy.refused:find("out of ideas", 1, true))
-    assert.equal("pending_runs", outcome.policy.fallback.verdict)
+    assert.equal("pending", outcome.policy.fallback.verdict)
     store:close()
 
     s = open { policy = broken }

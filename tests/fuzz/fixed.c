@@ -27,15 +27,17 @@ const char fixed_header_entry[] =
     ":\"fixed\",\"agent\":\"main\",\"user\":\"\",\"title\":\"Fixed\",\"create"
     "d\":\"2026-01-02T03:04:05.678Z\"}}";
 const char fixed_header[] =
-    "{\"id\":\"00000000\",\"sessile\":1,\"suite\":\"xchacha20-poly1305\",\"ep"
-    "och\":1,\"key\":\"mfkhqj567tBjWHv9NYNhszANfvVZm7Rai+u4S1/SWF8CS0Mp1xqJe9"
-    "QcX8eNVlKbrLYhmGVhjrsSy9WcvyPT6b0eAoksNevO\",\"commitment\":\"7HwMX3/CIE"
-    "xiAYAiJ74jP6BLn03DTej6rfRviLvjgmo=\",\"commit\":1,\"s\":\"NRW6K9Q9Mvy9rt"
-    "RzFfY/C/flBc+3Z3wLnVVO/lB5hYYv/C+o2yzJI7utcgLsaUVSPcGzy9Kfj3ov7PTr3DeDZD"
-    "n3uvdXXbHAcUZA+AJ3DzTELLl+dd3t8bDmZFAhTO2usimr7IjUSF4LflvsTH5n4s+nj8g8ZU"
-    "sUh51H+gtLWL4bSokmAgBV0m/DskLdLLAaog3+Hrg/dzw1GY2MN/tbAjtJYFH9+WXJXKsPn5"
-    "NWjHsruB3bZbgfcnndPZDWZ1mQD3+GWMJtH2WocBYvU7E/N9NYRhlSznY32Yl0oi/RAHo55a"
-    "4JtTqZ/2gE6R30zT4WKAa+N+Mu4G5qrxVcBRHoxER2BsR+T4zt7QE=\"}";
+    "{\"id\":\"00000000\",\"sessile\":1,\"suite\":\"xchacha20-poly1305\",\"e"
+    "poch\":1,\"key\":\"NDOkLFFTXr8RclTzkY8b/6xOo6DxuHt8JN8XGz58sBbR/"
+    "yvbHTEifIs290+WzmlCRDQaZeJY4q65rPLRmTkkCuC39HKBqzUP\",\"commit"
+    "ment\":\"Fw2vK3P876TXMxpupJTOya2fOuVG0Co6d9DtDiuBO4s=\",\"commit"
+    "\":1,\"s\":\"q1BZpinSlGDomKTEyU13767gKSN+BqCgzs3ON542Q9mh8/tHPoT"
+    "z8/rK0kJX48mHUpUnScGQSnY78KSdi10sf4MKGxZ66gIbuMKPeSo2DY6J1GR"
+    "Y3HBqln7Mz90mJiUMLKQjilgK+l1WhX6+++xsAxm3kakakNlJDNwjsNf/ATj"
+    "zuD6N7PENmLkyd+NdYjZ6FaMiYq8X7APZGgopjfK3ZPywMuIJuWqxr+hzTyc"
+    "1Uhacsx8prQgI4vGkSl11ECIFT4cXh5E6hdzSt9/vo/Srsxwaz2nsGhNVbhU"
+    "E28EP3FvHL/s9B6TtTjkbJl6pGt2v2lk9y3RSeWGwQdS3IJR6/57BWbEr3Sv"
+    "YhL1Q\"}";
 
 _Noreturn void fuzz_broken(const char *file, int line, const char *what)
 {

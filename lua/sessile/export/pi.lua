@@ -384,7 +384,7 @@ return function(source, write)
   end
   for text in source:texts() do
     local _, entry = span.object(text)
-    local one = { id = span.string(entry.id), parent = span.string(entry.parentId) or "",
+    local one = { id = span.string(entry.id), parent = span.string(entry.parent_id) or "",
       timestamp = entry.timestamp }
     local kind = span.string(entry.type)
     if self.label and kind ~= "custom" then

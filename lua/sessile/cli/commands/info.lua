@@ -50,8 +50,8 @@ local function collect(app, session)
   if message then
     return nil, message, code
   end
-  local pending_runs
-  pending_runs, message, code = session:pending_runs()
+  local pending
+  pending, message, code = session:pending_runs()
   if not pending then
     return nil, message, code
   end
@@ -81,7 +81,8 @@ local function collect(app, session)
     parent = session.parent, children = session:subsessions() or {},
     status = session.damage and session.damage.code or life.status,
     ttl = life.ttl, expires = life.expires,
-    labels = labels, suspension = pause, pending_runs = pending_runs, settings = settings, metadata = metadata,
+    labels = labels, suspension = pause, pending_runs = pending, settings = settings,
+    metadata = metadata,
   }
 end
 
@@ -92,11 +93,11 @@ local function as_json(app, info)
   end
   info.labels = app.array(labels)
   info.children = app.array(info.children)
-  local pending_runs = {}
-  for i, pending_run in ipairs(info.pending_runs) do
-    pending_runs[i] = { entry = pending_run.id, policy = pending_run.policy, time = pending_run.time }
+  local pending = {}
+  for i, run in ipairs(info.pending_runs) do
+    pending[i] = { entry = run.id, policy = run.policy, time = run.time }
   end
-  info.pending_runs = app.array(pending_runs)
+  info.pending_runs = app.array(pending)
   info.settings = app.raw(render.facts(info.settings).json)
   info.metadata = app.raw(render.facts(info.metadata).json)
   app:print_json(info)
@@ -179,9 +180,9 @@ return {
     line("user", terminal.line(info.user))
     line("status", info.status)
     line("waits for", pause_text(info.id, info.suspension, now))
-    for i, pending_run in ipairs(info.pending_runs) do
+    for i, run in ipairs(info.pending_runs) do
       line(i == 1 and "pending" or "", ("%s asks its model (entry %s, %s): sessile answer %s")
-        :format(terminal.line(pending_run.policy), pending_run.id, terminal.ago(pending_run.time, now),
+        :format(terminal.line(run.policy), run.id, terminal.ago(run.time, now),
           hints.id(info.id)))
     end
     line("created", terminal.ago(info.created, now))

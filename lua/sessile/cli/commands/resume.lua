@@ -88,8 +88,9 @@ local function collect(session, wanted)
     return nil, message, code
   end
   return {
-    list = list, last = last_exchange(list), tokens = tokens, pause = pause, pending_runs = pending_runs,
-    calls = transcript.waiting(list) or {}, checkpoint = point.row and point,
+    list = list, last = last_exchange(list), tokens = tokens, pause = pause,
+    pending_runs = pending_runs, calls = transcript.waiting(list) or {},
+    checkpoint = point.row and point,
   }
 end
 
