@@ -332,7 +332,8 @@ static void perform(struct binding_request *r)
     }
 }
 
-/* Whether no byte has moved, either way, for longer than it may. */
+/* Whether no byte has moved, either way, for longer than it may. Until the request is
+ * sent the time to connect counts, which libcurl knows. */
 static int is_idle(struct binding_request *r)
 {
     curl_off_t up = 0;
@@ -341,7 +342,7 @@ static int is_idle(struct binding_request *r)
     curl.curl_easy_getinfo(r->easy, CURLINFO_SIZE_UPLOAD_T, &up);
     curl.curl_easy_getinfo(r->easy, CURLINFO_REQUEST_SIZE, &request);
     moved = r->head + r->body + up + request;
-    if (moved != r->moved) {
+    if (moved != r->moved || request == 0) {
         r->moved = moved;
         r->heard = now;
     }

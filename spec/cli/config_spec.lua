@@ -4,7 +4,8 @@
 local cli = require "spec.support.cli"
 local expect = require "spec.support.expect"
 local write, quote, read = cli.write, cli.quote, cli.read
-local json_text = require "sessile.import.span"
+local decode = require("sessile").decode
+local json_text = require("sessile.core").span
 local has = expect.has
 local home, project
 
@@ -29,7 +30,7 @@ end
 local function json(words, before)
   local out = done("--json " .. words, before)
   assert(json_text.valid(out), out)
-  return json_text.decode(out)
+  return decode(out)
 end
 
 local function fails(code, words, what, before)
@@ -317,7 +318,7 @@ describe("doctor", function()
     assert.equal(1, code)
     has(out, "did you mean 'policy'?")
     own "return { policy = 'nothing_like_it' }"
-    assert.equal("bad", finding(json_text.decode((sessile "--json doctor")), "policy").state)
+    assert.equal("bad", finding(decode((sessile "--json doctor")), "policy").state)
     own "return { policy = 'tiered', triggers = { share = 0.8 } }"
     assert.equal("warn", finding(json "doctor", "window").state)
     own "return { isolation = 'worker', worker = '/nowhere/at/all' }"
@@ -326,7 +327,7 @@ describe("doctor", function()
   end)
 
   it("sees a store that cannot be written", function()
-    local report = json_text.decode((sessile "--json doctor --store /proc/x"))
+    local report = decode((sessile "--json doctor --store /proc/x"))
     assert.equal("proc", finding(report, "file system").text:match "^%l+")
     assert.truthy(finding(report, "locks").state ~= "ok")
   end)

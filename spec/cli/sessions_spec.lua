@@ -3,8 +3,8 @@
 -- they are expected to do.
 
 local cli = require "spec.support.cli"
+local decode = require("sessile").decode
 local expect = require "spec.support.expect"
-local span = require "sessile.import.span"
 local has, has_not = expect.has, expect.has_not
 local sessile, done, json = cli.sessile, cli.done, cli.json
 
@@ -292,7 +292,7 @@ describe("sessions export", function()
     local function but_when(text)
       return (text:gsub('"exported":"[^"]*"', "", 1))
     end
-    assert.truthy(span.decode(cli.read(home .. "/s.json")))
+    assert.truthy(decode(cli.read(home .. "/s.json")))
     assert.equal(but_when(cli.read(home .. "/s.json")), but_when(done "sessions export s"))
   end)
 

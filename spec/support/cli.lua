@@ -1,8 +1,9 @@
 -- cli.lua: the executable in a shell, as somebody types it, with a home of its own.
 
 local busted = require "busted"
+local decode = require("sessile").decode
 local elsewhere = require "spec.support.elsewhere"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 
 local build = os.getenv "SESSILE_BUILD" or "build"
 
@@ -99,7 +100,7 @@ end
 function cli.json(words, input)
   local out = cli.done("--json " .. words, input)
   assert(span.valid(out), out)
-  return span.decode(out)
+  return decode(out)
 end
 
 --- Whether these tests run as root, and can become somebody else.
