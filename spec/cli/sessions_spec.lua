@@ -148,8 +148,7 @@ describe("sessions resume", function()
   end)
 
   it("goes on with what is said, as chat does", function()
-    os.execute(("umask 077; mkdir -p %s/config/sessile"):format(cli.home()))
-    cli.write(cli.home() .. "/config/sessile/config.lua", "return { model = { command = { "
+    cli.configure("return { model = { command = { "
       .. "\"/bin/sh\", \"-c\", \"cat >/dev/null; printf 'I hear you'\" } } }")
     conversation "s"
     assert.equal("I hear you\n", (done("sessions chat s", "and now?\n")))

@@ -16,10 +16,6 @@ local function talk()
   done("import " .. home .. "/talk.jsonl --from jsonl --id talk --title 'A talk'")
 end
 
-local function exists(path)
-  return os.execute("test -e " .. cli.quote(path)) == true
-end
-
 local function listing(folder)
   local pipe <close> = assert(io.popen("ls -A " .. cli.quote(folder)))
   local names = {}
@@ -197,7 +193,7 @@ describe("export to a file", function()
     assert.equal(2, (select(3, sessile(("export talk %s"):format(home .. " --format pdf")))))
     assert.equal(2, (select(3, sessile "export")))
     assert.equal(3, (select(3, sessile "export nobody")))
-    assert.is_false(exists(home .. "/a.doc"))
+    assert.is_false(cli.exists(home .. "/a.doc"))
   end)
 
   it("says what it did as JSON", function()
@@ -253,9 +249,9 @@ describe("export of a user's sessions", function()
     talk()
     assert.equal(3, (select(3, sessile(("export --user nobody %s/x"):format(home)))))
     assert.equal(2, (select(3, sessile "export --all")))
-    assert.is_false(exists(home .. "/x"))
+    assert.is_false(cli.exists(home .. "/x"))
     done(("export --all %s/x"):format(home))
-    assert.truthy(exists(home .. "/x/talk.json"))
+    assert.truthy(cli.exists(home .. "/x/talk.json"))
   end)
 end)
 
