@@ -72,6 +72,11 @@ size_t base64_size(size_t raw_size)
     return raw_size / 3 * 4 + (raw_size % 3 ? 4 : 0);
 }
 
+void base64_encode(char *out, const void *data, size_t size)
+{
+    modp_b64_encode(out, data, size);
+}
+
 void base64_put(buf *out, const void *data, size_t size)
 {
     if (size > PTRDIFF_MAX / 2) {

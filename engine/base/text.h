@@ -24,7 +24,8 @@ void base32_encode(char *out, const void *data, size_t size);
 
 /* Padded standard base64, canonical: decode encodes the last quad again and refuses a
  * difference (modp_b64 ignores spare bits). */
-size_t base64_size(size_t raw_size); /* encoded, no NUL */
+size_t base64_size(size_t raw_size);                          /* encoded, no NUL */
+void base64_encode(char *out, const void *data, size_t size); /* and a NUL */
 void base64_put(buf *out, const void *data, size_t size);
 /* Decodes into out (room for size/4*3). Returns the raw size, or -1: not canonical. */
 int64_t base64_decode(void *out, const char *text, size_t size);

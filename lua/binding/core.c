@@ -9,6 +9,7 @@
 #include "binding.h"
 #include "policy/lua_json.h"
 #include "policy/lua_state.h"
+#include "policy/lua_text.h"
 
 /* array(table) -> the same table, to be written as [] even when it is empty */
 static int core_array(lua_State *L)
@@ -108,6 +109,7 @@ BINDING_EXPORT int luaopen_sessile_core(lua_State *L)
     binding_encoding_open(L);
     binding_request_open(L);
     luaL_newlib(L, functions);
+    lua_text_open(L);
     lua_pushlightuserdata(L, NULL);
     lua_setfield(L, -2, "null");
     lua_pushstring(L, sessile_version());

@@ -13,7 +13,6 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -44,7 +43,8 @@
     X(curl_multi_remove_handle) \
     X(curl_slist_append)        \
     X(curl_slist_free_all)      \
-    X(curl_version)
+    X(curl_version)             \
+    X(curl_version_info)
 
 static struct {
 #define CURL_FIELD(name) __typeof__(&(name)) name;
@@ -53,6 +53,10 @@ static struct {
     int ready;
 } curl;
 static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
+
+/* Since 7.88 libcurl sends everything with MSG_NOSIGNAL. Older ones may end the process
+ * by SIGPIPE when a server closes a TLS connection. */
+#define CURL_LEAST 0x075800
 
 /* Never closed: OpenSSL registers functions that run when the process ends. */
 static void open_curl(void)
@@ -77,7 +81,8 @@ static void open_curl(void)
             return;
         memcpy(functions[i].out, &found, sizeof found);
     }
-    curl.ready = curl.curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+    curl.ready = curl.curl_version_info(CURLVERSION_NOW)->version_num >= CURL_LEAST &&
+                 curl.curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
 }
 
 /* 0; or pushes the three values of a failure: 3. */
@@ -87,7 +92,7 @@ static int need_curl(lua_State *L)
     if (curl.ready)
         return 0;
     return binding_fail_with(L, SESSILE_UNSUPPORTED,
-                             "an endpoint needs libcurl 7.87 or newer: "
+                             "an endpoint needs libcurl 7.88 or newer: "
                              "apt-get install libcurl4");
 }
 
@@ -123,33 +128,6 @@ static int64_t now_ms(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* TLS libraries may write to a connection that is closed: the process must not end. */
-typedef struct shield {
-    sigset_t before;
-    int pending;
-} shield;
-
-static void shield_up(shield *s)
-{
-    sigset_t pipe, pending;
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    sigpending(&pending);
-    s->pending = sigismember(&pending, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe, &s->before);
-}
-
-static void shield_down(const shield *s)
-{
-    struct timespec none = {0, 0};
-    sigset_t pipe;
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    if (!s->pending)
-        sigtimedwait(&pipe, NULL, &none);
-    pthread_sigmask(SIG_SETMASK, &s->before, NULL);
 }
 
 static size_t on_head(char *data, size_t one, size_t count, void *user)
@@ -188,18 +166,14 @@ static size_t on_body(char *data, size_t one, size_t count, void *user)
 static int request_close(lua_State *L)
 {
     struct binding_request *r = luaL_checkudata(L, 1, BINDING_REQUEST);
-    shield s;
-    if (r->easy || r->multi) {
-        shield_up(&s);
-        if (r->easy && r->multi)
-            curl.curl_multi_remove_handle(r->multi, r->easy);
-        if (r->easy)
-            curl.curl_easy_cleanup(r->easy);
-        if (r->multi)
-            curl.curl_multi_cleanup(r->multi);
+    if (r->easy && r->multi)
+        curl.curl_multi_remove_handle(r->multi, r->easy);
+    if (r->easy)
+        curl.curl_easy_cleanup(r->easy);
+    if (r->multi)
+        curl.curl_multi_cleanup(r->multi);
+    if (r->headers)
         curl.curl_slist_free_all(r->headers);
-        shield_down(&s);
-    }
     free(r->data);
     memset(r, 0, sizeof *r);
     return 0;
@@ -304,8 +278,7 @@ int binding_post(lua_State *L)
         return binding_fail_with(L, SESSILE_NOMEM, "no memory for a request");
     if (set_options(r, url, ca, body.data ? body.data : "", body.size, whole_ms))
         return binding_fail_with(L, SESSILE_UNSUPPORTED,
-                                 "this libcurl lacks an option: version 7.87 or newer, "
-                                 "with TLS, is needed");
+                                 "this libcurl lacks an option that is needed");
     if (curl.curl_multi_add_handle(r->multi, r->easy) != CURLM_OK)
         return binding_fail_with(L, SESSILE_NOMEM, "no memory for a request");
     r->heard = now_ms();
@@ -332,7 +305,8 @@ static void perform(struct binding_request *r)
     }
 }
 
-/* Whether no byte has moved, either way, for longer than it may. */
+/* Whether no byte has moved, either way, for longer than it may. Until the request is
+ * sent the time to connect counts, which libcurl knows. */
 static int is_idle(struct binding_request *r)
 {
     curl_off_t up = 0;
@@ -341,7 +315,7 @@ static int is_idle(struct binding_request *r)
     curl.curl_easy_getinfo(r->easy, CURLINFO_SIZE_UPLOAD_T, &up);
     curl.curl_easy_getinfo(r->easy, CURLINFO_REQUEST_SIZE, &request);
     moved = r->head + r->body + up + request;
-    if (moved != r->moved) {
+    if (moved != r->moved || request == 0) {
         r->moved = moved;
         r->heard = now;
     }
@@ -395,19 +369,16 @@ static int request_read(lua_State *L)
     struct binding_request *r = luaL_checkudata(L, 1, BINDING_REQUEST);
     lua_Integer ms = luaL_checkinteger(L, 2);
     char text[80];
-    shield s;
 
     if (!r->easy)
         return binding_closed(L, "request");
     ms = ms < 0 ? 0 : ms > READ_MOST ? READ_MOST : ms;
-    shield_up(&s);
     if (!r->ended)
         perform(r);
     if (!r->ended && r->size == 0 && ms > 0) {
         curl.curl_multi_poll(r->multi, NULL, 0, (int)ms, NULL);
         perform(r);
     }
-    shield_down(&s);
     if (r->size > 0) {
         size_t size = r->size;
         lua_pushlstring(L, r->data, size);

@@ -5,7 +5,7 @@
 -- Never writes and never calls anybody.
 
 local core = require "sessile.core"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 
 local answers = {}
 

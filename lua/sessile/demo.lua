@@ -10,7 +10,6 @@ local ledgers = require "sessile.cli.ledger"
 local render = require "sessile.cli.render"
 local replay = require "sessile.replay"
 local sessile = require "sessile"
-local span = require "sessile.import.span"
 local terminal = require "sessile.cli.terminal"
 
 local demo = {}
@@ -68,7 +67,7 @@ end
 local function first_words(path)
   for record in assert(import.open(path)) do
     for _, raw in ipairs(record.messages or {}) do
-      local message = span.decode(raw)
+      local message = sessile.decode(raw)
       if message.role == "user" then
         return render.text(message):match "^%S+ %S+ %S+ %S+ %S+"
       end

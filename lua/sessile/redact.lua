@@ -5,9 +5,10 @@
 -- results. It is a help, not a proof: what looks like no secret is not found, and whoever
 -- publishes what came of it reads it first. What is looked for: redact_rules.lua.
 
-local kept = require "sessile.import.kept"
+local core = require "sessile.core"
 local rules = require "sessile.redact_rules"
-local span = require "sessile.import.span"
+
+local span = core.span
 
 local redact = {}
 
@@ -150,13 +151,19 @@ local function is_text(bytes)
   return utf8.len(bytes) ~= nil and not bytes:find "[%z\1-\8\14-\31\127]"
 end
 
+-- The bytes that base64 stands for, also when its end is cut off or not as it should be.
+local function bytes_of(text)
+  local letters = text:gsub("[-_]", { ["-"] = "+", _ = "/" }):gsub("[^%w+/]", "")
+  return core.base64_bytes(letters .. ("="):rep(-#letters % 4))
+    or core.base64_bytes(letters:sub(1, #letters // 4 * 4))
+end
+
 -- Whether base64 holds a text in which something is found.
 local function hides_something(self, encoded)
-  local letters = encoded:sub(1, MOST_ENCODED):gsub("[-_=]", { ["-"] = "+", _ = "/", ["="] = "" })
-  if not is_text((kept.bytes(letters:sub(1, 20)):gsub("[\192-\255][\128-\191]*$", ""))) then
+  if not is_text((bytes_of(encoded:sub(1, 20)):gsub("[\192-\255][\128-\191]*$", ""))) then
     return false
   end
-  local bytes = kept.bytes(letters)
+  local bytes = bytes_of(encoded:sub(1, MOST_ENCODED))
   if not is_text((bytes:gsub("[\192-\255][\128-\191]*$", ""))) then
     return false
   end
@@ -260,9 +267,9 @@ function methods:json(raw, field)
   if not text then
     return raw
   elseif field == "b64" then -- a line of a recording that was no UTF-8
-    local bytes = kept.bytes(text)
+    local bytes = bytes_of(text)
     local clean = self:text(bytes)
-    return clean == bytes and raw or span.quote(kept.base64(clean))
+    return clean == bytes and raw or span.quote(core.base64(clean))
   end
   local clean = field_text(self, text, field)
   return clean == text and raw or span.quote(clean)

@@ -506,6 +506,18 @@ describe("sessile.model", function()
       ('endpoint = "https://localhost:%d"'):format(port)))
   end)
 
+  tls("goes on when a server closes a connection amid the request", function()
+    local folder = certified "IP:127.0.0.1"
+    temp.write(folder .. "/early", "")
+    local close = "client:close()"
+    local port = serve({ close, close, close, close }, folder)
+    local _, message, code = assert(sessile.model { endpoint = "https://127.0.0.1:" .. port,
+      name = "m", ca = folder .. "/cert.pem" }) {
+        messages = { { role = "user", content = ("word "):rep(4000000) } } }
+    assert.is_string(message)
+    assert.equal("EIO", code)
+  end)
+
   tls("sends nothing to whom no authority has signed, or whose name is another", function()
     local mine, wild = certified "DNS:localhost,IP:127.0.0.1", certified "DNS:*.example.com"
     for _, wrong in ipairs {

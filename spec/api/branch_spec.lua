@@ -4,6 +4,7 @@
 local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 local messages = require "spec.support.messages"
+local workers = require "spec.support.workers"
 local sessile = require "sessile"
 
 local user, assistant, contents = messages.user, messages.assistant, messages.contents
@@ -417,7 +418,6 @@ describe("a run of a branch", function()
   end)
 
   it("asks a policy's file, here and in a process of its own", function()
-    local build = os.getenv "SESSILE_BUILD" or "build"
     local path = temp.write(temp.dir() .. "/left.lua", [[
       return { name = "left", branch_summary = function(abandoned, ctx)
         local text, why = ctx.model { purpose = "left", messages = {
@@ -429,7 +429,7 @@ describe("a run of a branch", function()
       "return { branch_summary = function() return {} end }", "600")
     for _, isolation in ipairs { "none", "worker" } do
       local store <close> = assert(sessile.open("ram:", {
-        isolation = isolation, worker = build .. "/libexec/sessile-worker", policy = path,
+        isolation = isolation, worker = workers.path, policy = path,
         model = function(request) return request.messages[1].content:upper() end,
       }))
       local s = talk(store, "s")

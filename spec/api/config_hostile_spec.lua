@@ -2,48 +2,13 @@
 -- Files only: the default folder.
 
 local cli = require "spec.support.cli"
+local project = require "spec.support.project"
+local own, of_project, exists = cli.configure, project.configure, cli.exists
+local sessile, done, fails = project.sessile, project.done, project.fails
 local write, quote = cli.write, cli.quote
-local home, project
+local home, folder
 
-local function own(text)
-  os.execute(("mkdir -p %s/config/sessile"):format(quote(home)))
-  write(home .. "/config/sessile/config.lua", text)
-  os.execute(("chmod 600 %s/config/sessile/config.lua"):format(quote(home)))
-end
-
-local function of_project(text)
-  write(project .. "/sessile.lua", text)
-  os.execute(("chmod 644 %s/sessile.lua"):format(quote(project)))
-end
-
--- What never ends fails here, and holds nobody.
-local function sessile(words, before)
-  return cli.sessile(words, nil, ("env -C %s %s timeout 60"):format(quote(project), before or ""))
-end
-
-local function fails(code, words, what)
-  local out, err, got = sessile(words)
-  assert.equal(code, got, out .. err)
-  assert.truthy(err:find(what, 1, true), ("%q\nis not in\n%s"):format(what, err))
-  assert.is_nil(err:find("traceback", 1, true), err)
-  return err
-end
-
-local function done(words)
-  local out, err, code = sessile(words)
-  assert(code == 0, words .. "\n" .. err)
-  return out
-end
-
-local function exists(path)
-  return os.execute("test -e " .. quote(path)) ~= nil
-end
-
-cli.each_test(function(path)
-  home = path
-  project = home .. "/project"
-  os.execute("mkdir " .. quote(project))
-end)
+project.each_test(function(path, inside) home, folder = path, inside end)
 
 -- What ends in a sentence, and which.
 local HARM = {
@@ -126,27 +91,27 @@ describe("a file that others may have written", function()
       fails(7, "list", "can be written by others: chmod go-w it")
       os.remove(home .. "/config/sessile/config.lua")
       of_project "return {}"
-      os.execute(("chmod %s %s/sessile.lua"):format(mode, project))
+      os.execute(("chmod %s %s/sessile.lua"):format(mode, folder))
       fails(7, "list", "can be written by others: chmod go-w it")
       fails(7, "config trust --yes", "can be written by others")
       write(home .. "/named.lua", "return {}")
       os.execute(("chmod %s %s/named.lua"):format(mode, home))
       fails(7, ("--config %s/named.lua list"):format(home), "can be written by others")
-      os.execute(("chmod 644 %s/sessile.lua"):format(project))
+      os.execute(("chmod 644 %s/sessile.lua"):format(folder))
       done "list"
-      os.remove(project .. "/sessile.lua")
+      os.remove(folder .. "/sessile.lua")
     end
   end)
 
   it("is refused when it is a link, a folder or a FIFO, which holds nobody", function()
     write(home .. "/elsewhere.lua", "return {}")
-    os.execute(("ln -s %s/elsewhere.lua %s/sessile.lua"):format(home, project))
+    os.execute(("ln -s %s/elsewhere.lua %s/sessile.lua"):format(home, folder))
     fails(7, "list", "sessile.lua")
     done "--config /dev/null list"
-    os.remove(project .. "/sessile.lua")
-    os.execute(("mkdir %s/sessile.lua"):format(project))
+    os.remove(folder .. "/sessile.lua")
+    os.execute(("mkdir %s/sessile.lua"):format(folder))
     fails(7, "list", "is no regular file")
-    os.execute(("rmdir %s/sessile.lua; mkfifo %s/sessile.lua"):format(project, project))
+    os.execute(("rmdir %s/sessile.lua; mkfifo %s/sessile.lua"):format(folder, folder))
     fails(7, "list", "is no regular file")
   end)
 
@@ -155,7 +120,7 @@ describe("a file that others may have written", function()
       return pending "only root can make a file of another user's"
     end
     of_project "return {}"
-    os.execute(("chown 65534 %s/sessile.lua"):format(project))
+    os.execute(("chown 65534 %s/sessile.lua"):format(folder))
     local err = fails(7, "list", "belongs to another user")
     assert.truthy(err:find("--config /dev/null", 1, true), err)
   end)
@@ -195,9 +160,9 @@ describe("a project's file that nobody trusts", function()
   end
 
   it("may name no program, key, place or function, and may make nothing less safe", function()
-    write(project .. "/evil.lua", "return {}")
+    write(folder .. "/evil.lua", "return {}")
     os.execute(("cd %s && mkdir folder && ln -s /tmp link && ln -s /tmp folder/link && "
-      .. "ln -s ../missing nowhere"):format(quote(project)))
+      .. "ln -s ../missing nowhere"):format(quote(folder)))
     own "return { models = { mine = { command = { 'true' } } } }"
     for _, case in ipairs(refused) do
       of_project(text_of(case[1], case[2]))
@@ -207,7 +172,7 @@ describe("a project's file that nobody trusts", function()
       assert.truthy(err:find("your own configuration only", 1, true), err)
       assert.truthy(err:find("sessile config trust", 1, true), err)
     end
-    assert.is_false(exists(project .. "/pwned"))
+    assert.is_false(exists(folder .. "/pwned"))
   end)
 
   it("costs no more memory than its size, whatever its names", function()
@@ -222,7 +187,7 @@ describe("a project's file that nobody trusts", function()
     of_project(("local function f() return { x = { %s = { %s } } } end return {}"):format(
       ("a"):rep(60000), table.concat(fields, ",")))
     local out, err, code = cli.sessile("list", nil,
-      ("env -C %s sh -c 'ulimit -v 600000; exec \"$@\"' sh"):format(quote(project)))
+      ("env -C %s sh -c 'ulimit -v 600000; exec \"$@\"' sh"):format(quote(folder)))
     assert.equal(0, code, out .. err)
   end)
 
@@ -230,7 +195,7 @@ describe("a project's file that nobody trusts", function()
     for _, path in ipairs { "s.db", "./data/s.db" } do
       of_project(("return { store = 'sqlite:%s' }"):format(path))
       done "new --id a"
-      assert.is_true(exists(project .. "/" .. path))
+      assert.is_true(exists(folder .. "/" .. path))
       done "show a"
     end
   end)
@@ -243,7 +208,7 @@ describe("a project's file that nobody trusts", function()
       encoding = "o200k_base",
       agents = { coder = { policy = "edit_tools", window = 9 } } }]]
     done "new --id a"
-    assert.is_true(exists(project .. "/data/here/agents/team"))
+    assert.is_true(exists(folder .. "/data/here/agents/team"))
     fails(1, "--config sessile.lua list", "there is no model 'mine'") -- that is one's own
   end)
 
@@ -261,10 +226,10 @@ describe("a project's file that nobody trusts", function()
     -- the same text elsewhere
     of_project "return { key = false, model = function() return 'x' end }"
     done "list"
-    os.execute(("cp -r %s %s/copy"):format(project, home))
-    project = home .. "/copy"
+    os.execute(("cp -r %s %s/copy"):format(folder, home))
+    project.enter(home .. "/copy")
     fails(7, "list", "sessile config trust")
-    project = home .. "/project"
+    project.enter(folder)
     done "config trust --remove"
     fails(7, "list", "sessile config trust")
   end)
@@ -273,8 +238,8 @@ describe("a project's file that nobody trusts", function()
     of_project "return { key = false }"
     done "config trust --yes"
     local records = ("%s/config/sessile/trusted"):format(home)
-    os.execute(("cp -r %s %s/copy && mv %s %s/of-project"):format(project, home, records, home))
-    project = home .. "/copy"
+    os.execute(("cp -r %s %s/copy && mv %s %s/of-project"):format(folder, home, records, home))
+    project.enter(home .. "/copy")
     done "config trust --yes"
     done "list"
     os.execute(("cat %s/of-project/* | tee %s/*"):format(home, records))

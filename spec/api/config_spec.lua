@@ -3,53 +3,14 @@
 
 local cli = require "spec.support.cli"
 local expect = require "spec.support.expect"
+local project = require "spec.support.project"
 local has = expect.has
-local write, quote = cli.write, cli.quote
-local home, project
+local own, of_project, exists = cli.configure, project.configure, cli.exists
+local sessile, done, fails = project.sessile, project.done, project.fails
+local write = cli.write
+local home, folder
 
--- The user's own file, or ./sessile.lua of the project, with that mode.
-local function own(text, mode)
-  os.execute(("mkdir -p %s/config/sessile"):format(quote(home)))
-  local path = home .. "/config/sessile/config.lua"
-  write(path, text)
-  os.execute(("chmod %s %s"):format(mode or "600", quote(path)))
-  return path
-end
-
-local function of_project(text, mode)
-  local path = project .. "/sessile.lua"
-  write(path, text)
-  os.execute(("chmod %s %s"):format(mode or "644", quote(path)))
-  return path
-end
-
--- The command in the project's folder.
-local function sessile(words, before, input)
-  return cli.sessile(words, input, ("env -C %s %s"):format(quote(project), before or ""))
-end
-
-local function done(words, before, input)
-  local out, err, code = sessile(words, before, input)
-  assert(code == 0, words .. "\n" .. err)
-  return out, err
-end
-
-local function fails(code, words, before)
-  local out, err, got = sessile(words, before)
-  assert.equal(code, got, words .. ": " .. out .. err)
-  cli.no_traceback(err:gsub("%.lua:%d+: ", ": "))
-  return err
-end
-
-local function exists(path)
-  return os.execute("test -e " .. quote(path)) ~= nil
-end
-
-cli.each_test(function(path)
-  home = path
-  project = home .. "/project"
-  os.execute("mkdir " .. quote(project))
-end)
+project.each_test(function(path, inside) home, folder = path, inside end)
 
 describe("which file holds", function()
   it("is the project's over the user's own, the environment over both, an option over all",
@@ -59,7 +20,7 @@ describe("which file holds", function()
       assert.is_true(exists(home .. "/mine/agents/smith"))
       of_project 'return { store = "./theirs" }'
       done "new --id b"
-      assert.is_true(exists(project .. "/theirs/agents/smith"))
+      assert.is_true(exists(folder .. "/theirs/agents/smith"))
       done("new --id c", ("env SESSILE_STORE=%s/env"):format(home))
       assert.is_true(exists(home .. "/env/agents/smith"))
       done(("new --id d --agent jones --store %s/typed"):format(home),
@@ -83,13 +44,13 @@ describe("which file holds", function()
 
   it("is no file when the one that is named is not there: exit code 2", function()
     has(fails(2, "--config nowhere.lua list"), "nowhere.lua")
-    has(fails(2, "list", "env SESSILE_CONFIG=nowhere.lua"), "SESSILE_CONFIG")
+    fails(2, "list", "SESSILE_CONFIG", "env SESSILE_CONFIG=nowhere.lua")
   end)
 
   it("gives a script what it gives the command line", function()
     own [[return { store = "~/mine", key = false, policy = { "sliding_window", messages = 3 },
       agents = { coder = { policy = false } } }]]
-    write(project .. "/script.lua", [[
+    write(folder .. "/script.lua", [[
       local sessile = require "sessile"
       local store <close> = assert(sessile.open(nil, assert(sessile.config())))
       print(store.url, store.sealed)
@@ -170,7 +131,7 @@ describe("a value", function()
     assert.equal(7, (select(3, sessile "list")))
     done("show a", mine)
     done("show a", "env SESSILE_KEY=a-passphrase-of-some-length")
-    fails(7, "show a", mine .. " SESSILE_KEY=another-passphrase-of-length")
+    fails(7, "show a", nil, mine .. " SESSILE_KEY=another-passphrase-of-length")
     own 'return { key = { command = { "printf", "%s-of-some-length", "a-passphrase" } } }'
     done "show a"
     assert.is_false(exists(home .. "/config/sessile/key"))
@@ -183,7 +144,7 @@ describe("a value", function()
         reserve = 40, ttl = false,
         checkpoint = { messages = 2, keep = 3 } } },
     }]]
-    write(project .. "/script.lua", [[
+    write(folder .. "/script.lua", [[
       local sessile = require "sessile"
       local store <close> = assert(sessile.open(nil, assert(sessile.config())))
       for _, agent in ipairs { "main", "coder" } do
@@ -211,7 +172,7 @@ describe("a value", function()
     own [[return { policy = { { "sliding_window", messages = 9 }, "edit_tools" },
       preserve_recent = 20, agents = { a = { preserve_recent = 30 },
         b = { policy = { "summarize", preserve_recent = 4 } } } }]]
-    write(project .. "/script.lua", [[
+    write(folder .. "/script.lua", [[
       local config = assert(require "sessile".config())
       local function show(policy)
         print(policy[1][1] or policy[1], (policy[1] or policy).preserve_recent,
@@ -226,7 +187,7 @@ describe("a value", function()
     own 'return { key = false, encoding = "o200k_base" }'
     done "new --id s"
     done "append s 'hello world, this is a text'"
-    write(project .. "/script.lua", [[
+    write(folder .. "/script.lua", [[
       local sessile = require "sessile"
       local store <close> = assert(sessile.open(nil, assert(sessile.config())))
       local tokens, about = store:count "hello world, this is a text"
@@ -238,7 +199,7 @@ describe("a value", function()
   end)
 
   it("is a strategy for checkpoints, with the condition that it stands for", function()
-    local script = project .. "/script.lua"
+    local script = folder .. "/script.lua"
     write(script, [[
       local c = require "sessile".config().checkpoint
       print(c and c.seconds, c and c.share, c and c.messages, c and c.keep)]])
@@ -259,7 +220,7 @@ describe("a value", function()
   it("is a model, asked when something first wants it", function()
     own [[return { key = false, model = "fast", models = {
       fast = "base", base = function(request) return "a summary of " .. #request.messages end } }]]
-    write(project .. "/script.lua", [[
+    write(folder .. "/script.lua", [[
       local sessile = require "sessile"
       local config = assert(sessile.config())
       local store <close> = assert(sessile.open(nil, config))

@@ -4,6 +4,8 @@ local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 local messages = require "spec.support.messages"
 local cli = require "spec.support.cli"
+local transcript = require "spec.support.transcript"
+local workers = require "spec.support.workers"
 local sessile = require "sessile"
 
 local user, assistant, contents = messages.user, messages.assistant, messages.contents
@@ -186,7 +188,6 @@ stores.each_kind("a session's facts in", function(open)
 end)
 
 describe("what policies see of labels", function()
-  local build = os.getenv "SESSILE_BUILD" or "build"
   local path
 
   -- Notes of each message's labels; and what happens when the list is written to.
@@ -210,19 +211,9 @@ describe("what policies see of labels", function()
 
   after_each(temp.clean)
 
-  local function entries_of(s)
-    local list = {}
-    for entry in s:entries() do
-      list[#list + 1] = entry.json:gsub('"timestamp":"[^"]*"', ""):gsub('"created":"[^"]*"', "")
-      :gsub('"nonce":"[^"]*"', "")
-        :gsub('"duration_ms":%d+', "")
-    end
-    return table.concat(list, "\n")
-  end
-
   local function play(isolation)
     local store <close> = assert(sessile.open("ram:", {
-      key = false, isolation = isolation, worker = build .. "/libexec/sessile-worker",
+      key = false, isolation = isolation, worker = workers.path,
       policy_path = path,
     }))
     local s = assert(store:create "s")
@@ -236,7 +227,7 @@ describe("what policies see of labels", function()
     assert(s:label("00000000", "of the header"))
     local outcome = assert(s:turn({ user "three" }, { policy = "notes" }))
     assert.is_nil(outcome.policy.refused)
-    return s:entry(outcome.compaction).data.vars.notes.seen, entries_of(s)
+    return s:entry(outcome.compaction).data.vars.notes.seen, transcript.log(s)
   end
 
   it("is a list of names, in the order they were put, pins aside, in any isolation", function()

@@ -2,8 +2,8 @@
 -- are processes of their own.
 
 local cli = require "spec.support.cli"
+local decode = require("sessile").decode
 local sessile = require "sessile"
-local span = require "sessile.import.span"
 
 local home
 
@@ -153,7 +153,7 @@ describe("sessile show --follow", function()
     end)
     local keys, said = {}, {}
     for line in text:gmatch "[^\n]+" do
-      local row = assert(span.decode(line), line)
+      local row = assert(decode(line), line)
       keys[#keys + 1], said[#said + 1] = row.key, row.message.content
     end
     assert.same({ "00000001", "00000002" }, keys)

@@ -1,6 +1,6 @@
 -- The command line, as somebody types it: the executable in a shell.
 
-local json_text = require "sessile.import.span"
+local decode = require("sessile").decode
 local terminal = require "sessile.cli.terminal"
 
 local cli = require "spec.support.cli"
@@ -324,7 +324,7 @@ describe("keys and stores", function()
     local env = ("SESSILE_STORE=%s/s SESSILE_KEY=hex:%s %s list --json"):format(home,
       ("0"):rep(64), binary)
     local pipe <close> = assert(io.popen(env))
-    assert.equal("one", json_text.decode(pipe:read "a")[1].id)
+    assert.equal("one", decode(pipe:read "a")[1].id)
   end)
 
   it("are not made by a command that only reads", function()

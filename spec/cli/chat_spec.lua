@@ -13,8 +13,7 @@ local function model(name, script)
 end
 
 local function configure(...)
-  assert(os.execute(("mkdir -p -m 700 %s/config/sessile"):format(home)))
-  cli.write(home .. "/config/sessile/config.lua", ('return { key = false, model = "echo", '
+  cli.configure(('return { key = false, model = "echo", '
     .. "models = { %s } }"):format(table.concat({ ... }, ", ")))
 end
 

@@ -8,14 +8,13 @@ local home
 
 terminal.each_test(function(path)
   home = path
-  assert(os.execute(("mkdir -p -m 700 %s/config/sessile"):format(home)))
   cli.write(home .. "/echo.sh", [[cat >/dev/null; printf 'I hear '; sleep 0.1; printf 'you.']])
   -- Speaks until it is stopped, and tries to take the terminal over.
   cli.write(home .. "/slow.sh", ([[cat >/dev/null; i=0
     while [ $i -lt 300 ]; do
       printf 'word %%s \033[2J\033]0;x' $i; printf '\007\n'; sleep 0.1; i=$((i+1))
     done; echo late >%s/late]]):format(home))
-  cli.write(home .. "/config/sessile/config.lua", ([[return { model = "echo", models = {
+  cli.configure(([[return { model = "echo", models = {
     echo = { command = { "/bin/sh", "%s/echo.sh" }, window = 4000 },
     slow = { command = { "/bin/sh", "%s/slow.sh" } } } }]]):format(home, home))
 end)

@@ -11,8 +11,9 @@
 -- `talk`, `paused` (suspended), `gone` (deleted softly); the files that `setup` writes.
 
 local cli = require "spec.support.cli"
+local decode = require("sessile").decode
 local expect = require "spec.support.expect"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 local has = expect.has
 
 local template, home
@@ -498,7 +499,7 @@ for name, entry in pairs(ENTRIES) do
       end
       assert.is_true(span.valid(out), words .. ": " .. out)
       for i = 2, #entry.json do
-        assert.is_true(is_there(span.decode(out), entry.json[i]),
+        assert.is_true(is_there(decode(out), entry.json[i]),
           ("%s: no %s in\n%s"):format(words, entry.json[i], out))
       end
     end)
@@ -516,7 +517,7 @@ for name, entry in pairs(ENTRIES) do
       out, err, got = cli.sessile("--json " .. words)
       assert.equal(code, got, words)
       assert.equal("", out)
-      local told = assert(span.decode(err:match "^[^\n]+"), err).error
+      local told = assert(decode(err:match "^[^\n]+"), err).error
       assert.truthy(told.code and told.message and told.next, err)
     end)
   end)

@@ -3,42 +3,15 @@
 
 local cli = require "spec.support.cli"
 local expect = require "spec.support.expect"
-local write, quote, read = cli.write, cli.quote, cli.read
-local json_text = require "sessile.import.span"
+local project = require "spec.support.project"
+local decode = require("sessile").decode
 local has = expect.has
-local home, project
+local own = cli.configure
+local sessile, done, fails, json = project.sessile, project.done, project.fails, project.json
+local write, quote, read = cli.write, cli.quote, cli.read
+local home, folder
 
-local function own(text)
-  os.execute(("mkdir -p %s/config/sessile"):format(quote(home)))
-  local path = home .. "/config/sessile/config.lua"
-  write(path, text)
-  os.execute("chmod 600 " .. quote(path))
-  return path
-end
-
-local function sessile(words, before, input)
-  return cli.sessile(words, input, ("env -C %s %s"):format(quote(project), before or ""))
-end
-
-local function done(words, before)
-  local out, err, code = sessile(words, before)
-  assert(code == 0, words .. "\n" .. out .. err)
-  return out, err
-end
-
-local function json(words, before)
-  local out = done("--json " .. words, before)
-  assert(json_text.valid(out), out)
-  return json_text.decode(out)
-end
-
-local function fails(code, words, what, before)
-  local out, err, got = sessile(words, before)
-  assert.equal(code, got, out .. err)
-  assert.truthy(err:find(what, 1, true), ("%q\nis not in\n%s"):format(what, err))
-  cli.no_traceback((err:gsub("%.lua:%d+: ", ": ")))
-  return err
-end
+project.each_test(function(path, inside) home, folder = path, inside end)
 
 local function value(list, key)
   for _, one in ipairs(list.values) do
@@ -47,12 +20,6 @@ local function value(list, key)
     end
   end
 end
-
-cli.each_test(function(path)
-  home = path
-  project = home .. "/project"
-  os.execute("mkdir " .. quote(project))
-end)
 
 describe("config", function()
   it("shows every value with the line, the variable or the option that says it", function()
@@ -137,7 +104,7 @@ describe("config init", function()
     local list = json "config --set"
     assert.equal("tiered", value(list, "policy").value)
     assert.equal("{ share = 0.8 }", value(list, "triggers").text)
-    write(project .. "/script.lua", [[
+    write(folder .. "/script.lua", [[
       local sessile = require "sessile"
       local config = assert(sessile.config())
       config.window, config.reserve = 2000, 0
@@ -178,7 +145,7 @@ describe("config init", function()
   it("writes where it is told to, and says when it cannot", function()
     done "config init ./sessile.lua"
     assert.equal("tiered", value(json "config", "policy").value)
-    os.execute("mkdir " .. quote(project .. "/folder"))
+    os.execute("mkdir " .. quote(folder .. "/folder"))
     fails(2, "config init folder", "is not a file")
     fails(2, "config init config.yaml", "a configuration is Lua that returns a table, not YAML")
     fails(1, "config init sessile.lua/x", "cannot be written")
@@ -208,11 +175,11 @@ end)
 
 describe("config trust", function()
   it("asks, and tells", function()
-    write(project .. "/sessile.lua", "return { key = false }")
-    os.execute(("chmod 600 %s/sessile.lua"):format(project))
+    write(folder .. "/sessile.lua", "return { key = false }")
+    os.execute(("chmod 600 %s/sessile.lua"):format(folder))
     fails(2, "config trust", "--yes")
     fails(7, "list", "config trust")
-    local path = project .. "/sessile.lua"
+    local path = folder .. "/sessile.lua"
     assert.equal(path .. " is trusted, as it stands now.\n", (done "config trust --yes"))
     done "list"
     assert.same({ path = path, trusted = false }, json "config trust --remove")
@@ -222,8 +189,8 @@ describe("config trust", function()
 
   it("wants a file that is there and is sound", function()
     fails(3, "config trust --yes", "there is no configuration ./sessile.lua")
-    write(project .. "/sessile.lua", "while true do end")
-    os.execute(("chmod 600 %s/sessile.lua"):format(project))
+    write(folder .. "/sessile.lua", "while true do end")
+    os.execute(("chmod 600 %s/sessile.lua"):format(folder))
     fails(1, "config trust --yes", "does not end")
     fails(2, "config trust a b", "b")
   end)
@@ -317,7 +284,7 @@ describe("doctor", function()
     assert.equal(1, code)
     has(out, "did you mean 'policy'?")
     own "return { policy = 'nothing_like_it' }"
-    assert.equal("bad", finding(json_text.decode((sessile "--json doctor")), "policy").state)
+    assert.equal("bad", finding(decode((sessile "--json doctor")), "policy").state)
     own "return { policy = 'tiered', triggers = { share = 0.8 } }"
     assert.equal("warn", finding(json "doctor", "window").state)
     own "return { isolation = 'worker', worker = '/nowhere/at/all' }"
@@ -326,7 +293,7 @@ describe("doctor", function()
   end)
 
   it("sees a store that cannot be written", function()
-    local report = json_text.decode((sessile "--json doctor --store /proc/x"))
+    local report = decode((sessile "--json doctor --store /proc/x"))
     assert.equal("proc", finding(report, "file system").text:match "^%l+")
     assert.truthy(finding(report, "locks").state ~= "ok")
   end)

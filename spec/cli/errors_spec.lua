@@ -4,8 +4,9 @@
 -- Files only: what may not be read, and what is no folder.
 
 local cli = require "spec.support.cli"
+local decode = require("sessile").decode
 local expect = require "spec.support.expect"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 local has, has_not = expect.has, expect.has_not
 local write = cli.write
 local sessile, done, json, no_traceback = cli.sessile, cli.done, cli.json, cli.no_traceback
@@ -298,7 +299,7 @@ describe("with --json", function()
   local function error_of(code, words)
     local err = fails(code, words)
     assert.is_true(span.valid(err), err)
-    return span.decode(err).error
+    return decode(err).error
   end
 
   it("an error is JSON, one line on stderr", function()
@@ -318,7 +319,7 @@ describe("with --json", function()
     log:write '{"id":"000'
     log:close()
     local _, err = done(("show one --json --plain --store %s/s"):format(home))
-    has(span.decode(err).note, ".torn-")
+    has(decode(err).note, ".torn-")
   end)
 
   it("help has one command, a group, or all", function()

@@ -6,7 +6,8 @@
 -- by a failure; SEED=… takes its place.
 
 local cli = require "spec.support.cli"
-local span = require "sessile.import.span"
+local decode = require("sessile").decode
+local span = require("sessile.core").span
 local terminal = require "sessile.cli.terminal"
 local json = require "sessile.cli.json"
 
@@ -229,7 +230,7 @@ describe("hostile strings", function()
       assert_inert(written, "json.write")
       assert.is_true(span.valid(written), ("seed %d: %q"):format(seed, text))
       if utf8.len(text) then
-        assert.equal(text, span.decode(written)[1])
+        assert.equal(text, decode(written)[1])
       end
     end
   end)

@@ -3,8 +3,8 @@
 -- they are expected to do.
 
 local cli = require "spec.support.cli"
+local decode = require("sessile").decode
 local expect = require "spec.support.expect"
-local span = require "sessile.import.span"
 local has, has_not = expect.has, expect.has_not
 local sessile, done, json = cli.sessile, cli.done, cli.json
 
@@ -148,8 +148,7 @@ describe("sessions resume", function()
   end)
 
   it("goes on with what is said, as chat does", function()
-    os.execute(("umask 077; mkdir -p %s/config/sessile"):format(cli.home()))
-    cli.write(cli.home() .. "/config/sessile/config.lua", "return { model = { command = { "
+    cli.configure("return { model = { command = { "
       .. "\"/bin/sh\", \"-c\", \"cat >/dev/null; printf 'I hear you'\" } } }")
     conversation "s"
     assert.equal("I hear you\n", (done("sessions chat s", "and now?\n")))
@@ -292,7 +291,7 @@ describe("sessions export", function()
     local function but_when(text)
       return (text:gsub('"exported":"[^"]*"', "", 1))
     end
-    assert.truthy(span.decode(cli.read(home .. "/s.json")))
+    assert.truthy(decode(cli.read(home .. "/s.json")))
     assert.equal(but_when(cli.read(home .. "/s.json")), but_when(done "sessions export s"))
   end)
 

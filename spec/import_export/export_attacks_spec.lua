@@ -2,16 +2,14 @@
 -- must not, takes for ever, or fails.
 
 local cli = require "spec.support.cli"
+local core = require "sessile.core"
 local redact = require "sessile.redact"
 local sessile_library = require "sessile"
+local base64 = core.base64
 local sessile, done, write = cli.sessile, cli.done, cli.write
 local home
 
 cli.each_test(function(path) home = path end)
-
-local function base64(text)
-  return require("sessile.import.kept").base64(text)
-end
 
 describe("redaction", function()
   it("takes a password out of a field whatever its letters are", function()
@@ -42,12 +40,22 @@ describe("redaction", function()
     end
     local picture = base64(("\137PNG\r\n\26\n\0\1\2\3password=hunter2hunter"):rep(4))
     assert.equal(picture, redact.new():text(picture))
+    -- Cut anywhere, wrapped, or with an end that no encoder writes, it is read as far as it goes.
+    local once = base64 "password=hunter2hunter and more of it"
+    for cut = 34, #once do
+      local text = redact.new():text(once:sub(1, cut))
+      assert.is_nil(text:find(once:sub(1, 30), 1, true), text)
+    end
+    for _, odd in ipairs { once:sub(1, 41) .. "Z==", once:gsub("^.....", "%0\n") } do
+      assert.is_nil(redact.new():json(('{"b64":%s}'):format(core.span.quote(odd)))
+        :find(once:sub(6, 30), 1, true))
+    end
     local file = assert(io.open(home .. "/x.jsonl", "wb"))
     file:write('{"role":"user","content":"hello"}\npassword=hunter2hunter \255\n')
     file:close()
     done("import " .. home .. "/x.jsonl --from jsonl --id x")
     local found = (done "export x --format jsonl --redact"):match '"b64":"([^"]+)"'
-    local bytes = require("sessile.import.kept").bytes(found)
+    local bytes = core.base64_bytes(found)
     assert.equal("password=[secret-1] \255", bytes)
   end)
 

@@ -2,7 +2,7 @@
 -- becomes an element. Needs chromium; elsewhere it is pending.
 
 local cli = require "spec.support.cli"
-local span = require "sessile.import.span"
+local decode = require("sessile").decode
 local payloads = require "spec.support.payloads"
 local done, write = cli.done, cli.write
 local home
@@ -117,7 +117,7 @@ end
 -- A session with a payload in every place that has room for one, and its title.
 local function hostile(id, seed, messages)
   write(home .. "/make.lua", ([[
-    local span = require "sessile.import.span"
+    local span = require("sessile.core").span
 local payloads = dofile(%q)
     local sessile = require "sessile"
     local store = assert(sessile.open(os.getenv "SESSILE_STORE"))
@@ -185,7 +185,7 @@ describe("the page of an export", function()
       if not dom then
         return
       end
-      local title = span.decode((done("export -- " .. cli.quote(id)))).title
+      local title = decode((done("export -- " .. cli.quote(id)))).title
       assert_inert(dom, console, net, text_of(title))
       assert.is_true(select(2, dom:gsub("<article", "")) >= messages * 6)
     end

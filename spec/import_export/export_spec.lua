@@ -1,7 +1,8 @@
 -- export, as somebody types it: formats, files, folders, redaction.
 
 local cli = require "spec.support.cli"
-local span = require "sessile.import.span"
+local decode = require("sessile").decode
+local span = require("sessile.core").span
 local sessile, done, json, write = cli.sessile, cli.done, cli.json, cli.write
 local home
 
@@ -13,10 +14,6 @@ local SPOILT = '{"role":"user","content":"caf\\u00e9 \\u0001","n":90071992547409
 local function talk()
   write(home .. "/talk.jsonl", SPOILT .. '\n{"role":"assistant","content":"an answer"}\n')
   done("import " .. home .. "/talk.jsonl --from jsonl --id talk --title 'A talk'")
-end
-
-local function exists(path)
-  return os.execute("test -e " .. cli.quote(path)) == true
 end
 
 local function listing(folder)
@@ -35,7 +32,7 @@ describe("export as JSON", function()
     local text = done "export talk"
     assert.is_true(span.valid(text))
     assert.truthy(text:find(SPOILT, 1, true), text)
-    local document = span.decode(text)
+    local document = decode(text)
     assert.equal(1, document.sessile_export)
     assert.equal(json("check talk").entries, #document.entries)
     assert.equal(#document.entries, document.count)
@@ -49,7 +46,7 @@ describe("export as JSON", function()
     done "settings talk model=some temperature=0.5"
     done "label talk 1 start"
     done "checkpoint talk here"
-    local document, info = span.decode((done "export talk")), json "info talk"
+    local document, info = decode((done "export talk")), json "info talk"
     for _, name in ipairs { "id", "agent", "user", "title", "head", "settings", "labels", "usage",
       "status", "created" } do
       assert.same(info[name], document[name], name)
@@ -60,11 +57,11 @@ describe("export as JSON", function()
 
   it("is an entry a line as JSONL", function()
     talk()
-    local entries = span.decode((done "export talk")).entries
+    local entries = decode((done "export talk")).entries
     local n = 0
     for line in (done "export talk --format jsonl"):gmatch "[^\n]+" do
       n = n + 1
-      assert.same(entries[n], span.decode(line))
+      assert.same(entries[n], decode(line))
     end
     assert.equal(#entries, n)
   end)
@@ -196,7 +193,7 @@ describe("export to a file", function()
     assert.equal(2, (select(3, sessile(("export talk %s"):format(home .. " --format pdf")))))
     assert.equal(2, (select(3, sessile "export")))
     assert.equal(3, (select(3, sessile "export nobody")))
-    assert.is_false(exists(home .. "/a.doc"))
+    assert.is_false(cli.exists(home .. "/a.doc"))
   end)
 
   it("says what it did as JSON", function()
@@ -227,7 +224,7 @@ describe("export of a user's sessions", function()
       assert(store:delete({ id = "two", user = "ann" }, { soft = true }))
     ]]
     local _, err, code = sessile(("export --user ann %s/ann"):format(home))
-    local index = span.decode(cli.read(home .. "/ann/index.json"))
+    local index = decode(cli.read(home .. "/ann/index.json"))
     assert.equal("ann", index.user)
     assert.equal(3, #index.sessions)
     for _, row in ipairs(index.sessions) do
@@ -236,7 +233,7 @@ describe("export of a user's sessions", function()
         assert.equal("deleted", row.status)
         assert.truthy(row.error.message:find("undelete", 1, true))
       else
-        local document = span.decode(cli.read(home .. "/ann/" .. row.files[1]))
+        local document = decode(cli.read(home .. "/ann/" .. row.files[1]))
         assert.equal(row.id, document.id)
         assert.equal("it is " .. row.id, document.entries[2].data.content)
       end
@@ -252,9 +249,9 @@ describe("export of a user's sessions", function()
     talk()
     assert.equal(3, (select(3, sessile(("export --user nobody %s/x"):format(home)))))
     assert.equal(2, (select(3, sessile "export --all")))
-    assert.is_false(exists(home .. "/x"))
+    assert.is_false(cli.exists(home .. "/x"))
     done(("export --all %s/x"):format(home))
-    assert.truthy(exists(home .. "/x/talk.json"))
+    assert.truthy(cli.exists(home .. "/x/talk.json"))
   end)
 end)
 
@@ -297,7 +294,7 @@ describe("export --redact", function()
 
   it("keeps calls and results together, and the JSON inside of strings JSON", function()
     secrets()
-    local entries = span.decode((done "export s --redact")).entries
+    local entries = decode((done "export s --redact")).entries
     local call
     for _, entry in ipairs(entries) do
       call = entry.data.tool_calls and entry.data.tool_calls[1] or call
@@ -306,7 +303,7 @@ describe("export --redact", function()
       end
     end
     assert.matches("^%[email%-%d%]$", call.id)
-    local arguments = span.decode(call.arguments)
+    local arguments = decode(call.arguments)
     assert.truthy(arguments.cmd:find("cat /home/[home-1]/x\nPASSWORD=[secret-1]\n", 1, true),
       arguments.cmd)
   end)

@@ -3,7 +3,7 @@
 
 local cli = require "spec.support.cli"
 local recordings = require "spec.support.recordings"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 

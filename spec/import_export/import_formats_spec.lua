@@ -4,7 +4,7 @@ local cli = require "spec.support.cli"
 local import = require "sessile.import"
 local kept = require "sessile.import.kept"
 local recordings = require "spec.support.recordings"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 

@@ -4,7 +4,7 @@
 local import = require "sessile.import"
 local recordings = require "spec.support.recordings"
 local source = require "sessile.import.source"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 

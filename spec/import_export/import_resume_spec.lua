@@ -137,7 +137,7 @@ describe("an import", function()
     local seen = 0
     for entry in session:entries() do
       if entry.type == "turn" then
-        assert.equal("32e77b49f5d49056", entry.data.metadata.imported.source)
+        assert.equal("c5970411b282497c", entry.data.metadata.imported.source)
         seen = seen + 1
       end
     end

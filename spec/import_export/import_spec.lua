@@ -1,11 +1,12 @@
 -- import: recordings become sessions, and nothing of them is lost.
 
+local decode = require("sessile").decode
 local import = require "sessile.import"
 local lines_kept = require "sessile.import.kept"
 local jsonl = require "sessile.import.jsonl"
 local pi = require "sessile.import.pi"
 local sessile = require "sessile"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 local stores = require "spec.support.stores"
 
 -- The lines of a text, as an iterator.
@@ -53,39 +54,6 @@ local SPECIMEN = {
   "this line is torn {",
   '{"type":"message","timestamp":"x","message":{"role":"user","content":"and now?"}}',
 }
-
-describe("span", function()
-  it("takes what is JSON and nothing else", function()
-    for _, text in ipairs {
-      "{}", "[]", "0", "-0.5e+3", '"\\ud83d\\ude00"', '{"a":[1,{"b":null}]}', " [ 1 , true ] ",
-    } do
-      assert.is_true(span.valid(text), text)
-    end
-    for _, text in ipairs {
-      "", "{", "[1,]", "01", "1.", '"a', '"\t"', '{"a"}', '{"a":1,}', "tru", "[1]x", '"\\x"',
-      '{"a":1 "b":2}', '"\255"', '{a:1}', "'a'", ("["):rep(129) .. ("]"):rep(129),
-    } do
-      assert.is_false(span.valid(text), text)
-    end
-  end)
-
-  it("gives values as they are written", function()
-    local members, fields = span.object '{"n": 9007199254740993, "f":1.50,"a\\u0062":[ 1 ]}'
-    assert.equal("9007199254740993", fields.n)
-    assert.equal("1.50", fields.f)
-    assert.equal("[ 1 ]", fields.ab)
-    assert.equal('"a\\u0062"', members[3].raw_key)
-    assert.same({ "1", '"x,]"', "{}" }, span.array '[1, "x,]" ,{}]')
-  end)
-
-  it("reads and writes strings", function()
-    assert.equal("é😀\n/", span.string '"\\u00e9\\ud83d\\ude00\\n\\/"')
-    assert.equal("\u{FFFD}", span.string '"\\ud800"')
-    for _, text in ipairs { "", "a\"b\\", "\0\1\31\127", "é😀", "\r\n\t" } do
-      assert.equal(text, span.string(span.quote(text)))
-    end
-  end)
-end)
 
 describe("pi", function()
   it("makes a turn of what lies between two user messages", function()
@@ -393,7 +361,7 @@ describe("a recording", function()
         at = at + 1
         local texts = {}
         texts_in(fields.message, texts)
-        local message = span.decode(messages[at])
+        local message = decode(messages[at])
         local kept = {}
         if type(message.content) == "string" then
           kept[message.content] = true

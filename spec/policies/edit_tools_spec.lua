@@ -1,5 +1,6 @@
 -- edit_tools in the real sandbox: which outputs become a line, and what stays word for word.
 
+local shipped = require "spec.support.shipped"
 local transcript = require "spec.support.transcript"
 
 local MARK = "[tool output left out: "
@@ -7,13 +8,7 @@ local MARK = "[tool output left out: "
 local function compact(turns, options)
   options = options or {}
   options[1] = "edit_tools"
-  local session = assert(transcript.session { policy = false })
-  transcript.play(session, turns)
-  local before = session:context()
-  local outcome = assert(session:compact { policy = options })
-  assert.is_nil(outcome.policy.refused)
-  assert.is_nil(transcript.broken_pair(session:context()))
-  return session:context(), before, outcome, session
+  return shipped.compacted(options, turns)
 end
 
 local function count_marks(list)
@@ -56,9 +51,7 @@ describe("edit_tools", function()
 
   it("leaves the newest messages alone", function()
     local after, before = compact(transcript.work(6, 200), { preserve_recent = 16 })
-    for i = 0, 15 do
-      assert.equal(before[#before - i].json, after[#after - i].json)
-    end
+    shipped.same_end(before, after, 16)
     assert.equal(#after, 31)
     assert.equal(6, count_marks(after))
   end)
@@ -96,13 +89,7 @@ describe("edit_tools", function()
   it("leaves a call that still waits, and all that follows it, alone", function()
     local session = assert(transcript.session { policy = false })
     transcript.play(session, transcript.open_work(150))
-    local before = session:context()
-    local outcome = session:compact { policy = { "edit_tools", preserve_recent = 2 } }
-    assert.is_true(outcome.policy.applied)
-    local after = session:context()
-    for i = 0, 16 do -- the last is what the engine shows for the missing result
-      assert.equal(before[#before - i].json, after[#after - i].json)
-    end
+    shipped.leaves_open_work({ "edit_tools", preserve_recent = 2 }, session)
   end)
 
   it("changes nothing the second time", function()
@@ -155,22 +142,14 @@ describe("edit_tools", function()
   end)
 
   it("refuses options that are out of range", function()
-    for _, options in ipairs { { preserve_recent = 0 }, { min_tokens = 1 }, { share = 1.5 } } do
-      options[1] = "edit_tools"
-      local session, _, code = transcript.session { policy = options }
-      assert.is_nil(session)
-      assert.equal("EINVALID", code)
-    end
+    shipped.refuses_options("edit_tools", {
+      { preserve_recent = 0 }, { min_tokens = 1 }, { share = 1.5 },
+    })
   end)
 
   it("halves the bundled session, and is never refused on it", function()
     local after, before = compact(transcript.turns())
     assert.is_true(transcript.tokens(after) < 0.6 * transcript.tokens(before))
-    for _, window in ipairs { 1000, 4000, 8000, 16000, 32000 } do
-      local session = assert(transcript.session { policy = "edit_tools", window = window })
-      for _, outcome in ipairs(transcript.play(session, transcript.turns())) do
-        assert.is_nil(outcome.policy.refused)
-      end
-    end
+    shipped.never_refused "edit_tools"
   end)
 end)

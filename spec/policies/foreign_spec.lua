@@ -1,70 +1,37 @@
 -- A policy file that is not its user's own, or that others may write: it runs in a process of its
 -- own, from the first look at it, and the same comes of it.
 
-local replay = require "sessile.replay"
-local sessile = require "sessile"
+local shipped = require "spec.support.shipped"
 local temp = require "spec.support.temp"
 local transcript = require "spec.support.transcript"
+local workers = require "spec.support.workers"
 
-local build = os.getenv "SESSILE_BUILD" or "build"
-local worker = build .. "/libexec/sessile-worker"
 local folder
 
 before_each(function() folder = temp.dir() end)
 after_each(temp.clean)
 
 local function write(name, source, mode)
-  local path = ("%s/%s.lua"):format(folder, name)
-  local file <close> = assert(io.open(path, "w"))
-  file:write(source)
-  assert(os.execute(("chmod %s '%s'"):format(mode or "666", path)))
-  return path
+  return temp.write(("%s/%s.lua"):format(folder, name), source, mode or "666")
 end
 
 local function open(policy, options)
-  local given = { key = false, policy = policy, worker = worker, policy_path = "policies",
-    model = replay.model }
-  for name, value in pairs(options or {}) do
-    given[name] = value
-  end
-  return sessile.open("ram:", given)
+  options = options or {}
+  options.policy = policy
+  return workers.open(options)
 end
 
 local function source_of(name)
-  local file <close> = assert(io.open("policies/" .. name .. ".lua"))
-  return file:read "a"
+  return temp.read("policies/" .. name .. ".lua")
 end
 
--- Processes of this one that run the worker.
-local function workers()
-  local function read(pid, what)
-    local file <close> = io.open(("/proc/%s/%s"):format(pid, what), "rb")
-    return file and file:read "a" or ""
-  end
-  local own, count = read("self", "stat"):match "^%d+", 0
-  for pid in require("lfs").dir "/proc" do
-    if pid:find "^%d+$" and read(pid, "stat"):match "%) [^Z] (%d+)" == own
-      and read(pid, "cmdline"):find("sessile-worker", 1, true) then
-      count = count + 1
-    end
-  end
-  return count
-end
-
--- Plays the bundled conversation; the entries, less what the clock says, and how many workers ran.
+-- Plays the bundled conversation; the entries, and how many workers ran.
 local function play(policy)
   local store <close> = assert(open(policy, { window = 9000 }))
   local session = assert(store:create { id = "s" })
-  for _, turn in ipairs(transcript.turns()) do
-    assert.is_nil(assert(session:turn(turn)).policy.refused)
-  end
-  local ran, lines = workers(), {}
-  for entry in session:entries() do
-    lines[#lines + 1] = entry.json:gsub('"timestamp":"[^"]*"', ""):gsub('"created":"[^"]*"', "")
-      :gsub('"nonce":"[^"]*"', "")
-      :gsub('"duration_ms":%d+', "")
-  end
-  return table.concat(lines, "\n"), ran
+  shipped.none_refused(transcript.play(session, transcript.turns()))
+  local ran = #workers.children("sessile-worker", true)
+  return transcript.log(session), ran
 end
 
 describe("a policy file that others may write", function()
@@ -128,7 +95,7 @@ describe("a policy file that others may write", function()
     assert.is_nil(store)
     assert.equal("EPOLICY", code)
     assert.truthy(message:find("loop.lua", 1, true), message)
-    assert.equal(0, workers())
+    assert.same({}, workers.children("sessile-worker", true))
   end)
 
   it("is believed nothing that is no answer", function()

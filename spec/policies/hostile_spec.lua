@@ -2,10 +2,10 @@
 -- nothing of it reaches another session, and this process is there afterwards to say so.
 
 local hostile = require "spec.support.hostile"
+local workers = require "spec.support.workers"
 local sessile = require "sessile"
 
-local build = os.getenv "SESSILE_BUILD" or "build"
-local worker = build .. "/libexec/sessile-worker"
+local worker = workers.path
 
 local folder = os.tmpname()
 os.remove(folder)

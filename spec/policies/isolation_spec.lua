@@ -1,30 +1,13 @@
 -- Policies in a process of their own: the same bytes, and a worker that fails costs a compaction.
 
-local replay = require "sessile.replay"
-local sessile = require "sessile"
 local transcript = require "spec.support.transcript"
+local workers = require "spec.support.workers"
 
-local build = os.getenv "SESSILE_BUILD" or "build"
-local worker = build .. "/libexec/sessile-worker"
+local children, worker = workers.children, workers.path
 
 local function open(isolation, options)
-  local given = { key = false, isolation = isolation, worker = worker, policy_path = "policies",
-    model = replay.model }
-  for name, value in pairs(options) do
-    given[name] = value
-  end
-  return assert(sessile.open("ram:", given))
-end
-
--- Every entry of the log, less what the clock says.
-local function log_of(session)
-  local lines = {}
-  for entry in session:entries() do
-    lines[#lines + 1] = entry.json:gsub('"timestamp":"[^"]*"', ""):gsub('"created":"[^"]*"', "")
-      :gsub('"nonce":"[^"]*"', "")
-      :gsub('"duration_ms":%d+', "")
-  end
-  return table.concat(lines, "\n")
+  options.isolation = isolation
+  return assert(workers.open(options))
 end
 
 -- The first line that two logs do not share, cut short; nil when they are the same.
@@ -51,37 +34,7 @@ local function play(isolation, policy, options)
     assert(session:turn(turn))
   end
   local outcome = assert(session:compact { instructions = "keep names" })
-  return log_of(session), outcome
-end
-
--- The processes that this one started and that run `program`, by what the system says of them.
-local function children(program)
-  local function read(pid, name)
-    local file = io.open(("/proc/%s/%s"):format(pid, name), "rb")
-    local text = file and file:read "a" or ""
-    if file then
-      file:close()
-    end
-    return text
-  end
-  local own, found = read("self", "stat"):match "^%d+", {}
-  for pid in require("lfs").dir "/proc" do
-    if pid:find "^%d+$" and read(pid, "stat"):match "%) %a (%d+)" == own
-      and read(pid, "cmdline"):find(program, 1, true) then
-      found[#found + 1] = pid
-    end
-  end
-  return found
-end
-
--- The state of a process, a letter; nil when there is none.
-local function state_of(pid)
-  local file = io.open(("/proc/%s/stat"):format(pid), "rb")
-  local text = file and file:read "a"
-  if file then
-    file:close()
-  end
-  return text and text:match "%) (%a) "
+  return transcript.log(session), outcome
 end
 
 -- A program in place of the worker.
@@ -151,7 +104,7 @@ describe("a policy in a process of its own", function()
       for _, turn in ipairs(transcript.work(12, 60)) do
         assert.is_nil(assert(session:turn(turn)).policy.refused)
       end
-      logs[i] = log_of(session)
+      logs[i] = transcript.log(session)
     end
     assert.is_nil(difference(logs[1], logs[2]))
   end)
@@ -222,11 +175,11 @@ describe("a worker that fails", function()
       local outcome = assert(session:turn { { role = "user", content = "q" .. i },
         { role = "assistant", content = "a" .. i } })
       assert.is_nil(outcome.policy.refused)
-      local workers = children(worker)
-      assert.equal(1, #workers)
-      assert(os.execute("kill -9 " .. workers[1]))
+      local running = children(worker)
+      assert.equal(1, #running)
+      assert(os.execute("kill -9 " .. running[1]))
       for _ = 1, 400 do -- until it is a zombie: its socket is closed by then
-        if state_of(workers[1]) == "Z" then break end
+        if workers.state(running[1]) == "Z" then break end
         os.execute "sleep 0.02"
       end
     end

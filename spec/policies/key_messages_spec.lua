@@ -1,19 +1,13 @@
 -- key_messages in the real sandbox: what is kept by rule, and that the rest goes in pairs.
 
+local shipped = require "spec.support.shipped"
 local transcript = require "spec.support.transcript"
 
 -- A session of the bundled transcript, compacted by key_messages with these options.
 local function compact_demo(options)
   options = options or {}
   options[1] = "key_messages"
-  local session = assert(transcript.session { policy = false })
-  transcript.play(session, transcript.turns())
-  local before = session:context()
-  local outcome = assert(session:compact { policy = options })
-  assert.is_nil(outcome.policy.refused)
-  local after = session:context()
-  assert.is_nil(transcript.broken_pair(after))
-  return after, before, outcome
+  return shipped.compacted(options, transcript.turns())
 end
 
 local function keys_of(list)
@@ -66,9 +60,7 @@ describe("key_messages", function()
 
   it("keeps the newest messages as they are", function()
     local after, before = compact_demo { preserve_recent = 15 }
-    for i = 0, 14 do
-      assert.equal(before[#before - i].json, after[#after - i].json)
-    end
+    shipped.same_end(before, after, 15)
   end)
 
   it("drops users but the last with keep_user = false", function()
@@ -141,13 +133,7 @@ describe("key_messages", function()
   it("leaves a call that still waits, and all that follows it, alone", function()
     local session = assert(transcript.session { policy = false })
     transcript.play(session, transcript.open_work(150))
-    local before = session:context()
-    local outcome = session:compact { policy = { "key_messages", preserve_recent = 2 } }
-    assert.is_true(outcome.policy.applied)
-    local after = session:context()
-    for i = 0, 16 do -- the last is what the engine shows for the missing result
-      assert.equal(before[#before - i].json, after[#after - i].json)
-    end
+    shipped.leaves_open_work({ "key_messages", preserve_recent = 2 }, session)
   end)
 
   it("starts by itself at 80 % of the window, and not before", function()
@@ -167,12 +153,9 @@ describe("key_messages", function()
   end)
 
   it("refuses options that are out of range or unknown", function()
-    for _, options in ipairs { { preserve_recent = 1 }, { share = 0 }, { keep_users = true } } do
-      options[1] = "key_messages"
-      local session, _, code = transcript.session { policy = options }
-      assert.is_nil(session)
-      assert.equal("EINVALID", code)
-    end
+    shipped.refuses_options("key_messages", {
+      { preserve_recent = 1 }, { share = 0 }, { keep_users = true },
+    })
   end)
 
   it("costs a compaction, and no turn, when its pattern is broken", function()
@@ -184,12 +167,6 @@ describe("key_messages", function()
   end)
 
   it("is never refused on the bundled session, whatever the window", function()
-    for _, window in ipairs { 1000, 4000, 8000, 16000, 32000 } do
-      local session = assert(transcript.session { policy = "key_messages", window = window })
-      for _, outcome in ipairs(transcript.play(session, transcript.turns())) do
-        assert.is_nil(outcome.policy.refused)
-      end
-      assert.is_nil(transcript.broken_pair(session:context()))
-    end
+    shipped.never_refused "key_messages"
   end)
 end)

@@ -1,5 +1,6 @@
 -- merge_dedupe in the real sandbox: what is there twice goes once, in pairs, and nothing else.
 
+local shipped = require "spec.support.shipped"
 local transcript = require "spec.support.transcript"
 
 local REMINDER = transcript.text("Be careful with files.", 40)
@@ -24,9 +25,7 @@ local function after(turns, options, open)
   options[1], options.min_tokens = "merge_dedupe", options.min_tokens or 20
   local session = assert(transcript.session { policy = options })
   local outcomes = transcript.play(session, turns)
-  for _, outcome in ipairs(outcomes) do
-    assert.is_nil(outcome.policy.refused)
-  end
+  shipped.none_refused(outcomes)
   local context = session:context()
   assert.equal(open and "1 calls have no result" or nil, transcript.broken_pair(context))
   return context, outcomes, session
@@ -175,11 +174,8 @@ describe("merge_dedupe", function()
   end)
 
   it("refuses options that are out of range or unknown", function()
-    for _, options in ipairs { { keep = "both" }, { preserve_recent = 1 }, { min = 3 } } do
-      options[1] = "merge_dedupe"
-      local session, _, code = transcript.session { policy = options }
-      assert.is_nil(session)
-      assert.equal("EINVALID", code)
-    end
+    shipped.refuses_options("merge_dedupe", {
+      { keep = "both" }, { preserve_recent = 1 }, { min = 3 },
+    })
   end)
 end)

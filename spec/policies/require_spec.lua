@@ -1,49 +1,33 @@
 -- Policies that require others, in this process and in one of their own: the same comes of both.
 
-local replay = require "sessile.replay"
-local sessile = require "sessile"
+local shipped = require "spec.support.shipped"
 local temp = require "spec.support.temp"
 local transcript = require "spec.support.transcript"
+local workers = require "spec.support.workers"
 
-local build = os.getenv "SESSILE_BUILD" or "build"
-local worker = build .. "/libexec/sessile-worker"
 local folder
 
 before_each(function() folder = temp.dir() end)
 after_each(temp.clean)
 
 local function write(name, source, mode)
-  local path = ("%s/%s.lua"):format(folder, name)
-  local file <close> = assert(io.open(path, "w"))
-  file:write(source)
-  assert(os.execute(("chmod %s '%s'"):format(mode or "600", path)))
-  return path
+  return temp.write(("%s/%s.lua"):format(folder, name), source, mode or "600")
 end
 
 local function open(policy, options)
-  local given = { key = false, policy = policy, worker = worker,
-    policy_path = folder .. ":policies", model = replay.model, window = 9000 }
+  local given = { policy = policy, policy_path = folder .. ":policies", window = 9000 }
   for name, value in pairs(options or {}) do
     given[name] = value
   end
-  return sessile.open("ram:", given)
+  return workers.open(given)
 end
 
--- Plays the bundled conversation; the entries, less what the clock says.
+-- Plays the bundled conversation; the entries.
 local function play(policy, options)
   local store <close> = assert(open(policy, options))
   local session = assert(store:create { id = "s" })
-  for _, turn in ipairs(transcript.turns()) do
-    local outcome = assert(session:turn(turn))
-    assert.is_nil(outcome.policy.refused)
-  end
-  local lines = {}
-  for entry in session:entries() do
-    lines[#lines + 1] = entry.json:gsub('"timestamp":"[^"]*"', ""):gsub('"created":"[^"]*"', "")
-      :gsub('"nonce":"[^"]*"', "")
-      :gsub('"duration_ms":%d+', "")
-  end
-  return table.concat(lines, "\n")
+  shipped.none_refused(transcript.play(session, transcript.turns()))
+  return transcript.log(session)
 end
 
 -- A policy of one's own in front of one that ships.

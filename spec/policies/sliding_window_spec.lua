@@ -1,14 +1,10 @@
 -- sliding_window in the real sandbox: what a cut leaves, and when there is none.
 
+local shipped = require "spec.support.shipped"
 local transcript = require "spec.support.transcript"
 
 local function play(policy, turns, options)
-  local given = { policy = policy }
-  for name, value in pairs(options or {}) do
-    given[name] = value
-  end
-  local session = assert(transcript.session(given))
-  return session, transcript.play(session, turns)
+  return transcript.under({ policy = policy }, turns, options)
 end
 
 local function count_applied(outcomes)
@@ -127,9 +123,7 @@ describe("sliding_window", function()
     for messages = 4, 24 do
       local session, outcomes = play({ "sliding_window", messages = messages, keep = 1 },
         transcript.work(8, 20))
-      for _, outcome in ipairs(outcomes) do
-        assert.is_nil(outcome.policy.refused)
-      end
+      shipped.none_refused(outcomes)
       assert.is_nil(transcript.broken_pair(session:context()))
     end
   end)
@@ -150,13 +144,7 @@ describe("sliding_window", function()
   it("leaves a call that still waits, and all that follows it, alone", function()
     local session = assert(transcript.session { policy = false })
     transcript.play(session, transcript.open_work(150))
-    local before = session:context()
-    local outcome = session:compact { policy = { "sliding_window", tokens = 900 } }
-    assert.is_true(outcome.policy.applied)
-    local after = session:context()
-    for i = 0, 16 do -- the last is what the engine shows for the missing result
-      assert.equal(before[#before - i].json, after[#after - i].json)
-    end
+    shipped.leaves_open_work({ "sliding_window", tokens = 900 }, session)
   end)
 
   it("carries the summary at the front over a cut", function()
@@ -210,26 +198,18 @@ describe("sliding_window", function()
     end)
 
     it("refuses what is out of range, unknown or of the wrong type", function()
-      for _, options in ipairs {
+      local messages = shipped.refuses_options("sliding_window", {
         { messages = 1 }, { turns = 0 }, { keep = 2 }, { tokens = "many" }, { mesages = 9 },
-      } do
-        options[1] = "sliding_window"
-        local session, message, code = transcript.session { policy = options }
-        assert.is_nil(session)
-        assert.equal("EINVALID", code)
+      })
+      for _, message in ipairs(messages) do
         assert.truthy(message:find("sliding_window", 1, true))
       end
     end)
   end)
 
   it("is never refused on the bundled session, whatever the window", function()
-    for _, window in ipairs { 1000, 4000, 8000, 16000, 32000 } do
-      local session, outcomes = play("sliding_window", transcript.turns(), { window = window })
-      for _, outcome in ipairs(outcomes) do
-        assert.is_nil(outcome.policy.refused)
-      end
-      assert.is_nil(transcript.broken_pair(session:context()))
+    shipped.never_refused("sliding_window", nil, function(session)
       assert.equal(90, #session:messages())
-    end
+    end)
   end)
 end)

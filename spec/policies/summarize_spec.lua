@@ -1,15 +1,12 @@
 -- summarize in the real sandbox, with a scripted model: what it is asked, what takes the
 -- place of what, and what happens when the answer is of no use.
 
+local shipped = require "spec.support.shipped"
 local transcript = require "spec.support.transcript"
 
 -- A session of `turns` without a policy, whose model is given.
 local function session_of(turns, model, options)
-  local given = { model = model }
-  for name, value in pairs(options or {}) do
-    given[name] = value
-  end
-  local session = assert(transcript.session(given))
+  local session = transcript.under({ model = model }, {}, options)
   transcript.play(session, turns, { policy = false })
   return session
 end
@@ -42,9 +39,7 @@ describe("summarize", function()
       local before = session:context()
       session:compact { policy = { "summarize", preserve_recent = recent } }
       local after = session:context()
-      for i = 0, recent - 1 do
-        assert.equal(before[#before - i].json, after[#after - i].json)
-      end
+      shipped.same_end(before, after, recent)
       assert.equal(1 + 1 + recent, #after)
     end
   end)
@@ -163,13 +158,7 @@ describe("summarize", function()
 
   it("leaves a call that still waits, and all that follows it, alone", function()
     local session = session_of(transcript.open_work(150), transcript.model "Short.")
-    local before = session:context()
-    local outcome = session:compact { policy = { "summarize", preserve_recent = 2 } }
-    assert.is_true(outcome.policy.applied)
-    local after = session:context()
-    for i = 0, 16 do -- the last is what the engine shows for the missing result
-      assert.equal(before[#before - i].json, after[#after - i].json)
-    end
+    shipped.leaves_open_work({ "summarize", preserve_recent = 2 }, session)
   end)
 
   it("does nothing, and asks nobody, when there is nothing to summarize", function()
@@ -269,9 +258,7 @@ describe("summarize", function()
 
     it("works without any model", function()
       local session = assert(transcript.session { policy = "summarize", window = 2000 })
-      for _, outcome in ipairs(transcript.play(session, transcript.chat(40, 50))) do
-        assert.is_nil(outcome.policy.refused)
-      end
+      shipped.none_refused(transcript.play(session, transcript.chat(40, 50)))
       assert.is_true(session:tokens() <= 1700)
     end)
   end)
@@ -344,23 +331,14 @@ describe("summarize", function()
   end)
 
   it("refuses options that are out of range or unknown", function()
-    for _, options in ipairs { { preserve_recent = 1 }, { max_tokens = 0 }, { share = 2 },
-      { promt = "x" }, { model = 7 } } do
-      options[1] = "summarize"
-      local session, _, code = transcript.session { policy = options }
-      assert.is_nil(session)
-      assert.equal("EINVALID", code)
-    end
+    shipped.refuses_options("summarize", {
+      { preserve_recent = 1 }, { max_tokens = 0 }, { share = 2 }, { promt = "x" }, { model = 7 },
+    })
   end)
 
   it("is never refused on the bundled session, whatever the window", function()
-    for _, window in ipairs { 1000, 4000, 8000, 16000, 32000 } do
-      local session = assert(transcript.session { policy = "summarize", window = window,
-        model = transcript.model "Summary of the conversation so far: a slow start." })
-      for _, outcome in ipairs(transcript.play(session, transcript.turns())) do
-        assert.is_nil(outcome.policy.refused)
-      end
-      assert.is_nil(transcript.broken_pair(session:context()))
-    end
+    shipped.never_refused("summarize", function()
+      return transcript.model "Summary of the conversation so far: a slow start."
+    end)
   end)
 end)

@@ -1,14 +1,10 @@
 -- tiered in the real sandbox: the order of its tiers, and that the last is the last resort.
 
+local shipped = require "spec.support.shipped"
 local transcript = require "spec.support.transcript"
 
 local function play(turns, model, options)
-  local given = { policy = "tiered", model = model, window = 8000 }
-  for name, value in pairs(options or {}) do
-    given[name] = value
-  end
-  local session = assert(transcript.session(given))
-  return session, transcript.play(session, turns)
+  return transcript.under({ policy = "tiered", model = model, window = 8000 }, turns, options)
 end
 
 -- The names of the policies whose edits a compaction entry holds, in order.
@@ -28,9 +24,7 @@ describe("tiered", function()
     assert.is_true(#entries > 0)
     assert.equal("edit_tools", names_of(entries[1]))
     assert.equal(0, #model.requests)
-    for _, outcome in ipairs(outcomes) do
-      assert.is_nil(outcome.policy.refused)
-    end
+    shipped.none_refused(outcomes)
   end)
 
   it("summarizes when there is no tool output to edit", function()
@@ -113,13 +107,8 @@ describe("tiered", function()
   end)
 
   it("is never refused on the bundled session, whatever the window", function()
-    for _, window in ipairs { 1000, 4000, 8000, 16000, 32000 } do
-      local model = transcript.model("Short.", false, "", "Short again.")
-      local session, outcomes = play(transcript.turns(), model, { window = window })
-      for _, outcome in ipairs(outcomes) do
-        assert.is_nil(outcome.policy.refused)
-      end
-      assert.is_nil(transcript.broken_pair(session:context()))
-    end
+    shipped.never_refused("tiered", function()
+      return transcript.model("Short.", false, "", "Short again.")
+    end)
   end)
 end)

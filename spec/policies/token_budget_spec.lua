@@ -1,5 +1,6 @@
 -- token_budget in the real sandbox: shares, what stays in any case, and that it fits.
 
+local shipped = require "spec.support.shipped"
 local transcript = require "spec.support.transcript"
 
 local function tokens_of(context, wanted)
@@ -20,14 +21,7 @@ end
 local function compact(turns, options, open)
   options = options or {}
   options[1] = "token_budget"
-  local session = assert(transcript.session { policy = false })
-  transcript.play(session, turns)
-  local before = session:context()
-  local outcome = assert(session:compact { policy = options })
-  assert.is_nil(outcome.policy.refused)
-  local after = session:context()
-  assert.equal(open and "1 calls have no result" or nil, transcript.broken_pair(after))
-  return after, outcome, before
+  return shipped.compacted(options, turns, open)
 end
 
 -- Questions and answers of 20 tokens, and tool output of so many.
@@ -99,25 +93,21 @@ describe("token_budget", function()
     assert.equal("You are a test.", after[1].content)
     assert.equal("It began.", after[2].content)
     assert.truthy(transcript.find(after, "question 20"))
-    for i = 0, 9 do
-      assert.equal(before[#before - i].json, after[#after - i].json)
-    end
+    shipped.same_end(before, after, 10)
     assert.equal(13, #after)
   end)
 
   it("leaves a call that still waits, and all that follows it, alone", function()
-    local after, outcome, before = compact(transcript.open_work(150),
+    local after, before, outcome = compact(transcript.open_work(150),
       { tokens = 3000, preserve_recent = 2 }, true)
     assert.is_true(outcome.policy.applied)
-    for i = 0, 16 do
-      assert.equal(before[#before - i].json, after[#after - i].json)
-    end
+    shipped.same_end(before, after, 17)
   end)
 
   it("leaves half when there is neither budget nor window, and nothing twice", function()
-    local after, _, before = compact(mixed(30, 100))
+    local after, before = compact(mixed(30, 100))
     assert.is_true(transcript.tokens(after) <= transcript.tokens(before) / 2)
-    local _, outcome = compact(mixed(3, 10), { tokens = 100000 })
+    local _, _, outcome = compact(mixed(3, 10), { tokens = 100000 })
     assert.equal("unchanged", outcome.policy.verdict)
   end)
 
@@ -133,21 +123,12 @@ describe("token_budget", function()
   end)
 
   it("is never refused on the bundled session, whatever the window", function()
-    for _, window in ipairs { 1000, 4000, 8000, 16000, 32000 } do
-      local session = assert(transcript.session { policy = "token_budget", window = window })
-      for _, outcome in ipairs(transcript.play(session, transcript.turns())) do
-        assert.is_nil(outcome.policy.refused)
-      end
-      assert.is_nil(transcript.broken_pair(session:context()))
-    end
+    shipped.never_refused "token_budget"
   end)
 
   it("refuses options that are out of range or unknown", function()
-    for _, options in ipairs { { tokens = 0 }, { keep = 0 }, { user = -1 }, { system = 0.1 } } do
-      options[1] = "token_budget"
-      local session, _, code = transcript.session { policy = options }
-      assert.is_nil(session)
-      assert.equal("EINVALID", code)
-    end
+    shipped.refuses_options("token_budget", {
+      { tokens = 0 }, { keep = 0 }, { user = -1 }, { system = 0.1 },
+    })
   end)
 end)

@@ -2,8 +2,8 @@
 
 local sessile = require "sessile"
 local stores = require "spec.support.stores"
+local workers = require "spec.support.workers"
 
-local build = os.getenv "SESSILE_BUILD" or "build"
 
 local function user(text)
   return { role = "user", content = text }
@@ -244,7 +244,7 @@ for _, isolation in ipairs { "none", "worker" } do
 
     local function open(options)
       options.key, options.isolation = false, isolation
-      options.worker = build .. "/libexec/sessile-worker"
+      options.worker = workers.path
       options.policy_path = "policies"
       store = stores.open("ram:", options)
       return assert(store:create { id = "s" })
@@ -555,7 +555,7 @@ describe("a worker that is killed", function()
   it("has its fallback in a new one", function()
     local path = file "return { name = 'a', truncate = function() while true do end end }"
     local store <close> = assert(sessile.open("ram:", { key = false, isolation = "worker",
-      worker = build .. "/libexec/sessile-worker", policy_path = "policies",
+      worker = workers.path, policy_path = "policies",
       limits = { policy_ms = 50, policy_gas = 1 << 40 },
       policy = path, fallback = { "sliding_window", messages = 2 } }))
     local s = assert(store:create())

@@ -1,8 +1,9 @@
 -- cli.lua: the executable in a shell, as somebody types it, with a home of its own.
 
 local busted = require "busted"
+local decode = require("sessile").decode
 local elsewhere = require "spec.support.elsewhere"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 
 local build = os.getenv "SESSILE_BUILD" or "build"
 
@@ -48,6 +49,11 @@ function cli.finish()
   os.execute("rm -rf " .. cli.quote(home))
 end
 
+--- Whether there is a file, a folder or anything else at a path.
+function cli.exists(path)
+  return os.execute("test -e " .. cli.quote(path)) == true
+end
+
 --- In a describe, or a spec: makes a home before each test and removes it afterwards. Calls
 --- set_up(home), if there is one, as soon as there is a home.
 function cli.each_test(set_up)
@@ -58,6 +64,15 @@ function cli.each_test(set_up)
     end
   end)
   busted.after_each(cli.finish)
+end
+
+--- Writes the user's own configuration; returns its path.
+function cli.configure(text, mode)
+  assert(os.execute(("mkdir -p -m 700 %s/config/sessile"):format(cli.quote(home))))
+  local path = home .. "/config/sessile/config.lua"
+  cli.write(path, text)
+  assert(os.execute(("chmod %s %s"):format(mode or "600", cli.quote(path))))
+  return path
 end
 
 --- The default store of that home, for a shell.
@@ -95,11 +110,15 @@ function cli.done(words, input)
   return out, err
 end
 
+--- The value of a text that has to be one JSON document.
+function cli.decoded(text)
+  assert(span.valid(text), text)
+  return decode(text)
+end
+
 --- What it prints with --json.
 function cli.json(words, input)
-  local out = cli.done("--json " .. words, input)
-  assert(span.valid(out), out)
-  return span.decode(out)
+  return cli.decoded((cli.done("--json " .. words, input)))
 end
 
 --- Whether these tests run as root, and can become somebody else.

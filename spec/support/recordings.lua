@@ -2,7 +2,7 @@
 
 local import = require "sessile.import"
 local lfs = require "lfs"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 
 local recordings = {}
 

@@ -49,6 +49,29 @@ function transcript.play(session, turns, options)
   return outcomes
 end
 
+--- Plays turns on a session of its own: options as transcript.session, and `more` of them.
+--- Returns the session and the outcomes.
+function transcript.under(options, turns, more)
+  local given = {}
+  for _, list in ipairs { options, more or {} } do
+    for name, value in pairs(list) do
+      given[name] = value
+    end
+  end
+  local session = assert(transcript.session(given))
+  return session, transcript.play(session, turns)
+end
+
+--- Every entry of a session's log, less what the clock says, as one text.
+function transcript.log(session)
+  local lines = {}
+  for entry in session:entries() do
+    lines[#lines + 1] = entry.json:gsub('"timestamp":"[^"]*"', ""):gsub('"created":"[^"]*"', "")
+      :gsub('"nonce":"[^"]*"', ""):gsub('"duration_ms":%d+', "")
+  end
+  return table.concat(lines, "\n")
+end
+
 --- A text of about so many tokens that says whose it is.
 function transcript.text(about, tokens)
   return about .. (" word"):rep(math.max(0, tokens - 2))
@@ -117,15 +140,6 @@ function transcript.model(...)
     end
     return answer or nil, "the line is dead"
   end })
-end
-
---- The texts of a list of messages.
-function transcript.contents(list)
-  local texts = {}
-  for i, message in ipairs(list) do
-    texts[i] = message.content
-  end
-  return texts
 end
 
 --- The first message of a list whose text contains `part` (plain), and its place.

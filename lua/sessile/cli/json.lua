@@ -5,7 +5,7 @@
 -- its numbers and escapes. But for characters that a terminal would obey: they are written
 -- as escapes, which are the same value.
 
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 
 local json = {}
 

@@ -9,7 +9,6 @@
 -- so that they can be called.
 
 local core = require "sessile.core"
-local digest = require "sessile.digest"
 local paths = require "sessile.paths"
 local places = require "sessile.config.places"
 
@@ -117,10 +116,8 @@ end
 ---@return string? path
 ---@return string text
 function file.trust_record(one)
-  -- A record says which path it is of: two paths with one digest take each other's place, and
-  -- neither is believed for the other.
   local folder = file.trust_folder()
-  return folder and ("%s/%s.lua"):format(folder, digest(one.path)),
+  return folder and ("%s/%s.lua"):format(folder, core.sha256(one.path)),
     ("return { path = %q, text = %q }\n"):format(one.path, one.text)
 end
 

@@ -6,7 +6,7 @@
 
 local conversation = require "sessile.export.conversation"
 local parts = require "sessile.import.parts"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 
 -- Names of calls are of these characters there.
 local function clean_id(raw)

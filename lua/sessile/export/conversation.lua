@@ -4,7 +4,7 @@
 -- answered before anything else is said: what a provider would refuse is mended as the context
 -- is, and counted. Must never hold more than one message and the calls that are open.
 
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 
 local conversation = {}
 

@@ -7,17 +7,17 @@
 -- are not.
 
 local chart = require "sessile.export.chart"
+local core = require "sessile.core"
 local message = require "sessile.export.html_message"
 local notes = require "sessile.export.notes"
 local parts = require "sessile.export.parts"
 local reasons = require "sessile.export.reasons"
 local script = require "sessile.export.script"
-local sha256 = require "sessile.export.sha256"
-local span = require "sessile.import.span"
 local style = require "sessile.export.style"
 local text = require "sessile.export.text"
 local threads = require "sessile.export.threads"
 
+local span = core.span
 local html, number = text.html, notes.number
 
 -- ---------------------------------------------------------------- what the page is about
@@ -310,12 +310,18 @@ local BAR = [[
 </div>
 ]]
 
+-- By this a browser knows the page's own style and script.
+local function hash_of(source)
+  local _, sum = core.sha256(source)
+  return core.base64(sum)
+end
+
 local function open_page(title)
   return table.concat {
     '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
     '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; ',
     ("style-src 'sha256-%s'; script-src 'sha256-%s'; img-src data:; base-uri 'none'; "):format(
-      sha256(style), sha256(script)),
+      hash_of(style), hash_of(script)),
     'form-action \'none\'">\n<meta name="referrer" content="no-referrer">\n',
     '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
     '<meta name="color-scheme" content="light dark">\n',

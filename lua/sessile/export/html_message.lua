@@ -5,7 +5,7 @@
 
 local notes = require "sessile.export.notes"
 local parts = require "sessile.export.parts"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 local text = require "sessile.export.text"
 
 local has_markdown, markdown = pcall(require, "sessile.markdown")

@@ -6,7 +6,7 @@
 
 local conversation = require "sessile.export.conversation"
 local parts = require "sessile.import.parts"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 
 -- Fields that are ours, or another agent's: no API knows them.
 local OURS = {

@@ -7,7 +7,7 @@
 local conversation = require "sessile.export.conversation"
 local kept = require "sessile.import.kept"
 local parts = require "sessile.import.parts"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 
 local ROLE = { tool = "toolResult" }
 

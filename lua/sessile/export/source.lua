@@ -7,7 +7,7 @@
 local answers = require "sessile.answers"
 local characters = require "sessile.characters"
 local core = require "sessile.core"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 
 local source = {}
 

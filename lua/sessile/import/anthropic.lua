@@ -7,7 +7,7 @@
 local document = require "sessile.import.document"
 local jsonl = require "sessile.import.jsonl"
 local parts = require "sessile.import.parts"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 local turns = require "sessile.import.turns"
 
 local anthropic = {}

@@ -8,7 +8,7 @@
 
 local kept = require "sessile.import.kept"
 local source = require "sessile.import.source"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 local turns = require "sessile.import.turns"
 
 local document = {}

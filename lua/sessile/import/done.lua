@@ -3,7 +3,7 @@
 -- Owns: how that is read from the session's entries. Must never write.
 
 local kept = require "sessile.import.kept"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 
 local done = {}
 done.__index = done

@@ -4,7 +4,7 @@
 -- print: its caller does.
 
 local source = require "sessile.import.source"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 local write = require "sessile.import.write"
 
 local import = {}

@@ -11,7 +11,7 @@
 --   …_output                    a message of role tool
 
 local parts = require "sessile.import.parts"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 
 local items = {}
 

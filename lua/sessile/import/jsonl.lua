@@ -10,7 +10,7 @@
 -- an exported log go on from their parents, so that its branches are branches again.
 
 local kept = require "sessile.import.kept"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 local turns = require "sessile.import.turns"
 
 local jsonl = {}

@@ -3,47 +3,11 @@
 -- Owns: its shape, {"from", "at", "part", "line" | "text" | "b64", "source"}, and the way back to
 -- the bytes. Must never judge what a line says.
 
-local digest = require "sessile.digest"
-local span = require "sessile.import.span"
+local core = require "sessile.core"
+
+local span = core.span
 
 local kept = {}
-
-local BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-
-local function base64(bytes)
-  local out = bytes:gsub("..?.?", function(group)
-    local a, b, c = group:byte(1, 3)
-    local n = a << 16 | (b or 0) << 8 | (c or 0)
-    local four = {}
-    for i = 1, 4 do
-      local six = n >> (24 - 6 * i) & 63
-      four[i] = i <= #group + 1 and BASE64:sub(six + 1, six + 1) or "="
-    end
-    return table.concat(four)
-  end)
-  return out
-end
-
-local function base64_bytes(text)
-  local values, out, n, held = {}, {}, 0, 0
-  for at = 1, 64 do
-    values[BASE64:byte(at)] = at - 1
-  end
-  for at = 1, #text do
-    local six = values[text:byte(at)]
-    if six then
-      n, held = n << 6 & 0xFFFFFF | six, held + 6
-      if held >= 8 then
-        held = held - 8
-        out[#out + 1] = string.char(n >> held & 255)
-      end
-    end
-  end
-  return table.concat(out)
-end
-
---- Bytes in base64, and base64 as bytes; other characters in it are skipped.
-kept.base64, kept.bytes = base64, base64_bytes
 
 ---@class sessile.import.place
 ---@field from string     the format's name
@@ -67,7 +31,7 @@ function kept.custom(place, line, as_text)
   elseif utf8.len(line) then
     return head .. ',"text":' .. span.quote(line) .. tail
   end
-  return head .. ',"b64":"' .. base64(line) .. '"' .. tail
+  return head .. ',"b64":"' .. core.base64(line) .. '"' .. tail
 end
 
 --- What a custom entry keeps: nil when it keeps nothing of a recording.
@@ -77,7 +41,7 @@ function kept.read(raw)
   local members, fields = span.object(raw)
   local from = members and span.string(fields.from)
   local line = from and (fields.line or span.string(fields.text)
-    or fields.b64 and base64_bytes(span.string(fields.b64) or ""))
+    or fields.b64 and core.base64_bytes(span.string(fields.b64) or ""))
   if not line then
     return nil
   end
@@ -92,7 +56,7 @@ end
 ---@param text string   its first line, or element
 ---@return string
 function kept.digest(from, text)
-  return digest(from .. ":" .. text:sub(1, 4096))
+  return core.sha256(from .. ":" .. text:sub(1, 4096)):sub(1, 16)
 end
 
 --- Why a line is not even an object of JSON.

@@ -15,7 +15,7 @@
 
 local document = require "sessile.import.document"
 local parts = require "sessile.import.parts"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 local turns = require "sessile.import.turns"
 
 local langgraph = {}

@@ -8,7 +8,7 @@ local document = require "sessile.import.document"
 local items = require "sessile.import.items"
 local jsonl = require "sessile.import.jsonl"
 local parts = require "sessile.import.parts"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 local turns = require "sessile.import.turns"
 
 local openai = {}

@@ -4,7 +4,7 @@
 -- are kept, a key that occurs twice is noticed, a time of day becomes milliseconds. Must never
 -- print a value anew.
 
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 
 local parts = {}
 

@@ -20,7 +20,7 @@
 
 local kept = require "sessile.import.kept"
 local parts = require "sessile.import.parts"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 local turns = require "sessile.import.turns"
 
 local pi = {}

@@ -7,7 +7,7 @@
 local sessile = require "sessile"
 local compaction = require "sessile.import.compaction"
 local kept = require "sessile.import.kept"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 local turns = require "sessile.import.turns"
 
 local put = {}

@@ -10,7 +10,7 @@
 -- does not follow the last one. One whose parent was not seen yet waits for it, up to a limit.
 
 local kept = require "sessile.import.kept"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 
 local turns = {}
 

@@ -3,7 +3,7 @@
 -- Owns where they are kept. Of a store that is sealed nothing is: what was said there is taken
 -- from the session itself. Of a plain store they are in a file that only its user can read.
 
-local digest = require "sessile.digest"
+local core = require "sessile.core"
 local files = require "sessile.files"
 local line = require "sessile.line"
 local paths = require "sessile.paths"
@@ -21,13 +21,13 @@ local function unescaped(text)
   return (text:gsub("\\(.)", { n = "\n", ["\\"] = "\\" }))
 end
 
--- The file of a store, named by a digest of its place so that no name is too long.
+-- The file of a store, named by a hash of its place so that no name is too long.
 local function file_of(place)
   local folder = paths.state "history"
   if not folder then
     return nil
   end
-  return folder .. "/" .. digest(place)
+  return ("%s/%s"):format(folder, (core.sha256(place)))
 end
 
 lines.file_of = file_of

@@ -6,7 +6,7 @@ local sessile = require "sessile"
 
 local entries = require "sessile.cli.entries"
 local hints = require "sessile.cli.hints"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 
 local function read_state(args)
   local text = args.state

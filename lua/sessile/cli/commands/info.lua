@@ -4,7 +4,7 @@
 
 local hints = require "sessile.cli.hints"
 local render = require "sessile.cli.render"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 local terminal = require "sessile.cli.terminal"
 
 -- The session's row in the list; without one (nobody could look) an empty table.

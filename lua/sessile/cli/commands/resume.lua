@@ -10,7 +10,7 @@ local entries = require "sessile.cli.entries"
 local hints = require "sessile.cli.hints"
 local models = require "sessile.cli.models"
 local render = require "sessile.cli.render"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 local terminal = require "sessile.cli.terminal"
 local transcript = require "sessile.interaction.transcript"
 

@@ -5,7 +5,7 @@
 local hints = require "sessile.cli.hints"
 local render = require "sessile.cli.render"
 local sessile = require "sessile"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 local terminal = require "sessile.cli.terminal"
 
 -- A value that is no JSON is text, so that `model=gpt-4o` is what it looks like.

@@ -7,7 +7,7 @@ local entries = require "sessile.cli.entries"
 local hints = require "sessile.cli.hints"
 local json = require "sessile.cli.json"
 local render = require "sessile.cli.render"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 local terminal = require "sessile.cli.terminal"
 
 -- JSON, a member a line, strings cut: for eyes, not for programs (those use --json).

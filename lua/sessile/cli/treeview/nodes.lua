@@ -4,7 +4,7 @@
 -- entry for what the tree says already.
 
 local render = require "sessile.cli.render"
-local span = require "sessile.import.span"
+local span = require("sessile.core").span
 local terminal = require "sessile.cli.terminal"
 
 local nodes = {
