@@ -1,5 +1,6 @@
 -- Where sessions stand and how they are found: filters, order, ttl, archive, delete, purge.
 
+local lists = require "spec.support.lists"
 local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 local messages = require "spec.support.messages"
@@ -9,11 +10,7 @@ local sessile = require "sessile"
 local user = messages.user
 
 local function ids(rows)
-  local list = {}
-  for i, row in ipairs(assert(rows)) do
-    list[i] = row.id
-  end
-  return list
+  return lists.field(rows, "id")
 end
 
 local function sorted(list)
@@ -250,11 +247,7 @@ describe("the catalog on the command line", function()
   end)
 
   local function listed(words)
-    local list = {}
-    for i, row in ipairs(cli.json("list " .. (words or ""))) do
-      list[i] = row.id
-    end
-    return list
+    return ids(cli.json("list " .. (words or "")))
   end
 
   it("lists by status, time, label and title", function()

@@ -5,6 +5,7 @@
 local cli = require "spec.support.cli"
 local decode = require("sessile").decode
 local expect = require "spec.support.expect"
+local lists = require "spec.support.lists"
 local has, has_not = expect.has, expect.has_not
 local sessile, done, json = cli.sessile, cli.done, cli.json
 
@@ -29,9 +30,7 @@ local function conversation(id, agent)
 end
 
 local function ids(rows)
-  local list = {}
-  for i, row in ipairs(rows) do list[i] = row.id end
-  return list
+  return lists.field(rows, "id")
 end
 
 describe("sessions list", function()

@@ -1,6 +1,7 @@
 -- Every example runs from the project's root, without arguments, and says what it promises.
 -- Files only: examples have folders of their own.
 
+local lists = require "spec.support.lists"
 local temp = require "spec.support.temp"
 local build = os.getenv "SESSILE_BUILD" or "build"
 local command = os.getenv "SESSILE_BIN" or build .. "/bin/sessile"
@@ -193,10 +194,7 @@ describe("examples/demo-session.jsonl", function()
     local transcript = require "spec.support.transcript"
     local session = assert(transcript.session {})
     transcript.play(session, transcript.turns(nil, true))
-    local texts = {}
-    for i, message in ipairs(session:messages()) do
-      texts[i] = message.json
-    end
+    local texts = lists.field(session:messages(), "json")
     assert.equal(temp.read(transcript.demo), table.concat(texts, "\n") .. "\n")
   end)
 end)
