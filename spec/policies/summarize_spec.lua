@@ -154,8 +154,7 @@ describe("summarize", function()
   end)
 
   it("leaves a call that still waits, and all that follows it, alone", function()
-    local session = session_of(transcript.open_work(150), transcript.model "Short.")
-    shipped.leaves_open_work({ "summarize", preserve_recent = 2 }, session)
+    shipped.leaves_open_work({ "summarize", preserve_recent = 2 }, transcript.model "Short.")
   end)
 
   it("does nothing, and asks nobody, when there is nothing to summarize", function()
