@@ -94,8 +94,7 @@ end)
 describe("state of send", function()
   local dir
 
-  before_each(function() dir = temp.dir() .. "/store" end)
-  after_each(temp.clean)
+  temp.each_test(function(path) dir = path .. "/store" end)
 
   it("is empty, then holds the turn", function()
     local store <close> = assert(sessile.open "ram:")

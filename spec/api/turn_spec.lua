@@ -202,7 +202,7 @@ stores.each_kind("a turn in", function(open)
 end)
 
 describe("a file store", function()
-  after_each(temp.clean)
+  temp.each_test()
 
   it("has everything after it was opened again", function()
     local url = "file:" .. temp.dir() .. "/store"
