@@ -11,10 +11,7 @@ local call = loops.call
 describe("an agent", function()
   local store, s
 
-  stores.each_test(function()
-    store = stores.open "ram:"
-    s = assert(store:session "s")
-  end)
+  stores.each_test(function() s, store = stores.session(stores.open "ram:", "s") end)
 
   it("sends the whole history with every request, in order", function()
     local model = loops.model {

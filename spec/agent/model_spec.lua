@@ -1,6 +1,7 @@
 -- sessile.model: what may stand for a model, and what each kind makes of what it gets. The endpoint
 -- here is a process of ours, told for each request how to misbehave.
 
+local endpoints = require "spec.support.endpoints"
 local expect = require "spec.support.expect"
 local temp = require "spec.support.temp"
 local sessile = require "sessile"
@@ -23,20 +24,7 @@ local function http(name, test)
   end)
 end
 
--- Starts an endpoint with a chunk for each request. Returns its port, and a function for the
--- text of the Nth request.
-local function serve(chunks, folder)
-  folder = folder or temp.dir()
-  for i, chunk in ipairs(chunks) do
-    temp.write(folder .. "/" .. i, chunk)
-  end
-  assert(os.execute(("lua5.4 spec/support/model_server.lua %s >/dev/null 2>&1 &"):format(folder)))
-  assert(os.execute(("for i in $(seq 200); do [ -e %s/port ] && exit; sleep 0.05; done; false")
-    :format(folder)))
-  return math.tointeger(temp.read(folder .. "/port")), function(n)
-    return temp.read(("%s/%d.request"):format(folder, n))
-  end
-end
+local serve = endpoints.serve
 
 -- Asks an endpoint that answers so. Returns the answer, message, code, the texts that were told,
 -- and what serve() has for requests.

@@ -11,10 +11,7 @@ local call = loops.call
 stores.each_kind("an interrupted agent in", function(open)
   local store, s
 
-  before_each(function()
-    store = open()
-    s = assert(store:session "s")
-  end)
+  before_each(function() s, store = stores.session(open(), "s") end)
 
   -- What is there after a process died: the messages, and the facts behind them.
   local function wreck(reply, facts)

@@ -10,12 +10,9 @@ local user, assistant, contents = messages.user, messages.assistant, messages.co
 local call = loops.call
 
 describe("hooks of send", function()
-  local store, s
+  local s
 
-  stores.each_test(function()
-    store = stores.open "ram:"
-    s = assert(store:session "s")
-  end)
+  stores.each_test(function() s = stores.session(stores.open "ram:", "s") end)
 
   it("before: see the history first and the new message last, and shape every request",
     function()
@@ -97,8 +94,7 @@ end)
 describe("state of send", function()
   local dir
 
-  before_each(function() dir = temp.dir() .. "/store" end)
-  after_each(temp.clean)
+  temp.each_test(function(path) dir = path .. "/store" end)
 
   it("is empty, then holds the turn", function()
     local store <close> = assert(sessile.open "ram:")
@@ -209,12 +205,9 @@ describe("sending without a session", function()
 end)
 
 describe("what send is given", function()
-  local store, s
+  local s
 
-  stores.each_test(function()
-    store = stores.open "ram:"
-    s = assert(store:session "s")
-  end)
+  stores.each_test(function() s = stores.session(stores.open "ram:", "s") end)
 
   it("comes from the call, else the session, else the store", function()
     local function model(name) return function() return name end end

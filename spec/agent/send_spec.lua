@@ -10,10 +10,7 @@ local call = loops.call
 stores.each_kind("send in", function(open)
   local store, s
 
-  before_each(function()
-    store = open()
-    s = assert(store:session "s")
-  end)
+  before_each(function() s, store = stores.session(open(), "s") end)
 
   it("asks the model and keeps both sides", function()
     local model = loops.model { "hi" }

@@ -1,5 +1,6 @@
 -- Agents whose models and tools wait: in coroutines, several at once, and outside.
 
+local lists = require "spec.support.lists"
 local loops = require "spec.support.loops"
 local stores = require "spec.support.stores"
 local sessile = require "sessile"
@@ -83,11 +84,7 @@ describe("an agent in coroutines", function()
         if event.type:find "^tool" then note(event.type .. " " .. event.call.id) end
       end }:run "go")
     assert.equal("completed", outcome.status)
-    local results = {}
-    for i, message in ipairs(s:messages { role = "tool" }) do
-      results[i] = message.content
-    end
-    assert.same({ "c1", "c2", "c3" }, results)
+    assert.same({ "c1", "c2", "c3" }, lists.field(s:messages { role = "tool" }, "content"))
     return happened
   end
 

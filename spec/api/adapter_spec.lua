@@ -2,9 +2,11 @@
 -- at once or after yielding.
 
 local sessile = require "sessile"
+local lists = require "spec.support.lists"
+local user = require("spec.support.messages").user
 
-local function user(text)
-  return { role = "user", content = text }
+local function texts(session)
+  return lists.field(session:messages(), "content")
 end
 
 -- A host's table of records, compared by count. `answer`, when set, is asked first: what it
@@ -70,14 +72,6 @@ local function host()
     self.answer = function() return answer end
   end
   return self
-end
-
-local function texts(session)
-  local list = {}
-  for i, message in ipairs(assert(session:messages())) do
-    list[i] = message.content
-  end
-  return list
 end
 
 describe("an adapter", function()

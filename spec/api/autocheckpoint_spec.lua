@@ -1,6 +1,7 @@
 -- Checkpoints that turns make by themselves.
 
 local sessile = require "sessile"
+local lists = require "spec.support.lists"
 local stores = require "spec.support.stores"
 
 local store
@@ -20,11 +21,7 @@ local function turn(s, given, text)
 end
 
 local function reasons(s)
-  local found = {}
-  for i, row in ipairs(assert(s:checkpoints())) do
-    found[i] = row.reason
-  end
-  return table.concat(found, " ")
+  return lists.words(s:checkpoints(), "reason")
 end
 
 describe("a turn", function()

@@ -1,15 +1,9 @@
 -- Sessions of sub-agents: begun from a parent, merged back or discarded.
 
 local stores = require "spec.support.stores"
-local user = require("spec.support.messages").user
+local M = require "spec.support.messages"
 
-local function said(session)
-  local texts = {}
-  for i, message in ipairs(assert(session:messages())) do
-    texts[i] = message.content
-  end
-  return table.concat(texts, " ")
-end
+local user, said = M.user, M.said
 
 stores.each_kind("a child in", function(open)
   local store, s

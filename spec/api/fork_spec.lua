@@ -2,16 +2,10 @@
 
 local stores = require "spec.support.stores"
 local cli = require "spec.support.cli"
-local user = require("spec.support.messages").user
+local messages = require "spec.support.messages"
 local sessile = require "sessile"
 
-local function said(session)
-  local texts = {}
-  for i, message in ipairs(assert(session:messages())) do
-    texts[i] = message.content
-  end
-  return table.concat(texts, " ")
-end
+local user, said = messages.user, messages.said
 
 stores.each_kind("a fork in", function(open)
   local store, s

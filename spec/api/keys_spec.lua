@@ -25,11 +25,7 @@ end
 describe("a sealed store", function()
   local dir
 
-  before_each(function()
-    dir = temp.dir()
-  end)
-
-  after_each(temp.clean)
+  temp.each_test(function(path) dir = path end)
 
   it("takes its secret from a file that nobody else reads", function()
     local path = temp.write(dir .. "/key", hex .. "\n", "600")

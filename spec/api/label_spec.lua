@@ -204,12 +204,10 @@ describe("what policies see of labels", function()
     end }
   ]]
 
-  before_each(function()
-    path = temp.dir()
+  temp.each_test(function(dir)
+    path = dir
     temp.write(path .. "/notes.lua", POLICY, "600")
   end)
-
-  after_each(temp.clean)
 
   local function play(isolation)
     local store <close> = assert(sessile.open("ram:", {
@@ -347,9 +345,7 @@ describe("labels on the command line", function()
     assert.equal(3, code)
     assert.matches("'nowhere' is no entry of session bug-42", err, 1, true)
     assert.matches("sessile tree bug-42", err, 1, true)
-    _, err, code = cli.sessile "pin bug-42 77"
-    assert.equal(3, code)
-    cli.no_traceback(err)
+    cli.fails(3, "pin bug-42 77")
     -- A session that is called so comes first.
     cli.done "new --id bug-42@same"
     assert.equal("", (cli.done "show bug-42@same"))

@@ -1,5 +1,6 @@
 -- Where sessions stand and how they are found: filters, order, ttl, archive, delete, purge.
 
+local lists = require "spec.support.lists"
 local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 local messages = require "spec.support.messages"
@@ -9,11 +10,7 @@ local sessile = require "sessile"
 local user = messages.user
 
 local function ids(rows)
-  local list = {}
-  for i, row in ipairs(assert(rows)) do
-    list[i] = row.id
-  end
-  return list
+  return lists.field(rows, "id")
 end
 
 local function sorted(list)
@@ -201,7 +198,7 @@ stores.each_kind("sessions of", function(open)
 end)
 
 describe("a deleted session", function()
-  after_each(temp.clean)
+  temp.each_test()
 
   it("leaves no file and no word, nor what lay beside it", function()
     temp.files_only "which are left"
@@ -250,11 +247,7 @@ describe("the catalog on the command line", function()
   end)
 
   local function listed(words)
-    local list = {}
-    for i, row in ipairs(cli.json("list " .. (words or ""))) do
-      list[i] = row.id
-    end
-    return list
+    return ids(cli.json("list " .. (words or "")))
   end
 
   it("lists by status, time, label and title", function()
@@ -271,9 +264,7 @@ describe("the catalog on the command line", function()
     assert.equal(2, code)
     assert.matches("2026-02-01", err, 1, true)
     for _, words in ipairs { "--status gone", "--since 2025-02-29", "--sort size --limit x" } do
-      _, err, code = cli.sessile("list " .. words)
-      assert.equal(2, code, err)
-      cli.no_traceback(err)
+      cli.fails(2, "list " .. words)
     end
     cli.done "archive two --undo"
     assert.same({}, listed "--status archived")
@@ -303,9 +294,7 @@ describe("the catalog on the command line", function()
     cli.done "delete one --yes"
     cli.done "delete 'The second' --force"
     assert.same({}, listed())
-    _, err, code = cli.sessile "delete one --yes"
-    assert.equal(3, code)
-    cli.no_traceback(err)
+    cli.fails(3, "delete one --yes")
   end)
 
   it("purges what has expired, when it is told to", function()

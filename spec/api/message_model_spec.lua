@@ -2,6 +2,7 @@
 -- after the store was opened anew, in a fork, and in a copy in another store.
 
 local cli = require "spec.support.cli"
+local lists = require "spec.support.lists"
 local stores = require "spec.support.stores"
 local temp = require "spec.support.temp"
 local sessile = require "sessile"
@@ -31,11 +32,7 @@ local function everywhere(check)
 end
 
 local function texts(list)
-  local out = {}
-  for i, message in ipairs(list) do
-    out[i] = message.json
-  end
-  return out
+  return lists.field(list, "json")
 end
 
 describe("a role", function()

@@ -94,15 +94,13 @@ end
 describe("a store copied as it stands", function()
   local folder, from
 
-  before_each(function()
-    folder = temp.dir()
+  temp.each_test(function(path)
+    folder = path
     from = folder .. "/from"
     local store = assert(sessile.open(from, { key = K1 }))
     fill(store)
     store:close()
   end)
-
-  after_each(temp.clean)
 
   it("is the same bytes, and the source is not touched", function()
     os.execute(("rm -f %s/agents/*/*.idx %s/agents/*/.catalog"):format(from, from))
@@ -288,7 +286,7 @@ describe("between two kinds of store", function()
 end)
 
 describe("a store sealed anew", function()
-  after_each(temp.clean)
+  temp.each_test()
 
   it("adds to a store with sessions only when that is said", function()
     local folder = temp.dir()

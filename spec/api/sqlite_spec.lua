@@ -4,7 +4,7 @@ local cli = require "spec.support.cli"
 local expect = require "spec.support.expect"
 local sessile = require "sessile"
 local has = expect.has
-local done, json, quote = cli.done, cli.json, cli.quote
+local done, fails, json, quote = cli.done, cli.fails, cli.json, cli.quote
 local home, path, url
 
 cli.each_test(function(at)
@@ -12,13 +12,6 @@ cli.each_test(function(at)
   path = home .. "/in/sessions.db"
   url = "sqlite:" .. path
 end)
-
-local function fails(code, words)
-  local out, err, got = cli.sessile(words)
-  assert.equal(code, got, words .. "\n" .. out .. err)
-  cli.no_traceback(err)
-  return err
-end
 
 -- What a command of the shell prints.
 local function shell(command)

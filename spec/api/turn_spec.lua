@@ -13,12 +13,9 @@ local function keep(turns)
 end
 
 stores.each_kind("a turn in", function(open)
-  local store, s
+  local s
 
-  before_each(function()
-    store = open()
-    s = assert(store:session "my-session")
-  end)
+  before_each(function() s = stores.session(open(), "my-session") end)
 
   it("is saved whole and says what it wrote", function()
     local outcome = assert(s:turn { user "hello", assistant "hi" })
@@ -205,7 +202,7 @@ stores.each_kind("a turn in", function(open)
 end)
 
 describe("a file store", function()
-  after_each(temp.clean)
+  temp.each_test()
 
   it("has everything after it was opened again", function()
     local url = "file:" .. temp.dir() .. "/store"

@@ -1,6 +1,7 @@
 -- Compactions taken back, in Lua.
 
 local M = require "spec.support.messages"
+local lists = require "spec.support.lists"
 local stores = require "spec.support.stores"
 
 -- Keeps the newest n messages, and covers the rest with a summary when asked to.
@@ -21,11 +22,7 @@ local function window(n, summary)
 end
 
 local function keys(s)
-  local list = {}
-  for i, m in ipairs(assert(s:context())) do
-    list[i] = m.key
-  end
-  return table.concat(list, " ")
+  return lists.words(s:context(), "key")
 end
 
 local function long(i)

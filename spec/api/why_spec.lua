@@ -2,6 +2,7 @@
 
 local sessile = require "sessile"
 local M = require "spec.support.messages"
+local lists = require "spec.support.lists"
 local stores = require "spec.support.stores"
 
 local function covering(first, last, content)
@@ -11,11 +12,7 @@ local function covering(first, last, content)
 end
 
 local function kinds(why)
-  local list = {}
-  for i, step in ipairs(why.steps) do
-    list[i] = step.kind
-  end
-  return table.concat(list, " ")
+  return lists.words(why.steps, "kind")
 end
 
 describe("why", function()

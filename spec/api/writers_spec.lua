@@ -71,7 +71,7 @@ stores.each_kind("two handles in", function(open)
 end)
 
 describe("a torn end", function()
-  after_each(temp.clean)
+  temp.each_test()
 
   it("that an open handle sets aside is told", function()
     temp.files_only "a torn end"
@@ -92,7 +92,7 @@ describe("a torn end", function()
 end)
 
 describe("durability none", function()
-  after_each(temp.clean)
+  temp.each_test()
 
   -- Writes six messages, changes a letter of the second: what does the log say of itself?
   local function code_after_damage(synced)

@@ -1,6 +1,7 @@
 -- sessile backup and backup restore: a store in one file, made while others write, and put back.
 
 local cli = require "spec.support.cli"
+local lists = require "spec.support.lists"
 local temp = require "spec.support.temp"
 local sessile = require "sessile"
 
@@ -226,10 +227,7 @@ describe("a backup while others write", function()
       end
       for n = 1, 3 do
         local s = assert(store:resume("w" .. n))
-        local have = {}
-        for i, message in ipairs(assert(s:messages())) do
-          have[i] = message.content
-        end
+        local have = lists.field(s:messages(), "content")
         for i = 1, #have do
           assert.equal(("w%d %d"):format(n, i), have[i])
         end

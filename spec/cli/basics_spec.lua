@@ -193,9 +193,7 @@ describe("import, tree, context, compact", function()
     local _, err, code = sessile "compact talk"
     assert.equal(1, code)
     assert.truthy(err:find("policy list", 1, true))
-    _, err, code = sessile "compact talk --policy no_such"
-    assert.equal(3, code)
-    no_traceback(err)
+    cli.fails(3, "compact talk --policy no_such")
   end)
 
   it("policy replay prints a ledger", function()

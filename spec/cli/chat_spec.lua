@@ -79,13 +79,10 @@ describe("chat", function()
   end)
 
   it("keeps what was said when the model fails, and what it said until then", function()
-    local out, err, code = sessile "chat talk --model bad --once 'still here?'"
-    assert.equal("", out)
-    assert.equal(1, code)
-    has(err, "failed with exit code 1: no quota")
-    has(err, "What you said is kept")
+    cli.fails(1, "chat talk --model bad --once 'still here?'", "failed with exit code 1: no quota",
+      "What you said is kept")
     assert.equal("still here?", json("show talk")[1].message.content)
-    out, err, code = sessile "chat half --model half --once hm"
+    local out, err, code = sessile "chat half --model half --once hm"
     has(err, "failed with exit code 1")
     assert.equal("half of it\n", out)
     assert.equal(1, code)
@@ -200,9 +197,7 @@ describe("resume", function()
   end)
 
   it("says what is not there", function()
-    local _, err, code = sessile "resume nosuch"
-    assert.equal(3, code)
-    has(err, "no session is called 'nosuch'")
+    cli.fails(3, "resume nosuch", "no session is called 'nosuch'")
   end)
 end)
 
@@ -235,19 +230,13 @@ describe("the configured model", function()
     local out = done "answer long --ask"
     has(out, "tokens")
     has(done "context long", "I hear you")
-    local _, err, code = sessile "answer long --ask"
-    assert.equal(3, code)
-    has(err, "waits for no answer")
+    cli.fails(3, "answer long --ask", "waits for no answer")
   end)
 
   it("answers a pending run once, and nothing beside it", function()
     done("compact long --defer " .. policy)
-    local _, err, code = sessile "answer long --ask text"
-    assert.equal(2, code)
-    has(err, "--ask and --model exclude an answer")
-    _, err, code = sessile "answer long --model nosuch"
-    assert.equal(2, code)
-    has(err, "no model is called 'nosuch'")
+    cli.fails(2, "answer long --ask text", "--ask and --model exclude an answer")
+    cli.fails(2, "answer long --model nosuch", "no model is called 'nosuch'")
     assert.equal("applied", json("answer long --model echo").verdict)
   end)
 end)

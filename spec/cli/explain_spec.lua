@@ -52,15 +52,9 @@ describe("why", function()
   end)
 
   it("refuses what is no entry, and one that is not there", function()
-    local _, err, code = sessile "why talk zz"
-    assert.equal(3, code)
-    has(err, "'zz' is no entry of session talk")
-    _, err, code = sessile "why talk ff"
-    assert.equal(3, code)
-    has(err, "there is no entry 000000ff")
-    has(err, "sessile tree talk")
-    _, _, code = sessile "why talk"
-    assert.equal(2, code)
+    cli.fails(3, "why talk zz", "'zz' is no entry of session talk")
+    cli.fails(3, "why talk ff", "there is no entry 000000ff", "sessile tree talk")
+    cli.fails(2, "why talk")
   end)
 end)
 
@@ -87,15 +81,10 @@ describe("uncompact", function()
   end)
 
   it("says why nothing is to be taken back", function()
-    local _, err, code = sessile "uncompact talk"
-    assert.equal(1, code)
-    has(err, "no compaction on the path to the head is in force")
-    has(err, "sessile log talk")
-    _, err, code = sessile "uncompact talk 1"
-    assert.equal(3, code)
-    has(err, "is a message, no compaction")
-    _, _, code = sessile "uncompact talk zz"
-    assert.equal(3, code)
+    cli.fails(1, "uncompact talk", "no compaction on the path to the head is in force",
+      "sessile log talk")
+    cli.fails(3, "uncompact talk 1", "is a message, no compaction")
+    cli.fails(3, "uncompact talk zz")
   end)
 end)
 

@@ -33,9 +33,7 @@ describe("a label", function()
     done "append two hello"
     done "label two 1 twice"
     done "label one 1 twice"
-    local _, err, code = sessile "info twice"
-    assert.equal(2, code)
-    has(err, "fits 2 sessions")
+    cli.fails(2, "info twice", "fits 2 sessions")
   end)
 end)
 
@@ -169,8 +167,7 @@ describe("what would be changed", function()
     done "new --id a"
     assert.equal("a\n", (done "delete a --dry-run"))
     assert.equal(1, #json "list")
-    local _, _, code = sessile "delete nobody --dry-run"
-    assert.equal(3, code)
+    cli.fails(3, "delete nobody --dry-run")
     run [[ store:create { id = "hers", user = "ann" } ]]
     assert.equal("hers\n", (done "forget ann --dry-run"))
     assert.equal(2, #json "list")

@@ -120,9 +120,7 @@ describe("policy replay", function()
     local ledger = json(words .. " --window 12000").replays[1]
     assert.is_true(#ledger.refusals > 0)
     assert.equal("broken", ledger.refusals[1].policy)
-    local _, err, code = sessile(words .. "_not")
-    assert.equal(3, code)
-    has(err, "keep_last.lua_not")
+    cli.fails(3, words .. "_not", "keep_last.lua_not")
   end)
 
   it("blames the policy, not the recording, when the policy does not load", function()
@@ -132,9 +130,7 @@ describe("policy replay", function()
     has(err, "link.lua")
     assert.is_nil(err:find(DEMO, 1, true))
     assert.is_nil(err:find("key", 1, true))
-    _, err, code = sessile(("policy replay nothing %s"):format(DEMO))
-    assert.equal(3, code)
-    has(err, "policy list")
+    cli.fails(3, ("policy replay nothing %s"):format(DEMO), "policy list")
   end)
 end)
 
@@ -188,10 +184,8 @@ describe("a policy that does not load", function()
 
   it("or is not there is told with the nearest name", function()
     for _, command in ipairs { "show %s", "replay %s " .. DEMO, "bench %s" } do
-      local _, err, code = sessile("policy " .. command:format "merge_dedup")
-      assert.equal(3, code)
-      has(err, "did you mean 'merge_dedupe'?")
-      has(err, "policy list")
+      cli.fails(3, "policy " .. command:format "merge_dedup", "did you mean 'merge_dedupe'?",
+        "policy list")
     end
   end)
 end)

@@ -5,19 +5,11 @@
 local cli = require "spec.support.cli"
 local decode = require("sessile").decode
 local expect = require "spec.support.expect"
+local lists = require "spec.support.lists"
 local has, has_not = expect.has, expect.has_not
-local sessile, done, json = cli.sessile, cli.done, cli.json
+local sessile, done, fails, json = cli.sessile, cli.done, cli.fails, cli.json
 
 cli.each_test()
-
--- Fails with that exit code and nothing on stdout; what it said.
-local function fails(code, words)
-  local out, err, got = sessile(words)
-  assert.equal(code, got, words .. "\n" .. err)
-  assert.equal("", out)
-  cli.no_traceback(err)
-  return err
-end
 
 -- A conversation of three, of an agent.
 local function conversation(id, agent)
@@ -29,9 +21,7 @@ local function conversation(id, agent)
 end
 
 local function ids(rows)
-  local list = {}
-  for i, row in ipairs(rows) do list[i] = row.id end
-  return list
+  return lists.field(rows, "id")
 end
 
 describe("sessions list", function()

@@ -2,6 +2,7 @@
 -- endpoint here is a process of ours; spec/agent/model_spec.lua has what may go wrong with one.
 -- Files only: examples have folders of their own.
 
+local endpoints = require "spec.support.endpoints"
 local example = require "spec.support.example"
 local temp = example.temp
 local sessile = require "sessile"
@@ -21,17 +22,15 @@ describe("an example with an endpoint", function()
   teardown(temp.clean)
 
   local function asked(answers, line)
-    local dir = temp.dir()
+    local chunks = {}
     for i, answer in ipairs(answers) do
-      temp.write(dir .. "/" .. i, answer)
+      chunks[i] = ("json(%s, %q)"):format(answer:match "^(%d+) (.*)$")
     end
-    assert(os.execute(("lua5.4 spec/support/endpoint.lua %s &"):format(dir)))
-    assert(os.execute(("for i in $(seq 200); do [ -e %s/port ] && exit; sleep 0.05; done; false")
-      :format(dir)))
+    local port, requests = endpoints.serve(chunks)
     local out, err, status = example.shell(example.command .. " run " .. line,
-      ("OPENAI_BASE_URL=http://127.0.0.1:%s/v1/ OPENAI_MODEL=m OPENAI_API_KEY=sk-1 RECORDS=2")
-      :format(temp.read(dir .. "/port")))
-    return out, err, status, function(i) return temp.read(("%s/%d.request"):format(dir, i)) end
+      ("OPENAI_BASE_URL=http://127.0.0.1:%d/v1/ OPENAI_MODEL=m OPENAI_API_KEY=sk-1 RECORDS=2")
+      :format(port))
+    return out, err, status, requests
   end
 
   it("sends its tools and runs what is called", function()

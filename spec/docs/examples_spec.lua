@@ -1,32 +1,17 @@
 -- Every example runs from the project's root, without arguments, and says what it promises.
 -- Files only: examples have folders of their own.
 
+local example = require "spec.support.example"
+local lists = require "spec.support.lists"
 local temp = require "spec.support.temp"
-local build = os.getenv "SESSILE_BUILD" or "build"
-local command = os.getenv "SESSILE_BIN" or build .. "/bin/sessile"
-
--- Standard output, standard error, and the exit status of a command line.
-local function run(line)
-  local dir = temp.dir()
-  local _, _, status = os.execute(("%s >%s/out 2>%s/err"):format(line, dir, dir))
-  return temp.read(dir .. "/out"), temp.read(dir .. "/err"), status
-end
-
-local function lines_of(text)
-  local lines = {}
-  for line in text:gmatch "[^\n]+" do
-    lines[#lines + 1] = line
-  end
-  return lines
-end
+local build, command, lines_of = example.build, example.command, example.lines_of
+local run, done = example.shell, example.done
 
 describe("examples/embed.c", function()
   teardown(temp.clean)
 
   it("prints the newest turns, after closing and opening again", function()
-    local out, err, status = run(build .. "/examples/embed")
-    assert.equal("", err)
-    assert.equal(0, status)
+    local out = done(build .. "/examples/embed")
     local lines = lines_of(out)
     assert.truthy(lines[3]:find("4 messages left", 1, true))
     assert.same({
@@ -37,18 +22,14 @@ describe("examples/embed.c", function()
 
   it("keeps its sessions, sealed, in a folder that is given", function()
     local dir = temp.dir()
-    local _, err, status = run(("%s/examples/embed %s/store"):format(build, dir))
-    assert.equal("", err)
-    assert.equal(0, status)
+    done(("%s/examples/embed %s/store"):format(build, dir))
     assert.is_true(#temp.files(dir) > 0)
     assert.is_nil(temp.snapshot(dir):find("barnacle", 1, true))
   end)
 
   it("leaves nothing behind without one", function()
     local dir = temp.dir()
-    local _, err, status = run(("TMPDIR=%s %s/examples/embed"):format(dir, build))
-    assert.equal("", err)
-    assert.equal(0, status)
+    done(("TMPDIR=%s %s/examples/embed"):format(dir, build))
     assert.same({}, temp.files(dir))
   end)
 
@@ -62,9 +43,7 @@ end)
 
 describe("examples/needs.c", function()
   it("goes on when its model fails, and with what it says", function()
-    local out, err, status = run(build .. "/examples/needs")
-    assert.equal("", err)
-    assert.equal(0, status)
+    local out = done(build .. "/examples/needs")
     local compacted = {}
     for _, line in ipairs(lines_of(out)) do
       local before, after, text = line:match "^compacted: (%d+) tokens %-> (%d+), '(.*)'$"
@@ -89,9 +68,7 @@ end)
 
 describe("examples/hello.lua", function()
   it("prints the context of a session", function()
-    local out, err, status = run(command .. " run examples/hello.lua")
-    assert.equal("", err)
-    assert.equal(0, status)
+    local out = done(command .. " run examples/hello.lua")
     local lines = lines_of(out)
     assert.equal("1\tuser\tWho are you?", lines[1])
     assert.equal("2\tassistant\tA barnacle. What I said stays said.", lines[2])
@@ -120,18 +97,14 @@ describe("examples/own_store.lua", function()
 
   it("keeps sessions and tells the one who was too late", function()
     local dir = temp.dir()
-    local out, err, status = run(("TMPDIR=%s %s run examples/own_store.lua"):format(dir, command))
-    assert.equal("", err)
-    assert.equal(0, status)
+    local out = done(("TMPDIR=%s %s run examples/own_store.lua"):format(dir, command))
     assert.same(said, lines_of(out))
     assert.is_true(os.execute("rmdir " .. dir))
   end)
 
   it("keeps them in text files of a folder that is given", function()
     local dir = temp.dir()
-    local _, err, status = run(("%s run examples/own_store.lua %s"):format(command, dir))
-    assert.equal("", err)
-    assert.equal(0, status)
+    done(("%s run examples/own_store.lua %s"):format(command, dir))
     local files = temp.files(dir)
     assert.equal(1, #files)
     local lines = lines_of(temp.read(files[1]))
@@ -142,9 +115,7 @@ end)
 
 describe("examples/agent.lua", function()
   it("reads, waits for a person, writes and ends", function()
-    local out, err, status = run(command .. " run examples/agent.lua")
-    assert.equal("", err)
-    assert.equal(0, status)
+    local out = done(command .. " run examples/agent.lua")
     local lines = lines_of(out)
     assert.equal("0 start      ", lines[1])
     local said = {}
@@ -193,10 +164,7 @@ describe("examples/demo-session.jsonl", function()
     local transcript = require "spec.support.transcript"
     local session = assert(transcript.session {})
     transcript.play(session, transcript.turns(nil, true))
-    local texts = {}
-    for i, message in ipairs(session:messages()) do
-      texts[i] = message.json
-    end
+    local texts = lists.field(session:messages(), "json")
     assert.equal(temp.read(transcript.demo), table.concat(texts, "\n") .. "\n")
   end)
 end)

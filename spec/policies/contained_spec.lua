@@ -2,6 +2,7 @@
 --- the refusal is in the outcome and in the log.
 
 local sessile = require "sessile"
+local lists = require "spec.support.lists"
 
 local hostile = {
   ["loops for ever"] = [[return { name = "p", truncate = function() while true do end end }]],
@@ -72,9 +73,7 @@ local first_turn = {
 }
 
 local function texts(list)
-  local out = {}
-  for i, m in ipairs(list) do out[i] = m.json end
-  return out
+  return lists.field(list, "json")
 end
 
 describe("a policy that", function()

@@ -2,6 +2,7 @@
 -- nothing of it reaches another session, and this process is there afterwards to say so.
 
 local hostile = require "spec.support.hostile"
+local lists = require "spec.support.lists"
 local workers = require "spec.support.workers"
 local sessile = require "sessile"
 
@@ -38,10 +39,7 @@ local function attack(script, isolation)
       { role = "assistant", content = "answer " .. i },
     })
   end
-  local texts = {}
-  for i, m in ipairs(session:messages()) do
-    texts[i] = m.content
-  end
+  local texts = lists.field(session:messages(), "content")
   local count = #assert(session:context())
   store:close()
   return outcome, texts, count

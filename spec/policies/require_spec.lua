@@ -7,8 +7,7 @@ local workers = require "spec.support.workers"
 
 local folder
 
-before_each(function() folder = temp.dir() end)
-after_each(temp.clean)
+temp.each_test(function(path) folder = path end)
 
 local function write(name, source, mode)
   return temp.write(("%s/%s.lua"):format(folder, name), source, mode or "600")

@@ -1,6 +1,7 @@
 -- summarize in the real sandbox, with a scripted model: what it is asked, what takes the
 -- place of what, and what happens when the answer is of no use.
 
+local lists = require "spec.support.lists"
 local shipped = require "spec.support.shipped"
 local transcript = require "spec.support.transcript"
 
@@ -12,11 +13,7 @@ local function session_of(turns, model, options)
 end
 
 local function request_text(request)
-  local texts = {}
-  for i, message in ipairs(request.messages) do
-    texts[i] = message.content
-  end
-  return table.concat(texts, "\n")
+  return table.concat(lists.field(request.messages, "content"), "\n")
 end
 
 describe("summarize", function()
@@ -157,8 +154,7 @@ describe("summarize", function()
   end)
 
   it("leaves a call that still waits, and all that follows it, alone", function()
-    local session = session_of(transcript.open_work(150), transcript.model "Short.")
-    shipped.leaves_open_work({ "summarize", preserve_recent = 2 }, session)
+    shipped.leaves_open_work({ "summarize", preserve_recent = 2 }, transcript.model "Short.")
   end)
 
   it("does nothing, and asks nobody, when there is nothing to summarize", function()

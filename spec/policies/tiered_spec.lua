@@ -1,5 +1,6 @@
 -- tiered in the real sandbox: the order of its tiers, and that the last is the last resort.
 
+local lists = require "spec.support.lists"
 local shipped = require "spec.support.shipped"
 local transcript = require "spec.support.transcript"
 
@@ -9,11 +10,7 @@ end
 
 -- The names of the policies whose edits a compaction entry holds, in order.
 local function names_of(entry)
-  local names = {}
-  for i, policy in ipairs(entry.data.policy) do
-    names[i] = policy.name
-  end
-  return table.concat(names, " ")
+  return lists.words(entry.data.policy, "name")
 end
 
 describe("tiered", function()

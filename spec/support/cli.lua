@@ -1,8 +1,10 @@
 -- cli.lua: the executable in a shell, as somebody types it, with a home of its own.
 
+local assert = require "luassert"
 local busted = require "busted"
 local decode = require("sessile").decode
 local elsewhere = require "spec.support.elsewhere"
+local expect = require "spec.support.expect"
 local span = require("sessile.core").span
 
 local build = os.getenv "SESSILE_BUILD" or "build"
@@ -108,6 +110,19 @@ function cli.done(words, input)
   local out, err, code = cli.sessile(words, input)
   assert(code == 0, words .. "\n" .. err)
   return out, err
+end
+
+--- The same, when it has to fail with an exit code, print nothing, and say each of these parts.
+--- Returns what it said.
+function cli.fails(code, words, ...)
+  local out, err, got = cli.sessile(words)
+  assert.equal(code, got, words .. "\n" .. out .. err)
+  assert.equal("", out)
+  for _, part in ipairs { ... } do
+    expect.has(err, part, words)
+  end
+  cli.no_traceback(err)
+  return err
 end
 
 --- The value of a text that has to be one JSON document.

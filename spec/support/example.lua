@@ -20,6 +20,14 @@ function example.shell(line, settings)
   return temp.read(dir .. "/out"), temp.read(dir .. "/err"), status
 end
 
+--- The standard output of a command line that succeeds and writes no error.
+function example.done(line)
+  local out, err, status = example.shell(line)
+  assert.equal("", err)
+  assert.equal(0, status, out)
+  return out
+end
+
 --- The lines that an example prints, when all is well and nothing is left behind.
 function example.lines(name, arguments, settings)
   local dir = temp.dir()

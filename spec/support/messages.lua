@@ -1,5 +1,7 @@
 -- Messages of a word or two, and what lists of them say.
 
+local lists = require "spec.support.lists"
+
 local messages = {}
 
 function messages.user(text)
@@ -10,12 +12,14 @@ function messages.assistant(text)
   return { role = "assistant", content = text }
 end
 
+--- The contents of a list of messages.
 function messages.contents(list)
-  local out = {}
-  for i, m in ipairs(list) do
-    out[i] = m.content
-  end
-  return out
+  return lists.field(list, "content")
+end
+
+--- The contents of a session's messages as one text, with spaces between.
+function messages.said(session)
+  return lists.words(session:messages(), "content")
 end
 
 return messages

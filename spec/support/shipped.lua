@@ -33,9 +33,11 @@ function shipped.compacted(policy, turns, open)
   return after, before, outcome, session
 end
 
---- That a policy which compacts a session of open work leaves the call that still waits, and what
+--- That a policy which compacts work that is not done leaves the call that still waits, and what
 --- follows it. The last of the 17 messages is what the engine shows for the missing result.
-function shipped.leaves_open_work(policy, session)
+function shipped.leaves_open_work(policy, model)
+  local session = assert(transcript.session { model = model })
+  transcript.play(session, transcript.open_work(150), { policy = false })
   local before = session:context()
   local outcome = session:compact { policy = policy }
   assert.is_true(outcome.policy.applied)

@@ -30,6 +30,11 @@ function stores.ram(options)
   return stores.open("ram:", plain(options))
 end
 
+--- A session of a store, opened or created, and the store.
+function stores.session(store, id)
+  return assert(store:session(id)), store
+end
+
 --- The kinds of store that behave alike: a name, and a function that opens an empty one. With
 --- PostgreSQL if a server can be started.
 function stores.kinds()

@@ -1,6 +1,7 @@
 -- temp.lua: folders that specs may fill, and what they ask of files. Everything it makes is
 -- under the system's temporary folder and goes with temp.clean().
 
+local busted = require "busted"
 local elsewhere = require "spec.support.elsewhere"
 
 local temp = {
@@ -33,6 +34,15 @@ function temp.clean()
     os.execute("rm -rf " .. quote(made[i]))
     made[i] = nil
   end
+end
+
+--- In a describe, or a spec: removes the folders after each test. Calls set_up(dir) before it, if
+--- there is one, with a new folder.
+function temp.each_test(set_up)
+  if set_up then
+    busted.before_each(function() set_up(temp.dir()) end)
+  end
+  busted.after_each(temp.clean)
 end
 
 function temp.read(path)
