@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "session/fold.h"
+#include "session/compaction.h"
 
 #define WHAT_SIZE 640
 #define FILE_SIZE (2 * NAME_SIZE + 64)
@@ -171,11 +172,12 @@ static void known_of(const sessile_check *c, const log_flaw *f, char *out, size_
     const sessile_session *s = c->s;
 
     out[0] = 0;
-    for (size_t id = (size_t)f->last + 1; id < s->node_count; id++)
-        if (s->nodes[id].parent >= f->first && s->nodes[id].parent <= f->last &&
-            s->nodes[id].type != ENTRY_TOMBSTONE) {
+    for (size_t id = (size_t)f->last + 1; id < s->tree.node_count; id++)
+        if (s->tree.nodes[id].parent >= f->first && s->tree.nodes[id].parent <= f->last &&
+            s->tree.nodes[id].type != ENTRY_TOMBSTONE) {
             snprintf(out, size, "; an entry of type %s followed %08" PRIx32,
-                     entry_type_name((entry_type)s->nodes[id].type), s->nodes[id].parent);
+                     entry_type_name((entry_type)s->tree.nodes[id].type),
+                     s->tree.nodes[id].parent);
             return;
         }
 }
@@ -338,8 +340,9 @@ static void drop_index(sessile_check *c)
 static void tell_names(sessile_check *c, const place *p)
 {
     sessile_session *s = c->s;
-    session_names names = {
-        {s->id, s->id_size}, {s->agent, s->agent_size}, {s->user, s->user_size}};
+    session_names names = {{s->identity.id, s->identity.id_size},
+                           {s->identity.agent, s->identity.agent_size},
+                           {s->identity.user, s->identity.user_size}};
     char folder[NAME_SIZE], name[NAME_SIZE], own[FILE_SIZE];
     row *r;
 
@@ -366,13 +369,13 @@ static sessile_status look_at_lists(sessile_check *c, sessile_error *err)
     context list;
 
     context_init(&list, &c->store->alloc);
-    for (sessile_id id = 1; !status && id < s->node_count; id++) {
+    for (sessile_id id = 1; !status && id < s->tree.node_count; id++) {
         log_flaw flaw = {LOG_REFUSED, id, id, 0, 0};
         sessile_id upto;
         buf text;
         row *r;
 
-        if (!(s->nodes[id].marks & NODE_HAS_CONTEXT))
+        if (!(s->tree.nodes[id].marks & NODE_HAS_CONTEXT))
             continue;
         context_clear(&list);
         status = compaction_list(s, id, &list, &upto, err);
@@ -511,8 +514,8 @@ static sessile_status look(sessile_check *c, const place *p, sessile_checked *ou
             out->salvaged = salvage(c, p, &ix);
     }
     if (c->s) {
-        out->id = (sessile_slice){c->s->id, c->s->id_size};
-        out->agent = (sessile_slice){c->s->agent, c->s->agent_size};
+        out->id = (sessile_slice){c->s->identity.id, c->s->identity.id_size};
+        out->agent = (sessile_slice){c->s->identity.agent, c->s->identity.agent_size};
     }
     return c->failed ? fail_nomem(err) : SESSILE_OK;
 }

@@ -5,7 +5,7 @@
 #ifndef SESSION_KEYS_H
 #define SESSION_KEYS_H
 
-#include "session/session.h"
+#include "session/handle.h"
 
 /* As sessile.h says of the functions of these names; arguments are not NULL. */
 sessile_status keys_init(const char *url, const sessile_store_options *options,

@@ -296,18 +296,18 @@ static size_t put_text(listing *l, const char *data, size_t size)
 
 static void fill(listing *l, opened *row, const sessile_session *s)
 {
-    row->id = put_text(l, s->id, s->id_size);
-    row->agent = put_text(l, s->agent, s->agent_size);
-    row->user = put_text(l, s->user, s->user_size);
-    row->title = put_text(l, s->title, s->title_size);
-    row->row.id.size = s->id_size;
-    row->row.agent.size = s->agent_size;
-    row->row.user.size = s->user_size;
-    row->row.title.size = s->title_size;
-    row->row.created_ms = s->created_ms;
-    row->row.modified_ms = s->modified_ms;
-    row->row.entries = s->node_count;
-    row->row.messages = s->nodes[s->head].messages;
+    row->id = put_text(l, s->identity.id, s->identity.id_size);
+    row->agent = put_text(l, s->identity.agent, s->identity.agent_size);
+    row->user = put_text(l, s->identity.user, s->identity.user_size);
+    row->title = put_text(l, s->fold.title, s->fold.title_size);
+    row->row.id.size = s->identity.id_size;
+    row->row.agent.size = s->identity.agent_size;
+    row->row.user.size = s->identity.user_size;
+    row->row.title.size = s->fold.title_size;
+    row->row.created_ms = s->header.created_ms;
+    row->row.modified_ms = s->fold.modified_ms;
+    row->row.entries = s->tree.node_count;
+    row->row.messages = s->tree.nodes[s->tree.head].messages;
     row->row.bytes = log_bytes(s->log);
     row->row.torn = s->torn;
 }
@@ -342,7 +342,7 @@ static sessile_status fill_facts(listing *l, opened *row, sessile_session *s)
         return status;
     facts_init(&picture, &l->store->alloc);
     buf_init(&name, &l->store->alloc);
-    if (facts_labels(&s->facts, &picture))
+    if (facts_labels(&s->fold.facts, &picture))
         status = SESSILE_NOMEM;
     buf_putc(&l->text, '[');
     for (size_t i = 0; !status && i < picture.count && !l->text.failed; i++) {

@@ -117,10 +117,10 @@ static void name_session(const sessile_search *h, sessile_found *out)
     const sessile_session *s = h->s;
 
     if (s) {
-        out->id = slice_of(s->id, s->id_size);
-        out->agent = slice_of(s->agent, s->agent_size);
-        out->user = slice_of(s->user, s->user_size);
-        out->title = slice_of(s->title, s->title_size);
+        out->id = slice_of(s->identity.id, s->identity.id_size);
+        out->agent = slice_of(s->identity.agent, s->identity.agent_size);
+        out->user = slice_of(s->identity.user, s->identity.user_size);
+        out->title = slice_of(s->fold.title, s->fold.title_size);
     } else {
         out->id = h->row->id;
         out->agent = h->row->agent;
@@ -157,8 +157,8 @@ static sessile_status look_at_title(sessile_search *h)
     const sessile_session *s = h->s;
     size_t at;
 
-    if (find_in_text(&h->query, s->title, s->title_size, &at) &&
-        !tell_part(h, SESSILE_FOUND_TITLE, s->title, s->title_size, at))
+    if (find_in_text(&h->query, s->fold.title, s->fold.title_size, &at) &&
+        !tell_part(h, SESSILE_FOUND_TITLE, s->fold.title, s->fold.title_size, at))
         return SESSILE_NOMEM;
     return SESSILE_OK;
 }
@@ -170,7 +170,7 @@ static sessile_status look_at_labels(sessile_search *h)
     facts picture;
 
     facts_init(&picture, &h->store->alloc);
-    if (facts_labels(&s->facts, &picture))
+    if (facts_labels(&s->fold.facts, &picture))
         status = SESSILE_NOMEM;
     for (size_t i = 0; !status && i < picture.count; i++) {
         const fact *one = &picture.at[i];
@@ -185,8 +185,8 @@ static sessile_status look_at_labels(sessile_search *h)
             break;
         }
         t->f.entry = one->about;
-        if (!session_reach_locked(s, one->entry, NULL) && one->entry < s->node_count)
-            t->f.time_ms = s->nodes[one->entry].time_ms;
+        if (!session_reach_locked(s, one->entry, NULL) && one->entry < s->tree.node_count)
+            t->f.time_ms = s->tree.nodes[one->entry].time_ms;
     }
     facts_deinit(&picture);
     return status;
@@ -260,13 +260,14 @@ static sessile_status enter(sessile_search *h, sessile_error *err)
     if (!status && !h->roles)
         status = look_at_labels(h);
     if (!status && h->head_only)
-        status = session_path_locked(h->s, h->s->head, &h->path, &h->path_count, &h->why);
+        status =
+            session_path_locked(h->s, h->s->tree.head, &h->path, &h->path_count, &h->why);
     if (status == SESSILE_NOMEM)
         return fail_nomem(err);
     if (status)
         return tell_unread(h) ? fail_nomem(err) : SESSILE_OK;
     h->from = 1;
-    h->end = (sessile_id)h->s->node_count;
+    h->end = (sessile_id)h->s->tree.node_count;
     if (h->head_only)
         h->end = h->path_count ? h->path[h->path_count - 1] + 1 : 1;
     return SESSILE_OK;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "session/session.h"
+#include "session/count.h"
 
 sessile_status sessile_count_tokens(sessile_session *session, sessile_tokens *out,
                                     sessile_error *err)
@@ -47,7 +47,7 @@ sessile_status sessile_count_tokens_with(sessile_session *session,
         status = api_read_begin(session, out, __func__, err);
     if (status)
         return status;
-    sessile_id at = options->at == SESSILE_NO_ID ? session->head : options->at;
+    sessile_id at = options->at == SESSILE_NO_ID ? session->tree.head : options->at;
     status = session_check_at(session, at, err);
     if (!status)
         status = session_tokens_for_locked(session, at, options->model, options->tools,

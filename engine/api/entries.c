@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-#include "session/session.h"
+#include "operations/messages.h"
+#include "session/count.h"
+#include "session/read.h"
+#include "session/write.h"
 #include "tokens/tokens.h"
 
 sessile_status sessile_append(sessile_session *session, sessile_slice message,
@@ -101,9 +104,9 @@ sessile_status sessile_context(sessile_session *session, sessile_id at,
         return status;
     context_init(&id, a);
     status = session_refresh_locked(session, err);
-    int is_head = at == SESSILE_NO_ID || at == session->head;
+    int is_head = at == SESSILE_NO_ID || at == session->tree.head;
     if (!status && is_head) {
-        at = session->head;
+        at = session->tree.head;
         status = session_context_locked(session, &c, err);
     } else if (!status) {
         c = &id;
@@ -132,11 +135,11 @@ sessile_status sessile_context(sessile_session *session, sessile_id at,
         uint64_t shown = 0;
         for (size_t i = 0; i < c->count; i++)
             shown += c->items[i].key.n == 0;
-        uint64_t said = at ? session->nodes[at].messages : 0;
-        info->head = session->head;
+        uint64_t said = at ? session->tree.nodes[at].messages : 0;
+        info->head = session->tree.head;
         info->lost = c->lost;
         if (is_head)
-            session->base = session->head;
+            session->tree.base = session->tree.head;
         info->dropped = said > shown ? said - shown : 0;
     }
     session_unlock(session);

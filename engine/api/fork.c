@@ -5,6 +5,7 @@
 
 #include "operations/fork.h"
 #include "session/triggers.h"
+#include "operations/records.h"
 
 /* Opens what was made. Over records it is nobody else's. */
 static sessile_status open_made(sessile_session **out, sessile_store *store,
@@ -82,12 +83,12 @@ static int give_link(const header_link *from, sessile_link *out)
 
 int sessile_session_origin(const sessile_session *session, sessile_link *out)
 {
-    return session && out ? give_link(&session->origin, out) : 0;
+    return session && out ? give_link(&session->header.origin, out) : 0;
 }
 
 int sessile_session_parent(const sessile_session *session, sessile_link *out)
 {
-    return session && out ? give_link(&session->parent, out) : 0;
+    return session && out ? give_link(&session->header.parent, out) : 0;
 }
 
 sessile_status sessile_child(sessile_session **out, sessile_session *parent,

@@ -4,7 +4,8 @@
 #include "api/api.h"
 
 #include "policy/policy.h"
-#include "session/session.h"
+#include "operations/records.h"
+#include "session/handle.h"
 
 sessile_status sessile_open_records(sessile_store **out,
                                     const sessile_store_options *options,
@@ -42,7 +43,7 @@ sessile_status sessile_records_open(sessile_session **out, sessile_store *store,
         session_records_open(out, store, options, records, count, err);
     if (!status && options->policy) {
         policy_retain(options->policy);
-        (*out)->policy = (policy_ref){options->policy, api_release_policy};
+        (*out)->settings.policy = (policy_ref){options->policy, api_release_policy};
     }
     return status;
 }

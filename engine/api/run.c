@@ -6,7 +6,7 @@
 #include "policy/policy.h"
 #include "run/begin.h"
 #include "operations/pending.h"
-#include "session/session.h"
+#include "session/handle.h"
 #include "session/triggers.h"
 
 sessile_status sessile_policy_load(sessile_policy **out, sessile_store *store,

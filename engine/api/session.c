@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "policy/policy.h"
-#include "session/session.h"
+#include "operations/watch.h"
+#include "session/count.h"
+#include "session/write.h"
 #include "session/triggers.h"
 #include "tokens/tokens.h"
 
@@ -29,8 +31,8 @@ sessile_status api_open(sessile_session **out, sessile_store *store,
 {
     sessile_status status = session_open(out, store, options, err);
     if (!status) {
-        keep_policy(&(*out)->policy, options->policy);
-        keep_policy(&(*out)->fallback, options->fallback);
+        keep_policy(&(*out)->settings.policy, options->policy);
+        keep_policy(&(*out)->settings.fallback, options->fallback);
     }
     return status;
 }
@@ -127,7 +129,7 @@ sessile_status sessile_session_set_timeout(sessile_session *session, int timeout
         return api_missing(err, __func__, "session");
     sessile_status status = store_handle_timeout(timeout_ms, err);
     if (!status)
-        atomic_store(&session->timeout_ms, timeout_ms);
+        atomic_store(&session->waiting.timeout_ms, timeout_ms);
     return status;
 }
 
@@ -147,29 +149,31 @@ sessile_status sessile_session_watch(sessile_session *session, sessile_id *seen,
 void sessile_interrupt(sessile_session *session)
 {
     if (session)
-        atomic_fetch_add(&session->interrupts, 1);
+        atomic_fetch_add(&session->waiting.interrupts, 1);
 }
 
 sessile_slice sessile_session_id(const sessile_session *session)
 {
-    return session ? (sessile_slice){session->id, session->id_size} : sessile_text(NULL);
+    return session ? (sessile_slice){session->identity.id, session->identity.id_size}
+                   : sessile_text(NULL);
 }
 
 sessile_slice sessile_session_agent(const sessile_session *session)
 {
-    return session ? (sessile_slice){session->agent, session->agent_size}
-                   : sessile_text(NULL);
+    return session
+               ? (sessile_slice){session->identity.agent, session->identity.agent_size}
+               : sessile_text(NULL);
 }
 
 sessile_slice sessile_session_user(const sessile_session *session)
 {
-    return session ? (sessile_slice){session->user, session->user_size}
+    return session ? (sessile_slice){session->identity.user, session->identity.user_size}
                    : sessile_text(NULL);
 }
 
 int64_t sessile_session_created(const sessile_session *session)
 {
-    return session ? session->created_ms : 0;
+    return session ? session->header.created_ms : 0;
 }
 
 int64_t sessile_session_modified(sessile_session *session)
@@ -177,7 +181,7 @@ int64_t sessile_session_modified(sessile_session *session)
     if (!session || session_lock(session, NULL))
         return 0;
     (void)session_refresh_locked(session, NULL);
-    int64_t ms = session->modified_ms;
+    int64_t ms = session->fold.modified_ms;
     session_unlock(session);
     return ms;
 }
@@ -206,8 +210,8 @@ uint64_t sessile_session_torn(const sessile_session *session)
 int64_t sessile_session_window(const sessile_session *session, int64_t *reserve)
 {
     if (reserve)
-        *reserve = session ? session->reserve : 0;
-    return session ? session->window : 0;
+        *reserve = session ? session->settings.reserve : 0;
+    return session ? session->settings.window : 0;
 }
 
 sessile_status api_read_begin(sessile_session *session, const void *out,
@@ -234,7 +238,7 @@ sessile_status sessile_head(sessile_session *session, sessile_id *out, sessile_e
     sessile_status status = api_read_begin(session, out, __func__, err);
     if (status)
         return status;
-    *out = session->base = session->head;
+    *out = session->tree.base = session->tree.head;
     session_unlock(session);
     return status;
 }
@@ -259,10 +263,11 @@ sessile_status sessile_title(sessile_session *session, char **out, size_t *size,
     sessile_status status = api_read_begin(session, out, __func__, err);
     if (status)
         return status;
-    *out = give_dup(&session->store->alloc, session->title ? session->title : "",
-                    session->title_size);
+    *out =
+        give_dup(&session->store->alloc, session->fold.title ? session->fold.title : "",
+                 session->fold.title_size);
     if (*out)
-        *size = session->title_size;
+        *size = session->fold.title_size;
     else
         status = fail_nomem(err);
     session_unlock(session);
@@ -288,8 +293,8 @@ sessile_status sessile_event_count(sessile_session *session, uint64_t *out,
     sessile_status status = api_read_begin(session, out, __func__, err);
     if (status)
         return status;
-    if (session->head)
-        *out = session->nodes[session->head].events;
+    if (session->tree.head)
+        *out = session->tree.nodes[session->tree.head].events;
     session_unlock(session);
     return status;
 }
@@ -302,7 +307,7 @@ sessile_status sessile_total_usage(sessile_session *session, sessile_usage *out,
     sessile_status status = api_read_begin(session, out, __func__, err);
     if (status)
         return status;
-    *out = session->usage;
+    *out = session->fold.usage;
     session_unlock(session);
     return status;
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "session/session.h"
+#include "session/handle.h"
 
 typedef sessile_status (*ids_of)(sessile_session *s, sessile_id id, sessile_id **out,
                                  size_t *count, sessile_error *err);
@@ -30,7 +30,7 @@ static sessile_status give_ids(sessile_session *session, sessile_id id, ids_of f
 static sessile_status path_of(sessile_session *s, sessile_id id, sessile_id **out,
                               size_t *count, sessile_error *err)
 {
-    return session_ancestry_locked(s, id == SESSILE_NO_ID ? s->head : id, out, count,
+    return session_ancestry_locked(s, id == SESSILE_NO_ID ? s->tree.head : id, out, count,
                                    err);
 }
 

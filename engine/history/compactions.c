@@ -260,8 +260,8 @@ static sessile_status add_refusals(compaction_rows *rows, sessile_id from, sessi
 
     for (sessile_id id = from; !status && id < to; id++) {
         status = session_reach_locked(s, id, err);
-        if (!status && s->nodes[id].type == ENTRY_REFUSAL &&
-            session_descends_locked(s, s->head, s->nodes[id].parent))
+        if (!status && s->tree.nodes[id].type == ENTRY_REFUSAL &&
+            session_descends_locked(s, s->tree.head, s->tree.nodes[id].parent))
             status = compaction_rows_add(rows, id, NULL, err);
     }
     return status;
@@ -280,7 +280,7 @@ static sessile_status add_all(compaction_rows *rows, sessile_error *err)
         from = h->steps[i].at + 1;
     }
     if (!status)
-        status = add_refusals(rows, from, (sessile_id)rows->s->node_count, err);
+        status = add_refusals(rows, from, (sessile_id)rows->s->tree.node_count, err);
     return status;
 }
 
@@ -288,15 +288,15 @@ static sessile_status add_all(compaction_rows *rows, sessile_error *err)
 static void mark_repeated(compaction_rows *rows)
 {
     const sessile_session *s = rows->s;
-    sessile_id newest = (sessile_id)s->node_count;
+    sessile_id newest = (sessile_id)s->tree.node_count;
 
-    if (!s->refusals_repeated)
+    if (!s->refusals.repeated)
         return;
-    while (newest-- > 0 && s->nodes[newest].type != ENTRY_REFUSAL)
+    while (newest-- > 0 && s->tree.nodes[newest].type != ENTRY_REFUSAL)
         ;
     for (size_t i = 0; i < rows->count; i++)
         if (rows->rows[i].c.id == newest)
-            rows->rows[i].c.repeated = s->refusals_repeated;
+            rows->rows[i].c.repeated = s->refusals.repeated;
 }
 
 sessile_status session_compactions(sessile_session *s, sessile_compaction **out,
@@ -315,7 +315,7 @@ sessile_status session_compactions(sessile_session *s, sessile_compaction **out,
     history_init(&h, &s->store->alloc);
     status = session_refresh_locked(s, err);
     if (!status)
-        status = history_make(&h, s, s->head, err);
+        status = history_make(&h, s, s->tree.head, err);
     if (!status)
         status = compaction_rows_new(&rows, s, &h, err);
     if (!status)

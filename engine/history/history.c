@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "session/fold.h"
+#include "session/compaction.h"
 
 static const sessile_key nobody = {SESSILE_NO_ID, 0};
 
@@ -324,7 +325,7 @@ static sessile_status make_step(maker *m, size_t index, sessile_id since,
 static sessile_status find_steps(history *h, sessile_session *s, sessile_id at,
                                  sessile_error *err)
 {
-    sessile_id id = s->nodes[at].context_at;
+    sessile_id id = s->tree.nodes[at].context_at;
     sessile_status status = SESSILE_OK;
 
     while (!status && id) {
@@ -334,9 +335,9 @@ static sessile_status find_steps(history *h, sessile_session *s, sessile_id at,
         h->steps[h->step_count++] = (history_step){.at = id, .undoes = SESSILE_NO_ID};
         status = session_reach_locked(s, id, err);
         if (!status)
-            status = session_reach_locked(s, s->nodes[id].parent, err);
+            status = session_reach_locked(s, s->tree.nodes[id].parent, err);
         if (!status)
-            id = s->nodes[s->nodes[id].parent].context_at;
+            id = s->tree.nodes[s->tree.nodes[id].parent].context_at;
     }
     for (size_t i = 0; i < h->step_count / 2; i++) {
         history_step first = h->steps[i];

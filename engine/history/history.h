@@ -10,7 +10,7 @@
 #define SESSION_HISTORY_H
 
 #include "context/finder.h"
-#include "session/session.h"
+#include "session/handle.h"
 
 #define EVENT_NONE UINT32_MAX
 

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "session/fold.h"
+#include "session/compaction.h"
 #include "session/life.h"
 #include "context/laws.h"
 
@@ -116,18 +117,19 @@ static sessile_status no_compaction(const undoing *u, const sessile_session *s,
                                     sessile_error *err)
 {
     sessile_id id = u->which;
-    const char *what =
-        id < s->node_count ? entry_type_name((entry_type)s->nodes[id].type) : NULL;
+    const char *what = id < s->tree.node_count
+                           ? entry_type_name((entry_type)s->tree.nodes[id].type)
+                           : NULL;
 
     if (!what)
         fail(err, SESSILE_NOTFOUND,
              "there is no entry %08" PRIx32 ": its newest is %08" PRIx32, id,
-             (sessile_id)(s->node_count - 1));
-    else if (s->nodes[id].type != ENTRY_COMPACTION)
+             (sessile_id)(s->tree.node_count - 1));
+    else if (s->tree.nodes[id].type != ENTRY_COMPACTION)
         fail(err, SESSILE_NOTFOUND,
              "entry %08" PRIx32 " is a %s, no compaction: there is nothing to take back",
              id, what);
-    else if (!(s->nodes[id].marks & NODE_HAS_CONTEXT))
+    else if (!(s->tree.nodes[id].marks & NODE_HAS_CONTEXT))
         fail(err, SESSILE_NOTFOUND,
              "compaction %08" PRIx32
              " left the context as it was: there is nothing to take back",
@@ -161,7 +163,7 @@ static sessile_status choose(undoing *u, sessile_session *s, sessile_error *err)
     if (u->which != SESSILE_NO_ID) {
         sessile_status status = SESSILE_OK;
         u->step = history_find(&u->h, u->which);
-        if (!u->step && u->which < s->node_count)
+        if (!u->step && u->which < s->tree.node_count)
             status = session_reach_locked(s, u->which, err);
         if (status)
             return status;
@@ -482,9 +484,10 @@ static sessile_status read_lists(undoing *u, sessile_session *s, sessile_error *
     if (!status && context_copy(&u->now, now))
         status = fail_nomem(err);
     if (!status)
-        status = session_context_at_locked(s, s->nodes[u->step->at].parent, &u->was, err);
+        status =
+            session_context_at_locked(s, s->tree.nodes[u->step->at].parent, &u->was, err);
     if (!status)
-        status = session_path_locked(s, s->head, &path, &count, err);
+        status = session_path_locked(s, s->tree.head, &path, &count, err);
     for (size_t i = 0; !status && i < count; i++)
         if (context_push_node(s, path[i], &u->path))
             status = fail_nomem(err);
@@ -507,7 +510,7 @@ static sessile_status prepare(undoing *u, sessile_session *s, sessile_error *err
     clear(u);
     memset(&u->result, 0, sizeof u->result);
     u->result.compaction = SESSILE_NO_ID;
-    status = history_make(&u->h, s, s->head, err);
+    status = history_make(&u->h, s, s->tree.head, err);
     if (!status)
         status = choose(u, s, err);
     if (!status)
@@ -528,15 +531,15 @@ static sessile_status prepare(undoing *u, sessile_session *s, sessile_error *err
     if (!status)
         status = check_pairs(u, s, err);
     if (!status)
-        status = session_fit_locked(s, s->head, fit, err);
+        status = session_fit_locked(s, s->tree.head, fit, err);
     if (!status)
-        status = session_outside_locked(s, s->head, &outside, err);
+        status = session_outside_locked(s, s->tree.head, &outside, err);
     if (status)
         return status;
     u->result.undone = u->step->at;
     status = session_tokens_locked(s, &before, err);
     if (!status)
-        status = session_tokens_with_locked(s, s->head, &u->after, &after, err);
+        status = session_tokens_with_locked(s, s->tree.head, &u->after, &after, err);
     if (status)
         return status;
     meter_scale_context(&u->now, fit);
@@ -545,7 +548,8 @@ static sessile_status prepare(undoing *u, sessile_session *s, sessile_error *err
     u->source = meter_source(&u->now);
     u->result.tokens_before = before.tokens;
     u->result.tokens_after = after.tokens;
-    u->result.cannot_fit = laws_cannot_fit(&u->after, s->window, s->reserve + outside);
+    u->result.cannot_fit =
+        laws_cannot_fit(&u->after, s->settings.window, s->settings.reserve + outside);
     return SESSILE_OK;
 }
 
@@ -604,7 +608,7 @@ static sessile_status put_data(undoing *u, sessile_session *s, sessile_error *er
                "\",\"policy\":[],\"reason\":\"manual\",\"uncompacts\":\"%08" PRIx32
                "\",\"tokens_before\":%" PRId64 ",\"tokens_after\":%" PRId64
                ",\"token_source\":\"%s\",\"account\":{",
-               s->head, u->step->at, u->result.tokens_before, u->result.tokens_after,
+               s->tree.head, u->step->at, u->result.tokens_before, u->result.tokens_after,
                u->source);
     if (!status)
         status = put_part(u, s, "restored", &u->was, restored_of(u),
@@ -620,7 +624,7 @@ static sessile_status put_data(undoing *u, sessile_session *s, sessile_error *er
 static sessile_status build(void *arg, sessile_session *s, batch *b, sessile_error *err)
 {
     undoing *u = arg;
-    sessile_status status = session_check_base_locked(s, s->base, 0, err);
+    sessile_status status = session_check_base_locked(s, s->tree.base, 0, err);
 
     if (!status)
         status = prepare(u, s, err);
@@ -628,8 +632,8 @@ static sessile_status build(void *arg, sessile_session *s, batch *b, sessile_err
         status = put_data(u, s, err);
     if (status)
         return status;
-    u->result.compaction =
-        batch_put(b, s->head, ENTRY_COMPACTION, SOURCE_HOST, u->data.data, u->data.size);
+    u->result.compaction = batch_put(b, s->tree.head, ENTRY_COMPACTION, SOURCE_HOST,
+                                     u->data.data, u->data.size);
     return SESSILE_OK;
 }
 
@@ -641,7 +645,7 @@ static sessile_status look(undoing *u, sessile_session *s, sessile_error *err)
         return status;
     status = session_refresh_locked(s, err);
     if (!status)
-        status = session_check_base_locked(s, s->base, 0, err);
+        status = session_check_base_locked(s, s->tree.base, 0, err);
     if (!status)
         status = prepare(u, s, err);
     session_unlock(s);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "session/fold.h"
+#include "session/compaction.h"
 
 static const sessile_key nobody = {SESSILE_NO_ID, 0};
 
@@ -51,7 +52,7 @@ static sessile_status add(asking *a, sessile_why_kind kind, sessile_key key,
     added->s.at = at;
     added->s.by = nobody;
     added->s.type = "";
-    added->s.time_ms = a->s->nodes[at].time_ms;
+    added->s.time_ms = a->s->tree.nodes[at].time_ms;
     added->row = SIZE_MAX;
     *out = added;
     return SESSILE_OK;
@@ -121,13 +122,13 @@ static sessile_status read_put(asking *a, step *of, sessile_key key)
 /* Where the path to id leaves the path to the head. */
 static sessile_id common(const sessile_session *s, sessile_id id)
 {
-    sessile_id head = s->head;
+    sessile_id head = s->tree.head;
 
     while (id != head)
         if (id > head)
-            id = s->nodes[id].parent;
+            id = s->tree.nodes[id].parent;
         else
-            head = s->nodes[head].parent;
+            head = s->tree.nodes[head].parent;
     return id;
 }
 
@@ -138,22 +139,22 @@ static sessile_status check_key(asking *a)
     sessile_id id = a->key.entry;
     sessile_status status;
 
-    if (id >= s->node_count)
+    if (id >= s->tree.node_count)
         return session_named(s,
                              fail(a->err, SESSILE_NOTFOUND,
                                   "there is no entry %08x: its newest is %08x",
-                                  (unsigned)id, (unsigned)(s->node_count - 1)),
+                                  (unsigned)id, (unsigned)(s->tree.node_count - 1)),
                              a->err);
-    status = session_reach_path_locked(s, s->head, 0, a->err);
+    status = session_reach_path_locked(s, s->tree.head, 0, a->err);
     if (!status)
         status = session_reach_path_locked(s, id, 0, a->err);
     if (!status)
         status = session_reach_locked(s, id, a->err);
-    if (!status && a->key.n && s->nodes[id].type != ENTRY_COMPACTION)
+    if (!status && a->key.n && s->tree.nodes[id].type != ENTRY_COMPACTION)
         return session_named(
             s,
             fail(a->err, SESSILE_NOTFOUND, "entry %08x is a %s, which writes no messages",
-                 (unsigned)id, entry_type_name((entry_type)s->nodes[id].type)),
+                 (unsigned)id, entry_type_name((entry_type)s->tree.nodes[id].type)),
             a->err);
     return status;
 }
@@ -163,7 +164,7 @@ static sessile_status begin(asking *a, int *ends)
 {
     sessile_session *s = a->s;
     sessile_id id = a->key.entry;
-    const node *n = &s->nodes[id];
+    const node *n = &s->tree.nodes[id];
     sessile_status status;
     step *of;
 
@@ -184,7 +185,7 @@ static sessile_status begin(asking *a, int *ends)
         status = set_row(a, of, id);
     if (status)
         return status;
-    *ends = !session_descends_locked(s, s->head, id);
+    *ends = !session_descends_locked(s, s->tree.head, id);
     return *ends ? add(a, SESSILE_WHY_ELSEWHERE, a->key, common(s, id), &of) : SESSILE_OK;
 }
 
@@ -295,7 +296,7 @@ static sessile_status call_of(asking *a, const context *c, const pairing *p, siz
         return SESSILE_OK;
     context_init(&path, a->alloc);
     pairing_init(&pairs, a->alloc);
-    status = session_path_locked(a->s, a->s->head, &ids, &count, a->err);
+    status = session_path_locked(a->s, a->s->tree.head, &ids, &count, a->err);
     for (size_t i = 0; !status && i < count; i++)
         if (context_push_node(a->s, ids[i], &path))
             status = fail_nomem(a->err);
@@ -356,7 +357,7 @@ static sessile_status end(asking *a)
         a->in_context = key_same(key, a->key);
     }
     if (!status && found && !shown) {
-        status = add(a, SESSILE_WHY_ORPHAN, key, a->s->head, &of);
+        status = add(a, SESSILE_WHY_ORPHAN, key, a->s->tree.head, &of);
         if (!status)
             status = call_of(a, c, &pairs, at, &by);
         /* a call that is there has been answered by another result */
@@ -366,11 +367,11 @@ static sessile_status end(asking *a)
         else if (!found)
             a->steps[a->step_count - 1].s.by = by;
     } else if (!status && shown && (pairs.flags[at] & PAIR_LATE)) {
-        status = add(a, SESSILE_WHY_MOVED, key, a->s->head, &of);
+        status = add(a, SESSILE_WHY_MOVED, key, a->s->tree.head, &of);
         if (!status)
             status = call_of(a, c, &pairs, at, &a->steps[a->step_count - 1].s.by);
     } else if (!status && shown && (pairs.flags[at] & PAIR_DEAD)) {
-        status = add(a, SESSILE_WHY_UNANSWERED, key, a->s->head, &of);
+        status = add(a, SESSILE_WHY_UNANSWERED, key, a->s->tree.head, &of);
     }
     pairing_deinit(&pairs);
     finder_deinit(&find);
@@ -420,7 +421,7 @@ static sessile_status explain(asking *a)
     int ends = 0;
 
     if (!status)
-        status = history_make(&a->h, a->s, a->s->head, a->err);
+        status = history_make(&a->h, a->s, a->s->tree.head, a->err);
     if (!status)
         status = compaction_rows_new(&a->rows, a->s, &a->h, a->err);
     if (!status)

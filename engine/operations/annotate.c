@@ -24,8 +24,8 @@ typedef struct stated {
 
 static void put_fact(const sessile_session *s, const stated *w, batch *b)
 {
-    batch_put(b, w->about == SESSILE_NO_ID ? s->head : w->about, w->type, SOURCE_HOST,
-              w->text.data, w->text.size);
+    batch_put(b, w->about == SESSILE_NO_ID ? s->tree.head : w->about, w->type,
+              SOURCE_HOST, w->text.data, w->text.size);
 }
 
 /* ------------------------------------------------------------------ labels */
@@ -37,18 +37,18 @@ static sessile_status check_subject(sessile_session *s, const stated *w,
               !memcmp(w->name.data, FACT_PINNED, w->name.size);
     sessile_status status = SESSILE_OK;
 
-    if (w->about < s->node_count)
+    if (w->about < s->tree.node_count)
         status = session_reach_locked(s, w->about, err);
     if (status)
         return status;
-    if (w->about >= s->node_count || s->nodes[w->about].type == ENTRY_TOMBSTONE)
+    if (w->about >= s->tree.node_count || s->tree.nodes[w->about].type == ENTRY_TOMBSTONE)
         return session_named(s,
                              fail(err, SESSILE_NOTFOUND,
                                   "there is no entry %08" PRIx32
                                   " to label: the newest is %08" PRIx32,
-                                  w->about, (sessile_id)(s->node_count - 1)),
+                                  w->about, (sessile_id)(s->tree.node_count - 1)),
                              err);
-    if (pin && !node_is_message(&s->nodes[w->about]))
+    if (pin && !node_is_message(&s->tree.nodes[w->about]))
         status = session_named(s,
                                fail(err, SESSILE_INVALID,
                                     "entry %08" PRIx32
@@ -67,7 +67,7 @@ static sessile_status build_label(void *arg, sessile_session *s, batch *b,
 
     if (status)
         return status;
-    now = facts_find(&s->facts, FACT_LABEL, w->about, w->name.data, w->name.size);
+    now = facts_find(&s->fold.facts, FACT_LABEL, w->about, w->name.data, w->name.size);
     if (w->off && !now) {
         char shown[NAME_SHOWN];
         name_show(w->name, shown);
@@ -125,8 +125,8 @@ static sessile_status pack_labels(sessile_session *s, const fact *list, size_t c
         rows[i] = (sessile_label_row){.entry = list[i].about,
                                       .name = {to, list[i].name_size},
                                       .fact = list[i].entry,
-                                      .time_ms = s->nodes[list[i].entry].time_ms};
-        memcpy(to, fact_name(&s->facts, &list[i]), list[i].name_size);
+                                      .time_ms = s->tree.nodes[list[i].entry].time_ms};
+        memcpy(to, fact_name(&s->fold.facts, &list[i]), list[i].name_size);
         to[list[i].name_size] = 0;
         to += list[i].name_size + 1;
     }
@@ -145,7 +145,7 @@ sessile_status session_labels(sessile_session *s, sessile_label_row **out, size_
     if (status)
         return status;
     status = session_refresh_locked(s, err);
-    if (!status && facts_in_force(&s->facts, FACT_LABEL, a, &list, &n))
+    if (!status && facts_in_force(&s->fold.facts, FACT_LABEL, a, &list, &n))
         status = fail_nomem(err);
     else if (!status) {
         status = pack_labels(s, list, n, out, err);
@@ -258,7 +258,7 @@ static void put_member(buf *out, const char *key, size_t size, json value)
 static sessile_status gather(gathering *g, const fact *one, sessile_error *err)
 {
     size_t prefix = strlen(g->kind) + 1;
-    const char *key = fact_name(&g->s->facts, one) + prefix;
+    const char *key = fact_name(&g->s->fold.facts, one) + prefix;
     size_t size = one->name_size - prefix;
     sessile_status status = SESSILE_OK;
 
@@ -283,7 +283,7 @@ static sessile_status gather(gathering *g, const fact *one, sessile_error *err)
 /* What a new session was given as metadata, less what was stated or taken back since. */
 static void gather_header(gathering *g, const fact *list, size_t count)
 {
-    json_iter it = json_begin(json_of(g->s->metadata, g->s->metadata_size));
+    json_iter it = json_begin(json_of(g->s->header.metadata, g->s->header.metadata_size));
     size_t prefix = sizeof "metadata." - 1;
 
     while (json_next(&it)) {
@@ -291,11 +291,12 @@ static void gather_header(gathering *g, const fact *list, size_t count)
         buf_clear(&g->work);
         if (json_string(&g->work, it.key) || g->work.failed)
             continue;
-        while (i < count &&
-               !(list[i].name_size == prefix + g->work.size &&
-                 !memcmp(fact_name(&g->s->facts, &list[i]), "metadata.", prefix) &&
-                 (!g->work.size || !memcmp(fact_name(&g->s->facts, &list[i]) + prefix,
-                                           g->work.data, g->work.size))))
+        while (
+            i < count &&
+            !(list[i].name_size == prefix + g->work.size &&
+              !memcmp(fact_name(&g->s->fold.facts, &list[i]), "metadata.", prefix) &&
+              (!g->work.size || !memcmp(fact_name(&g->s->fold.facts, &list[i]) + prefix,
+                                        g->work.data, g->work.size))))
             i++;
         if (i == count)
             put_member(g->out, g->work.size ? g->work.data : "", g->work.size, it.value);
@@ -311,15 +312,15 @@ static sessile_status members_locked(sessile_session *s, const char *kind, buf *
     sessile_status status = SESSILE_OK;
     fact *list;
 
-    if (facts_newest(&s->facts, FACT_METADATA, a, &list, &count))
+    if (facts_newest(&s->fold.facts, FACT_METADATA, a, &list, &count))
         return fail_nomem(err);
     buf_init(&g.text, a);
     buf_init(&g.work, a);
     buf_putc(out, '{');
-    if (s->metadata && !strcmp(kind, "metadata") && !out->failed)
+    if (s->header.metadata && !strcmp(kind, "metadata") && !out->failed)
         gather_header(&g, list, count);
     for (size_t i = 0; !status && !out->failed && i < count; i++) {
-        const char *name = fact_name(&s->facts, &list[i]);
+        const char *name = fact_name(&s->fold.facts, &list[i]);
         if (!list[i].off && list[i].name_size > kind_size && name[kind_size] == '.' &&
             !memcmp(name, kind, kind_size))
             status = gather(&g, &list[i], err);

@@ -6,7 +6,7 @@
 #ifndef SESSION_ANNOTATE_H
 #define SESSION_ANNOTATE_H
 
-#include "session/session.h"
+#include "session/handle.h"
 
 enum { LABEL_MOST = 200 /* bytes of a label */ };
 

@@ -45,11 +45,13 @@ static void put_state(const checkpoint_write *w, buf *out)
 
 static void put_agent(const sessile_session *s, buf *out)
 {
-    const session_agent_info *info = &s->agent_info;
+    const session_agent_info *info = &s->identity.info;
 
     buf_puts(out, ",\"agent\":{\"name\":");
-    json_put_string(out, s->agent,
-                    utf8_valid(s->agent, s->agent_size) ? s->agent_size : 0);
+    json_put_string(out, s->identity.agent,
+                    utf8_valid(s->identity.agent, s->identity.agent_size)
+                        ? s->identity.agent_size
+                        : 0);
     if (info->version.size) {
         buf_puts(out, ",\"version\":");
         json_put_string(out, info->version.data, info->version.size);
@@ -81,7 +83,7 @@ static sessile_status measure(sessile_session *s, sessile_id at, size_t *message
     const context *c;
     context there;
 
-    if (at == s->head) {
+    if (at == s->tree.head) {
         status = session_context_locked(s, &c, err);
         if (!status)
             *messages = c->count;
@@ -99,7 +101,7 @@ static sessile_status put_data(checkpoint_write *w, sessile_session *s,
                                sessile_error *err)
 {
     const sessile_checkpoint_options *o = w->options;
-    sessile_id at = w->at == SESSILE_NO_ID ? s->head : w->at;
+    sessile_id at = w->at == SESSILE_NO_ID ? s->tree.head : w->at;
     sessile_tokens tokens;
     size_t messages = 0;
     char head[9], sum[65];
@@ -143,15 +145,15 @@ static void withdraw(const sessile_session *s, batch *b, sessile_id id)
     char data[64];
     int size = snprintf(data, sizeof data, "{\"withdraws\":\"%08" PRIx32 "\"}", id);
 
-    batch_put(b, s->head, ENTRY_TOMBSTONE, SOURCE_HOST, data, (size_t)size);
+    batch_put(b, s->tree.head, ENTRY_TOMBSTONE, SOURCE_HOST, data, (size_t)size);
 }
 
 static uint32_t keep_of(const sessile_session *s, const sessile_checkpoint_options *o)
 {
-    return o->keep                     ? o->keep
-           : s->checkpoint_keep        ? s->checkpoint_keep
-           : s->store->checkpoint_keep ? s->store->checkpoint_keep
-                                       : KEPT;
+    return o->keep                       ? o->keep
+           : s->settings.checkpoint_keep ? s->settings.checkpoint_keep
+           : s->store->checkpoint_keep   ? s->store->checkpoint_keep
+                                         : KEPT;
 }
 
 /* Makes room for one more: the oldest without a name, then the oldest. */
@@ -162,7 +164,7 @@ static sessile_status evict(sessile_session *s, batch *b, uint32_t most,
     size_t count, over;
     fact *list;
 
-    if (facts_in_force(&s->facts, FACT_CHECKPOINT, a, &list, &count))
+    if (facts_in_force(&s->fold.facts, FACT_CHECKPOINT, a, &list, &count))
         return fail_nomem(err);
     over = count >= most ? count - most + 1 : 0;
     for (int named = 0; named < 2; named++)
@@ -187,7 +189,7 @@ static sessile_status build_checkpoint(void *arg, sessile_session *s, batch *b,
         status = evict(s, b, keep_of(s, w->options), err);
     if (status)
         return status;
-    w->id = batch_put(b, w->at == SESSILE_NO_ID ? s->head : w->at, ENTRY_CHECKPOINT,
+    w->id = batch_put(b, w->at == SESSILE_NO_ID ? s->tree.head : w->at, ENTRY_CHECKPOINT,
                       SOURCE_HOST, w->data.data, w->data.size);
     return SESSILE_OK;
 }
@@ -242,7 +244,7 @@ sessile_status checkpoint_find_locked(sessile_session *s, sessile_id id,
     size_t count, i = 0;
     fact *list;
 
-    if (facts_in_force(&s->facts, FACT_CHECKPOINT, a, &list, &count))
+    if (facts_in_force(&s->fold.facts, FACT_CHECKPOINT, a, &list, &count))
         return fail_nomem(err);
     while (i < count && list[i].about != id)
         i++;

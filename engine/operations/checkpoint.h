@@ -15,7 +15,7 @@
 #ifndef SESSION_CHECKPOINT_H
 #define SESSION_CHECKPOINT_H
 
-#include "session/session.h"
+#include "session/handle.h"
 
 enum {
     CHECKPOINT_NAME_MOST = 200,                /* bytes of a name, an event, a version */

@@ -43,18 +43,18 @@ static void put_names(buf *out, sessile_slice id, sessile_slice agent, sessile_s
 static sessile_status build(void *arg, sessile_session *s, batch *b, sessile_error *err)
 {
     child_write *w = arg;
-    sessile_id parent = w->at == SESSILE_NO_ID ? s->head : w->at;
+    sessile_id parent = w->at == SESSILE_NO_ID ? s->tree.head : w->at;
     sessile_status status = SESSILE_OK;
     buf data;
 
     if (w->message) {
         status = session_check_running_locked(s, err);
         if (!status)
-            status = session_check_base_locked(s, s->base, 0, err);
+            status = session_check_base_locked(s, s->tree.base, 0, err);
         if (status)
             return status;
-        w->id = parent = batch_message(b, s->head, w->message->data, w->message->size,
-                                       &w->columns, w->tokens);
+        w->id = parent = batch_message(b, s->tree.head, w->message->data,
+                                       w->message->size, &w->columns, w->tokens);
     }
     buf_init(&data, &s->store->alloc);
     buf_put(&data, w->data.data, w->data.size);
@@ -85,7 +85,7 @@ static sessile_status look_at_parent(sessile_session *s, sessile_id *head,
     status = session_refresh_locked(s, err);
     if (!status)
         status = session_named(s, session_damage_locked(s, NULL, err), err);
-    *head = s->head;
+    *head = s->tree.head;
     session_unlock(s);
     return status;
 }
@@ -110,9 +110,9 @@ sessile_status session_child(sessile_session *parent, int with_context,
                              sessile_session_options *options, char new_id[UUID_SIZE],
                              sessile_error *err)
 {
-    sessile_link link = {{parent->id, parent->id_size},
-                         {parent->agent, parent->agent_size},
-                         {parent->user, parent->user_size},
+    sessile_link link = {{parent->identity.id, parent->identity.id_size},
+                         {parent->identity.agent, parent->identity.agent_size},
+                         {parent->identity.user, parent->identity.user_size},
                          SESSILE_NO_ID,
                          ""};
     child_write w = {.id = SESSILE_NO_ID};
@@ -145,14 +145,15 @@ static int is_name(const buf *name, const char *text, size_t size)
 static sessile_status check_child(const sessile_session *parent,
                                   const sessile_session *child, sessile_error *err)
 {
-    const header_link *link = &child->parent;
+    const header_link *link = &child->header.parent;
     char shown[NAME_SHOWN];
 
-    if (link->entry != SESSILE_NO_ID && is_name(&link->id, parent->id, parent->id_size) &&
-        is_name(&link->agent, parent->agent, parent->agent_size) &&
-        is_name(&link->user, parent->user, parent->user_size))
+    if (link->entry != SESSILE_NO_ID &&
+        is_name(&link->id, parent->identity.id, parent->identity.id_size) &&
+        is_name(&link->agent, parent->identity.agent, parent->identity.agent_size) &&
+        is_name(&link->user, parent->identity.user, parent->identity.user_size))
         return SESSILE_OK;
-    name_show((sessile_slice){child->id, child->id_size}, shown);
+    name_show((sessile_slice){child->identity.id, child->identity.id_size}, shown);
     return session_named(
         parent, fail(err, SESSILE_INVALID, "session %s is no child of this one", shown),
         err);
@@ -160,9 +161,9 @@ static sessile_status check_child(const sessile_session *parent,
 
 static void put_child(buf *out, const sessile_session *child)
 {
-    put_names(out, (sessile_slice){child->id, child->id_size},
-              (sessile_slice){child->agent, child->agent_size},
-              (sessile_slice){child->user, child->user_size});
+    put_names(out, (sessile_slice){child->identity.id, child->identity.id_size},
+              (sessile_slice){child->identity.agent, child->identity.agent_size},
+              (sessile_slice){child->identity.user, child->identity.user_size});
 }
 
 sessile_status session_child_merged(sessile_session *parent, const sessile_session *child,
@@ -298,9 +299,9 @@ static sessile_status gather(sessile_session *s, children *c, sessile_error *err
     entry e;
 
     buf_init(&text, c->alloc);
-    for (uint64_t id = 1; !status && id < s->node_count; id++) {
+    for (uint64_t id = 1; !status && id < s->tree.node_count; id++) {
         status = session_reach_locked(s, (sessile_id)id, err);
-        if (status || s->nodes[id].type != ENTRY_CHILD)
+        if (status || s->tree.nodes[id].type != ENTRY_CHILD)
             continue;
         status = session_read_entry(s, (sessile_id)id, &text, &e, err);
         if (!status)

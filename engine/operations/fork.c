@@ -82,7 +82,7 @@ static sessile_status is_about_them(plan *p, const fact *one, int *yes,
     *yes = one->about <= p->last;
     if (one->kind == FACT_CHECKPOINT && !one->off) {
         status = session_reach_locked(p->s, one->about, err);
-        *yes = !status && p->s->nodes[one->about].parent <= p->last;
+        *yes = !status && p->s->tree.nodes[one->about].parent <= p->last;
     }
     return status;
 }
@@ -106,7 +106,7 @@ static sessile_status carry(plan *p, sessile_id id, buf *text, sessile_error *er
 /* Labels and checkpoints of entries that come along, as they are now. */
 static sessile_status carry_labels(plan *p, buf *work, sessile_error *err)
 {
-    const facts *all = &p->s->facts;
+    const facts *all = &p->s->fold.facts;
     const allocator *a = &p->s->store->alloc;
     sessile_status status = SESSILE_OK;
     size_t count = 0, capacity = 0;
@@ -138,7 +138,7 @@ static sessile_status carry_labels(plan *p, buf *work, sessile_error *err)
 /* Who waits at the last line waits no more: a copy inherits no pause. */
 static sessile_status end_pauses(plan *p, buf *work, sessile_error *err)
 {
-    const facts *all = &p->s->facts;
+    const facts *all = &p->s->fold.facts;
     sessile_status status = SESSILE_OK;
     map seen;
 
@@ -186,7 +186,7 @@ static void member(buf *out, const char *key, size_t size, json value)
 /* The newest record of that name among those of the lines. */
 static const fact *in_lines(const plan *p, const char *name, size_t size)
 {
-    const facts *all = &p->s->facts;
+    const facts *all = &p->s->fold.facts;
 
     for (size_t i = all->count; i-- > 0;)
         if (all->at[i].entry <= p->last && all->at[i].kind == FACT_METADATA &&
@@ -202,7 +202,7 @@ static sessile_status keep_member(plan *p, members *m, const fact *one, const ch
                                   buf *out, json given, sessile_error *err)
 {
     size_t prefix = strlen(kind) + 1, size = one->name_size - prefix;
-    const char *key = fact_name(&p->s->facts, one) + prefix;
+    const char *key = fact_name(&p->s->fold.facts, one) + prefix;
     json value = null_value;
     sessile_status status = SESSILE_OK;
     entry e;
@@ -225,14 +225,15 @@ static int begins(const plan *p, const fact *one, const char *prefix)
 {
     size_t size = strlen(prefix);
 
-    return one->name_size >= size && !memcmp(fact_name(&p->s->facts, one), prefix, size);
+    return one->name_size >= size &&
+           !memcmp(fact_name(&p->s->fold.facts, one), prefix, size);
 }
 
 static sessile_status gather_members(plan *p, members *m, sessile_slice title, json given,
                                      sessile_error *err)
 {
     const allocator *a = &p->s->store->alloc;
-    const facts *all = &p->s->facts;
+    const facts *all = &p->s->fold.facts;
     sessile_status status = SESSILE_OK;
     size_t count;
     fact *list;
@@ -343,9 +344,9 @@ static sessile_status write_copy(const plan *p, sessile_store *to,
                                  const session_names *names, sessile_error *err)
 {
     sessile_store *from = p->s->store;
-    const session_names own = {{p->s->id, p->s->id_size},
-                               {p->s->agent, p->s->agent_size},
-                               {p->s->user, p->s->user_size}};
+    const session_names own = {{p->s->identity.id, p->s->identity.id_size},
+                               {p->s->identity.agent, p->s->identity.agent_size},
+                               {p->s->identity.user, p->s->identity.user_size}};
     char folder[NAME_SIZE], name[NAME_SIZE], new_folder[NAME_SIZE], new_name[NAME_SIZE];
     char user[NAME_SIZE];
     sessile_status status;
@@ -455,15 +456,15 @@ sessile_status session_choose_names(session_names *names, sessile_store *to,
 {
     if (options->window < 0 || options->reserve < 0)
         return fail(err, SESSILE_INVALID, "window and reserve may not be negative");
-    options->agent = given_or(options->agent, s->agent, s->agent_size);
-    options->user = given_or(options->user, s->user, s->user_size);
+    options->agent = given_or(options->agent, s->identity.agent, s->identity.agent_size);
+    options->user = given_or(options->user, s->identity.user, s->identity.user_size);
     if (!options->window)
-        options->window = s->window;
+        options->window = s->settings.window;
     if (!options->reserve)
-        options->reserve = s->reserve;
+        options->reserve = s->settings.reserve;
     if (!options->has_timeout) {
         options->has_timeout = 1;
-        options->timeout_ms = atomic_load(&s->timeout_ms);
+        options->timeout_ms = atomic_load(&s->waiting.timeout_ms);
     }
     return names_of(names, to, options, id_may_be_empty, err);
 }
@@ -482,12 +483,12 @@ static sessile_status plan_fork(plan *p, void *arg, sessile_error *err)
 {
     const fork_wish *w = arg;
     sessile_session *s = p->s;
-    sessile_slice title = given_or(w->title, s->title, s->title_size);
+    sessile_slice title = given_or(w->title, s->fold.title, s->fold.title_size);
     int64_t now_ms = s->store->os->now_ms(s->store->os->ud);
     sessile_status status;
     buf work;
 
-    p->last = w->entry == SESSILE_NO_ID ? s->head : w->entry;
+    p->last = w->entry == SESSILE_NO_ID ? s->tree.head : w->entry;
     status = session_check_at(s, p->last, err);
     if (!status)
         status = check_sound(p, err);
@@ -495,16 +496,16 @@ static sessile_status plan_fork(plan *p, void *arg, sessile_error *err)
         status = session_named(s, session_tag_locked(s, p->last, p->tag, err), err);
     if (status)
         return status;
-    sessile_link origin = {{s->id, s->id_size},
-                           {s->agent, s->agent_size},
-                           {s->user, s->user_size},
+    sessile_link origin = {{s->identity.id, s->identity.id_size},
+                           {s->identity.agent, s->identity.agent_size},
+                           {s->identity.user, s->identity.user_size},
                            p->last,
                            ""};
     /* of a plain line only half is there */
     hex_encode(origin.tag, p->tag, keyring_sealed(s->store->keys) ? VAULT_TAG : 8);
     header_put(&p->header, w->names,
                &(header_fields){.title = title,
-                                .metadata = {s->metadata, s->metadata_size},
+                                .metadata = {s->header.metadata, s->header.metadata_size},
                                 .origin = &origin,
                                 .parent = w->parent,
                                 .now_ms = now_ms});
@@ -562,7 +563,7 @@ static sessile_status plan_put(plan *p, void *arg, sessile_error *err)
 
     if (status)
         return session_named(s, status, err);
-    p->last = (sessile_id)(s->node_count - 1);
+    p->last = (sessile_id)(s->tree.node_count - 1);
     buf_init(&text, &s->store->alloc);
     status = session_tag_locked(s, p->last, p->tag, err);
     if (!status)
@@ -580,7 +581,7 @@ sessile_status session_put(sessile_store *to, sessile_session *s,
     sessile_status status;
 
     if (!options->id.size)
-        options->id = (sessile_slice){s->id, s->id_size};
+        options->id = (sessile_slice){s->identity.id, s->identity.id_size};
     status = session_choose_names(&names, to, s, options, 0, err);
     return status ? status : copy_session(s, to, &names, plan_put, &names, err);
 }

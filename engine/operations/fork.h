@@ -5,7 +5,7 @@
 #ifndef SESSION_FORK_H
 #define SESSION_FORK_H
 
-#include "session/session.h"
+#include "session/handle.h"
 
 /*
  * Makes the fork, as sessile_fork() says, and does not open it. options is filled with

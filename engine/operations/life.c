@@ -27,11 +27,12 @@ sessile_status session_life(sessile_session *s, sessile_life_info *out,
     if (!status)
         status = session_life_facts_locked(s, &f, err);
     if (!status)
-        *out = (sessile_life_info){
-            .life = life_of(&f, s->modified_ms, s->store->os->now_ms(s->store->os->ud)),
-            .ttl_ms = f.ttl_ms,
-            .expires_ms = life_expires(&f, s->modified_ms),
-            .deleted_ms = f.deleted_ms};
+        *out =
+            (sessile_life_info){.life = life_of(&f, s->fold.modified_ms,
+                                                s->store->os->now_ms(s->store->os->ud)),
+                                .ttl_ms = f.ttl_ms,
+                                .expires_ms = life_expires(&f, s->fold.modified_ms),
+                                .deleted_ms = f.deleted_ms};
     session_unlock(s);
     return status;
 }
@@ -51,11 +52,11 @@ static sessile_status build_step(void *arg, sessile_session *s, batch *b,
 
     if (status)
         return status;
-    if (w->revives &&
-        !facts_find(&s->facts, FACT_METADATA, 0, LIFE_DELETED, sizeof LIFE_DELETED - 1))
+    if (w->revives && !facts_find(&s->fold.facts, FACT_METADATA, 0, LIFE_DELETED,
+                                  sizeof LIFE_DELETED - 1))
         return session_named(
             s, fail(err, SESSILE_NOTFOUND, "it is not deleted: resume it"), err);
-    batch_put(b, s->head, ENTRY_METADATA, SOURCE_HOST, w->text.data, w->text.size);
+    batch_put(b, s->tree.head, ENTRY_METADATA, SOURCE_HOST, w->text.data, w->text.size);
     return SESSILE_OK;
 }
 

@@ -5,6 +5,7 @@
  * out anything borrowed from the handle.
  */
 #include "session/fold.h"
+#include "operations/messages.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -66,7 +67,7 @@ static sessile_status choose(sessile_session *s, const sessile_messages_options 
     if (status)
         return status;
     for (size_t i = first; i < *count; i++)
-        if (o->role == SESSILE_ROLE_NONE || s->nodes[ids[i]].role == o->role)
+        if (o->role == SESSILE_ROLE_NONE || s->tree.nodes[ids[i]].role == o->role)
             ids[kept++] = ids[i];
     if (o->last && kept > o->last) {
         memmove(ids, ids + (kept - o->last), o->last * sizeof *ids);
@@ -148,7 +149,7 @@ static sessile_status give_rows(const sessile_session *s, const reading *r, size
     if (r->text.size)
         memcpy(text, r->text.data, r->text.size);
     for (size_t i = 0; i < count; i++) {
-        const node *n = &s->nodes[r->ids[i]];
+        const node *n = &s->tree.nodes[r->ids[i]];
         rows[i] = (sessile_message){.key = {r->ids[i], 0},
                                     .role = (sessile_role)n->role,
                                     .tokens = n->tokens,
@@ -203,7 +204,7 @@ sessile_status session_messages(sessile_session *s,
     status = session_refresh_locked(s, err);
     if (status)
         goto out;
-    at = options->at == SESSILE_NO_ID ? s->head : options->at;
+    at = options->at == SESSILE_NO_ID ? s->tree.head : options->at;
     status = session_path_locked(s, at, &ids, &path, err);
     if (status)
         goto out;
@@ -214,8 +215,8 @@ sessile_status session_messages(sessile_session *s,
     if (status)
         goto out;
     *count = chosen;
-    if (at == s->head)
-        s->base = s->head;
+    if (at == s->tree.head)
+        s->tree.base = s->tree.head;
 out:
     if (ids)
         mem_free(a, ids, path * sizeof *ids);

@@ -37,11 +37,11 @@ static sessile_status look(sessile_session *s, const entry *e, int *open,
         return SESSILE_OK;
     status = session_reach_locked(s, saw, err);
     if (!status)
-        status = session_reach_path_locked(s, s->head, saw, err);
+        status = session_reach_path_locked(s, s->tree.head, saw, err);
     if (status)
         return status;
-    *open = (s->head == saw || session_descends_locked(s, s->head, saw)) &&
-            s->nodes[s->head].context_at == s->nodes[saw].context_at;
+    *open = (s->tree.head == saw || session_descends_locked(s, s->tree.head, saw)) &&
+            s->tree.nodes[s->tree.head].context_at == s->tree.nodes[saw].context_at;
     return SESSILE_OK;
 }
 
@@ -54,7 +54,7 @@ sessile_status session_pending_run_locked(sessile_session *s, sessile_id *id, bu
     fact *pending_runs;
     int open = 0;
 
-    if (facts_in_force(&s->facts, FACT_PENDING_RUN, a, &pending_runs, &count))
+    if (facts_in_force(&s->fold.facts, FACT_PENDING_RUN, a, &pending_runs, &count))
         return fail_nomem(err);
     for (size_t i = count; !status && !open && i-- > 0;) {
         if (*id != SESSILE_NO_ID && pending_runs[i].about != *id)
@@ -154,7 +154,7 @@ static sessile_status pending_runs_locked(sessile_session *s, sessile_pending_ru
     buf texts, text;
     fact *list;
 
-    if (facts_in_force(&s->facts, FACT_PENDING_RUN, a, &list, &in_force))
+    if (facts_in_force(&s->fold.facts, FACT_PENDING_RUN, a, &list, &in_force))
         return fail_nomem(err);
     buf_init(&texts, a);
     buf_init(&text, a);

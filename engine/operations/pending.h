@@ -16,7 +16,7 @@
 #ifndef SESSION_PENDING_H
 #define SESSION_PENDING_H
 
-#include "session/session.h"
+#include "session/handle.h"
 
 /*
  * Reads pending_run `id` (SESSILE_NO_ID: the newest that is open) into text, e its entry.

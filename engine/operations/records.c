@@ -11,6 +11,7 @@
  * than the engine believes, and what is added would stand behind it.
  */
 #include "session/fold.h"
+#include "operations/records.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -139,7 +139,7 @@ static sessile_status add(listing *l, const fact *one, sessile_error *err)
         return status;
     fill(&e, &row);
     row.sound = is_sound(e.data);
-    if (!wanted(l->filter, &row, fact_name(&l->s->facts, one), one->name_size))
+    if (!wanted(l->filter, &row, fact_name(&l->s->fold.facts, one), one->name_size))
         return SESSILE_OK;
     row.name = keep(l, json_get(e.data, "name"));
     row.version = keep(l, json_get(json_get(e.data, "agent"), "version"));
@@ -185,7 +185,7 @@ static sessile_status list_locked(listing *l, sessile_checkpoint_row **out, size
     size_t n;
     fact *list;
 
-    if (facts_in_force(&l->s->facts, FACT_CHECKPOINT, a, &list, &n))
+    if (facts_in_force(&l->s->fold.facts, FACT_CHECKPOINT, a, &list, &n))
         return fail_nomem(err);
     if (n) {
         l->rows = mem_zalloc(a, n * sizeof *l->rows);
@@ -250,7 +250,7 @@ static int same_text(const buf *mine, json theirs, buf *work)
 static int has_tool(const sessile_session *s, const buf *name, buf *work)
 {
     json_iter it =
-        json_begin(json_of(s->agent_info.tools.data, s->agent_info.tools.size));
+        json_begin(json_of(s->identity.info.tools.data, s->identity.info.tools.size));
 
     while (json_next(&it))
         if (same_text(name, it.value, work))
@@ -265,7 +265,7 @@ static void compare_tools(const sessile_session *s, json tools, buf *out, buf *w
     buf name;
 
     buf_init(&name, out->alloc);
-    while (s->agent_info.tools.size && json_next(&it)) {
+    while (s->identity.info.tools.size && json_next(&it)) {
         buf_clear(&name);
         if (it.value.type == JSON_STRING && !json_string(&name, it.value) &&
             !has_tool(s, &name, work)) {
@@ -281,7 +281,7 @@ static sessile_status compare_agent(const sessile_session *s, const entry *e, in
                                     buf *warnings, sessile_error *err)
 {
     json agent = json_get(e->data, "agent"), version = json_get(agent, "version");
-    const buf *mine = &s->agent_info.version;
+    const buf *mine = &s->identity.info.version;
     sessile_status status = SESSILE_OK;
     buf work;
 
@@ -299,8 +299,8 @@ static sessile_status compare_agent(const sessile_session *s, const entry *e, in
                 s, fail(err, SESSILE_CONFLICT, "%s: force it, or use that version", text),
                 err);
     }
-    if (s->agent_info.config.size && json_get(agent, "config").type == JSON_STRING &&
-        !same_text(&s->agent_info.config, json_get(agent, "config"), &work))
+    if (s->identity.info.config.size && json_get(agent, "config").type == JSON_STRING &&
+        !same_text(&s->identity.info.config, json_get(agent, "config"), &work))
         warn(warnings, "the agent's configuration has changed since");
     compare_tools(s, json_get(agent, "tools"), warnings, &work);
     buf_deinit(&work);
@@ -372,14 +372,14 @@ static sessile_status build_restore(void *arg, sessile_session *s, batch *b,
         status = compare_agent(s, &r->e, r->force, &r->warnings, err);
     if (!status)
         status = read_state(s, r, err);
-    if (status || s->head == r->head) {
-        s->base = status ? s->base : r->head;
+    if (status || s->tree.head == r->head) {
+        s->tree.base = status ? s->tree.base : r->head;
         return status;
     }
     int size = snprintf(data, sizeof data,
                         "{\"head\":\"%08" PRIx32 "\",\"restored\":\"%08" PRIx32 "\"}",
                         r->head, r->id);
-    batch_put(b, s->head, ENTRY_HEAD, SOURCE_HOST, data, (size_t)size);
+    batch_put(b, s->tree.head, ENTRY_HEAD, SOURCE_HOST, data, (size_t)size);
     return SESSILE_OK;
 }
 

@@ -28,7 +28,7 @@ typedef struct pause_write {
 
 static const fact *pause_of(const sessile_session *s)
 {
-    return facts_find(&s->facts, FACT_SUSPEND, 0, "", 0);
+    return facts_find(&s->fold.facts, FACT_SUSPEND, 0, "", 0);
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -36,7 +36,7 @@ static const fact *pause_of(const sessile_session *s)
 static sessile_id put_fact(const sessile_session *s, batch *b, entry_type type,
                            const buf *text)
 {
-    return batch_put(b, s->head, type, SOURCE_HOST, text->data, text->size);
+    return batch_put(b, s->tree.head, type, SOURCE_HOST, text->data, text->size);
 }
 
 static sessile_status build_suspend(void *arg, sessile_session *s, batch *b,
@@ -59,7 +59,7 @@ static sessile_status close_pending_runs(sessile_session *s, batch *b, size_t *c
     fact *pending_runs;
     buf text;
 
-    if (facts_in_force(&s->facts, FACT_PENDING_RUN, a, &pending_runs, &count))
+    if (facts_in_force(&s->fold.facts, FACT_PENDING_RUN, a, &pending_runs, &count))
         return fail_nomem(err);
     buf_init(&text, a);
     for (size_t i = 0; !status && i < count; i++) {
@@ -99,7 +99,7 @@ static sessile_status build_end(void *arg, sessile_session *s, batch *b,
                        "cancel"
                      : "it is not paused: there is nothing to resume"),
             err);
-    sessile_id parent = s->head;
+    sessile_id parent = s->tree.head;
     w->id = w->count ? batch_next(b) : SESSILE_NO_ID;
     for (size_t i = 0; !status && i < w->count; i++)
         parent = batch_message(b, parent, w->messages[i].data, w->messages[i].size,

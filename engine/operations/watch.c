@@ -5,6 +5,7 @@
  * mutex is held to read on, and never while there is nothing to read.
  */
 #include "session/fold.h"
+#include "operations/watch.h"
 
 #include <inttypes.h>
 
@@ -37,8 +38,9 @@ sessile_status session_watch(sessile_session *s, sessile_id *seen, int timeout_m
     session_syncing stop = {s, &turn};
     const os_table *os = s->store->os;
     const uint64_t begin = os->clock_us(os->ud);
-    session_names names = {
-        {s->id, s->id_size}, {s->agent, s->agent_size}, {s->user, s->user_size}};
+    session_names names = {{s->identity.id, s->identity.id_size},
+                           {s->identity.agent, s->identity.agent_size},
+                           {s->identity.user, s->identity.user_size}};
     char folder[NAME_SIZE], name[NAME_SIZE];
     sessile_id known = *seen;
     uint64_t bytes;

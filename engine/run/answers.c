@@ -74,7 +74,7 @@ sessile_status run_answers_note(sessile_run *run, const sessile_answer *answer,
             snprintf(why, sizeof why, "the answer is not UTF-8");
         text = sessile_text(why);
     }
-    return run_answers_add(&run->answers, run->request_hash, status, text, run->alloc,
+    return run_answers_add(&run->ask.answers, run->ask.request, status, text, run->alloc,
                            err);
 }
 
@@ -85,9 +85,9 @@ void run_request_hash(unsigned char out[32], sessile_slice request)
 
 const run_answer *run_answers_known(sessile_run *run)
 {
-    for (size_t i = 0; i < run->known.count; i++) {
-        run_answer *one = &run->known.at[i];
-        if (!one->used && !memcmp(one->request, run->request_hash, 32)) {
+    for (size_t i = 0; i < run->replay.known.count; i++) {
+        run_answer *one = &run->replay.known.at[i];
+        if (!one->used && !memcmp(one->request, run->ask.request, 32)) {
             one->used = 1;
             return one;
         }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "operations/checkpoint.h"
+#include "session/count.h"
 
 /* What a newest checkpoint tells: where it stands among entries, messages and times. */
 typedef struct since {
@@ -22,9 +23,9 @@ typedef struct since {
 static sessile_status last_checkpoint_locked(sessile_session *s, sessile_id at,
                                              since *out, sessile_error *err)
 {
-    *out = (since){SESSILE_NO_ID, 0, s->created_ms};
-    for (size_t i = s->facts.count; i-- > 0;) {
-        const fact *one = &s->facts.at[i];
+    *out = (since){SESSILE_NO_ID, 0, s->header.created_ms};
+    for (size_t i = s->fold.facts.count; i-- > 0;) {
+        const fact *one = &s->fold.facts.at[i];
         if (one->kind != FACT_CHECKPOINT || one->off || one->entry < 1)
             continue;
         sessile_id id = one->about;
@@ -32,12 +33,12 @@ static sessile_status last_checkpoint_locked(sessile_session *s, sessile_id at,
         if (status)
             return status;
         /* of another branch: what was said there does not count */
-        sessile_id stands = s->nodes[id].parent;
+        sessile_id stands = s->tree.nodes[id].parent;
         status = session_reach_path_locked(s, at, stands, err);
         if (status)
             return status;
         if (stands == at || session_descends_locked(s, at, stands)) {
-            *out = (since){stands, s->nodes[id].messages, s->nodes[id].time_ms};
+            *out = (since){stands, s->tree.nodes[id].messages, s->tree.nodes[id].time_ms};
             return SESSILE_OK;
         }
     }
@@ -54,20 +55,22 @@ static sessile_status last_checkpoint_locked(sessile_session *s, sessile_id at,
 static int crossed(const sessile_session *s, const sessile_run *run,
                    const sessile_triggers *t, int64_t now, const since *last)
 {
-    int64_t room = run->window > run->reserve ? run->window - run->reserve : 0;
+    int64_t room = run->options.window > run->options.reserve
+                       ? run->options.window - run->options.reserve
+                       : 0;
     int64_t share = t->share;
     int64_t most = room / 1000 * share + (room % 1000 * share + 999) / 1000;
-    sessile_id id = run->last, compacted = s->nodes[id].context_at;
+    sessile_id id = run->turn.last, compacted = s->tree.nodes[id].context_at;
 
-    if (!t->share || run->window <= 0 || now < most)
+    if (!t->share || run->options.window <= 0 || now < most)
         return 0;
     if (last->stands == SESSILE_NO_ID)
         return 1;
     /* ids on one path grow from parent to child */
     sessile_id stop = compacted > last->stands ? compacted : last->stands;
     while (now >= most && id > stop) {
-        now -= s->nodes[id].tokens;
-        id = s->nodes[id].parent;
+        now -= s->tree.nodes[id].tokens;
+        id = s->tree.nodes[id].parent;
     }
     return now < most;
 }
@@ -76,21 +79,21 @@ static sessile_status judge(sessile_run *run, const sessile_triggers *t, int *du
                             sessile_error *err)
 {
     sessile_session *s = run->session;
-    sessile_slice event = {run->event, run->event_size};
+    sessile_slice event = {run->options.event, run->options.event_size};
     sessile_tokens tokens;
     since last;
     sessile_status status = session_lock_within(s, &run->wait, err);
     if (status)
         return status;
-    status = session_reach_path_locked(s, run->last, run->first, err);
+    status = session_reach_path_locked(s, run->turn.last, run->turn.first, err);
     if (!status)
-        status = last_checkpoint_locked(s, run->last, &last, err);
-    if (!status && s->head == run->last)
+        status = last_checkpoint_locked(s, run->turn.last, &last, err);
+    if (!status && s->tree.head == run->turn.last)
         status = session_tokens_locked(s, &tokens, err);
     else if (!status)
-        tokens.tokens = run->outcome.tokens_before;
+        tokens.tokens = run->result.outcome.tokens_before;
     if (!status) {
-        const node *now = &s->nodes[run->last];
+        const node *now = &s->tree.nodes[run->turn.last];
         *due = 1;
         if (event.size && triggers_name(t, event))
             run->checkpoint.reason = SESSILE_CHECKPOINT_EVENT;
@@ -111,9 +114,9 @@ static sessile_status judge(sessile_run *run, const sessile_triggers *t, int *du
 static const sessile_triggers *rules_of(const sessile_run *run)
 {
     const sessile_session *s = run->session;
-    return run->checkpoint.on ? run->checkpoint.on
-           : s->checkpoint_on ? s->checkpoint_on
-                              : s->store->checkpoint_on;
+    return run->checkpoint.on          ? run->checkpoint.on
+           : s->settings.checkpoint_on ? s->settings.checkpoint_on
+                                       : s->store->checkpoint_on;
 }
 
 static void write(sessile_run *run, sessile_slice state)
@@ -122,9 +125,9 @@ static void write(sessile_run *run, sessile_slice state)
     sessile_checkpoint_options o = {
         .state = state, .reason = run->checkpoint.reason, .keep = run->checkpoint.keep};
     if (o.reason == SESSILE_CHECKPOINT_EVENT)
-        o.event = (sessile_slice){run->event, run->event_size};
-    if (session_checkpoint_at(run->session, run->outcome.head, &o,
-                              &run->outcome.checkpoint, &why))
+        o.event = (sessile_slice){run->options.event, run->options.event_size};
+    if (session_checkpoint_at(run->session, run->result.outcome.head, &o,
+                              &run->result.outcome.checkpoint, &why))
         run->checkpoint.why = why;
 }
 
@@ -133,11 +136,12 @@ sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_erro
     const sessile_triggers *rules = rules_of(run);
     int due = 0;
 
-    if (run->kind != RUN_TURN || run->replays || !rules || run->checkpoint.done)
+    if (run->kind != RUN_TURN || run->replay.runs || !rules || run->checkpoint.done)
         return SESSILE_OK;
     if (run->checkpoint.asked) {
         run->checkpoint.done = 1;
-        write(run, !run->answer.status ? run->answer.text : (sessile_slice){NULL, 0});
+        write(run,
+              !run->ask.answer.status ? run->ask.answer.text : (sessile_slice){NULL, 0});
         return SESSILE_OK;
     }
     sessile_error why = {SESSILE_OK, ""};
@@ -152,16 +156,16 @@ sessile_status run_checkpoint(sessile_run *run, sessile_need *need, sessile_erro
         return SESSILE_OK;
     }
     /* Written, not yet durable, and nobody knows how long the answer takes. */
-    if (run->written && !run->synced) {
+    if (run->log.written && !run->log.synced) {
         sessile_status status =
-            session_sync_within(run->session, &run->wait, run->written, err);
+            session_sync_within(run->session, &run->wait, run->log.written, err);
         if (status)
             return status;
-        run->synced = 1;
+        run->log.synced = 1;
     }
     *need =
         (sessile_need){.kind = SESSILE_NEED_STATE, .policy = "", .now_ms = run->now_ms};
     run->checkpoint.asked = 1;
-    run->asked = 1;
+    run->ask.out = 1;
     return SESSILE_NEEDS;
 }

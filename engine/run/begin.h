@@ -2,7 +2,7 @@
 #ifndef RUN_BEGIN_H
 #define RUN_BEGIN_H
 
-#include "session/session.h"
+#include "session/handle.h"
 
 /* As sessile.h says of the functions of the same name; arguments are not NULL. */
 sessile_status run_begin_turn(sessile_run **out, sessile_session *s,

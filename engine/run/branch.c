@@ -17,6 +17,8 @@
 #include "base/text.h"
 #include "session/life.h"
 #include "tokens/tokens.h"
+#include "session/count.h"
+#include "session/read.h"
 
 /* One of the two commits on its way. */
 typedef struct branch_write {
@@ -37,8 +39,8 @@ static sessile_status add_summary(branch_write *w, batch *b, sessile_error *err)
     char from[9], fork[9];
     message m;
 
-    id_print(run->from, from);
-    id_print(run->ancestor, fork);
+    id_print(run->branch.from, from);
+    id_print(run->branch.ancestor, fork);
     buf_clear(&w->data);
     buf_puts(&w->data, "{\"role\":\"user\",\"content\":");
     json_put_string(&w->data, w->text.data, w->text.size);
@@ -53,14 +55,14 @@ static sessile_status add_summary(branch_write *w, batch *b, sessile_error *err)
     if (status)
         return status;
     token_count n = session_count_locked(run->session, &m);
-    entry_fields f = {.parent = run->to,
+    entry_fields f = {.parent = run->branch.to,
                       .type = ENTRY_BRANCH_SUMMARY,
                       .source = w->source,
                       .data = w->data.data,
                       .data_size = w->data.size,
                       .tokens = n.tokens,
                       .token_source = token_unit_name(n.unit)};
-    run->outcome.branch_summary = batch_next(b);
+    run->result.outcome.branch_summary = batch_next(b);
     batch_add(b, &f);
     return SESSILE_OK;
 }
@@ -71,25 +73,26 @@ static sessile_status build_branch(void *arg, sessile_session *s, batch *b,
 {
     branch_write *w = arg;
     sessile_run *run = w->run;
-    sessile_id base = w->options->has_base ? w->options->base : s->base;
+    sessile_id base = w->options->has_base ? w->options->base : s->tree.base;
     sessile_status status = session_check_running_locked(s, err);
 
     if (!status && w->options->on_conflict != SESSILE_ON_CONFLICT_APPEND)
         status = session_check_base_locked(s, base, 1, err);
     if (!status)
-        status = session_check_at(s, run->to, err);
+        status = session_check_at(s, run->branch.to, err);
     if (!status)
-        status = session_common_ancestor_locked(s, s->head, run->to, &run->ancestor, err);
+        status = session_common_ancestor_locked(s, s->tree.head, run->branch.to,
+                                                &run->branch.ancestor, err);
     if (status)
         return status;
-    run->from = s->head;
+    run->branch.from = s->tree.head;
     run->now_ms = b->now_ms;
-    if (run->from != run->to)
-        batch_move_head(b, run->to, run->from);
+    if (run->branch.from != run->branch.to)
+        batch_move_head(b, run->branch.to, run->branch.from);
     if (w->text.size)
         status = add_summary(w, b, err);
     if (!status && !b->count)
-        s->base = s->head; /* it has been named: that is as good as shown */
+        s->tree.base = s->tree.head; /* it has been named: that is as good as shown */
     return status;
 }
 
@@ -102,7 +105,7 @@ static sessile_status build_summary(void *arg, sessile_session *s, batch *b,
     w->stale = NULL;
     if (session_check_running_locked(s, NULL))
         w->stale = "the host has paused the session meanwhile";
-    else if (s->head != w->run->to)
+    else if (s->tree.head != w->run->branch.to)
         w->stale = "the conversation went on before there was a summary";
     return w->stale ? SESSILE_OK : add_summary(w, b, err);
 }
@@ -124,17 +127,17 @@ sessile_status run_branch(sessile_run *run, const sessile_run_options *options,
                     w.text.size, (unsigned long long)limits->message);
     buf_init(&w.data, run->alloc);
     status = session_write_within(run->session, &run->wait, build_branch, &w,
-                                  &run->written, err);
+                                  &run->log.written, err);
     buf_deinit(&w.data);
     if (status)
         return status;
-    run->outcome.from = run->from;
-    run->outcome.head = run->outcome.branch_summary == SESSILE_NO_ID
-                            ? run->to
-                            : run->outcome.branch_summary;
+    run->result.outcome.from = run->branch.from;
+    run->result.outcome.head = run->result.outcome.branch_summary == SESSILE_NO_ID
+                                   ? run->branch.to
+                                   : run->result.outcome.branch_summary;
     if (w.text.size) {
-        run->summary = mem_dup(run->alloc, w.text.data, w.text.size);
-        run->summary_size = run->summary ? w.text.size : 0;
+        run->result.summary = mem_dup(run->alloc, w.text.data, w.text.size);
+        run->result.summary_size = run->result.summary ? w.text.size : 0;
     }
     return SESSILE_OK;
 }
@@ -150,15 +153,16 @@ sessile_status run_branch_state(sessile_run *run, sessile_error *err)
     if (status)
         return status;
     context_init(&left, run->alloc);
-    status = session_between_locked(s, run->ancestor, run->from, &left, err);
+    status =
+        session_between_locked(s, run->branch.ancestor, run->branch.from, &left, err);
     if (!status)
-        status = session_fit_locked(s, run->from, fit, err);
+        status = session_fit_locked(s, run->branch.from, fit, err);
     session_unlock(s);
     if (!status && left.count) {
         state_setup setup = {.context = &left,
                              .previous = left.count,
-                             .window = run->window,
-                             .reserve = run->reserve,
+                             .window = run->options.window,
+                             .reserve = run->options.reserve,
                              .fit = fit,
                              .made_ratio = fit[TOKENS_ESTIMATE].ratio,
                              .floor = 2,
@@ -181,7 +185,7 @@ sessile_status run_branch_state(sessile_run *run, sessile_error *err)
 /* No policy of the chain: the engine's own request to the host's model. */
 static int asks_model(const sessile_run *run)
 {
-    return !run->policy || run->step >= policy_step_count(run->policy);
+    return !run->policy || run->schedule.step >= policy_step_count(run->policy);
 }
 
 /* The next that is to be asked, in run->step; 0: nobody is left. */
@@ -189,13 +193,13 @@ static int next_asked(sessile_run *run)
 {
     size_t steps = run->policy ? policy_step_count(run->policy) : 0;
 
-    for (; run->step < steps; run->step++)
-        if (policy_step_get(run->policy, run->step)->hooks &
+    for (; run->schedule.step < steps; run->schedule.step++)
+        if (policy_step_get(run->policy, run->schedule.step)->hooks &
             SESSILE_HOOK_BRANCH_SUMMARY) {
-            run->hook = SESSILE_HOOK_BRANCH_SUMMARY;
+            run->schedule.hook = SESSILE_HOOK_BRANCH_SUMMARY;
             return 1;
         }
-    if (run->hook || run->step > steps)
+    if (run->schedule.hook || run->schedule.step > steps)
         return 0; /* a policy had the hook */
     return 1;
 }
@@ -203,15 +207,16 @@ static int next_asked(sessile_run *run)
 static void say_who(sessile_run *run, int failed, const char *message)
 {
     const char *name =
-        asks_model(run) ? "" : policy_step_get(run->policy, run->step)->name;
+        asks_model(run) ? "" : policy_step_get(run->policy, run->schedule.step)->name;
     size_t size = strlen(name);
 
-    if (size >= sizeof run->policy_name)
-        size = utf8_floor(name, size, sizeof run->policy_name - 1);
-    memcpy(run->policy_name, name, size);
-    run->policy_name[size] = 0;
-    run->outcome.verdict = failed ? SESSILE_REFUSED : SESSILE_UNCHANGED;
-    run->outcome.hook = failed ? sessile_hook_name(SESSILE_HOOK_BRANCH_SUMMARY) : "";
+    if (size >= sizeof run->result.policy_name)
+        size = utf8_floor(name, size, sizeof run->result.policy_name - 1);
+    memcpy(run->result.policy_name, name, size);
+    run->result.policy_name[size] = 0;
+    run->result.outcome.verdict = failed ? SESSILE_REFUSED : SESSILE_UNCHANGED;
+    run->result.outcome.hook =
+        failed ? sessile_hook_name(SESSILE_HOOK_BRANCH_SUMMARY) : "";
     run_say(run, message);
 }
 
@@ -220,20 +225,22 @@ static sessile_status start(sessile_run *run, sessile_error *err)
     sessile_status status;
 
     if (asks_model(run)) {
-        status = branch_prompt(run, &run->prompt, err);
-        run->result = (policy_result){.request = {run->prompt.data, run->prompt.size}};
+        status = branch_prompt(run, &run->branch.prompt, err);
+        run->schedule.result = (policy_result){
+            .request = {run->branch.prompt.data, run->branch.prompt.size}};
         return !status ? SESSILE_NEEDS : status;
     }
     status = state_hook_begin(run->state, "{}", 2, err);
     if (status)
         return status;
-    if (policy_step_get(run->policy, run->step)->is_host)
+    if (policy_step_get(run->policy, run->schedule.step)->is_host)
         return SESSILE_NEEDS;
     if (!run->pipeline)
         status = run_make_pipeline(run, err);
     return status ? status
-                  : policy_pipeline_call(run->pipeline, run->step, run->hook, run->state,
-                                         run->reason, &run->result, err);
+                  : policy_pipeline_call(run->pipeline, run->schedule.step,
+                                         run->schedule.hook, run->state,
+                                         run->options.reason, &run->schedule.result, err);
 }
 
 /* Bytes of a host's reason that are kept. */
@@ -242,13 +249,14 @@ static sessile_status start(sessile_run *run, sessile_error *err)
 /* The answer that came: OK with run->result.text, NEEDS, or why there is none. */
 static sessile_status take_answer(sessile_run *run, sessile_error *err)
 {
-    sessile_slice text = run->answer.text;
+    sessile_slice text = run->ask.answer.text;
 
-    run->replied = 0;
-    if (!asks_model(run) && !policy_step_get(run->policy, run->step)->is_host)
-        return policy_pipeline_answer(run->pipeline, &run->answer, &run->result, err);
-    run->result = (policy_result){.text = text};
-    if (!run->answer.status)
+    run->ask.replied = 0;
+    if (!asks_model(run) && !policy_step_get(run->policy, run->schedule.step)->is_host)
+        return policy_pipeline_answer(run->pipeline, &run->ask.answer,
+                                      &run->schedule.result, err);
+    run->schedule.result = (policy_result){.text = text};
+    if (!run->ask.answer.status)
         return SESSILE_OK;
     size_t size = utf8_floor(text.data, text.size, REASON_MOST);
     return size ? fail(err, SESSILE_POLICY, "%.*s", (int)size, text.data)
@@ -259,7 +267,7 @@ static sessile_status take_answer(sessile_run *run, sessile_error *err)
 static sessile_status take_text(sessile_run *run, int *done, sessile_error *err)
 {
     uint64_t limit = run->session->store->limits.policy_result;
-    sessile_slice text = run->result.text;
+    sessile_slice text = run->schedule.result.text;
     size_t i = 0;
 
     while (i < text.size && strchr(" \t\r\n", text.data[i]) && text.data[i])
@@ -275,10 +283,10 @@ static sessile_status take_text(sessile_run *run, int *done, sessile_error *err)
         return fail(err, SESSILE_POLICY,
                     "the summary has %zu bytes and the limit [policy_result] is %llu",
                     text.size, (unsigned long long)limit);
-    run->summary = mem_dup(run->alloc, text.data, text.size);
-    if (!run->summary)
+    run->result.summary = mem_dup(run->alloc, text.data, text.size);
+    if (!run->result.summary)
         return fail_nomem(err);
-    run->summary_size = text.size;
+    run->result.summary_size = text.size;
     say_who(run, 0, "");
     *done = 1;
     return SESSILE_OK;
@@ -286,25 +294,26 @@ static sessile_status take_text(sessile_run *run, int *done, sessile_error *err)
 
 static void describe_need(const sessile_run *run, sessile_need *need)
 {
-    *need = (sessile_need){.kind = SESSILE_NEED_MODEL,
-                           .policy = "",
-                           .step = run->step,
-                           .hook = SESSILE_HOOK_BRANCH_SUMMARY,
-                           .reason = run->reason,
-                           .instructions = {run->instructions, run->instructions_size},
-                           .now_ms = run->now_ms};
+    *need = (sessile_need){
+        .kind = SESSILE_NEED_MODEL,
+        .policy = "",
+        .step = run->schedule.step,
+        .hook = SESSILE_HOOK_BRANCH_SUMMARY,
+        .reason = run->options.reason,
+        .instructions = {run->options.instructions, run->options.instructions_size},
+        .now_ms = run->now_ms};
     if (asks_model(run)) {
-        need->request = run->result.request;
+        need->request = run->schedule.result.request;
         return;
     }
-    const policy_step_info *step = policy_step_get(run->policy, run->step);
+    const policy_step_info *step = policy_step_get(run->policy, run->schedule.step);
     need->policy = step->name;
     need->options = (sessile_slice){step->options, strlen(step->options)};
     if (step->is_host) {
         need->kind = SESSILE_NEED_HOOK;
         need->state = run->state;
     } else {
-        need->request = run->result.request;
+        need->request = run->schedule.result.request;
     }
 }
 
@@ -312,15 +321,16 @@ sessile_status run_branch_ask(sessile_run *run, sessile_need *need, sessile_erro
 {
     int done = 0;
 
-    while (!done && (run->replied || next_asked(run))) {
+    while (!done && (run->ask.replied || next_asked(run))) {
         sessile_error why = {SESSILE_OK, ""};
-        sessile_status status = run->replied ? take_answer(run, &why) : start(run, &why);
+        sessile_status status =
+            run->ask.replied ? take_answer(run, &why) : start(run, &why);
         if (status == SESSILE_NEEDS) {
             status = run_sync(run, err); /* nobody knows how long the answer takes */
             if (status)
                 return status;
             describe_need(run, need);
-            run->asked = 1;
+            run->ask.out = 1;
             return SESSILE_NEEDS;
         }
         if (!status)
@@ -328,9 +338,9 @@ sessile_status run_branch_ask(sessile_run *run, sessile_need *need, sessile_erro
         if (status)
             say_who(run, 1, why.message[0] ? why.message : "the summary failed");
         state_hook_drop(run->state);
-        run->step++;
+        run->schedule.step++;
     }
-    run->stage = STAGE_COMMIT;
+    run->schedule.stage = STAGE_COMMIT;
     return SESSILE_OK;
 }
 
@@ -338,28 +348,28 @@ sessile_status run_branch_ask(sessile_run *run, sessile_need *need, sessile_erro
 
 void run_branch_commit(sessile_run *run)
 {
-    int is_policy = run->policy_name[0] != 0;
+    int is_policy = run->result.policy_name[0] != 0;
     branch_write w = {.run = run,
-                      .text = {run->summary, run->summary_size},
+                      .text = {run->result.summary, run->result.summary_size},
                       .source = is_policy ? SOURCE_POLICY : SOURCE_AGENT};
     sessile_error why = {SESSILE_OK, ""};
     sessile_id count = 0;
 
-    run->stage = STAGE_DONE;
-    if (!run->summary)
+    run->schedule.stage = STAGE_DONE;
+    if (!run->result.summary)
         return;
     buf_init(&w.data, run->alloc);
     sessile_status status =
         session_write_within(run->session, &run->wait, build_summary, &w, &count, &why);
     buf_deinit(&w.data);
     if (!status && !w.stale) {
-        run->written = count;
-        run->synced = 0;
-        run->outcome.head = run->outcome.branch_summary;
-        run->outcome.verdict = SESSILE_APPLIED;
+        run->log.written = count;
+        run->log.synced = 0;
+        run->result.outcome.head = run->result.outcome.branch_summary;
+        run->result.outcome.verdict = SESSILE_APPLIED;
         return;
     }
-    run->outcome.branch_summary = SESSILE_NO_ID;
-    run->outcome.verdict = w.stale ? SESSILE_STALE : SESSILE_REFUSED;
+    run->result.outcome.branch_summary = SESSILE_NO_ID;
+    run->result.outcome.verdict = w.stale ? SESSILE_STALE : SESSILE_REFUSED;
     run_say(run, w.stale ? w.stale : why.message);
 }

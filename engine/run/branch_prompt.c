@@ -123,12 +123,14 @@ static sessile_status put_message(sessile_run *run, size_t i, buf *out,
 static sessile_status put_transcript(sessile_run *run, buf *out, sessile_error *err)
 {
     size_t count = state_before(run->state)->count, first = count, most = TRANSCRIPT_MOST;
-    int64_t room = run->window > run->reserve ? run->window - run->reserve : 0;
+    int64_t room = run->options.window > run->options.reserve
+                       ? run->options.window - run->options.reserve
+                       : 0;
     sessile_status status = SESSILE_OK;
     buf one;
     size_t size = 0;
 
-    if (run->window &&
+    if (run->options.window &&
         (uint64_t)room * 2 < most) /* two bytes a token: on the safe side */
         most = (size_t)room * 2;
     buf_init(&one, run->alloc);
@@ -155,9 +157,9 @@ sessile_status branch_prompt(sessile_run *run, buf *out, sessile_error *err)
 
     buf_init(&text, run->alloc);
     status = put_transcript(run, &text, err);
-    if (!status && run->instructions_size) {
+    if (!status && run->options.instructions_size) {
         buf_puts(&text, "What to look at: ");
-        buf_put(&text, run->instructions, run->instructions_size);
+        buf_put(&text, run->options.instructions, run->options.instructions_size);
         buf_putc(&text, '\n');
     }
     buf_clear(out);
@@ -166,9 +168,9 @@ sessile_status branch_prompt(sessile_run *run, buf *out, sessile_error *err)
     buf_puts(out, "},{\"role\":\"user\",\"content\":");
     json_put_string(out, text.data ? text.data : "", text.size);
     buf_puts(out, "}]");
-    if (run->model_size) {
+    if (run->options.model_size) {
         buf_puts(out, ",\"model\":");
-        json_put_string(out, run->model, run->model_size);
+        json_put_string(out, run->options.model, run->options.model_size);
     }
     buf_puts(out, ",\"purpose\":\"branch_summary\"}");
     if (!status && (text.failed || out->failed))

@@ -13,6 +13,8 @@
 
 #include "base/text.h"
 #include "session/life.h"
+#include "session/count.h"
+#include "session/read.h"
 
 typedef struct commit_write {
     sessile_run *run;
@@ -37,7 +39,7 @@ static sessile_status judge_with_later(commit_write *w, sessile_session *s, sess
     context_init(&there, run->alloc);
     pairing_init(&pairs, run->alloc);
 
-    if (at == s->head) {
+    if (at == s->tree.head) {
         status = session_context_locked(s, &now, err);
     } else {
         status = session_context_at_locked(s, at, &there, err);
@@ -73,27 +75,30 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
 {
     commit_write *w = arg;
     sessile_run *run = w->run;
-    sessile_id now_at = s->head ? s->nodes[s->head].context_at : 0;
-    sessile_id parent = s->head;
-    sessile_status status = session_reach_path_locked(s, s->head, run->saw, err);
+    sessile_id now_at = s->tree.head ? s->tree.nodes[s->tree.head].context_at : 0;
+    sessile_id parent = s->tree.head;
+    sessile_status status =
+        session_reach_path_locked(s, s->tree.head, run->saw.entry, err);
     sessile_error paused = {SESSILE_OK, ""};
 
     if (status)
         return status;
-    int descends = s->head == run->saw || session_descends_locked(s, s->head, run->saw);
+    int descends = s->tree.head == run->saw.entry ||
+                   session_descends_locked(s, s->tree.head, run->saw.entry);
     if (session_check_running_locked(s, &paused))
         w->stale = "the host has paused the session meanwhile";
-    else if (run->pending_run != SESSILE_NO_ID &&
-             !facts_find(&s->facts, FACT_PENDING_RUN, run->pending_run, "", 0))
+    else if (run->replay.pending_run != SESSILE_NO_ID &&
+             !facts_find(&s->fold.facts, FACT_PENDING_RUN, run->replay.pending_run, "",
+                         0))
         w->stale = "it was answered or cancelled meanwhile";
-    else if (!descends && run->beside)
-        parent = run->saw; /* on the turn's own leaf, where nobody is */
+    else if (!descends && run->turn.beside)
+        parent = run->saw.entry; /* on the turn's own leaf, where nobody is */
     else if (!descends)
         w->stale = "the head has moved to another branch";
-    else if (now_at != run->context_at ||
-             (s->head ? s->nodes[s->head].vars_at : 0) != run->vars_at)
+    else if (now_at != run->saw.context_at ||
+             (s->tree.head ? s->tree.nodes[s->tree.head].vars_at : 0) != run->saw.vars_at)
         w->stale = "another compaction came first";
-    if (!w->stale && s->node_count != run->seen && w->with_context)
+    if (!w->stale && s->tree.node_count != run->saw.count && w->with_context)
         status = judge_with_later(w, s, parent, err);
     if (status || w->stale)
         return status;
@@ -103,11 +108,11 @@ static sessile_status build_compaction(void *arg, sessile_session *s, batch *b,
     if (status)
         return status;
     batch_put(b, parent, ENTRY_COMPACTION, SOURCE_POLICY, w->data.data, w->data.size);
-    if (parent != s->head) {
-        batch_move_head(b, s->head, s->head);
+    if (parent != s->tree.head) {
+        batch_move_head(b, s->tree.head, s->tree.head);
         b->base = self;
     }
-    run->outcome.compaction = self;
+    run->result.outcome.compaction = self;
     return run_close_pending(run, s, b, err);
 }
 
@@ -121,22 +126,23 @@ static sessile_status build_refusal(void *arg, sessile_session *s, batch *b,
     record_refusal(run, &w->data);
     if (w->data.failed)
         return fail_nomem(err);
-    uint64_t last = run->is_fallback ? s->last_fallback_refusal : s->last_refusal;
+    uint64_t last = run->fallback.runs ? s->refusals.last_fallback : s->refusals.last;
     uint64_t *repeated =
-        run->is_fallback ? &s->fallback_refusals_repeated : &s->refusals_repeated;
+        run->fallback.runs ? &s->refusals.fallback_repeated : &s->refusals.repeated;
     if (hash64_lasting(w->data.data, w->data.size) == last) {
-        run->outcome.repeated = ++*repeated;
+        run->result.outcome.repeated = ++*repeated;
         return SESSILE_OK;
     }
-    run->outcome.refusal = batch_put(b, run->beside ? run->last : s->head, ENTRY_REFUSAL,
-                                     SOURCE_POLICY, w->data.data, w->data.size);
+    run->result.outcome.refusal =
+        batch_put(b, run->turn.beside ? run->turn.last : s->tree.head, ENTRY_REFUSAL,
+                  SOURCE_POLICY, w->data.data, w->data.size);
     *repeated = 0;
     return run_close_pending(run, s, b, err);
 }
 
 static sessile_status write_refusal(sessile_run *run, sessile_error *err)
 {
-    run->outcome.verdict = SESSILE_REFUSED;
+    run->result.outcome.verdict = SESSILE_REFUSED;
     if (run->kind == RUN_PLAN)
         return SESSILE_OK;
     commit_write w = {.run = run};
@@ -145,10 +151,10 @@ static sessile_status write_refusal(sessile_run *run, sessile_error *err)
     sessile_status status =
         session_write_within(run->session, &run->wait, build_refusal, &w, &count, err);
     if (status) {
-        run->outcome.refusal = SESSILE_NO_ID;
-    } else if (run->outcome.refusal != SESSILE_NO_ID) {
-        run->written = count;
-        run->synced = 0;
+        run->result.outcome.refusal = SESSILE_NO_ID;
+    } else if (run->result.outcome.refusal != SESSILE_NO_ID) {
+        run->log.written = count;
+        run->log.synced = 0;
     }
     buf_deinit(&w.data);
     return status;
@@ -189,16 +195,16 @@ static sessile_status count_after(sessile_run *run, const context *to_come,
         return status;
     context_init(&before, run->alloc);
     context_init(&after, run->alloc);
-    status = session_context_at_locked(s, run->saw, &before, err);
+    status = session_context_at_locked(s, run->saw.entry, &before, err);
     if (!status && context_copy(&after, to_come))
         status = fail_nomem(err);
     if (!status) {
         unscale(&after, &before);
-        status = session_tokens_with_locked(s, run->saw, &after, &tokens, err);
+        status = session_tokens_with_locked(s, run->saw.entry, &after, &tokens, err);
     }
     session_unlock(s);
     if (!status)
-        run->outcome.tokens_after = tokens.tokens;
+        run->result.outcome.tokens_after = tokens.tokens;
     context_deinit(&before);
     context_deinit(&after);
     return status;
@@ -207,8 +213,8 @@ static sessile_status count_after(sessile_run *run, const context *to_come,
 /* The account and the figures of an accepted proposal. */
 static sessile_status account(sessile_run *run, const laws_input *in, sessile_error *err)
 {
-    if (laws_account(in, &run->removals, &run->removal_count, &run->removal_capacity,
-                     run->alloc))
+    if (laws_account(in, &run->result.removals, &run->result.removal_count,
+                     &run->result.removal_capacity, run->alloc))
         return fail_nomem(err);
     sessile_status status = count_after(run, in->after, err);
     if (!status)
@@ -218,13 +224,13 @@ static sessile_status account(sessile_run *run, const laws_input *in, sessile_er
 
 void run_forget(sessile_run *run)
 {
-    run->outcome.compaction = run->outcome.refusal = SESSILE_NO_ID;
-    run->outcome.tokens_after = run->outcome.tokens_before;
-    run->removal_count = 0;
-    if (run->summary)
-        mem_free(run->alloc, run->summary, run->summary_size + 1);
-    run->summary = NULL;
-    run->summary_size = 0;
+    run->result.outcome.compaction = run->result.outcome.refusal = SESSILE_NO_ID;
+    run->result.outcome.tokens_after = run->result.outcome.tokens_before;
+    run->result.removal_count = 0;
+    if (run->result.summary)
+        mem_free(run->alloc, run->result.summary, run->result.summary_size + 1);
+    run->result.summary = NULL;
+    run->result.summary_size = 0;
 }
 
 static sessile_status write_compaction(sessile_run *run, int changed, sessile_error *err)
@@ -239,24 +245,25 @@ static sessile_status write_compaction(sessile_run *run, int changed, sessile_er
         return status;
     if (w.stale) {
         run_forget(run);
-        run->outcome.verdict = SESSILE_STALE;
+        run->result.outcome.verdict = SESSILE_STALE;
         run_say(run, w.stale);
         return SESSILE_OK;
     }
-    run->written = count;
-    run->synced = 0;
-    for (size_t i = 0; i < run->removal_count; i++)
-        if (run->removals[i].by.n && run->removals[i].by.entry == SESSILE_NO_ID)
-            run->removals[i].by.entry = run->outcome.compaction;
-    run->outcome.head = run->outcome.compaction;
-    run->outcome.verdict = changed ? SESSILE_APPLIED : SESSILE_UNCHANGED;
+    run->log.written = count;
+    run->log.synced = 0;
+    for (size_t i = 0; i < run->result.removal_count; i++)
+        if (run->result.removals[i].by.n &&
+            run->result.removals[i].by.entry == SESSILE_NO_ID)
+            run->result.removals[i].by.entry = run->result.outcome.compaction;
+    run->result.outcome.head = run->result.outcome.compaction;
+    run->result.outcome.verdict = changed ? SESSILE_APPLIED : SESSILE_UNCHANGED;
     return SESSILE_OK;
 }
 
 sessile_status run_commit(sessile_run *run, sessile_error *err)
 {
     laws_input in;
-    if (run->refused)
+    if (run->result.refused)
         return write_refusal(run, err);
     sessile_status status = state_laws(run->state, &in, err);
     if (status)
@@ -264,27 +271,27 @@ sessile_status run_commit(sessile_run *run, sessile_error *err)
 
     int changed = run_changed(run);
     if (changed) {
-        laws_progress(&in, &run->judged);
-        if (run->judged.broken != LAW_NONE) {
-            run_refuse(run, run->judged.broken, run->judged.message);
+        laws_progress(&in, &run->result.judged);
+        if (run->result.judged.broken != LAW_NONE) {
+            run_refuse(run, run->result.judged.broken, run->result.judged.message);
             return write_refusal(run, err);
         }
         status = account(run, &in, err);
         if (status)
             return status;
     }
-    run->outcome.verdict =
-        run->outcome.too_little ? SESSILE_TOO_LITTLE : SESSILE_UNCHANGED;
+    run->result.outcome.verdict =
+        run->result.outcome.too_little ? SESSILE_TOO_LITTLE : SESSILE_UNCHANGED;
     if (run->kind == RUN_PLAN) {
         if (changed)
-            run->outcome.verdict = SESSILE_APPLIED;
+            run->result.outcome.verdict = SESSILE_APPLIED;
         return SESSILE_OK;
     }
-    if (!changed && !run->vars_changed)
+    if (!changed && !run->notes.changed)
         return SESSILE_OK;
-    sessile_verdict quiet = run->outcome.verdict;
+    sessile_verdict quiet = run->result.outcome.verdict;
     status = write_compaction(run, changed, err);
-    if (!status && run->outcome.verdict == SESSILE_UNCHANGED)
-        run->outcome.verdict = quiet;
+    if (!status && run->result.outcome.verdict == SESSILE_UNCHANGED)
+        run->result.outcome.verdict = quiet;
     return status;
 }

@@ -12,20 +12,20 @@
 
 int run_wants_fallback(const sessile_run *run)
 {
-    return run->refused && run->fallback && !run->is_fallback;
+    return run->result.refused && run->fallback.policy && !run->fallback.runs;
 }
 
 /* Keeps what the outcome will say of the policy. */
 static void keep_refusal(sessile_run *run)
 {
-    run_refusal *r = &run->refusal;
-    memcpy(r->policy, run->policy_name, sizeof r->policy);
-    memcpy(r->message, run->message, sizeof r->message);
-    r->hook = run->outcome.hook;
-    r->law = run->outcome.law;
-    r->too_little = run->outcome.too_little;
-    r->entry = run->outcome.refusal;
-    r->repeated = run->outcome.repeated;
+    run_refusal *r = &run->fallback.refusal;
+    memcpy(r->policy, run->result.policy_name, sizeof r->policy);
+    memcpy(r->message, run->result.message, sizeof r->message);
+    r->hook = run->result.outcome.hook;
+    r->law = run->result.outcome.law;
+    r->too_little = run->result.outcome.too_little;
+    r->entry = run->result.outcome.refusal;
+    r->repeated = run->result.outcome.repeated;
     if (run->pipeline) {
         buf_puts(&r->log, policy_pipeline_log(run->pipeline));
         r->policy_us = policy_pipeline_us(run->pipeline);
@@ -35,7 +35,7 @@ static void keep_refusal(sessile_run *run)
 /* Everything that came of the policy's hooks. */
 static void forget(sessile_run *run)
 {
-    sessile_outcome *o = &run->outcome;
+    sessile_outcome *o = &run->result.outcome;
     policy_pipeline_free(run->pipeline);
     run->pipeline = NULL;
     run_give_worker(run);
@@ -43,24 +43,24 @@ static void forget(sessile_run *run)
     run->state = NULL;
     buf_clear(&run->journal);
     run_vars_deinit(run);
-    run->vars_changed = 0;
+    run->notes.changed = 0;
     run_forget(run);
     o->verdict = SESSILE_NO_POLICY;
     o->too_little = 0;
     o->law = LAW_NONE;
     o->hook = "";
     o->repeated = 0;
-    run->policy_name[0] = run->message[0] = 0;
-    run->judged = (judgement){.broken = LAW_NONE, .key = {SESSILE_NO_ID, 0}};
-    run->result = (policy_result){0};
-    run->refused = 0;
-    run->edited = run->edited_before = 0;
-    run->did_not_fit = 0;
-    run->fired = run->stands = SESSILE_REASON_TURN;
-    run->overflowed = run->replays_overflow = 0;
-    run->phase = 0;
-    run->step = 0;
-    run->hook = 0;
+    run->result.policy_name[0] = run->result.message[0] = 0;
+    run->result.judged = (judgement){.broken = LAW_NONE, .key = {SESSILE_NO_ID, 0}};
+    run->schedule.result = (policy_result){0};
+    run->result.refused = 0;
+    run->schedule.edited = run->schedule.edited_before = 0;
+    run->schedule.did_not_fit = 0;
+    run->schedule.fired = run->schedule.stands = SESSILE_REASON_TURN;
+    run->schedule.overflowed = run->replay.overflowed = 0;
+    run->schedule.phase = 0;
+    run->schedule.step = 0;
+    run->schedule.hook = 0;
 }
 
 void run_begin_fallback(sessile_run *run)
@@ -69,20 +69,20 @@ void run_begin_fallback(sessile_run *run)
     sessile_error why = {SESSILE_OK, ""};
     keep_refusal(run);
     forget(run);
-    run->is_fallback = 1;
-    run->policy = run->fallback;
-    run->fallback = refused;
-    run->stage = run->kind == RUN_TURN ? STAGE_MERGE : STAGE_COMPACT;
+    run->fallback.runs = 1;
+    run->policy = run->fallback.policy;
+    run->fallback.policy = refused;
+    run->schedule.stage = run->kind == RUN_TURN ? STAGE_MERGE : STAGE_COMPACT;
     run_name_policy(run);
     if (run_snapshot(run, &why))
         run_refuse(run, LAW_NONE, why.message);
     else
-        run->policy_name[0] = 0;
+        run->result.policy_name[0] = 0;
 }
 
 void run_fallback_outcome(sessile_run *run, sessile_outcome *out)
 {
-    run_refusal *first = &run->refusal;
+    run_refusal *first = &run->fallback.refusal;
     out->fallback = (sessile_fallback){.verdict = out->verdict,
                                        .too_little = out->too_little,
                                        .policy = out->policy,

@@ -70,20 +70,21 @@ static void put_answers(const run_answers *list, buf *out)
  * configured otherwise, or judge at another time. */
 static void put_why(const sessile_run *run, buf *out)
 {
-    if (run->fired_first != SESSILE_REASON_TURN)
-        buf_printf(out, ",\"fired\":\"%s\"", sessile_reason_name(run->fired_first));
-    if (run->overflowed)
+    if (run->schedule.fired_first != SESSILE_REASON_TURN)
+        buf_printf(out, ",\"fired\":\"%s\"",
+                   sessile_reason_name(run->schedule.fired_first));
+    if (run->schedule.overflowed)
         buf_puts(out, ",\"overflowed\":true");
-    if (run->event) {
+    if (run->options.event) {
         buf_puts(out, ",\"event\":");
-        json_put_string(out, run->event, run->event_size);
+        json_put_string(out, run->options.event, run->options.event_size);
     }
-    if (!run->is_fallback)
+    if (!run->fallback.runs)
         return;
     buf_puts(out, ",\"fallback_of\":{\"policy\":");
-    json_put_cstring(out, run->refusal.policy);
-    buf_printf(out, ",\"law\":%d,\"message\":", run->refusal.law);
-    json_put_cstring(out, run->refusal.message);
+    json_put_cstring(out, run->fallback.refusal.policy);
+    buf_printf(out, ",\"law\":%d,\"message\":", run->fallback.refusal.law);
+    json_put_cstring(out, run->fallback.refusal.message);
     buf_putc(out, '}');
 }
 
@@ -91,36 +92,36 @@ static void put_pending_run(const sessile_run *run, buf *out)
 {
     char id[9];
 
-    id_print(run->saw, id);
+    id_print(run->saw.entry, id);
     buf_printf(out, "{\"kind\":\"%s\",\"saw\":\"%s\",",
                run->kind == RUN_TURN ? "turn" : "compact", id);
     if (run->kind == RUN_TURN) {
-        id_print(run->first, id);
+        id_print(run->turn.first, id);
         buf_printf(out, "\"first\":\"%s\",", id);
     }
     put_chain(run->policy, out);
-    buf_printf(out, ",\"reason\":\"%s\"", sessile_reason_name(run->reason));
-    if (run->instructions_size) {
+    buf_printf(out, ",\"reason\":\"%s\"", sessile_reason_name(run->options.reason));
+    if (run->options.instructions_size) {
         buf_puts(out, ",\"instructions\":");
-        json_put_string(out, run->instructions, run->instructions_size);
+        json_put_string(out, run->options.instructions, run->options.instructions_size);
     }
     buf_printf(out, ",\"now\":%" PRId64 ",\"window\":%" PRId64 ",\"reserve\":%" PRId64,
-               run->now_ms, run->window, run->reserve);
+               run->now_ms, run->options.window, run->options.reserve);
     put_why(run, out);
     buf_putc(out, ',');
-    put_answers(&run->answers, out);
+    put_answers(&run->ask.answers, out);
     buf_puts(out, ",\"asks\":{\"policy\":");
-    json_put_cstring(out, policy_step_get(run->policy, run->step)->name);
+    json_put_cstring(out, policy_step_get(run->policy, run->schedule.step)->name);
     buf_puts(out, ",\"hash\":\"");
-    put_hash(out, run->request_hash);
+    put_hash(out, run->ask.request);
     buf_puts(out, "\",\"request\":");
-    buf_put(out, run->result.request.data, run->result.request.size);
+    buf_put(out, run->schedule.result.request.data, run->schedule.result.request.size);
     buf_puts(out, "}}");
 }
 
 static void put_fact(const sessile_session *s, batch *b, const buf *data)
 {
-    batch_put(b, s->head, ENTRY_PENDING_RUN, SOURCE_POLICY, data->data, data->size);
+    batch_put(b, s->tree.head, ENTRY_PENDING_RUN, SOURCE_POLICY, data->data, data->size);
 }
 
 /* A policy that was refused costs no answer: the pending run is written anew with all of
@@ -128,7 +129,7 @@ static void put_fact(const sessile_session *s, batch *b, const buf *data)
 static sessile_status keep_answers(sessile_run *run, sessile_session *s, batch *b,
                                    sessile_error *err)
 {
-    sessile_id pending_run = run->pending_run;
+    sessile_id pending_run = run->replay.pending_run;
     buf text, data;
     entry e;
     sessile_status status;
@@ -144,7 +145,7 @@ static sessile_status keep_answers(sessile_run *run, sessile_session *s, batch *
     }
     if (status)
         (void)fail(err, status, "pending_run %08" PRIx32 " cannot be read",
-                   run->pending_run);
+                   run->replay.pending_run);
     if (!status) {
         json_iter it = json_begin(e.data);
         buf_putc(&data, '{');
@@ -159,9 +160,9 @@ static sessile_status keep_answers(sessile_run *run, sessile_session *s, batch *
             buf_put(&data, it.value.at, it.value.size);
             buf_putc(&data, ',');
         }
-        put_answers(&run->answers, &data);
+        put_answers(&run->ask.answers, &data);
         buf_puts(&data, ",\"refused\":");
-        json_put_cstring(&data, run->message);
+        json_put_cstring(&data, run->result.message);
         buf_putc(&data, '}');
         status = data.failed ? fail_nomem(err) : SESSILE_OK;
     }
@@ -177,17 +178,17 @@ sessile_status run_close_pending(sessile_run *run, sessile_session *s, batch *b,
 {
     buf data;
 
-    if (run->pending_run == SESSILE_NO_ID ||
-        !facts_find(&s->facts, FACT_PENDING_RUN, run->pending_run, "", 0))
+    if (run->replay.pending_run == SESSILE_NO_ID ||
+        !facts_find(&s->fold.facts, FACT_PENDING_RUN, run->replay.pending_run, "", 0))
         return SESSILE_OK;
-    if (run->refused && run->answers.count) {
+    if (run->result.refused && run->ask.answers.count) {
         sessile_status kept = keep_answers(run, s, b, err);
         if (kept)
             return kept;
     }
     buf_init(&data, run->alloc);
     buf_printf(&data, "{\"off\":true,\"pending_run\":\"%08" PRIx32 "\"}",
-               run->pending_run);
+               run->replay.pending_run);
     if (!data.failed)
         put_fact(s, b, &data);
     sessile_status status = data.failed ? fail_nomem(err) : SESSILE_OK;
@@ -226,16 +227,16 @@ sessile_status run_end_pending(sessile_run *run, sessile_error *err)
     sessile_id count = 0;
     sessile_status status;
 
-    if (run->pending_run == SESSILE_NO_ID)
+    if (run->replay.pending_run == SESSILE_NO_ID)
         return SESSILE_OK;
     status =
         session_write_within(run->session, &run->wait, build_close, run, &count, err);
     if (status)
         return status;
-    run->pending_run = SESSILE_NO_ID;
+    run->replay.pending_run = SESSILE_NO_ID;
     if (count) {
-        run->written = count;
-        run->synced = 0;
+        run->log.written = count;
+        run->log.synced = 0;
     }
     return SESSILE_OK;
 }
@@ -246,7 +247,7 @@ sessile_status run_defer(sessile_run *run, sessile_id *out, sessile_error *err)
     sessile_id count = 0;
     sessile_status status;
 
-    if (!run->asked)
+    if (!run->ask.out)
         return fail(err, SESSILE_INVALID, "nothing is asked: there is nothing to defer");
     if (run->checkpoint.asked)
         return fail(err, SESSILE_INVALID,
@@ -256,7 +257,7 @@ sessile_status run_defer(sessile_run *run, sessile_id *out, sessile_error *err)
         return fail(err, SESSILE_INVALID,
                     "a branch is not deferred: its head has moved, and a summary can be "
                     "appended by whoever has one");
-    if (policy_step_get(run->policy, run->step)->is_host)
+    if (policy_step_get(run->policy, run->schedule.step)->is_host)
         return fail(
             err, SESSILE_INVALID,
             "a hook of the host is waited for, and only a model's answer can come "
@@ -264,7 +265,8 @@ sessile_status run_defer(sessile_run *run, sessile_id *out, sessile_error *err)
     if (run->kind == RUN_PLAN)
         return fail(err, SESSILE_INVALID,
                     "a plan writes nothing, so that nobody could answer it later");
-    run->wait = session_wait_begin(run->session, run->has_timeout, run->timeout_ms);
+    run->wait = session_wait_begin(run->session, run->options.has_timeout,
+                                   run->options.timeout_ms);
     buf_init(&w.data, run->alloc);
     put_pending_run(run, &w.data);
     status = w.data.failed ? fail_nomem(err)
@@ -275,13 +277,13 @@ sessile_status run_defer(sessile_run *run, sessile_id *out, sessile_error *err)
     buf_deinit(&w.data);
     if (status)
         return status;
-    run->asked = 0;
-    run->pending_run = SESSILE_NO_ID;
+    run->ask.out = 0;
+    run->replay.pending_run = SESSILE_NO_ID;
     run_forget(run);
-    run->outcome.verdict = SESSILE_PENDING;
-    run->outcome.pending_run = w.id;
-    run->stage = STAGE_DONE;
-    run->synced = 1;
+    run->result.outcome.verdict = SESSILE_PENDING;
+    run->result.outcome.pending_run = w.id;
+    run->schedule.stage = STAGE_DONE;
+    run->log.synced = 1;
     *out = w.id;
     return SESSILE_OK;
 }
@@ -335,9 +337,9 @@ static sessile_status take_answers(sessile_run *run, const entry *e,
         else if (json_string(&text, ok ? said : failed) || text.failed)
             status = fail_nomem(err);
         else
-            status =
-                run_answers_add(&run->known, hash, ok ? SESSILE_OK : SESSILE_POLICY,
-                                (sessile_slice){text.data, text.size}, run->alloc, err);
+            status = run_answers_add(
+                &run->replay.known, hash, ok ? SESSILE_OK : SESSILE_POLICY,
+                (sessile_slice){text.data, text.size}, run->alloc, err);
     }
     buf_deinit(&text);
     if (!status && answer) {
@@ -345,8 +347,8 @@ static sessile_status take_answers(sessile_run *run, const entry *e,
             return broken(e->id, err);
         /* in place of the one that its policy made nothing of */
         if (json_get(e->data, "refused").type != JSON_NONE)
-            run_answers_drop(&run->known, hash, run->alloc);
-        status = run_answers_add(&run->known, hash, answer->status, answer->text,
+            run_answers_drop(&run->replay.known, hash, run->alloc);
+        status = run_answers_add(&run->replay.known, hash, answer->status, answer->text,
                                  run->alloc, err);
     }
     return status;
@@ -406,29 +408,31 @@ static sessile_status take_why(sessile_run *run, const entry *e, sessile_error *
     json event = json_get(e->data, "event"), stood = json_get(e->data, "fallback_of");
     uint64_t law = 0;
 
-    run->fired_first = read_reason(json_get(e->data, "fired"), SESSILE_REASON_TURN);
-    run->replays_overflow = json_get(e->data, "overflowed").type == JSON_TRUE;
+    run->schedule.fired_first =
+        read_reason(json_get(e->data, "fired"), SESSILE_REASON_TURN);
+    run->replay.overflowed = json_get(e->data, "overflowed").type == JSON_TRUE;
     if (event.type == JSON_STRING) {
         buf text;
         buf_init(&text, run->alloc);
         if (!json_string(&text, event) && !text.failed)
-            run->event = mem_dup(run->alloc, text.size ? text.data : "", text.size);
-        run->event_size = run->event ? text.size : 0;
+            run->options.event =
+                mem_dup(run->alloc, text.size ? text.data : "", text.size);
+        run->options.event_size = run->options.event ? text.size : 0;
         buf_deinit(&text);
-        if (!run->event)
+        if (!run->options.event)
             return fail_nomem(err);
     }
     if (stood.type != JSON_OBJECT)
         return SESSILE_OK;
-    run->is_fallback = 1;
-    run->refusal.entry = SESSILE_NO_ID;
-    run->refusal.hook = "";
+    run->fallback.runs = 1;
+    run->fallback.refusal.entry = SESSILE_NO_ID;
+    run->fallback.refusal.hook = "";
     if (!json_uint(json_get(stood, "law"), &law) && law <= 10)
-        run->refusal.law = (int)law;
-    if (read_text(run, json_get(stood, "policy"), run->refusal.policy,
-                  sizeof run->refusal.policy) ||
-        read_text(run, json_get(stood, "message"), run->refusal.message,
-                  sizeof run->refusal.message))
+        run->fallback.refusal.law = (int)law;
+    if (read_text(run, json_get(stood, "policy"), run->fallback.refusal.policy,
+                  sizeof run->fallback.refusal.policy) ||
+        read_text(run, json_get(stood, "message"), run->fallback.refusal.message,
+                  sizeof run->fallback.refusal.message))
         return fail_nomem(err);
     return SESSILE_OK;
 }
@@ -442,31 +446,31 @@ static sessile_status take_given(sessile_run *run, const entry *e, sessile_error
     if (!json_plain(json_get(e->data, "kind"), &name, &size))
         return broken(e->id, err);
     run->kind = size == 4 && !memcmp(name, "turn", 4) ? RUN_TURN : RUN_COMPACT;
-    if (read_entry_id(json_get(e->data, "saw"), e->id, &run->saw) ||
+    if (read_entry_id(json_get(e->data, "saw"), e->id, &run->saw.entry) ||
         (run->kind == RUN_TURN &&
-         read_entry_id(json_get(e->data, "first"), run->saw, &run->first)) ||
+         read_entry_id(json_get(e->data, "first"), run->saw.entry, &run->turn.first)) ||
         read_i64(json_get(e->data, "now"), &run->now_ms) ||
-        read_i64(json_get(e->data, "window"), &run->window) ||
-        read_i64(json_get(e->data, "reserve"), &run->reserve) ||
+        read_i64(json_get(e->data, "window"), &run->options.window) ||
+        read_i64(json_get(e->data, "reserve"), &run->options.reserve) ||
         json_get(e->data, "reason").type != JSON_STRING)
         return broken(e->id, err);
-    run->reason = read_reason(json_get(e->data, "reason"), SESSILE_REASON_TURN);
-    run->why = run->reason;
+    run->options.reason = read_reason(json_get(e->data, "reason"), SESSILE_REASON_TURN);
+    run->schedule.why = run->options.reason;
     if (instructions.type == JSON_STRING) {
         buf text;
         buf_init(&text, run->alloc);
         if (!json_string(&text, instructions) && !text.failed)
-            run->instructions =
+            run->options.instructions =
                 mem_dup(run->alloc, text.size ? text.data : "", text.size);
-        run->instructions_size = run->instructions ? text.size : 0;
+        run->options.instructions_size = run->options.instructions ? text.size : 0;
         buf_deinit(&text);
-        if (!run->instructions)
+        if (!run->options.instructions)
             return fail_nomem(err);
     }
     if (run->kind == RUN_TURN) {
-        run->last = run->saw;
-        run->outcome.first = run->first;
-        run->outcome.last = run->last;
+        run->turn.last = run->saw.entry;
+        run->result.outcome.first = run->turn.first;
+        run->result.outcome.last = run->turn.last;
     }
     return SESSILE_OK;
 }
@@ -583,17 +587,17 @@ static sessile_status take_pending_run(sessile_run *run, sessile_id id,
         status = take_why(run, &e, err);
     if (!status)
         status = take_answers(run, &e, answer, err);
-    if (!status && run->is_fallback) {
+    if (!status && run->fallback.runs) {
         /* What was pending is the fallback: the configured one, else as it was recorded.
          */
         policy_release(run->policy);
-        run->policy = run->fallback;
-        run->fallback = NULL;
+        run->policy = run->fallback.policy;
+        run->fallback.policy = NULL;
     }
     if (!status && !run->policy)
         status = load_recorded(run, &e, err);
     if (!status)
-        run->pending_run = id;
+        run->replay.pending_run = id;
     buf_deinit(&text);
     return status;
 }
@@ -607,10 +611,10 @@ sessile_status run_begin_answer(sessile_run **out, sessile_session *s,
 
     if (status)
         return status;
-    run->replays = 1;
+    run->replay.runs = 1;
     status = take_pending_run(run, pending_run, answer, err);
     if (!status) {
-        run->stage = run->kind == RUN_TURN ? STAGE_MERGE : STAGE_COMPACT;
+        run->schedule.stage = run->kind == RUN_TURN ? STAGE_MERGE : STAGE_COMPACT;
         status = run_snapshot(run, err);
     }
     if (status) {

@@ -6,6 +6,7 @@
  * with the text of the window.
  */
 #include "run/run.h"
+#include "session/compaction.h"
 
 #include <string.h>
 
@@ -105,7 +106,7 @@ static void put_policies(const sessile_run *run, buf *out)
     buf_puts(out, ",\"policy\":[");
     for (size_t i = 0; i < policy_step_count(run->policy); i++) {
         const policy_step_info *step = policy_step_get(run->policy, i);
-        if (!(run->edited & (UINT32_C(1) << (i & 31))))
+        if (!(run->schedule.edited & (UINT32_C(1) << (i & 31))))
             continue;
         buf_printf(out, "%s{\"name\":", separator);
         json_put_cstring(out, step->name);
@@ -124,7 +125,7 @@ static void put_policies(const sessile_run *run, buf *out)
 /* The first message after what left that is kept as it was said. */
 static void put_first_kept(const sessile_run *run, const laws_input *in, buf *out)
 {
-    sessile_id left = run->removal_count ? run->removals[0].key.entry : 0;
+    sessile_id left = run->result.removal_count ? run->result.removals[0].key.entry : 0;
     for (size_t i = 0; i < in->after->count; i++) {
         const item *it = &in->after->items[i];
         if (it->key.entry == SESSILE_NO_ID || it->key.n || it->key.entry < left)
@@ -142,7 +143,8 @@ static sessile_status put_account(const sessile_run *run, sessile_id self, buf *
     static const char *const dispositions[] = {"lost", "covered", "replaced"};
     sessile_status status = SESSILE_OK;
     const char *separator = "";
-    size_t size = (run->removal_count ? run->removal_count : 1) * sizeof(sessile_key);
+    size_t size =
+        (run->result.removal_count ? run->result.removal_count : 1) * sizeof(sessile_key);
     sessile_key *keys = mem_alloc(run->alloc, size);
     if (!keys)
         return fail_nomem(err);
@@ -151,11 +153,11 @@ static sessile_status put_account(const sessile_run *run, sessile_id self, buf *
          disposition++) {
         size_t count = 0;
         int64_t tokens = 0;
-        for (size_t i = 0; i < run->removal_count; i++) {
-            if ((int)run->removals[i].disposition != disposition)
+        for (size_t i = 0; i < run->result.removal_count; i++) {
+            if ((int)run->result.removals[i].disposition != disposition)
                 continue;
-            keys[count++] = run->removals[i].key;
-            tokens += run->removals[i].tokens;
+            keys[count++] = run->result.removals[i].key;
+            tokens += run->result.removals[i].tokens;
         }
         if (count == 0)
             continue;
@@ -175,29 +177,30 @@ static sessile_status put_account(const sessile_run *run, sessile_id self, buf *
 static sessile_status put_reason(const sessile_run *run, buf *out, sessile_error *err)
 {
     sessile_session *s = run->session;
-    sessile_reason reason =
-        run->stands != SESSILE_REASON_TURN ? run->stands : run->reason;
+    sessile_reason reason = run->schedule.stands != SESSILE_REASON_TURN
+                                ? run->schedule.stands
+                                : run->options.reason;
     sessile_status status = SESSILE_OK;
 
-    if (run->is_fallback) {
+    if (run->fallback.runs) {
         buf_puts(out, ",\"fallback_of\":");
-        json_put_cstring(out, run->refusal.policy);
+        json_put_cstring(out, run->fallback.refusal.policy);
     }
     buf_printf(out, ",\"reason\":\"%s\"", sessile_reason_name(reason));
-    if (reason == SESSILE_REASON_EVENT && run->event) {
+    if (reason == SESSILE_REASON_EVENT && run->options.event) {
         buf_puts(out, ",\"event\":");
-        json_put_string(out, run->event, run->event_size);
+        json_put_string(out, run->options.event, run->options.event_size);
     }
-    if (run->window > 0)
+    if (run->options.window > 0)
         buf_printf(out, ",\"room\":%lld",
-                   (long long)(run->window > run_reserve(run)
-                                   ? run->window - run_reserve(run)
+                   (long long)(run->options.window > run_reserve(run)
+                                   ? run->options.window - run_reserve(run)
                                    : 0));
     if (reason == SESSILE_REASON_TURN) {
         last_compaction last;
         char id[9];
-        status = session_last_compaction_locked(s, run->beside ? run->saw : s->head,
-                                                &last, err);
+        status = session_last_compaction_locked(
+            s, run->turn.beside ? run->saw.entry : s->tree.head, &last, err);
         if (!status && last.id) {
             id_print(last.id, id);
             buf_printf(out, ",\"last_compact\":\"%s\"", id);
@@ -217,7 +220,7 @@ static sessile_status put_list(sessile_run *run, sessile_id self, buf *out,
         status = fail_nomem(err);
     if (!status)
         status = put_context(run, &in, &n, self, out, err);
-    id_print(run->saw, upto);
+    id_print(run->saw.entry, upto);
     buf_printf(out, ",\"upto\":\"%s\"", upto);
     if (!status)
         status = put_messages(run, &in, &n, self, out, err);
@@ -225,13 +228,13 @@ static sessile_status put_list(sessile_run *run, sessile_id self, buf *out,
         put_policies(run, out);
     if (!status)
         status = put_reason(run, out, err);
-    if (run->instructions_size) {
+    if (run->options.instructions_size) {
         buf_puts(out, ",\"instructions\":");
-        json_put_string(out, run->instructions, run->instructions_size);
+        json_put_string(out, run->options.instructions, run->options.instructions_size);
     }
-    if (run->summary_size) {
+    if (run->result.summary_size) {
         buf_puts(out, ",\"summary\":");
-        json_put_string(out, run->summary, run->summary_size);
+        json_put_string(out, run->result.summary, run->result.summary_size);
     }
     if (!status)
         put_first_kept(run, &in, out);
@@ -239,8 +242,8 @@ static sessile_status put_list(sessile_run *run, sessile_id self, buf *out,
     buf_printf(out,
                ",\"tokens_before\":%lld,\"tokens_after\":%lld,\"token_source\":\"%s\","
                "\"duration_ms\":%llu",
-               (long long)run->outcome.tokens_before,
-               (long long)run->outcome.tokens_after,
+               (long long)run->result.outcome.tokens_before,
+               (long long)run->result.outcome.tokens_after,
                meter_source(state_before(run->state)),
                (unsigned long long)(now - run->started_us) / 1000);
     if (!status)
@@ -257,8 +260,8 @@ sessile_status record_number(sessile_run *run, sessile_error *err)
     sessile_status status = state_laws(run->state, &in, err);
     if (!status && numbering_init(&n, &in, run->alloc))
         status = fail_nomem(err);
-    for (size_t i = 0; !status && i < run->removal_count; i++)
-        run->removals[i].by = renumber(&n, run->removals[i].by);
+    for (size_t i = 0; !status && i < run->result.removal_count; i++)
+        run->result.removals[i].by = renumber(&n, run->result.removals[i].by);
     if (n.of)
         mem_free(run->alloc, n.of, n.count * sizeof *n.of);
     return status;
@@ -272,7 +275,7 @@ sessile_status record_compaction(sessile_run *run, sessile_id self, int with_con
     buf_putc(out, '{');
     if (with_context)
         status = put_list(run, self, out, err);
-    if (run->vars_changed) {
+    if (run->notes.changed) {
         buf_puts(out, with_context ? ",\"vars\":" : "\"vars\":");
         run_vars_put(run, out);
     }
@@ -285,25 +288,25 @@ sessile_status record_compaction(sessile_run *run, sessile_id self, int with_con
 void record_refusal(const sessile_run *run, buf *out)
 {
     buf_puts(out, "{\"policy\":");
-    json_put_cstring(out, run->policy_name);
+    json_put_cstring(out, run->result.policy_name);
     /* Progress is judged when all hooks are done: there is no one hook to name. */
-    if (run->outcome.hook[0])
-        buf_printf(out, ",\"hook\":\"%s\"", run->outcome.hook);
-    if (run->is_fallback) {
+    if (run->result.outcome.hook[0])
+        buf_printf(out, ",\"hook\":\"%s\"", run->result.outcome.hook);
+    if (run->fallback.runs) {
         buf_puts(out, ",\"fallback_of\":");
-        json_put_cstring(out, run->refusal.policy);
+        json_put_cstring(out, run->fallback.refusal.policy);
     }
-    buf_printf(out, ",\"reason\":\"%s\"", sessile_reason_name(run->why));
-    if (run->outcome.law)
-        buf_printf(out, ",\"law\":%d,\"law_name\":\"%s\"", run->outcome.law,
-                   law_name((law)run->outcome.law));
-    if (run->outcome.law && run->judged.key.entry != SESSILE_NO_ID) {
+    buf_printf(out, ",\"reason\":\"%s\"", sessile_reason_name(run->schedule.why));
+    if (run->result.outcome.law)
+        buf_printf(out, ",\"law\":%d,\"law_name\":\"%s\"", run->result.outcome.law,
+                   law_name((law)run->result.outcome.law));
+    if (run->result.outcome.law && run->result.judged.key.entry != SESSILE_NO_ID) {
         char key[SESSILE_KEY_SIZE];
-        sessile_key_print(run->judged.key, key);
+        sessile_key_print(run->result.judged.key, key);
         buf_printf(out, ",\"entry\":\"%s\"", key);
     }
     buf_puts(out, ",\"message\":");
-    json_put_cstring(out, run->message);
+    json_put_cstring(out, run->result.message);
     buf_putc(out, '}');
 }
 
@@ -328,10 +331,10 @@ sessile_status record_summary(sessile_run *run, sessile_error *err)
             buf_deinit(&b);
             return fail_nomem(err);
         }
-        run->summary = mem_dup(run->alloc, b.size ? b.data : "", b.size);
-        run->summary_size = run->summary ? b.size : 0;
+        run->result.summary = mem_dup(run->alloc, b.size ? b.data : "", b.size);
+        run->result.summary_size = run->result.summary ? b.size : 0;
         buf_deinit(&b);
-        return run->summary ? SESSILE_OK : fail_nomem(err);
+        return run->result.summary ? SESSILE_OK : fail_nomem(err);
     }
     return SESSILE_OK;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "run/begin.h"
+#include "session/read.h"
 
 static uint64_t clock_us(const sessile_run *run)
 {
@@ -19,7 +20,8 @@ static uint64_t clock_us(const sessile_run *run)
 /* A call of this run begins. */
 static void begin_wait(sessile_run *run)
 {
-    run->wait = session_wait_begin(run->session, run->has_timeout, run->timeout_ms);
+    run->wait = session_wait_begin(run->session, run->options.has_timeout,
+                                   run->options.timeout_ms);
 }
 
 /* A copy of what a slice says, NULL when it is empty: 0, or -1: NOMEM. */
@@ -35,10 +37,10 @@ static int keep(const allocator *a, sessile_slice text, char **out, size_t *size
 static int keep_texts(sessile_run *run, const sessile_run_options *options)
 {
     if (run->kind == RUN_TURN &&
-        keep(run->alloc, options->event, &run->event, &run->event_size))
+        keep(run->alloc, options->event, &run->options.event, &run->options.event_size))
         return -1;
-    return keep(run->alloc, options->instructions, &run->instructions,
-                &run->instructions_size);
+    return keep(run->alloc, options->instructions, &run->options.instructions,
+                &run->options.instructions_size);
 }
 
 /* A reference to the policy of the call, else of the session, else of the store. */
@@ -77,47 +79,48 @@ sessile_status run_new(sessile_run **out, sessile_session *s, run_kind kind,
         return fail_nomem(err);
     run->alloc = &store->alloc;
     buf_init(&run->journal, run->alloc);
-    buf_init(&run->prompt, run->alloc);
-    buf_init(&run->refusal.log, run->alloc);
+    buf_init(&run->branch.prompt, run->alloc);
+    buf_init(&run->fallback.refusal.log, run->alloc);
     run->session = s;
     run->kind = kind;
-    run->reason = kind == RUN_TURN ? SESSILE_REASON_TURN : options->reason;
-    run->why = run->reason;
-    run->outcome.compaction = run->outcome.refusal = run->outcome.pending_run =
-        SESSILE_NO_ID;
-    run->outcome.checkpoint = SESSILE_NO_ID;
-    run->pending_run = SESSILE_NO_ID;
-    run->outcome.branch_summary = run->outcome.from = SESSILE_NO_ID;
-    run->outcome.hook = "";
-    run->judged.key.entry = SESSILE_NO_ID;
+    run->options.reason = kind == RUN_TURN ? SESSILE_REASON_TURN : options->reason;
+    run->schedule.why = run->options.reason;
+    run->result.outcome.compaction = run->result.outcome.refusal =
+        run->result.outcome.pending_run = SESSILE_NO_ID;
+    run->result.outcome.checkpoint = SESSILE_NO_ID;
+    run->replay.pending_run = SESSILE_NO_ID;
+    run->result.outcome.branch_summary = run->result.outcome.from = SESSILE_NO_ID;
+    run->result.outcome.hook = "";
+    run->result.judged.key.entry = SESSILE_NO_ID;
     run->started_us = clock_us(run);
-    run->has_timeout = options->has_timeout;
-    run->timeout_ms = options->timeout_ms;
+    run->options.has_timeout = options->has_timeout;
+    run->options.timeout_ms = options->timeout_ms;
     begin_wait(run);
     if (keep_texts(run, options) ||
-        triggers_copy(&run->triggers, options->triggers, run->alloc, NULL) ||
+        triggers_copy(&run->options.triggers, options->triggers, run->alloc, NULL) ||
         keep_checkpoint(run, options)) {
         run_free(run);
         return fail_nomem(err);
     }
 
     if (!options->no_policy)
-        run->policy = choose(store, options->policy, &s->policy, &store->policy);
+        run->policy = choose(store, options->policy, &s->settings.policy, &store->policy);
     if (!options->no_policy && !options->no_fallback)
-        run->fallback = choose(store, options->fallback, &s->fallback, &store->fallback);
-    run->window = options->window ? options->window
-                  : s->window     ? s->window
-                                  : store->window;
-    run->reserve = options->reserve ? options->reserve
-                   : s->reserve     ? s->reserve
-                                    : store->reserve;
+        run->fallback.policy =
+            choose(store, options->fallback, &s->settings.fallback, &store->fallback);
+    run->options.window = options->window      ? options->window
+                          : s->settings.window ? s->settings.window
+                                               : store->window;
+    run->options.reserve = options->reserve      ? options->reserve
+                           : s->settings.reserve ? s->settings.reserve
+                                                 : store->reserve;
     *out = run;
     return SESSILE_OK;
 }
 
 int64_t run_reserve(const sessile_run *run)
 {
-    return run->reserve + run->held;
+    return run->options.reserve + run->saw.held;
 }
 
 void run_free(sessile_run *run)
@@ -129,34 +132,35 @@ void run_free(sessile_run *run)
     run_give_worker(run);
     state_free(run->state);
     buf_deinit(&run->journal);
-    buf_deinit(&run->prompt);
-    if (run->model)
-        mem_free(a, run->model, run->model_size + 1);
+    buf_deinit(&run->branch.prompt);
+    if (run->options.model)
+        mem_free(a, run->options.model, run->options.model_size + 1);
     policy_release(run->policy);
-    policy_release(run->fallback);
-    buf_deinit(&run->refusal.log);
-    triggers_free(run->triggers, a);
+    policy_release(run->fallback.policy);
+    buf_deinit(&run->fallback.refusal.log);
+    triggers_free(run->options.triggers, a);
     triggers_free(run->checkpoint.on, a);
     if (run->checkpoint.state.data)
         mem_free(a, (char *)run->checkpoint.state.data, run->checkpoint.state.size + 1);
     run_vars_deinit(run);
-    if (run->event)
-        mem_free(a, run->event, run->event_size + 1);
-    run_answers_deinit(&run->answers, a);
-    run_answers_deinit(&run->known, a);
-    if (run->instructions)
-        mem_free(a, run->instructions, run->instructions_size + 1);
-    if (run->answer_text)
-        mem_free(a, run->answer_text, run->answer.text.size + 1);
-    if (run->summary)
-        mem_free(a, run->summary, run->summary_size + 1);
-    mem_free(a, run->removals, run->removal_capacity * sizeof *run->removals);
+    if (run->options.event)
+        mem_free(a, run->options.event, run->options.event_size + 1);
+    run_answers_deinit(&run->ask.answers, a);
+    run_answers_deinit(&run->replay.known, a);
+    if (run->options.instructions)
+        mem_free(a, run->options.instructions, run->options.instructions_size + 1);
+    if (run->ask.answer_text)
+        mem_free(a, run->ask.answer_text, run->ask.answer.text.size + 1);
+    if (run->result.summary)
+        mem_free(a, run->result.summary, run->result.summary_size + 1);
+    mem_free(a, run->result.removals,
+             run->result.removal_capacity * sizeof *run->result.removals);
     mem_free(a, run, sizeof *run);
 }
 
 void run_begun(sessile_run *run)
 {
-    run->outcome.engine_us = clock_us(run) - run->started_us;
+    run->result.outcome.engine_us = clock_us(run) - run->started_us;
 }
 
 sessile_status run_begin_turn(sessile_run **out, sessile_session *s,
@@ -175,7 +179,7 @@ sessile_status run_begin_turn(sessile_run **out, sessile_session *s,
         if (run_snapshot(run, &why))
             run_refuse(run, LAW_NONE, why.message);
     } else {
-        run->stage = STAGE_DONE;
+        run->schedule.stage = STAGE_DONE;
     }
     if (status) {
         run_free(run);
@@ -195,7 +199,7 @@ sessile_status run_begin_compact(sessile_run **out, sessile_session *s, int plan
     if (status)
         return status;
     run->now_ms = os->now_ms(os->ud);
-    run->stage = STAGE_COMPACT;
+    run->schedule.stage = STAGE_COMPACT;
     if (!run->policy)
         status =
             fail(err, SESSILE_INVALID,
@@ -219,11 +223,12 @@ sessile_status run_begin_branch(sessile_run **out, sessile_session *s, sessile_i
     sessile_status status = run_new(&run, s, RUN_BRANCH, options, err);
     if (status)
         return status;
-    run->to = to;
+    run->branch.to = to;
     if (options->model.size) {
-        run->model = mem_dup(run->alloc, options->model.data, options->model.size);
-        run->model_size = run->model ? options->model.size : 0;
-        status = run->model ? SESSILE_OK : fail_nomem(err);
+        run->options.model =
+            mem_dup(run->alloc, options->model.data, options->model.size);
+        run->options.model_size = run->options.model ? options->model.size : 0;
+        status = run->options.model ? SESSILE_OK : fail_nomem(err);
     }
     if (!status)
         status = run_branch(run, options, err);
@@ -231,21 +236,21 @@ sessile_status run_begin_branch(sessile_run **out, sessile_session *s, sessile_i
         run_free(run);
         return status;
     }
-    run->stage = STAGE_DONE;
+    run->schedule.stage = STAGE_DONE;
     if (options->summarize && !options->summary.size) {
         /* The head has moved whatever happens now. */
         sessile_error why = {SESSILE_OK, ""};
-        run->outcome.verdict = SESSILE_UNCHANGED;
+        run->result.outcome.verdict = SESSILE_UNCHANGED;
         if (run_branch_state(run, &why)) {
-            run->outcome.verdict = SESSILE_REFUSED;
+            run->result.outcome.verdict = SESSILE_REFUSED;
             run_say(run, why.message);
         } else if (!run->state) {
             run_say(run, "nothing was left behind");
         } else {
-            run->stage = STAGE_SUMMARIZE;
+            run->schedule.stage = STAGE_SUMMARIZE;
         }
     }
-    run->outcome.engine_us = clock_us(run) - run->started_us;
+    run->result.outcome.engine_us = clock_us(run) - run->started_us;
     *out = run;
     return SESSILE_OK;
 }
@@ -253,8 +258,8 @@ sessile_status run_begin_branch(sessile_run **out, sessile_session *s, sessile_i
 /* The context as the run leaves it, or for a plan would leave it. */
 static const context *context_left(const sessile_run *run)
 {
-    int taken = run->outcome.verdict == SESSILE_APPLIED ||
-                (run->kind == RUN_PLAN && !run->refused);
+    int taken = run->result.outcome.verdict == SESSILE_APPLIED ||
+                (run->kind == RUN_PLAN && !run->result.refused);
     return taken ? state_after(run->state) : state_before(run->state);
 }
 
@@ -265,14 +270,14 @@ static sessile_status commit_failed(sessile_run *run, const sessile_error *why,
 {
     run_forget(run);
     if (run->kind != RUN_TURN) {
-        run->failed = *why;
+        run->result.failed = *why;
         return fail(err, why->code, "%s", why->message);
     }
     /* A refusal that could not be recorded is still that refusal. */
-    if (run->refused)
+    if (run->result.refused)
         return SESSILE_OK;
-    run->outcome.verdict = SESSILE_REFUSED;
-    run->outcome.law = LAW_NONE;
+    run->result.outcome.verdict = SESSILE_REFUSED;
+    run->result.outcome.law = LAW_NONE;
     run_say(run, why->message);
     return SESSILE_OK;
 }
@@ -281,28 +286,28 @@ static sessile_status commit(sessile_run *run, sessile_error *err)
 {
     sessile_error why = {SESSILE_OK, ""};
     sessile_status status = run_commit(run, &why);
-    run->stage = STAGE_DONE;
+    run->schedule.stage = STAGE_DONE;
     if (status)
         status = commit_failed(run, &why, err);
     if (!status)
         status = run_end_pending(run, err);
     if (run->state)
-        run->outcome.cannot_fit =
-            laws_cannot_fit(context_left(run), run->window, run_reserve(run));
+        run->result.outcome.cannot_fit =
+            laws_cannot_fit(context_left(run), run->options.window, run_reserve(run));
     return status;
 }
 
 static sessile_status step(sessile_run *run, sessile_need *need, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
-    if (run->failed.code)
-        return fail(err, run->failed.code, "%s", run->failed.message);
-    if (run->kind == RUN_BRANCH && run->stage < STAGE_COMMIT)
+    if (run->result.failed.code)
+        return fail(err, run->result.failed.code, "%s", run->result.failed.message);
+    if (run->kind == RUN_BRANCH && run->schedule.stage < STAGE_COMMIT)
         status = run_branch_ask(run, need, err);
-    if (!status && run->kind == RUN_BRANCH && run->stage == STAGE_COMMIT)
+    if (!status && run->kind == RUN_BRANCH && run->schedule.stage == STAGE_COMMIT)
         run_branch_commit(run);
-    while (!status && run->stage != STAGE_DONE) {
-        if (run->stage < STAGE_COMMIT)
+    while (!status && run->schedule.stage != STAGE_DONE) {
+        if (run->schedule.stage < STAGE_COMMIT)
             status = run_schedule(run, need, err);
         if (!status)
             status = commit(run, err);
@@ -319,72 +324,72 @@ sessile_status run_sync(sessile_run *run, sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
 
-    if (run->written && !run->synced)
-        status = session_sync_within(run->session, &run->wait, run->written, err);
-    run->synced |= status == SESSILE_OK;
+    if (run->log.written && !run->log.synced)
+        status = session_sync_within(run->session, &run->wait, run->log.written, err);
+    run->log.synced |= status == SESSILE_OK;
     return status;
 }
 
 sessile_status run_step(sessile_run *run, sessile_need *need, sessile_error *err)
 {
     *need = (sessile_need){.kind = SESSILE_NEED_NONE};
-    if (run->asked)
+    if (run->ask.out)
         return fail(err, SESSILE_INVALID, "the run waits for an answer: reply first");
     uint64_t before = clock_us(run);
     begin_wait(run);
     sessile_status status = step(run, need, err);
-    run->outcome.engine_us += clock_us(run) - before;
+    run->result.outcome.engine_us += clock_us(run) - before;
     return status;
 }
 
 sessile_status run_reply(sessile_run *run, const sessile_answer *answer,
                          sessile_error *err)
 {
-    if (!run->asked)
+    if (!run->ask.out)
         return fail(err, SESSILE_INVALID, "nothing was asked: step the run first");
     char *text = mem_dup(run->alloc, answer->text.size ? answer->text.data : "",
                          answer->text.size);
     if (!text)
         return fail_nomem(err);
     if (!run->checkpoint.asked && run->kind != RUN_BRANCH &&
-        !policy_step_get(run->policy, run->step)->is_host) {
+        !policy_step_get(run->policy, run->schedule.step)->is_host) {
         sessile_status status = run_answers_note(run, answer, err);
         if (status) {
             mem_free(run->alloc, text, answer->text.size + 1);
             return status;
         }
     }
-    if (run->answer_text)
-        mem_free(run->alloc, run->answer_text, run->answer.text.size + 1);
-    run->answer_text = text;
-    run->answer = *answer;
-    run->answer.text.data = text;
-    run->asked = 0;
-    run->replied = 1;
+    if (run->ask.answer_text)
+        mem_free(run->alloc, run->ask.answer_text, run->ask.answer.text.size + 1);
+    run->ask.answer_text = text;
+    run->ask.answer = *answer;
+    run->ask.answer.text.data = text;
+    run->ask.out = 0;
+    run->ask.replied = 1;
     return SESSILE_OK;
 }
 
 sessile_status run_outcome(sessile_run *run, sessile_outcome *out, sessile_error *err)
 {
-    if (run->stage != STAGE_DONE || run->asked)
+    if (run->schedule.stage != STAGE_DONE || run->ask.out)
         return fail(err, SESSILE_INVALID, "the run is not done: step it until OK");
-    if (run->failed.code)
-        return fail(err, run->failed.code, "%s", run->failed.message);
-    sessile_outcome *o = &run->outcome;
+    if (run->result.failed.code)
+        return fail(err, run->result.failed.code, "%s", run->result.failed.message);
+    sessile_outcome *o = &run->result.outcome;
     const char *log = run->pipeline ? policy_pipeline_log(run->pipeline) : "";
-    o->policy = run->policy_name;
+    o->policy = run->result.policy_name;
     o->checkpoint_failed = run->checkpoint.why.message;
-    o->message = run->message;
-    o->summary = run->summary ? run->summary : "";
+    o->message = run->result.message;
+    o->summary = run->result.summary ? run->result.summary : "";
     o->log = log;
-    o->reason = run->why;
-    o->removals = run->removals;
-    o->removal_count = run->removal_count;
+    o->reason = run->schedule.why;
+    o->removals = run->result.removals;
+    o->removal_count = run->result.removal_count;
     o->policy_us = run->pipeline ? policy_pipeline_us(run->pipeline) : 0;
     *out = *o;
     out->fallback = (sessile_fallback){
         .policy = "", .hook = "", .message = "", .refusal = SESSILE_NO_ID};
-    if (run->is_fallback)
+    if (run->fallback.runs)
         run_fallback_outcome(run, out);
     return SESSILE_OK;
 }
@@ -414,7 +419,7 @@ static sessile_status text_locked(void *arg, sessile_key key, buf *out,
 sessile_status run_context(sessile_run *run, sessile_message **out, size_t *count,
                            sessile_error *err)
 {
-    if (run->stage != STAGE_DONE)
+    if (run->schedule.stage != STAGE_DONE)
         return fail(err, SESSILE_INVALID, "the run is not done: step it until OK");
     sessile_session *s = run->session;
     context at;
@@ -428,7 +433,7 @@ sessile_status run_context(sessile_run *run, sessile_message **out, size_t *coun
     if (run->state && run->kind != RUN_BRANCH)
         c = context_left(run);
     else
-        status = session_context_at_locked(s, run->outcome.head, &at, err);
+        status = session_context_at_locked(s, run->result.outcome.head, &at, err);
     if (!status) {
         outcome_texts texts = {.run = run};
         prefetch_begin(&texts.reading, s, c);

@@ -25,7 +25,7 @@
 
 #include "policy/policy.h"
 #include "context/laws.h"
-#include "session/session.h"
+#include "session/write.h"
 #include "proposal/state.h"
 #include "session/triggers.h"
 
@@ -85,58 +85,44 @@ typedef struct run_answers {
     size_t count, capacity;
 } run_answers;
 
-struct sessile_run {
-    const allocator *alloc;
-    sessile_session *session;
-    run_kind kind;
-    sessile_policy *policy;    /* a reference, or NULL: none runs */
-    policy_pipeline *pipeline; /* made when the first Lua hook runs */
-    sessile_state *state;
-    struct worker *worker; /* of isolated policies, taken from the session; or NULL */
-    buf journal;           /* of the state, for the worker */
+/* What the caller asked for. Texts are owned. */
+typedef struct run_options {
     int64_t window, reserve;
-    int64_t held; /* of the window, for system prompt and tools that are in no message */
     int has_timeout, timeout_ms; /* of each call; else the session's */
-    session_wait wait;           /* of the call that goes on */
     sessile_reason reason;       /* of the run as a whole */
+    sessile_triggers *triggers;  /* of this call, or NULL */
     char *instructions;
-    size_t instructions_size;
-    sessile_triggers *triggers; /* of this call, or NULL */
-    struct run_checkpointing {
-        sessile_triggers *on; /* of this call, or NULL */
-        uint32_t keep;
-        sessile_slice state; /* that came with the turn; owned */
-        sessile_checkpoint_reason reason;
-        int asked, done;
-        sessile_error why; /* it could not be written */
-    } checkpoint;
     char *event; /* its name, or NULL */
-    size_t event_size;
-    run_counts counts;
-    int64_t now_ms;
-    uint64_t started_us;
-    /* the fallback */
-    sessile_policy *fallback; /* a reference, or NULL; once it runs, the one refused */
-    int is_fallback;          /* it runs, or ran */
-    run_refusal refusal;      /* then: what was refused */
-    /* schedule */
+    char *model; /* the name asked for, or NULL */
+    size_t instructions_size, event_size, model_size;
+} run_options;
+
+/* The checkpoint that a turn makes by itself. */
+typedef struct run_checkpointing {
+    sessile_triggers *on; /* of this call, or NULL */
+    uint32_t keep;
+    sessile_slice state; /* that came with the turn; owned */
+    sessile_checkpoint_reason reason;
+    int asked, done;
+    sessile_error why; /* it could not be written */
+} run_checkpointing;
+
+typedef struct run_fallback {
+    sessile_policy *policy; /* a reference, or NULL; once it runs, the one refused */
+    int runs;               /* it runs, or ran */
+    run_refusal refusal;    /* then: what was refused */
+} run_fallback;
+
+/* Which hook is next, and what is known for it. */
+typedef struct run_schedule_state {
     run_stage stage;
     size_t step;
-    sessile_hook hook;     /* the hook that is running or was asked for; 0: none */
-    int asked;             /* a need is out */
-    int replied;           /* an answer has come and is not taken in yet */
-    sessile_answer answer; /* its text is owned: answer_text */
-    char *answer_text;
-    unsigned char request_hash[32]; /* of what a model was asked last */
-    run_answers answers;            /* given to this run's policy so far */
-    run_answers known;              /* given before it was pending */
-    int replays;                    /* it runs again from a pending run */
-    sessile_id pending_run;         /* the pending run it answers, until that is closed */
-    int phase;                      /* STAGE_COMPACT: where this step stands */
+    sessile_hook hook;    /* the hook that is running or was asked for; 0: none */
+    policy_result result; /* of that hook */
+    int phase;            /* STAGE_COMPACT: where this step stands */
     sessile_reason fired; /* a trigger's, which asks no should_compact; TURN: none did */
     sessile_reason fired_first; /* when STAGE_COMPACT began, or as the pending run says */
     int overflowed;             /* STAGE_COMPACT goes, or went, by for that reason */
-    int replays_overflow;       /* it did when the run was pending */
     sessile_reason why;         /* of the newest flush or compact; else the run's */
     sessile_reason stands; /* of the flush or compact whose edits are in the list; TURN:
                               none */
@@ -144,24 +130,62 @@ struct sessile_run {
     int did_not_fit;
     uint32_t edited;        /* bit a step: its hook changed the list */
     uint32_t edited_before; /* the same before the compact, for the rewind */
-    run_vars *vars;
-    size_t vars_count, vars_capacity;
-    int vars_changed;
-    /* ids */
-    sessile_id first, last, saw; /* saw: the newest path entry the policy knows */
-    sessile_id context_at;       /* the compaction in force then */
-    sessile_id vars_at;          /* the notes in force then */
-    size_t seen;                 /* entries in the log then, facts too */
-    sessile_id written;          /* log count that must become durable; 0: nothing */
-    int synced;
+} run_schedule_state;
+
+/* What the host is asked, and its answer. */
+typedef struct run_ask {
+    int out;               /* a need is out */
+    int replied;           /* an answer has come and is not taken in yet */
+    sessile_answer answer; /* its text is owned: answer_text */
+    char *answer_text;
+    unsigned char request[32]; /* hash of what a model was asked last */
+    run_answers answers;       /* given to this run's policy so far */
+} run_ask;
+
+/* A pending run that goes on: the policy runs again, with the answers that it was given.
+ */
+typedef struct run_replay {
+    int runs;               /* it runs again from a pending run */
+    sessile_id pending_run; /* the pending run it answers, until that is closed */
+    run_answers known;      /* given before it was pending */
+    int overflowed;         /* STAGE_COMPACT went by for that reason then */
+} run_replay;
+
+/* The notes (vars) of all policies. */
+typedef struct run_notes {
+    run_vars *at;
+    size_t count, capacity;
+    int changed;
+} run_notes;
+
+/* The turn that was written. */
+typedef struct run_turn_ids {
+    sessile_id first, last;
     size_t previous; /* messages of the context before the turn */
-    int beside;      /* turn: a sibling of what came between; the head stays */
-    /* branch */
+    int beside;      /* a sibling of what came between; the head stays */
+} run_turn_ids;
+
+/* The log as the policy sees it. */
+typedef struct run_view {
+    sessile_id entry;      /* the newest path entry that the policy knows */
+    sessile_id context_at; /* the compaction in force then */
+    sessile_id vars_at;    /* the notes in force then */
+    size_t count;          /* entries in the log then, facts too */
+    int64_t held; /* of the window, for system prompt and tools that are in no message */
+} run_view;
+
+typedef struct run_log {
+    sessile_id written; /* log count that must become durable; 0: nothing */
+    int synced;
+} run_log;
+
+typedef struct run_branching {
     sessile_id to, from, ancestor; /* where the head goes, was, and both come from */
-    char *model;                   /* the name asked for, or NULL */
-    size_t model_size;
     buf prompt;
-    /* results */
+} run_branching;
+
+/* What the outcome is made from. */
+typedef struct run_result {
     sessile_outcome outcome;
     sessile_removal *removals;
     size_t removal_count, removal_capacity;
@@ -172,7 +196,33 @@ struct sessile_run {
     sessile_error failed; /* a compact that could not be written: its error */
     char message[504];
     judgement judged;
-    policy_result result;
+} run_result;
+
+struct sessile_run {
+    const allocator *alloc;
+    sessile_session *session;
+    run_kind kind;
+    sessile_policy *policy;    /* a reference, or NULL: none runs */
+    policy_pipeline *pipeline; /* made when the first Lua hook runs */
+    sessile_state *state;
+    struct worker *worker; /* of isolated policies, taken from the session; or NULL */
+    buf journal;           /* of the state, for the worker */
+    session_wait wait;     /* of the call that goes on */
+    int64_t now_ms;
+    uint64_t started_us;
+    run_options options;
+    run_checkpointing checkpoint;
+    run_counts counts;
+    run_fallback fallback;
+    run_schedule_state schedule;
+    run_ask ask;
+    run_replay replay;
+    run_notes notes;
+    run_turn_ids turn;
+    run_view saw;
+    run_log log;
+    run_branching branch;
+    run_result result;
 };
 
 /* run.c: a run with its policy, window and patience, and nothing done. */

@@ -32,7 +32,8 @@ enum {
 
 static int has(const sessile_run *run, sessile_hook hook)
 {
-    return (policy_step_get(run->policy, run->step)->hooks & (unsigned)hook) != 0;
+    return (policy_step_get(run->policy, run->schedule.step)->hooks & (unsigned)hook) !=
+           0;
 }
 
 static int asked_by_person(const sessile_run *run)
@@ -44,34 +45,35 @@ static int asked_by_person(const sessile_run *run)
 static sessile_hook next_phase(sessile_run *run)
 {
     int compacts = has(run, SESSILE_HOOK_COMPACT);
-    for (; run->phase < PHASE_END; run->phase++) {
-        switch (run->phase) {
+    for (; run->schedule.phase < PHASE_END; run->schedule.phase++) {
+        switch (run->schedule.phase) {
         case PHASE_ASK:
-            if (asked_by_person(run) || run->fired != SESSILE_REASON_TURN)
+            if (asked_by_person(run) || run->schedule.fired != SESSILE_REASON_TURN)
                 continue;
             /* A compact that does not say itself when waits for a trigger or a person. */
             if (!compacts || !has(run, SESSILE_HOOK_SHOULD_COMPACT))
                 return 0;
-            run->phase++;
+            run->schedule.phase++;
             return SESSILE_HOOK_SHOULD_COMPACT;
         case PHASE_FLUSH:
             if (compacts && has(run, SESSILE_HOOK_FLUSH)) {
-                run->phase++;
+                run->schedule.phase++;
                 return SESSILE_HOOK_FLUSH;
             }
             break;
         case PHASE_COMPACT:
             if (compacts) {
-                run->phase = PHASE_END;
+                run->schedule.phase = PHASE_END;
                 return SESSILE_HOOK_COMPACT;
             }
             break;
         case PHASE_SUMMARIZE:
         case PHASE_TRUNCATE: {
-            sessile_hook hook = run->phase == PHASE_SUMMARIZE ? SESSILE_HOOK_SUMMARIZE
-                                                              : SESSILE_HOOK_TRUNCATE;
+            sessile_hook hook = run->schedule.phase == PHASE_SUMMARIZE
+                                    ? SESSILE_HOOK_SUMMARIZE
+                                    : SESSILE_HOOK_TRUNCATE;
             if (asked_by_person(run) && has(run, hook)) {
-                run->phase++;
+                run->schedule.phase++;
                 return hook;
             }
             break;
@@ -85,9 +87,10 @@ static sessile_hook next_phase(sessile_run *run)
 
 sessile_reason run_reason_of_hook(const sessile_run *run)
 {
-    if (run->kind != RUN_TURN || run->stage != STAGE_COMPACT)
-        return run->reason;
-    return run->fired != SESSILE_REASON_TURN ? run->fired : SESSILE_REASON_THRESHOLD;
+    if (run->kind != RUN_TURN || run->schedule.stage != STAGE_COMPACT)
+        return run->options.reason;
+    return run->schedule.fired != SESSILE_REASON_TURN ? run->schedule.fired
+                                                      : SESSILE_REASON_THRESHOLD;
 }
 
 /* Sets run->hook to the next hook, or the stage to STAGE_COMMIT. */
@@ -96,57 +99,58 @@ static void next_hook(sessile_run *run)
     static const sessile_hook of_stage[] = {SESSILE_HOOK_MERGE, SESSILE_HOOK_SUMMARIZE,
                                             SESSILE_HOOK_TRUNCATE};
     size_t steps = policy_step_count(run->policy);
-    while (run->stage < STAGE_COMMIT) {
-        for (; run->step < steps; run->step++) {
-            if (run->stage == STAGE_COMPACT) {
-                run->hook = next_phase(run);
-                if (run->hook)
+    while (run->schedule.stage < STAGE_COMMIT) {
+        for (; run->schedule.step < steps; run->schedule.step++) {
+            if (run->schedule.stage == STAGE_COMPACT) {
+                run->schedule.hook = next_phase(run);
+                if (run->schedule.hook)
                     return;
-                run->phase = PHASE_ASK;
-            } else if (has(run, of_stage[run->stage])) {
-                run->hook = of_stage[run->stage];
+                run->schedule.phase = PHASE_ASK;
+            } else if (has(run, of_stage[run->schedule.stage])) {
+                run->schedule.hook = of_stage[run->schedule.stage];
                 return;
             }
         }
-        run->step = 0;
-        run->phase = PHASE_ASK;
-        if (run->stage == STAGE_COMPACT && run_fired_again(run))
+        run->schedule.step = 0;
+        run->schedule.phase = PHASE_ASK;
+        if (run->schedule.stage == STAGE_COMPACT && run_fired_again(run))
             continue;
-        run->stage++;
-        if (run->stage == STAGE_COMPACT)
-            run->fired = run_fired(run);
+        run->schedule.stage++;
+        if (run->schedule.stage == STAGE_COMPACT)
+            run->schedule.fired = run_fired(run);
     }
 }
 
 void run_say(sessile_run *run, const char *text)
 {
     size_t size = strlen(text);
-    if (size >= sizeof run->message)
-        size = utf8_floor(text, size, sizeof run->message - 1);
-    memmove(run->message, text, size);
-    run->message[size] = 0;
+    if (size >= sizeof run->result.message)
+        size = utf8_floor(text, size, sizeof run->result.message - 1);
+    memmove(run->result.message, text, size);
+    run->result.message[size] = 0;
 }
 
 void run_refuse(sessile_run *run, law broken, const char *message)
 {
-    run->refused = 1;
-    if (run->hook)
-        run->why = run_reason_of_hook(run);
-    run->outcome.law = (int)broken;
-    run->outcome.hook = run->hook ? sessile_hook_name(run->hook) : "";
+    run->result.refused = 1;
+    if (run->schedule.hook)
+        run->schedule.why = run_reason_of_hook(run);
+    run->result.outcome.law = (int)broken;
+    run->result.outcome.hook =
+        run->schedule.hook ? sessile_hook_name(run->schedule.hook) : "";
     run_say(run, message);
-    run->stage = STAGE_COMMIT;
-    run->hook = 0;
+    run->schedule.stage = STAGE_COMMIT;
+    run->schedule.hook = 0;
 }
 
 void run_name_policy(sessile_run *run)
 {
-    const char *name = policy_step_get(run->policy, run->step)->name;
+    const char *name = policy_step_get(run->policy, run->schedule.step)->name;
     size_t size = strlen(name);
-    if (size >= sizeof run->policy_name)
-        size = utf8_floor(name, size, sizeof run->policy_name - 1);
-    memcpy(run->policy_name, name, size);
-    run->policy_name[size] = 0;
+    if (size >= sizeof run->result.policy_name)
+        size = utf8_floor(name, size, sizeof run->result.policy_name - 1);
+    memcpy(run->result.policy_name, name, size);
+    run->result.policy_name[size] = 0;
 }
 
 int run_changed(const sessile_run *run)
@@ -167,7 +171,7 @@ static void hook_failed(sessile_run *run, const sessile_error *why)
 {
     run_name_policy(run);
     state_hook_drop(run->state);
-    run_refuse(run, run->result.spent ? LAW_BOUNDS : LAW_NONE,
+    run_refuse(run, run->schedule.result.spent ? LAW_BOUNDS : LAW_NONE,
                why->message[0] ? why->message : "the policy failed");
 }
 
@@ -177,27 +181,27 @@ static int saves_too_little(const sessile_run *run)
 {
     sessile_reason reason = run_reason_of_hook(run);
     int64_t now = sessile_state_tokens(run->state);
-    if (run->did_not_fit ||
+    if (run->schedule.did_not_fit ||
         (reason != SESSILE_REASON_THRESHOLD && reason != SESSILE_REASON_TIMER &&
          reason != SESSILE_REASON_EVENT))
         return 0;
-    return run->tokens_given - now < run->tokens_given / 20;
+    return run->schedule.tokens_given - now < run->schedule.tokens_given / 20;
 }
 
 /* What a hook's end means: its edits are taken in and judged. */
 static sessile_status hook_done(sessile_run *run, sessile_error *err)
 {
-    if (run->hook == SESSILE_HOOK_SHOULD_COMPACT) {
+    if (run->schedule.hook == SESSILE_HOOK_SHOULD_COMPACT) {
         /* A question: nothing it edited counts. */
         state_hook_drop(run->state);
-        if (!run->result.verdict) {
-            run->step++;
-            run->phase = PHASE_ASK;
+        if (!run->schedule.result.verdict) {
+            run->schedule.step++;
+            run->schedule.phase = PHASE_ASK;
         }
-        run->hook = 0;
+        run->schedule.hook = 0;
         return SESSILE_OK;
     }
-    const policy_step_info *step = policy_step_get(run->policy, run->step);
+    const policy_step_info *step = policy_step_get(run->policy, run->schedule.step);
     int changed, vars_changed;
     sessile_status status = state_hook_end(run->state, &changed, &vars_changed, err);
     if (!status && vars_changed)
@@ -208,47 +212,49 @@ static sessile_status hook_done(sessile_run *run, sessile_error *err)
         laws_input in;
         status = state_laws(run->state, &in, err);
         if (!status)
-            status = laws_check(&in, &run->judged, run->alloc, err);
+            status = laws_check(&in, &run->result.judged, run->alloc, err);
         if (status)
             return status;
         run_name_policy(run);
-        if (run->judged.broken != LAW_NONE) {
-            run_refuse(run, run->judged.broken, run->judged.message);
+        if (run->result.judged.broken != LAW_NONE) {
+            run_refuse(run, run->result.judged.broken, run->result.judged.message);
             return SESSILE_OK;
         }
-        run->edited |= UINT32_C(1) << (run->step & 31);
-        if (run->hook == SESSILE_HOOK_COMPACT && saves_too_little(run)) {
-            run->outcome.too_little = 1;
-            run->edited = run->edited_before;
+        run->schedule.edited |= UINT32_C(1) << (run->schedule.step & 31);
+        if (run->schedule.hook == SESSILE_HOOK_COMPACT && saves_too_little(run)) {
+            run->result.outcome.too_little = 1;
+            run->schedule.edited = run->schedule.edited_before;
             status = state_rewind(run->state, err);
-        } else if (run->hook == SESSILE_HOOK_COMPACT || run->hook == SESSILE_HOOK_FLUSH) {
-            run->stands = run_reason_of_hook(run);
+        } else if (run->schedule.hook == SESSILE_HOOK_COMPACT ||
+                   run->schedule.hook == SESSILE_HOOK_FLUSH) {
+            run->schedule.stands = run_reason_of_hook(run);
         }
     }
-    if (run->stage != STAGE_COMPACT)
-        run->step++;
-    run->hook = 0;
+    if (run->schedule.stage != STAGE_COMPACT)
+        run->schedule.step++;
+    run->schedule.hook = 0;
     return status;
 }
 
 sessile_status run_make_pipeline(sessile_run *run, sessile_error *err)
 {
     sessile_session *s = run->session;
-    policy_setup setup = {.session_id = {s->id, s->id_size},
-                          .agent = {s->agent, s->agent_size},
-                          .metadata = {s->metadata, s->metadata_size},
-                          .turn = run->saw,
-                          .instructions = {run->instructions, run->instructions_size},
-                          .now_ms = run->now_ms,
-                          .worker = run->worker,
-                          .state = run->state,
-                          .journal = &run->journal};
+    policy_setup setup = {
+        .session_id = {s->identity.id, s->identity.id_size},
+        .agent = {s->identity.agent, s->identity.agent_size},
+        .metadata = {s->header.metadata, s->header.metadata_size},
+        .turn = run->saw.entry,
+        .instructions = {run->options.instructions, run->options.instructions_size},
+        .now_ms = run->now_ms,
+        .worker = run->worker,
+        .state = run->state,
+        .journal = &run->journal};
     buf title;
     sessile_status status = session_lock(s, err);
     if (status)
         return status;
     buf_init(&title, run->alloc);
-    buf_put(&title, s->title ? s->title : "", s->title_size);
+    buf_put(&title, s->fold.title ? s->fold.title : "", s->fold.title_size);
     session_unlock(s);
     status = title.failed ? fail_nomem(err) : SESSILE_OK;
     if (!status) {
@@ -262,19 +268,21 @@ sessile_status run_make_pipeline(sessile_run *run, sessile_error *err)
 /* Starts run->hook. OK: it has ended; NEEDS: it, or its host, is waited for. */
 static sessile_status start_hook(sessile_run *run, sessile_error *err)
 {
-    const policy_step_info *step = policy_step_get(run->policy, run->step);
+    const policy_step_info *step = policy_step_get(run->policy, run->schedule.step);
     const run_vars *vars = run_vars_get(run, step->name);
     sessile_status status = state_hook_begin(run->state, vars ? vars->text : "{}",
                                              vars ? vars->text_size : 2, err);
     if (status)
         return status;
-    if (run->hook == SESSILE_HOOK_FLUSH || run->hook == SESSILE_HOOK_COMPACT)
-        run->why = run_reason_of_hook(run);
-    if (run->hook == SESSILE_HOOK_COMPACT) {
-        run->tokens_given = sessile_state_tokens(run->state);
-        run->did_not_fit =
-            laws_cannot_fit(state_after(run->state), run->window, run_reserve(run)) > 0;
-        run->edited_before = run->edited;
+    if (run->schedule.hook == SESSILE_HOOK_FLUSH ||
+        run->schedule.hook == SESSILE_HOOK_COMPACT)
+        run->schedule.why = run_reason_of_hook(run);
+    if (run->schedule.hook == SESSILE_HOOK_COMPACT) {
+        run->schedule.tokens_given = sessile_state_tokens(run->state);
+        run->schedule.did_not_fit =
+            laws_cannot_fit(state_after(run->state), run->options.window,
+                            run_reserve(run)) > 0;
+        run->schedule.edited_before = run->schedule.edited;
         status = state_mark(run->state, err);
         if (status)
             return status;
@@ -286,69 +294,73 @@ static sessile_status start_hook(sessile_run *run, sessile_error *err)
         if (status)
             return status;
     }
-    return policy_pipeline_call(run->pipeline, run->step, run->hook, run->state,
-                                run_reason_of_hook(run), &run->result, err);
+    return policy_pipeline_call(run->pipeline, run->schedule.step, run->schedule.hook,
+                                run->state, run_reason_of_hook(run),
+                                &run->schedule.result, err);
 }
 
 /* Takes in the host's answer: OK, NEEDS (asked again), or the hook's failure. */
 static sessile_status take_answer(sessile_run *run, sessile_error *err)
 {
-    run->replied = 0;
-    if (!policy_step_get(run->policy, run->step)->is_host)
-        return policy_pipeline_answer(run->pipeline, &run->answer, &run->result, err);
-    run->result = (policy_result){.verdict = run->answer.verdict};
-    if (!run->answer.status)
+    run->ask.replied = 0;
+    if (!policy_step_get(run->policy, run->schedule.step)->is_host)
+        return policy_pipeline_answer(run->pipeline, &run->ask.answer,
+                                      &run->schedule.result, err);
+    run->schedule.result = (policy_result){.verdict = run->ask.answer.verdict};
+    if (!run->ask.answer.status)
         return SESSILE_OK;
-    size_t size = utf8_floor(run->answer.text.data, run->answer.text.size, REASON_MOST);
-    return size ? fail(err, SESSILE_POLICY, "%.*s", (int)size, run->answer.text.data)
+    size_t size =
+        utf8_floor(run->ask.answer.text.data, run->ask.answer.text.size, REASON_MOST);
+    return size ? fail(err, SESSILE_POLICY, "%.*s", (int)size, run->ask.answer.text.data)
                 : fail(err, SESSILE_POLICY, "the hook failed");
 }
 
 static void describe_need(const sessile_run *run, sessile_need *need)
 {
-    const policy_step_info *step = policy_step_get(run->policy, run->step);
-    *need = (sessile_need){.kind = step->is_host ? SESSILE_NEED_HOOK : SESSILE_NEED_MODEL,
-                           .policy = step->name,
-                           .step = run->step,
-                           .hook = run->hook,
-                           .reason = run_reason_of_hook(run),
-                           .instructions = {run->instructions, run->instructions_size},
-                           .options = {step->options, strlen(step->options)},
-                           .now_ms = run->now_ms,
-                           .fallback = run->is_fallback};
+    const policy_step_info *step = policy_step_get(run->policy, run->schedule.step);
+    *need = (sessile_need){
+        .kind = step->is_host ? SESSILE_NEED_HOOK : SESSILE_NEED_MODEL,
+        .policy = step->name,
+        .step = run->schedule.step,
+        .hook = run->schedule.hook,
+        .reason = run_reason_of_hook(run),
+        .instructions = {run->options.instructions, run->options.instructions_size},
+        .options = {step->options, strlen(step->options)},
+        .now_ms = run->now_ms,
+        .fallback = run->fallback.runs};
     if (step->is_host)
         need->state = run->state;
     else
-        need->request = run->result.request;
+        need->request = run->schedule.result.request;
 }
 
 /* A model was asked: 1 when a run that was pending had this answer already, which is
  * taken in next. */
 static int was_answered(sessile_run *run, sessile_error *why, sessile_status *status)
 {
-    if (policy_step_get(run->policy, run->step)->is_host)
+    if (policy_step_get(run->policy, run->schedule.step)->is_host)
         return 0;
-    run_request_hash(run->request_hash, run->result.request);
+    run_request_hash(run->ask.request, run->schedule.result.request);
     const run_answer *known = run_answers_known(run);
     if (!known)
         return 0;
     sessile_answer answer = {.status = known->status, .text = {known->text, known->size}};
-    run->asked = 1;
+    run->ask.out = 1;
     *status = run_reply(run, &answer, why);
-    run->asked = 0;
+    run->ask.out = 0;
     return *status == SESSILE_OK;
 }
 
 sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error *err)
 {
-    while (run->stage < STAGE_COMMIT) {
+    while (run->schedule.stage < STAGE_COMMIT) {
         sessile_error why = {SESSILE_OK, ""};
         sessile_status status;
-        if (run->replied) {
+        if (run->ask.replied) {
             status = take_answer(run, &why);
         } else {
             next_hook(run);
-            if (run->stage == STAGE_COMMIT)
+            if (run->schedule.stage == STAGE_COMMIT)
                 break;
             status = start_hook(run, &why);
         }
@@ -360,7 +372,7 @@ sessile_status run_schedule(sessile_run *run, sessile_need *need, sessile_error 
             if (status)
                 return status;
             describe_need(run, need);
-            run->asked = 1;
+            run->ask.out = 1;
             return SESSILE_NEEDS;
         }
         if (!status)

@@ -13,7 +13,9 @@
 const sessile_triggers *run_triggers(const sessile_run *run)
 {
     const sessile_session *s = run->session;
-    return run->triggers ? run->triggers : s->triggers ? s->triggers : s->store->triggers;
+    return run->options.triggers  ? run->options.triggers
+           : s->settings.triggers ? s->settings.triggers
+                                  : s->store->triggers;
 }
 
 static uint64_t since(int64_t then, int64_t now)
@@ -39,27 +41,27 @@ sessile_status run_count_locked(sessile_run *run, sessile_error *err)
     sessile_session *s = run->session;
     run_counts *c = &run->counts;
     sessile_id before = 0;
-    if (run->kind != RUN_TURN || run->is_fallback || !run_triggers(run))
+    if (run->kind != RUN_TURN || run->fallback.runs || !run_triggers(run))
         return SESSILE_OK;
-    c->by_share = s->by_share;
-    c->by_overflow = s->by_overflow;
-    sessile_status status = session_reach_locked(s, run->saw, err);
+    c->by_share = s->compacting.by_share;
+    c->by_overflow = s->compacting.by_overflow;
+    sessile_status status = session_reach_locked(s, run->saw.entry, err);
     if (!status)
-        status = session_last_compaction_locked(s, run->saw, &c->last, err);
+        status = session_last_compaction_locked(s, run->saw.entry, &c->last, err);
     if (!status)
-        status = session_turn_before_locked(s, run->saw, c->last.id, &before, err);
+        status = session_turn_before_locked(s, run->saw.entry, c->last.id, &before, err);
     if (!status)
-        status = on_path(s, run->saw, &c->by_share, err);
+        status = on_path(s, run->saw.entry, &c->by_share, err);
     if (!status)
-        status = on_path(s, run->saw, &c->by_overflow, err);
+        status = on_path(s, run->saw.entry, &c->by_overflow, err);
     if (status)
         return status;
-    const node *now = &s->nodes[run->saw];
+    const node *now = &s->tree.nodes[run->saw.entry];
     c->messages = now->messages - c->last.messages;
     c->ms = since(c->last.time_ms, now->time_ms);
     if (before && before != c->last.id) {
-        c->messages_before = s->nodes[before].messages - c->last.messages;
-        c->ms_before = since(c->last.time_ms, s->nodes[before].time_ms);
+        c->messages_before = s->tree.nodes[before].messages - c->last.messages;
+        c->ms_before = since(c->last.time_ms, s->tree.nodes[before].time_ms);
     }
     return SESSILE_OK;
 }
@@ -72,7 +74,8 @@ static int passed(uint64_t every, uint64_t before, uint64_t now)
 
 static int64_t room_of(const sessile_run *run)
 {
-    return run->window > run_reserve(run) ? run->window - run_reserve(run) : 0;
+    return run->options.window > run_reserve(run) ? run->options.window - run_reserve(run)
+                                                  : 0;
 }
 
 /* What goes beside the messages is measured anew by every report, and never quite the
@@ -80,7 +83,7 @@ static int64_t room_of(const sessile_run *run)
 static int same_room(const sessile_run *run, int64_t room)
 {
     int64_t more = room - room_of(run);
-    return (more < 0 ? -more : more) <= run->window / 64;
+    return (more < 0 ? -more : more) <= run->options.window / 64;
 }
 
 /* 1 when the context was at least `most` right after entry `at` too, where this was tried
@@ -114,13 +117,15 @@ static int by_share(const sessile_run *run, const sessile_triggers *t)
     /* Rounded up; in two parts, since room may be any number. */
     int64_t room = room_of(run), share = t->share;
     int64_t most = room / 1000 * share + (room % 1000 * share + 999) / 1000;
-    return share && run->window > 0 && is_full(run, most, run->counts.by_share, 1);
+    return share && run->options.window > 0 &&
+           is_full(run, most, run->counts.by_share, 1);
 }
 
 static int by_overflow(const sessile_run *run, const sessile_triggers *t)
 {
     return t->overflow &&
-           laws_cannot_fit(state_after(run->state), run->window, run_reserve(run)) > 0 &&
+           laws_cannot_fit(state_after(run->state), run->options.window,
+                           run_reserve(run)) > 0 &&
            is_full(run, room_of(run) + 1, run->counts.by_overflow,
                    run->counts.last.overflow);
 }
@@ -131,7 +136,7 @@ static void remember(sessile_run *run, trigger_attempt *attempt)
 {
     if (session_lock(run->session, NULL))
         return;
-    *attempt = (trigger_attempt){run->last, room_of(run)};
+    *attempt = (trigger_attempt){run->turn.last, room_of(run)};
     session_unlock(run->session);
 }
 
@@ -150,14 +155,15 @@ static sessile_reason judge(sessile_run *run)
     if (run->kind != RUN_TURN || !t || !compacts(run))
         return SESSILE_REASON_TURN;
     uint64_t every_ms = t->seconds > UINT64_MAX / 1000 ? UINT64_MAX : t->seconds * 1000;
-    int event = triggers_name(t, (sessile_slice){run->event, run->event_size});
+    int event =
+        triggers_name(t, (sessile_slice){run->options.event, run->options.event_size});
     int overflow = by_overflow(run, t), share = by_share(run, t);
     if (share)
-        remember(run, &run->session->by_share);
+        remember(run, &run->session->compacting.by_share);
     if (event)
         return SESSILE_REASON_EVENT;
     if (overflow) {
-        remember(run, &run->session->by_overflow);
+        remember(run, &run->session->compacting.by_overflow);
         return SESSILE_REASON_OVERFLOW;
     }
     if (share || passed(t->messages, c->messages_before, c->messages))
@@ -169,28 +175,28 @@ static sessile_reason judge(sessile_run *run)
 /* What a run that was pending was told, it is told again. */
 sessile_reason run_fired(sessile_run *run)
 {
-    if (!run->replays)
-        run->fired_first = judge(run);
-    if (run->fired_first == SESSILE_REASON_OVERFLOW)
-        run->overflowed = 1;
-    return run->fired_first;
+    if (!run->replay.runs)
+        run->schedule.fired_first = judge(run);
+    if (run->schedule.fired_first == SESSILE_REASON_OVERFLOW)
+        run->schedule.overflowed = 1;
+    return run->schedule.fired_first;
 }
 
 static int still_overflows(sessile_run *run)
 {
     const sessile_triggers *t = run_triggers(run);
-    if (run->replays_overflow)
-        return laws_cannot_fit(state_after(run->state), run->window, run_reserve(run)) >
-               0;
+    if (run->replay.overflowed)
+        return laws_cannot_fit(state_after(run->state), run->options.window,
+                               run_reserve(run)) > 0;
     return t && compacts(run) && by_overflow(run, t);
 }
 
 int run_fired_again(sessile_run *run)
 {
-    if (run->kind != RUN_TURN || run->overflowed || !still_overflows(run))
+    if (run->kind != RUN_TURN || run->schedule.overflowed || !still_overflows(run))
         return 0;
-    remember(run, &run->session->by_overflow);
-    run->overflowed = 1;
-    run->fired = SESSILE_REASON_OVERFLOW;
+    remember(run, &run->session->compacting.by_overflow);
+    run->schedule.overflowed = 1;
+    run->schedule.fired = SESSILE_REASON_OVERFLOW;
     return 1;
 }

@@ -12,6 +12,8 @@
 #include "base/text.h"
 #include "session/life.h"
 #include "tokens/tokens.h"
+#include "session/count.h"
+#include "session/read.h"
 
 /* One message, checked: where its text is in `text`, and its tokens. */
 typedef struct turn_message {
@@ -85,11 +87,11 @@ static sessile_status check_messages(turn_write *w, const sessile_slice *message
 static sessile_status find_parent(turn_write *w, sessile_session *s, sessile_id *parent,
                                   sessile_error *err)
 {
-    sessile_id base = w->options->has_base ? w->options->base : s->base;
+    sessile_id base = w->options->has_base ? w->options->base : s->tree.base;
     sessile_status status = SESSILE_OK;
 
-    *parent = s->head;
-    w->run->beside = 0;
+    *parent = s->tree.head;
+    w->run->turn.beside = 0;
     if (w->options->on_conflict != SESSILE_ON_CONFLICT_APPEND)
         status = session_check_base_locked(s, base, 1, err);
     if (status != SESSILE_CONFLICT ||
@@ -97,7 +99,7 @@ static sessile_status find_parent(turn_write *w, sessile_session *s, sessile_id 
         return status;
     error_clear(err);
     *parent = base;
-    w->run->beside = 1;
+    w->run->turn.beside = 1;
     return session_check_at(s, base, err);
 }
 
@@ -108,7 +110,7 @@ static sessile_status count_previous(turn_write *w, sessile_session *s, sessile_
     context id;
     sessile_status status;
 
-    if (!w->run->beside) {
+    if (!w->run->turn.beside) {
         status = session_context_locked(s, &c, err);
         w->previous = !status ? c->count : 0;
         return status;
@@ -135,14 +137,14 @@ static sessile_status build_turn(void *arg, sessile_session *s, batch *b,
         return status;
     w->time_ms = b->now_ms;
 
-    w->run->first = batch_next(b);
+    w->run->turn.first = batch_next(b);
     for (size_t i = 0; i < w->count; i++) {
         const turn_message *m = &w->messages[i];
         parent = batch_message(b, parent, w->text.data + m->at, m->size, &m->columns,
                                m->tokens);
     }
     char first[9];
-    id_print(w->run->first, first);
+    id_print(w->run->turn.first, first);
     buf_clear(&w->data);
     buf_printf(&w->data, "{\"first\":\"%s\",\"count\":%zu", first, w->count);
     if (w->usage.size) {
@@ -162,11 +164,11 @@ static sessile_status build_turn(void *arg, sessile_session *s, batch *b,
     buf_putc(&w->data, '}');
     if (w->data.failed)
         return fail_nomem(err);
-    w->run->last =
+    w->run->turn.last =
         batch_put(b, parent, ENTRY_TURN, SOURCE_HOST, w->data.data, w->data.size);
-    if (w->run->beside) {
-        batch_move_head(b, s->head, s->head);
-        b->base = w->run->last;
+    if (w->run->turn.beside) {
+        batch_move_head(b, s->tree.head, s->tree.head);
+        b->base = w->run->turn.last;
     }
     return SESSILE_OK;
 }
@@ -207,15 +209,15 @@ sessile_status run_turn(sessile_run *run, const sessile_slice *messages, size_t 
             check_object(&w.metadata, options->metadata, "metadata", limits->depth, err);
     if (!status)
         status = session_write_known_within(run->session, &run->wait, build_turn, &w,
-                                            &run->written, err);
+                                            &run->log.written, err);
     if (status)
         goto out;
     run->now_ms = w.time_ms;
-    run->saw = run->last;
-    run->outcome.first = run->first;
-    run->outcome.last = run->last;
-    run->outcome.head = run->last;
-    run->previous = w.previous;
+    run->saw.entry = run->turn.last;
+    run->result.outcome.first = run->turn.first;
+    run->result.outcome.last = run->turn.last;
+    run->result.outcome.head = run->turn.last;
+    run->turn.previous = w.previous;
 
 out:
     if (w.messages)
@@ -244,7 +246,7 @@ static size_t before_turn(const sessile_run *run, const context *c)
     size_t n = 0;
     if (run->kind != RUN_TURN)
         return c->count;
-    while (n < c->count && (c->items[n].key.n || c->items[n].key.entry < run->first))
+    while (n < c->count && (c->items[n].key.n || c->items[n].key.entry < run->turn.first))
         n++;
     return n;
 }
@@ -254,11 +256,13 @@ static size_t before_turn(const sessile_run *run, const context *c)
  * whatever was reported: a report that is wrong must not leave a policy without any. */
 static sessile_status find_held(sessile_run *run, sessile_error *err)
 {
-    int64_t room = run->window > run->reserve ? run->window - run->reserve : 0;
+    int64_t room = run->options.window > run->options.reserve
+                       ? run->options.window - run->options.reserve
+                       : 0;
     sessile_status status =
-        session_outside_locked(run->session, run->saw, &run->held, err);
-    if (!status && run->window > 0 && run->held > room / 2)
-        run->held = room / 2;
+        session_outside_locked(run->session, run->saw.entry, &run->saw.held, err);
+    if (!status && run->options.window > 0 && run->saw.held > room / 2)
+        run->saw.held = room / 2;
     return status;
 }
 
@@ -278,17 +282,17 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     buf_init(&vars, run->alloc);
     context_init(&at, run->alloc);
     facts_init(&labels, run->alloc);
-    if (run->kind == RUN_TURN || run->replays || run->is_fallback) {
+    if (run->kind == RUN_TURN || run->replay.runs || run->fallback.runs) {
         /* Others may have written since the turn: the policy sees the turn's own leaf. */
-        if (s->head == run->saw) {
+        if (s->tree.head == run->saw.entry) {
             status = session_context_locked(s, &c, err);
         } else {
-            status = session_context_at_locked(s, run->saw, &at, err);
+            status = session_context_at_locked(s, run->saw.entry, &at, err);
             c = &at;
         }
-        if (!status && run->replays) {
-            run->previous = before_turn(run, c);
-            run->outcome.head = s->head;
+        if (!status && run->replay.runs) {
+            run->turn.previous = before_turn(run, c);
+            run->result.outcome.head = s->tree.head;
         }
     } else {
         status = session_refresh_locked(s, err);
@@ -296,33 +300,34 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
             status = session_check_running_locked(s, err);
         if (!status)
             status = session_context_locked(s, &c, err);
-        run->saw = s->head;
-        s->base = s->head;
-        run->previous = c ? c->count : 0;
-        run->outcome.head = s->head;
+        run->saw.entry = s->tree.head;
+        s->tree.base = s->tree.head;
+        run->turn.previous = c ? c->count : 0;
+        run->result.outcome.head = s->tree.head;
     }
     if (!status) {
-        run->context_at = run->saw ? s->nodes[run->saw].context_at : 0;
-        run->vars_at = run->saw ? s->nodes[run->saw].vars_at : 0;
-        run->seen = s->node_count;
-        status = session_vars_locked(s, run->saw, &vars, err);
+        run->saw.context_at =
+            run->saw.entry ? s->tree.nodes[run->saw.entry].context_at : 0;
+        run->saw.vars_at = run->saw.entry ? s->tree.nodes[run->saw.entry].vars_at : 0;
+        run->saw.count = s->tree.node_count;
+        status = session_vars_locked(s, run->saw.entry, &vars, err);
     }
     if (!status)
         status = run_count_locked(run, err);
     if (!status)
-        status = session_fit_locked(s, run->saw, fit, err);
+        status = session_fit_locked(s, run->saw.entry, fit, err);
     if (!status)
         status = find_held(run, err);
     if (!status)
-        status = session_tokens_at_locked(s, run->saw, &whole, &beside, err);
+        status = session_tokens_at_locked(s, run->saw.entry, &whole, &beside, err);
     /* One picture for all hooks, whatever is labelled meanwhile. */
-    if (!status && facts_labels(&s->facts, &labels))
+    if (!status && facts_labels(&s->fold.facts, &labels))
         status = fail_nomem(err);
     if (!status) {
         state_setup setup = {.context = c,
                              .labels = &labels,
-                             .previous = run->previous,
-                             .window = run->window,
+                             .previous = run->turn.previous,
+                             .window = run->options.window,
                              .reserve = run_reserve(run),
                              .fit = fit,
                              .made_ratio = fit[TOKENS_ESTIMATE].ratio,
@@ -342,8 +347,8 @@ sessile_status run_snapshot(sessile_run *run, sessile_error *err)
     if (!status && vars.size > 2)
         status = run_vars_load(run, vars.data, vars.size, err);
     if (!status) {
-        run->outcome.tokens_before = whole.tokens;
-        run->outcome.tokens_after = run->outcome.tokens_before;
+        run->result.outcome.tokens_before = whole.tokens;
+        run->result.outcome.tokens_after = run->result.outcome.tokens_before;
     }
     context_deinit(&at);
     facts_deinit(&labels);

@@ -10,8 +10,8 @@
 
 static run_vars *vars_find(const sessile_run *run, const char *name, size_t size)
 {
-    for (size_t i = 0; i < run->vars_count; i++) {
-        run_vars *v = &run->vars[i];
+    for (size_t i = 0; i < run->notes.count; i++) {
+        run_vars *v = &run->notes.at[i];
         if (v->name_size == size && memcmp(v->name, name, size) == 0)
             return v;
     }
@@ -29,13 +29,13 @@ static sessile_status vars_put(sessile_run *run, const char *name, size_t name_s
         mem_free(run->alloc, v->text, v->text_size + 1);
     } else {
         char *key = mem_dup(run->alloc, name, name_size);
-        if (!key || mem_grow(run->alloc, (void **)&run->vars, &run->vars_capacity,
-                             run->vars_count + 1, sizeof *run->vars)) {
+        if (!key || mem_grow(run->alloc, (void **)&run->notes.at, &run->notes.capacity,
+                             run->notes.count + 1, sizeof *run->notes.at)) {
             mem_free(run->alloc, key, name_size + 1);
             mem_free(run->alloc, copy, text_size + 1);
             return fail_nomem(err);
         }
-        v = &run->vars[run->vars_count++];
+        v = &run->notes.at[run->notes.count++];
         v->name = key;
         v->name_size = name_size;
     }
@@ -71,30 +71,30 @@ const run_vars *run_vars_get(const sessile_run *run, const char *name)
 sessile_status run_vars_set(sessile_run *run, const char *name, sessile_slice text,
                             sessile_error *err)
 {
-    run->vars_changed = 1;
+    run->notes.changed = 1;
     return vars_put(run, name, strlen(name), text.data, text.size, err);
 }
 
 void run_vars_put(const sessile_run *run, buf *out)
 {
     buf_putc(out, '{');
-    for (size_t i = 0; i < run->vars_count; i++) {
+    for (size_t i = 0; i < run->notes.count; i++) {
         if (i)
             buf_putc(out, ',');
-        json_put_string(out, run->vars[i].name, run->vars[i].name_size);
+        json_put_string(out, run->notes.at[i].name, run->notes.at[i].name_size);
         buf_putc(out, ':');
-        buf_put(out, run->vars[i].text, run->vars[i].text_size);
+        buf_put(out, run->notes.at[i].text, run->notes.at[i].text_size);
     }
     buf_putc(out, '}');
 }
 
 void run_vars_deinit(sessile_run *run)
 {
-    for (size_t i = 0; i < run->vars_count; i++) {
-        mem_free(run->alloc, run->vars[i].name, run->vars[i].name_size + 1);
-        mem_free(run->alloc, run->vars[i].text, run->vars[i].text_size + 1);
+    for (size_t i = 0; i < run->notes.count; i++) {
+        mem_free(run->alloc, run->notes.at[i].name, run->notes.at[i].name_size + 1);
+        mem_free(run->alloc, run->notes.at[i].text, run->notes.at[i].text_size + 1);
     }
-    mem_free(run->alloc, run->vars, run->vars_capacity * sizeof *run->vars);
-    run->vars = NULL;
-    run->vars_count = run->vars_capacity = 0;
+    mem_free(run->alloc, run->notes.at, run->notes.capacity * sizeof *run->notes.at);
+    run->notes.at = NULL;
+    run->notes.count = run->notes.capacity = 0;
 }

@@ -44,9 +44,9 @@ sessile_status session_check_text(sessile_slice text, size_t most, const char *w
 
 void session_free_agent_info(sessile_session *s)
 {
-    buf_deinit(&s->agent_info.version);
-    buf_deinit(&s->agent_info.config);
-    buf_deinit(&s->agent_info.tools);
+    buf_deinit(&s->identity.info.version);
+    buf_deinit(&s->identity.info.config);
+    buf_deinit(&s->identity.info.tools);
 }
 
 sessile_status session_set_agent_info(sessile_session *s, const sessile_agent_info *info,
@@ -59,17 +59,18 @@ sessile_status session_set_agent_info(sessile_session *s, const sessile_agent_in
         status = session_check_text(info->config, AGENT_INFO_MOST,
                                     "agent's configuration", err);
     if (!status && info->tools.size)
-        status = session_check_json(&s->agent_info.tools, s, info->tools, "agent's tools",
-                                    0, err);
+        status = session_check_json(&s->identity.info.tools, s, info->tools,
+                                    "agent's tools", 0, err);
     if (!status && info->tools.size &&
-        json_of(s->agent_info.tools.data, s->agent_info.tools.size).type != JSON_ARRAY)
+        json_of(s->identity.info.tools.data, s->identity.info.tools.size).type !=
+            JSON_ARRAY)
         status = fail(err, SESSILE_INVALID,
                       "the agent's tools: a JSON array of their names is wanted");
     if (status)
         return status;
-    buf_put(&s->agent_info.version, info->version.data, info->version.size);
-    buf_put(&s->agent_info.config, info->config.data, info->config.size);
-    if (s->agent_info.version.failed || s->agent_info.config.failed)
+    buf_put(&s->identity.info.version, info->version.data, info->version.size);
+    buf_put(&s->identity.info.config, info->config.data, info->config.size);
+    if (s->identity.info.version.failed || s->identity.info.config.failed)
         return fail_nomem(err);
     return SESSILE_OK;
 }

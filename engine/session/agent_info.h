@@ -4,7 +4,7 @@
 #ifndef SESSION_AGENT_INFO_H
 #define SESSION_AGENT_INFO_H
 
-#include "session/session.h"
+#include "session/handle.h"
 
 enum { AGENT_INFO_MOST = 200 }; /* bytes of a version, of a configuration's name */
 

@@ -22,45 +22,45 @@
 
 void child_links_forget(sessile_session *s)
 {
-    if (s->child_links)
-        mem_free(&s->store->alloc, s->child_links,
-                 s->child_link_capacity * sizeof *s->child_links);
-    s->child_links = NULL;
-    s->child_link_count = s->child_link_capacity = 0;
+    if (s->tree.children)
+        mem_free(&s->store->alloc, s->tree.children,
+                 s->tree.child_capacity * sizeof *s->tree.children);
+    s->tree.children = NULL;
+    s->tree.child_count = s->tree.child_capacity = 0;
 }
 
 /* Entry id becomes the first of its parent's children. */
 static void child_links_link(sessile_session *s, sessile_id id)
 {
-    sessile_id parent = s->nodes[id].parent;
+    sessile_id parent = s->tree.nodes[id].parent;
 
-    s->child_links[id] = (child_link){0, 0};
+    s->tree.children[id] = (child_link){0, 0};
     if (id == 0 || parent >= id || !session_is_path_entry(s, id))
         return;
-    s->child_links[id].next = s->child_links[parent].child;
-    s->child_links[parent].child = id;
+    s->tree.children[id].next = s->tree.children[parent].child;
+    s->tree.children[parent].child = id;
 }
 
 void child_links_follow(sessile_session *s)
 {
-    if (!s->child_link_count)
+    if (!s->tree.child_count)
         return;
-    if (mem_grow(&s->store->alloc, (void **)&s->child_links, &s->child_link_capacity,
-                 s->node_count, sizeof *s->child_links)) {
+    if (mem_grow(&s->store->alloc, (void **)&s->tree.children, &s->tree.child_capacity,
+                 s->tree.node_count, sizeof *s->tree.children)) {
         child_links_forget(s); /* to be made again when somebody asks */
         return;
     }
-    while (s->child_link_count < s->node_count)
-        child_links_link(s, (sessile_id)s->child_link_count++);
+    while (s->tree.child_count < s->tree.node_count)
+        child_links_link(s, (sessile_id)s->tree.child_count++);
 }
 
 void child_links_cut(sessile_session *s)
 {
-    while (s->child_link_count > s->node_count) {
-        sessile_id id = (sessile_id)--s->child_link_count;
-        sessile_id parent = s->nodes[id].parent;
-        if (id && parent < id && s->child_links[parent].child == id)
-            s->child_links[parent].child = s->child_links[id].next;
+    while (s->tree.child_count > s->tree.node_count) {
+        sessile_id id = (sessile_id)--s->tree.child_count;
+        sessile_id parent = s->tree.nodes[id].parent;
+        if (id && parent < id && s->tree.children[parent].child == id)
+            s->tree.children[parent].child = s->tree.children[id].next;
     }
 }
 
@@ -68,16 +68,16 @@ static sessile_status child_links_make(sessile_session *s, sessile_error *err)
 {
     sessile_status status;
 
-    if (s->child_link_count)
+    if (s->tree.child_count)
         return SESSILE_OK;
     status = session_reach_all_locked(s, err);
     if (status)
         return status;
-    if (mem_grow(&s->store->alloc, (void **)&s->child_links, &s->child_link_capacity,
-                 s->node_count, sizeof *s->child_links))
+    if (mem_grow(&s->store->alloc, (void **)&s->tree.children, &s->tree.child_capacity,
+                 s->tree.node_count, sizeof *s->tree.children))
         return fail_nomem(err);
-    while (s->child_link_count < s->node_count)
-        child_links_link(s, (sessile_id)s->child_link_count++);
+    while (s->tree.child_count < s->tree.node_count)
+        child_links_link(s, (sessile_id)s->tree.child_count++);
     return SESSILE_OK;
 }
 
@@ -102,13 +102,13 @@ sessile_status session_ancestry_locked(sessile_session *s, sessile_id id,
         status = session_reach_path_locked(s, id, 0, err);
     if (status)
         return status;
-    for (sessile_id at = id; at; at = s->nodes[at].parent)
+    for (sessile_id at = id; at; at = s->tree.nodes[at].parent)
         n++;
     status = give_ids(s, n, out, err);
     if (status)
         return status;
     *count = n;
-    for (sessile_id at = id; n > 1; at = s->nodes[at].parent)
+    for (sessile_id at = id; n > 1; at = s->tree.nodes[at].parent)
         (*out)[--n] = at;
     (*out)[0] = 0;
     return SESSILE_OK;
@@ -122,13 +122,15 @@ static sessile_status list_children(sessile_session *s, sessile_id parent,
     sessile_status status;
     size_t n = 0;
 
-    for (sessile_id at = s->child_links[parent].child; at; at = s->child_links[at].next)
+    for (sessile_id at = s->tree.children[parent].child; at;
+         at = s->tree.children[at].next)
         n += at != less;
     status = give_ids(s, n, out, err);
     if (status)
         return status;
     *count = n;
-    for (sessile_id at = s->child_links[parent].child; at; at = s->child_links[at].next)
+    for (sessile_id at = s->tree.children[parent].child; at;
+         at = s->tree.children[at].next)
         if (at != less)
             (*out)[--n] = at;
     return SESSILE_OK;
@@ -157,7 +159,7 @@ sessile_status session_siblings_locked(sessile_session *s, sessile_id id,
         return status;
     if (id == 0)
         return give_ids(s, 0, out, err);
-    return list_children(s, s->nodes[id].parent, id, out, count, err);
+    return list_children(s, s->tree.nodes[id].parent, id, out, count, err);
 }
 
 sessile_status session_leaves_locked(sessile_session *s, sessile_id **out, size_t *count,
@@ -168,15 +170,15 @@ sessile_status session_leaves_locked(sessile_session *s, sessile_id **out, size_
 
     if (status)
         return status;
-    for (sessile_id id = 0; id < s->node_count; id++)
-        n += session_is_path_entry(s, id) && !s->child_links[id].child;
+    for (sessile_id id = 0; id < s->tree.node_count; id++)
+        n += session_is_path_entry(s, id) && !s->tree.children[id].child;
     status = give_ids(s, n, out, err);
     if (status)
         return status;
     *count = n;
     n = 0;
-    for (sessile_id id = 0; id < s->node_count; id++)
-        if (session_is_path_entry(s, id) && !s->child_links[id].child)
+    for (sessile_id id = 0; id < s->tree.node_count; id++)
+        if (session_is_path_entry(s, id) && !s->tree.children[id].child)
             (*out)[n++] = id;
     return SESSILE_OK;
 }
@@ -192,7 +194,7 @@ sessile_status session_common_ancestor_locked(sessile_session *s, sessile_id a,
     /* The larger id is no ancestor of the smaller: it steps. */
     while (!status && a != b) {
         sessile_id *later = a > b ? &a : &b;
-        *later = s->nodes[*later].parent;
+        *later = s->tree.nodes[*later].parent;
         status = session_reach_locked(s, *later, err);
     }
     if (!status)
@@ -238,12 +240,12 @@ static sessile_status read_labels(const sessile_session *s, pick *p, sessile_err
     size_t count;
     fact *list;
 
-    if (facts_in_force(&s->facts, FACT_LABEL, a, &list, &count))
+    if (facts_in_force(&s->fold.facts, FACT_LABEL, a, &list, &count))
         return fail_nomem(err);
     if (count)
-        p->labelled = mem_zalloc(a, s->node_count);
+        p->labelled = mem_zalloc(a, s->tree.node_count);
     for (size_t i = 0; p->labelled && i < count; i++)
-        if (list[i].about < s->node_count)
+        if (list[i].about < s->tree.node_count)
             p->labelled[list[i].about] = 1;
     if (list)
         mem_free(a, list, count * sizeof *list);
@@ -252,14 +254,14 @@ static sessile_status read_labels(const sessile_session *s, pick *p, sessile_err
 
 static int is_wanted(const sessile_session *s, const pick *p, size_t id)
 {
-    return (p->types >> s->nodes[id].type & 1) &&
+    return (p->types >> s->tree.nodes[id].type & 1) &&
            (!p->only_labelled || (p->labelled && p->labelled[id]));
 }
 
 static void fill_row(const sessile_session *s, const pick *p, sessile_id id,
                      sessile_node *row)
 {
-    const node *n = &s->nodes[id];
+    const node *n = &s->tree.nodes[id];
 
     memset(row, 0, sizeof *row);
     row->id = id;
@@ -289,8 +291,8 @@ static void link_rows(sessile_node *rows, size_t count, const uint32_t *row_of)
 /* All entries: the row of an entry is its id. */
 static void all_rows(const sessile_session *s, const pick *p, sessile_node *rows)
 {
-    for (size_t i = 0; i < s->node_count; i++) {
-        sessile_id parent = s->nodes[i].parent;
+    for (size_t i = 0; i < s->tree.node_count; i++) {
+        sessile_id parent = s->tree.nodes[i].parent;
         int has_parent = i && parent < i;
         fill_row(s, p, (sessile_id)i, &rows[i]);
         rows[i].parent = has_parent ? parent : SESSILE_NO_ID;
@@ -307,8 +309,8 @@ static void some_rows(const sessile_session *s, const pick *p, sessile_node *row
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < s->node_count; i++) {
-        const node *n = &s->nodes[i];
+    for (size_t i = 0; i < s->tree.node_count; i++) {
+        const node *n = &s->tree.nodes[i];
         int has_parent = i && n->parent < i;
         uint32_t up = has_parent ? row_of[n->parent] : UINT32_MAX;
         totals[i] = (int64_t)n->tokens + (has_parent ? totals[n->parent] : 0);
@@ -334,11 +336,11 @@ static size_t row_at(sessile_id id, const sessile_node *rows, size_t count,
 static void mark_rows(const sessile_session *s, const context *c, sessile_node *rows,
                       size_t count, const uint32_t *row_of)
 {
-    for (sessile_id id = s->head;; id = s->nodes[id].parent) {
+    for (sessile_id id = s->tree.head;; id = s->tree.nodes[id].parent) {
         size_t at = row_at(id, rows, count, row_of);
         if (at < count) {
             rows[at].on_path = 1;
-            rows[at].is_head = id == s->head;
+            rows[at].is_head = id == s->tree.head;
         }
         if (!id)
             break;
@@ -356,16 +358,16 @@ static sessile_status make_rows(sessile_session *s, const pick *p, const context
                                 sessile_node **out, size_t *count, sessile_error *err)
 {
     const allocator *a = &s->store->alloc;
-    size_t n = p->all ? s->node_count : 0;
+    size_t n = p->all ? s->tree.node_count : 0;
     uint32_t *row_of = NULL;
     int64_t *totals = NULL;
     sessile_node *rows = NULL;
 
     if (!p->all) {
-        for (size_t i = 0; i < s->node_count; i++)
+        for (size_t i = 0; i < s->tree.node_count; i++)
             n += (size_t)is_wanted(s, p, i);
-        row_of = mem_alloc(a, s->node_count * sizeof *row_of);
-        totals = mem_alloc(a, s->node_count * sizeof *totals);
+        row_of = mem_alloc(a, s->tree.node_count * sizeof *row_of);
+        totals = mem_alloc(a, s->tree.node_count * sizeof *totals);
     }
     if (p->all || (row_of && totals))
         rows = give_alloc(a, (n ? n : 1) * sizeof *rows);
@@ -380,9 +382,9 @@ static sessile_status make_rows(sessile_session *s, const pick *p, const context
         *count = n;
     }
     if (row_of)
-        mem_free(a, row_of, s->node_count * sizeof *row_of);
+        mem_free(a, row_of, s->tree.node_count * sizeof *row_of);
     if (totals)
-        mem_free(a, totals, s->node_count * sizeof *totals);
+        mem_free(a, totals, s->tree.node_count * sizeof *totals);
     return rows ? SESSILE_OK : fail_nomem(err);
 }
 
@@ -398,7 +400,7 @@ sessile_status session_tree_locked(sessile_session *s, const sessile_tree_option
         status = session_context_locked(s, &c, err);
         if (!status)
             status = session_reach_all_locked(s, err);
-        if (!s->current_stale && !s->absent_count)
+        if (!s->context.stale && !s->index.absent_count)
             break;
     }
     if (!status)
@@ -406,6 +408,6 @@ sessile_status session_tree_locked(sessile_session *s, const sessile_tree_option
     if (!status)
         status = make_rows(s, &p, c, out, count, err);
     if (p.labelled)
-        mem_free(&s->store->alloc, p.labelled, s->node_count);
+        mem_free(&s->store->alloc, p.labelled, s->tree.node_count);
     return status;
 }

@@ -12,6 +12,7 @@
  * that a salvaged log has the context it had, less what was lost.
  */
 #include "session/fold.h"
+#include "session/compaction.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -139,7 +140,7 @@ static sessile_status load(loader *l, sessile_id id, source **out)
     memset(from, 0, sizeof *from);
     buf_init(&from->text, l->alloc);
     from->id = id;
-    if (s->nodes[id].type == ENTRY_TOMBSTONE) {
+    if (s->tree.nodes[id].type == ENTRY_TOMBSTONE) {
         from->lost = 1;
     } else {
         status = session_read_entry(l->s, id, &from->text, &from->e, l->err);
@@ -166,7 +167,7 @@ static int push(context *out, item *it, const message_link *links)
 
 int context_push_node(const sessile_session *s, sessile_id id, context *out)
 {
-    const node *n = &s->nodes[id];
+    const node *n = &s->tree.nodes[id];
     item it = {.key = {id, 0},
                .tokens = n->tokens,
                .turn = n->turn,
@@ -176,7 +177,7 @@ int context_push_node(const sessile_session *s, sessile_id id, context *out)
                .flags = n->flags & (MESSAGE_STARTS_TURN | MESSAGE_SUMMARY | MESSAGE_KIND |
                                     MESSAGE_ERROR)};
 
-    return push(out, &it, n->link_count ? &s->links[n->link] : NULL);
+    return push(out, &it, n->link_count ? &s->tree.links[n->link] : NULL);
 }
 
 static sessile_status push_id(loader *l, sessile_id id, json name)
@@ -188,10 +189,10 @@ static sessile_status push_id(loader *l, sessile_id id, json name)
         status = session_reach_locked(l->s, id, l->err);
     if (status)
         return status;
-    if (id >= l->at ||
-        !(node_is_message(&s->nodes[id]) || s->nodes[id].type == ENTRY_TOMBSTONE))
+    if (id >= l->at || !(node_is_message(&s->tree.nodes[id]) ||
+                         s->tree.nodes[id].type == ENTRY_TOMBSTONE))
         return malformed(l, "its context names what is no message before it", name);
-    if (s->nodes[id].type == ENTRY_TOMBSTONE) {
+    if (s->tree.nodes[id].type == ENTRY_TOMBSTONE) {
         l->out->lost++;
         return SESSILE_OK;
     }
@@ -241,10 +242,10 @@ static sessile_status push_put(loader *l, sessile_key key, json name)
         status = session_reach_locked(s, key.entry, l->err);
     if (status)
         return status;
-    if (key.entry > l->at || (s->nodes[key.entry].type != ENTRY_COMPACTION &&
-                              s->nodes[key.entry].type != ENTRY_TOMBSTONE))
+    if (key.entry > l->at || (s->tree.nodes[key.entry].type != ENTRY_COMPACTION &&
+                              s->tree.nodes[key.entry].type != ENTRY_TOMBSTONE))
         return malformed(l, "its context names a message of what is no compaction", name);
-    if (l->names_only && s->nodes[key.entry].type == ENTRY_TOMBSTONE) {
+    if (l->names_only && s->tree.nodes[key.entry].type == ENTRY_TOMBSTONE) {
         l->out->lost++;
         return SESSILE_OK;
     }
@@ -367,15 +368,15 @@ static sessile_status follow(sessile_session *s, sessile_key next, sessile_id id
     sessile_status status;
 
     *follows = 0;
-    if (next.n || at <= id || at >= s->node_count)
+    if (next.n || at <= id || at >= s->tree.node_count)
         return SESSILE_OK;
     status = session_reach_locked(s, at, err);
-    if (status || !node_is_message(&s->nodes[at]))
+    if (status || !node_is_message(&s->tree.nodes[at]))
         return status;
     do {
-        at = s->nodes[at].parent;
+        at = s->tree.nodes[at].parent;
         status = session_reach_locked(s, at, err);
-    } while (!status && at > id && !node_is_message(&s->nodes[at]));
+    } while (!status && at > id && !node_is_message(&s->tree.nodes[at]));
     *follows = !status && at == id;
     return status;
 }
@@ -394,12 +395,12 @@ sessile_status compaction_put_keys(sessile_session *s, const sessile_key *keys,
         key = keys[i];
         if (key.entry == SESSILE_NO_ID)
             key.entry = self;
-        if (key.n == 0 && key.entry < s->node_count)
+        if (key.n == 0 && key.entry < s->tree.node_count)
             status = session_reach_locked(s, key.entry, err);
         if (status)
             return status;
-        if (key.n == 0 &&
-            (key.entry >= s->node_count || !node_is_message(&s->nodes[key.entry])))
+        if (key.n == 0 && (key.entry >= s->tree.node_count ||
+                           !node_is_message(&s->tree.nodes[key.entry])))
             return fail(err, SESSILE_INVALID,
                         "entry %08" PRIx32
                         " is no message: it cannot be named in a context",

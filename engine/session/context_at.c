@@ -10,6 +10,7 @@
  * Must never be called by the fold: it reads from the log.
  */
 #include "session/fold.h"
+#include "session/compaction.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -29,10 +30,11 @@ static sessile_status mark_pins(const sessile_session *s, context *c, sessile_er
     size_t count, pins = 0;
     fact *labels;
 
-    if (facts_in_force(&s->facts, FACT_LABEL, a, &labels, &count))
+    if (facts_in_force(&s->fold.facts, FACT_LABEL, a, &labels, &count))
         return fail_nomem(err);
     for (size_t i = 0; i < count; i++)
-        if (fact_is_named(&s->facts, &labels[i], FACT_PINNED, sizeof FACT_PINNED - 1))
+        if (fact_is_named(&s->fold.facts, &labels[i], FACT_PINNED,
+                          sizeof FACT_PINNED - 1))
             labels[pins++] = labels[i];
     for (size_t i = 0; pins && i < c->count; i++) {
         item *it = &c->items[i];
@@ -48,7 +50,7 @@ static sessile_status build(sessile_session *s, sessile_id at, context *out,
                             sessile_error *err)
 {
     id_list ids = {.alloc = &s->store->alloc};
-    sessile_id id = s->nodes[at].context_at;
+    sessile_id id = s->tree.nodes[at].context_at;
     sessile_id upto = 0;
     sessile_status status = SESSILE_OK;
     int found;
@@ -88,14 +90,14 @@ sessile_status session_context_locked(sessile_session *s, const context **out,
     sessile_status status = SESSILE_OK;
 
     *out = NULL;
-    if (s->current_stale || s->current.upto != s->head) {
-        s->current_stale = 1;
-        status = build(s, s->head, &s->current, err);
+    if (s->context.stale || s->context.at_head.upto != s->tree.head) {
+        s->context.stale = 1;
+        status = build(s, s->tree.head, &s->context.at_head, err);
         if (status)
             return status;
-        s->current_stale = 0;
+        s->context.stale = 0;
     }
-    *out = &s->current;
+    *out = &s->context.at_head;
     return SESSILE_OK;
 }
 
@@ -136,11 +138,11 @@ sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *
     entry e;
 
     sessile_key_print(key, name);
-    if (key.entry < s->node_count)
+    if (key.entry < s->tree.node_count)
         status = session_reach_locked(s, key.entry, err);
     if (status)
         return status;
-    n = key.entry < s->node_count ? &s->nodes[key.entry] : NULL;
+    n = key.entry < s->tree.node_count ? &s->tree.nodes[key.entry] : NULL;
     if (!n || (key.n ? n->type != ENTRY_COMPACTION : !node_is_message(n)))
         return session_named(s,
                              fail(err, SESSILE_NOTFOUND,
@@ -148,7 +150,7 @@ sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *
                                   "are",
                                   name),
                              err);
-    status = session_read_entry(s, key.entry, &s->scratch, &e, err);
+    status = session_read_entry(s, key.entry, &s->fold.scratch, &e, err);
     if (status)
         return status;
     text = key.n ? compaction_put_message(e.data, key.n) : e.data;
@@ -172,12 +174,12 @@ sessile_status session_vars_locked(sessile_session *s, sessile_id at, buf *out,
 
     if (status)
         return status;
-    id = s->nodes[at].vars_at;
+    id = s->tree.nodes[at].vars_at;
     if (!id) {
         buf_puts(out, "{}");
         return out->failed ? fail_nomem(err) : SESSILE_OK;
     }
-    status = session_read_entry(s, id, &s->scratch, &e, err);
+    status = session_read_entry(s, id, &s->fold.scratch, &e, err);
     if (status)
         return status;
     vars = json_get(e.data, "vars");

@@ -17,8 +17,9 @@
 
 static sessile_id parent_of(const sessile_session *s, const log_flaw *lost, sessile_id id)
 {
-    return id > lost->first && s->nodes[id - 1].type == ENTRY_TOMBSTONE ? id - 1
-                                                                        : s->head;
+    return id > lost->first && s->tree.nodes[id - 1].type == ENTRY_TOMBSTONE
+               ? id - 1
+               : s->tree.head;
 }
 
 sessile_status fold_stand_in(void *arg, const log_flaw *lost, sessile_id id, buf *out,
@@ -27,7 +28,7 @@ sessile_status fold_stand_in(void *arg, const log_flaw *lost, sessile_id id, buf
     const fold *f = arg;
     entry_fields fields = {.id = id,
                            .parent = parent_of(f->s, lost, id),
-                           .time_ms = f->s->modified_ms,
+                           .time_ms = f->s->fold.modified_ms,
                            .type = ENTRY_TOMBSTONE,
                            .source = SOURCE_SYSTEM,
                            .tokens = -1};

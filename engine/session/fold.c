@@ -27,11 +27,12 @@
 
 void fold_forget_parts(sessile_session *s)
 {
-    s->part_count = 0;
-    if (s->part_capacity > 64) {
-        mem_free(&s->store->alloc, s->parts, s->part_capacity * sizeof *s->parts);
-        s->parts = NULL;
-        s->part_capacity = 0;
+    s->fold.part_count = 0;
+    if (s->fold.part_capacity > 64) {
+        mem_free(&s->store->alloc, s->fold.parts,
+                 s->fold.part_capacity * sizeof *s->fold.parts);
+        s->fold.parts = NULL;
+        s->fold.part_capacity = 0;
     }
 }
 
@@ -125,20 +126,20 @@ static sessile_status fold_header(fold *f, change *c, sessile_error *err)
     status = header_read(&h, &c->e, err);
     if (status)
         goto out;
-    if (!s->id) {
-        s->id = dup_name(a, (sessile_slice){h.id.data, h.id.size});
-        s->agent = dup_name(a, (sessile_slice){h.agent.data, h.agent.size});
-        s->user = dup_name(a, (sessile_slice){h.user.data, h.user.size});
-        s->id_size = h.id.size;
-        s->agent_size = h.agent.size;
-        s->user_size = h.user.size;
-        if (!s->id || !s->agent || !s->user) {
+    if (!s->identity.id) {
+        s->identity.id = dup_name(a, (sessile_slice){h.id.data, h.id.size});
+        s->identity.agent = dup_name(a, (sessile_slice){h.agent.data, h.agent.size});
+        s->identity.user = dup_name(a, (sessile_slice){h.user.data, h.user.size});
+        s->identity.id_size = h.id.size;
+        s->identity.agent_size = h.agent.size;
+        s->identity.user_size = h.user.size;
+        if (!s->identity.id || !s->identity.agent || !s->identity.user) {
             status = fail_nomem(err);
             goto out;
         }
-    } else if (!same_name(s->id, s->id_size, &h.id) ||
-               !same_name(s->agent, s->agent_size, &h.agent) ||
-               !same_name(s->user, s->user_size, &h.user)) {
+    } else if (!same_name(s->identity.id, s->identity.id_size, &h.id) ||
+               !same_name(s->identity.agent, s->identity.agent_size, &h.agent) ||
+               !same_name(s->identity.user, s->identity.user_size, &h.user)) {
         char shown[NAME_SHOWN];
         name_show((sessile_slice){h.id.data, h.id.size}, shown);
         status =
@@ -148,16 +149,16 @@ static sessile_status fold_header(fold *f, change *c, sessile_error *err)
                  shown);
         goto out;
     }
-    s->created_ms = h.created_ms;
-    memcpy(s->nonce, h.nonce, sizeof s->nonce);
-    s->ttl_ms = h.ttl_ms;
-    take_link(&s->origin, &h.origin);
-    take_link(&s->parent, &h.parent);
+    s->header.created_ms = h.created_ms;
+    memcpy(s->header.nonce, h.nonce, sizeof s->header.nonce);
+    s->header.ttl_ms = h.ttl_ms;
+    take_link(&s->header.origin, &h.origin);
+    take_link(&s->header.parent, &h.parent);
     json metadata = json_get(c->e.data, "metadata");
-    if (metadata.type == JSON_OBJECT && !s->metadata) {
-        s->metadata = mem_dup(a, metadata.at, metadata.size);
-        s->metadata_size = metadata.size;
-        if (!s->metadata) {
+    if (metadata.type == JSON_OBJECT && !s->header.metadata) {
+        s->header.metadata = mem_dup(a, metadata.at, metadata.size);
+        s->header.metadata_size = metadata.size;
+        if (!s->header.metadata) {
             status = fail_nomem(err);
             goto out;
         }
@@ -172,7 +173,7 @@ static sessile_status fold_message(fold *f, change *c, sessile_error *err)
 {
     sessile_session *s = f->s;
     const allocator *a = &s->store->alloc;
-    size_t first = s->link_count;
+    size_t first = s->tree.link_count;
     int64_t tokens = c->e.tokens;
     sessile_status status;
     const char *text;
@@ -184,13 +185,13 @@ static sessile_status fold_message(fold *f, change *c, sessile_error *err)
                     "the message has %zu bytes, the limit [message] is %" PRIu64
                     ": shorten it, or raise the limit",
                     c->e.data.size, s->store->limits.message);
-    status = message_read(&m, c->e.data.at, c->e.data.size, &s->links, &s->link_count,
-                          &s->link_capacity, a, err);
+    status = message_read(&m, c->e.data.at, c->e.data.size, &s->tree.links,
+                          &s->tree.link_count, &s->tree.link_capacity, a, err);
     if (status == SESSILE_NOMEM)
         return status;
     if (status)
         return fail(err, SESSILE_DAMAGED, "what it holds is no message");
-    if (s->link_count > UINT32_MAX)
+    if (s->tree.link_count > UINT32_MAX)
         return fail(err, SESSILE_LIMIT, "a session holds at most 2^32 calls and results");
     if (tokens < 0)
         tokens = tokens_of_message(&m);
@@ -198,7 +199,7 @@ static sessile_status fold_message(fold *f, change *c, sessile_error *err)
         c->n.marks |= (uint8_t)(token_unit_of(text, size) * NODE_UNIT);
     c->n.tokens = tokens > UINT32_MAX ? UINT32_MAX : (uint32_t)tokens;
     c->n.link = (uint32_t)first;
-    c->n.link_count = (uint32_t)(s->link_count - first);
+    c->n.link_count = (uint32_t)(s->tree.link_count - first);
     c->n.role = (uint8_t)m.role;
     c->n.flags = (uint8_t)m.flags;
     c->n.events++;
@@ -210,10 +211,10 @@ static sessile_status fold_message(fold *f, change *c, sessile_error *err)
         (m.role == SESSILE_ASSISTANT || m.role == SESSILE_MODEL))
         c->n.marks |= NODE_HAS_USAGE;
     /* A turn replaces only what is in its own write. */
-    if (s->part_count && s->log && s->parts[0].id < log_write_first(s->log))
-        s->part_count = 0;
-    if (c->has_usage && mem_grow(a, (void **)&s->parts, &s->part_capacity,
-                                 s->part_count + 1, sizeof *s->parts))
+    if (s->fold.part_count && s->log && s->fold.parts[0].id < log_write_first(s->log))
+        s->fold.part_count = 0;
+    if (c->has_usage && mem_grow(a, (void **)&s->fold.parts, &s->fold.part_capacity,
+                                 s->fold.part_count + 1, sizeof *s->fold.parts))
         return fail_nomem(err);
     c->head = c->e.id;
     return SESSILE_OK;
@@ -240,7 +241,7 @@ static sessile_status fold_turn(fold *f, change *c, sessile_error *err)
             sessile_status status = fold_reach(f->s, id, err);
             if (status)
                 return status;
-            count -= f->s->nodes[id].type == ENTRY_TOMBSTONE;
+            count -= f->s->tree.nodes[id].type == ENTRY_TOMBSTONE;
         }
     if (count > c->n.events || count > c->n.messages)
         return fail(err, SESSILE_DAMAGED,
@@ -303,7 +304,7 @@ static sessile_status check_parent(const fold *f, const change *c, sessile_error
     status = fold_reach(f->s, c->e.parent, err);
     if (status)
         return status;
-    parent = &f->s->nodes[c->e.parent];
+    parent = &f->s->tree.nodes[c->e.parent];
     if (!entry_on_path(c->e.type) || session_is_path_entry(f->s, c->e.parent) ||
         parent->type == ENTRY_UNKNOWN)
         return SESSILE_OK;
@@ -323,7 +324,7 @@ static sessile_status plan(fold *f, change *c, sessile_error *err)
     if (status)
         return status;
     {
-        const node *parent = &s->nodes[c->e.parent];
+        const node *parent = &s->tree.nodes[c->e.parent];
         c->n.turn = parent->turn;
         c->n.events = parent->events;
         c->n.messages = parent->messages;
@@ -357,29 +358,29 @@ static void apply_usage(sessile_session *s, const change *c)
 {
     if (c->e.type == ENTRY_TURN) {
         if (c->has_usage) {
-            for (size_t i = 0; i < s->part_count; i++)
-                if (s->parts[i].id >= c->turn_first)
-                    usage_take(&s->usage, &s->parts[i].usage);
-            usage_add(&s->usage, &c->total);
+            for (size_t i = 0; i < s->fold.part_count; i++)
+                if (s->fold.parts[i].id >= c->turn_first)
+                    usage_take(&s->fold.usage, &s->fold.parts[i].usage);
+            usage_add(&s->fold.usage, &c->total);
         }
-        s->part_count = 0;
+        s->fold.part_count = 0;
     } else if (c->has_usage) {
-        s->parts[s->part_count].id = c->e.id;
-        s->parts[s->part_count++].usage = c->usage;
-        usage_add(&s->usage, &c->usage);
+        s->fold.parts[s->fold.part_count].id = c->e.id;
+        s->fold.parts[s->fold.part_count++].usage = c->usage;
+        usage_add(&s->fold.usage, &c->usage);
     }
 }
 
 /* One push, when the entry follows the one that the context was made for. */
 static void apply_context(sessile_session *s, const change *c)
 {
-    if (s->current_stale || !entry_on_path(c->e.type) || s->current.upto != c->e.parent ||
-        (c->n.marks & NODE_HAS_CONTEXT))
+    if (s->context.stale || !entry_on_path(c->e.type) ||
+        s->context.at_head.upto != c->e.parent || (c->n.marks & NODE_HAS_CONTEXT))
         return;
-    if (node_is_message(&c->n) && context_push_node(s, c->e.id, &s->current))
-        s->current_stale = 1;
+    if (node_is_message(&c->n) && context_push_node(s, c->e.id, &s->context.at_head))
+        s->context.stale = 1;
     else
-        s->current.upto = c->e.id;
+        s->context.at_head.upto = c->e.id;
 }
 
 /* Nothing in here can fail. */
@@ -387,36 +388,37 @@ static void apply(fold *f, change *c)
 {
     sessile_session *s = f->s;
 
-    s->nodes[s->node_count++] = c->n;
+    s->tree.nodes[s->tree.node_count++] = c->n;
     child_links_follow(s);
     apply_usage(s, c);
     if (*c->model)
         fold_model(s, c->model);
     apply_context(s, c);
     meter_follow(s, c->e.id, usage_total(&c->usage));
-    if (facts_moved_pin(&s->facts, c->e.id)) /* seen when it is built again */
-        s->current_stale = 1;
+    if (facts_moved_pin(&s->fold.facts, c->e.id)) /* seen when it is built again */
+        s->context.stale = 1;
     if (c->head != SESSILE_NO_ID) {
-        s->head = c->head;
+        s->tree.head = c->head;
         f->moved = 1;
     }
     if (c->title) {
-        if (s->title && s->title != f->keep_title)
-            mem_free(&s->store->alloc, s->title, s->title_size + 1);
-        s->title = c->title;
-        s->title_size = c->title_size;
+        if (s->fold.title && s->fold.title != f->keep_title)
+            mem_free(&s->store->alloc, s->fold.title, s->fold.title_size + 1);
+        s->fold.title = c->title;
+        s->fold.title_size = c->title_size;
         c->title = NULL;
     }
     /* Two in a row of one turn: each is compared with the last of its own kind. */
     if (c->e.type == ENTRY_REFUSAL) {
         uint64_t *last = json_get(c->e.data, "fallback_of").type == JSON_STRING
-                             ? &s->last_fallback_refusal
-                             : &s->last_refusal;
+                             ? &s->refusals.last_fallback
+                             : &s->refusals.last;
         *last = hash64_lasting(c->e.data.at, c->e.data.size);
     }
     /* a fork is younger than the entries it was made with */
-    s->modified_ms = c->e.time_ms > s->created_ms ? c->e.time_ms : s->created_ms;
-    if (s->node_count % LOG_BLOCK == 0)
+    s->fold.modified_ms =
+        c->e.time_ms > s->header.created_ms ? c->e.time_ms : s->header.created_ms;
+    if (s->tree.node_count % LOG_BLOCK == 0)
         fold_snapshot(s);
 }
 
@@ -426,20 +428,20 @@ sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t siz
     fold *f = arg;
     sessile_session *s = f->s;
     const allocator *a = &s->store->alloc;
-    size_t links = s->link_count, taken = s->blocks_taken;
-    size_t facts = s->facts.count, names = s->facts.names.size;
+    size_t links = s->tree.link_count, taken = s->index.blocks_taken;
+    size_t facts = s->fold.facts.count, names = s->fold.facts.names.size;
     change c = {.head = SESSILE_NO_ID};
     sessile_status status;
 
-    if (id < s->node_count)
+    if (id < s->tree.node_count)
         return SESSILE_OK;
-    if (id > s->node_count) {
-        s->broken = 1;
+    if (id > s->tree.node_count) {
+        s->fold.broken = 1;
         return fail(err, SESSILE_IO,
                     "the session lost its place in the log: close it and resume it");
     }
-    if (mem_grow(a, (void **)&s->nodes, &s->node_capacity, s->node_count + 1,
-                 sizeof *s->nodes))
+    if (mem_grow(a, (void **)&s->tree.nodes, &s->tree.node_capacity,
+                 s->tree.node_count + 1, sizeof *s->tree.nodes))
         return fail_nomem(err);
     status = entry_read(&c.e, text, size, err);
     if (!status && c.e.id != id)
@@ -450,15 +452,15 @@ sessile_status fold_visit(void *arg, sessile_id id, const char *text, size_t siz
         c.n.type = (uint8_t)c.e.type;
         status = plan(f, &c, err);
     }
-    if (!status && facts_of_entry(&s->facts, &c.e))
+    if (!status && facts_of_entry(&s->fold.facts, &c.e))
         status = fail_nomem(err);
     if (!status) {
         apply(f, &c);
         return SESSILE_OK;
     }
-    if (s->blocks_taken == taken)
-        s->link_count = links;
-    facts_cut(&s->facts, facts, names);
+    if (s->index.blocks_taken == taken)
+        s->tree.link_count = links;
+    facts_cut(&s->fold.facts, facts, names);
     if (c.title)
         mem_free(a, c.title, c.title_size + 1);
     if (status == SESSILE_DAMAGED && err) {
@@ -474,28 +476,28 @@ void fold_mark_set(fold *f, fold_mark *m)
 {
     const sessile_session *s = f->s;
 
-    m->node_count = s->node_count;
-    m->blocks_taken = s->blocks_taken;
-    m->link_count = s->link_count;
-    m->item_count = s->current.count;
-    m->item_link_count = s->current.link_count;
-    m->upto = s->current.upto;
-    m->fact_count = s->facts.count;
-    m->fact_names = s->facts.names.size;
-    m->head = s->head;
-    m->usage = s->usage;
-    m->title = s->title;
-    m->title_size = s->title_size;
-    m->modified_ms = s->modified_ms;
-    memcpy(m->model, s->model, sizeof m->model);
-    m->last_refusal = s->last_refusal;
-    m->last_fallback_refusal = s->last_fallback_refusal;
-    f->keep_title = s->title;
+    m->node_count = s->tree.node_count;
+    m->blocks_taken = s->index.blocks_taken;
+    m->link_count = s->tree.link_count;
+    m->item_count = s->context.at_head.count;
+    m->item_link_count = s->context.at_head.link_count;
+    m->upto = s->context.at_head.upto;
+    m->fact_count = s->fold.facts.count;
+    m->fact_names = s->fold.facts.names.size;
+    m->head = s->tree.head;
+    m->usage = s->fold.usage;
+    m->title = s->fold.title;
+    m->title_size = s->fold.title_size;
+    m->modified_ms = s->fold.modified_ms;
+    memcpy(m->model, s->counting.model, sizeof m->model);
+    m->last_refusal = s->refusals.last;
+    m->last_fallback_refusal = s->refusals.last_fallback;
+    f->keep_title = s->fold.title;
 }
 
 void fold_mark_keep(fold *f, const fold_mark *m)
 {
-    if (m->title && f->s->title != m->title)
+    if (m->title && f->s->fold.title != m->title)
         mem_free(&f->s->store->alloc, m->title, m->title_size + 1);
     f->keep_title = NULL;
 }
@@ -504,28 +506,28 @@ void fold_mark_rewind(fold *f, const fold_mark *m)
 {
     sessile_session *s = f->s;
 
-    s->node_count = m->node_count;
+    s->tree.node_count = m->node_count;
     child_links_cut(s);
-    fold_snapshots_cut(s, s->node_count / LOG_BLOCK);
+    fold_snapshots_cut(s, s->tree.node_count / LOG_BLOCK);
     /* The links of blocks that came meanwhile stand behind the mark: all stay. */
-    if (s->blocks_taken == m->blocks_taken)
-        s->link_count = m->link_count;
-    s->current.count = m->item_count;
-    s->current.link_count = m->item_link_count;
-    s->current.upto = m->upto;
+    if (s->index.blocks_taken == m->blocks_taken)
+        s->tree.link_count = m->link_count;
+    s->context.at_head.count = m->item_count;
+    s->context.at_head.link_count = m->item_link_count;
+    s->context.at_head.upto = m->upto;
     meter_forget(s);
-    if (s->facts.count != m->fact_count)
-        s->current_stale = 1;
-    facts_cut(&s->facts, m->fact_count, m->fact_names);
-    s->head = m->head;
-    s->usage = m->usage;
-    if (s->title && s->title != m->title)
-        mem_free(&s->store->alloc, s->title, s->title_size + 1);
-    s->title = m->title;
-    s->title_size = m->title_size;
-    s->modified_ms = m->modified_ms;
+    if (s->fold.facts.count != m->fact_count)
+        s->context.stale = 1;
+    facts_cut(&s->fold.facts, m->fact_count, m->fact_names);
+    s->tree.head = m->head;
+    s->fold.usage = m->usage;
+    if (s->fold.title && s->fold.title != m->title)
+        mem_free(&s->store->alloc, s->fold.title, s->fold.title_size + 1);
+    s->fold.title = m->title;
+    s->fold.title_size = m->title_size;
+    s->fold.modified_ms = m->modified_ms;
     fold_model(s, m->model);
-    s->last_refusal = m->last_refusal;
-    s->last_fallback_refusal = m->last_fallback_refusal;
+    s->refusals.last = m->last_refusal;
+    s->refusals.last_fallback = m->last_fallback_refusal;
     f->keep_title = NULL;
 }

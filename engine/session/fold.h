@@ -6,7 +6,10 @@
 #define SESSION_FOLD_H
 
 #include "session/header.h"
-#include "session/session.h"
+#include "session/count.h"
+#include "session/handle.h"
+#include "session/read.h"
+#include "session/write.h"
 
 /* ---- the fold (fold.c) */
 
@@ -144,18 +147,6 @@ sessile_status session_tag_locked(sessile_session *s, sessile_id id,
 /* Entry id read into text (cleared first). */
 sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text,
                                   entry *out, sessile_error *err);
-/* The list of compaction `at` pushed on out; *upto as the entry says. */
-sessile_status compaction_list(sessile_session *s, sessile_id at, context *out,
-                               sessile_id *upto, sessile_error *err);
-/* The entry that the list in the data of compaction `at` goes up to. DAMAGED. */
-sessile_status compaction_upto(sessile_session *s, sessile_id at, json data,
-                               sessile_id *out, sessile_error *err);
-/* The keys that a list of compaction `at` names, pushed on out as items that hold nothing
- * else of what policies wrote: no entry is read. What was lost is passed over. */
-sessile_status compaction_names(sessile_session *s, sessile_id at, json list,
-                                context *out, sessile_error *err);
-/* The message of put n in a compaction's data; JSON_NONE: no such put. */
-json compaction_put_message(json data, uint32_t n);
 /* Pushes message `id` of the path on out. 0 or -1. */
 int context_push_node(const sessile_session *s, sessile_id id, context *out);
 

@@ -13,7 +13,8 @@
 #include "base/text.h"
 #include "session/fold.h"
 
-#define FIND(s, name) facts_find(&(s)->facts, FACT_METADATA, 0, name, sizeof(name) - 1)
+#define FIND(s, name) \
+    facts_find(&(s)->fold.facts, FACT_METADATA, 0, name, sizeof(name) - 1)
 
 sessile_status session_life_facts_locked(sessile_session *s, life_facts *out,
                                          sessile_error *err)
@@ -22,18 +23,18 @@ sessile_status session_life_facts_locked(sessile_session *s, life_facts *out,
     sessile_status status = SESSILE_OK;
 
     memset(out, 0, sizeof *out);
-    out->ttl_ms = s->ttl_ms;
+    out->ttl_ms = s->header.ttl_ms;
     out->archived = FIND(s, LIFE_ARCHIVED) != NULL;
-    out->suspended = facts_find(&s->facts, FACT_SUSPEND, 0, "", 0) != NULL;
+    out->suspended = facts_find(&s->fold.facts, FACT_SUSPEND, 0, "", 0) != NULL;
     if (deleted) {
         status = session_reach_locked(s, deleted->entry, err);
         if (!status)
-            out->deleted_ms = s->nodes[deleted->entry].time_ms;
+            out->deleted_ms = s->tree.nodes[deleted->entry].time_ms;
     }
-    for (size_t i = s->facts.count; !status && !ttl && i-- > 0;) {
-        const fact *one = &s->facts.at[i];
+    for (size_t i = s->fold.facts.count; !status && !ttl && i-- > 0;) {
+        const fact *one = &s->fold.facts.at[i];
         if (one->kind == FACT_METADATA &&
-            fact_is_named(&s->facts, one, LIFE_TTL, sizeof LIFE_TTL - 1))
+            fact_is_named(&s->fold.facts, one, LIFE_TTL, sizeof LIFE_TTL - 1))
             ttl = one;
     }
     if (!status && ttl) {
@@ -87,7 +88,7 @@ enum { REASON_SHOWN = 160 };
 
 sessile_status session_check_running_locked(sessile_session *s, sessile_error *err)
 {
-    const fact *pause = facts_find(&s->facts, FACT_SUSPEND, 0, "", 0);
+    const fact *pause = facts_find(&s->fold.facts, FACT_SUSPEND, 0, "", 0);
     buf text, reason;
     entry e;
 

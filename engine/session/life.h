@@ -5,7 +5,7 @@
 #ifndef SESSION_LIFE_H
 #define SESSION_LIFE_H
 
-#include "session/session.h"
+#include "session/handle.h"
 
 /* Names of the metadata facts. */
 #define LIFE_DELETED  "deleted"

@@ -86,7 +86,7 @@ static unsigned only_unit(const token_sums *sums)
 static void take_segment(token_meter *m, const sessile_session *s, sessile_id to,
                          int64_t reported)
 {
-    const node *a = &s->nodes[m->report], *b = &s->nodes[to];
+    const node *a = &s->tree.nodes[m->report], *b = &s->tree.nodes[to];
     meter_segment *to_fill = &m->segments[m->next];
     unsigned unit = only_unit(&m->since);
     int64_t counted = sum_of(&m->since), more = reported - m->reported;
@@ -106,7 +106,7 @@ static void take_segment(token_meter *m, const sessile_session *s, sessile_id to
 static void step(token_meter *m, const sessile_session *s, sessile_id id,
                  int64_t reported)
 {
-    const node *n = &s->nodes[id];
+    const node *n = &s->tree.nodes[id];
 
     if (node_is_message(n)) {
         token_sums_add(&m->since, node_unit(n), n->tokens);
@@ -128,13 +128,13 @@ static void step(token_meter *m, const sessile_session *s, sessile_id id,
 
 void meter_forget(sessile_session *s)
 {
-    s->meter.known = 0;
+    s->counting.meter.known = 0;
 }
 
 void meter_follow(sessile_session *s, sessile_id id, int64_t reported)
 {
-    token_meter *m = &s->meter;
-    const node *n = &s->nodes[id];
+    token_meter *m = &s->counting.meter;
+    const node *n = &s->tree.nodes[id];
 
     if (m->known && entry_on_path((entry_type)n->type) && n->parent == m->upto)
         step(m, s, id, reported);
@@ -148,7 +148,7 @@ static sessile_status reported_by(sessile_session *s, sessile_id id, int64_t *ou
 {
     sessile_usage usage, all;
     entry e;
-    sessile_status status = session_read_entry(s, id, &s->scratch, &e, err);
+    sessile_status status = session_read_entry(s, id, &s->fold.scratch, &e, err);
 
     *out = 0;
     if (status)
@@ -168,16 +168,16 @@ static sessile_status gather(sessile_session *s, sessile_id at, id_list *ids,
                              sessile_error *err)
 {
     sessile_status status = session_reach_locked(s, at, err);
-    int64_t from = status ? 0 : s->nodes[at].messages;
+    int64_t from = status ? 0 : s->tree.nodes[at].messages;
     unsigned segments = 0, messages = 0;
     int reports = 0;
 
-    for (sessile_id id = at; !status && id; id = s->nodes[id].parent) {
+    for (sessile_id id = at; !status && id; id = s->tree.nodes[id].parent) {
         const node *n;
         status = session_reach_locked(s, id, err);
         if (status)
             break;
-        n = &s->nodes[id];
+        n = &s->tree.nodes[id];
         if (n->marks & NODE_HAS_USAGE) {
             if (!reports)
                 from = n->messages;
@@ -208,7 +208,7 @@ static sessile_status make(sessile_session *s, sessile_id at, token_meter *m,
     for (size_t i = ids.count; !status && i > 0; i--) {
         sessile_id id = ids.at[i - 1];
         int64_t reported = 0;
-        if (s->nodes[id].marks & NODE_HAS_USAGE)
+        if (s->tree.nodes[id].marks & NODE_HAS_USAGE)
             status = reported_by(s, id, &reported, err);
         if (!status)
             step(m, s, id, reported);
@@ -223,16 +223,16 @@ static sessile_status make(sessile_session *s, sessile_id at, token_meter *m,
 /* The meter of the head. */
 static sessile_status follow_head(sessile_session *s, sessile_error *err)
 {
-    if (s->meter.known && s->meter.upto == s->head)
+    if (s->counting.meter.known && s->counting.meter.upto == s->tree.head)
         return SESSILE_OK;
-    return make(s, s->head, &s->meter, err);
+    return make(s, s->tree.head, &s->counting.meter, err);
 }
 
 /* 1 when its newest report is near enough to say anything. */
 static int has_report(const sessile_session *s, const token_meter *m)
 {
     return m->report &&
-           (int64_t)s->nodes[m->upto].messages - s->nodes[m->report].messages <=
+           (int64_t)s->tree.nodes[m->upto].messages - s->tree.nodes[m->report].messages <=
                METER_MESSAGES;
 }
 
@@ -266,7 +266,7 @@ static void fit_unit(const token_meter *m, const sessile_session *s, unsigned un
                      meter_ratio *out)
 {
     meter_segment good[METER_SEGMENTS];
-    int64_t newest = s->nodes[m->report].messages, all = 0;
+    int64_t newest = s->tree.nodes[m->report].messages, all = 0;
     unsigned n = 0;
 
     *out = (meter_ratio){0, 0};
@@ -299,10 +299,10 @@ sessile_status session_fit_locked(sessile_session *s, sessile_id at,
                                   meter_ratio out[TOKEN_UNITS], sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
-    token_meter other, *m = &s->meter;
+    token_meter other, *m = &s->counting.meter;
 
     memset(out, 0, TOKEN_UNITS * sizeof *out);
-    if (at == s->head) {
+    if (at == s->tree.head) {
         status = follow_head(s, err);
     } else {
         m = &other;
@@ -402,7 +402,7 @@ static sessile_status sum_all(sessile_session *s, token_meter *m, sessile_error 
     if (m->all_known)
         return SESSILE_OK;
     context_init(&other, &s->store->alloc);
-    if (m->upto == s->head) {
+    if (m->upto == s->tree.head) {
         status = session_context_locked(s, &c, err);
     } else {
         c = &other;
@@ -424,7 +424,7 @@ static sessile_status sum_reported(sessile_session *s, token_meter *m, token_sum
     sessile_status status;
     context c;
 
-    if (s->nodes[m->report].context_at == s->nodes[m->upto].context_at) {
+    if (s->tree.nodes[m->report].context_at == s->tree.nodes[m->upto].context_at) {
         status = sum_all(s, m, err);
         *out = m->all;
         for (int i = 0; i < TOKEN_UNITS; i++)
@@ -465,10 +465,10 @@ sessile_status session_outside_locked(sessile_session *s, sessile_id at, int64_t
                                       sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
-    token_meter other, *m = &s->meter;
+    token_meter other, *m = &s->counting.meter;
 
     *out = 0;
-    if (at == s->head) {
+    if (at == s->tree.head) {
         status = follow_head(s, err);
     } else {
         m = &other;
@@ -526,7 +526,7 @@ static sessile_status read_at(sessile_session *s, token_meter *m, sessile_tokens
         m->fit_known = 0;
     }
     if (!has_report(s, m) ||
-        s->nodes[m->report].context_at != s->nodes[m->upto].context_at)
+        s->tree.nodes[m->report].context_at != s->tree.nodes[m->upto].context_at)
         return count_all(s, m, exact, out, beside, err);
     *beside = 0;
     meter_read(&m->since, m->fit, exact, out);
@@ -539,11 +539,11 @@ sessile_status session_tokens_at_locked(sessile_session *s, sessile_id at,
                                         sessile_tokens *out, int *beside,
                                         sessile_error *err)
 {
-    token_meter other, *m = &s->meter;
+    token_meter other, *m = &s->counting.meter;
     sessile_status status;
 
     *out = (sessile_tokens){0, 0, 0, TOKEN_SOURCE_ESTIMATE};
-    if (at == s->head) {
+    if (at == s->tree.head) {
         status = follow_head(s, err);
     } else {
         m = &other;
@@ -560,9 +560,9 @@ sessile_status session_tokens_with_locked(sessile_session *s, sessile_id at,
     int beside, exact = session_exact_unit(s);
     sessile_status status;
 
-    if (at == s->head) {
+    if (at == s->tree.head) {
         status = follow_head(s, err);
-        m = s->meter;
+        m = s->counting.meter;
     } else {
         status = make(s, at, &m, err);
     }
@@ -582,5 +582,5 @@ sessile_status session_tokens_locked(sessile_session *s, sessile_tokens *out,
 {
     int beside;
 
-    return session_tokens_at_locked(s, s->head, out, &beside, err);
+    return session_tokens_at_locked(s, s->tree.head, out, &beside, err);
 }

@@ -13,15 +13,15 @@ sessile_slice session_model(const sessile_session *s)
 {
     const char *of_store = s->store->model;
 
-    return of_store ? sessile_text(of_store) : sessile_text(s->model);
+    return of_store ? sessile_text(of_store) : sessile_text(s->counting.model);
 }
 
 void fold_model(sessile_session *s, const char *name)
 {
-    if (!strcmp(s->model, name))
+    if (!strcmp(s->counting.model, name))
         return;
-    memcpy(s->model, name, MODEL_SIZE);
-    atomic_store(&s->unit, -1);
+    memcpy(s->counting.model, name, MODEL_SIZE);
+    atomic_store(&s->counting.unit, -1);
 }
 
 int session_exact_unit(const sessile_session *s)
@@ -35,10 +35,11 @@ static void choose_locked(sessile_session *s)
 {
     sessile_slice model = session_model(s);
 
-    if (atomic_load(&s->unit) >= 0)
+    if (atomic_load(&s->counting.unit) >= 0)
         return;
-    atomic_store(&s->kind, model_find(model.data, model.size));
-    atomic_store(&s->unit, counters_unit(s->store->counters, model.data, model.size));
+    atomic_store(&s->counting.kind, model_find(model.data, model.size));
+    atomic_store(&s->counting.unit,
+                 counters_unit(s->store->counters, model.data, model.size));
 }
 
 static token_count count(const sessile_session *s, int unit, const message *m)
@@ -46,23 +47,23 @@ static token_count count(const sessile_session *s, int unit, const message *m)
     token_count n = {0, TOKENS_ESTIMATE};
 
     n.tokens = counters_message(s->store->counters, (token_unit)unit,
-                                atomic_load(&s->kind), m, &n.unit);
+                                atomic_load(&s->counting.kind), m, &n.unit);
     return n;
 }
 
 token_count session_count_locked(sessile_session *s, const message *m)
 {
     choose_locked(s);
-    return count(s, atomic_load(&s->unit), m);
+    return count(s, atomic_load(&s->counting.unit), m);
 }
 
 token_count session_count(sessile_session *s, const message *m)
 {
-    int unit = atomic_load(&s->unit);
+    int unit = atomic_load(&s->counting.unit);
 
     if (unit < 0 && !session_lock(s, NULL)) {
         choose_locked(s);
-        unit = atomic_load(&s->unit);
+        unit = atomic_load(&s->counting.unit);
         session_unlock(s);
     }
     return count(s, unit < 0 ? TOKENS_ESTIMATE : unit, m);

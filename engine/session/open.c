@@ -157,20 +157,21 @@ sessile_session *session_blank(sessile_store *st)
     }
     s->store = st;
     s->forgotten_before = atomic_load(&st->forgotten_count);
-    atomic_init(&s->timeout_ms, st->timeout_ms);
-    atomic_init(&s->unit, -1);
-    atomic_init(&s->interrupts, 0);
+    atomic_init(&s->waiting.timeout_ms, st->timeout_ms);
+    atomic_init(&s->counting.unit, -1);
+    atomic_init(&s->waiting.interrupts, 0);
     atomic_init(&s->torn, 0);
-    s->pid = st->os->pid(st->os->ud);
-    s->takes_snapshots = (st->backend.table->capabilities & SESSILE_BACKEND_CACHES) != 0;
-    context_init(&s->current, &st->alloc);
-    header_link_init(&s->origin, &st->alloc);
-    header_link_init(&s->parent, &st->alloc);
-    facts_init(&s->facts, &st->alloc);
-    buf_init(&s->agent_info.version, &st->alloc);
-    buf_init(&s->agent_info.config, &st->alloc);
-    buf_init(&s->agent_info.tools, &st->alloc);
-    buf_init(&s->scratch, &st->alloc);
+    s->identity.pid = st->os->pid(st->os->ud);
+    s->index.takes_snapshots =
+        (st->backend.table->capabilities & SESSILE_BACKEND_CACHES) != 0;
+    context_init(&s->context.at_head, &st->alloc);
+    header_link_init(&s->header.origin, &st->alloc);
+    header_link_init(&s->header.parent, &st->alloc);
+    facts_init(&s->fold.facts, &st->alloc);
+    buf_init(&s->identity.info.version, &st->alloc);
+    buf_init(&s->identity.info.config, &st->alloc);
+    buf_init(&s->identity.info.tools, &st->alloc);
+    buf_init(&s->fold.scratch, &st->alloc);
     return s;
 }
 
@@ -194,33 +195,33 @@ void session_drop(sessile_session *s)
         mem_free(a, s->place, sizeof *s->place + 1);
     }
     fold_snapshots_free(s);
-    mem_free(a, s->absent, s->absent_blocks);
-    if (s->policy.release && s->policy.policy)
-        s->policy.release(s->policy.policy);
+    mem_free(a, s->index.absent, s->index.absent_blocks);
+    if (s->settings.policy.release && s->settings.policy.policy)
+        s->settings.policy.release(s->settings.policy.policy);
     if (s->worker.release && s->worker.policy)
         s->worker.release(s->worker.policy);
-    if (s->fallback.release && s->fallback.policy)
-        s->fallback.release(s->fallback.policy);
-    triggers_free(s->triggers, a);
-    triggers_free(s->checkpoint_on, a);
-    free_name(a, s->id, s->id_size);
-    free_name(a, s->agent, s->agent_size);
-    free_name(a, s->user, s->user_size);
-    free_name(a, s->title, s->title_size);
-    free_name(a, s->metadata, s->metadata_size);
-    if (s->nodes)
-        mem_free(a, s->nodes, s->node_capacity * sizeof *s->nodes);
+    if (s->settings.fallback.release && s->settings.fallback.policy)
+        s->settings.fallback.release(s->settings.fallback.policy);
+    triggers_free(s->settings.triggers, a);
+    triggers_free(s->settings.checkpoint_on, a);
+    free_name(a, s->identity.id, s->identity.id_size);
+    free_name(a, s->identity.agent, s->identity.agent_size);
+    free_name(a, s->identity.user, s->identity.user_size);
+    free_name(a, s->fold.title, s->fold.title_size);
+    free_name(a, s->header.metadata, s->header.metadata_size);
+    if (s->tree.nodes)
+        mem_free(a, s->tree.nodes, s->tree.node_capacity * sizeof *s->tree.nodes);
     child_links_forget(s);
-    if (s->links)
-        mem_free(a, s->links, s->link_capacity * sizeof *s->links);
-    if (s->parts)
-        mem_free(a, s->parts, s->part_capacity * sizeof *s->parts);
-    context_deinit(&s->current);
-    header_link_deinit(&s->origin);
-    header_link_deinit(&s->parent);
-    facts_deinit(&s->facts);
+    if (s->tree.links)
+        mem_free(a, s->tree.links, s->tree.link_capacity * sizeof *s->tree.links);
+    if (s->fold.parts)
+        mem_free(a, s->fold.parts, s->fold.part_capacity * sizeof *s->fold.parts);
+    context_deinit(&s->context.at_head);
+    header_link_deinit(&s->header.origin);
+    header_link_deinit(&s->header.parent);
+    facts_deinit(&s->fold.facts);
     session_free_agent_info(s);
-    buf_deinit(&s->scratch);
+    buf_deinit(&s->fold.scratch);
     pthread_mutex_destroy(&s->mutex);
     mem_free(a, s, sizeof *s);
 }
@@ -246,7 +247,7 @@ sessile_status session_scan(sessile_session *s, const char *folder, const char *
     if (!status)
         status = session_read_past(s, err);
     /* What stands in the way may be the index alone: the lines decide. */
-    if (status && s->restored && status != SESSILE_NOMEM) {
+    if (status && s->index.restored && status != SESSILE_NOMEM) {
         log_close(s->log);
         s->log = NULL;
         fold_forget(s);
@@ -260,8 +261,8 @@ sessile_status session_scan(sessile_session *s, const char *folder, const char *
     }
     fold_forget_parts(s);
     if (!status)
-        status = session_reach_locked(s, s->head, err);
-    s->base = s->head;
+        status = session_reach_locked(s, s->tree.head, err);
+    s->tree.base = s->tree.head;
     return status;
 }
 
@@ -326,28 +327,28 @@ static sessile_status open_any(sessile_session **out, sessile_store *st,
     if (!s)
         return fail_nomem(err);
     if (options && options->has_timeout)
-        atomic_store(&s->timeout_ms, options->timeout_ms);
-    s->id = mem_dup(&st->alloc, names.id.data, names.id.size);
-    s->agent = mem_dup(&st->alloc, names.agent.data, names.agent.size);
-    s->user =
+        atomic_store(&s->waiting.timeout_ms, options->timeout_ms);
+    s->identity.id = mem_dup(&st->alloc, names.id.data, names.id.size);
+    s->identity.agent = mem_dup(&st->alloc, names.agent.data, names.agent.size);
+    s->identity.user =
         mem_dup(&st->alloc, names.user.size ? names.user.data : "", names.user.size);
-    s->id_size = names.id.size;
-    s->agent_size = names.agent.size;
-    s->user_size = names.user.size;
-    s->window = options && options->window ? options->window : st->window;
-    s->reserve = options && options->reserve ? options->reserve : st->reserve;
+    s->identity.id_size = names.id.size;
+    s->identity.agent_size = names.agent.size;
+    s->identity.user_size = names.user.size;
+    s->settings.window = options && options->window ? options->window : st->window;
+    s->settings.reserve = options && options->reserve ? options->reserve : st->reserve;
     if (at)
         s->place = (session_place *)(void *)mem_dup(&st->alloc, at, sizeof *at);
-    if (!s->id || !s->agent || !s->user || (at && !s->place)) {
+    if (!s->identity.id || !s->identity.agent || !s->identity.user || (at && !s->place)) {
         status = fail_nomem(err);
         goto out;
     }
     if (options)
-        status = triggers_copy(&s->triggers, options->triggers, &st->alloc, err);
+        status = triggers_copy(&s->settings.triggers, options->triggers, &st->alloc, err);
     if (!status && options) {
-        s->checkpoint_keep = options->checkpoint_keep;
-        status =
-            triggers_copy(&s->checkpoint_on, options->checkpoint_on, &st->alloc, err);
+        s->settings.checkpoint_keep = options->checkpoint_keep;
+        status = triggers_copy(&s->settings.checkpoint_on, options->checkpoint_on,
+                               &st->alloc, err);
     }
     if (!status && options)
         status = session_set_agent_info(s, &options->agent_info, err);
@@ -387,8 +388,9 @@ sessile_status session_open_place(sessile_session **out, sessile_store *st,
     status = session_scan(s, folder, name, 0, err);
     if (status)
         goto out;
-    names = (session_names){
-        {s->id, s->id_size}, {s->agent, s->agent_size}, {s->user, s->user_size}};
+    names = (session_names){{s->identity.id, s->identity.id_size},
+                            {s->identity.agent, s->identity.agent_size},
+                            {s->identity.user, s->identity.user_size}};
     names_place(st, &names, own_folder, own_name);
     if (strcmp(own_folder, folder) || strcmp(own_name, name)) {
         status = session_damaged(s, 0, err,
@@ -436,7 +438,7 @@ sessile_status session_close(sessile_session *s, sessile_error *err)
         return SESSILE_FORKED;
     if (s->store->durability == SESSILE_NONE && !log_damage(s->log, NULL))
         status = session_named(s, log_sync(s->log, log_count(s->log), err), err);
-    if (!status && s->store->durability == SESSILE_NONE && !s->broken)
+    if (!status && s->store->durability == SESSILE_NONE && !s->fold.broken)
         log_index_try(s->log);
     session_drop(s);
     return status;

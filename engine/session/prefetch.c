@@ -6,7 +6,9 @@
  * question and an answer. Must never change what a message is: it says what comes next
  * and leaves the reading to session_message_locked().
  */
-#include "session/session.h"
+#include "session/read.h"
+#include "session/tree.h"
+#include "session/handle.h"
 
 /* A gap of so many entries is read through rather than asked for anew. */
 enum { GAP = 16 };

@@ -14,11 +14,11 @@ sessile_status fold_reach(sessile_session *s, sessile_id id, sessile_error *err)
     size_t block = id / LOG_BLOCK;
     sessile_status status;
 
-    if (id == 0 || block >= s->absent_blocks || !s->absent[block])
+    if (id == 0 || block >= s->index.absent_blocks || !s->index.absent[block])
         return SESSILE_OK;
     status = log_reach(s->log, id, err);
     if (status && status != SESSILE_NOMEM) {
-        s->index_failed = 1;
+        s->index.failed = 1;
         status = fail(err, SESSILE_IO, "its index cannot be read");
     }
     return status;
@@ -28,7 +28,7 @@ sessile_status session_reach_locked(sessile_session *s, sessile_id id, sessile_e
 {
     sessile_status status = fold_reach(s, id, err);
 
-    return status && s->index_failed ? session_reload_locked(s, err) : status;
+    return status && s->index.failed ? session_reload_locked(s, err) : status;
 }
 
 sessile_status session_reach_path_locked(sessile_session *s, sessile_id id,
@@ -36,12 +36,12 @@ sessile_status session_reach_path_locked(sessile_session *s, sessile_id id,
 {
     sessile_status status = SESSILE_OK;
 
-    if (id >= s->node_count)
+    if (id >= s->tree.node_count)
         return SESSILE_OK;
-    while (!status && s->absent_count && id > low) {
+    while (!status && s->index.absent_count && id > low) {
         status = session_reach_locked(s, id, err);
         if (!status)
-            id = s->nodes[id].parent;
+            id = s->tree.nodes[id].parent;
     }
     return status;
 }
@@ -56,7 +56,7 @@ static sessile_status reach_range(sessile_session *s, sessile_id first, sessile_
     /* The header's node is always there; where its line ends is its block's to say. */
     first = first ? first : 1;
     last = last ? last : 1;
-    for (uint64_t id = first; !status && s->absent_count && id <= last;
+    for (uint64_t id = first; !status && s->index.absent_count && id <= last;
          id = (id / LOG_BLOCK + 1) * LOG_BLOCK)
         status = session_reach_locked(s, (sessile_id)id, err);
     return status;
@@ -64,8 +64,9 @@ static sessile_status reach_range(sessile_session *s, sessile_id first, sessile_
 
 sessile_status session_reach_all_locked(sessile_session *s, sessile_error *err)
 {
-    return s->absent_count ? reach_range(s, 1, (sessile_id)(s->node_count - 1), err)
-                           : SESSILE_OK;
+    return s->index.absent_count
+               ? reach_range(s, 1, (sessile_id)(s->tree.node_count - 1), err)
+               : SESSILE_OK;
 }
 
 /* How often another log may take the name while one entry is read. */
@@ -78,9 +79,10 @@ static int knows_better(sessile_session *s, sessile_status status, sessile_id id
 {
     if (status == SESSILE_NOTFOUND && log_replaced(s->log))
         return session_reload_locked(s, NULL) == SESSILE_OK;
-    if (status != SESSILE_DAMAGED || !s->restored || id / LOG_BLOCK >= s->absent_blocks)
+    if (status != SESSILE_DAMAGED || !s->index.restored ||
+        id / LOG_BLOCK >= s->index.absent_blocks)
         return 0;
-    s->restored = 0; /* once */
+    s->index.restored = 0; /* once */
     return session_reload_locked(s, NULL) == SESSILE_OK;
 }
 

@@ -30,22 +30,23 @@ static sessile_status agree(const sessile_session *s, sessile_session *t,
     sessile_status status = SESSILE_OK;
     char shown[NAME_SHOWN];
 
-    name_show((sessile_slice){s->id, s->id_size}, shown);
-    if (s->created_ms != t->created_ms ||
-        memcmp(s->nonce, t->nonce, sizeof s->nonce) != 0)
+    name_show((sessile_slice){s->identity.id, s->identity.id_size}, shown);
+    if (s->header.created_ms != t->header.created_ms ||
+        memcmp(s->header.nonce, t->header.nonce, sizeof s->header.nonce) != 0)
         return fail(err, SESSILE_NOTFOUND,
                     "session %s was removed, and another one was made under its name: "
                     "resume that one",
                     shown);
-    for (size_t id = 0; id < s->node_count; id++) {
+    for (size_t id = 0; id < s->tree.node_count; id++) {
         size_t block = id / LOG_BLOCK;
-        if (block < s->absent_blocks && s->absent[block] && id)
+        if (block < s->index.absent_blocks && s->index.absent[block] && id)
             continue;
-        if (id < t->node_count)
+        if (id < t->tree.node_count)
             status = session_reach_locked(t, (sessile_id)id, err);
         if (status)
             return status;
-        if (id >= t->node_count || !same_entry(&s->nodes[id], &t->nodes[id]))
+        if (id >= t->tree.node_count ||
+            !same_entry(&s->tree.nodes[id], &t->tree.nodes[id]))
             return fail(err, SESSILE_CONFLICT,
                         "session %s: entry %08zx is not what this handle has read: its "
                         "log was replaced, resume the session",
@@ -69,62 +70,63 @@ static void swap(void *a, void *b, size_t size)
 
 static void trade(sessile_session *s, sessile_session *t)
 {
-    SWAP(nodes);
-    SWAP(node_count);
-    SWAP(node_capacity);
-    SWAP(child_links);
-    SWAP(child_link_count);
-    SWAP(child_link_capacity);
-    SWAP(links);
-    SWAP(link_count);
-    SWAP(link_capacity);
-    SWAP(absent);
-    SWAP(absent_blocks);
-    SWAP(absent_count);
-    SWAP(snapshots);
-    SWAP(snapshot_first);
-    SWAP(snapshot_count);
-    SWAP(snapshot_capacity);
-    SWAP(takes_snapshots);
-    SWAP(restored);
-    SWAP(parts);
-    SWAP(part_count);
-    SWAP(part_capacity);
-    SWAP(head);
-    SWAP(facts);
-    SWAP(usage);
-    SWAP(title);
-    SWAP(title_size);
-    SWAP(modified_ms);
-    SWAP(model);
-    SWAP(last_refusal);
-    SWAP(last_fallback_refusal);
-    s->blocks_taken++;
-    s->current_stale = 1;
+    SWAP(tree.nodes);
+    SWAP(tree.node_count);
+    SWAP(tree.node_capacity);
+    SWAP(tree.children);
+    SWAP(tree.child_count);
+    SWAP(tree.child_capacity);
+    SWAP(tree.links);
+    SWAP(tree.link_count);
+    SWAP(tree.link_capacity);
+    SWAP(index.absent);
+    SWAP(index.absent_blocks);
+    SWAP(index.absent_count);
+    SWAP(index.snapshots);
+    SWAP(index.snapshot_first);
+    SWAP(index.snapshot_count);
+    SWAP(index.snapshot_capacity);
+    SWAP(index.takes_snapshots);
+    SWAP(index.restored);
+    SWAP(fold.parts);
+    SWAP(fold.part_count);
+    SWAP(fold.part_capacity);
+    SWAP(tree.head);
+    SWAP(fold.facts);
+    SWAP(fold.usage);
+    SWAP(fold.title);
+    SWAP(fold.title_size);
+    SWAP(fold.modified_ms);
+    SWAP(counting.model);
+    SWAP(refusals.last);
+    SWAP(refusals.last_fallback);
+    s->index.blocks_taken++;
+    s->context.stale = 1;
     meter_forget(s);
-    atomic_store(&s->unit, -1);
-    s->index_failed = 0;
+    atomic_store(&s->counting.unit, -1);
+    s->index.failed = 0;
 }
 
 static int same_names(sessile_session *t, const sessile_session *s)
 {
     const allocator *a = &s->store->alloc;
 
-    t->id = mem_dup(a, s->id, s->id_size);
-    t->agent = mem_dup(a, s->agent, s->agent_size);
-    t->user = mem_dup(a, s->user, s->user_size);
-    t->id_size = s->id_size;
-    t->agent_size = s->agent_size;
-    t->user_size = s->user_size;
-    return t->id && t->agent && t->user;
+    t->identity.id = mem_dup(a, s->identity.id, s->identity.id_size);
+    t->identity.agent = mem_dup(a, s->identity.agent, s->identity.agent_size);
+    t->identity.user = mem_dup(a, s->identity.user, s->identity.user_size);
+    t->identity.id_size = s->identity.id_size;
+    t->identity.agent_size = s->identity.agent_size;
+    t->identity.user_size = s->identity.user_size;
+    return t->identity.id && t->identity.agent && t->identity.user;
 }
 
 /* Another log under the name; or the same, from its lines. */
 static sessile_status open_again(sessile_session *s, sessile_session *t, int fresh,
                                  sessile_error *err)
 {
-    session_names names = {
-        {s->id, s->id_size}, {s->agent, s->agent_size}, {s->user, s->user_size}};
+    session_names names = {{s->identity.id, s->identity.id_size},
+                           {s->identity.agent, s->identity.agent_size},
+                           {s->identity.user, s->identity.user_size}};
     char folder[NAME_SIZE], name[NAME_SIZE];
     sessile_status status;
 
@@ -141,8 +143,8 @@ static sessile_status open_again(sessile_session *s, sessile_session *t, int fre
     log_set_stop(s->log, session_interrupted_locked, s);
     t->log = NULL;
     trade(s, t);
-    if (s->base >= s->node_count)
-        s->base = s->head;
+    if (s->tree.base >= s->tree.node_count)
+        s->tree.base = s->tree.head;
     return SESSILE_OK;
 }
 
@@ -154,22 +156,23 @@ static sessile_status fold_again(sessile_session *s, sessile_session *t,
     sessile_status status;
 
     t->log = s->log;
-    t->current_stale = 1;
+    t->context.stale = 1;
     status = log_rescan(s->log, fold_visit, &f, err);
     if (status)
         goto out;
     fold_forget_parts(t);
     status = agree(s, t, err);
-    if (!status && (t->node_count != s->node_count || t->head != s->head))
+    if (!status &&
+        (t->tree.node_count != s->tree.node_count || t->tree.head != s->tree.head))
         status = fail(err, SESSILE_CONFLICT,
                       "its lines are not what its index has said: resume the session");
     if (status) {
-        s->broken = 1;
+        s->fold.broken = 1;
         (void)log_index_drop(s->log, 0, NULL);
         goto out;
     }
     trade(s, t);
-    s->restored = 0;
+    s->index.restored = 0;
     log_index_try(s->log);
 out:
     t->log = NULL;
@@ -206,7 +209,7 @@ sessile_status session_reload_locked(sessile_session *s, sessile_error *err)
 
     err = err ? err : &local;
     error_clear(err);
-    s->index_failed = 0;
+    s->index.failed = 0;
     status = reload_once(s, &moved, err);
     if (moved) {
         error_clear(err);

@@ -16,12 +16,13 @@
  * them came in time, else at the first call that it answers. A message that has calls of
  * its own stays where it is.
  */
-#include "session/session.h"
+#include "session/read.h"
 
 #include <string.h>
 
 #include "base/error.h"
 #include "tokens/tokens.h"
+#include "session/handle.h"
 
 #define NOT_ANSWERED "not answered"
 
@@ -54,9 +55,9 @@ typedef struct rendering {
 
 static int64_t time_of(const rendering *r, sessile_key key)
 {
-    if (!r->times || key.entry >= r->times->node_count)
+    if (!r->times || key.entry >= r->times->tree.node_count)
         return 0;
-    return r->times->nodes[key.entry].time_ms;
+    return r->times->tree.nodes[key.entry].time_ms;
 }
 
 /* A row whose text has been put into r->text from `at` on. */

@@ -21,12 +21,12 @@
 
 sessile_status session_ours(const sessile_session *s, sessile_error *err)
 {
-    if (s->store->os->pid(s->store->os->ud) != s->pid)
+    if (s->store->os->pid(s->store->os->ud) != s->identity.pid)
         return session_named(s,
                              fail(err, SESSILE_FORKED,
                                   "this handle was opened by process %" PRIu32
                                   ": open another one here",
-                                  s->pid),
+                                  s->identity.pid),
                              err);
     return SESSILE_OK;
 }
@@ -39,18 +39,18 @@ int session_was_forgotten(const sessile_session *s)
     size_t count = atomic_load(&st->forgotten_count);
     int found = 0;
 
-    if (!s->user_size || count == s->forgotten_before)
+    if (!s->identity.user_size || count == s->forgotten_before)
         return 0;
     pthread_mutex_lock(&st->mutex);
     for (size_t i = s->forgotten_before; i < count && !found; i++)
-        found = st->forgotten[i] == hash64(s->user, s->user_size);
+        found = st->forgotten[i] == hash64(s->identity.user, s->identity.user_size);
     pthread_mutex_unlock(&st->mutex);
     return found;
 }
 
 sessile_status session_in_place(const sessile_session *s, sessile_error *err)
 {
-    if (s->broken)
+    if (s->fold.broken)
         return session_named(s,
                              fail(err, SESSILE_IO,
                                   "this handle lost its place in the "
@@ -94,10 +94,10 @@ sessile_status session_refresh_locked(sessile_session *s, sessile_error *err)
         status = session_in_place(s, err);
     if (status)
         return status;
-    log_set_timeout(s->log, s->wait ? session_wait_left(s, s->wait)
-                                    : atomic_load(&s->timeout_ms));
+    log_set_timeout(s->log, s->waiting.call ? session_wait_left(s, s->waiting.call)
+                                            : atomic_load(&s->waiting.timeout_ms));
     status = session_named(s, log_refresh(s->log, fold_visit, &f, err), err);
-    if (s->index_failed || log_replaced(s->log)) {
+    if (s->index.failed || log_replaced(s->log)) {
         status = session_reload_locked(s, err);
         if (!status)
             status = session_named(s, log_refresh(s->log, fold_visit, &f, err), err);
@@ -252,9 +252,9 @@ static sessile_status write_batch(sessile_session *s, const batch *b, sessile_er
     } else {
         fold_mark_keep(&f, &mark);
         if (b->base != SESSILE_NO_ID)
-            s->base = b->base;
+            s->tree.base = b->base;
         else if (f.moved)
-            s->base = s->head;
+            s->tree.base = s->tree.head;
     }
     fold_forget_parts(s);
     mem_free(a, texts, b->count * sizeof *texts);
@@ -275,12 +275,12 @@ static sessile_status begin(sessile_session *s, sessile_error *err)
     err = err ? err : &local;
     for (int i = 0; i < TRIES; i++) {
         fold others = {.s = s};
-        log_set_timeout(s->log, session_wait_left(s, s->wait));
+        log_set_timeout(s->log, session_wait_left(s, s->waiting.call));
         sessile_id known = log_count(s->log);
         status = session_named(s, log_begin(s->log, fold_visit, &others, err), err);
         s->met_others = log_count(s->log) != known;
         atomic_store(&s->torn, log_torn(s->log));
-        if (!status || !(s->index_failed || log_replaced(s->log)))
+        if (!status || !(s->index.failed || log_replaced(s->log)))
             break;
         error_clear(err);
         status = session_reload_locked(s, err);
@@ -334,7 +334,7 @@ static sessile_status try_write(sessile_session *s, batch *b, session_build buil
     if (status)
         return status;
     status = build_and_write(s, b, build, arg, &asked, grown, err);
-    if (status && s->index_failed) { /* nothing was written: once more, from the lines */
+    if (status && s->index.failed) { /* nothing was written: once more, from the lines */
         status = session_reload_locked(s, err);
         if (!status)
             status = build_and_write(s, b, build, arg, &asked, grown, err);
@@ -356,10 +356,10 @@ static sessile_status try_known(sessile_session *s, batch *b, session_build buil
     *done = 0;
     if (s->met_others || !log_begin_known(s->log))
         return SESSILE_OK;
-    log_set_timeout(s->log, session_wait_left(s, s->wait));
+    log_set_timeout(s->log, session_wait_left(s, s->waiting.call));
     status = build_and_write(s, b, build, arg, &asked, &grown, err);
     s->met_others = grown;
-    *done = asked && !s->index_failed && status != SESSILE_CONFLICT &&
+    *done = asked && !s->index.failed && status != SESSILE_CONFLICT &&
             status != SESSILE_NOTFOUND && status != SESSILE_TRUNCATED;
     if (!status && asked)
         log_index_write(s->log);

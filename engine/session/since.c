@@ -49,26 +49,26 @@ static sessile_status read_last(sessile_session *s, sessile_id id, last_compacti
 sessile_status session_last_compaction_locked(sessile_session *s, sessile_id at,
                                               last_compaction *out, sessile_error *err)
 {
-    sessile_id id = at ? s->nodes[at].context_at : 0;
+    sessile_id id = at ? s->tree.nodes[at].context_at : 0;
     sessile_status status = SESSILE_OK;
 
-    *out = (last_compaction){.room = -1, .time_ms = s->created_ms};
+    *out = (last_compaction){.room = -1, .time_ms = s->header.created_ms};
     if (!id)
         return SESSILE_OK;
-    if (id != s->last_compaction_at) {
+    if (id != s->compacting.last_at) {
         status = read_last(s, id, out, err);
         if (!status && out->id && out->id != id)
             status = read_last(s, out->id, out, err);
         if (status)
             return status;
         if (out->id) {
-            out->messages = s->nodes[out->id].messages;
-            out->time_ms = s->nodes[out->id].time_ms;
+            out->messages = s->tree.nodes[out->id].messages;
+            out->time_ms = s->tree.nodes[out->id].time_ms;
         }
-        s->last_compaction = *out;
-        s->last_compaction_at = id;
+        s->compacting.last = *out;
+        s->compacting.last_at = id;
     }
-    *out = s->last_compaction;
+    *out = s->compacting.last;
     return SESSILE_OK;
 }
 
@@ -76,14 +76,14 @@ sessile_status session_turn_before_locked(sessile_session *s, sessile_id turn,
                                           sessile_id last, sessile_id *out,
                                           sessile_error *err)
 {
-    sessile_id id = s->nodes[turn].parent;
+    sessile_id id = s->tree.nodes[turn].parent;
 
     *out = 0;
-    for (; id && id != SESSILE_NO_ID; id = s->nodes[id].parent) {
+    for (; id && id != SESSILE_NO_ID; id = s->tree.nodes[id].parent) {
         sessile_status status = session_reach_locked(s, id, err);
         if (status)
             return status;
-        const node *n = &s->nodes[id];
+        const node *n = &s->tree.nodes[id];
         if (id == last || (n->type == ENTRY_TURN && !(n->marks & NODE_NO_POLICY)))
             break;
     }

@@ -78,24 +78,25 @@ static void get_usage(const unsigned char **from, sessile_usage *u)
 
 static void snapshot_free(sessile_session *s, size_t i)
 {
-    mem_free(&s->store->alloc, s->snapshots[i].data, s->snapshots[i].size);
-    s->snapshots[i] = (session_snapshot){NULL, 0};
+    mem_free(&s->store->alloc, s->index.snapshots[i].data, s->index.snapshots[i].size);
+    s->index.snapshots[i] = (session_snapshot){NULL, 0};
 }
 
 void fold_snapshots_cut(sessile_session *s, size_t blocks)
 {
-    while (s->snapshot_count && s->snapshot_first + s->snapshot_count > blocks)
-        snapshot_free(s, --s->snapshot_count);
+    while (s->index.snapshot_count &&
+           s->index.snapshot_first + s->index.snapshot_count > blocks)
+        snapshot_free(s, --s->index.snapshot_count);
 }
 
 void fold_snapshots_free(sessile_session *s)
 {
     fold_snapshots_cut(s, 0);
-    if (s->snapshots)
-        mem_free(&s->store->alloc, s->snapshots,
-                 s->snapshot_capacity * sizeof *s->snapshots);
-    s->snapshots = NULL;
-    s->snapshot_capacity = 0;
+    if (s->index.snapshots)
+        mem_free(&s->store->alloc, s->index.snapshots,
+                 s->index.snapshot_capacity * sizeof *s->index.snapshots);
+    s->index.snapshots = NULL;
+    s->index.snapshot_capacity = 0;
 }
 
 static void put_facts(unsigned char **to, const facts *f, const fact *list, size_t count)
@@ -115,59 +116,60 @@ static void put_facts(unsigned char **to, const facts *f, const fact *list, size
 void fold_snapshot(sessile_session *s)
 {
     const allocator *a = &s->store->alloc;
-    size_t block = s->node_count / LOG_BLOCK - 1;
+    size_t block = s->tree.node_count / LOG_BLOCK - 1;
     unsigned char *data, *at;
     size_t size, fact_count = 0, names = 0;
     fact *in_force = NULL;
 
-    if (!s->takes_snapshots)
+    if (!s->index.takes_snapshots)
         return;
-    if (!s->snapshot_count)
-        s->snapshot_first = block;
+    if (!s->index.snapshot_count)
+        s->index.snapshot_first = block;
     data = NULL;
     size = 0;
-    if (!facts_newest(&s->facts, 0, a, &in_force, &fact_count)) {
+    if (!facts_newest(&s->fold.facts, 0, a, &in_force, &fact_count)) {
         for (size_t i = 0; i < fact_count; i++)
             names += in_force[i].name_size;
-        size = FIXED_SIZE + s->title_size + s->part_count * PART_SIZE +
+        size = FIXED_SIZE + s->fold.title_size + s->fold.part_count * PART_SIZE +
                fact_count * FACT_SIZE + names;
     }
     if (size && fact_count <= FACTS_MOST &&
-        block == s->snapshot_first + s->snapshot_count && s->part_count <= PARTS_MOST &&
-        !mem_grow(a, (void **)&s->snapshots, &s->snapshot_capacity, s->snapshot_count + 1,
-                  sizeof *s->snapshots))
+        block == s->index.snapshot_first + s->index.snapshot_count &&
+        s->fold.part_count <= PARTS_MOST &&
+        !mem_grow(a, (void **)&s->index.snapshots, &s->index.snapshot_capacity,
+                  s->index.snapshot_count + 1, sizeof *s->index.snapshots))
         data = mem_alloc(a, size);
     if (!data) { /* the index ends here, for this handle */
-        s->takes_snapshots = 0;
+        s->index.takes_snapshots = 0;
         mem_free(a, in_force, fact_count * sizeof *in_force);
         return;
     }
     at = data;
     put32(&at, VERSION);
-    put32(&at, s->head);
-    put_usage(&at, &s->usage);
-    put32(&at, (uint32_t)s->part_count);
-    put64(&at, (uint64_t)s->modified_ms);
-    put32(&at, s->last_refusal ? 1 : 0);
-    put32(&at, (uint32_t)s->title_size);
+    put32(&at, s->tree.head);
+    put_usage(&at, &s->fold.usage);
+    put32(&at, (uint32_t)s->fold.part_count);
+    put64(&at, (uint64_t)s->fold.modified_ms);
+    put32(&at, s->refusals.last ? 1 : 0);
+    put32(&at, (uint32_t)s->fold.title_size);
     /* of none, it would be other bytes in each process */
-    put64(&at, s->last_refusal ? hash64_bare(s->last_refusal) : 0);
+    put64(&at, s->refusals.last ? hash64_bare(s->refusals.last) : 0);
     put32(&at, (uint32_t)fact_count);
     put32(&at, (uint32_t)names);
-    memcpy(at, s->model, MODEL_SIZE);
+    memcpy(at, s->counting.model, MODEL_SIZE);
     at += MODEL_SIZE;
     memset(at, 0, (size_t)(data + FIXED_SIZE - at));
     at = data + FIXED_SIZE;
-    if (s->title_size)
-        memcpy(at, s->title, s->title_size);
-    at += s->title_size;
-    for (size_t i = 0; i < s->part_count; i++) {
-        put32(&at, s->parts[i].id);
-        put_usage(&at, &s->parts[i].usage);
+    if (s->fold.title_size)
+        memcpy(at, s->fold.title, s->fold.title_size);
+    at += s->fold.title_size;
+    for (size_t i = 0; i < s->fold.part_count; i++) {
+        put32(&at, s->fold.parts[i].id);
+        put_usage(&at, &s->fold.parts[i].usage);
     }
-    put_facts(&at, &s->facts, in_force, fact_count);
+    put_facts(&at, &s->fold.facts, in_force, fact_count);
     mem_free(a, in_force, fact_count * sizeof *in_force);
-    s->snapshots[s->snapshot_count++] = (session_snapshot){data, size};
+    s->index.snapshots[s->index.snapshot_count++] = (session_snapshot){data, size};
 }
 
 /* ------------------------------------------------------------------ given to the log */
@@ -179,12 +181,13 @@ static sessile_status fill(void *arg, uint64_t block, void *records, buf *extra,
     size_t first = (size_t)block * LOG_BLOCK;
     unsigned char *to = records;
 
-    if (block < s->snapshot_first || block - s->snapshot_first >= s->snapshot_count ||
-        first + LOG_BLOCK > s->node_count ||
-        (block < s->absent_blocks && s->absent[block]))
+    if (block < s->index.snapshot_first ||
+        block - s->index.snapshot_first >= s->index.snapshot_count ||
+        first + LOG_BLOCK > s->tree.node_count ||
+        (block < s->index.absent_blocks && s->index.absent[block]))
         return fail(err, SESSILE_NOTFOUND, "this block's end was not seen");
     for (size_t i = first; i < first + LOG_BLOCK; i++) {
-        const node *n = &s->nodes[i];
+        const node *n = &s->tree.nodes[i];
         put32(&to, n->parent);
         put32(&to, n->tokens);
         put32(&to, n->turn);
@@ -199,15 +202,15 @@ static sessile_status fill(void *arg, uint64_t block, void *records, buf *extra,
         *to++ = n->marks;
         put64(&to, (uint64_t)n->time_ms);
         for (uint32_t k = 0; k < n->link_count; k++) {
-            const message_link *l = &s->links[n->link + k];
+            const message_link *l = &s->tree.links[n->link + k];
             unsigned char raw[LINK_SIZE], *at = raw;
             put64(&at, hash64_bare(l->id));
             *at = (unsigned char)(l->is_result | l->in_call << 1);
             buf_put(extra, raw, LINK_SIZE);
         }
     }
-    buf_put(snapshot, s->snapshots[block - s->snapshot_first].data,
-            s->snapshots[block - s->snapshot_first].size);
+    buf_put(snapshot, s->index.snapshots[block - s->index.snapshot_first].data,
+            s->index.snapshots[block - s->index.snapshot_first].size);
     return SESSILE_OK;
 }
 
@@ -217,17 +220,17 @@ static void written(void *arg, uint64_t block)
     size_t gone = 0;
 
     if (block == UINT64_MAX) { /* there will be no index */
-        s->takes_snapshots = 0;
+        s->index.takes_snapshots = 0;
         fold_snapshots_free(s);
         return;
     }
-    while (gone < s->snapshot_count && s->snapshot_first + gone < block)
+    while (gone < s->index.snapshot_count && s->index.snapshot_first + gone < block)
         snapshot_free(s, gone++);
     if (gone) {
-        s->snapshot_count -= gone;
-        s->snapshot_first += gone;
-        memmove(s->snapshots, s->snapshots + gone,
-                s->snapshot_count * sizeof *s->snapshots);
+        s->index.snapshot_count -= gone;
+        s->index.snapshot_first += gone;
+        memmove(s->index.snapshots, s->index.snapshots + gone,
+                s->index.snapshot_count * sizeof *s->index.snapshots);
     }
 }
 
@@ -243,37 +246,37 @@ static sessile_status make_room(sessile_session *s, size_t count, sessile_error 
 {
     const allocator *a = &s->store->alloc;
     size_t blocks = count / LOG_BLOCK;
-    node *nodes = s->nodes;
+    node *nodes = s->tree.nodes;
 
-    s->absent = mem_alloc(a, blocks);
-    if (!s->absent)
+    s->index.absent = mem_alloc(a, blocks);
+    if (!s->index.absent)
         return fail_nomem(err);
-    memset(s->absent, 1, blocks);
-    s->absent_blocks = s->absent_count = blocks;
-    if (s->node_capacity < count + SLACK) {
+    memset(s->index.absent, 1, blocks);
+    s->index.absent_blocks = s->index.absent_count = blocks;
+    if (s->tree.node_capacity < count + SLACK) {
         nodes = mem_alloc(a, (count + SLACK) * sizeof *nodes);
         if (!nodes)
             return fail_nomem(err);
-        nodes[0] = s->nodes[0];
-        mem_free(a, s->nodes, s->node_capacity * sizeof *nodes);
-        s->nodes = nodes;
-        s->node_capacity = count + SLACK;
+        nodes[0] = s->tree.nodes[0];
+        mem_free(a, s->tree.nodes, s->tree.node_capacity * sizeof *nodes);
+        s->tree.nodes = nodes;
+        s->tree.node_capacity = count + SLACK;
     }
-    s->node_count = count;
+    s->tree.node_count = count;
     return SESSILE_OK;
 }
 
 static sessile_status get_parts(sessile_session *s, const unsigned char *from,
                                 size_t count, sessile_error *err)
 {
-    if (mem_grow(&s->store->alloc, (void **)&s->parts, &s->part_capacity, count,
-                 sizeof *s->parts))
+    if (mem_grow(&s->store->alloc, (void **)&s->fold.parts, &s->fold.part_capacity, count,
+                 sizeof *s->fold.parts))
         return fail_nomem(err);
     for (size_t i = 0; i < count; i++) {
-        s->parts[i].id = get32(&from);
-        get_usage(&from, &s->parts[i].usage);
+        s->fold.parts[i].id = get32(&from);
+        get_usage(&from, &s->fold.parts[i].usage);
     }
-    s->part_count = count;
+    s->fold.part_count = count;
     return SESSILE_OK;
 }
 
@@ -287,7 +290,7 @@ static sessile_status get_facts(sessile_session *s, const unsigned char *from,
     if (fact_count > FACTS_MOST || fact_count * FACT_SIZE > size ||
         names != size - fact_count * FACT_SIZE)
         return strange(err);
-    facts_clear(&s->facts);
+    facts_clear(&s->fold.facts);
     for (size_t i = 0; i < fact_count; i++) {
         sessile_id entry = get32(&from), about = get32(&from);
         uint32_t name_size = get32(&from);
@@ -296,7 +299,8 @@ static sessile_status get_facts(sessile_session *s, const unsigned char *from,
         if (entry >= count || about > entry || name_size > names || kind < FACT_LABEL ||
             kind > FACT_PENDING_RUN)
             return strange(err);
-        if (facts_add(&s->facts, (fact_kind)kind, entry, about, name, name_size, off))
+        if (facts_add(&s->fold.facts, (fact_kind)kind, entry, about, name, name_size,
+                      off))
             return fail_nomem(err);
         name += name_size;
         names -= name_size;
@@ -315,12 +319,12 @@ static sessile_status restore(void *arg, uint64_t count, const void *snapshot,
     uint64_t hash;
     char *title, model[MODEL_SIZE];
 
-    if (s->node_count != 1 || size < FIXED_SIZE || get32(&from) != VERSION)
+    if (s->tree.node_count != 1 || size < FIXED_SIZE || get32(&from) != VERSION)
         return strange(err);
-    s->head = get32(&from);
-    get_usage(&from, &s->usage);
+    s->tree.head = get32(&from);
+    get_usage(&from, &s->fold.usage);
     part_count = get32(&from);
-    s->modified_ms = (int64_t)get64(&from);
+    s->fold.modified_ms = (int64_t)get64(&from);
     refused = get32(&from);
     title_size = get32(&from);
     hash = get64(&from);
@@ -328,20 +332,21 @@ static sessile_status restore(void *arg, uint64_t count, const void *snapshot,
     names = get32(&from);
     memcpy(model, from, MODEL_SIZE);
     model[MODEL_SIZE - 1] = 0;
-    if (s->head >= count || part_count > PARTS_MOST || title_size > size - FIXED_SIZE ||
+    if (s->tree.head >= count || part_count > PARTS_MOST ||
+        title_size > size - FIXED_SIZE ||
         (size_t)part_count * PART_SIZE > size - FIXED_SIZE - title_size)
         return strange(err);
     rest = size - FIXED_SIZE - title_size - (size_t)part_count * PART_SIZE;
-    s->last_refusal = refused ? hash64_veil(hash) : 0;
+    s->refusals.last = refused ? hash64_veil(hash) : 0;
     fold_model(s, model);
     from = (const unsigned char *)snapshot + FIXED_SIZE;
     title = mem_dup(&s->store->alloc, from, title_size);
     if (!title)
         return fail_nomem(err);
-    if (s->title)
-        mem_free(&s->store->alloc, s->title, s->title_size + 1);
-    s->title = title;
-    s->title_size = title_size;
+    if (s->fold.title)
+        mem_free(&s->store->alloc, s->fold.title, s->fold.title_size + 1);
+    s->fold.title = title;
+    s->fold.title_size = title_size;
     from += title_size;
     status = get_parts(s, from, part_count, err);
     from += (size_t)part_count * PART_SIZE;
@@ -349,9 +354,9 @@ static sessile_status restore(void *arg, uint64_t count, const void *snapshot,
         status = get_facts(s, from, rest, fact_count, names, count, err);
     if (!status)
         status = make_room(s, (size_t)count, err);
-    s->current_stale = 1;
+    s->context.stale = 1;
     meter_forget(s);
-    s->restored = 1;
+    s->index.restored = 1;
     return status;
 }
 
@@ -380,14 +385,14 @@ static sessile_status take(void *arg, uint64_t block, const void *records,
     sessile_session *s = arg;
     const unsigned char *from = records, *link = extra;
     size_t first = (size_t)block * LOG_BLOCK, left = extra_size / LINK_SIZE;
-    size_t links = s->link_count;
+    size_t links = s->tree.link_count;
 
-    if (block >= s->absent_blocks || !s->absent[block])
+    if (block >= s->index.absent_blocks || !s->index.absent[block])
         return SESSILE_OK;
     if (extra_size % LINK_SIZE || left > UINT32_MAX - links)
         return strange(err);
-    if (mem_grow(&s->store->alloc, (void **)&s->links, &s->link_capacity, links + left,
-                 sizeof *s->links))
+    if (mem_grow(&s->store->alloc, (void **)&s->tree.links, &s->tree.link_capacity,
+                 links + left, sizeof *s->tree.links))
         return fail_nomem(err);
     for (size_t i = first; i < first + LOG_BLOCK; i++, from += RECORD_SIZE) {
         node n;
@@ -400,16 +405,16 @@ static sessile_status take(void *arg, uint64_t block, const void *records,
             message_link l = {.id = hash64_veil(get64(&link))};
             l.is_result = *link & 1;
             l.in_call = *link++ >> 1 & 1;
-            s->links[links++] = l;
+            s->tree.links[links++] = l;
         }
-        s->nodes[i] = n;
+        s->tree.nodes[i] = n;
     }
     if (left)
         return strange(err);
-    s->link_count = links;
-    s->absent[block] = 0;
-    s->absent_count--;
-    s->blocks_taken++;
+    s->tree.link_count = links;
+    s->index.absent[block] = 0;
+    s->index.absent_count--;
+    s->index.blocks_taken++;
     return SESSILE_OK;
 }
 
@@ -426,28 +431,28 @@ void fold_forget(sessile_session *s)
 
     fold_snapshots_cut(s, 0);
     fold_forget_parts(s);
-    mem_free(a, s->absent, s->absent_blocks);
-    s->absent = NULL;
-    s->absent_blocks = s->absent_count = 0;
-    if (s->title)
-        mem_free(a, s->title, s->title_size + 1);
-    s->title = NULL;
-    s->title_size = 0;
-    s->node_count = s->link_count = 0;
+    mem_free(a, s->index.absent, s->index.absent_blocks);
+    s->index.absent = NULL;
+    s->index.absent_blocks = s->index.absent_count = 0;
+    if (s->fold.title)
+        mem_free(a, s->fold.title, s->fold.title_size + 1);
+    s->fold.title = NULL;
+    s->fold.title_size = 0;
+    s->tree.node_count = s->tree.link_count = 0;
     child_links_forget(s);
-    s->head = s->base = 0;
+    s->tree.head = s->tree.base = 0;
     meter_forget(s);
-    memset(s->model, 0, sizeof s->model);
-    atomic_store(&s->unit, -1);
-    memset(&s->usage, 0, sizeof s->usage);
-    s->modified_ms = 0;
-    s->last_refusal = s->last_fallback_refusal = 0;
-    s->last_compaction_at = 0;
-    facts_clear(&s->facts);
-    context_clear(&s->current);
-    s->current.upto = 0;
-    s->current_stale = 0;
-    s->restored = s->index_failed = 0;
+    memset(s->counting.model, 0, sizeof s->counting.model);
+    atomic_store(&s->counting.unit, -1);
+    memset(&s->fold.usage, 0, sizeof s->fold.usage);
+    s->fold.modified_ms = 0;
+    s->refusals.last = s->refusals.last_fallback = 0;
+    s->compacting.last_at = 0;
+    facts_clear(&s->fold.facts);
+    context_clear(&s->context.at_head);
+    s->context.at_head.upto = 0;
+    s->context.stale = 0;
+    s->index.restored = s->index.failed = 0;
 }
 
 log_index_callbacks session_index_callbacks(sessile_session *s, int fresh)

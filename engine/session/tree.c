@@ -17,8 +17,9 @@
 /* The file's folder and name, as far as there are any. */
 static void place_of(const sessile_session *s, char *out, size_t size)
 {
-    session_names names = {
-        {s->id, s->id_size}, {s->agent, s->agent_size}, {s->user, s->user_size}};
+    session_names names = {{s->identity.id, s->identity.id_size},
+                           {s->identity.agent, s->identity.agent_size},
+                           {s->identity.user, s->identity.user_size}};
     char folder[NAME_SIZE], name[NAME_SIZE];
 
     names_place(s->store, &names, folder, name);
@@ -35,9 +36,10 @@ sessile_status session_named(const sessile_session *s, sessile_status status,
 
     if (!err || !status || !strncmp(err->message, "session ", 8))
         return status;
-    name_show((sessile_slice){s->id, s->id_size}, shown);
+    name_show((sessile_slice){s->identity.id, s->identity.id_size}, shown);
     /* of a log that did not open nothing can be salvaged */
-    if ((status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED) && s->id && s->log) {
+    if ((status == SESSILE_DAMAGED || status == SESSILE_TRUNCATED) && s->identity.id &&
+        s->log) {
         sessile_error what = *err;
         char command[SALVAGE_SIZE];
         session_salvage_command(s, command);
@@ -64,14 +66,15 @@ void session_salvage_command(const sessile_session *s, char out[SALVAGE_SIZE])
 {
     const char *agent = s->store->agent;
 
-    if (!s->id || !is_plain_word(s->id, s->id_size) ||
-        !is_plain_word(s->agent, s->agent_size))
+    if (!s->identity.id || !is_plain_word(s->identity.id, s->identity.id_size) ||
+        !is_plain_word(s->identity.agent, s->identity.agent_size))
         snprintf(out, SALVAGE_SIZE, "sessile check --salvage");
-    else if (strlen(agent) == s->agent_size && !memcmp(agent, s->agent, s->agent_size))
-        snprintf(out, SALVAGE_SIZE, "sessile check %s --salvage", s->id);
+    else if (strlen(agent) == s->identity.agent_size &&
+             !memcmp(agent, s->identity.agent, s->identity.agent_size))
+        snprintf(out, SALVAGE_SIZE, "sessile check %s --salvage", s->identity.id);
     else
-        snprintf(out, SALVAGE_SIZE, "sessile check %s --agent %s --salvage", s->id,
-                 s->agent);
+        snprintf(out, SALVAGE_SIZE, "sessile check %s --agent %s --salvage",
+                 s->identity.id, s->identity.agent);
 }
 
 sessile_status session_damaged(const sessile_session *s, sessile_id id,
@@ -86,9 +89,9 @@ sessile_status session_damaged(const sessile_session *s, sessile_id id,
     if (vsnprintf(what, sizeof what, format, args) < 0)
         what[0] = 0;
     va_end(args);
-    if (!s->id)
+    if (!s->identity.id)
         return fail(err, SESSILE_DAMAGED, "entry %08" PRIx32 ": %s", id, what);
-    name_show((sessile_slice){s->id, s->id_size}, shown);
+    name_show((sessile_slice){s->identity.id, s->identity.id_size}, shown);
     place_of(s, place, sizeof place);
     if (id) /* of what its header says nothing can be salvaged */
         session_salvage_command(s, command);
@@ -115,10 +118,10 @@ int node_is_message(const node *n)
 
 int session_is_path_entry(const sessile_session *s, sessile_id id)
 {
-    if (id >= s->node_count)
+    if (id >= s->tree.node_count)
         return 0;
-    return id == 0 || entry_on_path((entry_type)s->nodes[id].type) ||
-           s->nodes[id].type == ENTRY_TOMBSTONE;
+    return id == 0 || entry_on_path((entry_type)s->tree.nodes[id].type) ||
+           s->tree.nodes[id].type == ENTRY_TOMBSTONE;
 }
 
 /* The next entry from id, up or down, that can be a leaf; SESSILE_NO_ID: none, or it
@@ -126,7 +129,7 @@ int session_is_path_entry(const sessile_session *s, sessile_id id)
 static sessile_id next_leaf(sessile_session *s, sessile_id id, int up)
 {
     for (;;) {
-        if (up ? id + 1 >= s->node_count : id == 0)
+        if (up ? id + 1 >= s->tree.node_count : id == 0)
             return SESSILE_NO_ID;
         id = up ? id + 1 : id - 1;
         if (session_reach_locked(s, id, NULL))
@@ -139,14 +142,14 @@ static sessile_id next_leaf(sessile_session *s, sessile_id id, int up)
 static sessile_status no_leaf(sessile_session *s, sessile_id id, sessile_error *err)
 {
     char shown[NAME_SHOWN], nearest[80] = "", about[40] = "", what[60];
-    int there = id < s->node_count;
-    sessile_id from = there ? id : (sessile_id)s->node_count;
+    int there = id < s->tree.node_count;
+    sessile_id from = there ? id : (sessile_id)s->tree.node_count;
     sessile_id low = next_leaf(s, from, 0);
     sessile_id other = there ? next_leaf(s, from, 1)
                        : low ? next_leaf(s, low, 0)
                              : SESSILE_NO_ID;
 
-    name_show((sessile_slice){s->id, s->id_size}, shown);
+    name_show((sessile_slice){s->identity.id, s->identity.id_size}, shown);
     if (low != SESSILE_NO_ID && other != SESSILE_NO_ID)
         snprintf(nearest, sizeof nearest,
                  ": the nearest that can are %08" PRIx32 " and %08" PRIx32, low, other);
@@ -160,12 +163,12 @@ static sessile_status no_leaf(sessile_session *s, sessile_id id, sessile_error *
         return fail(err, SESSILE_NOTFOUND,
                     "session %s %s that a conversation can go on from%s", shown, what,
                     nearest);
-    if (s->nodes[id].parent < id)
-        snprintf(about, sizeof about, " about %08" PRIx32, s->nodes[id].parent);
+    if (s->tree.nodes[id].parent < id)
+        snprintf(about, sizeof about, " about %08" PRIx32, s->tree.nodes[id].parent);
     return fail(err, SESSILE_NOTFOUND,
                 "entry %08" PRIx32 " of session %s is a %s%s: no conversation goes on "
                 "from it%s",
-                id, shown, entry_type_name((entry_type)s->nodes[id].type), about,
+                id, shown, entry_type_name((entry_type)s->tree.nodes[id].type), about,
                 nearest);
 }
 
@@ -173,17 +176,17 @@ sessile_status session_check_at(sessile_session *s, sessile_id id, sessile_error
 {
     sessile_status status = SESSILE_OK;
 
-    if (id < s->node_count)
+    if (id < s->tree.node_count)
         status = session_reach_locked(s, id, err);
     return status || session_is_path_entry(s, id) ? status : no_leaf(s, id, err);
 }
 
 int session_descends_locked(const sessile_session *s, sessile_id id, sessile_id ancestor)
 {
-    if (id >= s->node_count)
+    if (id >= s->tree.node_count)
         return 0;
     while (id > ancestor)
-        id = s->nodes[id].parent;
+        id = s->tree.nodes[id].parent;
     return id == ancestor;
 }
 
@@ -191,35 +194,35 @@ sessile_status session_check_base_locked(sessile_session *s, sessile_id base, in
                                          sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
-    sessile_id at = s->head;
+    sessile_id at = s->tree.head;
     char shown[NAME_SHOWN];
 
     if (strict) {
-        while (!status && at != base && s->nodes[at].type == ENTRY_COMPACTION) {
-            at = s->nodes[at].parent;
+        while (!status && at != base && s->tree.nodes[at].type == ENTRY_COMPACTION) {
+            at = s->tree.nodes[at].parent;
             if (at != base)
                 status = session_reach_locked(s, at, err);
         }
         if (at == base)
             return SESSILE_OK;
     } else {
-        status = session_reach_path_locked(s, s->head, base, err);
+        status = session_reach_path_locked(s, s->tree.head, base, err);
     }
     if (status)
         return status;
-    if (!strict && session_descends_locked(s, s->head, base))
+    if (!strict && session_descends_locked(s, s->tree.head, base))
         return SESSILE_OK;
-    name_show((sessile_slice){s->id, s->id_size}, shown);
-    if (base >= s->node_count)
+    name_show((sessile_slice){s->identity.id, s->identity.id_size}, shown);
+    if (base >= s->tree.node_count)
         return fail(err, SESSILE_CONFLICT,
                     "session %s: the base %08" PRIx32
                     " is no entry of it; its head is %08" PRIx32
                     ": read it again, then retry",
-                    shown, base, s->head);
+                    shown, base, s->tree.head);
     return fail(err, SESSILE_CONFLICT,
                 "session %s: the conversation moved on from %08" PRIx32 " to %08" PRIx32
                 ": read it again, then retry",
-                shown, base, s->head);
+                shown, base, s->tree.head);
 }
 
 /* ------------------------------------------------------------------ paths */
@@ -237,10 +240,10 @@ int path_gather(const sessile_session *s, sessile_id high, sessile_id low, id_li
     uint64_t lost = 0;
     sessile_id id;
 
-    for (id = high; id > low; id = s->nodes[id].parent) {
-        if (s->nodes[id].type == ENTRY_TOMBSTONE)
+    for (id = high; id > low; id = s->tree.nodes[id].parent) {
+        if (s->tree.nodes[id].type == ENTRY_TOMBSTONE)
             lost++;
-        if (!node_is_message(&s->nodes[id]))
+        if (!node_is_message(&s->tree.nodes[id]))
             continue;
         if (mem_grow(out->alloc, (void **)&out->at, &out->capacity, out->count + 1,
                      sizeof *out->at))
@@ -264,15 +267,15 @@ sessile_status session_path_locked(sessile_session *s, sessile_id at, sessile_id
         status = session_reach_path_locked(s, at, 0, err);
     if (status)
         return status;
-    left = s->nodes[at].messages;
+    left = s->tree.nodes[at].messages;
     if (!left)
         return SESSILE_OK;
     *out = mem_alloc(a, left * sizeof **out);
     if (!*out)
         return fail_nomem(err);
     *count = left;
-    for (; left && at; at = s->nodes[at].parent)
-        if (node_is_message(&s->nodes[at]))
+    for (; left && at; at = s->tree.nodes[at].parent)
+        if (node_is_message(&s->tree.nodes[at]))
             (*out)[--left] = at;
     if (!left)
         return SESSILE_OK;

@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "session/session.h"
+#include "session/handle.h"
 
 /* INVALID: a share above 1000, an event without a name. NULL is OK. */
 sessile_status triggers_check(const sessile_triggers *t, sessile_error *err);

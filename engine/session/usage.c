@@ -129,7 +129,7 @@ static int group_of(grouping *g, const entry *e, uint32_t *out)
             model = &g->model;
         return find_group(g, model->data, model->size, out);
     default:
-        return find_group(g, g->s->agent, g->s->agent_size, out);
+        return find_group(g, g->s->identity.agent, g->s->identity.agent_size, out);
     }
 }
 
@@ -210,7 +210,7 @@ static sessile_status visit(void *arg, sessile_id id, const char *text, size_t s
     int failed = 0;
     entry e;
 
-    if (id >= g->s->node_count || g->s->nodes[id].type == ENTRY_TOMBSTONE)
+    if (id >= g->s->tree.node_count || g->s->tree.nodes[id].type == ENTRY_TOMBSTONE)
         return SESSILE_OK;
     status = entry_read(&e, text, size, err);
     if (status)
@@ -240,9 +240,9 @@ static sessile_status visit_all(sessile_session *s, grouping *g, sessile_error *
     sessile_status status = session_reach_all_locked(s, err);
     sessile_id from = 1;
 
-    while (!status && from < s->node_count) {
+    while (!status && from < s->tree.node_count) {
         sessile_id end = from;
-        while (end < s->node_count && s->nodes[end].type != ENTRY_TOMBSTONE)
+        while (end < s->tree.node_count && s->tree.nodes[end].type != ENTRY_TOMBSTONE)
             end++;
         if (end > from)
             status = session_texts_locked(s, from, end - 1, visit, g, err);

@@ -22,8 +22,8 @@
 session_wait session_wait_begin(sessile_session *s, int has_timeout, int timeout_ms)
 {
     return (session_wait){
-        .timeout_ms = has_timeout ? timeout_ms : atomic_load(&s->timeout_ms),
-        .interrupts = atomic_load(&s->interrupts),
+        .timeout_ms = has_timeout ? timeout_ms : atomic_load(&s->waiting.timeout_ms),
+        .interrupts = atomic_load(&s->waiting.interrupts),
     };
 }
 
@@ -42,13 +42,13 @@ int session_wait_left(const sessile_session *s, const session_wait *w)
 
 static int interrupted(const sessile_session *s, const session_wait *w)
 {
-    return atomic_load(&s->interrupts) != w->interrupts;
+    return atomic_load(&s->waiting.interrupts) != w->interrupts;
 }
 
 void session_wait_set(sessile_session *s, const session_wait *w)
 {
-    s->wait = w;
-    atomic_store(&s->waiter, w ? (uintptr_t)pthread_self() : 0);
+    s->waiting.call = w;
+    atomic_store(&s->waiting.thread, w ? (uintptr_t)pthread_self() : 0);
 }
 
 /* A store may also ask inside a sync, which another thread makes without the mutex: then
@@ -57,8 +57,8 @@ int session_interrupted_locked(void *session)
 {
     sessile_session *s = session;
 
-    return atomic_load(&s->waiter) == (uintptr_t)pthread_self() && s->wait &&
-           interrupted(s, s->wait);
+    return atomic_load(&s->waiting.thread) == (uintptr_t)pthread_self() &&
+           s->waiting.call && interrupted(s, s->waiting.call);
 }
 
 int session_sync_stopped(void *arg)

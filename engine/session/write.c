@@ -4,7 +4,8 @@
  * Each is one commit through session_write(), synced before it returns. What a turn
  * writes is put together by the run floor.
  */
-#include "session/session.h"
+#include "session/count.h"
+#include "session/write.h"
 
 #include <string.h>
 
@@ -29,10 +30,11 @@ static sessile_status build_message(void *arg, sessile_session *s, batch *b,
     sessile_status status = session_check_running_locked(s, err);
 
     if (!status)
-        status = session_check_base_locked(s, s->base, 0, err);
+        status = session_check_base_locked(s, s->tree.base, 0, err);
     if (status)
         return status;
-    w->id = batch_message(b, s->head, w->text.data, w->text.size, &w->columns, w->tokens);
+    w->id = batch_message(b, s->tree.head, w->text.data, w->text.size, &w->columns,
+                          w->tokens);
     return SESSILE_OK;
 }
 
@@ -43,7 +45,7 @@ static sessile_status build_fact(void *arg, sessile_session *s, batch *b,
     one *w = arg;
 
     (void)err;
-    w->id = batch_put(b, s->head, w->type, w->source, w->text.data, w->text.size);
+    w->id = batch_put(b, s->tree.head, w->type, w->source, w->text.data, w->text.size);
     return SESSILE_OK;
 }
 
@@ -55,7 +57,7 @@ static sessile_status build_clear(void *arg, sessile_session *s, batch *b,
 
     (void)arg;
     if (!status)
-        batch_move_head(b, 0, s->head);
+        batch_move_head(b, 0, s->tree.head);
     return status;
 }
 

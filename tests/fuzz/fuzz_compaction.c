@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/session.h"
+#include "session/write.h"
 
 static const char *const words[] = {"\"context\":[",
                                     "\"upto\":\"00000005\"",
@@ -47,7 +47,7 @@ typedef struct adding {
 static sessile_status build(void *arg, sessile_session *s, batch *b, sessile_error *err)
 {
     const adding *a = arg;
-    entry_fields f = {.parent = s->head,
+    entry_fields f = {.parent = s->tree.head,
                       .type = ENTRY_COMPACTION,
                       .source = SOURCE_POLICY,
                       .data = a->data->data,
@@ -126,13 +126,13 @@ static void check_uncompact(sessile_session *s, sessile_id id)
     sessile_uncompacted *would, *done;
     sessile_message *rows;
     sessile_error err;
-    sessile_id last = 0, head = s->head;
+    sessile_id last = 0, head = s->tree.head;
     size_t count;
     sessile_status status = sessile_uncompact(s, id, 1, &would, &err);
 
     FUZZ_CHECK(status == SESSILE_OK || status == SESSILE_DAMAGED ||
                status == SESSILE_NOTFOUND || status == SESSILE_INVALID);
-    FUZZ_CHECK(s->head == head);
+    FUZZ_CHECK(s->tree.head == head);
     if (status)
         return;
     FUZZ_CHECK(sessile_uncompact(s, id, 0, &done, &err) == SESSILE_OK);
@@ -189,7 +189,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(sessile_open(&store, "ram:", &o, NULL) == SESSILE_OK);
     s = make(store);
     add_lines(s, (const char *)data, size);
-    end = (sessile_id)s->node_count;
+    end = (sessile_id)s->tree.node_count;
     sessile_status status = sessile_compactions(s, &log, &count, &err);
     FUZZ_CHECK(status == SESSILE_OK || status == SESSILE_DAMAGED);
     sessile_free(log);
@@ -199,7 +199,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_uncompact(s, SESSILE_NO_ID);
     for (sessile_id id = end; id-- > MESSAGES;)
         check_uncompact(s, id);
-    end = (sessile_id)s->node_count; /* each that succeeds makes another */
+    end = (sessile_id)s->tree.node_count; /* each that succeeds makes another */
     for (sessile_id id = MESSAGES; id < end; id++)
         check_uncompact(s, id);
     FUZZ_CHECK(sessile_session_close(s, NULL) == SESSILE_OK);

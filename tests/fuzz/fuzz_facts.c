@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "codec/json.h"
-#include "session/session.h"
+#include "session/write.h"
 
 #define PATH "policies/summarize.lua"
 #define STEP(path)                                                     \
@@ -126,8 +126,9 @@ static sessile_status build(void *arg, sessile_session *s, batch *b, sessile_err
 {
     const adding *a = arg;
     unsigned parent = (unsigned)(a->parent - '0');
-    entry_fields f = {.parent =
-                          parent < s->node_count && parent <= MESSAGES ? parent : s->head,
+    entry_fields f = {.parent = parent < s->tree.node_count && parent <= MESSAGES
+                                    ? parent
+                                    : s->tree.head,
                       .type = type_of(a->type),
                       .source = SOURCE_POLICY,
                       .data = a->data->data,
@@ -136,7 +137,7 @@ static sessile_status build(void *arg, sessile_session *s, batch *b, sessile_err
 
     (void)err;
     if (f.type == ENTRY_TURN)
-        f.parent = s->head;
+        f.parent = s->tree.head;
     batch_add(b, &f);
     return SESSILE_OK;
 }
@@ -195,7 +196,8 @@ static void check_lists(sessile_session *s)
 
     FUZZ_CHECK(sessile_labels(s, &labels, &count, &err) == SESSILE_OK);
     for (size_t i = 0; i < count; i++)
-        FUZZ_CHECK(labels[i].entry < s->node_count && labels[i].fact < s->node_count);
+        FUZZ_CHECK(labels[i].entry < s->tree.node_count &&
+                   labels[i].fact < s->tree.node_count);
     sessile_free(labels);
     buf_init(&again, &allocator_default);
     FUZZ_CHECK(sessile_settings(s, &text, &size, &err) == SESSILE_OK);

@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "support/postgres.h"
 #include "tokens/tokens.h"
+#include "session/read.h"
+#include "session/write.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -210,8 +212,8 @@ static sessile_status build_messages(void *arg, sessile_session *s, batch *b,
                                      sessile_error *err)
 {
     written *w = arg;
-    sessile_id parent = s->head, first = batch_next(b);
-    sessile_status status = session_check_base_locked(s, s->base, 0, err);
+    sessile_id parent = s->tree.head, first = batch_next(b);
+    sessile_status status = session_check_base_locked(s, s->tree.base, 0, err);
 
     for (size_t i = 0; !status && i < w->count; i++) {
         message m;
@@ -244,7 +246,7 @@ static sessile_status build_entry(void *arg, sessile_session *s, batch *b,
 
     (void)err;
     w->out = batch_next(b);
-    add_raw(b, w->type, w->parent == SESSILE_NO_ID ? s->head : w->parent, w->data);
+    add_raw(b, w->type, w->parent == SESSILE_NO_ID ? s->tree.head : w->parent, w->data);
     return SESSILE_OK;
 }
 

@@ -2,7 +2,7 @@
 #ifndef SUPPORT_SESSIONS_H
 #define SUPPORT_SESSIONS_H
 
-#include "session/session.h"
+#include "session/handle.h"
 
 typedef enum store_kind { STORE_RAM, STORE_SEALED, STORE_PLAIN, STORE_KINDS } store_kind;
 extern const char *const store_kind_names[STORE_KINDS];

@@ -2,6 +2,7 @@
  * test_checkpoint.c: checkpoints written, listed, thrown out, verified and restored.
  */
 #include "support/sessions.h"
+#include "session/read.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -94,9 +95,9 @@ static void restoring_moves_the_head_and_gives_the_state(void **state)
     assert_string_equal(keys, "00000001 00000002");
     free(keys);
     /* it is there already: nothing is written */
-    size_t entries = s->node_count;
+    size_t entries = s->tree.node_count;
     sessile_free(restored(s, id, 0));
-    assert_int_equal(s->node_count, entries);
+    assert_int_equal(s->tree.node_count, entries);
     /* and the other branch is still there */
     say(s, "user", "another three");
     move_head(s, two + 2);
@@ -185,7 +186,7 @@ static void the_oldest_without_a_name_go_first(void **state)
     size_t count;
     ok(sessile_checkpoints(s, NULL, &rows, &count, &err), &err);
     assert_int_equal(count, 50);
-    assert_int_equal(rows[0].entry, s->node_count - 1);
+    assert_int_equal(rows[0].entry, s->tree.node_count - 1);
     sessile_free(rows);
     session_closed(s);
 }
@@ -282,10 +283,10 @@ static void one_that_was_tampered_with_is_refused(void **state)
     strstr(data, "\"step\":1")[7] = '2';
     sessile_id bad = put_entry(s, "checkpoint", SESSILE_NO_ID, data);
     say(s, "user", "three");
-    entries = s->node_count;
+    entries = s->tree.node_count;
     assert_int_equal(sessile_restore(s, bad, 1, &r, &err), SESSILE_DAMAGED);
     assert_null(r);
-    assert_int_equal(s->node_count, entries);
+    assert_int_equal(s->tree.node_count, entries);
     ok(sessile_checkpoints(s, NULL, &rows, &count, &err), &err);
     assert_int_equal(count, 3);
     assert_int_equal(rows[0].entry, bad);
@@ -355,7 +356,7 @@ static void what_is_no_state_is_refused(void **state)
     memset(name, 'x', sizeof name);
     o.name = (sessile_slice){name, sizeof name};
     assert_int_equal(sessile_checkpoint(s, &o, &id, &err), SESSILE_LIMIT);
-    assert_int_equal(s->node_count, 1);
+    assert_int_equal(s->tree.node_count, 1);
     session_closed(s);
 }
 

@@ -12,6 +12,7 @@
 #include "support/sessions.h"
 #include "base/text.h"
 #include "session/fold.h"
+#include "session/compaction.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -202,9 +203,9 @@ static void model_message(model *m, sessile_id parent, known *k)
 /* The engine counts tokens; that it keeps what it counted is what is checked. */
 static void learn_tokens(model *m, const sessile_session *s, sessile_id id)
 {
-    m->entries[id].self.tokens = s->nodes[id].tokens;
+    m->entries[id].self.tokens = s->tree.nodes[id].tokens;
     m->entries[id].context.at[m->entries[id].context.count - 1].tokens =
-        s->nodes[id].tokens;
+        s->tree.nodes[id].tokens;
 }
 
 static void do_message(model *m, sessile_session *s)
@@ -452,19 +453,19 @@ static void check_head(const model *m, sessile_session *s)
     pthread_mutex_lock(&s->mutex);
     if (session_refresh_locked(s, &err) || session_context_locked(s, &c, &err))
         fail_msg("SEED=%" PRIu64 ": %s", m->seed, err.message);
-    if (s->head != m->head)
-        wrong(m, s->head, "the head", 0);
+    if (s->tree.head != m->head)
+        wrong(m, s->tree.head, "the head", 0);
     compare(m, m->head, c);
     buf_init(&vars, &allocator_default);
-    if (session_vars_locked(s, s->head, &vars, &err))
+    if (session_vars_locked(s, s->tree.head, &vars, &err))
         fail_msg("SEED=%" PRIu64 ": %s", m->seed, err.message);
     if (strcmp(vars.data, m->entries[m->head].vars[0] ? m->entries[m->head].vars : "{}"))
-        wrong(m, s->head, "vars", 0);
+        wrong(m, s->tree.head, "vars", 0);
     buf_deinit(&vars);
-    if (m->title[0] && strcmp(s->title, m->title))
-        wrong(m, s->head, "title", 0);
-    if (s->usage.input != m->input)
-        wrong(m, s->head, "usage", 0);
+    if (m->title[0] && strcmp(s->fold.title, m->title))
+        wrong(m, s->tree.head, "title", 0);
+    if (s->fold.usage.input != m->input)
+        wrong(m, s->tree.head, "usage", 0);
     pthread_mutex_unlock(&s->mutex);
 }
 
@@ -488,10 +489,10 @@ static void check_every_leaf(const model *m, sessile_session *s)
         if (status)
             fail_msg("SEED=%" PRIu64 ": %s", m->seed, err.message);
         compare(m, leaf, &c);
-        if (s->nodes[leaf].events != e->events)
-            wrong(m, leaf, "events", s->nodes[leaf].events);
-        if (s->nodes[leaf].messages != e->messages)
-            wrong(m, leaf, "messages", s->nodes[leaf].messages);
+        if (s->tree.nodes[leaf].events != e->events)
+            wrong(m, leaf, "events", s->tree.nodes[leaf].events);
+        if (s->tree.nodes[leaf].messages != e->messages)
+            wrong(m, leaf, "messages", s->tree.nodes[leaf].messages);
         if (!is_above(m, leaf, e->parent) ||
             session_descends_locked(s, m->head, leaf) != is_above(m, m->head, leaf))
             wrong(m, leaf, "descent", 0);
@@ -555,7 +556,7 @@ static void run_seed(store_kind kind, uint64_t seed)
         /* the handle looks before it writes, so that its base is the head */
         pthread_mutex_lock(&handles[writer]->mutex);
         assert_int_equal(session_refresh_locked(handles[writer], NULL), SESSILE_OK);
-        handles[writer]->base = handles[writer]->head;
+        handles[writer]->tree.base = handles[writer]->tree.head;
         pthread_mutex_unlock(&handles[writer]->mutex);
         one_operation(m, handles[writer]);
         if (draw(m, 3))
@@ -799,14 +800,14 @@ static void the_cost_of_a_context_is_that_of_the_context(void **state)
     for (int i = 0; i < 3000; i++)
         say(s, "user", "old");
     snprintf(data, sizeof data,
-             "{\"context\":[\"%08" PRIx32 "\"],\"upto\":\"%08" PRIx32 "\"}", s->head - 1,
-             s->head);
+             "{\"context\":[\"%08" PRIx32 "\"],\"upto\":\"%08" PRIx32 "\"}",
+             s->tree.head - 1, s->tree.head);
     id = put_entry(s, "compaction", SESSILE_NO_ID, data);
     say(s, "user", "new");
     /* parents before the context are never asked for: a walk that went on would fall out
      */
-    for (sessile_id i = 1; i + 1 < s->head - 3; i++)
-        s->nodes[i].parent = SESSILE_NO_ID - 1;
+    for (sessile_id i = 1; i + 1 < s->tree.head - 3; i++)
+        s->tree.nodes[i].parent = SESSILE_NO_ID - 1;
     assert_int_equal(session_context_locked(s, &c, &err), SESSILE_OK);
     assert_int_equal(c->count, 2);
     assert_int_equal(c->items[0].key.entry, id - 2);

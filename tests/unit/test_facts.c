@@ -3,6 +3,7 @@
  * handle, in another, and after the session was opened again by its index.
  */
 #include "support/sessions.h"
+#include "session/read.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,7 +80,7 @@ static void labels_are_put_and_taken_away(void **state)
     expect_labels(s, "1=a 2=before-deploy");
     ok(sessile_head(s, &head, &err), &err);
     assert_int_equal(head, two);
-    assert_int_equal(s->node_count, 3 + 4);
+    assert_int_equal(s->tree.node_count, 3 + 4);
 
     assert_int_equal(sessile_unlabel(s, one, TEXT("b"), &err), SESSILE_NOTFOUND);
     assert_int_equal(sessile_label(s, 99, TEXT("x"), &err), SESSILE_NOTFOUND);
@@ -89,7 +90,7 @@ static void labels_are_put_and_taken_away(void **state)
     memset(long_name, 'x', sizeof long_name);
     assert_int_equal(sessile_label(s, one, (sessile_slice){long_name, 201}, &err),
                      SESSILE_LIMIT);
-    assert_int_equal(s->node_count, 3 + 4);
+    assert_int_equal(s->tree.node_count, 3 + 4);
     session_closed(s);
 }
 
@@ -237,7 +238,7 @@ static void facts_come_back_by_the_index(void **state)
     session_closed(s);
 
     s = session_resumed(p->store, "index");
-    assert_int_equal(s->restored, 1);
+    assert_int_equal(s->index.restored, 1);
     expect_labels(s, "1=first 1=pinned");
     expect_settings(s, "{\"model\":\"a\"}");
     assert_int_equal(pinned(s, one), 1);
@@ -297,7 +298,7 @@ static void a_pause_stops_what_adds_to_the_conversation(void **state)
     ok(sessile_suspend(s, TEXT("an approval"), TEXT(" { \"n\" : 1.0 } "), &id, &err),
        &err);
     assert_int_equal(id, 2);
-    uint64_t entries = s->node_count;
+    uint64_t entries = s->tree.node_count;
 
     assert_int_equal(sessile_append(other, message, NULL, &err), SESSILE_SUSPENDED);
     assert_non_null(strstr(err.message, "an approval"));
@@ -307,7 +308,7 @@ static void a_pause_stops_what_adds_to_the_conversation(void **state)
     assert_int_equal(sessile_clear(s, &err), SESSILE_SUSPENDED);
     assert_int_equal(sessile_suspend(s, TEXT("again"), TEXT(""), NULL, &err),
                      SESSILE_SUSPENDED);
-    assert_int_equal(s->node_count, entries);
+    assert_int_equal(s->tree.node_count, entries);
     ok(sessile_label(s, one, TEXT("seen"), &err), &err);
 
     ok(sessile_suspended(other, &pause, &err), &err);

@@ -259,7 +259,7 @@ static void without_an_entry_it_forks_at_the_head(void **state)
     f = fork_with(s, SESSILE_NO_ID, &o);
     assert_says(f, "");
     assert_head(f, 0);
-    assert_int_equal(f->id_size, 36);
+    assert_int_equal(f->identity.id_size, 36);
     session_closed(f);
     session_closed(s);
 }
@@ -396,8 +396,8 @@ static void title_settings_and_metadata_come_along_as_they_are_now(void **state)
     assert_members(f, sessile_settings,
                    "{\"model\":\"m2\",\"deep\":{\"a\":[1,9007199254740993]}}");
     assert_members(f, sessile_metadata, "{\"n\":2,\"k\":3}");
-    assert_null(facts_find(&f->facts, FACT_METADATA, 0, "status", 6));
-    assert_null(facts_find(&f->facts, FACT_METADATA, 0, "ttl", 3));
+    assert_null(facts_find(&f->fold.facts, FACT_METADATA, 0, "status", 6));
+    assert_null(facts_find(&f->fold.facts, FACT_METADATA, 0, "ttl", 3));
     session_closed(f);
     /* what is given goes before what is there */
     sessile_session_options_init(&o);
@@ -448,7 +448,7 @@ static void a_pause_is_not_inherited(void **state)
     assert_says(f, "one x goes on");
     size_t pending;
     fact *pending_runs;
-    assert_int_equal(facts_in_force(&f->facts, FACT_PENDING_RUN, &p->store->alloc,
+    assert_int_equal(facts_in_force(&f->fold.facts, FACT_PENDING_RUN, &p->store->alloc,
                                     &pending_runs, &pending),
                      0);
     assert_int_equal(pending, 0);
@@ -483,7 +483,7 @@ static void a_long_session_forks_from_its_index(void **state)
     session_closed(s);
     /* the fork has an index of its own */
     f = session_resumed(p->store, "c");
-    assert_int_equal(f->restored, p->kind != STORE_RAM || place_elsewhere());
+    assert_int_equal(f->index.restored, p->kind != STORE_RAM || place_elsewhere());
     assert_labels(f, "00000005=far back");
     session_closed(f);
     assert_clean(p->store);

@@ -22,6 +22,7 @@
 #include "log/copy.h"
 #include "log/internal.h"
 #include "session/fold.h"
+#include "operations/messages.h"
 #include "support/logs.h"
 #include "support/sessions.h"
 
@@ -135,12 +136,12 @@ static void tell(sessile_session *s, size_t count, uint64_t *seed)
     sessile_error why;
     pthread_mutex_lock(&s->mutex);
     must(session_refresh_locked(s, &why), &why);
-    s->base = s->head;
+    s->tree.base = s->tree.head;
     pthread_mutex_unlock(&s->mutex);
     while (log_count(s->log) < count) {
         uint64_t r = random_next(seed);
         char text[900], at[9], was[9];
-        sessile_id head = s->head;
+        sessile_id head = s->tree.head;
         snprintf(at, sizeof at, "%08x", head);
         snprintf(was, sizeof was, "%08x", head ? (unsigned)(r >> 20) % head : 0);
         switch (r % 16) {
@@ -275,21 +276,21 @@ static sessile_status put_state(sessile_session *s, buf *out, sessile_error *err
     buf_printf(out,
                "title %.*s head %x usage %lld %lld %lld modified %lld created %lld "
                "count %zu refusal %llx torn %llu\nmessages\n",
-               (int)s->title_size, s->title ? s->title : "", s->head,
-               (long long)s->usage.input, (long long)s->usage.output,
-               (long long)s->usage.cache_read, (long long)s->modified_ms,
-               (long long)s->created_ms, s->node_count,
-               (unsigned long long)s->last_refusal, (unsigned long long)s->torn);
+               (int)s->fold.title_size, s->fold.title ? s->fold.title : "", s->tree.head,
+               (long long)s->fold.usage.input, (long long)s->fold.usage.output,
+               (long long)s->fold.usage.cache_read, (long long)s->fold.modified_ms,
+               (long long)s->header.created_ms, s->tree.node_count,
+               (unsigned long long)s->refusals.last, (unsigned long long)s->torn);
     put_rows(out, rows, count);
     sessile_free(rows);
     pthread_mutex_lock(&s->mutex);
-    total = s->node_count;
+    total = s->tree.node_count;
     status = put_context(s, SESSILE_NO_ID, out, err);
     if (!status)
         status = session_tokens_locked(s, &tokens, err);
     if (!status) {
         buf_printf(out, "tokens %lld %s\n", (long long)tokens.tokens, tokens.source);
-        status = session_vars_locked(s, s->head, out, err);
+        status = session_vars_locked(s, s->tree.head, out, err);
     }
     for (size_t id = 5; !status && id < total; id = id * 3 / 2) {
         status = session_reach_locked(s, (sessile_id)id, err);
@@ -301,15 +302,15 @@ static sessile_status put_state(sessile_session *s, buf *out, sessile_error *err
         status = session_text_locked(s, (sessile_id)id, out, err);
         if (!status)
             status = session_reach_locked(s, (sessile_id)id, err);
-        n = &s->nodes[id];
+        n = &s->tree.nodes[id];
         if (!status)
             buf_printf(out, "\n%x %u %u %u %u %u %x %x %u %u %u %u %lld", n->parent,
                        n->tokens, n->turn, n->link_count, n->events, n->messages,
                        n->context_at, n->vars_at, n->type, n->role, n->flags, n->marks,
                        (long long)n->time_ms);
         for (uint32_t k = 0; !status && k < n->link_count; k++)
-            buf_printf(out, " %llx/%d", (unsigned long long)s->links[n->link + k].id,
-                       s->links[n->link + k].is_result);
+            buf_printf(out, " %llx/%d", (unsigned long long)s->tree.links[n->link + k].id,
+                       s->tree.links[n->link + k].is_result);
     }
     pthread_mutex_unlock(&s->mutex);
     return status;
@@ -331,7 +332,7 @@ static sessile_status state_of(const bed *b, const char *name, char **out, int *
     status = session_open(&s, st, &o, err);
     if (!status) {
         if (restored)
-            *restored = s->restored;
+            *restored = s->index.restored;
         status = put_state(s, &text, err);
         if (!status) /* what is there was shown; nothing may be written */
             status = session_damage_locked(s, NULL, err);
@@ -418,7 +419,7 @@ static void a_lazy_handle_goes_on_as_a_whole_one_would(void **state)
             sessile_error err;
             make_story(&b, "s", 800, seed);
             s = session_resumed(b.st, "s");
-            assert_true(s->absent_count > 0);
+            assert_true(s->index.absent_count > 0);
             move_head(s, 0);
             tell(s, 850, &more);
             move_head(s, old_leaf(s));
@@ -449,13 +450,13 @@ static void one_old_entry_does_not_bring_the_others(void **state)
     (void)state;
     make_story(&b, "s", 5000, 3);
     s = session_resumed(b.st, "s");
-    assert_int_equal(s->absent_blocks, 5000 / 256);
-    size_t absent = s->absent_count;
+    assert_int_equal(s->index.absent_blocks, 5000 / 256);
+    size_t absent = s->index.absent_count;
     buf_init(&text, &allocator_default);
     must(session_text_locked(s, 5, &text, &err), &err);
-    assert_int_equal(s->absent_count, absent - 1);
+    assert_int_equal(s->index.absent_count, absent - 1);
     must(session_text_locked(s, 2600, &text, &err), &err);
-    assert_int_equal(s->absent_count, absent - 2);
+    assert_int_equal(s->index.absent_count, absent - 2);
     buf_deinit(&text);
     session_closed(s);
     bed_end(&b);
@@ -613,7 +614,7 @@ static void the_header_is_read_beside_a_bad_first_block(void **state)
     f.idx[100] ^= 1;
     put_index(&b, f.idx, f.idx_size);
     s = session_resumed(b.st, "s");
-    assert_int_equal(s->restored, 1);
+    assert_int_equal(s->index.restored, 1);
     buf_init(&text, &allocator_default);
     must(session_text_locked(s, 0, &text, &err), &err);
     buf_deinit(&text);
@@ -811,13 +812,13 @@ static void a_refused_write_takes_nothing_back_of_old_blocks(void **state)
     make_story(&b, "s", 1500, 31);
     s = session_resumed(b.st, "s");
     s->store->limits.session = log_bytes(s->log) + 1;
-    size_t absent = s->absent_count;
-    for (unsigned to = 7; s->absent_count == absent || to % 200 != 0; to++) {
+    size_t absent = s->index.absent_count;
+    for (unsigned to = 7; s->index.absent_count == absent || to % 200 != 0; to++) {
         snprintf(data, sizeof data, "{\"head\":\"%08x\"}", to);
         assert_int_not_equal(try_entry(s, "head", SESSILE_NO_ID, data, &id, &err),
                              SESSILE_OK);
     }
-    assert_true(s->absent_count < absent);
+    assert_true(s->index.absent_count < absent);
     /* the next links must not come to stand where those of the blocks are */
     s->store->limits.session = UINT64_MAX;
     say_turn(s,
@@ -1051,7 +1052,7 @@ static void processes_add_to_it_at_once(void **state)
                 bad = session_append_message(
                     s, sessile_text("{\"role\":\"user\",\"content\":\"x\"}"), &id, &err);
                 if (bad == SESSILE_CONFLICT) { /* the base moved: look again */
-                    s->base = s->head;
+                    s->tree.base = s->tree.head;
                     bad = SESSILE_OK;
                 }
                 if (n % 50 == 49)
@@ -1196,8 +1197,8 @@ static void an_entry_may_have_become_a_tombstone(void **state)
         log_end(t->log);
         must(try_say(s, "{\"role\":\"user\",\"content\":\"after\"}", &id, &err), &err);
         assert_int_equal(id, 21);
-        assert_int_equal(s->nodes[7].type, ENTRY_TOMBSTONE);
-        assert_int_equal(s->nodes[21].messages, 20);
+        assert_int_equal(s->tree.nodes[7].type, ENTRY_TOMBSTONE);
+        assert_int_equal(s->tree.nodes[21].messages, 20);
         buf_deinit(&text);
         session_closed(s);
         session_closed(t);
@@ -1244,7 +1245,7 @@ static uint64_t cost_of(size_t count)
     must(session_context_locked(s, &c, &err), &err);
     assert_int_equal(c->count, 101);
     cost = bytes_read;
-    assert_int_equal(s->restored, 1);
+    assert_int_equal(s->index.restored, 1);
     session_closed(s);
     bed_end(&b);
     os_current = &os_posix;
@@ -1296,13 +1297,13 @@ static void want_of_memory_leaves_no_trace(void **state)
             buf_deinit(&text);
         }
         if (!status)
-            status = session_reach_path_locked(s, s->head, 0, &err);
+            status = session_reach_path_locked(s, s->tree.head, 0, &err);
         long rest = left;
         left = -1;
         if (status)
             assert_int_equal(status, SESSILE_NOMEM);
         if (s) /* and it goes on when there is memory again */
-            must(session_reach_path_locked(s, s->head, 0, &err), &err);
+            must(session_reach_path_locked(s, s->tree.head, 0, &err), &err);
         session_drop(s);
         if (rest > 0)
             break;

@@ -66,8 +66,8 @@ static sessile_id reported_turn(sessile_session *s, unsigned n, int percent,
              "windows and gardens and out to where nobody asks\"}",
              n);
     id = say_turn(s, turn, 2, "");
-    counted = s->nodes[id - 1].tokens + s->nodes[id - 2].tokens;
-    move_head(s, s->nodes[id - 2].parent);
+    counted = s->tree.nodes[id - 1].tokens + s->tree.nodes[id - 2].tokens;
+    move_head(s, s->tree.nodes[id - 2].parent);
     *total += counted * percent / 100;
     snprintf(rest, sizeof rest, ",\"usage\":{\"input\":%lld}", (long long)*total);
     return say_turn(s, turn, 2, rest);
@@ -99,12 +99,12 @@ static void counts_follow_what_was_reported(void **state)
     sessile_id id = talk(s, "user", 3);
     t = tokens_of(s);
     assert_string_equal(t.source, "usage");
-    assert_in_range(t.tokens - total, s->nodes[id].tokens * 145 / 100,
-                    s->nodes[id].tokens * 155 / 100);
+    assert_in_range(t.tokens - total, s->tree.nodes[id].tokens * 145 / 100,
+                    s->tree.nodes[id].tokens * 155 / 100);
     /* and so is the context that a compaction left, with what is in no message */
     snprintf(list, sizeof list, "{\"context\":[\"%08x\"],\"upto\":\"%08x\"}",
              (unsigned)id, (unsigned)id);
-    int64_t single = s->nodes[id].tokens;
+    int64_t single = s->tree.nodes[id].tokens;
     assert_int_equal(session_context_locked(s, &c, &err), SESSILE_OK);
     for (size_t i = 0; i < c->count - 1; i++)
         counted += c->items[i].tokens;
@@ -136,7 +136,7 @@ static void a_model_s_message_reports_as_a_turn_does(void **state)
     assert_int_equal(tokens_of(s).tokens, 42);
     assert_string_equal(tokens_of(s).source, "usage");
     id = say_json(s, "{\"role\":\"user\",\"content\":\"b\",\"usage\":{\"input\":9}}");
-    assert_int_equal(tokens_of(s).tokens, 42 + s->nodes[id].tokens);
+    assert_int_equal(tokens_of(s).tokens, 42 + s->tree.nodes[id].tokens);
     say_json(s, "{\"role\":\"assistant\",\"content\":\"\",\"usage\":{\"input\":0}}");
     assert_in_range(tokens_of(s).tokens, 42, 80); /* an aborted reply reports nothing */
     session_closed(s);
@@ -152,12 +152,12 @@ static void few_reports_are_no_fit(void **state)
     for (unsigned i = 0; i < METER_LEAST; i++) /* one fewer from report to report */
         reported_turn(s, i, 200, &total);
     id = talk(s, "user", 3);
-    assert_int_equal(tokens_of(s).tokens - total, s->nodes[id].tokens);
+    assert_int_equal(tokens_of(s).tokens - total, s->tree.nodes[id].tokens);
     reported_turn(s, 7, 200, &total);
     total = tokens_of(s).tokens;
     id = talk(s, "user", 3);
-    assert_in_range(tokens_of(s).tokens - total, s->nodes[id].tokens * 19 / 10,
-                    s->nodes[id].tokens * 21 / 10);
+    assert_in_range(tokens_of(s).tokens - total, s->tree.nodes[id].tokens * 19 / 10,
+                    s->tree.nodes[id].tokens * 21 / 10);
     session_closed(s);
 }
 
@@ -181,19 +181,19 @@ static void every_handle_comes_to_the_same_figures(void **state)
         } else if (what < 24 || i < 20) {
             reported_turn(asked, seed >> 20, 110 + (int)(seed >> 28), &total);
             reports++;
-        } else if (what < 27 && asked->head) {
+        } else if (what < 27 && asked->tree.head) {
             char list[80];
-            sessile_id back = asked->head;
-            while (back && !node_is_message(&asked->nodes[back]))
-                back = asked->nodes[back].parent;
+            sessile_id back = asked->tree.head;
+            while (back && !node_is_message(&asked->tree.nodes[back]))
+                back = asked->tree.nodes[back].parent;
             snprintf(list, sizeof list, "{\"context\":[\"%08x\"],\"upto\":\"%08x\"}",
-                     (unsigned)back, (unsigned)asked->head);
+                     (unsigned)back, (unsigned)asked->tree.head);
             if (back)
                 put_entry(asked, "compaction", SESSILE_NO_ID, list);
         } else if (what < 29) {
-            sessile_id to = asked->head;
+            sessile_id to = asked->tree.head;
             for (unsigned k = 0; k < (seed >> 20 & 31) && to; k++)
-                to = asked->nodes[to].parent;
+                to = asked->tree.nodes[to].parent;
             move_head(asked, to);
         }
         t = tokens_of(asked);

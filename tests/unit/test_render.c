@@ -16,7 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/session.h"
+#include "session/handle.h"
+#include "session/read.h"
+#include "session/tree.h"
 
 static sessile_error err;
 
@@ -234,8 +236,8 @@ static void times_are_those_of_the_entries(void **unused)
 
     (void)unused;
     memset(&times, 0, sizeof times);
-    times.nodes = nodes;
-    times.node_count = 3; /* the third message is not known there */
+    times.tree.nodes = nodes;
+    times.tree.node_count = 3; /* the third message is not known there */
     list_make(&l, "u a:x u");
     assert_int_equal(render_context(&l.c, list_read, &l, &times, &rows, &count, &info,
                                     &allocator_default, &err),

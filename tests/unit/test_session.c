@@ -7,6 +7,7 @@
 #include "support/sessions.h"
 #include "base/text.h"
 #include "session/fold.h"
+#include "operations/messages.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,7 +99,7 @@ static void messages_come_back_token_for_token(void **state)
     assert_int_equal(rows[0].json.size, strlen(rows[0].json.data));
     assert_int_equal(rows[0].role, SESSILE_USER);
     assert_true(rows[0].tokens > 0);
-    assert_true(rows[0].time_ms >= s->created_ms);
+    assert_true(rows[0].time_ms >= s->header.created_ms);
     sessile_free(rows);
     session_closed(s);
 }
@@ -137,7 +138,7 @@ static void two_handles_see_each_others_commits(void **state)
     assert_context(a, SESSILE_NO_ID, "00000001 00000002");
     say(a, "user", "three");
     refresh(b);
-    assert_int_equal(b->head, 3);
+    assert_int_equal(b->tree.head, 3);
     session_closed(a);
     session_closed(b);
     place_again_close(p, again);
@@ -168,16 +169,16 @@ static void reopening_gives_the_same_session(void **state)
 
     again = place_again(p);
     b = session_resumed(again, "again");
-    assert_int_equal(b->node_count, a->node_count);
-    size = a->node_count * sizeof *a->nodes;
-    assert_memory_equal(a->nodes, b->nodes, size);
-    assert_int_equal(b->link_count, a->link_count);
-    assert_int_equal(b->head, a->head);
-    assert_int_equal(b->base, b->head);
-    assert_int_equal(b->modified_ms, a->modified_ms);
-    assert_int_equal(b->created_ms, a->created_ms);
-    assert_string_equal(b->title, a->title);
-    assert_memory_equal(&b->usage, &a->usage, sizeof a->usage);
+    assert_int_equal(b->tree.node_count, a->tree.node_count);
+    size = a->tree.node_count * sizeof *a->tree.nodes;
+    assert_memory_equal(a->tree.nodes, b->tree.nodes, size);
+    assert_int_equal(b->tree.link_count, a->tree.link_count);
+    assert_int_equal(b->tree.head, a->tree.head);
+    assert_int_equal(b->tree.base, b->tree.head);
+    assert_int_equal(b->fold.modified_ms, a->fold.modified_ms);
+    assert_int_equal(b->header.created_ms, a->header.created_ms);
+    assert_string_equal(b->fold.title, a->fold.title);
+    assert_memory_equal(&b->fold.usage, &a->fold.usage, sizeof a->fold.usage);
     assert_context(a, SESSILE_NO_ID, "00000001 00000006.1 00000009");
     assert_context(b, SESSILE_NO_ID, "00000001 00000006.1 00000009");
     session_closed(a);
@@ -194,7 +195,7 @@ static void a_failed_build_writes_nothing(void **state)
     size_t links;
 
     say(s, "user", "one");
-    links = s->link_count;
+    links = s->tree.link_count;
     /* a message, then what is no entry of the tree: found before anything is written */
     assert_refused(
         try_entry(s, "message", 9, "{\"role\":\"user\",\"content\":\"x\"}", &id, &err),
@@ -207,9 +208,9 @@ static void a_failed_build_writes_nothing(void **state)
     assert_refused(
         try_entry(s, "turn", 1, "{\"first\":\"00000001\",\"count\":2}", &id, &err),
         SESSILE_DAMAGED, &err, "00000002");
-    assert_int_equal(s->head, 1);
-    assert_int_equal(s->node_count, 2);
-    assert_int_equal(s->link_count, links);
+    assert_int_equal(s->tree.head, 1);
+    assert_int_equal(s->tree.node_count, 2);
+    assert_int_equal(s->tree.link_count, links);
     assert_int_equal(log_count(s->log), 2);
     assert_int_equal(say(s, "user", "two"), 2);
     assert_context(s, SESSILE_NO_ID, "00000001 00000002");
@@ -233,7 +234,7 @@ static sessile_status half_a_turn(void *arg, sessile_session *s, batch *b,
     (void)arg;
     if (message_read(&m, text, sizeof text - 1, NULL, NULL, NULL, b->alloc, err))
         return err->code;
-    batch_message(b, s->head, text, sizeof text - 1, &m,
+    batch_message(b, s->tree.head, text, sizeof text - 1, &m,
                   (token_count){5, TOKENS_ESTIMATE});
     batch_add(b, &fields);
     fields.type = ENTRY_HEAD;
@@ -257,12 +258,12 @@ static void a_refused_batch_leaves_the_fold_as_it_was(void **state)
     assert_int_equal(session_write_within(s, &wait, half_a_turn, NULL, &count, &err),
                      SESSILE_DAMAGED);
     assert_int_equal(count, 0);
-    assert_string_equal(s->title, "kept");
-    assert_int_equal(s->usage.input, 0);
-    assert_int_equal(s->link_count, 0);
-    assert_int_equal(s->head, 2);
-    assert_int_equal(s->base, 2);
-    assert_int_equal(s->node_count, 3);
+    assert_string_equal(s->fold.title, "kept");
+    assert_int_equal(s->fold.usage.input, 0);
+    assert_int_equal(s->tree.link_count, 0);
+    assert_int_equal(s->tree.head, 2);
+    assert_int_equal(s->tree.base, 2);
+    assert_int_equal(s->tree.node_count, 3);
     /* no look at the context in between: that would build it anew */
     assert_int_equal(say(s, "user", "two"), 3);
     assert_context(s, SESSILE_NO_ID, "00000002 00000003");
@@ -292,12 +293,12 @@ static void a_log_that_is_full_refuses_and_stays(void **state)
                 "0\"}",
                 &id, &err),
         SESSILE_LIMIT, &err, "[session]");
-    assert_int_equal(s->head, 1);
+    assert_int_equal(s->tree.head, 1);
     p->store->limits.session = UINT64_C(1) << 30;
     p->store->limits.message = 20;
     assert_refused(try_say(s, "{\"role\":\"user\",\"content\":\"too long\"}", &id, &err),
                    SESSILE_LIMIT, &err, "[message]");
-    assert_int_equal(s->head, 1);
+    assert_int_equal(s->tree.head, 1);
     assert_listed(s, NULL, "00000001");
     session_closed(s);
 }
@@ -358,8 +359,8 @@ static void facts_of_others_do_not_move_the_base(void **state)
     b = session_resumed(again, "facts");
     say(a, "user", "two");
     put_entry(b, "label", 1, "{\"names\":[\"x\"]}");
-    assert_int_equal(b->head, 2);
-    assert_int_equal(b->base, 1);
+    assert_int_equal(b->tree.head, 2);
+    assert_int_equal(b->tree.base, 1);
     session_closed(a);
     session_closed(b);
     place_again_close(p, again);
@@ -372,7 +373,7 @@ static void unknown_types_are_carried_as_facts(void **state)
 
     say(s, "user", "one");
     put_entry(s, "hologram", SESSILE_NO_ID, "{\"whatever\":[1,{}]}");
-    assert_int_equal(s->head, 1);
+    assert_int_equal(s->tree.head, 1);
     say(s, "user", "two");
     assert_listed(s, NULL, "00000001 00000003");
     session_closed(s);
@@ -410,16 +411,16 @@ static void a_turn_is_one_event_in_place_of_its_messages(void **state)
     sessile_session *s = session_made(p->store, "events");
 
     say(s, "user", "alone");
-    assert_int_equal(s->nodes[s->head].events, 1);
+    assert_int_equal(s->tree.nodes[s->tree.head].events, 1);
     say_turn(s, turn, 2, "");
-    assert_int_equal(s->nodes[s->head].events, 2);
-    assert_int_equal(s->nodes[s->head].messages, 3);
+    assert_int_equal(s->tree.nodes[s->tree.head].events, 2);
+    assert_int_equal(s->tree.nodes[s->tree.head].messages, 3);
     put_entry(s, "compaction", SESSILE_NO_ID, "{\"vars\":{}}");
-    assert_int_equal(s->nodes[s->head].events, 3);
+    assert_int_equal(s->tree.nodes[s->tree.head].events, 3);
     put_entry(s, "custom", SESSILE_NO_ID, "{}");
-    assert_int_equal(s->nodes[s->head].events, 3);
+    assert_int_equal(s->tree.nodes[s->tree.head].events, 3);
     move_head(s, 1);
-    assert_int_equal(s->nodes[s->head].events, 1);
+    assert_int_equal(s->tree.nodes[s->tree.head].events, 1);
     session_closed(s);
 }
 
@@ -436,20 +437,20 @@ static void usage_is_of_the_turn_else_of_its_messages(void **state)
     say_turn(s, turn, 2,
              ",\"usage\":{\"input\":1000,\"output\":2000,\"cache_read\":3000,"
              "\"cache_write\":4000}");
-    assert_int_equal(s->usage.input, 1001);
-    assert_int_equal(s->usage.output, 2000);
-    assert_int_equal(s->usage.cache_read, 3000);
-    assert_int_equal(s->usage.cache_write, 4000);
+    assert_int_equal(s->fold.usage.input, 1001);
+    assert_int_equal(s->fold.usage.output, 2000);
+    assert_int_equal(s->fold.usage.cache_read, 3000);
+    assert_int_equal(s->fold.usage.cache_write, 4000);
     say_turn(s, turn, 2, "");
-    assert_int_equal(s->usage.input, 1101);
-    assert_int_equal(s->usage.output, 2010);
+    assert_int_equal(s->fold.usage.input, 1101);
+    assert_int_equal(s->fold.usage.output, 2010);
     move_head(s, 0); /* of the whole log, whatever the branch */
-    assert_int_equal(s->usage.input, 1101);
+    assert_int_equal(s->fold.usage.input, 1101);
     say_json(
         s, "{\"role\":\"assistant\",\"content\":\"x\",\"usage\":{\"input\":-5,\"output\":"
            "9223372036854775807}}");
-    assert_int_equal(s->usage.input, 1101);
-    assert_int_equal(s->usage.output,
+    assert_int_equal(s->fold.usage.input, 1101);
+    assert_int_equal(s->fold.usage.output,
                      2010 + (INT64_C(1) << 40)); /* what nobody can mean */
     session_closed(s);
 }
@@ -463,13 +464,13 @@ static void the_newest_title_holds_for_every_branch(void **state)
     say(s, "user", "one");
     put_entry(s, "metadata", 1, "{\"title\":\"first\"}");
     put_entry(s, "metadata", 0, "{\"model\":\"m\"}");
-    assert_string_equal(s->title, "first");
+    assert_string_equal(s->fold.title, "first");
     put_entry(s, "metadata", 0, "{\"title\":\"\\u0041\\n\"}");
     move_head(s, 0);
-    assert_string_equal(s->title, "A\n");
-    assert_int_equal(s->title_size, 2);
+    assert_string_equal(s->fold.title, "A\n");
+    assert_int_equal(s->fold.title_size, 2);
     b = session_resumed(again, "title");
-    assert_string_equal(b->title, "A\n");
+    assert_string_equal(b->fold.title, "A\n");
     session_closed(s);
     session_closed(b);
     place_again_close(p, again);
@@ -500,7 +501,7 @@ static void tokens_follow_usage_until_a_compaction(void **state)
     assert_string_equal(t.source, "estimate");
     id = say(s, "user", "some words");
     t = tokens_now(s);
-    assert_int_equal(t.tokens, s->nodes[id].tokens);
+    assert_int_equal(t.tokens, s->tree.nodes[id].tokens);
     assert_string_equal(t.source, "estimate");
 
     used =
@@ -514,8 +515,9 @@ static void tokens_follow_usage_until_a_compaction(void **state)
     id = say(s, "user", "after it");
     t = tokens_now(s);
     assert_string_equal(t.source, "usage");
-    assert_int_equal(t.tokens, 567 + s->nodes[id].tokens + s->nodes[id - 2].tokens +
-                                   s->nodes[id - 3].tokens);
+    assert_int_equal(t.tokens, 567 + s->tree.nodes[id].tokens +
+                                   s->tree.nodes[id - 2].tokens +
+                                   s->tree.nodes[id - 3].tokens);
 
     put_entry(s, "compaction", SESSILE_NO_ID, "{\"vars\":{}}"); /* leaves the context */
     assert_string_equal(tokens_now(s).source, "usage");
@@ -615,9 +617,9 @@ static void looking_at_another_leaf_does_not_move_the_base(void **state)
     say(a, "user", "2");
     o.at = 1;
     assert_listed(b, &o, "00000001");
-    assert_int_equal(b->base, 1);
+    assert_int_equal(b->tree.base, 1);
     assert_listed(b, NULL, "00000001 00000002");
-    assert_int_equal(b->base, 2);
+    assert_int_equal(b->tree.base, 2);
     session_closed(a);
     session_closed(b);
     place_again_close(p, again);

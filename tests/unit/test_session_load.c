@@ -5,6 +5,7 @@
  */
 #include "support/sessions.h"
 #include "session/fold.h"
+#include "operations/messages.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,7 +78,7 @@ static sessile_status build_clear(void *arg, sessile_session *s, batch *b,
                                   sessile_error *err)
 {
     static const char data[] = "{\"head\":\"00000000\"}";
-    entry_fields fields = {.parent = s->head,
+    entry_fields fields = {.parent = s->tree.head,
                            .type = ENTRY_HEAD,
                            .data = data,
                            .data_size = sizeof data - 1,
@@ -166,7 +167,7 @@ static void threads_with_handles_of_their_own_lose_nothing(void **state)
         session_closed(w[i].s);
     }
     refresh(s);
-    assert_int_equal(s->nodes[s->head].messages, THREADS * TIMES);
+    assert_int_equal(s->tree.nodes[s->tree.head].messages, THREADS * TIMES);
     session_closed(s);
     place_again_close(p, again);
 }
@@ -189,7 +190,7 @@ static void reading_goes_on_beside_writing(void **state)
         pthread_join(w[i].thread, NULL);
         assert_int_equal(w[i].wrong, 0);
     }
-    assert_int_equal(s->nodes[s->head].messages, 100);
+    assert_int_equal(s->tree.nodes[s->tree.head].messages, 100);
     session_closed(s);
 }
 
@@ -212,7 +213,7 @@ static void clearing_goes_on_beside_writing(void **state)
     }
     assert_int_equal(log_count(s->log), 71);
     move_head(s, 0);
-    assert_int_equal(s->nodes[s->head].messages, 0);
+    assert_int_equal(s->tree.nodes[s->tree.head].messages, 0);
     session_closed(s);
 }
 
@@ -276,12 +277,12 @@ static void want_of_memory_changes_nothing(void **state)
         if (status) {
             assert_int_equal(status, SESSILE_NOMEM);
             assert_int_equal(log_count(s->log), expected);
-            assert_int_equal(s->node_count, expected);
+            assert_int_equal(s->tree.node_count, expected);
         } else {
             assert_int_equal(id, expected);
         }
         hunger.left = n;
-        b->current_stale = 1; /* built anew each time */
+        b->context.stale = 1; /* built anew each time */
         status = session_refresh_locked(b, &err);
         if (!status)
             status = session_context_locked(b, &c, &err);
@@ -289,16 +290,17 @@ static void want_of_memory_changes_nothing(void **state)
         if (status)
             assert_int_equal(status, SESSILE_NOMEM);
         else
-            assert_int_equal(c->count, s->nodes[s->head].messages + 1);
+            assert_int_equal(c->count, s->tree.nodes[s->tree.head].messages + 1);
     }
     hunger.left = -1;
     refresh(b);
-    assert_int_equal(b->node_count, s->node_count);
-    assert_memory_equal(b->nodes, s->nodes, s->node_count * sizeof *s->nodes);
-    assert_int_equal(b->link_count, s->link_count);
-    assert_int_equal(s->link_count, s->nodes[s->head].messages - 1);
-    assert_int_equal(b->usage.input, s->usage.input);
-    assert_true(s->usage.input > 0);
+    assert_int_equal(b->tree.node_count, s->tree.node_count);
+    assert_memory_equal(b->tree.nodes, s->tree.nodes,
+                        s->tree.node_count * sizeof *s->tree.nodes);
+    assert_int_equal(b->tree.link_count, s->tree.link_count);
+    assert_int_equal(s->tree.link_count, s->tree.nodes[s->tree.head].messages - 1);
+    assert_int_equal(b->fold.usage.input, s->fold.usage.input);
+    assert_true(s->fold.usage.input > 0);
     session_closed(s);
     session_closed(b);
     store_handle_close(st);

@@ -41,13 +41,13 @@ static void a_new_session_is_empty(void **state)
     place *p = *state;
     sessile_session *s = session_made(p->store, "bug-42");
 
-    assert_int_equal(s->current.count, 0);
-    assert_int_equal(s->head, 0);
-    assert_int_equal(s->node_count, 1);
-    assert_memory_equal(s->id, "bug-42", 7);
-    assert_string_equal(s->agent, "main");
-    assert_string_equal(s->user, "");
-    assert_true(s->created_ms > 1600000000000);
+    assert_int_equal(s->context.at_head.count, 0);
+    assert_int_equal(s->tree.head, 0);
+    assert_int_equal(s->tree.node_count, 1);
+    assert_memory_equal(s->identity.id, "bug-42", 7);
+    assert_string_equal(s->identity.agent, "main");
+    assert_string_equal(s->identity.user, "");
+    assert_true(s->header.created_ms > 1600000000000);
     session_closed(s);
 }
 
@@ -146,8 +146,8 @@ static void names_of_any_bytes_come_back(void **state)
     assert_int_equal(session_create(p->store, &options, &err, NULL), SESSILE_OK);
     if (session_open(&s, p->store, &options, &err))
         fail_msg("%s", err.message);
-    assert_int_equal(s->id_size, sizeof id - 1);
-    assert_memory_equal(s->id, id, sizeof id - 1);
+    assert_int_equal(s->identity.id_size, sizeof id - 1);
+    assert_memory_equal(s->identity.id, id, sizeof id - 1);
     session_closed(s);
     assert_int_equal(store_handle_list(p->store, NULL, &rows, &count, &err), SESSILE_OK);
     assert_int_equal(count, 1);
@@ -179,7 +179,7 @@ static void title_and_metadata_of_a_new_session_are_checked_and_kept(void **stat
     options.metadata = sessile_text("{\"n\": 9007199254740993}");
     assert_int_equal(session_create(p->store, &options, &err, NULL), SESSILE_OK);
     s = session_resumed(p->store, "titled");
-    assert_string_equal(s->title, "Slow \"start\"");
+    assert_string_equal(s->fold.title, "Slow \"start\"");
     buf_init(&text, &p->store->alloc);
     assert_int_equal(log_read(s->log, 0, &text, &err), SESSILE_OK);
     assert_non_null(strstr(text.data, "\"metadata\":{\"n\":9007199254740993}"));
@@ -240,7 +240,7 @@ static void a_list_is_newest_first_and_by_agent(void **state)
     assert_int_equal(rows[0].entries, 3);
     assert_int_equal(rows[0].messages, 1);
     assert_int_equal(rows[0].bytes, log_bytes(old->log));
-    assert_int_equal(rows[0].modified_ms, old->modified_ms);
+    assert_int_equal(rows[0].modified_ms, old->fold.modified_ms);
     assert_string_equal(rows[1].id.data, "young");
     sessile_free(rows);
     assert_int_equal(store_handle_list(p->store, NULL, &rows, &count, &err), SESSILE_OK);

@@ -63,7 +63,7 @@ static void a_write_that_fails_leaves_children_as_they_were(void **state)
         assert_int_equal(sessile_branch(s, 1, sessile_text("why"), NULL, &err),
                          SESSILE_LIMIT);
     }
-    assert_int_equal(s->head, 4);
+    assert_int_equal(s->tree.head, 4);
     assert_ids(s, sessile_children, 1, "2 4");
     assert_ids(s, sessile_children, 4, "");
     assert_ids(s, leaves, 0, "2 4");
@@ -93,9 +93,9 @@ static void children_are_found_behind_an_index(void **state)
 
     t = session_resumed(p->store, "s");
     if (p->kind != STORE_RAM)
-        assert_true(t->absent_count > 0);
+        assert_true(t->index.absent_count > 0);
     assert_ids(t, sessile_children, 100, "101 1202 1204");
-    assert_int_equal(t->absent_count, 0);
+    assert_int_equal(t->index.absent_count, 0);
     assert_ids(t, sessile_siblings, 1202, "101 1204");
     assert_ids(t, leaves, 0, "1200 1202 1204");
     session_closed(t);

@@ -270,7 +270,7 @@ static size_t keys_now(sessile_session *s, sessile_key out[KEYS])
 
 static void do_say(model *m, sessile_session *s, const char *role)
 {
-    sessile_id parent = s->head;
+    sessile_id parent = s->tree.head;
     char text[64];
 
     snprintf(text, sizeof text, "said %u", draw(m, 1000));
@@ -296,7 +296,7 @@ static void do_compact(model *m, sessile_session *s)
     sessile_key before[KEYS], out[KEYS];
     size_t count = keys_now(s, before), kept = 0, n = 0;
     sessile_id self = (sessile_id)log_count(s->log);
-    op *o = note(m, self, s->head, OP_COMPACT);
+    op *o = note(m, self, s->tree.head, OP_COMPACT);
     buf data, puts;
 
     buf_init(&data, &allocator_default);
@@ -337,7 +337,7 @@ static void do_compact(model *m, sessile_session *s)
     buf_printf(&data,
                ",\"upto\":\"%08" PRIx32 "\",\"put\":[%s],\"policy\":[{\"name\":"
                "\"random\",\"version\":3}],\"reason\":\"turn\"}",
-               s->head, puts.size ? puts.data : "");
+               s->tree.head, puts.size ? puts.data : "");
     assert_int_equal(put_entry(s, "compaction", SESSILE_NO_ID, data.data), self);
     buf_deinit(&data);
     buf_deinit(&puts);
@@ -373,16 +373,16 @@ static void is_what_it_was(const model *m, sessile_session *s, sessile_id before
     for (size_t i = 0; i < count; i++)
         if (!same(now[i], c.items[i].key))
             fail_msg("SEED=%" PRIu64 ": at %08x item %zu is %08x.%u, not %08x.%u",
-                     m->seed, s->head, i, now[i].entry, now[i].n, c.items[i].key.entry,
-                     c.items[i].key.n);
+                     m->seed, s->tree.head, i, now[i].entry, now[i].n,
+                     c.items[i].key.entry, c.items[i].key.n);
     context_deinit(&c);
 }
 
 static void do_undo(model *m, sessile_session *s, sessile_id target)
 {
     const op *path[2 * OPS];
-    size_t count = rebuild(m, s->head, path), turned;
-    sessile_id parent = s->head;
+    size_t count = rebuild(m, s->tree.head, path), turned;
+    sessile_id parent = s->tree.head;
     sessile_uncompacted *out;
     sessile_status status;
     sessile_error err;
@@ -398,7 +398,7 @@ static void do_undo(model *m, sessile_session *s, sessile_id target)
         if (!status)
             assert_int_equal(out->compaction, SESSILE_NO_ID);
         sessile_free(out);
-        assert_int_equal(s->head, parent);
+        assert_int_equal(s->tree.head, parent);
     }
     status = sessile_uncompact(s, target, 0, &out, &err);
     if (status != (turned ? SESSILE_OK : SESSILE_INVALID))
@@ -457,16 +457,16 @@ static void compare(model *m, sessile_session *s)
 {
     const op *path[2 * OPS];
     sessile_key now[KEYS];
-    size_t count = keys_now(s, now), path_count = rebuild(m, s->head, path);
+    size_t count = keys_now(s, now), path_count = rebuild(m, s->tree.head, path);
     sessile_id last = 0;
 
     if (count != m->set_count)
-        fail_msg("SEED=%" PRIu64 ": at %08x %zu messages, not %zu", m->seed, s->head,
+        fail_msg("SEED=%" PRIu64 ": at %08x %zu messages, not %zu", m->seed, s->tree.head,
                  count, m->set_count);
     for (size_t i = 0; i < count; i++) {
         if (!has(m, now[i]))
             fail_msg("SEED=%" PRIu64 ": at %08x %08x.%u is in the context", m->seed,
-                     s->head, now[i].entry, now[i].n);
+                     s->tree.head, now[i].entry, now[i].n);
         if (now[i].n)
             continue;
         if (now[i].entry <= last)
@@ -488,7 +488,7 @@ static void undo_everything(model *m, sessile_session *s)
 {
     const op *path[2 * OPS];
     sessile_key now[KEYS];
-    size_t count = path_of(m, s->head, path), said = 0;
+    size_t count = path_of(m, s->tree.head, path), said = 0;
     sessile_error err;
 
     for (size_t i = count; i-- > 0;) {
@@ -498,7 +498,7 @@ static void undo_everything(model *m, sessile_session *s)
         if (path[i]->kind == OP_SAY)
             continue;
         history_init(&h, &allocator_default);
-        assert_int_equal(history_make(&h, s, s->head, &err), SESSILE_OK);
+        assert_int_equal(history_make(&h, s, s->tree.head, &err), SESSILE_OK);
         step = history_find(&h, path[i]->id);
         assert_non_null(step);
         if (step->count && sessile_uncompact(s, path[i]->id, 0, &out, &err))
@@ -536,7 +536,7 @@ static void run(uint64_t seed)
         else if (what < 11)
             do_compact(&m, s);
         else if (what < 19)
-            do_undo(&m, s, random_target(&m, s->head));
+            do_undo(&m, s, random_target(&m, s->tree.head));
         else if (m.op_count)
             move_head(s, m.ops[draw(&m, (uint32_t)m.op_count)].id);
         compare(&m, s);

@@ -9,6 +9,8 @@
 #include "support/logs.h"
 #include "support/sessions.h"
 #include "run/begin.h"
+#include "operations/messages.h"
+#include "session/write.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -262,7 +264,7 @@ static void thread_that_keeps_the_handle_is_waited_for_as_long(void **state)
 
     /* held by this very thread: there is no other way to hold it for long */
     assert_int_equal(session_lock(s, &err), SESSILE_OK);
-    atomic_store(&s->timeout_ms, 0);
+    atomic_store(&s->waiting.timeout_ms, 0);
     assert_int_equal(session_append_message(s, text_of(hello), &id, &err), SESSILE_BUSY);
     assert_says(&err, "another thread is using this handle");
     session_unlock(s);
@@ -339,7 +341,7 @@ static void interrupt_ends_the_wait_for_a_turn_in_the_handle(void **state)
     sessile_error err;
     waiter w;
 
-    atomic_store(&s->timeout_ms, -1);
+    atomic_store(&s->waiting.timeout_ms, -1);
     assert_int_equal(session_lock(s, &err), SESSILE_OK);
     waiter_start(&w, s);
     interrupt_until_done(&w);
@@ -476,24 +478,24 @@ static void turn_on_a_moved_base_is_CONFLICT_unless_told_where_it_goes(void **st
     options.on_conflict = SESSILE_ON_CONFLICT_APPEND;
     assert_int_equal(turn(b, &options, &out, &err), SESSILE_OK);
     assert_int_equal(out.first, 3);
-    assert_int_equal(b->nodes[out.first].parent, 2); /* the head as it was */
+    assert_int_equal(b->tree.nodes[out.first].parent, 2); /* the head as it was */
     assert_int_equal(sessile_head(a, &head, &err), SESSILE_OK);
     assert_int_equal(head, out.last);
     /* a base named in the call is accepted in the same way */
     options.has_base = 1;
     options.base = 2;
     assert_int_equal(turn(a, &options, &out, &err), SESSILE_OK);
-    assert_int_equal(a->nodes[out.first].parent, head);
+    assert_int_equal(a->tree.nodes[out.first].parent, head);
     options.on_conflict = SESSILE_ON_CONFLICT_FAIL;
     assert_int_equal(turn(a, &options, &out, &err), SESSILE_CONFLICT);
     /* or written beside what came between */
     assert_int_equal(sessile_head(a, &head, &err), SESSILE_OK);
     options.on_conflict = SESSILE_ON_CONFLICT_BRANCH;
     assert_int_equal(turn(a, &options, &out, &err), SESSILE_OK);
-    assert_int_equal(a->nodes[out.first].parent, 2);
+    assert_int_equal(a->tree.nodes[out.first].parent, 2);
     assert_int_equal(out.head, out.last);
-    assert_int_equal(a->head, head);
-    assert_int_equal(a->base, out.head);
+    assert_int_equal(a->tree.head, head);
+    assert_int_equal(a->tree.base, out.head);
     options.base = (sessile_id)log_count(a->log) - 1; /* a fact */
     assert_int_equal(turn(a, &options, &out, &err), SESSILE_NOTFOUND);
     session_closed(a);
@@ -518,7 +520,7 @@ static void look_stop_and_write(void *arg, int in, int out)
     tell(out, turn(s, &options, &outcome, &err) == SESSILE_CONFLICT ? 'c' : 'x');
     /* a bare message goes to the head, which descends from what it saw */
     tell(out, !session_append_message(s, text_of(hello), &id, &err) && id == 5 &&
-                      s->nodes[id].parent == 4
+                      s->tree.nodes[id].parent == 4
                   ? 'a'
                   : 'x');
     hear(in);
@@ -593,7 +595,7 @@ static void writer_stopped_half_way_is_never_written_into(void **state)
     sessile_id id;
     int status, stops = 0;
 
-    atomic_store(&s->timeout_ms, 0);
+    atomic_store(&s->waiting.timeout_ms, 0);
     child c = child_start(stop_half_way, p);
     assert_int_equal(hear(c.from), 'r');
     for (;;) {
@@ -685,7 +687,7 @@ static void log_that_grew_before_the_append_is_read_and_written_on(void **state)
     assert_int_equal(session_append_message(s, text_of(hello), &id, &err), SESSILE_OK);
     assert_int_equal(fenced_times, 0);
     assert_int_equal(id, 4);
-    assert_int_equal(s->nodes[4].parent, 3);
+    assert_int_equal(s->tree.nodes[4].parent, 3);
     char *keys = context_keys(fenced_other, SESSILE_NO_ID);
     assert_string_equal(keys, "00000001 00000002 00000003 00000004");
     free(keys);
@@ -700,7 +702,7 @@ static void log_that_grew_before_the_append_is_read_and_written_on(void **state)
     options.on_conflict = SESSILE_ON_CONFLICT_APPEND;
     fenced_times = 1;
     assert_int_equal(turn(s, &options, &out, &err), SESSILE_OK);
-    assert_int_equal(s->nodes[out.first].parent, out.first - 1);
+    assert_int_equal(s->tree.nodes[out.first].parent, out.first - 1);
 
     /* one that never comes in time ends, and nothing of it stays */
     sessile_id before = log_count(s->log);
@@ -709,7 +711,7 @@ static void log_that_grew_before_the_append_is_read_and_written_on(void **state)
     assert_int_equal(session_append_message(s, text_of(hello), &id, &err),
                      SESSILE_CONFLICT);
     assert_int_equal(log_count(s->log), before);
-    assert_int_equal(s->node_count, before);
+    assert_int_equal(s->tree.node_count, before);
     fenced_times = 0;
     assert_int_equal(session_append_message(s, text_of(hello), &id, &err), SESSILE_OK);
     assert_int_equal(id, before);

@@ -1,0 +1,14 @@
+/*
+ * messages.h: the messages of a path as rows.
+ */
+#ifndef OPERATIONS_MESSAGES_H
+#define OPERATIONS_MESSAGES_H
+
+#include "session/handle.h"
+
+/* Rows of the path's messages. */
+sessile_status session_messages(sessile_session *s,
+                                const sessile_messages_options *options,
+                                sessile_message **out, size_t *count, sessile_error *err);
+
+#endif

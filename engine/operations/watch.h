@@ -1,0 +1,13 @@
+/*
+ * watch.h: waiting for entries of others.
+ */
+#ifndef OPERATIONS_WATCH_H
+#define OPERATIONS_WATCH_H
+
+#include "session/handle.h"
+
+/* sessile_session_watch(). (operations/watch.c) */
+sessile_status session_watch(sessile_session *s, sessile_id *seen, int timeout_ms,
+                             int *changed, sessile_error *err);
+
+#endif
