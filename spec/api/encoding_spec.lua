@@ -1,5 +1,5 @@
 -- Exact token counts, as a host meets them. That they are the right ones is for
--- tests/unit/test_encoding_equal.c; where node and the npm package tiktoken are there, whole
+-- tests/unit/tokens/test_encoding_equal.c; where node and the npm package tiktoken are there, whole
 -- conversations are compared with it here.
 
 local sessile = require "sessile"
