@@ -58,8 +58,9 @@ COMMAND := $(call objects,$(call sources,engine/command/*.c))
 WORKERS := $(call objects,$(call sources,engine/worker/*.c))
 BINDING := $(call objects,$(call sources,lua/binding/*.c))
 SUPPORT := $(call objects,$(call sources,tests/support/*.c))
-# A test is one program, whichever folder it lives in: unit, or a part of the harness.
-TEST_DIRS := unit crash fault kill model tamper store nodes
+# A test is one program, whichever folder it lives in: a floor's in unit, or a part of the harness.
+UNIT_DIRS := $(patsubst tests/%/,%,$(sort $(wildcard tests/unit/*/)))
+TEST_DIRS := $(UNIT_DIRS) crash fault kill model tamper store nodes
 TEST_C    := $(call sources,$(TEST_DIRS:%=tests/%/test_*.c))
 TESTS     := $(TEST_C:tests/%.c=$(BUILD)/tests/%)
 # What is no test_x.c in store/ or nodes/ is shared by the programs there.
@@ -117,7 +118,7 @@ $(OBJ)/engine/session/store_handle.o: DOOR = -DSESSILE_LIBEXEC='"$(PREFIX)/libex
 $(OBJ)/engine/tokens/encoding.o: DOOR = -DSESSILE_SHARE='"$(PREFIX)/share/sessile"'
 $(OBJ)/engine/codec/%.o: DOOR = -I/usr/include/uuid
 $(OBJ)/engine/store/postgres/%.o: DOOR = -I/usr/include/postgresql
-$(OBJ)/tests/bench/bare_postgres.o $(OBJ)/tests/unit/test_postgres.o $(OBJ)/tests/unit/test_postgres_%.o: DOOR = -I/usr/include/postgresql
+$(OBJ)/tests/bench/bare_postgres.o $(OBJ)/tests/unit/store/test_postgres.o $(OBJ)/tests/unit/store/test_postgres_%.o: DOOR = -I/usr/include/postgresql
 
 $(OBJ)/engine/%.o: engine/%.c Makefile
 	@mkdir -p $(@D)
@@ -267,11 +268,11 @@ check: deps-check
 
 # The tests of sessions over databases: those that are known to say nothing of files. What is slow over PostgreSQL, since each place is a schema
 # that has to be made, and shows nothing that SQLite does not, is left to SQLite.
-OVER_POSTGRES := unit/test_checkpoint unit/test_facts unit/test_life unit/test_session$$ \
-    unit/test_tree spec/policies/pending_run \
+OVER_POSTGRES := unit/operations/test_checkpoint unit/session/test_facts unit/operations/test_life unit/session/test_session$$ \
+    unit/session/test_tree spec/policies/pending_run \
     $(addprefix spec/api/,branch list checkpoint child fork lifecycle pause search session turn)
-OVER_SQLITE := $(OVER_POSTGRES) model/ unit/test_search unit/test_writers unit/test_fork \
-    unit/test_uncompact unit/test_meter spec/agent/killed spec/cli/keys \
+OVER_SQLITE := $(OVER_POSTGRES) model/ unit/admin/test_search unit/operations/test_writers unit/operations/test_fork \
+    unit/history/test_uncompact unit/session/test_meter spec/agent/killed spec/cli/keys \
     $(addprefix spec/api/,json keys label refusals)
 stores: deps-test
 	@+$(again) --quiet everything

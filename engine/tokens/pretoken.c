@@ -16,7 +16,7 @@
  *   - of [upper]*[lower]+, where the run of `upper` eats all, the last character that is
  * of both classes (no case, or a mark) is given back to `lower`, and the piece ends
  * there. A run is looked at twice at most: linear for every text.
- * tests/unit/test_pretoken holds the scanners against PCRE2 with the expressions
+ * tests/unit/tokens/test_pretoken holds the scanners against PCRE2 with the expressions
  * themselves.
  */
 #include "tokens/pretoken.h"

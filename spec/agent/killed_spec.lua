@@ -6,8 +6,7 @@
 local temp = require "spec.support.temp"
 local sessile = require "sessile"
 
-local build = os.getenv "SESSILE_BUILD" or "build"
-local binary = os.getenv "SESSILE_BIN" or build .. "/bin/sessile"
+local binary = require("spec.support.built").binary
 local kills_each = 6
 local rounds = os.getenv "SESSILE_SOAK" and 17 or 1
 local steps = 10

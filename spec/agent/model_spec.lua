@@ -530,7 +530,7 @@ describe("sessile.model", function()
     local port = serve { plain, plain, plain, plain }
     local _, message, code = assert(sessile.model { endpoint = "https://127.0.0.1:" .. port,
       name = "m", timeout = 0.2 })(hello)
-    has(message, "SSL connection timeout")
+    assert.matches("timed? ?out", message) -- libcurl has several sentences for it
     assert.equal("EIO", code)
   end)
 end)

@@ -1,8 +1,9 @@
 -- Exact token counts, as a host meets them. That they are the right ones is for
--- tests/unit/test_encoding_equal.c; where node and the npm package tiktoken are there, whole
+-- tests/unit/tokens/test_encoding_equal.c; where node and the npm package tiktoken are there, whole
 -- conversations are compared with it here.
 
 local sessile = require "sessile"
+local built = require "spec.support.built"
 
 local function write(path, text)
   local file = assert(io.open(path, "wb"))
@@ -145,7 +146,7 @@ end)
 describe("a file of the build", function()
   it("that is cut or changed is refused", function()
     local e = assert(sessile.encoding "cl100k_base")
-    local file = assert(io.open((os.getenv "SESSILE_BUILD" or "build")
+    local file = assert(io.open(built.folder
       .. "/share/sessile/encodings/cl100k_base.bpe", "rb"))
     local whole = file:read "a"
     file:close()
@@ -304,7 +305,7 @@ describe("a tokenizer.json", function()
 end)
 
 describe("tiktoken itself", function()
-  local script = (os.getenv "SESSILE_ROOT" or ".") .. "/tests/tokens/tiktoken.mjs"
+  local script = built.root .. "/tests/tokens/tiktoken.mjs"
 
   -- The ids of texts by tiktoken, a line each; nil when it is not there.
   local function judge(name, texts)

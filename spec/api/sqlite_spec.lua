@@ -2,6 +2,7 @@
 
 local cli = require "spec.support.cli"
 local expect = require "spec.support.expect"
+local output = require("spec.support.shell").output
 local sessile = require "sessile"
 local has = expect.has
 local done, fails, json, quote = cli.done, cli.fails, cli.json, cli.quote
@@ -15,8 +16,7 @@ end)
 
 -- What a command of the shell prints.
 local function shell(command)
-  local pipe <close> = assert(io.popen(command .. " 2>&1"))
-  return pipe:read "a"
+  return (output(command .. " 2>&1"))
 end
 
 describe("the command line over sqlite:", function()

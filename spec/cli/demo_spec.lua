@@ -1,18 +1,16 @@
 -- The demonstration: it runs to its end, and shows what it promises.
 -- Files only: it has a folder of its own.
 
-local binary = os.getenv "SESSILE_BIN" or "build/bin/sessile"
+local binary = require("spec.support.built").binary
+local shell = require "spec.support.shell"
 
 describe("sessile demo", function()
   it("seals, replays, kills, and finds everything again, leaving nothing behind", function()
     local function folders()
-      local pipe <close> = assert(io.popen "ls -d \"${TMPDIR:-/tmp}\"/sessile-demo.* 2>/dev/null")
-      return pipe:read "a"
+      return (shell.output "ls -d \"${TMPDIR:-/tmp}\"/sessile-demo.* 2>/dev/null")
     end
     local before = folders()
-    local pipe = assert(io.popen(binary .. " demo 2>&1"))
-    local out = pipe:read "a"
-    local ok, _, code = pipe:close()
+    local out, ok, code = shell.output(binary .. " demo 2>&1")
     assert.equal(0, code, out)
     assert.is_true(ok)
     for _, text in ipairs {

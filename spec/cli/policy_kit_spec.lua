@@ -53,10 +53,9 @@ describe("policy test", function()
   it("watches, and runs again when a file beside the spec changes", function()
     done(("policy new frugal --in %s"):format(home))
     local log = home .. "/watched"
-    local bin = os.getenv "SESSILE_BIN" or "build/bin/sessile"
     -- timeout ends the group: what watches, and what it runs
     local pid = io.popen(("timeout 60 %s policy test %s/frugal_spec.lua --watch --tap "
-      .. "--filter newest >%s 2>&1 & echo $!"):format(bin, home, log)):read "n"
+      .. "--filter newest >%s 2>&1 & echo $!"):format(cli.binary, home, log)):read "n"
     local function wait_for(count)
       for _ = 1, 300 do
         local text = io.open(log) and cli.read(log) or ""

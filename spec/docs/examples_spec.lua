@@ -1,6 +1,7 @@
 -- Every example runs from the project's root, without arguments, and says what it promises.
 -- Files only: examples have folders of their own.
 
+local built = require "spec.support.built"
 local example = require "spec.support.example"
 local lists = require "spec.support.lists"
 local temp = require "spec.support.temp"
@@ -130,7 +131,7 @@ describe("examples/agent.lua", function()
 end)
 
 describe("examples/", function()
-  local root = os.getenv "SESSILE_ROOT" or "."
+  local root = built.root
 
   it("has nothing that is long, or that its page does not list", function()
     local page = temp.read(root .. "/examples/README.md")

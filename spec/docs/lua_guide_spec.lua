@@ -1,21 +1,17 @@
 -- lua/README.md: its programs, run as they stand there.
 -- Files only: what is read there is a folder.
 
+local example = require "spec.support.example"
+local guides = require "spec.support.guides"
 local temp = require "spec.support.temp"
-
-local root = os.getenv "SESSILE_ROOT" or "."
-local build = os.getenv "SESSILE_BUILD" or "build"
-local binary = os.getenv "SESSILE_BIN" or build .. "/bin/sessile"
 
 -- Standard output, standard error and exit status of the first Lua program under a heading.
 local function run(heading)
-  local guide = temp.read(root .. "/lua/README.md")
+  local guide = guides.read "lua/README.md"
   local section = assert(guide:match("\n## " .. heading .. "\n(.*)$"))
   local dir = temp.dir()
   temp.write(dir .. "/program.lua", assert(section:match "\n```lua\n(.-)\n```"))
-  local _, _, status = os.execute(("%s run %s/program.lua >%s/out 2>%s/err"):format(binary, dir,
-    dir, dir))
-  return temp.read(dir .. "/out"), temp.read(dir .. "/err"), status
+  return example.shell(("%s run %s/program.lua"):format(example.command, dir))
 end
 
 describe("lua/README.md", function()

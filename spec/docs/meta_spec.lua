@@ -1,15 +1,8 @@
 -- The annotations and the module name the same functions and fields.
 -- Files only: it compares names.
 
-local root = os.getenv "SESSILE_ROOT" or "."
 local sessile = require "sessile"
-
-local function read(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read("a")
-  file:close()
-  return text
-end
+local guides = require "spec.support.guides"
 
 -- {["sessile.open"] = true, ["Store:create"] = true, …}
 local function annotated(text)
@@ -41,7 +34,7 @@ local function registered()
 end
 
 describe("meta.lua", function()
-  local text = read(root .. "/lua/sessile/meta.lua")
+  local text = guides.read "lua/sessile/meta.lua"
 
   it("annotates every function that is registered", function()
     local known = annotated(text)

@@ -1,25 +1,23 @@
 -- policies/README.md, followed to the letter: its commands and its spec.
 -- Files only: what is read there is a folder.
 
+local built = require "spec.support.built"
 local cli = require "spec.support.cli"
+local guides = require "spec.support.guides"
 
-local root = os.getenv "SESSILE_ROOT" or "."
-local guide = cli.read(root .. "/policies/README.md")
+local guide = guides.read("policies/README.md")
   :match "\n## From nothing to a tested policy\n(.-)\n## "
 
 local function blocks(language)
-  local found = {}
-  for block in guide:gmatch("\n```" .. language .. "\n(.-)\n```") do
-    found[#found + 1] = block
-  end
-  return found
+  return guides.blocks(guide, language)
 end
 
 describe("the guide for authors of policies", function()
   local home
   setup(function()
     home = cli.begin()
-    assert(os.execute(("ln -s %s/examples %s/examples"):format(cli.quote(root), cli.quote(home))))
+    assert(os.execute(("ln -s %s/examples %s/examples"):format(cli.quote(built.root),
+      cli.quote(home))))
   end)
   teardown(cli.finish)
 
@@ -48,11 +46,11 @@ describe("the guide for authors of policies", function()
 
   it("has triggers and a fallback that are taken as they stand", function()
     local sessile = require "sessile"
-    local snippet = cli.read(root .. "/policies/README.md")
+    local snippet = guides.read("policies/README.md")
       :match "\n## When a policy compacts\n.-\n```lua\n(.-)\n```"
     local store = load(snippet .. "\nreturn store", "=snippet", "t", { assert = assert, sessile = {
       open = function(_, options)
-        options.key, options.policy_path = false, root .. "/policies"
+        options.key, options.policy_path = false, built.root .. "/policies"
         return sessile.open("ram:", options)
       end,
     } })()
@@ -64,12 +62,12 @@ describe("the guide for authors of policies", function()
   end)
 
   it("has a policy built on another that works as it stands", function()
-    local snippet = cli.read(root .. "/policies/README.md")
+    local snippet = guides.read("policies/README.md")
       :match "\n## Built on another\n.-\n```lua\n(.-)\n```"
     cli.write(home .. "/polite_window.lua", snippet)
     local T = require "sessile.testing"
     local policy = T.load(home .. "/polite_window.lua", { messages = 4 },
-      { policy_path = root .. "/policies" })
+      { policy_path = built.root .. "/policies" })
     local turns = {}
     for i = 1, 4 do
       turns[i] = { { role = "user", content = "question " .. i },

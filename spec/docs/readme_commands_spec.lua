@@ -9,7 +9,7 @@
 -- files. (The databases have sqlite_spec.lua and others.)
 
 local cli = require "spec.support.cli"
-local root = os.getenv "SESSILE_ROOT" or "."
+local guides = require "spec.support.guides"
 
 -- The blocks of a text: {line, text, skipped}. skipped: why it is not run.
 local function blocks_of(text)
@@ -35,24 +35,18 @@ describe("the README's shell blocks", function()
   local home
 
   setup(function()
-    home = cli.begin()
-    local where = io.popen("readlink -f " .. cli.quote(cli.binary)):read "l"
-    os.execute(("mkdir -p %s/bin %s/clone; ln -s %s %s/bin/sessile"):format(
-      home, home, where, home))
-    os.execute(("ln -s \"$(readlink -f %s/examples)\" %s/clone/examples"):format(
-      cli.quote(root), home))
-    cli.write(home .. "/clone/recorded.jsonl", cli.read(root .. "/spec/fixtures/pi-small.jsonl"))
+    home = guides.begin()
+    cli.write(home .. "/clone/recorded.jsonl", guides.read "spec/fixtures/pi-small.jsonl")
   end)
 
   teardown(cli.finish)
 
-  for i, block in ipairs(blocks_of(cli.read(root .. "/README.md"))) do
+  for i, block in ipairs(blocks_of(guides.read "README.md")) do
     if not block.skipped then
       it(("work: block %d, line %d"):format(i, block.line), function()
         cli.write(home .. "/block.sh", block.text)
-        local line = ("cd %s/clone && unset XDG_DATA_HOME && PATH=%s/bin:$PATH exec sh -ev "
-          .. "%s/block.sh"):format(home, home, home)
-        local out, err, code = cli.sessile("", nil, ("sh -c %s"):format(cli.quote(line)))
+        local out, err, code = guides.run(("unset XDG_DATA_HOME && exec sh -ev %s/block.sh")
+          :format(home))
         assert.equal(0, code, err .. out)
         cli.no_traceback(err)
       end)
@@ -81,6 +75,6 @@ five
       { found[1].text, found[2].text, found[3].text })
     assert.same({ 2, nil, "because" }, { found[1].line, found[1].skipped, found[2].skipped })
     assert.is_nil(found[3].skipped)
-    assert.is_true(#blocks_of(cli.read(root .. "/README.md")) > 0)
+    assert.is_true(#blocks_of(guides.read "README.md") > 0)
   end)
 end)

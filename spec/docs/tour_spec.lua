@@ -3,7 +3,7 @@
 -- Files only: what is read there is a folder.
 
 local cli = require "spec.support.cli"
-local root = os.getenv "SESSILE_ROOT" or "."
+local guides = require "spec.support.guides"
 
 local function lines_of(text)
   local lines = {}
@@ -19,19 +19,14 @@ describe("the tour", function()
   local home, lines
 
   setup(function()
-    home = cli.begin()
-    lines = lines_of(cli.read(root .. "/examples/tour/tour.sh"))
-    os.execute(("mkdir -p %s/bin %s/clone; ln -s \"$(readlink -f %s)\" %s/bin/sessile"):format(
-      home, home, cli.quote(cli.binary), home))
-    os.execute(("ln -s \"$(readlink -f %s/examples)\" %s/clone/examples"):format(
-      cli.quote(root), home))
+    home = guides.begin()
+    lines = lines_of(guides.read "examples/tour/tour.sh")
   end)
 
   teardown(cli.finish)
 
   local function run(line)
-    local out, err, code = cli.sessile("", nil, ("sh -c %s"):format(cli.quote(
-      ("cd %s/clone && PATH=%s/bin:$PATH && %s"):format(home, home, line))))
+    local out, err, code = guides.run(line)
     assert.equal(0, code, line .. "\n" .. err .. out)
     return out .. err
   end
@@ -53,7 +48,7 @@ describe("the tour", function()
   end)
 
   it("is what the picture was made of", function()
-    local drawn = cli.read(root .. "/examples/tour/tour.svg"):gsub("&lt;", "<")
+    local drawn = guides.read("examples/tour/tour.svg"):gsub("&lt;", "<")
       :gsub("&gt;", ">"):gsub("&amp;", "&")
     local from = 1
     for _, line in ipairs(lines) do

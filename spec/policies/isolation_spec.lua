@@ -1,5 +1,6 @@
 -- Policies in a process of their own: the same bytes, and a worker that fails costs a compaction.
 
+local shell = require "spec.support.shell"
 local transcript = require "spec.support.transcript"
 local workers = require "spec.support.workers"
 
@@ -187,8 +188,7 @@ describe("a worker that fails", function()
   end)
 
   it("does nothing when a person starts it", function()
-    local pipe <close> = assert(io.popen(worker .. " </dev/null 2>&1; echo $?"))
-    local text = pipe:read "a"
+    local text = shell.output(worker .. " </dev/null 2>&1; echo $?")
     assert.truthy(text:find("does nothing by itself", 1, true))
     assert.truthy(text:find "2\n$")
   end)

@@ -1,28 +1,20 @@
 -- cli.lua: the executable in a shell, as somebody types it, with a home of its own.
 
 local assert = require "luassert"
+local built = require "spec.support.built"
 local busted = require "busted"
 local decode = require("sessile").decode
 local elsewhere = require "spec.support.elsewhere"
 local expect = require "spec.support.expect"
+local shell = require "spec.support.shell"
 local span = require("sessile.core").span
 
-local build = os.getenv "SESSILE_BUILD" or "build"
-
-local cli = { files_only = elsewhere.files_only, url = elsewhere.url, kind = elsewhere.kind }
-cli.binary = os.getenv "SESSILE_BIN" or build .. "/bin/sessile"
-
--- From the root, so that a test may run it in another folder.
-if cli.binary:sub(1, 1) ~= "/" then
-  local pipe <close> = assert(io.popen "pwd")
-  cli.binary = pipe:read "l" .. "/" .. cli.binary
-end
+local cli = {
+  files_only = elsewhere.files_only, url = elsewhere.url, kind = elsewhere.kind,
+  binary = built.binary, quote = shell.quote,
+}
 
 local home
-
-function cli.quote(text)
-  return "'" .. text:gsub("'", "'\\''") .. "'"
-end
 
 function cli.write(path, text)
   local file <close> = assert(io.open(path, "w"))
@@ -36,8 +28,7 @@ end
 
 --- Makes the home; call it before each test.
 function cli.begin()
-  local pipe <close> = assert(io.popen "mktemp -d")
-  home = pipe:read "l"
+  home = shell.line "mktemp -d"
   return home
 end
 
@@ -138,8 +129,7 @@ end
 
 --- Whether these tests run as root, and can become somebody else.
 function cli.is_root()
-  local pipe <close> = assert(io.popen "id -u")
-  return pipe:read "n" == 0 and os.execute "setpriv --version >/dev/null 2>&1" ~= nil
+  return shell.line "id -u" == "0" and os.execute "setpriv --version >/dev/null 2>&1" ~= nil
 end
 
 --- What stands before a command that nobody (user 65534) runs.

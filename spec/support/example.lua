@@ -2,12 +2,10 @@
 -- who runs the tests has configured for themselves.
 
 local assert = require "luassert"
+local built = require "spec.support.built"
 local temp = require "spec.support.temp"
 
-local example = { temp = temp }
-
-example.build = os.getenv "SESSILE_BUILD" or "build"
-example.command = os.getenv "SESSILE_BIN" or example.build .. "/bin/sessile"
+local example = { temp = temp, build = built.folder, command = built.binary }
 
 local quiet = "env -u OPENAI_BASE_URL -u OPENAI_MODEL -u OPENAI_API_KEY "
 

@@ -1,14 +1,12 @@
 -- postgres.lua: the PostgreSQL server of a run of specs, and schemas of it to fill. The first that
 -- asks for the server starts it (tests/support/postgres); it is gone when the run ends.
 
+local quote = require("spec.support.shell").quote
+
 local postgres = {}
 
 local found, reason
 local places = {}
-
-local function quote(text)
-  return "'" .. text:gsub("'", "'\\''") .. "'"
-end
 
 -- Run by hand, a spec is the owner of its server.
 local function state()

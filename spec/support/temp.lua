@@ -3,6 +3,7 @@
 
 local busted = require "busted"
 local elsewhere = require "spec.support.elsewhere"
+local shell = require "spec.support.shell"
 
 local temp = {
   files_only = elsewhere.files_only, url = elsewhere.url, kind = elsewhere.kind,
@@ -15,9 +16,7 @@ function temp.word(path)
   return (elsewhere.url(path):gsub("[?&]", "\\%0"))
 end
 
-local function quote(text)
-  return "'" .. text:gsub("'", "'\\''") .. "'"
-end
+local quote = shell.quote
 
 --- A new empty folder, mode 0700.
 function temp.dir()

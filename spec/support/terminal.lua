@@ -4,6 +4,7 @@
 local assert = require "luassert"
 local busted = require "busted"
 local cli = require "spec.support.cli"
+local shell = require "spec.support.shell"
 
 local terminal = {}
 local methods = {}
@@ -14,13 +15,9 @@ local opened = {}
 -- taken for one that never will.
 local PAUSE, LOOKS = 0.04, 400
 
-local function output(command)
-  local pipe <close> = assert(io.popen(command .. " 2>&1"))
-  return pipe:read "a"
-end
-
 function methods:tmux(words)
-  return output(("TMUX_TMPDIR=%s tmux -L t -f /dev/null %s"):format(cli.quote(self.folder), words))
+  return (shell.output(("TMUX_TMPDIR=%s tmux -L t -f /dev/null %s 2>&1"):format(
+    cli.quote(self.folder), words)))
 end
 
 --- Why there can be none; nil: there can.

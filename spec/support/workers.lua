@@ -1,11 +1,12 @@
 -- workers.lua: policies in a process of their own, run by the worker of this build.
 
+local built = require "spec.support.built"
 local replay = require "sessile.replay"
 local sessile = require "sessile"
 
 local workers = {}
 
-workers.path = (os.getenv "SESSILE_BUILD" or "build") .. "/libexec/sessile-worker"
+workers.path = built.worker
 
 --- A store in memory for the policies of this tree, with that worker and the model of replays.
 --- Takes and returns what sessile.open does.

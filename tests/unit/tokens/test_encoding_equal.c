@@ -7,7 +7,7 @@
  * but this program is needed to compare. tests/tokens/tiktoken.mjs wrote that file: it
  * takes the texts from here,
  *
- *     build/tests/unit/test_encoding_equal texts
+ *     build/tests/unit/tokens/test_encoding_equal texts
  *
  * and asks the npm package.
  */
