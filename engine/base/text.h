@@ -1,4 +1,7 @@
-/* text.h: UTF-8, hex, base32, base64, times, hashes of names: small pure functions. */
+/*
+ * text.h: small functions over bytes: UTF-8 (utf8.c), hex, base32, base64 (text.c), times
+ * (time.c), hashes and random bytes (hash.c).
+ */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 
@@ -35,6 +38,8 @@ int64_t base64_decode(void *out, const char *text, size_t size);
 void time_print(int64_t ms, char out[TIME_SIZE]);
 int time_parse(const char *text, size_t size, int64_t *ms); /* 0, or -1; offsets +hh:mm
                                       and Z, any number of fraction digits accepted */
+
+/* ---- hash.c */
 
 /* Random bytes from the system, by libsodium. */
 void random_bytes(void *out, size_t size);

@@ -51,7 +51,7 @@ static sessile_status begin(log_copy *copy, store *st, const keyring *k,
                             const char *header, size_t size, int draft,
                             const allocator *a, sessile_error *err)
 {
-    if (!log_is_entry(header, size, 0))
+    if (!line_is_entry(header, size, 0))
         return fail(err, SESSILE_INVALID, "a log begins with an entry of id 00000000");
     copy->st = *st;
     copy->alloc = a;
@@ -99,7 +99,7 @@ sessile_status log_copy_entry(log_copy *copy, const char *text, size_t size,
     unsigned char previous[VAULT_TAG];
     line_clear clear = {0, 0};
     size_t start = copy->lines.size;
-    if (copy->count >= SESSILE_NO_ID || !log_is_entry(text, size, copy->count)) {
+    if (copy->count >= SESSILE_NO_ID || !line_is_entry(text, size, copy->count)) {
         return fail(err, SESSILE_INVALID, "an entry to copy has not the id %08llx",
                     (unsigned long long)copy->count);
     }
@@ -164,10 +164,9 @@ sessile_status log_copy_finish(log_copy *copy, sessile_backend_log *old, int kee
     return status;
 }
 
-sessile_status log_copy_publish(log_copy *copy, const log_t *source, const keyring *k,
-                                sessile_error *err)
+sessile_status log_copy_take_name(log_copy *copy, const log_t *source, const keyring *k,
+                                  sessile_error *err)
 {
-    int done;
     sessile_status status = ended(copy, err);
     if (!status && source->key.user[0] != '\0')
         status = still_opens(&source->st, k, source->handle, err);
@@ -176,17 +175,8 @@ sessile_status log_copy_publish(log_copy *copy, const log_t *source, const keyri
     if (copy->draft) {
         status = copy->st.table->draft_publish(copy->draft, err);
         copy->draft = NULL; /* freed also when it fails */
-    } else {
-        status = copy->st.table->create(copy->st.self, copy->folder, copy->name,
-                                        copy->lines.data, copy->lines.size, err);
+        return status;
     }
-    /* Of a newer epoch by now, whoever seals old logs anew may not have seen this one. */
-    if (!status && keyring_sealed(copy->keys) &&
-        (copy->st.table->capabilities & SESSILE_BACKEND_REPLACES) != 0 &&
-        !keyring_refresh(copy->keys, NULL) &&
-        keyring_epoch(copy->keys) != copy->key.epoch) {
-        status = log_reseal(&copy->st, copy->keys, copy->folder, copy->name, -1, NULL,
-                            &done, copy->alloc, err);
-    }
-    return status;
+    return copy->st.table->create(copy->st.self, copy->folder, copy->name,
+                                  copy->lines.data, copy->lines.size, err);
 }

@@ -81,6 +81,9 @@ sessile_status log_copy_lines(log_copy *copy, log_t *source, sessile_id last,
  */
 sessile_status log_copy_publish(log_copy *copy, const log_t *source, const keyring *k,
                                 sessile_error *err);
+/* The same, without a look at whether the keyring has a newer epoch by then. */
+sessile_status log_copy_take_name(log_copy *copy, const log_t *source, const keyring *k,
+                                  sessile_error *err);
 /* Gives up what is not finished, and the memory. A zeroed copy is left alone. */
 void log_copy_drop(log_copy *copy);
 

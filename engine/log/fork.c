@@ -20,14 +20,14 @@ static sessile_status damaged(const log_t *log, uint64_t at, uint64_t index,
                 log->name, (unsigned long long)at, (unsigned long long)index);
 }
 
-/* The next line of the source, opened into log->text. */
+/* The next line of the source, opened into log->buffers.text. */
 static sessile_status next_line(log_t *log, reader *r, uint64_t index, line *l,
                                 sessile_error *err)
 {
     char *text;
     size_t size;
     uint64_t at = r->at;
-    buf_clear(&log->text);
+    buf_clear(&log->buffers.text);
     switch (reader_next(r, index, &text, &size, err)) {
     case READER_FAILED:
         return err->code;
@@ -41,8 +41,8 @@ static sessile_status next_line(log_t *log, reader *r, uint64_t index, line *l,
     case READER_LINE:
         break;
     }
-    switch (
-        line_open(&log->key, log->depth, text, size, index == 0, l, &log->text, err)) {
+    switch (line_open(&log->key, log->depth, text, size, index == 0, l,
+                      &log->buffers.text, err)) {
     case LINE_FAILED:
         return err->code;
     case LINE_BAD:
@@ -76,12 +76,13 @@ sessile_status log_copy_lines(log_copy *copy, log_t *source, sessile_id last,
             break;
         memcpy(previous, l.tag, VAULT_TAG);
         if (visit) {
-            status =
-                visit(arg, (sessile_id)index, source->text.data, source->text.size, err);
+            status = visit(arg, (sessile_id)index, source->buffers.text.data,
+                           source->buffers.text.size, err);
         }
         if (!status && index > 0) {
-            status = log_copy_entry(copy, source->text.data, source->text.size,
-                                    l.commit != 0 || index == last, err);
+            status =
+                log_copy_entry(copy, source->buffers.text.data, source->buffers.text.size,
+                               l.commit != 0 || index == last, err);
         }
     }
     if (!status && tag && memcmp(previous, tag, VAULT_TAG) != 0) {

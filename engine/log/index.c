@@ -8,70 +8,10 @@
  */
 #include <string.h>
 
-#include "base/text.h"
 #include "log/internal.h"
 
-#define DOMAIN "sessile index 1" /* with its NUL: 16 bytes */
 /* Room for entries behind the last block, so that the arrays need not grow at once. */
 #define SLACK (2 * LOG_BLOCK)
-
-void index_named(log_t *log, const char *header, size_t size)
-{
-    unsigned char hash[32];
-    hash256(hash, header, size, NULL, 0);
-    memset(log->index.ad, 0, INDEX_AD);
-    memcpy(log->index.ad, DOMAIN, sizeof DOMAIN);
-    memcpy(log->index.ad + 16, hash, sizeof hash);
-}
-
-static void drop_lazy(log_t *log)
-{
-    log_index *ix = &log->index;
-    mem_free(log->alloc, ix->present, (size_t)ix->lazy);
-    ix->present = NULL;
-    ix->lazy = 0;
-}
-
-static void drop_ends(log_t *log)
-{
-    log_index *ix = &log->index;
-    mem_free(log->alloc, ix->ends, ix->end_capacity * sizeof *ix->ends);
-    ix->ends = NULL;
-    ix->end_count = ix->end_capacity = 0;
-}
-
-void index_forget(log_t *log)
-{
-    log_index *ix = &log->index;
-    drop_lazy(log);
-    drop_ends(log);
-    ix->anchor_count = 0;
-    ix->written = ix->size = 0;
-    ix->rewrite = 1;
-    memset(&log->end, 0, sizeof log->end);
-    log->in_write = 0;
-}
-
-void index_deinit(log_t *log)
-{
-    log_index *ix = &log->index;
-    drop_lazy(log);
-    drop_ends(log);
-    mem_free(log->alloc, ix->anchors, ix->anchor_capacity * sizeof *ix->anchors);
-    ix->anchors = NULL;
-    ix->anchor_count = ix->anchor_capacity = 0;
-    mem_free(log->alloc, ix->tags, ix->tag_capacity * sizeof *ix->tags);
-    ix->tags = NULL;
-    ix->tag_capacity = 0;
-}
-
-int index_knows(const log_t *log, uint64_t id, const unsigned char tag[VAULT_TAG])
-{
-    const log_index *ix = &log->index;
-    uint64_t number = id / LOG_BLOCK;
-    return number >= ix->lazy || !ix->present[number] ||
-           memcmp(ix->tags[id], tag, INDEX_TAG) == 0;
-}
 
 /* ---------------------------------------------------------------------- blocks taken */
 
@@ -138,24 +78,24 @@ static int good_line(log_t *log, uint64_t index, uint64_t from, uint64_t to, lin
                      buf *text, sessile_status *status, sessile_error *err)
 {
     size_t got = 0;
-    buf_clear(&log->piece);
+    buf_clear(&log->buffers.piece);
     buf_clear(text);
     *status = SESSILE_OK;
     if (from >= to || to - from > LINE_LONGEST + 1)
         return 0;
     size_t size = (size_t)(to - from);
-    if (buf_reserve(&log->piece, size) != 0) {
+    if (buf_reserve(&log->buffers.piece, size) != 0) {
         *status = fail_nomem(err);
         return 0;
     }
-    *status =
-        log->st.table->read(log->handle, index, from, log->piece.data, size, &got, err);
+    *status = log->st.table->read(log->handle, index, from, log->buffers.piece.data, size,
+                                  &got, err);
     *status = log_gone(log, *status, err);
-    if (*status || got != size || log->piece.data[size - 1] != '\n' ||
-        memchr(log->piece.data, '\n', size - 1))
+    if (*status || got != size || log->buffers.piece.data[size - 1] != '\n' ||
+        memchr(log->buffers.piece.data, '\n', size - 1))
         return 0;
-    line_verdict verdict = line_open(&log->key, log->depth, log->piece.data, size - 1,
-                                     index == 0, l, text, err);
+    line_verdict verdict = line_open(&log->key, log->depth, log->buffers.piece.data,
+                                     size - 1, index == 0, l, text, err);
     *status = verdict == LINE_FAILED ? err->code : SESSILE_OK;
     return verdict == LINE_GOOD && l->id == index;
 }
@@ -170,7 +110,7 @@ static int agrees(log_t *log, const log_block *b, sessile_status *status,
     if (b->anchor.bytes / LOG_SHORTEST < b->anchor.count)
         return 0; /* so many lines do not fit: no memory for them */
     if (!good_line(log, last, block_u64(b->offsets + 8 * (LOG_BLOCK - 1)),
-                   b->anchor.bytes, &l, &log->text, status, err))
+                   b->anchor.bytes, &l, &log->buffers.text, status, err))
         return 0;
     return memcmp(l.tag, b->anchor.tag, VAULT_TAG) == 0 &&
            (l.commit != 0) == (b->anchor.in_write == 0);
@@ -211,15 +151,15 @@ static sessile_status show_header(log_t *log, uint64_t size, log_visit visit, vo
         return err->code;
     if (found != READER_LINE)
         return SESSILE_OK;
-    buf_clear(&log->text);
+    buf_clear(&log->buffers.text);
     line_verdict verdict =
-        line_open(&log->key, log->depth, text, text_size, 1, &l, &log->text, err);
+        line_open(&log->key, log->depth, text, text_size, 1, &l, &log->buffers.text, err);
     if (verdict == LINE_FAILED)
         return err->code;
     if (verdict == LINE_GOOD) {
         *shown = 1;
         if (visit)
-            status = visit(arg, 0, log->text.data, log->text.size, err);
+            status = visit(arg, 0, log->buffers.text.data, log->buffers.text.size, err);
     }
     return status;
 }
@@ -300,21 +240,6 @@ out:
     return status;
 }
 
-sessile_status log_check_proof(log_t *log, uint64_t size, sessile_error *err)
-{
-    const log_index *ix = &log->index;
-    if (log->end.count >= ix->proof)
-        return SESSILE_OK;
-    int cut = ix->proof_bytes > size;
-    log->judged = 1;
-    return fail(err, cut ? SESSILE_TRUNCATED : SESSILE_DAMAGED,
-                "%s %s at byte %llu, entry %08llx: its index says that %llu entries in "
-                "%llu bytes were written safely. Nothing was changed",
-                log->name, cut ? "is cut off" : "is damaged",
-                (unsigned long long)log->end.bytes, (unsigned long long)log->end.count,
-                (unsigned long long)ix->proof, (unsigned long long)ix->proof_bytes);
-}
-
 /* ---------------------------------------------------------------------- from the start
  */
 
@@ -351,7 +276,7 @@ sessile_status log_rescan(log_t *log, log_visit visit, void *arg, sessile_error 
     mem_free(log->alloc, was.anchors, was.anchor_capacity * sizeof *was.anchors);
     mem_free(log->alloc, was.tags, was.tag_capacity * sizeof *was.tags);
     mem_free(log->alloc, was.present, (size_t)was.lazy);
-    drop_ends(log);
+    index_drop_ends(log);
     log->index.written = log->index.size = log->index.retry = 0;
     log->index.rewrite = 1;
     return SESSILE_OK;

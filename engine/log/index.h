@@ -3,9 +3,10 @@
  * bytes. Inside the log floor only.
  *
  *   block.c        one block: built, sealed, found in the cache, opened
- *   index.c        where opening begins; blocks that come later
- *   index_write.c  blocks added, under the log's lock
- *   index_check.c  blocks compared with a scan, for a look
+ *   index_state.c  what a handle remembers of the index
+ *   index.c        opening from the index; blocks read later
+ *   index_write.c  adds blocks, under the log's lock
+ *   index_check.c  compares blocks with a scan
  *
  * The index is never believed over the log: opening compares its anchor with the log's
  * own line, and whatever does not fit is dropped and made anew from the lines.
@@ -93,26 +94,28 @@ int block_note(log_t *log, uint64_t number, uint64_t end);
 sessile_status block_put(log_t *log, uint64_t number, uint64_t start,
                          const log_anchor *anchor, buf *out, sessile_error *err);
 
+/* ---- index_state.c */
+
+/* Binds the index to the log's first line: blocks are sealed for it. */
+void index_named(log_t *log, const char *header, size_t size);
+void index_deinit(log_t *log);
+/* Undoes index_begin(): the log is to be scanned from its start. */
+void index_forget(log_t *log);
+/* Forgets where blocks end in the cache. */
+void index_drop_ends(log_t *log);
+/* 0 when a block says that entry id has another tag: its line opens, and is of another
+ * course of this log. */
+int index_knows(const log_t *log, uint64_t id, const unsigned char tag[VAULT_TAG]);
+/* Entry `index` has been scanned or built. in_write: lines of its write up to it, or 0
+ * when the write ends with it. */
+void index_pass(log_t *log, uint64_t index, uint64_t bytes_end, uint64_t in_write,
+                const unsigned char tag[VAULT_TAG]);
+
 /* ---- index.c */
 
-/* What the index is boxed for, by the log's first line. */
-void index_named(log_t *log, const char *header, size_t size);
 /* Goes as far as the index leads: log->end, log->in_write and what the callbacks
  * restores. Nothing happens where there is no index, or none that agrees with the log. */
 sessile_status index_begin(log_t *log, uint64_t size, log_visit visit, void *arg,
                            sessile_error *err);
-/* What index_begin() did is undone: the log is to be scanned from its start. */
-void index_forget(log_t *log);
-void index_deinit(log_t *log);
-/* 0 when a block says that entry id has another tag: its line opens, and is of another
- * course of this log. */
-int index_knows(const log_t *log, uint64_t id, const unsigned char tag[VAULT_TAG]);
-
-/* ---- index_write.c */
-
-/* Entry index has been scanned or built: lines of its write up to it, or 0 when the write
- * ends with it. */
-void index_pass(log_t *log, uint64_t index, uint64_t bytes_end, uint64_t in_write,
-                const unsigned char tag[VAULT_TAG]);
 
 #endif

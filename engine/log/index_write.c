@@ -16,35 +16,6 @@ enum { TRIES = 2 };
 /* What is written at once. */
 #define PIECE ((size_t)256 << 10)
 
-void index_pass(log_t *log, uint64_t index, uint64_t bytes_end, uint64_t in_write,
-                const unsigned char tag[VAULT_TAG])
-{
-    log_index *ix = &log->index;
-    if (ix->callbacks.record_size == 0 || ix->off || index / LOG_BLOCK < ix->lazy)
-        return;
-    if (mem_grow(log->alloc, (void **)&ix->tags, &ix->tag_capacity, (size_t)index + 1,
-                 sizeof *ix->tags) != 0) {
-        ix->off = 1;
-        return;
-    }
-    memcpy(ix->tags[index], tag, INDEX_TAG);
-    if (index % LOG_BLOCK != LOG_BLOCK - 1)
-        return;
-    size_t at = (size_t)(index / LOG_BLOCK - ix->lazy);
-    if (at > ix->anchor_count ||
-        mem_grow(log->alloc, (void **)&ix->anchors, &ix->anchor_capacity, at + 1,
-                 sizeof *ix->anchors) != 0) {
-        ix->off = 1;
-        return;
-    }
-    /* also again: a write that was refused may have been passed here before */
-    ix->anchor_count = at + 1 > ix->anchor_count ? at + 1 : ix->anchor_count;
-    ix->anchors[at].count = index + 1;
-    ix->anchors[at].bytes = bytes_end;
-    ix->anchors[at].in_write = in_write;
-    memcpy(ix->anchors[at].tag, tag, VAULT_TAG);
-}
-
 /* 1 when the block is one of this log as it is now. */
 static int fits(const log_t *log, const log_block *b)
 {
@@ -163,9 +134,9 @@ void log_index_write(log_t *log)
     sessile_error err = {SESSILE_OK, ""};
     if (ix->callbacks.record_size == 0 || ix->off)
         return;
-    pthread_mutex_lock(&log->mutex);
-    uint64_t durable = !log->poison.code ? log->durable : 0;
-    pthread_mutex_unlock(&log->mutex);
+    pthread_mutex_lock(&log->sync.mutex);
+    uint64_t durable = !log->sync.poison.code ? log->sync.durable : 0;
+    pthread_mutex_unlock(&log->sync.mutex);
     durable = durable < log->end.count ? durable : log->end.count;
     uint64_t until = durable / LOG_BLOCK;
     if (until <= (ix->rewrite ? 0 : ix->written) || durable < ix->retry)
@@ -191,9 +162,9 @@ void log_index_try(log_t *log)
     int replaced;
     if (ix->callbacks.record_size == 0 || ix->off || log->locked || log->damage)
         return;
-    pthread_mutex_lock(&log->mutex);
-    uint64_t durable = log->durable;
-    pthread_mutex_unlock(&log->mutex);
+    pthread_mutex_lock(&log->sync.mutex);
+    uint64_t durable = log->sync.durable;
+    pthread_mutex_unlock(&log->sync.mutex);
     durable = durable < log->end.count ? durable : log->end.count;
     if (durable / LOG_BLOCK <= (ix->rewrite ? 0 : ix->written))
         return;

@@ -1,23 +1,32 @@
 /*
  * internal.h: the handle of a log, shared by the files of this floor and by nobody else.
  *
- *   line.c    the layout of one line
- *   reader.c  lines out of a backend, in large pieces
- *   scan.c    lines in order: what is committed, what is past it, recovery
- *   log.c     create, open, refresh, begin, append, end
- *   read.c    one entry, a range, a header for lists
- *   sync.c    durable: one syncs, all share; poison
- *   salvage.c what can be read past damage, and what stands in for the rest
- *   rewrite.c all of it written anew, in the place of the damaged log
- *   check.c   opened for a look, changing nothing
- *   copy.c    a log written whole, in the place of one that is there or a new one
- *   fork.c    the lines of one log sealed anew into another
- *   reseal.c  a log sealed anew
- *   remove.c  a log taken away
- *   watch.c   waiting for what others append
- *   transfer.h   a log on its way into another store: transfer.c read, transfer_write.c
- * put there index.h   the index: block.c its bytes, index.c read, index_write.c written,
- *             index_check.c compared with the log
+ * A file calls only files above it in this list.
+ *
+ *   line.c         the layout of one line
+ *   handle.c       what an open log and its backend say: size, lock, name
+ *   damage.c       the record of a log's damage (damage.h)
+ *   sync.c         durability: one thread syncs, all share the result; poison
+ *   block.c        one block of the index: its bytes (index.h)
+ *   index_state.c  what a handle remembers of the index
+ *   index_write.c  adds blocks to the index
+ *   index_check.c  compares the index with the log
+ *   reader.c       lines out of a backend, in large pieces
+ *   scan.c         lines in order: what is committed, what is past it, recovery
+ *   index.c        opening from the index; blocks read later
+ *   salvage.c      reads past damage; stand-ins for what is lost
+ *   log.c          open, refresh, close
+ *   append.c       begin, append, end
+ *   read.c         one entry, a range, a header for lists
+ *   copy.c         writes a whole log, to replace one or under a new name (copy.h)
+ *   fork.c         copies entries of one log into another
+ *   rewrite.c      writes all that can be read of a damaged log to a new one
+ *   reseal.c       seals a log under the newest key
+ *   create.c       gives a new log its name
+ *   transfer_write.c, transfer.c  move a log into another store (transfer.h)
+ *   check.c        opens a log for inspection, changing nothing
+ *   remove.c       removes a log
+ *   watch.c        waits for what others append
  */
 #ifndef LOG_INTERNAL_H
 #define LOG_INTERNAL_H
@@ -57,19 +66,27 @@ struct log {
     int judged; /* the log's bytes were found damaged or cut, not a visitor's entry */
     uint64_t proved; /* entries that a proof outside the log knows to have been safe */
 
-    buf lines, scratch; /* append: what is written; what is sealed */
-    buf piece, text;    /* reading: bytes of the backend; opened entries */
-    buf prefetch; /* bytes of the backend from prefetch_at on, brought for log_expect() */
-    uint64_t prefetch_at, expected_from, expected_end; /* entries; both 0: none */
-    size_t *pending; /* where each opened entry of an unfinished write ends */
-    size_t pending_capacity;
-
-    pthread_mutex_t mutex; /* all that follows: shared with log_sync() */
-    pthread_cond_t synced;
-    uint64_t written; /* end.count, as log_sync() may see it */
-    uint64_t durable; /* entries known synced */
-    int syncing;
-    sessile_error poison; /* code other than OK: nothing may be appended any more */
+    struct {
+        buf lines, scratch; /* append: what is written; what is sealed */
+        buf piece, text;    /* reading: bytes of the backend; opened entries */
+    } buffers;
+    struct {                 /* log_expect() */
+        buf bytes;           /* of the backend, from `at` on */
+        uint64_t at;         /* offset in the log */
+        uint64_t first, end; /* the entries that are expected; both 0: none */
+    } prefetch;
+    struct {
+        size_t *ends; /* where each opened entry of an unfinished write ends */
+        size_t capacity;
+    } pending;
+    struct { /* shared with log_sync(), which other threads call */
+        pthread_mutex_t mutex;
+        pthread_cond_t ended; /* a sync has */
+        uint64_t written;     /* end.count, as log_sync() may see it */
+        uint64_t durable;     /* entries known synced */
+        int busy;             /* a thread is syncing */
+        sessile_error poison; /* code other than OK: nothing may be appended any more */
+    } sync;
 };
 
 /* No line is shorter, whatever its entry. */
@@ -80,7 +97,7 @@ typedef struct reader {
     log_t *log;
     uint64_t at; /* where the next line begins */
     uint64_t limit;
-    size_t pos, have; /* of log->piece: the next line's start; bytes read */
+    size_t pos, have; /* of log->buffers.piece: the next line's start; bytes read */
 } reader;
 
 typedef enum reader_found {
@@ -91,8 +108,8 @@ typedef enum reader_found {
 } reader_found;
 
 void reader_init(reader *r, log_t *log, uint64_t at, uint64_t limit);
-/* The next line without its newline, in log->piece until the next call. index: which
- * record it should be. */
+/* The next line without its newline, in log->buffers.piece until the next call. index:
+ * which record it should be. */
 reader_found reader_next(reader *r, uint64_t index, char **text, size_t *size,
                          sessile_error *err);
 /* After READER_TOO_LONG: goes on behind the next newline. READER_END: there is none. */
@@ -114,21 +131,6 @@ sessile_status log_recover(log_t *log, log_visit visit, void *arg, uint64_t *tor
 /* Without: scan; what is bad is read again, and judged under a shared lock. */
 sessile_status log_look(log_t *log, log_visit visit, void *arg, sessile_error *err);
 
-/* A log that was made just now. */
-typedef struct log_made {
-    const char *folder, *name, *user;
-    const char *header; /* the entry's text */
-    size_t header_size;
-    const char *line; /* its line, newline included */
-    size_t line_size;
-    uint64_t epoch; /* that it was sealed in */
-    const allocator *alloc;
-} log_made;
-/* If there is a newer epoch by now, whoever seals old logs anew may not have seen this
- * one, and dropped its epoch: then that is done here. */
-sessile_status log_keep_up(store *st, const keyring *k, const log_made *made,
-                           sessile_error *err);
-
 /* 1: its log can be held. Where not, each change is compared with what was seen before.
  */
 static inline int log_has_locks(const sessile_backend *table)
@@ -149,6 +151,8 @@ sessile_status log_still_there(log_t *log, sessile_error *err);
 /* 1: it failed only because another log has taken the name meanwhile, and can be tried
  * again on that one. Never where there are locks: the old bytes can still be read. */
 int log_moved(log_t *log, sessile_status status);
+/* NOTFOUND: the log's name was removed or given to another log. */
+sessile_status log_fail_name_gone(const log_t *log, sessile_error *err);
 /* Takes a lock of the backend; BUSY names who has it. */
 sessile_status log_lock(const sessile_backend *table, sessile_backend_log *handle,
                         int kind, int timeout_ms, int *replaced, sessile_error *err);
@@ -162,14 +166,12 @@ void log_damage_free(log_t *log);
 sessile_status log_read_salvaged(log_t *log, sessile_id id, buf *out, int *found,
                                  sessile_error *err);
 
-/* 1 when text is one line of JSON that begins with this id and ends with a brace. */
-int log_is_entry(const char *text, size_t size, uint64_t id);
-
 /* What was scanned, of size bytes, does not reach the entry of which the index knows that
  * it was safe: TRUNCATED when there are too few bytes for it, else DAMAGED. */
 sessile_status log_check_proof(log_t *log, uint64_t size, sessile_error *err);
-/* Gives back what reading and writing large things left behind. */
+/* Frees buffers that grew large: all of them, or those of an append. */
 void log_trim(log_t *log);
+void log_trim_lines(log_t *log);
 
 /* Under the exclusive lock, before a handle's first append: makes durable what the log
  * does not prove to be. A failed sync poisons. */

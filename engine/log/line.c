@@ -399,3 +399,10 @@ sessile_status line_key(logkey *k, const keyring *keys, char *text, size_t size,
     }
     return SESSILE_OK; /* plain: the scan looks at the line */
 }
+
+int line_is_entry(const char *text, size_t size, uint64_t id)
+{
+    sessile_id found;
+    return line_id(text, size, &found) && found == id && text[size - 1] == '}' &&
+           !memchr(text, '\n', size);
+}

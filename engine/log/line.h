@@ -91,4 +91,7 @@ sessile_status line_key(logkey *k, const keyring *keys, char *text, size_t size,
 /* 1 when text begins like an entry with an id; *id is set. */
 int line_id(const char *text, size_t size, sessile_id *id);
 
+/* 1 when text is one line of JSON that begins with this id and ends with a brace. */
+int line_is_entry(const char *text, size_t size, uint64_t id);
+
 #endif

@@ -1,39 +1,17 @@
 /*
- * log.c: the handle of a log: made, opened, read on, appended to.
+ * log.c: logs opened, read on and closed.
  *
- * Owns the order of things in an append: lock, read on, build every line in memory, one
- * write, unlock. It must never hand a backend bytes that are not whole lines ending in a
- * commit, and never sync what it wrote: log_sync() does that, outside the lock. (What
- * others left behind is made safe or set aside under it, before an append: log_settle(),
- * log_recover().)
+ * Owns the life of a handle, and the decision at opening whether what is past the last
+ * commit is judged under the exclusive lock or by looking. It must never open a log whose
+ * name leads elsewhere by then: it tries again on the new one.
  */
 #include "log/log.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "log/internal.h"
 
-/* Buffers that grew past this are given back. What reads needs less: a log that is only
- * appended to through this handle never reads. */
-#define KEEP      ((size_t)64 << 10)
-#define KEEP_READ ((size_t)16 << 10)
-
 /* ---------------------------------------------------------------------- the handle */
-
-static void trim(buf *b, size_t keep)
-{
-    if (b->capacity > keep)
-        buf_deinit(b);
-}
-
-void log_trim(log_t *log)
-{
-    trim(&log->piece, KEEP_READ);
-    trim(&log->text, KEEP_READ);
-    trim(&log->lines, KEEP);
-    trim(&log->scratch, KEEP);
-}
 
 void log_close(log_t *log)
 {
@@ -49,14 +27,14 @@ void log_close(log_t *log)
     if (log->name)
         mem_free(a, log->name, strlen(log->name) + 1);
     mem_free(a, log->offsets, log->offset_capacity * sizeof *log->offsets);
-    mem_free(a, log->pending, log->pending_capacity * sizeof *log->pending);
-    buf_deinit(&log->lines);
-    buf_deinit(&log->scratch);
-    buf_deinit(&log->piece);
-    buf_deinit(&log->prefetch);
-    buf_deinit(&log->text);
-    pthread_cond_destroy(&log->synced);
-    pthread_mutex_destroy(&log->mutex);
+    mem_free(a, log->pending.ends, log->pending.capacity * sizeof *log->pending.ends);
+    buf_deinit(&log->buffers.lines);
+    buf_deinit(&log->buffers.scratch);
+    buf_deinit(&log->buffers.piece);
+    buf_deinit(&log->prefetch.bytes);
+    buf_deinit(&log->buffers.text);
+    pthread_cond_destroy(&log->sync.ended);
+    pthread_mutex_destroy(&log->sync.mutex);
     mem_free(a, log, sizeof *log);
 }
 
@@ -84,11 +62,6 @@ static sessile_status read_key(log_t *log, const keyring *k, sessile_error *err)
              : line_key_look(&log->key, text, text_size, err);
 }
 
-static int has_locks(const log_t *log)
-{
-    return log_has_locks(log->st.table);
-}
-
 /* A first line that is none: whoever removes a log overwrites it before its name goes. So
  * it is damage only if the name still leads to it when nobody holds its lock. */
 static int is_being_removed(log_t *log)
@@ -96,8 +69,9 @@ static int is_being_removed(log_t *log)
     enum { WAIT_MS = 1000 };
     sessile_error ignored = {SESSILE_OK, ""};
     int replaced = 0;
-    if (!has_locks(log) || log->st.table->lock(log->handle, SESSILE_LOCK_SHARED, WAIT_MS,
-                                               &replaced, &ignored))
+    if (!log_has_locks(log->st.table) ||
+        log->st.table->lock(log->handle, SESSILE_LOCK_SHARED, WAIT_MS, &replaced,
+                            &ignored))
         return 0;
     log->st.table->unlock(log->handle);
     return replaced;
@@ -116,18 +90,18 @@ static sessile_status attach_once(log_t **out, store *st, const keyring *k,
     log->st = *st;
     log->alloc = a;
     log->depth = depth;
-    pthread_mutex_init(&log->mutex, NULL);
-    os_cond_init(&log->synced);
-    buf_init(&log->lines, a);
-    buf_init(&log->scratch, a);
-    buf_init(&log->piece, a);
-    buf_init(&log->prefetch, a);
-    buf_init(&log->text, a);
-    buf_puts(&log->scratch, folder);
-    buf_puts(&log->scratch, "/");
-    buf_puts(&log->scratch, name);
-    if (!log->scratch.failed)
-        log->name = mem_dup(a, log->scratch.data, log->scratch.size);
+    pthread_mutex_init(&log->sync.mutex, NULL);
+    os_cond_init(&log->sync.ended);
+    buf_init(&log->buffers.lines, a);
+    buf_init(&log->buffers.scratch, a);
+    buf_init(&log->buffers.piece, a);
+    buf_init(&log->prefetch.bytes, a);
+    buf_init(&log->buffers.text, a);
+    buf_puts(&log->buffers.scratch, folder);
+    buf_puts(&log->buffers.scratch, "/");
+    buf_puts(&log->buffers.scratch, name);
+    if (!log->buffers.scratch.failed)
+        log->name = mem_dup(a, log->buffers.scratch.data, log->buffers.scratch.size);
     sessile_status status = !log->name ? fail_nomem(err) : SESSILE_OK;
     if (!status)
         status = st->table->open(st->self, folder, name, &log->handle, err);
@@ -159,127 +133,7 @@ sessile_status log_attach(log_t **out, store *st, const keyring *k, const char *
     return status;
 }
 
-sessile_id log_write_first(const log_t *log)
-{
-    return (sessile_id)(log->end.count - log->in_write);
-}
-
-const char *log_user(const log_t *log)
-{
-    return log->key.user;
-}
-
-uint64_t log_torn(const log_t *log)
-{
-    return log->torn;
-}
-
-void log_set_timeout(log_t *log, int timeout_ms)
-{
-    log->timeout_ms = timeout_ms;
-    if (log->st.table->set_timeout)
-        log->st.table->set_timeout(log->handle, timeout_ms);
-}
-
-void log_set_stop(log_t *log, log_stop stop, void *arg)
-{
-    if (log->st.table->set_stop)
-        log->st.table->set_stop(log->handle, stop, arg);
-}
-
-sessile_status log_size(log_t *log, uint64_t *size, sessile_error *err)
-{
-    int64_t mtime_ms;
-    sessile_status status = log->st.table->size(log->handle, size, &mtime_ms, err);
-    log->asked = !status ? *size : UINT64_MAX;
-    return log_gone(log, status, err);
-}
-
-sessile_status log_gone(log_t *log, sessile_status status, sessile_error *err)
-{
-    sessile_error ignored = {SESSILE_OK, ""};
-    uint64_t size;
-    int64_t mtime_ms;
-    if (status != SESSILE_NOTFOUND || has_locks(log))
-        return status;
-    log->asked = UINT64_MAX;
-    (void)log->st.table->size(log->handle, &size, &mtime_ms, &ignored);
-    return fail(err, SESSILE_NOTFOUND,
-                log_replaced(log) ? "%s was replaced since it was opened: open it again"
-                                  : "%s was removed since it was opened: nothing more is "
-                                    "read from it or written to it",
-                log->name);
-}
-
-uint64_t log_asked(const log_t *log)
-{
-    return log->asked;
-}
-
-sessile_status log_still_there(log_t *log, sessile_error *err)
-{
-    char first;
-    size_t got;
-    return has_locks(log) ? SESSILE_OK
-                          : log_gone(log,
-                                     log->st.table->read(log->handle, 0, 0, &first,
-                                                         sizeof first, &got, err),
-                                     err);
-}
-
-int log_moved(log_t *log, sessile_status status)
-{
-    return status == SESSILE_NOTFOUND && !has_locks(log) && log_replaced(log);
-}
-
-/* ---------------------------------------------------------------------- create, open */
-
-/* Entries are one line of JSON that begins with its id and ends with a brace. */
-int log_is_entry(const char *text, size_t size, uint64_t id)
-{
-    sessile_id found;
-    return line_id(text, size, &found) && found == id && text[size - 1] == '}' &&
-           !memchr(text, '\n', size);
-}
-
-sessile_status log_create_for(store *st, const keyring *k, const char *folder,
-                              const char *name, const char *user, const char *header,
-                              size_t size, const allocator *a, sessile_error *err)
-{
-    unsigned char tag[VAULT_TAG];
-    logkey key;
-    buf out, scratch;
-    memset(&key, 0, sizeof key);
-    buf_init(&out, a);
-    buf_init(&scratch, a);
-    sessile_status status;
-    if (!log_is_entry(header, size, 0)) {
-        status = fail(err, SESSILE_INVALID, "a log begins with an entry of id 00000000");
-        goto out;
-    }
-    status = line_put_header(&key, k, user, &out, header, size, tag, &scratch, err);
-    if (!status && out.size > LINE_LONGEST)
-        status = fail(err, SESSILE_LIMIT, "the header is too long [message]");
-    if (!status)
-        status = st->table->create(st->self, folder, name, out.data, out.size, err);
-    if (!status && keyring_sealed(k)) {
-        log_made made = {folder,   name,     user,      header, size,
-                         out.data, out.size, key.epoch, a};
-        status = log_keep_up(st, k, &made, err);
-    }
-out:
-    logkey_deinit(&key);
-    buf_deinit(&out);
-    buf_deinit(&scratch);
-    return status;
-}
-
-sessile_status log_create(store *st, const keyring *k, const char *folder,
-                          const char *name, const char *header, size_t size,
-                          const allocator *a, sessile_error *err)
-{
-    return log_create_for(st, k, folder, name, NULL, header, size, a, err);
-}
+/* ---------------------------------------------------------------------- opening */
 
 /* Scans to size, from where the index leads or from the start. */
 static sessile_status scan_first(log_t *log, uint64_t size, log_visit visit, void *arg,
@@ -302,16 +156,8 @@ static int is_uncut(log_t *log, uint64_t was)
 {
     uint64_t size;
     sessile_error err;
-    return log->end.count > 0 && !log->poison.code && !log_size(log, &size, &err) &&
+    return log->end.count > 0 && !log->sync.poison.code && !log_size(log, &size, &err) &&
            size >= was && size > log->end.bytes;
-}
-
-/* Its name was removed or given to another: the session above looks which. */
-static sessile_status not_there(const log_t *log, sessile_error *err)
-{
-    return fail(err, SESSILE_NOTFOUND,
-                "%s was removed or replaced since it was opened: open it again",
-                log->name);
 }
 
 /* *moved: it was removed meanwhile, or another log took its name. */
@@ -335,7 +181,7 @@ static sessile_status open_once(log_t **out, store *st, const keyring *k,
     *out = log;
     /* asked a moment ago, for the first line; a database need not be asked again */
     size = log->asked;
-    if (has_locks(log))
+    if (log_has_locks(log->st.table))
         status = log_size(log, &size, err);
     if (!status)
         status = scan_first(log, size, visit, arg, err);
@@ -346,12 +192,14 @@ static sessile_status open_once(log_t **out, store *st, const keyring *k,
         log->end.count >= log->index.proof)
         goto out;
     /* Something is past the last commit. With the lock, the truth can be had at once. */
-    status = has_locks(log) ? log->st.table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, 0,
-                                                  &replaced, err)
-                            : SESSILE_BUSY;
+    status =
+        log_has_locks(log->st.table)
+            ? log->st.table->lock(log->handle, SESSILE_LOCK_EXCLUSIVE, 0, &replaced, err)
+            : SESSILE_BUSY;
     if (!status) {
         *moved = replaced;
-        status = replaced ? not_there(log, err) : log_recover(log, visit, arg, &cut, err);
+        status = replaced ? log_fail_name_gone(log, err)
+                          : log_recover(log, visit, arg, &cut, err);
         if ((status == SESSILE_DENIED || status == SESSILE_FULL) && is_uncut(log, size)) {
             error_clear(
                 err); /* there is no place for the torn end: who appends is told */
@@ -415,13 +263,6 @@ sessile_status log_open(log_t **out, store *st, const keyring *k, const char *fo
                          torn, a, err);
 }
 
-int log_replaced(const log_t *log)
-{
-    const sessile_backend *table = log->st.table;
-    return (table->capabilities & SESSILE_BACKEND_REPLACES) != 0 && table->replaced &&
-           table->replaced(log->handle);
-}
-
 void log_outlive(log_t *log, log_t *old)
 {
     index_deinit(old);
@@ -444,159 +285,4 @@ sessile_status log_refresh(log_t *log, log_visit visit, void *arg, sessile_error
     if (log->damage)
         return SESSILE_OK; /* nobody writes to it: what it has was read at opening */
     return log_look(log, visit, arg, err);
-}
-
-/* ---------------------------------------------------------------------- append */
-
-sessile_status log_lock(const sessile_backend *table, sessile_backend_log *handle,
-                        int kind, int timeout_ms, int *replaced, sessile_error *err)
-{
-    sessile_status status = table->lock(handle, kind, timeout_ms, replaced, err);
-    return status == SESSILE_BUSY && table->busy ? table->busy(handle, err) : status;
-}
-
-/* Nobody is held off: that the log still ends here is compared by the append. */
-static sessile_status begin_unlocked(log_t *log, log_visit visit, void *arg,
-                                     sessile_error *err)
-{
-    sessile_status status = log_look(log, visit, arg, err);
-    if (!status && log_replaced(log))
-        status = not_there(log, err);
-    if (!status && !log->settled)
-        status = log_settle(log, err);
-    log->locked = status == SESSILE_OK;
-    return status;
-}
-
-int log_begin_known(log_t *log)
-{
-    assert(!log->locked);
-    log->locked = !has_locks(log) && log->settled && !log->damage &&
-                  !log_poisoned(log, NULL) && !log_replaced(log);
-    return log->locked;
-}
-
-sessile_status log_begin(log_t *log, log_visit visit, void *arg, sessile_error *err)
-{
-    sessile_error local = {SESSILE_OK, ""};
-    uint64_t cut = 0;
-    int replaced = 0;
-    err = err ? err : &local;
-    assert(!log->locked);
-    sessile_status status = log_damage(log, err);
-    if (!status)
-        status = log_poisoned(log, err);
-    if (status)
-        return status;
-    error_clear(err);
-    if (!has_locks(log))
-        return begin_unlocked(log, visit, arg, err);
-    status = log_lock(log->st.table, log->handle, SESSILE_LOCK_EXCLUSIVE, log->timeout_ms,
-                      &replaced, err);
-    if (status)
-        return status;
-    if (replaced) {
-        status = not_there(log, err);
-    } else {
-        status = log_recover(log, visit, arg, &cut, err);
-        log->torn += cut;
-    }
-    if (!status && !log->settled)
-        status = log_settle(log, err);
-    if (status) {
-        log->st.table->unlock(log->handle);
-        return status;
-    }
-    log->locked = 1;
-    return SESSILE_OK;
-}
-
-void log_end(log_t *log)
-{
-    if (!log->locked)
-        return;
-    log->locked = 0;
-    if (has_locks(log))
-        log->st.table->unlock(log->handle);
-    trim(&log->lines, KEEP);
-    trim(&log->scratch, KEEP);
-}
-
-/* Builds the lines of a write in log->lines. end: where the log will end. */
-static sessile_status build(log_t *log, const sessile_slice *texts, size_t count,
-                            uint64_t max_bytes, sessile_log_end *end, sessile_error *err)
-{
-    unsigned char previous[VAULT_TAG];
-    buf *lines = &log->lines;
-    pthread_mutex_lock(&log->mutex);
-    uint64_t durable = log->durable;
-    pthread_mutex_unlock(&log->mutex);
-    buf_clear(lines);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t id = log->end.count + i;
-        size_t start = lines->size;
-        line_clear clear = {0, 0};
-        if (!log_is_entry(texts[i].data, texts[i].size, id)) {
-            return fail(err, SESSILE_INVALID, "an entry for %s has not the id %08llx",
-                        log->name, (unsigned long long)id);
-        }
-        if (i + 1 == count)
-            clear = (line_clear){count, durable};
-        memcpy(previous, end->tag, VAULT_TAG);
-        sessile_status status = line_put(&log->key, lines, texts[i].data, texts[i].size,
-                                         clear, previous, end->tag, &log->scratch, err);
-        if (status)
-            return status;
-        if (lines->size - start > LINE_LONGEST) {
-            return fail(err, SESSILE_LIMIT, "an entry for %s is too long [message]",
-                        log->name);
-        }
-        log->offsets[id] = log->end.bytes + start;
-        index_pass(log, id, log->end.bytes + lines->size,
-                   i + 1 == count ? 0 : (uint64_t)i + 1, end->tag);
-    }
-    if (max_bytes != 0 &&
-        (log->end.bytes > max_bytes || lines->size > max_bytes - log->end.bytes)) {
-        return fail(
-            err, SESSILE_LIMIT,
-            "%s would grow past %llu bytes [session]: begin a new session, or raise "
-            "the limit",
-            log->name, (unsigned long long)max_bytes);
-    }
-    return SESSILE_OK;
-}
-
-sessile_status log_append(log_t *log, const sessile_slice *texts, size_t count,
-                          uint64_t max_bytes, sessile_error *err)
-{
-    sessile_error local = {SESSILE_OK, ""};
-    unsigned char tag[VAULT_TAG];
-    int poisoned = 0;
-    err = err ? err : &local;
-    assert(log->locked && count > 0);
-    sessile_status status = log_poisoned(log, err);
-    if (status)
-        return status;
-    if (count > SESSILE_NO_ID - log->end.count) {
-        return fail(err, SESSILE_LIMIT, "%s has no ids left: begin a new session",
-                    log->name);
-    }
-    if (mem_grow(log->alloc, (void **)&log->offsets, &log->offset_capacity,
-                 (size_t)log->end.count + count, sizeof *log->offsets) != 0)
-        return fail_nomem(err);
-    sessile_log_end end = log->end;
-    status = build(log, texts, count, max_bytes, &end, err);
-    if (status)
-        return status;
-    memcpy(tag, end.tag, VAULT_TAG);
-    end = log->end;
-    status = log->st.table->append(log->handle, &end, log->lines.data, log->lines.size,
-                                   count, tag, &poisoned, err);
-    if (poisoned)
-        log_poison(log, err);
-    if (status)
-        return log_gone(log, status, err);
-    log->end = end;
-    log_learn(log, end.count, 0);
-    return SESSILE_OK;
 }

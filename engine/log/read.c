@@ -21,16 +21,16 @@ static uint64_t end_of(const log_t *log, uint64_t id)
     return id + 1 < log->end.count ? log->offsets[id + 1] : log->end.bytes;
 }
 
-/* Brings the bytes of entries first..last into log->piece. */
+/* Brings the bytes of entries first..last into log->buffers.piece. */
 static sessile_status bring(log_t *log, uint64_t first, uint64_t last, sessile_error *err)
 {
     uint64_t at = log->offsets[first], size = end_of(log, last) - at;
     size_t got = 0;
-    buf_clear(&log->piece);
-    if (size > SIZE_MAX || buf_reserve(&log->piece, (size_t)size) != 0)
+    buf_clear(&log->buffers.piece);
+    if (size > SIZE_MAX || buf_reserve(&log->buffers.piece, (size_t)size) != 0)
         return fail_nomem(err);
-    sessile_status status = log->st.table->read(log->handle, first, at, log->piece.data,
-                                                (size_t)size, &got, err);
+    sessile_status status = log->st.table->read(
+        log->handle, first, at, log->buffers.piece.data, (size_t)size, &got, err);
     status = log_gone(log, status, err);
     if (!status && got < size) {
         status = fail(err, SESSILE_TRUNCATED,
@@ -53,7 +53,7 @@ static int is_reached(const log_t *log, uint64_t id)
 static uint64_t expected_with(const log_t *log, uint64_t id)
 {
     uint64_t until = id, most = log_has_locks(log->st.table) ? FILE_PIECE : RANGE_PIECE;
-    while (until + 1 < log->expected_end && until + 1 < log->end.count &&
+    while (until + 1 < log->prefetch.end && until + 1 < log->end.count &&
            is_reached(log, until + 1) && is_reached(log, until + 2) &&
            end_of(log, until + 1) - log->offsets[id] <= most)
         until++;
@@ -64,35 +64,36 @@ static uint64_t expected_with(const log_t *log, uint64_t id)
 static sessile_status bring_one(log_t *log, uint64_t id, sessile_error *err)
 {
     uint64_t at = log->offsets[id], size = end_of(log, id) - at;
-    if (id < log->expected_from || id >= log->expected_end)
+    if (id < log->prefetch.first || id >= log->prefetch.end)
         return bring(log, id, id, err);
-    if (at < log->prefetch_at || at - log->prefetch_at > log->prefetch.size ||
-        size > log->prefetch.size - (at - log->prefetch_at)) {
+    if (at < log->prefetch.at || at - log->prefetch.at > log->prefetch.bytes.size ||
+        size > log->prefetch.bytes.size - (at - log->prefetch.at)) {
         uint64_t until = expected_with(log, id);
         sessile_status status = bring(log, id, until, err);
         if (status || until == id)
             return status;
-        buf brought = log->piece;
-        log->piece = log->prefetch;
-        log->prefetch = brought;
-        log->prefetch.size = (size_t)(end_of(log, until) - at);
-        log->prefetch_at = at;
+        buf brought = log->buffers.piece;
+        log->buffers.piece = log->prefetch.bytes;
+        log->prefetch.bytes = brought;
+        log->prefetch.bytes.size = (size_t)(end_of(log, until) - at);
+        log->prefetch.at = at;
     }
-    buf_clear(&log->piece);
-    buf_put(&log->piece, log->prefetch.data + (at - log->prefetch_at), (size_t)size);
-    return log->piece.failed ? fail_nomem(err) : SESSILE_OK;
+    buf_clear(&log->buffers.piece);
+    buf_put(&log->buffers.piece, log->prefetch.bytes.data + (at - log->prefetch.at),
+            (size_t)size);
+    return log->buffers.piece.failed ? fail_nomem(err) : SESSILE_OK;
 }
 
 void log_expect(log_t *log, sessile_id first, sessile_id last)
 {
-    log->expected_from = first;
-    log->expected_end = (uint64_t)last + 1;
+    log->prefetch.first = first;
+    log->prefetch.end = (uint64_t)last + 1;
 }
 
 void log_expect_none(log_t *log)
 {
-    log->expected_from = log->expected_end = 0;
-    buf_deinit(&log->prefetch);
+    log->prefetch.first = log->prefetch.end = 0;
+    buf_deinit(&log->prefetch.bytes);
     log_trim(log);
 }
 
@@ -139,13 +140,13 @@ static sessile_status read_scanned(log_t *log, sessile_id id, buf *out,
     if (!status)
         status = bring_one(log, id, err);
     if (!status) {
-        status = open_tagged(log, id, log->piece.data,
+        status = open_tagged(log, id, log->buffers.piece.data,
                              (size_t)(end_of(log, id) - log->offsets[id]), out, tag, err);
     }
     if (status)
-        buf_clear(&log->prefetch); /* who tries again reads again */
-    if (log->piece.capacity > RANGE_PIECE)
-        buf_deinit(&log->piece);
+        buf_clear(&log->prefetch.bytes); /* who tries again reads again */
+    if (log->buffers.piece.capacity > RANGE_PIECE)
+        buf_deinit(&log->buffers.piece);
     return status;
 }
 
@@ -153,8 +154,9 @@ sessile_status log_tag(log_t *log, sessile_id id, unsigned char tag[VAULT_TAG],
                        sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
-    buf_clear(&log->text);
-    sessile_status status = read_scanned(log, id, &log->text, tag, err ? err : &local);
+    buf_clear(&log->buffers.text);
+    sessile_status status =
+        read_scanned(log, id, &log->buffers.text, tag, err ? err : &local);
     log_trim(log);
     return status;
 }
@@ -179,10 +181,11 @@ static sessile_status one_by_one(log_t *log, sessile_id first, sessile_id last,
 {
     sessile_status status = SESSILE_OK;
     for (uint64_t id = first; id <= last && !status; id++) {
-        buf_clear(&log->text);
-        status = log_read(log, (sessile_id)id, &log->text, err);
+        buf_clear(&log->buffers.text);
+        status = log_read(log, (sessile_id)id, &log->buffers.text, err);
         if (!status && visit)
-            status = visit(arg, (sessile_id)id, log->text.data, log->text.size, err);
+            status = visit(arg, (sessile_id)id, log->buffers.text.data,
+                           log->buffers.text.size, err);
     }
     log_trim(log);
     return status;
@@ -209,12 +212,13 @@ sessile_status log_read_range(log_t *log, sessile_id first, sessile_id last,
             until++;
         status = bring(log, id, until, err);
         for (uint64_t start = log->offsets[id]; id <= until && !status; id++) {
-            buf_clear(&log->text);
-            status =
-                open_one(log, id, log->piece.data + (log->offsets[id] - start),
-                         (size_t)(end_of(log, id) - log->offsets[id]), &log->text, err);
+            buf_clear(&log->buffers.text);
+            status = open_one(
+                log, id, log->buffers.piece.data + (log->offsets[id] - start),
+                (size_t)(end_of(log, id) - log->offsets[id]), &log->buffers.text, err);
             if (!status && visit)
-                status = visit(arg, (sessile_id)id, log->text.data, log->text.size, err);
+                status = visit(arg, (sessile_id)id, log->buffers.text.data,
+                               log->buffers.text.size, err);
         }
     }
     log_trim(log);
@@ -240,7 +244,7 @@ sessile_status log_lines(log_t *log, sessile_id first, sessile_id last, buf *out
             id++;
         status = bring(log, start, id, err);
         if (!status) {
-            buf_put(out, log->piece.data,
+            buf_put(out, log->buffers.piece.data,
                     (size_t)(end_of(log, id) - log->offsets[start]));
             status = out->failed ? fail_nomem(err) : SESSILE_OK;
         }

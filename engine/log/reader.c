@@ -1,9 +1,9 @@
 /*
  * reader.c: lines out of a backend, in large pieces.
  *
- * Owns log->piece. Reads with the backend's read only, never maps: a file that shrinks
- * under a mapping kills the process. It must never hold more than one line and a piece,
- * and never a line beyond LINE_LONGEST.
+ * Owns log->buffers.piece. Reads with the backend's read only, never maps: a file that
+ * shrinks under a mapping kills the process. It must never hold more than one line and a
+ * piece, and never a line beyond LINE_LONGEST.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@ void reader_init(reader *r, log_t *log, uint64_t at, uint64_t limit)
     r->at = at;
     r->limit = limit;
     r->pos = r->have = 0;
-    buf_clear(&log->piece);
+    buf_clear(&log->buffers.piece);
 }
 
 /* Reads more bytes behind those there. 1: some came; 0: none are left; -1: error. */
@@ -28,7 +28,8 @@ static int fill(reader *r, uint64_t index, sessile_error *err)
     log_t *log = r->log;
     size_t got = 0;
     if (r->pos > 0) {
-        memmove(log->piece.data, log->piece.data + r->pos, r->have - r->pos);
+        memmove(log->buffers.piece.data, log->buffers.piece.data + r->pos,
+                r->have - r->pos);
         r->have -= r->pos;
         r->pos = 0;
     }
@@ -38,13 +39,13 @@ static int fill(reader *r, uint64_t index, sessile_error *err)
     uint64_t left = r->limit - from;
     size_t piece = from == 0 ? FIRST_PIECE : PIECE;
     size_t want = left < piece ? (size_t)left : piece;
-    log->piece.size = r->have; /* what a reserve has to carry along */
-    if (buf_reserve(&log->piece, want) != 0) {
+    log->buffers.piece.size = r->have; /* what a reserve has to carry along */
+    if (buf_reserve(&log->buffers.piece, want) != 0) {
         fail_nomem(err);
         return -1;
     }
     sessile_status status = log->st.table->read(
-        log->handle, index, from, log->piece.data + r->have, want, &got, err);
+        log->handle, index, from, log->buffers.piece.data + r->have, want, &got, err);
     if (log_gone(log, status, err))
         return -1;
     r->have += got;
@@ -57,7 +58,7 @@ reader_found reader_next(reader *r, uint64_t index, char **text, size_t *size,
     size_t searched = 0;
     for (;;) {
         size_t there = r->have - r->pos;
-        char *start = there > 0 ? r->log->piece.data + r->pos : NULL;
+        char *start = there > 0 ? r->log->buffers.piece.data + r->pos : NULL;
         char *newline =
             there > searched ? memchr(start + searched, '\n', there - searched) : NULL;
         if (newline) {
@@ -80,7 +81,7 @@ reader_found reader_skip(reader *r, uint64_t index, sessile_error *err)
 {
     for (;;) {
         size_t there = r->have - r->pos;
-        char *start = there > 0 ? r->log->piece.data + r->pos : NULL;
+        char *start = there > 0 ? r->log->buffers.piece.data + r->pos : NULL;
         char *newline = there > 0 ? memchr(start, '\n', there) : NULL;
         if (newline) {
             there = (size_t)(newline - start) + 1;

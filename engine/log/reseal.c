@@ -130,22 +130,22 @@ static sessile_status copy_lines(log_t *log, const keyring *k, const char *folde
         reader_found found = reader_next(&r, index, &text, &size, err);
         if (found == READER_FAILED)
             return err->code;
-        buf_clear(&log->text);
+        buf_clear(&log->buffers.text);
         line_verdict verdict = found != READER_LINE
                                    ? LINE_BAD
                                    : line_open(&log->key, log->depth, text, size,
-                                               index == 0, &l, &log->text, err);
+                                               index == 0, &l, &log->buffers.text, err);
         if (verdict == LINE_FAILED)
             return err->code;
         if (verdict == LINE_BAD || l.id != index) {
             return fail(err, SESSILE_IO,
                         "%s was changed while it was sealed anew: try again", log->name);
         }
-        status = index == 0
-                     ? log_copy_begin(copy, &log->st, k, folder, name, log->key.user,
-                                      log->text.data, log->text.size, log->alloc, err)
-                     : log_copy_entry(copy, log->text.data, log->text.size, l.commit != 0,
-                                      err);
+        status = index == 0 ? log_copy_begin(copy, &log->st, k, folder, name,
+                                             log->key.user, log->buffers.text.data,
+                                             log->buffers.text.size, log->alloc, err)
+                            : log_copy_entry(copy, log->buffers.text.data,
+                                             log->buffers.text.size, l.commit != 0, err);
     }
     return status;
 }
@@ -239,70 +239,4 @@ sessile_status log_reseal(store *st, const keyring *k, const char *folder,
                       folder, name, LOG_TRIES);
     }
     return status;
-}
-
-/* Of a log that is its header alone: the same header under the newest key. */
-static sessile_status replace_made(store *st, const keyring *k, const log_made *made,
-                                   sessile_backend_log *old, sessile_error *err)
-{
-    log_copy copy;
-    sessile_status status =
-        log_copy_begin(&copy, st, k, made->folder, made->name, made->user, made->header,
-                       made->header_size, made->alloc, err);
-    /* Its own maker seals it: there is nothing that forgetting could have ended. */
-    copy.keys = NULL;
-    if (!status)
-        status = log_copy_finish(&copy, old, 0, NULL, 0, err);
-    log_copy_drop(&copy);
-    return status;
-}
-
-/* 1 when the log holds the line that was made and no more. -1: it cannot be told. */
-static int is_as_made(const store *st, sessile_backend_log *log, const log_made *made)
-{
-    sessile_error err = {SESSILE_OK, ""};
-    uint64_t bytes;
-    int64_t mtime_ms;
-    size_t got = 0;
-    buf text;
-    int same = -1;
-    if (st->table->size(log, &bytes, &mtime_ms, &err))
-        return -1;
-    if (bytes != made->line_size)
-        return 0;
-    buf_init(&text, made->alloc);
-    if (buf_reserve(&text, made->line_size) == 0 &&
-        !st->table->read(log, 0, 0, text.data, made->line_size, &got, &err))
-        same = got == made->line_size && memcmp(text.data, made->line, got) == 0;
-    buf_deinit(&text);
-    return same;
-}
-
-sessile_status log_keep_up(store *st, const keyring *k, const log_made *made,
-                           sessile_error *err)
-{
-    sessile_backend_log *log;
-    int done, replaced = 0, locks = log_has_locks(st->table);
-    if (keyring_refresh(k, NULL) || keyring_epoch(k) == made->epoch ||
-        (st->table->capabilities & SESSILE_BACKEND_REPLACES) == 0)
-        return SESSILE_OK;
-    sessile_status status =
-        st->table->open(st->self, made->folder, made->name, &log, err);
-    if (status)
-        return status;
-    if (locks)
-        status = st->table->lock(log, SESSILE_LOCK_EXCLUSIVE, -1, &replaced, err);
-    int same = !status && !replaced ? is_as_made(st, log, made) : 0;
-    if (same == 1)
-        status = replace_made(st, k, made, log, err);
-    if (!locks && status == SESSILE_CONFLICT) { /* somebody writes to it just now */
-        error_clear(err);
-        status = SESSILE_OK;
-        same = 0;
-    }
-    st->table->close(log); /* its lock goes with it */
-    if (same == 1 || replaced || status)
-        return status;
-    /* somebody has written to it already */
-    return log_reseal(st, k, made->folder, made->name, -1, NULL, &done, made->alloc, err);
 }

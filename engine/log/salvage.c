@@ -21,188 +21,12 @@
  * Rejected: taking lines in the order in which they stand (two lines that were swapped
  * would cost one), and leaving ids out that are lost (every later id would change).
  */
-#include <string.h>
+#include "log/damage.h"
 
-#include "log/internal.h"
+#include <string.h>
 
 /* So many entries more than its bytes can tell of may have been cut out of a log. */
 #define CUT_OUT UINT64_C(65536)
-/* Flaws that are listed; the rest is counted. */
-#define FLAWS_MOST 1000
-
-/* Where entry first + i was found. size 0: nowhere. */
-typedef struct place {
-    uint64_t at;
-    uint32_t size; /* without its newline */
-    unsigned char previous[VAULT_TAG], tag[VAULT_TAG];
-} place;
-
-typedef struct stand_in {
-    sessile_id id;
-    size_t at, size; /* of texts */
-} stand_in;
-
-struct log_damage_record {
-    sessile_error why;
-    uint64_t first; /* the first id that the scan did not show */
-    uint64_t count; /* places that hold, once all were shown */
-    int was_read;   /* they were */
-    place *places;
-    size_t place_count, place_capacity;
-    uint64_t ended;        /* ids below it are of a finished write, or named by one */
-    uint64_t most;         /* ids from here on are not believed of lines that open */
-    uint64_t most_claimed; /* nor from here on of lines that do not */
-    uint64_t size;         /* of the log, in bytes, when it was read */
-    uint64_t behind;       /* where the newest line that opened ends */
-    uint64_t newest;       /* its id plus 1 */
-    log_flaw bytes;        /* the stretch of no line that is just being passed */
-    stand_in *covers;      /* by id */
-    size_t cover_count, cover_capacity;
-    buf texts;
-    log_flaw *flaws;
-    size_t flaw_count, flaw_capacity;
-    uint64_t flaws_left, lost;
-};
-
-typedef struct log_damage_record record;
-
-/* ---------------------------------------------------------------------- the record */
-
-void log_damage_free(log_t *log)
-{
-    record *d = log->damage;
-    if (!d)
-        return;
-    mem_free(log->alloc, d->places, d->place_capacity * sizeof *d->places);
-    mem_free(log->alloc, d->covers, d->cover_capacity * sizeof *d->covers);
-    mem_free(log->alloc, d->flaws, d->flaw_capacity * sizeof *d->flaws);
-    buf_deinit(&d->texts);
-    mem_free(log->alloc, d, sizeof *d);
-    log->damage = NULL;
-}
-
-sessile_status log_hurt(log_t *log, const sessile_error *why, sessile_error *err)
-{
-    if (!log->damage) {
-        log->damage = mem_zalloc(log->alloc, sizeof *log->damage);
-        if (!log->damage)
-            return fail_nomem(err);
-        buf_init(&log->damage->texts, log->alloc);
-        log->damage->first = log->end.count;
-        log->damage->why = *why;
-    }
-    return SESSILE_OK;
-}
-
-sessile_status log_take_damage(log_t *log, sessile_status status, sessile_error *err)
-{
-    if ((status != SESSILE_DAMAGED && status != SESSILE_TRUNCATED) ||
-        log->end.count == 0 || !log->judged)
-        return status;
-    sessile_error why = *err;
-    error_clear(err);
-    return log_hurt(log, &why, err);
-}
-
-sessile_id log_sound(const log_t *log)
-{
-    return (sessile_id)(log->damage ? log->damage->first : log->end.count);
-}
-
-sessile_status log_damage(const log_t *log, sessile_error *err)
-{
-    if (!log->damage)
-        return SESSILE_OK;
-    if (err)
-        *err = log->damage->why;
-    return log->damage->why.code;
-}
-
-sessile_id log_count(const log_t *log)
-{
-    const record *d = log->damage;
-    return (sessile_id)(d && d->was_read ? d->first + d->count : log->end.count);
-}
-
-uint64_t log_bytes(const log_t *log)
-{
-    const record *d = log->damage;
-    return d && d->was_read ? d->size : log->end.bytes;
-}
-
-uint64_t log_lost(const log_t *log)
-{
-    return log->damage ? log->damage->lost : 0;
-}
-
-size_t log_flaws(const log_t *log, const log_flaw **out, uint64_t *left)
-{
-    const record *d = log->damage;
-    *out = d ? d->flaws : NULL;
-    *left = d ? d->flaws_left : 0;
-    return d ? d->flaw_count : 0;
-}
-
-static sessile_status add_flaw(log_t *log, log_flaw flaw, sessile_error *err)
-{
-    record *d = log->damage;
-    if (d->flaw_count == FLAWS_MOST) {
-        d->flaws_left++;
-        return SESSILE_OK;
-    }
-    if (mem_grow(log->alloc, (void **)&d->flaws, &d->flaw_capacity, d->flaw_count + 1,
-                 sizeof *d->flaws) != 0)
-        return fail_nomem(err);
-    d->flaws[d->flaw_count++] = flaw;
-    return SESSILE_OK;
-}
-
-/* ---------------------------------------------------------------------- stand-ins */
-
-/* The first stand-in whose id is not below id. */
-static size_t cover_at(const record *d, uint64_t id)
-{
-    size_t low = 0, high = d->cover_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (d->covers[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-int log_is_covered(const log_t *log, sessile_id id)
-{
-    const record *d = log->damage;
-    size_t at = d ? cover_at(d, id) : 0;
-    return d && at < d->cover_count && d->covers[at].id == id;
-}
-
-sessile_status log_cover(log_t *log, sessile_id id, const char *text, size_t size,
-                         sessile_error *err)
-{
-    record *d = log->damage;
-    size_t at = cover_at(d, id);
-    if (mem_grow(log->alloc, (void **)&d->covers, &d->cover_capacity, d->cover_count + 1,
-                 sizeof *d->covers) != 0)
-        return fail_nomem(err);
-    size_t start = d->texts.size;
-    buf_put(&d->texts, text, size);
-    if (d->texts.failed) {
-        d->texts.failed = 0;
-        d->texts.size = start;
-        return fail_nomem(err);
-    }
-    memmove(d->covers + at + 1, d->covers + at,
-            (d->cover_count - at) * sizeof *d->covers);
-    d->covers[at] = (stand_in){id, start, size};
-    d->cover_count++;
-    d->lost += d->was_read;
-    return SESSILE_OK;
-}
-
 /* ---------------------------------------------------------------------- lines */
 
 /* The next place in text from `from` on where a line may begin: at a `{"id":"` that no
@@ -225,7 +49,7 @@ static size_t next_start(const char *text, size_t size, size_t from)
 static sessile_status take_line(log_t *log, const line *l, uint64_t at, size_t size,
                                 sessile_error *err)
 {
-    record *d = log->damage;
+    log_damage_record *d = log->damage;
     uint64_t index = l->id - d->first;
     if (index >= d->place_count) {
         if (mem_grow(log->alloc, (void **)&d->places, &d->place_capacity,
@@ -256,7 +80,7 @@ static sessile_status take_line(log_t *log, const line *l, uint64_t at, size_t s
 /* What a line that does not open says about how many there were. */
 static void heed_claim(log_t *log, const char *text, size_t size, uint64_t at)
 {
-    record *d = log->damage;
+    log_damage_record *d = log->damage;
     line l;
     if (!line_claims(&log->key, text, size, &l))
         return;
@@ -273,12 +97,12 @@ static void heed_claim(log_t *log, const char *text, size_t size, uint64_t at)
 static sessile_status try_line(log_t *log, char *text, size_t size, uint64_t at,
                                int *good, sessile_error *err)
 {
-    record *d = log->damage;
+    log_damage_record *d = log->damage;
     line l;
-    buf_clear(&log->text);
+    buf_clear(&log->buffers.text);
     *good = 0;
     line_verdict verdict =
-        line_open(&log->key, log->depth, text, size, 0, &l, &log->text, err);
+        line_open(&log->key, log->depth, text, size, 0, &l, &log->buffers.text, err);
     if (verdict == LINE_FAILED && err->code == SESSILE_NOMEM)
         return err->code;
     error_clear(err);
@@ -294,10 +118,10 @@ static sessile_status try_line(log_t *log, char *text, size_t size, uint64_t at,
 /* Ends the stretch of no line that was being passed, if there is one. */
 static sessile_status end_bytes(log_t *log, sessile_error *err)
 {
-    record *d = log->damage;
+    log_damage_record *d = log->damage;
     sessile_status status = SESSILE_OK;
     if (d->bytes.bytes > 0)
-        status = add_flaw(log, d->bytes, err);
+        status = damage_add_flaw(log, d->bytes, err);
     d->bytes.bytes = 0;
     return status;
 }
@@ -305,7 +129,7 @@ static sessile_status end_bytes(log_t *log, sessile_error *err)
 static sessile_status pass_bytes(log_t *log, uint64_t at, uint64_t size,
                                  sessile_error *err)
 {
-    record *d = log->damage;
+    log_damage_record *d = log->damage;
     sessile_status status = SESSILE_OK;
     if (d->bytes.bytes > 0 && d->bytes.offset + d->bytes.bytes != at)
         status = end_bytes(log, err);
@@ -344,7 +168,7 @@ static sessile_status take_stretch(log_t *log, char *text, size_t size, uint64_t
 /* Finds a place for every line past V that opens. */
 static sessile_status collect(log_t *log, sessile_error *err)
 {
-    record *d = log->damage;
+    log_damage_record *d = log->damage;
     sessile_status status = SESSILE_OK;
     reader r;
     reader_init(&r, log, log->end.bytes, d->size);
@@ -379,7 +203,7 @@ static sessile_status collect(log_t *log, sessile_error *err)
 /* Lost entries between neighbours that were found: where they should stand. */
 static log_flaw hole(const log_t *log, size_t first, size_t last)
 {
-    const record *d = log->damage;
+    const log_damage_record *d = log->damage;
     uint64_t from = log->end.bytes, to = d->size;
     if (first > 0)
         from = d->places[first - 1].at + d->places[first - 1].size + 1;
@@ -390,7 +214,7 @@ static log_flaw hole(const log_t *log, size_t first, size_t last)
 }
 
 /* Bytes of no line that lie where lost entries should be are those entries. */
-static int in_a_hole(const record *d, size_t holes, const log_flaw *bytes)
+static int in_a_hole(const log_damage_record *d, size_t holes, const log_flaw *bytes)
 {
     for (size_t i = holes; i < d->flaw_count; i++) {
         const log_flaw *h = &d->flaws[i];
@@ -404,7 +228,7 @@ static int in_a_hole(const record *d, size_t holes, const log_flaw *bytes)
 /* Flaws in the order of ids, then what is left of the bytes. */
 static sessile_status find_flaws(log_t *log, sessile_error *err)
 {
-    record *d = log->damage;
+    log_damage_record *d = log->damage;
     size_t stretches = d->flaw_count, kept = 0;
     sessile_status status = SESSILE_OK;
     for (size_t i = 0; i < d->place_count && !status; i++) {
@@ -413,7 +237,7 @@ static sessile_status find_flaws(log_t *log, sessile_error *err)
             size_t last = i;
             while (last + 1 < d->place_count && d->places[last + 1].size == 0)
                 last++;
-            status = add_flaw(log, hole(log, i, last), err);
+            status = damage_add_flaw(log, hole(log, i, last), err);
             d->lost += last - i + 1;
             i = last;
             continue;
@@ -425,7 +249,7 @@ static sessile_status find_flaws(log_t *log, sessile_error *err)
             (known && log->key.suite != SUITE_NONE &&
              memcmp(p->previous, tag, VAULT_TAG) != 0)) {
             sessile_id id = (sessile_id)(d->first + i);
-            status = add_flaw(
+            status = damage_add_flaw(
                 log, (log_flaw){LOG_ORDER, id, id, p->at, (uint64_t)p->size + 1}, err);
         }
     }
@@ -439,7 +263,7 @@ static sessile_status find_flaws(log_t *log, sessile_error *err)
 /* Entries of a write whose end is not there are left out, as at the end of any log. */
 static sessile_status leave_unended(log_t *log, sessile_error *err)
 {
-    record *d = log->damage;
+    log_damage_record *d = log->damage;
     log_flaw out = {LOG_UNENDED, SESSILE_NO_ID, SESSILE_NO_ID, 0, 0};
     while (d->first + d->place_count > d->ended) {
         const place *p = &d->places[--d->place_count];
@@ -457,7 +281,7 @@ static sessile_status leave_unended(log_t *log, sessile_error *err)
         memset(d->places + d->place_count, 0, (size_t)missing * sizeof *d->places);
         d->place_count = count;
     }
-    return out.bytes > 0 ? add_flaw(log, out, err) : SESSILE_OK;
+    return out.bytes > 0 ? damage_add_flaw(log, out, err) : SESSILE_OK;
 }
 
 /* ---------------------------------------------------------------------- shown */
@@ -465,21 +289,21 @@ static sessile_status leave_unended(log_t *log, sessile_error *err)
 /* Entry first + i where it was found, opened into out. */
 static sessile_status open_place(log_t *log, size_t i, buf *out, sessile_error *err)
 {
-    const record *d = log->damage;
+    const log_damage_record *d = log->damage;
     const place *p = &d->places[i];
     size_t got = 0, was = out->size;
     line l;
-    buf_clear(&log->piece);
-    if (buf_reserve(&log->piece, p->size) != 0)
+    buf_clear(&log->buffers.piece);
+    if (buf_reserve(&log->buffers.piece, p->size) != 0)
         return fail_nomem(err);
-    sessile_status status = log->st.table->read(log->handle, d->first, p->at,
-                                                log->piece.data, p->size, &got, err);
+    sessile_status status = log->st.table->read(
+        log->handle, d->first, p->at, log->buffers.piece.data, p->size, &got, err);
     if (status)
         return status;
     line_verdict verdict = LINE_BAD;
     if (got == p->size) {
-        verdict =
-            line_open(&log->key, log->depth, log->piece.data, p->size, 0, &l, out, err);
+        verdict = line_open(&log->key, log->depth, log->buffers.piece.data, p->size, 0,
+                            &l, out, err);
     }
     if (verdict == LINE_FAILED)
         return err->code;
@@ -498,8 +322,8 @@ static sessile_status show_stand_in(log_t *log, log_flaw lost, sessile_id id,
                                     log_visit visit, log_stand_in make, void *arg,
                                     sessile_error *err)
 {
-    record *d = log->damage;
-    size_t at = cover_at(d, id);
+    log_damage_record *d = log->damage;
+    size_t at = damage_cover_at(d, id);
     buf text;
     buf_init(&text, log->alloc);
     sessile_status status = SESSILE_OK;
@@ -521,7 +345,7 @@ static sessile_status show_stand_in(log_t *log, log_flaw lost, sessile_id id,
 static sessile_status show(log_t *log, log_visit visit, log_stand_in make, void *arg,
                            sessile_error *err)
 {
-    record *d = log->damage;
+    log_damage_record *d = log->damage;
     log_flaw lost = {LOG_LOST, 0, 0, 0, 0};
     sessile_status status = SESSILE_OK;
     for (size_t i = 0; i < d->place_count && !status; i++) {
@@ -537,17 +361,17 @@ static sessile_status show(log_t *log, log_visit visit, log_stand_in make, void 
             status = show_stand_in(log, lost, id, visit, make, arg, err);
             continue;
         }
-        buf_clear(&log->text);
+        buf_clear(&log->buffers.text);
         if (log_is_covered(log, id)) /* refused when this was tried before */
             status = SESSILE_DAMAGED;
         else
-            status = open_place(log, i, &log->text, err);
+            status = open_place(log, i, &log->buffers.text, err);
         if (!status)
-            status = visit(arg, id, log->text.data, log->text.size, err);
+            status = visit(arg, id, log->buffers.text.data, log->buffers.text.size, err);
         if (status == SESSILE_DAMAGED) {
             lost = (log_flaw){LOG_REFUSED, id, id, p->at, (uint64_t)p->size + 1};
             error_clear(err);
-            status = add_flaw(log, lost, err);
+            status = damage_add_flaw(log, lost, err);
             d->lost += status == SESSILE_OK;
             if (!status)
                 status = show_stand_in(log, lost, id, visit, make, arg, err);
@@ -559,7 +383,7 @@ static sessile_status show(log_t *log, log_visit visit, log_stand_in make, void 
 /* Puts into the reason how much there is and how much is not. */
 static void count_up(log_t *log)
 {
-    record *d = log->damage;
+    log_damage_record *d = log->damage;
     sessile_error was = d->why;
     fail(&d->why, was.code,
          "%s; of %llu entries %llu can be read and %llu %s lost; nothing can be written "
@@ -574,13 +398,13 @@ sessile_status log_read_past(log_t *log, log_visit visit, log_stand_in make, voi
                              sessile_error *err)
 {
     sessile_error local = {SESSILE_OK, ""};
-    record *d = log->damage;
+    log_damage_record *d = log->damage;
     err = err ? err : &local;
     if (!d || d->was_read)
         return SESSILE_OK;
     d->place_count = d->flaw_count = 0;
     d->flaws_left = 0;
-    d->lost = cover_at(d, d->first); /* what was refused before the damage */
+    d->lost = damage_cover_at(d, d->first); /* what was refused before the damage */
     d->bytes.bytes = 0;
     d->ended = d->first > log->proved ? d->first : log->proved;
     d->behind = log->end.bytes;
@@ -612,8 +436,8 @@ sessile_status log_read_past(log_t *log, log_visit visit, log_stand_in make, voi
 sessile_status log_read_salvaged(log_t *log, sessile_id id, buf *out, int *found,
                                  sessile_error *err)
 {
-    const record *d = log->damage;
-    size_t at = cover_at(d, id);
+    const log_damage_record *d = log->damage;
+    size_t at = damage_cover_at(d, id);
     *found = 1;
     if (at < d->cover_count && d->covers[at].id == id) {
         buf_put(out, d->texts.data + d->covers[at].at, d->covers[at].size);

@@ -40,11 +40,11 @@ static sessile_status commit(log_t *log, size_t count, const reader *r, const li
     size_t start = 0;
     for (size_t i = 0; i < count && visit; i++) {
         sessile_status status =
-            visit(arg, (sessile_id)(log->end.count + i), log->text.data + start,
-                  log->pending[i] - start, err);
+            visit(arg, (sessile_id)(log->end.count + i), log->buffers.text.data + start,
+                  log->pending.ends[i] - start, err);
         if (status)
             return status;
-        start = log->pending[i];
+        start = log->pending.ends[i];
     }
     log->end.count += count;
     log->end.bytes = r->at;
@@ -63,7 +63,7 @@ sessile_status log_scan(log_t *log, uint64_t size, log_visit visit, void *arg,
     reader r;
     memcpy(tag, log->end.tag, VAULT_TAG);
     reader_init(&r, log, log->end.bytes, size);
-    buf_clear(&log->text);
+    buf_clear(&log->buffers.text);
     for (;;) {
         char *text;
         size_t text_size;
@@ -77,7 +77,7 @@ sessile_status log_scan(log_t *log, uint64_t size, log_visit visit, void *arg,
         if (found != READER_LINE || index >= SESSILE_NO_ID)
             break;
         line_verdict verdict = line_open(&log->key, log->depth, text, text_size,
-                                         index == 0, &l, &log->text, err);
+                                         index == 0, &l, &log->buffers.text, err);
         if (verdict == LINE_FAILED) {
             status = err->code;
             break;
@@ -88,13 +88,13 @@ sessile_status log_scan(log_t *log, uint64_t size, log_visit visit, void *arg,
             break;
         if (mem_grow(log->alloc, (void **)&log->offsets, &log->offset_capacity,
                      (size_t)index + 1, sizeof *log->offsets) != 0 ||
-            mem_grow(log->alloc, (void **)&log->pending, &log->pending_capacity,
-                     pending + 1, sizeof *log->pending) != 0) {
+            mem_grow(log->alloc, (void **)&log->pending.ends, &log->pending.capacity,
+                     pending + 1, sizeof *log->pending.ends) != 0) {
             status = fail_nomem(err);
             break;
         }
         log->offsets[index] = start;
-        log->pending[pending++] = log->text.size;
+        log->pending.ends[pending++] = log->buffers.text.size;
         memcpy(tag, l.tag, VAULT_TAG);
         index_pass(log, index, r.at, l.commit != 0 ? 0 : log->in_write + pending, tag);
         if (l.commit != 0) {
@@ -102,7 +102,7 @@ sessile_status log_scan(log_t *log, uint64_t size, log_visit visit, void *arg,
             if (status)
                 break;
             pending = 0;
-            buf_clear(&log->text);
+            buf_clear(&log->buffers.text);
         }
     }
     log_trim(log);

@@ -19,21 +19,21 @@
 
 void log_learn(log_t *log, uint64_t written, uint64_t durable)
 {
-    pthread_mutex_lock(&log->mutex);
+    pthread_mutex_lock(&log->sync.mutex);
     /* A scan from the start shows again what was written long ago. */
-    if (written > log->written)
-        log->written = written;
-    if (durable > log->durable)
-        log->durable = durable;
-    pthread_mutex_unlock(&log->mutex);
+    if (written > log->sync.written)
+        log->sync.written = written;
+    if (durable > log->sync.durable)
+        log->sync.durable = durable;
+    pthread_mutex_unlock(&log->sync.mutex);
 }
 
 void log_poison(log_t *log, const sessile_error *why)
 {
-    pthread_mutex_lock(&log->mutex);
-    if (!log->poison.code) {
+    pthread_mutex_lock(&log->sync.mutex);
+    if (!log->sync.poison.code) {
         fail(
-            &log->poison, SESSILE_IO,
+            &log->sync.poison, SESSILE_IO,
             log_has_locks(log->st.table)
                 ? "nothing more is written to %s since a write could not be made safe: %s"
                 : "nothing more is written to %s through this handle, since nobody can "
@@ -41,16 +41,16 @@ void log_poison(log_t *log, const sessile_error *why)
                   "it (%s)",
             log->name, why->message);
     }
-    pthread_mutex_unlock(&log->mutex);
+    pthread_mutex_unlock(&log->sync.mutex);
 }
 
 sessile_status log_poisoned(log_t *log, sessile_error *err)
 {
-    pthread_mutex_lock(&log->mutex);
-    sessile_status status = log->poison.code;
+    pthread_mutex_lock(&log->sync.mutex);
+    sessile_status status = log->sync.poison.code;
     if (status && err)
-        *err = log->poison;
-    pthread_mutex_unlock(&log->mutex);
+        *err = log->sync.poison;
+    pthread_mutex_unlock(&log->sync.mutex);
     return status;
 }
 
@@ -67,29 +67,30 @@ sessile_status log_settle(log_t *log, sessile_error *err)
 {
     const sessile_backend *table = log->st.table;
     sessile_status status = SESSILE_OK;
-    pthread_mutex_lock(&log->mutex);
-    uint64_t durable = log->durable;
-    pthread_mutex_unlock(&log->mutex);
+    pthread_mutex_lock(&log->sync.mutex);
+    uint64_t durable = log->sync.durable;
+    pthread_mutex_unlock(&log->sync.mutex);
     if (durable >= log->end.count) {
         log->settled = 1;
         return SESSILE_OK;
     }
     uint64_t at = log->offsets[durable];
-    buf_clear(&log->piece);
+    buf_clear(&log->buffers.piece);
     while (!status && table->rewrite && at < log->end.bytes) {
         uint64_t left = log->end.bytes - at;
         size_t size = left < SETTLE_PIECE ? (size_t)left : SETTLE_PIECE, got = 0;
-        if (buf_reserve(&log->piece, size) != 0) {
+        if (buf_reserve(&log->buffers.piece, size) != 0) {
             status = fail_nomem(err);
             break;
         }
-        status = table->read(log->handle, durable, at, log->piece.data, size, &got, err);
+        status = table->read(log->handle, durable, at, log->buffers.piece.data, size,
+                             &got, err);
         if (!status && got != size) {
             status = fail(err, SESSILE_IO, "%s could not be read to its end: try again",
                           log->name);
         }
         if (!status)
-            status = table->rewrite(log->handle, at, log->piece.data, size, err);
+            status = table->rewrite(log->handle, at, log->buffers.piece.data, size, err);
         at += size;
     }
     log_trim(log);
@@ -116,8 +117,8 @@ sessile_status log_sync_unless(log_t *log, sessile_id target, log_stop stop, voi
     sessile_status status = SESSILE_OK;
     sessile_error local = {SESSILE_OK, ""};
     err = err ? err : &local;
-    pthread_mutex_lock(&log->mutex);
-    while (log->syncing && log->durable < target && !log->poison.code) {
+    pthread_mutex_lock(&log->sync.mutex);
+    while (log->sync.busy && log->sync.durable < target && !log->sync.poison.code) {
         if (stop && stop(arg)) {
             status = fail(err, SESSILE_CANCELLED,
                           "waiting for a sync of %s was ended by another thread: it is "
@@ -125,27 +126,27 @@ sessile_status log_sync_unless(log_t *log, sessile_id target, log_stop stop, voi
                           log->name);
             goto out;
         }
-        os_cond_slice(&log->synced, &log->mutex);
+        os_cond_slice(&log->sync.ended, &log->sync.mutex);
     }
-    if (log->durable >= target)
+    if (log->sync.durable >= target)
         goto out;
-    if (log->poison.code) {
-        *err = log->poison;
+    if (log->sync.poison.code) {
+        *err = log->sync.poison;
         status = err->code;
         goto out;
     }
-    log->syncing = 1;
-    uint64_t covered = log->written; /* before the sync begins */
-    pthread_mutex_unlock(&log->mutex);
+    log->sync.busy = 1;
+    uint64_t covered = log->sync.written; /* before the sync begins */
+    pthread_mutex_unlock(&log->sync.mutex);
     status = log->st.table->sync(log->handle, err);
     if (status)
         log_poison(log, err);
-    pthread_mutex_lock(&log->mutex);
-    log->syncing = 0;
-    if (!status && covered > log->durable)
-        log->durable = covered;
-    pthread_cond_broadcast(&log->synced);
+    pthread_mutex_lock(&log->sync.mutex);
+    log->sync.busy = 0;
+    if (!status && covered > log->sync.durable)
+        log->sync.durable = covered;
+    pthread_cond_broadcast(&log->sync.ended);
 out:
-    pthread_mutex_unlock(&log->mutex);
+    pthread_mutex_unlock(&log->sync.mutex);
     return status;
 }
