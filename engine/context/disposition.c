@@ -17,7 +17,7 @@ void dispositions_init(dispositions *p, const allocator *a)
 /* All arrays are one block that begins at place. */
 static size_t block_size(const dispositions *p)
 {
-    return (p->item_count + 2 * p->put_count) * sizeof(uint32_t) + p->item_count;
+    return (p->item_count + 2 * p->inserted_count) * sizeof(uint32_t) + p->item_count;
 }
 
 void dispositions_deinit(dispositions *p)
@@ -26,21 +26,21 @@ void dispositions_deinit(dispositions *p)
     dispositions_init(p, p->alloc);
 }
 
-static int make_room(dispositions *p, size_t items, size_t puts)
+static int make_room(dispositions *p, size_t items, size_t inserted)
 {
-    if (items > UINT32_MAX || puts > UINT32_MAX)
+    if (items > UINT32_MAX || inserted > UINT32_MAX)
         return -1;
     p->item_count = items;
-    p->put_count = puts;
+    p->inserted_count = inserted;
     p->place = mem_alloc(p->alloc, block_size(p));
     if (!p->place) {
-        p->item_count = p->put_count = 0;
+        p->item_count = p->inserted_count = 0;
         return -1;
     }
-    p->put_at = p->place + items;
-    p->put_from = p->put_at + puts;
-    p->disposition = (uint8_t *)(p->put_from + puts);
-    memset(p->place, 0xff, (items + 2 * puts) * sizeof *p->place); /* PLACE_NONE */
+    p->inserted_at = p->place + items;
+    p->inserted_from = p->inserted_at + inserted;
+    p->disposition = (uint8_t *)(p->inserted_from + inserted);
+    memset(p->place, 0xff, (items + 2 * inserted) * sizeof *p->place); /* PLACE_NONE */
     memset(p->disposition, DISPOSITION_LOST, items);
     return 0;
 }
@@ -63,12 +63,13 @@ static int place_kept(dispositions *p, const laws_input *in, finder *find)
     for (i = 0; i < in->after->count; i++) {
         sessile_key key = in->after->items[i].key;
         if (key_is_own(key)) {
-            if (key.n < 1 || key.n > p->put_count || p->put_at[key.n - 1] != PLACE_NONE) {
+            if (key.n < 1 || key.n > p->inserted_count ||
+                p->inserted_at[key.n - 1] != PLACE_NONE) {
                 note_untruth(p, UNTRUE_UNKNOWN, key);
                 continue;
             }
-            p->put_at[key.n - 1] = (uint32_t)i;
-            p->put_places++;
+            p->inserted_at[key.n - 1] = (uint32_t)i;
+            p->inserted_places++;
             continue;
         }
         found = finder_find(find, key, &at);
@@ -109,7 +110,7 @@ static int place_keys(dispositions *p, finder *find, uint32_t i, const sessile_k
         } else if (p->place[at] != PLACE_NONE) {
             note_untruth(p, UNTRUE_TWICE, keys[k]);
         } else {
-            p->place[at] = p->put_at[i];
+            p->place[at] = p->inserted_at[i];
             p->disposition[at] = disposition;
             *placed = (uint32_t)at;
         }
@@ -123,16 +124,16 @@ int dispositions_find(dispositions *p, const laws_input *in)
     uint32_t i;
     int code = -1;
 
-    if (make_room(p, in->before->count, in->put_count))
+    if (make_room(p, in->before->count, in->inserted_count))
         return -1;
     finder_init(&find, in->before, p->alloc);
     if (place_kept(p, in, &find))
         goto out;
     find.next = 0;
-    for (i = 0; i < in->put_count; i++) {
-        const put *w = &in->puts[i];
+    for (i = 0; i < in->inserted_count; i++) {
+        const inserted_message *w = &in->inserted[i];
         uint32_t placed = PLACE_NONE;
-        if (p->put_at[i] == PLACE_NONE)
+        if (p->inserted_at[i] == PLACE_NONE)
             continue;
         if (place_keys(p, &find, i, w->replaces, w->replace_count, DISPOSITION_REPLACED,
                        &placed) ||
@@ -140,7 +141,7 @@ int dispositions_find(dispositions *p, const laws_input *in)
                        &placed))
             goto out;
         if (w->replace_count == 1 && w->cover_count == 0)
-            p->put_from[i] = placed;
+            p->inserted_from[i] = placed;
     }
     code = 0;
 

@@ -34,10 +34,12 @@ typedef struct dispositions {
     uint8_t *disposition;
     size_t item_count;
     /* one per put of the proposal */
-    uint32_t *put_at;   /* where it is in after; PLACE_NONE: not in the list any more */
-    uint32_t *put_from; /* the item of before that it replaces one for one; PLACE_NONE */
-    size_t put_count;
-    size_t put_places; /* how many of them are in after */
+    uint32_t
+        *inserted_at; /* where it is in after; PLACE_NONE: not in the list any more */
+    uint32_t
+        *inserted_from; /* the item of before that it replaces one for one; PLACE_NONE */
+    size_t inserted_count;
+    size_t inserted_places; /* how many of them are in after */
     /* the first fault of each kind */
     enum untruth untruth;
     sessile_key untruth_key;

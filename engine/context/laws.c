@@ -153,7 +153,7 @@ static int pair_broken(const pairs_case *j, uint32_t result)
 static uint32_t link_before(const pairs_case *j, uint32_t number, uint32_t offset,
                             const message_link *link)
 {
-    uint32_t from = j->places->put_from[number - 1];
+    uint32_t from = j->places->inserted_from[number - 1];
     if (from == PLACE_NONE)
         return PAIR_NONE;
     return link_like(j->in->before, &j->in->before->items[from], link, offset);
@@ -196,10 +196,10 @@ static int law_pairs(const pairs_case *j)
             j->was->links[mate].item != j->was->links[k].item && pair_broken(j, k))
             return 1;
     }
-    for (i = 0; j->places->put_places && i < after->count; i++) {
+    for (i = 0; j->places->inserted_places && i < after->count; i++) {
         const item *it = &after->items[i];
-        if (it->link_count && key_is_own(it->key) && it->key.n - 1 < j->in->put_count &&
-            new_links_broken(j, it))
+        if (it->link_count && key_is_own(it->key) &&
+            it->key.n - 1 < j->in->inserted_count && new_links_broken(j, it))
             return 1;
     }
     return 0;
@@ -253,14 +253,14 @@ static int law_truth(const laws_input *in, const dispositions *places, judgement
         return broken(out, LAW_TRUTH, places->untruth_key,
                       "two new messages stand for %s", name_of(places->untruth_key).text);
     }
-    for (i = 0; i < in->put_count; i++) {
-        sessile_key key = in->puts[i].columns.key;
-        if (places->put_at[i] != PLACE_NONE && in->puts[i].invalid_role)
+    for (i = 0; i < in->inserted_count; i++) {
+        sessile_key key = in->inserted[i].columns.key;
+        if (places->inserted_at[i] != PLACE_NONE && in->inserted[i].invalid_role)
             return broken(out, LAW_TRUTH, key,
                           "%s has the role %s, but replaces no "
                           "message of that role",
                           name_of(key).text,
-                          sessile_role_name((sessile_role)in->puts[i].columns.role));
+                          sessile_role_name((sessile_role)in->inserted[i].columns.role));
     }
     return 0;
 }
@@ -271,10 +271,10 @@ static int law_names(const laws_input *in, const dispositions *places, judgement
 {
     size_t i;
 
-    for (i = 0; i < in->put_count; i++) {
-        const put *w = &in->puts[i];
+    for (i = 0; i < in->inserted_count; i++) {
+        const inserted_message *w = &in->inserted[i];
         int is_key = w->name.entry != SESSILE_NO_ID;
-        if (places->put_at[i] == PLACE_NONE || !w->has_name)
+        if (places->inserted_at[i] == PLACE_NONE || !w->has_name)
             continue;
         return broken(out, LAW_TRUTH, w->name,
                       "%s claims %s%s: a message that a policy writes has none, it names "
@@ -352,7 +352,7 @@ static int law_floor(const laws_input *in, const dispositions *places, judgement
         if (places->disposition[i] == DISPOSITION_KEPT)
             continue;
         if (places->place[i] != PLACE_NONE &&
-            places->put_from[in->after->items[places->place[i]].key.n - 1] == i)
+            places->inserted_from[in->after->items[places->place[i]].key.n - 1] == i)
             continue;
         return broken(out, LAW_FLOOR, it->key,
                       "%s is one of the newest %zu messages, which "
@@ -368,9 +368,9 @@ static int law_bounds(const laws_input *in, const dispositions *places, judgemen
     uint64_t bytes = 0;
     size_t i;
 
-    for (i = 0; i < in->put_count; i++)
-        if (places->put_at[i] != PLACE_NONE)
-            bytes += in->puts[i].size;
+    for (i = 0; i < in->inserted_count; i++)
+        if (places->inserted_at[i] != PLACE_NONE)
+            bytes += in->inserted[i].size;
     if (bytes <= in->result_limit)
         return 0;
     return broken(out, LAW_BOUNDS, none,
@@ -409,7 +409,7 @@ sessile_status laws_check(const laws_input *in, judgement *out, const allocator 
         status = fail_nomem(err);
         goto out;
     }
-    if (places.put_places || places.disorder || places.untruth != UNTRUE_NONE) {
+    if (places.inserted_places || places.disorder || places.untruth != UNTRUE_NONE) {
         if (pairing_of(&after, in->after)) {
             status = fail_nomem(err);
             goto out;

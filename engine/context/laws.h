@@ -3,8 +3,8 @@
  * lists.
  *
  * `before` is the context as the pipeline began, `after` what the proposal makes of it
- * (own puts have keys with entry SESSILE_NO_ID). What the log already was is never held
- * against a policy: a pair that was broken before may stay broken.
+ * (own inserted have keys with entry SESSILE_NO_ID). What the log already was is never
+ * held against a policy: a pair that was broken before may stay broken.
  */
 #ifndef SESSION_LAWS_H
 #define SESSION_LAWS_H
@@ -27,7 +27,7 @@ typedef enum law {
 const char *law_name(law l); /* "pairs" */
 
 /* A message that the proposal writes. */
-typedef struct put {
+typedef struct inserted_message {
     char *json; /* checked JSON text, owned by the proposal */
     size_t size;
     item columns; /* key {SESSILE_NO_ID, number from 1} */
@@ -37,7 +37,7 @@ typedef struct put {
     int invalid_role; /* system/developer though it replaces none such */
     int has_name;     /* a hand-built message that says it is an entry … */
     sessile_key name; /* … this one; entry SESSILE_NO_ID: it is none at all */
-} put;
+} inserted_message;
 
 typedef struct judgement {
     law broken;        /* LAW_NONE: the proposal may pass */
@@ -48,8 +48,8 @@ typedef struct judgement {
 typedef struct laws_input {
     const context *before, *after;
     const pairing *before_pairs;
-    const put *puts; /* index n - 1 */
-    size_t put_count;
+    const inserted_message *inserted; /* index n - 1 */
+    size_t inserted_count;
     int64_t window, reserve; /* window 0: unlimited */
     uint32_t floor;          /* law 7: newest messages that stay; 2 */
     uint64_t result_limit;   /* law 10: bytes of all puts' text */

@@ -6,8 +6,8 @@
  * entries say of the messages they wrote. The accounts in the entries are for people and
  * are not read.
  *
- * A compaction that takes another one back names it. What it takes out and puts back is
- * in its list like everything else; of the other one it is only asked what became of a
+ * A compaction that takes another one back names it. What it takes out and inserted back
+ * is in its list like everything else; of the other one it is only asked what became of a
  * message before, so that a message that is put out again is covered by the one that
  * covered it the first time.
  */
@@ -79,10 +79,10 @@ typedef struct maker {
     sessile_id *path; /* its messages, oldest first */
     size_t path_count;
     context before, after, names;
-    map marks;    /* of keys: in which list they were seen last */
-    map put_of;   /* of keys: the put of this compaction that stands for it */
-    map replaced; /* of keys: by a put that stands for it alone */
-    map groups;   /* of puts of this compaction: their group */
+    map marks;       /* of keys: in which list they were seen last */
+    map inserted_of; /* of keys: the put of this compaction that stands for it */
+    map replaced;    /* of keys: by a put that stands for it alone */
+    map groups;      /* of inserted of this compaction: their group */
     buf text;
 } maker;
 
@@ -138,7 +138,7 @@ static uint32_t group_made(maker *m, const history_step *step, history_event *e)
     uint32_t n, group;
 
     e->disposition = SESSILE_LOST;
-    if (!e->came && map_get(&m->put_of, number_of(e->key), &n)) {
+    if (!e->came && map_get(&m->inserted_of, number_of(e->key), &n)) {
         put = e->by = (sessile_key){step->at, n};
         e->disposition = map_get(&m->replaced, number_of(e->key), NULL) ? SESSILE_REPLACED
                                                                         : SESSILE_COVERED;
@@ -152,25 +152,25 @@ static uint32_t group_made(maker *m, const history_step *step, history_event *e)
     return group;
 }
 
-/* The group of what a compaction that takes another one back takes out or puts back: it
- * is the one that the other had. */
+/* The group of what a compaction that takes another one back takes out or inserted back:
+ * it is the one that the other had. */
 static uint32_t group_turned(maker *m, const history_step *step, history_event *e)
 {
     const history *h = m->h;
     uint32_t undone = event_at(h, e->key, step->undoes), group, made;
-    int is_put;
+    int is_inserted;
 
     if (undone == EVENT_NONE)
         return group_made(m, step, e);
     group = h->events[undone].group;
-    is_put = key_same(h->groups[group].put, e->key);
-    if (!is_put)
+    is_inserted = key_same(h->groups[group].put, e->key);
+    if (!is_inserted)
         e->by = h->groups[group].put;
     if (e->came)
         return group;
     made = event_at(h, e->key, h->groups[group].at);
     e->disposition =
-        is_put || made == EVENT_NONE ? SESSILE_UNDONE : h->events[made].disposition;
+        is_inserted || made == EVENT_NONE ? SESSILE_UNDONE : h->events[made].disposition;
     return group;
 }
 
@@ -216,14 +216,15 @@ static int add_event(maker *m, history_step *step, sessile_key key, int came)
 }
 
 /* What the messages of a compaction stand for. */
-static sessile_status read_puts(maker *m, sessile_id at, json data, sessile_error *err)
+static sessile_status read_inserted(maker *m, sessile_id at, json data,
+                                    sessile_error *err)
 {
     static const char *const lists[] = {"replaces", "covers"};
-    json_iter it = json_begin(json_get(data, "put"));
+    json_iter it = json_begin(json_get(data, "inserted"));
     sessile_status status = SESSILE_OK;
     uint64_t n;
 
-    map_clear(&m->put_of);
+    map_clear(&m->inserted_of);
     map_clear(&m->replaced);
     map_clear(&m->groups);
     while (!status && json_next(&it)) {
@@ -236,7 +237,8 @@ static sessile_status read_puts(maker *m, sessile_id at, json data, sessile_erro
             status =
                 compaction_names(m->s, at, json_get(it.value, lists[k]), &m->names, err);
             for (size_t i = 0; !status && i < m->names.count; i++) {
-                if (map_put(&m->put_of, number_of(m->names.items[i].key), (uint32_t)n))
+                if (map_put(&m->inserted_of, number_of(m->names.items[i].key),
+                            (uint32_t)n))
                     status = fail_nomem(err);
                 if (k == 0)
                     alone = m->names.items[i].key;
@@ -306,7 +308,7 @@ static sessile_status make_step(maker *m, size_t index, sessile_id since,
     if (!status && push_path(m, &m->after, upto, step->at))
         status = fail_nomem(err);
     if (!status)
-        status = read_puts(m, step->at, e.data, err);
+        status = read_inserted(m, step->at, e.data, err);
     if (status)
         return status;
     if (!json_plain(json_get(e.data, "uncompacts"), &text, &size) ||
@@ -357,7 +359,7 @@ sessile_status history_make(history *h, sessile_session *s, sessile_id at,
     context_init(&m.after, h->alloc);
     context_init(&m.names, h->alloc);
     map_init(&m.marks, h->alloc);
-    map_init(&m.put_of, h->alloc);
+    map_init(&m.inserted_of, h->alloc);
     map_init(&m.replaced, h->alloc);
     map_init(&m.groups, h->alloc);
     buf_init(&m.text, h->alloc);
@@ -369,7 +371,7 @@ sessile_status history_make(history *h, sessile_session *s, sessile_id at,
     context_deinit(&m.after);
     context_deinit(&m.names);
     map_deinit(&m.marks);
-    map_deinit(&m.put_of);
+    map_deinit(&m.inserted_of);
     map_deinit(&m.replaced);
     map_deinit(&m.groups);
     buf_deinit(&m.text);

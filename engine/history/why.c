@@ -79,7 +79,7 @@ static sessile_status set_row(asking *a, step *of, sessile_id at)
 /* ------------------------------------------------------------------ how it began */
 
 /* What a written message stands for, and its role. */
-static sessile_status read_put(asking *a, step *of, sessile_key key)
+static sessile_status read_inserted(asking *a, step *of, sessile_key key)
 {
     static const char *const lists[] = {"replaces", "covers"};
     context names;
@@ -92,7 +92,7 @@ static sessile_status read_put(asking *a, step *of, sessile_key key)
     context_init(&names, a->alloc);
     buf_init(&text, a->alloc);
     status = session_read_entry(a->s, key.entry, &text, &e, a->err);
-    it = json_begin(status ? (json){NULL, 0, JSON_NONE} : json_get(e.data, "put"));
+    it = json_begin(status ? (json){NULL, 0, JSON_NONE} : json_get(e.data, "inserted"));
     while (!status && json_next(&it)) {
         if (json_uint(json_get(it.value, "n"), &n) || n != key.n)
             continue;
@@ -180,7 +180,7 @@ static sessile_status begin(asking *a, int *ends)
         return status;
     of->s.role = (sessile_role)n->role;
     if (a->key.n)
-        status = read_put(a, of, a->key);
+        status = read_inserted(a, of, a->key);
     if (!status && a->key.n)
         status = set_row(a, of, id);
     if (status)

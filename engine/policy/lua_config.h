@@ -27,7 +27,7 @@ typedef struct lua_config {
 sessile_status lua_config_read(const char *path, lua_config *out, sessile_error *err);
 
 /* Whether a path below a file's folder leads nowhere else: what there is of it are
- * folders, and none is a link. Changes path and puts it back. */
+ * folders, and none is a link. Changes path and inserted it back. */
 int lua_config_stays_below(const char *folder, char *path);
 
 #endif

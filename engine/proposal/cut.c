@@ -30,7 +30,8 @@ static limits limits_of(const sessile_state *s)
     limits out;
     out.last_user = (uint32_t)context_last_user(first);
     out.floor =
-        (uint32_t)(first->count - laws_floor(first, s->floor, s->window, s->reserve));
+        (uint32_t)(first->count - laws_floor(first, s->limits.floor, s->limits.window,
+                                             s->limits.reserve));
     out.first_open = given_pairs(s)->first_open;
     return out;
 }
@@ -168,13 +169,13 @@ sessile_status sessile_state_keep_last(sessile_state *s, int64_t n, sessile_unit
                     "keep_last takes a number from 0 of messages, "
                     "turns or tokens");
     error_clear(err);
-    if ((unit == SESSILE_MESSAGES && (int64_t)s->left <= n) ||
-        (unit == SESSILE_TOKENS && s->tokens <= n))
+    if ((unit == SESSILE_MESSAGES && (int64_t)s->edits.left <= n) ||
+        (unit == SESSILE_TOKENS && s->edits.tokens <= n))
         return SESSILE_OK; /* nothing to note either */
     if (cutting_init(&c, s, unit))
         return fail_nomem(err);
-    c.left = unit == SESSILE_MESSAGES ? (int64_t)s->left
-             : unit == SESSILE_TOKENS ? s->tokens
+    c.left = unit == SESSILE_MESSAGES ? (int64_t)s->edits.left
+             : unit == SESSILE_TOKENS ? s->edits.tokens
                                       : count_turns(&c);
     if (c.left > n) {
         find_groups(&c);

@@ -13,7 +13,7 @@
 
 sessile_status state_check_unbuilt(const sessile_state *s, sessile_error *err)
 {
-    if (!s->is_built)
+    if (!s->edits.is_built)
         return SESSILE_OK;
     return fail(err, SESSILE_INVALID,
                 "the list was built by hand: edit before that, or "
@@ -46,15 +46,15 @@ static sessile_status check_range(const sessile_state *s, size_t first, size_t l
 
 void state_mark_gone(sessile_state *s, size_t i, uint32_t mark)
 {
-    uint32_t was = s->marks[i];
+    uint32_t was = s->edits.marks[i];
     if (was == MARK_COVERED || (was == MARK_DROPPED && mark == MARK_DROPPED))
         return;
-    s->tokens -= tokens_now(s, i);
-    s->left -= was != MARK_DROPPED;
-    if (mark_is_put(was))
-        put_clear(s, was);
-    s->marks[i] = mark;
-    s->edited = 1;
+    s->edits.tokens -= tokens_now(s, i);
+    s->edits.left -= was != MARK_DROPPED;
+    if (mark_is_inserted(was))
+        inserted_clear(s, was);
+    s->edits.marks[i] = mark;
+    s->edits.marked = 1;
 }
 
 sessile_status sessile_state_drop(sessile_state *s, size_t first, size_t last,
@@ -84,13 +84,13 @@ static sessile_status replace_new(sessile_state *s, size_t i, const message *m,
     uint32_t number, origin = origin_of(s, i);
     sessile_key *covers = NULL, *replaces = NULL;
     size_t cover_count = 0, replace_count = 1;
-    const put *was = NULL;
-    sessile_status status = put_new(s, m, it->turn, &number, err);
+    const inserted_message *was = NULL;
+    sessile_status status = inserted_new(s, m, it->turn, &number, err);
 
     if (status)
         return status;
     if (origin == ORIGIN_NONE) {
-        was = put_of(s, it->key.n);
+        was = inserted_of(s, it->key.n);
         cover_count = was->cover_count;
         replace_count = was->replace_count;
     }
@@ -106,17 +106,17 @@ static sessile_status replace_new(sessile_state *s, size_t i, const message *m,
         memcpy(replaces, was->replaces, replace_count * sizeof *replaces);
     else if (replace_count)
         replaces[0] = it->key;
-    if (put_stands(s, number, covers, cover_count, replaces, replace_count))
+    if (inserted_stands(s, number, covers, cover_count, replaces, replace_count))
         goto nomem;
-    s->tokens += (int64_t)put_of(s, number)->columns.tokens - it->tokens;
-    s->marks[i] = number;
-    s->edited = 1;
+    s->edits.tokens += (int64_t)inserted_of(s, number)->columns.tokens - it->tokens;
+    s->edits.marks[i] = number;
+    s->edits.marked = 1;
     return SESSILE_OK;
 
 nomem:
     mem_free(s->alloc, covers, cover_count * sizeof *covers);
     mem_free(s->alloc, replaces, replace_count * sizeof *replaces);
-    puts_cut(s, s->put_count - 1);
+    inserted_cut(s, s->made.count - 1);
     return fail_nomem(err);
 }
 
@@ -138,33 +138,33 @@ sessile_status sessile_state_replace(sessile_state *s, size_t i, sessile_slice f
         status = check_index(s, i, err);
     if (status)
         return status;
-    mark = s->marks[i];
+    mark = s->edits.marks[i];
     if (is_gone(s, i))
         return fail(err, SESSILE_INVALID,
                     "message %zu was dropped: it cannot be replaced", i);
-    if (mark_is_put(mark)) {
-        base.data = put_of(s, mark)->json;
-        base.size = put_of(s, mark)->size;
+    if (mark_is_inserted(mark)) {
+        base.data = inserted_of(s, mark)->json;
+        base.size = inserted_of(s, mark)->size;
     } else {
         status = sessile_state_json(s, i, &base, err);
     }
     if (!status)
-        status = put_merge(s, base, fields, err);
+        status = inserted_merge(s, base, fields, err);
     if (!status)
-        status = put_read(s, &m, err);
+        status = inserted_read(s, &m, err);
     if (status)
         return status;
-    if (!put_same_links(s, i))
+    if (!inserted_same_links(s, i))
         return fail(err, SESSILE_INVALID,
                     "replacing message %zu must keep its calls and "
                     "results: give text for \"content\", or blocks with the same ids",
                     i);
-    if (!mark_is_put(mark)) {
+    if (!mark_is_inserted(mark)) {
         status = replace_new(s, i, &m, err);
     } else {
         tokens = tokens_now(s, i);
-        status = put_again(s, &m, mark, err);
-        s->tokens += tokens_now(s, i) - tokens;
+        status = inserted_again(s, &m, mark, err);
+        s->edits.tokens += tokens_now(s, i) - tokens;
     }
     if (!status) {
         journal_replace(s, i, fields);
@@ -180,7 +180,7 @@ static sessile_status check_covered(const sessile_state *s, size_t first, size_t
 {
     size_t i;
     for (i = first; i <= last; i++) {
-        if (s->marks[i] == MARK_COVERED)
+        if (s->edits.marks[i] == MARK_COVERED)
             return fail(err, SESSILE_INVALID,
                         "message %zu is covered by another new "
                         "message already",
@@ -218,32 +218,32 @@ sessile_status sessile_state_insert(sessile_state *s, size_t i, sessile_slice te
     if (!status && has_covers)
         status = check_covered(s, cover_first, cover_last, err);
     if (!status)
-        status = put_complete(s, text, SESSILE_USER, has_covers ? "summary" : "note",
-                              NULL, NULL, err);
+        status = inserted_complete(s, text, SESSILE_USER, has_covers ? "summary" : "note",
+                                   NULL, NULL, err);
     if (!status)
-        status = put_read(s, &m, err);
+        status = inserted_read(s, &m, err);
     if (status)
         return status;
 
     stand_for_nothing(s);
     if ((has_covers && stand_for_range(s, cover_first, cover_last)) ||
-        mem_grow(s->alloc, (void **)&s->inserts, &s->insert_capacity, s->insert_count + 1,
-                 sizeof *s->inserts))
+        mem_grow(s->alloc, (void **)&s->edits.inserts, &s->edits.insert_capacity,
+                 s->edits.insert_count + 1, sizeof *s->edits.inserts))
         return fail_nomem(err);
     turn = stand_turn(s, i > 0 ? given_item(s, i - 1)->turn : 0);
-    status = put_new(s, &m, turn, &number, err);
+    status = inserted_new(s, &m, turn, &number, err);
     if (status)
         return status;
     if (stand_keys(s, &covers, &cover_count) ||
-        put_stands(s, number, covers, cover_count, NULL, 0)) {
+        inserted_stands(s, number, covers, cover_count, NULL, 0)) {
         mem_free(s->alloc, covers, cover_count * sizeof *covers);
-        puts_cut(s, s->put_count - 1);
+        inserted_cut(s, s->made.count - 1);
         return fail_nomem(err);
     }
-    s->inserts[s->insert_count].at = (uint32_t)i;
-    s->inserts[s->insert_count++].number = number;
-    s->tokens += put_of(s, number)->columns.tokens;
-    s->left++;
+    s->edits.inserts[s->edits.insert_count].at = (uint32_t)i;
+    s->edits.inserts[s->edits.insert_count++].number = number;
+    s->edits.tokens += inserted_of(s, number)->columns.tokens;
+    s->edits.left++;
     for (k = cover_first; has_covers && k <= cover_last; k++)
         state_mark_gone(s, k, MARK_COVERED);
     journal_insert(s, i, text, has_covers, cover_first, cover_last);
@@ -276,17 +276,17 @@ static sessile_status complete_built(sessile_state *s, const sessile_state_item 
         size_t at;
         sessile_key key = given->replaces[0];
         int found = 0;
-        if (key_is_own(key) && key.n >= 1 && key.n <= s->puts_before)
-            role = (sessile_role)put_of(s, key.n)->columns.role;
+        if (key_is_own(key) && key.n >= 1 && key.n <= s->made.before)
+            role = (sessile_role)inserted_of(s, key.n)->columns.role;
         else
-            found = finder_find(&s->find, key, &at);
+            found = finder_find(&s->reader.find, key, &at);
         if (found < 0)
             return fail_nomem(err);
         if (found)
             role = (sessile_role)s->lists[0].c.items[at].role;
         kind = NULL;
     }
-    return put_complete(s, given->json, role, kind, name, has_name, err);
+    return inserted_complete(s, given->json, role, kind, name, has_name, err);
 }
 
 static sessile_status build_new(sessile_state *s, const sessile_state_item *given,
@@ -300,9 +300,9 @@ static sessile_status build_new(sessile_state *s, const sessile_state_item *give
     sessile_status status = complete_built(s, given, &name, &has_name, err);
 
     if (!status)
-        status = put_read(s, &m, err);
+        status = inserted_read(s, &m, err);
     if (!status)
-        status = put_new(s, &m, turn, number, err);
+        status = inserted_new(s, &m, turn, number, err);
     if (status)
         return status;
     stand_for_nothing(s);
@@ -313,11 +313,11 @@ static sessile_status build_new(sessile_state *s, const sessile_state_item *give
     if (keys_of(s, given->covers, given->cover_count, &covers, &cover_count))
         goto nomem;
     turn = stand_turn(s, turn);
-    if (put_stands(s, *number, covers, cover_count, replaces, replace_count))
+    if (inserted_stands(s, *number, covers, cover_count, replaces, replace_count))
         goto nomem;
-    put_of(s, *number)->columns.turn = turn;
-    put_of(s, *number)->has_name = has_name;
-    put_of(s, *number)->name = name;
+    inserted_of(s, *number)->columns.turn = turn;
+    inserted_of(s, *number)->has_name = has_name;
+    inserted_of(s, *number)->name = name;
     return SESSILE_OK;
 
 nomem:
@@ -348,43 +348,43 @@ static sessile_status build_kept(const sessile_state *s, const sessile_state_ite
  * begin at `from`, move down to their numbers. */
 static void forget_edits(sessile_state *s, size_t from)
 {
-    size_t i, n = from - s->puts_before;
+    size_t i, n = from - s->made.before;
 
-    for (i = s->puts_before; i < from; i++)
-        put_clear(s, (uint32_t)(i + 1));
+    for (i = s->made.before; i < from; i++)
+        inserted_clear(s, (uint32_t)(i + 1));
     if (n == 0)
         return;
-    memmove(s->puts + s->puts_before, s->puts + from,
-            (s->put_count - from) * sizeof *s->puts);
-    memmove(s->put_from + s->puts_before, s->put_from + from,
-            (s->put_count - from) * sizeof *s->put_from);
-    s->put_count -= n;
-    for (i = s->puts_before; i < s->put_count; i++)
-        s->puts[i].columns.key.n = (uint32_t)(i + 1);
+    memmove(s->made.at + s->made.before, s->made.at + from,
+            (s->made.count - from) * sizeof *s->made.at);
+    memmove(s->made.from + s->made.before, s->made.from + from,
+            (s->made.count - from) * sizeof *s->made.from);
+    s->made.count -= n;
+    for (i = s->made.before; i < s->made.count; i++)
+        s->made.at[i].columns.key.n = (uint32_t)(i + 1);
 }
 
 /* The marks that say the same as a hand-built list: what it leaves out is dropped. */
 static void mark_built(sessile_state *s, const uint8_t *seen)
 {
     size_t i;
-    s->tokens = 0;
-    s->left = s->built_count;
+    s->edits.tokens = 0;
+    s->edits.left = s->edits.built_count;
     for (i = 0; i < s->given->c.count; i++) {
-        s->marks[i] = seen[i] ? MARK_NONE : MARK_DROPPED;
-        s->tokens += tokens_now(s, i);
+        s->edits.marks[i] = seen[i] ? MARK_NONE : MARK_DROPPED;
+        s->edits.tokens += tokens_now(s, i);
     }
-    for (i = 0; i < s->built_count; i++)
-        if (s->built[i].index == ORIGIN_NONE)
-            s->tokens += put_of(s, s->built[i].number)->columns.tokens;
-    s->insert_count = 0;
-    s->edited = 1;
-    s->is_built = 1;
+    for (i = 0; i < s->edits.built_count; i++)
+        if (s->edits.built[i].index == ORIGIN_NONE)
+            s->edits.tokens += inserted_of(s, s->edits.built[i].number)->columns.tokens;
+    s->edits.insert_count = 0;
+    s->edits.marked = 1;
+    s->edits.is_built = 1;
 }
 
 sessile_status sessile_state_rebuild(sessile_state *s, const sessile_state_item *items,
                                      size_t count, sessile_error *err)
 {
-    size_t given_count = s->given->c.count, from = s->put_count, capacity = 0, i;
+    size_t given_count = s->given->c.count, from = s->made.count, capacity = 0, i;
     uint8_t *seen = mem_zalloc(s->alloc, given_count);
     built *list = NULL;
     uint32_t turn = 0;
@@ -401,7 +401,7 @@ sessile_status sessile_state_rebuild(sessile_state *s, const sessile_state_item 
         if (items[i].index == SIZE_MAX) {
             status = build_new(s, &items[i], turn, &list[i].number, err);
             if (!status)
-                turn = put_of(s, list[i].number)->columns.turn;
+                turn = inserted_of(s, list[i].number)->columns.turn;
         } else {
             status = build_kept(s, &items[i], seen, err);
             if (!status) {
@@ -412,17 +412,17 @@ sessile_status sessile_state_rebuild(sessile_state *s, const sessile_state_item 
         if (status) {
             if (err)
                 (void)fail_prefix(err, "item %zu of the list", i);
-            puts_cut(s, from);
+            inserted_cut(s, from);
             goto out;
         }
     }
     for (i = 0; i < count; i++)
-        list[i].number -= list[i].number ? (uint32_t)(from - s->puts_before) : 0;
+        list[i].number -= list[i].number ? (uint32_t)(from - s->made.before) : 0;
     forget_edits(s, from);
-    mem_free(s->alloc, s->built, s->built_capacity * sizeof *s->built);
-    s->built = list;
-    s->built_count = count;
-    s->built_capacity = capacity;
+    mem_free(s->alloc, s->edits.built, s->edits.built_capacity * sizeof *s->edits.built);
+    s->edits.built = list;
+    s->edits.built_count = count;
+    s->edits.built_capacity = capacity;
     list = NULL;
     mark_built(s, seen);
     journal_rebuild(s, items, count);
@@ -438,7 +438,7 @@ out:
 
 sessile_slice sessile_state_vars(const sessile_state *s)
 {
-    const buf *b = s->has_vars ? &s->vars_set : &s->vars_given;
+    const buf *b = s->vars.has ? &s->vars.set : &s->vars.given;
     sessile_slice out = {b->data, b->size};
     return out;
 }
@@ -449,26 +449,26 @@ sessile_status sessile_state_set_vars(sessile_state *s, sessile_slice text,
     sessile_status status;
     json root;
 
-    buf_clear(&s->checked);
-    status = json_check(&s->checked, text.data, text.size, s->depth, err);
+    buf_clear(&s->scratch.checked);
+    status = json_check(&s->scratch.checked, text.data, text.size, s->limits.depth, err);
     if (status)
         return status;
-    root = json_of(s->checked.data, s->checked.size);
+    root = json_of(s->scratch.checked.data, s->scratch.checked.size);
     if (root.type != JSON_OBJECT)
         return fail(err, SESSILE_INVALID, "a policy's vars must be a JSON object");
-    if (s->checked.size > s->vars_limit)
+    if (s->scratch.checked.size > s->limits.vars)
         return fail(err, SESSILE_LIMIT,
                     "the vars have %zu bytes, and a policy may keep "
                     "%llu",
-                    s->checked.size, (unsigned long long)s->vars_limit);
-    if (buf_reserve(&s->vars_set,
-                    s->checked.size)) /* growing must not lose the old ones */
+                    s->scratch.checked.size, (unsigned long long)s->limits.vars);
+    if (buf_reserve(&s->vars.set,
+                    s->scratch.checked.size)) /* growing must not lose the old ones */
         return fail_nomem(err);
-    buf_clear(&s->vars_set);
-    buf_put(&s->vars_set, s->checked.data, s->checked.size);
-    if (s->vars_set.failed)
+    buf_clear(&s->vars.set);
+    buf_put(&s->vars.set, s->scratch.checked.data, s->scratch.checked.size);
+    if (s->vars.set.failed)
         return fail_nomem(err);
-    s->has_vars = 1;
+    s->vars.has = 1;
     journal_vars(s, text);
     error_clear(err);
     return SESSILE_OK;

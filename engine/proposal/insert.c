@@ -17,16 +17,16 @@
 
 void stand_for_nothing(sessile_state *s)
 {
-    s->stand_count = 0;
-    s->strange_count = 0;
+    s->scratch.stand_count = 0;
+    s->scratch.strange_count = 0;
 }
 
 static int stand_for_index(sessile_state *s, size_t index)
 {
-    if (mem_grow(s->alloc, (void **)&s->stands, &s->stand_capacity, s->stand_count + 1,
-                 sizeof *s->stands))
+    if (mem_grow(s->alloc, (void **)&s->scratch.stands, &s->scratch.stand_capacity,
+                 s->scratch.stand_count + 1, sizeof *s->scratch.stands))
         return -1;
-    s->stands[s->stand_count++] = (uint32_t)index;
+    s->scratch.stands[s->scratch.stand_count++] = (uint32_t)index;
     return 0;
 }
 
@@ -34,19 +34,19 @@ static int stand_for_index(sessile_state *s, size_t index)
 static int stand_for_first(sessile_state *s, sessile_key key)
 {
     size_t at;
-    int found = finder_find(&s->find, key, &at);
+    int found = finder_find(&s->reader.find, key, &at);
     if (found < 0)
         return -1;
     if (found)
         return stand_for_index(s, at);
-    if (mem_grow(s->alloc, (void **)&s->strange, &s->strange_capacity,
-                 s->strange_count + 1, sizeof *s->strange))
+    if (mem_grow(s->alloc, (void **)&s->scratch.strange, &s->scratch.strange_capacity,
+                 s->scratch.strange_count + 1, sizeof *s->scratch.strange))
         return -1;
-    s->strange[s->strange_count++] = key;
+    s->scratch.strange[s->scratch.strange_count++] = key;
     return 0;
 }
 
-static int stand_for_put(sessile_state *s, const put *w)
+static int stand_for_inserted(sessile_state *s, const inserted_message *w)
 {
     size_t k;
     for (k = 0; k < w->replace_count; k++)
@@ -63,13 +63,13 @@ int stand_for_item(sessile_state *s, size_t i)
     uint32_t origin = origin_of(s, i);
     if (origin != ORIGIN_NONE)
         return stand_for_index(s, origin);
-    return stand_for_put(s, put_of(s, given_item(s, i)->key.n));
+    return stand_for_inserted(s, inserted_of(s, given_item(s, i)->key.n));
 }
 
 int stand_for_key(sessile_state *s, sessile_key key)
 {
-    if (key_is_own(key) && key.n >= 1 && key.n <= s->puts_before)
-        return stand_for_put(s, put_of(s, key.n));
+    if (key_is_own(key) && key.n >= 1 && key.n <= s->made.before)
+        return stand_for_inserted(s, inserted_of(s, key.n));
     return stand_for_first(s, key);
 }
 
@@ -83,20 +83,20 @@ static int sort_stands(sessile_state *s)
     size_t k, i, n = s->lists[0].c.count;
     uint8_t *seen;
 
-    for (k = 1; k < s->stand_count; k++)
-        if (s->stands[k] <= s->stands[k - 1])
+    for (k = 1; k < s->scratch.stand_count; k++)
+        if (s->scratch.stands[k] <= s->scratch.stands[k - 1])
             break;
-    if (k >= s->stand_count)
+    if (k >= s->scratch.stand_count)
         return 0;
     seen = mem_zalloc(s->alloc, n);
     if (!seen)
         return -1;
-    for (k = 0; k < s->stand_count; k++)
-        seen[s->stands[k]] = 1;
-    s->stand_count = 0;
+    for (k = 0; k < s->scratch.stand_count; k++)
+        seen[s->scratch.stands[k]] = 1;
+    s->scratch.stand_count = 0;
     for (i = 0; i < n; i++)
         if (seen[i])
-            s->stands[s->stand_count++] = (uint32_t)i;
+            s->scratch.stands[s->scratch.stand_count++] = (uint32_t)i;
     mem_free(s->alloc, seen, n);
     return 0;
 }
@@ -110,16 +110,16 @@ int stand_keys(sessile_state *s, sessile_key **out, size_t *count)
     *count = 0;
     if (sort_stands(s))
         return -1;
-    n = s->stand_count + s->strange_count;
+    n = s->scratch.stand_count + s->scratch.strange_count;
     if (n == 0)
         return 0;
     *out = mem_alloc(s->alloc, n * sizeof **out);
     if (!*out)
         return -1;
-    for (k = 0; k < s->stand_count; k++)
-        (*out)[k] = first->items[s->stands[k]].key;
-    for (k = 0; k < s->strange_count; k++)
-        (*out)[s->stand_count + k] = s->strange[k];
+    for (k = 0; k < s->scratch.stand_count; k++)
+        (*out)[k] = first->items[s->scratch.stands[k]].key;
+    for (k = 0; k < s->scratch.strange_count; k++)
+        (*out)[s->scratch.stand_count + k] = s->scratch.strange[k];
     *count = n;
     return 0;
 }
@@ -128,34 +128,36 @@ uint32_t stand_turn(const sessile_state *s, uint32_t otherwise)
 {
     uint32_t newest = 0;
     size_t k;
-    if (s->stand_count == 0)
+    if (s->scratch.stand_count == 0)
         return otherwise;
-    for (k = 0; k < s->stand_count; k++)
-        if (s->stands[k] > newest)
-            newest = s->stands[k];
+    for (k = 0; k < s->scratch.stand_count; k++)
+        if (s->scratch.stands[k] > newest)
+            newest = s->scratch.stands[k];
     return s->lists[0].c.items[newest].turn;
 }
 
-/* ------------------------------------------------------------------ puts */
+/* ------------------------------------------------------------------ inserted */
 
-sessile_status put_read(sessile_state *s, message *out, sessile_error *err)
+sessile_status inserted_read(sessile_state *s, message *out, sessile_error *err)
 {
-    s->link_count = 0;
-    return message_read(out, s->work.data, s->work.size, &s->links, &s->link_count,
-                        &s->link_capacity, s->alloc, err);
+    s->scratch.link_count = 0;
+    return message_read(out, s->scratch.work.data, s->scratch.work.size,
+                        &s->scratch.links, &s->scratch.link_count,
+                        &s->scratch.link_capacity, s->alloc, err);
 }
 
-int put_same_links(const sessile_state *s, size_t i)
+int inserted_same_links(const sessile_state *s, size_t i)
 {
     const item *it = given_item(s, i);
     const message_link *was = s->given->c.links + it->link;
     size_t k;
 
-    if (it->link_count != s->link_count)
+    if (it->link_count != s->scratch.link_count)
         return 0;
-    for (k = 0; k < s->link_count; k++)
-        if (was[k].id != s->links[k].id || was[k].is_result != s->links[k].is_result ||
-            was[k].in_call != s->links[k].in_call)
+    for (k = 0; k < s->scratch.link_count; k++)
+        if (was[k].id != s->scratch.links[k].id ||
+            was[k].is_result != s->scratch.links[k].is_result ||
+            was[k].in_call != s->scratch.links[k].in_call)
             return 0;
     return 1;
 }
@@ -165,17 +167,18 @@ int put_same_links(const sessile_state *s, size_t i)
 static sessile_status check_room(const sessile_state *s, size_t freed, sessile_error *err)
 {
     uint64_t most =
-        s->result_limit < UINT64_MAX / 8 ? s->result_limit * 4 + 65536 : UINT64_MAX;
-    if (s->put_bytes - freed + s->work.size <= most)
+        s->limits.result < UINT64_MAX / 8 ? s->limits.result * 4 + 65536 : UINT64_MAX;
+    if (s->made.bytes - freed + s->scratch.work.size <= most)
         return SESSILE_OK;
     return fail(err, SESSILE_LIMIT,
                 "the new messages have far more bytes than "
                 "[policy_result] %llu",
-                (unsigned long long)s->result_limit);
+                (unsigned long long)s->limits.result);
 }
 
 /* The text and columns of s->work. */
-static void set_columns(const sessile_state *s, put *w, const message *m, uint32_t turn)
+static void set_columns(const sessile_state *s, inserted_message *w, const message *m,
+                        uint32_t turn)
 {
     token_count n = state_count_message(s, m);
     int64_t tokens = n.tokens;
@@ -189,79 +192,79 @@ static void set_columns(const sessile_state *s, put *w, const message *m, uint32
                                               : (uint32_t)tokens;
 }
 
-sessile_status put_new(sessile_state *s, const message *m, uint32_t turn,
-                       uint32_t *number, sessile_error *err)
+sessile_status inserted_new(sessile_state *s, const message *m, uint32_t turn,
+                            uint32_t *number, sessile_error *err)
 {
     sessile_status status = check_room(s, 0, err);
-    put *w;
+    inserted_message *w;
 
     if (status)
         return status;
-    if (s->put_count >= MARK_COVERED - 1)
+    if (s->made.count >= MARK_COVERED - 1)
         return fail(err, SESSILE_LIMIT, "too many new messages for [policy_result]");
-    if (mem_grow(s->alloc, (void **)&s->puts, &s->put_capacity, s->put_count + 1,
-                 sizeof *s->puts) ||
-        mem_grow(s->alloc, (void **)&s->put_from, &s->from_capacity, s->put_count + 1,
-                 sizeof *s->put_from))
+    if (mem_grow(s->alloc, (void **)&s->made.at, &s->made.capacity, s->made.count + 1,
+                 sizeof *s->made.at) ||
+        mem_grow(s->alloc, (void **)&s->made.from, &s->made.from_capacity,
+                 s->made.count + 1, sizeof *s->made.from))
         return fail_nomem(err);
-    w = &s->puts[s->put_count];
+    w = &s->made.at[s->made.count];
     memset(w, 0, sizeof *w);
-    w->json = mem_dup(s->alloc, s->work.data, s->work.size);
-    if (s->link_count)
-        w->links = mem_alloc(s->alloc, s->link_count * sizeof *w->links);
-    if (!w->json || (s->link_count && !w->links)) {
-        mem_free(s->alloc, w->json, s->work.size + 1);
-        mem_free(s->alloc, w->links, s->link_count * sizeof *w->links);
+    w->json = mem_dup(s->alloc, s->scratch.work.data, s->scratch.work.size);
+    if (s->scratch.link_count)
+        w->links = mem_alloc(s->alloc, s->scratch.link_count * sizeof *w->links);
+    if (!w->json || (s->scratch.link_count && !w->links)) {
+        mem_free(s->alloc, w->json, s->scratch.work.size + 1);
+        mem_free(s->alloc, w->links, s->scratch.link_count * sizeof *w->links);
         return fail_nomem(err);
     }
-    if (s->link_count)
-        memcpy(w->links, s->links, s->link_count * sizeof *w->links);
-    w->size = s->work.size;
-    s->put_from[s->put_count] = ORIGIN_NONE;
+    if (s->scratch.link_count)
+        memcpy(w->links, s->scratch.links, s->scratch.link_count * sizeof *w->links);
+    w->size = s->scratch.work.size;
+    s->made.from[s->made.count] = ORIGIN_NONE;
     w->columns.key.entry = SESSILE_NO_ID;
-    w->columns.key.n = (uint32_t)++s->put_count;
-    w->columns.link_count = (uint32_t)s->link_count;
+    w->columns.key.n = (uint32_t)++s->made.count;
+    w->columns.link_count = (uint32_t)s->scratch.link_count;
     set_columns(s, w, m, turn);
-    s->put_bytes += w->size;
+    s->made.bytes += w->size;
     *number = w->columns.key.n;
     return SESSILE_OK;
 }
 
-sessile_status put_again(sessile_state *s, const message *m, uint32_t number,
-                         sessile_error *err)
+sessile_status inserted_again(sessile_state *s, const message *m, uint32_t number,
+                              sessile_error *err)
 {
-    put *w = put_of(s, number);
+    inserted_message *w = inserted_of(s, number);
     char *copy;
     sessile_status status = check_room(s, w->size, err);
 
     if (status)
         return status;
-    copy = mem_dup(s->alloc, s->work.data, s->work.size);
+    copy = mem_dup(s->alloc, s->scratch.work.data, s->scratch.work.size);
     if (!copy)
         return fail_nomem(err);
-    s->put_bytes = s->put_bytes - w->size + s->work.size;
+    s->made.bytes = s->made.bytes - w->size + s->scratch.work.size;
     mem_free(s->alloc, w->json, w->size + 1);
     w->json = copy;
-    w->size = s->work.size;
+    w->size = s->scratch.work.size;
     set_columns(s, w, m, w->columns.turn);
     return SESSILE_OK;
 }
 
-int put_stands(sessile_state *s, uint32_t number, sessile_key *covers, size_t cover_count,
-               sessile_key *replaces, size_t replace_count)
+int inserted_stands(sessile_state *s, uint32_t number, sessile_key *covers,
+                    size_t cover_count, sessile_key *replaces, size_t replace_count)
 {
-    put *w = put_of(s, number);
+    inserted_message *w = inserted_of(s, number);
     uint32_t from = ORIGIN_NONE;
 
     if (replace_count == 1 && cover_count == 0) {
         size_t at;
-        int found = finder_find(&s->find, replaces[0], &at);
+        int found = finder_find(&s->reader.find, replaces[0], &at);
         if (found < 0)
             return -1;
         if (found)
             from = (uint32_t)at;
     }
-    s->put_from[number - 1] = from;
+    s->made.from[number - 1] = from;
     w->invalid_role =
         (w->columns.role == SESSILE_SYSTEM || w->columns.role == SESSILE_DEVELOPER) &&
         (from == ORIGIN_NONE || s->lists[0].c.items[from].role != w->columns.role);
@@ -272,12 +275,12 @@ int put_stands(sessile_state *s, uint32_t number, sessile_key *covers, size_t co
     return 0;
 }
 
-void put_clear(sessile_state *s, uint32_t number)
+void inserted_clear(sessile_state *s, uint32_t number)
 {
-    put *w = put_of(s, number);
+    inserted_message *w = inserted_of(s, number);
     if (!w->json)
         return;
-    s->put_bytes -= w->size;
+    s->made.bytes -= w->size;
     mem_free(s->alloc, w->json, w->size + 1);
     mem_free(s->alloc, w->links, w->columns.link_count * sizeof *w->links);
     mem_free(s->alloc, w->covers, w->cover_count * sizeof *w->covers);
@@ -287,8 +290,8 @@ void put_clear(sessile_state *s, uint32_t number)
     w->columns.key.n = number;
 }
 
-void puts_cut(sessile_state *s, size_t count)
+void inserted_cut(sessile_state *s, size_t count)
 {
-    while (s->put_count > count)
-        put_clear(s, (uint32_t)s->put_count--);
+    while (s->made.count > count)
+        inserted_clear(s, (uint32_t)s->made.count--);
 }

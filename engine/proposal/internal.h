@@ -59,24 +59,19 @@ typedef struct item_text {
     size_t size, capacity;
 } item_text;
 
-struct sessile_state {
-    const allocator *alloc;
+/* What an edit may not exceed. */
+typedef struct state_limits {
     int64_t window, reserve, made_ratio;
     uint32_t floor;
-    uint64_t result_limit, vars_limit;
+    uint64_t result, vars; /* bytes */
     unsigned depth;
-    state_read read;
-    void *read_arg;
-    buf *journal; /* where calls are noted; NULL: nowhere */
+} state_limits;
 
-    state_list lists[STATE_LISTS];
-    state_list *given;  /* lists[0] is what the pipeline began with */
-    state_list *marked; /* or NULL */
-
-    /* the edits of this hook */
+/* The edits of the hook that runs. */
+typedef struct state_edits {
     uint32_t *marks; /* one per given item */
     size_t mark_capacity;
-    int edited; /* a mark is set */
+    int marked; /* a mark is set */
     insertion *inserts;
     size_t insert_count, insert_capacity;
     built *built; /* a hand-built list wins over marks and inserts */
@@ -84,24 +79,35 @@ struct sessile_state {
     int is_built;
     int64_t tokens; /* of the list as edited */
     size_t left;    /* its messages */
+} state_edits;
 
-    put *puts;
-    size_t put_count, put_capacity;
-    uint32_t *put_from; /* one per put: the item of the first list that it replaces one
-                           for one, or ORIGIN_NONE */
+/* The messages that policies inserted, of all hooks. */
+typedef struct state_inserted {
+    inserted_message *at;
+    size_t count, capacity;
+    uint32_t *from; /* one per message: the item of the first list that it replaces one
+                       for one, or ORIGIN_NONE */
     size_t from_capacity;
-    size_t puts_before; /* as the hook began */
-    size_t puts_at_mark;
-    uint64_t put_bytes; /* of all texts in puts */
+    size_t before;  /* number of them when the hook began */
+    size_t at_mark; /* number of them at the mark */
+    uint64_t bytes; /* of all their texts */
+} state_inserted;
 
+/* Texts of the host, read when a policy asks for them. */
+typedef struct state_reader {
+    state_read read;
+    void *arg;
     item_text *texts; /* one per item of the first list, made when one is read */
     finder find;      /* over the first list */
-    facts labels;     /* of its entries, as they were when the run began */
+} state_reader;
 
-    buf vars_given, vars_set;
-    int has_vars; /* the hook set some */
+typedef struct state_vars {
+    buf given, set;
+    int has; /* the hook set some */
+} state_vars;
 
-    buf checked, work; /* scratch */
+typedef struct state_scratch {
+    buf checked, work;
     message_link *links;
     size_t link_count, link_capacity;
     uint32_t *stands; /* indexes in the first list */
@@ -109,6 +115,21 @@ struct sessile_state {
     sessile_key *strange; /* keys that are of nothing in the first list */
     size_t strange_count, strange_capacity;
     map names;
+} state_scratch;
+
+struct sessile_state {
+    const allocator *alloc;
+    state_limits limits;
+    buf *journal; /* where calls are noted; NULL: nowhere */
+    state_list lists[STATE_LISTS];
+    state_list *given;  /* lists[0] is what the pipeline began with */
+    state_list *marked; /* or NULL */
+    state_edits edits;
+    state_inserted made;
+    state_reader reader;
+    facts labels; /* of the first list's entries, as they were when the run began */
+    state_vars vars;
+    state_scratch scratch;
 };
 
 static inline const item *given_item(const sessile_state *s, size_t i)
@@ -128,19 +149,19 @@ static inline uint32_t origin_of(const sessile_state *s, size_t i)
     return s->given->origin ? s->given->origin[i] : (uint32_t)i;
 }
 
-static inline put *put_of(const sessile_state *s, uint32_t number)
+static inline inserted_message *inserted_of(const sessile_state *s, uint32_t number)
 {
-    return &s->puts[number - 1];
+    return &s->made.at[number - 1];
 }
 
 /* The item of the first list that it is, or replaces one for one; or ORIGIN_NONE. */
 static inline uint32_t likeness_of(const sessile_state *s, size_t i)
 {
     uint32_t origin = origin_of(s, i);
-    return origin == ORIGIN_NONE ? s->put_from[given_item(s, i)->key.n - 1] : origin;
+    return origin == ORIGIN_NONE ? s->made.from[given_item(s, i)->key.n - 1] : origin;
 }
 
-static inline int mark_is_put(uint32_t mark)
+static inline int mark_is_inserted(uint32_t mark)
 {
     return mark != MARK_NONE && mark < MARK_COVERED;
 }
@@ -148,15 +169,15 @@ static inline int mark_is_put(uint32_t mark)
 /* An item's tokens with the edits so far. */
 static inline uint32_t tokens_now(const sessile_state *s, size_t i)
 {
-    uint32_t mark = s->marks[i];
+    uint32_t mark = s->edits.marks[i];
     if (mark == MARK_NONE)
         return given_item(s, i)->tokens;
-    return mark_is_put(mark) ? put_of(s, mark)->columns.tokens : 0;
+    return mark_is_inserted(mark) ? inserted_of(s, mark)->columns.tokens : 0;
 }
 
 static inline int is_gone(const sessile_state *s, size_t i)
 {
-    return s->marks[i] == MARK_DROPPED || s->marks[i] == MARK_COVERED;
+    return s->edits.marks[i] == MARK_DROPPED || s->edits.marks[i] == MARK_COVERED;
 }
 
 /* ---- state.c */
@@ -204,31 +225,31 @@ uint32_t stand_turn(const sessile_state *s, uint32_t otherwise);
 /* What is missing in a message that a hook made: role_default, metadata.kind (NULL: none
  * is added). The message is then in s->work. A member "id" or "key" is INVALID, or, with
  * has_name, noted for law 3. */
-sessile_status put_complete(sessile_state *s, sessile_slice message,
-                            sessile_role role_default, const char *kind,
-                            sessile_key *name, int *has_name, sessile_error *err);
+sessile_status inserted_complete(sessile_state *s, sessile_slice message,
+                                 sessile_role role_default, const char *kind,
+                                 sessile_key *name, int *has_name, sessile_error *err);
 /* Fields over the message `base`; the result is in s->work. */
-sessile_status put_merge(sessile_state *s, sessile_slice base, sessile_slice fields,
-                         sessile_error *err);
+sessile_status inserted_merge(sessile_state *s, sessile_slice base, sessile_slice fields,
+                              sessile_error *err);
 /* ---- state_put.c again */
 
 /* Reads s->work as a message, its links into s->links. */
-sessile_status put_read(sessile_state *s, message *out, sessile_error *err);
+sessile_status inserted_read(sessile_state *s, message *out, sessile_error *err);
 /* 1 when the links read are those of given item i, in their order. */
-int put_same_links(const sessile_state *s, size_t i);
+int inserted_same_links(const sessile_state *s, size_t i);
 /* Makes a put of s->work as it was read, which stands for nothing yet. */
-sessile_status put_new(sessile_state *s, const message *m, uint32_t turn,
-                       uint32_t *number, sessile_error *err);
+sessile_status inserted_new(sessile_state *s, const message *m, uint32_t turn,
+                            uint32_t *number, sessile_error *err);
 /* Gives a put s->work as its text instead; what it stands for stays. */
-sessile_status put_again(sessile_state *s, const message *m, uint32_t number,
-                         sessile_error *err);
+sessile_status inserted_again(sessile_state *s, const message *m, uint32_t number,
+                              sessile_error *err);
 /* Says what a put stands for (the arrays are its own then), and whether its role is one
  * that it may have. 0, or -1: NOMEM, and the arrays are still the caller's. */
-int put_stands(sessile_state *s, uint32_t number, sessile_key *covers, size_t cover_count,
-               sessile_key *replaces, size_t replace_count);
+int inserted_stands(sessile_state *s, uint32_t number, sessile_key *covers,
+                    size_t cover_count, sessile_key *replaces, size_t replace_count);
 /* A put's memory; its number stays taken. */
-void put_clear(sessile_state *s, uint32_t number);
-/* The newest puts go, until `count` are left. */
-void puts_cut(sessile_state *s, size_t count);
+void inserted_clear(sessile_state *s, uint32_t number);
+/* The newest inserted go, until `count` are left. */
+void inserted_cut(sessile_state *s, size_t count);
 
 #endif

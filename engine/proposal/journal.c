@@ -60,13 +60,13 @@ static void put_labels(const facts *labels, buf *out)
 void state_image_put(const sessile_state *s, buf *out)
 {
     wire_put_u64(out, s->lists[0].previous);
-    wire_put_i64(out, s->window);
-    wire_put_i64(out, s->reserve);
-    wire_put_i64(out, s->made_ratio);
-    wire_put_u32(out, s->floor);
-    wire_put_u64(out, s->result_limit);
-    wire_put_u64(out, s->vars_limit);
-    wire_put_u32(out, s->depth);
+    wire_put_i64(out, s->limits.window);
+    wire_put_i64(out, s->limits.reserve);
+    wire_put_i64(out, s->limits.made_ratio);
+    wire_put_u32(out, s->limits.floor);
+    wire_put_u64(out, s->limits.result);
+    wire_put_u64(out, s->limits.vars);
+    wire_put_u32(out, s->limits.depth);
     put_labels(&s->labels, out);
     put_context(&s->lists[0].c, out);
 }

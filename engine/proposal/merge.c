@@ -21,16 +21,17 @@ static sessile_status check_object(sessile_state *s, sessile_slice given, json *
 {
     sessile_status status;
 
-    buf_clear(&s->checked);
+    buf_clear(&s->scratch.checked);
     if (given.size > UINT32_MAX / 2)
         return fail(err, SESSILE_LIMIT,
                     "a message of %zu bytes is too long for "
                     "[policy_result]",
                     given.size);
-    status = json_check(&s->checked, given.data, given.size, s->depth, err);
+    status =
+        json_check(&s->scratch.checked, given.data, given.size, s->limits.depth, err);
     if (status)
         return status;
-    *out = json_of(s->checked.data, s->checked.size);
+    *out = json_of(s->scratch.checked.data, s->scratch.checked.size);
     if (out->type != JSON_OBJECT)
         return fail(err, SESSILE_INVALID, "a policy's message must be a JSON object");
     return SESSILE_OK;
@@ -107,13 +108,13 @@ static int read_name(sessile_state *s, json object, sessile_key *out)
     return code;
 }
 
-sessile_status put_complete(sessile_state *s, sessile_slice given,
-                            sessile_role role_default, const char *kind,
-                            sessile_key *name, int *has_name, sessile_error *err)
+sessile_status inserted_complete(sessile_state *s, sessile_slice given,
+                                 sessile_role role_default, const char *kind,
+                                 sessile_key *name, int *has_name, sessile_error *err)
 {
     json root, metadata;
     json_iter it;
-    buf *out = &s->work;
+    buf *out = &s->scratch.work;
     int any = 0, needs_kind, written = 0;
     sessile_status status = check_object(s, given, &root, err);
 
@@ -277,26 +278,27 @@ static sessile_status note_fields(sessile_state *s, json fields, sessile_error *
     json_iter it;
     uint64_t name;
 
-    map_clear(&s->names);
+    map_clear(&s->scratch.names);
     for (it = json_begin(fields); json_next(&it);) {
         if (name_number(s, it.key, &name))
             return fail_nomem(err);
-        if (map_get(&s->names, name, NULL))
+        if (map_get(&s->scratch.names, name, NULL))
             return fail(err, SESSILE_INVALID,
                         "the new fields give one of their names "
                         "twice: leave one out");
-        if (map_put(&s->names, name, (uint32_t)(it.value.at - s->checked.data)))
+        if (map_put(&s->scratch.names, name,
+                    (uint32_t)(it.value.at - s->scratch.checked.data)))
             return fail_nomem(err);
     }
     return SESSILE_OK;
 }
 
-sessile_status put_merge(sessile_state *s, sessile_slice base_text,
-                         sessile_slice fields_text, sessile_error *err)
+sessile_status inserted_merge(sessile_state *s, sessile_slice base_text,
+                              sessile_slice fields_text, sessile_error *err)
 {
     json base = json_of(base_text.data, base_text.size), fields, value;
     json_iter it;
-    buf *out = &s->work;
+    buf *out = &s->scratch.work;
     uint64_t name;
     uint32_t at;
     int any = 0;
@@ -316,13 +318,13 @@ sessile_status put_merge(sessile_state *s, sessile_slice base_text,
     for (it = json_begin(base); json_next(&it);) {
         if (name_number(s, it.key, &name))
             return fail_nomem(err);
-        if (!map_get(&s->names, name, &at)) {
+        if (!map_get(&s->scratch.names, name, &at)) {
             put_member(out, &any, it.key, it.value);
             continue;
         }
         if (at == NAME_WRITTEN) /* a name that the message has twice */
             continue;
-        value = json_of(s->checked.data + at, s->checked.size - at);
+        value = json_of(s->scratch.checked.data + at, s->scratch.checked.size - at);
         put_comma(out, &any);
         buf_put(out, it.key.at, it.key.size);
         buf_putc(out, ':');
@@ -330,12 +332,13 @@ sessile_status put_merge(sessile_state *s, sessile_slice base_text,
             put_content(out, it.value, value);
         else
             buf_put(out, value.at, value.size);
-        (void)map_put(&s->names, name, NAME_WRITTEN); /* replaces: needs no memory */
+        (void)map_put(&s->scratch.names, name,
+                      NAME_WRITTEN); /* replaces: needs no memory */
     }
     for (it = json_begin(fields); json_next(&it);) {
         if (name_number(s, it.key, &name))
             return fail_nomem(err);
-        if (map_get(&s->names, name, &at) && at != NAME_WRITTEN)
+        if (map_get(&s->scratch.names, name, &at) && at != NAME_WRITTEN)
             put_member(out, &any, it.key, it.value);
     }
     buf_putc(out, '}');

@@ -17,17 +17,17 @@ size_t sessile_state_count(const sessile_state *s)
 
 int64_t sessile_state_tokens(const sessile_state *s)
 {
-    return s->tokens;
+    return s->edits.tokens;
 }
 
 int64_t sessile_state_window(const sessile_state *s)
 {
-    return s->window;
+    return s->limits.window;
 }
 
 int64_t sessile_state_reserve(const sessile_state *s)
 {
-    return s->reserve;
+    return s->limits.reserve;
 }
 
 size_t sessile_state_previous(const sessile_state *s)
@@ -58,7 +58,7 @@ sessile_status sessile_state_get(const sessile_state *s, size_t i, sessile_colum
     out->dead = (pairs & PAIR_DEAD) != 0;
     out->written = it->key.n > 0;
     out->starts_turn = (it->flags & ITEM_STARTS_TURN) != 0;
-    out->edited = s->marks[i] != MARK_NONE;
+    out->edited = s->edits.marks[i] != MARK_NONE;
     error_clear(err);
     return SESSILE_OK;
 }
@@ -92,15 +92,15 @@ static sessile_status first_text(sessile_state *s, size_t i, sessile_slice *out,
     item_text *kept;
     buf b;
 
-    if (!s->texts) {
-        s->texts = mem_zalloc(s->alloc, first->count * sizeof *s->texts);
-        if (!s->texts)
+    if (!s->reader.texts) {
+        s->reader.texts = mem_zalloc(s->alloc, first->count * sizeof *s->reader.texts);
+        if (!s->reader.texts)
             return fail_nomem(err);
     }
-    kept = &s->texts[i];
+    kept = &s->reader.texts[i];
     if (!kept->data) {
         buf_init(&b, s->alloc);
-        status = s->read(s->read_arg, first->items[i].key, &b, err);
+        status = s->reader.read(s->reader.arg, first->items[i].key, &b, err);
         if (!status && b.failed)
             status = fail_nomem(err);
         if (status) {
@@ -118,8 +118,8 @@ static sessile_status first_text(sessile_state *s, size_t i, sessile_slice *out,
 
 static void put_text(const sessile_state *s, uint32_t number, sessile_slice *out)
 {
-    out->data = put_of(s, number)->json;
-    out->size = put_of(s, number)->size;
+    out->data = inserted_of(s, number)->json;
+    out->size = inserted_of(s, number)->size;
 }
 
 sessile_status sessile_state_json(sessile_state *s, size_t i, sessile_slice *out,
@@ -153,11 +153,11 @@ sessile_status state_text(sessile_state *s, sessile_key key, sessile_slice *out,
 
     out->data = NULL;
     out->size = 0;
-    if (key_is_own(key) && key.n >= 1 && key.n <= s->put_count) {
+    if (key_is_own(key) && key.n >= 1 && key.n <= s->made.count) {
         put_text(s, key.n, out);
         return SESSILE_OK;
     }
-    found = finder_find(&s->find, key, &at);
+    found = finder_find(&s->reader.find, key, &at);
     if (found < 0)
         return fail_nomem(err);
     if (!found)

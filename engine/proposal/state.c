@@ -33,26 +33,27 @@ static void state_list_deinit(state_list *l, const allocator *a)
 /* One mark for each item of a list that is to be given; new ones say nothing. */
 static int grow_marks(sessile_state *s, size_t count)
 {
-    size_t was = s->mark_capacity;
-    if (mem_grow(s->alloc, (void **)&s->marks, &s->mark_capacity, count,
-                 sizeof *s->marks))
+    size_t was = s->edits.mark_capacity;
+    if (mem_grow(s->alloc, (void **)&s->edits.marks, &s->edits.mark_capacity, count,
+                 sizeof *s->edits.marks))
         return -1;
-    if (s->mark_capacity > was)
-        memset(s->marks + was, 0, (s->mark_capacity - was) * sizeof *s->marks);
+    if (s->edits.mark_capacity > was)
+        memset(s->edits.marks + was, 0,
+               (s->edits.mark_capacity - was) * sizeof *s->edits.marks);
     return 0;
 }
 
 /* Gives a list whose marks have room. */
 static void give(sessile_state *s, state_list *list, int64_t tokens)
 {
-    if (s->edited && s->mark_capacity)
-        memset(s->marks, 0, s->mark_capacity * sizeof *s->marks);
-    s->edited = 0;
-    s->insert_count = 0;
-    s->is_built = 0;
+    if (s->edits.marked && s->edits.mark_capacity)
+        memset(s->edits.marks, 0, s->edits.mark_capacity * sizeof *s->edits.marks);
+    s->edits.marked = 0;
+    s->edits.insert_count = 0;
+    s->edits.is_built = 0;
     s->given = list;
-    s->tokens = tokens;
-    s->left = list->c.count;
+    s->edits.tokens = tokens;
+    s->edits.left = list->c.count;
 }
 
 static void init(sessile_state *s, const state_setup *setup)
@@ -61,24 +62,24 @@ static void init(sessile_state *s, const state_setup *setup)
     size_t i;
 
     s->alloc = a;
-    s->window = setup->window;
-    s->reserve = setup->reserve;
-    s->made_ratio = setup->made_ratio;
-    s->floor = setup->floor;
-    s->result_limit = setup->result_limit;
-    s->vars_limit = setup->vars_limit;
-    s->depth = setup->depth;
-    s->read = setup->read;
-    s->read_arg = setup->read_arg;
+    s->limits.window = setup->window;
+    s->limits.reserve = setup->reserve;
+    s->limits.made_ratio = setup->made_ratio;
+    s->limits.floor = setup->floor;
+    s->limits.result = setup->result_limit;
+    s->limits.vars = setup->vars_limit;
+    s->limits.depth = setup->depth;
+    s->reader.read = setup->read;
+    s->reader.arg = setup->read_arg;
     for (i = 0; i < STATE_LISTS; i++)
         state_list_init(&s->lists[i], a);
-    finder_init(&s->find, &s->lists[0].c, a);
+    finder_init(&s->reader.find, &s->lists[0].c, a);
     facts_init(&s->labels, a);
-    map_init(&s->names, a);
-    buf_init(&s->vars_given, a);
-    buf_init(&s->vars_set, a);
-    buf_init(&s->checked, a);
-    buf_init(&s->work, a);
+    map_init(&s->scratch.names, a);
+    buf_init(&s->vars.given, a);
+    buf_init(&s->vars.set, a);
+    buf_init(&s->scratch.checked, a);
+    buf_init(&s->scratch.work, a);
 }
 
 static int copy_labels(sessile_state *s, const facts *from)
@@ -92,7 +93,7 @@ static int copy_labels(sessile_state *s, const facts *from)
 
 static token_count scale_made(const sessile_state *s, int64_t tokens)
 {
-    meter_ratio r = {.ratio = s->made_ratio};
+    meter_ratio r = {.ratio = s->limits.made_ratio};
 
     return r.ratio ? (token_count){meter_scale(tokens, &r), TOKENS_FITTED}
                    : (token_count){tokens, TOKENS_ESTIMATE};
@@ -126,8 +127,8 @@ sessile_status state_new(sessile_state **out, const state_setup *setup,
     if (setup->fit)
         meter_scale_context(&first->c, setup->fit);
     first->has_pairs = 1;
-    buf_puts(&s->vars_given, "{}");
-    if (s->vars_given.failed)
+    buf_puts(&s->vars.given, "{}");
+    if (s->vars.given.failed)
         goto nomem;
     first->previous = setup->previous < first->c.count ? setup->previous : first->c.count;
     give(s, first, context_tokens(&first->c));
@@ -147,29 +148,30 @@ void state_free(sessile_state *s)
     if (!s)
         return;
     a = s->alloc;
-    puts_cut(s, 0);
-    if (s->texts) {
+    inserted_cut(s, 0);
+    if (s->reader.texts) {
         for (i = 0; i < s->lists[0].c.count; i++)
-            mem_free(a, s->texts[i].data, s->texts[i].capacity);
-        mem_free(a, s->texts, s->lists[0].c.count * sizeof *s->texts);
+            mem_free(a, s->reader.texts[i].data, s->reader.texts[i].capacity);
+        mem_free(a, s->reader.texts, s->lists[0].c.count * sizeof *s->reader.texts);
     }
-    finder_deinit(&s->find);
+    finder_deinit(&s->reader.find);
     facts_deinit(&s->labels);
     for (i = 0; i < STATE_LISTS; i++)
         state_list_deinit(&s->lists[i], a);
-    map_deinit(&s->names);
-    buf_deinit(&s->vars_given);
-    buf_deinit(&s->vars_set);
-    buf_deinit(&s->checked);
-    buf_deinit(&s->work);
-    mem_free(a, s->marks, s->mark_capacity * sizeof *s->marks);
-    mem_free(a, s->inserts, s->insert_capacity * sizeof *s->inserts);
-    mem_free(a, s->built, s->built_capacity * sizeof *s->built);
-    mem_free(a, s->puts, s->put_capacity * sizeof *s->puts);
-    mem_free(a, s->put_from, s->from_capacity * sizeof *s->put_from);
-    mem_free(a, s->links, s->link_capacity * sizeof *s->links);
-    mem_free(a, s->stands, s->stand_capacity * sizeof *s->stands);
-    mem_free(a, s->strange, s->strange_capacity * sizeof *s->strange);
+    map_deinit(&s->scratch.names);
+    buf_deinit(&s->vars.given);
+    buf_deinit(&s->vars.set);
+    buf_deinit(&s->scratch.checked);
+    buf_deinit(&s->scratch.work);
+    mem_free(a, s->edits.marks, s->edits.mark_capacity * sizeof *s->edits.marks);
+    mem_free(a, s->edits.inserts, s->edits.insert_capacity * sizeof *s->edits.inserts);
+    mem_free(a, s->edits.built, s->edits.built_capacity * sizeof *s->edits.built);
+    mem_free(a, s->made.at, s->made.capacity * sizeof *s->made.at);
+    mem_free(a, s->made.from, s->made.from_capacity * sizeof *s->made.from);
+    mem_free(a, s->scratch.links, s->scratch.link_capacity * sizeof *s->scratch.links);
+    mem_free(a, s->scratch.stands, s->scratch.stand_capacity * sizeof *s->scratch.stands);
+    mem_free(a, s->scratch.strange,
+             s->scratch.strange_capacity * sizeof *s->scratch.strange);
     mem_free(a, s, sizeof *s);
 }
 
@@ -177,10 +179,10 @@ void state_free(sessile_state *s)
 
 static void forget_hook(sessile_state *s)
 {
-    s->has_vars = 0;
-    if (!s->edited && s->insert_count == 0 && !s->is_built)
+    s->vars.has = 0;
+    if (!s->edits.marked && s->edits.insert_count == 0 && !s->edits.is_built)
         return;
-    puts_cut(s, s->puts_before);
+    inserted_cut(s, s->made.before);
     give(s, s->given, context_tokens(&s->given->c));
 }
 
@@ -191,13 +193,13 @@ sessile_status state_hook_begin(sessile_state *s, const char *vars, size_t vars_
     if (!s->given->has_pairs && pairing_of(&s->given->pairs, &s->given->c))
         return fail_nomem(err);
     s->given->has_pairs = 1;
-    s->puts_before = s->put_count;
-    buf_clear(&s->vars_given);
+    s->made.before = s->made.count;
+    buf_clear(&s->vars.given);
     if (vars_size)
-        buf_put(&s->vars_given, vars, vars_size);
+        buf_put(&s->vars.given, vars, vars_size);
     else
-        buf_puts(&s->vars_given, "{}");
-    if (s->vars_given.failed)
+        buf_puts(&s->vars.given, "{}");
+    if (s->vars.given.failed)
         return fail_nomem(err);
     journal_begin(s, vars, vars_size);
     return SESSILE_OK;
@@ -225,20 +227,20 @@ static int reserve_next(sessile_state *s, state_list *next)
     context *c = &next->c;
     size_t links = s->given->c.link_count, i;
 
-    for (i = s->puts_before; i < s->put_count; i++)
-        links += s->puts[i].columns.link_count;
-    if (s->left >= UINT32_MAX - 1 || links >= UINT32_MAX - 1)
+    for (i = s->made.before; i < s->made.count; i++)
+        links += s->made.at[i].columns.link_count;
+    if (s->edits.left >= UINT32_MAX - 1 || links >= UINT32_MAX - 1)
         return -1;
     context_clear(c);
     c->upto = s->given->c.upto;
     next->previous = 0;
     next->has_pairs = 0;
-    return mem_grow(s->alloc, (void **)&c->items, &c->capacity, s->left,
+    return mem_grow(s->alloc, (void **)&c->items, &c->capacity, s->edits.left,
                     sizeof *c->items) ||
                    mem_grow(s->alloc, (void **)&c->links, &c->link_capacity, links,
                             sizeof *c->links) ||
                    mem_grow(s->alloc, (void **)&next->origin, &next->origin_capacity,
-                            s->left, sizeof *next->origin)
+                            s->edits.left, sizeof *next->origin)
                ? -1
                : 0;
 }
@@ -263,9 +265,9 @@ static void add_given(sessile_state *s, state_list *to, size_t i)
     add(to, it, s->given->c.links + it->link, origin_of(s, i));
 }
 
-static void add_put(sessile_state *s, state_list *to, uint32_t number)
+static void add_inserted(sessile_state *s, state_list *to, uint32_t number)
 {
-    const put *w = put_of(s, number);
+    const inserted_message *w = inserted_of(s, number);
     add(to, &w->columns, w->links, ORIGIN_NONE);
 }
 
@@ -278,12 +280,12 @@ static int sort_inserts(sessile_state *s)
     size_t *starts;
     insertion *sorted;
 
-    for (i = 1; i < s->insert_count; i++)
-        if (s->inserts[i].at < s->inserts[i - 1].at)
+    for (i = 1; i < s->edits.insert_count; i++)
+        if (s->edits.inserts[i].at < s->edits.inserts[i - 1].at)
             break;
-    if (i >= s->insert_count)
+    if (i >= s->edits.insert_count)
         return 0;
-    sorted_size = s->insert_capacity * sizeof *sorted;
+    sorted_size = s->edits.insert_capacity * sizeof *sorted;
     starts = mem_zalloc(s->alloc, size);
     sorted = mem_alloc(s->alloc, sorted_size);
     if (!starts || !sorted) {
@@ -291,15 +293,15 @@ static int sort_inserts(sessile_state *s)
         mem_free(s->alloc, sorted, sorted_size);
         return -1;
     }
-    for (i = 0; i < s->insert_count; i++)
-        starts[s->inserts[i].at + 1]++;
+    for (i = 0; i < s->edits.insert_count; i++)
+        starts[s->edits.inserts[i].at + 1]++;
     for (at = 1; at < places; at++)
         starts[at] += starts[at - 1];
-    for (i = 0; i < s->insert_count; i++)
-        sorted[starts[s->inserts[i].at]++] = s->inserts[i];
+    for (i = 0; i < s->edits.insert_count; i++)
+        sorted[starts[s->edits.inserts[i].at]++] = s->edits.inserts[i];
     mem_free(s->alloc, starts, size);
-    mem_free(s->alloc, s->inserts, sorted_size);
-    s->inserts = sorted;
+    mem_free(s->alloc, s->edits.inserts, sorted_size);
+    s->edits.inserts = sorted;
     return 0;
 }
 
@@ -314,15 +316,15 @@ static int make_edited(sessile_state *s, state_list *next)
         uint32_t mark;
         if (i == s->given->previous)
             next->previous = next->c.count;
-        while (k < s->insert_count && s->inserts[k].at == i)
-            add_put(s, next, s->inserts[k++].number);
+        while (k < s->edits.insert_count && s->edits.inserts[k].at == i)
+            add_inserted(s, next, s->edits.inserts[k++].number);
         if (i == count)
             break;
-        mark = s->marks[i];
+        mark = s->edits.marks[i];
         if (mark == MARK_NONE)
             add_given(s, next, i);
-        else if (mark_is_put(mark))
-            add_put(s, next, mark);
+        else if (mark_is_inserted(mark))
+            add_inserted(s, next, mark);
     }
     if (s->given->previous == count)
         next->previous = next->c.count;
@@ -333,13 +335,13 @@ static int make_edited(sessile_state *s, state_list *next)
 static void make_built(sessile_state *s, state_list *next)
 {
     size_t i;
-    for (i = 0; i < s->built_count; i++) {
-        if (s->built[i].index == ORIGIN_NONE) {
-            add_put(s, next, s->built[i].number);
+    for (i = 0; i < s->edits.built_count; i++) {
+        if (s->edits.built[i].index == ORIGIN_NONE) {
+            add_inserted(s, next, s->edits.built[i].number);
             continue;
         }
-        add_given(s, next, s->built[i].index);
-        if (s->built[i].index < s->given->previous)
+        add_given(s, next, s->edits.built[i].index);
+        if (s->edits.built[i].index < s->given->previous)
             next->previous = next->c.count;
     }
     if (s->given->previous == s->given->c.count)
@@ -349,12 +351,12 @@ static void make_built(sessile_state *s, state_list *next)
 static int differs(const sessile_state *s)
 {
     size_t i;
-    if (!s->is_built)
-        return s->edited || s->insert_count;
-    if (s->built_count != s->given->c.count)
+    if (!s->edits.is_built)
+        return s->edits.marked || s->edits.insert_count;
+    if (s->edits.built_count != s->given->c.count)
         return 1;
-    for (i = 0; i < s->built_count; i++)
-        if (s->built[i].index != i)
+    for (i = 0; i < s->edits.built_count; i++)
+        if (s->edits.built[i].index != i)
             return 1;
     return 0;
 }
@@ -365,24 +367,24 @@ sessile_status state_hook_end(sessile_state *s, int *changed, int *vars_changed,
     state_list *next;
 
     *changed = 0;
-    *vars_changed = s->has_vars &&
-                    (s->vars_set.size != s->vars_given.size ||
-                     memcmp(s->vars_set.data, s->vars_given.data, s->vars_set.size) != 0);
+    *vars_changed = s->vars.has &&
+                    (s->vars.set.size != s->vars.given.size ||
+                     memcmp(s->vars.set.data, s->vars.given.data, s->vars.set.size) != 0);
     if (!differs(s)) {
-        give(s, s->given, s->tokens);
+        give(s, s->given, s->edits.tokens);
         journal_end(s);
         return SESSILE_OK;
     }
     next = free_list(s);
     if (reserve_next(s, next))
         goto nomem;
-    if (s->is_built)
+    if (s->edits.is_built)
         make_built(s, next);
     else if (make_edited(s, next))
         goto nomem;
     if (grow_marks(s, next->c.count))
         goto nomem;
-    give(s, next, s->tokens);
+    give(s, next, s->edits.tokens);
     *changed = 1;
     journal_end(s);
     return SESSILE_OK;
@@ -408,7 +410,7 @@ sessile_status state_mark(sessile_state *s, sessile_error *err)
 {
     (void)err;
     s->marked = s->given;
-    s->puts_at_mark = s->put_count;
+    s->made.at_mark = s->made.count;
     journal_mark(s);
     return SESSILE_OK;
 }
@@ -417,9 +419,9 @@ sessile_status state_rewind(sessile_state *s, sessile_error *err)
 {
     if (!s->marked)
         return fail(err, SESSILE_INVALID, "no list was marked to go back to");
-    puts_cut(s, s->puts_at_mark);
-    s->puts_before = s->put_count;
-    s->has_vars = 0;
+    inserted_cut(s, s->made.at_mark);
+    s->made.before = s->made.count;
+    s->vars.has = 0;
     give(s, s->marked, context_tokens(&s->marked->c));
     s->marked = NULL;
     journal_rewind(s);
@@ -433,11 +435,11 @@ sessile_status state_laws(sessile_state *s, laws_input *out, sessile_error *err)
     out->before = &s->lists[0].c;
     out->after = &s->given->c;
     out->before_pairs = &s->lists[0].pairs;
-    out->puts = s->puts;
-    out->put_count = s->put_count;
-    out->window = s->window;
-    out->reserve = s->reserve;
-    out->floor = s->floor;
-    out->result_limit = s->result_limit;
+    out->inserted = s->made.at;
+    out->inserted_count = s->made.count;
+    out->window = s->limits.window;
+    out->reserve = s->limits.reserve;
+    out->floor = s->limits.floor;
+    out->result_limit = s->limits.result;
     return SESSILE_OK;
 }

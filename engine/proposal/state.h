@@ -59,7 +59,7 @@ sessile_status state_rewind(sessile_state *s, sessile_error *err);
 sessile_status state_laws(sessile_state *s, laws_input *out, sessile_error *err);
 /* A text counted as what a policy writes is. */
 token_count state_count_text(const sessile_state *s, const char *text, size_t size);
-/* The message text of any key of state_after, own puts too, borrowed. */
+/* The message text of any key of state_after, own inserted too, borrowed. */
 sessile_status state_text(sessile_state *s, sessile_key key, sessile_slice *out,
                           sessile_error *err);
 

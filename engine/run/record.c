@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-/* Own puts are numbered from 1 in the order of the list; others left the proposal again.
+/* Own inserted are numbered from 1 in the order of the list; others left the proposal
+ * again.
  */
 typedef struct numbering {
     uint32_t *of; /* number of put n at [n - 1]; 0: not in the list */
@@ -19,7 +20,7 @@ typedef struct numbering {
 
 static int numbering_init(numbering *n, const laws_input *in, const allocator *a)
 {
-    n->count = in->put_count;
+    n->count = in->inserted_count;
     n->written = 0;
     n->of = NULL;
     if (n->count == 0)
@@ -77,12 +78,12 @@ static sessile_status put_messages(const sessile_run *run, const laws_input *in,
                                    sessile_error *err)
 {
     sessile_status status = SESSILE_OK;
-    const char *separator = ",\"put\":[";
+    const char *separator = ",\"inserted\":[";
     for (size_t i = 0; !status && i < in->after->count; i++) {
         sessile_key key = in->after->items[i].key;
         if (key.entry != SESSILE_NO_ID)
             continue;
-        const put *p = &in->puts[key.n - 1];
+        const inserted_message *p = &in->inserted[key.n - 1];
         buf_printf(out, "%s{\"n\":%u,\"turn\":%u,\"tokens\":[%u,\"%s\"],", separator,
                    renumber(n, key).n, p->columns.turn, p->columns.tokens,
                    token_unit_name((token_unit)p->columns.unit));

@@ -36,10 +36,10 @@ sessile_status session_read_entry(sessile_session *s, sessile_id id, buf *text,
 
 /* ------------------------------------------------------------------ messages written */
 
-json compaction_put_message(json data, uint32_t n)
+json compaction_inserted_message(json data, uint32_t n)
 {
     static const json none = {NULL, 0, JSON_NONE};
-    json_iter it = json_begin(json_get(data, "put"));
+    json_iter it = json_begin(json_get(data, "inserted"));
     uint64_t number;
 
     while (json_next(&it)) {
@@ -56,8 +56,8 @@ typedef struct source {
     sessile_id id;
     buf text;
     entry e;
-    json *puts; /* put n at n - 1 */
-    size_t put_count, put_capacity;
+    json *inserted; /* put n at n - 1 */
+    size_t inserted_count, inserted_capacity;
     int lost; /* a tombstone stands there */
 } source;
 
@@ -81,8 +81,9 @@ static void loader_deinit(loader *l)
     for (size_t i = 0; i < l->source_count; i++) {
         source *from = &l->sources[i];
         buf_deinit(&from->text);
-        if (from->puts)
-            mem_free(l->alloc, from->puts, from->put_capacity * sizeof *from->puts);
+        if (from->inserted)
+            mem_free(l->alloc, from->inserted,
+                     from->inserted_capacity * sizeof *from->inserted);
     }
     if (l->sources)
         mem_free(l->alloc, l->sources, l->source_capacity * sizeof *l->sources);
@@ -101,19 +102,19 @@ static sessile_status malformed(loader *l, const char *what, json name)
 }
 
 /* The messages that a compaction wrote, numbered from 1 in their order. */
-static sessile_status find_puts(loader *l, source *from)
+static sessile_status find_inserted(loader *l, source *from)
 {
-    json_iter it = json_begin(json_get(from->e.data, "put"));
+    json_iter it = json_begin(json_get(from->e.data, "inserted"));
     uint64_t n;
 
     while (json_next(&it)) {
-        if (json_uint(json_get(it.value, "n"), &n) || n != from->put_count + 1)
+        if (json_uint(json_get(it.value, "n"), &n) || n != from->inserted_count + 1)
             return session_damaged(l->s, from->id, l->err,
                                    "the messages it wrote are not numbered from 1");
-        if (mem_grow(l->alloc, (void **)&from->puts, &from->put_capacity,
-                     from->put_count + 1, sizeof *from->puts))
+        if (mem_grow(l->alloc, (void **)&from->inserted, &from->inserted_capacity,
+                     from->inserted_count + 1, sizeof *from->inserted))
             return fail_nomem(l->err);
-        from->puts[from->put_count++] = it.value;
+        from->inserted[from->inserted_count++] = it.value;
     }
     return SESSILE_OK;
 }
@@ -145,7 +146,7 @@ static sessile_status load(loader *l, sessile_id id, source **out)
     } else {
         status = session_read_entry(l->s, id, &from->text, &from->e, l->err);
         if (!status)
-            status = find_puts(l, from);
+            status = find_inserted(l, from);
     }
     *out = from;
     return status;
@@ -224,7 +225,7 @@ static sessile_status push_range(loader *l, sessile_id low, sessile_id high, jso
     return status;
 }
 
-static sessile_status push_put(loader *l, sessile_key key, json name)
+static sessile_status push_inserted(loader *l, sessile_key key, json name)
 {
     sessile_session *s = l->s;
     item it = {.key = key};
@@ -256,9 +257,9 @@ static sessile_status push_put(loader *l, sessile_key key, json name)
         l->out->lost += !status;
         return status;
     }
-    if (key.n > from->put_count)
+    if (key.n > from->inserted_count)
         return malformed(l, "its context names a message that was not written", name);
-    put = from->puts[key.n - 1];
+    put = from->inserted[key.n - 1];
     text = json_get(put, "message");
     status = message_read(&m, text.at, text.size, &l->links, &link_count,
                           &l->link_capacity, l->alloc, l->err);
@@ -297,7 +298,7 @@ static sessile_status push_name(loader *l, json name)
     }
     if (sessile_key_parse((sessile_slice){text, size}, &key))
         return malformed(l, "its context holds what is no name", name);
-    return key.n ? push_put(l, key, name) : push_id(l, key.entry, name);
+    return key.n ? push_inserted(l, key, name) : push_id(l, key.entry, name);
 }
 
 sessile_status compaction_list(sessile_session *s, sessile_id at, context *out,

@@ -13,7 +13,7 @@
  *   "context": the list up to upto: "00000003", "00000003-00000384" (the path's messages
  *       from one to the other), "00000016.1" (a message written by a compaction)
  *   "upto": the newest path entry that the policy saw
- *   "put": [{"n":1,"turn":3,"tokens":[12,"estimate"],"replaces":[…],"covers":[…],
+ *   "inserted": [{"n":1,"turn":3,"tokens":[12,"estimate"],"replaces":[…],"covers":[…],
  *       "message":{…}}], n from 1 in the order of the list; keys listed as in context
  *   "policy", "fallback_of": the policies that edited it, and whom they stood in for
  *   "reason", "event" (its name), "room" (window less reserve, when there is a window),
@@ -27,7 +27,7 @@
  */
 
 /* Appends the JSON array of keys, ascending neighbours on a path joined to ranges; keys
- * of own puts (entry SESSILE_NO_ID) are named "<self>.<n>". */
+ * of own inserted (entry SESSILE_NO_ID) are named "<self>.<n>". */
 sessile_status compaction_put_keys(sessile_session *s, const sessile_key *keys,
                                    size_t count, sessile_id self, buf *out,
                                    sessile_error *err);
@@ -43,5 +43,5 @@ sessile_status compaction_upto(sessile_session *s, sessile_id at, json data,
 sessile_status compaction_names(sessile_session *s, sessile_id at, json list,
                                 context *out, sessile_error *err);
 /* The message of put n in a compaction's data; JSON_NONE: no such put. */
-json compaction_put_message(json data, uint32_t n);
+json compaction_inserted_message(json data, uint32_t n);
 #endif

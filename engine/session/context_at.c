@@ -153,7 +153,7 @@ sessile_status session_message_locked(sessile_session *s, sessile_key key, buf *
     status = session_read_entry(s, key.entry, &s->fold.scratch, &e, err);
     if (status)
         return status;
-    text = key.n ? compaction_put_message(e.data, key.n) : e.data;
+    text = key.n ? compaction_inserted_message(e.data, key.n) : e.data;
     if (text.type != JSON_OBJECT)
         return session_named(s,
                              fail(err, SESSILE_NOTFOUND,

@@ -31,8 +31,6 @@ sessile_status session_ours(const sessile_session *s, sessile_error *err)
     return SESSILE_OK;
 }
 
-/* A scan that a fold ended shows the same entries again at the next, so want of memory is
- * made up for by itself; what is not is a gap. */
 int session_was_forgotten(const sessile_session *s)
 {
     sessile_store *st = s->store;
@@ -48,6 +46,8 @@ int session_was_forgotten(const sessile_session *s)
     return found;
 }
 
+/* A scan that a fold ended shows the same entries again at the next, so want of memory is
+ * made up for by itself; what is not is a gap. */
 sessile_status session_in_place(const sessile_session *s, sessile_error *err)
 {
     if (s->fold.broken)

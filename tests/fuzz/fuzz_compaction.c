@@ -17,7 +17,7 @@
 
 static const char *const words[] = {"\"context\":[",
                                     "\"upto\":\"00000005\"",
-                                    "\"put\":[{\"n\":1,",
+                                    "\"inserted\":[{\"n\":1,",
                                     "\"message\":{\"role\":\"user\",\"content\":\"x\"}",
                                     "\"covers\":[\"00000002-00000003\"]",
                                     "\"replaces\":[\"00000001\"]",
@@ -216,7 +216,7 @@ void fuzz_seeds(fuzz_take take, void *arg)
 {
     static const char *const texts[] = {
         "{\"context\":[\"00000001\",\"00000006.1\",\"00000005\"],\"upto\":\"00000005\","
-        "\"put\":[" PUT(
+        "\"inserted\":[" PUT(
             1, "\"covers\":[\"00000002-00000004\"],") "]}\n"
                                                       "{\"context\":[\"00000001\","
                                                       "\"00000002-00000005\"],\"upto\":"
@@ -229,7 +229,7 @@ void fuzz_seeds(fuzz_take take, void *arg)
                                                       "\"uncompacts\":\"00000007\"}",
         "{\"context\":[\"00000001-00000002\",\"00000005\"],\"upto\":\"00000005\"}\n"
         "{\"context\":[\"00000001\",\"00000007.1\",\"00000007.2\"],\"upto\":\"00000006\","
-        "\"put\":[" PUT(1, "\"replaces\":[\"00000002\"],") "," PUT(
+        "\"inserted\":[" PUT(1, "\"replaces\":[\"00000002\"],") "," PUT(
             2, "\"covers\":[\"00000005\"],") "]}\n{\"vars\":{}}",
         "{\"context\":[],\"upto\":\"00000000\"}\n{\"context\":[\"00000003\"],\"upto\":"
         "\"00000002\",\"uncompacts\":\"00000006\"}"};

@@ -244,7 +244,7 @@ const char *list_keys(const context *c)
     return out;
 }
 
-/* ------------------------------------------------------------------ puts */
+/* ------------------------------------------------------------------ inserted */
 
 static sessile_key *keys_made(const uint32_t *from, size_t count)
 {
@@ -255,15 +255,16 @@ static sessile_key *keys_made(const uint32_t *from, size_t count)
     return out;
 }
 
-put put_make(uint32_t n, const char *text, const uint32_t *covers, size_t cover_count,
-             const uint32_t *replaces, size_t replace_count)
+inserted_message put_make(uint32_t n, const char *text, const uint32_t *covers,
+                          size_t cover_count, const uint32_t *replaces,
+                          size_t replace_count)
 {
     const allocator *a = &allocator_default;
     size_t link_count = 0, capacity = 0;
     message_link *links = NULL;
     sessile_error err;
     message m;
-    put w;
+    inserted_message w;
 
     if (message_read(&m, text, strlen(text), &links, &link_count, &capacity, a, &err))
         fail_msg("%s: %s", text, err.message);
@@ -284,7 +285,7 @@ put put_make(uint32_t n, const char *text, const uint32_t *covers, size_t cover_
     return w;
 }
 
-void put_free(put *w)
+void put_free(inserted_message *w)
 {
     free(w->json);
     free(w->links);

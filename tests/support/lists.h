@@ -43,11 +43,12 @@ sessile_state *list_state_with(list *l, uint32_t floor, int64_t window, int64_t 
 /* The message of one word, as JSON that the caller frees with free(). */
 char *word_json(const char *word, int number);
 /* A put with that text, number n, that stands for keys (copied). Free: put_free. */
-put put_make(uint32_t n, const char *text, const uint32_t *covers, size_t cover_count,
-             const uint32_t *replaces, size_t replace_count);
-void put_free(put *w);
+inserted_message put_make(uint32_t n, const char *text, const uint32_t *covers,
+                          size_t cover_count, const uint32_t *replaces,
+                          size_t replace_count);
+void put_free(inserted_message *w);
 
-/* Keys of a context in a line: "1 2 +1 5", own puts with a plus. Static text. */
+/* Keys of a context in a line: "1 2 +1 5", own inserted with a plus. Static text. */
 const char *list_keys(const context *c);
 
 /* Random numbers for property tests: SEED in the environment, else drawn and told when a

@@ -173,7 +173,7 @@ local NOTES = { compaction = " c", checkpoint = " p", turn = " turn-end", branch
 -- The messages that a compaction wrote.
 local function written(entry)
   local out = {}
-  local put = type(entry.data) == "table" and entry.data.put
+  local put = type(entry.data) == "table" and entry.data.inserted
   for _, one in ipairs(type(put) == "table" and put or {}) do
     if type(one) == "table" and type(one.message) == "table" and math.type(one.n) == "integer" then
       out[#out + 1] = message.article({ data = one.message, timestamp = entry.timestamp },

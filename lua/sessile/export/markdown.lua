@@ -142,8 +142,8 @@ end
 -- What a compaction wrote, which stands for others.
 local function written_text(entry)
   local out = {}
-  for _, one in ipairs(type(entry.data) == "table" and type(entry.data.put) == "table"
-    and entry.data.put or {}) do
+  for _, one in ipairs(type(entry.data) == "table" and type(entry.data.inserted) == "table"
+    and entry.data.inserted or {}) do
     if type(one) == "table" and type(one.message) == "table" then
       out[#out + 1] = message_text { data = one.message, timestamp = entry.timestamp,
         id = ("%s.%s"):format(entry.id, tostring(one.n)) }

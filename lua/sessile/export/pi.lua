@@ -317,7 +317,7 @@ end
 function KINDS.compaction(self, entry, raw)
   flush(self)
   local _, data = span.object(raw)
-  for _, one in ipairs(span.array(data.put or "[]") or {}) do
+  for _, one in ipairs(span.array(data.inserted or "[]") or {}) do
     local _, fields = span.object(one)
     if (fields.message or ""):find('"imported":{', 1, true)
       and fields.message:find('"from":"pi"', 1, true) then

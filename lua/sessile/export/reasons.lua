@@ -32,7 +32,7 @@ local function note(self, n, data, most)
   for kind, one in pairs(type(data.account) == "table" and data.account or {}) do
     each(type(one) == "table" and one.entries, most, mark(tostring(kind)))
   end
-  for i, put in ipairs(type(data.put) == "table" and data.put or {}) do
+  for i, put in ipairs(type(data.inserted) == "table" and data.inserted or {}) do
     if type(put) == "table" then
       each(put.covers, most, mark("c" .. i))
       each(put.replaces, most, mark("r" .. i))

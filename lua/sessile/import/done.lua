@@ -40,7 +40,7 @@ local function read_turn(self, entry, data, from, source)
 end
 
 local function read_compaction(self, entry, data, from, source)
-  for _, put in ipairs(span.array(data.put or "") or {}) do
+  for _, put in ipairs(span.array(data.inserted or "") or {}) do
     local _, fields = span.object(put)
     local _, message = span.object(type(fields) == "table" and fields.message or "")
     local _, metadata = span.object(type(message) == "table" and message.metadata or "")

@@ -133,11 +133,12 @@ static void world_open(world *w, store_kind kind)
     say(s, "system", "be good");                                    /* 1 */
     say_turn(s, first, 3, ",\"usage\":{\"input\":5,\"output\":2}"); /* 2 to 5 */
     say_turn(s, second, 2, "");                                     /* 6 to 8 */
-    put_entry(s, "compaction", SESSILE_NO_ID,
-              "{\"context\":[\"00000001\",\"00000009.1\",\"00000006-00000007\"],"
-              "\"upto\":\"00000008\",\"put\":[{\"n\":1,\"message\":{\"role\":\"user\","
-              "\"content\":\"summary\"}}]}"); /* 9 */
-    say_turn(s, second, 2, "");               /* a to c */
+    put_entry(
+        s, "compaction", SESSILE_NO_ID,
+        "{\"context\":[\"00000001\",\"00000009.1\",\"00000006-00000007\"],"
+        "\"upto\":\"00000008\",\"inserted\":[{\"n\":1,\"message\":{\"role\":\"user\","
+        "\"content\":\"summary\"}}]}"); /* 9 */
+    say_turn(s, second, 2, "");         /* a to c */
     for (int i = 0; i < 5; i++)
         say(s, i % 2 ? "assistant" : "user", "something that is said later"); /* d… */
     session_closed(s);

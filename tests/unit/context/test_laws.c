@@ -3,7 +3,7 @@
  * others.
  *
  * A proposal is written as the list after it: numbers are kept messages, "+1" is the
- * first of the puts that were made before.
+ * first of the inserted that were made before.
  */
 #include "support/lists.h"
 
@@ -25,7 +25,7 @@ typedef struct proposal {
     list before;
     context after;
     pairing pairs;
-    put puts[PUTS];
+    inserted_message inserted[PUTS];
     laws_input in;
 } proposal;
 
@@ -39,7 +39,7 @@ static void begin(proposal *p, const char *line)
     p->in.before = &p->before.c;
     p->in.after = &p->after;
     p->in.before_pairs = &p->pairs;
-    p->in.puts = p->puts;
+    p->in.inserted = p->inserted;
     p->in.floor = 2;
     p->in.result_limit = 1 << 20;
 }
@@ -47,19 +47,20 @@ static void begin(proposal *p, const char *line)
 static void end(proposal *p)
 {
     size_t i;
-    for (i = 0; i < p->in.put_count; i++)
-        put_free(&p->puts[i]);
+    for (i = 0; i < p->in.inserted_count; i++)
+        put_free(&p->inserted[i]);
     pairing_deinit(&p->pairs);
     context_deinit(&p->after);
     list_free(&p->before);
 }
 
-static put *add_put(proposal *p, const char *text, const uint32_t *covers,
-                    size_t cover_count, const uint32_t *replaces, size_t replace_count)
+static inserted_message *add_inserted(proposal *p, const char *text,
+                                      const uint32_t *covers, size_t cover_count,
+                                      const uint32_t *replaces, size_t replace_count)
 {
-    put *w = &p->puts[p->in.put_count];
-    assert_in_range(p->in.put_count, 0, PUTS - 1);
-    *w = put_make((uint32_t)++p->in.put_count, text, covers, cover_count, replaces,
+    inserted_message *w = &p->inserted[p->in.inserted_count];
+    assert_in_range(p->in.inserted_count, 0, PUTS - 1);
+    *w = put_make((uint32_t)++p->in.inserted_count, text, covers, cover_count, replaces,
                   replace_count);
     return w;
 }
@@ -77,12 +78,13 @@ static size_t numbers(const char *line, uint32_t *out)
 }
 
 /* A put made of a word, with what it covers and replaces in words. */
-static put *add_word(proposal *p, const char *word, const char *covers,
-                     const char *replaces)
+static inserted_message *add_word(proposal *p, const char *word, const char *covers,
+                                  const char *replaces)
 {
     uint32_t c[32], r[32];
     char *text = word_json(word, 900);
-    put *w = add_put(p, text, c, numbers(covers, c), r, numbers(replaces, r));
+    inserted_message *w =
+        add_inserted(p, text, c, numbers(covers, c), r, numbers(replaces, r));
     free(text);
     return w;
 }
@@ -101,7 +103,7 @@ static void propose(proposal *p, const char *line)
     for (word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
         size_t n = strtoul(word + (*word == '+'), NULL, 10);
         if (*word == '+') {
-            const put *w = &p->puts[n - 1];
+            const inserted_message *w = &p->inserted[n - 1];
             assert_int_equal(context_push(&p->after, &w->columns, w->links), 0);
         } else {
             add_kept(p, &p->before.c, n - 1);
@@ -126,7 +128,7 @@ static void expect_law(const proposal *p, law expected, const char *words)
     assert_string_equal(j.message, words);
 }
 
-/* What a proposal that only takes messages out or puts them in breaks. */
+/* What a proposal that only takes messages out or inserted them in breaks. */
 static void check(const char *before, const char *after, law expected, const char *words)
 {
     proposal p;
@@ -405,7 +407,7 @@ static void two_that_stand_for_one_break_truth(void **unused)
 static void a_new_message_that_claims_an_id_breaks_truth(void **unused)
 {
     proposal p;
-    put *w;
+    inserted_message *w;
     (void)unused;
     begin(&p, "s u a:x r:x u a");
     w = add_word(&p, "a", "", "");
@@ -585,12 +587,12 @@ static void what_takes_out_must_leave_fewer_tokens(void **unused)
     propose(&p, "1 3 4");
     laws_progress(&p.in, &j);
     assert_int_equal(j.broken, LAW_NONE);
-    p.puts[0].columns.tokens = p.before.c.items[1].tokens;
+    p.inserted[0].columns.tokens = p.before.c.items[1].tokens;
     propose(&p, "1 +1 3 4");
     laws_progress(&p.in, &j);
     assert_int_equal(j.broken, LAW_PROGRESS);
     assert_non_null(strstr(j.message, "1 messages left the context"));
-    p.puts[0].columns.tokens--;
+    p.inserted[0].columns.tokens--;
     propose(&p, "1 +1 3 4");
     laws_progress(&p.in, &j);
     assert_int_equal(j.broken, LAW_NONE);
@@ -619,9 +621,9 @@ static void too_many_bytes_break_bounds(void **unused)
     proposal p;
     (void)unused;
     begin(&p, "u a u a");
-    add_put(&p, "{\"role\":\"user\",\"content\":\"x\"}", NULL, 0, NULL, 0);
-    add_put(&p, "{\"role\":\"user\",\"content\":\"y\"}", NULL, 0, NULL, 0);
-    p.in.result_limit = p.puts[0].size + p.puts[1].size;
+    add_inserted(&p, "{\"role\":\"user\",\"content\":\"x\"}", NULL, 0, NULL, 0);
+    add_inserted(&p, "{\"role\":\"user\",\"content\":\"y\"}", NULL, 0, NULL, 0);
+    p.in.result_limit = p.inserted[0].size + p.inserted[1].size;
     propose(&p, "1 +1 2 +2 3 4");
     expect_law(&p, LAW_NONE, "");
     p.in.result_limit--;
@@ -692,7 +694,7 @@ typedef struct link_at {
     int item, link; /* -1: not there */
 } link_at;
 
-static int put_stands_for(const put *w, sessile_key key, int alone)
+static int put_stands_for(const inserted_message *w, sessile_key key, int alone)
 {
     size_t k;
     for (k = 0; k < w->replace_count; k++)
@@ -728,7 +730,7 @@ static link_at find_link(const proposal *p, uint32_t k)
         const item *it = &after->items[a];
         uint32_t j;
         if (it->key.entry != SESSILE_NO_ID ||
-            !put_stands_for(&p->puts[it->key.n - 1], before->items[i].key, 0))
+            !put_stands_for(&p->inserted[it->key.n - 1], before->items[i].key, 0))
             continue;
         for (j = it->link; j < it->link + it->link_count; j++) {
             int as_before = j - it->link == nth; /* of two alike: the one at its place */
@@ -743,8 +745,8 @@ static link_at find_link(const proposal *p, uint32_t k)
 }
 
 /* 1 when a new message's faulty link was as faulty in the one that it replaces alone. */
-static int had_fault(const proposal *p, const put *w, const message_link *link,
-                     uint32_t nth, int late)
+static int had_fault(const proposal *p, const inserted_message *w,
+                     const message_link *link, uint32_t nth, int late)
 {
     const context *before = &p->before.c;
     int fault = 0, any = 0;
@@ -791,7 +793,7 @@ static int pairs_are_kept(const proposal *p)
         for (k = it->link; k < it->link + it->link_count; k++)
             if (it->key.entry == SESSILE_NO_ID &&
                 (now.links[k].mate == PAIR_NONE || now.links[k].late) &&
-                !had_fault(p, &p->puts[it->key.n - 1], &after->links[k], k - it->link,
+                !had_fault(p, &p->inserted[it->key.n - 1], &after->links[k], k - it->link,
                            now.links[k].late))
                 kept = 0;
     }
@@ -820,9 +822,9 @@ static size_t random_put(proposal *p, size_t i, char *line, size_t at)
         text = strdup(p->before.texts[i]);
     else
         text = word_json(words[random_below(7)], 0);
-    add_put(p, text, keys, alone ? 0 : count, keys, alone ? count : 0);
+    add_inserted(p, text, keys, alone ? 0 : count, keys, alone ? count : 0);
     free(text);
-    sprintf(line + at, " +%zu", p->in.put_count);
+    sprintf(line + at, " +%zu", p->in.inserted_count);
     return count;
 }
 
@@ -830,7 +832,7 @@ static size_t random_put(proposal *p, size_t i, char *line, size_t at)
 static void random_proposal(proposal *p)
 {
     char line[4096] = "", gone[1024];
-    unsigned drops = 1 + random_below(12), puts = 1 + random_below(12);
+    unsigned drops = 1 + random_below(12), inserted = 1 + random_below(12);
     size_t i;
 
     for (i = 0; i < p->before.c.count; i++) {
@@ -838,7 +840,7 @@ static void random_proposal(proposal *p)
         gone[i] = first == i ? random_below(drops) == 0 : gone[first];
     }
     for (i = 0; i < p->before.c.count;)
-        if (random_below(puts) == 0 && p->in.put_count < PUTS - 1)
+        if (random_below(inserted) == 0 && p->in.inserted_count < PUTS - 1)
             i += random_put(p, i, line, strlen(line));
         else if (gone[i] != (random_below(20) == 0))
             i++;

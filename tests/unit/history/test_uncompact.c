@@ -297,10 +297,10 @@ static void do_compact(model *m, sessile_session *s)
     size_t count = keys_now(s, before), kept = 0, n = 0;
     sessile_id self = (sessile_id)log_count(s->log);
     op *o = note(m, self, s->tree.head, OP_COMPACT);
-    buf data, puts;
+    buf data, inserted;
 
     buf_init(&data, &allocator_default);
-    buf_init(&puts, &allocator_default);
+    buf_init(&inserted, &allocator_default);
     for (size_t i = 0; i < count;) {
         uint32_t disposition = draw(m, 12);
         size_t run = disposition < 3 ? 1 + draw(m, 4) : 1;
@@ -310,12 +310,12 @@ static void do_compact(model *m, sessile_session *s)
             group *g = note_group(m, o, put);
             for (size_t k = 0; k < run; k++)
                 g->members[g->member_count++] = before[i + k];
-            buf_printf(&puts,
+            buf_printf(&inserted,
                        "%s{\"n\":%zu,\"turn\":0,\"tokens\":[3,\"estimate\"],\"%s\":",
                        n > 1 ? "," : "", n, run == 1 ? "replaces" : "covers");
-            print_keys(&puts, g->members, g->member_count);
-            buf_puts(&puts, ",\"message\":{\"role\":\"user\",\"content\":\"sum\","
-                            "\"metadata\":{\"kind\":\"summary\"}}}");
+            print_keys(&inserted, g->members, g->member_count);
+            buf_puts(&inserted, ",\"message\":{\"role\":\"user\",\"content\":\"sum\","
+                                "\"metadata\":{\"kind\":\"summary\"}}}");
             out[kept++] = put;
         } else if (disposition == 4) {
             group *g = note_group(m, o, (sessile_key){0, 0});
@@ -335,12 +335,12 @@ static void do_compact(model *m, sessile_session *s)
     buf_puts(&data, "{\"context\":");
     print_keys(&data, out, kept);
     buf_printf(&data,
-               ",\"upto\":\"%08" PRIx32 "\",\"put\":[%s],\"policy\":[{\"name\":"
+               ",\"upto\":\"%08" PRIx32 "\",\"inserted\":[%s],\"policy\":[{\"name\":"
                "\"random\",\"version\":3}],\"reason\":\"turn\"}",
-               s->tree.head, puts.size ? puts.data : "");
+               s->tree.head, inserted.size ? inserted.data : "");
     assert_int_equal(put_entry(s, "compaction", SESSILE_NO_ID, data.data), self);
     buf_deinit(&data);
-    buf_deinit(&puts);
+    buf_deinit(&inserted);
 }
 
 /* A compaction of the path, or what is none. */

@@ -271,10 +271,11 @@ static void branches_and_compactions_below_come_along(void **state)
 
     say(s, "user", "one");
     sessile_id two = say(s, "user", "two");
-    put_entry(s, "compaction", SESSILE_NO_ID,
-              "{\"context\":[\"00000003.1\"],\"upto\":\"00000002\",\"put\":[{\"n\":1,"
-              "\"turn\":1,\"tokens\":[3,\"estimate\"],\"covers\":[\"00000001-00000002\"],"
-              "\"message\":{\"role\":\"user\",\"content\":\"in short\"}}]}");
+    put_entry(
+        s, "compaction", SESSILE_NO_ID,
+        "{\"context\":[\"00000003.1\"],\"upto\":\"00000002\",\"inserted\":[{\"n\":1,"
+        "\"turn\":1,\"tokens\":[3,\"estimate\"],\"covers\":[\"00000001-00000002\"],"
+        "\"message\":{\"role\":\"user\",\"content\":\"in short\"}}]}");
     sessile_id four = say(s, "user", "four");
     move_head(s, two);
     sessile_id branch = say(s, "user", "aside");

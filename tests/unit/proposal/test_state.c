@@ -72,9 +72,9 @@ static void expect_put(const hook *h, uint32_t n, const char *text)
 {
     laws_input in;
     assert_int_equal(state_laws(h->s, &in, &err), SESSILE_OK);
-    assert_in_range(n, 1, in.put_count);
-    assert_string_equal(in.puts[n - 1].json, text);
-    assert_int_equal(in.puts[n - 1].size, strlen(text));
+    assert_in_range(n, 1, in.inserted_count);
+    assert_string_equal(in.inserted[n - 1].json, text);
+    assert_int_equal(in.inserted[n - 1].size, strlen(text));
 }
 
 /* "1 2/3": keys covered, a slash, keys replaced. */
@@ -82,11 +82,11 @@ static void expect_stands(const hook *h, uint32_t n, const char *keys)
 {
     char out[1024] = "";
     laws_input in;
-    const put *w;
+    const inserted_message *w;
     size_t k;
 
     assert_int_equal(state_laws(h->s, &in, &err), SESSILE_OK);
-    w = &in.puts[n - 1];
+    w = &in.inserted[n - 1];
     for (k = 0; k < w->cover_count; k++)
         sprintf(out + strlen(out), "%s%u", k ? " " : "", w->covers[k].entry);
     strcat(out, "/");
@@ -895,8 +895,8 @@ static void an_id_in_a_hand_built_message_is_left_to_law_3(void **unused)
         OK(sessile_state_rebuild(h.s, items, 3, &err));
         assert_int_equal(finish(&h), 1);
         OK(state_laws(h.s, &in, &err));
-        assert_int_equal(in.puts[0].has_name, i < 2);
-        assert_int_equal(in.puts[0].name.entry, i == 0 ? 2 : SESSILE_NO_ID);
+        assert_int_equal(in.inserted[0].has_name, i < 2);
+        assert_int_equal(in.inserted[0].name.entry, i == 0 ? 2 : SESSILE_NO_ID);
         end(&h);
     }
 }

@@ -341,7 +341,7 @@ static void do_compaction(model *m, sessile_session *s)
     } else {
         print_keys(m, &data, &now);
     }
-    buf_printf(&data, ",\"upto\":\"%08" PRIx32 "\",\"put\":[%s]", upto,
+    buf_printf(&data, ",\"upto\":\"%08" PRIx32 "\",\"inserted\":[%s]", upto,
                puts ? put.data : "");
     e = follow(m, m->head, 1);
     if (!draw(m, 3)) {
@@ -629,7 +629,7 @@ static void refused(const char *data, const char *names)
     say(s, "user", "4");                             /* 2 and 4 are siblings */
     put_entry(s, "compaction", SESSILE_NO_ID, data); /* 5 */
     put_entry(s, "compaction", 4,
-              "{\"context\":[],\"upto\":\"00000004\",\"put\":[{\"n\":1,"
+              "{\"context\":[],\"upto\":\"00000004\",\"inserted\":[{\"n\":1,"
               "\"message\":{\"role\":\"user\"}}]}"); /* 6, beside it */
     put_entry(s, "message", 4, "{\"role\":\"user\",\"content\":\"7\"}");
     context_init(&c, &allocator_default);
@@ -681,11 +681,11 @@ static void an_upto_that_is_not_on_the_path_is_damaged(void **state)
 static void messages_written_are_numbered_or_damaged(void **state)
 {
     (void)state;
-    refused("{\"context\":[\"00000005.1\"],\"upto\":\"00000004\",\"put\":[{\"n\":2,"
+    refused("{\"context\":[\"00000005.1\"],\"upto\":\"00000004\",\"inserted\":[{\"n\":2,"
             "\"message\":"
             "{\"role\":\"user\"}}]}",
             "numbered");
-    refused("{\"context\":[\"00000005.1\"],\"upto\":\"00000004\",\"put\":[{\"n\":1,"
+    refused("{\"context\":[\"00000005.1\"],\"upto\":\"00000004\",\"inserted\":[{\"n\":1,"
             "\"message\":"
             "{\"role\":\"nobody\"}}]}",
             "no message");
@@ -760,7 +760,7 @@ static void a_written_message_is_read_by_its_name(void **state)
     say(s, "user", "1");
     put_entry(
         s, "compaction", SESSILE_NO_ID,
-        "{\"context\":[\"00000002.2\"],\"upto\":\"00000001\",\"put\":[{\"n\":1,"
+        "{\"context\":[\"00000002.2\"],\"upto\":\"00000001\",\"inserted\":[{\"n\":1,"
         "\"message\":"
         "{\"role\":\"user\",\"content\":\"a\"}},{\"n\":2,\"message\":{\"role\":\"user\","
         "\"content\":\"b\"}}]}");

@@ -161,7 +161,7 @@ static void tell(sessile_session *s, size_t count, uint64_t *seed)
             if (!head)
                 break;
             snprintf(text, sizeof text,
-                     "{\"context\":[\"%08x.1\"],\"upto\":\"%s\",\"put\":[{\"n\":1,"
+                     "{\"context\":[\"%08x.1\"],\"upto\":\"%s\",\"inserted\":[{\"n\":1,"
                      "\"message\":{\"role\":\"user\",\"content\":\"so far\"}}]%s}",
                      log_count(s->log), at, r & 256 ? ",\"vars\":{\"p\":{\"n\":1}}" : "");
             put_entry(s, "compaction", SESSILE_NO_ID, text);

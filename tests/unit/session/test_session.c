@@ -157,12 +157,13 @@ static void reopening_gives_the_same_session(void **state)
     say(a, "system", "be kind");
     say_turn(a, turn, 2, ",\"usage\":{\"input\":10,\"output\":20}");
     put_entry(a, "metadata", 0, "{\"title\":\"named\"}");
-    put_entry(a, "compaction", SESSILE_NO_ID,
-              "{\"context\":[\"00000001\",\"00000006.1\"],\"upto\":\"00000004\",\"put\":["
-              "{\"n\":"
-              "1,\"turn\":1,\"tokens\":[7,\"estimate\"],\"message\":{\"role\":\"user\","
-              "\"content\":\"sum\",\"metadata\":{\"kind\":\"summary\"}}}],"
-              "\"vars\":{\"p\":{\"x\":1}}}");
+    put_entry(
+        a, "compaction", SESSILE_NO_ID,
+        "{\"context\":[\"00000001\",\"00000006.1\"],\"upto\":\"00000004\",\"inserted\":["
+        "{\"n\":"
+        "1,\"turn\":1,\"tokens\":[7,\"estimate\"],\"message\":{\"role\":\"user\","
+        "\"content\":\"sum\",\"metadata\":{\"kind\":\"summary\"}}}],"
+        "\"vars\":{\"p\":{\"x\":1}}}");
     say(a, "user", "more");
     move_head(a, 6);
     say(a, "user", "other");

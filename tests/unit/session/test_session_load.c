@@ -258,10 +258,11 @@ static void want_of_memory_changes_nothing(void **state)
     s = session_made(st, "hungry");
     b = session_resumed(st, "hungry");
     say(s, "user", "1");
-    put_entry(s, "compaction", SESSILE_NO_ID,
-              "{\"context\":[\"00000001\",\"00000002.1\"],\"upto\":\"00000001\",\"put\":["
-              "{\"n\":1,"
-              "\"message\":{\"role\":\"user\",\"content\":\"s\"}}]}");
+    put_entry(
+        s, "compaction", SESSILE_NO_ID,
+        "{\"context\":[\"00000001\",\"00000002.1\"],\"upto\":\"00000001\",\"inserted\":["
+        "{\"n\":1,"
+        "\"message\":{\"role\":\"user\",\"content\":\"s\"}}]}");
     for (long n = 0; n < 200; n++) {
         const context *c;
         sessile_status status;
